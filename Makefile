@@ -1,0 +1,62 @@
+# A thin face on CMake and scripts/. `make help` lists what there is.
+.POSIX:
+.SUFFIXES:
+
+PREFIX = /usr/local
+DESTDIR =
+
+build:
+	@scripts/deps build
+	@scripts/build release
+
+help:
+	@echo 'make             build the libraries and the command (build/release)'
+	@echo 'make demo        see what it does'
+	@echo 'make test        run the tests'
+	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
+	@echo 'make check-long  the same with many more seeds, inputs and mutants'
+	@echo 'make bench       measure'
+	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
+	@echo 'make coverage    list the branches of core that no test takes'
+	@echo 'make format      format the sources'
+	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'
+	@echo 'make clean       remove build/'
+
+demo: build
+	@scripts/demo build/release/stagger
+
+test:
+	@scripts/deps test
+	@scripts/check test
+
+check:
+	@scripts/deps all
+	@scripts/check
+
+check-long:
+	@scripts/deps all
+	@scripts/check --long
+
+bench: build
+	@build/release/bench/core
+
+fuzz:
+	@scripts/deps all
+	@scripts/fuzz
+
+coverage:
+	@scripts/deps test
+	@scripts/coverage
+
+format:
+	@scripts/deps all
+	@scripts/format
+
+install: build
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+clean:
+	rm -rf build
+
+.PHONY: build help demo test check check-long bench fuzz coverage format
+.PHONY: install clean

@@ -1,0 +1,118 @@
+# What the parts of the tree are made with, and the list of what was left out.
+
+# Notes that a part is not built, and why. Shown at the end of the
+# configuration, and by `make test` (from left-out.txt).
+function(stagger_leave_out part why)
+    set_property(GLOBAL APPEND PROPERTY stagger_left_out "${part} (${why})")
+endfunction()
+
+function(stagger_say_left_out)
+    get_property(parts GLOBAL PROPERTY stagger_left_out)
+    set(text "")
+    foreach(part IN LISTS parts)
+        message(STATUS "left out: ${part}")
+        string(APPEND text "left out: ${part}\n")
+    endforeach()
+    file(WRITE ${PROJECT_BINARY_DIR}/left-out.txt "${text}")
+endfunction()
+
+# A program of the tree's own, on the static library.
+function(stagger_program target)
+    add_executable(${target} ${ARGN})
+    target_compile_definitions(${target} PRIVATE ${posix})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} PRIVATE stagger_static Threads::Threads)
+endfunction()
+
+# stagger_test(core backoff [THREADS] [UV]): the program core/test_backoff.c on
+# cmocka. THREADS: it starts some, and tsan runs it. UV: it needs libstagger-uv.
+#
+# STAGGER_UNDER in the environment is put before the program (valgrind).
+function(stagger_test part name)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV" "" "")
+    if(NOT TARGET stagger_harness)
+        return()
+    elseif(arg_UV AND NOT TARGET stagger_uv_static)
+        stagger_leave_out("test ${part}/${name}" "no libuv")
+        return()
+    endif()
+
+    set(target ${part}_test_${name})
+    stagger_program(${target} ${part}/test_${name}.c
+                    $<TARGET_OBJECTS:stagger_harness>)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    # Their models count in 128 bits, which are not ISO C.
+    target_compile_options(${target} PRIVATE -Wno-pedantic)
+    target_link_libraries(${target} PRIVATE cmocka
+                          $<$<BOOL:${arg_UV}>:stagger_uv_static>)
+    set_target_properties(
+        ${target} PROPERTIES OUTPUT_NAME test_${name}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${part})
+    add_dependencies(stagger_unit_tests ${target})
+
+    add_test(NAME ${part}/${name} COMMAND sh -c "exec $STAGGER_UNDER \"$0\""
+                                          $<TARGET_FILE:${target}>)
+    set_property(TEST ${part}/${name} PROPERTY LABELS unit)
+    if(arg_THREADS)
+        set_property(TEST ${part}/${name} APPEND PROPERTY LABELS threads)
+    endif()
+endfunction()
+
+# stagger_script(cli/plan.sh [arguments]): the test cli/plan, a script for sh or
+# python3. It finds the command in STAGGER, the sources in STAGGER_SOURCE, and
+# exits with 77 to say that something it needs is missing.
+function(stagger_script script)
+    string(REGEX REPLACE "\\.(sh|py)$" "" name ${script})
+    get_filename_component(part ${script} DIRECTORY)
+    if(script MATCHES "\\.sh$")
+        set(runner sh)
+    elseif(PYTHON3)
+        set(runner ${PYTHON3})
+    else()
+        stagger_leave_out("test ${name}" "no python3")
+        return()
+    endif()
+    add_test(NAME ${name}
+             COMMAND ${runner} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARGN}
+             COMMAND_EXPAND_LISTS)
+    set(environment STAGGER_SOURCE=${PROJECT_SOURCE_DIR})
+    if(TARGET stagger_cli)
+        list(APPEND environment STAGGER=$<TARGET_FILE:stagger_cli>)
+    endif()
+    set_tests_properties(${name} PROPERTIES
+        LABELS "script;${part}" SKIP_RETURN_CODE 77
+        ENVIRONMENT "${environment}")
+endfunction()
+
+# stagger_example(connect [UV]): examples/connect.c, which runs to a good end.
+function(stagger_example name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "UV" "" "")
+    if(arg_UV AND NOT TARGET stagger_uv_static)
+        stagger_leave_out("example ${name}" "no libuv")
+        return()
+    endif()
+    stagger_program(example_${name} ${name}.c)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
+    target_link_libraries(example_${name} PRIVATE
+                          $<$<BOOL:${arg_UV}>:stagger_uv_static>)
+    add_test(NAME examples/${name} COMMAND example_${name}
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_property(TEST examples/${name} PROPERTY LABELS examples)
+endfunction()
+
+# stagger_bench(core): bench/core.c, the program build/release/bench/core.
+function(stagger_bench name)
+    stagger_program(bench_${name} ${name}.c)
+    set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name})
+endfunction()
+
+# stagger_fuzz(fuzz_delay): fuzz/fuzz_delay.c for libFuzzer, and a test that
+# runs it once over each file of corpus/fuzz_delay/.
+function(stagger_fuzz name)
+    stagger_program(${name} ${name}.c)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME fuzz/${name}
+             COMMAND ${name} -runs=0 corpus/${name}
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_property(TEST fuzz/${name} PROPERTY LABELS fuzz)
+endfunction()

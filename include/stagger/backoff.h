@@ -1,0 +1,83 @@
+/* backoff.h - how long to wait before the next attempt.
+ *
+ * Pure integer arithmetic: no clock, no allocation. A stg_backoff is plain
+ * data, holds no pointers and may be copied, shared and read by any thread.
+ *
+ * A wait has a window, which grows with the number of waits, and falls in it
+ * by jitter. The window is capped first and the jitter goes down from it: a
+ * jittered wait that is cut afterwards has lost its spread. */
+#ifndef STAGGER_BACKOFF_H
+#define STAGGER_BACKOFF_H
+
+#include <stagger/ns.h>
+#include <stagger/rng.h>
+#include <stagger/status.h>
+
+STG_DECLS_BEGIN
+
+/* The window w(n) of wait number n = 1, 2, ... from base b, cap c, factor f. */
+typedef enum stg_growth {
+    STG_FIXED,       /* b */
+    STG_LINEAR,      /* min(c, b n) */
+    STG_EXPONENTIAL, /* min(c, b f^(n-1)) */
+    STG_LIST,        /* the n-th of the list; the last one repeats */
+} stg_growth;
+
+/* Where in its window w a wait falls; U[x, y] is uniform on whole ns. */
+typedef enum stg_jitter {
+    STG_JITTER_NONE,         /* w */
+    STG_JITTER_FULL,         /* U[0, w] */
+    STG_JITTER_EQUAL,        /* w/2 + U[0, w/2] */
+    STG_JITTER_DECORRELATED, /* s = min(c, U[b, 3 s]); s starts at b and is
+                                kept; the growth plays no part */
+    STG_JITTER_PERCENT,      /* m (1 - p + 2 p u), m = min(w, c / (1 + p));
+                                a fixed or listed window has no c */
+} stg_jitter;
+
+#define STG_LIST_MAX 32
+#define STG_BACKOFF_MAX (365 * STG_DAY) /* the longest duration of a setting */
+
+typedef struct stg_backoff {
+    stg_growth growth;
+    stg_jitter jitter;
+    uint32_t percent;    /* of STG_JITTER_PERCENT, 1 to 100; else 0 */
+    uint32_t factor;     /* in thousandths, 1000 to 100000 */
+    stg_ns base;         /* 0 to 365 d */
+    stg_ns cap;          /* base to 365 d, above 0; or STG_NEVER, no cap */
+    uint32_t list_count; /* of STG_LIST, 1 to STG_LIST_MAX; else 0 */
+    stg_ns list[STG_LIST_MAX]; /* each 0 to 365 d; unused ones are 0 */
+} stg_backoff;
+
+/* exponential base=200ms factor=2 cap=30s jitter=full. */
+STG_API stg_backoff stg_backoff_default(void);
+
+/* Checks the ranges above. Returns STG_OK, or STG_INVALID with a text in err
+ * that names the setting, what it is and what was wanted. */
+STG_API stg_status stg_backoff_check(const stg_backoff *b, stg_error *err);
+
+/* w(n), saturating. Right for every n; 0 is read as 1. The power is exact
+ * where the result is a whole number below 2^64, else low by at most
+ * 1 ns + w / 2^70.
+ * Reads any b without harm; means something for one that passed the check. */
+STG_API stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n);
+
+/* The own wait number n: w(n) and its jitter. *last is the s of decorrelated
+ * jitter: the caller keeps it for each operation and starts it at b->base;
+ * other jitters leave it alone. Draws once from rng, or not at all for
+ * STG_JITTER_NONE.
+ *
+ * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+ * 2015. Its exponent is the attempt; ours is one less, so that the first
+ * window is the base. */
+STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
+                                stg_rng *rng);
+
+/* The wait when the server asked for floor > 0: never earlier, and not all at
+ * once. Without jitter the longer of w(n) and floor; with any jitter
+ * floor + U[0, w(n)], from one draw. n and decorrelated's s stay as they are. */
+STG_API stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n,
+                                      stg_ns floor, stg_rng *rng);
+
+STG_DECLS_END
+
+#endif

@@ -1,0 +1,104 @@
+/* breaker.h - stop calling a remote that fails, and find out when it is back.
+ *
+ * Closed: every attempt passes. After enough failures it opens: nothing passes
+ * for a time. Then one attempt, the probe, may pass; its success closes the
+ * breaker, its failure opens it again for twice the time, up to a limit. A
+ * probe that never reports does not block: an interval later the next may try.
+ *
+ * The breaker sees attempts, not operations, so it sits inside the retry.
+ *
+ * A stg_breaker belongs to the caller; any number of threads use it at once,
+ * without locks: state, doublings and time are one 64-bit word. Times are kept
+ * in units of 1024 ns.
+ *
+ * Source: Nygard, "Release It!", 2007; the two rules are those of Envoy
+ * (consecutive failures) and resilience4j (a share of a window). */
+#ifndef STAGGER_BREAKER_H
+#define STAGGER_BREAKER_H
+
+#include <stdbool.h>
+
+#include <stagger/backoff.h>
+#include <stagger/outcome.h>
+#include <stagger/status.h>
+
+STG_DECLS_BEGIN
+
+typedef enum stg_breaker_rule {
+    STG_BREAKER_NONE,
+    STG_BREAKER_ROW,   /* opens after `failures` in a row */
+    STG_BREAKER_SHARE, /* opens when `percent` of at least `calls` calls in the
+                          last `window` failed */
+} stg_breaker_rule;
+
+/* Fields that a rule does not use are 0. */
+typedef struct stg_breaker_options {
+    stg_breaker_rule rule;
+    uint32_t failures; /* 1 to 1000000 */
+    uint32_t percent;  /* 1 to 100 */
+    uint32_t calls;    /* 1 to 10000 */
+    stg_ns window;     /* 10 ms to 1 d; counted in ten slices */
+    stg_ns open;       /* 1 ms to 365 d */
+    stg_ns open_max;   /* open to 365 d */
+} stg_breaker_options;
+
+#define STG_BREAKER_SLICES 10
+
+typedef struct stg_breaker {
+    stg_breaker_options options;
+    stg_word state; /* 2 bits state, 6 bits doublings, 56 bits time or count */
+    stg_word slices[STG_BREAKER_SLICES]; /* share: slice, calls, failures */
+} stg_breaker;
+
+typedef enum stg_breaker_state {
+    STG_BREAKER_CLOSED,
+    STG_BREAKER_OPEN,      /* nothing passes before reopen_at */
+    STG_BREAKER_HALF_OPEN, /* the next attempt is, or one now is, the probe */
+} stg_breaker_state;
+
+/* What it makes of an outcome. */
+typedef enum stg_breaker_verdict {
+    STG_BREAKER_SUCCESS,
+    STG_BREAKER_FAILURE,
+    STG_BREAKER_NEITHER,
+} stg_breaker_verdict;
+
+STG_API stg_status stg_breaker_check(const stg_breaker_options *o,
+                                     stg_error *err);
+
+/* Makes a closed breaker, before any thread uses it. Returns STG_INVALID for
+ * options that do not pass the check. */
+STG_API stg_status stg_breaker_init(stg_breaker *b,
+                                    const stg_breaker_options *o);
+
+/* Failures are the categories connect and server, connection-lost,
+ * too-many-connections and gRPC's UNAVAILABLE. 429, 408, 425 and what was our
+ * own doing (cancelled, circuit-open, unclassified ...) are neither. Any other
+ * answer shows that the remote works. */
+STG_API stg_breaker_verdict stg_breaker_judge(const stg_outcome *o);
+
+typedef enum stg_passage {
+    STG_PASSAGE_OPEN,   /* pass */
+    STG_PASSAGE_PROBE,  /* pass, and report as the probe */
+    STG_PASSAGE_CLOSED, /* do not pass before *reopen_at */
+} stg_passage;
+
+/* May an attempt start now? Writes *reopen_at for STG_PASSAGE_CLOSED only. */
+STG_API stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now,
+                                      stg_ns *reopen_at);
+
+/* What the attempt came to. Once open, only the probe's word counts. */
+STG_API void stg_breaker_report(stg_breaker *b, bool is_probe,
+                                stg_breaker_verdict verdict, stg_ns now);
+
+/* The probe was cancelled before it was answered: the next one may start. */
+STG_API void stg_breaker_abandon(stg_breaker *b, stg_ns now);
+
+/* For people and metrics. Writes *reopen_at for STG_BREAKER_OPEN only; it may
+ * be NULL. */
+STG_API stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
+                                           stg_ns *reopen_at);
+
+STG_DECLS_END
+
+#endif

@@ -1,0 +1,108 @@
+/* budget.h - what retries may cost, over all operations that share it.
+ *
+ * A budget bounds the extra load that retries put on a remote: when it is
+ * empty, failures are given up instead of repeated. First attempts never pay.
+ *
+ *   tokens  a bucket: capacity, refilled at a rate; a retry takes one. As one
+ *           virtual time (GCRA): ITU-T I.371, and Turner 1986.
+ *   ratio   retries in the last 10 s <= ratio * first attempts in the last
+ *           10 s + 10 * floor a second. Source: Finagle's RetryBudget.
+ *   aws     500 tokens; a retry costs 5, after a timeout 10; a success after
+ *           retries returns the last cost, a first-try success 1.
+ *           Source: the "standard" retry mode of the AWS SDKs.
+ *   grpc    M tokens; a retryable failure takes 1, a success gives q; retries
+ *           only while more than M / 2 are left. Source: gRFC A6.
+ *
+ * A stg_budget holds levels and belongs to the caller; any number of threads
+ * use it at once, without locks: each decision is a compare-and-swap on one
+ * 64-bit word. `now` may differ by thread and step back; no level rises by it.
+ * The exception is ratio, whose levels are ten one-second buckets each of
+ * attempts and retries: a retry is counted, then weighed, and taken back if it
+ * was one too many. A race can refuse a retry that fitted, never grant one
+ * that did not. */
+#ifndef STAGGER_BUDGET_H
+#define STAGGER_BUDGET_H
+
+#include <stdbool.h>
+
+#include <stagger/ns.h>
+#include <stagger/status.h>
+
+STG_DECLS_BEGIN
+
+typedef enum stg_budget_kind {
+    STG_BUDGET_NONE,
+    STG_BUDGET_TOKENS,
+    STG_BUDGET_RATIO,
+    STG_BUDGET_AWS,
+    STG_BUDGET_GRPC,
+} stg_budget_kind;
+
+/* Fields that a kind does not use are 0. Thousandths: 1500 is 1.5. */
+typedef struct stg_budget_options {
+    stg_budget_kind kind;
+    uint32_t capacity; /* tokens: 1 to 1000000; grpc: 1 to 1000 */
+    uint32_t rate;     /* thousandths a second. tokens: 1 to 1000000000;
+                          ratio: the floor, 0 to 1000000000 */
+    uint32_t ratio;    /* thousandths. ratio: 0 to 10000, not 0 with rate 0;
+                          grpc: 1 to 1000000 */
+} stg_budget_options;
+
+#define STG_BUDGET_SECONDS 10
+
+typedef struct stg_budget {
+    stg_budget_options options;
+    stg_word level; /* tokens: virtual time; aws: tokens used; grpc:
+                       thousandths used; ratio: the newest second seen */
+    stg_word attempts[STG_BUDGET_SECONDS]; /* ratio: second << 28 | count */
+    stg_word retries[STG_BUDGET_SECONDS];
+} stg_budget;
+
+STG_API stg_status stg_budget_check(const stg_budget_options *o,
+                                    stg_error *err);
+
+/* Makes a full budget, before any thread uses it. Returns STG_INVALID for
+ * options that do not pass the check. */
+STG_API stg_status stg_budget_init(stg_budget *b, const stg_budget_options *o);
+
+/* A first attempt was started. */
+STG_API void stg_budget_attempt(stg_budget *b, stg_ns now);
+
+/* An attempt failed with a fault that its policy retries, though it may have
+ * been told not to (a negative pushback). */
+STG_API void stg_budget_fail(stg_budget *b);
+
+/* An operation succeeded. paid is what its last retry was charged, 0 if it
+ * made none. */
+STG_API void stg_budget_succeed(stg_budget *b, uint32_t paid);
+
+/* What stg_budget_take() and its kin answer. */
+typedef struct stg_grant {
+    bool granted;
+    uint32_t paid;  /* what was charged: give it back with this number */
+    stg_ns from_at; /* granted: the retry may start then, now or later; else
+                       when it could be asked again, STG_NEVER if unknown */
+} stg_grant;
+
+/* Pays for one retry, now, or refuses. after_timeout: the failure was a
+ * timeout (which aws charges double). */
+STG_API stg_grant stg_budget_take(stg_budget *b, bool after_timeout,
+                                  stg_ns now);
+
+/* The same, but tokens that are not there yet are reserved, if they come
+ * before until_at: from_at says when. Kinds other than tokens cannot know when
+ * they will have some, and refuse. */
+STG_API stg_grant stg_budget_reserve(stg_budget *b, bool after_timeout,
+                                     stg_ns now, stg_ns until_at);
+
+/* Returns the price of a retry that was paid at paid_at and did not start.
+ * Never makes the level higher than full. */
+STG_API void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns paid_at);
+
+/* What is left, in thousandths of a retry (tokens, ratio) or of a token (aws,
+ * grpc); UINT64_MAX for STG_BUDGET_NONE. For people and metrics. */
+STG_API uint64_t stg_budget_left(const stg_budget *b, stg_ns now);
+
+STG_DECLS_END
+
+#endif

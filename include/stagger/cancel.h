@@ -1,0 +1,28 @@
+/* cancel.h - ends operations from outside: from another thread, or from a
+ * signal handler.
+ *
+ * A zeroed stg_cancel is ready: `static stg_cancel stop;`. Any number of
+ * operations may share one. Setting it wakes those that sleep, and each of
+ * them gives up with the reason `cancelled`; an attempt under way is not
+ * broken off, and if it succeeds the operation is done. It stays set. */
+#ifndef STAGGER_CANCEL_H
+#define STAGGER_CANCEL_H
+
+#include <stdbool.h>
+
+#include <stagger/api.h>
+
+STG_DECLS_BEGIN
+
+typedef struct stg_cancel {
+    stg_flag is_set;
+} stg_cancel;
+
+/* Async-signal-safe, and keeps errno. */
+STG_API void stg_cancel_set(stg_cancel *c);
+
+STG_API bool stg_cancel_is_set(const stg_cancel *c);
+
+STG_DECLS_END
+
+#endif

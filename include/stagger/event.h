@@ -1,0 +1,74 @@
+/* event.h - a hook that sees each attempt, decision and end: to log, count and
+ * trace. Called by the thread that runs the operation, in the middle of it: be
+ * brief, and call nothing of the same operation. */
+#ifndef STAGGER_EVENT_H
+#define STAGGER_EVENT_H
+
+#include <stagger/outcome.h>
+
+STG_DECLS_BEGIN
+
+struct stg_retry;
+
+/* What comes next. */
+typedef enum stg_next {
+    STG_GO,      /* make an attempt now */
+    STG_WAIT,    /* until due_at, then ask stg_retry_admit() */
+    STG_DONE,    /* it succeeded */
+    STG_GIVE_UP, /* it did not, and why */
+} stg_next;
+
+/* Why. Those that end an operation stand in the order in which they are asked;
+ * the first that holds is the reason. */
+typedef enum stg_why {
+    STG_WHY_DONE,
+    STG_WHY_CANCELLED,
+    STG_WHY_CIRCUIT_OPEN,
+    STG_WHY_PERMANENT,
+    STG_WHY_NOT_IDEMPOTENT,
+    STG_WHY_NESTED,
+    STG_WHY_FAULT_LIMIT,
+    STG_WHY_ATTEMPTS,
+    STG_WHY_DEADLINE,
+    STG_WHY_BUDGET,  /* also a wait: for the budget, when the policy says so */
+    STG_WHY_INVALID, /* refused before the first attempt: the call is wrong */
+    STG_WHY_BACKOFF, /* the waits: the policy's own */
+    STG_WHY_SERVER_DELAY, /* what the server asked for */
+    STG_WHY_GATE,         /* the peer's rate limit */
+} stg_why;
+
+typedef struct stg_decision {
+    stg_next next;
+    stg_why why;
+    stg_ns due_at; /* of STG_WAIT; else 0 */
+} stg_decision;
+
+typedef enum stg_event_kind {
+    STG_EVENT_ATTEMPT,  /* one starts */
+    STG_EVENT_DECISION, /* what one came to, and what then; without an outcome:
+                           it has to wait before it starts */
+    STG_EVENT_END,      /* done, or given up */
+} stg_event_kind;
+
+typedef struct stg_event {
+    stg_event_kind kind;
+    stg_ns at;
+    const struct stg_retry *retry; /* its attempts and policy */
+    const stg_outcome *outcome;    /* NULL where there is none */
+    stg_decision decision;
+} stg_event;
+
+typedef struct stg_hook {
+    void (*on)(void *ctx, const stg_event *event);
+    void *ctx;
+} stg_hook;
+
+/* "backoff", "server-delay", "attempts" ... Static; never NULL. */
+STG_API const char *stg_why_name(stg_why why);
+
+/* The same as a sentence for people. Static; never NULL. */
+STG_API const char *stg_why_sentence(stg_why why);
+
+STG_DECLS_END
+
+#endif

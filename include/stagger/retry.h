@@ -1,0 +1,75 @@
+/* retry.h - one operation: outcome and time in, decision out.
+ *
+ *     stg_retry_start(&r, &policy, with, now);
+ *     for (;;) {
+ *         d = stg_retry_admit(&r, now, &rng);        // may an attempt start?
+ *         if (d.next == STG_GO)
+ *             d = stg_retry_step(&r, &outcome, now, &rng);  // what now?
+ *         if (d.next == STG_WAIT)
+ *             sleep until d.due_at;
+ *         else
+ *             break;                                 // done, or given up
+ *     }
+ *
+ * That is all of stagger's core; the adapters (loop.h, call.h, uv.h) are this
+ * loop with a clock. Pure: same state, outcome, now and generator, same
+ * decision. A stg_retry is the caller's and belongs to one thread at a time;
+ * it holds nothing to free. Policy and with are kept. */
+#ifndef STAGGER_RETRY_H
+#define STAGGER_RETRY_H
+
+#include <stagger/with.h>
+
+STG_DECLS_BEGIN
+
+typedef struct stg_retry {
+    const stg_policy *policy;
+    const stg_with *with;
+    stg_ns deadline_at; /* of the whole operation; STG_NEVER: none */
+    stg_ns since_at;    /* when the attempt began, or the retry was paid */
+    stg_ns last;        /* the s of decorrelated jitter */
+    uint32_t attempts;  /* begun, first try included */
+    uint32_t own_waits; /* waits of the policy's own, so far */
+    uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
+    uint16_t flags;                   /* where it stands, and what it holds */
+    uint8_t depth;                    /* operations around this one */
+    uint8_t paid;        /* what the last retry cost the peer's budget */
+    uint8_t shared_paid; /* and the shared one */
+    uint8_t why;         /* stg_why: how it ended */
+    uint8_t flaw;        /* why it was refused */
+} stg_retry;
+
+/* Begins an operation at now. policy has passed stg_policy_check() (texts and
+ * presets have). with may be NULL. Returns STG_INVALID, and an operation that
+ * gives up at once, for a NULL or zeroed policy, a policy with budget or
+ * breaker and no peer, and a peer that was not made for its policy. */
+STG_API stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
+                                   const stg_with *with, stg_ns now);
+
+/* May an attempt start now? STG_GO: yes, and it has begun. STG_WAIT: ask again
+ * at due_at (asked sooner, it starts sooner: the wait is the caller's to
+ * keep). STG_GIVE_UP: never. Asked during an attempt it answers STG_GO and
+ * changes nothing; after the end it says how that was. */
+STG_API stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng);
+
+/* The attempt came to this: STG_DONE, STG_WAIT or STG_GIVE_UP. NULL reads as
+ * STG_FAULT_ERROR. Without an attempt under way it changes nothing: the answer
+ * is how the operation ended, or STG_GIVE_UP, invalid. */
+STG_API stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o,
+                                    stg_ns now, stg_rng *rng);
+
+/* Ends the operation, in an attempt or a wait: what it holds of the budget,
+ * the limiter and the breaker goes back. */
+STG_API stg_decision stg_retry_cancel(stg_retry *r, stg_ns now);
+
+/* How long the attempt that begins at now may take: the policy's attempt
+ * timeout or the time left, whichever is less; STG_NEVER: no limit. */
+STG_API stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now);
+
+/* Words for STG_WHY_INVALID: what is wrong with the call. Static; "" for an
+ * operation that was not refused. */
+STG_API const char *stg_retry_flaw(const stg_retry *r);
+
+STG_DECLS_END
+
+#endif

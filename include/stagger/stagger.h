@@ -1,0 +1,14 @@
+/* stagger.h - all of libstagger but uv.h: retries that do not trample. */
+#ifndef STAGGER_STAGGER_H
+#define STAGGER_STAGGER_H
+
+#include <stagger/call.h>
+#include <stagger/delay.h>
+#include <stagger/key.h>
+#include <stagger/load.h>
+#include <stagger/loop.h>
+#include <stagger/text.h>
+
+#define STG_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,35 @@
+/* with.h - everything optional about an operation, in one struct.
+ *
+ * NULL, or all zeros, is the default. What the pointers point to is kept: it
+ * outlives the operation. The struct itself is kept by core (retry.h); the
+ * adapters copy it, and a compound literal will do. */
+#ifndef STAGGER_WITH_H
+#define STAGGER_WITH_H
+
+#include <stagger/event.h>
+#include <stagger/peer.h>
+
+STG_DECLS_BEGIN
+
+struct stg_cancel;
+struct stg_env;
+
+typedef struct stg_with {
+    stg_peer *peer; /* needed by a policy with a budget or breaker */
+    stg_budget
+        *shared_budget; /* asked after the peer's own; for a global one */
+    struct stg_cancel *cancel; /* ends the operation from outside */
+    const stg_hook *hook;      /* sees attempts, decisions and the end */
+    const struct stg_env *env; /* adapters: another clock, sleep and chance */
+    const struct stg_retry *parent; /* the operation this one is part of */
+    const char *method; /* "POST"; NULL: may be repeated. GET HEAD OPTIONS TRACE
+                           PUT DELETE may be, others need a key */
+    bool has_key;       /* an idempotency key goes with each attempt */
+    stg_ns deadline_at; /* an instant, besides the policy's deadline; 0: none */
+    stg_ns expected;    /* how long an attempt takes, for the deadline; 0:
+                           unknown */
+} stg_with;
+
+STG_DECLS_END
+
+#endif

@@ -1,0 +1,27 @@
+/* blocking.h - what the two blocking adapters share. Private. */
+#ifndef STAGGER_ADAPTERS_BLOCKING_H
+#define STAGGER_ADAPTERS_BLOCKING_H
+
+#include <stagger/operation.h>
+
+/* For what the next statement fills in: a compiler that zeroes locals to be
+ * safe would write it twice, in each call that is to cost 15 ns. */
+#ifdef __has_attribute
+#if __has_attribute(uninitialized)
+#define STG_UNINITIALIZED __attribute__((uninitialized))
+#endif
+#endif
+#ifndef STG_UNINITIALIZED
+#define STG_UNINITIALIZED
+#endif
+
+/* As stg_operation_begin(), inside parent unless with names another one. */
+stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
+                                  const stg_with *with,
+                                  const stg_retry *parent);
+
+/* Waits as long as the operation wants to. Returns whether to make an
+ * attempt. */
+bool stg_operation_again(stg_operation *op);
+
+#endif

@@ -1,0 +1,14 @@
+/* clock.h - the env that an operation runs on, with its gaps filled. Private.
+ *
+ * env.c is the only file that reads a clock or entropy. */
+#ifndef STAGGER_ADAPTERS_CLOCK_H
+#define STAGGER_ADAPTERS_CLOCK_H
+
+#include <stagger/env.h>
+
+stg_ns stg_env_now(const stg_env *env);
+bool stg_env_sleep(const stg_env *env, stg_ns until_at,
+                   const stg_cancel *cancel);
+uint64_t stg_env_random(const stg_env *env);
+
+#endif

@@ -1,0 +1,54 @@
+#include <stagger/loop.h>
+
+#include "adapters/blocking.h"
+
+void stg_loop_begin(stg_loop *l, const stg_policy *policy, const stg_with *with)
+{
+    if (l == NULL)
+        return;
+    l->text[0] = '\0';
+    (void)stg_operation_begin(&l->op, policy, with); // told by the next calls
+}
+
+bool stg_loop_again(stg_loop *l)
+{
+    if (l == NULL)
+        return false;
+    if (l->op.decision.next == STG_GO) { // the attempt was not reported
+        stg_outcome missing = {.fault = STG_FAULT_INVALID, .permanent = true};
+
+        stg_operation_report(&l->op, &missing);
+    }
+    return stg_operation_again(&l->op);
+}
+
+void stg_loop_report(stg_loop *l, stg_outcome outcome)
+{
+    if (l != NULL)
+        stg_operation_report(&l->op, &outcome);
+}
+
+stg_ns stg_loop_timeout(const stg_loop *l)
+{
+    return l == NULL || l->op.flaw != NULL
+               ? 0
+               : stg_retry_timeout(&l->op.retry, stg_operation_now(&l->op));
+}
+
+void stg_loop_end(stg_loop *l)
+{
+    if (l != NULL)
+        stg_operation_cancel(&l->op);
+}
+
+stg_report stg_loop_result(const stg_loop *l)
+{
+    return stg_operation_result(&l->op);
+}
+
+const char *stg_loop_text(stg_loop *l)
+{
+    stg_report report = stg_operation_result(&l->op);
+
+    return stg_report_text(&report, l->text);
+}

@@ -1,0 +1,214 @@
+#include <stagger/operation.h>
+
+#include "adapters/blocking.h"
+#include "adapters/clock.h"
+
+static const char *find_env_flaw(const stg_env *env)
+{
+    if (env == NULL || (env->now == NULL) == (env->sleep == NULL))
+        return NULL;
+    return "with.env has a clock without a sleep, or a sleep without a clock";
+}
+
+/* Whether anything of the operation depends on when it begins. */
+static bool needs_clock(const stg_policy *p, const stg_with *w)
+{
+    return p->deadline != STG_NEVER || p->attempt_timeout != STG_NEVER ||
+           p->reset_after != STG_NEVER || w->deadline_at != 0 ||
+           w->peer != NULL || w->shared_budget != NULL || w->hook != NULL ||
+           w->env != NULL;
+}
+
+stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
+                                  const stg_with *with, const stg_retry *parent)
+{
+    const char *flaw;
+
+    op->with = with == NULL ? (stg_with){0} : *with;
+    if (op->with.parent == NULL)
+        op->with.parent = parent;
+    op->decision = (stg_decision){.next = STG_WAIT};
+    op->last = (stg_outcome){.fault = STG_FAULT_NONE};
+    op->begun_at = op->waited = 0;
+    op->flaw = NULL;
+    flaw = find_env_flaw(op->with.env);
+    op->is_timed =
+        policy != NULL && flaw == NULL && needs_clock(policy, &op->with);
+    if (op->is_timed)
+        op->begun_at = stg_env_now(op->with.env);
+    op->changed_at = op->begun_at;
+    if (stg_retry_start(&op->retry, policy, &op->with, op->begun_at) != STG_OK)
+        flaw = stg_retry_flaw(&op->retry);
+    if (flaw == NULL)
+        return STG_OK;
+    stg_operation_refuse(op, flaw);
+    return STG_INVALID;
+}
+
+stg_status stg_operation_begin(stg_operation *op, const stg_policy *policy,
+                               const stg_with *with)
+{
+    return op == NULL ? STG_INVALID
+                      : stg_operation_begin_in(op, policy, with, NULL);
+}
+
+void stg_operation_refuse(stg_operation *op, const char *flaw)
+{
+    op->flaw = flaw;
+    op->decision = (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_INVALID};
+}
+
+/* Refuses an operation that is NULL or zeroed. */
+static bool is_begun(stg_operation *op)
+{
+    if (op == NULL)
+        return false;
+    if (op->retry.policy == NULL && op->flaw == NULL)
+        stg_operation_refuse(op, "the operation was not begun");
+    return op->flaw == NULL;
+}
+
+/* Whether core may draw before an attempt: at a breaker, for an empty budget. */
+static bool may_draw_to_admit(const stg_operation *op)
+{
+    return op->decision.why == STG_WHY_BUDGET ||
+           op->retry.policy->breaker.rule != STG_BREAKER_NONE;
+}
+
+/* Entropy is a system call, and an admission mostly needs none: it is asked
+ * when core is about to draw. (A breaker that opens in this very moment draws
+ * from the time and the address.) */
+static stg_rng rng_to_admit(const stg_operation *op, stg_ns now)
+{
+    const stg_peer *peer = op->with.peer;
+
+    if (op->decision.why == STG_WHY_BUDGET ||
+        stg_breaker_look(&peer->breaker, now, NULL) != STG_BREAKER_CLOSED)
+        return stg_rng_seed(stg_env_random(op->with.env));
+    return (stg_rng){{now, (uintptr_t)op, ~now, 1}};
+}
+
+static void count_wait(stg_operation *op, stg_ns now)
+{
+    op->waited = stg_ns_add(op->waited, stg_ns_sub(now, op->changed_at));
+}
+
+void stg_operation_admit(stg_operation *op, stg_ns now)
+{
+    stg_rng rng;
+
+    if (!is_begun(op) || op->decision.next != STG_WAIT)
+        return;
+    if (op->decision.due_at !=
+        0) // it is not the first, which waits for nothing
+        count_wait(op, now);
+    op->changed_at = now;
+    if (may_draw_to_admit(op)) {
+        rng = rng_to_admit(op, now);
+        op->decision = stg_retry_admit(&op->retry, now, &rng);
+    } else {
+        op->decision = stg_retry_admit(&op->retry, now, NULL);
+    }
+}
+
+static stg_ns read_end(stg_operation *op)
+{
+    stg_ns now = stg_env_now(op->with.env);
+
+    if (!op->is_timed)
+        op->begun_at = op->changed_at = now; // what we know of it
+    op->is_timed = true;
+    return now;
+}
+
+static void succeed(stg_operation *op, const stg_outcome *outcome)
+{
+    bool is_watched = op->with.hook != NULL ||
+                      op->retry.policy->breaker.rule != STG_BREAKER_NONE;
+
+    // A success at once asks nothing of the clock, and is spared the call.
+    if (op->retry.attempts > 1 || is_watched)
+        op->changed_at = read_end(op);
+    op->decision = stg_retry_step(&op->retry, outcome, op->changed_at, NULL);
+}
+
+static void fail(stg_operation *op, const stg_outcome *outcome)
+{
+    stg_ns now = read_end(op);
+    stg_rng rng = stg_rng_seed(stg_env_random(op->with.env));
+
+    op->last = *outcome;
+    op->changed_at = now;
+    op->decision = stg_retry_step(&op->retry, outcome, now, &rng);
+}
+
+void stg_operation_report(stg_operation *op, const stg_outcome *outcome)
+{
+    static const stg_outcome unknown = {.fault = STG_FAULT_ERROR};
+
+    if (!is_begun(op) || op->decision.next != STG_GO)
+        return;
+    if (outcome == NULL)
+        outcome = &unknown;
+    if (outcome->fault == STG_FAULT_NONE)
+        succeed(op, outcome);
+    else
+        fail(op, outcome);
+}
+
+void stg_operation_cancel(stg_operation *op)
+{
+    stg_ns now;
+
+    if (!is_begun(op) || stg_operation_has_ended(op))
+        return;
+    now = read_end(op);
+    if (op->decision.next == STG_WAIT)
+        count_wait(op, now);
+    op->changed_at = now;
+    op->decision = stg_retry_cancel(&op->retry, op->changed_at);
+}
+
+/* To the end of the wait, or until it is cancelled. */
+static stg_ns wait(const stg_operation *op)
+{
+    stg_ns due_at = op->decision.due_at;
+
+    if (due_at == 0) // the first attempt follows begin at once
+        return op->begun_at;
+    if (due_at > op->changed_at)
+        stg_env_sleep(op->with.env, due_at, op->with.cancel);
+    return stg_env_now(op->with.env);
+}
+
+bool stg_operation_again(stg_operation *op)
+{
+    if (!is_begun(op))
+        return false;
+    while (op->decision.next == STG_WAIT)
+        stg_operation_admit(op, wait(op));
+    return op->decision.next == STG_GO;
+}
+
+stg_ns stg_operation_now(const stg_operation *op)
+{
+    return stg_env_now(op->with.env);
+}
+
+bool stg_operation_has_ended(const stg_operation *op)
+{
+    return op->decision.next == STG_DONE || op->decision.next == STG_GIVE_UP;
+}
+
+stg_report stg_operation_result(const stg_operation *op)
+{
+    return (stg_report){
+        .next = op->decision.next,
+        .why = op->decision.why,
+        .attempts = op->retry.attempts,
+        .waited = op->waited,
+        .took = op->is_timed ? stg_ns_sub(op->changed_at, op->begun_at) : 0,
+        .last = op->last,
+        .flaw = op->flaw,
+    };
+}

@@ -1,0 +1,123 @@
+#include <stagger/fault.h>
+
+#include <stddef.h>
+
+#define ROW(name, cause, category, sentence)           \
+    {                                                  \
+        name, cause, sentence, STG_CATEGORY_##category \
+    }
+
+static const stg_fault_info faults[STG_FAULT_COUNT] = {
+    [STG_FAULT_NONE] = ROW("ok", "OK", NONE, "it succeeded"),
+    [STG_FAULT_REFUSED] = ROW("refused", "CONNECTION_REFUSED", CONNECT,
+                              "the connection was refused"),
+    [STG_FAULT_UNREACHABLE] =
+        ROW("unreachable", "HOST_UNREACHABLE", CONNECT,
+            "there is no route to the host or its network"),
+    [STG_FAULT_DNS] =
+        ROW("dns", "DNS_FAILURE", CONNECT, "the name does not resolve"),
+    [STG_FAULT_DNS_TEMPORARY] = ROW("dns-temporary", "DNS_TEMPORARY_FAILURE",
+                                    CONNECT, "the resolver did not answer"),
+    [STG_FAULT_CONNECT_TIMEOUT] =
+        ROW("connect-timeout", "CONNECT_TIMEOUT", CONNECT,
+            "no connection was made in time"),
+    [STG_FAULT_TLS] = ROW("tls", "TLS_FAILURE", CONNECT,
+                          "TLS failed: certificate, name or version"),
+    [STG_FAULT_TIMEOUT] =
+        ROW("timeout", "TIMEOUT", SERVER, "no answer came in time"),
+    [STG_FAULT_RESET] = ROW("reset", "CONNECTION_RESET", SERVER,
+                            "the connection broke before the answer"),
+    [STG_FAULT_PROTOCOL] =
+        ROW("protocol", "PROTOCOL_ERROR", SERVER,
+            "the answer broke the protocol, or was cut short"),
+    [STG_FAULT_5XX] = ROW("5xx", "HTTP_5XX", SERVER, "the server failed"),
+    [STG_FAULT_3XX] =
+        ROW("3xx", "HTTP_3XX", REQUEST, "a redirect, which is not followed"),
+    [STG_FAULT_4XX] =
+        ROW("4xx", "HTTP_4XX", REQUEST, "the request is at fault"),
+    [STG_FAULT_OVERLOAD] =
+        ROW("4xx", "HTTP_4XX", OVERLOAD, "the server asks for less"),
+    [STG_FAULT_CANCELLED] =
+        ROW("cancelled", "CANCELLED", OWN, "the operation was cancelled"),
+    [STG_FAULT_INVALID] =
+        ROW("invalid", "INVALID", OWN, "the call itself cannot be carried out"),
+    [STG_FAULT_CIRCUIT_OPEN] = ROW("circuit-open", "CIRCUIT_OPEN", OWN,
+                                   "the breaker is open: not tried"),
+    [STG_FAULT_NESTED] = ROW("nested", "NESTED", OWN,
+                             "an operation inside this one was not repeated"),
+    [STG_FAULT_DEADLOCK] = ROW("deadlock", "DEADLOCK", DATABASE,
+                               "the transaction was a deadlock's victim"),
+    [STG_FAULT_SERIALIZATION] =
+        ROW("serialization", "SERIALIZATION_FAILURE", DATABASE,
+            "the transaction could not be serialized"),
+    [STG_FAULT_LOCK_TIMEOUT] = ROW("lock-timeout", "LOCK_TIMEOUT", DATABASE,
+                                   "a lock was not to be had in time"),
+    [STG_FAULT_TOO_MANY_CONNECTIONS] =
+        ROW("too-many-connections", "TOO_MANY_CONNECTIONS", DATABASE,
+            "the database takes no more connections"),
+    [STG_FAULT_CONNECTION_LOST] =
+        ROW("connection-lost", "CONNECTION_LOST", DATABASE,
+            "the connection to the database was lost"),
+    [STG_FAULT_SQL] =
+        ROW("sql", "SQL_ERROR", DATABASE, "the database refused the statement"),
+    [STG_FAULT_PUSHBACK] = ROW("pushback", "GRPC_RESOURCE_EXHAUSTED", RPC,
+                               "the server is exhausted, and said until when"),
+    [STG_FAULT_GRPC] = ROW("grpc", "GRPC_ERROR", RPC, "the RPC failed"),
+    [STG_FAULT_EXIT] = ROW("exit", "EXIT", OTHER, "the command failed"),
+    [STG_FAULT_ERROR] = ROW("error", "ERROR", OTHER, "an unclassified error"),
+};
+
+static const char *const categories[] = {
+    [STG_CATEGORY_NONE] = "none",         [STG_CATEGORY_CONNECT] = "connect",
+    [STG_CATEGORY_SERVER] = "server",     [STG_CATEGORY_REQUEST] = "request",
+    [STG_CATEGORY_OVERLOAD] = "overload", [STG_CATEGORY_OWN] = "own",
+    [STG_CATEGORY_DATABASE] = "database", [STG_CATEGORY_RPC] = "rpc",
+    [STG_CATEGORY_OTHER] = "other",
+};
+
+const stg_fault_info *stg_fault_about(stg_fault fault)
+{
+    return &faults[(unsigned)fault < STG_FAULT_COUNT ? fault : STG_FAULT_ERROR];
+}
+
+const char *stg_category_name(stg_category category)
+{
+    return categories[(unsigned)category <= STG_CATEGORY_OTHER
+                          ? category
+                          : STG_CATEGORY_OTHER];
+}
+
+/* 0 to 35, or 36 for what is no digit or letter. */
+static uint32_t digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0');
+    if (c >= 'A' && c <= 'Z')
+        return (uint32_t)(c - 'A') + 10;
+    if (c >= 'a' && c <= 'z')
+        return (uint32_t)(c - 'a') + 10;
+    return 36;
+}
+
+uint32_t stg_sqlstate_pack(const char *sqlstate)
+{
+    uint32_t code = 0;
+
+    if (sqlstate == NULL)
+        return UINT32_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint32_t digit = digit_of(sqlstate[i]);
+
+        if (digit == 36)
+            return UINT32_MAX;
+        code = 36 * code + digit;
+    }
+    return sqlstate[5] == '\0' ? code : UINT32_MAX;
+}
+
+void stg_sqlstate_unpack(uint32_t code, char sqlstate[6])
+{
+    sqlstate[5] = '\0';
+    for (int i = 5; i-- > 0; code /= 36)
+        sqlstate[i] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[code % 36];
+}

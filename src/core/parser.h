@@ -1,0 +1,41 @@
+/* parser.h - what the two halves of the policy parser share. Private.
+ *
+ * text_parse.c reads words and settings, text_rules.c the lists of faults. */
+#ifndef STAGGER_CORE_PARSER_H
+#define STAGGER_CORE_PARSER_H
+
+#include <stagger/text.h>
+
+#include "core/reader.h"
+
+enum { STG_PARSER_KEYS = 24 };
+
+typedef struct stg_parser {
+    const char *source; /* for errors: "policy", or a file's name */
+    uint32_t line;
+    uint32_t column; /* of text, from 1 */
+    const char *text;
+    stg_error *err;
+    stg_policy policy;
+    bool is_preset; /* inside a preset's own text */
+    bool has_cap;
+    const char *places[STG_RULES_MAX];  /* where each rule stands, or NULL */
+    const char *words[STG_PARSER_KEYS]; /* where each key stands, or NULL */
+} stg_parser;
+
+/* Parses size bytes that stand at line and column of source. */
+stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
+                          uint32_t column, const char *text, size_t size,
+                          stg_error *err);
+
+/* Writes "source:line:column: found: wanted" about the piece that starts at
+ * `at`. Returns false, as what calls it does. */
+bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
+                       const char *wanted);
+
+/* Adds a rule with this limit for each fault of the list; may_default: the
+ * words "default" and "none" may stand in it. */
+bool stg_parser_add_rules(stg_parser *p, stg_reader list, uint16_t retries_max,
+                          bool may_default);
+
+#endif

@@ -1,0 +1,34 @@
+#include <stagger/peer.h>
+
+#include "core/options.h"
+#include "core/writer.h"
+
+static const uint32_t made = 0x73746770;
+
+stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
+{
+    if (peer == NULL)
+        return STG_INVALID;
+    peer->mark = 0;
+    if (policy == NULL || policy->attempts_max == 0 ||
+        stg_budget_init(&peer->budget, &policy->budget) != STG_OK ||
+        stg_breaker_init(&peer->breaker, &policy->breaker) != STG_OK)
+        return STG_INVALID;
+    peer->mark = made;
+    return stg_limiter_init(&peer->limiter, 0, 0, NULL);
+}
+
+stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
+                          stg_error *err)
+{
+    if (peer == NULL || peer->mark != made)
+        return stg_refuse(err, "peer was not made by stg_peer_init()");
+    return stg_limiter_init(&peer->limiter, rate, burst, err);
+}
+
+bool stg_peer_fits(const stg_peer *peer, const stg_policy *policy)
+{
+    return peer->mark == made &&
+           stg_budget_options_equal(&peer->budget.options, &policy->budget) &&
+           stg_breaker_options_equal(&peer->breaker.options, &policy->breaker);
+}

@@ -1,0 +1,188 @@
+#include <stagger/policies.h>
+
+#include <string.h>
+
+#include "core/parser.h"
+#include "core/writer.h"
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_name_char(char c)
+{
+    return is_letter(c) || stg_is_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+/* The next line without its end and its comment. */
+static stg_reader next_line(stg_policies *walk)
+{
+    stg_reader rest = {walk->text + walk->at, walk->text + walk->size};
+    stg_reader line = stg_read_until(&rest, '\n');
+    stg_reader code = line;
+
+    walk->at = (size_t)(rest.at - walk->text);
+    walk->line++;
+    code = stg_read_until(&code, '#');
+    if (code.end == line.end && code.at != code.end && code.end[-1] == '\r')
+        code.end--;
+    return code;
+}
+
+static void skip_blanks(stg_reader *r)
+{
+    while (!stg_reader_is_empty(r) && stg_is_blank(*r->at))
+        r->at++;
+}
+
+static stg_reader read_name(stg_reader *line)
+{
+    stg_reader name = {line->at, line->at};
+
+    while (name.end != line->end && is_name_char(*name.end))
+        name.end++;
+    line->at = name.end;
+    return name;
+}
+
+static bool is_preset(const stg_reader *name)
+{
+    const stg_preset *preset;
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        if (stg_reader_equals(name, preset->name))
+            return true;
+    return false;
+}
+
+/* The line that defines a name, before the one that starts at `end`; 0 if none
+ * does. */
+static uint32_t find_line(const stg_policies *walk, const stg_reader *name,
+                          size_t end)
+{
+    stg_policies before = {.text = walk->text, .size = end};
+
+    while (before.at < before.size) {
+        stg_reader line = next_line(&before), other;
+
+        skip_blanks(&line);
+        other = read_name(&line);
+        if (other.end - other.at == name->end - name->at &&
+            memcmp(other.at, name->at, (size_t)(name->end - name->at)) == 0)
+            return before.line;
+    }
+    return 0;
+}
+
+static bool check_name(const stg_policies *walk, const stg_parser *at,
+                       const stg_reader *name, const stg_reader *rest)
+{
+    size_t length = (size_t)(name->end - name->at);
+    uint32_t line;
+    char wanted[64];
+    stg_writer w = stg_writer_on(wanted, sizeof wanted);
+
+    if (length == 0 || !is_letter(*name->at))
+        return stg_parser_refuse(at, name->at, rest->end,
+                                 "wanted `name: policy`, with a name that "
+                                 "starts with a letter");
+    if (length >= STG_NAME_MAX)
+        return stg_parser_refuse(at, name->at, name->end,
+                                 "too long, wanted a name of at most 64");
+    if (stg_reader_is_empty(rest) || *rest->at != ':')
+        return stg_parser_refuse(at, rest->at, rest->end,
+                                 "wanted a colon behind the name");
+    if (is_preset(name))
+        return stg_parser_refuse(at, name->at, name->end,
+                                 "is the name of a preset, wanted another");
+    line = find_line(walk, name, (size_t)(at->text - walk->text));
+    if (line == 0)
+        return true;
+    stg_write_text(&w, "has a policy already, in line ");
+    stg_write_number(&w, line);
+    return stg_parser_refuse(at, name->at, name->end, wanted);
+}
+
+/* The next line that says something; false at the end. */
+static bool next_entry(stg_policies *walk, stg_reader *line, const char **start)
+{
+    while (walk->at < walk->size) {
+        *start = walk->text + walk->at;
+        *line = next_line(walk);
+        skip_blanks(line);
+        if (!stg_reader_is_empty(line))
+            return true;
+    }
+    return false;
+}
+
+stg_status stg_policies_next(stg_policies *walk, char name[STG_NAME_MAX],
+                             stg_policy *policy, stg_error *err)
+{
+    stg_policies next;
+    stg_reader line, word;
+    stg_parser at;
+    const char *start;
+
+    if (walk == NULL || walk->text == NULL || name == NULL || policy == NULL)
+        return stg_refuse(err, "policies: an argument is NULL");
+    next = *walk;
+    if (!next_entry(&next, &line, &start)) {
+        *walk = next;
+        return STG_NOT_FOUND;
+    }
+    at = (stg_parser){
+        .source = walk->source == NULL ? "policies" : walk->source,
+        .line = next.line,
+        .column = 1,
+        .text = start,
+        .err = err,
+    };
+    word = read_name(&line);
+    if (!check_name(walk, &at, &word, &line))
+        return STG_INVALID;
+    line.at++; // the colon
+    skip_blanks(&line);
+    if (stg_parser_run(policy, at.source, at.line,
+                       1 + (uint32_t)(line.at - start), line.at,
+                       (size_t)(line.end - line.at), err) != STG_OK)
+        return STG_INVALID;
+    memcpy(name, word.at, (size_t)(word.end - word.at));
+    name[word.end - word.at] = '\0';
+    *walk = next;
+    return STG_OK;
+}
+
+static stg_status refuse_unknown(const stg_policies *file, const char *name,
+                                 stg_error *err)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, file->source == NULL ? "policies" : file->source);
+    stg_write_text(&w, ": has no policy called ");
+    stg_write_text(&w, name);
+    return STG_NOT_FOUND;
+}
+
+stg_status stg_policies_find(const stg_policies *file, const char *name,
+                             stg_policy *policy, stg_error *err)
+{
+    stg_policies walk;
+    stg_policy read;
+    char read_as[STG_NAME_MAX];
+    bool is_found = false;
+    stg_status status;
+
+    if (file == NULL || name == NULL || policy == NULL)
+        return stg_refuse(err, "policies: an argument is NULL");
+    walk = *file;
+    while ((status = stg_policies_next(&walk, read_as, &read, err)) == STG_OK)
+        if (strcmp(read_as, name) == 0) {
+            *policy = read;
+            is_found = true;
+        }
+    if (status != STG_NOT_FOUND)
+        return status;
+    return is_found ? STG_OK : refuse_unknown(file, name, err);
+}

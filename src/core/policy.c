@@ -1,0 +1,159 @@
+#include <stagger/policy.h>
+
+#include <string.h>
+
+#include <stagger/text.h>
+
+#include "core/options.h"
+#include "core/rule.h"
+#include "core/text_print.h"
+#include "core/writer.h"
+
+stg_policy stg_policy_default(void)
+{
+    return (stg_policy){
+        .attempts_max = 3,
+        .deadline = 2 * STG_MIN,
+        .attempt_timeout = STG_NEVER,
+        .reset_after = STG_NEVER,
+        .retry_after_max = STG_HOUR,
+        .backoff = stg_backoff_default(),
+        .default_rules = true,
+    };
+}
+
+/* A duration that may be none, and is not 0. */
+static stg_status check_optional(stg_ns ns, const char *key, stg_error *err)
+{
+    if (ns == 0 || (ns > STG_BACKOFF_MAX && ns != STG_NEVER))
+        return stg_refuse_duration(err, key, ns,
+                                   "more than 0, to 365d, or none");
+    return STG_OK;
+}
+
+static stg_status check_times(const stg_policy *p, stg_error *err)
+{
+    if (check_optional(p->deadline, "deadline", err) != STG_OK ||
+        check_optional(p->attempt_timeout, "attempt-timeout", err) != STG_OK ||
+        check_optional(p->reset_after, "reset-after", err) != STG_OK)
+        return STG_INVALID;
+    if (p->retry_after_max > STG_BACKOFF_MAX)
+        return stg_refuse_duration(err, "retry-after-max", p->retry_after_max,
+                                   "0 to 365d");
+    return STG_OK;
+}
+
+static stg_status refuse_twice(const stg_rule *r, stg_error *err)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, "retry has two rules on ");
+    stg_rule_write(&w, r);
+    return STG_INVALID;
+}
+
+static stg_status check_rules(const stg_policy *p, stg_error *err)
+{
+    uint32_t limited = 0;
+
+    if (p->rule_count > STG_RULES_MAX)
+        return stg_refuse_number(err, "retry rules", p->rule_count, "0 to 64");
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (stg_rule_check(&p->rules[i], err) != STG_OK)
+            return STG_INVALID;
+        limited += stg_rule_is_limited(&p->rules[i]);
+        for (uint32_t j = 0; j < i; j++)
+            if (stg_rule_same_link(&p->rules[i], &p->rules[j]))
+                return refuse_twice(&p->rules[i], err);
+    }
+    if (limited > STG_LIMITED_MAX)
+        return stg_refuse_number(err, "at-most and once rules", limited,
+                                 "0 to 8");
+    return STG_OK;
+}
+
+stg_status stg_policy_check(const stg_policy *p, stg_error *err)
+{
+    if (p == NULL)
+        return stg_refuse(err, "policy is NULL");
+    if (p->attempts_max == 0 ||
+        (p->attempts_max > UINT32_MAX && p->attempts_max != STG_UNLIMITED))
+        return stg_refuse_number(err, "attempts", p->attempts_max,
+                                 "1 to 4294967295, or unlimited");
+    if ((unsigned)p->nested > STG_NESTED_FULL)
+        return stg_refuse_number(err, "nested", (unsigned)p->nested,
+                                 "one of stg_nested");
+    if (stg_backoff_check(&p->backoff, err) != STG_OK ||
+        check_times(p, err) != STG_OK ||
+        stg_budget_check(&p->budget, err) != STG_OK ||
+        stg_breaker_check(&p->breaker, err) != STG_OK ||
+        check_rules(p, err) != STG_OK)
+        return STG_INVALID;
+    if (stg_policy_write(p, NULL, 0) >= STG_POLICY_TEXT_MAX)
+        return stg_refuse(err,
+                          "the policy is too long, wanted at most 1023 "
+                          "bytes when written out");
+    return STG_OK;
+}
+
+static bool equal_backoffs(const stg_backoff *a, const stg_backoff *b)
+{
+    if (a->growth != b->growth || a->jitter != b->jitter ||
+        a->percent != b->percent || a->factor != b->factor ||
+        a->base != b->base || a->cap != b->cap ||
+        a->list_count != b->list_count)
+        return false;
+    for (uint32_t i = 0; i < STG_LIST_MAX; i++)
+        if (a->list[i] != b->list[i])
+            return false;
+    return true;
+}
+
+_Static_assert(sizeof(stg_budget_options) == 16 &&
+                   sizeof(stg_breaker_options) == 40,
+               "options have no padding, and are compared as bytes");
+
+bool stg_budget_options_equal(const stg_budget_options *a,
+                              const stg_budget_options *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+bool stg_breaker_options_equal(const stg_breaker_options *a,
+                               const stg_breaker_options *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static bool has_rule(const stg_policy *p, const stg_rule *r)
+{
+    for (uint32_t i = 0; i < p->rule_count; i++)
+        if (stg_rule_same_link(&p->rules[i], r) &&
+            p->rules[i].retries_max == r->retries_max)
+            return true;
+    return false;
+}
+
+/* The order of rules has no meaning. */
+static bool equal_rules(const stg_policy *a, const stg_policy *b)
+{
+    if (a->default_rules != b->default_rules || a->rule_count != b->rule_count)
+        return false;
+    for (uint32_t i = 0; i < a->rule_count; i++)
+        if (!has_rule(b, &a->rules[i]))
+            return false;
+    return true;
+}
+
+bool stg_policy_equal(const stg_policy *a, const stg_policy *b)
+{
+    return a->attempts_max == b->attempts_max && a->deadline == b->deadline &&
+           a->attempt_timeout == b->attempt_timeout &&
+           a->reset_after == b->reset_after &&
+           a->retry_after_max == b->retry_after_max &&
+           a->budget_waits == b->budget_waits && a->unsafe == b->unsafe &&
+           a->nested == b->nested && equal_backoffs(&a->backoff, &b->backoff) &&
+           stg_budget_options_equal(&a->budget, &b->budget) &&
+           stg_breaker_options_equal(&a->breaker, &b->breaker) &&
+           equal_rules(a, b);
+}

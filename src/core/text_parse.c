@@ -1,0 +1,537 @@
+#include <stagger/text.h>
+
+#include <string.h>
+
+#include "core/parser.h"
+#include "core/writer.h"
+
+static const char wanted_word[] =
+    "wanted a preset as the first word, fixed, linear, exponential, list=, or a "
+    "setting: attempts= base= cap= factor= jitter= deadline= attempt-timeout= "
+    "retry-after-max= reset-after= retry= once= at-most= never= budget= ...";
+
+static const char wanted_time[] =
+    "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
+
+/* "source:line:column: ", and remembers the place. */
+static stg_writer place(const stg_parser *p, const char *at)
+{
+    stg_writer w = stg_writer_on_error(p->err);
+    uint64_t column = p->column + (uint64_t)(at - p->text);
+
+    if (p->err != NULL) {
+        p->err->line = p->line;
+        p->err->column = (uint32_t)column;
+    }
+    stg_write_text(&w, p->source);
+    stg_write_char(&w, ':');
+    stg_write_number(&w, p->line);
+    stg_write_char(&w, ':');
+    stg_write_number(&w, column);
+    stg_write_text(&w, ": ");
+    return w;
+}
+
+bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
+                       const char *wanted)
+{
+    enum { SHOWN = 40 };
+    stg_writer w = place(p, at);
+    size_t length = (size_t)(end - at);
+
+    if (length == 0)
+        stg_write_text(&w, "nothing");
+    stg_write_part(&w, at, length < SHOWN ? length : SHOWN);
+    if (length > SHOWN)
+        stg_write_text(&w, "...");
+    stg_write_text(&w, ": ");
+    stg_write_text(&w, wanted);
+    return false;
+}
+
+/* Each reads its setting's value whole, or returns false. */
+typedef bool read_fn(stg_parser *p, stg_reader *value);
+
+static bool take_all(stg_reader *value, const char *text)
+{
+    return stg_read_text(value, text) && stg_reader_is_empty(value);
+}
+
+static bool take_none(stg_reader *value)
+{
+    bool is_none = stg_reader_equals(value, "none");
+
+    if (is_none)
+        value->at = value->end;
+    return is_none;
+}
+
+static bool read_time(stg_reader *value, stg_ns *ns)
+{
+    return stg_read_duration(value, ns) && stg_reader_is_empty(value);
+}
+
+static bool read_optional(stg_reader *value, stg_ns *ns)
+{
+    if (!take_none(value))
+        return read_time(value, ns);
+    *ns = STG_NEVER;
+    return true;
+}
+
+static bool read_attempts(stg_parser *p, stg_reader *value)
+{
+    uint32_t attempts;
+
+    if (stg_reader_equals(value, "unlimited")) {
+        p->policy.attempts_max = STG_UNLIMITED;
+        return true;
+    }
+    if (!stg_read_int(value, &attempts))
+        return false;
+    p->policy.attempts_max = attempts;
+    return stg_reader_is_empty(value);
+}
+
+static bool read_base(stg_parser *p, stg_reader *value)
+{
+    return read_time(value, &p->policy.backoff.base);
+}
+
+static bool read_cap(stg_parser *p, stg_reader *value)
+{
+    p->has_cap = true;
+    return read_optional(value, &p->policy.backoff.cap);
+}
+
+static bool read_factor(stg_parser *p, stg_reader *value)
+{
+    return stg_read_decimal(value, &p->policy.backoff.factor) &&
+           stg_reader_is_empty(value);
+}
+
+static bool read_jitter(stg_parser *p, stg_reader *value)
+{
+    static const char *const names[] = {"none", "full", "equal",
+                                        "decorrelated"};
+    stg_backoff *b = &p->policy.backoff;
+
+    b->percent = 0;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (stg_reader_equals(value, names[i])) {
+            b->jitter = (stg_jitter)i;
+            return true;
+        }
+    b->jitter = STG_JITTER_PERCENT;
+    return stg_read_int(value, &b->percent) && take_all(value, "%");
+}
+
+static bool read_deadline(stg_parser *p, stg_reader *value)
+{
+    return read_optional(value, &p->policy.deadline);
+}
+
+static bool read_attempt_timeout(stg_parser *p, stg_reader *value)
+{
+    return read_optional(value, &p->policy.attempt_timeout);
+}
+
+static bool read_reset_after(stg_parser *p, stg_reader *value)
+{
+    return read_optional(value, &p->policy.reset_after);
+}
+
+static bool read_retry_after_max(stg_parser *p, stg_reader *value)
+{
+    return read_time(value, &p->policy.retry_after_max);
+}
+
+static bool read_rate(stg_reader *value, uint32_t *rate)
+{
+    return stg_read_decimal(value, rate) && stg_read_text(value, "/s");
+}
+
+static bool read_ratio(stg_reader *value, stg_budget_options *o)
+{
+    if (!stg_read_decimal(value, &o->ratio))
+        return false;
+    return stg_reader_is_empty(value) ||
+           (stg_read_text(value, "+") && read_rate(value, &o->rate));
+}
+
+static bool read_budget(stg_parser *p, stg_reader *value)
+{
+    stg_budget_options *o = &p->policy.budget;
+
+    *o = (stg_budget_options){.kind = STG_BUDGET_NONE};
+    if (take_none(value))
+        return true;
+    if (stg_reader_equals(value, "aws")) {
+        o->kind = STG_BUDGET_AWS;
+        return true;
+    }
+    if (stg_read_text(value, "ratio:")) {
+        o->kind = STG_BUDGET_RATIO;
+        return read_ratio(value, o) && stg_reader_is_empty(value);
+    }
+    if (stg_read_text(value, "grpc:")) {
+        o->kind = STG_BUDGET_GRPC;
+        return stg_read_int(value, &o->capacity) && stg_read_text(value, ":") &&
+               stg_read_decimal(value, &o->ratio) && stg_reader_is_empty(value);
+    }
+    (void)stg_read_text(value, "tokens:"); // may be left out
+    o->kind = STG_BUDGET_TOKENS;
+    return stg_read_int(value, &o->capacity) && stg_read_text(value, ":") &&
+           read_rate(value, &o->rate) && stg_reader_is_empty(value);
+}
+
+static bool read_budget_empty(stg_parser *p, stg_reader *value)
+{
+    p->policy.budget_waits = stg_reader_equals(value, "wait");
+    return p->policy.budget_waits || stg_reader_equals(value, "give-up");
+}
+
+static bool read_share(stg_reader *value, stg_breaker_options *o)
+{
+    stg_reader window;
+
+    o->rule = STG_BREAKER_SHARE;
+    o->percent = o->failures;
+    o->failures = 0;
+    if (!stg_read_text(value, "/") || !stg_read_int(value, &o->calls) ||
+        !stg_read_text(value, "/"))
+        return false;
+    window = *value;
+    window = stg_read_until(&window, ':');
+    value->at = window.end;
+    return read_time(&window, &o->window);
+}
+
+static bool read_opening(stg_reader *value, stg_breaker_options *o)
+{
+    stg_reader open = stg_read_until(value, '-');
+
+    if (!read_time(&open, &o->open))
+        return false;
+    o->open_max = o->open;
+    return stg_reader_is_empty(value) ? value->end == open.end
+                                      : read_time(value, &o->open_max);
+}
+
+static bool read_breaker(stg_parser *p, stg_reader *value)
+{
+    stg_breaker_options *o = &p->policy.breaker;
+
+    *o = (stg_breaker_options){.rule = STG_BREAKER_NONE};
+    if (take_none(value))
+        return true;
+    *o = (stg_breaker_options){
+        .rule = STG_BREAKER_ROW, .open = 30 * STG_S, .open_max = 10 * STG_MIN};
+    if (!stg_read_int(value, &o->failures))
+        return false;
+    if (stg_read_text(value, "%") && !read_share(value, o))
+        return false;
+    if (stg_reader_is_empty(value))
+        return true;
+    return stg_read_text(value, ":") && read_opening(value, o);
+}
+
+static bool read_unsafe(stg_parser *p, stg_reader *value)
+{
+    p->policy.unsafe = stg_reader_equals(value, "yes");
+    return p->policy.unsafe || stg_reader_equals(value, "no");
+}
+
+static bool read_nested(stg_parser *p, stg_reader *value)
+{
+    bool is_full = stg_reader_equals(value, "full");
+
+    p->policy.nested = is_full ? STG_NESTED_FULL : STG_NESTED_ONCE;
+    return is_full || stg_reader_equals(value, "once");
+}
+
+static bool read_list(stg_parser *p, stg_reader *value)
+{
+    stg_backoff *b = &p->policy.backoff;
+    const char *end = value->end;
+    stg_reader piece;
+
+    do {
+        piece = stg_read_until(value, ',');
+        if (b->list_count == STG_LIST_MAX ||
+            !read_time(&piece, &b->list[b->list_count++]))
+            return false;
+    } while (piece.end != end);
+    return true;
+}
+
+typedef struct setting {
+    const char *key;
+    read_fn *read;
+    const char *wanted;
+} setting;
+
+/* The lists of faults are read by text_rules.c. */
+static const setting settings[] = {
+    {"attempts=", read_attempts, "wanted 1 to 4294967295, or unlimited"},
+    {"base=", read_base, wanted_time},
+    {"cap=", read_cap, "wanted none, or a duration up to 365d, like 30s"},
+    {"factor=", read_factor, "wanted 1 to 100, like 2 or 1.5"},
+    {"jitter=", read_jitter,
+     "wanted none, full, equal, decorrelated, or 1% to 100%"},
+    {"deadline=", read_deadline,
+     "wanted none, or a duration up to 365d, like 2m"},
+    {"attempt-timeout=", read_attempt_timeout,
+     "wanted none, or a duration up to 365d, like 10s"},
+    {"reset-after=", read_reset_after,
+     "wanted none, or a duration up to 365d, like 1m"},
+    {"retry-after-max=", read_retry_after_max, wanted_time},
+    {"budget=", read_budget,
+     "wanted none, aws, tokens:100:10/s, ratio:0.2+10/s or grpc:10:0.1"},
+    {"budget-empty=", read_budget_empty, "wanted give-up or wait"},
+    {"breaker=", read_breaker,
+     "wanted none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, "
+     "calls, window, open for)"},
+    {"unsafe=", read_unsafe, "wanted yes or no"},
+    {"nested=", read_nested, "wanted once or full"},
+    {"list=", read_list, "wanted 1 to 32 durations, like 5s,5m,30m"},
+};
+
+enum {
+    SETTINGS = sizeof settings / sizeof *settings,
+    LIST = SETTINGS - 1,
+    RETRY = SETTINGS, /* keys that stand in no table */
+    ONCE,
+    NEVER,
+    GROWTH,
+    KEYS,
+};
+_Static_assert((int)KEYS <= (int)STG_PARSER_KEYS, "a place for each key");
+
+/* Each key once; a preset's words may all be said again. */
+static bool note(stg_parser *p, unsigned key, const stg_reader *word)
+{
+    if (p->is_preset)
+        return true;
+    if (p->words[key] != NULL)
+        return stg_parser_refuse(p, word->at, word->end,
+                                 "stands here a second time, wanted once");
+    p->words[key] = word->at;
+    return true;
+}
+
+static bool set_growth(stg_parser *p, const stg_reader *word, stg_growth growth)
+{
+    if (!note(p, GROWTH, word))
+        return false;
+    p->policy.backoff.growth = growth;
+    p->policy.backoff.list_count = 0;
+    memset(p->policy.backoff.list, 0, sizeof p->policy.backoff.list);
+    return true;
+}
+
+static bool read_at_most(stg_parser *p, stg_reader value,
+                         const stg_reader *word)
+{
+    uint32_t retries_max;
+
+    if (!stg_read_int(&value, &retries_max) || retries_max < 1 ||
+        retries_max > STG_RETRIES_MAX || !stg_read_text(&value, ":"))
+        return stg_parser_refuse(p, word->at, word->end,
+                                 "wanted 1 to 255 and faults, like "
+                                 "at-most=2:timeout,reset");
+    return stg_parser_add_rules(p, value, (uint16_t)retries_max, false);
+}
+
+/* The words that hold rules. *is_one says whether this is one of them. */
+static bool read_rules(stg_parser *p, const stg_reader *word, bool *is_one)
+{
+    stg_reader value = *word;
+
+    *is_one = true;
+    if (stg_read_text(&value, "retry="))
+        return note(p, RETRY, word) &&
+               stg_parser_add_rules(p, value, STG_ALWAYS, true);
+    if (stg_read_text(&value, "once="))
+        return note(p, ONCE, word) && stg_parser_add_rules(p, value, 1, false);
+    if (stg_read_text(&value, "never="))
+        return note(p, NEVER, word) && stg_parser_add_rules(p, value, 0, false);
+    if (stg_read_text(&value, "at-most="))
+        return read_at_most(p, value, word);
+    *is_one = false;
+    return true;
+}
+
+static bool read_setting(stg_parser *p, const stg_reader *word, bool *is_one)
+{
+    stg_reader value = *word;
+    unsigned i = 0;
+
+    while (i < SETTINGS && !stg_read_text(&value, settings[i].key))
+        i++;
+    *is_one = i < SETTINGS;
+    if (!*is_one)
+        return true;
+    if (i == LIST ? !set_growth(p, word, STG_LIST) : !note(p, i, word))
+        return false;
+    if (!settings[i].read(p, &value))
+        return stg_parser_refuse(p, word->at, word->end, settings[i].wanted);
+    return true;
+}
+
+static bool read_word(stg_parser *p, const stg_reader *word)
+{
+    static const struct {
+        const char *name;
+        stg_growth growth;
+    } growths[] = {{"fixed", STG_FIXED},
+                   {"linear", STG_LINEAR},
+                   {"exponential", STG_EXPONENTIAL}};
+    bool is_one;
+
+    for (size_t i = 0; i < sizeof growths / sizeof *growths; i++)
+        if (stg_reader_equals(word, growths[i].name))
+            return set_growth(p, word, growths[i].growth);
+    if (!read_setting(p, word, &is_one))
+        return false;
+    if (!is_one && !read_rules(p, word, &is_one))
+        return false;
+    if (!is_one)
+        return stg_parser_refuse(p, word->at, word->end, wanted_word);
+    return true;
+}
+
+static const stg_preset *find_preset(const stg_reader *word)
+{
+    const stg_preset *preset;
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        if (stg_reader_equals(word, preset->name))
+            return preset;
+    return NULL;
+}
+
+/* The next word, or an empty one at the end. */
+static stg_reader next_word(stg_reader *rest)
+{
+    stg_reader word;
+
+    while (!stg_reader_is_empty(rest) && stg_is_blank(*rest->at))
+        rest->at++;
+    word = (stg_reader){rest->at, rest->at};
+    while (word.end != rest->end && !stg_is_blank(*word.end))
+        word.end++;
+    rest->at = word.end;
+    return word;
+}
+
+/* retry= says all: wherever it stands, what was there before is gone. */
+static void forget_rules(stg_policy *policy, stg_reader rest)
+{
+    stg_reader word;
+
+    while (word = next_word(&rest), !stg_reader_is_empty(&word))
+        if (stg_read_text(&word, "retry=")) {
+            memset(policy->rules, 0, sizeof policy->rules);
+            policy->rule_count = 0;
+            policy->default_rules = false;
+        }
+}
+
+static bool read_words(stg_parser *p, stg_reader rest)
+{
+    stg_reader word;
+
+    forget_rules(&p->policy, rest);
+    while (word = next_word(&rest), !stg_reader_is_empty(&word))
+        if (!read_word(p, &word))
+            return false;
+    return true;
+}
+
+/* Presets are texts; a text of ours has no error. */
+static void start_from(stg_parser *p, const stg_preset *preset)
+{
+    p->is_preset = true;
+    (void)read_words(
+        p, (stg_reader){preset->text, preset->text + strlen(preset->text)});
+    p->is_preset = false;
+}
+
+/* The check names settings: it is told at the first of them that the text
+ * has. */
+static const char *find_place(const stg_parser *p, const char *sentence)
+{
+    for (const char *at = sentence; *at != '\0'; at++) {
+        if (at > sentence && at[-1] != ' ')
+            continue;
+        for (unsigned i = 0; i < SETTINGS; i++) {
+            const char *key = settings[i].key;
+
+            if (p->words[i] != NULL && strncmp(at, key, strlen(key) - 1) == 0)
+                return p->words[i];
+        }
+    }
+    return p->text;
+}
+
+static bool finish(stg_parser *p)
+{
+    stg_backoff *b = &p->policy.backoff;
+    stg_error err;
+    stg_writer w;
+
+    if (!p->has_cap)
+        b->cap = stg_ns_max(b->cap, b->base);
+    if (stg_policy_check(&p->policy, &err) == STG_OK)
+        return true;
+    w = place(p, find_place(p, err.text));
+    stg_write_text(&w, err.text);
+    return false;
+}
+
+stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
+                          uint32_t column, const char *text, size_t size,
+                          stg_error *err)
+{
+    stg_parser p = {
+        .source = source,
+        .line = line,
+        .column = column,
+        .text = text,
+        .err = err,
+        .policy = stg_policy_default(),
+    };
+    stg_reader rest = {text, text + size}, first;
+    const stg_preset *preset;
+
+    if (size >= STG_POLICY_TEXT_MAX) {
+        stg_parser_refuse(&p, text, text + size,
+                          "too long, wanted at most 1023 bytes");
+        return STG_INVALID;
+    }
+    first = next_word(&rest);
+    preset = find_preset(&first);
+    if (stg_reader_is_empty(&first)) {
+        stg_parser_refuse(&p, first.at, first.end, wanted_word);
+        return STG_INVALID;
+    }
+    if (preset != NULL)
+        start_from(&p, preset);
+    else
+        rest.at = text;
+    if (!read_words(&p, rest) || !finish(&p))
+        return STG_INVALID;
+    *policy = p.policy;
+    return STG_OK;
+}
+
+stg_status stg_policy_parse(stg_policy *policy, const char *text,
+                            stg_error *err)
+{
+    if (policy == NULL || text == NULL)
+        return stg_refuse(err, policy == NULL
+                                   ? "policy is NULL, wanted a place for it"
+                                   : "policy text is NULL");
+    return stg_parser_run(policy, "policy", 1, 1, text, strlen(text), err);
+}

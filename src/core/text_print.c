@@ -1,0 +1,239 @@
+/* What decides how a policy behaves is always written: the growth and its
+ * numbers, jitter, attempts, deadline, faults. Other settings are written where
+ * they differ from what an unset one is. */
+#include "core/text_print.h"
+
+#include <stagger/text.h>
+
+#include "core/rule.h"
+#include "core/writer.h"
+
+/* The growth stands before the first key. */
+static void write_key(stg_writer *w, const char *key)
+{
+    stg_write_char(w, ' ');
+    stg_write_text(w, key);
+}
+
+static void write_time(stg_writer *w, const char *key, stg_ns ns)
+{
+    write_key(w, key);
+    if (ns == STG_NEVER)
+        stg_write_text(w, "none");
+    else
+        stg_write_duration(w, ns);
+}
+
+static void write_growth(stg_writer *w, const stg_backoff *b)
+{
+    static const char *const names[] = {
+        [STG_FIXED] = "fixed",
+        [STG_LINEAR] = "linear",
+        [STG_EXPONENTIAL] = "exponential",
+        [STG_LIST] = "list=",
+    };
+
+    stg_write_text(w, names[b->growth]);
+    for (uint32_t i = 0; i < b->list_count; i++) {
+        if (i > 0)
+            stg_write_char(w, ',');
+        stg_write_duration(w, b->list[i]);
+    }
+}
+
+static void write_jitter(stg_writer *w, const stg_backoff *b)
+{
+    static const char *const names[] = {
+        [STG_JITTER_NONE] = "none",
+        [STG_JITTER_FULL] = "full",
+        [STG_JITTER_EQUAL] = "equal",
+        [STG_JITTER_DECORRELATED] = "decorrelated",
+        [STG_JITTER_PERCENT] = "%",
+    };
+
+    write_key(w, "jitter=");
+    if (b->jitter == STG_JITTER_PERCENT)
+        stg_write_number(w, b->percent);
+    stg_write_text(w, names[b->jitter]);
+}
+
+/* The cap where none is set. */
+static stg_ns unset_cap(const stg_backoff *b)
+{
+    return stg_ns_max(stg_backoff_default().cap, b->base);
+}
+
+static void write_backoff(stg_writer *w, const stg_backoff *b)
+{
+    stg_backoff unset = stg_backoff_default();
+    bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+    bool has_base =
+        b->growth != STG_LIST || b->jitter == STG_JITTER_DECORRELATED;
+    bool has_cap = grows || b->jitter == STG_JITTER_DECORRELATED;
+
+    write_growth(w, b);
+    if (has_base || b->base != unset.base)
+        write_time(w, "base=", b->base);
+    if (b->factor != unset.factor) {
+        write_key(w, "factor=");
+        stg_write_thousandths(w, b->factor);
+    }
+    if (has_cap || b->cap != unset_cap(b))
+        write_time(w, "cap=", b->cap);
+    write_jitter(w, b);
+}
+
+/* "retry=5xx,429", for the rules with this limit that stand at `from` or
+ * later. Writes nothing where there is none. */
+static bool write_list(stg_writer *w, const stg_policy *p, uint32_t from,
+                       uint16_t retries_max, const char *key)
+{
+    bool is_first = true;
+
+    for (uint32_t i = from; i < p->rule_count; i++) {
+        if (p->rules[i].retries_max != retries_max)
+            continue;
+        if (is_first)
+            write_key(w, key);
+        else
+            stg_write_char(w, ',');
+        stg_rule_write(w, &p->rules[i]);
+        is_first = false;
+    }
+    return !is_first;
+}
+
+static bool is_first_of_its_limit(const stg_policy *p, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (p->rules[i].retries_max == p->rules[index].retries_max)
+            return false;
+    return true;
+}
+
+static void write_limited(stg_writer *w, const stg_policy *p)
+{
+    char text[16];
+
+    write_list(w, p, 0, 1, "once=");
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        stg_writer key = stg_writer_on(text, sizeof text);
+        uint16_t retries_max = p->rules[i].retries_max;
+
+        if (!stg_rule_is_limited(&p->rules[i]) || retries_max == 1 ||
+            !is_first_of_its_limit(p, i))
+            continue;
+        stg_write_text(&key, "at-most=");
+        stg_write_number(&key, retries_max);
+        stg_write_char(&key, ':');
+        write_list(w, p, i, retries_max, text);
+    }
+}
+
+static void write_rules(stg_writer *w, const stg_policy *p)
+{
+    const char *key = p->default_rules ? "retry=default," : "retry=";
+
+    if (!write_list(w, p, 0, STG_ALWAYS, key))
+        write_key(w, p->default_rules ? "retry=default" : "retry=none");
+    write_limited(w, p);
+    write_list(w, p, 0, 0, "never=");
+}
+
+static void write_rate(stg_writer *w, uint32_t rate)
+{
+    stg_write_thousandths(w, rate);
+    stg_write_text(w, "/s");
+}
+
+static void write_budget(stg_writer *w, const stg_budget_options *o)
+{
+    if (o->kind == STG_BUDGET_NONE)
+        return;
+    write_key(w, "budget=");
+    if (o->kind == STG_BUDGET_AWS) {
+        stg_write_text(w, "aws");
+    } else if (o->kind == STG_BUDGET_TOKENS) {
+        stg_write_text(w, "tokens:");
+        stg_write_number(w, o->capacity);
+        stg_write_char(w, ':');
+        write_rate(w, o->rate);
+    } else if (o->kind == STG_BUDGET_GRPC) {
+        stg_write_text(w, "grpc:");
+        stg_write_number(w, o->capacity);
+        stg_write_char(w, ':');
+        stg_write_thousandths(w, o->ratio);
+    } else {
+        stg_write_text(w, "ratio:");
+        stg_write_thousandths(w, o->ratio);
+        if (o->rate != 0) {
+            stg_write_char(w, '+');
+            write_rate(w, o->rate);
+        }
+    }
+}
+
+static void write_breaker(stg_writer *w, const stg_breaker_options *o)
+{
+    if (o->rule == STG_BREAKER_NONE)
+        return;
+    write_key(w, "breaker=");
+    if (o->rule == STG_BREAKER_ROW) {
+        stg_write_number(w, o->failures);
+    } else {
+        stg_write_number(w, o->percent);
+        stg_write_text(w, "%/");
+        stg_write_number(w, o->calls);
+        stg_write_char(w, '/');
+        stg_write_duration(w, o->window);
+    }
+    stg_write_char(w, ':');
+    stg_write_duration(w, o->open);
+    if (o->open_max != o->open) {
+        stg_write_char(w, '-');
+        stg_write_duration(w, o->open_max);
+    }
+}
+
+static void write_attempts(stg_writer *w, uint64_t attempts_max)
+{
+    write_key(w, "attempts=");
+    if (attempts_max == STG_UNLIMITED)
+        stg_write_text(w, "unlimited");
+    else
+        stg_write_number(w, attempts_max);
+}
+
+size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
+{
+    stg_writer w = stg_writer_on(text, size);
+    stg_policy unset = stg_policy_default();
+
+    write_backoff(&w, &p->backoff);
+    write_attempts(&w, p->attempts_max);
+    write_time(&w, "deadline=", p->deadline);
+    if (p->attempt_timeout != unset.attempt_timeout)
+        write_time(&w, "attempt-timeout=", p->attempt_timeout);
+    if (p->retry_after_max != unset.retry_after_max)
+        write_time(&w, "retry-after-max=", p->retry_after_max);
+    if (p->reset_after != unset.reset_after)
+        write_time(&w, "reset-after=", p->reset_after);
+    write_rules(&w, p);
+    write_budget(&w, &p->budget);
+    if (p->budget_waits)
+        write_key(&w, "budget-empty=wait");
+    write_breaker(&w, &p->breaker);
+    if (p->unsafe)
+        write_key(&w, "unsafe=yes");
+    if (p->nested == STG_NESTED_FULL)
+        write_key(&w, "nested=full");
+    return w.length;
+}
+
+stg_status stg_policy_print(const stg_policy *p, char text[STG_POLICY_TEXT_MAX])
+{
+    if (text == NULL || stg_policy_check(p, NULL) != STG_OK)
+        return STG_INVALID;
+    stg_policy_write(p, text, STG_POLICY_TEXT_MAX);
+    return STG_OK;
+}

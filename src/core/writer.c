@@ -1,0 +1,140 @@
+#include "core/writer.h"
+
+#include <string.h>
+
+stg_writer stg_writer_on(char *text, size_t size)
+{
+    if (size > 0)
+        text[0] = '\0';
+    return (stg_writer){.text = text, .size = size};
+}
+
+void stg_write_char(stg_writer *w, char c)
+{
+    if (w->length + 1 < w->size) {
+        w->text[w->length] = c;
+        w->text[w->length + 1] = '\0';
+    }
+    w->length++;
+}
+
+void stg_write_text(stg_writer *w, const char *text)
+{
+    while (*text != '\0')
+        stg_write_char(w, *text++);
+}
+
+void stg_write_part(stg_writer *w, const char *text, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        stg_write_char(w, text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+}
+
+void stg_write_number(stg_writer *w, uint64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0)
+        stg_write_char(w, digits[--count]);
+}
+
+void stg_write_thousandths(stg_writer *w, uint64_t thousandths)
+{
+    uint64_t rest = thousandths % 1000;
+
+    stg_write_number(w, thousandths / 1000);
+    if (rest == 0)
+        return;
+    stg_write_char(w, '.');
+    for (uint64_t place = 100; rest > 0; place /= 10) {
+        stg_write_char(w, (char)('0' + rest / place));
+        rest %= place;
+    }
+}
+
+void stg_write_duration(stg_writer *w, stg_ns ns)
+{
+    static const struct {
+        stg_ns length;
+        const char *name;
+    } units[] = {{STG_DAY, "d"}, {STG_HOUR, "h"}, {STG_MIN, "m"}, {STG_S, "s"},
+                 {STG_MS, "ms"}, {STG_US, "us"},  {1, "ns"}};
+    size_t i = 0;
+
+    if (ns == 0) {
+        stg_write_char(w, '0');
+        return;
+    }
+    while (ns % units[i].length != 0)
+        i++;
+    stg_write_number(w, ns / units[i].length);
+    stg_write_text(w, units[i].name);
+}
+
+stg_writer stg_writer_on_error(stg_error *err)
+{
+    if (err == NULL)
+        return stg_writer_on(NULL, 0);
+    err->line = 0;
+    err->column = 0;
+    return stg_writer_on(err->text, sizeof err->text);
+}
+
+stg_status stg_refuse(stg_error *err, const char *text)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, text);
+    return STG_INVALID;
+}
+
+static stg_writer start(stg_error *err, const char *key)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, key);
+    stg_write_char(&w, '=');
+    return w;
+}
+
+static stg_status finish(stg_writer *w, const char *wanted)
+{
+    stg_write_text(w, " is out of range, wanted ");
+    stg_write_text(w, wanted);
+    return STG_INVALID;
+}
+
+stg_status stg_refuse_number(stg_error *err, const char *key, uint64_t found,
+                             const char *wanted)
+{
+    stg_writer w = start(err, key);
+
+    stg_write_number(&w, found);
+    return finish(&w, wanted);
+}
+
+stg_status stg_refuse_thousandths(stg_error *err, const char *key,
+                                  uint64_t found, const char *wanted)
+{
+    stg_writer w = start(err, key);
+
+    stg_write_thousandths(&w, found);
+    return finish(&w, wanted);
+}
+
+stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
+                               const char *wanted)
+{
+    stg_writer w = start(err, key);
+
+    if (found == STG_NEVER)
+        stg_write_text(&w, "none");
+    else
+        stg_write_duration(&w, found);
+    return finish(&w, wanted);
+}

@@ -1,0 +1,46 @@
+/* writer.h - text into a buffer that may be too small: it is cut, and always
+ * terminated. Core's way to speak, having no printf. Private. */
+#ifndef STAGGER_CORE_WRITER_H
+#define STAGGER_CORE_WRITER_H
+
+#include <stddef.h>
+
+#include <stagger/ns.h>
+#include <stagger/status.h>
+
+typedef struct stg_writer {
+    char *text;    /* NULL with size 0: counts only */
+    size_t size;   /* of text, the terminator included */
+    size_t length; /* of all that was written, cut or not */
+} stg_writer;
+
+stg_writer stg_writer_on(char *text, size_t size);
+
+void stg_write_text(stg_writer *w, const char *text);
+void stg_write_char(stg_writer *w, char c);
+
+/* At most count bytes of text; what is not printable reads as '?'. */
+void stg_write_part(stg_writer *w, const char *text, size_t count);
+
+void stg_write_number(stg_writer *w, uint64_t number);
+
+/* 1500 as "1.5". */
+void stg_write_thousandths(stg_writer *w, uint64_t thousandths);
+
+/* Exactly, in the largest unit that takes no fraction: "1500ms", "0". */
+void stg_write_duration(stg_writer *w, stg_ns ns);
+
+/* A writer on err's text, its place set to none; err may be NULL. */
+stg_writer stg_writer_on_error(stg_error *err);
+
+/* Ways to return STG_INVALID with words: a text; or "key=found is out of range,
+ * wanted ...", found being a number, thousandths or a duration. */
+stg_status stg_refuse(stg_error *err, const char *text);
+stg_status stg_refuse_number(stg_error *err, const char *key, uint64_t found,
+                             const char *wanted);
+stg_status stg_refuse_thousandths(stg_error *err, const char *key,
+                                  uint64_t found, const char *wanted);
+stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
+                               const char *wanted);
+
+#endif

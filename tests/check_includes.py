@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Includes point one way, and core knows of nothing but the language.
+
+usage: check_includes.py
+
+cli -> hub and sim -> flow -> core; the adapters stand on core too. Everything
+may include the public headers.
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+MAY_INCLUDE = {
+    "core": {"core"},
+    "flow": {"flow", "core"},
+    "adapters": {"adapters", "core"},
+    "sim": {"sim", "flow", "core"},
+    "hub": {"hub", "flow", "adapters", "core"},
+    "cli": {"cli", "hub", "sim", "flow", "adapters", "core"},
+}
+PURE = {"core", "flow"}
+# What a compiler brings along, and the names of the memory primitives.
+LANGUAGE = {"assert.h", "limits.h", "stdatomic.h", "stdbool.h", "stddef.h",
+            "stdint.h", "string.h"}
+# Numbers of the system, and no more, for the file that sorts them.
+NUMBERS = {("classify.c", "errno.h"), ("classify.c", "netdb.h")}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(<|")([^>"]+)[>"]', re.M)
+
+
+def wrong_includes(path, part):
+    for quote, name in INCLUDE.findall(path.read_text()):
+        place = name.split("/")[0]
+        if place == "stagger":
+            continue
+        if quote == '"':
+            if "/" not in name:
+                yield f'{path}: "{name}" does not start at the root'
+            elif place not in MAY_INCLUDE.get(part, {part}):
+                yield f'{path}: {part} may not include "{name}"'
+        elif part in PURE and name not in LANGUAGE \
+                and (path.name, name) not in NUMBERS:
+            yield f"{path}: {part} may not include <{name}>"
+
+
+def main():
+    root = pathlib.Path(os.environ["STAGGER_SOURCE"], "src")
+    files = [path for path in sorted(root.rglob("*.[ch]"))]
+    found = [text for path in files
+             for text in wrong_includes(path, path.relative_to(root).parts[0])]
+    print("\n".join(found) or f"{len(files)} files, all the right way")
+    return 1 if found or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(__doc__ if sys.argv[1:] else main())

@@ -1,0 +1,69 @@
+#!/bin/sh
+# Installs into an empty folder, and uses what lies there as a stranger would:
+# through pkg-config, shared and static, and through find_package().
+#
+# usage: check_install.sh CMAKE BUILD_DIR CC
+set -eu
+[ $# -eq 3 ] || { sed -n 's/^# usage/usage/p' "$0" >&2; exit 2; }
+cmake=$1 build=$2 cc=$3
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/usr
+$cmake --install "$build" --prefix "$prefix" >"$work/log"
+cd "$work"
+
+cat >user.c <<'END'
+#include <stagger/stagger.h>
+int main(void)
+{
+    stg_rng rng = stg_rng_seed(1);
+
+    return stg_rng_next(&rng) == stg_rng_next(&rng);
+}
+END
+
+[ ! -e "$prefix/bin/stagger" ] || "$prefix/bin/stagger" --help >/dev/null
+lib=$(dirname "$(find "$prefix" -name libstagger.a)")
+export LD_LIBRARY_PATH="$lib" PKG_CONFIG_PATH="$lib/pkgconfig"
+
+# The SONAME holds the minor version; the library is found under it.
+if [ -e "$lib/libstagger.so" ]; then
+    version=$(sed -n 's/^Version: //p' "$lib/pkgconfig/stagger.pc")
+    ls "$lib/libstagger.so.${version%.*}" >/dev/null
+fi
+
+if command -v pkg-config >/dev/null; then
+    $cc -std=c11 -Wall -Wextra -Werror user.c -o user \
+        $(pkg-config --cflags --libs stagger)
+    ./user
+    $cc -std=c11 user.c -o user-static \
+        $(pkg-config --cflags stagger) "$lib/libstagger.a"
+    LD_LIBRARY_PATH='' ./user-static
+    echo "pkg-config: shared and static"
+else
+    echo "pkg-config: not there, not tried"
+fi
+
+uv=
+targets='stagger::stagger stagger::static'
+if [ -e "$lib/pkgconfig/stagger-uv.pc" ]; then
+    uv='COMPONENTS uv'
+    targets="$targets stagger::uv stagger::uv-static"
+fi
+cat >CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(stagger 0.1 REQUIRED $uv)
+foreach(target $targets)
+    string(MAKE_C_IDENTIFIER \${target} name)
+    add_executable(\${name} user.c)
+    target_link_libraries(\${name} PRIVATE \${target})
+    list(APPEND runs COMMAND \${name})
+endforeach()
+add_custom_target(run ALL \${runs})
+END
+CC=$cc $cmake -S . -B by-cmake -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" \
+    || { cat "$work/log"; exit 1; }
+$cmake --build by-cmake >"$work/log" || { cat "$work/log"; exit 1; }
+echo "find_package: $targets"

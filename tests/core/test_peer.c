@@ -1,0 +1,101 @@
+#include <stagger/peer.h>
+#include <stagger/text.h>
+
+#include "tests/harness.h"
+
+static stg_policy parse(const char *text)
+{
+    stg_policy p;
+
+    CHECK_INT(stg_policy_parse(&p, text, NULL), STG_OK);
+    return p;
+}
+
+TEST(peer, fits_the_policy_that_it_was_made_of)
+{
+    stg_policy p = parse("backend breaker=5:30s");
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 100000);
+    CHECK_INT(stg_breaker_look(&peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+    CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
+}
+
+TEST(peer, fits_any_policy_with_the_same_budget_and_breaker)
+{
+    stg_policy p = parse("backend breaker=50%/20/10s:30s-1m");
+    stg_peer peer;
+    static const char *const others[] = {
+        "backend breaker=50%/20/10s:30s-2m",
+        "backend breaker=50%/20/10s:29s-1m",
+        "backend breaker=50%/20/11s:30s-1m",
+        "backend breaker=50%/21/10s:30s-1m",
+        "backend breaker=51%/20/10s:30s-1m",
+        "backend breaker=5:30s-1m",
+        "backend",
+        "backend breaker=50%/20/10s:30s-1m budget=100:11/s",
+        "backend breaker=50%/20/10s:30s-1m budget=101:10/s",
+        "backend breaker=50%/20/10s:30s-1m budget=ratio:0.2",
+        "backend breaker=50%/20/10s:30s-1m budget=none",
+    };
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    p = parse("fixed base=1s budget=100:10/s breaker=50%/20/10s:30s-1m");
+    CHECK(stg_peer_fits(&peer, &p));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        p = parse(others[i]);
+        CHECK(!stg_peer_fits(&peer, &p));
+    }
+    p = parse("attempts=2 breaker=5:30s-1m");
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    p = parse("attempts=2 breaker=6:30s-1m");
+    CHECK(!stg_peer_fits(&peer, &p));
+}
+
+TEST(peer, tells_budgets_of_one_kind_apart)
+{
+    stg_policy p = parse("attempts=2 budget=grpc:10:0.1");
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK(stg_peer_fits(&peer, &p));
+    p = parse("attempts=2 budget=grpc:10:0.2");
+    CHECK(!stg_peer_fits(&peer, &p));
+}
+
+TEST(peer, is_refused_until_it_is_made)
+{
+    stg_policy p = parse("client"), zeroed = {0};
+    stg_peer peer = {0};
+    stg_error err;
+
+    CHECK(!stg_peer_fits(&peer, &p));
+    CHECK_INT(stg_peer_limit(&peer, 1000, 1, &err), STG_INVALID);
+    CHECK_STR(err.text, "peer was not made by stg_peer_init()");
+    CHECK_INT(stg_peer_limit(NULL, 1000, 1, &err), STG_INVALID);
+    CHECK_INT(stg_peer_init(NULL, &p), STG_INVALID);
+    CHECK_INT(stg_peer_init(&peer, NULL), STG_INVALID);
+    CHECK_INT(stg_peer_init(&peer, &zeroed), STG_INVALID);
+    p.budget.capacity = 1;
+    CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
+    p = parse("client");
+    p.breaker.calls = 1;
+    CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
+    CHECK(!stg_peer_fits(&peer, &p));
+}
+
+TEST(peer, can_have_a_rate_limit)
+{
+    stg_policy p = parse("client");
+    stg_peer peer;
+    stg_error err;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK_INT(stg_peer_limit(&peer, 1000, 1, &err), STG_OK);
+    CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
+    CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
+    CHECK_INT(stg_peer_limit(&peer, 1000, 0, &err), STG_INVALID);
+    CHECK_STR(err.text, "burst=0 is out of range, wanted 1 to 1000000");
+}

@@ -1,0 +1,1312 @@
+#include <stagger/retry.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <stagger/cancel.h>
+#include <stagger/text.h>
+
+#include "tests/harness.h"
+
+static stg_policy parse(const char *text)
+{
+    stg_policy p;
+    stg_error err = {0};
+
+    if (stg_policy_parse(&p, text, &err) != STG_OK)
+        CHECK_STR(err.text, "");
+    return p;
+}
+
+static stg_peer peer_of(const stg_policy *p)
+{
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, p), STG_OK);
+    return peer;
+}
+
+static stg_rng zeros(void)
+{
+    return (stg_rng){{0, 0, 0, 0}};
+}
+
+static stg_rng ones(void)
+{
+    return (stg_rng){{0, 1, 1, UINT64_MAX}};
+}
+
+/* -- stories: an operation as a text
+ *
+ * A script has a word for each attempt: a status, or the name of a fault; then
+ * perhaps "@" and a delay in ms, and "+" and how long it took in ms. */
+
+typedef struct story {
+    char text[1 << 17];
+    size_t length;
+    stg_ns now;
+} story;
+
+static void say(story *s, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(s->text + s->length, sizeof s->text - s->length, format,
+                       arguments);
+    va_end(arguments);
+    s->length += (size_t)length;
+    CHECK(s->length < sizeof s->text);
+}
+
+static stg_outcome outcome_of(const char *word)
+{
+    char name[32];
+
+    sscanf(word, "%31[a-z0-9-]", name);
+    if (strcmp(name, "200") == 0)
+        return stg_ok();
+    if (atoi(name) != 0)
+        return stg_answered(atoi(name));
+    for (unsigned i = 1; i < STG_FAULT_COUNT; i++)
+        if (strcmp(stg_fault_about((stg_fault)i)->name, name) == 0)
+            return stg_failed((stg_fault)i);
+    CHECK_STR(name, "the name of a fault");
+    return stg_ok();
+}
+
+/* One attempt of the script; moves *script behind it. */
+static stg_outcome play(story *s, const char **script)
+{
+    char word[64] = "";
+    stg_outcome o;
+    char *at, *plus;
+
+    sscanf(*script, " %63s", word);
+    CHECK(word[0] != '\0'); // the policy wants more attempts than there are
+    *script = strstr(*script, word) + strlen(word);
+    o = outcome_of(word);
+    if ((at = strchr(word, '@')) != NULL)
+        o.delay = strtoull(at + 1, NULL, 10) * STG_MS;
+    if ((plus = strchr(word, '+')) != NULL)
+        s->now += strtoull(plus + 1, NULL, 10) * STG_MS;
+    say(s, "%5" PRIu64 " ms  %s  ", s->now / STG_MS, word);
+    return o;
+}
+
+static void tell(story *s, stg_decision d)
+{
+    switch (d.next) {
+    case STG_WAIT:
+        say(s, "wait %" PRIu64 " ms (%s)\n", (d.due_at - s->now) / STG_MS,
+            stg_why_name(d.why));
+        s->now = d.due_at;
+        break;
+    case STG_DONE:
+        say(s, "done\n");
+        break;
+    case STG_GIVE_UP:
+        say(s, "give up (%s)\n", stg_why_name(d.why));
+        break;
+    case STG_GO:
+        break;
+    }
+}
+
+/* Runs one operation to its end. rng stays as it is: each draw is the same. */
+static const char *run(story *s, const stg_policy *p, const stg_with *with,
+                       stg_rng rng, const char *script)
+{
+    stg_retry r;
+    stg_decision d;
+
+    s->length = 0;
+    stg_retry_start(&r, p, with, s->now);
+    do {
+        stg_rng draw = rng;
+
+        d = stg_retry_admit(&r, s->now, &draw);
+        if (d.next == STG_GO) {
+            stg_outcome o = play(s, &script);
+
+            draw = rng;
+            d = stg_retry_step(&r, &o, s->now, &draw);
+        } else {
+            say(s, "%5" PRIu64 " ms  -  ", s->now / STG_MS);
+        }
+        tell(s, d);
+    } while (d.next == STG_WAIT);
+    return s->text;
+}
+
+static const char *trace(const char *policy, const char *script)
+{
+    static story s;
+    stg_policy p = parse(policy);
+
+    s.now = 0;
+    return run(&s, &p, NULL, ones(), script);
+}
+
+/* -- the stories */
+
+TEST(retry, is_done_after_a_success_at_once)
+{
+    CHECK_TRACE(trace("client", "200"), "    0 ms  200  done\n");
+}
+
+TEST(retry, waits_twice_as_long_after_each_failure)
+{
+    CHECK_TRACE(trace("base=100ms jitter=none attempts=5", "503 503 503 200"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 200 ms (backoff)\n"
+                "  300 ms  503  wait 400 ms (backoff)\n"
+                "  700 ms  200  done\n");
+}
+
+TEST(retry, l4_stops_at_its_attempts)
+{
+    CHECK_TRACE(trace("fixed base=1s jitter=none attempts=3", "503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 1000 ms (backoff)\n"
+                " 2000 ms  503  give up (attempts)\n");
+    CHECK_TRACE(trace("none", "503"), "    0 ms  503  give up (attempts)\n");
+}
+
+TEST(retry, gives_up_at_once_what_is_permanent)
+{
+    CHECK_TRACE(trace("client", "404"), "    0 ms  404  give up (permanent)\n");
+    CHECK_TRACE(trace("client", "dns"), "    0 ms  dns  give up (permanent)\n");
+    CHECK_TRACE(trace("client never=5xx", "503"),
+                "    0 ms  503  give up (permanent)\n");
+}
+
+TEST(retry, limits_a_fault_over_the_whole_operation)
+{
+    const char *policy =
+        "fixed base=1s jitter=none attempts=9 once=timeout at-most=2:429";
+
+    CHECK_TRACE(trace(policy, "timeout 429 503 429 503 429"),
+                "    0 ms  timeout  wait 1000 ms (backoff)\n"
+                " 1000 ms  429  wait 1000 ms (backoff)\n"
+                " 2000 ms  503  wait 1000 ms (backoff)\n"
+                " 3000 ms  429  wait 1000 ms (backoff)\n"
+                " 4000 ms  503  wait 1000 ms (backoff)\n"
+                " 5000 ms  429  give up (fault-limit)\n");
+    CHECK_TRACE(trace(policy, "timeout 503 timeout"),
+                "    0 ms  timeout  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 1000 ms (backoff)\n"
+                " 2000 ms  timeout  give up (fault-limit)\n");
+}
+
+TEST(retry, counts_each_of_eight_limited_rules_by_itself)
+{
+    const char *policy =
+        "base=0 jitter=none attempts=99 retry=none "
+        "once=500,501,502,503,504,505,506,507";
+
+    CHECK_TRACE(trace(policy, "500 501 502 503 504 505 506 507 503"),
+                "    0 ms  500  wait 0 ms (backoff)\n"
+                "    0 ms  501  wait 0 ms (backoff)\n"
+                "    0 ms  502  wait 0 ms (backoff)\n"
+                "    0 ms  503  wait 0 ms (backoff)\n"
+                "    0 ms  504  wait 0 ms (backoff)\n"
+                "    0 ms  505  wait 0 ms (backoff)\n"
+                "    0 ms  506  wait 0 ms (backoff)\n"
+                "    0 ms  507  wait 0 ms (backoff)\n"
+                "    0 ms  503  give up (fault-limit)\n");
+}
+
+TEST(retry, waits_as_long_as_the_server_asks)
+{
+    CHECK_TRACE(trace("base=100ms jitter=none attempts=9",
+                      "503@500 503@50 503 503@250 200"),
+                "    0 ms  503@500  wait 500 ms (server-delay)\n"
+                "  500 ms  503@50  wait 100 ms (backoff)\n"
+                "  600 ms  503  wait 200 ms (backoff)\n"
+                "  800 ms  503@250  wait 400 ms (backoff)\n"
+                " 1200 ms  200  done\n");
+}
+
+/* With u = 1 a jittered wait is at the end of its window. */
+TEST(retry, spreads_what_the_server_asked_upwards)
+{
+    CHECK_TRACE(trace("base=100ms jitter=full attempts=9",
+                      "429@500 429@500 503 429@500 200"),
+                "    0 ms  429@500  wait 600 ms (server-delay)\n"
+                "  600 ms  429@500  wait 600 ms (server-delay)\n"
+                " 1200 ms  503  wait 100 ms (backoff)\n"
+                " 1300 ms  429@500  wait 700 ms (server-delay)\n"
+                " 2000 ms  200  done\n");
+}
+
+TEST(retry, cuts_a_server_delay_to_its_maximum)
+{
+    CHECK_TRACE(trace("fixed base=0 jitter=none retry-after-max=2s "
+                      "deadline=none",
+                      "503@3600000 200"),
+                "    0 ms  503@3600000  wait 2000 ms (server-delay)\n"
+                " 2000 ms  200  done\n");
+    CHECK_TRACE(
+        trace("fixed base=1s jitter=none retry-after-max=0", "503@5000 200"),
+        "    0 ms  503@5000  wait 1000 ms (backoff)\n"
+        " 1000 ms  200  done\n");
+}
+
+TEST(retry, gives_up_at_once_when_the_server_asks_for_too_long)
+{
+    CHECK_TRACE(trace("client deadline=10s", "503@200000"),
+                "    0 ms  503@200000  give up (deadline)\n");
+}
+
+TEST(retry, l4_stops_at_its_deadline)
+{
+    CHECK_TRACE(trace("fixed base=1s jitter=none attempts=9 deadline=3s",
+                      "503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 1000 ms (backoff)\n"
+                " 2000 ms  503  give up (deadline)\n");
+    CHECK_TRACE(trace("fixed base=1s jitter=none attempts=9 deadline=3001ms",
+                      "503 503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 1000 ms (backoff)\n"
+                " 2000 ms  503  wait 1000 ms (backoff)\n"
+                " 3000 ms  503  give up (deadline)\n");
+    CHECK_TRACE(trace("fixed base=1s jitter=none deadline=3s", "503+5000"),
+                " 5000 ms  503+5000  give up (deadline)\n");
+}
+
+TEST(retry, is_done_when_it_succeeds_after_the_deadline)
+{
+    CHECK_TRACE(trace("client deadline=3s", "200+5000"),
+                " 5000 ms  200+5000  done\n");
+}
+
+TEST(retry, leaves_time_for_the_attempt_that_it_expects)
+{
+    story s = {.now = 0};
+    stg_policy p =
+        parse("fixed base=1s jitter=none attempts=9 deadline=3001ms");
+    stg_with with = {.expected = STG_S};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 1000 ms (backoff)\n"
+                " 2000 ms  503  give up (deadline)\n");
+}
+
+TEST(retry, keeps_to_the_earlier_of_two_deadlines)
+{
+    story s = {.now = 5 * STG_S};
+    stg_policy p = parse("fixed base=1s jitter=none attempts=9 deadline=1m");
+    stg_with with = {.deadline_at = 7 * STG_S};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503"),
+                " 5000 ms  503  wait 1000 ms (backoff)\n"
+                " 6000 ms  503  give up (deadline)\n");
+    s.now = 7 * STG_S;
+    CHECK_TRACE(run(&s, &p, &with, ones(), ""),
+                " 7000 ms  -  give up (deadline)\n");
+    p = parse("fixed base=1s jitter=none attempts=9 deadline=2s");
+    with.deadline_at = STG_HOUR;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503"),
+                " 7000 ms  503  wait 1000 ms (backoff)\n"
+                " 8000 ms  503  give up (deadline)\n");
+}
+
+TEST(retry, gives_up_when_it_is_woken_after_the_deadline)
+{
+    stg_policy p = parse("fixed base=1s jitter=none deadline=10s");
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, NULL, 0);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_U64(stg_retry_step(&r, &o, 0, &rng).due_at, STG_S);
+    CHECK_INT(stg_retry_admit(&r, 10 * STG_S, &rng).why, STG_WHY_DEADLINE);
+    CHECK_INT(r.attempts, 1);
+}
+
+TEST(retry, never_waits_until_never)
+{
+    CHECK_TRACE(trace("exponential base=1s cap=none factor=100 jitter=none "
+                      "deadline=none attempts=unlimited",
+                      "503 503 503 503 503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 100000 ms (backoff)\n"
+                "101000 ms  503  wait 10000000 ms (backoff)\n"
+                "10101000 ms  503  wait 1000000000 ms (backoff)\n"
+                "1010101000 ms  503  wait 100000000000 ms (backoff)\n"
+                "101010101000 ms  503  wait 10000000000000 ms (backoff)\n"
+                "10101010101000 ms  503  give up (deadline)\n");
+}
+
+TEST(retry, starts_anew_after_an_attempt_that_ran_long)
+{
+    const char *policy =
+        "base=100ms jitter=none attempts=3 deadline=10s "
+        "reset-after=1m once=timeout";
+
+    CHECK_TRACE(trace(policy, "timeout reset reset+60000 timeout reset"),
+                "    0 ms  timeout  wait 100 ms (backoff)\n"
+                "  100 ms  reset  wait 200 ms (backoff)\n"
+                "60300 ms  reset+60000  wait 100 ms (backoff)\n"
+                "60400 ms  timeout  wait 200 ms (backoff)\n"
+                "60600 ms  reset  give up (attempts)\n");
+    CHECK_TRACE(trace(policy, "reset reset reset+5000"),
+                "    0 ms  reset  wait 100 ms (backoff)\n"
+                "  100 ms  reset  wait 200 ms (backoff)\n"
+                " 5300 ms  reset+5000  give up (attempts)\n");
+    CHECK_TRACE(trace("attempts=1 reset-after=1s", "reset+999"),
+                "  999 ms  reset+999  give up (attempts)\n");
+}
+
+TEST(retry, starts_its_decorrelated_waits_anew_too)
+{
+    const char *policy =
+        "base=1s cap=1m jitter=decorrelated attempts=9 "
+        "deadline=none reset-after=1h";
+
+    CHECK_TRACE(trace(policy, "503 503 503+3600000 503 200"),
+                "    0 ms  503  wait 3000 ms (backoff)\n"
+                " 3000 ms  503  wait 9000 ms (backoff)\n"
+                "3612000 ms  503+3600000  wait 3000 ms (backoff)\n"
+                "3615000 ms  503  wait 9000 ms (backoff)\n"
+                "3624000 ms  200  done\n");
+}
+
+/* -- reasons */
+
+static stg_why why_of(const char *policy, const stg_with *with,
+                      stg_outcome outcome)
+{
+    stg_policy p = parse(policy);
+    stg_rng rng = zeros();
+    stg_retry r;
+    stg_decision d;
+
+    CHECK_INT(stg_retry_start(&r, &p, with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    d = stg_retry_step(&r, &outcome, 0, &rng);
+    return d.why;
+}
+
+TEST(retry, repeats_a_post_only_with_a_key_or_when_it_was_not_processed)
+{
+    static const char *const safe[] = {"GET",   "HEAD", "OPTIONS",
+                                       "TRACE", "PUT",  "DELETE"};
+    static const char *const not_safe[] = {"POST", "PATCH", "get", "", "GETS"};
+    static const stg_fault unsent[] = {
+        STG_FAULT_REFUSED, STG_FAULT_DNS_TEMPORARY, STG_FAULT_CONNECT_TIMEOUT,
+        STG_FAULT_DNS, STG_FAULT_TLS};
+    stg_outcome flagged = stg_answered(503);
+
+    flagged.unsent = true;
+    for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+        CHECK_INT(
+            why_of("client", &(stg_with){.method = safe[i]}, stg_answered(503)),
+            STG_WHY_BACKOFF);
+    for (size_t i = 0; i < sizeof not_safe / sizeof *not_safe; i++) {
+        stg_with with = {.method = not_safe[i]};
+        stg_with with_key = {.method = not_safe[i], .has_key = true};
+
+        CHECK_INT(why_of("client", &with, stg_answered(503)),
+                  STG_WHY_NOT_IDEMPOTENT);
+        CHECK_INT(why_of("client", &with, stg_failed(STG_FAULT_TIMEOUT)),
+                  STG_WHY_NOT_IDEMPOTENT);
+        CHECK_INT(why_of("client", &with, stg_failed(STG_FAULT_UNREACHABLE)),
+                  STG_WHY_NOT_IDEMPOTENT);
+        CHECK_INT(why_of("client", &with, stg_answered(408)),
+                  STG_WHY_NOT_IDEMPOTENT);
+        CHECK_INT(why_of("client", &with_key, stg_answered(503)),
+                  STG_WHY_BACKOFF);
+        CHECK_INT(why_of("client unsafe=yes", &with, stg_answered(503)),
+                  STG_WHY_BACKOFF);
+        CHECK_INT(why_of("client", &with, stg_answered(429)), STG_WHY_BACKOFF);
+        CHECK_INT(why_of("client", &with, stg_answered(425)), STG_WHY_BACKOFF);
+        CHECK_INT(why_of("client", &with, flagged), STG_WHY_BACKOFF);
+        for (size_t j = 0; j < sizeof unsent / sizeof *unsent; j++)
+            CHECK_INT(why_of("client retry=any", &with, stg_failed(unsent[j])),
+                      STG_WHY_BACKOFF);
+    }
+    flagged = stg_answered(408);
+    flagged.unsent = true;
+    CHECK_INT(why_of("client", &(stg_with){.method = "POST"}, flagged),
+              STG_WHY_BACKOFF);
+}
+
+TEST(retry, believes_an_outcome_that_says_permanent)
+{
+    stg_outcome o = stg_answered(503);
+
+    o.permanent = true;
+    CHECK_INT(why_of("client", NULL, o), STG_WHY_PERMANENT);
+}
+
+TEST(retry, makes_one_attempt_inside_another_operation)
+{
+    stg_retry outer = {0};
+    stg_with with = {.parent = &outer};
+
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_NESTED);
+    CHECK_INT(why_of("client nested=full", &with, stg_answered(503)),
+              STG_WHY_BACKOFF);
+    CHECK_INT(why_of("client", NULL, stg_answered(503)), STG_WHY_BACKOFF);
+}
+
+TEST(retry, counts_its_depth)
+{
+    stg_policy p = parse("client");
+    stg_retry outer, inner;
+
+    stg_retry_start(&outer, &p, NULL, 0);
+    CHECK_INT(outer.depth, 0);
+    stg_retry_start(&inner, &p, &(stg_with){.parent = &outer}, 0);
+    CHECK_INT(inner.depth, 1);
+    outer.depth = UINT8_MAX;
+    stg_retry_start(&inner, &p, &(stg_with){.parent = &outer}, 0);
+    CHECK_INT(inner.depth, UINT8_MAX);
+}
+
+/* Each reason goes before all that follow it: from a call for which all hold,
+ * they are taken away one by one. */
+TEST(retry, gives_the_first_reason_that_holds)
+{
+    stg_retry outer = {0};
+    stg_cancel cancel = {0};
+    stg_with with = {.parent = &outer, .method = "POST", .cancel = &cancel};
+    stg_outcome o = stg_answered(503);
+    const char *all =
+        "attempts=1 deadline=1ms once=503 nested=once budget=none";
+    stg_policy p = parse(all);
+    stg_rng rng = ones();
+    stg_retry r;
+    int step;
+
+    o.permanent = true;
+    for (step = 0; step < 8; step++) {
+        static const stg_why whys[] = {
+            STG_WHY_CANCELLED, STG_WHY_PERMANENT,   STG_WHY_NOT_IDEMPOTENT,
+            STG_WHY_NESTED,    STG_WHY_FAULT_LIMIT, STG_WHY_ATTEMPTS,
+            STG_WHY_DEADLINE,  STG_WHY_BACKOFF};
+
+        stg_retry_start(&r, &p, &with, 0);
+        cancel.is_set = 0;
+        CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+        cancel.is_set = step < 1;
+        r.limited[0] = step < 5;
+        o.permanent = step < 2;
+        if (step >= 3) {
+            with.has_key = true;
+            r.flags |= 64; // as stg_retry_start() would have it
+        }
+        if (step >= 4)
+            r.depth = 0;
+        if (step >= 6)
+            p.attempts_max = 2;
+        if (step >= 7)
+            r.deadline_at = STG_HOUR;
+        rng = ones();
+        CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, whys[step]);
+    }
+}
+
+TEST(retry, asks_the_budget_last_so_that_no_other_refusal_costs_a_token)
+{
+    static const char *const policies[] = {
+        "budget=1:0.001/s attempts=1", "budget=1:0.001/s never=5xx",
+        "budget=1:0.001/s deadline=1ms jitter=none",
+        "budget=1:0.001/s attempts=2 once=503"};
+
+    for (size_t i = 0; i < 4; i++) {
+        stg_policy p = parse(policies[i]);
+        stg_peer peer = peer_of(&p);
+        story s = {.now = 0};
+
+        if (i == 3) { // one retry is allowed, and paid
+            run(&s, &p, &(stg_with){.peer = &peer}, zeros(), "503 503");
+            CHECK_U64(stg_budget_left(&peer.budget, s.now), 0);
+            continue;
+        }
+        run(&s, &p, &(stg_with){.peer = &peer}, zeros(), "503");
+        CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+    }
+}
+
+/* -- budgets */
+
+TEST(retry, gives_up_when_the_budget_is_empty)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 "
+        "budget=2:0.001/s");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 100 ms (backoff)\n"
+                "  200 ms  503  give up (budget)\n");
+    // It never holds back a first attempt.
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "200"),
+                "  200 ms  200  done\n");
+}
+
+TEST(retry, waits_for_a_token_when_the_policy_says_so)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 "
+        "budget=1:1/s budget-empty=wait deadline=5s");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(),
+                    "503 503 503 503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 900 ms (budget)\n"
+                " 1000 ms  503  wait 1000 ms (budget)\n"
+                " 2000 ms  503  wait 1000 ms (budget)\n"
+                " 3000 ms  503  wait 1000 ms (budget)\n"
+                " 4000 ms  503  give up (budget)\n"); // at 5 s is too late
+}
+
+TEST(retry, gives_up_a_debt_that_would_be_paid_too_late)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 "
+        "budget=ratio:1 budget-empty=wait deadline=5s");
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_budget_options tokens = {
+        .kind = STG_BUDGET_TOKENS, .capacity = 1, .rate = 1};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    // The ratio is used up, so it waits; then it grants, and the shared one
+    // would not before 1000 s.
+    CHECK_INT(stg_budget_init(&shared, &tokens), STG_OK);
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_BUDGET);
+    stg_budget_attempt(&peer.budget, 0);
+    CHECK(stg_budget_take(&shared, false, 0).granted);
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).next, STG_GIVE_UP);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+}
+
+TEST(retry, waits_on_for_a_reserved_token_when_its_debt_is_settled)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 "
+        "budget=ratio:1 budget-empty=wait deadline=5s");
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_budget_options tokens = {
+        .kind = STG_BUDGET_TOKENS, .capacity = 1, .rate = 500};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_decision d;
+    stg_retry r;
+
+    CHECK_INT(stg_budget_init(&shared, &tokens), STG_OK);
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_BUDGET);
+    stg_budget_attempt(&peer.budget, 0);
+    CHECK(stg_budget_take(&shared, false, STG_S).granted);
+    d = stg_retry_admit(&r, STG_S, &rng);
+    CHECK_INT(d.why, STG_WHY_BUDGET);
+    CHECK_U64(d.due_at, 3 * STG_S);
+    CHECK_INT(stg_retry_admit(&r, d.due_at, &rng).next, STG_GO);
+}
+
+TEST(retry, asks_again_for_a_budget_that_cannot_say_when)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 "
+        "budget=ratio:0+0.1/s budget-empty=wait deadline=15s");
+    stg_peer peer = peer_of(&p);
+    static story s;
+    static const char start[] =
+        "    0 ms  503  wait 0 ms (backoff)\n"
+        "    0 ms  503  wait 0 ms (budget)\n"
+        "    0 ms  -  wait 10 ms (budget)\n"
+        "   10 ms  -  wait 10 ms (budget)\n";
+    const char *text;
+
+    // One retry in ten seconds; asked every 10 ms although the base is 0.
+    text = run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503 503 200");
+    CHECK(strncmp(text, start, strlen(start)) == 0);
+    CHECK(strstr(text, "10000 ms  200  done\n") != NULL);
+}
+
+TEST(retry, asks_again_no_longer_than_its_deadline)
+{
+    stg_policy p = parse(
+        "fixed base=400ms jitter=none attempts=9 "
+        "budget=ratio:1 budget-empty=wait deadline=1s");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    stg_budget_attempt(&peer.budget, 0);
+    while (stg_budget_take(&peer.budget, false, 0).granted)
+        continue;
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503 503"),
+                "    0 ms  503  wait 400 ms (backoff)\n"
+                "  400 ms  503  wait 400 ms (budget)\n"
+                "  800 ms  -  give up (budget)\n");
+}
+
+TEST(retry, pays_both_budgets_or_neither)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 "
+        "budget=5:0.001/s");
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    story s = {.now = 0};
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+
+    CHECK_INT(stg_budget_init(&shared,
+                              &(stg_budget_options){.kind = STG_BUDGET_TOKENS,
+                                                    .capacity = 1,
+                                                    .rate = 1}),
+              STG_OK);
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503"),
+                "    0 ms  503  wait 0 ms (backoff)\n"
+                "    0 ms  503  give up (budget)\n");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 4000);
+    CHECK_U64(stg_budget_left(&shared, 0), 0);
+    // Without a peer the shared one alone is asked.
+    p = parse("fixed base=0 jitter=none attempts=9");
+    with.peer = NULL;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503"),
+                "    0 ms  503  give up (budget)\n");
+}
+
+TEST(retry, tells_its_budget_of_first_attempts_failures_and_successes)
+{
+    stg_policy p = parse("fixed base=0 jitter=none budget=ratio:1");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_budget_options options = {.kind = STG_BUDGET_RATIO, .ratio = 2000};
+
+    CHECK_INT(stg_budget_init(&shared, &options), STG_OK);
+    run(&s, &p, &with, ones(), "503 200"); // one first attempt, one retry
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+    run(&s, &p, &with, ones(), "200");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+
+    options = (stg_budget_options){
+        .kind = STG_BUDGET_GRPC, .capacity = 10, .ratio = 500};
+    CHECK_INT(stg_budget_init(&shared, &options), STG_OK);
+    p = parse("fixed base=0 jitter=none budget=grpc:10:0.5");
+    peer = peer_of(&p);
+    run(&s, &p, &with, ones(), "503 200");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9500);
+    CHECK_U64(stg_budget_left(&shared, 0), 9500);
+    run(&s, &p, &with, ones(), "404"); // not retryable: not counted
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9500);
+    run(&s, &p, &with, ones(), "503 503 503");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 6500);
+}
+
+TEST(retry, counts_failures_of_the_remote_and_not_our_own_against_a_budget)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none budget=grpc:10:0.5 "
+        "retry=any attempts=2");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    run(&s, &p, &(stg_with){.peer = &peer}, ones(), "invalid nested");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 10000);
+    o.permanent = true; // as a negative pushback is
+    stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
+    stg_retry_admit(&r, 0, &rng);
+    stg_retry_step(&r, &o, 0, &rng);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9000);
+}
+
+TEST(retry, spends_and_regains_aws_tokens)
+{
+    stg_policy p = parse("aws attempts=5 jitter=none");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503 503 503"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 2000 ms (backoff)\n"
+                " 3000 ms  503  wait 4000 ms (backoff)\n"
+                " 7000 ms  503  wait 8000 ms (backoff)\n"
+                "15000 ms  503  give up (attempts)\n");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 480000);
+    run(&s, &p, &with, ones(), "503 timeout 200"); // 5 and 10, 10 come back
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 475000);
+    run(&s, &p, &with, ones(), "connect-timeout 503 200");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 465000 + 5000 - 5000);
+    run(&s, &p, &with, ones(), "200");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 466000);
+    run(&s, &p, &with, ones(), "timeout 404");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 456000);
+    while (stg_budget_take(&peer.budget, false, 0).granted)
+        continue;
+    stg_budget_succeed(&peer.budget, 5);
+    stg_budget_give_back(&peer.budget, 4, 0);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 10000);
+    run(&s, &p, &with, ones(), "timeout timeout");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
+    s.now = 0;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503"),
+                "    0 ms  503  give up (budget)\n");
+}
+
+/* -- breaker, limiter, cancel */
+
+TEST(retry, does_not_call_through_an_open_breaker)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 "
+        "breaker=3:10s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 100 ms (backoff)\n"
+                "  200 ms  503  wait 100 ms (backoff)\n"
+                "  300 ms  -  give up (circuit-open)\n");
+    s.now = 11 * STG_S;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "200"), "11000 ms  200  done\n");
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_CLOSED);
+}
+
+TEST(retry, waits_for_the_reopening_when_it_retries_circuit_open)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=4 "
+        "breaker=2:10s retry=default,circuit-open");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    // It uses up an attempt, and the probe goes after its time.
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 100 ms (backoff)\n"
+                "  200 ms  -  wait 9900 ms (server-delay)\n"
+                "10100 ms  503  give up (attempts)\n");
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_OPEN);
+}
+
+TEST(retry, pays_nothing_for_an_attempt_that_the_breaker_refused)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 breaker=1:10s "
+        "budget=5:0.001/s");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    stg_peer_limit(&peer, 1000, 5, NULL);
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  -  give up (circuit-open)\n");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 5000);
+    for (int i = 0; i < 4; i++)
+        CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
+    CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
+}
+
+TEST(retry, pays_once_although_it_waits_for_the_reopening)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 breaker=1:10s "
+        "budget=5:0.001/s retry=default,circuit-open");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503 200"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  -  wait 9900 ms (server-delay)\n"
+                "10000 ms  200  done\n");
+    CHECK_U64(stg_budget_left(&peer.budget, 0) / 100, 39); // 4, and a unit
+}
+
+TEST(retry, frees_the_probe_when_it_is_cancelled)
+{
+    stg_policy p = parse(
+        "fixed base=1s jitter=none breaker=1:10s attempts=9 "
+        "retry=any");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome o = stg_failed(STG_FAULT_CANCELLED);
+    story s = {.now = 0};
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    run(&s, &p, &with, ones(), "503 cancelled");
+    s.now = 20 * STG_S;
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, s.now);
+    for (int i = 0; i < 2; i++) {
+        s.now += 20 * STG_S;
+        stg_retry_start(&r, &p, &with, s.now);
+        CHECK_INT(stg_retry_admit(&r, s.now, &rng).next, STG_GO);
+        if (i == 0)
+            stg_retry_cancel(&r, s.now);
+        else
+            CHECK_INT(stg_retry_step(&r, &o, s.now, &rng).why,
+                      STG_WHY_CANCELLED);
+        // The next one is the probe, at once.
+        stg_retry_start(&r, &p, &with, s.now);
+        CHECK_INT(stg_retry_admit(&r, s.now, &rng).next, STG_GO);
+        stg_retry_cancel(&r, s.now);
+    }
+}
+
+TEST(retry, reports_each_attempt_to_the_breaker)
+{
+    stg_policy p = parse("fixed base=0 jitter=none breaker=3:10s attempts=9");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    run(&s, &p, &with, ones(), "503 503 429 200");
+    run(&s, &p, &with, ones(), "503 503 404"); // an answer like any other
+    run(&s, &p, &with, ones(), "503 503 200");
+    CHECK_INT(stg_breaker_look(&peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+}
+
+TEST(retry, is_held_back_by_the_rate_limit)
+{
+    stg_policy p = parse("fixed base=100ms jitter=none attempts=3 deadline=3s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    stg_peer_limit(&peer, 1000, 1, NULL);
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  -  wait 900 ms (gate)\n"
+                " 1000 ms  503  wait 100 ms (backoff)\n"
+                " 1100 ms  -  wait 900 ms (gate)\n"
+                " 2000 ms  503  give up (attempts)\n");
+    p = parse("fixed base=100ms jitter=none attempts=3 deadline=900ms");
+    CHECK_TRACE(run(&s, &p, &with, ones(), ""),
+                " 2000 ms  -  give up (deadline)\n");
+    // The place that it could not use is still there.
+    CHECK(stg_limiter_take(&peer.limiter, 3 * STG_S, NULL));
+}
+
+TEST(retry, gives_everything_back_when_it_is_cancelled)
+{
+    stg_policy p = parse("fixed base=1s jitter=none budget=1:0.001/s");
+    stg_peer peer = peer_of(&p);
+    stg_cancel cancel = {0};
+    stg_budget shared;
+    stg_with with = {
+        .peer = &peer, .cancel = &cancel, .shared_budget = &shared};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    CHECK_INT(stg_budget_init(&shared, &p.budget), STG_OK);
+    stg_peer_limit(&peer, 1, 1, NULL); // one at once, then every 1000 s
+    stg_retry_start(&r, &p, &with, 0);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
+    cancel.is_set = 1;
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).why, STG_WHY_CANCELLED);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+
+    cancel.is_set = 0; // and in a wait for the gate
+    p = parse("fixed base=1s jitter=none budget=1:0.001/s deadline=none");
+    stg_retry_start(&r, &p, &with, STG_S);
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).why, STG_WHY_GATE);
+    CHECK_INT(stg_retry_cancel(&r, 2 * STG_S).why, STG_WHY_CANCELLED);
+    CHECK_INT(stg_retry_cancel(&r, 2 * STG_S).why, STG_WHY_CANCELLED);
+    CHECK(stg_limiter_take(&peer.limiter, 1000 * STG_S, NULL));
+}
+
+TEST(retry, keeps_what_it_has_spent_when_it_is_cancelled_in_an_attempt)
+{
+    stg_policy p = parse("fixed base=1s jitter=none budget=5:0.001/s");
+    stg_peer peer = peer_of(&p);
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
+    stg_retry_admit(&r, 0, &rng);
+    stg_retry_step(&r, &o, 0, &rng);
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).next, STG_GO);
+    stg_retry_cancel(&r, STG_S);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 4000);
+}
+
+TEST(retry, succeeds_although_it_was_cancelled_meanwhile)
+{
+    stg_policy p = parse("client");
+    stg_cancel cancel = {0};
+    stg_with with = {.cancel = &cancel};
+    stg_outcome o = stg_ok(), failure = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    cancel.is_set = 1;
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_DONE);
+    cancel.is_set = 0;
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    cancel.is_set = 1;
+    CHECK_INT(stg_retry_step(&r, &failure, 0, &rng).why, STG_WHY_CANCELLED);
+    stg_retry_start(&r, &p, &with, 0);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).why, STG_WHY_CANCELLED);
+}
+
+/* -- the door */
+
+TEST(retry, refuses_what_it_cannot_use_and_says_why)
+{
+    stg_policy p = parse("backend"), client = parse("client"), zeroed = {0};
+    stg_policy breaker = parse("client breaker=5");
+    stg_peer peer = peer_of(&client), empty = {0};
+    stg_rng rng = zeros();
+    stg_outcome o = stg_ok();
+    const struct {
+        const stg_policy *policy;
+        stg_with with;
+        const char *flaw;
+    } calls[] = {
+        {NULL, {0}, "the policy is NULL"},
+        {&zeroed,
+         {0},
+         "the policy is zeroed: start from a text or "
+         "stg_policy_default()"},
+        {&p,
+         {0},
+         "the policy has a budget or a breaker, and with.peer is "
+         "NULL"},
+        {&breaker,
+         {0},
+         "the policy has a budget or a breaker, and with.peer "
+         "is NULL"},
+        {&p,
+         {.peer = &peer},
+         "with.peer was not made by stg_peer_init() for a "
+         "policy with this budget and breaker"},
+        {&client,
+         {.peer = &empty},
+         "with.peer was not made by stg_peer_init() "
+         "for a policy with this budget and breaker"},
+    };
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        stg_retry r;
+
+        CHECK_INT(stg_retry_start(&r, calls[i].policy, &calls[i].with, 0),
+                  STG_INVALID);
+        CHECK_STR(stg_retry_flaw(&r), calls[i].flaw);
+        CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GIVE_UP);
+        CHECK_INT(stg_retry_admit(&r, 0, &rng).why, STG_WHY_INVALID);
+        CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_INVALID);
+        CHECK_INT(stg_retry_cancel(&r, 0).why, STG_WHY_INVALID);
+        CHECK_U64(stg_retry_timeout(&r, 0), 0);
+        CHECK_INT(r.attempts, 0);
+    }
+    CHECK_INT(stg_retry_start(NULL, &p, NULL, 0), STG_INVALID);
+}
+
+TEST(retry, refuses_to_go_on_with_what_was_never_started)
+{
+    stg_retry zeroed = {0}, *both[] = {&zeroed, NULL};
+    stg_outcome o = stg_ok();
+    stg_rng rng = zeros();
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(stg_retry_admit(both[i], 0, &rng).why, STG_WHY_INVALID);
+        CHECK_INT(stg_retry_step(both[i], &o, 0, &rng).why, STG_WHY_INVALID);
+        CHECK_INT(stg_retry_cancel(both[i], 0).why, STG_WHY_INVALID);
+        CHECK_INT(stg_retry_cancel(both[i], 0).next, STG_GIVE_UP);
+        CHECK_U64(stg_retry_timeout(both[i], 0), 0);
+        CHECK_STR(stg_retry_flaw(both[i]), "the operation was not started");
+    }
+}
+
+TEST(retry, answers_calls_out_of_turn_without_a_change)
+{
+    stg_policy p = parse("client jitter=none");
+    stg_outcome failure = stg_answered(503), success = stg_ok();
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    CHECK_INT(stg_retry_start(&r, &p, NULL, 0), STG_OK);
+    CHECK_STR(stg_retry_flaw(&r), "");
+    CHECK_INT(stg_retry_step(&r, &success, 0, &rng).why, STG_WHY_INVALID);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(r.attempts, 1);
+    CHECK_INT(stg_retry_step(&r, &failure, 0, &rng).next, STG_WAIT);
+    CHECK_INT(stg_retry_step(&r, &success, 0, &rng).next, STG_GIVE_UP);
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &success, STG_S, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_step(&r, &failure, STG_S, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_admit(&r, STG_S, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_cancel(&r, STG_S).next, STG_DONE);
+    CHECK_INT(r.attempts, 2);
+}
+
+TEST(retry, reads_no_outcome_as_an_unclassified_error)
+{
+    stg_policy p = parse("client retry=error");
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, NULL, 0);
+    stg_retry_admit(&r, 0, &rng);
+    CHECK_INT(stg_retry_step(&r, NULL, 0, &rng).next, STG_WAIT);
+}
+
+TEST(retry, limits_an_attempt_by_its_timeout_and_the_time_left)
+{
+    stg_policy p = parse("client attempt-timeout=10s deadline=15s");
+    stg_retry r;
+
+    stg_retry_start(&r, &p, NULL, STG_S);
+    CHECK_U64(stg_retry_timeout(&r, STG_S), 10 * STG_S);
+    CHECK_U64(stg_retry_timeout(&r, 8 * STG_S), 8 * STG_S);
+    CHECK_U64(stg_retry_timeout(&r, 20 * STG_S), 0);
+    p = parse("client deadline=none");
+    stg_retry_start(&r, &p, NULL, STG_S);
+    CHECK_U64(stg_retry_timeout(&r, 2 * STG_S), STG_NEVER);
+}
+
+TEST(retry, fits_into_64_bytes)
+{
+    CHECK(sizeof(stg_retry) <= 64);
+}
+
+/* -- events */
+
+typedef struct listener {
+    char text[2048];
+    size_t length;
+} listener;
+
+static void listen(void *ctx, const stg_event *e)
+{
+    static const char *const kinds[] = {"attempt", "decision", "end"};
+    static const char *const nexts[] = {"go", "wait", "done", "give up"};
+    listener *l = ctx;
+    char name[STG_CAUSE_MAX] = "-";
+
+    if (e->outcome != NULL)
+        stg_outcome_name(e->outcome, name);
+    l->length += (size_t)snprintf(
+        l->text + l->length, sizeof l->text - l->length,
+        "%" PRIu64 " %s %" PRIu32 " %s %s (%s)\n", e->at / STG_MS,
+        kinds[e->kind], e->retry->attempts, name, nexts[e->decision.next],
+        stg_why_name(e->decision.why));
+}
+
+TEST(retry, tells_its_hook_each_attempt_decision_and_end)
+{
+    stg_policy p =
+        parse("fixed base=100ms jitter=none attempts=3 breaker=2:1s");
+    stg_peer peer = peer_of(&p);
+    listener l = {.length = 0};
+    stg_hook hook = {.on = listen, .ctx = &l}, silent = {.on = NULL};
+    stg_with with = {.peer = &peer, .hook = &hook};
+    story s = {.now = 0};
+
+    run(&s, &p, &with, ones(), "503 200");
+    CHECK_TRACE(l.text,
+                "0 attempt 1 - go (done)\n"
+                "0 decision 1 503 wait (backoff)\n"
+                "100 attempt 2 - go (done)\n"
+                "100 decision 2 ok done (done)\n"
+                "100 end 2 ok done (done)\n");
+    l.length = 0;
+    run(&s, &p, &with, ones(), "503 503");
+    CHECK_TRACE(l.text,
+                "100 attempt 1 - go (done)\n"
+                "100 decision 1 503 wait (backoff)\n"
+                "200 attempt 2 - go (done)\n"
+                "200 decision 2 503 wait (backoff)\n"
+                "300 decision 3 circuit-open give up (circuit-open)\n"
+                "300 end 3 circuit-open give up (circuit-open)\n");
+    with.hook = &silent;
+    s.now = STG_HOUR;
+    run(&s, &p, &with, ones(), "200");
+}
+
+/* Without a deadline, what is left of the optional things is still seen. */
+TEST(retry, asks_whatever_watches_it_without_a_deadline)
+{
+    stg_policy p = parse("client deadline=none jitter=none");
+    stg_budget_options options = {.kind = STG_BUDGET_RATIO, .ratio = 1000};
+    stg_cancel cancel = {0};
+    stg_budget shared;
+    listener l = {.length = 0};
+    stg_hook hook = {.on = listen, .ctx = &l};
+    story s = {.now = 0};
+
+    run(&s, &p, &(stg_with){.hook = &hook}, ones(), "200");
+    CHECK_TRACE(l.text,
+                "0 attempt 1 - go (done)\n"
+                "0 decision 1 ok done (done)\n"
+                "0 end 1 ok done (done)\n");
+    CHECK_INT(stg_budget_init(&shared, &options), STG_OK);
+    run(&s, &p, &(stg_with){.shared_budget = &shared}, ones(), "200");
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+    cancel.is_set = 1;
+    CHECK_TRACE(run(&s, &p, &(stg_with){.cancel = &cancel}, ones(), ""),
+                "    0 ms  -  give up (cancelled)\n");
+    CHECK_TRACE(run(&s, &p, NULL, ones(), "503 503 200"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 2000 ms (backoff)\n"
+                " 3000 ms  200  done\n");
+}
+
+TEST(retry, tells_its_hook_of_gates_and_cancels)
+{
+    stg_policy p = parse("client");
+    stg_peer peer = peer_of(&p);
+    listener l = {.length = 0};
+    stg_hook hook = {.on = listen, .ctx = &l};
+    stg_with with = {.peer = &peer, .hook = &hook};
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_peer_limit(&peer, 1000, 1, NULL);
+    CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    stg_retry_cancel(&r, 10 * STG_MS);
+    CHECK_TRACE(l.text,
+                "0 decision 0 - wait (gate)\n"
+                "10 end 0 - give up (cancelled)\n");
+}
+
+/* -- properties */
+
+/* Random operations against a model: the bounds of L4, and the state stays
+ * sound, with hostile generators too (L5). */
+TEST(retry, l2_l4_l5_stops_within_its_attempts_and_deadline)
+{
+    static const char *const policies[] = {
+        "client",
+        "interactive",
+        "unjittered",
+        "webhook",
+        "none",
+        "fixed base=1s jitter=50% attempts=7 deadline=10s",
+        "linear base=1s cap=5s jitter=equal attempts=20 deadline=30s",
+        "base=1s cap=1m jitter=decorrelated attempts=unlimited deadline=5m",
+        "base=1ns cap=none factor=100 attempts=4294967295 deadline=365d"};
+
+    for (uint64_t seed = 0; seed < seeds(20000); seed++) {
+        stg_rng rng = stg_rng_seed(seed), draw = stg_rng_seed(seed + 1);
+        stg_policy p = parse(policies[seed % 9]);
+        stg_ns now = stg_rng_upto(&rng, STG_DAY), start = now;
+        stg_retry r;
+        stg_decision d;
+        uint64_t count = 0;
+
+        stg_retry_start(&r, &p, NULL, now);
+        do {
+            static const int statuses[] = {500, 503, 429, 200, 404};
+            stg_outcome o = stg_answered(
+                statuses[stg_rng_upto(&rng, 4) * (stg_rng_upto(&rng, 9) == 0)]);
+
+            if (seed % 3 == 0)
+                draw = ones();
+            else if (seed % 3 == 1)
+                draw = zeros();
+            d = stg_retry_admit(&r, now, &draw);
+            CHECK_FROM(seed, d.next == STG_GO);
+            count++;
+            now += stg_rng_upto(&rng, 100 * STG_MS);
+            o.delay =
+                stg_rng_upto(&rng, 4) == 0 ? stg_rng_upto(&rng, STG_S) : 0;
+            d = stg_retry_step(&r, &o, now, &draw);
+            if (d.next == STG_WAIT) {
+                CHECK_FROM(seed, d.due_at >= stg_ns_add(now, o.delay));
+                CHECK_FROM(seed, d.due_at < stg_ns_add(start, p.deadline));
+                now = d.due_at;
+            }
+        } while (d.next == STG_WAIT && count < 5000);
+        CHECK_FROM(seed, count <= p.attempts_max);
+        CHECK_FROM(seed, count == r.attempts);
+        CHECK_FROM(seed, d.why != STG_WHY_ATTEMPTS || count == p.attempts_max);
+    }
+}
+
+TEST(retry, l1_decides_the_same_from_the_same)
+{
+    for (uint64_t seed = 0; seed < seeds(2000); seed++) {
+        stg_rng rng = stg_rng_seed(seed), again = rng;
+        stg_policy p = parse("interactive at-most=3:503");
+        stg_outcome o = stg_answered(503);
+        stg_retry r, twin;
+        stg_decision d, e;
+
+        stg_retry_start(&r, &p, NULL, seed);
+        stg_retry_admit(&r, seed, &rng);
+        twin = r;
+        again = rng;
+        d = stg_retry_step(&r, &o, seed, &rng);
+        e = stg_retry_step(&twin, &o, seed, &again);
+        CHECK_FROM(seed, d.next == e.next && d.due_at == e.due_at &&
+                             d.why == e.why &&
+                             memcmp(&r, &twin, sizeof r) == 0);
+    }
+}
+
+TEST(retry, l2_counts_to_the_last_attempt_and_stays_there)
+{
+    stg_policy p =
+        parse("attempts=4294967295 base=0 deadline=none jitter=none");
+    stg_policy unlimited =
+        parse("attempts=unlimited base=0 deadline=none jitter=none");
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, NULL, 0);
+    r.attempts = UINT32_MAX - 2;
+    r.own_waits = UINT32_MAX - 2;
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_ATTEMPTS);
+
+    stg_retry_start(&r, &unlimited, NULL, 0);
+    r.attempts = r.own_waits = UINT32_MAX - 1;
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+        CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+        CHECK_U64(r.attempts, UINT32_MAX);
+        CHECK_U64(r.own_waits, UINT32_MAX);
+    }
+}
