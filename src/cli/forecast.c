@@ -1,0 +1,339 @@
+#include "cli/forecast.h"
+
+#include "core/wide.h"
+
+enum { DRAWS = 1 << 16, SEED = 1 };
+
+static stg_span add(stg_span a, stg_span b)
+{
+    return (stg_span){stg_ns_add(a.least, b.least), stg_ns_add(a.mean, b.mean),
+                      stg_ns_add(a.most, b.most)};
+}
+
+static stg_span times(stg_span a, uint64_t count)
+{
+    return (stg_span){stg_ns_mul(a.least, count), stg_ns_mul(a.mean, count),
+                      stg_ns_mul(a.most, count)};
+}
+
+/* The most that wait n of decorrelated jitter can be: min(c, b 3^n). Returns
+ * whether the cap, or the end of time, cut one of the draws up to it. */
+static bool decorrelated_most(const stg_backoff *b, uint32_t n, stg_ns *most)
+{
+    stg_ns next;
+
+    *most = b->base;
+    for (uint32_t i = 0; i<n && * most> 0; i++) {
+        next = stg_ns_mul(*most, 3);
+        if (next > b->cap || next == STG_NEVER) {
+            *most = b->cap;
+            return true;
+        }
+        *most = next;
+    }
+    return false;
+}
+
+/* Uncut, the means obey e(n) = (b + 3 e(n-1)) / 2, so e(n) + b grows by 3/2:
+ * e(n) = 2 b (3/2)^n - b. */
+static stg_span decorrelated(const stg_backoff *b, uint32_t n)
+{
+    stg_span s = {.least = b->base};
+
+    if (!decorrelated_most(b, n, &s.most) && s.most > 0)
+        s.mean = (s.most >> (n - 1)) - b->base;
+    return s;
+}
+
+/* The wait n, which is not decorrelated. */
+static stg_span spread(const stg_backoff *b, stg_ns window)
+{
+    bool has_cap = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+    stg_ns middle = window, d = 0;
+
+    if (b->jitter == STG_JITTER_FULL)
+        return (stg_span){0, window / 2, window};
+    if (b->jitter == STG_JITTER_EQUAL)
+        return (stg_span){window / 2, window / 2 + (window - window / 2) / 2,
+                          window};
+    if (b->jitter == STG_JITTER_PERCENT) {
+        if (has_cap)
+            middle = stg_ns_min(window,
+                                stg_wide_share(b->cap, 100, 100 + b->percent));
+        d = stg_wide_share(middle, b->percent, 100);
+    }
+    return (stg_span){middle - d, middle, stg_ns_add(middle, d)};
+}
+
+static stg_span span_of(const stg_backoff *b, uint32_t n)
+{
+    if (b->jitter == STG_JITTER_DECORRELATED)
+        return decorrelated(b, n);
+    return spread(b, stg_backoff_window(b, n));
+}
+
+/* The first wait from which on all are the same. What grows never shrinks, and
+ * no two middles have the same most, so it is found by halving. */
+static uint32_t find_steady(const stg_backoff *b)
+{
+    uint32_t low = 1, high = UINT32_MAX;
+    stg_ns final = span_of(b, UINT32_MAX).most;
+
+    if (b->growth == STG_LIST && b->jitter != STG_JITTER_DECORRELATED)
+        return b->list_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (span_of(b, middle).most == final)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static stg_span sum_rows(const stg_backoff *b, uint32_t first, uint32_t last)
+{
+    stg_span sum = {0};
+
+    for (uint32_t n = first; n <= last; n++)
+        sum = add(sum, span_of(b, n));
+    return sum;
+}
+
+/* The first `count` linear waits, which may be billions, below the cap. A wait
+ * is a share of b n in halves, quarters or hundredths, so it is rounded the
+ * same way every 200 waits: blocks of them form an arithmetic series. */
+static stg_span sum_linear(const stg_backoff *b, uint32_t count)
+{
+    enum { BLOCK = 200 };
+    uint64_t blocks = count / BLOCK, pairs = blocks * (blocks - 1) / 2;
+    stg_span first = span_of(b, 1), later = span_of(b, BLOCK + 1), growth;
+
+    if (count <= BLOCK)
+        return sum_rows(b, 1, count);
+    growth = (stg_span){later.least - first.least, later.mean - first.mean,
+                        later.most - first.most};
+    return add(
+        add(times(sum_rows(b, 1, BLOCK), blocks), times(growth, BLOCK * pairs)),
+        sum_rows(b, (uint32_t)blocks * BLOCK + 1, count));
+}
+
+/* The first n waits, when the windows stop growing at `steady`. */
+static stg_span sum(const stg_backoff *b, uint64_t n, uint32_t steady)
+{
+    uint32_t growing = (uint32_t)stg_ns_min(n, steady - 1);
+    bool is_linear =
+        b->growth == STG_LINEAR && b->jitter != STG_JITTER_DECORRELATED;
+    stg_span total =
+        is_linear ? sum_linear(b, growing) : sum_rows(b, 1, growing);
+
+    return add(total, times(span_of(b, steady), n - growing));
+}
+
+static stg_forecast_wait wait_at(const stg_backoff *b, uint32_t n)
+{
+    bool is_decorrelated = b->jitter == STG_JITTER_DECORRELATED;
+    stg_forecast_wait row = {
+        .retry = n,
+        .wait = span_of(b, n),
+        .total = sum(b, n, find_steady(b)),
+    };
+
+    row.window = is_decorrelated ? row.wait.most : stg_backoff_window(b, n);
+    return row;
+}
+
+/* By the last row that is listed, decorrelated jitter has long settled: later
+ * means are taken to be the same. */
+stg_forecast_wait stg_forecast_row(const stg_forecast *f, const stg_policy *p,
+                                   uint64_t n)
+{
+    const stg_forecast_wait *known;
+    stg_forecast_wait row;
+
+    if (n <= f->wait_count)
+        return f->waits[n - 1];
+    row = wait_at(&p->backoff, (uint32_t)stg_ns_min(n, UINT32_MAX));
+    row.is_past_deadline =
+        p->deadline != STG_NEVER && row.total.least >= p->deadline;
+    if (p->backoff.jitter != STG_JITTER_DECORRELATED)
+        return row;
+    known = &f->waits[f->wait_count - 1];
+    row.is_mean_estimate = true;
+    row.wait.mean = known->wait.mean;
+    row.total.mean =
+        stg_ns_add(known->total.mean,
+                   stg_ns_mul(known->wait.mean, row.retry - known->retry));
+    return row;
+}
+
+/* The wait before retry n; the listed rows have the means of all jitters. */
+static stg_span wait_of(const stg_forecast *f, const stg_policy *p, uint64_t n)
+{
+    if (n <= f->wait_count)
+        return f->waits[n - 1].wait;
+    return span_of(&p->backoff, (uint32_t)n);
+}
+
+static stg_ns part_of(stg_span s, bool is_mean)
+{
+    return is_mean ? s.mean : s.least;
+}
+
+/* Of the first `most` linear retries below the cap, which may be billions. */
+static uint64_t count_linear(const stg_policy *p, uint64_t most, bool is_mean)
+{
+    uint64_t low = 0, high = most;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        stg_span total = sum_linear(&p->backoff, (uint32_t)middle);
+
+        if (part_of(total, is_mean) < p->deadline)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* How many of the retries begin before the deadline: one by one as long as
+ * they differ, and the others at once. */
+static uint64_t count_in_time(const stg_forecast *f, const stg_policy *p,
+                              bool is_mean)
+{
+    const stg_backoff *b = &p->backoff;
+    bool is_decorrelated = b->jitter == STG_JITTER_DECORRELATED;
+    uint64_t settled = is_decorrelated ? f->wait_count : find_steady(b);
+    uint64_t most = f->retries_max, n = 0;
+    stg_ns total = 0, next;
+
+    if (most == 0 || p->deadline == STG_NEVER)
+        return most;
+    if (b->growth == STG_LINEAR && !is_decorrelated) {
+        n = count_linear(p, stg_ns_min(most, settled - 1), is_mean);
+        total = part_of(sum_linear(b, (uint32_t)n), is_mean);
+    }
+    for (; n < most && n + 1 < settled; n++) {
+        next = part_of(wait_of(f, p, n + 1), is_mean);
+        if (stg_ns_add(total, next) >= p->deadline)
+            return n;
+        total += next;
+    }
+    next = part_of(wait_of(f, p, settled), is_mean);
+    if (next == 0)
+        return most;
+    return stg_ns_min(most, n + (p->deadline - total - 1) / next);
+}
+
+/* Means that have no closed form: those of the library's own waits, over fixed
+ * draws. High and low halves are summed apart, for the sum may pass 2^64. */
+static void estimate_means(stg_forecast *f, const stg_backoff *b)
+{
+    stg_rng rng = stg_rng_seed(SEED);
+    uint64_t high[STG_FORECAST_ROWS] = {0}, low[STG_FORECAST_ROWS] = {0};
+
+    for (uint32_t draw = 0; draw < DRAWS; draw++) {
+        stg_ns last = b->base;
+
+        for (uint32_t i = 0; i < f->wait_count; i++) {
+            stg_ns wait = stg_backoff_wait(b, i + 1, &last, &rng);
+
+            high[i] += wait / DRAWS;
+            low[i] += wait % DRAWS;
+        }
+    }
+    for (uint32_t i = 0; i < f->wait_count; i++) {
+        stg_ns most;
+
+        if (!decorrelated_most(b, i + 1, &most))
+            continue;
+        f->waits[i].wait.mean = high[i] + low[i] / DRAWS;
+        f->waits[i].is_mean_estimate = true;
+    }
+}
+
+static void fill_waits(stg_forecast *f, const stg_policy *p)
+{
+    const stg_backoff *b = &p->backoff;
+    uint64_t most = f->retries_max;
+    stg_span total = {0};
+    stg_ns unused;
+
+    if (most == STG_UNLIMITED)
+        most = (uint64_t)find_steady(b) + 2;
+    f->wait_count = (uint32_t)stg_ns_min(most, STG_FORECAST_ROWS);
+    f->is_truncated = f->retries_max > f->wait_count;
+    for (uint32_t i = 0; i < f->wait_count; i++)
+        f->waits[i] = wait_at(b, i + 1);
+    if (b->jitter == STG_JITTER_DECORRELATED &&
+        decorrelated_most(b, f->wait_count, &unused))
+        estimate_means(f, b);
+    for (uint32_t i = 0; i < f->wait_count; i++) {
+        total = add(total, f->waits[i].wait);
+        f->waits[i].total = total;
+        f->waits[i].is_past_deadline =
+            p->deadline != STG_NEVER && total.least >= p->deadline;
+    }
+}
+
+/* An attempt can run so long that all starts anew when it fails. */
+static bool can_reset(const stg_policy *p)
+{
+    return p->reset_after != STG_NEVER &&
+           p->reset_after <= stg_ns_min(p->attempt_timeout, p->deadline);
+}
+
+/* Nothing bounds the wait for an empty budget but the deadline, nor anything an
+ * attempt that hangs. */
+static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
+{
+    bool waits_for_budget =
+        p->budget_waits && p->budget.kind != STG_BUDGET_NONE;
+    stg_ns attempts = STG_NEVER;
+
+    if (can_reset(p))
+        return STG_NEVER;
+    if (!waits_for_budget && f->attempts_max != STG_UNLIMITED)
+        attempts = stg_ns_mul(p->attempt_timeout, f->attempts_max);
+    if (attempts != STG_NEVER && f->attempts_max > 1)
+        attempts = stg_ns_add(attempts, sum(&p->backoff, f->attempts_max - 1,
+                                            find_steady(&p->backoff))
+                                            .most);
+    return stg_ns_min(attempts, p->deadline);
+}
+
+static void fill_load(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
+{
+    uint64_t retries = stg_ns_min(f->retries_in_time, rules_max);
+
+    f->attempts_max = stg_ns_add(retries, 1);
+    f->sustained = stg_ns_mul(f->attempts_max, 1000);
+    f->per_second = STG_UNLIMITED;
+    if (p->budget.kind == STG_BUDGET_TOKENS)
+        f->per_second = p->budget.rate;
+    if (p->budget.kind == STG_BUDGET_RATIO) {
+        f->sustained = stg_ns_min(f->sustained, 1000 + p->budget.ratio);
+        // A share of the first attempts is a rate only if it is none of them.
+        if (p->budget.ratio == 0)
+            f->per_second = p->budget.rate;
+    }
+}
+
+void stg_forecast_make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
+{
+    *f = (stg_forecast){
+        .retries_max = p->attempts_max == STG_UNLIMITED ? STG_UNLIMITED
+                                                        : p->attempts_max - 1,
+    };
+    fill_waits(f, p);
+    if (f->retries_max != 0 && f->retries_max != STG_UNLIMITED)
+        f->last = stg_forecast_row(f, p, f->retries_max);
+    f->wait_total_most =
+        f->retries_max == STG_UNLIMITED ? STG_NEVER : f->last.total.most;
+    f->retries_in_time = count_in_time(f, p, false);
+    f->retries_usual = count_in_time(f, p, true);
+    fill_load(f, p, rules_max);
+    f->time_total_most = find_time(f, p);
+}

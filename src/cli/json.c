@@ -1,0 +1,142 @@
+#include "cli/json.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+static void put_string(const char *text)
+{
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c >= ' ' && c <= '~')
+            putchar(c);
+        else
+            // Of what is not ASCII nothing is known, so nothing is claimed.
+            printf("\\u%04x", c < 0x80 ? c : 0xfffdU);
+    }
+    putchar('"');
+}
+
+static void new_line(const stg_json *j)
+{
+    if (j->row_depth > 0)
+        putchar(' ');
+    else
+        printf("\n%*s", 2 * j->depth, "");
+}
+
+static void begin_item(stg_json *j, const char *key)
+{
+    if (j->has_items)
+        putchar(',');
+    if (j->depth > 0 && (j->row_depth == 0 || j->has_items))
+        new_line(j);
+    j->has_items = true;
+    if (key != NULL) {
+        put_string(key);
+        fputs(": ", stdout);
+    }
+}
+
+void stg_json_open(stg_json *j, const char *key, char bracket)
+{
+    begin_item(j, key);
+    putchar(bracket);
+    j->depth++;
+    j->has_items = false;
+}
+
+void stg_json_open_row(stg_json *j, const char *key)
+{
+    stg_json_open(j, key, '{');
+    if (j->row_depth == 0)
+        j->row_depth = j->depth;
+}
+
+void stg_json_close(stg_json *j, char bracket)
+{
+    bool is_in_row = j->row_depth > 0;
+
+    if (j->row_depth == j->depth)
+        j->row_depth = 0;
+    j->depth--;
+    if (j->has_items && !is_in_row)
+        new_line(j);
+    putchar(bracket);
+    j->has_items = true;
+    if (j->depth == 0)
+        putchar('\n');
+}
+
+void stg_json_string(stg_json *j, const char *key, const char *text)
+{
+    begin_item(j, key);
+    put_string(text);
+}
+
+void stg_json_number(stg_json *j, const char *key, uint64_t number)
+{
+    begin_item(j, key);
+    printf("%" PRIu64, number);
+}
+
+void stg_json_bool(stg_json *j, const char *key, bool is_true)
+{
+    begin_item(j, key);
+    fputs(is_true ? "true" : "false", stdout);
+}
+
+void stg_json_null(stg_json *j, const char *key)
+{
+    begin_item(j, key);
+    fputs("null", stdout);
+}
+
+/* number / 10^digits, without zeros at its end. */
+static void put_decimal(uint64_t number, uint64_t one, int digits)
+{
+    uint64_t part = number % one;
+
+    printf("%" PRIu64, number / one);
+    if (part == 0)
+        return;
+    for (; part % 10 == 0; part /= 10)
+        digits--;
+    printf(".%0*" PRIu64, digits, part);
+}
+
+void stg_json_thousandths(stg_json *j, const char *key, uint64_t number)
+{
+    begin_item(j, key);
+    put_decimal(number, 1000, 3);
+}
+
+void stg_json_limit(stg_json *j, const char *key, uint64_t number)
+{
+    if (number == UINT64_MAX)
+        stg_json_null(j, key);
+    else
+        stg_json_number(j, key, number);
+}
+
+void stg_json_limit_thousandths(stg_json *j, const char *key, uint64_t number)
+{
+    if (number == UINT64_MAX)
+        stg_json_null(j, key);
+    else
+        stg_json_thousandths(j, key, number);
+}
+
+void stg_json_ms(stg_json *j, const char *key, stg_ns ns)
+{
+    if (ns == STG_NEVER) {
+        stg_json_null(j, key);
+        return;
+    }
+    begin_item(j, key);
+    put_decimal(ns, STG_MS, 6);
+}

@@ -1,0 +1,113 @@
+/* stagger: reads the verb, and leaves the rest to it. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <stagger/stagger.h>
+
+#include "cli/options.h"
+#include "cli/verbs.h"
+
+typedef int verb_fn(int argc, char **argv);
+
+static const struct {
+    const char *name;
+    char title[16]; /* argv[0] of the verb, and getopt's word for it */
+    verb_fn *run;
+} verbs[] = {
+    {"plan", "stagger plan", stg_cli_plan},
+    {"run", "stagger run", stg_cli_run},
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static const char help[] =
+    "usage: stagger VERB [OPTIONS] [ARGUMENT]...\n"
+    "       stagger --help | --version | help [VERB]\n"
+    "\n"
+    "Retries that do not trample: one policy, in a C library and here.\n"
+    "\n"
+    "  plan   what a retry policy does, before it does it\n"
+    "  run    a command, until it succeeds or the policy gives up\n"
+    "\n"
+    "  stagger plan backend\n"
+    "  stagger plan --plot 'exponential base=1s cap=40s attempts=9' webhook\n"
+    "  stagger run --policy 'attempts=5 base=1s' -- curl -fsS example.org\n"
+    "\n"
+    "stagger VERB --help says more.\n";
+
+static int refuse_verb(const char *name)
+{
+    const char *names[VERBS + 2] = {"help"};
+    const char *near;
+
+    for (size_t i = 0; i < VERBS; i++)
+        names[i + 1] = verbs[i].name;
+    near = stg_options_suggest(name, names);
+    if (near != NULL)
+        stg_options_complain("stagger", "%s is no verb, did you mean %s?", name,
+                             near);
+    else
+        stg_options_complain("stagger",
+                             "%s is no verb, wanted plan, run or help", name);
+    fputs("See stagger --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
+
+/* argv[0] becomes the verb's title, which is what messages start with. */
+static int run_verb(const char *name, int argc, char **argv)
+{
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(name, verbs[i].name) == 0) {
+            char title[sizeof verbs[i].title];
+
+            memcpy(title, verbs[i].title, sizeof title);
+            argv[0] = title;
+            return verbs[i].run(argc, argv);
+        }
+    return refuse_verb(name);
+}
+
+static int show(const char *text)
+{
+    fputs(text, stdout);
+    return stg_options_finish("stagger", 0);
+}
+
+/* help, --help VERB and VERB --help are all the same. */
+static int run_help(int argc, char **argv)
+{
+    char option[] = "--help", *arguments[] = {NULL, option, NULL};
+
+    if (argc < 2)
+        return show(help);
+    if (strcmp(argv[1], "help") == 0)
+        return show(help);
+    return run_verb(argv[1], 2, arguments);
+}
+
+static bool is_one_of(const char *word, const char *name, const char *letter)
+{
+    return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+
+    if (word == NULL) {
+        fputs(help, stderr);
+        return STG_EXIT_USAGE;
+    }
+    if (is_one_of(word, "--help", "-h") || strcmp(word, "help") == 0)
+        return run_help(argc - 1, argv + 1);
+    if (is_one_of(word, "--version", "-V"))
+        return show("stagger " STG_VERSION "\n");
+    if (word[0] == '-') {
+        stg_options_complain("stagger", "%s: no such option before the verb",
+                             word);
+        fputs("See stagger --help.\n", stderr);
+        return STG_EXIT_USAGE;
+    }
+    return run_verb(word, argc - 1, argv + 1);
+}

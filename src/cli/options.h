@@ -1,0 +1,34 @@
+/* options.h - what verbs share: complaints, hints, and the end.
+ *
+ * Messages go to stderr and start with who speaks ("stagger plan"). */
+#ifndef STAGGER_CLI_OPTIONS_H
+#define STAGGER_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bad words, a bad policy, or a file or an output that fails. */
+enum { STG_EXIT_USAGE = 2 };
+
+/* "who: message", a line. */
+__attribute__((format(printf, 2, 3))) void
+stg_options_complain(const char *who, const char *format, ...);
+
+/* Shows the line of text (from `text` to an end of line) and a caret under
+ * column, which counts bytes from 1. What is too long is cut around it. */
+void stg_options_point(const char *text, uint32_t column);
+
+/* The name that word is most like, or NULL if it is like none. names ends with
+ * NULL. */
+const char *stg_options_suggest(const char *word, const char *const *names);
+
+/* A whole number from least to most and nothing else. */
+bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
+                          uint32_t *number);
+
+/* Writes stdout out. Returns code, or complains and returns STG_EXIT_USAGE if
+ * that failed: half a table must not pass for a whole one. */
+int stg_options_finish(const char *who, int code);
+
+#endif

@@ -1,0 +1,15 @@
+/* plan_policies.h - the policies that the arguments of `plan` name. Private. */
+#ifndef STAGGER_CLI_PLAN_POLICIES_H
+#define STAGGER_CLI_PLAN_POLICIES_H
+
+#include "cli/plan.h"
+
+/* Fills in name and policy of a plan for each word, for all of the file where
+ * there is none, or for the default where there is no file either. file is NULL
+ * or a path. Returns 0, or complains and returns an exit code. plans is freed
+ * by stg_plan_free() in any case. */
+int stg_plan_read(stg_plans *plans, const char *file, int count, char **words);
+
+void stg_plan_free(stg_plans *plans);
+
+#endif

@@ -1,0 +1,11 @@
+/* verbs.h - what `stagger` can do: a function and a file for each verb.
+ *
+ * argv[0] is "stagger VERB", which messages start with; options and words
+ * follow. Returns the exit code. */
+#ifndef STAGGER_CLI_VERBS_H
+#define STAGGER_CLI_VERBS_H
+
+int stg_cli_plan(int argc, char **argv);
+int stg_cli_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,162 @@
+"""The warnings of stagger plan: each known mistake has one, and its fix mends
+it; a good policy has none."""
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True  # the sources are to stay as they are
+from plan_command import PRESETS, read, shown
+
+MISTAKES = {
+    "jitter=none": "no-jitter",
+    "fixed jitter=none attempts=9": "no-jitter",
+    "attempts=unlimited deadline=none budget=aws attempt-timeout=1s":
+        "unbounded",
+    "cap=none deadline=none attempt-timeout=1s attempts=30 breaker=5":
+        "unbounded",
+    "attempts=9 deadline=1s": "deadline-short",
+    "fixed base=1m jitter=none deadline=2m": "deadline-short",
+    "jitter=decorrelated base=1m attempts=4": "deadline-short",
+    "deadline=none": "attempt-timeout-missing",
+    "none deadline=none": "attempt-timeout-missing",
+    "attempt-timeout=2m": "timeout-over-deadline",
+    "attempt-timeout=1h deadline=2ns base=1ns attempts=2":
+        "timeout-over-deadline",
+    "unsafe=yes": "unsafe",
+    "retry-after-max=0": "retry-after-ignored",
+    "retry-after-max=4s": "retry-after-short",
+    "retry=any": "retries-everything",
+    "retry=default,request": "retries-everything",
+    "retry=default,4xx": "retries-everything",
+    "retry=default once=any": "retries-everything",
+    "at-most=2:request": "retries-everything",
+    "attempts=50 cap=1s": "no-budget",
+    "attempts=unlimited fixed": "no-budget",
+    "jitter=decorrelated list=1s,2s": "decorrelated-ignores-growth",
+    "jitter=decorrelated linear": "decorrelated-ignores-growth",
+    "jitter=decorrelated fixed": "decorrelated-ignores-growth",
+    "jitter=decorrelated factor=3": "decorrelated-ignores-growth",
+    "factor=1": "factor-one",
+    "linear factor=3": "no-effect",
+    "never=server": "no-effect",
+    "never=overload": "no-effect",
+    "never=4xx": "no-effect",
+    "once=rpc": None,  # it decides about grpc:8
+    "never=any": "no-effect",
+    "never=server once=5xx": "no-effect",
+    "at-most=2:database": None,  # it decides about sql
+    "retry=none once=server,5xx,timeout,reset,protocol": None,  # it is so
+    "retry=default,204": "no-effect",
+    "retry=default,sqlstate:00000": "no-effect",
+    "nested=full": "nested-full",
+    "budget=9:1/s budget-empty=wait deadline=none attempt-timeout=1s":
+        "budget-wait-unbounded",
+    "base=0": "no-wait",
+    "list=0,0 jitter=none": "no-wait",
+    "retry=none": "retries-nothing",
+    "reset-after=3m": "reset-after-unreachable",
+    "reset-after=3s attempt-timeout=2s": "reset-after-unreachable",
+}
+
+GOOD = [
+    "", "attempts=1", "jitter=none attempts=2", "list=0,5s,30s", "list=5s,0",
+    "attempts=unlimited deadline=10m budget=ratio:0.2",
+    "attempts=10", "attempts=50 breaker=5 cap=1s",
+    "retry=any never=410", "retry=default,503", "retry=default,error",
+    "never=dns,404", "retry=5xx,429 never=501", "once=timeout at-most=2:503",
+    "retry=none once=timeout", "retry-after-max=5s", "deadline=10s",
+    "attempt-timeout=30s deadline=none", "reset-after=1m",
+    "jitter=decorrelated", "linear", "fixed base=1s", "jitter=1%",
+    "budget=9:1/s budget-empty=wait", "nested=once unsafe=no",
+    "retry=circuit-open,default breaker=5", "attempts=1 jitter=none unsafe=yes",
+]
+
+
+def codes(text, *options):
+    policy, = read(*options, f"fixed {text}" if text == "" else text)
+    return [w["code"] for w in policy["warnings"]]
+
+
+def key_of(word):
+    if word in ("fixed", "linear", "exponential") or word.startswith("list="):
+        return "growth"
+    return word.split("=")[0]
+
+
+def mended(text, fix):
+    """The text with the words of a fix in the place of its own."""
+    words = text.split()
+    for word in fix.split():
+        words = [w for w in words if key_of(w) != key_of(word)] + [word]
+    presets = [w for w in words if w in PRESETS]
+    return " ".join(presets + [w for w in words if w not in presets])
+
+
+class Lint(unittest.TestCase):
+    def test_warns_of_each_mistake(self):
+        for text, code in MISTAKES.items():
+            with self.subTest(text):
+                self.assertEqual(set(codes(text)), {code} if code else set())
+
+    def test_has_nothing_against_good_policies(self):
+        for text in GOOD:
+            with self.subTest(text):
+                self.assertEqual(codes(text), [])
+
+    def test_warns_of_presets_without_jitter_only(self):
+        for preset in PRESETS:
+            bad = preset in ("unjittered", "broadcast")
+            self.assertEqual(codes(preset), ["no-jitter"] if bad else [])
+
+    def test_gives_fixes_that_mend(self):
+        for text, code in MISTAKES.items():
+            policy, = read(text)
+            for warning in policy["warnings"]:
+                for fix in re.split(r", or |, and ", warning["fix"]):
+                    if "=" not in fix and fix != "exponential":
+                        self.assertTrue(fix.startswith("leave") or
+                                        fix == "send an idempotency key", fix)
+                        continue
+                    with self.subTest(text=text, fix=fix):
+                        self.assertNotIn(warning["code"],
+                                         codes(mended(text, fix)))
+
+    def test_says_what_goes_wrong_in_numbers(self):
+        def text_of(policy, *options):
+            return read(*options, policy)[0]["warnings"][0]["text"]
+
+        self.assertIn("retry 8 of 8 is never made: the waits up to it take "
+                      "71.5 s or more", text_of(
+                          "base=1s cap=40s attempts=9 jitter=equal "
+                          "deadline=71500ms"))
+        self.assertIn("retry 8 of 8 is seldom made: the waits up to it take "
+                      "107.25 s on average", text_of(
+                          "base=1s cap=40s attempts=9 jitter=equal "
+                          "deadline=100s"))
+        self.assertIn("sends 50 requests", text_of("attempts=50 cap=1s"))
+        self.assertIn("500 clients", text_of("unjittered", "--clients=500"))
+        self.assertIn("is asked again after 4 s",
+                      text_of("retry-after-max=4s"))
+
+    def test_lets_one_client_do_without_jitter(self):
+        self.assertEqual(codes("unjittered", "--clients=1"), [])
+        self.assertEqual(codes("unjittered", "--clients=2"), ["no-jitter"])
+
+    def test_names_the_faults_that_a_broad_rule_misses(self):
+        fix = read("never=server")[0]["warnings"][0]["fix"]
+        self.assertEqual(fix, "never=timeout,reset,protocol,5xx")
+        fix = read("at-most=3:overload")[0]["warnings"][0]["fix"]
+        self.assertEqual(fix, "at-most=3:408,425,429")
+        fix = read("never=server once=5xx")[0]["warnings"][0]["fix"]
+        self.assertEqual(fix, "never=timeout,reset,protocol")
+
+    def test_stands_at_the_end_of_every_view(self):
+        for options in ([], ["--plot"], ["aws"], ["aws", "--plot"]):
+            text = shown("unjittered", *options)
+            self.assertIn("no-jitter: clients that fail together", text)
+            self.assertTrue(text.endswith("      fix: jitter=full\n"), text)
+            self.assertNotIn("Warning", shown("backend", *options))
+
+
+if __name__ == "__main__":
+    unittest.main()
