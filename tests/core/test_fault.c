@@ -140,6 +140,7 @@ TEST(fault, packs_an_sqlstate_in_base_36)
         {"ZZZZZ", SQLSTATES - 1},
         {"zzzzz", SQLSTATES - 1},
         {"A0000", 10 * 36 * 36 * 36 * 36},
+        {"a0000", 10 * 36 * 36 * 36 * 36},
         {NULL, UINT32_MAX},
         {"", UINT32_MAX},
         {"4", UINT32_MAX},

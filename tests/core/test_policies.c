@@ -185,6 +185,20 @@ TEST(policies, are_refused_with_the_place)
         CHECK_TRACE(list(rows[i].text), rows[i].message);
 }
 
+TEST(policies, are_refused_under_the_name_of_any_preset)
+{
+    const stg_preset *preset;
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++) {
+        char text[64], message[128];
+
+        snprintf(text, sizeof text, "%s: none", preset->name);
+        snprintf(message, sizeof message, "policies:1:1: %s" PRESET,
+                 preset->name);
+        CHECK_STR(list(text), message);
+    }
+}
+
 TEST(policies, are_refused_without_a_policy)
 {
     stg_policies walk = over("ok: none\n\n  db:  # to do\n");

@@ -556,6 +556,9 @@ TEST(policy, is_equal_in_any_order_of_rules)
     b = policy_of("never=any once=timeout retry=404,502");
     CHECK(!stg_policy_equal(&a, &b));
     CHECK(!stg_policy_equal(&b, &a));
+    b.rules[b.rule_count] = (stg_rule){STG_LINK_CODE, STG_CODE_STATUS,
+                                       STG_ALWAYS, 503}; // is none of them
+    CHECK(!stg_policy_equal(&a, &b));
     b = policy_of("never=any once=timeout retry=404");
     CHECK(!stg_policy_equal(&a, &b));
     CHECK(!stg_policy_equal(&b, &a));
