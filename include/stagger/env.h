@@ -27,7 +27,7 @@ typedef struct stg_env {
     /* Sleeps to until_at, or until cancel (which may be NULL) is set; returns
      * false if it was. NULL: the system's. */
     bool (*sleep)(void *ctx, stg_ns until_at, const stg_cancel *cancel);
-    /* 64 random bits, asked once for each wait. NULL: the system's entropy,
+    /* 64 random bits, asked once for each failure. NULL: the system's entropy,
      * which two processes after a fork() do not share. */
     uint64_t (*random)(void *ctx);
     void *ctx;

@@ -9,7 +9,8 @@ STG_DECLS_BEGIN
 typedef struct stg_report {
     stg_next next;     /* STG_DONE, STG_GIVE_UP; else it has not ended */
     stg_why why;       /* of STG_GIVE_UP */
-    uint32_t attempts; /* made, first try included */
+    uint32_t attempts; /* used, first try included; one that an open breaker
+                          refused is used, too */
     stg_ns waited;     /* sum of the waits between them */
     stg_ns took;       /* from the start to the end; 0 for a success at once,
                           for which no clock is read twice. With no deadline,

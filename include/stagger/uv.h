@@ -68,7 +68,8 @@ STG_API stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op,
                                 stg_uv_start_fn *start, stg_uv_done_fn *done);
 
 /* What attempt number `attempt` came to. Reports of attempts that are over are
- * ignored, so a late answer does no harm as long as op lives. */
+ * ignored, so a late answer does no harm as long as op lives. (A handle that
+ * is used again counts from 1 again: stop what is under way in abandon().) */
 STG_API void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome);
 
 /* Ends the operation as cancelled; done() is called by the loop. After the end

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/writer.h"
+
 static stg_status refuse(stg_error *err, stg_status status, const char *path,
                          const char *why)
 {
-    if (err != NULL) {
-        err->line = err->column = 0;
-        snprintf(err->text, sizeof err->text, "%s: %s", path, why);
-    }
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_path(&w, path);
+    stg_write_text(&w, ": ");
+    stg_write_text(&w, why);
     return status;
 }
 

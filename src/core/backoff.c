@@ -50,10 +50,10 @@ stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
                                  "one of stg_jitter");
     has_percent = b->jitter == STG_JITTER_PERCENT;
     if (has_percent && (b->percent < 1 || b->percent > 100))
-        return stg_refuse_number(err, "jitter", b->percent, "1% to 100%");
+        return stg_refuse_percent(err, "jitter", b->percent, "1% to 100%");
     if (!has_percent && b->percent != 0)
-        return stg_refuse_number(err, "jitter", b->percent,
-                                 "no percentage with another jitter");
+        return stg_refuse_percent(err, "jitter", b->percent,
+                                  "no percentage with another jitter");
     if (b->factor < 1000 || b->factor > 100000)
         return stg_refuse_thousandths(err, "factor", b->factor, "1 to 100");
     if (b->base > STG_BACKOFF_MAX)

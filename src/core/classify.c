@@ -115,7 +115,7 @@ static const mapping curls[] = {
     {64, STG_FAULT_TLS},       // USE_SSL_FAILED
     {66, STG_FAULT_TLS},       // SSL_ENGINE_INITFAILED
     {77, STG_FAULT_TLS},       // SSL_CACERT_BADFILE
-    {80, STG_FAULT_TLS},       // SSL_SHUTDOWN_FAILED
+    {80, STG_FAULT_RESET},     // SSL_SHUTDOWN_FAILED: after the request
     {82, STG_FAULT_TLS},       // SSL_CRL_BADFILE
     {83, STG_FAULT_TLS},       // SSL_ISSUER_ERROR
     {90, STG_FAULT_TLS},       // SSL_PINNEDPUBKEYNOTMATCH
@@ -236,12 +236,14 @@ stg_outcome stg_failed_mysql(unsigned error)
 
 stg_outcome stg_failed_grpc(int code, const char *pushback_ms)
 {
-    enum { RESOURCE_EXHAUSTED = 8 };
+    enum { RESOURCE_EXHAUSTED = 8, UNAUTHENTICATED = 16 };
     stg_outcome o = coded(STG_FAULT_GRPC, STG_CODE_GRPC, (uint32_t)code);
     uint64_t count;
 
     if (code == 0)
         return stg_ok();
+    if (code < 0 || code > UNAUTHENTICATED)
+        return stg_failed(STG_FAULT_ERROR);
     if (pushback_ms == NULL)
         return o;
     o.permanent = !stg_read_count(pushback_ms, &count);

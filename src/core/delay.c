@@ -21,6 +21,14 @@ static bool take_number(const char **at, int digits, int64_t *number)
     return true;
 }
 
+/* Nothing but blanks is left. */
+static bool is_at_end(const char *at)
+{
+    while (stg_is_blank(*at))
+        at++;
+    return *at == '\0';
+}
+
 static bool take_text(const char **at, const char *text)
 {
     size_t length = strlen(text);
@@ -66,7 +74,7 @@ static bool take_imf(const char *at, moment *m)
            take_text(&at, " ") && take_month(&at, &m->month) &&
            take_text(&at, " ") && take_number(&at, 4, &m->year) &&
            take_text(&at, " ") && take_time(&at, m) && take_text(&at, " GMT") &&
-           *at == '\0';
+           is_at_end(at);
 }
 
 /* Sunday, 06-Nov-94 08:49:37 GMT, behind "Sun"; the year is left as it is */
@@ -79,7 +87,7 @@ static bool take_rfc850(const char *at, int64_t weekday, moment *m)
            take_number(&at, 2, &m->day) && take_text(&at, "-") &&
            take_month(&at, &m->month) && take_text(&at, "-") &&
            take_number(&at, 2, &m->year) && take_text(&at, " ") &&
-           take_time(&at, m) && take_text(&at, " GMT") && *at == '\0';
+           take_time(&at, m) && take_text(&at, " GMT") && is_at_end(at);
 }
 
 /* Sun Nov  6 08:49:37 1994, behind "Sun" */
@@ -91,7 +99,7 @@ static bool take_asctime(const char *at, moment *m)
     if (!take_number(&at, take_text(&at, " ") ? 1 : 2, &m->day))
         return false;
     return take_text(&at, " ") && take_time(&at, m) && take_text(&at, " ") &&
-           take_number(&at, 4, &m->year) && *at == '\0';
+           take_number(&at, 4, &m->year) && is_at_end(at);
 }
 
 static bool is_leap(int64_t year)
@@ -127,20 +135,16 @@ static int64_t to_unix(const moment *m)
            m->second;
 }
 
-/* The moment with this two-digit year that is nearest to wall_s: at most 50
- * years ahead, as RFC 9110 wants, and less than 50 ago. */
+/* The latest year with these two digits in which the moment is at most 50 years
+ * ahead, as RFC 9110 wants. */
 static void find_century(moment *m, int64_t wall_s)
 {
     enum { SECONDS_A_YEAR = 31556952 };
-    const int64_t half = 50 * (int64_t)SECONDS_A_YEAR;
-    int64_t at_s;
+    const int64_t most_s = wall_s + 50 * (int64_t)SECONDS_A_YEAR;
 
-    m->year += (1970 + wall_s / SECONDS_A_YEAR) / 100 * 100;
-    at_s = to_unix(m);
-    if (at_s - wall_s > half)
+    m->year += (1970 + wall_s / SECONDS_A_YEAR) / 100 * 100 + 100;
+    while (to_unix(m) > most_s)
         m->year -= 100;
-    else if (at_s - wall_s <= -half)
-        m->year += 100;
 }
 
 /* A wall clock past the year 250 billion would overflow the sums. */

@@ -159,9 +159,9 @@ static stg_status refuse_unknown(const stg_policies *file, const char *name,
 {
     stg_writer w = stg_writer_on_error(err);
 
-    stg_write_text(&w, file->source == NULL ? "policies" : file->source);
+    stg_write_path(&w, file->source == NULL ? "policies" : file->source);
     stg_write_text(&w, ": has no policy called ");
-    stg_write_text(&w, name);
+    stg_write_part(&w, name, strlen(name));
     return STG_NOT_FOUND;
 }
 

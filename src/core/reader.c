@@ -70,9 +70,9 @@ bool stg_read_decimal(stg_reader *r, uint32_t *thousandths)
     uint64_t whole, part;
 
     if (!read_digits(r, &whole) || !read_fraction(r, &part) ||
-        whole > UINT32_MAX / 1000)
+        stg_ns_add(stg_ns_mul(whole, 1000), part) > UINT32_MAX)
         return false;
-    *thousandths = (uint32_t)stg_ns_min(1000 * whole + part, UINT32_MAX);
+    *thousandths = (uint32_t)(1000 * whole + part);
     return true;
 }
 

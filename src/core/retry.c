@@ -212,7 +212,6 @@ static void release_payment(stg_retry *r)
         stg_budget_give_back(&with->peer->budget, r->paid, r->since_at);
     if (with->shared_budget != NULL)
         stg_budget_give_back(with->shared_budget, r->shared_paid, r->since_at);
-    r->paid = r->shared_paid = 0;
 }
 
 static void release_place(stg_retry *r)
@@ -226,7 +225,6 @@ static void release_probe(stg_retry *r, stg_ns now)
 {
     if (has(r, PROBE))
         stg_breaker_abandon(&r->with->peer->breaker, now);
-    clear(r, PROBE);
 }
 
 static void release(stg_retry *r, stg_ns now)

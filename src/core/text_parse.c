@@ -23,7 +23,7 @@ static stg_writer place(const stg_parser *p, const char *at)
         p->err->line = p->line;
         p->err->column = (uint32_t)column;
     }
-    stg_write_text(&w, p->source);
+    stg_write_path(&w, p->source);
     stg_write_char(&w, ':');
     stg_write_number(&w, p->line);
     stg_write_char(&w, ':');
@@ -57,13 +57,9 @@ static bool take_all(stg_reader *value, const char *text)
     return stg_read_text(value, text) && stg_reader_is_empty(value);
 }
 
-static bool take_none(stg_reader *value)
+static bool is_none(const stg_reader *value)
 {
-    bool is_none = stg_reader_equals(value, "none");
-
-    if (is_none)
-        value->at = value->end;
-    return is_none;
+    return stg_reader_equals(value, "none");
 }
 
 static bool read_time(stg_reader *value, stg_ns *ns)
@@ -73,7 +69,7 @@ static bool read_time(stg_reader *value, stg_ns *ns)
 
 static bool read_optional(stg_reader *value, stg_ns *ns)
 {
-    if (!take_none(value))
+    if (!is_none(value))
         return read_time(value, ns);
     *ns = STG_NEVER;
     return true;
@@ -164,7 +160,7 @@ static bool read_budget(stg_parser *p, stg_reader *value)
     stg_budget_options *o = &p->policy.budget;
 
     *o = (stg_budget_options){.kind = STG_BUDGET_NONE};
-    if (take_none(value))
+    if (is_none(value))
         return true;
     if (stg_reader_equals(value, "aws")) {
         o->kind = STG_BUDGET_AWS;
@@ -223,7 +219,7 @@ static bool read_breaker(stg_parser *p, stg_reader *value)
     stg_breaker_options *o = &p->policy.breaker;
 
     *o = (stg_breaker_options){.rule = STG_BREAKER_NONE};
-    if (take_none(value))
+    if (is_none(value))
         return true;
     *o = (stg_breaker_options){
         .rule = STG_BREAKER_ROW, .open = 30 * STG_S, .open_max = 10 * STG_MIN};

@@ -30,6 +30,19 @@ void stg_write_part(stg_writer *w, const char *text, size_t count)
         stg_write_char(w, text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 }
 
+void stg_write_path(stg_writer *w, const char *path)
+{
+    enum { SHOWN = 100 };
+    size_t length = strlen(path);
+
+    if (length > SHOWN) {
+        stg_write_text(w, "...");
+        path += length - SHOWN;
+        length = SHOWN;
+    }
+    stg_write_part(w, path, length);
+}
+
 void stg_write_number(stg_writer *w, uint64_t number)
 {
     char digits[20];
@@ -124,6 +137,16 @@ stg_status stg_refuse_thousandths(stg_error *err, const char *key,
     stg_writer w = start(err, key);
 
     stg_write_thousandths(&w, found);
+    return finish(&w, wanted);
+}
+
+stg_status stg_refuse_percent(stg_error *err, const char *key, uint64_t found,
+                              const char *wanted)
+{
+    stg_writer w = start(err, key);
+
+    stg_write_number(&w, found);
+    stg_write_char(&w, '%');
     return finish(&w, wanted);
 }
 

@@ -22,6 +22,9 @@ void stg_write_char(stg_writer *w, char c);
 /* At most count bytes of text; what is not printable reads as '?'. */
 void stg_write_part(stg_writer *w, const char *text, size_t count);
 
+/* A file's name, cut at its front to what leaves room for a message. */
+void stg_write_path(stg_writer *w, const char *path);
+
 void stg_write_number(stg_writer *w, uint64_t number);
 
 /* 1500 as "1.5". */
@@ -40,6 +43,8 @@ stg_status stg_refuse_number(stg_error *err, const char *key, uint64_t found,
                              const char *wanted);
 stg_status stg_refuse_thousandths(stg_error *err, const char *key,
                                   uint64_t found, const char *wanted);
+stg_status stg_refuse_percent(stg_error *err, const char *key, uint64_t found,
+                              const char *wanted);
 stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
                                const char *wanted);
 

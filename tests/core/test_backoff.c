@@ -469,11 +469,11 @@ TEST(backoff, refuses_what_is_out_of_range_and_names_it)
          "jitter=5 is out of range, wanted one of "
          "stg_jitter"},
         {{.jitter = STG_JITTER_PERCENT},
-         "jitter=0 is out of range, wanted 1% to 100%"},
+         "jitter=0% is out of range, wanted 1% to 100%"},
         {{.jitter = STG_JITTER_PERCENT, .percent = 101},
-         "jitter=101 is out of range, wanted 1% to 100%"},
+         "jitter=101% is out of range, wanted 1% to 100%"},
         {{.percent = 1},
-         "jitter=1 is out of range, wanted no percentage with "
+         "jitter=1% is out of range, wanted no percentage with "
          "another jitter"},
         {{.factor = 999}, "factor=0.999 is out of range, wanted 1 to 100"},
         {{.factor = 100001}, "factor=100.001 is out of range, wanted 1 to 100"},

@@ -86,6 +86,8 @@ TEST(breaker, opens_after_failures_in_a_row)
     CHECK_INT(stg_breaker_look(&b, STG_S, &reopen_at), STG_BREAKER_OPEN);
     check_near(reopen_at, 11 * STG_S);
     CHECK_INT(stg_breaker_look(&b, STG_S, NULL), STG_BREAKER_OPEN);
+    CHECK_INT(stg_breaker_look(&b, reopen_at - 1, NULL), STG_BREAKER_OPEN);
+    CHECK_INT(stg_breaker_look(&b, reopen_at, NULL), STG_BREAKER_HALF_OPEN);
 }
 
 TEST(breaker, starts_the_row_anew_after_a_success)
@@ -257,6 +259,19 @@ TEST(breaker, opens_when_enough_of_enough_calls_failed)
     CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED); // 11 of 22
 }
 
+TEST(breaker, opens_on_a_share_for_its_first_time)
+{
+    stg_breaker b = closed((stg_breaker_options){.rule = STG_BREAKER_SHARE,
+                                                 .percent = 50,
+                                                 .calls = 2,
+                                                 .window = STG_S,
+                                                 .open = STG_S,
+                                                 .open_max = STG_MIN});
+
+    fail(&b, 2, 0);
+    check_near(reopening(&b, 0), STG_S);
+}
+
 TEST(breaker, forgets_calls_that_left_the_window)
 {
     stg_breaker b = share();
@@ -322,6 +337,41 @@ TEST(breaker, keeps_the_share_when_a_slice_is_full)
     for (int i = 0; i < 16384 && enter(&b, 0) == STG_PASSAGE_OPEN; i++)
         fail(&b, 1, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+}
+
+/* The number of a slice is kept in 36 bits. */
+/* 16,383 calls are as many as it counts; the next one halves them. */
+TEST(breaker, halves_calls_and_failures_alike)
+{
+    stg_breaker b = share();
+
+    for (int i = 0; i < 16383; i++) {
+        if (i % 20 < 11)
+            succeed(&b, 1, 0);
+        else
+            fail(&b, 1, 0);
+    }
+    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN); // 45 %
+    fail(&b, 817, 0);
+    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    fail(&b, 4, 0);
+    CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+}
+
+TEST(breaker, counts_on_when_the_number_of_its_slice_wraps)
+{
+    stg_breaker b = closed((stg_breaker_options){.rule = STG_BREAKER_SHARE,
+                                                 .percent = 50,
+                                                 .calls = 10,
+                                                 .window = 10 * STG_MS,
+                                                 .open = STG_MS,
+                                                 .open_max = STG_MS});
+    const stg_ns wrap = (STG_MS << 36) - 5 * STG_MS;
+
+    fail(&b, 5, wrap);
+    CHECK_INT(enter(&b, wrap), STG_PASSAGE_OPEN);
+    fail(&b, 5, wrap + 9 * STG_MS);
+    CHECK_INT(enter(&b, wrap + 9 * STG_MS), STG_PASSAGE_CLOSED);
 }
 
 TEST(breaker, counts_a_clock_that_lags_into_the_newer_slice)

@@ -50,6 +50,7 @@ TEST(budget, has_no_end_where_there_is_none)
     stg_budget b = full((stg_budget_options){.kind = STG_BUDGET_NONE});
 
     CHECK_INT(drain(&b, 0), 100000);
+    CHECK_INT(stg_budget_take(&b, true, 0).paid, 0);
     CHECK_U64(stg_budget_left(&b, 0), UINT64_MAX);
     stg_budget_attempt(&b, 0);
     stg_budget_fail(&b);

@@ -446,7 +446,7 @@ TEST(classify, sorts_curlcodes)
         {58, STG_FAULT_TLS},      {59, STG_FAULT_TLS},
         {60, STG_FAULT_TLS},      {64, STG_FAULT_TLS},
         {66, STG_FAULT_TLS},      {77, STG_FAULT_TLS},
-        {80, STG_FAULT_TLS},      {82, STG_FAULT_TLS},
+        {80, STG_FAULT_RESET},    {82, STG_FAULT_TLS},
         {83, STG_FAULT_TLS},      {90, STG_FAULT_TLS},
         {91, STG_FAULT_TLS},      {98, STG_FAULT_TLS},
     };
@@ -557,6 +557,12 @@ TEST(classify, sorts_grpc_statuses)
     for (int code = 1; code <= 16; code++)
         check_outcome(stg_failed_grpc(code, NULL), STG_FAULT_GRPC,
                       STG_CODE_GRPC, (uint32_t)code);
+    for (int i = 0; i < 2; i++) {
+        stg_outcome o = stg_failed_grpc(i == 0 ? 17 : -1, "100");
+
+        check_outcome(o, STG_FAULT_ERROR, STG_CODE_NONE, 0);
+        CHECK_U64(o.delay, 0);
+    }
 }
 
 /* gRFC A6: a number is a delay, anything else means "do not retry". */

@@ -445,6 +445,38 @@ TEST(delay, never_reads_a_two_digit_year_more_than_50_years_ahead)
     }
 }
 
+/* 50 years of 365.2425 days ahead, to the second, is not more than that. */
+TEST(delay, reads_a_two_digit_year_exactly_50_years_ahead_as_that)
+{
+    const char *date = "Wednesday, 01-Jan-76 00:00:00 GMT";
+    const int64_t year_2076_s = 3345062400, half_s = INT64_C(50) * 31556952;
+    int64_t date_s = 0;
+
+    CHECK(stg_delay_date(date, year_2076_s - half_s, &date_s));
+    CHECK_INT(date_s, year_2076_s);
+    CHECK(stg_delay_date(date, year_2076_s - half_s - 1, &date_s));
+    CHECK_INT(date_s, 189302400); // 1976
+    // Late in a century the next one is meant.
+    CHECK(stg_delay_date("Saturday, 01-Jan-01 00:00:00 GMT", year_2076_s,
+                         &date_s));
+    CHECK_INT(date_s, INT64_C(4133980800)); // 2101
+}
+
+TEST(delay, reads_a_date_between_blanks)
+{
+    static const char *const dates[] = {" Sun, 06 Nov 1994 08:49:37 GMT \t",
+                                        "Sunday, 06-Nov-94 08:49:37 GMT ",
+                                        "Sun Nov  6 08:49:37 1994 "};
+    int64_t date_s;
+
+    for (int i = 0; i < 3; i++) {
+        date_s = 0;
+        CHECK_FROM(i, stg_delay_date(dates[i], 784111777, &date_s));
+        CHECK_INT(date_s, 784111777);
+    }
+    CHECK(!stg_delay_date("Sun, 06 Nov 1994 08:49:37 GMT x", 0, &date_s));
+}
+
 /* -- which clock */
 
 TEST(delay, prefers_the_answers_date_to_our_clock)

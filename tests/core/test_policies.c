@@ -402,3 +402,53 @@ TEST(policies, may_be_many)
     CHECK_INT(stg_policies_next(&walk, name, &p, NULL), STG_NOT_FOUND);
     free(text);
 }
+
+TEST(policies, may_not_be_called_as_any_preset_is)
+{
+    const stg_preset *preset;
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++) {
+        char text[64], name[STG_NAME_MAX];
+        stg_policies walk = {.text = text};
+        stg_policy policy;
+
+        walk.size =
+            (size_t)snprintf(text, sizeof text, "%s: client", preset->name);
+        CHECK_FROM(i, stg_policies_next(&walk, name, &policy, NULL) ==
+                          STG_INVALID);
+    }
+}
+
+TEST(policies, are_told_of_with_a_path_that_leaves_room)
+{
+    char path[102];
+    stg_policies file = {.source = path, .text = "", .size = 0};
+    stg_policy policy;
+    stg_error err;
+
+    memset(path, 'p', sizeof path);
+    path[100] = '\0';
+    CHECK_INT(stg_policies_find(&file, "a", &policy, &err), STG_NOT_FOUND);
+    CHECK(strncmp(err.text, path, 100) == 0 && err.text[100] == ':');
+    path[100] = 'p';
+    path[101] = '\0';
+    CHECK_INT(stg_policies_find(&file, "a", &policy, &err), STG_NOT_FOUND);
+    CHECK(strncmp(err.text, "...p", 4) == 0 && err.text[103] == ':');
+}
+
+/* Whatever a name or a path has in it, an error is one line. */
+TEST(policies, are_told_of_in_one_line)
+{
+    char path[300];
+    stg_policies file = {.source = path, .text = "", .size = 0};
+    stg_policy policy;
+    stg_error err;
+
+    memset(path, 'p', sizeof path);
+    path[299] = '\0';
+    path[298] = '\n';
+    CHECK_INT(stg_policies_find(&file, "a\nb", &policy, &err), STG_NOT_FOUND);
+    CHECK(strchr(err.text, '\n') == NULL);
+    CHECK(strstr(err.text, "p?: has no policy called a?b") != NULL);
+    CHECK(strncmp(err.text, "...ppp", 6) == 0);
+}

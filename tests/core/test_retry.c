@@ -765,6 +765,8 @@ TEST(retry, spends_and_regains_aws_tokens)
     CHECK_U64(stg_budget_left(&peer.budget, 0), 466000);
     run(&s, &p, &with, ones(), "timeout 404");
     CHECK_U64(stg_budget_left(&peer.budget, 0), 456000);
+    run(&s, &p, &with, ones(), "timeout 503 404"); // 10 and 5
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 441000);
     while (stg_budget_take(&peer.budget, false, 0).granted)
         continue;
     stg_budget_succeed(&peer.budget, 5);
@@ -825,10 +827,12 @@ TEST(retry, pays_nothing_for_an_attempt_that_the_breaker_refused)
     story s = {.now = 0};
 
     stg_peer_limit(&peer, 1000, 5, NULL);
+    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
     CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503"),
                 "    0 ms  503  wait 100 ms (backoff)\n"
                 "  100 ms  -  give up (circuit-open)\n");
-    CHECK_U64(stg_budget_left(&peer.budget, 0), 5000);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 3000);
     for (int i = 0; i < 4; i++)
         CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
     CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
@@ -878,6 +882,22 @@ TEST(retry, frees_the_probe_when_it_is_cancelled)
         CHECK_INT(stg_retry_admit(&r, s.now, &rng).next, STG_GO);
         stg_retry_cancel(&r, s.now);
     }
+}
+
+TEST(retry, leaves_the_place_of_a_probe_that_was_answered)
+{
+    stg_policy p = parse("fixed base=0 jitter=none breaker=1:10s attempts=1");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    run(&s, &p, &with, ones(), "503");
+    s.now = 11 * STG_S;
+    // A 429 is neither: the next probe waits for the next interval.
+    CHECK_TRACE(run(&s, &p, &with, ones(), "429"),
+                "11000 ms  429  give up (attempts)\n");
+    CHECK_TRACE(run(&s, &p, &with, ones(), ""),
+                "11000 ms  -  give up (circuit-open)\n");
 }
 
 TEST(retry, reports_each_attempt_to_the_breaker)
