@@ -1,6 +1,7 @@
 #include <stagger/call.h>
 
 #include "adapters/blocking.h"
+#include "adapters/clock.h"
 
 static _Thread_local const stg_retry *current;
 
@@ -20,68 +21,90 @@ static stg_outcome attempt(const stg_retry *r, stg_call_fn *fn, void *ctx)
     return outcome;
 }
 
-/* Nothing looks at the operation or its time: then the first attempt can be
- * made before all that a second one needs is set up. */
-static bool is_unwatched(const stg_policy *p, const stg_with *with)
+static bool report_to(stg_report *report, const stg_operation *op)
 {
-    return with == NULL && current == NULL && p != NULL &&
-           p->deadline == STG_NEVER && p->attempt_timeout == STG_NEVER &&
-           p->reset_after == STG_NEVER;
+    if (report != NULL)
+        *report = stg_operation_result(op);
+    return op->decision.next == STG_DONE;
 }
 
-/* Makes that attempt: STG_DONE, STG_GIVE_UP if the call cannot be used, or
- * STG_WAIT with the outcome that an operation is to begin with. */
-static stg_next try_at_once(const stg_policy *policy, stg_call_fn *fn,
-                            void *ctx, stg_outcome *outcome)
+static void go_on(stg_operation *op, stg_call_fn *fn, void *ctx)
 {
-    stg_retry r STG_UNINITIALIZED;
+    while (stg_operation_again(op)) {
+        stg_outcome outcome = attempt(&op->retry, fn, ctx);
 
-    if (stg_retry_start(&r, policy, NULL, 0) != STG_OK)
-        return STG_GIVE_UP;
-    (void)stg_retry_admit(&r, 0, NULL); // nothing can refuse it
-    *outcome = attempt(&r, fn, ctx);
-    return outcome->fault == STG_FAULT_NONE ? STG_DONE : STG_WAIT;
+        stg_operation_report(op, &outcome);
+    }
 }
 
-/* The whole operation. It begins with an attempt that was made already, if
- * first is STG_WAIT, which came to outcome. */
 static bool run(const stg_policy *policy, const stg_with *with, stg_call_fn *fn,
-                void *ctx, stg_next first, stg_outcome outcome,
-                stg_report *report)
+                void *ctx, stg_report *report)
 {
     stg_operation op STG_UNINITIALIZED;
 
     (void)stg_operation_begin_in(&op, policy, with, current); // told by again
-    while (stg_operation_again(&op)) {
-        if (first != STG_WAIT)
-            outcome = attempt(&op.retry, fn, ctx);
-        first = STG_GO;
-        stg_operation_report(&op, &outcome);
-    }
+    go_on(&op, fn, ctx);
+    return report_to(report, &op);
+}
+
+/* The first attempt failed: now it becomes an operation. */
+STG_NOINLINE static bool go_on_from(const stg_retry *r, bool is_timed,
+                                    const stg_outcome *first, stg_call_fn *fn,
+                                    void *ctx, stg_report *report)
+{
+    stg_operation op STG_UNINITIALIZED;
+
+    stg_operation_adopt(&op, r, is_timed);
+    stg_operation_report(&op, first);
+    go_on(&op, fn, ctx);
+    return report_to(report, &op);
+}
+
+/* Whether nobody must be told when an attempt starts and ends, and nothing can
+ * hold the first one back. */
+static bool is_simple(const stg_policy *policy, const stg_with *with)
+{
+    if (policy == NULL || policy->breaker.rule != STG_BREAKER_NONE ||
+        current != NULL)
+        return false;
+    return with == NULL ||
+           (with->hook == NULL && with->env == NULL &&
+            (with->peer == NULL || with->peer->limiter.rate == 0));
+}
+
+/* Most calls are simple, and most of those succeed at once. They are made on a
+ * bare stg_retry; what an operation has beside it is for those that fail. */
+static bool run_simply(const stg_policy *policy, const stg_with *with,
+                       stg_call_fn *fn, void *ctx, stg_report *report)
+{
+    bool is_timed = stg_operation_needs_clock(policy, with);
+    stg_ns now = is_timed ? stg_env_now(NULL) : 0;
+    stg_outcome outcome STG_UNINITIALIZED;
+    stg_retry r STG_UNINITIALIZED;
+
+    if (stg_retry_start(&r, policy, with, now) != STG_OK ||
+        stg_retry_admit(&r, now, NULL).next != STG_GO)
+        return run(policy, with, fn, ctx, report); // which says why
+    outcome = attempt(&r, fn, ctx);
+    if (outcome.fault != STG_FAULT_NONE)
+        return go_on_from(&r, is_timed, &outcome, fn, ctx, report);
+    if (with != NULL) // or nobody hears of it
+        (void)stg_retry_step(&r, &outcome, now, NULL);
     if (report != NULL)
-        *report = stg_operation_result(&op);
-    return op.decision.next == STG_DONE;
+        *report = (stg_report){.next = STG_DONE, .attempts = 1};
+    return true;
 }
 
 bool stg_call(const stg_policy *policy, const stg_with *with, stg_call_fn *fn,
               void *ctx, stg_report *report)
 {
-    stg_report nothing = {.next = STG_GIVE_UP,
-                          .why = STG_WHY_INVALID,
-                          .flaw = "the function to call is NULL"};
-    stg_outcome outcome = {.fault = STG_FAULT_NONE};
-    stg_next first = STG_GO;
-
-    if (fn == NULL) {
-        if (report != NULL)
-            *report = nothing;
-        return false;
-    }
-    if (is_unwatched(policy, with))
-        first = try_at_once(policy, fn, ctx, &outcome);
-    if (first != STG_DONE)
-        return run(policy, with, fn, ctx, first, outcome, report);
+    if (fn != NULL && is_simple(policy, with))
+        return run_simply(policy, with, fn, ctx, report);
+    if (fn != NULL)
+        return run(policy, with, fn, ctx, report);
     if (report != NULL)
-        *report = (stg_report){.next = STG_DONE, .attempts = 1};
-    return true;
+        *report = (stg_report){.next = STG_GIVE_UP,
+                               .why = STG_WHY_INVALID,
+                               .flaw = "the function to call is NULL"};
+    return false;
 }

@@ -10,13 +10,14 @@ static const char *find_env_flaw(const stg_env *env)
     return "with.env has a clock without a sleep, or a sleep without a clock";
 }
 
-/* Whether anything of the operation depends on when it begins. */
-static bool needs_clock(const stg_policy *p, const stg_with *w)
+bool stg_operation_needs_clock(const stg_policy *policy, const stg_with *with)
 {
-    return p->deadline != STG_NEVER || p->attempt_timeout != STG_NEVER ||
-           p->reset_after != STG_NEVER || w->deadline_at != 0 ||
-           w->peer != NULL || w->shared_budget != NULL || w->hook != NULL ||
-           w->env != NULL;
+    if (policy->deadline != STG_NEVER || policy->attempt_timeout != STG_NEVER ||
+        policy->reset_after != STG_NEVER)
+        return true;
+    return with != NULL && (with->deadline_at != 0 || with->peer != NULL ||
+                            with->shared_budget != NULL || with->hook != NULL ||
+                            with->env != NULL);
 }
 
 stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
@@ -32,8 +33,8 @@ stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
     op->begun_at = op->waited = 0;
     op->flaw = NULL;
     flaw = find_env_flaw(op->with.env);
-    op->is_timed =
-        policy != NULL && flaw == NULL && needs_clock(policy, &op->with);
+    op->is_timed = policy != NULL && flaw == NULL &&
+                   stg_operation_needs_clock(policy, &op->with);
     if (op->is_timed)
         op->begun_at = stg_env_now(op->with.env);
     op->changed_at = op->begun_at;
@@ -50,6 +51,19 @@ stg_status stg_operation_begin(stg_operation *op, const stg_policy *policy,
 {
     return op == NULL ? STG_INVALID
                       : stg_operation_begin_in(op, policy, with, NULL);
+}
+
+void stg_operation_adopt(stg_operation *op, const stg_retry *r, bool is_timed)
+{
+    op->retry = *r;
+    op->with = *r->with;
+    op->retry.with = &op->with;
+    op->decision = (stg_decision){.next = STG_GO};
+    op->last = (stg_outcome){.fault = STG_FAULT_NONE};
+    op->begun_at = op->changed_at = r->since_at;
+    op->waited = 0;
+    op->is_timed = is_timed;
+    op->flaw = NULL;
 }
 
 void stg_operation_refuse(stg_operation *op, const char *flaw)
