@@ -20,18 +20,17 @@ static stg_span times(stg_span a, uint64_t count)
  * whether the cap, or the end of time, cut one of the draws up to it. */
 static bool decorrelated_most(const stg_backoff *b, uint32_t n, stg_ns *most)
 {
-    stg_ns next;
+    stg_ns reached = b->base;
+    bool is_cut = false;
 
-    *most = b->base;
-    for (uint32_t i = 0; i<n && * most> 0; i++) {
-        next = stg_ns_mul(*most, 3);
-        if (next > b->cap || next == STG_NEVER) {
-            *most = b->cap;
-            return true;
-        }
-        *most = next;
+    for (uint32_t i = 0; i < n && reached > 0 && !is_cut; i++) {
+        stg_ns next = stg_ns_mul(reached, 3);
+
+        is_cut = next > b->cap || next == STG_NEVER;
+        reached = is_cut ? b->cap : next;
     }
-    return false;
+    *most = reached;
+    return is_cut;
 }
 
 /* Uncut, the means obey e(n) = (b + 3 e(n-1)) / 2, so e(n) + b grows by 3/2:
