@@ -33,7 +33,7 @@ STG_API void stg_loop_begin(stg_loop *l, const stg_policy *policy,
                             const stg_with *with);
 
 /* Waits if there is a wait, and says whether to make an attempt. An attempt
- * that was not reported ends the operation as STG_FAULT_INVALID. */
+ * that was not reported ends the operation as invalid, and its text says so. */
 STG_API bool stg_loop_again(stg_loop *l);
 
 /* What the attempt came to. Once for each attempt; other calls do nothing. */

@@ -40,8 +40,8 @@ STG_API stg_status stg_operation_begin(stg_operation *op,
                                        const stg_policy *policy,
                                        const stg_with *with);
 
-/* Ends an operation that has not begun an attempt, as invalid. flaw says why;
- * it is kept. */
+/* Ends an operation as invalid: one that has not begun an attempt, or has been
+ * cancelled. flaw says why; it is kept. */
 STG_API void stg_operation_refuse(stg_operation *op, const char *flaw);
 
 /* The wait is over: may an attempt start? now is stg_operation_now(); right

@@ -21,7 +21,7 @@ typedef enum stg_status {
 typedef struct stg_error {
     uint32_t line;
     uint32_t column;
-    char text[248];
+    char text[376];
 } stg_error;
 
 STG_DECLS_END

@@ -25,7 +25,9 @@ typedef struct stg_with {
     const char *method; /* "POST"; NULL: may be repeated. GET HEAD OPTIONS TRACE
                            PUT DELETE may be, others need a key */
     bool has_key;       /* an idempotency key goes with each attempt */
-    stg_ns deadline_at; /* an instant, besides the policy's deadline; 0: none */
+    stg_ns deadline_at; /* an instant of the operation's clock, besides the
+                           policy's deadline; 0: none. In 5 s, say, is
+                           stg_env_system()->now(NULL) + 5 * STG_S */
     stg_ns expected;    /* how long an attempt takes, for the deadline; 0:
                            unknown */
 } stg_with;

@@ -14,10 +14,11 @@ bool stg_loop_again(stg_loop *l)
 {
     if (l == NULL)
         return false;
-    if (l->op.decision.next == STG_GO) { // the attempt was not reported
-        stg_outcome missing = {.fault = STG_FAULT_INVALID, .permanent = true};
-
-        stg_operation_report(&l->op, &missing);
+    if (l->op.decision.next == STG_GO && l->op.retry.policy != NULL) {
+        stg_operation_cancel(&l->op);
+        stg_operation_refuse(&l->op,
+                             "the attempt was not reported, see "
+                             "stg_loop_report()");
     }
     return stg_operation_again(&l->op);
 }

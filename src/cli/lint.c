@@ -299,8 +299,8 @@ static void check_load(stg_lint *lint, const stg_lint_facts *facts)
     if (usual > MANY_ATTEMPTS && p->budget.kind == STG_BUDGET_NONE &&
         p->breaker.rule == STG_BREAKER_NONE)
         stg_lint_fix(stg_lint_add(lint, "no-budget",
-                                  "while all fails, an operation sends %s in "
-                                  "place of one",
+                                  "while all fails, an operation usually sends "
+                                  "%s in place of one",
                                   write_requests(usual, requests)),
                      "budget=ratio:0.2+1/s");
     if (p->nested == STG_NESTED_FULL)

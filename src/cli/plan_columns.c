@@ -360,6 +360,7 @@ static void show_answers_row(const stg_answers *all, const answers *a,
                                    ANSWER,
                                    n == STG_ALWAYS ? "yes"
                                    : n == 0        ? "no"
+                                   : n == 1        ? "once"
                                                    : cell);
     }
     snprintf(label + length, sizeof label - length, "   ");
@@ -375,7 +376,7 @@ static void show_answers(const columns *c, const stg_terminal *t)
     printf("\n%s", stg_terminal_style(t, STG_STYLE_FAINT));
     for (size_t k = 0; k < c->count; k++)
         printf("%*zu", ANSWER, c->first + k);
-    printf("   retried: yes, at most so often, no%s\n",
+    printf("   retried: yes, once or so often at most, or no%s\n",
            stg_terminal_style(t, STG_STYLE_PLAIN));
     for (size_t i = 0; i < all.count; i++) {
         answers own, before;

@@ -29,7 +29,8 @@ static const char help[] =
     "  -f, --file FILE   named policies, a line each\n"
     "  -o, --on CODES    retry these exit codes only: 1,75-78. A command killed\n"
     "                    by signal N has 128 + N, one out of time 124\n"
-    "  -t, --timeout D   end an attempt after D: TERM, and KILL 5 s later\n"
+    "  -t, --timeout D   end an attempt after D: TERM to COMMAND, not to what it\n"
+    "                    has started, and KILL 5 s later\n"
     "  -q, --quiet       say nothing\n"
     "      --json        a JSON object a line on stderr instead of sentences\n"
     "  -h, --help        this text\n"
@@ -58,6 +59,7 @@ typedef struct run {
     child child;
     stg_cancel cancel;
     stg_outcome last;        /* the last failure */
+    bool is_left_out;        /* the last exit code, by --on */
     bool is_stopped_waiting; /* by a signal, with no command running */
 } run;
 
@@ -125,24 +127,32 @@ static int add_exit_rule(stg_policy *p)
     return 0;
 }
 
+/* A preset or a text; a name in the file first, if there is one. */
+static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
+{
+    stg_status status;
+
+    if (r->file == NULL)
+        return stg_policy_parse(policy, r->policy_text, err);
+    status = stg_policy_load(policy, r->file, r->policy_text, err);
+    if (status == STG_NOT_FOUND &&
+        stg_policy_parse(policy, r->policy_text, NULL) == STG_OK)
+        return STG_OK;
+    return status;
+}
+
 static int read_policy(run *r)
 {
-    const char *text = r->policy_text;
     stg_error err;
-    stg_status status = STG_OK;
 
     r->policy = stg_policy_default();
-    if (r->file != NULL && text != NULL)
-        status = stg_policy_load(&r->policy, r->file, text, &err);
-    else if (text != NULL)
-        status = stg_policy_parse(&r->policy, text, &err);
-    else if (r->file != NULL)
+    if (r->file != NULL && r->policy_text == NULL)
         return refuse("--file without --policy", "",
                       "wanted the name of a policy in it");
-    if (status != STG_OK) {
+    if (r->policy_text != NULL && find_policy(r, &r->policy, &err) != STG_OK) {
         stg_options_complain("stagger run", "%s", err.text);
         if (r->file == NULL)
-            stg_options_point(text, err.column);
+            stg_options_point(r->policy_text, err.column);
         return EXIT_OWN;
     }
     if (r->timeout != STG_NEVER)
@@ -302,6 +312,16 @@ static void set_environment(const run *r, uint32_t attempt)
     setenv("STAGGER_ATTEMPTS_MAX", number, 1);
 }
 
+static void tell_not_started(const char *command, int error)
+{
+    stg_options_complain("stagger run", "%s: %s", command, strerror(error));
+    if (strchr(command, '=') != NULL)
+        fputs(
+            "Quote a policy of several words: --policy 'attempts=3 "
+            "base=1s'.\n",
+            stderr);
+}
+
 /* Runs the command once; *code is what this process would exit with. */
 static stg_outcome attempt(run *r, const stg_loop *l, int *code)
 {
@@ -314,16 +334,15 @@ static stg_outcome attempt(run *r, const stg_loop *l, int *code)
                         timeout == STG_NEVER ? STG_NEVER
                                              : stg_ns_add(now(NULL), timeout));
     if (end.error != 0 && !r->is_json)
-        fprintf(stderr, "stagger run: %s: %s\n", r->command[0],
-                strerror(end.error));
+        tell_not_started(r->command[0], end.error);
     if (r->child.stopped_by != 0)
         stg_cancel_set(&r->cancel);
     *code = end.is_timeout ? EXIT_TIMEOUT : end.code;
     outcome = stg_failed_exit(end.code);
     if (end.is_timeout)
         outcome = stg_failed(STG_FAULT_TIMEOUT);
-    if (!r->retried_codes[*code])
-        outcome.permanent = outcome.fault != STG_FAULT_NONE;
+    r->is_left_out = !r->retried_codes[*code] && *code != 0;
+    outcome.permanent = outcome.permanent || r->is_left_out;
     return outcome;
 }
 
@@ -333,7 +352,8 @@ static void finish(const run *r, stg_loop *l)
         l->op.decision.next == STG_DONE && l->op.retry.attempts == 1;
 
     if (!r->is_quiet && !r->is_json && !is_at_once)
-        fprintf(stderr, "stagger: %s\n", stg_loop_text(l));
+        fprintf(stderr, "stagger: %s%s\n", stg_loop_text(l),
+                r->is_left_out ? ", which --on leaves out" : "");
 }
 
 static int run_command(run *r)

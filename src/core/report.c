@@ -58,7 +58,13 @@ static void write_reason(stg_writer *w, const stg_report *r)
 
 static void write_flaw(stg_writer *w, const stg_report *r)
 {
-    stg_write_text(w, "refused before the first attempt: ");
+    if (r->attempts == 0) {
+        stg_write_text(w, "refused before the first attempt: ");
+    } else {
+        stg_write_text(w, "gave up after ");
+        write_attempts(w, r->attempts);
+        stg_write_text(w, ": ");
+    }
     stg_write_text(w, r->flaw != NULL ? r->flaw : "the call is wrong");
     stg_write_text(w, " (invalid)");
 }

@@ -8,7 +8,8 @@
 static const char wanted_word[] =
     "wanted a preset as the first word, fixed, linear, exponential, list=, or a "
     "setting: attempts= base= cap= factor= jitter= deadline= attempt-timeout= "
-    "retry-after-max= reset-after= retry= once= at-most= never= budget= ...";
+    "retry-after-max= reset-after= retry= once= at-most= never= budget= "
+    "budget-empty= breaker= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -407,15 +408,21 @@ static const stg_preset *find_preset(const stg_reader *word)
     return NULL;
 }
 
+/* A policy may be broken into lines, as documents and shells do. */
+static bool is_between_words(char c)
+{
+    return stg_is_blank(c) || c == '\n' || c == '\r';
+}
+
 /* The next word, or an empty one at the end. */
 static stg_reader next_word(stg_reader *rest)
 {
     stg_reader word;
 
-    while (!stg_reader_is_empty(rest) && stg_is_blank(*rest->at))
+    while (!stg_reader_is_empty(rest) && is_between_words(*rest->at))
         rest->at++;
     word = (stg_reader){rest->at, rest->at};
-    while (word.end != rest->end && !stg_is_blank(*word.end))
+    while (word.end != rest->end && !is_between_words(*word.end))
         word.end++;
     rest->at = word.end;
     return word;

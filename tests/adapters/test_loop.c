@@ -310,9 +310,10 @@ TEST(loop, ends_as_invalid_when_an_attempt_is_not_reported)
     CHECK(!stg_loop_again(&r));
     report = stg_loop_result(&r);
     CHECK_INT(report.next, STG_GIVE_UP);
-    CHECK_INT(report.last.fault, STG_FAULT_INVALID);
+    CHECK_INT(report.why, STG_WHY_INVALID);
     CHECK_STR(stg_loop_text(&r),
-              "gave up after 1 attempt: invalid (permanent)");
+              "gave up after 1 attempt: the attempt was not reported, see "
+              "stg_loop_report() (invalid)");
 }
 
 TEST(loop, takes_the_first_report_of_an_attempt)

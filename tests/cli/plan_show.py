@@ -55,7 +55,7 @@ COLUMNS = """\
   Retry-After                    1 h                 1 h
   warnings                      none                   1
 
-     1     2   retried: yes, at most so often, no
+     1     2   retried: yes, once or so often at most, or no
    yes    no   refused unreachable dns-temporary connect-timeout timeout reset
                protocol 500 502 504 other 5xx 408 425 429 deadlock serialization
                lock-timeout too-many-connections connection-lost pushback grpc:4

@@ -113,6 +113,20 @@ class Run(unittest.TestCase):
                 *self.flaky(9))
         self.assertEqual((r.returncode, self.attempts()), (1, 2))
 
+    def test_knows_the_presets_beside_a_file(self):
+        with open(self.path("policies"), "w") as file:
+            file.write("quick: fixed base=1ms attempts=2\n")
+        r = run("-f", self.path("policies"), "-p", "none", "--", "false")
+        self.assertEqual(r.returncode, 1)
+        r = run("-f", self.path("policies"), "-p", "quack", "--", "false")
+        self.assertEqual(r.returncode, 125)
+        self.assertIn("has no policy called quack", r.stderr)
+
+    def test_notices_a_policy_without_quotes(self):
+        r = run("-p", "attempts=1", "base=1s", "--", "false")
+        self.assertEqual(r.returncode, 127)
+        self.assertIn("Quote a policy of several words", r.stderr)
+
     def test_passes_standard_input_on(self):
         r = run("--", "cat", stdin="some words\n")
         self.assertEqual(r.stdout, "some words\n")
@@ -133,6 +147,8 @@ class Run(unittest.TestCase):
                                (79, 1)):
             r = run(*on, *self.flaky(9, code))
             self.assertEqual((r.returncode, self.attempts()), (code, attempts))
+            left_out = f"exit {code} (permanent), which --on leaves out\n"
+            self.assertEqual(attempts == 1, r.stderr.endswith(left_out))
             os.remove(self.path("count"))
 
     def test_does_not_repeat_what_cannot_be_executed(self):

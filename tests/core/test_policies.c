@@ -164,8 +164,8 @@ TEST(policies, are_refused_with_the_place)
          "policies:1:20: 503: a second rule on it, the first is at 1:11\n"},
         {"\ndb: retry=503,503",
          "policies:2:15: 503: a second rule on it, the first is at 2:11\n"},
-        {"db: unsafe=\r\r\n", "policies:1:5: unsafe=?: wanted yes or no\n"},
-        {"db: unsafe=yes\rx\n",
+        {"db: unsafe=\r\r\n", "policies:1:5: unsafe=: wanted yes or no\n"},
+        {"db: unsafe=yes\fx\n",
          "policies:1:5: unsafe=yes?x: wanted yes or no\n"},
         {"db: unsafe=#yes", "policies:1:5: unsafe=: wanted yes or no\n"},
         // A name twice: both places are told.

@@ -51,6 +51,10 @@ TEST(report, says_why_nothing_was_tried)
     CHECK_STR(text_of(r),
               "refused before the first attempt: the call is wrong "
               "(invalid)");
+    r.attempts = 1;
+    CHECK_STR(text_of(r),
+              "gave up after 1 attempt: the call is wrong (invalid)");
+    r.attempts = 0;
     r.flaw = "the policy is NULL";
     CHECK_STR(text_of(r),
               "refused before the first attempt: the policy is NULL "
