@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/exit_rule.h"
 #include "cli/plan.h"
 #include "cli/time_text.h"
 
@@ -344,6 +345,8 @@ static void show_answers(const stg_plan *plan, const stg_terminal *t)
     for (uint16_t n = STG_RETRIES_MAX; n > 0; n--)
         show_answer(plan, n, t);
     show_answer(plan, 0, t);
+    if (!stg_exit_rule_stands(&plan->policy))
+        show_fact("in run", "exit codes are retried, too, but 126 and 127", t);
 }
 
 void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t)

@@ -9,6 +9,7 @@
 #include <stagger/loop.h>
 
 #include "cli/child.h"
+#include "cli/exit_rule.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "core/reader.h"
@@ -106,27 +107,6 @@ static bool read_codes(const char *text, bool codes[EXIT_CODES])
     }
 }
 
-/* Every exit code is worth a retry, unless the policy has a word on it. */
-static int add_exit_rule(stg_policy *p)
-{
-    stg_outcome exit_1 = stg_failed_exit(1);
-
-    for (uint32_t i = 0; i < p->rule_count; i++) {
-        const stg_rule *r = &p->rules[i];
-
-        if (r->link == STG_LINK_ANY ||
-            (r->link == STG_LINK_NAME && r->value == exit_1.fault))
-            return 0;
-    }
-    if (p->rule_count == STG_RULES_MAX)
-        return refuse("the policy has 64 rules and none of them on exit", "",
-                      "wanted that named, in retry= or never=");
-    p->rules[p->rule_count++] = (stg_rule){.link = STG_LINK_NAME,
-                                           .value = STG_FAULT_EXIT,
-                                           .retries_max = STG_ALWAYS};
-    return 0;
-}
-
 /* A preset or a text; a name in the file first, if there is one. */
 static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
 {
@@ -157,7 +137,10 @@ static int read_policy(run *r)
     }
     if (r->timeout != STG_NEVER)
         r->policy.attempt_timeout = r->timeout;
-    return add_exit_rule(&r->policy);
+    if (stg_exit_rule_add(&r->policy))
+        return 0;
+    return refuse("the policy has 64 rules and none of them on exit", "",
+                  "wanted that named, in retry= or never=");
 }
 
 /* Returns 0, an exit code, or -1 where the help was asked for. */

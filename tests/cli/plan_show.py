@@ -31,6 +31,7 @@ backend: exponential base=200ms cap=30s jitter=full attempts=5 deadline=2m
                 too-many-connections connection-lost pushback grpc:4 grpc:10
                 grpc:14
   given up      dns tls 3xx other 4xx sql grpc:8 other grpc exit error
+  in run        exit codes are retried, too, but 126 and 127
 """
 
 COLUMNS = """\
