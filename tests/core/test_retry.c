@@ -966,6 +966,23 @@ TEST(retry, gives_everything_back_when_it_is_cancelled)
     CHECK(stg_limiter_take(&peer.limiter, 1000 * STG_S, NULL));
 }
 
+/* A ratio counts by the second: back goes what was paid with the decision. */
+TEST(retry, gives_back_what_it_paid_when_it_paid_it)
+{
+    stg_policy p = parse("fixed base=1s jitter=none budget=ratio:0+0.1/s");
+    stg_peer peer = peer_of(&p);
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
+    stg_retry_admit(&r, 0, &rng);
+    CHECK_INT(stg_retry_step(&r, &o, 5 * STG_S, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&peer.budget, 5 * STG_S), 0);
+    stg_retry_cancel(&r, 6 * STG_S);
+    CHECK_U64(stg_budget_left(&peer.budget, 6 * STG_S), 1000);
+}
+
 TEST(retry, keeps_what_it_has_spent_when_it_is_cancelled_in_an_attempt)
 {
     stg_policy p = parse("fixed base=1s jitter=none budget=5:0.001/s");
