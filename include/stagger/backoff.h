@@ -25,9 +25,9 @@ typedef enum stg_growth {
 
 /* Where in its window w a wait falls; U[x, y] is uniform on whole ns. */
 typedef enum stg_jitter {
-    STG_JITTER_NONE,         /* w */
-    STG_JITTER_FULL,         /* U[0, w] */
-    STG_JITTER_EQUAL,        /* w/2 + U[0, w/2] */
+    STG_JITTER_NONE,  /* w */
+    STG_JITTER_FULL,  /* U[0, w] */
+    STG_JITTER_EQUAL, /* w/2 + U[0, w/2]; the most is w, if w is odd too */
     STG_JITTER_DECORRELATED, /* s = min(c, U[b, 3 s]); s starts at b and is
                                 kept; the growth plays no part */
     STG_JITTER_PERCENT,      /* m (1 - p + 2 p u), m = min(w, c / (1 + p));

@@ -95,9 +95,11 @@ STG_API stg_grant stg_budget_take(stg_budget *b, bool after_timeout,
 STG_API stg_grant stg_budget_reserve(stg_budget *b, bool after_timeout,
                                      stg_ns now, stg_ns until_at);
 
-/* Returns the price of a retry that was paid at paid_at and did not start.
- * Never makes the level higher than full. */
-STG_API void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns paid_at);
+/* Returns the price of a retry that was granted for from_at and did not start.
+ * Never makes the level higher than full. A token is lost where others have
+ * reserved tokens behind it: theirs stay as they are. */
+STG_API void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns from_at,
+                                  stg_ns now);
 
 /* What is left, in thousandths of a retry (tokens, ratio) or of a token (aws,
  * grpc); UINT64_MAX for STG_BUDGET_NONE. For people and metrics. */

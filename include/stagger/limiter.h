@@ -31,8 +31,9 @@ STG_API bool stg_limiter_take(stg_limiter *l, stg_ns now, stg_ns *due_at);
  * STG_NEVER, and takes nothing, if that is at until_at or later. */
 STG_API stg_ns stg_limiter_reserve(stg_limiter *l, stg_ns now, stg_ns until_at);
 
-/* Returns a place that was not used. */
-STG_API void stg_limiter_give_back(stg_limiter *l);
+/* Returns a place that was not used: from_at is the instant that it was for.
+ * It is lost where others have places behind it: theirs stay as they are. */
+STG_API void stg_limiter_give_back(stg_limiter *l, stg_ns from_at, stg_ns now);
 
 STG_DECLS_END
 

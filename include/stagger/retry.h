@@ -26,7 +26,8 @@ typedef struct stg_retry {
     const stg_policy *policy;
     const stg_with *with;
     stg_ns deadline_at; /* of the whole operation; STG_NEVER: none */
-    stg_ns since_at;    /* when the attempt began, or the retry was paid */
+    stg_ns since_at;    /* when the attempt began, or what it waits for with
+                          the budget or the limiter is there */
     stg_ns last;        /* the s of decorrelated jitter */
     uint32_t attempts;  /* begun, first try included */
     uint32_t own_waits; /* waits of the policy's own, so far */

@@ -44,12 +44,12 @@ void stg_loop_end(stg_loop *l)
 
 stg_report stg_loop_result(const stg_loop *l)
 {
-    return stg_operation_result(&l->op);
+    return stg_operation_result(l == NULL ? NULL : &l->op);
 }
 
 const char *stg_loop_text(stg_loop *l)
 {
-    stg_report report = stg_operation_result(&l->op);
+    stg_report report = stg_loop_result(l);
 
-    return stg_report_text(&report, l->text);
+    return l == NULL ? "" : stg_report_text(&report, l->text);
 }

@@ -206,16 +206,21 @@ bool stg_operation_again(stg_operation *op)
 
 stg_ns stg_operation_now(const stg_operation *op)
 {
-    return stg_env_now(op->with.env);
+    return op == NULL ? 0 : stg_env_now(op->with.env);
 }
 
 bool stg_operation_has_ended(const stg_operation *op)
 {
-    return op->decision.next == STG_DONE || op->decision.next == STG_GIVE_UP;
+    return op == NULL || op->decision.next == STG_DONE ||
+           op->decision.next == STG_GIVE_UP;
 }
 
 stg_report stg_operation_result(const stg_operation *op)
 {
+    if (op == NULL)
+        return (stg_report){.next = STG_GIVE_UP,
+                            .why = STG_WHY_INVALID,
+                            .flaw = "the operation is NULL"};
     return (stg_report){
         .next = op->decision.next,
         .why = op->decision.why,

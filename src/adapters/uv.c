@@ -84,7 +84,16 @@ static stg_ns limit_nap(const stg_uv *op, stg_ns nap)
     return is_watched ? stg_ns_min(nap, 50 * STG_MS) : nap;
 }
 
-/* Waits for due_at; in whole ms, rounded up. */
+/* Whole ms, rounded up. A retry waits for one at least: libuv runs a timer of
+ * none again in the same turn, and nothing else would have its turn. */
+static uint64_t to_ms(const stg_uv *op, stg_ns nap)
+{
+    uint64_t ms = nap / STG_MS + (nap % STG_MS != 0);
+
+    return ms == 0 && op->attempt > 0 ? 1 : ms;
+}
+
+/* Waits for due_at. */
 static void arm(stg_uv *op, stg_ns now)
 {
     stg_ns nap = limit_nap(op, stg_ns_sub(op->due_at, now));
@@ -96,8 +105,7 @@ static void arm(stg_uv *op, stg_ns now)
     else if (op->due_at == STG_NEVER)
         uv_timer_stop(&op->handle.timer);
     else
-        uv_timer_start(&op->handle.timer, on_timer,
-                       nap / STG_MS + (nap % STG_MS != 0), 0);
+        uv_timer_start(&op->handle.timer, on_timer, to_ms(op, nap), 0);
 }
 
 static void on_close(uv_handle_t *handle)
@@ -193,7 +201,7 @@ stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op, const stg_policy *policy,
 
 void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome)
 {
-    if (op->phase != IN_ATTEMPT || attempt != op->attempt)
+    if (op == NULL || op->phase != IN_ATTEMPT || attempt != op->attempt)
         return;
     stg_operation_report(&op->op, &outcome);
     follow(op);
@@ -201,7 +209,7 @@ void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome)
 
 void stg_uv_cancel(stg_uv *op)
 {
-    if (op->phase == ENDED)
+    if (op == NULL || op->phase == ENDED)
         return;
     abandon(op);
     if (op->phase == ENDED)

@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <stagger/env.h>
 
@@ -95,12 +96,21 @@ static int start(const child *c, char **argv, pid_t *pid)
     return error;
 }
 
-/* The terminal signals its whole foreground group: the command has it. */
+/* Ctrl-C and Ctrl-\ signal the terminal's whole foreground group: a command
+ * that is in it, with us, has the signal already. */
+static bool has_it_already(pid_t pid, int signal, const siginfo_t *info)
+{
+    bool is_from_terminal = info->si_code > 0;
+
+    return is_from_terminal && (signal == SIGINT || signal == SIGQUIT) &&
+           getpgid(pid) == getpgrp();
+}
+
 static void pass_on(child *c, pid_t pid, int signal, const siginfo_t *info)
 {
     if (is_stopping(signal))
         c->stopped_by = signal;
-    if (info->si_code <= 0) // sent by a process
+    if (!has_it_already(pid, signal, info))
         kill(pid, signal);
 }
 

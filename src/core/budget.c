@@ -199,16 +199,18 @@ stg_grant stg_budget_take(stg_budget *b, bool after_timeout, stg_ns now)
     return stg_budget_reserve(b, after_timeout, now, stg_ns_add(now, 1));
 }
 
-void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns paid_at)
+void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns from_at,
+                          stg_ns now)
 {
     uint64_t back = paid;
 
     if (paid == 0)
         return;
     if (b->options.kind == STG_BUDGET_TOKENS)
-        stg_gcra_give_back(&b->level, b->options.rate);
+        stg_gcra_give_back(&b->level, b->options.rate, b->options.capacity,
+                           from_at, now);
     else if (b->options.kind == STG_BUDGET_RATIO)
-        stg_ratio_give_back(b, paid_at);
+        stg_ratio_give_back(b, from_at);
     else if (b->options.kind == STG_BUDGET_AWS)
         stg_word_change(&b->level, unuse, &back);
 }

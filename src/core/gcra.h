@@ -53,17 +53,29 @@ static inline bool stg_gcra_reserve(stg_word *word, uint32_t rate,
     return is_taken;
 }
 
+/* A token goes back while nobody has one of the future, or if ours is the last
+ * of those: else two would be promised the same instant. */
 static inline bool stg_gcra_move_back(uint64_t seen, uint64_t *next, void *arg)
 {
-    *next = stg_ns_sub(seen, *(stg_ns *)arg);
-    return true;
+    const stg_gcra_call *c = arg;
+
+    *next = stg_ns_sub(seen, c->interval);
+    return seen <= stg_ns_add(c->now, c->span) ||
+           seen == stg_ns_add(c->from_at, c->span);
 }
 
-static inline void stg_gcra_give_back(stg_word *word, uint32_t rate)
+/* from_at is what stg_gcra_reserve() wrote. */
+static inline void stg_gcra_give_back(stg_word *word, uint32_t rate,
+                                      uint32_t burst, stg_ns from_at,
+                                      stg_ns now)
 {
     stg_ns interval = stg_gcra_interval(rate);
+    stg_gcra_call c = {.interval = interval,
+                       .span = interval * burst,
+                       .now = now,
+                       .from_at = from_at};
 
-    stg_word_change(word, stg_gcra_move_back, &interval);
+    stg_word_change(word, stg_gcra_move_back, &c);
 }
 
 #endif

@@ -43,8 +43,8 @@ stg_ns stg_limiter_reserve(stg_limiter *l, stg_ns now, stg_ns until_at)
                : STG_NEVER;
 }
 
-void stg_limiter_give_back(stg_limiter *l)
+void stg_limiter_give_back(stg_limiter *l, stg_ns from_at, stg_ns now)
 {
     if (l->rate != 0)
-        stg_gcra_give_back(&l->level, l->rate);
+        stg_gcra_give_back(&l->level, l->rate, l->burst, from_at, now);
 }

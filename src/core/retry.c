@@ -15,7 +15,8 @@ enum {
     REPEATABLE = 64,     /* may be repeated, whatever became of the attempt */
     AFTER_TIMEOUT = 128, /* the last failure was a timeout */
     PLAIN = 256,         /* no peer, shared budget, cancel, hook or deadline */
-    STARTED = 512        /* by stg_retry_start(): a zeroed one is refused */
+    STARTED = 512,       /* by stg_retry_start(): a zeroed one is refused */
+    COUNTED = 1024,      /* the budgets know of its first attempt */
 };
 
 typedef enum flaw {
@@ -201,7 +202,7 @@ static stg_decision ended(const stg_retry *r)
 }
 
 /* A retry that was paid and does not start costs nothing. */
-static void release_payment(stg_retry *r)
+static void release_payment(stg_retry *r, stg_ns now)
 {
     const stg_with *with = r->with;
 
@@ -209,15 +210,19 @@ static void release_payment(stg_retry *r)
         return;
     clear(r, HELD);
     if (with->peer != NULL)
-        stg_budget_give_back(&with->peer->budget, r->paid, r->since_at);
+        stg_budget_give_back(&with->peer->budget, r->paid, r->since_at, now);
     if (with->shared_budget != NULL)
-        stg_budget_give_back(with->shared_budget, r->shared_paid, r->since_at);
+        stg_budget_give_back(with->shared_budget, r->shared_paid, r->since_at,
+                             now);
 }
 
-static void release_place(stg_retry *r)
+static void release_place(stg_retry *r, stg_ns now)
 {
+    // While a payment is held, the place's instant is not known any more.
+    stg_ns from_at = has(r, HELD) ? now : r->since_at;
+
     if (has(r, PLACED))
-        stg_limiter_give_back(&r->with->peer->limiter);
+        stg_limiter_give_back(&r->with->peer->limiter, from_at, now);
     clear(r, PLACED);
 }
 
@@ -229,8 +234,8 @@ static void release_probe(stg_retry *r, stg_ns now)
 
 static void release(stg_retry *r, stg_ns now)
 {
-    release_payment(r);
-    release_place(r);
+    release_place(r, now);
+    release_payment(r, now);
     release_probe(r, now);
 }
 
@@ -348,10 +353,10 @@ static stg_grant pay(stg_retry *r, stg_ns now)
     second = ask(with->shared_budget, r, now);
     if (!second.granted) {
         if (own != NULL)
-            stg_budget_give_back(own, first.paid, now);
+            stg_budget_give_back(own, first.paid, first.from_at, now);
         return second;
     }
-    r->since_at = now;
+    r->since_at = first.from_at;
     r->paid = (uint8_t)first.paid;
     r->shared_paid = (uint8_t)second.paid;
     set(r, HELD);
@@ -493,8 +498,8 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
     stg_outcome o = {.fault = STG_FAULT_CIRCUIT_OPEN,
                      .delay = stg_ns_sub(reopen_at, now)};
 
-    release_payment(r);
-    release_place(r);
+    release_place(r, now);
+    release_payment(r, now);
     count_attempt(r, now);
     return decide(r, &o, now, rng);
 }
@@ -507,10 +512,11 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
 
     r->flags = (uint16_t)((r->flags & ~(HELD | PLACED)) | IN_ATTEMPT);
     count_attempt(r, now);
-    if (r->attempts == 1 && with->peer != NULL)
+    if (!has(r, COUNTED) && with->peer != NULL)
         stg_budget_attempt(&with->peer->budget, now);
-    if (r->attempts == 1 && with->shared_budget != NULL)
+    if (!has(r, COUNTED) && with->shared_budget != NULL)
         stg_budget_attempt(with->shared_budget, now);
+    set(r, COUNTED);
     tell(r, STG_EVENT_ATTEMPT, NULL, go, now);
     return go;
 }
@@ -530,6 +536,8 @@ static stg_decision find_place(stg_retry *r, stg_ns now)
     set(r, PLACED);
     if (from_at <= now)
         return (stg_decision){.next = STG_GO};
+    if (!has(r, HELD))
+        r->since_at = from_at;
     return begin_wait(r, from_at, STG_WHY_GATE, NULL, now);
 }
 

@@ -177,7 +177,7 @@ static void *take_and_give_back(void *arg)
         stg_grant g = stg_budget_take(&p->budget, false, STG_DAY);
 
         if (g.granted && chance(w, 90))
-            stg_budget_give_back(&p->budget, g.paid, STG_DAY);
+            stg_budget_give_back(&p->budget, g.paid, STG_DAY, STG_DAY);
         else if (g.granted)
             atomic_fetch_add(&p->kept, 1);
     }
@@ -293,7 +293,7 @@ static void *live_on(void *arg)
                 break;
             paid = g.paid;
             if (chance(w, 10)) {
-                stg_budget_give_back(b, paid, STG_DAY);
+                stg_budget_give_back(b, paid, STG_DAY, STG_DAY);
                 paid = 0;
             }
         }

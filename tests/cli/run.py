@@ -5,6 +5,7 @@ long; where a signal must meet a running command, a pipe says that it runs.
 """
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -244,6 +245,20 @@ class Run(unittest.TestCase):
         p.send_signal(signal.SIGUSR1)
         self.assertEqual(p.wait(30), 1)
         self.assertIn("gave up after 2 attempts", p.stderr.read())
+
+    def test_passes_ctrl_c_on_to_a_command_in_a_group_of_its_own(self):
+        script = ("trap 'exit 9' INT; echo ready; "
+                  "while :; do sleep 0.01; done")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(STAGGER, [STAGGER, "run", "-p", "none", "--", "setsid",
+                                "sh", "-c", script], environment())
+        self.addCleanup(os.close, terminal)
+        seen = b""
+        while b"ready" not in seen:
+            seen += os.read(terminal, 100)
+        os.write(terminal, b"\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
 
     def test_starts_the_command_with_the_signals_as_they_were(self):
         r = run("--", sys.executable, "-c",

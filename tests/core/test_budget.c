@@ -55,7 +55,7 @@ TEST(budget, has_no_end_where_there_is_none)
     stg_budget_attempt(&b, 0);
     stg_budget_fail(&b);
     stg_budget_succeed(&b, 0);
-    stg_budget_give_back(&b, 1, 0);
+    stg_budget_give_back(&b, 1, 0, 0);
     CHECK(take(&b, 0));
 }
 
@@ -105,12 +105,12 @@ TEST(budget, takes_tokens_back_but_never_above_full)
     stg_budget b = tokens(3, 1000);
 
     drain(&b, 0);
-    stg_budget_give_back(&b, 1, 0);
+    stg_budget_give_back(&b, 1, 0, 0);
     CHECK_INT(drain(&b, 0), 1);
     for (int i = 0; i < 10; i++)
-        stg_budget_give_back(&b, 1, 0);
+        stg_budget_give_back(&b, 1, 0, 0);
     CHECK_INT(drain(&b, 0), 3);
-    stg_budget_give_back(&b, 0, 0); // nothing was paid
+    stg_budget_give_back(&b, 0, 0, 0); // nothing was paid
     CHECK_INT(drain(&b, 0), 0);
 }
 
@@ -200,14 +200,14 @@ TEST(budget, takes_a_retry_of_a_ratio_back_while_its_second_counts)
     stg_grant g;
 
     CHECK_INT(drain(&b, 0), 10);
-    stg_budget_give_back(&b, 1, 500 * STG_MS);
+    stg_budget_give_back(&b, 1, 500 * STG_MS, 500 * STG_MS);
     CHECK_INT(drain(&b, 3 * STG_S), 1);
     // Paid in a second that is over: nothing comes back.
     g = stg_budget_take(&b, false, 12 * STG_S);
     CHECK(g.granted);
     CHECK_INT(g.paid, 1);
     drain(&b, 12 * STG_S);
-    stg_budget_give_back(&b, 1, 2 * STG_S);
+    stg_budget_give_back(&b, 1, 2 * STG_S, 2 * STG_S);
     CHECK_INT(drain(&b, 12 * STG_S), 0);
 }
 
@@ -215,7 +215,7 @@ TEST(budget, gives_nothing_back_of_a_ratio_that_was_not_taken)
 {
     stg_budget b = ratio(0, 1000);
 
-    stg_budget_give_back(&b, 1, 0);
+    stg_budget_give_back(&b, 1, 0, 0);
     CHECK_INT(drain(&b, 0), 10);
 }
 
@@ -303,7 +303,7 @@ TEST(budget, returns_the_last_aws_cost_after_a_retry_that_succeeds)
     drain(&b, 0);
     stg_budget_succeed(&b, 10);
     CHECK_U64(stg_budget_left(&b, 0), 10000);
-    stg_budget_give_back(&b, 5, 0);
+    stg_budget_give_back(&b, 5, 0, 0);
     CHECK_U64(stg_budget_left(&b, 0), 15000);
     for (int i = 0; i < 100; i++)
         stg_budget_succeed(&b, 10);
@@ -350,7 +350,7 @@ TEST(budget, charges_nothing_for_a_retry_of_grpc)
     stg_budget_fail(&b);
     stg_budget_fail(&b);
     CHECK(!take(&b, 0)); // exactly half is left
-    stg_budget_give_back(&b, 1, 0);
+    stg_budget_give_back(&b, 1, 0, 0);
     CHECK(!take(&b, 0));
 }
 

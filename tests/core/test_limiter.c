@@ -35,7 +35,7 @@ TEST(limiter, passes_everything_without_a_rate)
     CHECK_U64(due_at, 5);
     CHECK_U64(stg_limiter_reserve(&l, 5, 6), 5);
     CHECK_U64(stg_limiter_reserve(&l, 5, 5), STG_NEVER);
-    stg_limiter_give_back(&l);
+    stg_limiter_give_back(&l, 0, 0);
     CHECK_U64(l.level, 0);
 }
 
@@ -55,12 +55,25 @@ TEST(limiter, takes_a_place_back)
 
     CHECK(stg_limiter_take(&l, 0, NULL));
     CHECK(!stg_limiter_take(&l, 0, NULL));
-    stg_limiter_give_back(&l);
+    stg_limiter_give_back(&l, 0, 0);
     CHECK(stg_limiter_take(&l, 0, NULL));
-    stg_limiter_give_back(&l);
-    stg_limiter_give_back(&l); // never more than full
+    stg_limiter_give_back(&l, 0, 0);
+    stg_limiter_give_back(&l, 0, 0); // never more than full
     CHECK(stg_limiter_take(&l, 0, NULL));
     CHECK(!stg_limiter_take(&l, 0, NULL));
+}
+
+/* Two would be promised the same instant else. */
+TEST(limiter, loses_a_place_that_others_stand_behind)
+{
+    stg_limiter l = limit(1000, 1);
+
+    for (uint64_t i = 0; i < 3; i++)
+        CHECK_U64(stg_limiter_reserve(&l, 0, STG_HOUR), i * STG_S);
+    stg_limiter_give_back(&l, STG_S, 0);
+    CHECK_U64(stg_limiter_reserve(&l, 0, STG_HOUR), 3 * STG_S);
+    stg_limiter_give_back(&l, 3 * STG_S, 0); // the last one: nobody is behind
+    CHECK_U64(stg_limiter_reserve(&l, 0, STG_HOUR), 3 * STG_S);
 }
 
 TEST(limiter, never_passes_more_than_its_rate)

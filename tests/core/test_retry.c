@@ -629,6 +629,49 @@ TEST(retry, waits_on_for_a_reserved_token_when_its_debt_is_settled)
     CHECK_INT(stg_retry_admit(&r, d.due_at, &rng).next, STG_GO);
 }
 
+TEST(retry, promises_no_reserved_token_twice)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 "
+        "budget=1:1/s budget-empty=wait deadline=1h");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r[4];
+
+    for (uint64_t i = 0; i < 4; i++) {
+        stg_retry_start(&r[i], &p, &with, 0);
+        stg_retry_admit(&r[i], 0, &rng);
+        if (i == 3)
+            stg_retry_cancel(&r[1], 0); // its token was for 1 s
+        CHECK_U64(stg_retry_step(&r[i], &o, 0, &rng).due_at, i * STG_S);
+    }
+    stg_retry_cancel(&r[3], 0); // the last one's comes back
+    stg_retry_start(&r[3], &p, &with, 0);
+    stg_retry_admit(&r[3], 0, &rng);
+    CHECK_U64(stg_retry_step(&r[3], &o, 0, &rng).due_at, 3 * STG_S);
+}
+
+TEST(retry, counts_its_first_attempt_although_the_breaker_was_open)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 breaker=1:1s "
+        "budget=ratio:1 retry=default,circuit-open "
+        "budget-empty=wait");
+    stg_peer peer = peer_of(&p);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_budget_attempt(&peer.budget, 0); // pays for the wait
+    stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_WAIT);
+    CHECK_INT(stg_retry_admit(&r, 2 * STG_S, &rng).next, STG_GO);
+    CHECK_INT(r.attempts, 2);
+    CHECK_U64(stg_budget_left(&peer.budget, 2 * STG_S), 1000);
+}
+
 TEST(retry, asks_again_for_a_budget_that_cannot_say_when)
 {
     stg_policy p = parse(
@@ -770,7 +813,7 @@ TEST(retry, spends_and_regains_aws_tokens)
     while (stg_budget_take(&peer.budget, false, 0).granted)
         continue;
     stg_budget_succeed(&peer.budget, 5);
-    stg_budget_give_back(&peer.budget, 4, 0);
+    stg_budget_give_back(&peer.budget, 4, 0, 0);
     CHECK_U64(stg_budget_left(&peer.budget, 0), 10000);
     run(&s, &p, &with, ones(), "timeout timeout");
     CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
