@@ -38,7 +38,7 @@ typedef struct stg_breaker_options {
     uint32_t percent;  /* 1 to 100 */
     uint32_t calls;    /* 1 to 10000 */
     stg_ns window;     /* 10 ms to 1 d; counted in ten slices. A slice with
-                          more than 16383 calls keeps their share, and halves
+                          more than 262143 calls keeps their share, and halves
                           their weight: later calls count for more */
     stg_ns open;       /* 1 ms to 365 d */
     stg_ns open_max;   /* open to 365 d */

@@ -230,9 +230,9 @@ static bool lengthen_row(uint64_t seen, uint64_t *next, void *arg)
     return phase_of(seen) == CLOSED;
 }
 
-/* A slice of the window: its number, calls, failures. The number is cut to 36
- * bits, which at 1 ms is two years. */
-enum { CALLS_BITS = 14, SLICE_BITS = 36 };
+/* A slice of the window: its number, calls, failures. The number is cut to 28
+ * bits, which for a window of 10 s is eight years. */
+enum { CALLS_BITS = 18, SLICE_BITS = 28 };
 static const uint64_t calls_max = (1 << CALLS_BITS) - 1;
 static const uint64_t slice_mask = (UINT64_C(1) << SLICE_BITS) - 1;
 
@@ -256,7 +256,7 @@ static uint64_t failures_of(uint64_t word)
     return word & calls_max;
 }
 
-/* How many slices b is behind a, in the ring of 36 bits. */
+/* How many slices b is behind a, in the ring of 28 bits. */
 static uint64_t slices_behind(uint64_t a, uint64_t b)
 {
     return (a - b) & slice_mask;

@@ -328,33 +328,33 @@ TEST(breaker, keeps_the_share_when_a_slice_is_full)
                                                  .open = STG_S,
                                                  .open_max = STG_S});
 
-    // Half of them fail, over 40,000 calls: never 60 %.
-    for (int i = 0; i < 20000; i++) {
+    // Half of them fail, over 600,000 calls: never 60 %.
+    for (int i = 0; i < 300000; i++) {
         succeed(&b, 1, 0);
         fail(&b, 1, 0);
         CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
     }
-    for (int i = 0; i < 16384 && enter(&b, 0) == STG_PASSAGE_OPEN; i++)
+    for (int i = 0; i < 262144 && enter(&b, 0) == STG_PASSAGE_OPEN; i++)
         fail(&b, 1, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
 }
 
-/* The number of a slice is kept in 36 bits. */
-/* 16,383 calls are as many as it counts; the next one halves them. */
+/* The number of a slice is kept in 28 bits. */
+/* 262,143 calls are as many as it counts; the next one halves them. */
 TEST(breaker, halves_calls_and_failures_alike)
 {
     stg_breaker b = share();
 
-    for (int i = 0; i < 16383; i++) {
+    for (int i = 0; i < 262143; i++) {
         if (i % 20 < 11)
             succeed(&b, 1, 0);
         else
             fail(&b, 1, 0);
     }
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN); // 45 %
-    fail(&b, 817, 0);
+    fail(&b, 13090, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
-    fail(&b, 4, 0);
+    fail(&b, 40, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
 }
 
@@ -366,7 +366,7 @@ TEST(breaker, counts_on_when_the_number_of_its_slice_wraps)
                                                  .window = 10 * STG_MS,
                                                  .open = STG_MS,
                                                  .open_max = STG_MS});
-    const stg_ns wrap = (STG_MS << 36) - 5 * STG_MS;
+    const stg_ns wrap = (STG_MS << 28) - 5 * STG_MS;
 
     fail(&b, 5, wrap);
     CHECK_INT(enter(&b, wrap), STG_PASSAGE_OPEN);
