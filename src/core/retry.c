@@ -452,11 +452,20 @@ static stg_decision decide(stg_retry *r, const stg_outcome *o, stg_ns now,
     return pay_and_wait(r, due_at, why, o, now);
 }
 
+/* By us, or by gRPC's CANCELLED. */
+static bool is_outcome_cancelled(const stg_outcome *o)
+{
+    enum { GRPC_CANCELLED = 1 };
+
+    return o->fault == STG_FAULT_CANCELLED ||
+           (o->fault == STG_FAULT_GRPC && o->code == GRPC_CANCELLED);
+}
+
 static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
 {
     stg_breaker *b = &r->with->peer->breaker;
 
-    if (o->fault == STG_FAULT_CANCELLED)
+    if (is_outcome_cancelled(o))
         release_probe(r, now);
     else
         stg_breaker_report(b, has(r, PROBE), stg_breaker_judge(o), now);

@@ -927,6 +927,27 @@ TEST(retry, frees_the_probe_when_it_is_cancelled)
     }
 }
 
+TEST(retry, frees_the_probe_that_grpc_calls_cancelled)
+{
+    stg_policy p = parse("fixed base=0 jitter=none breaker=1:10s attempts=1");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    for (int code = 1; code <= 2; code++) {
+        stg_outcome o = stg_failed_grpc(code, NULL);
+
+        stg_retry_start(&r, &p, &with, 11 * STG_S);
+        CHECK_INT(stg_retry_admit(&r, 11 * STG_S, &rng).next, STG_GO);
+        stg_retry_step(&r, &o, 11 * STG_S, &rng);
+    }
+    // The first freed the place, the second was an answer: closed.
+    CHECK_INT(stg_breaker_look(&peer.breaker, 11 * STG_S, NULL),
+              STG_BREAKER_CLOSED);
+}
+
 TEST(retry, leaves_the_place_of_a_probe_that_was_answered)
 {
     stg_policy p = parse("fixed base=0 jitter=none breaker=1:10s attempts=1");
