@@ -28,6 +28,9 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
                           uint32_t column, const char *text, size_t size,
                           stg_error *err);
 
+/* The preset with this name, or NULL. */
+const stg_preset *stg_preset_find(const stg_reader *word);
+
 /* Writes "source:line:column: found: wanted" about the piece that starts at
  * `at`. Returns false, as what calls it does. */
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,

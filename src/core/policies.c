@@ -46,16 +46,6 @@ static stg_reader read_name(stg_reader *line)
     return name;
 }
 
-static bool is_preset(const stg_reader *name)
-{
-    const stg_preset *preset;
-
-    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
-        if (stg_reader_equals(name, preset->name))
-            return true;
-    return false;
-}
-
 /* The line that defines a name, before the one that starts at `end`; 0 if none
  * does. */
 static uint32_t find_line(const stg_policies *walk, const stg_reader *name,
@@ -93,7 +83,7 @@ static bool check_name(const stg_policies *walk, const stg_parser *at,
     if (stg_reader_is_empty(rest) || *rest->at != ':')
         return stg_parser_refuse(at, rest->at, rest->end,
                                  "wanted a colon behind the name");
-    if (is_preset(name))
+    if (stg_preset_find(name) != NULL)
         return stg_parser_refuse(at, name->at, name->end,
                                  "is the name of a preset, wanted another");
     line = find_line(walk, name, (size_t)(at->text - walk->text));

@@ -570,11 +570,22 @@ static stg_decision settle_debt(stg_retry *r, stg_ns now, stg_rng *rng)
     return begin_wait(r, due_at, STG_WHY_BUDGET, NULL, now);
 }
 
+static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    stg_ns reopen_at;
+    stg_passage passage =
+        stg_breaker_enter(&r->with->peer->breaker, now, &reopen_at);
+
+    if (passage == STG_PASSAGE_CLOSED)
+        return refuse_passage(r, reopen_at, now, rng);
+    if (passage == STG_PASSAGE_PROBE)
+        set(r, PROBE);
+    return begin_attempt(r, now);
+}
+
 stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
 {
     stg_decision d = {.next = STG_GO};
-    stg_passage passage;
-    stg_ns reopen_at;
 
     if (!is_running(r))
         return ended(r);
@@ -591,19 +602,14 @@ stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
         return end(r, STG_WHY_DEADLINE, NULL, now);
     if (has(r, OWES))
         d = settle_debt(r, now, rng);
-    if (d.next != STG_GO || r->with->peer == NULL)
-        return d.next == STG_GO ? begin_attempt(r, now) : d;
-
-    if (r->with->peer->limiter.rate != 0)
+    if (d.next == STG_GO && r->with->peer != NULL &&
+        r->with->peer->limiter.rate != 0)
         d = find_place(r, now);
-    if (d.next != STG_GO || r->policy->breaker.rule == STG_BREAKER_NONE)
-        return d.next == STG_GO ? begin_attempt(r, now) : d;
-    passage = stg_breaker_enter(&r->with->peer->breaker, now, &reopen_at);
-    if (passage == STG_PASSAGE_CLOSED)
-        return refuse_passage(r, reopen_at, now, rng);
-    if (passage == STG_PASSAGE_PROBE)
-        set(r, PROBE);
-    return begin_attempt(r, now);
+    if (d.next != STG_GO)
+        return d;
+    return r->policy->breaker.rule == STG_BREAKER_NONE
+               ? begin_attempt(r, now)
+               : pass_breaker(r, now, rng);
 }
 
 stg_decision stg_retry_cancel(stg_retry *r, stg_ns now)

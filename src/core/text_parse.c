@@ -398,7 +398,7 @@ static bool read_word(stg_parser *p, const stg_reader *word)
     return true;
 }
 
-static const stg_preset *find_preset(const stg_reader *word)
+const stg_preset *stg_preset_find(const stg_reader *word)
 {
     const stg_preset *preset;
 
@@ -514,7 +514,7 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
         return STG_INVALID;
     }
     first = next_word(&rest);
-    preset = find_preset(&first);
+    preset = stg_preset_find(&first);
     if (stg_reader_is_empty(&first)) {
         stg_parser_refuse(&p, first.at, first.end, wanted_word);
         return STG_INVALID;
