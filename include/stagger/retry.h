@@ -67,6 +67,31 @@ STG_API stg_decision stg_retry_cancel(stg_retry *r, stg_ns now);
  * timeout or the time left, whichever is less; STG_NEVER: no limit. */
 STG_API stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now);
 
+/* What an operation has done, to be stored, and gone on with later or
+ * elsewhere. */
+typedef struct stg_progress {
+    stg_ns last;                      /* the s of decorrelated jitter */
+    uint32_t attempts;                /* begun, first try included */
+    uint32_t own_waits;               /* waits of the policy's own */
+    uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
+} stg_progress;
+
+/* That of an operation that has not begun. */
+STG_API stg_progress stg_progress_begin(const stg_policy *policy);
+
+/* Writes what r has done so far. */
+STG_API void stg_retry_save(const stg_retry *r, stg_progress *progress);
+
+/* Goes on where progress was saved, in its attempt number progress->attempts,
+ * which began at attempt_at; the operation itself began at began_at. What comes
+ * next is stg_retry_step(). with.peer may be NULL whatever the policy: budget
+ * and breaker are then the caller's to ask. Returns STG_INVALID as
+ * stg_retry_start() does, and for a progress without an attempt. */
+STG_API stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
+                                    const stg_with *with,
+                                    const stg_progress *progress,
+                                    stg_ns began_at, stg_ns attempt_at);
+
 /* Words for STG_WHY_INVALID: what is wrong with the call. Static; "" for an
  * operation that was not refused. */
 STG_API const char *stg_retry_flaw(const stg_retry *r);

@@ -26,6 +26,7 @@ typedef enum flaw {
     ZEROED_POLICY,
     NO_PEER,
     STRANGE_PEER,
+    NO_ATTEMPT,
 } flaw;
 
 static const stg_with nothing;
@@ -74,6 +75,7 @@ const char *stg_retry_flaw(const stg_retry *r)
         [STRANGE_PEER] =
             "with.peer was not made by stg_peer_init() for a "
             "policy with this budget and breaker",
+        [NO_ATTEMPT] = "the progress to resume has no attempt",
     };
 
     return texts[r == NULL || r->flags == 0 ? NOT_STARTED : r->flaw];
@@ -129,17 +131,12 @@ static unsigned find_flags(const stg_policy *p, const stg_with *with,
            (is_plain(with, deadline_at) ? PLAIN : 0U);
 }
 
-stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
-                           const stg_with *with, stg_ns now)
+/* Starts it, unless it has a flaw. */
+static stg_status start(stg_retry *r, const stg_policy *policy,
+                        const stg_with *with, flaw f, stg_ns now)
 {
     stg_ns deadline_at;
-    flaw f;
 
-    if (with == NULL)
-        with = &nothing;
-    f = find_flaw(policy, with);
-    if (r == NULL)
-        return STG_INVALID;
     if (f != NO_FLAW) {
         *r = (stg_retry){.policy = policy,
                          .with = with,
@@ -158,6 +155,54 @@ stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
         .flags = (uint16_t)find_flags(policy, with, deadline_at),
         .depth = find_depth(with),
     };
+    return STG_OK;
+}
+
+stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
+                           const stg_with *with, stg_ns now)
+{
+    if (with == NULL)
+        with = &nothing;
+    if (r == NULL)
+        return STG_INVALID;
+    return start(r, policy, with, find_flaw(policy, with), now);
+}
+
+stg_progress stg_progress_begin(const stg_policy *policy)
+{
+    return (stg_progress){.last = policy->backoff.base};
+}
+
+void stg_retry_save(const stg_retry *r, stg_progress *progress)
+{
+    *progress = (stg_progress){
+        .last = r->last, .attempts = r->attempts, .own_waits = r->own_waits};
+    memcpy(progress->limited, r->limited, sizeof progress->limited);
+}
+
+stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
+                            const stg_with *with, const stg_progress *progress,
+                            stg_ns began_at, stg_ns attempt_at)
+{
+    flaw f;
+
+    if (with == NULL)
+        with = &nothing;
+    if (r == NULL)
+        return STG_INVALID;
+    f = find_flaw(policy, with);
+    if (f == NO_PEER)
+        f = NO_FLAW;
+    if (f == NO_FLAW && progress->attempts == 0)
+        f = NO_ATTEMPT;
+    if (start(r, policy, with, f, began_at) != STG_OK)
+        return STG_INVALID;
+    r->last = progress->last;
+    r->attempts = progress->attempts;
+    r->own_waits = progress->own_waits;
+    memcpy(r->limited, progress->limited, sizeof r->limited);
+    r->since_at = attempt_at;
+    set(r, IN_ATTEMPT | COUNTED);
     return STG_OK;
 }
 
@@ -487,7 +532,7 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         return (stg_decision){.next = STG_DONE};
     }
     clear(r, IN_ATTEMPT);
-    if (r->policy->breaker.rule != STG_BREAKER_NONE)
+    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
         report_to_breaker(r, outcome, now);
     return outcome->fault == STG_FAULT_NONE ? succeed(r, outcome, now)
                                             : decide(r, outcome, now, rng);

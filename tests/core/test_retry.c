@@ -1411,3 +1411,90 @@ TEST(retry, l2_counts_to_the_last_attempt_and_stays_there)
         CHECK_U64(r.own_waits, UINT32_MAX);
     }
 }
+
+/* -- saved, and gone on with ----------------------------------------------- */
+
+static stg_policy policy_of(const char *text)
+{
+    stg_policy p;
+
+    CHECK(stg_policy_parse(&p, text, NULL) == STG_OK);
+    return p;
+}
+
+/* L1: whoever goes on where it was saved decides as if it had never been. */
+TEST(retry, goes_on_where_it_was_saved)
+{
+    static const char *const texts[] = {
+        "exponential base=100ms cap=5s jitter=full attempts=7 deadline=1m",
+        "fixed base=1s jitter=decorrelated cap=9s attempts=5 once=timeout",
+        "linear base=1s jitter=20% attempts=6 deadline=none reset-after=2s",
+    };
+
+    for (uint64_t seed = 0; seed < seeds(300); seed++) {
+        stg_policy p = policy_of(texts[seed % 3]);
+        stg_rng chance = stg_rng_seed(seed), one = stg_rng_seed(seed + 1);
+        stg_rng other = one;
+        stg_with with = {.has_key = true};
+        stg_ns now = STG_S, attempt_at = now, began_at = now;
+        stg_retry whole, parted;
+        stg_decision d;
+
+        CHECK(stg_retry_start(&whole, &p, &with, now) == STG_OK);
+        do {
+            stg_outcome o = stg_rng_upto(&chance, 2) == 0
+                                ? stg_failed(STG_FAULT_TIMEOUT)
+                                : stg_answered(503);
+            stg_progress progress;
+            stg_decision again;
+
+            stg_retry_admit(&whole, now, &one);
+            attempt_at = now;
+            stg_retry_save(&whole, &progress);
+            now += stg_rng_upto(&chance, 3 * STG_S);
+            CHECK(stg_retry_resume(&parted, &p, &with, &progress, began_at,
+                                   attempt_at) == STG_OK);
+            d = stg_retry_step(&whole, &o, now, &one);
+            again = stg_retry_step(&parted, &o, now, &other);
+            CHECK_FROM(seed, d.next == again.next && d.why == again.why &&
+                                 d.due_at == again.due_at);
+            // A new series has another deadline.
+            if (whole.attempts < progress.attempts)
+                began_at = now;
+            now = d.due_at;
+        } while (d.next == STG_WAIT);
+    }
+}
+
+TEST(retry, resumes_without_a_peer_and_leaves_the_budget_to_the_caller)
+{
+    stg_policy p = policy_of("attempts=3 budget=tokens:1:1/s breaker=1:1s");
+    stg_progress progress = stg_progress_begin(&p);
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = stg_rng_seed(1);
+    stg_retry r;
+
+    CHECK(stg_retry_start(&r, &p, NULL, 0) == STG_INVALID);
+    progress.attempts = 2;
+    CHECK(stg_retry_resume(&r, &p, NULL, &progress, 0, 0) == STG_OK);
+    CHECK(stg_retry_step(&r, &o, 0, &rng).next == STG_WAIT);
+    stg_retry_save(&r, &progress);
+    CHECK_U64(progress.attempts, 2);
+    CHECK_U64(progress.own_waits, 1);
+    progress.attempts = 3;
+    CHECK(stg_retry_resume(&r, &p, NULL, &progress, 0, 0) == STG_OK);
+    CHECK(stg_retry_step(&r, &o, 0, &rng).why == STG_WHY_ATTEMPTS);
+}
+
+TEST(retry, does_not_resume_what_never_began)
+{
+    stg_policy p = policy_of("attempts=3"), zeroed = {.attempts_max = 0};
+    stg_progress progress = stg_progress_begin(&p);
+    stg_retry r;
+
+    CHECK(stg_retry_resume(&r, &p, NULL, &progress, 0, 0) == STG_INVALID);
+    CHECK_STR(stg_retry_flaw(&r), "the progress to resume has no attempt");
+    CHECK(stg_retry_resume(&r, NULL, NULL, &progress, 0, 0) == STG_INVALID);
+    CHECK(stg_retry_resume(&r, &zeroed, NULL, &progress, 0, 0) == STG_INVALID);
+    CHECK(stg_retry_resume(NULL, &p, NULL, &progress, 0, 0) == STG_INVALID);
+}
