@@ -1,0 +1,144 @@
+/* What must hold between any two calls. */
+#include "flow/state.h"
+
+#define HOLD(claim)        \
+    do {                   \
+        if (!(claim))      \
+            return #claim; \
+    } while (0)
+
+static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
+{
+    const stg_place *place = &l->places[p];
+    const stg_window *w = &f->partitions[p].window;
+    uint64_t settled = place->delivered + place->dead + place->cancelled;
+    uint64_t unsettled = 0;
+
+    // I17 The books balance.
+    HOLD(place->routed ==
+         settled + place->rows + place->waiting + place->in_flight);
+    // I2 Nothing is called settled that is not.
+    HOLD(!f->is_started || place->durable <= stg_place_base(f, l, p));
+    HOLD(!f->is_started || f->partitions[p].committed <= place->durable);
+    HOLD(place->ring.count <= stg_lane_ahead(l));
+    for (uint32_t i = 0; i < place->ring.count; i++) {
+        const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
+
+        HOLD(
+            i == 0 ||
+            slot[0].position >
+                stg_ring_at(&place->ring, place->ring.first + i - 1)->position);
+        HOLD(slot->position < stg_place_next(f, l, p));
+        HOLD(slot->delivery == NULL || slot->delivery->in_ring);
+        HOLD(slot->delivery == NULL || slot->delivery->lane == l);
+        unsettled += slot->delivery != NULL && !slot->delivery->is_stored;
+    }
+    HOLD(unsettled == place->waiting + place->in_flight);
+    HOLD(!f->is_started || place->is_laggard || place->number <= w->end);
+    HOLD(!place->is_laggard || stg_list_has(&l->laggard));
+    return NULL;
+}
+
+/* I18 Of one key one at most is under way. */
+static const char *check_order(const stg_lane *l)
+{
+    if (l->o.order == STG_ORDER_NONE)
+        return NULL;
+    for (stg_link *a = stg_list_first(&l->busy); a != NULL;
+         a = stg_list_next(&l->busy, a))
+        for (stg_link *b = stg_list_first(&l->busy); b != a;
+             b = stg_list_next(&l->busy, b)) {
+            const stg_delivery *one = STG_HOLDER(a, stg_delivery, busy);
+            const stg_delivery *other = STG_HOLDER(b, stg_delivery, busy);
+
+            if (one->state != STG_DELIVERY_IN_FLIGHT ||
+                other->state != STG_DELIVERY_IN_FLIGHT ||
+                one->message->partition != other->message->partition)
+                continue;
+            HOLD(l->o.order != STG_ORDER_STRICT);
+            HOLD(one->message->key == 0 ||
+                 one->message->key != other->message->key);
+        }
+    return NULL;
+}
+
+static const char *check_parked(const stg_flow *f, const stg_lane *l)
+{
+    uint32_t count = 0;
+    stg_mark last = {.due_at = 0};
+
+    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
+         at = stg_list_next(&l->parked, at)) {
+        const stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+        stg_mark mark = stg_delivery_mark(d);
+
+        HOLD(count == 0 || stg_mark_compare(&last, &mark) < 0);
+        HOLD(d->state == STG_DELIVERY_PARKED && d->is_stored);
+        last = mark;
+        count++;
+    }
+    HOLD(count == l->parked_count);
+    HOLD(count <= stg_parking_rows(f, l));
+    HOLD(l->o.order != STG_ORDER_NONE || l->is_fetching ||
+         count <= STG_PARKED_HELD);
+    HOLD(count == 0 || l->is_all || l->is_fetching ||
+         l->o.order != STG_ORDER_NONE ||
+         stg_mark_compare(&last, &l->mark) <= 0);
+    return NULL;
+}
+
+static const char *check_lane(const stg_flow *f, const stg_lane *l,
+                              uint32_t *shared)
+{
+    uint32_t in_flight = 0, settling = 0, untried = 0, probes = 0;
+    const char *flaw = NULL;
+
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        in_flight += d->state == STG_DELIVERY_IN_FLIGHT;
+        settling += d->state == STG_DELIVERY_SETTLING;
+        probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
+        *shared += d->is_shared;
+        HOLD(d->state != STG_DELIVERY_GONE || l->is_fetching);
+    }
+    for (stg_link *at = stg_list_first(&l->untried); at != NULL;
+         at = stg_list_next(&l->untried, at))
+        untried++;
+    HOLD(in_flight == l->in_flight && settling == l->settling);
+    HOLD(untried <= l->untried_count);
+    HOLD(l->untried_count > 0 || l->pinned == 0);
+    // I22 One probe.
+    HOLD(probes <= 1 && (probes == 1) == l->is_probing);
+    HOLD(l->limit.value >= 1 && l->limit.value <= l->limit.max);
+    for (uint32_t p = 0; p < f->partition_count && flaw == NULL; p++)
+        flaw = check_place(f, l, p);
+    if (flaw == NULL)
+        flaw = check_order(l);
+    return flaw == NULL ? check_parked(f, l) : flaw;
+}
+
+const char *stg_flow_check(const stg_flow *f)
+{
+    uint32_t shared = 0, in_flight = 0, lanes = 0, parked = 0;
+
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        const char *flaw;
+
+        if (f->lanes[i] == NULL)
+            continue;
+        flaw = check_lane(f, f->lanes[i], &shared);
+        if (flaw != NULL)
+            return flaw;
+        in_flight += f->lanes[i]->in_flight;
+        parked += f->lanes[i]->parked_count;
+        lanes++;
+    }
+    HOLD(lanes == f->lane_count && parked == f->parked_count);
+    HOLD(in_flight == f->in_flight && shared == f->shared);
+    HOLD(f->shared <= f->o.in_flight_max);
+    // I6 Memory.
+    HOLD(f->held <= f->o.memory_max);
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* delivery.h - one message for one target, from the moment a lane takes it
+ * until it is settled. */
+#ifndef STAGGER_FLOW_DELIVERY_H
+#define STAGGER_FLOW_DELIVERY_H
+
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "flow/flow.h"
+
+typedef enum stg_delivery_state {
+    STG_DELIVERY_UNTRIED,   /* taken, and waits for its turn */
+    STG_DELIVERY_IN_FLIGHT, /* an attempt is under way */
+    STG_DELIVERY_SETTLING,  /* its change waits for the store */
+    STG_DELIVERY_PARKED,    /* its row is durable, and it waits */
+    STG_DELIVERY_GONE,      /* over; kept until a fetch has been answered */
+} stg_delivery_state;
+
+struct stg_delivery {
+    struct stg_lane *lane;
+    stg_message *message; /* holds a reference */
+    void *attempt;        /* the shell's */
+    stg_link link;        /* untried or parked, of the lane */
+    stg_link busy;        /* in flight, settling or gone, of the lane */
+    stg_link change;      /* of what waits for the store */
+    stg_delivery_state state;
+    uint32_t replay;
+    uint32_t slot; /* of the ring, if in_ring */
+    bool in_ring;
+    bool is_stored; /* the store has a parked row of it */
+    bool is_in_group;
+    bool is_blocked; /* an earlier one of its key is not settled */
+    bool is_probe;
+    bool is_shared; /* its attempt has one of the shared slots */
+    bool is_cut;    /* cancelled, since the hub stops */
+    bool has_failure;
+    uint32_t paid, all_paid; /* of the lane's budget and the global one */
+    stg_change_kind kind;    /* settling: what is to be stored */
+    stg_progress progress;
+    stg_ns began_at;   /* its first attempt: flow's clock, as all below */
+    stg_ns attempt_at; /* this or the last attempt */
+    stg_ns due_at, wait;
+    stg_ns due_wall;     /* due_at by the wall clock, as it is stored */
+    stg_failure failure; /* its times are of the wall clock */
+    char *texts;         /* the bytes that failure points to; NULL: none */
+    size_t texts_size;
+};
+
+static inline uint64_t stg_delivery_position(const stg_delivery *d)
+{
+    return d->message->position;
+}
+
+#endif

@@ -1,0 +1,417 @@
+/* Which attempt starts next: the lanes take turns, one attempt a turn. */
+#include "flow/state.h"
+
+/* What a lane's turn came to. */
+typedef enum turn {
+    STARTED,
+    BLOCKED, /* something will wake it: an end, its timer, a stored group */
+    STARVED, /* for want of a shared slot */
+    IDLE,    /* for want of messages */
+} turn;
+
+void stg_dispatch_untried(stg_flow *f, stg_delivery *d, bool is_first)
+{
+    stg_lane *l = d->lane;
+
+    (void)f;
+    d->state = STG_DELIVERY_UNTRIED;
+    if (is_first)
+        stg_list_unshift(&l->untried, &d->link);
+    else
+        stg_list_push(&l->untried, &d->link);
+    l->untried_count++;
+    l->pinned += d->message->size;
+}
+
+static void wake_at(stg_flow *f, stg_lane *l, stg_ns at)
+{
+    if (at != STG_NEVER)
+        stg_heap_put(&f->timers, &l->timer, at);
+}
+
+/* -- may the lane start anything at all? ----------------------------------- */
+
+/* All of an ordered lane's rows are in memory before it goes on, for they come
+ * before what is read. */
+static bool is_loaded(const stg_lane *l)
+{
+    return l->o.order == STG_ORDER_NONE || l->is_all;
+}
+
+static bool is_off(const stg_flow *f, const stg_lane *l)
+{
+    return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
+           l->is_store_full || !is_loaded(l);
+}
+
+/* No success for a timeout's length, though it tries. */
+static bool has_fallen(const stg_lane *l, stg_ns now)
+{
+    stg_ns timeout = stg_ns_min(l->o.policy->attempt_timeout, 10 * STG_S);
+
+    return stg_ns_sub(now, l->trying_at) >= timeout;
+}
+
+/* Its own slot, or a shared one. */
+static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
+{
+    if (l->in_flight == 0)
+        return STARTED;
+    if (l->in_flight >= l->limit.value || has_fallen(l, now))
+        return BLOCKED;
+    return f->shared < f->o.in_flight_max ? STARTED : STARVED;
+}
+
+/* An ordered lane has no more rows than its ring has places. */
+static void open_parked_gate(stg_flow *f, stg_lane *l)
+{
+    bool is_max = l->o.order == STG_ORDER_NONE &&
+                  stg_parking_rows(f, l) + l->settling >= l->o.parked_max;
+
+    if (is_max && !l->is_parked_max)
+        stg_flow_tell(f, l->number, 0, STG_TELL_PARKED_MAX, 0, 0);
+    l->is_parked_max = is_max;
+}
+
+/* -- what could it start? -------------------------------------------------- */
+
+static bool has_ring_room(stg_flow *f, const stg_lane *l, uint32_t p)
+{
+    stg_ring *r = &l->places[p].ring;
+
+    return r->count < stg_lane_ahead(l) && stg_ring_reserve(r, &f->memory);
+}
+
+/* Takes from the window until something can start. False: the window has no
+ * more for it, or there is no room. */
+static bool take_live(stg_flow *f, stg_lane *l, uint32_t p, bool *is_idle)
+{
+    stg_place *place = &l->places[p];
+    const stg_window *w = &f->partitions[p].window;
+
+    if (!place->is_laggard && place->number < w->first)
+        stg_place_join(f, l, p);
+    if (place->is_laggard)
+        return false;
+    while (place->number < w->end) {
+        stg_message *m = stg_window_at(w, place->number);
+
+        *is_idle = false;
+        if (!has_ring_room(f, l, p))
+            return false;
+        if (!stg_place_skips(f, l, m) && !stg_place_take(f, l, m))
+            return false;
+        stg_place_advance(f, l, p);
+        if (!stg_list_is_empty(&l->untried))
+            return true;
+    }
+    place->next = w->next;
+    stg_place_attach(f, l, p, w->next);
+    return false;
+}
+
+/* The first untried one: taken already, or from a window. */
+static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
+{
+    stg_link *first = stg_list_first(&l->untried);
+
+    for (uint32_t i = 0; first == NULL && i < f->partition_count; i++) {
+        uint32_t p = (l->starts + i) % f->partition_count;
+
+        if (take_live(f, l, p, is_idle))
+            first = stg_list_first(&l->untried);
+    }
+    return STG_HOLDER(first, stg_delivery, link);
+}
+
+/* Live first; one start in four is for what was parked. */
+static stg_delivery *pick(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
+                          bool *is_idle)
+{
+    stg_delivery *due = NULL, *untried = NULL;
+    bool is_parked_turn = l->starts % 4 == 3;
+
+    if (l->budget_at <= now)
+        due = stg_parking_due(l, now, at);
+    else
+        *at = stg_ns_min(*at, l->budget_at);
+    if (due != NULL && is_parked_turn)
+        return due;
+    if (!l->is_parked_max)
+        untried = find_untried(f, l, is_idle);
+    return untried != NULL ? untried : due;
+}
+
+/* -- what holds it back? --------------------------------------------------- */
+
+static bool pass_rate(stg_lane *l, stg_ns now, stg_ns *at)
+{
+    stg_ns due_at = 0;
+
+    if (l->peer.limiter.rate == 0 ||
+        stg_limiter_take(&l->peer.limiter, now, &due_at))
+        return true;
+    l->rate_at = due_at;
+    *at = stg_ns_min(*at, due_at);
+    return false;
+}
+
+static void return_rate(stg_lane *l, stg_ns now)
+{
+    if (l->peer.limiter.rate != 0)
+        stg_limiter_give_back(&l->peer.limiter, now, now);
+}
+
+static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
+{
+    stg_ns reopen_at = STG_NEVER;
+
+    d->is_probe = false;
+    if (l->o.policy->breaker.rule == STG_BREAKER_NONE)
+        return true;
+    switch (stg_breaker_enter(&l->peer.breaker, now, &reopen_at)) {
+    case STG_PASSAGE_OPEN:
+        return true;
+    case STG_PASSAGE_PROBE:
+        d->is_probe = true;
+        return true;
+    case STG_PASSAGE_CLOSED:
+        break;
+    }
+    *at = stg_ns_min(*at, reopen_at);
+    return false;
+}
+
+static bool is_after_timeout(const stg_delivery *d)
+{
+    return d->has_failure &&
+           (d->failure.outcome.fault == STG_FAULT_TIMEOUT ||
+            d->failure.outcome.fault == STG_FAULT_CONNECT_TIMEOUT);
+}
+
+/* A first attempt is counted, a retry paid: by the lane's budget and the
+ * global one, or by neither. */
+static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
+                        stg_ns *from_at)
+{
+    stg_grant own, all;
+
+    if (d->progress.attempts == 0) {
+        stg_budget_attempt(&l->peer.budget, now);
+        stg_budget_attempt(&f->budget, now);
+        return true;
+    }
+    own = stg_budget_take(&l->peer.budget, is_after_timeout(d), now);
+    *from_at = own.from_at;
+    if (!own.granted)
+        return false;
+    all = stg_budget_take(&f->budget, is_after_timeout(d), now);
+    *from_at = all.from_at;
+    if (!all.granted)
+        stg_budget_give_back(&l->peer.budget, own.paid, own.from_at, now);
+    d->paid = own.paid;
+    d->all_paid = all.paid;
+    return all.granted;
+}
+
+static void leave_waiting(stg_flow *f, stg_lane *l, stg_delivery *d)
+{
+    if (d->state == STG_DELIVERY_PARKED) {
+        stg_parking_take(f, d);
+        return;
+    }
+    stg_list_remove(&d->link);
+    l->untried_count--;
+    l->pinned -= d->message->size;
+}
+
+static void return_passage(stg_lane *l, stg_delivery *d, stg_ns now)
+{
+    return_rate(l, now);
+    if (d->is_probe)
+        stg_breaker_abandon(&l->peer.breaker, now);
+    d->is_probe = false;
+}
+
+/* The budget refused: the delivery is given up, or all retries of the lane
+ * wait. Kinds that cannot say when are asked again soon. */
+static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
+                         stg_ns from_at, stg_ns now)
+{
+    return_passage(l, d, now);
+    if (l->o.policy->budget_waits) {
+        l->budget_at = from_at == STG_NEVER
+                           ? stg_ns_add(now, 100 * STG_MS)
+                           : stg_ns_max(from_at, stg_ns_add(now, STG_MS));
+        return;
+    }
+    leave_waiting(f, l, d);
+    d->failure.why = STG_WHY_BUDGET;
+    stg_settle(f, d, STG_CHANGE_DEAD);
+}
+
+/* -- a start --------------------------------------------------------------- */
+
+static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
+{
+    stg_place *place = stg_delivery_place(d);
+
+    leave_waiting(f, l, d);
+    if (!d->is_stored) {
+        place->waiting--;
+        place->in_flight++;
+    }
+    if (l->in_flight == 0)
+        l->trying_at = now;
+    d->is_shared = l->in_flight > 0;
+    f->shared += d->is_shared;
+    l->in_flight++;
+    f->in_flight++;
+    l->starts++;
+    l->retries += d->progress.attempts > 0;
+    l->is_probing |= d->is_probe;
+    if (d->progress.attempts == 0)
+        d->began_at = now;
+    d->progress.attempts++;
+    d->attempt_at = now;
+    d->attempt = NULL;
+    d->state = STG_DELIVERY_IN_FLIGHT;
+    stg_list_push(&l->busy, &d->busy);
+}
+
+static stg_ns find_timeout(const stg_policy *p, const stg_delivery *d,
+                           stg_ns now)
+{
+    stg_ns deadline_at = stg_ns_add(d->began_at, p->deadline);
+    stg_ns left =
+        deadline_at == STG_NEVER ? STG_NEVER : stg_ns_sub(deadline_at, now);
+
+    return stg_ns_min(p->attempt_timeout, left);
+}
+
+static void describe(const stg_lane *l, const stg_delivery *d,
+                     stg_action *action, stg_ns now)
+{
+    *action = (stg_action){.kind = STG_ACTION_START, .lane = l->number};
+    action->start.delivery = (stg_delivery *)d;
+    action->start.message = d->message;
+    action->start.attempt = d->progress.attempts;
+    action->start.attempts_max = l->o.policy->attempts_max;
+    action->start.replay = d->replay;
+    action->start.timeout = find_timeout(l->o.policy, d, now);
+    action->start.is_probe = d->is_probe;
+}
+
+/* An open breaker: when the next probe may start, and when to begin to shed.
+ * True: nothing can start now. */
+static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
+{
+    stg_ns reopen_at = STG_NEVER;
+
+    if (!l->is_open)
+        return false;
+    if (!l->is_shedding && l->o.hold != STG_NEVER) {
+        stg_ns shed_at = stg_ns_add(l->opened_at, l->o.hold);
+
+        if (shed_at > now)
+            *at = stg_ns_min(*at, shed_at);
+        else if (!l->is_probing)
+            stg_shed_begin(f, l, now);
+    }
+    if (l->is_probing)
+        return true;
+    if (stg_breaker_look(&l->peer.breaker, now, &reopen_at) != STG_BREAKER_OPEN)
+        return false;
+    *at = stg_ns_min(*at, reopen_at);
+    return true;
+}
+
+static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
+                      stg_ns *at)
+{
+    stg_delivery *d;
+    stg_ns from_at = 0;
+    bool is_idle = true;
+    turn slot;
+
+    for (;;) {
+        slot = find_slot(f, l, now);
+        if (slot != STARTED)
+            return slot;
+        d = pick(f, l, now, at, &is_idle);
+        if (d == NULL && is_idle)
+            return IDLE;
+        if (d == NULL) {
+            // The ring is full, or there was no memory.
+            *at = stg_ns_min(*at, stg_ns_add(now, 100 * STG_MS));
+            return BLOCKED;
+        }
+        if (!pass_rate(l, now, at))
+            return BLOCKED;
+        if (!pass_breaker(l, d, now, at)) {
+            return_rate(l, now);
+            return BLOCKED;
+        }
+        if (pass_budget(f, l, d, now, &from_at)) {
+            begin_attempt(f, l, d, now);
+            describe(l, d, action, now);
+            return STARTED;
+        }
+        refuse_retry(f, l, d, from_at, now);
+    }
+}
+
+/* One lane's turn. */
+static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
+                      stg_ns *at)
+{
+    stg_ns gate_at = l->gate_at;
+
+    if (f->is_stopping)
+        return IDLE;
+    open_parked_gate(f, l);
+    l->is_held = is_held(f, l, now, at);
+    if (l->is_shedding || l->is_removing || l->is_expiring)
+        stg_shed_all(f, l);
+    if (l->is_removing && stg_lane_is_spent(f, l))
+        stg_place_mark(f, l, 0, STG_SLICE_MUST);
+    if (l->is_held || is_off(f, l))
+        return IDLE;
+    if (gate_at > now) {
+        *at = stg_ns_min(*at, gate_at);
+        return BLOCKED;
+    }
+    return try_start(f, l, action, now, at);
+}
+
+static const stg_lane_list next_list[] = {
+    [STARTED] = STG_IN_READY,
+    [BLOCKED] = STG_IN_NONE,
+    [STARVED] = STG_IN_STARVED,
+    [IDLE] = STG_IN_IDLE,
+};
+
+bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
+{
+    stg_link *at;
+
+    while (f->timers.top != NULL && f->timers.top->key <= now) {
+        stg_lane *l = STG_HEAP_HOLDER(f->timers.top, stg_lane, timer);
+
+        stg_heap_remove(&f->timers, &l->timer);
+        stg_lane_wake(f, l);
+    }
+    while ((at = stg_list_first(&f->ready)) != NULL) {
+        stg_lane *l = STG_HOLDER(at, stg_lane, link);
+        stg_ns wake = STG_NEVER;
+        turn t = take_turn(f, l, action, now, &wake);
+
+        stg_lane_move(f, l, next_list[t]);
+        if (stg_parking_wants_fetch(f, l, now, &wake))
+            stg_flow_want_fetch(f, l);
+        wake_at(f, l, wake);
+        if (t == STARTED)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,302 @@
+/* flow.h - many deliveries: one log, N cursors, parked exceptions.
+ *
+ * The contract between flow, which decides about all deliveries of a hub, and
+ * its shell, which carries the decisions out: the hub for real, the simulator
+ * in virtual time. Events go in by the calls below, actions come out of
+ * stg_flow_next(). The shell is one loop:
+ *
+ *     stg_flow_...(f, ..., now);               // what happened
+ *     while (stg_flow_next(f, &action, now))   // what to do about it
+ *         switch (action.kind) ...
+ *     sleep until stg_flow_wake_at(f), or until something happens
+ *
+ * Flow is pure: no clock, no I/O, no thread; memory comes from a hook. now is
+ * monotonic and may not step back; the same events give the same actions. A
+ * stg_flow belongs to one thread. Pointers in actions and answers are lent
+ * until the next call of flow, unless said otherwise.
+ *
+ *   message   lives in the log. Flow holds a bounded window of recent ones.
+ *   lane      one target's line: a cursor a partition, and above its base a
+ *             short ring of the deliveries that were taken.
+ *   gate      holds back what was never tried: Retry-After, an open breaker,
+ *             a rate or concurrency limit.
+ *   parked    tried, and waits: a durable row; the lane moves on.
+ *   dead      ended badly: a durable row, then the cursor passes.
+ *   laggard   behind the window: served by the catch-up reader, in turn.
+ *   shed      open for longer than `hold`: the lane settles all that comes
+ *             into one range row, until a probe succeeds. */
+#ifndef STAGGER_FLOW_FLOW_H
+#define STAGGER_FLOW_FLOW_H
+
+#include <stagger/policy.h>
+
+#include "flow/group.h"
+
+typedef struct stg_flow stg_flow;
+typedef struct stg_delivery stg_delivery;
+
+typedef struct stg_memory {
+    void *(*allocate)(void *ctx, size_t size); /* NULL: there is none left */
+    void (*release)(void *ctx, void *bytes);   /* never called with NULL */
+    void *ctx;
+} stg_memory;
+
+typedef struct stg_flow_options {
+    size_t memory_max;         /* bytes held of messages and answers: 1 MiB to
+                               2^40. A message is a sixteenth at most. */
+    uint32_t in_flight_max;    /* attempts at once over all lanes, 1 to 1000000;
+                               every lane owns one besides */
+    stg_ns drain;              /* how long attempts may go on after a stop */
+    stg_budget_options budget; /* of all retries of all lanes */
+    stg_ns wall_at; /* what the wall clock showed at `now` of stg_flow_new() */
+    uint64_t seed;  /* of the jitter */
+} stg_flow_options;
+
+/* 64 MiB, 10000 in flight, drain 10 s, no budget; wall_at and seed 0. */
+stg_flow_options stg_flow_options_default(void);
+
+typedef enum stg_order {
+    STG_ORDER_NONE,
+    STG_ORDER_KEY,    /* of messages with one key, the next starts when the one
+                         before has ended */
+    STG_ORDER_STRICT, /* of all messages of a partition */
+} stg_order;
+
+typedef struct stg_lane_options {
+    const stg_policy *policy; /* kept: checked, and there as long as the lane */
+    stg_order order;
+    uint32_t in_flight_max; /* 1 to 10000: the most that its adaptive limit
+                               grows to */
+    uint32_t rate;          /* attempts, thousandths a second; 0: no limit */
+    uint32_t burst;         /* with rate: 1 to 1000000 */
+    uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane gates */
+    stg_ns hold;            /* behind an open breaker before it sheds, 0 to 365
+                               d; STG_NEVER: it never sheds */
+    bool is_paused;
+    /* Whether the lane wants the message; NULL: all. */
+    bool (*accepts)(void *ctx, const stg_message *m);
+    void *ctx;
+} stg_lane_options;
+
+/* 64 in flight, no rate limit, 10000 parked, hold 10 m, order none. */
+stg_lane_options stg_lane_options_default(const stg_policy *policy);
+
+/* -- a flow ---------------------------------------------------------------- */
+
+/* Returns STG_INVALID with words in err for options out of range, STG_IO when
+ * there is no memory. */
+stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
+                        const stg_flow_options *o, stg_ns now, stg_error *err);
+void stg_flow_free(stg_flow *f);
+
+/* -- at the start: what the store knows, in this order --------------------- */
+
+/* A partition of the log, numbered from 0 without gaps (at most 65536): a lane
+ * without a cursor of its own begins where the furthest of the others stands,
+ * or at begin if there is none. */
+stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
+                                  uint64_t begin);
+
+/* A lane by its number (below 1000000; the store gives it, and never to
+ * another name). At any time; one that was removed can come back after
+ * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. */
+stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
+                             const stg_lane_options *o, stg_ns now,
+                             stg_error *err);
+
+/* What the store knows of a lane's cursor; before stg_flow_start(). */
+stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c);
+
+/* Now it may act. */
+void stg_flow_start(stg_flow *f, stg_ns now);
+
+/* -- events ---------------------------------------------------------------- */
+
+/* The answer to STG_ACTION_READ: what the log has from action.read.from on,
+ * in order. next: everything below it has been read, gaps included; it is from
+ * where nothing was found (which only the catch-up reader is ever told: a main
+ * read is answered when there is something). */
+void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
+                       const stg_record *records, size_t count, uint64_t next,
+                       stg_ns now);
+
+/* The answer to STG_ACTION_FETCH: the rows above the mark, in its order.
+ * is_all: there are no more. */
+void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
+                   size_t count, bool is_all, stg_ns now);
+
+/* What an attempt came to. */
+typedef struct stg_end {
+    stg_outcome outcome;
+    const char *detail; /* lent; NULL: nothing to say */
+    const void *answer; /* lent */
+    size_t answer_size;
+} stg_end;
+
+/* What became of the delivery, to be logged. */
+typedef struct stg_verdict {
+    stg_decision decision;      /* WAIT: parked until due_at, or with
+                               STG_WHY_CIRCUIT_OPEN put back as it was */
+    stg_failure const *failure; /* NULL after a success */
+    uint64_t attempts;
+} stg_verdict;
+
+/* An attempt (STG_ACTION_START) has ended; the delivery is flow's again. */
+stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *end,
+                           stg_ns now);
+
+typedef enum stg_stored {
+    STG_STORED,         /* durable */
+    STG_STORED_FULL,    /* nothing of it, for want of space */
+    STG_STORED_UNKNOWN, /* no answer: the same group is sent again */
+} stg_stored;
+
+/* The answer to STG_ACTION_STORE. */
+void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now);
+
+/* What the log keeps begins at position, or soon will: what waits below has
+ * outlived the retention. A lane still back there sheds up to it. */
+void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
+                     stg_ns now);
+
+/* Rows were put into the store behind flow's back (a replay): parked so many
+ * more of the lane, which are routed anew from `dead`. */
+void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
+                       uint64_t count, stg_ns now);
+
+/* From the return of this call on no attempt starts; those in flight go on. */
+void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
+
+/* Other options from now on; the levels of budget and breaker stay where the
+ * policy has the same budget or breaker. */
+stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
+                                const stg_lane_options *o, stg_ns now,
+                                stg_error *err);
+
+/* Ends the lane: what is in flight is cancelled, parked rows and all that
+ * waits turn cancelled; then STG_ACTION_REMOVED. */
+void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now);
+
+/* Stops: no start and no read from now on; attempts have the drain time, what
+ * they then have not answered counts as a timeout; the last checkpoint; then
+ * STG_ACTION_STOPPED. */
+void stg_flow_stop(stg_flow *f, stg_ns now);
+
+/* -- actions --------------------------------------------------------------- */
+
+typedef enum stg_action_kind {
+    STG_ACTION_READ,   /* answer by stg_flow_messages() */
+    STG_ACTION_FETCH,  /* answer by stg_flow_rows() */
+    STG_ACTION_START,  /* an attempt; answer by stg_flow_ended() */
+    STG_ACTION_CANCEL, /* the attempt is to end now: it is still answered, with
+                          STG_FAULT_CANCELLED unless it was quicker */
+    STG_ACTION_STORE,  /* answer by stg_flow_stored() */
+    STG_ACTION_COMMIT, /* everything below position is settled for good */
+    STG_ACTION_TELL,   /* people may want to know */
+    STG_ACTION_REMOVED,
+    STG_ACTION_STOPPED,
+} stg_action_kind;
+
+typedef enum stg_tell {
+    STG_TELL_OPENED,     /* the breaker opened: the lane holds */
+    STG_TELL_CLOSED,     /* a probe succeeded */
+    STG_TELL_SHEDDING,   /* held for too long */
+    STG_TELL_SHED,       /* no longer; count: settled into the range row */
+    STG_TELL_PARKED_MAX, /* as many parked rows as it may have: it gates */
+    STG_TELL_LAGGARD,    /* behind the window: reads by itself */
+    STG_TELL_STORE_FULL, /* a group did not fit; its lanes gate */
+    STG_TELL_STORE_ROOM, /* and now it did */
+    STG_TELL_EXPIRING,   /* past retention: it sheds up to there */
+} stg_tell;
+
+typedef struct stg_action {
+    stg_action_kind kind;
+    uint32_t lane;      /* FETCH, START, CANCEL, TELL, REMOVED */
+    uint32_t partition; /* READ, COMMIT, TELL */
+    union {
+        struct {
+            bool is_catch_up;
+            uint64_t from;    /* the first position wanted */
+            size_t bytes_max; /* of messages, but one at least */
+        } read;
+        struct {
+            stg_mark after; /* rows above it; all zeros: from the first */
+            uint32_t rows_max;
+        } fetch;
+        struct {
+            stg_delivery *delivery;     /* the handle, until it has ended */
+            const stg_message *message; /* there until then */
+            uint64_t attempt;           /* from 1, all replays counted */
+            uint64_t attempts_max;      /* STG_UNLIMITED */
+            uint32_t replay;
+            stg_ns timeout; /* STG_NEVER: none */
+            bool is_probe;
+        } start;
+        struct {
+            stg_delivery *delivery;
+            void *attempt; /* what stg_delivery_attach() said */
+        } cancel;
+        const stg_group *group; /* kept until stg_flow_stored() */
+        uint64_t position;      /* COMMIT */
+        struct {
+            stg_tell what;
+            uint64_t count;  /* SHED */
+            stg_ns until_at; /* OPENED: the next probe */
+        } tell;
+        bool is_clean; /* STOPPED: nothing was cut */
+    };
+} stg_action;
+
+/* The next thing to do, or false when all is done for now. */
+bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now);
+
+/* When stg_flow_next() may have something without an event; STG_NEVER. */
+stg_ns stg_flow_wake_at(const stg_flow *f);
+
+/* Hangs the shell's own attempt on a delivery in flight, for CANCEL. */
+void stg_delivery_attach(stg_delivery *d, void *attempt);
+
+/* -- a look, for people and metrics ---------------------------------------- */
+
+typedef enum stg_lane_state {
+    STG_LANE_LIVE,
+    STG_LANE_GATED,   /* Retry-After, rate, parked_max, store full */
+    STG_LANE_HOLDING, /* the breaker is open */
+    STG_LANE_SHEDDING,
+    STG_LANE_PAUSED,
+    STG_LANE_REMOVING,
+} stg_lane_state;
+
+typedef struct stg_lane_view {
+    stg_lane_state state;
+    bool is_laggard;
+    uint32_t limit;     /* of attempts at once, as adapted */
+    uint32_t in_flight; /* attempts */
+    uint64_t waiting;   /* taken and untried, or not durably settled yet */
+    uint64_t routed, delivered, dead, cancelled, parked; /* the books */
+    uint64_t next;     /* in partition 0: where it reads on */
+    uint64_t base;     /* in partition 0: all below is settled */
+    stg_ns gate_until; /* GATED, HOLDING: when it opens; else 0 */
+    uint64_t retries;  /* started since the start of the process */
+} stg_lane_view;
+
+/* STG_NOT_FOUND: no such lane. */
+stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
+                         stg_ns now);
+
+typedef struct stg_flow_view {
+    size_t held;        /* bytes of messages and answers */
+    uint32_t in_flight; /* attempts */
+    uint32_t window;    /* messages in the window, all partitions */
+    uint32_t lanes;
+    bool is_stopping;
+} stg_flow_view;
+
+void stg_flow_view_all(const stg_flow *f, stg_flow_view *view);
+
+/* Checks what must hold between any two calls (I2, I5, I6, I17, I18, I22, and
+ * the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:
+ * static. */
+const char *stg_flow_check(const stg_flow *f);
+
+#endif

@@ -1,0 +1,106 @@
+/* group.h - what goes to the store in one transaction: rows, and the cursors
+ * that rely on them.
+ *
+ * Flow makes a group (STG_ACTION_STORE) and keeps all that it points to
+ * unchanged until stg_flow_stored(). A group may be written twice, after an
+ * answer that got lost: rows are keyed by (lane, partition, position, replay),
+ * cursors only rise, deletes name keys.
+ *
+ * Times here are of the wall clock: nanoseconds since 1970. */
+#ifndef STAGGER_FLOW_GROUP_H
+#define STAGGER_FLOW_GROUP_H
+
+#include <stdbool.h>
+
+#include <stagger/event.h>
+#include <stagger/retry.h>
+
+#include "flow/message.h"
+
+/* What an attempt that failed left behind. */
+typedef struct stg_failure {
+    stg_outcome outcome;
+    stg_why why; /* why it is parked, or was given up */
+    stg_ns first_attempt_at, last_attempt_at;
+    const char *detail; /* a line for people; "" if there is nothing to say */
+    const void *answer; /* the first bytes of what the target answered */
+    size_t answer_size;
+} stg_failure;
+
+typedef enum stg_change_kind {
+    STG_CHANGE_PARK,      /* insert, or replace, the parked row */
+    STG_CHANGE_DELIVERED, /* delete the parked row */
+    STG_CHANGE_DEAD,      /* insert into failed_broadcast_logs, and delete the
+                             parked row if there is one */
+    STG_CHANGE_RANGE,     /* insert or update the range row that begins at
+                             position: last_position and count are absolute */
+    STG_CHANGE_CANCEL,    /* every parked row of the lane in this partition
+                             moves to failed_broadcast_logs, cancelled */
+    STG_CHANGE_FORGET,    /* the lane is no more: its cursor goes, too */
+} stg_change_kind;
+
+typedef struct stg_change {
+    stg_change_kind kind;
+    uint32_t lane;
+    uint32_t partition;
+    uint64_t position; /* RANGE: the first */
+    uint32_t replay;   /* how often the delivery was replayed; 0 first */
+
+    const stg_message *message; /* PARK, DEAD; NULL: already stored */
+    const stg_failure *failure; /* PARK, DEAD; NULL: nothing failed yet */
+    stg_progress progress;      /* PARK, DEAD: attempts and the like */
+    stg_ns wait;                /* PARK: how long was decided */
+    stg_ns due_at;              /* PARK */
+
+    uint64_t last_position; /* RANGE */
+    uint64_t count;         /* RANGE: messages settled by it */
+    bool is_cancelled;      /* RANGE: the lane was removed, else it was shed */
+} stg_change;
+
+/* Where a lane stands in a partition. Everything below base is settled, and so
+ * are the positions listed, which are not below it and rise.
+ *
+ * The books (I17): routed is what a reader handed to the lane and is settled.
+ * routed = delivered + dead + cancelled + parked, at any moment, in the store:
+ * dead are the rows in state dead, dropped or expired (a range row by its
+ * count), parked the parked rows. */
+typedef struct stg_cursor {
+    uint32_t lane;
+    uint32_t partition;
+    uint64_t base;
+    uint64_t routed, delivered, dead, cancelled, parked;
+    const uint64_t *settled;
+    size_t settled_count;
+} stg_cursor;
+
+#define STG_SLICE 256 /* lanes of a stored row of cursors */
+
+typedef struct stg_group {
+    const stg_change *changes;
+    size_t change_count;
+    /* Whole slices: all lanes n with the same n / STG_SLICE that have a cursor
+     * in the partition. Sorted by partition, then by lane. */
+    const stg_cursor *cursors;
+    size_t cursor_count;
+} stg_group;
+
+/* A parked row as it comes back from the store, lent for a call. */
+typedef struct stg_parked_row {
+    uint32_t partition;
+    uint32_t replay;
+    stg_record record;
+    stg_progress progress;
+    stg_failure failure;
+    bool has_failure;
+    stg_ns wait, due_at;
+} stg_parked_row;
+
+/* The order of a lane's parked rows: which comes first. */
+typedef struct stg_mark {
+    stg_ns due_at;
+    uint64_t position;
+    uint32_t partition;
+    uint32_t replay;
+} stg_mark;
+
+#endif

@@ -1,0 +1,376 @@
+#include "flow/lane.h"
+
+#include "flow/state.h"
+
+stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number)
+{
+    return number < f->lane_capacity ? f->lanes[number] : NULL;
+}
+
+void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where)
+{
+    stg_list *const lists[] = {
+        [STG_IN_NONE] = NULL,
+        [STG_IN_READY] = &f->ready,
+        [STG_IN_IDLE] = &f->idle,
+        [STG_IN_STARVED] = &f->starved,
+    };
+
+    stg_list_remove(&l->link);
+    l->where = where;
+    if (lists[where] != NULL)
+        stg_list_push(lists[where], &l->link);
+}
+
+void stg_lane_wake(stg_flow *f, stg_lane *l)
+{
+    if (l->where != STG_IN_READY && !l->is_forgotten)
+        stg_lane_move(f, l, STG_IN_READY);
+}
+
+uint32_t stg_lane_ahead(const stg_lane *l)
+{
+    return 4 * l->o.in_flight_max;
+}
+
+static void free_all(stg_flow *f, stg_list *list, size_t offset)
+{
+    stg_link *at;
+
+    while ((at = stg_list_first(list)) != NULL)
+        stg_delivery_free(f, stg_list_holder(at, offset));
+}
+
+/* A delivery that is in a ring and nowhere else: it waits behind another. */
+static void free_blocked(stg_flow *f, stg_ring *r)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
+
+        if (d != NULL && d->state == STG_DELIVERY_UNTRIED && d->is_blocked)
+            stg_delivery_free(f, d);
+    }
+}
+
+void stg_lane_free(stg_flow *f, stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        free_blocked(f, &l->places[p].ring);
+        stg_ring_free(&l->places[p].ring, &f->memory);
+        stg_flow_release(f, l->places[p].restored);
+    }
+    free_all(f, &l->untried, offsetof(stg_delivery, link));
+    free_all(f, &l->parked, offsetof(stg_delivery, link));
+    free_all(f, &l->busy, offsetof(stg_delivery, busy));
+    stg_list_remove(&l->link);
+    stg_list_remove(&l->laggard);
+    stg_list_remove(&l->fetch);
+    stg_heap_remove(&f->timers, &l->timer);
+    stg_flow_release(f, l->places);
+    f->shedding_count -= l->is_shedding;
+    f->parked_count -= l->parked_count;
+    f->lanes[l->number] = NULL;
+    f->lane_count--;
+    stg_flow_release(f, l);
+}
+
+stg_lane_options stg_lane_options_default(const stg_policy *policy)
+{
+    return (stg_lane_options){.policy = policy,
+                              .order = STG_ORDER_NONE,
+                              .in_flight_max = 64,
+                              .parked_max = 10000,
+                              .hold = 10 * STG_MIN};
+}
+
+static const char *find_flaw(const stg_lane_options *o)
+{
+    if (o->policy == NULL || stg_policy_check(o->policy, NULL) != STG_OK)
+        return "policy: wanted one that passes stg_policy_check()";
+    if (o->in_flight_max < 1 || o->in_flight_max > 10000)
+        return "in_flight_max: wanted 1 to 10000";
+    if (o->parked_max < 1 || o->parked_max > 1000000)
+        return "parked_max: wanted 1 to 1000000";
+    if (o->hold > 365 * STG_DAY && o->hold != STG_NEVER)
+        return "hold: wanted 0 to 365 d, or never";
+    if ((unsigned)o->order > STG_ORDER_STRICT)
+        return "order: wanted none, key or strict";
+    return NULL;
+}
+
+static stg_status refuse(stg_error *err, const char *why)
+{
+    size_t i = 0;
+
+    if (err == NULL)
+        return STG_INVALID;
+    *err = (stg_error){.line = 0};
+    for (; why[i] != '\0' && i < sizeof err->text - 1; i++)
+        err->text[i] = why[i];
+    err->text[i] = '\0';
+    return STG_INVALID;
+}
+
+/* Numbers are dense: the table is as long as the highest. */
+static bool make_place_for(stg_flow *f, uint32_t number)
+{
+    uint32_t capacity = f->lane_capacity == 0 ? STG_SLICE : f->lane_capacity;
+    stg_lane **lanes;
+
+    while (capacity <= number)
+        capacity *= 2;
+    if (capacity == f->lane_capacity)
+        return true;
+    lanes = stg_flow_allocate(f, capacity * sizeof(stg_lane *));
+    if (lanes == NULL)
+        return false;
+    for (uint32_t i = 0; i < capacity; i++)
+        lanes[i] = i < f->lane_capacity ? f->lanes[i] : NULL;
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        uint32_t count = capacity / STG_SLICE;
+        uint8_t *slices = stg_flow_allocate(f, count);
+
+        if (slices == NULL) {
+            stg_flow_release(f, lanes);
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++)
+            slices[i] = i < f->lane_capacity / STG_SLICE
+                            ? f->partitions[p].slices[i]
+                            : 0;
+        stg_flow_release(f, f->partitions[p].slices);
+        f->partitions[p].slices = slices;
+    }
+    stg_flow_release(f, f->lanes);
+    f->lanes = lanes;
+    f->lane_capacity = capacity;
+    return true;
+}
+
+/* The books of the policy: budget, breaker and rate limit. */
+static stg_status make_peer(stg_peer *peer, const stg_lane_options *o,
+                            stg_error *err)
+{
+    if (stg_peer_init(peer, o->policy) != STG_OK)
+        return refuse(err, "policy: wanted one that passes the check");
+    return stg_peer_limit(peer, o->rate, o->burst, err);
+}
+
+static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
+{
+    stg_lane *l = stg_flow_allocate(f, sizeof *l);
+    stg_place *places =
+        stg_flow_allocate(f, (f->partition_count + 1) * sizeof *places);
+
+    if (l == NULL || places == NULL) {
+        stg_flow_release(f, l);
+        stg_flow_release(f, places);
+        return NULL;
+    }
+    *l = (stg_lane){.number = number, .places = places, .is_all = true};
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        places[p] = (stg_place){.next = f->partitions[p].window.next};
+    stg_list_init(&l->untried);
+    stg_list_init(&l->busy);
+    stg_list_init(&l->parked);
+    l->trying_at = now;
+    return l;
+}
+
+stg_status stg_flow_add_lane(stg_flow *f, uint32_t number,
+                             const stg_lane_options *o, stg_ns now,
+                             stg_error *err)
+{
+    const char *flaw = find_flaw(o);
+    stg_peer peer;
+    stg_lane *l;
+
+    if (flaw != NULL)
+        return refuse(err, flaw);
+    if (number >= 1000000 || stg_flow_lane(f, number) != NULL)
+        return refuse(err,
+                      "lane: wanted a number below 1000000 that no lane "
+                      "has");
+    if (make_peer(&peer, o, err) != STG_OK)
+        return STG_INVALID;
+    if (!make_place_for(f, number) || (l = make_lane(f, number, now)) == NULL) {
+        refuse(err, "there is no memory for one more lane");
+        return STG_IO;
+    }
+    l->o = *o;
+    l->peer = peer;
+    l->is_paused = o->is_paused;
+    stg_limit_start(&l->limit, o->in_flight_max, now);
+    f->lanes[number] = l;
+    f->lane_count++;
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        l->places[p].durable = l->places[p].next;
+        if (f->is_started) {
+            stg_place_join(f, l, p);
+            stg_place_mark(f, l, p, STG_SLICE_MUST);
+        }
+    }
+    stg_lane_wake(f, l);
+    return STG_OK;
+}
+
+stg_status stg_flow_change_lane(stg_flow *f, uint32_t number,
+                                const stg_lane_options *o, stg_ns now,
+                                stg_error *err)
+{
+    stg_lane *l = stg_flow_lane(f, number);
+    const char *flaw = find_flaw(o);
+    stg_peer peer;
+
+    if (l == NULL)
+        return refuse(err, "lane: there is none of this number");
+    if (flaw != NULL)
+        return refuse(err, flaw);
+    if (o->order != l->o.order && (l->parked_count > 0 || l->in_flight > 0))
+        return refuse(err, "order: can change only while nothing is parked");
+    if (make_peer(&peer, o, err) != STG_OK)
+        return STG_INVALID;
+    // What was used up stays used up.
+    if (stg_peer_fits(&l->peer, o->policy)) {
+        peer.budget = l->peer.budget;
+        peer.breaker = l->peer.breaker;
+    }
+    l->peer = peer;
+    l->o = *o;
+    l->limit.max = o->in_flight_max;
+    if (l->limit.value > l->limit.max)
+        l->limit.value = l->limit.max;
+    stg_flow_pause(f, number, o->is_paused, now);
+    return STG_OK;
+}
+
+void stg_flow_pause(stg_flow *f, uint32_t number, bool is_paused, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, number);
+
+    (void)now;
+    if (l == NULL)
+        return;
+    l->is_paused = is_paused;
+    l->o.is_paused = is_paused;
+    stg_lane_wake(f, l);
+}
+
+static void cancel_attempts(stg_flow *f, stg_lane *l)
+{
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (d->state == STG_DELIVERY_IN_FLIGHT && !stg_list_has(&d->change))
+            stg_list_push(&f->cancels, &d->change);
+    }
+}
+
+void stg_flow_remove(stg_flow *f, uint32_t number, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, number);
+
+    (void)now;
+    if (l == NULL || l->is_removing)
+        return;
+    l->is_removing = true;
+    stg_shed_end(f, l);
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        l->places[p].shed_below =
+            stg_ns_max(l->places[p].shed_below, f->partitions[p].window.next);
+    cancel_attempts(f, l);
+    stg_lane_wake(f, l);
+}
+
+bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
+{
+    if (l->in_flight + l->settling + l->untried_count > 0)
+        return false;
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (stg_place_next(f, l, p) < l->places[p].shed_below ||
+            stg_range_is_unsaved(&l->places[p]))
+            return false;
+    return true;
+}
+
+void stg_flow_replayed(stg_flow *f, uint32_t number, uint32_t partition,
+                       uint64_t count, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, number);
+    stg_place *place;
+
+    (void)now;
+    if (l == NULL || partition >= f->partition_count)
+        return;
+    place = &l->places[partition];
+    place->dead -= count;
+    place->rows += count;
+    // Rows are due that memory does not know, and may come before others.
+    l->is_all = false;
+    l->mark = (stg_mark){.due_at = 0};
+    l->has_stale_fetch = l->is_fetching;
+    stg_place_mark(f, l, partition, STG_SLICE_MUST);
+    stg_lane_wake(f, l);
+}
+
+static stg_lane_state find_state(const stg_lane *l, stg_ns now)
+{
+    if (l->is_removing)
+        return STG_LANE_REMOVING;
+    if (l->is_paused)
+        return STG_LANE_PAUSED;
+    if (l->is_shedding)
+        return STG_LANE_SHEDDING;
+    if (l->is_open)
+        return STG_LANE_HOLDING;
+    return l->is_store_full || l->is_parked_max || l->gate_at > now ||
+                   l->rate_at > now
+               ? STG_LANE_GATED
+               : STG_LANE_LIVE;
+}
+
+static stg_ns find_gate(const stg_lane *l, stg_ns now)
+{
+    stg_ns at = 0;
+
+    if (l->is_open &&
+        stg_breaker_look(&l->peer.breaker, now, &at) == STG_BREAKER_OPEN)
+        return at;
+    at = stg_ns_max(l->gate_at, l->rate_at);
+    return at > now ? at : 0;
+}
+
+stg_status stg_flow_look(const stg_flow *f, uint32_t number,
+                         stg_lane_view *view, stg_ns now)
+{
+    const stg_lane *l = stg_flow_lane(f, number);
+    uint64_t settling = 0;
+
+    if (l == NULL)
+        return STG_NOT_FOUND;
+    *view = (stg_lane_view){.state = find_state(l, now),
+                            .is_laggard = stg_list_has(&l->laggard),
+                            .limit = l->limit.value,
+                            .in_flight = l->in_flight,
+                            .gate_until = find_gate(l, now),
+                            .retries = l->retries};
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        const stg_place *place = &l->places[p];
+
+        settling += place->in_flight;
+        view->routed += place->routed;
+        view->delivered += place->delivered;
+        view->dead += place->dead;
+        view->cancelled += place->cancelled;
+        view->waiting += place->waiting;
+        view->parked += place->rows;
+    }
+    // A row that is being tried again counts as in flight, not as parked.
+    view->parked -= l->in_flight - settling;
+    if (f->partition_count > 0) {
+        view->next = stg_place_next(f, l, 0);
+        view->base = stg_place_base(f, l, 0);
+    }
+    return STG_OK;
+}

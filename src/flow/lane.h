@@ -1,0 +1,117 @@
+/* lane.h - one target's line: its cursors, what it has taken, what is parked,
+ * and what holds it back. */
+#ifndef STAGGER_FLOW_LANE_H
+#define STAGGER_FLOW_LANE_H
+
+#include <stdbool.h>
+
+#include <stagger/peer.h>
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "flow/flow.h"
+#include "flow/limit.h"
+#include "flow/ring.h"
+
+/* A range row: what a lane settled without an attempt. */
+typedef struct stg_range {
+    uint64_t first, last; /* positions */
+    uint64_t count;       /* 0: there is none open */
+    bool is_cancelled;    /* the lane is removed; else it sheds */
+    bool is_dirty;        /* the store does not know this state of it */
+    bool is_in_group;     /* a state of it is on its way to the store */
+    bool is_closed;       /* what comes next goes into another one */
+} stg_range;
+
+/* What a group changes in the books, to be counted when it is durable. */
+typedef struct stg_books_change {
+    uint64_t delivered, dead;
+    uint64_t fresh; /* of them, those that had no row before */
+    int64_t rows;
+} stg_books_change;
+
+/* A lane's cursor in one partition. */
+typedef struct stg_place {
+    uint64_t next;   /* the position where the lane reads on, if a laggard */
+    uint64_t number; /* in the window, if not */
+    bool is_laggard;
+    bool is_restored; /* the store knew it */
+    stg_ring ring;
+
+    /* What the store knew to be settled above the base, to be skipped. */
+    uint64_t *restored;
+    size_t restored_count, restored_at;
+
+    /* The books. rows: parked rows that are durable; waiting: taken, without a
+     * row, and not in flight; in_flight: without a row, too. */
+    uint64_t routed, delivered, dead, cancelled, rows, waiting, in_flight;
+    stg_books_change in_group;
+
+    stg_range range;
+    uint64_t shed_below; /* past retention: what is below is shed */
+    uint64_t durable;    /* the base that the store knows */
+} stg_place;
+
+static inline bool stg_range_is_unsaved(const stg_place *p)
+{
+    return p->range.is_dirty || p->range.is_in_group;
+}
+
+#define STG_PARKED_HELD 64 /* rows in memory */
+
+typedef enum stg_lane_list {
+    STG_IN_NONE,    /* something will wake it */
+    STG_IN_READY,   /* may be able to start an attempt */
+    STG_IN_IDLE,    /* wants messages */
+    STG_IN_STARVED, /* wants a shared slot */
+} stg_lane_list;
+
+typedef struct stg_lane {
+    uint32_t number;
+    stg_lane_options o;
+    stg_peer peer;
+    stg_place *places; /* one a partition */
+
+    stg_list untried; /* deliveries taken and not tried, in order */
+    stg_list busy;    /* in flight, settling and gone */
+    uint32_t untried_count;
+    uint32_t in_flight;
+    uint32_t settling;
+
+    stg_list parked; /* rows in memory, by mark; the earliest of all */
+    uint32_t parked_count;
+    stg_mark mark; /* every row up to it is in memory */
+    bool is_all;   /* and so are those after it */
+    bool is_fetching;
+    stg_ns fetch_at;      /* not before */
+    bool has_stale_fetch; /* what is being fetched is to be fetched again */
+
+    stg_limit limit;
+    uint32_t starts;  /* every fourth is for what waits longer */
+    stg_ns gate_at;   /* Retry-After: nothing starts before */
+    stg_ns rate_at;   /* the rate limit: nor before this */
+    stg_ns budget_at; /* no retry before */
+    stg_ns trying_at; /* since when there was no success, if in flight */
+    stg_ns opened_at; /* since when the breaker is open */
+    bool is_open;
+    bool is_held; /* it is open, and no probe may start */
+    bool is_probing;
+    bool is_shedding;
+    bool is_expiring; /* somewhere below shed_below */
+    bool is_paused;
+    bool is_removing;
+    bool is_forgotten;  /* its FORGET is on its way */
+    bool is_store_full; /* a row did not fit: it gates */
+    bool is_parked_max; /* people were told */
+    uint64_t shed_count;
+    uint64_t retries;
+    size_t pinned; /* bytes of untried messages */
+
+    stg_lane_list where;
+    stg_link link;    /* where */
+    stg_link laggard; /* of the flow's laggards */
+    stg_link fetch;   /* of those that want rows */
+    stg_node timer;
+} stg_lane;
+
+#endif

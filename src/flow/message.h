@@ -1,0 +1,28 @@
+/* message.h - what was published, held in memory once however many lanes.
+ *
+ * Flow does not read the bytes: the shell packs into them whatever a delivery
+ * needs (content type, headers, body), and gets them back to send. */
+#ifndef STAGGER_FLOW_MESSAGE_H
+#define STAGGER_FLOW_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct stg_message {
+    uint64_t position; /* its place in the log: orders, does not count */
+    uint64_t key;      /* hash of its ordering key; 0: it has none */
+    uint32_t partition;
+    uint32_t refs; /* flow's own: who holds it */
+    size_t size;
+    unsigned char bytes[];
+} stg_message;
+
+/* The same as it comes from a log, lent for a call. */
+typedef struct stg_record {
+    uint64_t position;
+    uint64_t key;
+    const void *bytes;
+    size_t size;
+} stg_record;
+
+#endif

@@ -1,0 +1,154 @@
+/* What a lane settles without an attempt: into one range row, durably, with
+ * its cursor. */
+#include "flow/state.h"
+
+bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
+                    uint64_t position)
+{
+    (void)f;
+    // The range row that it shed into is not mixed with the cancelled one.
+    if (l->is_removing && !p->range.is_cancelled && stg_range_is_unsaved(p))
+        return false;
+    if (position < p->shed_below)
+        return true;
+    return l->is_shedding && l->is_held && !l->is_probing;
+}
+
+void stg_shed_fold(stg_flow *f, stg_lane *l, uint32_t partition,
+                   uint64_t position)
+{
+    stg_place *place = &l->places[partition];
+    stg_range *r = &place->range;
+
+    if (r->is_closed && !stg_range_is_unsaved(place))
+        *r = (stg_range){.count = 0};
+    r->is_closed = false;
+    if (r->count == 0)
+        *r = (stg_range){.first = position, .last = position};
+    // Its first position is its name in the store, and does not change.
+    if (position > r->last)
+        r->last = position;
+    r->is_cancelled = l->is_removing;
+    r->count++;
+    r->is_dirty = true;
+    if (l->is_removing)
+        place->cancelled++;
+    else
+        place->dead++;
+    l->shed_count++;
+    stg_place_mark(f, l, partition, STG_SLICE_MUST);
+}
+
+/* An untried one leaves the ring into the range. */
+static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
+{
+    stg_place *place = stg_delivery_place(d);
+
+    place->waiting--;
+    l->untried_count--;
+    l->pinned -= d->message->size;
+    stg_shed_fold(f, l, d->message->partition, d->message->position);
+    stg_place_settle(f, d);
+    stg_delivery_free(f, d);
+}
+
+/* In the order of the ring, for the first is what names the range. */
+static void fold_ring(stg_flow *f, stg_lane *l, uint32_t partition)
+{
+    stg_place *place = &l->places[partition];
+    uint32_t slot = place->ring.first;
+    uint32_t end = place->ring.first + place->ring.count;
+
+    for (; slot != end && place->ring.count > 0; slot++) {
+        stg_delivery *d;
+
+        if (slot - place->ring.first >= place->ring.count)
+            continue; // it has left already
+        d = stg_ring_at(&place->ring, slot)->delivery;
+        if (d != NULL && d->state == STG_DELIVERY_UNTRIED &&
+            stg_shed_wants(f, l, place, d->message->position))
+            fold_delivery(f, l, d);
+    }
+}
+
+static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
+{
+    stg_place *place = &l->places[p];
+    const stg_window *w = &f->partitions[p].window;
+
+    while (!place->is_laggard && place->number < w->end) {
+        const stg_message *m = stg_window_at(w, place->number);
+
+        if (!stg_shed_wants(f, l, place, m->position) ||
+            place->ring.count >= stg_lane_ahead(l) ||
+            !stg_ring_reserve(&place->ring, &f->memory))
+            return;
+        if (!stg_place_skips(f, l, m)) {
+            place->routed++;
+            stg_shed_fold(f, l, p, m->position);
+            // Above an unsettled one its place has to be remembered.
+            if (place->ring.count > 0)
+                stg_ring_push(&place->ring, m->position, NULL);
+        }
+        stg_place_advance(f, l, p);
+    }
+}
+
+void stg_shed_all(stg_flow *f, stg_lane *l)
+{
+    bool is_expiring = false;
+
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        stg_place *place = &l->places[p];
+
+        fold_ring(f, l, p);
+        if (!place->is_laggard && place->number < f->partitions[p].window.first)
+            stg_place_join(f, l, p);
+        fold_window(f, l, p);
+        is_expiring |= stg_place_next(f, l, p) < place->shed_below;
+    }
+    l->is_expiring = is_expiring;
+}
+
+void stg_shed_begin(stg_flow *f, stg_lane *l, stg_ns now)
+{
+    (void)now;
+    l->is_shedding = true;
+    f->shedding_count++;
+    l->shed_count = 0;
+    stg_flow_tell(f, l->number, 0, STG_TELL_SHEDDING, 0, 0);
+}
+
+/* The next time it sheds it is into another row. */
+void stg_shed_end(stg_flow *f, stg_lane *l)
+{
+    if (!l->is_shedding)
+        return;
+    l->is_shedding = false;
+    f->shedding_count--;
+    stg_flow_tell(f, l->number, 0, STG_TELL_SHED, l->shed_count, 0);
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        l->places[p].range.is_closed = true;
+        if (!l->places[p].is_laggard)
+            stg_place_lead(f, l, p);
+    }
+}
+
+void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
+                     stg_ns now)
+{
+    (void)now;
+    if (partition >= f->partition_count)
+        return;
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        stg_lane *l = f->lanes[i];
+
+        if (l == NULL || stg_place_base(f, l, partition) >= position ||
+            l->places[partition].shed_below >= position)
+            continue;
+        l->places[partition].shed_below = position;
+        l->is_expiring = true;
+        stg_flow_tell(f, i, partition, STG_TELL_EXPIRING, 0, 0);
+        stg_lane_wake(f, l);
+    }
+}

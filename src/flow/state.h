@@ -1,0 +1,224 @@
+/* state.h - all that a flow holds, and what its files do for each other. */
+#ifndef STAGGER_FLOW_STATE_H
+#define STAGGER_FLOW_STATE_H
+
+#include <stagger/rng.h>
+
+#include "flow/delivery.h"
+#include "flow/lane.h"
+#include "flow/window.h"
+
+/* One partition of the log. */
+typedef struct stg_partition {
+    stg_window window;
+    uint64_t furthest; /* the number that the furthest live lane takes next */
+    size_t ahead;      /* bytes of messages from there on */
+    bool is_reading;
+    size_t reserved;       /* bytes that the read may bring */
+    bool is_committed_new; /* committed has risen: to be told */
+    uint64_t committed;
+    uint8_t *slices; /* stg_slice_mark of each slice of cursors */
+} stg_partition;
+
+/* Whether a slice of cursors is to be written. */
+enum {
+    STG_SLICE_DIRTY = 1, /* when it is time */
+    STG_SLICE_MUST = 2,  /* with the rows of this group */
+};
+
+/* The group that is with the store, and all that it needs. */
+typedef struct stg_checkpoint {
+    stg_list pending; /* deliveries whose change waits */
+    uint32_t pending_count;
+    stg_group group;
+    stg_change *changes;
+    stg_cursor *cursors;
+    uint64_t *settled;
+    stg_list in_group; /* deliveries, in the order of their changes */
+    bool is_out;       /* the store has it */
+    bool is_told;      /* the shell was given it */
+    bool is_full;      /* the last one with rows did not fit */
+    bool is_bare;      /* this one is cursors only */
+    bool is_bare_due;  /* and so shall the next be: it makes room */
+    stg_ns cursors_at; /* cursors alone are not written before */
+    stg_ns retry_at;   /* nor anything, when the store or memory is full */
+    bool is_dirty;     /* some slice is */
+    bool is_must;
+} stg_checkpoint;
+
+/* The catch-up reader: one place at a time, in turn. */
+typedef struct stg_catch_up {
+    bool is_reading;
+    uint32_t partition; /* where it was last */
+    uint64_t from;
+    size_t reserved;
+} stg_catch_up;
+
+typedef struct stg_told {
+    stg_link link;
+    uint32_t lane, partition;
+    stg_tell what;
+    uint64_t count;
+    stg_ns until_at;
+} stg_told;
+
+struct stg_flow {
+    stg_flow_options o;
+    stg_memory memory;
+    stg_budget budget;
+    stg_rng rng;
+    stg_ns origin_at; /* now, when wall_at was what the wall clock showed */
+
+    stg_partition *partitions;
+    uint32_t partition_count;
+    stg_lane **lanes; /* by number; NULL: none */
+    uint32_t lane_capacity, lane_count;
+
+    stg_list ready, idle, starved; /* lanes */
+    stg_list laggards;             /* lanes */
+    stg_list fetches;              /* lanes that want rows */
+    stg_heap timers;               /* lanes */
+    stg_list cancels;              /* deliveries, through change */
+    stg_list tells;
+    stg_list removed; /* lanes, through link */
+
+    size_t held;        /* bytes: messages, texts, and what reads may bring */
+    size_t message_max; /* bytes of the largest message */
+    size_t average;     /* bytes of a message, of late */
+    uint32_t in_flight;
+    uint32_t shedding_count; /* lanes */
+    uint32_t shared;         /* slots in use */
+    uint32_t parked_count;   /* rows in memory */
+    uint32_t evicted;        /* the lane whose rows went last */
+
+    stg_checkpoint checkpoint;
+    stg_catch_up catch_up;
+    bool is_started;
+    bool is_stopping;
+    bool is_cut; /* the drain time is over */
+    bool was_cut;
+    bool is_stopped;
+    stg_ns drain_at;
+};
+
+/* -- flow.c: memory and time ----------------------------------------------- */
+
+void *stg_flow_allocate(stg_flow *f, size_t size);
+void stg_flow_release(stg_flow *f, void *bytes); /* NULL: nothing */
+stg_ns stg_flow_wall(const stg_flow *f, stg_ns at);
+stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at);
+void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
+                   stg_tell what, uint64_t count, stg_ns until_at);
+
+void stg_flow_want_fetch(stg_flow *f, stg_lane *l);
+
+/* A message of its own, with one reference; NULL: no memory. */
+stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
+                              const stg_record *r);
+void stg_flow_drop(stg_flow *f, stg_message *m); /* a reference; NULL: none */
+
+/* Room for so many more bytes; gives up what it can: rows that are parked, then
+ * the oldest of the windows. */
+bool stg_flow_make_room(stg_flow *f, size_t bytes);
+
+/* -- delivery.c ------------------------------------------------------------ */
+
+/* Takes over a reference to m. NULL: no memory. */
+stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m);
+void stg_delivery_free(stg_flow *f, stg_delivery *d);
+void stg_delivery_note(stg_flow *f, stg_delivery *d, const stg_failure *why);
+stg_mark stg_delivery_mark(const stg_delivery *d);
+stg_place *stg_delivery_place(const stg_delivery *d);
+
+/* -- lane.c ---------------------------------------------------------------- */
+
+stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number); /* NULL: none */
+void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where);
+void stg_lane_wake(stg_flow *f, stg_lane *l); /* unless it is ready already */
+void stg_lane_free(stg_flow *f, stg_lane *l);
+uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
+/* A removed lane has settled all that can be settled one by one. */
+bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
+
+/* -- place.c: a cursor ----------------------------------------------------- */
+
+uint64_t stg_place_next(const stg_flow *f, const stg_lane *l, uint32_t p);
+uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p);
+void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark);
+/* Puts the lane in the window if it can be, else among the laggards. */
+void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p);
+/* Whether the lane has no business with the message: filtered out, or settled
+ * before the restart. */
+bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
+/* Takes m into the ring, as untried; m's reference is shared. False: no
+ * memory. */
+bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m);
+/* The lane is live at its number: it may lead the reader. */
+void stg_place_lead(stg_flow *f, const stg_lane *l, uint32_t p);
+/* Goes on behind number. */
+void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p);
+/* The delivery's place in the ring is settled. */
+void stg_place_settle(stg_flow *f, stg_delivery *d);
+/* Ordered lanes: rows that were parked before a restart enter the ring. */
+void stg_place_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below);
+
+/* -- parking.c ------------------------------------------------------------- */
+
+int stg_mark_compare(const stg_mark *a, const stg_mark *b);
+/* The row is durable: keep it in memory, or leave it to the store. */
+void stg_parking_put(stg_flow *f, stg_delivery *d);
+/* Off the list of those that wait in memory. */
+void stg_parking_take(stg_flow *f, stg_delivery *d);
+/* Gives back the memory of a lane's rows, all but those in a ring. */
+bool stg_parking_evict(stg_flow *f, stg_lane *l);
+/* The first that is due; or *due_at, when one will be. */
+stg_delivery *stg_parking_due(const stg_lane *l, stg_ns now, stg_ns *due_at);
+bool stg_parking_wants_fetch(const stg_flow *f, const stg_lane *l, stg_ns now,
+                             stg_ns *at);
+uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l);
+/* What a fetch might still bring back is over, once it was answered. */
+void stg_parking_forget(stg_flow *f, stg_lane *l);
+
+/* -- shed.c ---------------------------------------------------------------- */
+
+/* Whether the lane settles what is at position into its range row. */
+bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
+                    uint64_t position);
+/* One message, neither taken nor skipped. */
+void stg_shed_fold(stg_flow *f, stg_lane *l, uint32_t partition,
+                   uint64_t position);
+/* All that it wants of what it has taken, and of the window. */
+void stg_shed_all(stg_flow *f, stg_lane *l);
+void stg_shed_begin(stg_flow *f, stg_lane *l, stg_ns now);
+void stg_shed_end(stg_flow *f, stg_lane *l);
+
+/* -- dispatch.c ------------------------------------------------------------ */
+
+bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now);
+/* Puts a delivery that has ended or was put back where it waits again. */
+void stg_dispatch_untried(stg_flow *f, stg_delivery *d, bool is_first);
+
+/* -- settle.c -------------------------------------------------------------- */
+
+/* The delivery ends so; its change goes to the store. */
+void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
+/* Its change is durable. */
+void stg_settle_durable(stg_flow *f, stg_delivery *d);
+
+/* -- checkpoint.c ---------------------------------------------------------- */
+
+bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
+stg_ns stg_checkpoint_at(const stg_flow *f);
+void stg_checkpoint_free(stg_flow *f);
+
+/* -- watermark.c ----------------------------------------------------------- */
+
+/* Cursors have become durable: what does no lane need any more? */
+void stg_watermark_raise(stg_flow *f);
+bool stg_watermark_next(stg_flow *f, stg_action *action);
+
+/* -- reader.c -------------------------------------------------------------- */
+
+bool stg_reader_next(stg_flow *f, stg_action *action, stg_ns now);
+
+#endif
