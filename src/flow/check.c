@@ -20,7 +20,7 @@ static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
     // I2 Nothing is called settled that is not.
     HOLD(!f->is_started || place->durable <= stg_place_base(f, l, p));
     HOLD(!f->is_started || f->partitions[p].committed <= place->durable);
-    HOLD(place->ring.count <= stg_lane_ahead(l));
+    HOLD(place->ring.count <= place->ring.capacity);
     for (uint32_t i = 0; i < place->ring.count; i++) {
         const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
 
@@ -51,7 +51,8 @@ static const char *check_order(const stg_lane *l)
             const stg_delivery *one = STG_HOLDER(a, stg_delivery, busy);
             const stg_delivery *other = STG_HOLDER(b, stg_delivery, busy);
 
-            if (one->state != STG_DELIVERY_IN_FLIGHT ||
+            if (one->replay > 0 || other->replay > 0 ||
+                one->state != STG_DELIVERY_IN_FLIGHT ||
                 other->state != STG_DELIVERY_IN_FLIGHT ||
                 one->message->partition != other->message->partition)
                 continue;
@@ -100,12 +101,12 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         in_flight += d->state == STG_DELIVERY_IN_FLIGHT;
         settling += d->state == STG_DELIVERY_SETTLING;
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
-        *shared += d->is_shared;
         HOLD(d->state != STG_DELIVERY_GONE || l->is_fetching);
     }
     for (stg_link *at = stg_list_first(&l->untried); at != NULL;
          at = stg_list_next(&l->untried, at))
         untried++;
+    *shared += in_flight > 1 ? in_flight - 1 : 0;
     HOLD(in_flight == l->in_flight && settling == l->settling);
     HOLD(untried <= l->untried_count);
     HOLD(l->untried_count > 0 || l->pinned == 0);

@@ -136,9 +136,8 @@ static size_t add_range(const stg_lane *l, uint32_t p, stg_change *change)
     return 1;
 }
 
-static size_t add_end(stg_lane *l, uint32_t p, stg_change *changes)
+static size_t add_end(const stg_lane *l, uint32_t p, stg_change *changes)
 {
-    l->is_forgotten = true;
     changes[0] = (stg_change){
         .kind = STG_CHANGE_CANCEL, .lane = l->number, .partition = p};
     changes[1] = (stg_change){
@@ -177,7 +176,7 @@ static void measure(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
     n->cursors++;
     n->settled += l->places[p].ring.count + l->places[p].restored_count;
     n->changes += l->places[p].range.is_dirty;
-    n->changes += l->is_removing ? 2 : 0;
+    n->changes += l->is_ending ? 2 : 0;
     l->places[p].in_group = (stg_books_change){.fresh = 0};
     (void)f;
 }
@@ -193,7 +192,7 @@ static void add_cursor(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
     filling *to = ctx;
     stg_checkpoint *c = to->c;
 
-    if (l->is_removing && stg_lane_is_spent(f, l)) {
+    if (l->is_ending) {
         to->changes += add_end(l, p, &c->changes[to->changes]);
         return;
     }
@@ -344,13 +343,12 @@ static void note_changes(stg_flow *f, bool is_durable)
         if (c->kind == STG_CHANGE_RANGE) {
             l->places[c->partition].range.is_in_group = false;
             l->places[c->partition].range.is_dirty |= !is_durable;
+            stg_lane_wake(f, l);
         } else if (c->kind == STG_CHANGE_FORGET && is_durable &&
-                   c->partition + 1 == f->partition_count) {
+                   ++l->forgotten == f->partition_count) {
             stg_lane_move(f, l, STG_IN_NONE);
             stg_list_push(&f->removed, &l->link);
         }
-        if (!is_durable)
-            l->is_forgotten = false;
         if (!is_durable)
             stg_place_mark(f, l, c->partition, STG_SLICE_MUST);
     }
@@ -404,6 +402,18 @@ static void take_back(stg_flow *f)
         c->pending_count++;
         d->is_in_group = false;
         d->lane->is_store_full = true;
+    }
+}
+
+/* What rows rely on is written with them. */
+static void mark_pending(stg_flow *f)
+{
+    stg_list *pending = &f->checkpoint.pending;
+
+    for (stg_link *at = stg_list_first(pending); at != NULL;
+         at = stg_list_next(pending, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
         stg_place_mark(f, d->lane, d->message->partition, STG_SLICE_MUST);
     }
 }
@@ -416,6 +426,7 @@ static void refuse(stg_flow *f, stg_ns now)
     bool was_bare = c->is_bare;
 
     take_back(f);
+    mark_pending(f);
     if (!c->is_full)
         stg_flow_tell(f, 0, 0, STG_TELL_STORE_FULL, 0, 0);
     c->is_full = true;
@@ -439,13 +450,7 @@ void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
     }
     succeed(f);
     if (c->is_bare) {
-        // What rows rely on is marked still; they come next.
-        for (stg_link *at = stg_list_first(&c->pending); at != NULL;
-             at = stg_list_next(&c->pending, at)) {
-            stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
-
-            stg_place_mark(f, d->lane, d->message->partition, STG_SLICE_MUST);
-        }
+        mark_pending(f);
         c->retry_at = stg_ns_add(now, STG_S);
     } else if (c->is_full) {
         c->is_full = false;

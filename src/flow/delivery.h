@@ -27,12 +27,12 @@ struct stg_delivery {
     uint32_t replay;
     uint32_t slot; /* of the ring, if in_ring */
     bool in_ring;
-    bool is_stored; /* the store has a parked row of it */
+    bool is_released; /* was, and the lane is removed */
+    bool is_stored;   /* the store has a parked row of it */
     bool is_in_group;
     bool is_blocked; /* an earlier one of its key is not settled */
     bool is_probe;
-    bool is_shared; /* its attempt has one of the shared slots */
-    bool is_cut;    /* cancelled, since the hub stops */
+    bool is_cut; /* cancelled, since the hub stops */
     bool has_failure;
     uint32_t paid, all_paid; /* of the lane's budget and the global one */
     stg_change_kind kind;    /* settling: what is to be stored */

@@ -75,10 +75,14 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
 
 /* -- what could it start? -------------------------------------------------- */
 
+/* In an ordered lane what waits behind a head is held in memory, too: no more
+ * than its share. */
 static bool has_ring_room(stg_flow *f, const stg_lane *l, uint32_t p)
 {
     stg_ring *r = &l->places[p].ring;
 
+    if (!stg_lane_has_share(f, l))
+        return false;
     return r->count < stg_lane_ahead(l) && stg_ring_reserve(r, &f->memory);
 }
 
@@ -233,6 +237,20 @@ static void return_passage(stg_lane *l, stg_delivery *d, stg_ns now)
     d->is_probe = false;
 }
 
+static void give_up(stg_flow *f, stg_lane *l, stg_delivery *d, stg_why why)
+{
+    leave_waiting(f, l, d);
+    d->failure.why = why;
+    stg_settle(f, d, STG_CHANGE_DEAD);
+}
+
+/* It may have waited for a gate, a probe or a restart. */
+static bool is_too_late(const stg_lane *l, const stg_delivery *d, stg_ns now)
+{
+    return d->progress.attempts > 0 &&
+           now >= stg_ns_add(d->began_at, l->o.policy->deadline);
+}
+
 /* The budget refused: the delivery is given up, or all retries of the lane
  * wait. Kinds that cannot say when are asked again soon. */
 static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
@@ -245,9 +263,7 @@ static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
                            : stg_ns_max(from_at, stg_ns_add(now, STG_MS));
         return;
     }
-    leave_waiting(f, l, d);
-    d->failure.why = STG_WHY_BUDGET;
-    stg_settle(f, d, STG_CHANGE_DEAD);
+    give_up(f, l, d, STG_WHY_BUDGET);
 }
 
 /* -- a start --------------------------------------------------------------- */
@@ -261,10 +277,9 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
         place->waiting--;
         place->in_flight++;
     }
-    if (l->in_flight == 0)
+    if (l->in_flight == 0 && !l->is_failing)
         l->trying_at = now;
-    d->is_shared = l->in_flight > 0;
-    f->shared += d->is_shared;
+    f->shared += l->in_flight > 0; // its first is on its own slot
     l->in_flight++;
     f->in_flight++;
     l->starts++;
@@ -310,12 +325,12 @@ static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 
     if (!l->is_open)
         return false;
-    if (!l->is_shedding && l->o.hold != STG_NEVER) {
+    if (!l->is_shedding && l->o.hold != STG_NEVER && !l->is_paused) {
         stg_ns shed_at = stg_ns_add(l->opened_at, l->o.hold);
 
         if (shed_at > now)
             *at = stg_ns_min(*at, shed_at);
-        else if (!l->is_probing)
+        else if (l->in_flight == 0) // nothing is put back behind the range
             stg_shed_begin(f, l, now);
     }
     if (l->is_probing)
@@ -346,6 +361,10 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             *at = stg_ns_min(*at, stg_ns_add(now, 100 * STG_MS));
             return BLOCKED;
         }
+        if (is_too_late(l, d, now)) {
+            give_up(f, l, d, STG_WHY_DEADLINE);
+            continue;
+        }
         if (!pass_rate(l, now, at))
             return BLOCKED;
         if (!pass_breaker(l, d, now, at)) {
@@ -361,6 +380,14 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
     }
 }
 
+/* The last that is stored of a removed lane, in each partition. */
+static void end_lane(stg_flow *f, stg_lane *l)
+{
+    l->is_ending = true;
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        stg_place_mark(f, l, p, STG_SLICE_MUST);
+}
+
 /* One lane's turn. */
 static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
                       stg_ns *at)
@@ -373,8 +400,8 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
     l->is_held = is_held(f, l, now, at);
     if (l->is_shedding || l->is_removing || l->is_expiring)
         stg_shed_all(f, l);
-    if (l->is_removing && stg_lane_is_spent(f, l))
-        stg_place_mark(f, l, 0, STG_SLICE_MUST);
+    if (l->is_removing && !l->is_ending && stg_lane_is_spent(f, l))
+        end_lane(f, l);
     if (l->is_held || is_off(f, l))
         return IDLE;
     if (gate_at > now) {
@@ -406,7 +433,7 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
         stg_ns wake = STG_NEVER;
         turn t = take_turn(f, l, action, now, &wake);
 
-        stg_lane_move(f, l, next_list[t]);
+        stg_lane_move(f, l, l->is_ending ? STG_IN_NONE : next_list[t]);
         if (stg_parking_wants_fetch(f, l, now, &wake))
             stg_flow_want_fetch(f, l);
         wake_at(f, l, wake);

@@ -21,7 +21,9 @@ void stg_flow_release(stg_flow *f, void *bytes)
  * the real one matters. */
 stg_ns stg_flow_wall(const stg_flow *f, stg_ns at)
 {
-    return stg_ns_add(f->o.wall_at, stg_ns_sub(at, f->origin_at));
+    if (at < f->origin_at)
+        return stg_ns_sub(f->o.wall_at, f->origin_at - at);
+    return stg_ns_add(f->o.wall_at, at - f->origin_at);
 }
 
 stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at)
@@ -327,13 +329,19 @@ static void cut(stg_flow *f)
     }
 }
 
-/* Nothing is left to do; or what is left has no room in the store. */
-static bool is_over(const stg_flow *f)
+/* Nothing is left to do; or what is left has no room in the store, where at
+ * least the cursors are tried once more. */
+static bool is_over(stg_flow *f)
 {
-    const stg_checkpoint *c = &f->checkpoint;
+    stg_checkpoint *c = &f->checkpoint;
 
     if (!f->is_stopping || f->in_flight > 0 || c->is_out)
         return false;
+    if (c->is_full && c->is_dirty && !f->is_last_bare) {
+        f->is_last_bare = c->is_bare_due = true;
+        c->retry_at = 0;
+        return false;
+    }
     if (c->is_full && !c->is_bare_due)
         return true;
     return c->pending_count == 0 && !c->is_dirty && !c->is_must;
@@ -398,7 +406,7 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
            stg_dispatch_next(f, action, now) || remove_next(f, action) ||
            stg_checkpoint_next(f, action, now) ||
            stg_watermark_next(f, action) || stg_reader_next(f, action, now) ||
-           stop_next(f, action);
+           stop_next(f, action) || stg_checkpoint_next(f, action, now);
 }
 
 stg_ns stg_flow_wake_at(const stg_flow *f)

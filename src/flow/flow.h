@@ -43,7 +43,9 @@ typedef struct stg_memory {
 
 typedef struct stg_flow_options {
     size_t memory_max;         /* bytes held of messages and answers: 1 MiB to
-                               2^40. A message is a sixteenth at most. */
+                               2^40. A message is a sixteenth at most; where
+                               lanes are ordered, it has room for four messages
+                               of each of them. */
     uint32_t in_flight_max;    /* attempts at once over all lanes, 1 to 1000000;
                                every lane owns one besides */
     stg_ns drain;              /* how long attempts may go on after a stop */

@@ -84,7 +84,9 @@ typedef struct stg_group {
     size_t cursor_count;
 } stg_group;
 
-/* A parked row as it comes back from the store, lent for a call. */
+/* A parked row as it comes back from the store, lent for a call. due_at is no
+ * more than wait ahead of the wall clock: the store sees to that when it is
+ * opened, should the clock have been set back (I21). */
 typedef struct stg_parked_row {
     uint32_t partition;
     uint32_t replay;

@@ -1,5 +1,6 @@
 #include "flow/lane.h"
 
+#include "core/options.h"
 #include "flow/state.h"
 
 stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number)
@@ -24,8 +25,18 @@ void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where)
 
 void stg_lane_wake(stg_flow *f, stg_lane *l)
 {
-    if (l->where != STG_IN_READY && !l->is_forgotten)
+    if (l->where != STG_IN_READY && !l->is_ending)
         stg_lane_move(f, l, STG_IN_READY);
+}
+
+/* An ordered lane holds all that it has taken, also what is parked: after a
+ * restart these rows have to fit again. */
+bool stg_lane_has_share(const stg_flow *f, const stg_lane *l)
+{
+    size_t share = f->o.memory_max / 2 / f->lane_count;
+    size_t pinned = l->o.order == STG_ORDER_NONE ? l->pinned : l->in_ring;
+
+    return pinned == 0 || pinned < share;
 }
 
 uint32_t stg_lane_ahead(const stg_lane *l)
@@ -207,11 +218,33 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t number,
         l->places[p].durable = l->places[p].next;
         if (f->is_started) {
             stg_place_join(f, l, p);
+            stg_place_lead(f, l, p);
             stg_place_mark(f, l, p, STG_SLICE_MUST);
         }
     }
     stg_lane_wake(f, l);
     return STG_OK;
+}
+
+/* What was used up stays used up, wherever nothing else was asked for. */
+static void keep_levels(stg_peer *peer, const stg_peer *old)
+{
+    if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
+        peer->budget = old->budget;
+    if (stg_breaker_options_equal(&peer->breaker.options,
+                                  &old->breaker.options))
+        peer->breaker = old->breaker;
+    if (peer->limiter.rate == old->limiter.rate &&
+        peer->limiter.burst == old->limiter.burst)
+        peer->limiter = old->limiter;
+}
+
+static bool is_empty(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (l->places[p].ring.count > 0 || l->places[p].rows > 0)
+            return false;
+    return true;
 }
 
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t number,
@@ -226,15 +259,13 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t number,
         return refuse(err, "lane: there is none of this number");
     if (flaw != NULL)
         return refuse(err, flaw);
-    if (o->order != l->o.order && (l->parked_count > 0 || l->in_flight > 0))
-        return refuse(err, "order: can change only while nothing is parked");
+    if (o->order != l->o.order && !is_empty(f, l))
+        return refuse(err,
+                      "order: can change only while nothing is taken or "
+                      "parked");
     if (make_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    // What was used up stays used up.
-    if (stg_peer_fits(&l->peer, o->policy)) {
-        peer.budget = l->peer.budget;
-        peer.breaker = l->peer.breaker;
-    }
+    keep_levels(&peer, &l->peer);
     l->peer = peer;
     l->o = *o;
     l->limit.max = o->in_flight_max;
@@ -285,7 +316,7 @@ void stg_flow_remove(stg_flow *f, uint32_t number, stg_ns now)
 
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
 {
-    if (l->in_flight + l->settling + l->untried_count > 0)
+    if (l->in_flight + l->settling + l->untried_count > 0 || l->is_fetching)
         return false;
     for (uint32_t p = 0; p < f->partition_count; p++)
         if (stg_place_next(f, l, p) < l->places[p].shed_below ||
@@ -307,9 +338,8 @@ void stg_flow_replayed(stg_flow *f, uint32_t number, uint32_t partition,
     place->dead -= count;
     place->rows += count;
     // Rows are due that memory does not know, and may come before others.
-    l->is_all = false;
-    l->mark = (stg_mark){.due_at = 0};
     l->has_stale_fetch = l->is_fetching;
+    stg_parking_reset(f, l);
     stg_place_mark(f, l, partition, STG_SLICE_MUST);
     stg_lane_wake(f, l);
 }

@@ -93,6 +93,7 @@ typedef struct stg_lane {
     stg_ns budget_at; /* no retry before */
     stg_ns trying_at; /* since when there was no success, if in flight */
     stg_ns opened_at; /* since when the breaker is open */
+    bool is_failing;  /* its last outcome was the target's trouble */
     bool is_open;
     bool is_held; /* it is open, and no probe may start */
     bool is_probing;
@@ -100,12 +101,14 @@ typedef struct stg_lane {
     bool is_expiring; /* somewhere below shed_below */
     bool is_paused;
     bool is_removing;
-    bool is_forgotten;  /* its FORGET is on its way */
+    bool is_ending;     /* and all of it is settled: it is to be forgotten */
+    uint32_t forgotten; /* partitions where it is, durably */
     bool is_store_full; /* a row did not fit: it gates */
     bool is_parked_max; /* people were told */
     uint64_t shed_count;
     uint64_t retries;
-    size_t pinned; /* bytes of untried messages */
+    size_t pinned;  /* bytes of untried messages */
+    size_t in_ring; /* bytes of all that is unsettled in its rings */
 
     stg_lane_list where;
     stg_link link;    /* where */

@@ -113,13 +113,20 @@ void stg_parking_put(stg_flow *f, stg_delivery *d)
         keep_earliest(f, l);
 }
 
+/* A row of before the restart whose place in an ordered lane was not reached
+ * yet. What is replayed has none. */
+static bool is_early(const stg_delivery *d)
+{
+    return d->lane->o.order != STG_ORDER_NONE && !d->in_ring && d->replay == 0;
+}
+
 stg_delivery *stg_parking_due(const stg_lane *l, stg_ns now, stg_ns *due_at)
 {
     for (stg_link *at = stg_list_first(&l->parked); at != NULL;
          at = stg_list_next(&l->parked, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        if (d->is_blocked || (l->o.order != STG_ORDER_NONE && !d->in_ring))
+        if (d->is_blocked || is_early(d))
             continue;
         if (d->due_at > now) {
             *due_at = stg_ns_min(*due_at, d->due_at);
@@ -136,10 +143,13 @@ bool stg_parking_wants_fetch(const stg_flow *f, const stg_lane *l, stg_ns now,
     const uint32_t few = STG_PARKED_HELD / 4;
     stg_ns from_at = stg_ns_sub(stg_flow_from_wall(f, l->mark.due_at), STG_S);
 
-    if (l->is_all || l->is_fetching || l->is_removing || l->parked_count > few)
+    if (l->is_all || l->is_fetching ||
+        (l->is_removing && l->o.order == STG_ORDER_NONE))
         return false;
     if (l->o.order != STG_ORDER_NONE)
         from_at = 0; // it begins when it has them all
+    else if (l->parked_count > few)
+        return false;
     from_at = stg_ns_max(from_at, l->fetch_at);
     if (from_at <= now)
         return true;
@@ -158,6 +168,13 @@ void stg_parking_forget(stg_flow *f, stg_lane *l)
         if (d->state == STG_DELIVERY_GONE)
             stg_delivery_free(f, d);
     }
+}
+
+void stg_parking_reset(stg_flow *f, stg_lane *l)
+{
+    stg_parking_evict(f, l);
+    l->is_all = false;
+    l->mark = (stg_mark){.due_at = 0};
 }
 
 /* The row is here already, or was while it was fetched. */
@@ -228,6 +245,28 @@ static void evict_behind(stg_flow *f, stg_lane *l)
     }
 }
 
+/* There is no memory for all of them. An ordered lane needs them all, and with
+ * some of them would only be in the way of others; they take turns. */
+static void retry_load(stg_flow *f, stg_lane *l, stg_ns now)
+{
+    stg_link *at = stg_list_first(&l->parked);
+    stg_ns turn = (1 + l->number % 16) * 100 * STG_MS;
+
+    l->fetch_at = stg_ns_add(now, turn);
+    if (l->o.order == STG_ORDER_NONE)
+        return;
+    while (at != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+        at = stg_list_next(&l->parked, at);
+        if (d->in_ring)
+            continue;
+        stg_parking_take(f, d);
+        stg_delivery_free(f, d);
+    }
+    l->mark = (stg_mark){.due_at = 0};
+}
+
 void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
                    size_t count, bool is_all, stg_ns now)
 {
@@ -236,10 +275,13 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
 
     if (l == NULL || !l->is_fetching)
         return;
-    if (l->is_removing || l->has_stale_fetch) {
-        l->has_stale_fetch = false;
-        count = 0;
-        is_all = false;
+    if (l->has_stale_fetch ||
+        (l->is_removing && l->o.order == STG_ORDER_NONE)) {
+        l->has_stale_fetch = l->is_fetching = false;
+        stg_parking_forget(f, l);
+        stg_parking_reset(f, l);
+        stg_lane_wake(f, l);
+        return;
     }
     for (; i < count; i++) {
         if (!is_known(l, &rows[i]) && !add_row(f, l, &rows[i]))
@@ -247,9 +289,9 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
         l->mark = mark_of(&rows[i]);
     }
     l->is_all = is_all && i == count;
-    if (i < count)
-        l->fetch_at = stg_ns_add(now, 100 * STG_MS); // for want of memory
     l->is_fetching = false; // until here none of its rows were evicted
+    if (i < count)
+        retry_load(f, l, now);
     stg_parking_forget(f, l);
     evict_behind(f, l);
     keep_earliest(f, l);

@@ -99,6 +99,7 @@ static void enter_ring(stg_lane *l, stg_delivery *d)
     d->is_blocked = is_blocked(l, d->message);
     d->slot = stg_ring_push(&place->ring, d->message->position, d);
     d->in_ring = true;
+    l->in_ring += d->message->size;
 }
 
 /* The one with the least position among those in memory and not in the ring. */
@@ -110,7 +111,8 @@ static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
          at = stg_list_next(&l->parked, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        if (d->in_ring || d->message->partition != p)
+        if (d->in_ring || d->is_released || d->replay > 0 ||
+            d->message->partition != p)
             continue;
         if (first == NULL || d->message->position < first->message->position)
             first = d;
@@ -165,8 +167,11 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
 bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
 {
     stg_place *place = &l->places[m->partition];
-    stg_delivery *d = stg_delivery_new(l, f, m);
+    stg_delivery *d;
 
+    if (!stg_ring_reserve(&place->ring, &f->memory))
+        return false;
+    d = stg_delivery_new(l, f, m);
     if (d == NULL)
         return false;
     m->refs++;
@@ -240,6 +245,7 @@ void stg_place_settle(stg_flow *f, stg_delivery *d)
     if (!d->in_ring)
         return;
     d->in_ring = false;
+    l->in_ring -= d->message->size;
     stg_ring_settle(&place->ring, d->slot, &f->memory);
     if (l->o.order != STG_ORDER_NONE)
         unblock_next(f, l, d);

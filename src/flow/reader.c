@@ -120,18 +120,13 @@ static void take_in(stg_flow *f, uint32_t p, const stg_record *records,
 
 /* -- the catch-up reader --------------------------------------------------- */
 
-static size_t pin_max(const stg_flow *f)
-{
-    return f->o.memory_max / 2 / (f->lane_count == 0 ? 1 : f->lane_count);
-}
-
 /* How many more messages the lane takes ahead of its attempts. One may always
  * be, however large. */
 static uint32_t find_room(const stg_flow *f, const stg_lane *l, uint32_t p)
 {
     uint32_t ahead = stg_lane_ahead(l), taken = l->places[p].ring.count;
 
-    if (taken >= ahead || (l->untried_count > 0 && l->pinned >= pin_max(f)))
+    if (taken >= ahead || !stg_lane_has_share(f, l))
         return 0;
     return ahead - taken;
 }
@@ -150,7 +145,7 @@ static bool is_hungry(const stg_flow *f, const stg_lane *l, uint32_t p,
 {
     const stg_place *place = &l->places[p];
 
-    if (!place->is_laggard)
+    if (!place->is_laggard || place->ring.count >= stg_lane_ahead(l))
         return false;
     if (stg_shed_wants(f, l, place, place->next))
         return true;
@@ -277,13 +272,7 @@ static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
     if (m == NULL)
         return false;
     if (stg_shed_wants(f, l, place, m->position)) {
-        if (stg_place_skips(f, l, m))
-            return true;
-        place->routed++;
-        stg_shed_fold(f, l, c->partition, m->position);
-        if (place->ring.count > 0)
-            stg_ring_push(&place->ring, m->position, NULL);
-        return true;
+        return stg_place_skips(f, l, m) || stg_shed_pass(f, l, m);
     }
     if (!may_send(l, now) || find_room(f, l, c->partition) == 0)
         return false;
@@ -297,8 +286,9 @@ static void serve_lane(stg_flow *f, stg_lane *l, chunk *c, stg_ns now)
 
     while (i < c->count && serve(f, l, c, i, now))
         place->next = c->records[i++].position + 1;
-    if (i == c->count && c->next > place->next)
-        place->next = c->next;
+    // What it stopped at is the next that there is: the gap before it is read.
+    place->next = stg_ns_max(place->next,
+                             i < c->count ? c->records[i].position : c->next);
     stg_place_mark(f, l, c->partition, STG_SLICE_DIRTY);
     stg_place_join(f, l, c->partition);
     stg_lane_wake(f, l);

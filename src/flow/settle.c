@@ -84,8 +84,7 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_list_remove(&d->change); // a cancel that was not told yet
     l->in_flight--;
     f->in_flight--;
-    f->shared -= d->is_shared;
-    d->is_shared = false;
+    f->shared -= l->in_flight > 0;
     d->attempt = NULL;
     if (!stg_list_is_empty(&f->starved))
         stg_lane_wake(f,
@@ -133,10 +132,11 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     if (d->is_probe)
         l->is_probing = false;
     note_open(f, l, now);
+    l->is_failing = is_trouble(o);
     if (o->fault == STG_FAULT_NONE) {
         l->trying_at = now;
         stg_limit_succeed(&l->limit, is_used);
-    } else if (is_trouble(o)) {
+    } else if (l->is_failing) {
         stg_limit_fail(&l->limit, d->attempt_at, now);
     }
 }
@@ -213,12 +213,19 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     finish(f, d);
 }
 
+/* As it was stored, if it was: it may be older than this boot's clock. */
+static stg_ns find_first(const stg_flow *f, const stg_delivery *d)
+{
+    return d->has_failure ? d->failure.first_attempt_at
+                          : stg_flow_wall(f, d->began_at);
+}
+
 static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
                  stg_verdict *v, stg_ns now)
 {
     stg_failure failure = {
         .outcome = end->outcome,
-        .first_attempt_at = stg_flow_wall(f, d->began_at),
+        .first_attempt_at = find_first(f, d),
         .last_attempt_at = stg_flow_wall(f, d->attempt_at),
         .detail = end->detail,
         .answer = end->answer,

@@ -2,30 +2,41 @@
  * its cursor. */
 #include "flow/state.h"
 
+/* Its first position is the row's name in the store, and does not change. */
+static bool needs_another(const stg_lane *l, const stg_range *r,
+                          uint64_t position)
+{
+    return r->count > 0 && (r->is_closed || position < r->first ||
+                            r->is_cancelled != l->is_removing);
+}
+
 bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
                     uint64_t position)
 {
     (void)f;
-    // The range row that it shed into is not mixed with the cancelled one.
-    if (l->is_removing && !p->range.is_cancelled && stg_range_is_unsaved(p))
+    // Its rows come first: a message may have one.
+    if (l->o.order != STG_ORDER_NONE && !l->is_all)
+        return false;
+    // What is cancelled under way comes back before anything is cancelled.
+    if (l->is_removing && l->in_flight + l->settling > 0)
+        return false;
+    if (needs_another(l, &p->range, position) && stg_range_is_unsaved(p))
         return false;
     if (position < p->shed_below)
         return true;
-    return l->is_shedding && l->is_held && !l->is_probing;
+    return l->is_shedding && l->is_held && !l->is_probing && !l->is_paused;
 }
 
-void stg_shed_fold(stg_flow *f, stg_lane *l, uint32_t partition,
-                   uint64_t position)
+static void fold(stg_flow *f, stg_lane *l, uint32_t partition,
+                 uint64_t position)
 {
     stg_place *place = &l->places[partition];
     stg_range *r = &place->range;
 
-    if (r->is_closed && !stg_range_is_unsaved(place))
+    if (needs_another(l, r, position))
         *r = (stg_range){.count = 0};
-    r->is_closed = false;
     if (r->count == 0)
         *r = (stg_range){.first = position, .last = position};
-    // Its first position is its name in the store, and does not change.
     if (position > r->last)
         r->last = position;
     r->is_cancelled = l->is_removing;
@@ -39,6 +50,20 @@ void stg_shed_fold(stg_flow *f, stg_lane *l, uint32_t partition,
     stg_place_mark(f, l, partition, STG_SLICE_MUST);
 }
 
+bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m)
+{
+    stg_place *place = &l->places[m->partition];
+
+    if (!stg_ring_reserve(&place->ring, &f->memory))
+        return false;
+    place->routed++;
+    fold(f, l, m->partition, m->position);
+    // Above an unsettled one its place has to be remembered.
+    if (place->ring.count > 0)
+        stg_ring_push(&place->ring, m->position, NULL);
+    return true;
+}
+
 /* An untried one leaves the ring into the range. */
 static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
@@ -47,7 +72,7 @@ static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
     place->waiting--;
     l->untried_count--;
     l->pinned -= d->message->size;
-    stg_shed_fold(f, l, d->message->partition, d->message->position);
+    fold(f, l, d->message->partition, d->message->position);
     stg_place_settle(f, d);
     stg_delivery_free(f, d);
 }
@@ -83,14 +108,25 @@ static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
             place->ring.count >= stg_lane_ahead(l) ||
             !stg_ring_reserve(&place->ring, &f->memory))
             return;
-        if (!stg_place_skips(f, l, m)) {
-            place->routed++;
-            stg_shed_fold(f, l, p, m->position);
-            // Above an unsettled one its place has to be remembered.
-            if (place->ring.count > 0)
-                stg_ring_push(&place->ring, m->position, NULL);
-        }
+        if (!stg_place_skips(f, l, m) && !stg_shed_pass(f, l, m))
+            return;
         stg_place_advance(f, l, p);
+    }
+}
+
+/* In an ordered lane what is parked keeps its place, and never leaves it when
+ * the lane is removed. Its row is durable, and is cancelled at the end. */
+static void release_heads(stg_flow *f, stg_lane *l)
+{
+    if (!l->is_removing || l->in_flight + l->settling > 0)
+        return;
+    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
+         at = stg_list_next(&l->parked, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+        d->is_released |= d->in_ring;
+        if (d->in_ring)
+            stg_place_settle(f, d);
     }
 }
 
@@ -101,9 +137,12 @@ void stg_shed_all(stg_flow *f, stg_lane *l)
     for (uint32_t p = 0; p < f->partition_count; p++) {
         stg_place *place = &l->places[p];
 
+        release_heads(f, l);
         fold_ring(f, l, p);
         if (!place->is_laggard && place->number < f->partitions[p].window.first)
             stg_place_join(f, l, p);
+        fold_window(f, l, p);
+        release_heads(f, l);
         fold_window(f, l, p);
         is_expiring |= stg_place_next(f, l, p) < place->shed_below;
     }

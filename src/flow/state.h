@@ -97,6 +97,7 @@ struct stg_flow {
     bool is_stopping;
     bool is_cut; /* the drain time is over */
     bool was_cut;
+    bool is_last_bare; /* the store is full: cursors are tried once more */
     bool is_stopped;
     stg_ns drain_at;
 };
@@ -137,6 +138,8 @@ void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where);
 void stg_lane_wake(stg_flow *f, stg_lane *l); /* unless it is ready already */
 void stg_lane_free(stg_flow *f, stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
+/* One more message may be held in memory for it. */
+bool stg_lane_has_share(const stg_flow *f, const stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
 
@@ -169,7 +172,9 @@ int stg_mark_compare(const stg_mark *a, const stg_mark *b);
 void stg_parking_put(stg_flow *f, stg_delivery *d);
 /* Off the list of those that wait in memory. */
 void stg_parking_take(stg_flow *f, stg_delivery *d);
-/* Gives back the memory of a lane's rows, all but those in a ring. */
+/* Nothing is known of the rows: they are fetched from the first on. */
+void stg_parking_reset(stg_flow *f, stg_lane *l);
+/* Gives back the memory of a lane's rows. */
 bool stg_parking_evict(stg_flow *f, stg_lane *l);
 /* The first that is due; or *due_at, when one will be. */
 stg_delivery *stg_parking_due(const stg_lane *l, stg_ns now, stg_ns *due_at);
@@ -184,9 +189,8 @@ void stg_parking_forget(stg_flow *f, stg_lane *l);
 /* Whether the lane settles what is at position into its range row. */
 bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
                     uint64_t position);
-/* One message, neither taken nor skipped. */
-void stg_shed_fold(stg_flow *f, stg_lane *l, uint32_t partition,
-                   uint64_t position);
+/* Settles a message that the lane has not taken. False: no memory. */
+bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
 /* All that it wants of what it has taken, and of the window. */
 void stg_shed_all(stg_flow *f, stg_lane *l);
 void stg_shed_begin(stg_flow *f, stg_lane *l, stg_ns now);

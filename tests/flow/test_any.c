@@ -1,0 +1,284 @@
+/* Whatever leaves, store, people and the power supply do: I1 to I7, I11, I13,
+ * I16 to I18, I20, I22. */
+#include "tests/flow/world.h"
+
+static const char *const policies[] = {
+    "fixed base=100ms jitter=none attempts=3 attempt-timeout=1s deadline=none "
+    "retry=5xx,429,timeout,reset",
+    "fixed base=100ms jitter=full attempts=5 attempt-timeout=500ms "
+    "deadline=none retry=any breaker=5:1s-4s",
+    "exponential base=50ms attempts=4 attempt-timeout=1s deadline=20s "
+    "retry=any budget=ratio:0.2+10/s budget-empty=wait",
+    "fixed base=1s attempts=2 attempt-timeout=1s deadline=none "
+    "budget=tokens:5:1/s breaker=50%/10/5s:500ms-2s",
+    "fixed base=200ms jitter=50% attempts=6 attempt-timeout=700ms "
+    "deadline=none retry=any once=404 breaker=3:300ms-2s",
+};
+
+enum { POLICIES = sizeof policies / sizeof *policies };
+
+/* -- leaves ---------------------------------------------------------------- */
+
+static world_answer answer_any(world *w, uint32_t l, uint64_t position,
+                               uint64_t attempt)
+{
+    static const int statuses[] = {200, 200, 200, 503, 500, 429, 404};
+    stg_rng *rng = world_rng(w);
+    world_answer a = {.took = stg_rng_upto(rng, 300 * STG_MS)};
+
+    (void)l;
+    (void)position;
+    (void)attempt;
+    switch (stg_rng_upto(rng, 11)) {
+    case 0:
+        a.outcome = stg_failed(STG_FAULT_REFUSED);
+        break;
+    case 1:
+        a.outcome = stg_failed(STG_FAULT_RESET);
+        a.is_processed = stg_rng_upto(rng, 1) == 1;
+        break;
+    case 2:
+        a.took = STG_NEVER;
+        a.is_processed = stg_rng_upto(rng, 1) == 1;
+        break;
+    case 3:
+        a.outcome = stg_answered_after(429, stg_rng_upto(rng, 2 * STG_S));
+        break;
+    default:
+        a.outcome = stg_answered(statuses[stg_rng_upto(rng, 6)]);
+        a.is_processed = a.outcome.fault == STG_FAULT_NONE;
+    }
+    return a;
+}
+
+static world_answer answer_well(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_ok(), stg_rng_upto(world_rng(w), 50 * STG_MS),
+                          true};
+}
+
+static world_answer answer_badly(world *w, uint32_t l, uint64_t position,
+                                 uint64_t attempt)
+{
+    (void)position;
+    (void)attempt;
+    if (l % 2 == 0)
+        return (world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
+    return (world_answer){stg_ok(), STG_NEVER,
+                          stg_rng_upto(world_rng(w), 9) == 0};
+}
+
+/* -- a world --------------------------------------------------------------- */
+
+static void choose_options(stg_lane_options *o, stg_rng *rng)
+{
+    o->in_flight_max = 1 + (uint32_t)stg_rng_upto(rng, 15);
+    o->hold =
+        stg_rng_upto(rng, 1) == 0 ? stg_rng_upto(rng, 3) * STG_S : STG_MIN;
+    o->parked_max = 5 + (uint32_t)stg_rng_upto(rng, 200);
+    o->rate = o->burst = 0;
+    if (stg_rng_upto(rng, 3) == 0) {
+        o->rate = 20000;
+        o->burst = 5;
+    }
+}
+
+static void make_lanes(world *w, stg_rng *rng, uint64_t lanes)
+{
+    for (uint64_t i = 0; i < lanes; i++) {
+        stg_lane_options *o =
+            world_lane(w, policies[stg_rng_upto(rng, POLICIES - 1)]);
+
+        o->order = (stg_order)stg_rng_upto(rng, 2);
+        choose_options(o, rng);
+        if (stg_rng_upto(rng, 3) == 0)
+            world_filter(w, (uint32_t)i, 2 + stg_rng_upto(rng, 3));
+        world_leaf_is(w, (uint32_t)i,
+                      stg_rng_upto(rng, 4) == 0 ? answer_badly : answer_any);
+    }
+}
+
+static uint32_t make_partitions(world *w, stg_rng *rng)
+{
+    uint32_t count = 1 + (uint32_t)stg_rng_upto(rng, 2);
+
+    world_partitions(w, count);
+    return count;
+}
+
+static void publish(world *w, stg_rng *rng, uint32_t partitions, uint64_t most)
+{
+    for (uint32_t p = 0; p < partitions; p++)
+        world_publish_to(w, p, stg_rng_upto(rng, most / partitions));
+}
+
+/* -- what may happen to it ------------------------------------------------- */
+
+static void disturb_hub(world *w, stg_rng *rng)
+{
+    switch (stg_rng_upto(rng, 3)) {
+    case 0:
+        world_stop(w);
+        world_restart(w, stg_rng_upto(rng, STG_S));
+        break;
+    case 1:
+        world_wall_back(w, stg_rng_upto(rng, STG_HOUR));
+        world_crash(w, stg_rng_upto(rng, STG_S));
+        break;
+    case 2:
+        world_wall_forward(w, stg_rng_upto(rng, STG_MIN));
+        world_crash(w, stg_rng_upto(rng, STG_S));
+        break;
+    default:
+        world_crash(w, stg_rng_upto(rng, STG_S));
+    }
+}
+
+static void disturb_store(world *w, stg_rng *rng)
+{
+    switch (stg_rng_upto(rng, 4)) {
+    case 0:
+        world_store_room(w, stg_rng_upto(rng, 50));
+        break;
+    case 1:
+        world_store_room(w, UINT64_MAX);
+        break;
+    case 2:
+        world_store_unknown(w, 1 + (uint32_t)stg_rng_upto(rng, 2));
+        break;
+    case 3:
+        world_fetch_delay(w, stg_rng_upto(rng, 200 * STG_MS));
+        break;
+    default:
+        world_store_delay(w, stg_rng_upto(rng, 100 * STG_MS));
+    }
+}
+
+static void change(world *w, stg_rng *rng, uint32_t lane)
+{
+    stg_lane_options o = stg_lane_options_default(NULL);
+
+    choose_options(&o, rng);
+    world_keep(w, lane, &o); // what may not change, or need not
+    if (stg_rng_upto(rng, 3) == 0)
+        o.order = (stg_order)stg_rng_upto(rng, 2);
+    world_change(w, lane, &o,
+                 stg_rng_upto(rng, 1) == 0
+                     ? NULL
+                     : policies[stg_rng_upto(rng, POLICIES - 1)],
+                 NULL);
+}
+
+static void disturb_lane(world *w, stg_rng *rng)
+{
+    uint32_t lane = (uint32_t)stg_rng_upto(rng, world_lane_count(w) - 1);
+    uint64_t what = stg_rng_upto(rng, 6);
+
+    if (world_was_removed(w, lane)) {
+        world_return(w, lane);
+        return;
+    }
+    if (what < 2)
+        world_pause(w, lane, what == 1);
+    else if (what == 2)
+        world_remove(w, lane);
+    else if (what == 3)
+        change(w, rng, lane);
+    else if (what < 6)
+        world_replay(w, lane, (uint32_t)stg_rng_upto(rng, 20));
+    else
+        world_leaf_is(w, lane, answer_any);
+}
+
+static void disturb_log(world *w, stg_rng *rng, uint32_t partitions)
+{
+    uint64_t i = stg_rng_upto(rng, world_published(w));
+
+    if (stg_rng_upto(rng, 3) > 0)
+        publish(w, rng, partitions, 150);
+    else if (i < world_published(w))
+        world_retain(w, world_partition(w, i), world_position(w, i));
+}
+
+static void disturb(world *w, stg_rng *rng, uint32_t partitions)
+{
+    switch (stg_rng_upto(rng, 6)) {
+    case 0:
+        disturb_hub(w, rng);
+        break;
+    case 1:
+        disturb_store(w, rng);
+        break;
+    case 2:
+    case 3:
+        disturb_lane(w, rng);
+        break;
+    case 4:
+        world_fail_one_in(w, stg_rng_upto(rng, 1) == 0
+                                 ? 0
+                                 : 2 + (uint32_t)stg_rng_upto(rng, 40));
+        break;
+    default:
+        disturb_log(w, rng, partitions);
+    }
+}
+
+/* I20 When the faults end, everything pending ends. */
+static void calm(world *w, uint64_t seed)
+{
+    world_fail_one_in(w, 0);
+    world_store_room(w, UINT64_MAX);
+    world_store_unknown(w, 0);
+    world_store_delay(w, 5 * STG_MS);
+    world_fetch_delay(w, STG_MS);
+    for (uint32_t i = 0; i < world_lane_count(w); i++) {
+        world_leaf_is(w, i, answer_well);
+        world_pause(w, i, false);
+    }
+    world_run(w, STG_NEVER);
+    world_check_ends(w, seed);
+}
+
+static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
+{
+    world *w = world_new(seed);
+    stg_rng rng = stg_rng_seed(seed + 1000000);
+    uint32_t partitions = make_partitions(w, &rng);
+
+    world_trace_off(w);
+    world_options(w)->memory_max =
+        (1 << 20) + (size_t)stg_rng_upto(&rng, 1 << 20);
+    world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(&rng, 40);
+    world_options(w)->drain = stg_rng_upto(&rng, 2 * STG_S);
+    if (stg_rng_upto(&rng, 3) == 0)
+        world_options(w)->budget = (stg_budget_options){
+            .kind = STG_BUDGET_TOKENS, .capacity = 20, .rate = 50000};
+    world_size(w, stg_rng_upto(&rng, 3) == 0 ? 20 + stg_rng_upto(&rng, 60000)
+                                             : 20 + stg_rng_upto(&rng, 4000));
+    world_keys(w, stg_rng_upto(&rng, 10));
+    make_lanes(w, &rng, 1 + stg_rng_upto(&rng, lanes_max - 1));
+    publish(w, &rng, partitions, messages_max);
+    world_start(w);
+    for (uint64_t i = stg_rng_upto(&rng, 20); i > 0; i--) {
+        world_steps(w, stg_rng_upto(&rng, 400));
+        disturb(w, &rng, partitions);
+    }
+    calm(w, seed);
+    world_free(w);
+}
+
+TEST(any, loses_nothing_whatever_happens)
+{
+    for (uint64_t seed = 0; seed < seeds(600); seed++)
+        live(seed, 6, 200);
+}
+
+TEST(any, loses_nothing_with_many_lanes)
+{
+    for (uint64_t seed = 0; seed < seeds(30); seed++)
+        live(seed, 60, 100);
+}

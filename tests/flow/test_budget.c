@@ -1,0 +1,165 @@
+/* What retries may cost (I5): a lane's own budget, and one of all lanes. */
+#include <stdio.h>
+
+#include "tests/flow/world.h"
+
+#define SPARE(waits)                                                \
+    "fixed base=1s jitter=none attempts=4 deadline=none retry=5xx " \
+    "budget=tokens:2:1/s" waits
+
+TEST(budget, gives_up_when_it_is_empty)
+{
+    world *w = world_new(1);
+
+    world_lane(w, SPARE(""));
+    world_script(w, 0, "503");
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, world_after(w, 1500 * STG_MS));
+    // Two retries were paid for at 1 s; the other three are given up.
+    CHECK_U64(world_dead_count(w), 3);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_U64(world_dead_at(w, i)->why, STG_WHY_BUDGET);
+        CHECK_U64(world_dead_at(w, i)->attempts, 1);
+        CHECK_U64(world_dead_at(w, i)->outcome.code, 503);
+    }
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 1);
+    world_free(w);
+}
+
+TEST(budget, waits_when_the_policy_says_so)
+{
+    world *w = world_new(1);
+
+    world_lane(w, SPARE(" budget-empty=wait"));
+    world_script(w, 0, "503 503 503 503 503 200");
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 5);
+    CHECK_U64(world_look(w, 0).retries, 5);
+    CHECK(world_now(w) > 4 * STG_S);
+    world_check_ends(w, 1);
+    world_free(w);
+}
+
+/* I5 It never holds back a first attempt. */
+TEST(budget, does_not_hold_back_first_attempts)
+{
+    world *w = world_new(2);
+
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=4 deadline=none "
+               "retry=5xx budget=tokens:1:0.001/s budget-empty=wait");
+    world_script(w, 0, "503 503 503 503 503 200");
+    world_publish(w, 300);
+    world_start(w);
+    world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 296);
+    CHECK_U64(world_look(w, 0).parked, 4);
+    world_free(w);
+}
+
+/* The global one is asked, too; by whichever refuses, neither is charged. */
+TEST(budget, is_of_all_lanes_as_well)
+{
+    world *w = world_new(3);
+    uint64_t retries = 0;
+
+    world_options(w)->budget = (stg_budget_options){
+        .kind = STG_BUDGET_TOKENS, .capacity = 6, .rate = 1000};
+    for (uint32_t l = 0; l < 4; l++) {
+        world_lane(w,
+                   "fixed base=1s jitter=none attempts=2 deadline=none "
+                   "retry=5xx budget=tokens:100:1/s");
+        world_script(w, l, "503");
+    }
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    for (uint32_t l = 0; l < 4; l++)
+        retries += world_look(w, l).retries;
+    CHECK_U64(retries, 6);
+    world_check_ends(w, 3);
+    world_free(w);
+}
+
+/* I5 In any window, whatever the leaves do: capacity and what came since. */
+TEST(budget, is_never_passed)
+{
+    for (uint64_t seed = 0; seed < seeds(30); seed++) {
+        world *w = world_new(seed);
+        stg_rng rng = stg_rng_seed(seed);
+        uint32_t capacity = 1 + (uint32_t)stg_rng_upto(&rng, 20);
+        uint32_t rate = 1 + (uint32_t)stg_rng_upto(&rng, 10);
+        bool waits = stg_rng_upto(&rng, 1) == 1;
+        char policy[200];
+
+        snprintf(policy, sizeof policy,
+                 "fixed base=100ms jitter=full attempts=10 deadline=none "
+                 "retry=5xx budget=tokens:%u:%u/s%s",
+                 capacity, rate, waits ? " budget-empty=wait" : "");
+        world_trace_off(w);
+        world_lane(w, policy);
+        world_script(w, 0, "200 503 503 200 503");
+        world_publish(w, 200);
+        world_start(w);
+        for (uint64_t s = 1; s < 40; s++) {
+            world_run(w, world_after(w, STG_S / 2));
+            CHECK_FROM(seed,
+                       world_look(w, 0).retries <= capacity + rate * s / 2 + 1);
+        }
+        world_script(w, 0, "200");
+        world_run(w, STG_NEVER);
+        world_check_ends(w, seed);
+        world_free(w);
+    }
+}
+
+/* A ratio: one retry for ten first attempts, and the floor. */
+TEST(budget, may_be_a_ratio)
+{
+    world *w = world_new(4);
+
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=3 deadline=none "
+               "retry=5xx budget=ratio:0.1+1/s");
+    world_script(w, 0, "503");
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, world_after(w, 3 * STG_S));
+    CHECK(world_look(w, 0).retries <= 20);
+    CHECK(world_look(w, 0).retries >= 10);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 4);
+    world_free(w);
+}
+
+#define SCARCE                                                      \
+    "fixed base=1s jitter=none attempts=4 deadline=none retry=5xx " \
+    "budget=tokens:2:0.001/s"
+
+/* The levels stay when other options come. */
+TEST(budget, keeps_its_level_when_the_lane_changes)
+{
+    world *w = world_new(5);
+    stg_lane_options *o = world_lane(w, SCARCE);
+    stg_lane_options wanted;
+
+    world_script(w, 0, "503");
+    world_publish(w, 2);
+    world_start(w);
+    world_run(w, world_after(w, 1050 * STG_MS));
+    CHECK_U64(world_look(w, 0).retries, 2);
+    wanted = *o;
+    wanted.in_flight_max = 5;
+    CHECK(world_change(w, 0, &wanted, SCARCE " breaker=20:1s-2s", NULL) ==
+          STG_OK);
+    world_run(w, world_after(w, 500 * STG_MS));
+    world_publish(w, 3);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).retries, 2);
+    world_check_ends(w, 5);
+    world_free(w);
+}

@@ -1,0 +1,202 @@
+/* I6: the bytes held stay within the limit, which the world checks after each
+ * event; and none is enough for the hub to go on. */
+#include "tests/flow/world.h"
+
+#define STEADY                                            \
+    "fixed base=1s jitter=none attempts=3 deadline=none " \
+    "attempt-timeout=2s retry=5xx,429,timeout,reset"
+
+/* Ten times the limit goes through. */
+TEST(memory, is_enough_for_more_messages_than_it_holds)
+{
+    world *w = world_new(1);
+
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 65536); // the largest
+    for (uint32_t l = 0; l < 5; l++)
+        world_lane(w, STEADY);
+    world_publish(w, 160);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    for (uint32_t l = 0; l < 5; l++)
+        CHECK_FROM(l, world_look(w, l).delivered == 160);
+    world_check_ends(w, 1);
+    world_free(w);
+}
+
+static world_answer hang(world *w, uint32_t l, uint64_t position,
+                         uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_ok(), STG_NEVER, false};
+}
+
+/* I8 Lanes that hang pin what is in flight: their share, and no more. */
+TEST(memory, is_not_used_up_by_lanes_that_hang)
+{
+    world *w = world_new(2);
+
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 20000);
+    world_lane(w, STEADY);
+    for (uint32_t l = 1; l < 10; l++) {
+        world_lane(w,
+                   "fixed base=1s jitter=none attempts=3 deadline=none "
+                   "attempt-timeout=1h retry=timeout");
+        world_leaf_is(w, l, hang);
+    }
+    world_publish(w, 500);
+    world_start(w);
+    world_run(w, world_after(w, 30 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 500);
+    world_free(w);
+}
+
+/* Nor by one that was quick, and has many under way when it begins to hang. */
+TEST(memory, is_not_used_up_by_a_quick_lane_that_hangs)
+{
+    world *w = world_new(3);
+
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 30000);
+    world_lane(w, STEADY);
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=3 deadline=none "
+               "attempt-timeout=1h retry=timeout");
+    world_publish(w, 500);
+    world_start(w);
+    world_run(w, world_after(w, 100 * STG_MS));
+    world_leaf_is(w, 1, hang);
+    world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).delivered, 500);
+    world_free(w);
+}
+
+/* Rows of many lanes compete for it. */
+TEST(memory, is_shared_by_the_rows_of_many_lanes)
+{
+    world *w = world_new(4);
+
+    world_trace_off(w);
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 30000);
+    for (uint32_t l = 0; l < 12; l++) {
+        world_lane(w,
+                   "fixed base=5s jitter=full attempts=4 deadline=none "
+                   "retry=5xx");
+        world_script(w, l, "503 503 503 200");
+    }
+    world_publish(w, 60);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 4);
+    world_free(w);
+}
+
+/* Of ordered lanes, too, which need theirs to go on. */
+TEST(memory, is_shared_by_ordered_lanes)
+{
+    world *w = world_new(5);
+
+    world_trace_off(w);
+    world_keys(w, 7);
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 30000);
+    for (uint32_t l = 0; l < 12; l++) {
+        stg_lane_options *o =
+            world_lane(w,
+                       "fixed base=5s jitter=full attempts=4 deadline=none "
+                       "retry=5xx");
+
+        o->order = l % 2 == 0 ? STG_ORDER_KEY : STG_ORDER_STRICT;
+        world_script(w, l, "503 503 503 200");
+    }
+    world_publish(w, 60);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 5);
+    world_crash(w, 0);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 5);
+    world_free(w);
+}
+
+/* -- when there is none ---------------------------------------------------- */
+
+static world *make_busy_world(uint64_t seed)
+{
+    world *w = world_new(seed);
+
+    world_trace_off(w);
+    world_keys(w, 5);
+    world_partitions(w, 2);
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 3000);
+    world_lane(w, STEADY);
+    world_lane(w, STEADY)->order = STG_ORDER_KEY;
+    world_lane(w,
+               "fixed base=100ms jitter=none attempts=3 deadline=none "
+               "attempt-timeout=1s retry=any breaker=3:1s-4s")
+        ->hold = 500 * STG_MS;
+    world_script(w, 0, "503 200 503 503 404 200");
+    world_script(w, 1, "200 503 200 404");
+    world_script(w, 2, "refused refused refused refused refused 200");
+    world_publish(w, 150);
+    world_publish_to(w, 1, 150);
+    return w;
+}
+
+/* One allocation fails, whichever: nothing is lost, and nothing stalls. */
+TEST(memory, may_be_refused_once_anywhere)
+{
+    for (uint64_t n = 1; n < 40 + seeds(160); n++) {
+        world *w = make_busy_world(n % 7);
+
+        world_start(w);
+        world_fail_at(w, n * 3);
+        world_run(w, STG_NEVER);
+        world_check_ends(w, n);
+        world_crash(w, 0);
+        world_fail_at(w, n);
+        world_run(w, STG_NEVER);
+        world_check_ends(w, n);
+        world_free(w);
+    }
+}
+
+/* Many fail; when there is memory again everything pending ends. */
+TEST(memory, may_be_refused_again_and_again)
+{
+    for (uint64_t seed = 0; seed < seeds(60); seed++) {
+        world *w = make_busy_world(seed);
+
+        world_start(w);
+        world_fail_one_in(w, 1 + (uint32_t)(seed % 9));
+        world_steps(w, 400);
+        world_fail_one_in(w, 0);
+        world_run(w, STG_NEVER);
+        world_check_ends(w, seed);
+        world_free(w);
+    }
+}
+
+/* Without any the hub waits; it does not spin. */
+TEST(memory, is_asked_for_now_and_then_when_there_is_none)
+{
+    world *w = make_busy_world(1);
+    uint64_t reads;
+
+    world_start(w);
+    world_steps(w, 100);
+    world_fail_one_in(w, 1);
+    reads = world_reads(w);
+    world_run(w, world_after(w, STG_S));
+    CHECK(world_reads(w) < reads + 100);
+    world_fail_one_in(w, 0);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 1);
+    world_free(w);
+}

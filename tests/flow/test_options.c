@@ -1,0 +1,325 @@
+/* Arguments that cannot be, each refused with its words; and options that
+ * change while the hub runs. */
+#include "tests/flow/world.h"
+
+#include <stdlib.h>
+
+#define STEADY                                            \
+    "fixed base=1s jitter=none attempts=3 deadline=none " \
+    "attempt-timeout=2s retry=5xx,429,timeout,reset"
+
+static void *allocate(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void release(void *ctx, void *bytes)
+{
+    (void)ctx;
+    free(bytes);
+}
+
+static const stg_memory memory = {allocate, release, NULL};
+
+/* The words for such options of a flow; "" if they will do. */
+static const char *refuse_flow(const stg_flow_options *o)
+{
+    static stg_error err;
+    stg_flow *f = NULL;
+    stg_status status = stg_flow_new(&f, &memory, o, 0, &err);
+
+    if (status == STG_OK) {
+        stg_flow_free(f);
+        return "";
+    }
+    CHECK_INT(status, STG_INVALID);
+    CHECK_INT(stg_flow_new(&f, &memory, o, 0, NULL), STG_INVALID);
+    return err.text;
+}
+
+TEST(options, of_a_flow_have_ranges)
+{
+    stg_flow_options o = stg_flow_options_default();
+
+    CHECK_STR(refuse_flow(&o), "");
+    o.memory_max = (1 << 20) - 1;
+    CHECK_STR(refuse_flow(&o), "memory_max: wanted 1 MiB to 1 TiB");
+    o.memory_max = 1 << 20;
+    CHECK_STR(refuse_flow(&o), "");
+    o.memory_max = ((size_t)1 << 40) + 1;
+    CHECK_STR(refuse_flow(&o), "memory_max: wanted 1 MiB to 1 TiB");
+    o.memory_max = (size_t)1 << 40;
+    o.in_flight_max = 0;
+    CHECK_STR(refuse_flow(&o), "in_flight_max: wanted 1 to 1000000");
+    o.in_flight_max = 1000001;
+    CHECK_STR(refuse_flow(&o), "in_flight_max: wanted 1 to 1000000");
+    o.in_flight_max = 1000000;
+    CHECK_STR(refuse_flow(&o), "");
+    o.budget = (stg_budget_options){.kind = STG_BUDGET_TOKENS};
+    CHECK(refuse_flow(&o)[0] != '\0');
+}
+
+static const char *refuse_lane(stg_lane_options o)
+{
+    static stg_error err;
+    stg_flow_options fo = stg_flow_options_default();
+    stg_flow *f = NULL;
+    stg_status status;
+
+    err.text[0] = '\0';
+    CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
+    CHECK(stg_flow_add_partition(f, 0, 0) == STG_OK);
+    status = stg_flow_add_lane(f, 0, &o, 0, &err);
+    CHECK(status == STG_OK || status == STG_INVALID);
+    CHECK((status == STG_OK) == (err.text[0] == '\0'));
+    stg_flow_free(f);
+    return err.text;
+}
+
+TEST(options, of_a_lane_have_ranges)
+{
+    stg_policy policy = stg_policy_default(), zeroed = {0};
+    stg_lane_options good = stg_lane_options_default(&policy), o = good;
+
+    CHECK_STR(refuse_lane(o), "");
+    o.policy = NULL;
+    CHECK_STR(refuse_lane(o),
+              "policy: wanted one that passes stg_policy_check()");
+    o.policy = &zeroed;
+    CHECK_STR(refuse_lane(o),
+              "policy: wanted one that passes stg_policy_check()");
+    o = good;
+    o.in_flight_max = 0;
+    CHECK_STR(refuse_lane(o), "in_flight_max: wanted 1 to 10000");
+    o.in_flight_max = 10001;
+    CHECK_STR(refuse_lane(o), "in_flight_max: wanted 1 to 10000");
+    o = good;
+    o.parked_max = 0;
+    CHECK_STR(refuse_lane(o), "parked_max: wanted 1 to 1000000");
+    o.parked_max = 1000001;
+    CHECK_STR(refuse_lane(o), "parked_max: wanted 1 to 1000000");
+    o = good;
+    o.hold = 365 * STG_DAY + 1;
+    CHECK_STR(refuse_lane(o), "hold: wanted 0 to 365 d, or never");
+    o.hold = STG_NEVER;
+    CHECK_STR(refuse_lane(o), "");
+    o.order = (stg_order)3;
+    CHECK_STR(refuse_lane(o), "order: wanted none, key or strict");
+    o = good;
+    o.rate = 1000;
+    o.burst = 0;
+    CHECK(strstr(refuse_lane(o), "burst") != NULL);
+    o.burst = 1000001;
+    CHECK(strstr(refuse_lane(o), "burst") != NULL);
+    o.burst = 1000000;
+    CHECK_STR(refuse_lane(o), "");
+}
+
+TEST(options, numbers_of_lanes_and_partitions_have_ranges)
+{
+    stg_policy policy = stg_policy_default();
+    stg_lane_options o = stg_lane_options_default(&policy);
+    stg_flow_options fo = stg_flow_options_default();
+    stg_lane_view view;
+    stg_cursor c = {.lane = 0, .partition = 0};
+    stg_flow *f = NULL;
+    stg_error err;
+
+    CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
+    CHECK_INT(stg_flow_add_partition(f, 1, 0), STG_INVALID);
+    CHECK_INT(stg_flow_add_partition(f, 0, 7), STG_OK);
+    CHECK_INT(stg_flow_add_partition(f, 0, 7), STG_INVALID);
+    CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // no such lane
+    CHECK_INT(stg_flow_add_lane(f, 1000000, &o, 0, &err), STG_INVALID);
+    CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
+    CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_OK);
+    CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_INVALID);
+    CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
+    CHECK_INT(stg_flow_add_partition(f, 1, 0), STG_INVALID); // lanes are there
+    CHECK_INT(stg_flow_look(f, 5, &view, 0), STG_NOT_FOUND);
+    CHECK_INT(stg_flow_change_lane(f, 5, &o, 0, &err), STG_INVALID);
+    CHECK_STR(err.text, "lane: there is none of this number");
+    c.lane = 999999;
+    c.partition = 1;
+    CHECK_INT(stg_flow_restore(f, &c), STG_INVALID);
+    stg_flow_start(f, 0);
+    c.partition = 0;
+    CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // too late
+    stg_flow_free(f);
+}
+
+/* Events for what is not there change nothing. */
+TEST(options, events_for_nobody_are_ignored)
+{
+    world *w = world_new(1);
+    stg_flow *f;
+
+    world_lane(w, STEADY);
+    world_publish(w, 5);
+    world_start(w);
+    f = world_flow(w);
+    stg_flow_messages(f, false, 77, NULL, 0, 5, world_now(w));
+    stg_flow_messages(f, true, 0, NULL, 0, 5, world_now(w));
+    stg_flow_rows(f, 0, NULL, 0, true, world_now(w));
+    stg_flow_rows(f, 9, NULL, 0, true, world_now(w));
+    stg_flow_stored(f, STG_STORED, world_now(w));
+    stg_flow_retain(f, 9, 100, world_now(w));
+    stg_flow_replayed(f, 9, 0, 3, world_now(w));
+    stg_flow_replayed(f, 0, 9, 3, world_now(w));
+    stg_flow_pause(f, 9, true, world_now(w));
+    stg_flow_remove(f, 9, world_now(w));
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 1);
+    world_free(w);
+}
+
+#define SHORT "fixed base=1s jitter=none attempts=2 deadline=none retry=5xx"
+
+/* -- a change -------------------------------------------------------------- */
+
+TEST(options, change_while_it_runs)
+{
+    world *w = world_new(2);
+    stg_lane_options *o = world_lane(w, STEADY), wanted;
+
+    world_script(w, 0, "503");
+    world_publish(w, 3);
+    world_start(w);
+    world_run(w, world_after(w, 500 * STG_MS));
+    wanted = *o;
+    wanted.in_flight_max = 2;
+    CHECK(world_change(w, 0, &wanted, SHORT, NULL) == STG_OK);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_starts(w, 0), 6); // by the policy of now
+    CHECK(world_look(w, 0).limit <= 2);
+    world_check_ends(w, 2);
+    world_free(w);
+}
+
+/* As many at once as were allowed before are under way still. */
+TEST(options, may_allow_less_than_is_under_way)
+{
+    world *w = world_new(3);
+    stg_lane_options *o = world_lane(w, STEADY), wanted;
+
+    world_script(w, 0, "200");
+    world_publish(w, 300);
+    world_start(w);
+    world_run(w, world_after(w, 55 * STG_MS));
+    CHECK(world_look(w, 0).in_flight > 16);
+    wanted = *o;
+    wanted.in_flight_max = 1;
+    CHECK(world_change(w, 0, &wanted, NULL, NULL) == STG_OK);
+    world_run(w, world_after(w, 20 * STG_MS));
+    CHECK_U64(world_look(w, 0).in_flight, 1);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 3);
+    world_free(w);
+}
+
+TEST(options, change_only_to_what_can_be)
+{
+    world *w = world_new(4);
+    stg_lane_options *o = world_lane(w, STEADY), wanted;
+    stg_error err;
+
+    world_start(w);
+    wanted = *o;
+    wanted.parked_max = 0;
+    CHECK_INT(world_change(w, 0, &wanted, NULL, &err), STG_INVALID);
+    CHECK_STR(err.text, "parked_max: wanted 1 to 1000000");
+    world_free(w);
+}
+
+/* What waits behind another in its order cannot be let go at once. */
+TEST(options, change_the_order_only_of_an_empty_lane)
+{
+    world *w = world_new(5);
+    stg_lane_options *o = world_lane(w, STEADY), wanted;
+    stg_error err;
+
+    o->order = STG_ORDER_STRICT;
+    world_script(w, 0, "503 200");
+    world_publish(w, 20);
+    world_start(w);
+    world_run(w, world_after(w, 500 * STG_MS));
+    wanted = *o;
+    wanted.order = STG_ORDER_NONE;
+    CHECK_INT(world_change(w, 0, &wanted, NULL, &err), STG_INVALID);
+    CHECK(strncmp(err.text, "order: ", 7) == 0);
+    world_run(w, STG_NEVER);
+    CHECK(world_change(w, 0, &wanted, NULL, &err) == STG_OK);
+    world_publish(w, 20);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 40);
+    world_check_ends(w, 5);
+    world_free(w);
+}
+
+/* Many rows in the store, few in memory. */
+TEST(options, change_no_order_while_the_store_has_rows)
+{
+    world *w = world_new(6);
+    stg_lane_options *o = world_lane(w, STEADY), wanted;
+
+    world_script(w, 0, "503");
+    world_publish(w, 3);
+    world_start(w);
+    world_run(w, world_after(w, 500 * STG_MS));
+    world_stop(w);
+    world_fetch_delay(w, STG_HOUR);
+    world_restart(w, 0);
+    wanted = *o;
+    wanted.order = STG_ORDER_STRICT;
+    CHECK_INT(world_change(w, 0, &wanted, NULL, NULL), STG_INVALID);
+    world_free(w);
+}
+
+/* The breaker stays open over a reload. */
+TEST(options, keep_the_breaker_as_it_is)
+{
+    world *w = world_new(7);
+    stg_lane_options *o = world_lane(w, STEADY " breaker=3:10s-10s"), wanted;
+    uint64_t starts;
+
+    world_script(w, 0, "503");
+    world_publish(w, 30);
+    world_start(w);
+    world_run(w, world_after(w, STG_S));
+    starts = world_starts(w, 0);
+    wanted = *o;
+    wanted.rate = 1000000;
+    wanted.burst = 100;
+    CHECK(world_change(w, 0, &wanted,
+                       STEADY " breaker=3:10s-10s budget=tokens:9:1/s",
+                       NULL) == STG_OK);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    world_run(w, world_after(w, 5 * STG_S));
+    CHECK_U64(world_starts(w, 0), starts);
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 7);
+    world_free(w);
+}
+
+/* Without a breaker nothing holds the lane any more. */
+TEST(options, may_take_the_breaker_away)
+{
+    world *w = world_new(8);
+    stg_lane_options *o = world_lane(w, STEADY " breaker=3:1h-1h"), wanted;
+
+    o->hold = STG_MIN;
+    world_script(w, 0, "503 503 503 200");
+    world_publish(w, 30);
+    world_start(w);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    wanted = *o;
+    CHECK(world_change(w, 0, &wanted, STEADY, NULL) == STG_OK);
+    world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 30);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
+    world_check_ends(w, 8);
+    world_free(w);
+}

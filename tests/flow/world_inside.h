@@ -1,0 +1,158 @@
+/* world_inside.h - what a world holds, and what its files do for each other.
+ * Tests use world.h. */
+#ifndef TESTS_FLOW_WORLD_INSIDE_H
+#define TESTS_FLOW_WORLD_INSIDE_H
+
+#include "tests/flow/world.h"
+
+enum { TRACE_MAX = 1 << 17, SCRIPT_MAX = 64, PARTITIONS = 4 };
+
+typedef enum what { MESSAGES, CATCH_UP, ROWS, ENDED, STORED } what;
+
+/* The rows as they were when the fetch was asked for, which is some time
+ * before it is answered. */
+typedef struct fetched {
+    struct row *rows;
+    size_t count;
+    bool is_all;
+} fetched;
+
+typedef struct event {
+    what what;
+    stg_ns at;
+    uint64_t order;
+    uint32_t lane, partition;
+    uint64_t from;
+    size_t bytes_max;
+    fetched fetched;
+    stg_delivery *delivery;
+    uint32_t replay;
+    uint64_t position;
+    world_answer answer;
+    struct event *next;
+} event;
+
+typedef struct logged {
+    uint64_t position, key;
+    uint32_t partition;
+    size_t size;
+} logged;
+
+typedef struct row {
+    uint32_t lane, partition, replay;
+    uint64_t position;
+    stg_progress progress;
+    stg_failure failure;
+    bool has_failure;
+    stg_ns wait, due_at;
+} row;
+
+typedef struct cursor {
+    stg_cursor c;
+    bool is_known;
+    uint64_t *settled;
+    uint64_t begin; /* the first position that is the lane's business */
+} cursor;
+
+typedef struct lane {
+    stg_policy *policy; /* flow keeps it */
+    stg_lane_options o;
+    world_leaf *leaf;
+    char *script[SCRIPT_MAX];
+    uint32_t script_count, script_at;
+    cursor cursors[PARTITIONS];
+    uint32_t in_flight, peak;
+    uint64_t starts;
+    uint32_t life; /* how often it came back */
+    uint32_t replays;
+    uint64_t filter; /* refuses every so manyth position; 0: none */
+    bool is_removing, was_removed;
+    bool has_changed;        /* its policy: of how many attempts? */
+    bool has_shed;           /* some of it, so that its order has holes */
+    world_receipt *receipts; /* by index of the message */
+} lane;
+
+struct world {
+    stg_flow *flow;
+    stg_flow_options o;
+    stg_rng rng;
+    uint64_t seed;
+    stg_ns now, origin_at, wall_at;
+    uint64_t order;
+    event *events;
+    lane *lanes;
+    uint32_t lane_count, partition_count;
+    logged *log;
+    uint64_t log_count, next_position[PARTITIONS], key_count;
+    uint64_t *of_partition[PARTITIONS]; /* indices of its messages */
+    uint64_t partition_logged[PARTITIONS];
+    uint64_t committed[PARTITIONS], trimmed[PARTITIONS];
+    size_t size;
+    row *rows;
+    size_t row_count;
+    world_dead *dead;
+    size_t dead_count;
+    const stg_group *group;
+    uint64_t groups;
+    uint64_t store_room;
+    uint32_t store_unknown;
+    stg_ns store_delay, fetch_delay;
+    uint32_t crashes;
+    uint64_t reads, catch_ups, fetches;
+    size_t allocated;
+    uint64_t allocations, fail_at;
+    uint32_t fail_one_in;
+    stg_policy **policies;
+    size_t policy_count;
+    char *trace;
+    size_t trace_size;
+    bool is_traced, is_stopped, is_clean;
+};
+
+/* -- world.c: time --------------------------------------------------------- */
+
+event *world_post(world *w, what kind, stg_ns after);
+__attribute__((format(printf, 2, 3))) void world_note(world *w,
+                                                      const char *format, ...);
+/* The index of a message in the log. */
+uint64_t world_index(const world *w, uint32_t partition, uint64_t position);
+/* I11: the bytes of a message say which one it is; 12 of them. */
+void world_write_bytes(unsigned char *bytes, uint32_t p, uint64_t position);
+/* Whether the lane's filter lets it pass. */
+bool world_is_wanted(const lane *l, uint64_t position);
+world_receipt *world_receipt_at(world *w, uint32_t l, uint32_t partition,
+                                uint64_t position);
+
+/* -- world_leaf.c ---------------------------------------------------------- */
+
+void world_begin_attempt(world *w, const stg_action *a);
+void world_cancel_attempt(world *w, const stg_action *a);
+void world_end_attempt(world *w, event *e);
+/* The leaf took it, and perhaps nobody will ever know. */
+void world_count_processed(world *w, const event *e);
+
+/* -- world_store.c --------------------------------------------------------- */
+
+void world_read_log(world *w, const stg_action *a);
+bool world_is_readable(const world *w, const event *e);
+void world_answer_read(world *w, const event *e);
+void world_fetch(world *w, const stg_action *a);
+void world_answer_fetch(world *w, event *e);
+void world_store(world *w, const stg_action *a);
+void world_end_store(world *w);
+/* A crash: the group on its way got there, or not. */
+void world_lose_store(world *w);
+row *world_find_row(world *w, uint32_t l, uint32_t p, uint64_t position,
+                    uint32_t replay);
+bool world_is_settled(const cursor *c, uint64_t position);
+
+/* -- world_ends.c ---------------------------------------------------------- */
+
+/* I17: a stored cursor balances, and counts the rows that are. */
+void world_check_cursor(const world *w, const stg_cursor *c);
+/* I17: what flow says of itself balances. */
+void world_check_views(const world *w);
+/* A lane is gone: every message that was its business has an end. */
+void world_check_removed(world *w, uint32_t l);
+
+#endif
