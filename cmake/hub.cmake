@@ -1,0 +1,159 @@
+# The hub: a static library of the tree's own, and the verbs that need it.
+#
+#   stagger_hub   flow, HTTP, store, ingress
+#   hub_verbs     sources of the command
+
+# What it stands on. llhttp comes as a library, or as its C sources, as in
+# Debian's node-llhttp.
+set(hub_missing "")
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+    foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
+            libmicrohttpd>=0.9.71 jansson>=2.10)
+        string(REGEX REPLACE ">=.*" "" name ${need})
+        pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
+        if(HUB_${name}_FOUND)
+            list(APPEND hub_libraries PkgConfig::HUB_${name})
+        else()
+            list(APPEND hub_missing ${name})
+        endif()
+    endforeach()
+else()
+    list(APPEND hub_missing pkg-config)
+endif()
+
+find_path(LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp)
+find_library(LLHTTP_LIBRARY llhttp)
+find_path(LLHTTP_SOURCES api.c PATHS /usr/share/llhttp NO_DEFAULT_PATH)
+mark_as_advanced(LLHTTP_INCLUDE LLHTTP_LIBRARY LLHTTP_SOURCES)
+if(NOT LLHTTP_INCLUDE OR NOT (LLHTTP_LIBRARY OR LLHTTP_SOURCES))
+    list(APPEND hub_missing llhttp)
+endif()
+
+if(hub_missing)
+    list(JOIN hub_missing ", " hub_missing)
+    stagger_leave_out("the hub" "no ${hub_missing}")
+    return()
+endif()
+
+if(LLHTTP_LIBRARY)
+    add_library(stagger_llhttp INTERFACE)
+    target_link_libraries(stagger_llhttp INTERFACE ${LLHTTP_LIBRARY})
+else()
+    add_library(stagger_llhttp STATIC ${LLHTTP_SOURCES}/api.c
+                ${LLHTTP_SOURCES}/http.c ${LLHTTP_SOURCES}/llhttp.c)
+    # Not ours: no warnings. Its later versions know the strict mode only.
+    target_compile_options(stagger_llhttp PRIVATE -w)
+    target_compile_definitions(stagger_llhttp PRIVATE LLHTTP_STRICT_MODE=1)
+    target_include_directories(stagger_llhttp PRIVATE ${LLHTTP_INCLUDE})
+endif()
+target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
+
+add_library(stagger_hub STATIC
+    hub/attempt.c
+    hub/deadlines.c
+    hub/http/answer.c
+    hub/http/client.c
+    hub/http/connection.c
+    hub/http/dial.c
+    hub/http/endpoint.c
+    hub/http/tls.c
+    hub/http/url.c
+    hub/http/wire.c
+    hub/hub.c
+    hub/intake.c
+    hub/lane_policy.c
+    hub/latency.c
+    hub/log.c
+    hub/log_line.c
+    hub/logs/input.c
+    hub/logs/line_buffer.c
+    hub/logs/lines.c
+    hub/ops/batch.c
+    hub/ops/ingress.c
+    hub/ops/ingress_address.c
+    hub/ops/ingress_answer.c
+    hub/ops/ingress_caller.c
+    hub/ops/ingress_check.c
+    hub/ops/ingress_headers.c
+    hub/ops/ingress_id.c
+    hub/ops/ingress_message.c
+    hub/ops/ingress_publish.c
+    hub/ops/ingress_request.c
+    hub/ops/ingress_scan.c
+    hub/ops/problem.c
+    hub/ops/token.c
+    hub/parcel.c
+    hub/shell.c
+    hub/signals.c
+    hub/stores/answers.c
+    hub/stores/appends.c
+    hub/stores/claim.c
+    hub/stores/cursors.c
+    hub/stores/cursors_text.c
+    hub/stores/inbox.c
+    hub/stores/job.c
+    hub/stores/keys.c
+    hub/stores/lanes.c
+    hub/stores/letter.c
+    hub/stores/letters.c
+    hub/stores/life.c
+    hub/stores/opening.c
+    hub/stores/parked.c
+    hub/stores/queue.c
+    hub/stores/queue_read.c
+    hub/stores/reader.c
+    hub/stores/rows.c
+    hub/stores/schema.c
+    hub/stores/sqlite.c
+    hub/stores/store.c
+    hub/stores/tending.c
+    hub/stores/writer.c
+    hub/target.c
+    hub/tell.c
+    $<TARGET_OBJECTS:stagger_flow>
+)
+target_compile_definitions(stagger_hub PUBLIC ${posix})
+target_include_directories(stagger_hub PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(stagger_hub PUBLIC stagger_static stagger_llhttp
+                                         ${hub_libraries} Threads::Threads)
+
+# `stagger send` retries on its loop.
+if(TARGET stagger_uv_static)
+    target_link_libraries(stagger_hub PUBLIC stagger_uv_static)
+else()
+    target_sources(stagger_hub PRIVATE adapters/uv.c)
+endif()
+
+set(hub_verbs
+    cli/dead.c
+    cli/dead_export.c
+    cli/dead_list.c
+    cli/dead_rows.c
+    cli/dead_show.c
+    cli/demo.c
+    cli/demo_audit.c
+    cli/demo_post.c
+    cli/demo_sinks.c
+    cli/demo_table.c
+    cli/hub.c
+    cli/hub_options.c
+    cli/send.c
+    cli/send_batch.c
+    cli/send_endpoint.c
+    cli/send_input.c
+    cli/send_post.c
+    cli/send_progress.c
+    cli/send_publisher.c
+    cli/sink.c
+    cli/sink_connection.c
+    cli/sink_log.c
+    cli/sink_replies.c
+    cli/sink_request.c
+    cli/sink_seen.c
+    cli/sink_server.c
+    cli/sink_tally.c
+    cli/store_path.c
+)
+set_source_files_properties(cli/sink_server.c PROPERTIES
+                            COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

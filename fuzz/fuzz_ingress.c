@@ -1,0 +1,353 @@
+/* What strangers and their settings send to the ingress. The first byte says
+ * what the others are:
+ *
+ *     b  a batch                  j  JSON
+ *     i  an id                    a  an address to listen on
+ *     t  a file of tokens         h  a rule of headers, and a name
+ *     l  lines of standard input  r  requests on a connection */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz/fuzz.h"
+#include "hub/logs/line_buffer.h"
+#include "hub/ops/ingress_headers.h"
+#include "hub/ops/ingress_id.h"
+#include "hub/ops/ingress_inside.h"
+#include "hub/ops/ingress_scan.h"
+
+/* A copy of its own size, for the sanitizer to see, and with a '\0' for what
+ * wants one. */
+static char *copy_of(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    HOLDS(text != NULL);
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
+}
+
+static char *bytes_of(const uint8_t *data, size_t size)
+{
+    char *bytes = malloc(size > 0 ? size : 1);
+
+    HOLDS(bytes != NULL);
+    if (size > 0)
+        memcpy(bytes, data, size);
+    return bytes;
+}
+
+/* -- messages ---------------------------------------------------------------- */
+
+static bool is_inside(stg_span part, const char *text, size_t size)
+{
+    return part.at >= text && part.at + part.size <= text + size;
+}
+
+/* Whole lines, each a header that is kept. */
+static void check_headers(stg_span lines, const char *const *rules)
+{
+    while (lines.size > 0) {
+        const char *end = memchr(lines.at, '\n', lines.size);
+        const char *colon = memchr(lines.at, ':', lines.size);
+        stg_span name, value;
+
+        HOLDS(end != NULL && end[-1] == '\r' && colon != NULL && colon < end);
+        name = (stg_span){lines.at, (size_t)(colon - lines.at)};
+        value = (stg_span){colon + 2, (size_t)(end - 1 - colon - 2)};
+        HOLDS(colon[1] == ' ');
+        HOLDS(stg_header_is_name(name) && stg_headers_keep(rules, name));
+        HOLDS(stg_header_is_value(value));
+        lines.size -= (size_t)(end + 1 - lines.at);
+        lines.at = end + 1;
+    }
+}
+
+static void check_message(const stg_append *m, const char *const *rules,
+                          size_t message_max)
+{
+    const stg_parcel *p = &m->parcel;
+
+    HOLDS(p->body.size <= message_max);
+    HOLDS(p->key.size == 0 || stg_batch_is_key(p->key));
+    HOLDS(m->idempotency_key.size == 0 || stg_batch_is_key(m->idempotency_key));
+    HOLDS(stg_header_is_value(p->content_type));
+    check_headers(p->headers, rules);
+}
+
+/* -- what needs no connection ------------------------------------------------ */
+
+static void check_problem(const stg_problem *why)
+{
+    char text[STG_PROBLEM_TEXT_MAX];
+    size_t size = stg_problem_print(why, text);
+    stg_scan s = stg_scan_of((stg_span){text, size});
+    stg_span value;
+
+    HOLDS(why->status >= 400 && why->status < 600);
+    HOLDS(stg_scan_value(&s, &value) && stg_scan_end(&s));
+}
+
+static void try_batch(const uint8_t *data, size_t size)
+{
+    enum { MESSAGE_MAX = 200, LINES_MAX = 20 };
+    stg_batch_rules rules = {MESSAGE_MAX, LINES_MAX, stg_headers_default};
+    char *text = bytes_of(data, size);
+    size_t cost = stg_batch_cost(text, size, &rules);
+    stg_batch b = {0};
+    stg_problem why = {0};
+
+    if (stg_batch_parse(&b, text, size, &rules, &why)) {
+        HOLDS(b.count > 0 && b.count <= LINES_MAX);
+        HOLDS(cost == b.count * (sizeof(stg_append) + sizeof(size_t)));
+        for (size_t i = 0; i < b.count; i++) {
+            HOLDS(is_inside(b.messages[i].parcel.body, text, size));
+            HOLDS(b.lines[i] > (i > 0 ? b.lines[i - 1] : 0));
+            check_message(&b.messages[i], stg_headers_default, MESSAGE_MAX);
+        }
+        stg_batch_free(&b);
+    } else {
+        HOLDS(b.messages == NULL);
+        check_problem(&why);
+    }
+    free(text);
+}
+
+static void try_json(const uint8_t *data, size_t size)
+{
+    char *text = bytes_of(data, size), *out = malloc(size + 1);
+    stg_scan s = stg_scan_of((stg_span){text, size}), again;
+    stg_span value, second;
+
+    HOLDS(out != NULL);
+    if (stg_scan_value(&s, &value)) {
+        HOLDS(s.wrong == NULL && is_inside(value, text, size));
+        HOLDS(value.size > 0);
+        again = stg_scan_of(value);
+        HOLDS(stg_scan_value(&again, &second) && stg_scan_end(&again));
+        HOLDS(second.at == value.at && second.size == value.size);
+        if (value.at[0] == '"')
+            HOLDS(stg_scan_text(value, out) <= value.size - 2);
+    } else {
+        HOLDS(s.wrong != NULL && s.at >= text && s.at <= text + size);
+    }
+    free(out);
+    free(text);
+}
+
+static void try_id(const uint8_t *data, size_t size)
+{
+    char *text = bytes_of(data, size), again[STG_ID_TEXT_MAX];
+    uint64_t epoch, position;
+
+    if (stg_id_parse(text, size, &epoch, &position)) {
+        stg_id_print(epoch, position, again);
+        HOLDS(strlen(again) == size && memcmp(again, text, size) == 0);
+    }
+    free(text);
+}
+
+static void try_address(const uint8_t *data, size_t size)
+{
+    char *text = copy_of(data, size), again[STG_ADDRESS_TEXT_MAX];
+    stg_address a, b;
+    stg_error err;
+
+    if (stg_address_parse(&a, text, &err) == STG_OK) {
+        stg_address_print(&a, again);
+        HOLDS(stg_address_parse(&b, again, &err) == STG_OK);
+        HOLDS(memcmp(&a, &b, sizeof a) == 0);
+        HOLDS(stg_address_is_loopback(&a) == stg_address_is_loopback(&b));
+    } else {
+        HOLDS(err.text[0] != '\0');
+    }
+    free(text);
+}
+
+/* A file, and behind a zero byte the value of an Authorization header. */
+static void try_tokens(const uint8_t *data, size_t size)
+{
+    const uint8_t *zero = size == 0 ? NULL : memchr(data, '\0', size);
+    size_t file_size = zero == NULL ? size : (size_t)(zero - data);
+    char *file = bytes_of(data, file_size);
+    char *value = copy_of(zero == NULL ? data : zero + 1,
+                          zero == NULL ? 0 : size - file_size - 1);
+    stg_tokens *t;
+    stg_error err;
+
+    if (stg_tokens_parse(&t, (stg_span){file, file_size}, "f", &err) ==
+        STG_OK) {
+        // Who is let in has written a token that is in the file.
+        if (stg_tokens_allow(t, value)) {
+            size_t length;
+            const char *at = value + 7 + strspn(value + 7, " \t\r");
+            bool is_there = false;
+
+            length = strcspn(at, " \t\r");
+            for (size_t i = 0; i + length <= file_size; i++)
+                is_there |= memcmp(file + i, at, length) == 0;
+            HOLDS(length >= 16 && is_there);
+        }
+        HOLDS(!stg_tokens_allow(t, ""));
+        stg_tokens_free(t);
+    } else {
+        HOLDS(strncmp(err.text, "token file f", 12) == 0);
+    }
+    free(value);
+    free(file);
+}
+
+static void try_headers(const uint8_t *data, size_t size)
+{
+    const uint8_t *zero = size == 0 ? NULL : memchr(data, '\0', size);
+    size_t rule_size = zero == NULL ? size : (size_t)(zero - data);
+    char *rule = copy_of(data, rule_size);
+    char *name = bytes_of(zero == NULL ? data : zero + 1,
+                          zero == NULL ? 0 : size - rule_size - 1);
+    stg_span span = {name, zero == NULL ? 0 : size - rule_size - 1};
+    const char *const rules[] = {rule, NULL};
+
+    if (stg_headers_check(rules, NULL) == STG_OK &&
+        stg_headers_keep(rules, span)) {
+        HOLDS(!stg_header_equal(span, "Cookie"));
+        HOLDS(!stg_header_equal(span, "Authorization"));
+        HOLDS(!stg_header_equal(span, "Content-Length"));
+    }
+    (void)stg_header_is_value(span);
+    (void)stg_header_list_has((stg_span){rule, rule_size}, span);
+    free(name);
+    free(rule);
+}
+
+/* In one piece or byte by byte: the same lines. */
+static void try_lines(const uint8_t *data, size_t size)
+{
+    enum { LINE_MAX_ = 16 };
+    char *text = bytes_of(data, size);
+    stg_line_buffer whole, bytes;
+    stg_span a, b;
+    stg_line what;
+    size_t fed = 0;
+
+    stg_line_buffer_init(&whole, LINE_MAX_);
+    stg_line_buffer_init(&bytes, LINE_MAX_);
+    HOLDS(stg_line_buffer_add(&whole, text, size));
+    do {
+        stg_line other;
+
+        what = stg_line_buffer_next(&whole, true, &a);
+        while ((other = stg_line_buffer_next(&bytes, fed == size, &b)) ==
+                   STG_LINE_NONE &&
+               fed < size) {
+            HOLDS(stg_line_buffer_held(&bytes) <= LINE_MAX_ + 1);
+            HOLDS(stg_line_buffer_add(&bytes, text + fed++, 1));
+        }
+        HOLDS(other == what);
+        HOLDS(what == STG_LINE_NONE || whole.number == bytes.number);
+        if (what == STG_LINE) {
+            HOLDS(a.size > 0 && a.size <= LINE_MAX_ && a.size == b.size);
+            HOLDS(memcmp(a.at, b.at, a.size) == 0);
+        }
+    } while (what != STG_LINE_NONE);
+    stg_line_buffer_free(&whole);
+    stg_line_buffer_free(&bytes);
+    free(text);
+}
+
+/* -- a connection ------------------------------------------------------------ */
+
+static uv_loop_t loop;
+static stg_ingress *ingress;
+static unsigned appends;
+
+/* Answers in turn with all that a store may. */
+static void append(void *ctx, const stg_append *messages, size_t count,
+                   stg_append_fn *done, void *done_ctx)
+{
+    static stg_append_answer answers[64];
+    stg_appended how = (stg_appended)(appends++ % 4);
+
+    (void)ctx;
+    HOLDS(count > 0 && count <= 64);
+    for (size_t i = 0; i < count; i++) {
+        check_message(&messages[i], stg_headers_default,
+                      ingress->options.message_max);
+        answers[i] = (stg_append_answer){appends, i % 2 == 0};
+    }
+    done(done_ctx, how, how == STG_APPENDED ? answers : NULL, count - 1);
+}
+
+static void open_ingress(void)
+{
+    stg_ingress_options o = stg_ingress_options_default();
+
+    if (ingress != NULL)
+        return;
+    HOLDS(uv_loop_init(&loop) == 0);
+    o.listen = "127.0.0.1:0";
+    o.append = append;
+    o.message_max = 100;
+    o.batch_max = 1000;
+    o.pending_max = 6000;
+    o.lines_max = 64;
+    HOLDS(stg_ingress_open(&ingress, &loop, &o, NULL) == STG_OK);
+}
+
+/* Everything that comes back is an answer of HTTP, or there is nothing. */
+static void check_answers(int fd)
+{
+    static char text[1 << 20];
+    size_t size = 0;
+    ssize_t n;
+
+    while ((n = recv(fd, text + size, sizeof text - size, MSG_DONTWAIT)) > 0)
+        size += (size_t)n;
+    HOLDS(size == 0 || (size > 9 && memcmp(text, "HTTP/1.", 7) == 0));
+}
+
+static void try_requests(const uint8_t *data, size_t size)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int ends[2];
+
+    open_ingress();
+    HOLDS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    appends = size > 0 ? data[0] : 0;
+    HOLDS(size == 0 || send(ends[0], data, size, MSG_NOSIGNAL) >= 0);
+    HOLDS(MHD_add_connection(ingress->daemon, ends[1], (void *)&from,
+                             sizeof from) == MHD_YES);
+    stg_deadline_set(&ingress->deadlines, &ingress->turn, 0);
+    // libmicrohttpd does not see an end that comes with the bytes before it.
+    for (int i = 0; i < 10; i++)
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+    HOLDS(shutdown(ends[0], SHUT_WR) == 0 || errno == ENOTCONN);
+    for (int i = 0; ingress->view.connections > 0; i++) {
+        HOLDS(i < 100000);
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    check_answers(ends[0]);
+    close(ends[0]);
+    HOLDS(ingress->view.pending == 0 && ingress->view.waiting == 0);
+    HOLDS(ingress->busy == 0 && stg_list_first(&ingress->callers) == NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct {
+        char kind;
+        void (*try)(const uint8_t *data, size_t size);
+    } kinds[] = {
+        {'b', try_batch},   {'j', try_json},     {'i', try_id},
+        {'a', try_address}, {'t', try_tokens},   {'h', try_headers},
+        {'l', try_lines},   {'r', try_requests},
+    };
+
+    for (size_t i = 0; size > 0 && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (data[0] == (uint8_t)kinds[i].kind)
+            kinds[i].try(data + 1, size - 1);
+    return 0;
+}

@@ -1,0 +1,264 @@
+#include "hub/attempt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_inside.h"
+
+enum {
+    INSIDE = 448,    /* bytes of headers that need no memory of their own */
+    FREE_MAX = 1024, /* kept for the next ones */
+    OWN_MAX = 320    /* of the hub's own headers, without what is given */
+};
+
+struct stg_attempt {
+    stg_link link;
+    stg_hub *hub;
+    stg_target *target;
+    stg_delivery *delivery; /* NULL: flow is not told any more */
+    stg_exchange *exchange;
+    uint64_t position, number, number_max;
+    char *more; /* headers that do not fit inside; else NULL */
+    char inside[INSIDE];
+};
+
+void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch)
+{
+    *a = (stg_attempts){.hub = hub, .epoch = epoch};
+    stg_list_init(&a->free);
+    stg_list_init(&a->under_way);
+    stg_id_print(epoch, 0, a->prefix);
+    a->prefix_size = strlen(a->prefix) - 1; // without the position
+}
+
+static stg_attempt *take(stg_attempts *all)
+{
+    stg_attempt *a = STG_HOLDER(stg_list_shift(&all->free), stg_attempt, link);
+
+    if (a != NULL)
+        all->free_count--;
+    else
+        a = malloc(sizeof *a);
+    return a;
+}
+
+/* Out of the list of those under way. */
+static void give_back(stg_attempts *all, stg_attempt *a)
+{
+    stg_list_remove(&a->link);
+    free(a->more);
+    if (all->free_count >= FREE_MAX) {
+        free(a);
+        return;
+    }
+    all->free_count++;
+    stg_list_unshift(&all->free, &a->link);
+}
+
+/* -- headers --------------------------------------------------------------- */
+
+static char *put(char *to, const char *text, size_t size)
+{
+    if (size > 0)
+        memcpy(to, text, size);
+    return to + size;
+}
+
+#define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
+
+static char *put_number(char *to, uint64_t number)
+{
+    char digits[20], *at = digits + sizeof digits;
+
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return put(to, at, (size_t)(digits + sizeof digits - at));
+}
+
+static char *put_id(char *to, const stg_attempts *all, uint64_t position)
+{
+    return put_number(put(to, all->prefix, all->prefix_size), position);
+}
+
+static char *put_given(char *to, const stg_parcel *p)
+{
+    if (p->key.size > 0)
+        to = PUT(put(PUT(to, "Stagger-Key: "), p->key.at, p->key.size), "\r\n");
+    if (p->content_type.size > 0)
+        to = PUT(put(PUT(to, "Content-Type: "), p->content_type.at,
+                     p->content_type.size),
+                 "\r\n");
+    return put(to, p->headers.at, p->headers.size);
+}
+
+static char *put_headers(char *to, const stg_attempts *all,
+                         const stg_attempt *a, const stg_parcel *p)
+{
+    to = put_id(PUT(to, "Idempotency-Key: "), all, a->position);
+    to = put_id(PUT(to, "\r\nStagger-Message: "), all, a->position);
+    to = put_number(PUT(to, "\r\nStagger-Attempt: "), a->number);
+    if (a->number_max != STG_UNLIMITED)
+        to = put_number(PUT(to, "\r\nStagger-Attempts-Max: "), a->number_max);
+    return put_given(PUT(to, "\r\n"), p);
+}
+
+/* False: no memory. */
+static bool make_headers(const stg_attempts *all, stg_attempt *a,
+                         const stg_parcel *p, stg_span *headers)
+{
+    size_t room =
+        OWN_MAX + p->key.size + p->content_type.size + p->headers.size;
+    char *to = a->inside;
+
+    if (room > INSIDE)
+        to = a->more = malloc(room);
+    if (to == NULL)
+        return false;
+    headers->at = to;
+    headers->size = (size_t)(put_headers(to, all, a, p) - to);
+    return true;
+}
+
+/* -- the end --------------------------------------------------------------- */
+
+static void note(stg_target *t, const stg_outcome *outcome, stg_ns took)
+{
+    t->attempts++;
+    if (outcome->fault == STG_FAULT_NONE) {
+        stg_latency_add(&t->latency, took);
+        return;
+    }
+    t->failures++;
+    stg_outcome_cause(outcome, t->cause);
+}
+
+/* Tells flow, and then people. */
+static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                int status, stg_ns took)
+{
+    stg_ns now = stg_deadlines_now();
+    stg_verdict v = stg_flow_ended(h->flow, a->delivery, how, now);
+    stg_attempt_end told = {.target = a->target,
+                            .position = a->position,
+                            .number = a->number,
+                            .number_max = a->number_max,
+                            .took = took,
+                            .status = status,
+                            .detail = how->detail,
+                            .verdict = &v};
+
+    note(a->target, &how->outcome, took);
+    if (v.decision.next != STG_DONE || h->is_verbose)
+        stg_tell_attempt(h, &told, now);
+    stg_shell_note(h);
+}
+
+static void answered(void *ctx, const stg_reply *reply)
+{
+    stg_attempt *a = ctx;
+    stg_hub *h = a->hub;
+    stg_end how = {.outcome = reply->outcome,
+                   .detail = reply->detail,
+                   .answer = reply->answer.at,
+                   .answer_size = reply->answer.size};
+
+    if (a->delivery != NULL)
+        end(h, a, &how, reply->status, reply->took);
+    give_back(&h->attempts, a);
+    if (h->is_broken)
+        stg_hub_finish(h);
+}
+
+/* Nothing was sent. It waits as after a reset: with less going on there will
+ * be memory. */
+static void end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
+                       const char *detail)
+{
+    stg_end how = {.outcome = stg_failed(fault), .detail = detail};
+
+    how.outcome.unsent = true;
+    end(h, a, &how, 0, 0);
+}
+
+/* -- the start ------------------------------------------------------------- */
+
+static void send_out(stg_attempts *all, stg_attempt *a,
+                     const stg_action *action, const stg_parcel *p)
+{
+    stg_span headers;
+
+    if (make_headers(all, a, p, &headers))
+        a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
+                                        action->start.timeout, answered, a);
+    if (a->exchange == NULL) {
+        end_unsent(all->hub, a, STG_FAULT_RESET,
+                   "there was no memory for the request");
+        give_back(all, a);
+        return;
+    }
+    stg_delivery_attach(a->delivery, a);
+}
+
+static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
+{
+    a->link = (stg_link){.next = NULL};
+    a->hub = all->hub;
+    a->target = stg_targets_at(&all->hub->targets, action->lane);
+    a->delivery = action->start.delivery;
+    a->exchange = NULL;
+    a->position = action->start.message->position;
+    a->number = action->start.attempt;
+    a->number_max = action->start.attempts_max;
+    a->more = NULL;
+}
+
+void stg_attempt_start(stg_attempts *all, const stg_action *action)
+{
+    const stg_message *m = action->start.message;
+    stg_attempt *a = take(all), spare;
+    stg_parcel p;
+
+    if (a == NULL) {
+        begin(all, &spare, action);
+        end_unsent(all->hub, &spare, STG_FAULT_RESET,
+                   "there was no memory for the attempt");
+        return;
+    }
+    begin(all, a, action);
+    stg_list_push(&all->under_way, &a->link);
+    if (stg_parcel_unpack(&p, m->bytes, m->size)) {
+        send_out(all, a, action, &p);
+        return;
+    }
+    end_unsent(all->hub, a, STG_FAULT_INVALID,
+               "the message in the log is none of the hub's");
+    give_back(all, a);
+}
+
+void stg_attempt_cancel(stg_attempt *a)
+{
+    stg_exchange_cancel(a->exchange);
+}
+
+void stg_attempts_drop(stg_attempts *all)
+{
+    for (stg_link *at = stg_list_first(&all->under_way); at != NULL;
+         at = stg_list_next(&all->under_way, at)) {
+        stg_attempt *a = STG_HOLDER(at, stg_attempt, link);
+
+        a->delivery = NULL;
+        stg_exchange_cancel(a->exchange);
+    }
+}
+
+void stg_attempts_close(stg_attempts *all)
+{
+    stg_link *at;
+
+    while ((at = stg_list_shift(&all->free)) != NULL)
+        free(STG_HOLDER(at, stg_attempt, link));
+    all->free_count = 0;
+}

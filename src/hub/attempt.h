@@ -1,0 +1,57 @@
+/* attempt.h - one delivery on its way: a request made of a message, and what
+ * came of it told to flow.
+ *
+ * A request carries
+ *
+ *     Idempotency-Key, Stagger-Message   the message's id, over all attempts
+ *     Stagger-Attempt                    from 1
+ *     Stagger-Attempts-Max               left out where there is no limit
+ *     Stagger-Key                        the ordering key, if it has one
+ *     Content-Type                       as it was published, if it was
+ *
+ * and the headers that the intake has kept of the message. */
+#ifndef STAGGER_HUB_ATTEMPT_H
+#define STAGGER_HUB_ATTEMPT_H
+
+#include "base/list.h"
+#include "hub/ops/ingress_id.h"
+#include "hub/target.h"
+
+typedef struct stg_attempt stg_attempt;
+
+typedef struct stg_attempts {
+    stg_hub *hub;
+    stg_list free;
+    stg_list under_way;
+    uint32_t free_count;
+    uint64_t epoch;
+    char prefix[STG_ID_TEXT_MAX]; /* of every id: the epoch and a hyphen */
+    size_t prefix_size;
+} stg_attempts;
+
+void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch);
+
+/* STG_ACTION_START: answered by stg_flow_ended(), at once if there is no
+ * memory. */
+void stg_attempt_start(stg_attempts *all, const stg_action *action);
+
+/* STG_ACTION_CANCEL. */
+void stg_attempt_cancel(stg_attempt *a);
+
+/* Ends all, unasked: flow is not told any more. */
+void stg_attempts_drop(stg_attempts *all);
+
+/* Frees what is free; nothing is under way. */
+void stg_attempts_close(stg_attempts *all);
+
+/* What the hub logs of an attempt. */
+typedef struct stg_attempt_end {
+    const stg_target *target;
+    uint64_t position, number, number_max;
+    stg_ns took;
+    int status;
+    const char *detail;
+    const stg_verdict *verdict;
+} stg_attempt_end;
+
+#endif

@@ -1,0 +1,66 @@
+#include <signal.h>
+#include <stdlib.h>
+
+#include "core/writer.h"
+#include "hub/http/inside.h"
+
+/* A write to a connection that the other side closed is an error like any
+ * other, and no reason to die; uv_write() does not ask for that. */
+static void ignore_broken_pipes(void)
+{
+    struct sigaction is;
+
+    if (sigaction(SIGPIPE, NULL, &is) == 0 && is.sa_handler == SIG_DFL) {
+        is.sa_handler = SIG_IGN;
+        (void)sigaction(SIGPIPE, &is, NULL);
+    }
+}
+
+void stg_client_hold(stg_client *c)
+{
+    c->open++;
+}
+
+void stg_client_release(stg_client *c)
+{
+    void (*closed)(void *ctx) = c->closed;
+    void *ctx = c->closed_ctx;
+
+    c->open--;
+    if (c->open > 0 || !c->is_closing)
+        return;
+    free(c);
+    if (closed != NULL)
+        closed(ctx);
+}
+
+stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
+{
+    stg_client *c = malloc(sizeof *c);
+
+    if (c == NULL) {
+        (void)stg_refuse(err, "no memory for the HTTP client");
+        return STG_IO;
+    }
+    ignore_broken_pipes();
+    c->loop = loop;
+    stg_deadlines_init(&c->deadlines, loop);
+    stg_list_init(&c->contexts);
+    c->open = 1;
+    c->is_closing = false;
+    *client = c;
+    return STG_OK;
+}
+
+static void release(void *ctx)
+{
+    stg_client_release(ctx);
+}
+
+void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx)
+{
+    c->is_closing = true;
+    c->closed = done;
+    c->closed_ctx = ctx;
+    stg_deadlines_close(&c->deadlines, release, c);
+}

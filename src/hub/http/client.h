@@ -1,0 +1,95 @@
+/* client.h - one POST on the wire, and what came of it.
+ *
+ * HTTP/1.1 on libuv streams: an endpoint is a target's URL with a pool of
+ * connections that are kept alive; an exchange is one request and its answer.
+ * An exchange puts at most one request on the wire: a connection that dies is
+ * reported (`reset`, and whether it had been used before), never papered over.
+ * Redirects are not followed; proxies in the environment are ignored.
+ *
+ * Each phase has its own timeout and its own fault: resolve, connect, TLS,
+ * write, first byte, whole. An answer is read up to a cap and then cut. What is
+ * no strict HTTP/1.1 is `protocol`; nothing left over on a connection is given
+ * to the next exchange. All on the loop's thread. */
+#ifndef STAGGER_HUB_HTTP_CLIENT_H
+#define STAGGER_HUB_HTTP_CLIENT_H
+
+#include <uv.h>
+
+#include <stagger/outcome.h>
+#include <stagger/status.h>
+
+#include "hub/parcel.h"
+
+typedef struct stg_client stg_client;     /* one a loop */
+typedef struct stg_endpoint stg_endpoint; /* one a target */
+typedef struct stg_exchange stg_exchange; /* one attempt */
+
+/* Broken pipes are ignored from here on, where the process let them kill it:
+ * a write to a connection that was closed is an error like any other. */
+stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err);
+
+/* After all its endpoints: `done` is called when every handle is closed. */
+void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx);
+
+typedef struct stg_endpoint_options {
+    const char *url;     /* http:// or https://, with a path and a query */
+    const char *method;  /* "POST" */
+    const char *headers; /* the target's own, "Name: value\r\n" lines; may be
+                            NULL. Host and framing are not among them. */
+    const char *ca_file; /* PEM; NULL: the system's */
+    const char *certificate_file, *key_file; /* of the client; NULL: none */
+    const char *server_name; /* for SNI and the check; NULL: the URL's host */
+    bool is_unverified;      /* do not check the server's certificate */
+    stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
+        first_byte_timeout; /* 1 ms to 1 d; STG_NEVER: only the whole's */
+    stg_ns idle_max;        /* a connection waits for use: 1 m */
+    stg_ns age_max; /* and lives: 10 m; then the name is resolved again */
+    uint32_t idle_count_max; /* connections that wait: 64 */
+    size_t answer_max;       /* bytes of a body that are read on: 64 KiB */
+    size_t excerpt_max;      /* and shown: 1 KiB */
+} stg_endpoint_options;
+
+stg_endpoint_options stg_endpoint_options_default(const char *url);
+
+/* Returns STG_INVALID with words for a URL that is none (or carries user and
+ * password, a fragment, another scheme), a header that is none, a certificate
+ * that cannot be read. Strings are copied. */
+stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
+                            const stg_endpoint_options *o, stg_error *err);
+
+/* No exchange is under way. Idle connections close. */
+void stg_endpoint_free(stg_endpoint *e);
+
+typedef struct stg_reply {
+    stg_outcome outcome; /* the fault, or the status with Retry-After read */
+    int status;          /* 0: there was no answer */
+    const char *detail;  /* a line for people: "connect 127.0.0.1:81: connection
+                            refused"; never NULL */
+    stg_span answer;     /* the beginning of the body */
+    bool is_reused;      /* the connection had carried another exchange */
+    stg_ns took;
+} stg_reply;
+
+typedef void stg_reply_fn(void *ctx, const stg_reply *reply);
+
+/* Sends method and path with Host, the endpoint's headers, `headers` (whole
+ * lines: "Name: value\r\n" each), Content-Length and body. headers and body are
+ * kept until `done`, which is called once, never from within this call; the
+ * exchange is gone then. timeout: of the whole. Returns NULL when there is no
+ * memory. */
+stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
+                                stg_span body, stg_ns timeout,
+                                stg_reply_fn *done, void *ctx);
+
+/* Ends it: `done` is called with STG_FAULT_CANCELLED, not from within this
+ * call. */
+void stg_exchange_cancel(stg_exchange *x);
+
+/* For people and metrics. */
+typedef struct stg_endpoint_view {
+    uint32_t idle, busy; /* connections */
+    uint64_t connects;   /* since the start */
+} stg_endpoint_view;
+void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view);
+
+#endif

@@ -1,0 +1,377 @@
+#include "hub/hub.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "hub/hub_inside.h"
+#include "hub/lane_policy.h"
+
+enum { MIB = 1 << 20 };
+
+static const uint64_t MEMORY_LEAST = 8 * MIB, MEMORY_MOST = UINT64_C(1) << 40;
+
+stg_hub_options stg_hub_options_default(void)
+{
+    stg_store_options store = stg_store_options_default("stagger.db");
+    stg_lane_options lane = stg_lane_options_default(NULL);
+
+    return (stg_hub_options){
+        .in_flight_max = lane.in_flight_max,
+        .hold = lane.hold,
+        .store = store.path,
+        .quota = store.quota,
+        .retention = store.retention,
+        .input = -1,
+        .memory_max = 128 * MIB,
+        .drain = 10 * STG_S,
+    };
+}
+
+static stg_status refuse(stg_error *err, stg_status status, const char *words)
+{
+    if (err != NULL) {
+        *err = (stg_error){.line = 0};
+        snprintf(err->text, sizeof err->text, "%s", words);
+    }
+    return status;
+}
+
+static stg_status check(const stg_hub_options *o, stg_error *err)
+{
+    if (o->target_count == 0)
+        return refuse(err, STG_INVALID, "there is no target");
+    if (o->listen == NULL && o->input < 0)
+        return refuse(err, STG_INVALID,
+                      "there is nothing to take messages from");
+    if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
+        return refuse(err, STG_INVALID, "memory: wanted 8 MiB to 1 TiB");
+    if (o->drain > STG_DAY)
+        return refuse(err, STG_INVALID, "drain: wanted 1d at most");
+    return STG_OK;
+}
+
+/* -- flow ------------------------------------------------------------------ */
+
+static void *allocate(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void release(void *ctx, void *bytes)
+{
+    (void)ctx;
+    free(bytes);
+}
+
+static stg_ns wall_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
+}
+
+static stg_status make_flow(stg_hub *h, const stg_hub_options *o,
+                            stg_error *err)
+{
+    stg_memory memory = {.allocate = allocate, .release = release};
+    stg_flow_options f = stg_flow_options_default();
+    int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
+
+    if (error != 0)
+        return refuse(err, STG_IO, "the system has no random numbers");
+    f.memory_max = (size_t)(o->memory_max - stg_intake_share(o->memory_max));
+    f.drain = o->drain;
+    f.wall_at = wall_now();
+    return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
+}
+
+/* The most attempts at once that a tenth of a second's rate is. */
+static uint32_t burst_for(uint32_t rate)
+{
+    uint32_t burst = rate / 10000;
+
+    return burst < 1 ? 1 : burst > 1000000 ? 1000000 : burst;
+}
+
+static stg_status add_lanes(stg_hub *h, const stg_hub_options *o,
+                            stg_error *err)
+{
+    stg_lane_options l = stg_lane_options_default(&h->policy);
+    stg_status status = STG_OK;
+
+    l.order = o->order;
+    l.in_flight_max = o->in_flight_max;
+    l.rate = o->rate;
+    l.burst = o->rate > 0 ? burst_for(o->rate) : 0;
+    l.hold = o->hold;
+    for (size_t i = 0; i < h->targets.count && status == STG_OK; i++) {
+        const stg_target *t = h->targets.all[i];
+
+        l.is_paused = i >= h->targets.known;
+        if (l.is_paused)
+            stg_tell_unknown(h, t);
+        status =
+            stg_flow_add_lane(h->flow, t->lane, &l, stg_deadlines_now(), err);
+    }
+    return status;
+}
+
+typedef struct restoring {
+    stg_hub *hub;
+    stg_status status;
+} restoring;
+
+static void restore(void *ctx, const stg_cursor *c)
+{
+    restoring *r = ctx;
+
+    if (stg_targets_at(&r->hub->targets, c->lane) == NULL)
+        return; // it was forgotten
+    r->hub->dead_before += c->dead;
+    if (r->status == STG_OK)
+        r->status = stg_flow_restore(r->hub->flow, c);
+}
+
+static stg_status start_flow(stg_hub *h, const stg_hub_options *o,
+                             stg_error *err)
+{
+    restoring r = {.hub = h};
+    stg_status status = make_flow(h, o, err);
+
+    if (status != STG_OK)
+        return status;
+    if (stg_flow_add_partition(h->flow, 0, stg_store_first(h->store)) != STG_OK)
+        return refuse(err, STG_IO, "there is no memory for the log");
+    status = add_lanes(h, o, err);
+    if (status == STG_OK)
+        status = stg_store_cursors(h->store, restore, &r, err);
+    if (status == STG_OK && r.status != STG_OK)
+        return refuse(err, r.status, "the stored cursors cannot be used");
+    if (status == STG_OK)
+        stg_flow_start(h->flow, stg_deadlines_now());
+    return status;
+}
+
+/* -- close ----------------------------------------------------------------- */
+
+static void part_closed(void *ctx)
+{
+    stg_hub *h = ctx;
+
+    if (--h->handles > 0)
+        return;
+    if (!h->is_open)
+        return;
+    stg_tell_end(h);
+    if (h->ended != NULL)
+        h->ended(h->ctx, &h->end);
+}
+
+/* What became a dead letter in the time of this hub. */
+static uint64_t count_dead(const stg_hub *h)
+{
+    uint64_t dead = 0;
+    stg_lane_view v;
+
+    for (size_t i = 0; i < h->targets.count; i++)
+        if (stg_flow_look(h->flow, h->targets.all[i]->lane, &v,
+                          stg_deadlines_now()) == STG_OK)
+            dead += v.dead;
+    return dead > h->dead_before ? dead - h->dead_before : 0;
+}
+
+/* Who uses goes before what is used. */
+static void close_all(stg_hub *h)
+{
+    h->is_closing = true;
+    if (h->is_open)
+        h->end.dead = count_dead(h);
+    stg_intake_close(&h->intake, part_closed, h);
+    stg_targets_close(&h->targets);
+    if (h->client != NULL)
+        stg_client_close(h->client, part_closed, h);
+    if (h->store != NULL)
+        stg_store_close(h->store, part_closed, h);
+    h->client = NULL;
+    h->store = NULL;
+    stg_shell_close(h, part_closed, h);
+}
+
+void stg_hub_finish(stg_hub *h)
+{
+    bool is_idle = stg_list_is_empty(&h->attempts.under_way);
+    bool is_over = h->is_flow_stopped && h->intake.stopping == 0;
+
+    if (!h->is_closing && is_idle && (is_over || h->is_broken))
+        close_all(h);
+}
+
+/* -- open ------------------------------------------------------------------ */
+
+static stg_status open_store(stg_hub *h, const stg_hub_options *o,
+                             stg_error *err)
+{
+    stg_store_options s = stg_store_options_default(o->store);
+    stg_status status;
+
+    s.quota = o->quota;
+    s.retention = o->retention;
+    s.letters = o->letters;
+    s.broken = stg_shell_break;
+    s.retaining = stg_shell_retain;
+    s.troubled = stg_shell_trouble;
+    s.ctx = h;
+    status = stg_store_open(&h->store, h->loop, &s, err);
+    h->handles += status == STG_OK;
+    return status;
+}
+
+/* What can be wrong with the settings is found before a file is made. */
+static stg_status open_parts(stg_hub *h, const stg_hub_options *o,
+                             stg_error *err)
+{
+    stg_status status =
+        stg_lane_policy_read(&h->policy, o->policy, o->target_count, err);
+
+    if (status == STG_OK)
+        status = stg_client_new(&h->client, h->loop, err);
+    h->handles += h->client != NULL;
+    if (status == STG_OK)
+        status = stg_targets_open(&h->targets, h->client, o, err);
+    if (status == STG_OK)
+        status = open_store(h, o, err);
+    if (status == STG_OK)
+        stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store));
+    if (status == STG_OK)
+        status = stg_targets_find_lanes(&h->targets, h->store, err);
+    if (status == STG_OK)
+        status = start_flow(h, o, err);
+    if (status == STG_OK)
+        status = stg_intake_open(&h->intake, h, o, &h->handles, err);
+    return status;
+}
+
+static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
+{
+    stg_hub *h = calloc(1, sizeof *h);
+
+    if (h == NULL)
+        return NULL;
+    h->loop = loop;
+    h->log = o->log;
+    h->is_verbose = o->is_verbose;
+    stg_attempts_init(&h->attempts, h, 0);
+    stg_shell_open(h);
+    h->handles = 1;
+    return h;
+}
+
+stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
+                        const stg_hub_options *o, stg_error *err)
+{
+    stg_status status = check(o, err);
+    stg_hub *h;
+
+    if (status != STG_OK)
+        return status;
+    h = make(loop, o);
+    if (h == NULL)
+        return refuse(err, STG_IO, "there is no memory for a hub");
+    status = open_parts(h, o, err);
+    if (status != STG_OK) {
+        close_all(h);
+        while (h->handles > 0)
+            uv_run(loop, UV_RUN_ONCE);
+        stg_hub_free(h);
+        return status;
+    }
+    h->is_open = true;
+    h->ended = o->ended;
+    h->ctx = o->ctx;
+    stg_tell_ready(h, o->store);
+    stg_shell_note(h);
+    *hub = h;
+    return STG_OK;
+}
+
+void stg_hub_stop(stg_hub *h)
+{
+    stg_flow_view all;
+
+    if (h->is_stopping)
+        return;
+    h->is_stopping = true;
+    stg_flow_view_all(h->flow, &all);
+    STG_LOG(h->log, STG_LOG_INFO, "stopping",
+            stg_field_number("in_flight", all.in_flight));
+    stg_intake_stop(&h->intake);
+    stg_flow_stop(h->flow, stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+void stg_hub_free(stg_hub *h)
+{
+    if (h->flow != NULL)
+        stg_flow_free(h->flow);
+    stg_attempts_close(&h->attempts);
+    stg_targets_free(&h->targets);
+    free(h);
+}
+
+/* -- a look ---------------------------------------------------------------- */
+
+static bool is_lane_settled(const stg_hub *h, const stg_target *t)
+{
+    stg_lane_view v;
+
+    return stg_flow_look(h->flow, t->lane, &v, stg_deadlines_now()) == STG_OK &&
+           v.next >= h->intake.end && v.waiting == 0 && v.in_flight == 0 &&
+           v.parked == 0;
+}
+
+bool stg_hub_is_settled(const stg_hub *h)
+{
+    stg_flow_view all;
+
+    stg_flow_view_all(h->flow, &all);
+    if (all.in_flight > 0)
+        return false;
+    for (size_t i = 0; i < h->targets.known; i++)
+        if (!is_lane_settled(h, h->targets.all[i]))
+            return false;
+    return true;
+}
+
+void stg_hub_look(const stg_hub *h, stg_hub_view *view)
+{
+    *view = (stg_hub_view){
+        .address = h->intake.address[0] != '\0' ? h->intake.address : NULL,
+        .port = h->intake.port,
+        .accepted = stg_intake_accepted(&h->intake),
+        .targets = h->targets.count,
+        .is_stopping = h->is_stopping};
+    stg_flow_view_all(h->flow, &view->flow);
+}
+
+stg_status stg_hub_look_target(const stg_hub *h, size_t i,
+                               stg_target_view *view)
+{
+    const stg_target *t;
+
+    if (i >= h->targets.count)
+        return STG_NOT_FOUND;
+    t = h->targets.all[i];
+    *view = (stg_target_view){.name = t->name,
+                              .url = t->url,
+                              .lane_number = t->lane,
+                              .is_known = i < h->targets.known,
+                              .attempts = t->attempts,
+                              .failures = t->failures,
+                              .p50 = stg_latency_quantile(&t->latency, 500),
+                              .p99 = stg_latency_quantile(&t->latency, 990),
+                              .fault = t->cause};
+    return stg_flow_look(h->flow, t->lane, &view->lane, stg_deadlines_now());
+}

@@ -1,0 +1,84 @@
+/* hub_inside.h - what the files of the hub share. Private to them.
+ *
+ *     hub.c       options; open, stop and close, each in its order
+ *     shell.c     the loop and the switch: events to flow, its actions out
+ *     attempt.c   one delivery on its way
+ *     target.c    names, lanes, endpoints
+ *     intake.c    the ingress, and lines of a file
+ *     tell.c      what is logged */
+#ifndef STAGGER_HUB_HUB_INSIDE_H
+#define STAGGER_HUB_HUB_INSIDE_H
+
+#include "hub/attempt.h"
+#include "hub/deadlines.h"
+#include "hub/hub.h"
+#include "hub/intake.h"
+
+struct stg_hub {
+    uv_loop_t *loop;
+    stg_log *log;
+    bool is_verbose;
+    stg_policy policy;
+    stg_flow *flow;
+    stg_store *store;
+    stg_client *client;
+    stg_targets targets;
+    stg_attempts attempts;
+    stg_intake intake;
+    uint64_t dead_before; /* rows, when the hub was opened */
+
+    /* -- the shell */
+    uv_prepare_t prepare; /* acts, once a turn of the loop */
+    stg_deadlines deadlines;
+    stg_deadline wake; /* when flow has something without an event */
+    stg_deadline tick; /* when the log may have something to tell */
+    bool has_ticked;   /* in this turn */
+    bool is_due;       /* something has happened: ask flow */
+    void (*shell_closed)(void *ctx);
+    void *shell_ctx;
+
+    /* -- the end */
+    bool is_open; /* it was opened, and its end is to be told */
+    bool is_stopping;
+    bool is_broken;       /* the store is; flow is not asked any more */
+    bool is_flow_stopped; /* or not to be waited for */
+    bool is_closing;
+    unsigned handles; /* parts that are open in the loop */
+    stg_hub_end end;
+    void (*ended)(void *ctx, const stg_hub_end *end);
+    void *ctx;
+};
+
+/* -- hub.c ----------------------------------------------------------------- */
+
+/* Closes all once nothing is left to wait for. */
+void stg_hub_finish(stg_hub *h);
+
+/* Everything that was taken in is delivered or dead, durably. */
+bool stg_hub_is_settled(const stg_hub *h);
+
+/* -- shell.c --------------------------------------------------------------- */
+
+void stg_shell_open(stg_hub *h);
+void stg_shell_close(stg_hub *h, void (*closed)(void *ctx), void *ctx);
+
+/* Something has happened: flow is asked before the loop waits again. */
+static inline void stg_shell_note(stg_hub *h)
+{
+    h->is_due = true;
+}
+
+/* For stg_store_options. */
+void stg_shell_break(void *hub, const stg_error *why);
+void stg_shell_trouble(void *hub, const stg_error *what);
+void stg_shell_retain(void *hub, uint64_t position);
+
+/* -- tell.c ---------------------------------------------------------------- */
+
+void stg_tell_ready(const stg_hub *h, const char *store);
+void stg_tell_unknown(const stg_hub *h, const stg_target *t);
+void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now);
+void stg_tell_action(const stg_hub *h, const stg_action *action, stg_ns now);
+void stg_tell_end(const stg_hub *h);
+
+#endif

@@ -1,0 +1,190 @@
+#include "hub/intake.h"
+
+#include <string.h>
+
+#include "hub/hub_inside.h"
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t stg_intake_share(uint64_t memory_max)
+{
+    return memory_max / 4;
+}
+
+size_t stg_intake_message_max(uint64_t memory_max)
+{
+    return (size_t)(memory_max / 32);
+}
+
+/* -- the ingress ----------------------------------------------------------- */
+
+static void append(void *ctx, const stg_append *messages, size_t count,
+                   stg_append_fn *done, void *done_ctx)
+{
+    stg_intake *in = ctx;
+
+    stg_store_append(in->hub->store, messages, count, done, done_ctx);
+}
+
+static const char *find_missing(void *ctx)
+{
+    const stg_intake *in = ctx;
+
+    if (in->hub->is_broken)
+        return "the store has failed";
+    return in->hub->is_stopping ? "the hub is stopping" : NULL;
+}
+
+static stg_status open_ingress(stg_intake *in, const stg_hub_options *o,
+                               size_t pending_max, stg_error *err)
+{
+    stg_ingress_options i = stg_ingress_options_default();
+    stg_status status;
+
+    i.listen = o->listen;
+    i.token_file = o->token_file;
+    i.epoch = stg_store_epoch(in->hub->store);
+    i.pending_max = pending_max;
+    i.message_max = stg_intake_message_max(o->memory_max);
+    i.batch_max = least(i.batch_max, pending_max / 2);
+    i.append = append;
+    i.missing = find_missing;
+    i.ctx = in;
+    i.log = o->log;
+    status = stg_ingress_open(&in->ingress, in->hub->loop, &i, err);
+    if (status != STG_OK)
+        return status;
+    in->port = stg_ingress_port(in->ingress);
+    strncpy(in->address, stg_ingress_address(in->ingress),
+            sizeof in->address - 1);
+    return STG_OK;
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+/* The last position is the highest. */
+static void note_lines(void *ctx, stg_appended how,
+                       const stg_append_answer *answers, size_t at)
+{
+    stg_intake *in = ctx;
+
+    if (how == STG_APPENDED && answers[in->appending - 1].position >= in->end)
+        in->end = answers[in->appending - 1].position + 1;
+    in->appended(in->appended_ctx, how, answers, at);
+}
+
+static void append_lines(void *ctx, const stg_append *messages, size_t count,
+                         stg_append_fn *done, void *done_ctx)
+{
+    stg_intake *in = ctx;
+
+    in->appended = done;
+    in->appended_ctx = done_ctx;
+    in->appending = count;
+    stg_store_append(in->hub->store, messages, count, note_lines, in);
+}
+
+static void end_lines(void *ctx, uint64_t messages)
+{
+    stg_intake *in = ctx;
+    stg_lines_view view;
+
+    (void)messages;
+    stg_lines_look(in->lines, &view);
+    in->is_ended = true;
+    in->hub->end.has_failed_input = view.has_failed;
+    stg_shell_note(in->hub);
+}
+
+static stg_status open_lines(stg_intake *in, const stg_hub_options *o,
+                             size_t pending_max, stg_error *err)
+{
+    stg_lines_options l = stg_lines_options_default();
+
+    l.fd = o->input;
+    l.message_max = stg_intake_message_max(o->memory_max);
+    l.pending_max = pending_max;
+    l.append = append_lines;
+    l.ended = end_lines;
+    l.ctx = in;
+    l.log = o->log;
+    l.seed = uv_hrtime();
+    return stg_lines_open(&in->lines, in->hub->loop, &l, err);
+}
+
+/* -- both ------------------------------------------------------------------ */
+
+stg_status stg_intake_open(stg_intake *in, stg_hub *hub,
+                           const stg_hub_options *o, unsigned *parts,
+                           stg_error *err)
+{
+    bool is_both = o->listen != NULL && o->input >= 0;
+    size_t pending_max =
+        (size_t)stg_intake_share(o->memory_max) / (is_both ? 2 : 1);
+    stg_status status = STG_OK;
+
+    in->hub = hub;
+    in->end = stg_store_next(hub->store);
+    if (o->listen != NULL) {
+        status = open_ingress(in, o, pending_max, err);
+        *parts += in->ingress != NULL;
+    }
+    if (status == STG_OK && o->input >= 0) {
+        status = open_lines(in, o, pending_max, err);
+        *parts += in->lines != NULL;
+    }
+    return status;
+}
+
+static void stopped(void *ctx)
+{
+    stg_intake *in = ctx;
+
+    in->stopping--;
+    stg_hub_finish(in->hub);
+}
+
+void stg_intake_stop(stg_intake *in)
+{
+    if (in->ingress != NULL) {
+        in->stopping++;
+        stg_ingress_stop(in->ingress, stopped, in);
+    }
+    if (in->lines != NULL) {
+        in->stopping++;
+        stg_lines_stop(in->lines, stopped, in);
+    }
+}
+
+void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx)
+{
+    in->accepted = stg_intake_accepted(in);
+    if (in->ingress != NULL)
+        stg_ingress_close(in->ingress, closed, ctx);
+    if (in->lines != NULL)
+        stg_lines_close(in->lines, closed, ctx);
+    in->ingress = NULL;
+    in->lines = NULL;
+}
+
+uint64_t stg_intake_accepted(const stg_intake *in)
+{
+    uint64_t accepted = in->accepted;
+
+    if (in->ingress != NULL) {
+        stg_ingress_view view;
+
+        stg_ingress_look(in->ingress, &view);
+        accepted += view.accepted;
+    }
+    if (in->lines != NULL) {
+        stg_lines_view view;
+
+        stg_lines_look(in->lines, &view);
+        accepted += view.messages;
+    }
+    return accepted;
+}

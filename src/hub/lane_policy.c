@@ -1,0 +1,41 @@
+#include "hub/lane_policy.h"
+
+#include <string.h>
+
+#include <stagger/text.h>
+
+enum { WIDE_TARGETS = 50 };
+
+/* Whether a word of the text is this setting. */
+static bool says(const char *text, const char *setting)
+{
+    size_t size = strlen(setting);
+
+    for (const char *at = strstr(text, setting); at != NULL;
+         at = strstr(at + size, setting))
+        if (at == text || at[-1] == ' ')
+            return true;
+    return false;
+}
+
+stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
+                                size_t targets, stg_error *err)
+{
+    stg_policy read;
+    stg_status status;
+
+    if (text == NULL)
+        text = targets < WIDE_TARGETS ? "broadcast" : "broadcast-wide";
+    status = stg_policy_parse(&read, text, err);
+    if (status != STG_OK)
+        return status;
+    // A preset may have a budget of its own.
+    if (read.budget.kind == STG_BUDGET_NONE && !says(text, "budget=")) {
+        read.budget = (stg_budget_options){
+            .kind = STG_BUDGET_RATIO, .ratio = 200, .rate = 10000};
+        if (!says(text, "budget-empty="))
+            read.budget_waits = true;
+    }
+    *policy = read;
+    return STG_OK;
+}

@@ -1,0 +1,16 @@
+/* lane_policy.h - what the hub's lanes do about faults.
+ *
+ * Pure. The hub's default is `broadcast` below 50 targets and `broadcast-wide`
+ * from 50 on, whose waits are spread. Unless the text says otherwise a lane's
+ * retries have a budget, ratio:0.2+10/s, and wait for it when it is empty. */
+#ifndef STAGGER_HUB_LANE_POLICY_H
+#define STAGGER_HUB_LANE_POLICY_H
+
+#include <stagger/policy.h>
+
+/* Reads text, or the default for NULL. Returns STG_INVALID with the place and
+ * what was wanted; err->column counts from 1. */
+stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
+                                size_t targets, stg_error *err);
+
+#endif

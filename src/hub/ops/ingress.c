@@ -1,0 +1,320 @@
+#include "hub/ops/ingress.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/ops/ingress_headers.h"
+#include "hub/ops/ingress_inside.h"
+
+stg_ingress_options stg_ingress_options_default(void)
+{
+    return (stg_ingress_options){
+        .listen = "127.0.0.1:8080",
+        .headers = stg_headers_default,
+        .message_max = (size_t)1 << 20,
+        .batch_max = (size_t)16 << 20,
+        .lines_max = 10000,
+        .header_max = 16 * 1024,
+        .pending_max = (size_t)64 << 20,
+        .waiting_max = 100000,
+        .address_waiting_max = 50000,
+        .connections_max = 1024,
+        .address_connections_max = 512,
+        .idle_timeout = 30 * STG_S,
+        .request_timeout = 2 * STG_MIN,
+        .retry_after = 5 * STG_S,
+    };
+}
+
+uint16_t stg_ingress_port(const stg_ingress *g)
+{
+    return stg_address_port(&g->address);
+}
+
+const char *stg_ingress_address(const stg_ingress *g)
+{
+    return g->address_text;
+}
+
+void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view)
+{
+    *view = g->view;
+}
+
+/* -- options ----------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static stg_status
+refuse(stg_error *err, stg_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (err == NULL)
+        return status;
+    err->line = err->column = 0;
+    va_start(arguments, format);
+    vsnprintf(err->text, sizeof err->text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
+{
+    if (o->message_max == 0 || o->batch_max == 0 || o->lines_max == 0 ||
+        o->waiting_max == 0 || o->address_waiting_max == 0 ||
+        o->connections_max == 0 || o->address_connections_max == 0)
+        return refuse(err, STG_INVALID,
+                      "ingress: a limit is 0, and nothing could be accepted");
+    if (o->message_max > o->pending_max || o->batch_max > o->pending_max)
+        return refuse(err, STG_INVALID,
+                      "ingress: a message of %zu bytes or a batch of %zu does "
+                      "not fit into what may wait, %zu",
+                      o->message_max, o->batch_max, o->pending_max);
+    if (o->header_max < 1024 || o->header_max > 24 * 1024)
+        return refuse(err, STG_INVALID,
+                      "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
+                      o->header_max);
+    if (o->idle_timeout == 0 || o->request_timeout == 0)
+        return refuse(err, STG_INVALID, "ingress: a timeout is 0");
+    return STG_OK;
+}
+
+static stg_status check_token_file(stg_ingress *g, stg_error *err)
+{
+    const stg_ingress_options *o = &g->options;
+
+    if (o->token_file != NULL)
+        return stg_tokens_load(&g->tokens, o->token_file, err);
+    if (stg_address_is_loopback(&g->address))
+        return STG_OK;
+    return refuse(err, STG_INVALID,
+                  "listen=%.60s: others could reach it, and it has no token "
+                  "file; to make one: (umask 077; openssl rand -hex 32 > "
+                  "FILE), or listen on 127.0.0.1",
+                  o->listen);
+}
+
+static stg_status copy_headers(stg_ingress *g, const char *const *rules)
+{
+    size_t count = 0;
+
+    while (rules[count] != NULL)
+        count++;
+    g->headers = calloc(count + 1, sizeof *g->headers);
+    for (size_t i = 0; g->headers != NULL && i < count; i++)
+        if ((g->headers[i] = strdup(rules[i])) == NULL)
+            return STG_IO;
+    return g->headers == NULL ? STG_IO : STG_OK;
+}
+
+static stg_status read_options(stg_ingress *g, stg_error *err)
+{
+    const stg_ingress_options *o = &g->options;
+    stg_status status = check_numbers(o, err);
+
+    if (status == STG_OK)
+        status = stg_headers_check(o->headers, err);
+    if (status == STG_OK)
+        status = stg_address_parse(&g->address, o->listen, err);
+    if (status == STG_OK)
+        status = check_token_file(g, err);
+    if (status == STG_OK && copy_headers(g, o->headers) != STG_OK)
+        status = refuse(err, STG_IO, "ingress: no memory");
+    return status;
+}
+
+/* -- the daemon in the loop -------------------------------------------------- */
+
+/* Whether the daemon has something left that its epoll gives no sign of. It
+ * never waits for a time: all its timeouts are ours. */
+static bool wants_more(const stg_ingress *g)
+{
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+
+    return MHD_get_timeout(g->daemon, &wait_ms) == MHD_YES;
+}
+
+/* A deadline comes a millisecond late, so we go on here for a while. */
+static void turn(stg_ingress *g)
+{
+    enum { RUNS = 8 };
+
+    stg_deadline_clear(&g->deadlines, &g->turn);
+    for (int i = 0; i < RUNS; i++) {
+        MHD_run(g->daemon);
+        if (!wants_more(g))
+            break;
+    }
+    if (wants_more(g))
+        stg_deadline_set(&g->deadlines, &g->turn, 0);
+    if (g->stopped != NULL && g->busy == 0)
+        stg_deadline_set(&g->deadlines, &g->stopping, 0);
+}
+
+static void pass_turn(stg_deadline *d)
+{
+    turn(STG_HOLDER((void *)d, stg_ingress, turn));
+}
+
+static void poll_daemon(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    turn(poll->data);
+}
+
+static struct MHD_Daemon *start_daemon(stg_ingress *g, int fd)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, stg_caller_admit, g,
+        stg_request_handle, g, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)STG_CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)g->options.connections_max,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, stg_caller_begin, g,
+        MHD_OPTION_NOTIFY_CONNECTION, stg_caller_notice, g,
+        MHD_OPTION_NOTIFY_COMPLETED, stg_caller_complete, g, MHD_OPTION_END);
+}
+
+static stg_status start_poll(stg_ingress *g, stg_error *err)
+{
+    int fd = MHD_get_daemon_info(g->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    int error = uv_poll_init(g->loop, &g->poll, fd);
+
+    if (error != 0)
+        return refuse(err, STG_IO, "ingress: %s", uv_strerror(error));
+    g->poll.data = g;
+    g->handles++;
+    (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon); // cannot fail
+    return STG_OK;
+}
+
+/* -- open -------------------------------------------------------------------- */
+
+static void free_ingress(stg_ingress *g)
+{
+    for (size_t i = 0; g->headers != NULL && g->headers[i] != NULL; i++)
+        free(g->headers[i]);
+    free(g->headers);
+    stg_tokens_free(g->tokens);
+    free(g);
+}
+
+static void pass_stopping(stg_deadline *d)
+{
+    stg_ingress *g = STG_HOLDER((void *)d, stg_ingress, stopping);
+    void (*stopped)(void *ctx) = g->stopped;
+
+    g->stopped = NULL;
+    stopped(g->stopped_ctx);
+}
+
+static stg_status start(stg_ingress *g, stg_error *err)
+{
+    int fd;
+    stg_status status = stg_address_listen(&g->address, &fd, err);
+
+    if (status != STG_OK)
+        return status;
+    stg_address_print(&g->address, g->address_text);
+    g->daemon = start_daemon(g, fd);
+    // It may have closed the socket by then, so that we do not.
+    if (g->daemon == NULL)
+        return refuse(err, STG_IO,
+                      "listen=%.60s: the server does not start: %s",
+                      g->address_text, strerror(errno));
+    status = start_poll(g, err);
+    if (status != STG_OK)
+        MHD_stop_daemon(g->daemon);
+    return status;
+}
+
+stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
+                            const stg_ingress_options *o, stg_error *err)
+{
+    stg_ingress *g = calloc(1, sizeof *g);
+    stg_status status;
+
+    if (g == NULL)
+        return refuse(err, STG_IO, "ingress: no memory");
+    g->loop = loop;
+    g->options = *o;
+    g->turn.passed = pass_turn;
+    g->stopping.passed = pass_stopping;
+    stg_list_init(&g->callers);
+    for (size_t i = 0; i < STG_ORIGIN_SLOTS; i++)
+        stg_list_init(&g->origins[i]);
+    status = read_options(g, err);
+    if (status == STG_OK)
+        status = start(g, err);
+    if (status != STG_OK) {
+        free_ingress(g);
+        return status;
+    }
+    // What it pointed to was copied, or is not needed any more.
+    g->options.listen = g->options.token_file = NULL;
+    g->options.headers = NULL;
+    stg_deadlines_init(&g->deadlines, loop);
+    g->handles++;
+    turn(g);
+    *ingress = g;
+    return STG_OK;
+}
+
+/* -- stop and close ---------------------------------------------------------- */
+
+void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
+{
+    g->view.is_stopping = true;
+    g->stopped = stopped;
+    g->stopped_ctx = ctx;
+    stg_deadline_set(&g->deadlines, &g->turn, 0);
+}
+
+static void close_handle(void *ctx)
+{
+    stg_ingress *g = ctx;
+    void (*closed)(void *ctx) = g->closed;
+    void *closed_ctx = g->closed_ctx;
+
+    if (--g->handles > 0)
+        return;
+    free_ingress(g);
+    closed(closed_ctx);
+}
+
+static void close_poll(uv_handle_t *handle)
+{
+    close_handle(handle->data);
+}
+
+/* Those that wait get no answer: the connection ends before it could go out. */
+static void leave_publications(stg_ingress *g)
+{
+    for (stg_link *at = stg_list_first(&g->callers); at != NULL;
+         at = stg_list_next(&g->callers, at)) {
+        stg_caller *c = STG_HOLDER(at, stg_caller, link);
+
+        if (c->publication == NULL)
+            continue;
+        stg_publication_leave(c->publication);
+        stg_problem_set(&c->problem, 503, 0, "the hub has ended");
+        stg_caller_cut(c);
+        MHD_resume_connection(c->connection);
+    }
+}
+
+void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
+{
+    g->closed = done;
+    g->closed_ctx = ctx;
+    g->stopped = NULL;
+    g->view.is_stopping = true;
+    leave_publications(g);
+    uv_poll_stop(&g->poll);
+    MHD_stop_daemon(g->daemon);
+    uv_close((uv_handle_t *)&g->poll, close_poll);
+    stg_deadlines_close(&g->deadlines, close_handle, g);
+}

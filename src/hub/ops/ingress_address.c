@@ -1,0 +1,171 @@
+#include "hub/ops/ingress_address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static stg_status refuse(stg_error *err, stg_status status, const char *text,
+                         const char *why)
+{
+    if (err == NULL)
+        return status;
+    err->line = err->column = 0;
+    snprintf(err->text, sizeof err->text, "listen=%.80s: %s", text, why);
+    return status;
+}
+
+/* -- text -------------------------------------------------------------------- */
+
+static bool read_port(const char *text, in_port_t *port)
+{
+    unsigned number = 0;
+
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        number = number * 10 + (unsigned)(*text - '0');
+        if (number > UINT16_MAX)
+            return false;
+    }
+    *port = htons((uint16_t)number);
+    return true;
+}
+
+/* The host between its brackets, or up to the last colon; *port behind it. */
+static bool split(const char *text, char *host, size_t room, const char **port)
+{
+    const char *colon = strrchr(text, ':'), *end = colon;
+    bool is_bracketed = text[0] == '[';
+
+    if (colon == NULL)
+        return false;
+    if (is_bracketed) {
+        text++;
+        end = colon - 1;
+        if (end < text || *end != ']')
+            return false;
+    }
+    if ((size_t)(end - text) >= room)
+        return false;
+    memcpy(host, text, (size_t)(end - text));
+    host[end - text] = '\0';
+    *port = colon + 1;
+    // So that 0::1:80 is not read as an address and a port.
+    return is_bracketed == (strchr(host, ':') != NULL);
+}
+
+static bool read_host(stg_address *a, const char *host)
+{
+    memset(a, 0, sizeof *a);
+    if (strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
+    a->any.sa_family = strchr(host, ':') == NULL ? AF_INET : AF_INET6;
+    if (a->any.sa_family == AF_INET)
+        return inet_pton(AF_INET, host, &a->v4.sin_addr) == 1;
+    return inet_pton(AF_INET6, host, &a->v6.sin6_addr) == 1;
+}
+
+stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
+{
+    char host[INET6_ADDRSTRLEN];
+    const char *port;
+    in_port_t number = 0;
+
+    if (!split(text, host, sizeof host, &port) || !read_host(a, host) ||
+        !read_port(port, &number))
+        return refuse(err, STG_INVALID, text,
+                      "wanted address:port, in numbers, like 127.0.0.1:8080 or "
+                      "[::1]:8080; port 0 picks a free one");
+    if (a->any.sa_family == AF_INET)
+        a->v4.sin_port = number;
+    else
+        a->v6.sin6_port = number;
+    return STG_OK;
+}
+
+uint16_t stg_address_port(const stg_address *a)
+{
+    return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port
+                                             : a->v6.sin6_port);
+}
+
+const char *stg_address_print(const stg_address *a,
+                              char text[STG_ADDRESS_TEXT_MAX])
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    bool is_v4 = a->any.sa_family == AF_INET;
+
+    inet_ntop(a->any.sa_family,
+              is_v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr, host,
+              sizeof host);
+    snprintf(text, STG_ADDRESS_TEXT_MAX, is_v4 ? "%s:%u" : "[%s]:%u", host,
+             (unsigned)stg_address_port(a));
+    return text;
+}
+
+bool stg_address_is_loopback(const stg_address *a)
+{
+    const unsigned char *v6 = a->v6.sin6_addr.s6_addr;
+
+    if (a->any.sa_family == AF_INET)
+        return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && v6[12] == 127);
+}
+
+/* -- sockets ----------------------------------------------------------------- */
+
+static const char *advice(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "another program listens there; stop it, or choose another "
+               "port (ss -ltnp shows who it is)";
+    case EACCES:
+        return "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, "
+               "choose a higher one";
+    case EADDRNOTAVAIL:
+        return "this machine has no such address (ip address shows those it "
+               "has)";
+    case EAFNOSUPPORT:
+        return "this machine has no IPv6; listen on an IPv4 address";
+    default:
+        return strerror(error);
+    }
+}
+
+static bool bind_socket(int fd, const stg_address *a)
+{
+    int yes = 1, no = 0;
+    bool is_v4 = a->any.sa_family == AF_INET;
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    // [::] is everywhere, whatever the system's default.
+    if (!is_v4)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    return bind(fd, &a->any, is_v4 ? sizeof a->v4 : sizeof a->v6) == 0 &&
+           listen(fd, SOMAXCONN) == 0;
+}
+
+stg_status stg_address_listen(stg_address *a, int *fd, stg_error *err)
+{
+    char text[STG_ADDRESS_TEXT_MAX];
+    socklen_t size = sizeof *a;
+
+    stg_address_print(a, text);
+    *fd =
+        socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd < 0)
+        return refuse(err, STG_IO, text, advice(errno));
+    if (!bind_socket(*fd, a) || getsockname(*fd, &a->any, &size) != 0) {
+        stg_status status = refuse(err, STG_IO, text, advice(errno));
+
+        close(*fd);
+        return status;
+    }
+    return STG_OK;
+}

@@ -1,0 +1,189 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/ops/ingress_id.h"
+#include "hub/ops/ingress_inside.h"
+
+/* -- headers ----------------------------------------------------------------- */
+
+static bool add(struct MHD_Response *r, const char *name, const char *value)
+{
+    return MHD_add_response_header(r, name, value) == MHD_YES;
+}
+
+/* Whole seconds, one at least. */
+static bool add_retry_after(const stg_caller *c, struct MHD_Response *r)
+{
+    stg_ns wait = c->ingress->options.retry_after;
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu",
+             (unsigned long long)(wait / STG_S + (wait % STG_S != 0)));
+    return add(r, "Retry-After", strcmp(text, "0") == 0 ? "1" : text);
+}
+
+static bool add_problem_headers(const stg_caller *c, struct MHD_Response *r)
+{
+    switch (c->problem.status) {
+    case 401:
+        return add(r, "WWW-Authenticate", "Bearer");
+    case 405:
+        return add(r, "Allow", c->allowed);
+    case 429:
+    case 503:
+        return add_retry_after(c, r);
+    default:
+        return true;
+    }
+}
+
+/* -- answers ----------------------------------------------------------------- */
+
+static void count(stg_ingress_view *v, unsigned status)
+{
+    v->requests++;
+    if (status >= 500)
+        v->refused_5xx++;
+    else if (status >= 400)
+        v->refused_4xx++;
+}
+
+/* Health checks come every second of a drain: they are not told. */
+static void tell(const stg_caller *c)
+{
+    char from[INET6_ADDRSTRLEN];
+
+    if (c->route == STG_ROUTE_HEALTH || c->route == STG_ROUTE_READY)
+        return;
+    STG_LOG_REPEAT(c->ingress->options.log, STG_LOG_WARN, "request-refused", 3,
+                   stg_field_text("from", stg_origin_print(c->origin, from)),
+                   stg_field_number("status", (uint64_t)c->problem.status),
+                   stg_field_text("why", c->problem.detail));
+}
+
+enum MHD_Result stg_answer_response(stg_caller *c, unsigned status,
+                                    struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_YES;
+
+    if (c->is_last || c->ingress->view.is_stopping)
+        result = add(response, "Connection", "close") ? MHD_YES : MHD_NO;
+    stg_caller_enter(c, STG_PHASE_ANSWER);
+    if (result == MHD_YES)
+        result = MHD_queue_response(c->connection, status, response);
+    MHD_destroy_response(response);
+    count(&c->ingress->view, status);
+    return result;
+}
+
+enum MHD_Result stg_answer_problem(stg_caller *c)
+{
+    char text[STG_PROBLEM_TEXT_MAX];
+    size_t size = stg_problem_print(&c->problem, text);
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_COPY);
+
+    tell(c);
+    if (r == NULL)
+        return MHD_NO;
+    if (!add(r, "Content-Type", "application/problem+json") ||
+        !add_problem_headers(c, r)) {
+        MHD_destroy_response(r);
+        return MHD_NO;
+    }
+    return stg_answer_response(c, (unsigned)c->problem.status, r);
+}
+
+enum MHD_Result stg_answer_text(stg_caller *c, const char *text)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+
+    if (r == NULL)
+        return MHD_NO;
+    if (!add(r, "Content-Type", "text/plain; charset=utf-8") ||
+        !add(r, "Cache-Control", "no-store")) {
+        MHD_destroy_response(r);
+        return MHD_NO;
+    }
+    return stg_answer_response(c, MHD_HTTP_OK, r);
+}
+
+void stg_answer_raw(const stg_caller *c, const stg_problem *p)
+{
+    char text[STG_PROBLEM_TEXT_MAX + 256], body[STG_PROBLEM_TEXT_MAX];
+    size_t size = stg_problem_print(p, body);
+    int all = snprintf(text, sizeof text,
+                       "HTTP/1.1 %d %s\r\n"
+                       "Content-Type: application/problem+json\r\n"
+                       "Content-Length: %zu\r\n"
+                       "Connection: close\r\n\r\n%s",
+                       p->status, stg_problem_title(p->status), size, body);
+
+    (void)send(c->fd, text, (size_t)all, MSG_DONTWAIT | MSG_NOSIGNAL);
+    count(&c->ingress->view, (unsigned)p->status);
+}
+
+/* -- ids --------------------------------------------------------------------- */
+
+static size_t print_id(const stg_publication *p, const stg_append_answer *a,
+                       char *out)
+{
+    char id[STG_ID_TEXT_MAX];
+
+    return (size_t)sprintf(
+        out, "\"%s\"",
+        stg_id_print(p->ingress->options.epoch, a->position, id));
+}
+
+static size_t print_ids(const stg_publication *p,
+                        const stg_append_answer *answers, char *text)
+{
+    char *out = text;
+
+    if (p->messages == &p->one) {
+        out += sprintf(out, "{\"id\":");
+        out += print_id(p, &answers[0], out);
+        out += sprintf(out, "}\n");
+        return (size_t)(out - text);
+    }
+    out += sprintf(out, "{\"ids\":[");
+    for (size_t i = 0; i < p->count; i++) {
+        if (i > 0)
+            *out++ = ',';
+        out += print_id(p, &answers[i], out);
+    }
+    out += sprintf(out, "]}\n");
+    return (size_t)(out - text);
+}
+
+static bool is_all_repeats(const stg_publication *p,
+                           const stg_append_answer *answers)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!answers[i].is_repeat)
+            return false;
+    return true;
+}
+
+struct MHD_Response *stg_answer_ids(const stg_publication *p,
+                                    const stg_append_answer *answers)
+{
+    char *text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
+    struct MHD_Response *r;
+
+    if (text == NULL)
+        return NULL;
+    r = MHD_create_response_from_buffer(print_ids(p, answers, text), text,
+                                        MHD_RESPMEM_MUST_FREE);
+    if (r == NULL) {
+        free(text);
+        return NULL;
+    }
+    if (add(r, "Content-Type", "application/json") &&
+        (!is_all_repeats(p, answers) || add(r, "Stagger-Repeat", "true")))
+        return r;
+    MHD_destroy_response(r);
+    return NULL;
+}

@@ -1,0 +1,263 @@
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "hub/ops/ingress_headers.h"
+#include "hub/ops/ingress_inside.h"
+
+const char *stg_request_header(const stg_caller *c, const char *name)
+{
+    return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
+}
+
+static stg_span span_of(const char *text)
+{
+    return (stg_span){text, text == NULL ? 0 : strlen(text)};
+}
+
+/* -- which path -------------------------------------------------------------- */
+
+static const struct {
+    const char *path, *methods;
+    stg_route route;
+} routes[] = {
+    {"/v1/messages", "POST", STG_ROUTE_MESSAGE},
+    {"/v1/messages/batch", "POST", STG_ROUTE_BATCH},
+    {"/healthz", "GET, HEAD", STG_ROUTE_HEALTH},
+    {"/readyz", "GET, HEAD", STG_ROUTE_READY},
+};
+
+static bool is_publishing(const stg_caller *c)
+{
+    return c->route == STG_ROUTE_MESSAGE || c->route == STG_ROUTE_BATCH;
+}
+
+static bool check_route(stg_caller *c, const char *url, const char *method)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(url, routes[i].path) != 0)
+            continue;
+        c->route = routes[i].route;
+        c->allowed = routes[i].methods;
+        if (stg_header_list_has(span_of(c->allowed), span_of(method)))
+            return true;
+        return stg_problem_set(&c->problem, 405, 0, "wanted %s", c->allowed);
+    }
+    return stg_problem_set(&c->problem, 404, 0,
+                           "wanted /v1/messages, /v1/messages/batch, /healthz "
+                           "or /readyz");
+}
+
+/* -- who asks ---------------------------------------------------------------- */
+
+/* The host of host:port or [host]:port, lower case aside. */
+static bool is_loopback_host(stg_span host)
+{
+    char text[STG_ADDRESS_TEXT_MAX];
+    const char *colon = memchr(host.at, ':', host.size);
+    stg_address a;
+
+    if (host.size > 0 && host.at[0] == '[') {
+        const char *end = memchr(host.at, ']', host.size);
+
+        if (end == NULL)
+            return false;
+        host.size = (size_t)(end - host.at) + 1;
+    } else if (colon != NULL) {
+        host.size = (size_t)(colon - host.at);
+    }
+    if (stg_header_equal(host, "localhost"))
+        return true;
+    if (host.size > sizeof text - 3)
+        return false;
+    memcpy(text, host.at, host.size);
+    memcpy(text + host.size, ":0", 3);
+    return stg_address_parse(&a, text, NULL) == STG_OK &&
+           stg_address_is_loopback(&a);
+}
+
+static bool is_loopback_origin(const char *origin)
+{
+    const char *host = strstr(origin, "://");
+
+    return host != NULL && is_loopback_host(span_of(host + 3));
+}
+
+/* A browser on this machine reaches loopback, whoever wrote its page: pages of
+ * others are told by Origin, and those that have a name of theirs resolve to
+ * 127.0.0.1 (DNS rebinding) by Host. */
+static bool check_browser(stg_caller *c)
+{
+    const stg_ingress *g = c->ingress;
+    const char *origin = stg_request_header(c, "Origin");
+    const char *host = stg_request_header(c, "Host");
+
+    if (origin != NULL && !is_loopback_origin(origin))
+        return stg_problem_set(&c->problem, 403, 0,
+                               "requests of pages of another origin are "
+                               "refused");
+    if (host != NULL && g->tokens == NULL && !is_loopback_host(span_of(host)))
+        return stg_problem_set(&c->problem, 403, 0,
+                               "without a token the Host must be loopback, "
+                               "like localhost");
+    return true;
+}
+
+static bool check_token(stg_caller *c)
+{
+    const stg_ingress *g = c->ingress;
+    const char *authorization = stg_request_header(c, "Authorization");
+
+    if (g->tokens == NULL || stg_tokens_allow(g->tokens, authorization))
+        return true;
+    return stg_problem_set(&c->problem, 401, 0,
+                           authorization == NULL
+                               ? "wanted Authorization: Bearer TOKEN"
+                               : "not one of the tokens");
+}
+
+/* -- how much ---------------------------------------------------------------- */
+
+typedef struct framing {
+    unsigned lengths, encodings;
+    stg_span length, encoding;
+} framing;
+
+static enum MHD_Result count_framing(void *ctx, enum MHD_ValueKind kind,
+                                     const char *key, size_t key_size,
+                                     const char *value, size_t value_size)
+{
+    framing *f = ctx;
+    stg_span name = {key, key_size};
+
+    (void)kind;
+    if (stg_header_equal(name, "Content-Length")) {
+        f->lengths++;
+        f->length = (stg_span){value, value_size};
+    } else if (stg_header_equal(name, "Transfer-Encoding")) {
+        f->encodings++;
+        f->encoding = (stg_span){value, value_size};
+    }
+    return MHD_YES;
+}
+
+static bool read_length(stg_span text, uint64_t *length)
+{
+    *length = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        uint64_t digit = (uint64_t)(unsigned char)text.at[i] - '0';
+
+        if (digit > 9 || *length > (UINT64_MAX - digit) / 10)
+            return false;
+        *length = *length * 10 + digit;
+    }
+    return text.size > 0;
+}
+
+/* A body whose end two readers could see in two places is no body. */
+static bool check_framing(stg_caller *c)
+{
+    framing f = {0};
+    uint64_t length = 0;
+
+    // Where it ends is not known, yet.
+    c->length = UINT64_MAX;
+    c->has_length = false;
+    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, count_framing,
+                                &f);
+    if (f.lengths > 1 || f.encodings > 1 || (f.lengths > 0 && f.encodings > 0))
+        return stg_problem_set(&c->problem, 400, 0,
+                               "wanted one Content-Length, or one "
+                               "Transfer-Encoding");
+    if (f.lengths > 0 && !read_length(f.length, &length))
+        return stg_problem_set(&c->problem, 400, 0,
+                               "Content-Length is no number");
+    if (f.encodings > 0 && !stg_header_equal(f.encoding, "chunked"))
+        return stg_problem_set(&c->problem, 501, 0,
+                               "of Transfer-Encoding only chunked is known");
+    c->has_length = f.lengths + f.encodings > 0;
+    if (f.encodings == 0)
+        c->length = f.lengths == 0 ? 0 : length;
+    return true;
+}
+
+static bool check_header_size(stg_caller *c)
+{
+    size_t size = MHD_get_connection_info(
+                      c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+                      ->header_size;
+
+    return size <= c->ingress->options.header_max ||
+           stg_problem_set(&c->problem, 431, 0,
+                           "a header of %zu bytes; the most is %zu", size,
+                           c->ingress->options.header_max);
+}
+
+static bool check_length(stg_caller *c)
+{
+    const stg_ingress_options *o = &c->ingress->options;
+    size_t most = c->route == STG_ROUTE_BATCH ? o->batch_max : o->message_max;
+
+    if (!c->has_length)
+        return stg_problem_set(&c->problem, 411, 0,
+                               "wanted a Content-Length (0 is an empty "
+                               "message), or Transfer-Encoding: chunked");
+    if (c->length == UINT64_MAX || c->length <= most)
+        return true;
+    return stg_problem_set(&c->problem, 413, 0,
+                           "a body of %" PRIu64 " bytes; the most is %zu",
+                           c->length, most);
+}
+
+static bool check_type(stg_caller *c)
+{
+    const char *type = stg_request_header(c, "Content-Type");
+    stg_span media = span_of(type);
+
+    if (c->route != STG_ROUTE_BATCH)
+        return true;
+    if (type != NULL)
+        media.size = strcspn(type, "; \t");
+    return (type != NULL && (stg_header_equal(media, "application/x-ndjson") ||
+                             stg_header_equal(media, "application/ndjson") ||
+                             stg_header_equal(media, "application/jsonl"))) ||
+           stg_problem_set(&c->problem, 415, 0,
+                           "wanted Content-Type: application/x-ndjson");
+}
+
+/* -- whether we can ---------------------------------------------------------- */
+
+static bool check_room(stg_caller *c)
+{
+    const stg_ingress *g = c->ingress;
+    const stg_ingress_options *o = &g->options;
+    const char *missing = o->missing == NULL ? NULL : o->missing(o->ctx);
+
+    if (g->view.is_stopping)
+        return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+    if (missing != NULL)
+        return stg_problem_set(&c->problem, 503, 0, "%s", missing);
+    if (g->view.waiting >= o->waiting_max)
+        return stg_problem_set(&c->problem, 429, 0,
+                               "%u messages wait for their commit",
+                               (unsigned)g->view.waiting);
+    if (c->origin->waiting >= o->address_waiting_max)
+        return stg_problem_set(&c->problem, 429, 0,
+                               "%u messages of this address wait for their "
+                               "commit",
+                               (unsigned)c->origin->waiting);
+    return true;
+}
+
+/* What a stranger is told comes first: he learns nothing of the state. */
+void stg_request_check(stg_caller *c, const char *url, const char *method)
+{
+    c->route = STG_ROUTE_NONE;
+    c->allowed = NULL;
+    c->problem.status = 0;
+    if (!check_framing(c) || !check_header_size(c) ||
+        !check_route(c, url, method) || !is_publishing(c))
+        return;
+    (void)(check_browser(c) && check_token(c) && check_type(c) &&
+           check_length(c) && check_room(c));
+}

@@ -1,0 +1,39 @@
+/* ingress_headers.h - which headers of a message go on to the targets.
+ *
+ * A rule is a name, or the beginning of one and a '*': "traceparent", "X-*".
+ * Case does not count. Some are never kept, whatever the rules say: those of the
+ * connection and of the framing, credentials, cookies, and what the hub sets
+ * itself (Content-Type, Idempotency-Key, Stagger-*). */
+#ifndef STAGGER_HUB_OPS_INGRESS_HEADERS_H
+#define STAGGER_HUB_OPS_INGRESS_HEADERS_H
+
+#include <stdbool.h>
+
+#include <stagger/status.h>
+
+#include "hub/parcel.h"
+
+/* traceparent, tracestate, Content-Encoding, Content-Language, X-*; ended by
+ * NULL. */
+extern const char *const stg_headers_default[];
+
+/* Returns STG_INVALID with words for a rule that is none, or that names what is
+ * never kept. */
+stg_status stg_headers_check(const char *const *rules, stg_error *err);
+
+/* Whether a header of that name is kept. */
+bool stg_headers_keep(const char *const *rules, stg_span name);
+
+/* A token of RFC 9110, 1 to 256 bytes. */
+bool stg_header_is_name(stg_span text);
+
+/* No control characters but tabs, and no blanks around it. */
+bool stg_header_is_value(stg_span text);
+
+/* Whether a comma-separated list, as in Connection, has the name. */
+bool stg_header_list_has(stg_span list, stg_span name);
+
+/* Whether a == b, case aside. */
+bool stg_header_equal(stg_span a, const char *b);
+
+#endif

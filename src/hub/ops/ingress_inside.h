@@ -1,0 +1,196 @@
+/* ingress_inside.h - what the files of the ingress share. Private to them.
+ *
+ *     ingress.c          options, open, stop, close; the daemon in the loop
+ *     ingress_caller.c   connections: who calls, how many, how long
+ *     ingress_request.c  a request, from its header to its end
+ *     ingress_check.c    whether it may be asked at all
+ *     ingress_message.c  a request's bytes as messages
+ *     ingress_publish.c  messages to the store, and what came of it
+ *     ingress_answer.c   answers
+ *
+ * A caller is a connection, and carries one request at a time. A publication
+ * is what waits for its commit; it outlives its caller if the
+ * ingress is closed. */
+#ifndef STAGGER_HUB_OPS_INGRESS_INSIDE_H
+#define STAGGER_HUB_OPS_INGRESS_INSIDE_H
+
+#include <microhttpd.h>
+
+#include "base/list.h"
+#include "hub/deadlines.h"
+#include "hub/ops/batch.h"
+#include "hub/ops/ingress.h"
+#include "hub/ops/ingress_address.h"
+#include "hub/ops/problem.h"
+#include "hub/ops/token.h"
+
+typedef struct stg_caller stg_caller;
+typedef struct stg_origin stg_origin;
+typedef struct stg_publication stg_publication;
+
+enum {
+    STG_ORIGIN_SLOTS = 1024,         /* a power of two */
+    STG_CONNECTION_BYTES = 32 * 1024 /* of libmicrohttpd, for each */
+};
+
+struct stg_ingress {
+    uv_loop_t *loop;
+    stg_ingress_options options;
+    char **headers; /* the rules, copied */
+    stg_tokens *tokens;
+    stg_address address;
+    char address_text[STG_ADDRESS_TEXT_MAX];
+    struct MHD_Daemon *daemon;
+    uv_poll_t poll;
+    stg_deadlines deadlines;
+    stg_deadline turn; /* when the daemon is to run again */
+    stg_list callers;
+    stg_list origins[STG_ORIGIN_SLOTS];
+    uint32_t busy; /* callers that wait for a commit, or for their answer */
+    stg_ingress_view view;
+    unsigned handles; /* that are not closed */
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+    stg_deadline stopping;
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+};
+
+/* -- ingress_caller.c: connections ------------------------------------------- */
+
+/* Where connections come from: an IPv4 address, or an IPv6 /64. */
+struct stg_origin {
+    stg_link link;
+    unsigned char prefix[16]; /* IPv4 as ::ffff:a.b.c.d */
+    uint32_t callers, waiting;
+};
+
+typedef enum stg_phase {
+    STG_PHASE_HEADER, /* between requests, or in a header */
+    STG_PHASE_BODY,
+    STG_PHASE_COMMIT, /* suspended */
+    STG_PHASE_ANSWER,
+} stg_phase;
+
+typedef enum stg_route {
+    STG_ROUTE_NONE,
+    STG_ROUTE_MESSAGE,
+    STG_ROUTE_BATCH,
+    STG_ROUTE_HEALTH,
+    STG_ROUTE_READY,
+} stg_route;
+
+struct stg_caller {
+    stg_link link;
+    stg_ingress *ingress;
+    stg_origin *origin;
+    struct MHD_Connection *connection;
+    int fd;
+    stg_phase phase;
+    stg_deadline deadline;
+    bool is_first;  /* no request was answered yet */
+    bool has_begun; /* the first line of a request is there */
+
+    /* -- the request: of no meaning in STG_PHASE_HEADER */
+    stg_route route;
+    const char *allowed; /* the methods of its path */
+    stg_problem problem; /* status 0: none so far */
+    stg_ns whole_at;     /* when its body must be there */
+    uint64_t length;     /* of the body, as announced; UINT64_MAX: it was not */
+    bool has_length;     /* or is in chunks, and ends by itself */
+    char *body;
+    size_t size, room; /* room counts as pending */
+    size_t discarded;
+    stg_publication *publication; /* in STG_PHASE_COMMIT, until its answer */
+    struct MHD_Response *answer;  /* after the commit */
+    unsigned answer_status;
+    bool is_last; /* the connection closes behind the answer */
+};
+
+/* For libmicrohttpd: whether a connection may be; it began or ended; its
+ * request's first line is there; its request ended. */
+enum MHD_Result stg_caller_admit(void *ingress, const struct sockaddr *from,
+                                 socklen_t size);
+void stg_caller_notice(void *ingress, struct MHD_Connection *connection,
+                       void **socket_context,
+                       enum MHD_ConnectionNotificationCode code);
+void *stg_caller_begin(void *ingress, const char *uri,
+                       struct MHD_Connection *connection);
+void stg_caller_complete(void *ingress, struct MHD_Connection *connection,
+                         void **caller, enum MHD_RequestTerminationCode how);
+
+/* Into another phase, with its deadline. */
+void stg_caller_enter(stg_caller *c, stg_phase phase);
+
+/* Ends the connection at once; libmicrohttpd finds out in its next run. */
+void stg_caller_cut(stg_caller *c);
+
+/* The address for people. Returns text. */
+const char *stg_origin_print(const stg_origin *o, char text[INET6_ADDRSTRLEN]);
+
+/* -- ingress_request.c, ingress_check.c -------------------------------------- */
+
+/* libmicrohttpd's handler. */
+enum MHD_Result stg_request_handle(void *ingress,
+                                   struct MHD_Connection *connection,
+                                   const char *url, const char *method,
+                                   const char *version, const char *piece,
+                                   size_t *piece_size, void **caller);
+
+/* Drops the body. */
+void stg_request_drop(stg_caller *c);
+
+/* Sets the route, and the problem of a request that is refused by its header. */
+void stg_request_check(stg_caller *c, const char *url, const char *method);
+
+/* The value of a header, NULL: there is none. */
+const char *stg_request_header(const stg_caller *c, const char *name);
+
+/* -- ingress_message.c ------------------------------------------------------- */
+
+/* What is published, and where it lies. Given to the store until its answer. */
+struct stg_publication {
+    stg_ingress *ingress;
+    stg_caller *caller; /* NULL, with ingress: they are gone */
+    stg_append *messages;
+    size_t count;
+    stg_append one;  /* a message's, in messages */
+    stg_batch batch; /* or a batch's */
+    char *meta, *body;
+    size_t held; /* bytes that count as pending */
+};
+
+/* The caller's body and headers as a publication, which takes the body. NULL:
+ * the caller has a problem. */
+stg_publication *stg_publication_new(stg_caller *c);
+void stg_publication_free(stg_publication *p);
+
+/* Whether that many more bytes may be pending; then they are. */
+bool stg_ingress_reserve(stg_ingress *g, size_t bytes);
+void stg_ingress_release(stg_ingress *g, size_t bytes);
+
+/* -- ingress_publish.c ------------------------------------------------------- */
+
+/* Suspends the caller and appends; it is resumed with its answer. */
+void stg_publish(stg_publication *p);
+
+/* Its ingress goes: what is left is for the store to answer. */
+void stg_publication_leave(stg_publication *p);
+
+/* -- ingress_answer.c -------------------------------------------------------- */
+
+/* Each queues an answer, and returns MHD_NO where there was no memory. */
+enum MHD_Result stg_answer_problem(stg_caller *c);
+enum MHD_Result stg_answer_text(stg_caller *c, const char *text);
+enum MHD_Result stg_answer_response(stg_caller *c, unsigned status,
+                                    struct MHD_Response *response);
+
+/* {"id": ..} or {"ids": [..]} for what was appended; NULL: no memory. */
+struct MHD_Response *stg_answer_ids(const stg_publication *p,
+                                    const stg_append_answer *answers);
+
+/* Writes a whole answer past libmicrohttpd, which answers no request that it has
+ * not read to its end. The connection is cut next. */
+void stg_answer_raw(const stg_caller *c, const stg_problem *p);
+
+#endif

@@ -1,0 +1,190 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/ops/ingress_inside.h"
+
+void stg_request_drop(stg_caller *c)
+{
+    stg_ingress_release(c->ingress, c->room);
+    free(c->body);
+    c->body = NULL;
+    c->size = c->room = 0;
+}
+
+/* -- the body ---------------------------------------------------------------- */
+
+static size_t body_max(const stg_caller *c)
+{
+    const stg_ingress_options *o = &c->ingress->options;
+
+    return c->route == STG_ROUTE_BATCH ? o->batch_max : o->message_max;
+}
+
+/* The next room that holds size bytes: doubled, and no more than can come. A
+ * length that is only announced costs nothing. */
+static size_t next_room(const stg_caller *c, size_t size)
+{
+    enum { ROOM_MIN = 4096 };
+    size_t most = body_max(c), room = c->room < ROOM_MIN ? ROOM_MIN : c->room;
+
+    if (c->length < most)
+        most = (size_t)c->length;
+    while (room < size)
+        room *= 2;
+    return room < most ? room : most;
+}
+
+static bool make_room(stg_caller *c, size_t size)
+{
+    size_t room = next_room(c, size);
+    char *body;
+
+    if (size <= c->room)
+        return true;
+    if (!stg_ingress_reserve(c->ingress, room - c->room))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes wait for their commit");
+    body = realloc(c->body, room);
+    if (body == NULL) {
+        stg_ingress_release(c->ingress, room - c->room);
+        return stg_problem_set(&c->problem, 503, 0, "no memory");
+    }
+    c->body = body;
+    c->room = room;
+    return true;
+}
+
+static bool keep_piece(stg_caller *c, const char *piece, size_t size)
+{
+    if (size > body_max(c) - c->size)
+        return stg_problem_set(&c->problem, 413, 0,
+                               "a body of more than %zu bytes", body_max(c));
+    if (!make_room(c, c->size + size))
+        return false;
+    memcpy(c->body + c->size, piece, size);
+    c->size += size;
+    return true;
+}
+
+/* A refused body is read on as far as a batch may be long: one who still sends
+ * sees the end of the connection, and not the answer. */
+static size_t discard_max(const stg_caller *c)
+{
+    return c->ingress->options.batch_max;
+}
+
+static enum MHD_Result discard_piece(stg_caller *c, size_t size)
+{
+    c->discarded += size;
+    if (c->discarded <= discard_max(c))
+        return MHD_YES;
+    stg_answer_raw(c, &c->problem);
+    return MHD_NO;
+}
+
+static enum MHD_Result take_piece(stg_caller *c, const char *piece, size_t size)
+{
+    stg_caller_enter(c, STG_PHASE_BODY);
+    if (c->problem.status == 0 && !keep_piece(c, piece, size))
+        stg_request_drop(c);
+    return c->problem.status == 0 ? MHD_YES : discard_piece(c, size);
+}
+
+/* -- from its header to its end ---------------------------------------------- */
+
+static enum MHD_Result begin(stg_caller *c, const char *url, const char *method)
+{
+    c->discarded = 0;
+    c->is_last = false;
+    stg_caller_enter(c, STG_PHASE_BODY);
+    stg_request_check(c, url, method);
+    if (c->problem.status == 0)
+        return MHD_YES;
+    if (c->length <= discard_max(c) && stg_request_header(c, "Expect") == NULL)
+        return MHD_YES;
+    c->is_last = true;
+    return stg_answer_problem(c);
+}
+
+static enum MHD_Result answer_ready(stg_caller *c)
+{
+    const stg_ingress *g = c->ingress;
+    const char *missing = NULL;
+
+    if (g->options.missing != NULL)
+        missing = g->options.missing(g->options.ctx);
+    if (g->view.is_stopping)
+        missing = "the hub is stopping";
+    if (missing == NULL)
+        return stg_answer_text(c, "ready\n");
+    stg_problem_set(&c->problem, 503, 0, "%s", missing);
+    return stg_answer_problem(c);
+}
+
+static enum MHD_Result publish(stg_caller *c)
+{
+    stg_publication *p = stg_publication_new(c);
+
+    if (p == NULL)
+        return stg_answer_problem(c);
+    stg_publish(p);
+    return MHD_YES;
+}
+
+static enum MHD_Result finish(stg_caller *c)
+{
+    // It may have begun before the stop.
+    if (c->problem.status == 0 && c->ingress->view.is_stopping &&
+        c->route != STG_ROUTE_HEALTH && c->route != STG_ROUTE_READY)
+        stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+    if (c->problem.status != 0)
+        return stg_answer_problem(c);
+    switch (c->route) {
+    case STG_ROUTE_MESSAGE:
+    case STG_ROUTE_BATCH:
+        return publish(c);
+    case STG_ROUTE_READY:
+        return answer_ready(c);
+    default:
+        return stg_answer_text(c, "ok\n");
+    }
+}
+
+/* Behind its commit. */
+static enum MHD_Result answer(stg_caller *c)
+{
+    struct MHD_Response *response = c->answer;
+
+    if (response == NULL)
+        return stg_answer_problem(c);
+    c->answer = NULL;
+    return stg_answer_response(c, c->answer_status, response);
+}
+
+enum MHD_Result stg_request_handle(void *ingress,
+                                   struct MHD_Connection *connection,
+                                   const char *url, const char *method,
+                                   const char *version, const char *piece,
+                                   size_t *piece_size, void **caller)
+{
+    stg_caller *c = *caller;
+    size_t size = *piece_size;
+
+    (void)ingress;
+    (void)connection;
+    (void)version;
+    if (c == NULL) // no memory for it
+        return MHD_NO;
+    *piece_size = 0;
+    switch (c->phase) {
+    case STG_PHASE_HEADER:
+        return begin(c, url, method);
+    case STG_PHASE_BODY:
+        return size > 0 ? take_piece(c, piece, size) : finish(c);
+    case STG_PHASE_COMMIT:
+        return answer(c);
+    case STG_PHASE_ANSWER:
+        break;
+    }
+    return MHD_YES;
+}

@@ -1,0 +1,227 @@
+/* The loop and the switch: what happens goes to flow, once a turn of the loop
+ * flow is asked what to do about it, and that is carried out here.
+ *
+ * Callbacks only note what has happened; actions are carried out in one place,
+ * just before the loop waits. So no action runs inside of another, and what one
+ * turn brought is decided about at once. */
+#include <stdio.h>
+
+#include "hub/hub_inside.h"
+
+enum { TICK_MS = 1000 };
+
+/* -- what the store answers ------------------------------------------------ */
+
+static void take_messages(stg_hub *h, bool is_catch_up,
+                          const stg_record *records, size_t count,
+                          uint64_t next)
+{
+    stg_flow_messages(h->flow, is_catch_up, 0, records, count, next,
+                      stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+static void read_main(void *ctx, const stg_record *records, size_t count,
+                      uint64_t next)
+{
+    take_messages(ctx, false, records, count, next);
+}
+
+static void read_behind(void *ctx, const stg_record *records, size_t count,
+                        uint64_t next)
+{
+    take_messages(ctx, true, records, count, next);
+}
+
+static void take_rows(void *ctx, uint32_t lane, const stg_parked_row *rows,
+                      size_t count, bool is_all)
+{
+    stg_hub *h = ctx;
+
+    stg_flow_rows(h->flow, lane, rows, count, is_all, stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+static void take_stored(void *ctx, stg_stored how)
+{
+    stg_hub *h = ctx;
+
+    stg_flow_stored(h->flow, how, stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+void stg_shell_retain(void *hub, uint64_t position)
+{
+    stg_hub *h = hub;
+
+    if (h->flow == NULL) // it was opened just now
+        return;
+    stg_flow_retain(h->flow, 0, position, stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+void stg_shell_trouble(void *hub, const stg_error *what)
+{
+    const stg_hub *h = hub;
+
+    STG_LOG(h->log, STG_LOG_ERROR, "dead-letters-file",
+            stg_field_text("detail", what->text),
+            stg_field_text("next", "tried again; the rows are in the store"));
+}
+
+/* What flow decides from here on could not be kept. What is under way is
+ * dropped, too: a restart finds where it was. */
+void stg_shell_break(void *hub, const stg_error *why)
+{
+    stg_hub *h = hub;
+
+    h->is_broken = h->end.is_broken = h->is_stopping = true;
+    STG_LOG(h->log, STG_LOG_ERROR, "store-broken",
+            stg_field_text("detail", why->text),
+            stg_field_text("next", "the hub ends; a restart recovers"));
+    stg_attempts_drop(&h->attempts);
+    stg_hub_finish(h);
+}
+
+/* -- the switch ------------------------------------------------------------ */
+
+static void read_log(stg_hub *h, const stg_action *a)
+{
+    bool is_catch_up = a->read.is_catch_up;
+
+    stg_store_read(h->store, a->read.from, a->read.bytes_max, !is_catch_up,
+                   is_catch_up ? read_behind : read_main, h);
+}
+
+static void act(stg_hub *h, const stg_action *a, stg_ns now)
+{
+    switch (a->kind) {
+    case STG_ACTION_READ:
+        read_log(h, a);
+        break;
+    case STG_ACTION_FETCH:
+        stg_store_fetch(h->store, a->lane, &a->fetch.after, a->fetch.rows_max,
+                        take_rows, h);
+        break;
+    case STG_ACTION_START:
+        stg_attempt_start(&h->attempts, a);
+        break;
+    case STG_ACTION_CANCEL:
+        stg_attempt_cancel(a->cancel.attempt);
+        break;
+    case STG_ACTION_STORE:
+        stg_store_group(h->store, a->group, take_stored, h);
+        break;
+    case STG_ACTION_COMMIT:
+        stg_store_commit(h->store, a->position);
+        break;
+    case STG_ACTION_TELL:
+        stg_tell_action(h, a, now);
+        break;
+    case STG_ACTION_REMOVED:
+        break; // its number may come back
+    case STG_ACTION_STOPPED:
+        h->is_flow_stopped = true;
+        h->end.is_clean = a->is_clean;
+        stg_hub_finish(h);
+        break;
+    }
+}
+
+static void set_wake(stg_hub *h)
+{
+    stg_ns at = stg_flow_wake_at(h->flow);
+
+    if (at != stg_deadline_at(&h->wake))
+        stg_deadline_set(&h->deadlines, &h->wake, at);
+}
+
+static bool is_acting(const stg_hub *h)
+{
+    return !h->is_closing && !h->is_broken;
+}
+
+static void ask_flow(stg_hub *h)
+{
+    stg_ns now = stg_deadlines_now();
+    stg_action action;
+
+    h->is_due = false;
+    // An action may be the last: the store is gone then.
+    while (is_acting(h) && stg_flow_next(h->flow, &action, now))
+        act(h, &action, now);
+    if (!is_acting(h))
+        return;
+    set_wake(h);
+    if (h->intake.is_ended && h->intake.ingress == NULL &&
+        stg_hub_is_settled(h))
+        stg_hub_stop(h);
+}
+
+/* The log is asked a second after something has happened at most, so that an
+ * idle hub sleeps. */
+static void set_tick(stg_hub *h)
+{
+    if (!h->has_ticked && stg_deadline_at(&h->tick) == STG_NEVER)
+        stg_deadline_set(&h->deadlines, &h->tick,
+                         stg_deadlines_now() + TICK_MS * STG_MS);
+    h->has_ticked = false;
+}
+
+static void turn(uv_prepare_t *prepare)
+{
+    stg_hub *h = prepare->data;
+
+    if (h->is_due && is_acting(h))
+        ask_flow(h);
+    if (!h->is_closing)
+        set_tick(h);
+}
+
+static void wake_up(stg_deadline *d)
+{
+    stg_shell_note(STG_HEAP_HOLDER(d, stg_hub, wake));
+}
+
+static void tick(stg_deadline *d)
+{
+    stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, tick);
+    stg_ns wait = stg_log_tick(h->log);
+
+    h->has_ticked = true;
+    stg_deadline_set(&h->deadlines, d, stg_ns_add(stg_deadlines_now(), wait));
+}
+
+/* -- open, close ----------------------------------------------------------- */
+
+void stg_shell_open(stg_hub *h)
+{
+    (void)uv_prepare_init(h->loop, &h->prepare); // these cannot fail
+    (void)uv_prepare_start(&h->prepare, turn);
+    h->prepare.data = h;
+    uv_unref((uv_handle_t *)&h->prepare);
+    stg_deadlines_init(&h->deadlines, h->loop);
+    h->wake.passed = wake_up;
+    h->tick.passed = tick;
+}
+
+static void prepare_closed(uv_handle_t *handle)
+{
+    stg_hub *h = handle->data;
+
+    h->shell_closed(h->shell_ctx);
+}
+
+static void deadlines_closed(void *ctx)
+{
+    stg_hub *h = ctx;
+
+    uv_close((uv_handle_t *)&h->prepare, prepare_closed);
+}
+
+void stg_shell_close(stg_hub *h, void (*closed)(void *ctx), void *ctx)
+{
+    h->shell_closed = closed;
+    h->shell_ctx = ctx;
+    stg_deadlines_close(&h->deadlines, deadlines_closed, h);
+}

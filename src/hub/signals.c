@@ -1,0 +1,50 @@
+#include "hub/signals.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static void pass_on(uv_signal_t *handle, int signal)
+{
+    stg_signals *s = handle->data;
+
+    s->told(s->ctx, signal);
+}
+
+static int watch(stg_signals *s, uv_signal_t *handle, int signal)
+{
+    handle->data = s;
+    uv_unref((uv_handle_t *)handle);
+    return uv_signal_start(handle, pass_on, signal);
+}
+
+stg_status stg_signals_open(stg_signals *s, uv_loop_t *loop,
+                            void (*told)(void *ctx, int signal), void *ctx,
+                            stg_error *err)
+{
+    int error = uv_signal_init(loop, &s->terminate);
+
+    s->told = told;
+    s->ctx = ctx;
+    // What makes room for signals in a loop is made once, by the first.
+    if (error == 0) {
+        (void)uv_signal_init(loop, &s->interrupt);
+        error = watch(s, &s->terminate, SIGTERM);
+        if (error == 0)
+            error = watch(s, &s->interrupt, SIGINT);
+        if (error == 0)
+            return STG_OK;
+        stg_signals_close(s);
+    }
+    if (err != NULL) {
+        *err = (stg_error){.line = 0};
+        snprintf(err->text, sizeof err->text, "cannot watch for signals: %s",
+                 uv_strerror(error));
+    }
+    return STG_IO;
+}
+
+void stg_signals_close(stg_signals *s)
+{
+    uv_close((uv_handle_t *)&s->terminate, NULL);
+    uv_close((uv_handle_t *)&s->interrupt, NULL);
+}

@@ -1,0 +1,146 @@
+/* store.h - what must survive: the embedded queue and all that flow stores, in
+ * one SQLite file.
+ *
+ * One writer thread commits whatever came during its last commit
+ * (synchronous=FULL); one reader thread answers reads and fetches. Calls are
+ * made on the loop's thread, do not block, and answer by a callback on it, in
+ * the order of the calls of their kind (others pass a read that waits). What a
+ * call points to is kept until its callback; what a callback is given is lent
+ * for its time.
+ *
+ * Messages of the queue and groups of flow are never in one transaction. An
+ * error of SQLite but busy and full, and the want of memory, is the end: appends
+ * are answered, then options.broken is called, once, and nothing else after it;
+ * the process is to end, and a restart recovers. */
+#ifndef STAGGER_HUB_STORE_H
+#define STAGGER_HUB_STORE_H
+
+#include <uv.h>
+
+#include "flow/flow.h"
+#include "flow/group.h"
+#include "hub/parcel.h"
+
+typedef struct stg_store stg_store;
+
+typedef struct stg_store_options {
+    const char *path;     /* of the file; made if missing, with mode 0600 */
+    uint64_t quota;       /* bytes of the file, 16 MiB to 2^44; intake stops at
+                             80 %, the rest is for rows and cursors */
+    stg_ns retention;     /* of messages behind: 1 m to 365 d */
+    stg_ns keys_kept;     /* of idempotency keys, 24 h */
+    uint64_t keys_max;    /* 1000000 */
+    const char *letters;  /* --dead-letters file:PATH, the PATH; NULL: none */
+    uint64_t letters_max; /* bytes before the file is rotated */
+    void (*broken)(void *ctx, const stg_error *why);
+    /* The log will be trimmed up to position for age or room, whoever still
+     * waits below it: see stg_flow_retain(). */
+    void (*retaining)(void *ctx, uint64_t position);
+    /* Something that does not end the hub: the file of dead letters cannot be
+     * written, and is tried again. Once, until it could be written. */
+    void (*troubled)(void *ctx, const stg_error *what);
+    void *ctx;
+} stg_store_options;
+
+stg_store_options stg_store_options_default(const char *path);
+
+/* Opens the file, or makes it, and takes it for this process alone. Blocks.
+ * Returns STG_IO or STG_INVALID with words that say what and what to do: no
+ * directory, read-only, full, locked by another hub, of a newer version, no
+ * database, corrupt. Threads start. */
+stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
+                          const stg_store_options *o, stg_error *err);
+
+/* Ends the threads after what was asked before; then done is called. */
+void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx);
+
+/* For people and metrics; as of the last commit. */
+typedef struct stg_store_view {
+    uint64_t used, quota;   /* bytes of the file, without what is free in it */
+    uint64_t wal;           /* bytes beside it, of the write-ahead log */
+    uint64_t message_bytes; /* what messages fill of it, about */
+    uint64_t first, next;   /* positions */
+    uint64_t keys;          /* idempotency keys */
+} stg_store_view;
+
+void stg_store_look(stg_store *s, stg_store_view *view);
+
+/* -- at the start; these block --------------------------------------------- */
+
+/* 64 random bits, made with the store: part of every message id. */
+uint64_t stg_store_epoch(const stg_store *s);
+
+/* The position that the queue gives next, and the first that it has (the same
+ * if it is empty). */
+uint64_t stg_store_next(const stg_store *s);
+uint64_t stg_store_first(const stg_store *s);
+
+/* The number of a target's lane by its name, new if there is none. The number
+ * of another name is never given again. url is noted for the dead letters. At
+ * any time; it is durable before, or with, the first row that names it. */
+stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
+                          uint32_t *lane, stg_error *err);
+
+/* Every lane that the store knows, and every cursor. */
+typedef void stg_store_lane_fn(void *ctx, uint32_t lane, const char *name,
+                               const char *url);
+typedef void stg_store_cursor_fn(void *ctx, const stg_cursor *c);
+stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
+                           stg_error *err);
+stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
+                             stg_error *err);
+
+/* -- the queue ------------------------------------------------------------- */
+
+typedef struct stg_append {
+    stg_parcel parcel;
+    stg_span idempotency_key; /* empty: none */
+} stg_append;
+
+typedef enum stg_appended {
+    STG_APPENDED,        /* durable; or it was already there, same key */
+    STG_APPEND_CONFLICT, /* the key came with another body before */
+    STG_APPEND_FULL,     /* the quota */
+    STG_APPEND_UNKNOWN,  /* the store broke: it may be there, or not */
+} stg_appended;
+
+/* answers[i] for messages[i]: its position, and whether it is an old one. */
+typedef struct stg_append_answer {
+    uint64_t position;
+    bool is_repeat;
+} stg_append_answer;
+
+/* Appends all of the messages or none, in one transaction (with others). The
+ * callback comes when it is durable. On a conflict or a full queue nothing of
+ * the call was appended; `at` is the message at fault. */
+typedef void stg_append_fn(void *ctx, stg_appended how,
+                           const stg_append_answer *answers, size_t at);
+void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
+                      stg_append_fn *done, void *ctx);
+
+/* Reads forward from a position: as many bytes of messages, but one message at
+ * least; `bytes` of a record is a packed parcel. A read that waits is answered
+ * when there is something (or never). next: see stg_flow_messages(). */
+typedef void stg_read_fn(void *ctx, const stg_record *records, size_t count,
+                         uint64_t next);
+void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
+                    stg_read_fn *done, void *ctx);
+
+/* Everything below position is settled for good: to be trimmed in time, but for
+ * what range rows still need. */
+void stg_store_commit(stg_store *s, uint64_t position);
+
+/* -- flow's rows ----------------------------------------------------------- */
+
+/* Writes a group in one transaction. One at a time. */
+typedef void stg_group_fn(void *ctx, stg_stored how);
+void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
+                     void *ctx);
+
+/* The lane's parked rows above the mark, in its order. */
+typedef void stg_fetch_fn(void *ctx, uint32_t lane, const stg_parked_row *rows,
+                          size_t count, bool is_all);
+void stg_store_fetch(stg_store *s, uint32_t lane, const stg_mark *after,
+                     uint32_t rows_max, stg_fetch_fn *done, void *ctx);
+
+#endif

@@ -1,0 +1,99 @@
+/* Answers: what the threads have done, told on the loop. */
+#include "hub/stores/inside.h"
+
+/* How a call ended; the job's own memory is lent for it. */
+static void call_back(stg_store *s, stg_job *job)
+{
+    switch (job->kind) {
+    case STG_JOB_APPEND:
+        job->append.done(job->ctx, job->append.how, job->answers,
+                         job->append.at);
+        break;
+    case STG_JOB_GROUP:
+        job->group.done(job->ctx, job->group.how);
+        break;
+    case STG_JOB_READ:
+        job->read.done(
+            job->ctx, job->read.found.records, job->read.found.count,
+            job->read.found.count == 0
+                ? job->read.from
+                : job->read.found.records[job->read.found.count - 1].position +
+                      1);
+        break;
+    case STG_JOB_FETCH:
+        job->fetch.done(job->ctx, job->fetch.lane, job->fetch.found.rows,
+                        job->fetch.found.count, job->fetch.found.is_all);
+        break;
+    case STG_JOB_RETAINING:
+        if (s->o.retaining != NULL)
+            s->o.retaining(s->o.ctx, job->position);
+        break;
+    case STG_JOB_TROUBLE:
+        if (s->o.troubled != NULL)
+            s->o.troubled(s->o.ctx, job->error);
+        break;
+    case STG_JOB_LANE:
+    case STG_JOB_BROKEN:
+    case STG_JOB_ENDED:
+        break;
+    }
+}
+
+/* What came in since it broke is answered, then the end is told. */
+static void end_broken(stg_store *s, const stg_error *why)
+{
+    stg_list appends;
+    stg_link *link;
+
+    stg_list_init(&appends);
+    uv_mutex_lock(&s->in.lock);
+    stg_jobs_move(&appends, &s->in.appends);
+    uv_mutex_unlock(&s->in.lock);
+    while ((link = stg_list_shift(&appends)) != NULL) {
+        stg_job *job = STG_HOLDER(link, stg_job, link);
+
+        job->append.how = STG_APPEND_UNKNOWN;
+        call_back(s, job);
+        stg_job_free(job);
+    }
+    s->is_over = true;
+    if (s->o.broken != NULL)
+        s->o.broken(s->o.ctx, why);
+}
+
+static void handle(stg_store *s, stg_job *job)
+{
+    if (job->kind == STG_JOB_ENDED)
+        s->threads--;
+    else if (s->is_over)
+        ; // nothing else is told
+    else if (job->kind == STG_JOB_BROKEN)
+        end_broken(s, job->error);
+    else
+        call_back(s, job);
+    stg_job_free(job);
+}
+
+/* Everything, also what comes while it calls back: one signal may stand for
+ * many answers. */
+void stg_store_answer(uv_async_t *async)
+{
+    stg_store *s = async->data;
+    stg_list answers;
+    stg_link *link;
+
+    stg_list_init(&answers);
+    for (;;) {
+        uv_mutex_lock(&s->in.lock);
+        stg_jobs_move(&answers, &s->in.answers);
+        s->first = s->in.view.first;
+        s->next = s->in.next;
+        uv_mutex_unlock(&s->in.lock);
+        if (stg_list_first(&answers) == NULL)
+            break;
+        while ((link = stg_list_shift(&answers)) != NULL)
+            handle(s, STG_HOLDER(link, stg_job, link));
+    }
+    if (s->threads == 0 && s->closed != NULL)
+        stg_store_end(s);
+}

@@ -1,0 +1,360 @@
+#include "hub/stores/cursors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A row, as far as it decides whether it must be read before it is written. */
+struct stg_slice {
+    uint32_t partition, slice;
+    uint64_t has[STG_SLICE / 64]; /* lanes that are stored */
+    uint64_t bases[STG_SLICE];
+};
+
+static bool has(const stg_slice *s, uint32_t lane)
+{
+    return s->has[lane % STG_SLICE / 64] >> lane % 64 & 1;
+}
+
+/* -- the rows that there are ----------------------------------------------- */
+
+static size_t place_of(const stg_cursors *c, uint32_t partition, uint32_t slice)
+{
+    uint64_t key = (uint64_t)partition << 32 | slice;
+    size_t at = (size_t)(key * 0x9e3779b97f4a7c15 >> 32) & (c->slot_count - 1);
+
+    while (c->slots[at] != NULL && (c->slots[at]->partition != partition ||
+                                    c->slots[at]->slice != slice))
+        at = (at + 1) & (c->slot_count - 1);
+    return at;
+}
+
+static bool grow(stg_cursors *c)
+{
+    stg_cursors wider = {.slot_count =
+                             c->slot_count == 0 ? 64 : 2 * c->slot_count};
+
+    wider.slots = calloc(wider.slot_count, sizeof *wider.slots);
+    if (wider.slots == NULL)
+        return false;
+    for (size_t i = 0; i < c->slot_count; i++)
+        if (c->slots[i] != NULL)
+            wider.slots[place_of(&wider, c->slots[i]->partition,
+                                 c->slots[i]->slice)] = c->slots[i];
+    free(c->slots);
+    c->slots = wider.slots;
+    c->slot_count = wider.slot_count;
+    return true;
+}
+
+/* The row, made if there is none. NULL: no memory. */
+static stg_slice *slice_of(stg_cursors *c, uint32_t partition, uint32_t slice)
+{
+    stg_slice *s;
+    size_t at;
+
+    if (2 * c->count >= c->slot_count && !grow(c))
+        return NULL;
+    at = place_of(c, partition, slice);
+    if (c->slots[at] != NULL)
+        return c->slots[at];
+    s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->partition = partition;
+    s->slice = slice;
+    c->slots[at] = s;
+    c->count++;
+    return s;
+}
+
+/* -- the text of a row ----------------------------------------------------- */
+
+enum { CURSOR_ROOM = 256 }; /* a lane without its list */
+
+static bool make_room(stg_cursors *c, size_t more)
+{
+    size_t room = c->text_room == 0 ? 4096 : c->text_room;
+    char *text;
+
+    while (room - c->text_size < more)
+        room *= 2;
+    if (room == c->text_room)
+        return true;
+    text = realloc(c->text, room);
+    if (text == NULL)
+        return false;
+    c->text = text;
+    c->text_room = room;
+    return true;
+}
+
+static void put(stg_cursors *c, const char *text)
+{
+    size_t size = strlen(text);
+
+    memcpy(c->text + c->text_size, text, size);
+    c->text_size += size;
+}
+
+static void put_number(stg_cursors *c, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    memcpy(c->text + c->text_size, digits + at, sizeof digits - at);
+    c->text_size += sizeof digits - at;
+}
+
+static void put_book(stg_cursors *c, const char *name, uint64_t number)
+{
+    if (number == 0)
+        return;
+    put(c, name);
+    put_number(c, number);
+}
+
+static bool put_cursor(stg_cursors *c, const stg_cursor *cursor)
+{
+    if (!make_room(c, CURSOR_ROOM + 22 * cursor->settled_count))
+        return false;
+    put(c, c->text_size == 0 ? "{\n\"" : ",\n\"");
+    put_number(c, cursor->lane);
+    put(c, "\": {\"base\": ");
+    put_number(c, cursor->base);
+    for (size_t i = 0; i < cursor->settled_count; i++) {
+        put(c, i == 0 ? ", \"settled\": [" : ", ");
+        put_number(c, cursor->settled[i]);
+    }
+    if (cursor->settled_count > 0)
+        put(c, "]");
+    put_book(c, ", \"routed\": ", cursor->routed);
+    put_book(c, ", \"delivered\": ", cursor->delivered);
+    put_book(c, ", \"dead\": ", cursor->dead);
+    put_book(c, ", \"cancelled\": ", cursor->cancelled);
+    put_book(c, ", \"parked\": ", cursor->parked);
+    put(c, "}");
+    return true;
+}
+
+/* -- writing one row ------------------------------------------------------- */
+
+/* A row while it is made: of the lanes that the group has, those of the store
+ * that it has not or has lower, and none that it forgets. */
+typedef struct row {
+    stg_cursors *c;
+    const stg_group *group;
+    const stg_cursor *of[STG_SLICE]; /* the group's; NULL: none */
+    stg_slice now;
+    bool is_short; /* of memory */
+} row;
+
+static bool is_forgotten(const stg_group *g, uint32_t lane)
+{
+    for (size_t i = 0; i < g->change_count; i++)
+        if (g->changes[i].kind == STG_CHANGE_FORGET &&
+            g->changes[i].lane == lane)
+            return true;
+    return false;
+}
+
+static void add(row *r, const stg_cursor *cursor)
+{
+    uint32_t at = cursor->lane % STG_SLICE;
+
+    r->is_short = r->is_short || !put_cursor(r->c, cursor);
+    r->now.has[at / 64] |= (uint64_t)1 << at % 64;
+    r->now.bases[at] = cursor->base;
+}
+
+/* What is stored, where it is not behind. */
+static void keep(void *ctx, const stg_cursor *stored)
+{
+    row *r = ctx;
+    const stg_cursor **ours = &r->of[stored->lane % STG_SLICE];
+
+    if (*ours != NULL && (*ours)->base >= stored->base)
+        return;
+    *ours = NULL;
+    if (!is_forgotten(r->group, stored->lane))
+        add(r, stored);
+}
+
+/* Whether the store has something that the group has not, or has lower. */
+static bool is_ahead(const stg_slice *s, const row *r)
+{
+    for (uint32_t at = 0; at < STG_SLICE; at++)
+        if (has(s, at) && (r->of[at] == NULL || r->of[at]->base < s->bases[at]))
+            return true;
+    return false;
+}
+
+static int keep_stored(row *r)
+{
+    stg_slice *s = &r->now;
+    int rc = stg_sql_bind(r->c->read, "uu", (uint64_t)s->partition,
+                          (uint64_t)s->slice);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_step(r->c->read);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    if (!stg_cursors_parse(stg_sql_column_span(r->c->read, 0), s->partition,
+                           s->slice, keep, r))
+        rc = SQLITE_CORRUPT;
+    sqlite3_reset(r->c->read);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int write_row(row *r, stg_slice *known)
+{
+    int rc = SQLITE_OK;
+
+    r->now.partition = known->partition;
+    r->now.slice = known->slice;
+    r->c->text_size = 0;
+    if (is_ahead(known, r))
+        rc = keep_stored(r);
+    for (uint32_t at = 0; at < STG_SLICE && rc == SQLITE_OK; at++)
+        if (r->of[at] != NULL)
+            add(r, r->of[at]);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (r->is_short || !make_room(r->c, 8))
+        return SQLITE_NOMEM;
+    put(r->c, r->c->text_size == 0 ? "{}" : "\n}");
+    *known = r->now;
+    return stg_sql_run(r->c->write, "uut", (uint64_t)known->partition,
+                       (uint64_t)known->slice,
+                       (stg_span){r->c->text, r->c->text_size});
+}
+
+/* -- a group --------------------------------------------------------------- */
+
+/* The rows of all partitions that have the lane, but for it. */
+static int forget(stg_cursors *c, const stg_group *g, uint32_t lane)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < c->slot_count && rc == SQLITE_OK; i++) {
+        stg_slice *s = c->slots[i];
+
+        if (s != NULL && s->slice == lane / STG_SLICE &&
+            has(s, lane % STG_SLICE)) {
+            row r = {.c = c, .group = g};
+
+            rc = write_row(&r, s);
+        }
+    }
+    return rc;
+}
+
+/* The cursors from `from` on that are of one row; returns its end. */
+static size_t collect(row *r, size_t from, bool forgets)
+{
+    const stg_cursor *first = &r->group->cursors[from];
+    size_t at = from;
+
+    for (; at < r->group->cursor_count; at++) {
+        const stg_cursor *one = &r->group->cursors[at];
+
+        if (one->partition != first->partition ||
+            one->lane / STG_SLICE != first->lane / STG_SLICE)
+            break;
+        if (!forgets || !is_forgotten(r->group, one->lane))
+            r->of[one->lane % STG_SLICE] = one;
+    }
+    return at;
+}
+
+int stg_cursors_write(stg_cursors *c, const stg_group *g)
+{
+    bool forgets = false;
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
+        if (g->changes[i].kind == STG_CHANGE_FORGET) {
+            forgets = true;
+            rc = forget(c, g, g->changes[i].lane);
+        }
+    for (size_t at = 0; at < g->cursor_count && rc == SQLITE_OK;) {
+        const stg_cursor *first = &g->cursors[at];
+        stg_slice *s = slice_of(c, first->partition, first->lane / STG_SLICE);
+        row r = {.c = c, .group = g};
+
+        if (s == NULL)
+            return SQLITE_NOMEM;
+        at = collect(&r, at, forgets);
+        rc = write_row(&r, s);
+    }
+    return rc;
+}
+
+/* -- the beginning --------------------------------------------------------- */
+
+static void note(void *ctx, const stg_cursor *cursor)
+{
+    row *r = ctx;
+    uint32_t at = cursor->lane % STG_SLICE;
+
+    r->now.has[at / 64] |= (uint64_t)1 << at % 64;
+    r->now.bases[at] = cursor->base;
+}
+
+static int load_row(stg_cursors *c, sqlite3_stmt *rows)
+{
+    uint32_t partition = (uint32_t)stg_sql_column(rows, 0);
+    uint32_t slice = (uint32_t)stg_sql_column(rows, 1);
+    stg_slice *s = slice_of(c, partition, slice);
+    row r = {.now = {.partition = partition, .slice = slice}};
+
+    if (s == NULL)
+        return SQLITE_NOMEM;
+    if (!stg_cursors_parse(stg_sql_column_span(rows, 2), partition, slice, note,
+                           &r))
+        return SQLITE_CORRUPT;
+    *s = r.now;
+    return SQLITE_OK;
+}
+
+static void drop_slices(stg_cursors *c)
+{
+    for (size_t i = 0; i < c->slot_count; i++)
+        free(c->slots[i]);
+    free(c->slots);
+    c->slots = NULL;
+    c->count = c->slot_count = 0;
+}
+
+int stg_cursors_load(stg_cursors *c, sqlite3 *db)
+{
+    sqlite3_stmt *rows = NULL;
+    int rc = SQLITE_OK, step = SQLITE_DONE;
+
+    drop_slices(c);
+    if (c->read == NULL)
+        rc = stg_sql_prepare(db, &c->read,
+                             "SELECT lanes FROM cursors"
+                             " WHERE partition = ? AND slice = ?");
+    if (rc == SQLITE_OK && c->write == NULL)
+        rc = stg_sql_prepare(
+            db, &c->write,
+            "INSERT INTO cursors (partition, slice, lanes) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET lanes = excluded.lanes");
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(
+            db, "SELECT partition, slice, lanes FROM cursors", -1, &rows, NULL);
+    while (rc == SQLITE_OK && (step = sqlite3_step(rows)) == SQLITE_ROW)
+        rc = load_row(c, rows);
+    sqlite3_finalize(rows);
+    return rc != SQLITE_OK || step == SQLITE_DONE ? rc : step;
+}
+
+void stg_cursors_free(stg_cursors *c)
+{
+    drop_slices(c);
+    free(c->text);
+}

@@ -1,0 +1,81 @@
+#include "hub/stores/inbox.h"
+
+bool stg_inbox_init(stg_inbox *in, uv_loop_t *loop, uv_async_cb answered)
+{
+    if (uv_mutex_init(&in->lock) != 0)
+        return false;
+    if (uv_cond_init(&in->writer_wake) != 0)
+        goto no_writer_wake;
+    if (uv_cond_init(&in->reader_wake) != 0)
+        goto no_reader_wake;
+    if (uv_cond_init(&in->letters_wake) != 0)
+        goto no_letters_wake;
+    stg_list_init(&in->appends);
+    stg_list_init(&in->lanes);
+    stg_list_init(&in->reads);
+    stg_list_init(&in->answers);
+    if (uv_async_init(loop, &in->answered, answered) == 0)
+        return true;
+
+    uv_cond_destroy(&in->letters_wake);
+no_letters_wake:
+    uv_cond_destroy(&in->reader_wake);
+no_reader_wake:
+    uv_cond_destroy(&in->writer_wake);
+no_writer_wake:
+    uv_mutex_destroy(&in->lock);
+    return false;
+}
+
+void stg_inbox_free(stg_inbox *in)
+{
+    stg_jobs_free(&in->appends);
+    stg_jobs_free(&in->lanes);
+    stg_jobs_free(&in->reads);
+    stg_jobs_free(&in->answers);
+    if (in->group != NULL)
+        stg_job_free(in->group);
+    uv_cond_destroy(&in->letters_wake);
+    uv_cond_destroy(&in->reader_wake);
+    uv_cond_destroy(&in->writer_wake);
+    uv_mutex_destroy(&in->lock);
+}
+
+void stg_inbox_answer(stg_inbox *in, stg_job *job)
+{
+    uv_mutex_lock(&in->lock);
+    stg_list_push(&in->answers, &job->link);
+    uv_mutex_unlock(&in->lock);
+    uv_async_send(&in->answered);
+}
+
+void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs)
+{
+    uv_mutex_lock(&in->lock);
+    stg_jobs_move(&in->answers, jobs);
+    uv_mutex_unlock(&in->lock);
+    uv_async_send(&in->answered);
+}
+
+void stg_inbox_break(stg_inbox *in, const stg_error *why)
+{
+    uv_mutex_lock(&in->lock);
+    if (!in->is_broken) {
+        in->is_broken = true;
+        in->broken = *why;
+    }
+    uv_cond_signal(&in->writer_wake);
+    uv_cond_signal(&in->reader_wake);
+    uv_cond_signal(&in->letters_wake);
+    uv_mutex_unlock(&in->lock);
+}
+
+bool stg_inbox_is_broken(stg_inbox *in)
+{
+    bool is_broken;
+
+    uv_mutex_lock(&in->lock);
+    is_broken = in->is_broken;
+    uv_mutex_unlock(&in->lock);
+    return is_broken;
+}

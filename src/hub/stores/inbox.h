@@ -1,0 +1,56 @@
+/* inbox.h - where the loop and the threads of a store meet.
+ *
+ * One lock over lists of jobs and a few numbers; it is never held over a call
+ * of SQLite or of the user. */
+#ifndef STAGGER_HUB_STORES_INBOX_H
+#define STAGGER_HUB_STORES_INBOX_H
+
+#include "hub/stores/job.h"
+
+typedef struct stg_inbox {
+    uv_mutex_t lock;
+    uv_cond_t writer_wake, reader_wake, letters_wake;
+    uv_async_t answered; /* the loop's */
+
+    /* for the writer */
+    stg_list appends, lanes;
+    stg_job *group;
+    uint64_t commit;      /* all below is settled */
+    uint64_t letters_row; /* copied to the file of dead letters */
+
+    /* for the reader */
+    stg_list reads; /* and fetches */
+    uint64_t next;  /* every position below is durable */
+
+    /* for the letters */
+    uint64_t dead_groups; /* groups with dead letters so far */
+
+    /* for the loop */
+    stg_list answers;
+
+    bool is_closing; /* asked to end */
+    bool is_written; /* and the writer has nothing left to write */
+    /* the threads beside the writer, which ends last */
+    bool has_reader, has_letters;
+    bool is_broken;
+    stg_error broken;
+    stg_store_view view;
+} stg_inbox;
+
+/* False: no memory, or no file descriptor for the loop's handle. */
+bool stg_inbox_init(stg_inbox *in, uv_loop_t *loop, uv_async_cb answered);
+
+/* When the loop's handle is closed. What is still in it is freed. */
+void stg_inbox_free(stg_inbox *in);
+
+/* To the loop, in this order. By any thread; the lock is not held. */
+void stg_inbox_answer(stg_inbox *in, stg_job *job);
+void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs);
+
+/* It is over: the first to say so is heard. The writer answers what was asked
+ * of it, and tells the loop. By any thread; the lock is not held. */
+void stg_inbox_break(stg_inbox *in, const stg_error *why);
+
+bool stg_inbox_is_broken(stg_inbox *in);
+
+#endif

@@ -1,0 +1,41 @@
+/* inside.h - a store, as its own files see it.
+ *
+ *   life      opening, closing, threads
+ *   answers   what comes back to the loop
+ *   store     the calls */
+#ifndef STAGGER_HUB_STORES_INSIDE_H
+#define STAGGER_HUB_STORES_INSIDE_H
+
+#include "hub/stores/lanes.h"
+#include "hub/stores/letters.h"
+#include "hub/stores/reader.h"
+#include "hub/stores/writer.h"
+
+struct stg_store {
+    stg_store_options o; /* its texts are ours */
+    int lock;
+    uint64_t epoch, next, first;
+    stg_lanes lanes;
+    stg_inbox in;
+    stg_store_writer writer;
+    stg_store_reader reader;
+    stg_letters letters;
+    uint32_t threads; /* that have not ended */
+    bool is_over;     /* broken, and told: nothing else is */
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+};
+
+/* The loop's handle: everything that came back, also what comes while it calls
+ * back. */
+void stg_store_answer(uv_async_t *async);
+
+/* All threads have ended: joins them, and closes the handle. */
+void stg_store_end(stg_store *s);
+
+/* Of malloc(); NULL: no memory. */
+char *stg_store_copy(const char *text);
+
+stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err);
+
+#endif

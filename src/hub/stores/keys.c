@@ -1,0 +1,296 @@
+#include "hub/stores/keys.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stg_key_slot {
+    uint64_t hash;     /* the first bytes of the key's */
+    uint64_t position; /* 0: free */
+};
+
+/* -- the index ------------------------------------------------------------- */
+
+static uint64_t short_of(const unsigned char *key)
+{
+    uint64_t hash;
+
+    memcpy(&hash, key, sizeof hash);
+    return hash;
+}
+
+static void put(stg_keys *k, uint64_t hash, uint64_t position)
+{
+    size_t mask = k->slot_count - 1, at = (size_t)hash & mask;
+
+    while (k->slots[at].position != 0)
+        at = (at + 1) & mask;
+    k->slots[at] = (stg_key_slot){hash, position};
+    k->count++;
+}
+
+/* Anew with so many slots, and what is below the position. */
+static bool rebuild(stg_keys *k, size_t slot_count, uint64_t below)
+{
+    stg_key_slot *old = k->slots;
+    size_t old_count = k->slot_count;
+    stg_key_slot *slots = calloc(slot_count, sizeof *slots);
+
+    if (slots == NULL)
+        return false;
+    k->slots = slots;
+    k->slot_count = slot_count;
+    k->count = 0;
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].position != 0 && old[i].position < below)
+            put(k, old[i].hash, old[i].position);
+    free(old);
+    return true;
+}
+
+static bool make_room(stg_keys *k)
+{
+    if (k->count + 1 < k->slot_count - k->slot_count / 4)
+        return true;
+    return rebuild(k, k->slot_count == 0 ? 1024 : 2 * k->slot_count,
+                   UINT64_MAX);
+}
+
+/* Whether what belongs to slot `home` is found from `from` without `hole`. */
+static bool is_between(size_t hole, size_t home, size_t from)
+{
+    return hole < from ? hole < home && home <= from
+                       : hole < home || home <= from;
+}
+
+/* Frees a slot and moves up those that were put behind it for want of it. */
+static void free_slot(stg_keys *k, size_t hole)
+{
+    size_t mask = k->slot_count - 1;
+
+    for (size_t at = (hole + 1) & mask; k->slots[at].position != 0;
+         at = (at + 1) & mask)
+        if (!is_between(hole, (size_t)k->slots[at].hash & mask, at)) {
+            k->slots[hole] = k->slots[at];
+            hole = at;
+        }
+    k->slots[hole].position = 0;
+    k->count--;
+}
+
+static void drop(stg_keys *k, uint64_t hash, uint64_t position)
+{
+    size_t mask = k->slot_count - 1;
+
+    if (k->slot_count == 0)
+        return;
+    for (size_t at = (size_t)hash & mask; k->slots[at].position != 0;
+         at = (at + 1) & mask)
+        if (k->slots[at].position == position) {
+            free_slot(k, at);
+            return;
+        }
+}
+
+void stg_keys_drop(stg_keys *k, const stg_key *hash, uint64_t position)
+{
+    drop(k, short_of(hash->key), position);
+}
+
+void stg_keys_undo(stg_keys *k, uint64_t from)
+{
+    bool is_touched = false;
+
+    for (size_t i = 0; i < k->slot_count && !is_touched; i++)
+        is_touched = k->slots[i].position >= from;
+    if (!is_touched || rebuild(k, k->slot_count, from))
+        return;
+    // No memory for a second index: then one by one, from the front again
+    // after each, for others move into its place.
+    for (size_t i = 0; i < k->slot_count;)
+        if (k->slots[i].position >= from)
+            free_slot(k, i);
+        else
+            i++;
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+static int prepare(stg_keys *k, sqlite3 *db)
+{
+    int rc = stg_sql_prepare(db, &k->find,
+                             "SELECT key, body, at FROM idempotency_keys"
+                             " WHERE position = ?");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &k->add,
+                             "INSERT INTO idempotency_keys"
+                             " (position, key, body, at) VALUES (?, ?, ?, ?)");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &k->oldest,
+                             "SELECT position, key, at FROM idempotency_keys"
+                             " ORDER BY position");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &k->remove,
+                             "DELETE FROM idempotency_keys"
+                             " WHERE position <= ?");
+    return rc;
+}
+
+static int read_all(stg_keys *k)
+{
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK && (rc = stg_sql_step(k->oldest)) == SQLITE_ROW) {
+        uint64_t position = stg_sql_column(k->oldest, 0);
+        stg_span key = stg_sql_column_span(k->oldest, 1);
+
+        rc = SQLITE_OK;
+        if (key.size != STG_KEY_SIZE || position == 0)
+            rc = SQLITE_CORRUPT;
+        else if (!make_room(k))
+            rc = SQLITE_NOMEM;
+        else
+            put(k, short_of((const unsigned char *)key.at), position);
+    }
+    sqlite3_reset(k->oldest);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_keys_load(stg_keys *k, sqlite3 *db)
+{
+    int rc = prepare(k, db);
+
+    k->context = EVP_MD_CTX_new();
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+    k->digest = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (k->digest == NULL)
+        return SQLITE_NOMEM;
+#endif
+    if (k->context == NULL || !make_room(k))
+        return SQLITE_NOMEM;
+    return rc == SQLITE_OK ? read_all(k) : rc;
+}
+
+void stg_keys_free(stg_keys *k)
+{
+    EVP_MD_CTX_free(k->context);
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+    EVP_MD_free(k->digest);
+#endif
+    free(k->slots);
+}
+
+static bool begin_hash(stg_keys *k)
+{
+    // Asked for by name it is looked up each time.
+    const EVP_MD *md = k->digest != NULL ? k->digest : EVP_sha256();
+
+    return EVP_DigestInit_ex(k->context, md, NULL) == 1;
+}
+
+static bool end_hash(stg_keys *k, unsigned char half[STG_KEY_SIZE])
+{
+    unsigned char whole[EVP_MAX_MD_SIZE];
+
+    if (EVP_DigestFinal_ex(k->context, whole, NULL) != 1)
+        return false;
+    memcpy(half, whole, STG_KEY_SIZE);
+    return true;
+}
+
+bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
+                   const stg_parcel *parcel)
+{
+    const stg_span *type = &parcel->content_type, *body = &parcel->body;
+    unsigned char size[8];
+
+    for (size_t i = 0; i < sizeof size; i++)
+        size[i] = (unsigned char)((uint64_t)type->size >> 8 * i);
+    return begin_hash(k) &&
+           EVP_DigestUpdate(k->context, key.at, key.size) == 1 &&
+           end_hash(k, hash->key) && begin_hash(k) &&
+           EVP_DigestUpdate(k->context, size, sizeof size) == 1 &&
+           EVP_DigestUpdate(k->context, type->at, type->size) == 1 &&
+           EVP_DigestUpdate(k->context, body->at, body->size) == 1 &&
+           end_hash(k, hash->body);
+}
+
+/* Whether the row at a position has the key and is young enough. */
+static int look(stg_keys *k, const stg_key *hash, uint64_t position,
+                stg_ns wall, stg_key_found *found)
+{
+    stg_span key, body;
+    int rc = stg_sql_bind(k->find, "u", position);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_step(k->find);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    key = stg_sql_column_span(k->find, 0);
+    body = stg_sql_column_span(k->find, 1);
+    if (key.size == STG_KEY_SIZE && body.size == STG_KEY_SIZE &&
+        memcmp(key.at, hash->key, STG_KEY_SIZE) == 0 &&
+        stg_ns_sub(wall, stg_sql_column(k->find, 2)) < k->kept)
+        *found = memcmp(body.at, hash->body, STG_KEY_SIZE) == 0
+                     ? STG_KEY_REPEATED
+                     : STG_KEY_OTHER;
+    return sqlite3_reset(k->find);
+}
+
+int stg_keys_find(stg_keys *k, const stg_key *hash, stg_ns wall,
+                  stg_key_found *found, uint64_t *position)
+{
+    uint64_t first = short_of(hash->key);
+    size_t mask = k->slot_count - 1;
+    int rc = SQLITE_OK;
+
+    *found = STG_KEY_NEW;
+    for (size_t at = (size_t)first & mask;
+         k->slots[at].position != 0 && *found == STG_KEY_NEW && rc == SQLITE_OK;
+         at = (at + 1) & mask)
+        if (k->slots[at].hash == first) {
+            *position = k->slots[at].position;
+            rc = look(k, hash, *position, wall, found);
+        }
+    return rc;
+}
+
+int stg_keys_add(stg_keys *k, const stg_key *hash, uint64_t position,
+                 stg_ns wall)
+{
+    stg_span key = {(const char *)hash->key, STG_KEY_SIZE};
+    stg_span body = {(const char *)hash->body, STG_KEY_SIZE};
+    int rc;
+
+    if (!make_room(k))
+        return SQLITE_NOMEM;
+    rc = stg_sql_run(k->add, "ubbu", position, key, body, wall);
+    if (rc == SQLITE_OK)
+        put(k, short_of(hash->key), position);
+    return rc;
+}
+
+int stg_keys_expire(stg_keys *k, stg_ns wall, size_t most, size_t *removed)
+{
+    uint64_t last = 0;
+    int rc = SQLITE_ROW;
+
+    *removed = 0;
+    while (*removed < most && (rc = stg_sql_step(k->oldest)) == SQLITE_ROW) {
+        stg_span key = stg_sql_column_span(k->oldest, 1);
+        stg_ns age = stg_ns_sub(wall, stg_sql_column(k->oldest, 2));
+
+        if (age < k->kept && k->count <= k->count_max)
+            break;
+        last = stg_sql_column(k->oldest, 0);
+        ++*removed;
+        if (key.size == STG_KEY_SIZE)
+            drop(k, short_of((const unsigned char *)key.at), last);
+    }
+    sqlite3_reset(k->oldest);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    return *removed == 0 ? SQLITE_OK : stg_sql_run(k->remove, "u", last);
+}

@@ -1,0 +1,128 @@
+#include "hub/stores/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t slot_of(const stg_lanes *l, const char *name)
+{
+    uint32_t slot = (uint32_t)stg_parcel_hash((stg_span){name, strlen(name)}) &
+                    (l->slot_count - 1);
+
+    while (l->slots[slot] != 0 &&
+           strcmp(l->names[l->slots[slot] - 1].name, name) != 0)
+        slot = (slot + 1) & (l->slot_count - 1);
+    return slot;
+}
+
+uint32_t stg_lanes_find(const stg_lanes *l, const char *name)
+{
+    return l->slot_count == 0 ? UINT32_MAX : l->slots[slot_of(l, name)] - 1;
+}
+
+static bool make_slots(stg_lanes *l)
+{
+    uint32_t count = l->slot_count == 0 ? 64 : 2 * l->slot_count;
+    uint32_t *slots = calloc(count, sizeof *slots);
+
+    if (slots == NULL)
+        return false;
+    free(l->slots);
+    l->slots = slots;
+    l->slot_count = count;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->names[i].name != NULL)
+            slots[slot_of(l, l->names[i].name)] = i + 1;
+    return true;
+}
+
+static bool make_room(stg_lanes *l, uint32_t number)
+{
+    uint32_t room = l->room == 0 ? 64 : l->room;
+    stg_lane_name *names;
+
+    while (room <= number)
+        room *= 2;
+    if (room > l->room) {
+        names = realloc(l->names, room * sizeof *names);
+        if (names == NULL)
+            return false;
+        memset(names + l->room, 0, (room - l->room) * sizeof *names);
+        l->names = names;
+        l->room = room;
+    }
+    // Half full at most.
+    while (l->slot_count <= 2 * number)
+        if (!make_slots(l))
+            return false;
+    return true;
+}
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *same = malloc(size);
+
+    if (same != NULL)
+        memcpy(same, text, size);
+    return same;
+}
+
+bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
+                   const char *url)
+{
+    stg_lane_name *known;
+    char *url_copy;
+
+    if (!make_room(l, number) || (url_copy = copy(url)) == NULL)
+        return false;
+    known = &l->names[number];
+    if (known->name == NULL) {
+        known->name = copy(name);
+        if (known->name == NULL) {
+            free(url_copy);
+            return false;
+        }
+        if (number >= l->count)
+            l->count = number + 1;
+        l->slots[slot_of(l, name)] = number + 1;
+    }
+    free(known->url);
+    known->url = url_copy;
+    known->is_forgotten = false;
+    return true;
+}
+
+int stg_lanes_load(stg_lanes *l, sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT number, name, url, is_forgotten FROM lanes", -1, &st, NULL);
+
+    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        uint64_t number = stg_sql_column(st, 0);
+        const char *name = (const char *)sqlite3_column_text(st, 1);
+        const char *url = (const char *)sqlite3_column_text(st, 2);
+
+        if (number >= STG_LANES_MAX || name == NULL || url == NULL)
+            rc = SQLITE_CORRUPT;
+        else if (!stg_lanes_set(l, (uint32_t)number, name, url))
+            rc = SQLITE_NOMEM;
+        else
+            l->names[number].is_forgotten = stg_sql_column(st, 3) != 0;
+    }
+    if (rc == SQLITE_OK)
+        return sqlite3_finalize(st);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+void stg_lanes_free(stg_lanes *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        free(l->names[i].name);
+        free(l->names[i].url);
+    }
+    free(l->names);
+    free(l->slots);
+    *l = (stg_lanes){.count = 0};
+}

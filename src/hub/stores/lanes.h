@@ -1,0 +1,36 @@
+/* lanes.h - the names of targets and the numbers of their lanes.
+ *
+ * In memory, for the loop's thread; the writer keeps the table of them. Numbers
+ * rise from 0 and are never given to another name. */
+#ifndef STAGGER_HUB_STORES_LANES_H
+#define STAGGER_HUB_STORES_LANES_H
+
+#include "hub/stores/sqlite.h"
+
+enum { STG_LANES_MAX = 1000000 }; /* flow's */
+
+typedef struct stg_lane_name {
+    char *name; /* NULL: a number that was skipped */
+    char *url;
+    bool is_forgotten;
+} stg_lane_name;
+
+typedef struct stg_lanes {
+    stg_lane_name *names; /* by number */
+    uint32_t count, room;
+    uint32_t *slots; /* number + 1 by the hash of the name; 0: free */
+    uint32_t slot_count;
+} stg_lanes;
+
+/* All zeros is an empty one. */
+int stg_lanes_load(stg_lanes *l, sqlite3 *db);
+void stg_lanes_free(stg_lanes *l);
+
+/* UINT32_MAX: no such name. */
+uint32_t stg_lanes_find(const stg_lanes *l, const char *name);
+
+/* Sets the url of a name, known or new. False: no memory. */
+bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
+                   const char *url);
+
+#endif

@@ -1,0 +1,174 @@
+#include "hub/stores/letter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/utf8.h"
+
+void stg_line_free(stg_line *l)
+{
+    free(l->at);
+    *l = (stg_line){.size = 0};
+}
+
+static char *make_room(stg_line *l, size_t size)
+{
+    size_t room = l->room == 0 ? 1024 : l->room;
+    char *at;
+
+    while (room - l->size < size)
+        room *= 2;
+    if (room > l->room) {
+        at = realloc(l->at, room);
+        if (at == NULL) {
+            l->is_short = true;
+            return NULL;
+        }
+        l->at = at;
+        l->room = room;
+    }
+    return l->at + l->size;
+}
+
+void stg_line_add(stg_line *l, const char *text, size_t size)
+{
+    char *to = make_room(l, size);
+
+    if (to == NULL || size == 0)
+        return;
+    memcpy(to, text, size);
+    l->size += size;
+}
+
+static void add_text(stg_line *l, const char *text)
+{
+    stg_line_add(l, text, strlen(text));
+}
+
+/* A character of one byte that may not stand for itself. */
+static void add_escape(stg_line *l, unsigned char c)
+{
+    static const char names[] = "\"\"\\\\\nn\rr\tt";
+    char text[8];
+
+    for (size_t i = 0; names[i] != '\0'; i += 2)
+        if ((unsigned char)names[i] == c) {
+            snprintf(text, sizeof text, "\\%c", names[i + 1]);
+            add_text(l, text);
+            return;
+        }
+    snprintf(text, sizeof text, "\\u%04x", c);
+    add_text(l, text);
+}
+
+void stg_line_add_json(stg_line *l, stg_span text)
+{
+    stg_line_add(l, "\"", 1);
+    for (size_t i = 0, length; i < text.size; i += length) {
+        unsigned char c = (unsigned char)text.at[i];
+
+        length = stg_utf8_length(text.at + i, text.size - i);
+        if (length == 0) {
+            add_text(l, "\\ufffd");
+            length = 1;
+        } else if (c < ' ' || c == '"' || c == '\\' || c == 0x7f) {
+            add_escape(l, c);
+        } else {
+            stg_line_add(l, text.at + i, length);
+        }
+    }
+    stg_line_add(l, "\"", 1);
+}
+
+void stg_line_add_base64(stg_line *l, stg_span bytes)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "abcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        uint32_t three = 0;
+        char four[4] = {'=', '=', '=', '='};
+        size_t left = bytes.size - i < 3 ? bytes.size - i : 3;
+
+        for (size_t j = 0; j < left; j++)
+            three |= (uint32_t)(unsigned char)bytes.at[i + j] << (16 - 8 * j);
+        for (size_t j = 0; j <= left; j++)
+            four[j] = digits[three >> (18 - 6 * j) & 63];
+        stg_line_add(l, four, sizeof four);
+    }
+}
+
+bool stg_line_is_utf8(stg_span text)
+{
+    for (size_t i = 0, length; i < text.size; i += length) {
+        length = stg_utf8_length(text.at + i, text.size - i);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+/* -- a row ----------------------------------------------------------------- */
+
+const char *stg_letter_name(stg_letter_column column)
+{
+    static const char *const names[] = {
+        [STG_LETTER_ID] = "id",
+        [STG_LETTER_MESSAGE_ID] = "message_id",
+        [STG_LETTER_TARGET] = "target",
+        [STG_LETTER_TARGET_URL] = "target_url",
+        [STG_LETTER_STATE] = "state",
+        [STG_LETTER_WHY] = "why",
+        [STG_LETTER_CATEGORY] = "category",
+        [STG_LETTER_CAUSE] = "cause",
+        [STG_LETTER_HTTP_STATUS] = "http_status",
+        [STG_LETTER_DETAIL] = "detail",
+        [STG_LETTER_ATTEMPTS] = "attempts",
+        [STG_LETTER_FIRST_ATTEMPT_AT] = "first_attempt_at",
+        [STG_LETTER_LAST_ATTEMPT_AT] = "last_attempt_at",
+        [STG_LETTER_CREATED_AT] = "created_at",
+        [STG_LETTER_PARTITION] = "partition",
+        [STG_LETTER_POSITION] = "position",
+        [STG_LETTER_LAST_POSITION] = "last_position",
+        [STG_LETTER_COUNT] = "count",
+        [STG_LETTER_REPLAY] = "replay",
+        [STG_LETTER_CONTENT_TYPE] = "content_type",
+        [STG_LETTER_HEADERS] = "headers",
+        [STG_LETTER_KEY] = "key",
+        [STG_LETTER_ANSWER] = "answer",
+        [STG_LETTER_PAYLOAD] = "payload",
+    };
+
+    return names[column];
+}
+
+static void write_column(stg_line *l, sqlite3_stmt *st, int column)
+{
+    stg_span text = stg_sql_column_span(st, column);
+    int type = sqlite3_column_type(st, column);
+    bool is_base64 = type == SQLITE_BLOB && !stg_line_is_utf8(text);
+
+    add_text(l, column == 0 ? "{\"" : ", \"");
+    add_text(l, stg_letter_name((stg_letter_column)column));
+    add_text(l, is_base64 ? "_base64\": " : "\": ");
+    if (type == SQLITE_NULL) {
+        add_text(l, "null");
+    } else if (type == SQLITE_INTEGER) {
+        add_text(l, (const char *)sqlite3_column_text(st, column));
+    } else if (is_base64) {
+        stg_line_add(l, "\"", 1);
+        stg_line_add_base64(l, text);
+        stg_line_add(l, "\"", 1);
+    } else {
+        stg_line_add_json(l, text);
+    }
+}
+
+void stg_letter_write(stg_line *l, sqlite3_stmt *st)
+{
+    for (int column = 0; column < STG_LETTER_COLUMNS; column++)
+        write_column(l, st, column);
+    add_text(l, "}\n");
+}

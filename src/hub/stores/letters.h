@@ -1,0 +1,38 @@
+/* letters.h - the copy of the dead letters in a file, a line of JSON each.
+ *
+ * A thread with a connection of its own reads the table in the order of its
+ * ids, behind a durable cursor: each row is written at least once, as it is at
+ * that moment. The file is synced before the cursor moves. When a line does not
+ * fit into `letters_max` bytes, PATH becomes PATH.1, PATH.1 becomes PATH.2, and
+ * so on; PATH.5 goes. A file that cannot be written is tried again every
+ * second, and told once. */
+#ifndef STAGGER_HUB_STORES_LETTERS_H
+#define STAGGER_HUB_STORES_LETTERS_H
+
+#include "hub/stores/inbox.h"
+
+enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
+
+typedef struct stg_letters {
+    stg_inbox *in;
+    const stg_store_options *o;
+    sqlite3 *db;
+    sqlite3_stmt *read;
+    uv_thread_t thread;
+    uint64_t row;  /* written, and synced */
+    uint64_t seen; /* groups with dead letters that were looked at */
+    uint64_t size; /* of the file */
+    int fd;
+    int error;        /* errno of what failed last */
+    bool is_troubled; /* and it was told */
+} stg_letters;
+
+/* Of a zeroed one with in, o and row. Returns STG_IO with words if the file
+ * cannot be opened for writing. */
+stg_status stg_letters_open(stg_letters *l, stg_error *err);
+void stg_letters_free(stg_letters *l);
+
+/* The thread. */
+void stg_letters_run(void *letters);
+
+#endif

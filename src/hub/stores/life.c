@@ -1,0 +1,250 @@
+/* A store's life: it is opened, its threads start, it closes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/stores/claim.h"
+#include "hub/stores/inside.h"
+#include "hub/stores/opening.h"
+#include "hub/stores/schema.h"
+
+stg_store_options stg_store_options_default(const char *path)
+{
+    return (stg_store_options){.path = path,
+                               .quota = (uint64_t)8 << 30,
+                               .retention = STG_DAY,
+                               .keys_kept = STG_DAY,
+                               .keys_max = 1000000,
+                               .letters_max = (uint64_t)64 << 20};
+}
+
+char *stg_store_copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *same = malloc(size);
+
+    return same == NULL ? NULL : memcpy(same, text, size);
+}
+
+stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
+{
+    stg_sql_say(err, "%s: there is no memory left", s->o.path);
+    return STG_IO;
+}
+
+/* -- closing --------------------------------------------------------------- */
+
+static void free_store(stg_store *s)
+{
+    stg_store_writer_free(&s->writer);
+    stg_store_reader_free(&s->reader);
+    if (s->o.letters != NULL)
+        stg_letters_free(&s->letters);
+    stg_lanes_free(&s->lanes);
+    stg_claim_end(s->lock);
+    free((char *)s->o.path);
+    free((char *)s->o.letters);
+    free(s);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    stg_store *s = handle->data;
+    void (*closed)(void *ctx) = s->closed;
+    void *ctx = s->closed_ctx;
+
+    stg_inbox_free(&s->in);
+    free_store(s);
+    closed(ctx);
+}
+
+void stg_store_end(stg_store *s)
+{
+    uv_thread_join(&s->writer.thread);
+    uv_thread_join(&s->reader.thread);
+    if (s->o.letters != NULL)
+        uv_thread_join(&s->letters.thread);
+    uv_close((uv_handle_t *)&s->in.answered, on_closed);
+}
+
+/* -- opening --------------------------------------------------------------- */
+
+static stg_status check_options(const stg_store_options *o, stg_error *err)
+{
+    const uint64_t least = (uint64_t)16 << 20, most = (uint64_t)1 << 44;
+
+    if (o->path == NULL || *o->path == '\0') {
+        stg_sql_say(err, "store: no path; name a file");
+        return STG_INVALID;
+    }
+    if (o->quota < least || o->quota > most) {
+        stg_sql_say(err,
+                    "quota=%" PRIu64
+                    " is out of range, wanted 16 MiB to 16 TiB, in bytes",
+                    o->quota);
+        return STG_INVALID;
+    }
+    if (o->retention < STG_MIN || o->retention > 365 * STG_DAY) {
+        stg_sql_say(err, "retention is out of range, wanted 1m to 365d");
+        return STG_INVALID;
+    }
+    if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY) {
+        stg_sql_say(err,
+                    "idempotency keys: wanted 1 at least, kept for 365d "
+                    "at most");
+        return STG_INVALID;
+    }
+    return STG_OK;
+}
+
+/* The connections, and what is known from them. */
+static stg_status load(stg_store *s, stg_error *err)
+{
+    uint64_t letters_row = 0;
+    stg_status status = stg_opening_open(&s->writer.db, &s->o, &s->epoch, err);
+    const char *what = "is damaged";
+    int rc;
+
+    if (status != STG_OK)
+        return status;
+    rc = stg_store_writer_load(&s->writer);
+    if (rc == SQLITE_OK)
+        rc = stg_lanes_load(&s->lanes, s->writer.db);
+    if (rc == SQLITE_OK)
+        rc = stg_meta_read(s->writer.db, "letters_row", &letters_row);
+    if (rc == SQLITE_OK)
+        rc = stg_store_reader_open(&s->reader);
+    if (rc != SQLITE_OK) {
+        stg_sql_words(err, s->o.path, what, s->writer.db, rc);
+        return STG_IO;
+    }
+    s->writer.rows.epoch = s->epoch;
+    s->next = s->in.next = s->writer.queue.next;
+    s->first = s->writer.queue.first;
+    s->in.view.first = s->first;
+    s->writer.letters_row = s->writer.letters_noted = letters_row;
+    s->letters.row = s->in.letters_row = letters_row;
+    s->in.has_reader = true;
+    s->in.has_letters = s->o.letters != NULL;
+    return s->o.letters == NULL ? STG_OK : stg_letters_open(&s->letters, err);
+}
+
+/* Those that started are told to end, and waited for. */
+static stg_status stop_threads(stg_store *s, stg_error *err)
+{
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_closing = true;
+    s->in.has_reader = s->threads >= 2;
+    s->in.has_letters = false;
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+    if (s->threads >= 1)
+        uv_thread_join(&s->writer.thread);
+    if (s->threads >= 2)
+        uv_thread_join(&s->reader.thread);
+    stg_sql_say(err,
+                "%s: a thread cannot be started; raise the limits of "
+                "processes and memory",
+                s->o.path);
+    return STG_IO;
+}
+
+static stg_status start_threads(stg_store *s, stg_error *err)
+{
+    if (uv_thread_create(&s->writer.thread, stg_store_writer_run, &s->writer) !=
+        0)
+        return stop_threads(s, err);
+    s->threads = 1;
+    if (uv_thread_create(&s->reader.thread, stg_store_reader_run, &s->reader) !=
+        0)
+        return stop_threads(s, err);
+    s->threads = 2;
+    if (s->o.letters == NULL)
+        return STG_OK;
+    if (uv_thread_create(&s->letters.thread, stg_letters_run, &s->letters) != 0)
+        return stop_threads(s, err);
+    s->threads = 3;
+    return STG_OK;
+}
+
+static void on_open_failed(uv_handle_t *handle)
+{
+    stg_store *s = handle->data;
+
+    stg_inbox_free(&s->in);
+    free_store(s);
+}
+
+static stg_store *new_store(const stg_store_options *o)
+{
+    stg_store *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->o = *o;
+    s->lock = -1;
+    s->letters.fd = -1;
+    s->o.path = stg_store_copy(o->path);
+    if (o->letters != NULL)
+        s->o.letters = stg_store_copy(o->letters);
+    if (s->o.path == NULL || (o->letters != NULL && s->o.letters == NULL)) {
+        free((char *)s->o.path);
+        free((char *)s->o.letters);
+        free(s);
+        return NULL;
+    }
+    s->writer.in = s->reader.in = s->letters.in = &s->in;
+    s->writer.o = s->reader.o = s->letters.o = &s->o;
+    stg_list_init(&s->writer.appends);
+    stg_list_init(&s->writer.lanes);
+    return s;
+}
+
+stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
+                          const stg_store_options *o, stg_error *err)
+{
+    stg_status status = check_options(o, err);
+    stg_store *s;
+
+    if (status != STG_OK)
+        return status;
+    s = new_store(o);
+    if (s == NULL) {
+        stg_sql_say(err, "%s: there is no memory left", o->path);
+        return STG_IO;
+    }
+    status = stg_claim_begin(&s->lock, s->o.path, err);
+    if (status == STG_OK && !stg_inbox_init(&s->in, loop, stg_store_answer))
+        status = stg_store_refuse_memory(s, err);
+    if (status != STG_OK) {
+        free_store(s);
+        return status;
+    }
+    s->in.answered.data = s;
+    status = load(s, err);
+    if (status == STG_OK)
+        status = start_threads(s, err);
+    if (status != STG_OK) {
+        // The claim ends at once: the caller may try again before its loop
+        // runs.
+        stg_claim_end(s->lock);
+        s->lock = -1;
+        uv_close((uv_handle_t *)&s->in.answered, on_open_failed);
+        return status;
+    }
+    *store = s;
+    return STG_OK;
+}
+
+void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
+{
+    s->closed = done;
+    s->closed_ctx = ctx;
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_closing = true;
+    uv_cond_signal(&s->in.writer_wake);
+    uv_cond_signal(&s->in.reader_wake);
+    uv_mutex_unlock(&s->in.lock);
+    // They may have ended already, broken.
+    uv_async_send(&s->in.answered);
+}

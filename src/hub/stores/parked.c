@@ -1,0 +1,168 @@
+/* Parked rows as they are read: one by its columns, and a lane's in order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/stores/rows.h"
+
+enum { FETCH_BYTES_MAX = 16 << 20 };
+
+/* Text that ends with a zero, as SQLite keeps it. */
+static const char *text_of(sqlite3_stmt *st, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(st, column);
+
+    return text == NULL ? "" : text;
+}
+
+static void read_progress(stg_progress *p, sqlite3_stmt *st)
+{
+    stg_span limited = stg_sql_column_span(st, 8);
+
+    *p = (stg_progress){.attempts = (uint32_t)stg_sql_column(st, 5),
+                        .own_waits = (uint32_t)stg_sql_column(st, 6),
+                        .last = stg_sql_column(st, 7)};
+    if (limited.size == sizeof p->limited)
+        memcpy(p->limited, limited.at, sizeof p->limited);
+}
+
+static void read_failure(stg_failure *f, sqlite3_stmt *st)
+{
+    stg_span answer = stg_sql_column_span(st, 20);
+
+    *f = (stg_failure){
+        .outcome = {.fault = (stg_fault)stg_sql_column(st, 10),
+                    .code_kind = (stg_code_kind)stg_sql_column(st, 11),
+                    .code = (uint32_t)stg_sql_column(st, 12),
+                    .permanent = stg_sql_column(st, 13) != 0,
+                    .unsent = stg_sql_column(st, 14) != 0,
+                    .delay = stg_sql_column(st, 15)},
+        .why = (stg_why)stg_sql_column(st, 16),
+        .first_attempt_at = stg_sql_column(st, 17),
+        .last_attempt_at = stg_sql_column(st, 18),
+        .detail = text_of(st, 19),
+        .answer = answer.at,
+        .answer_size = answer.size};
+}
+
+void stg_parked_read(stg_parked *p, sqlite3_stmt *st)
+{
+    *p = (stg_parked){.partition = (uint32_t)stg_sql_column(st, 0),
+                      .position = stg_sql_column(st, 1),
+                      .replay = (uint32_t)stg_sql_column(st, 2),
+                      .due_at = stg_sql_column(st, 3),
+                      .wait = stg_sql_column(st, 4),
+                      .has_failure = stg_sql_column(st, 9) != 0,
+                      .key_hash = (uint64_t)sqlite3_column_int64(st, 21),
+                      .parcel = {.content_type = stg_sql_column_span(st, 22),
+                                 .headers = stg_sql_column_span(st, 23),
+                                 .key = stg_sql_column_span(st, 24),
+                                 .body = stg_sql_column_span(st, 25)}};
+    read_progress(&p->progress, st);
+    read_failure(&p->failure, st);
+}
+
+/* -- a lane's -------------------------------------------------------------- */
+
+/* What one row points to: its parcel, its detail, its answer. */
+struct stg_fetched_piece {
+    struct stg_fetched_piece *next;
+    unsigned char bytes[];
+};
+
+int stg_rows_prepare_fetch(sqlite3 *db, sqlite3_stmt **st)
+{
+    return stg_sql_prepare(
+        db, st,
+        "SELECT " STG_PARKED_COLUMNS
+        " FROM parked WHERE lane = ?"
+        " AND (due_at, position, partition, replay) > (?, ?, ?, ?)"
+        " ORDER BY due_at, position, partition, replay");
+}
+
+static void copy_row(const stg_parked *p, size_t parcel_size,
+                     unsigned char *bytes, stg_parked_row *row)
+{
+    size_t detail_size = strlen(p->failure.detail) + 1;
+
+    *row = (stg_parked_row){.partition = p->partition,
+                            .replay = p->replay,
+                            .record = {.position = p->position,
+                                       .key = p->key_hash,
+                                       .bytes = bytes,
+                                       .size = parcel_size},
+                            .progress = p->progress,
+                            .failure = p->failure,
+                            .has_failure = p->has_failure,
+                            .wait = p->wait,
+                            .due_at = p->due_at};
+    stg_parcel_pack(&p->parcel, bytes);
+    row->failure.detail =
+        memcpy(bytes + parcel_size, p->failure.detail, detail_size);
+    row->failure.answer = memcpy(bytes + parcel_size + detail_size,
+                                 p->failure.answer, p->failure.answer_size);
+}
+
+static bool add(stg_fetched *f, const stg_parked *p, size_t parcel_size)
+{
+    size_t size =
+        parcel_size + strlen(p->failure.detail) + 1 + p->failure.answer_size;
+    struct stg_fetched_piece *piece = malloc(sizeof *piece + size);
+
+    if (piece == NULL)
+        return false;
+    piece->next = f->pieces;
+    f->pieces = piece;
+    copy_row(p, parcel_size, piece->bytes, &f->rows[f->count++]);
+    return true;
+}
+
+static int fetch_all(sqlite3_stmt *st, uint32_t rows_max, stg_fetched *f)
+{
+    size_t bytes = 0;
+    int rc;
+
+    while ((rc = stg_sql_step(st)) == SQLITE_ROW) {
+        stg_parked p;
+        size_t size;
+
+        if (f->count == rows_max)
+            return SQLITE_OK;
+        stg_parked_read(&p, st);
+        size = stg_parcel_size(&p.parcel);
+        bytes += size;
+        if (f->count > 0 && bytes > FETCH_BYTES_MAX)
+            return SQLITE_OK;
+        if (!add(f, &p, size))
+            return SQLITE_NOMEM;
+    }
+    f->is_all = rc == SQLITE_DONE;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+                   uint32_t rows_max, stg_fetched *f)
+{
+    int rc = stg_sql_bind(st, "uuuuu", (uint64_t)lane, after->due_at,
+                          after->position, (uint64_t)after->partition,
+                          (uint64_t)after->replay);
+
+    if (f->rows == NULL)
+        f->rows = calloc((size_t)rows_max + 1, sizeof *f->rows);
+    if (f->rows == NULL)
+        return SQLITE_NOMEM;
+    if (rc == SQLITE_OK)
+        rc = fetch_all(st, rows_max, f);
+    sqlite3_reset(st);
+    return rc;
+}
+
+void stg_fetched_free(stg_fetched *f)
+{
+    while (f->pieces != NULL) {
+        struct stg_fetched_piece *next = f->pieces->next;
+
+        free(f->pieces);
+        f->pieces = next;
+    }
+    free(f->rows);
+}

@@ -1,0 +1,107 @@
+#include "hub/stores/reader.h"
+
+#include <stdlib.h>
+
+/* A read that waits is for what is not there yet. */
+static bool is_ready(const stg_inbox *in, const stg_job *job)
+{
+    return job->kind == STG_JOB_FETCH || !job->read.waits ||
+           (job->read.from < in->next && job->read.seen < in->next);
+}
+
+/* The first job that can be done: those behind a read that waits pass it. */
+static stg_job *first_ready(stg_inbox *in)
+{
+    for (stg_link *link = stg_list_first(&in->reads); link != NULL;
+         link = stg_list_next(&in->reads, link)) {
+        stg_job *job = STG_HOLDER(link, stg_job, link);
+
+        if (!is_ready(in, job))
+            continue;
+        stg_list_remove(link);
+        if (job->kind == STG_JOB_READ)
+            job->read.seen = in->next;
+        return job;
+    }
+    return NULL;
+}
+
+/* NULL: it is over. */
+static stg_job *take(stg_inbox *in)
+{
+    stg_job *job = NULL;
+
+    uv_mutex_lock(&in->lock);
+    while (!in->is_broken && (job = first_ready(in)) == NULL &&
+           !(in->is_closing && in->is_written))
+        uv_cond_wait(&in->reader_wake, &in->lock);
+    uv_mutex_unlock(&in->lock);
+    return job;
+}
+
+static void put_back(stg_inbox *in, stg_job *job)
+{
+    uv_mutex_lock(&in->lock);
+    stg_list_push(&in->reads, &job->link);
+    uv_mutex_unlock(&in->lock);
+}
+
+static int run(stg_store_reader *r, stg_job *job)
+{
+    if (job->kind == STG_JOB_FETCH)
+        return stg_rows_fetch(r->fetch, job->fetch.lane, &job->fetch.after,
+                              job->fetch.rows_max, &job->fetch.found);
+    return stg_queue_read(r->read, job->read.from, job->read.bytes_max,
+                          &job->read.found);
+}
+
+void stg_store_reader_run(void *reader)
+{
+    stg_store_reader *r = reader;
+    stg_error why;
+    stg_job *job;
+
+    while ((job = take(r->in)) != NULL) {
+        int rc;
+
+        // Another process has it for a moment; nothing was read yet.
+        do
+            rc = run(r, job);
+        while ((rc & 0xff) == SQLITE_BUSY && !stg_inbox_is_broken(r->in));
+        if (rc != SQLITE_OK) {
+            stg_job_free(job);
+            stg_sql_words(&why, r->o->path, "cannot be read", r->db, rc);
+            stg_inbox_break(r->in, &why);
+            break;
+        }
+        if (job->kind == STG_JOB_READ && job->read.waits &&
+            job->read.found.count == 0)
+            put_back(r->in, job);
+        else
+            stg_inbox_answer(r->in, job);
+    }
+    stg_sql_close(r->db);
+    r->db = NULL;
+    job = stg_job_new(STG_JOB_ENDED, NULL, 0);
+    if (job == NULL)
+        abort();
+    uv_mutex_lock(&r->in->lock);
+    r->in->has_reader = false;
+    uv_cond_signal(&r->in->writer_wake);
+    uv_mutex_unlock(&r->in->lock);
+    stg_inbox_answer(r->in, job);
+}
+
+int stg_store_reader_open(stg_store_reader *r)
+{
+    int rc = stg_sql_open_reader(&r->db, r->o->path);
+
+    if (rc == SQLITE_OK)
+        rc = stg_queue_prepare_read(r->db, &r->read);
+    return rc == SQLITE_OK ? stg_rows_prepare_fetch(r->db, &r->fetch) : rc;
+}
+
+void stg_store_reader_free(stg_store_reader *r)
+{
+    stg_sql_close(r->db);
+}

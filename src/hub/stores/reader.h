@@ -1,0 +1,23 @@
+/* reader.h - the thread that answers reads of the queue and fetches of parked
+ * rows, with a connection of its own. No read transaction outlives a job. */
+#ifndef STAGGER_HUB_STORES_READER_H
+#define STAGGER_HUB_STORES_READER_H
+
+#include "hub/stores/inbox.h"
+
+typedef struct stg_store_reader {
+    stg_inbox *in;
+    const stg_store_options *o;
+    sqlite3 *db;
+    sqlite3_stmt *read, *fetch;
+    uv_thread_t thread;
+} stg_store_reader;
+
+/* Of a zeroed reader with in and o. */
+int stg_store_reader_open(stg_store_reader *r);
+void stg_store_reader_free(stg_store_reader *r);
+
+/* The thread. */
+void stg_store_reader_run(void *reader);
+
+#endif

@@ -1,0 +1,75 @@
+/* rows.h - parked rows and dead letters: writing what a group says, reading
+ * parked rows back. A group written twice has the effect of once. */
+#ifndef STAGGER_HUB_STORES_ROWS_H
+#define STAGGER_HUB_STORES_ROWS_H
+
+#include "flow/group.h"
+#include "hub/stores/sqlite.h"
+
+typedef struct stg_rows {
+    uint64_t epoch; /* of message ids */
+    sqlite3_stmt *park, *repark, *unpark, *bury, *range, *find, *of_lane,
+        *clear, *forget;
+} stg_rows;
+
+int stg_rows_prepare(stg_rows *r, sqlite3 *db);
+
+/* One change, in the caller's transaction. wall: when the row is made. */
+int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
+
+/* At the start: a clock that was set back while nobody ran must not make a row
+ * wait for longer than was decided. */
+int stg_rows_pull_in(sqlite3 *db, stg_ns wall);
+
+#define STG_MESSAGE_ID_MAX 64
+
+/* "<epoch>-<position>", and "<epoch>.<partition>-<position>" of others than
+ * the first: the same over attempts, crashes and replays. Returns text. */
+const char *stg_message_id(uint64_t epoch, uint32_t partition,
+                           uint64_t position, char text[STG_MESSAGE_ID_MAX]);
+
+/* "A" to "D" as people know the categories of faults; NULL for the others. */
+const char *stg_category_letter(stg_category category);
+
+/* -- parked rows as columns ------------------------------------------------ */
+
+/* What a row of `parked` says, and a row of failed_broadcast_logs needs. */
+typedef struct stg_parked {
+    uint64_t key_hash;
+    stg_parcel parcel;
+    stg_progress progress;
+    stg_failure failure;
+    bool has_failure;
+    stg_ns wait, due_at;
+    uint64_t position;
+    uint32_t partition, replay;
+} stg_parked;
+
+/* The columns that stg_parked_read() wants, in its order. */
+#define STG_PARKED_COLUMNS                                                    \
+    "partition, position, replay, due_at, wait, attempts, own_waits,"         \
+    " last_wait, limited, has_failure, fault, code_kind, code, is_permanent," \
+    " is_unsent, delay, why, first_attempt_at, last_attempt_at, detail,"      \
+    " answer, key_hash, content_type, headers, key, body"
+
+/* Points into the row. */
+void stg_parked_read(stg_parked *p, sqlite3_stmt *st);
+
+/* -- the reader's side ----------------------------------------------------- */
+
+int stg_rows_prepare_fetch(sqlite3 *db, sqlite3_stmt **st);
+
+typedef struct stg_fetched {
+    stg_parked_row *rows;
+    size_t count;
+    bool is_all;
+    struct stg_fetched_piece *pieces; /* what the rows point to */
+} stg_fetched;
+
+/* The lane's rows above the mark, rows_max at most, and no more than 16 MiB but
+ * for the first. f is zeroed, and the caller's to free. */
+int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+                   uint32_t rows_max, stg_fetched *f);
+void stg_fetched_free(stg_fetched *f);
+
+#endif

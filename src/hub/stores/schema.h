@@ -1,0 +1,41 @@
+/* schema.h - the tables of the store, and the steps from older ones. */
+#ifndef STAGGER_HUB_STORES_SCHEMA_H
+#define STAGGER_HUB_STORES_SCHEMA_H
+
+#include "hub/stores/sqlite.h"
+
+/* In the file's header: "stgr". */
+#define STG_SCHEMA_APPLICATION 0x73746772
+
+/* What a file is. */
+typedef enum stg_schema_kind {
+    STG_SCHEMA_EMPTY, /* no tables, of nobody */
+    STG_SCHEMA_OURS,
+    STG_SCHEMA_NEWER,   /* ours, of a version that is not known here */
+    STG_SCHEMA_FOREIGN, /* of another program */
+} stg_schema_kind;
+
+/* Changes nothing. */
+int stg_schema_look(sqlite3 *db, stg_schema_kind *kind, uint64_t *version);
+
+/* The version that stg_schema_migrate() leads to. */
+uint64_t stg_schema_version(void);
+
+/* Takes the steps behind `version`, in the caller's transaction. */
+int stg_schema_migrate(sqlite3 *db, uint64_t version);
+
+/* Refuses what is not ours, with words. */
+stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
+                            stg_error *err);
+
+/* -- the table meta: a value a name ---------------------------------------- */
+
+/* SQLITE_DONE: there is no such name. */
+int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number);
+int stg_meta_write(sqlite3 *db, const char *name, uint64_t number);
+
+/* The epoch: 16 hex digits, so that people find it in message ids. */
+int stg_meta_read_epoch(sqlite3 *db, uint64_t *epoch);
+int stg_meta_write_epoch(sqlite3 *db, uint64_t epoch);
+
+#endif

@@ -1,0 +1,213 @@
+#include "hub/store.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/stores/inside.h"
+
+/* -- at the start ---------------------------------------------------------- */
+
+uint64_t stg_store_epoch(const stg_store *s)
+{
+    return s->epoch;
+}
+
+uint64_t stg_store_next(const stg_store *s)
+{
+    return s->next;
+}
+
+uint64_t stg_store_first(const stg_store *s)
+{
+    return s->first;
+}
+
+void stg_store_look(stg_store *s, stg_store_view *view)
+{
+    uv_mutex_lock(&s->in.lock);
+    *view = s->in.view;
+    uv_mutex_unlock(&s->in.lock);
+}
+
+/* It is written before, or with, the first row that needs it. */
+static bool send_lane(stg_store *s, uint32_t number, const char *name,
+                      const char *url)
+{
+    stg_job *job = stg_job_new(STG_JOB_LANE, NULL, 0);
+
+    if (job == NULL)
+        return false;
+    job->lane.number = number;
+    job->lane.name = stg_store_copy(name);
+    job->lane.url = stg_store_copy(url);
+    if (job->lane.name == NULL || job->lane.url == NULL ||
+        !stg_lanes_set(&s->lanes, number, name, url)) {
+        stg_job_free(job);
+        return false;
+    }
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.lanes, &job->link);
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+    return true;
+}
+
+stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
+                          uint32_t *lane, stg_error *err)
+{
+    uint32_t number = stg_lanes_find(&s->lanes, name);
+    const stg_lane_name *known;
+
+    if (number == UINT32_MAX)
+        number = s->lanes.count;
+    if (number >= STG_LANES_MAX) {
+        stg_sql_say(err,
+                    "target %s: the store has had %d targets, more have no "
+                    "number; begin with a new store",
+                    name, STG_LANES_MAX);
+        return STG_INVALID;
+    }
+    known = number < s->lanes.count ? &s->lanes.names[number] : NULL;
+    *lane = number;
+    if (known != NULL && !known->is_forgotten && strcmp(known->url, url) == 0)
+        return STG_OK;
+    return send_lane(s, number, name, url) ? STG_OK
+                                           : stg_store_refuse_memory(s, err);
+}
+
+stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
+                           stg_error *err)
+{
+    (void)err;
+    for (uint32_t i = 0; i < s->lanes.count; i++) {
+        const stg_lane_name *l = &s->lanes.names[i];
+
+        if (l->name != NULL && !l->is_forgotten)
+            each(ctx, i, l->name, l->url);
+    }
+    return STG_OK;
+}
+
+stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
+                             stg_error *err)
+{
+    sqlite3 *db = NULL;
+    int rc = stg_sql_open_reader(&db, s->o.path);
+
+    if (rc == SQLITE_OK)
+        rc = stg_cursors_read(db, each, ctx);
+    if (rc != SQLITE_OK)
+        stg_sql_words(err, s->o.path, "cursors cannot be read", db, rc);
+    stg_sql_close(db);
+    return rc == SQLITE_OK ? STG_OK : STG_IO;
+}
+
+/* -- calls ----------------------------------------------------------------- */
+
+/* Without memory nothing can be asked any more, and nothing is promised. */
+static stg_job *new_job(stg_store *s, stg_job_kind kind, void *ctx,
+                        size_t answers)
+{
+    stg_job *job = stg_job_new(kind, ctx, answers);
+    stg_error why;
+
+    if (job == NULL) {
+        stg_store_refuse_memory(s, &why);
+        stg_inbox_break(&s->in, &why);
+    }
+    return job;
+}
+
+void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
+                      stg_append_fn *done, void *ctx)
+{
+    enum { KEY_COST = 96 };
+    stg_job *job = new_job(s, STG_JOB_APPEND, ctx, count);
+
+    if (job == NULL)
+        return;
+    job->append.messages = messages;
+    job->append.count = count;
+    job->append.done = done;
+    for (size_t i = 0; i < count; i++)
+        job->append.cost +=
+            stg_queue_cost(&messages[i].parcel) +
+            (messages[i].idempotency_key.size > 0 ? KEY_COST : 0);
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.appends, &job->link);
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+}
+
+static void ask_reader(stg_store *s, stg_job *job)
+{
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.reads, &job->link);
+    uv_cond_signal(&s->in.reader_wake);
+    uv_mutex_unlock(&s->in.lock);
+}
+
+void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
+                    stg_read_fn *done, void *ctx)
+{
+    stg_job *job = new_job(s, STG_JOB_READ, ctx, 0);
+
+    if (job == NULL)
+        return;
+    job->read.from = from;
+    job->read.bytes_max = bytes_max;
+    job->read.waits = waits;
+    job->read.done = done;
+    ask_reader(s, job);
+}
+
+void stg_store_commit(stg_store *s, uint64_t position)
+{
+    uv_mutex_lock(&s->in.lock);
+    if (position > s->in.commit) {
+        s->in.commit = position;
+        uv_cond_signal(&s->in.writer_wake);
+    }
+    uv_mutex_unlock(&s->in.lock);
+}
+
+/* A lane that is forgotten is not known any more; its number stays taken. */
+static void forget_lanes(stg_store *s, const stg_group *g)
+{
+    for (size_t i = 0; i < g->change_count; i++)
+        if (g->changes[i].kind == STG_CHANGE_FORGET &&
+            g->changes[i].lane < s->lanes.count)
+            s->lanes.names[g->changes[i].lane].is_forgotten = true;
+}
+
+void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
+                     void *ctx)
+{
+    stg_job *job = new_job(s, STG_JOB_GROUP, ctx, 0);
+
+    if (job == NULL)
+        return;
+    job->group.group = g;
+    job->group.done = done;
+    forget_lanes(s, g);
+    uv_mutex_lock(&s->in.lock);
+    assert(s->in.group == NULL);
+    s->in.group = job;
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+}
+
+void stg_store_fetch(stg_store *s, uint32_t lane, const stg_mark *after,
+                     uint32_t rows_max, stg_fetch_fn *done, void *ctx)
+{
+    stg_job *job = new_job(s, STG_JOB_FETCH, ctx, 0);
+
+    if (job == NULL)
+        return;
+    job->fetch.lane = lane;
+    job->fetch.after = *after;
+    job->fetch.rows_max = rows_max;
+    job->fetch.done = done;
+    ask_reader(s, job);
+}

@@ -1,0 +1,297 @@
+#include "hub/stores/writer.h"
+
+#include <stdlib.h>
+
+enum {
+    APPENDS_MAX = 8192,      /* calls of a transaction */
+    APPEND_BYTES = 16 << 20, /* and about so many bytes */
+    CLOSING_TRIES = 10,      /* a second each, while others write */
+};
+
+/* -- transactions ---------------------------------------------------------- */
+
+/* Whether it is no use to wait for another process any longer. */
+static bool is_over(void *ctx)
+{
+    stg_store_writer *w = ctx;
+    bool over;
+
+    uv_mutex_lock(&w->in->lock);
+    over = w->in->is_broken ||
+           (w->in->is_closing && ++w->closing_tries >= CLOSING_TRIES);
+    uv_mutex_unlock(&w->in->lock);
+    return over;
+}
+
+static int write_lanes(stg_store_writer *w)
+{
+    int rc = SQLITE_OK;
+
+    for (stg_link *link = stg_list_first(&w->lanes);
+         link != NULL && rc == SQLITE_OK;
+         link = stg_list_next(&w->lanes, link)) {
+        const stg_job *job = STG_HOLDER(link, stg_job, link);
+
+        rc = stg_sql_run(w->add_lane, "uss", (uint64_t)job->lane.number,
+                         job->lane.name, job->lane.url);
+    }
+    return rc;
+}
+
+int stg_writer_begin(stg_store_writer *w)
+{
+    uint64_t pages = 0, free_pages = 0, quota = w->o->quota;
+    int rc = stg_sql_begin(w->db, is_over, w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(w->page_count, &pages);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(w->free_count, &free_pages);
+    if (rc == SQLITE_OK)
+        rc = write_lanes(w);
+    w->used = stg_ns_sub(pages, free_pages) * STG_PAGE;
+    w->room = stg_ns_sub(quota - quota / 5, w->used);
+    return rc;
+}
+
+int stg_writer_end(stg_store_writer *w, int rc)
+{
+    rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
+    if (rc == SQLITE_OK)
+        stg_jobs_free(&w->lanes);
+    else
+        w->lanes_at = uv_hrtime() + STG_S;
+    return rc;
+}
+
+static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    stg_store_writer *w = ctx;
+
+    (void)db;
+    (void)name;
+    w->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* -- flow's group ---------------------------------------------------------- */
+
+static int write_changes(stg_store_writer *w, const stg_group *g)
+{
+    stg_ns wall = stg_sql_wall();
+    int rc = stg_writer_begin(w);
+
+    for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
+        rc = stg_rows_write(&w->rows, &g->changes[i], wall);
+    if (rc == SQLITE_OK)
+        rc = stg_cursors_write(&w->cursors, g);
+    return stg_writer_end(w, rc);
+}
+
+static bool has_dead(const stg_group *g)
+{
+    for (size_t i = 0; i < g->change_count; i++)
+        if (g->changes[i].kind == STG_CHANGE_DEAD ||
+            g->changes[i].kind == STG_CHANGE_RANGE ||
+            g->changes[i].kind == STG_CHANGE_CANCEL)
+            return true;
+    return false;
+}
+
+static bool write_group(stg_store_writer *w)
+{
+    stg_job *job = w->group;
+    int rc;
+
+    if (job == NULL)
+        return true;
+    rc = write_changes(w, job->group.group);
+    if (stg_sql_is_full(rc) && stg_cursors_load(&w->cursors, w->db) == 0) {
+        job->group.how = STG_STORED_FULL;
+    } else if (rc != SQLITE_OK) {
+        stg_inbox_break(w->in, &w->why);
+        return false;
+    } else {
+        job->group.how = STG_STORED;
+    }
+    uv_mutex_lock(&w->in->lock);
+    if (rc == SQLITE_OK && has_dead(job->group.group)) {
+        w->in->dead_groups++;
+        uv_cond_signal(&w->in->letters_wake);
+    }
+    uv_mutex_unlock(&w->in->lock);
+    w->group = NULL;
+    stg_inbox_answer(w->in, job);
+    return true;
+}
+
+/* -- rounds ---------------------------------------------------------------- */
+
+/* As many calls as make a good transaction. */
+static void take_appends(stg_store_writer *w)
+{
+    uint64_t bytes = 0;
+    stg_link *link;
+
+    for (size_t i = 0; i < APPENDS_MAX && bytes < APPEND_BYTES; i++) {
+        link = stg_list_shift(&w->in->appends);
+        if (link == NULL)
+            return;
+        stg_list_push(&w->appends, link);
+        bytes += STG_HOLDER(link, stg_job, link)->append.cost;
+    }
+}
+
+static void take_all(stg_store_writer *w)
+{
+    take_appends(w);
+    stg_jobs_move(&w->lanes, &w->in->lanes);
+    w->group = w->in->group;
+    w->in->group = NULL;
+    w->commit = w->in->commit;
+    if (w->in->letters_row > w->letters_row)
+        w->letters_row = w->in->letters_row;
+    w->is_closing = w->in->is_closing;
+}
+
+static bool is_idle(stg_store_writer *w)
+{
+    return stg_list_first(&w->appends) == NULL && w->group == NULL;
+}
+
+static void show(stg_store_writer *w)
+{
+    w->in->view = (stg_store_view){
+        .used = w->used,
+        .quota = w->o->quota,
+        .wal = (uint64_t)w->wal_pages * STG_PAGE,
+        .first = w->queue.first,
+        .next = w->queue.next,
+        .message_bytes = w->queue.bytes,
+        .keys = w->keys.count,
+    };
+}
+
+/* Waits for something to do. False: it is over. */
+static bool take(stg_store_writer *w)
+{
+    stg_inbox *in = w->in;
+    bool goes_on = true;
+
+    uv_mutex_lock(&in->lock);
+    show(w);
+    for (;;) {
+        uint64_t commit = w->commit, now, at;
+
+        if (in->is_broken) {
+            goes_on = false;
+            break;
+        }
+        take_all(w);
+        at = w->commit != commit ? 0 : stg_writer_tend_at(w);
+        now = uv_hrtime();
+        if (!is_idle(w) || at <= now)
+            break;
+        if (w->is_closing && !in->is_written) {
+            in->is_written = true;
+            uv_cond_signal(&in->reader_wake);
+            uv_cond_signal(&in->letters_wake);
+        }
+        if (w->is_closing && !in->has_reader && !in->has_letters) {
+            goes_on = false;
+            break;
+        }
+        if (at == UINT64_MAX)
+            uv_cond_wait(&in->writer_wake, &in->lock);
+        else
+            uv_cond_timedwait(&in->writer_wake, &in->lock, at - now);
+    }
+    uv_mutex_unlock(&in->lock);
+    return goes_on;
+}
+
+/* Whatever was asked and not written: nobody knows. */
+static void tell_broken(stg_store_writer *w)
+{
+    stg_inbox *in = w->in;
+    stg_job *notice = stg_job_new(STG_JOB_BROKEN, NULL, 0);
+
+    for (stg_link *link = stg_list_first(&w->appends); link != NULL;
+         link = stg_list_next(&w->appends, link))
+        STG_HOLDER(link, stg_job, link)->append.how = STG_APPEND_UNKNOWN;
+    stg_inbox_answer_all(in, &w->appends);
+    // Without memory for a notice there is none for a process to end in order.
+    if (notice == NULL || (notice->error = malloc(sizeof(stg_error))) == NULL)
+        abort();
+    uv_mutex_lock(&in->lock);
+    *notice->error = in->broken;
+    uv_mutex_unlock(&in->lock);
+    stg_inbox_answer(in, notice);
+    uv_mutex_lock(&in->lock);
+    while (!in->is_closing)
+        uv_cond_wait(&in->writer_wake, &in->lock);
+    while (in->has_reader || in->has_letters)
+        uv_cond_wait(&in->writer_wake, &in->lock);
+    uv_mutex_unlock(&in->lock);
+}
+
+void stg_store_writer_run(void *writer)
+{
+    stg_store_writer *w = writer;
+    stg_job *ended;
+
+    while (take(w))
+        if (!stg_writer_append(w) || !write_group(w) || !stg_writer_tend(w))
+            break;
+    if (stg_inbox_is_broken(w->in))
+        tell_broken(w);
+    // The last to close moves the WAL into the file, and must be one that may
+    // write.
+    stg_sql_close(w->db);
+    w->db = NULL;
+    ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
+    if (ended == NULL)
+        abort();
+    stg_inbox_answer(w->in, ended);
+}
+
+int stg_store_writer_load(stg_store_writer *w)
+{
+    int rc;
+
+    stg_list_init(&w->appends);
+    stg_list_init(&w->lanes);
+    // What may be too old or too much is looked at first of all.
+    w->trim_at = UINT64_MAX;
+    w->keys.kept = w->o->keys_kept;
+    w->keys.count_max = w->o->keys_max;
+    sqlite3_wal_hook(w->db, note_pages, w);
+    rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(w->db, &w->free_count, "PRAGMA freelist_count");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(
+            w->db, &w->add_lane,
+            "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
+            " ON CONFLICT (number) DO UPDATE"
+            " SET url = excluded.url, is_forgotten = 0");
+    if (rc == SQLITE_OK)
+        rc = stg_queue_load(&w->queue, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_keys_load(&w->keys, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_rows_prepare(&w->rows, w->db);
+    return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
+}
+
+void stg_store_writer_free(stg_store_writer *w)
+{
+    stg_jobs_free(&w->appends);
+    stg_jobs_free(&w->lanes);
+    if (w->group != NULL)
+        stg_job_free(w->group);
+    stg_keys_free(&w->keys);
+    stg_cursors_free(&w->cursors);
+    free(w->hashes);
+    stg_sql_close(w->db);
+}

@@ -1,0 +1,69 @@
+/* writer.h - the thread that commits whatever came during its last commit.
+ *
+ * A round is: all appends in one transaction; flow's group, if there is one, in
+ * its own; then, in small pieces, what can wait: trimming, old keys, the WAL's
+ * checkpoint. So neither appends nor groups starve the other. */
+#ifndef STAGGER_HUB_STORES_WRITER_H
+#define STAGGER_HUB_STORES_WRITER_H
+
+#include "hub/stores/cursors.h"
+#include "hub/stores/inbox.h"
+#include "hub/stores/keys.h"
+
+typedef struct stg_store_writer {
+    stg_inbox *in;
+    const stg_store_options *o;
+    sqlite3 *db;
+    uv_thread_t thread;
+
+    stg_queue queue;
+    stg_keys keys;
+    stg_rows rows;
+    stg_cursors cursors;
+    sqlite3_stmt *page_count, *free_count, *add_lane;
+
+    /* the round */
+    stg_list appends, lanes;
+    stg_job *group;
+    bool is_closing;
+    stg_key *hashes; /* of a call, while it is appended */
+    size_t hash_room;
+    uint64_t used; /* bytes of the file that are not free */
+    uint64_t room; /* what appends may still fill */
+
+    /* what can wait: by uv_hrtime() */
+    uint64_t commit;
+    uint64_t retained, told; /* what is too old or too much; told to flow */
+    uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
+        checkpoint_at;
+    uint64_t letters_row, letters_noted;
+    int wal_pages, closing_tries;
+    bool is_tending; /* there is more to do at once */
+    stg_error why;   /* the last transaction that failed */
+} stg_store_writer;
+
+/* Of a zeroed writer with in, o and an open db, whose file is ours and new. */
+int stg_store_writer_load(stg_store_writer *w);
+void stg_store_writer_free(stg_store_writer *w);
+
+/* The thread. */
+void stg_store_writer_run(void *writer);
+
+/* -- its parts ------------------------------------------------------------- */
+
+/* Begins a transaction, with the lanes that wait to be written. */
+int stg_writer_begin(stg_store_writer *w);
+
+/* Ends it, also when it could not begin. Returns as stg_sql_end(). */
+int stg_writer_end(stg_store_writer *w, int rc);
+
+/* appends.c: all of w->appends, answered. False: the store is broken. */
+bool stg_writer_append(stg_store_writer *w);
+
+/* tending.c: what can wait. False: the store is broken. */
+bool stg_writer_tend(stg_store_writer *w);
+
+/* When there is something to tend; UINT64_MAX: never. */
+uint64_t stg_writer_tend_at(const stg_store_writer *w);
+
+#endif

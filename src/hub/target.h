@@ -1,0 +1,57 @@
+/* target.h - where deliveries go: names, lanes and endpoints.
+ *
+ * Targets of the settings have an endpoint. Those that only the store knows
+ * have none: their lanes are paused and keep what they have. */
+#ifndef STAGGER_HUB_TARGET_H
+#define STAGGER_HUB_TARGET_H
+
+#include "hub/http/client.h"
+#include "hub/hub.h"
+#include "hub/latency.h"
+#include "hub/store.h"
+
+typedef struct stg_target {
+    char *name, *url;
+    uint32_t lane;
+    stg_endpoint *endpoint; /* NULL: only the store knows it */
+    uint64_t attempts;      /* that have ended */
+    uint64_t failures;
+    stg_latency latency;       /* of those that succeeded */
+    char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
+} stg_target;
+
+typedef struct stg_targets {
+    stg_target **all; /* those of the settings first */
+    size_t count, known;
+    stg_target **by_lane; /* NULL: no such lane */
+    size_t lanes;
+} stg_targets;
+
+/* A name for a URL: host-port, and 8 hex digits of the hash of path and query
+ * where there are some. A name of its own for each URL, whatever other targets
+ * there are: it finds the lane again. Returns STG_INVALID for no URL. */
+stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
+                           stg_error *err);
+
+/* Makes the targets and their endpoints. Returns STG_INVALID with words for a
+ * URL or a name that is none, or a name that came before. To be closed in any
+ * case; zeroed before. */
+stg_status stg_targets_open(stg_targets *t, stg_client *client,
+                            const stg_hub_options *o, stg_error *err);
+
+/* Gives each its lane, and adds those that only the store knows. */
+stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
+                                  stg_error *err);
+
+/* NULL: there is none. */
+static inline stg_target *stg_targets_at(const stg_targets *t, uint32_t lane)
+{
+    return lane < t->lanes ? t->by_lane[lane] : NULL;
+}
+
+/* Frees the endpoints: no attempt is under way. The rest can be looked at
+ * until it is freed. */
+void stg_targets_close(stg_targets *t);
+void stg_targets_free(stg_targets *t);
+
+#endif

@@ -1,0 +1,167 @@
+/* What the hub logs. */
+#include <stdio.h>
+
+#include "hub/hub_inside.h"
+
+static const char *name_of(const stg_hub *h, uint32_t lane)
+{
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t != NULL ? t->name : NULL;
+}
+
+void stg_tell_ready(const stg_hub *h, const char *store)
+{
+    const char *address =
+        h->intake.address[0] != '\0' ? h->intake.address : NULL;
+
+    STG_LOG(h->log, STG_LOG_INFO, "ready", stg_field_text("listen", address),
+            stg_field_text("store", store),
+            stg_field_number("targets", h->targets.known));
+}
+
+void stg_tell_unknown(const stg_hub *h, const stg_target *t)
+{
+    STG_LOG(h->log, STG_LOG_WARN, "target-unknown",
+            stg_field_text("target", t->name),
+            stg_field_text("detail",
+                           "the store knows it and the settings do "
+                           "not: it keeps what it has, and sends "
+                           "nothing"));
+}
+
+/* -- attempts -------------------------------------------------------------- */
+
+/* What became of the delivery. */
+static const char *decision_of(const stg_verdict *v)
+{
+    if (v->decision.next != STG_WAIT)
+        return "dead";
+    return v->failure != NULL ? "parked" : "put-back";
+}
+
+static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
+                         const char *message, stg_ns now)
+{
+    const stg_verdict *v = e->verdict;
+    bool has_max = e->number_max != STG_UNLIMITED;
+    char cause[STG_CAUSE_MAX] = "";
+    stg_field fields[10];
+    size_t count = 0;
+
+    if (v->failure != NULL)
+        stg_outcome_cause(&v->failure->outcome, cause);
+    fields[count++] = stg_field_text("target", e->target->name);
+    fields[count++] =
+        stg_field_text("cause", cause[0] ? cause : e->target->cause);
+    fields[count++] = stg_field_text("decision", decision_of(v));
+    fields[count++] = stg_field_text("why", stg_why_name(v->decision.why));
+    fields[count++] = stg_field_text("message", message);
+    fields[count++] = stg_field_number("attempt", e->number);
+    if (has_max)
+        fields[count++] = stg_field_number("attempts_max", e->number_max);
+    if (v->decision.next == STG_WAIT)
+        fields[count++] =
+            stg_field_time("wait", stg_ns_sub(v->decision.due_at, now));
+    fields[count++] = stg_field_time("took", e->took);
+    fields[count++] = stg_field_text("detail", e->detail);
+    stg_log_repeat(h->log, STG_LOG_WARN, "attempt-failed", fields, count, 3);
+}
+
+void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now)
+{
+    char id[STG_ID_TEXT_MAX];
+
+    stg_id_print(h->attempts.epoch, e->position, id);
+    if (e->verdict->decision.next != STG_DONE) {
+        tell_failure(h, e, id, now);
+        return;
+    }
+    STG_LOG(h->log, STG_LOG_DEBUG, "delivered",
+            stg_field_text("target", e->target->name),
+            stg_field_text("message", id),
+            stg_field_number("attempt", e->number),
+            stg_field_number("status", (uint64_t)e->status),
+            stg_field_time("took", e->took));
+}
+
+/* -- what flow tells ------------------------------------------------------- */
+
+static void tell(const stg_hub *h, const stg_action *a, stg_log_level level,
+                 const char *event, const char *detail)
+{
+    STG_LOG(h->log, level, event, stg_field_text("target", name_of(h, a->lane)),
+            stg_field_text("detail", detail));
+}
+
+static void tell_opened(const stg_hub *h, const stg_action *a, stg_ns now)
+{
+    const stg_target *t = stg_targets_at(&h->targets, a->lane);
+
+    STG_LOG(h->log, STG_LOG_WARN, "breaker-opened",
+            stg_field_text("target", name_of(h, a->lane)),
+            stg_field_text("cause", t != NULL && t->cause[0] ? t->cause : NULL),
+            stg_field_time("probe_in", stg_ns_sub(a->tell.until_at, now)),
+            stg_field_text("detail",
+                           "holding: its messages wait in the log until a "
+                           "probe succeeds"));
+}
+
+static void tell_shed(const stg_hub *h, const stg_action *a)
+{
+    STG_LOG(h->log, STG_LOG_INFO, "shedding-ended",
+            stg_field_text("target", name_of(h, a->lane)),
+            stg_field_number("messages", a->tell.count),
+            stg_field_text("detail", "they are dead letters, in a range row"));
+}
+
+void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
+{
+    switch (a->tell.what) {
+    case STG_TELL_OPENED:
+        tell_opened(h, a, now);
+        break;
+    case STG_TELL_CLOSED:
+        tell(h, a, STG_LOG_INFO, "breaker-closed", "recovered");
+        break;
+    case STG_TELL_SHEDDING:
+        tell(h, a, STG_LOG_WARN, "shedding",
+             "held for too long: what comes becomes a dead letter, in a range "
+             "row, until a probe succeeds");
+        break;
+    case STG_TELL_SHED:
+        tell_shed(h, a);
+        break;
+    case STG_TELL_PARKED_MAX:
+        tell(h, a, STG_LOG_WARN, "parked-max",
+             "as many parked rows as it may have: nothing untried is sent "
+             "until there are fewer");
+        break;
+    case STG_TELL_LAGGARD:
+        tell(h, a, STG_LOG_INFO, "laggard",
+             "behind the window: it reads the log by itself");
+        break;
+    case STG_TELL_STORE_FULL:
+        STG_LOG(h->log, STG_LOG_ERROR, "store-full",
+                stg_field_text("detail",
+                               "rows do not fit: their targets wait until "
+                               "there is room"));
+        break;
+    case STG_TELL_STORE_ROOM:
+        STG_LOG(h->log, STG_LOG_INFO, "store-room",
+                stg_field_text("detail", "rows fit again"));
+        break;
+    case STG_TELL_EXPIRING:
+        tell(h, a, STG_LOG_WARN, "expiring",
+             "it is behind the retention: what is older becomes a dead "
+             "letter, in a range row");
+        break;
+    }
+}
+
+void stg_tell_end(const stg_hub *h)
+{
+    STG_LOG(h->log, h->end.is_clean ? STG_LOG_INFO : STG_LOG_WARN, "stopped",
+            stg_field_bool("clean", h->end.is_clean),
+            stg_field_number("dead", h->end.dead));
+}

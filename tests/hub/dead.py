@@ -1,0 +1,311 @@
+"""stagger dead, as its users see it: a store that the hub made, with rows that
+it wrote and rows put into it here.
+"""
+import csv
+import io
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+STAGGER = os.environ["STAGGER"]
+COLUMNS = ("message_id, target, target_url, state, why, category, cause,"
+           " http_status, attempts, lane, partition, position, replay, count,"
+           " last_position, payload, answer, created_at")
+
+
+def dead(*arguments, text=True, **variables):
+    env = {name: value for name, value in os.environ.items()
+           if name not in ("COLUMNS", "STAGGER_STORE")}
+    return subprocess.run([STAGGER, "dead", *arguments], capture_output=True,
+                          text=text, env={**env, **variables}, timeout=60)
+
+
+class Dead(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.store = os.path.join(folder.name, "hub.db")
+
+    def hub(self, lines):
+        """A hub that sends lines where nobody listens, once each."""
+        return subprocess.run(
+            [STAGGER, "hub", "--from", "-", "--to", "a=http://127.0.0.1:1/",
+             "-p", "none", "-q", "--store", self.store],
+            input=lines, capture_output=True, timeout=60)
+
+    def insert(self, position, target="b", cause="HTTP_503", category="B",
+               status=503, state="dead", attempts=3, count=1, last=None,
+               payload=b"x", answer=None, at="2026-03-01T12:00:00.000Z"):
+        with sqlite3.connect(self.store) as db:
+            db.execute(
+                f"INSERT INTO failed_broadcast_logs ({COLUMNS}) VALUES"
+                " (?, ?, 'http://b/', ?, 'attempts', ?, ?, ?, ?, 9, 0, ?, 0,"
+                " ?, ?, ?, ?, ?)",
+                (f"00000000000000aa-{position}", target, state, category,
+                 cause, status, attempts, position, count, last, payload,
+                 answer, at))
+        db.close()
+
+    def make(self):
+        self.hub(b"")
+
+    def list(self, *arguments, **variables):
+        found = dead("list", "--store", self.store, *arguments, **variables)
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+        return found.stdout
+
+    # -- what the hub wrote
+
+    def test_shows_what_the_hub_could_not_deliver(self):
+        self.assertEqual(self.hub(b"hello\nworld\n").returncode, 1)
+        text = self.list()
+        self.assertEqual(len(text.splitlines()), 4)
+        self.assertIn("CONNECTION_REFUSED", text)
+        self.assertTrue(text.endswith("2 dead letters: CONNECTION_REFUSED 2\n"))
+        shown = dead("show", "-s", self.store, "1").stdout
+        for part in ("target        a", "attempts: all attempts are made",
+                     "CONNECTION_REFUSED (A: nothing was sent)",
+                     "Payload, 5 bytes\nhello\n"):
+            self.assertIn(part, shown)
+
+    def test_works_while_a_hub_has_the_store(self):
+        hub = subprocess.Popen(
+            [STAGGER, "hub", "--to", "a=http://127.0.0.1:1/", "-s", self.store,
+             "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE)
+        try:
+            for line in hub.stderr:
+                if b"event=ready" in line:
+                    break
+            self.insert(1)
+            self.assertIn("1 dead letter: HTTP_503 1", self.list())
+        finally:
+            hub.send_signal(signal.SIGTERM)
+            hub.communicate(timeout=60)
+        self.assertEqual(hub.returncode, 0)
+
+    # -- list
+
+    def test_says_that_there_is_none(self):
+        self.make()
+        self.assertEqual(self.list(), "No dead letters.\n")
+        self.insert(1)
+        self.assertEqual(self.list("--target", "c"),
+                         "No dead letters that match.\n")
+
+    def test_lists_a_line_each(self):
+        self.make()
+        self.insert(7)
+        self.insert(8, target="a", cause="HTTP_404", category="C")
+        self.assertEqual(
+            self.list(),
+            "id  time (UTC)           target  cause     attempts  message\n"
+            " 1  2026-03-01 12:00:00  b       HTTP_503         3  "
+            "00000000000000aa-7\n"
+            " 2  2026-03-01 12:00:00  a       HTTP_404         3  "
+            "00000000000000aa-8\n"
+            "2 dead letters: HTTP_404 1, HTTP_503 1\n")
+
+    def test_tells_states_and_counts_where_there_are_some(self):
+        self.make()
+        self.insert(7, state="replayed")
+        self.insert(8, cause="SHED", category=None, status=None, count=500,
+                    last=900, payload=None, attempts=0)
+        text = self.list()
+        self.assertIn("cause     state     attempts  count  message", text)
+        self.assertIn("SHED      dead             0    500  ", text)
+        self.assertIn("2 dead letters for 501 messages: ", text)
+
+    def test_fits_the_terminal(self):
+        self.make()
+        self.insert(7, target="a-target-with-quite-a-long-name",
+                    cause="SQLSTATE_40001_AND_MORE")
+        for width in (60, 80, 100, 200):
+            lines = self.list(COLUMNS=str(width)).splitlines()
+            self.assertLessEqual(max(map(len, lines[:-1])), width)
+        self.assertIn("a-target-with-quite-a-long-name", lines[1])
+        # A pipe has no width.
+        self.assertIn("a-target-with-quite-a-long-name", self.list())
+
+    def test_gives_a_terminal_no_commands(self):
+        self.make()
+        self.insert(7, target="a\x1b[2Jb", payload=b"\x1b[2J")
+        self.assertNotIn("\x1b", self.list())
+        self.assertNotIn("\x1b", dead("show", "-s", self.store, "1").stdout)
+
+    def test_filters(self):
+        self.make()
+        self.insert(1, target="a", at="2026-03-01T12:00:00.000Z")
+        self.insert(2, cause="HTTP_404", category="C",
+                    at="2026-03-01T13:00:00.000Z")
+        self.insert(3, state="expired", at="2026-03-02T12:00:00.000Z")
+
+        def ids(*arguments):
+            found = json.loads(self.list("--json", *arguments))
+            return [row["id"] for row in found["dead_letters"]]
+
+        self.assertEqual(ids(), [1, 2, 3])
+        self.assertEqual(ids("--target", "a"), [1])
+        self.assertEqual(ids("--cause", "HTTP_404"), [2])
+        self.assertEqual(ids("--cause", "B"), [1, 3])
+        self.assertEqual(ids("--state", "expired"), [3])
+        self.assertEqual(ids("--since", "2026-03-01T13:00"), [2, 3])
+        self.assertEqual(ids("--since", "2026-03-01 13:00:00Z"), [2, 3])
+        self.assertEqual(ids("--until", "2026-03-01T13:00:00.000Z"), [1])
+        self.assertEqual(ids("--since", "2026-03-02"), [3])
+        self.assertEqual(ids("--until", "0"), ids())
+        self.assertEqual(ids("--since", "0"), [])
+
+    def test_pages_through_more_than_it_holds(self):
+        self.make()
+        with sqlite3.connect(self.store) as db:
+            db.executemany(
+                f"INSERT INTO failed_broadcast_logs ({COLUMNS}) VALUES ('m',"
+                " 'b', '', 'dead', 'attempts', 'B', 'HTTP_503', 503, 1, 9, 0,"
+                " ?, 0, 1, NULL, x'00', NULL, '2026')",
+                [(n,) for n in range(450)])
+        db.close()
+        rows = json.loads(self.list("--json"))["dead_letters"]
+        self.assertEqual([row["position"] for row in rows], list(range(450)))
+        rows = list(csv.reader(io.StringIO(self.list("--csv"))))
+        self.assertEqual(len(rows), 451)
+
+    def test_writes_csv(self):
+        self.make()
+        self.insert(7, target='say "a, b"')
+        rows = list(csv.DictReader(io.StringIO(self.list("--csv"))))
+        self.assertEqual(rows[0]["target"], 'say "a, b"')
+        self.assertEqual(rows[0]["http_status"], "503")
+
+    # -- show
+
+    def test_shows_bytes_that_are_no_text_as_hex(self):
+        self.make()
+        self.insert(7, payload=b"\x00\x01abc" + bytes(20), answer=b"go away")
+        shown = dead("show", "--store", self.store, "1").stdout
+        self.assertIn("Payload, 25 bytes\n  00000000  00 01 61 62 63 00", shown)
+        self.assertIn("..abc", shown)
+        self.assertIn("Answer, 7 bytes\ngo away\n", shown)
+
+    def test_writes_the_payload_alone(self):
+        self.make()
+        payload = bytes(range(256))
+        self.insert(7, payload=payload)
+        found = dead("show", "--raw", "--store", self.store, "1", text=False)
+        self.assertEqual((found.returncode, found.stdout), (0, payload))
+        self.insert(8, count=5, last=20, payload=None)
+        found = dead("show", "--raw", "--store", self.store, "2")
+        self.assertEqual((found.returncode, found.stdout), (1, ""))
+        self.assertIn("stands for many messages", found.stderr)
+
+    def test_shows_what_became_of_a_range(self):
+        self.make()
+        self.insert(8, cause="SHED", count=5, last=20, payload=None)
+        shown = dead("show", "--store", self.store, "1").stdout
+        self.assertIn("5, all that the target was to get from position 8 to 20",
+                      " ".join(shown.split()))
+        self.assertIn("expired: the queue has none of them", shown)
+        with sqlite3.connect(self.store) as db:
+            db.execute("INSERT INTO messages (position, key_hash, created_at,"
+                       " body) VALUES (15, 0, 0, x'00')")
+        db.close()
+        shown = dead("show", "--store", self.store, "1").stdout
+        self.assertIn("in the queue from position 15 on",
+                      " ".join(shown.split()))
+
+    def test_says_that_an_id_is_unknown(self):
+        self.make()
+        found = dead("show", "--store", self.store, "7")
+        self.assertEqual((found.returncode, found.stdout, found.stderr),
+                         (1, "", "stagger dead: there is no dead letter 7\n"))
+
+    # -- export
+
+    def test_exports_everything(self):
+        self.make()
+        payloads = [b"caf\xc3\xa9 \"x\"\n", b"\xff\xfe", b""]
+        for position, payload in enumerate(payloads):
+            self.insert(position, payload=payload, answer=b"\xff")
+        text = dead("export", "--store", self.store).stdout
+        rows = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([row.get("payload") for row in rows],
+                         ['café "x"\n', None, ""])
+        self.assertEqual(rows[1]["payload_base64"], "//4=")
+        self.assertEqual(rows[0]["answer_base64"], "/w==")
+        text = dead("export", "--store", self.store, "--format", "csv",
+                    text=False).stdout.decode()
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        self.assertEqual([row["payload"] for row in rows],
+                         ['café "x"\n', "//4=", ""])
+        self.assertEqual([row["payload_encoding"] for row in rows],
+                         ["text", "base64", ""])
+
+    # -- stores
+
+    def test_finds_the_store(self):
+        self.make()
+        env = {"STAGGER_STORE": self.store}
+        self.assertEqual(dead("list", **env).stdout, "No dead letters.\n")
+        found = subprocess.run([STAGGER, "dead", "list"], cwd=self.folder,
+                               capture_output=True, text=True)
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("./stagger.db: there is no such file", found.stderr)
+
+    def test_refuses_what_is_no_store(self):
+        path = os.path.join(self.folder, "other")
+        with open(path, "w") as file:
+            file.write("This is a text that is no database at all. " * 9)
+        found = dead("list", "--store", path)
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("no SQLite database", found.stderr)
+        path = os.path.join(self.folder, "foreign")
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE t (x)")
+        db.close()
+        self.assertIn("no store of stagger",
+                      dead("list", "--store", path).stderr)
+        self.make()
+        with sqlite3.connect(self.store) as db:
+            db.execute("PRAGMA user_version = 77")
+        db.close()
+        self.assertIn("version 77", dead("list", "-s", self.store).stderr)
+
+    # -- mistakes
+
+    def test_refuses_mistakes(self):
+        for words, part in (
+                ([], "wanted list, show or export"),
+                (["lst"], "did you mean list?"),
+                (["show"], "show without an id"),
+                (["show", "x"], "is no id"),
+                (["list", "x"], "is a word too many"),
+                (["list", "--raw"], "list has no option --raw"),
+                (["export", "--json"], "export has no option --json"),
+                (["list", "--state", "ded"], "--state=ded: wanted dead"),
+                (["list", "--since", "soon"], "--since=soon: wanted a time"),
+                (["export", "--format", "xml"], "wanted jsonl or csv")):
+            found = dead(*words)
+            self.assertEqual((found.returncode, found.stdout), (2, ""), words)
+            self.assertIn(part, found.stderr)
+
+    def test_has_colours_on_a_terminal_only(self):
+        self.make()
+        self.insert(7)
+        ours, its = pty.openpty()
+        env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+        env.pop("NO_COLOR", None)
+        subprocess.run([STAGGER, "dead", "list", "-s", self.store], stdout=its,
+                       env=env, timeout=60)
+        os.close(its)
+        self.assertIn(b"\x1b[1m", os.read(ours, 4096))
+        os.close(ours)
+        self.assertNotIn("\x1b", self.list())
+
+
+if __name__ == "__main__":
+    unittest.main()

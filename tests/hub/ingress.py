@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""The ingress of stagger hub, as its producers see it: docs/ingress.md."""
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import unittest
+
+STAGGER = os.environ["STAGGER"]
+PATIENCE = 60  # seconds; only a test that fails waits so long
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+class Hub:
+    """A hub whose target nobody listens at: what counts is what comes in."""
+
+    def __init__(self, *options):
+        self.place = tempfile.TemporaryDirectory()
+        self.store = os.path.join(self.place.name, "hub.db")
+        self.options = options
+        self.start()
+
+    def start(self):
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            target = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        self.process = subprocess.Popen(
+            [STAGGER, "hub", "--to", target, "--listen", "127.0.0.1:0",
+             "--store", self.store, "--log", "json", *self.options],
+            stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            found = re.search(r'"event":"ready".*?127\.0\.0\.1:(\d+)', line)
+            if found:
+                self.port = int(found.group(1))
+                return
+        raise AssertionError("it did not become ready")
+
+    def ask(self, method, path, body=None, headers=()):
+        """status, headers, the JSON or text of the body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                timeout=PATIENCE)
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        if "json" in answer.headers.get("Content-Type", ""):
+            text = json.loads(text)
+        return answer.status, answer.headers, text
+
+    def post(self, body, **headers):
+        return self.ask("POST", "/v1/messages", body,
+                        {name.replace("_", "-"): value
+                         for name, value in headers.items()})
+
+    def batch(self, *lines):
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        return self.ask("POST", "/v1/messages/batch", body, NDJSON)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+        self.place.cleanup()
+
+
+def refusal(*options):
+    """What a hub that does not start says."""
+    with tempfile.TemporaryDirectory() as place:
+        ended = subprocess.run(
+            [STAGGER, "hub", "--to", "http://127.0.0.1:1/", "--store",
+             os.path.join(place, "hub.db"), *options],
+            stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    return ended.returncode, ended.stderr
+
+
+class Ingress(unittest.TestCase):
+    def hub(self, *options):
+        hub = Hub(*options)
+        self.addCleanup(hub.close)
+        return hub
+
+    def problem(self, answer, status, *words):
+        self.assertEqual(answer[0], status)
+        self.assertEqual(answer[1]["Content-Type"], "application/problem+json")
+        self.assertEqual(answer[2]["status"], status)
+        self.assertEqual(answer[2]["type"], "about:blank")
+        for word in words:
+            self.assertIn(word, answer[2]["detail"])
+
+    def test_answers_202_and_an_id(self):
+        hub = self.hub()
+        status, headers, answer = hub.post(b"\0\xff\r\n")
+        self.assertEqual(status, 202)
+        self.assertRegex(answer["id"], r"^[0-9a-f]{16}-\d+$")
+        self.assertNotIn("Stagger-Repeat", headers)
+        self.assertNotEqual(hub.post("hi")[2]["id"], hub.post("hi")[2]["id"])
+
+    def test_answers_a_repeat_with_the_same_id_after_a_restart_too(self):
+        hub = self.hub()
+        first = hub.post("hi", Idempotency_Key="a")
+        again = hub.post("hi", Idempotency_Key='"a"')
+        self.assertEqual((again[0], again[2]), (202, first[2]))
+        self.assertEqual(again[1]["Stagger-Repeat"], "true")
+        hub.process.kill()
+        hub.process.communicate(timeout=PATIENCE)
+        hub.start()
+        again = hub.post("hi", Idempotency_Key="a")
+        self.assertEqual((again[0], again[2]), (202, first[2]))
+
+    def test_refuses_a_key_with_another_message(self):
+        hub = self.hub()
+        self.assertEqual(hub.post("hi", Idempotency_Key="a")[0], 202)
+        self.problem(hub.post("ho", Idempotency_Key="a"), 409,
+                     "another message")
+        answer = hub.batch({"body": "new"},
+                           {"body": "ho", "idempotency_key": "a"})
+        self.problem(answer, 409, "line 2")
+        self.assertEqual(answer[2]["line"], 2)
+
+    def test_takes_a_batch_whole_or_not_at_all(self):
+        hub = self.hub()
+        status, _, answer = hub.batch(
+            {"body": "a", "key": "k"}, {"body_base64": "AP8="},
+            {"json": {"n": 1.5}, "idempotency_key": "b"})
+        self.assertEqual(status, 202)
+        self.assertEqual(len(set(answer["ids"])), 3)
+        wrong = hub.batch({"body": "c", "idempotency_key": "c"}, {"body": 1})
+        self.problem(wrong, 400, "line 2", "is no string")
+        self.assertEqual(wrong[2]["line"], 2)
+        # Its first line was not kept: the key is free.
+        self.assertNotIn("Stagger-Repeat",
+                         hub.post("c", Idempotency_Key="c")[1])
+
+    def test_says_what_is_wrong(self):
+        hub = self.hub("--memory", "16M")
+        self.problem(hub.ask("GET", "/"), 404, "/v1/messages")
+        answer = hub.ask("GET", "/v1/messages")
+        self.problem(answer, 405, "POST")
+        self.assertEqual(answer[1]["Allow"], "POST")
+        self.problem(hub.post(b"x" * (1 << 20)), 413, "the most is")
+        self.problem(hub.ask("POST", "/v1/messages/batch", "{}"), 415,
+                     "application/x-ndjson")
+        self.problem(hub.post("hi", Origin="http://example.org"), 403,
+                     "origin")
+        self.problem(hub.post("hi", Host="example.org"), 403, "Host")
+
+    def test_tells_its_health(self):
+        hub = self.hub()
+        self.assertEqual(hub.ask("GET", "/healthz")[::2], (200, "ok\n"))
+        self.assertEqual(hub.ask("GET", "/readyz")[::2], (200, "ready\n"))
+
+    def test_ends_in_order_with_a_connection_open(self):
+        hub = self.hub()
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port)
+        connection.request("POST", "/v1/messages", "hi")
+        self.assertEqual(connection.getresponse().read()[:6], b'{"id":')
+        self.assertEqual(hub.stop(), 0)
+        connection.close()
+
+    def test_tells_that_a_port_is_in_use(self):
+        hub = self.hub()
+        code, words = refusal("--listen", f"127.0.0.1:{hub.port}")
+        self.assertEqual(code, 2)
+        self.assertIn("another program listens there", words)
+
+    def test_wants_a_token_from_others(self):
+        code, words = refusal("--listen", "0.0.0.0:0")
+        self.assertEqual(code, 2)
+        self.assertIn("it has no token file", words)
+
+    def test_checks_tokens(self):
+        with tempfile.NamedTemporaryFile("w") as tokens:
+            tokens.write("0123456789abcdef0123\n")
+            tokens.flush()
+            hub = self.hub("--token-file", tokens.name)
+            answer = hub.post("hi")
+            self.problem(answer, 401, "Bearer")
+            self.assertEqual(answer[1]["WWW-Authenticate"], "Bearer")
+            answer = hub.post("hi",
+                              Authorization="Bearer 0123456789abcdef0123")
+            self.assertEqual(answer[0], 202)
+            os.chmod(tokens.name, 0o644)
+            code, words = refusal("--listen", "127.0.0.1:0", "--token-file",
+                                  tokens.name)
+            self.assertEqual(code, 2)
+            self.assertIn("chmod 600", words)
+
+
+if __name__ == "__main__":
+    unittest.main()

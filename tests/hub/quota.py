@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""A store that fills up while all targets are down: the ingress says so with
+503 and Retry-After, nothing that was accepted is lost, the store stays within
+its quota, and it goes on when the targets come back."""
+import collections
+import contextlib
+import json
+import os
+
+import case
+
+QUOTA = 16 << 20
+BODY = 60_000
+POLICY = ("fixed base=300ms jitter=none attempts=unlimited deadline=none "
+          "breaker=none budget=none")
+
+
+def numbered_bodies():
+    i = 0
+    while True:
+        yield b"%06d" % i * (BODY // 6)
+        i += 1
+
+
+class Quota(case.Case):
+    def size(self):
+        """Of the file; what is beside it is not in the quota."""
+        return os.path.getsize(self.store)
+
+    def check_refusal(self, refused):
+        self.assertEqual(refused.status, 503, refused)
+        self.assertGreaterEqual(int(refused.headers["Retry-After"]), 1)
+        problem = json.loads(refused.body)
+        self.assertEqual(refused.headers["Content-Type"],
+                         "application/problem+json")
+        self.assertEqual(problem["status"], 503)
+        self.assertRegex(problem["detail"], "full|quota|room")
+
+    def accept_again(self, producer, body):
+        """The id of the first message that is accepted."""
+        def ask():
+            try:
+                return producer.post(body)
+            except case.Refused as refused:
+                self.check_refusal(refused)
+        return case.wait_for(ask, "a message is accepted")
+
+    def fill(self, producer, server, bodies, sent):
+        """Publishes what is then tried and parked, until the store is full."""
+        for body in bodies:
+            try:
+                id = producer.post(body)
+            except case.Refused as refused:
+                self.check_refusal(refused)
+                self.assertLessEqual(self.size(), QUOTA)
+                return
+            sent[id] = body
+            self.assertLess(len(sent), 1000, "messages accepted")
+            case.wait_for(lambda: all(
+                any(r.id == id for r in server.of("/" + name))
+                for name in "ab"), "an attempt of each")
+
+    def check_full(self, restarts):
+        """Parked rows hold what was tried, so that nothing is given up."""
+        is_well = []
+        server = self.leaf(lambda r: 200 if is_well else 503)
+        words = ["--quota", "16M", "--policy", POLICY]
+        for name in "ab":
+            words += ["--to", f"{name}={server.url('/' + name)}"]
+        hub = self.hub(*words)
+        producer = self.kept(hub.producer())
+        bodies, sent = numbered_bodies(), {}
+        self.fill(producer, server, bodies, sent)
+        if restarts:
+            hub.kill()
+            hub = self.hub(*words)
+            producer = self.kept(hub.producer())
+            # What was parked is trimmed from the log: there is some room.
+            self.fill(producer, server, bodies, sent)
+        self.assertEqual(self.rows(), [], "nothing is given up")
+        is_well.append(True)
+        body = next(bodies)
+        sent[self.accept_again(producer, body)] = body
+        self.await_settled(2)
+        for body in (next(bodies) for _ in range(5)):
+            sent[producer.post(body)] = body
+        self.await_settled(2)
+        self.assertEqual(hub.stop(), 0)
+        for name in "ab":
+            taken = collections.defaultdict(set)
+            for r in server.of("/" + name):
+                taken[r.id].add(r.body)
+            self.assertEqual(set(taken), set(sent), "every message came")
+            for id, body in sent.items():
+                self.assertEqual(taken[id], {body}, f"the body of {id}")
+        self.assertEqual({b["delivered"] for b in self.books().values()},
+                         {len(sent)})
+        self.assertEqual(self.rows(), [])
+        case.note(self, f"{len(sent)} messages of {BODY} bytes")
+
+    def test_it_says_no_when_full_and_drains_when_they_are_back(self):
+        self.check_full(restarts=False)
+
+    def test_a_full_store_survives_a_kill(self):
+        self.check_full(restarts=True)
+
+    def test_what_is_beyond_half_of_the_quota_is_a_range_row(self):
+        """All targets refuse, so that what comes is held in the log; the log
+        keeps half of the quota, the oldest beyond it is given up, and told."""
+        hub = self.hub("--to", f"gone={self.refused()}", "--quota", "16M",
+                       "--hold", "none", "--policy",
+                       "broadcast breaker=1:30s")
+        producer = self.kept(hub.producer())
+        ids = []
+        for i in range(2 * QUOTA // BODY):
+            with contextlib.suppress(case.Refused):
+                ids.append(producer.post(b"%05d" % i * (BODY // 5)))
+            self.assertLessEqual(self.size(), QUOTA)
+        hub.event("expiring", target="gone")
+        self.assertEqual(hub.stop(), 0)
+        case.note(self, f"{len(ids)} of {2 * QUOTA // BODY} accepted")
+        held = self.rows("SELECT position FROM messages ORDER BY position")
+        rows = self.rows()
+        self.assertEqual([row["count"] for row in rows if
+                          row["last_position"] is None], [1], "the first")
+        ranges = [row for row in rows if row["last_position"] is not None]
+        covered = {1}
+        for row in ranges:
+            covered |= set(range(row["position"], row["last_position"] + 1))
+        positions = {int(id.split("-")[1]) for id in ids}
+        base = self.rows("SELECT min(value ->> 'base') AS base FROM cursors, "
+                         "json_each(lanes)")[0]["base"]
+        lost = {p for p in positions if p < base} - covered
+        self.assertEqual(lost, set(), "below the base each is in a row")
+        self.assertEqual({p for p in positions if p >= base},
+                         {m["position"] for m in held
+                          if m["position"] >= base}, "above it in the log")
+        # The books count the dead by what the rows count.
+        self.assertEqual(self.books()["gone"]["dead"],
+                         sum(row["count"] for row in rows))
+
+
+if __name__ == "__main__":
+    case.main()

@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""Stores and settings that cannot be used: a clear error that names what and
+what to do, the right exit code, and nothing that was accepted is lost."""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import case
+import leaf
+
+
+ASK = """
+import json, sqlite3, sys
+db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True, timeout=30)
+db.row_factory = sqlite3.Row
+print(json.dumps([dict(row) for row in db.execute(sys.argv[2])], default=repr))
+"""
+
+
+class Disk:
+    """A small file system of its own, in a name space that goes with us."""
+
+    def __init__(self, folder, options):
+        self.there = os.path.join(folder, "disk")
+        os.mkdir(self.there)
+        self.process = subprocess.Popen(
+            ["unshare", "-rm", "sh", "-c",
+             'mount -t tmpfs -o "$1" none "$0" && echo mounted && cat',
+             self.there, options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        self.is_there = self.process.stdout.readline() == "mounted\n"
+        self.store = os.path.join(self.there, "hub.db")
+        # As we see it.
+        self.outside = f"/proc/{self.process.pid}/root{self.there}"
+        self.before = ("nsenter", "-t", str(self.process.pid), "-U", "-m",
+                       "--preserve-credentials")
+
+    def ask(self, query):
+        """SQLite takes no path through /proc: it has to look from within."""
+        found = subprocess.run(
+            [*self.before, sys.executable, "-c", ASK, self.store, query],
+            capture_output=True, text=True, check=True)
+        return json.loads(found.stdout)
+
+    def remount(self, options):
+        subprocess.run([*self.before, "mount", "-o", f"remount,{options}",
+                        self.there], check=True)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(leaf.PATIENCE)
+        self.process.stdout.close()
+
+
+class StoreFaults(case.Case):
+    def disk(self, options):
+        if not shutil.which("unshare") or not shutil.which("nsenter"):
+            self.skipTest("no unshare and nsenter")
+        disk = self.kept(Disk(self.folder, options))
+        if not disk.is_there:
+            self.skipTest("no file system can be mounted here (unshare -rm)")
+        return disk
+
+    def refuse(self, *words, arguments=None, code=2, before=(), store=None,
+               listen="127.0.0.1:0"):
+        """What a hub that does not start says; words: all of them are in it."""
+        if arguments is None:
+            arguments = ("--to", "http://127.0.0.1:9/")
+        found = subprocess.run(
+            [*before, leaf.STAGGER, "hub", "--store", store or self.store,
+             "--listen", listen, *arguments], capture_output=True, text=True,
+            timeout=leaf.PATIENCE, stdin=subprocess.DEVNULL)
+        said = found.stderr.removesuffix("\nSee stagger hub --help.\n")
+        self.assertEqual((found.returncode, found.stdout), (code, ""), said)
+        self.assertTrue(said.startswith("stagger hub: "), said)
+        self.assertEqual(said.rstrip("\n").count("\n"), 0, "one line: " + said)
+        for word in words:
+            self.assertIn(word, said)
+        return said
+
+    def fill(self, count=20):
+        """A store with messages that wait, some parked; returns their ids."""
+        server = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"a={server.url()}", "--policy",
+                       "fixed base=1h cap=1h jitter=none attempts=9 "
+                       "deadline=none breaker=1:30s")
+        with contextlib.closing(hub.producer()) as producer:
+            ids = producer.post_lines([{"body": str(i)}
+                                       for i in range(count)])
+        case.wait_for(lambda: self.rows("SELECT * FROM parked"), "a row")
+        self.assertEqual(hub.stop(), 0)
+        # A row that waits for an hour is due now.
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("UPDATE parked SET due_at = 0")
+        return ids
+
+    def check_delivers(self, ids, store=None, before=()):
+        """A good start sends it all."""
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}", store=store,
+                       before=before)
+        server.wait(len(ids))
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({r.id for r in server.receipts}, set(ids))
+        self.assertEqual(len(server.receipts), len(ids))
+
+    # -- files
+
+    def test_a_directory_that_is_missing(self):
+        path = os.path.join(self.folder, "nowhere", "hub.db")
+        self.refuse(path, "directory", "make it", store=path)
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
+
+    def test_a_directory_in_its_place(self):
+        self.refuse(self.folder, "is a directory", store=self.folder)
+
+    def test_a_path_through_a_file(self):
+        path = os.path.join(self.folder, "file")
+        open(path, "w").close()
+        self.refuse(path, store=path + "/hub.db")
+
+    def test_a_file_system_that_is_read_only(self):
+        disk = self.disk("size=40m")
+        hub = self.hub("--to", f"a={self.refused()}", store=disk.store,
+                       before=disk.before)
+        hub.stop()
+        disk.remount("ro")
+        self.refuse(disk.store, "read-only", "name a file on another one",
+                    store=disk.store, before=disk.before)
+        disk.remount("rw")
+        hub = self.hub("--to", f"a={self.refused()}", store=disk.store,
+                       before=disk.before)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_file_that_may_not_be_written(self):
+        if os.geteuid() == 0:
+            if subprocess.run(["setpriv", "--reuid=65534", "--clear-groups",
+                               leaf.STAGGER, "--version"],
+                              capture_output=True).returncode:
+                self.skipTest("root may write all, and there is no setpriv")
+            before = ("setpriv", "--reuid=65534", "--clear-groups")
+        else:
+            before = ()
+        os.chmod(self.folder, 0o755)
+        path = os.path.join(self.folder, "locked")
+        os.mkdir(path, 0o555)
+        self.refuse(path, "writable", store=path + "/hub.db", before=before)
+
+    def test_no_database(self):
+        for text in (b"this is a text, and no database\n" * 40, b"a short one",
+                     b"SQLite format 3\0" + b"\xff" * 4080):
+            with open(self.store, "wb") as file:
+                file.write(text)
+            self.refuse(self.store)
+            with open(self.store, "rb") as file:
+                self.assertEqual(file.read(), text, "it is as it was")
+
+    def test_another_programs_database(self):
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("CREATE TABLE theirs (x)")
+            db.commit()
+        self.refuse(self.store, "no store of stagger", "another")
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            self.assertEqual(db.execute("SELECT name FROM sqlite_master")
+                             .fetchall(), [("theirs",)], "it is as it was")
+
+    def test_a_store_of_a_newer_version(self):
+        ids = self.fill()
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            version, = db.execute("PRAGMA user_version").fetchone()
+            db.execute(f"PRAGMA user_version = {version + 1}")
+            db.commit()
+        self.refuse(self.store, f"version {version + 1}", "newer")
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute(f"PRAGMA user_version = {version}")
+            db.commit()
+        self.check_delivers(ids)
+
+    def test_a_store_that_another_hub_has(self):
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}")
+        said = self.refuse(self.store, "another hub has it",
+                           "end that one, or name another file")
+        self.assertIn(str(hub.process.pid), said)
+        id = hub.post(b"x")
+        server.wait(1)
+        hub.kill()
+        # A lock does not outlive its process.
+        hub = self.hub("--to", f"a={server.url()}")
+        hub.post(b"y")
+        server.wait(2)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_store_that_another_program_writes(self):
+        ids = self.fill()
+        with contextlib.closing(sqlite3.connect(
+                self.store, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            self.refuse(self.store, "locked")
+            db.execute("ROLLBACK")
+        self.check_delivers(ids)
+
+    def damage(self, ids, seed):
+        """The store with pages of garbage; the schema's own is left."""
+        with open(self.store, "r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            for page in range(1, size // 4096):
+                file.seek(page * 4096)
+                file.write(bytes((seed + i) % 256 for i in range(4096)))
+
+    def test_a_damaged_store(self):
+        """It may be found at the start, or when the page is read: with words
+        and a code in both cases. A copy delivers."""
+        ids = self.fill(200)
+        copy = self.store + ".copy"
+        shutil.copy(self.store, copy)
+        self.damage(ids, 7)
+        found = subprocess.run(
+            [leaf.STAGGER, "hub", "--store", self.store, "--listen",
+             "127.0.0.1:0", "--to", f"a={self.refused()}"],
+            capture_output=True, text=True, timeout=leaf.PATIENCE,
+            stdin=subprocess.DEVNULL)
+        self.assertIn(found.returncode, (2, 4), found.stderr)
+        self.assertIn(self.store, found.stderr)
+        self.assertRegex(found.stderr, "malformed|damaged|corrupt")
+        os.replace(copy, self.store)
+        self.check_delivers(ids)
+
+    def test_a_store_that_is_damaged_while_it_runs(self):
+        """What the store cannot keep is not accepted, and the hub ends."""
+        server = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"a={server.url()}", "--policy",
+                       "fixed base=50ms jitter=none attempts=unlimited "
+                       "deadline=none")
+        ids = [hub.post(b"x" * 2000) for _ in range(20)]
+        server.wait(5)
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.damage(ids, 3)
+        until = time.monotonic() + 20
+        while hub.process.poll() is None and time.monotonic() < until:
+            with contextlib.suppress(case.Refused, OSError,
+                                     http.client.HTTPException):
+                hub.post(b"y" * 2000)
+            time.sleep(0.02)
+        self.assertEqual(hub.wait(), 4, "exit code of a store that failed")
+        line, = hub.events("store-broken")
+        self.assertIn(self.store, line["detail"])
+
+    # -- a disk that is full
+
+    def test_a_disk_that_fills_up(self):
+        """Messages are refused with 503 and none is lost; with room again it
+        goes on, without a restart."""
+        disk = self.disk("size=6m")
+        is_well = []
+        server = self.leaf(lambda r: 200 if is_well else 503)
+        words = ("--to", f"a={server.url()}", "--policy",
+                 "fixed base=200ms jitter=none attempts=unlimited "
+                 "deadline=none breaker=none budget=none")
+        hub = self.hub(*words, store=disk.store, before=disk.before)
+        producer = self.kept(hub.producer())
+        sent, refused = set(), None
+        for i in range(2000):
+            try:
+                sent.add(producer.post(b"%05d" % i * 2000))
+            except case.Refused as answer:
+                refused = answer
+                break
+        self.assertIsNotNone(refused, f"{len(sent)} messages were accepted")
+        self.assertEqual(refused.status, 503, refused)
+        self.assertGreaterEqual(int(refused.headers["Retry-After"]), 1)
+        # It lives, and waits for room.
+        with contextlib.closing(http.client.HTTPConnection(
+                "127.0.0.1", hub.port)) as probe:
+            probe.request("GET", "/healthz")
+            self.assertEqual(probe.getresponse().status, 200)
+        disk.remount("size=60m")
+        def ask():
+            with contextlib.suppress(case.Refused):
+                return producer.post(b"again")
+        sent.add(case.wait_for(ask, "a message is accepted again"))
+        is_well.append(True)
+        self.await_settled(1, store=disk)
+        self.assertEqual(hub.stop(), 0)
+        taken = [r.id for r in server.receipts]
+        self.assertEqual(set(taken), sent)
+        self.assertEqual(self.rows(store=disk), [])
+        case.note(self, f"full after {len(sent) - 1} messages")
+
+    def test_a_start_on_a_disk_that_is_full(self):
+        disk = self.disk("size=8m")
+        server = self.leaf(lambda r: 503)
+        words = ("--to", f"a={server.url()}", "--policy",
+                 "fixed base=200ms jitter=none attempts=unlimited "
+                 "deadline=none breaker=none budget=none")
+        hub = self.hub(*words, store=disk.store, before=disk.before)
+        producer = self.kept(hub.producer())
+        sent = {producer.post(b"%d" % i * 100) for i in range(10)}
+        server.wait(10)
+        hub.kill()
+        other = os.path.join(disk.outside, "other")
+        with open(other, "wb", 0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        self.refuse(disk.store, "full", "make room", store=disk.store,
+                    before=disk.before)
+        os.unlink(other)
+        well = self.leaf()
+        hub = self.hub("--to", f"a={well.url()}", store=disk.store,
+                       before=disk.before)
+        well.wait(len(sent))
+        self.await_settled(1, store=disk)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({r.id for r in well.receipts}, sent)
+
+    # -- settings
+
+    def test_a_port_in_use(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            self.refuse(f"127.0.0.1:{port}", "another program listens there",
+                        "choose another port", listen=f"127.0.0.1:{port}")
+
+    def test_an_address_that_is_none_of_ours(self):
+        self.refuse("192.0.2.1", listen="192.0.2.1:0", arguments=(
+            "--to", "http://127.0.0.1:9/", "--token-file", self.tokens()))
+
+    def tokens(self):
+        path = os.path.join(self.folder, "tokens")
+        with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+            file.write("0123456789abcdef0123456789abcdef\n")
+        return path
+
+    def test_urls_that_are_none(self):
+        for url, words in (
+                ("127.0.0.1:9000", "http"),
+                ("ftp://127.0.0.1/", "http"),
+                ("http://", "host"),
+                ("http://127.0.0.1:0/", "port"),
+                ("http://127.0.0.1:65536/", "port"),
+                ("http://127.0.0.1:9/a b", "url"),
+                ("http://127.0.0.1/#part", "url"),
+                ("http://u:secret@127.0.0.1/", "password"),
+                ("http://127.0.0.1:9/\r\nX: y", "url"),
+                ("", "url"),
+        ):
+            with self.subTest(url=url):
+                said = self.refuse("target 1", words,
+                                   arguments=("--to", url))
+                self.assertNotIn("secret", said)
+        self.assertFalse(os.path.exists(self.store), "no store was made")
+
+    def test_a_name_twice(self):
+        self.refuse("a: two targets have this name", "give one of them another",
+                    arguments=("--to", "a=http://127.0.0.1:1/", "--to",
+                               "a=http://127.0.0.1:2/"))
+        self.refuse("two targets have this name",
+                    arguments=("--to", "http://127.0.0.1:1/x", "--to",
+                               "http://127.0.0.1:1/x"))
+
+    def test_certificates_that_cannot_be_read(self):
+        path = os.path.join(self.folder, "ca.pem")
+        self.refuse(path, arguments=("--to", "https://127.0.0.1/", "--ca",
+                                     path))
+        with open(path, "w") as file:
+            file.write("no certificate\n")
+        self.refuse(path, arguments=("--to", "https://127.0.0.1/", "--ca",
+                                     path))
+
+    def test_letters_that_cannot_be_written(self):
+        path = os.path.join(self.folder, "nowhere", "letters")
+        self.refuse(path, arguments=("--to", "http://127.0.0.1:9/",
+                                     "--dead-letters", f"file:{path}"))
+
+
+if __name__ == "__main__":
+    case.main()

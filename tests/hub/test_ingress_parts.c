@@ -1,0 +1,518 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include <stagger/rng.h>
+
+#include "hub/ops/batch.h"
+#include "hub/ops/ingress_address.h"
+#include "hub/ops/ingress_headers.h"
+#include "hub/ops/ingress_id.h"
+#include "hub/ops/ingress_scan.h"
+#include "hub/ops/token.h"
+#include "tests/harness.h"
+
+static stg_span span_of(const char *text)
+{
+    return (stg_span){text, strlen(text)};
+}
+
+/* -- ids --------------------------------------------------------------------- */
+
+TEST(id, is_read_as_it_was_printed)
+{
+    for (uint64_t seed = 0; seed < seeds(1000); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        uint64_t epoch = stg_rng_next(&rng), e;
+        uint64_t position = stg_rng_next(&rng) >> stg_rng_upto(&rng, 63), p;
+        char text[STG_ID_TEXT_MAX];
+
+        stg_id_print(epoch, position, text);
+        CHECK_FROM(seed, stg_id_parse(text, strlen(text), &e, &p));
+        CHECK_FROM(seed, e == epoch && p == position);
+    }
+}
+
+TEST(id, is_nothing_else)
+{
+    static const char *const wrong[] = {
+        "",
+        "0123456789abcdef",
+        "0123456789abcdef-",
+        "0123456789abcdef-01",
+        "0123456789abcdef--1",
+        "0123456789abcdef-1 ",
+        "0123456789ABCDEF-1",
+        "0123456789abcde-12",
+        "0123456789abcdef0-1",
+        "0123456789abcdef-18446744073709551616",
+    };
+    uint64_t e, p;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK(!stg_id_parse(wrong[i], strlen(wrong[i]), &e, &p));
+    CHECK(stg_id_parse("0123456789abcdef-18446744073709551615", 37, &e, &p));
+    CHECK_U64(p, UINT64_MAX);
+}
+
+/* -- addresses --------------------------------------------------------------- */
+
+TEST(address, is_read_as_it_was_printed)
+{
+    static const struct {
+        const char *text, *printed;
+        bool is_loopback;
+    } known[] = {
+        {"127.0.0.1:8080", "127.0.0.1:8080", true},
+        {"localhost:1", "127.0.0.1:1", true},
+        {"127.255.0.9:0", "127.255.0.9:0", true},
+        {"[::1]:65535", "[::1]:65535", true},
+        {"[::ffff:127.0.0.1]:80", "[::ffff:127.0.0.1]:80", true},
+        {"0.0.0.0:80", "0.0.0.0:80", false},
+        {"[::]:80", "[::]:80", false},
+        {"128.0.0.1:80", "128.0.0.1:80", false},
+        {"[::ffff:10.0.0.1]:80", "[::ffff:10.0.0.1]:80", false},
+        {"[2001:db8:0:0::1]:80", "[2001:db8::1]:80", false},
+    };
+    char text[STG_ADDRESS_TEXT_MAX];
+    stg_address a;
+    stg_error err;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        CHECK_INT(stg_address_parse(&a, known[i].text, &err), STG_OK);
+        CHECK_STR(stg_address_print(&a, text), known[i].printed);
+        CHECK_INT(stg_address_is_loopback(&a), known[i].is_loopback);
+    }
+}
+
+TEST(address, is_nothing_else)
+{
+    static const char *const wrong[] = {
+        "",       ":",          ":80",          "80",          "127.0.0.1",
+        "::1:80", "[::1]",      "[::1]80",      "[::1:80",     "127.0.0.1:",
+        "a:80",   "1.2.3:80",   "127.0.0.1:+1", "[1.2.3.4]:1", "1.2.3.4:65536",
+        "[]:80",  "1.2.3.4: 1", "]:80",         "[:80",
+    };
+    stg_address a;
+    stg_error err;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_INT(stg_address_parse(&a, wrong[i], &err), STG_INVALID);
+        CHECK(strstr(err.text, "wanted address:port") != NULL);
+    }
+}
+
+/* -- headers ----------------------------------------------------------------- */
+
+TEST(headers, are_kept_by_name_or_by_beginning)
+{
+    static const char *const rules[] = {"traceparent", "X-*", NULL};
+    static const char *const all[] = {"*", NULL};
+
+    CHECK(stg_headers_keep(rules, span_of("TraceParent")));
+    CHECK(stg_headers_keep(rules, span_of("x-a")));
+    CHECK(stg_headers_keep(rules, span_of("X-")));
+    CHECK(!stg_headers_keep(rules, span_of("X")));
+    CHECK(!stg_headers_keep(rules, span_of("traceparent2")));
+    CHECK(!stg_headers_keep(rules, span_of("tracepare")));
+    CHECK(!stg_headers_keep(rules, span_of("")));
+    CHECK(stg_headers_keep(all, span_of("Anything")));
+}
+
+TEST(headers, of_the_connection_and_of_the_sender_are_never_kept)
+{
+    static const char *const all[] = {"*", NULL};
+    static const char *const never[] = {
+        "authorization", "Cookie",     "content-length",    "Content-Type",
+        "Connection",    "TE",         "transfer-encoding", "Upgrade",
+        "Host",          "Expect",     "Proxy-Anything",    "Stagger-Id",
+        "Trailer",       "keep-alive", "Idempotency-Key",   "Set-Cookie",
+    };
+
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
+        const char *const rules[] = {never[i], NULL};
+        stg_error err;
+
+        CHECK(!stg_headers_keep(all, span_of(never[i])));
+        CHECK_INT(stg_headers_check(rules, &err), STG_INVALID);
+        CHECK(strstr(err.text, "never kept") != NULL);
+    }
+    CHECK_INT(stg_headers_check(all, NULL), STG_OK);
+    CHECK_INT(stg_headers_check(stg_headers_default, NULL), STG_OK);
+}
+
+TEST(headers, rules_must_be_names)
+{
+    static const char *const wrong[] = {"", "a b", "a:", "X-\n*", "\xc3\xa4"};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *const rules[] = {wrong[i], NULL};
+
+        CHECK_INT(stg_headers_check(rules, NULL), STG_INVALID);
+    }
+}
+
+TEST(headers, in_a_list_are_found_whole)
+{
+    stg_span list = span_of(" close,X-A , ,x-b");
+
+    CHECK(stg_header_list_has(list, span_of("CLOSE")));
+    CHECK(stg_header_list_has(list, span_of("x-a")));
+    CHECK(stg_header_list_has(list, span_of("X-B")));
+    CHECK(!stg_header_list_has(list, span_of("X")));
+    CHECK(!stg_header_list_has(list, span_of("X-")));
+    CHECK(!stg_header_list_has(span_of(""), span_of("X")));
+}
+
+/* -- JSON -------------------------------------------------------------------- */
+
+static bool is_json(const char *text, size_t size, stg_span *value)
+{
+    stg_scan s = stg_scan_of((stg_span){text, size});
+    bool is = stg_scan_value(&s, value) && stg_scan_end(&s);
+
+    CHECK(is == (s.wrong == NULL));
+    return is;
+}
+
+TEST(scan, takes_what_is_json)
+{
+    static const char *const texts[] = {
+        "null",
+        "true",
+        "false",
+        "0",
+        "-0",
+        "-1.5e+9",
+        "1E5",
+        "10.01",
+        "\"\"",
+        "\"\\u00e9\\ud83d\\ude00\\n\\/\"",
+        "\"\xf0\x9f\x98\x80\"",
+        "[]",
+        "{}",
+        "[1, [2], {\"a\": [ ]}]",
+        "{\"a\":{\"a\":1},\"b\":null}",
+        " \t\r\n[ 1 , 2 ] ",
+        "123456789012345678901234567890",
+    };
+    stg_span value;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        CHECK(is_json(texts[i], strlen(texts[i]), &value));
+    CHECK(is_json(" \t [ 1 ]  ", 10, &value));
+    CHECK(value.size == 5 && memcmp(value.at, "[ 1 ]", 5) == 0);
+}
+
+TEST(scan, refuses_what_is_none)
+{
+    static const char *const texts[] = {
+        "",
+        " ",
+        "nul",
+        "nulll",
+        "True",
+        "01",
+        "+1",
+        "1.",
+        ".5",
+        "1e",
+        "-",
+        "\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\\ud83d\"",
+        "\"\\ude00\"",
+        "\"\\ud83d\\u0041\"",
+        "\"\n\"",
+        "\"\xff\"",
+        "\"\xc0\x80\"",
+        "\"\xed\xa0\x80\"",
+        "[",
+        "]",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{",
+        "}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{a:1}",
+        "{\"a\":1,}",
+        "{1:2}",
+        "[1}",
+        "{\"a\":1]",
+        "1 2",
+        "[] x",
+        "'a'",
+        "[1]]",
+    };
+    stg_span value;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (is_json(texts[i], strlen(texts[i]), &value))
+            CHECK_STR(texts[i], "refused");
+}
+
+TEST(scan, goes_down_so_far_and_no_further)
+{
+    char text[2 * STG_SCAN_DEPTH + 3];
+    stg_span value;
+    size_t n = STG_SCAN_DEPTH;
+
+    memset(text, '[', n);
+    memset(text + n, ']', n);
+    CHECK(is_json(text, 2 * n, &value));
+    memset(text, '[', n + 1);
+    memset(text + n + 1, ']', n + 1);
+    // The innermost is empty, and opens no level that anything lies in.
+    CHECK(is_json(text, 2 * n + 2, &value));
+    text[n + 1] = '0';
+    CHECK(!is_json(text, 2 * n + 2, &value));
+}
+
+/* A random text, JSON more often than not. */
+static size_t make_json(stg_rng *rng, char *text, size_t room, int depth)
+{
+    static const char *const parts[] = {
+        "null",
+        "true",
+        "-1.25e3",
+        "0",
+        "\"a\\u00e9\\\"b\"",
+        "\"\xc3\xa4\"",
+        "[]",
+        "{}",
+        "\"\\ud83d\\ude00\"",
+        "17",
+    };
+    size_t size = 0;
+    uint64_t kind = stg_rng_upto(rng, depth > 0 ? 3 : 1);
+
+    if (kind < 2 || room < 64) {
+        const char *part = parts[stg_rng_upto(rng, 9)];
+
+        memcpy(text, part, strlen(part));
+        return strlen(part);
+    }
+    text[size++] = kind == 2 ? '[' : '{';
+    for (uint64_t n = stg_rng_upto(rng, 3), i = 0; i <= n; i++) {
+        if (i > 0)
+            text[size++] = ',';
+        if (kind == 3) // names differ: jansson is asked to refuse doubles
+            size += (size_t)sprintf(text + size, "\"%d\" :", (int)i);
+        size += make_json(rng, text + size, (room - size) / 4, depth - 1);
+        if (room - size < 32)
+            break;
+    }
+    text[size++] = kind == 2 ? ']' : '}';
+    return size;
+}
+
+/* Whatever jansson takes we take, and nothing else. */
+TEST(scan, agrees_with_jansson)
+{
+    for (uint64_t seed = 0; seed < seeds(20000); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        char text[2048];
+        size_t size = make_json(&rng, text, sizeof text - 64, 5);
+        stg_span value;
+        json_t *json;
+        bool is;
+
+        for (uint64_t n = stg_rng_upto(&rng, 2); n > 0; n--)
+            text[stg_rng_upto(&rng, size - 1)] =
+                "[]{}\",:\\0e.u\x80x"[stg_rng_upto(&rng, 13)];
+        json = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        is = is_json(text, size, &value);
+        CHECK_FROM(seed, is == (json != NULL));
+        if (json != NULL && json_is_string(json)) {
+            char out[2048];
+            size_t length = stg_scan_text(value, out);
+
+            CHECK_FROM(seed, length == json_string_length(json));
+            CHECK_FROM(seed, memcmp(out, json_string_value(json), length) == 0);
+        }
+        json_decref(json);
+    }
+}
+
+/* -- batches ----------------------------------------------------------------- */
+
+static const char *const rules_headers[] = {"X-*", NULL};
+static const stg_batch_rules rules = {10, 3, rules_headers};
+
+/* Reads a copy of the text, of its own size. */
+static bool parse(const char *text, stg_batch *b, stg_problem *why, char **copy)
+{
+    size_t size = strlen(text);
+
+    *copy = malloc(size + 1);
+    CHECK(*copy != NULL);
+    memcpy(*copy, text, size);
+    *why = (stg_problem){0};
+    *b = (stg_batch){0};
+    return stg_batch_parse(b, *copy, size, &rules, why);
+}
+
+static void check_span(stg_span span, const char *text)
+{
+    char *is = calloc(1, span.size + 1);
+
+    CHECK(is != NULL);
+    if (span.size > 0)
+        memcpy(is, span.at, span.size);
+    CHECK_STR(is, text);
+    free(is);
+}
+
+TEST(batch, reads_each_kind_of_body)
+{
+    stg_batch b;
+    stg_problem why;
+    char *copy;
+
+    CHECK(
+        parse("{\"body\":\"a\\u00e9\\n\"}\n \r\n"
+              "{\"body_base64\":\"Zm9vYmE=\",\"content_type\":\"a/b\"}\n"
+              "{\"json\": [1.0, 2] , \"key\":\"k\"}",
+              &b, &why, &copy));
+    CHECK_INT(b.count, 3);
+    check_span(b.messages[0].parcel.body, "a\xc3\xa9\n");
+    check_span(b.messages[1].parcel.body, "fooba");
+    check_span(b.messages[1].parcel.content_type, "a/b");
+    check_span(b.messages[2].parcel.body, "[1.0, 2]");
+    check_span(b.messages[2].parcel.key, "k");
+    CHECK_INT(b.lines[0], 1);
+    CHECK_INT(b.lines[1], 3);
+    CHECK_INT(b.lines[2], 4);
+    stg_batch_free(&b);
+    free(copy);
+}
+
+TEST(batch, makes_lines_of_headers)
+{
+    stg_batch b;
+    stg_problem why;
+    char *copy;
+
+    CHECK(
+        parse("{\"headers\":{\"X-\\u0041\" : \"b\\/c\",\"x-b\":\"\"},"
+              "\"body\":\"\",\"idempotency_key\":\"i\"}",
+              &b, &why, &copy));
+    check_span(b.messages[0].parcel.headers, "X-A: b/c\r\nx-b: \r\n");
+    check_span(b.messages[0].parcel.body, "");
+    check_span(b.messages[0].idempotency_key, "i");
+    stg_batch_free(&b);
+    free(copy);
+}
+
+TEST(batch, refuses_lines_and_says_why)
+{
+    static const struct {
+        const char *text;
+        int status;
+        size_t line;
+        const char *why;
+    } wrong[] = {
+        {"", 400, 0, "without a message"},
+        {"\n \n", 400, 0, "without a message"},
+        {"x", 400, 1, "wanted an object at byte 1"},
+        {"[]", 400, 1, "wanted an object"},
+        {"{\"body\":\"a\"}\n{\"body\":\"a\"", 400, 2, "without its end"},
+        {"{\"body\":\"a\"} x", 400, 1, "something behind the value"},
+        {"{}", 400, 1, "wanted one of body, body_base64, json; found 0"},
+        {"{\"body\":\"a\",\"json\":1}", 400, 1, "found 2"},
+        {"{\"body\":1}", 400, 1, "\"body\" is no string"},
+        {"{\"body\":\"a\",\"body\":\"a\"}", 400, 1, "is there twice"},
+        {"{\"body\":\"a\",\"id\":1}", 400, 1, "unknown name \"id\""},
+        {"{\"body_base64\":\"Zm9\"}", 400, 1, "no Base64"},
+        {"{\"body_base64\":\"Zm9=Zm9=\"}", 400, 1, "no Base64"},
+        {"{\"body_base64\":\"Zm9_\"}", 400, 1, "no Base64"},
+        {"{\"body_base64\":\"Zm9vYmF=\"}", 400, 1, "no Base64"},
+        {"{\"body_base64\":\"====\"}", 400, 1, "no Base64"},
+        {"{\"body\":\"a\",\"key\":\"\"}", 400, 1, "\"key\": wanted 1 to"},
+        {"{\"body\":\"a\",\"key\":\"a\\r\\nb\"}", 400, 1, "control"},
+        {"{\"body\":\"a\",\"idempotency_key\":\"\\u0000\"}", 400, 1, "control"},
+        {"{\"body\":\"a\",\"content_type\":\"a\\nb\"}", 400, 1, "media type"},
+        {"{\"body\":\"a\",\"headers\":[]}", 400, 1, "is no object"},
+        {"{\"body\":\"a\",\"headers\":{\"X-A\":1}}", 400, 1, "is no string"},
+        {"{\"body\":\"a\",\"headers\":{\"X A\":\"\"}}", 400, 1,
+         "no header has"},
+        {"{\"body\":\"a\",\"headers\":{\"Y\":\"\"}}", 400, 1, "Y is not kept"},
+        {"{\"body\":\"a\",\"headers\":{\"X-A\":\"a\\r\\nY: b\"}}", 400, 1,
+         "no header may have"},
+        {"{\"body\":\"01234567890\"}", 413, 1, "11 bytes; the most is 10"},
+        {"{\"body\":\"\"}\n{\"body\":\"\"}\n{\"body\":\"\"}\n{\"body\":\"\"}",
+         413, 0, "more than 3 messages"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        stg_batch b;
+        stg_problem why;
+        char *copy;
+
+        CHECK(!parse(wrong[i].text, &b, &why, &copy));
+        if (strstr(why.detail, wrong[i].why) == NULL)
+            CHECK_STR(why.detail, wrong[i].why);
+        CHECK_INT(why.status, wrong[i].status);
+        CHECK_U64(why.line, wrong[i].line);
+        CHECK(b.messages == NULL);
+        free(copy);
+    }
+}
+
+TEST(problem, is_printed_as_json_whatever_its_words)
+{
+    char text[STG_PROBLEM_TEXT_MAX];
+    stg_problem p;
+    json_t *json;
+
+    stg_problem_set(&p, 409, 3, "a \"b\" \\ \n \xff %0500d", 1);
+    CHECK(stg_problem_print(&p, text) == strlen(text));
+    json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    CHECK(json != NULL);
+    CHECK_STR(json_string_value(json_object_get(json, "title")), "Conflict");
+    CHECK_INT(json_integer_value(json_object_get(json, "status")), 409);
+    CHECK_INT(json_integer_value(json_object_get(json, "line")), 3);
+    CHECK(strncmp(json_string_value(json_object_get(json, "detail")),
+                  "a \"b\" \\ ? ? 000", 15) == 0);
+    json_decref(json);
+}
+
+/* -- tokens ------------------------------------------------------------------ */
+
+TEST(token, is_one_of_the_files_and_nothing_else)
+{
+    stg_tokens *t;
+    stg_error err;
+
+    CHECK_INT(stg_tokens_parse(&t,
+                               span_of("# a\n  abcdefghijklmnop \r\n\n"
+                                       "ABCDEFGHIJKLMNOP-._~+/=="),
+                               "f", &err),
+              STG_OK);
+    CHECK(stg_tokens_allow(t, "Bearer abcdefghijklmnop"));
+    CHECK(stg_tokens_allow(t, "bEARER   ABCDEFGHIJKLMNOP-._~+/== "));
+    CHECK(!stg_tokens_allow(t, "Bearer abcdefghijklmno"));
+    CHECK(!stg_tokens_allow(t, "Bearer abcdefghijklmnopq"));
+    CHECK(!stg_tokens_allow(t, "Bearer"));
+    CHECK(!stg_tokens_allow(t, "Bearer "));
+    CHECK(!stg_tokens_allow(t, "Bearer # a"));
+    CHECK(!stg_tokens_allow(t, ""));
+    CHECK(!stg_tokens_allow(t, NULL));
+    stg_tokens_free(t);
+}
+
+/* I23. */
+TEST(token, is_not_in_the_words_of_an_error)
+{
+    stg_tokens *t;
+    stg_error err;
+
+    CHECK_INT(stg_tokens_parse(&t, span_of("my s3cret token"), "f", &err),
+              STG_INVALID);
+    CHECK(strstr(err.text, "s3cret") == NULL);
+    CHECK(strstr(err.text, "token file f:1: ") != NULL);
+}

@@ -1,0 +1,50 @@
+#include "hub/lane_policy.h"
+
+#include <stdlib.h>
+
+#include <stagger/text.h>
+
+#include "tests/harness.h"
+
+/* What the hub makes of a text, against what text it should be. */
+static void check_same(const char *text, size_t targets, const char *expected)
+{
+    static char is[STG_POLICY_TEXT_MAX], wanted[STG_POLICY_TEXT_MAX];
+    stg_policy policy;
+
+    CHECK_INT(stg_lane_policy_read(&policy, text, targets, NULL), STG_OK);
+    stg_policy_print(&policy, is);
+    CHECK_INT(stg_policy_parse(&policy, expected, NULL), STG_OK);
+    stg_policy_print(&policy, wanted);
+    CHECK_STR(is, wanted);
+}
+
+#define OWN " budget=ratio:0.2+10/s budget-empty=wait"
+
+TEST(lane_policy, is_broadcast_and_spreads_its_waits_from_fifty_targets_on)
+{
+    check_same(NULL, 1, "broadcast" OWN);
+    check_same(NULL, 49, "broadcast" OWN);
+    check_same(NULL, 50, "broadcast-wide" OWN);
+}
+
+TEST(lane_policy, has_a_budget_unless_the_text_says_otherwise)
+{
+    check_same("attempts=7 fixed", 50, "attempts=7 fixed" OWN);
+    check_same("attempts=7 budget=none", 1, "attempts=7");
+    check_same("attempts=7 budget=5:1/s", 1, "attempts=7 budget=5:1/s");
+    check_same("backend", 1, "backend");
+    check_same("broadcast budget-empty=give-up", 1,
+               "broadcast budget=ratio:0.2+10/s budget-empty=give-up");
+}
+
+TEST(lane_policy, says_what_is_wrong_with_a_text)
+{
+    stg_policy policy;
+    stg_error err;
+
+    CHECK_INT(stg_lane_policy_read(&policy, "broadcast attempts=0", 1, &err),
+              STG_INVALID);
+    CHECK(strstr(err.text, "attempts=0") != NULL);
+    CHECK_INT(err.column, 11);
+}
