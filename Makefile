@@ -15,7 +15,8 @@ help:
 	@echo 'make test        run the tests'
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
-	@echo 'make bench       measure'
+	@echo 'make bench       measure the library'
+	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
 	@echo 'make coverage    list the branches of core that no test takes'
 	@echo 'make format      format the sources'
@@ -40,6 +41,9 @@ check-long:
 bench: build
 	@build/release/bench/core
 
+bench-hub: build
+	@python3 bench/hub.py build/release/stagger
+
 fuzz:
 	@scripts/deps all
 	@scripts/fuzz
@@ -59,4 +63,4 @@ clean:
 	rm -rf build
 
 .PHONY: build help demo test check check-long bench fuzz coverage format
-.PHONY: install clean
+.PHONY: bench-hub install clean

@@ -24,13 +24,17 @@ function(stagger_program target)
     target_link_libraries(${target} PRIVATE stagger_static Threads::Threads)
 endfunction()
 
-# stagger_test(core backoff [THREADS] [UV]): the program core/test_backoff.c on
-# cmocka. THREADS: it starts some, and tsan runs it. UV: it needs libstagger-uv.
+# stagger_test(core backoff [THREADS] [UV] [FLOW] [HUB]): the program
+# core/test_backoff.c on cmocka. THREADS: it starts some, and tsan runs it. UV:
+# it needs libstagger-uv. FLOW: it tests flow. HUB: it tests the hub.
 #
 # STAGGER_UNDER in the environment is put before the program (valgrind).
 function(stagger_test part name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;FLOW;HUB" "" "")
     if(NOT TARGET stagger_harness)
+        return()
+    elseif(arg_HUB AND NOT TARGET stagger_hub)
+        stagger_leave_out("test ${part}/${name}" "no hub")
         return()
     elseif(arg_UV AND NOT TARGET stagger_uv_static)
         stagger_leave_out("test ${part}/${name}" "no libuv")
@@ -44,7 +48,12 @@ function(stagger_test part name)
     # Their models count in 128 bits, which are not ISO C.
     target_compile_options(${target} PRIVATE -Wno-pedantic)
     target_link_libraries(${target} PRIVATE cmocka
-                          $<$<BOOL:${arg_UV}>:stagger_uv_static>)
+                          $<$<BOOL:${arg_UV}>:stagger_uv_static>
+                          $<$<BOOL:${arg_HUB}>:stagger_hub>)
+    if(arg_FLOW)
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:stagger_flow>
+                                         $<TARGET_OBJECTS:stagger_world>)
+    endif()
     set_target_properties(
         ${target} PROPERTIES OUTPUT_NAME test_${name}
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${part})
@@ -106,10 +115,19 @@ function(stagger_bench name)
     set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name})
 endfunction()
 
-# stagger_fuzz(fuzz_delay): fuzz/fuzz_delay.c for libFuzzer, and a test that
+# stagger_fuzz(fuzz_delay [FLOW] [HUB]): fuzz/fuzz_delay.c for libFuzzer, and a test that
 # runs it once over each file of corpus/fuzz_delay/.
 function(stagger_fuzz name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "FLOW;HUB" "" "")
+    if(arg_HUB AND NOT TARGET stagger_hub)
+        stagger_leave_out("fuzz target ${name}" "no hub")
+        return()
+    endif()
     stagger_program(${name} ${name}.c)
+    target_link_libraries(${name} PRIVATE $<$<BOOL:${arg_HUB}>:stagger_hub>)
+    if(arg_FLOW)
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:stagger_flow>)
+    endif()
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz/${name}
              COMMAND ${name} -runs=0 corpus/${name}

@@ -3,10 +3,10 @@
 
 usage: check_pure.py NM OBJECT... [--shared LIBRARY]
 
-The objects of core may need memory primitives and each other, no more. No
-source of core or flow computes in floating point or 128 bits, one file of the
-adapters at most reads a clock or entropy, and the shared library gives out no
-name that is not ours.
+The objects of core and flow may need memory primitives and each other, no
+more. No source of core, flow or base computes in floating point or 128 bits,
+one file of the adapters at most reads a clock or entropy, and the shared
+library gives out no name that is not ours.
 """
 
 import os
@@ -83,7 +83,7 @@ def main(arguments):
     found = list(impure_symbols(nm, objects))
     if library:
         found += strange_exports(nm, library)
-    for path in sources("core", "flow"):
+    for path in sources("base", "core", "flow"):
         found += places(NOT_INTEGER, path)
         found += places(CLOCK, path, keep_strings=True)
     readers = [list(places(CLOCK, path, keep_strings=True))

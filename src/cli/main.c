@@ -17,6 +17,13 @@ static const struct {
 } verbs[] = {
     {"plan", "stagger plan", stg_cli_plan},
     {"run", "stagger run", stg_cli_run},
+#ifdef STAGGER_HUB
+    {"dead", "stagger dead", stg_cli_dead},
+    {"demo", "stagger demo", stg_cli_demo},
+    {"hub", "stagger hub", stg_cli_hub},
+    {"send", "stagger send", stg_cli_send},
+    {"sink", "stagger sink", stg_cli_sink},
+#endif
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -29,12 +36,35 @@ static const char help[] =
     "\n"
     "  plan   what a retry policy does, before it does it\n"
     "  run    a command, until it succeeds or the policy gives up\n"
+#ifdef STAGGER_HUB
+    "  dead   what a hub could not deliver, and why\n"
+    "  demo   the hub at work, with targets in five kinds of trouble\n"
+    "  hub    every message to every target, and again where it fails\n"
+    "  send   a file, or each of its lines, to a hub\n"
+    "  sink   a target to try things on, which answers as it is told\n"
+#endif
     "\n"
     "  stagger plan backend\n"
     "  stagger plan --plot 'exponential base=1s cap=40s attempts=9' webhook\n"
     "  stagger run --policy 'attempts=5 base=1s' -- curl -fsS example.org\n"
     "\n"
     "stagger VERB --help says more.\n";
+
+/* Verbs of the hub, in a build that was made without it. */
+static bool is_left_out(const char *name)
+{
+#ifdef STAGGER_HUB
+    (void)name;
+#else
+    static const char *const left_out[] = {"dead", "demo", "hub", "send",
+                                           "sink"};
+
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(name, left_out[i]) == 0)
+            return true;
+#endif
+    return false;
+}
 
 static int refuse_verb(const char *name)
 {
@@ -44,7 +74,12 @@ static int refuse_verb(const char *name)
     for (size_t i = 0; i < VERBS; i++)
         names[i + 1] = verbs[i].name;
     near = stg_options_suggest(name, names);
-    if (near != NULL)
+    if (is_left_out(name))
+        stg_options_complain("stagger",
+                             "%s needs the hub, which this build was made "
+                             "without",
+                             name);
+    else if (near != NULL)
         stg_options_complain("stagger", "%s is no verb, did you mean %s?", name,
                              near);
     else

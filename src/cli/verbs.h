@@ -8,4 +8,11 @@
 int stg_cli_plan(int argc, char **argv);
 int stg_cli_run(int argc, char **argv);
 
+/* With the hub. */
+int stg_cli_dead(int argc, char **argv);
+int stg_cli_demo(int argc, char **argv);
+int stg_cli_hub(int argc, char **argv);
+int stg_cli_send(int argc, char **argv);
+int stg_cli_sink(int argc, char **argv);
+
 #endif

@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""How fast the hub is, and what it costs: `make bench-hub`.
+
+usage: hub.py [--pairs N] [--quick] STAGGER [PART...]
+
+The hub has core 0 for itself, and everything else core 1: `stagger sink`, which
+is all of the targets (a path each), and who publishes. Bodies have 1 KB, and
+connections are kept alive. Needs taskset, wrk, and two cores that do nothing
+else: a load average that says otherwise is told.
+
+  rate       Deliveries a second with 1, 3, 50 and 1,000 targets, and with 50
+             and 1,000 of which a tenth refuse connections. The sink is stopped
+             (SIGSTOP) while all messages are published, so that nothing but
+             delivery is measured from when it goes on until it has counted
+             them all. CPU is the hub's utime and stime over that span. In turn
+             with it, pair by pair, wrk sends the same requests over as many
+             connections to the same sink, from the hub's core. Medians.
+  latency    From the call that publishes until the sink has read a message, by
+             the wall clock on both sides, at a rate far below the limit.
+  isolation  The same for 49 healthy targets beside one that is healthy, one
+             whose packets nobody answers (a full backlog), one that never
+             answers, and one that refuses connections; in turn, medians.
+  flight     Memory with 10,000 deliveries in flight over 1,000 targets that
+             take their time, less that of the same hub idle.
+  ingress    Messages a second that are durable, in batches and one by one,
+             with idempotency keys and without, from wrk on core 1. The one
+             target refuses connections, so that nothing is delivered.
+  idle       Memory with 10,000 targets and no message.
+"""
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+BODY = 1024
+IN_FLIGHT = 64
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def on_core(core, *words):
+    return ["taskset", "-c", str(core), *map(str, words)]
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    fields = fields.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_kb(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Bench:
+    """What is started here ends here."""
+
+    def __init__(self, stagger, pairs, is_quick):
+        self.stagger = stagger
+        self.pairs = pairs
+        self.is_quick = is_quick
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    @contextlib.contextmanager
+    def world(self):
+        """A folder for a store, and an end for all that is started."""
+        outer, self.stack = self.stack, contextlib.ExitStack()
+        try:
+            with self.stack:
+                self.folder = self.stack.enter_context(
+                    tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")))
+                yield
+        finally:
+            self.stack = outer
+
+    def end(self, process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def start(self, core, *words, **more):
+        process = subprocess.Popen(on_core(core, *words), **more)
+        self.stack.callback(self.end, process)
+        return process
+
+    def sink(self, *options):
+        sink = self.start(1, self.stagger, "sink", "--quiet", "--listen", "0",
+                          *options, stdout=subprocess.PIPE, text=True)
+        self.stack.callback(sink.stdout.close)
+        return sink, sink.stdout.readline().split()[-1]
+
+    def refuser(self):
+        """A port that refuses: bound, and nobody listens."""
+        s = self.stack.enter_context(socket.socket())
+        s.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{s.getsockname()[1]}"
+
+    def black_hole(self):
+        """A port whose packets nobody answers: its backlog is full."""
+        s = self.stack.enter_context(socket.socket())
+        s.bind(("127.0.0.1", 0))
+        s.listen(0)
+        for _ in range(4):
+            c = self.stack.enter_context(socket.socket())
+            c.setblocking(False)
+            c.connect_ex(s.getsockname())
+        time.sleep(0.1)
+        return f"http://127.0.0.1:{s.getsockname()[1]}"
+
+    def hub(self, targets, *options):
+        """A hub with an empty store that is ready: it and its ingress."""
+        port = free_port()
+        store = os.path.join(self.folder, f"store-{port}.db")
+        words = [word for target in targets for word in ("--to", target)]
+        self.errors = open(os.path.join(self.folder, "hub.log"), "w+")
+        self.stack.callback(self.errors.close)
+        hub = self.start(0, self.stagger, "hub", "--quiet", "--store", store,
+                         "--listen", f"127.0.0.1:{port}", *options, *words,
+                         stderr=self.errors, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while not self.is_ready(port):
+            if hub.poll() is not None or time.monotonic() > until:
+                self.errors.seek(0)
+                sys.exit(f"hub.py: the hub is not ready: {self.errors.read()}")
+            time.sleep(0.02)
+        return hub, f"http://127.0.0.1:{port}"
+
+    def is_ready(self, port):
+        try:
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            c.request("GET", "/readyz")
+            answer = c.getresponse()
+            answer.read()
+            c.close()
+            return answer.status == 200
+        except OSError:
+            return False
+
+    def publish(self, url, count):
+        text = ("x" * BODY + "\n") * count
+        subprocess.run(on_core(1, self.stagger, "send", "--quiet", "--lines",
+                               "--hub", url), input=text.encode(), check=True)
+
+    def wrk(self, core, connections, seconds, url, *words):
+        """Requests, seconds, errors, p50 and p99 in us, and its own CPU."""
+        before = os.times()
+        text = subprocess.run(
+            on_core(core, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
+                    "-s", HERE / "hub_post.lua", url, "--", *words),
+            check=True, capture_output=True, text=True).stdout
+        after = os.times()
+        found = re.search(r"wrk (\d+) requests (\d+) us (\d+) errors "
+                          r"(\d+) us p50 (\d+) us p99", text)
+        requests, micros, errors, p50, p99 = map(int, found.groups())
+        cpu = (after.children_user + after.children_system
+               - before.children_user - before.children_system)
+        return requests, micros / 1e6, errors, p50, p99, cpu
+
+    # -- rate
+
+    def drain(self, healthy, dead, messages):
+        """Deliveries a second, CPU us each, and KB, of a hub alone."""
+        with self.world():
+            total = healthy * messages
+            sink, url = self.sink("--count", total)
+            refuser = self.refuser()
+            targets = [f"{url}/t/{i}" for i in range(healthy)]
+            targets += [f"{refuser}/t/{i}" for i in range(dead)]
+            share = max(1, IN_FLIGHT // (healthy + dead))
+            hub, ingress = self.hub(targets, "--in-flight", share)
+            sink.send_signal(signal.SIGSTOP)
+            self.publish(ingress, messages)
+            began, cpu = time.monotonic(), cpu_seconds(hub.pid)
+            sink.send_signal(signal.SIGCONT)
+            sink.wait(300)
+            took = time.monotonic() - began
+            cpu = cpu_seconds(hub.pid) - cpu
+            return total / took, cpu / total * 1e6, resident_kb(hub.pid)
+
+    def plain(self, connections, seconds):
+        """Requests a second, and CPU us each, of wrk and the same sink."""
+        with self.world():
+            _, url = self.sink()
+            requests, took, errors, _, _, cpu = self.wrk(
+                0, connections, seconds, url + "/t/0", "leaf", BODY)
+            if errors:
+                sys.exit(f"hub.py: wrk had {errors} errors")
+            return requests / took, cpu / requests * 1e6
+
+    def rate(self):
+        print("rate        targets  deliveries/s  us CPU each     wrk/s  "
+              "us CPU each  hub/wrk  RSS MB")
+        shapes = [(1, 0), (3, 0), (50, 0), (1000, 0), (45, 5), (900, 100)]
+        total = 60000 if self.is_quick else 240000
+        for healthy, dead in shapes:
+            messages = max(100, total // (healthy + dead))
+            connections = max(IN_FLIGHT, healthy)
+            hubs, wrks = [], []
+            for _ in range(self.pairs):
+                hubs.append(self.drain(healthy, dead, messages))
+                wrks.append(self.plain(connections, 1 if self.is_quick else 3))
+            hub = [statistics.median(row) for row in zip(*hubs)]
+            wrk = [statistics.median(row) for row in zip(*wrks)]
+            ratio = statistics.median(h[0] / w[0] for h, w in zip(hubs, wrks))
+            name = f"{healthy + dead}" + (f", {dead} dead" if dead else "")
+            print(f"      {name:>13}  {hub[0]:12,.0f}  {hub[1]:11.1f}  "
+                  f"{wrk[0]:8,.0f}  {wrk[1]:11.1f}  {ratio:7.2f}  "
+                  f"{hub[2] / 1024:6.1f}", flush=True)
+
+    # -- latency
+
+    def measure(self, seconds, rate, targets, odd=None):
+        """Seconds from publishing to each receipt by the sink; rate: messages
+        a second. odd: one more target, whose receipts do not count."""
+        with self.world():
+            log = os.path.join(self.folder, "receipts")
+            _, url = self.sink("--log", log)
+            all_targets = [f"{url}/t/{i}" for i in range(targets)]
+            if odd is not None:
+                all_targets.append(odd(url))
+            _, ingress = self.hub(all_targets)
+            sent = self.publish_at(ingress, rate, seconds)
+            self.await_lines(log, targets * len(sent), 30)
+            waits = []
+            with open(log) as lines:
+                for line in map(json.loads, lines):
+                    if line["path"] != "/odd":
+                        waits.append(line["time"] - sent[line["id"]])
+            missing = targets * len(sent) - len(waits)
+            if missing:
+                print(f"            {missing} deliveries are missing")
+            return waits
+
+    def publish_at(self, ingress, rate, seconds):
+        """Publishes at an even rate: when each id was about to be sent."""
+        c = http.client.HTTPConnection(ingress.removeprefix("http://"),
+                                       timeout=30)
+        self.stack.callback(c.close)
+        sent, began = {}, time.monotonic()
+        for i in range(int(rate * seconds)):
+            pause = began + i / rate - time.monotonic()
+            if pause > 0:
+                time.sleep(pause)
+            at = time.time()
+            c.request("POST", "/v1/messages", b"x" * BODY)
+            sent[json.loads(c.getresponse().read())["id"]] = at
+        return sent
+
+    def await_lines(self, path, count, seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            with open(path, "rb") as file:
+                if sum(1 for _ in file) >= count:
+                    return
+            time.sleep(0.2)
+
+    def latency(self):
+        print("latency     targets  messages/s      p50 ms      p99 ms")
+        seconds = 3 if self.is_quick else 10
+        for targets, rate in ((1, 200), (3, 200), (50, 50), (1000, 5)):
+            waits = self.measure(seconds, rate, targets)
+            print(f"            {targets:7}  {rate:10}  "
+                  f"{quantile(waits, .5) * 1e3:10.2f}  "
+                  f"{quantile(waits, .99) * 1e3:10.2f}", flush=True)
+
+    def isolation(self):
+        print("isolation   the 50th target       p50 ms      p99 ms  "
+              "p99 to healthy")
+        odds = {
+            "is healthy": lambda url: f"{url}/odd",
+            "is a black hole": lambda _: self.black_hole() + "/",
+            "hangs": lambda _: self.sink("--hang")[1] + "/",
+            "refuses": lambda _: self.refuser() + "/",
+        }
+        seconds = 4 if self.is_quick else 12
+        found = {name: [] for name in odds}
+        for _ in range(self.pairs):
+            for name, odd in odds.items():
+                waits = self.measure(seconds, 50, 49, odd)
+                found[name].append((quantile(waits, .5) * 1e3,
+                                    quantile(waits, .99) * 1e3))
+        healthy = found["is healthy"]
+        for name, rows in found.items():
+            p50, p99 = (statistics.median(column) for column in zip(*rows))
+            ratio = statistics.median(
+                row[1] / base[1] for row, base in zip(rows, healthy))
+            print(f"            {name:16}  {p50:10.2f}  {p99:10.2f}  "
+                  f"{ratio:14.2f}", flush=True)
+
+    # -- memory
+
+    def flight(self):
+        print("flight      deliveries  RSS idle MB  RSS MB  bytes each")
+        targets, each = 1000, 10
+        with self.world():
+            sink, url = self.sink("--delay", "3s")
+            hub, ingress = self.hub([f"{url}/t/{i}" for i in range(targets)],
+                                    "--in-flight", each)
+            self.publish(ingress, each)  # lanes have begun, and are idle again
+            self.await_connections(sink.pid, 0)
+            time.sleep(4)
+            idle = resident_kb(hub.pid)
+            self.publish(ingress, 60 if self.is_quick else 120)
+            most, held = 0, 0
+            until = time.monotonic() + (20 if self.is_quick else 60)
+            while time.monotonic() < until:
+                held = max(held, self.connections(sink.pid))
+                most = max(most, resident_kb(hub.pid))
+                if held >= targets * each:
+                    break
+                time.sleep(0.1)
+            print(f"            {held:10,}  {idle / 1024:11.1f}  "
+                  f"{most / 1024:6.1f}  "
+                  f"{(most - idle) * 1024 / max(1, held):10,.0f}", flush=True)
+
+    def connections(self, pid):
+        return len(os.listdir(f"/proc/{pid}/fd")) - 6
+
+    def await_connections(self, pid, least):
+        until = time.monotonic() + 60
+        while self.connections(pid) < least and time.monotonic() < until:
+            time.sleep(0.1)
+
+    def idle(self):
+        print("idle        targets  RSS MB  bytes each")
+        rows = []
+        for targets in (1, 10000):
+            with self.world():
+                url = self.refuser()
+                hub, _ = self.hub([f"{url}/t/{i}" for i in range(targets)])
+                time.sleep(1)
+                rows.append((targets, resident_kb(hub.pid)))
+        for targets, kb in rows:
+            each = (kb - rows[0][1]) * 1024 / targets
+            print(f"            {targets:7}  {kb / 1024:6.1f}  {each:10,.0f}",
+                  flush=True)
+
+    # -- ingress
+
+    def ingress(self):
+        print("ingress     in            keys  messages/s  us CPU each  errors")
+        seconds = 2 if self.is_quick else 4
+        shapes = [("batch", 16, 500), ("batch", 16, 50), ("message", 512, 1)]
+        for what, connections, count in shapes:
+            for keys in ([], ["keys"]):
+                rows = []
+                for _ in range(self.pairs):
+                    rows.append(self.load(what, connections, count, keys,
+                                          seconds))
+                each, cpu, errors = (statistics.median(c) for c in zip(*rows))
+                name = f"{what}" + (f" of {count}" if count > 1 else "")
+                print(f"            {name:12}  {'yes' if keys else 'no':>4}  "
+                      f"{each:10,.0f}  {cpu:11.1f}  {errors:6.0f}",
+                      flush=True)
+
+    def load(self, what, connections, count, keys, seconds):
+        with self.world():
+            hub, url = self.hub([self.refuser() + "/"])
+            path = "/v1/messages" + ("/batch" if what == "batch" else "")
+            cpu = cpu_seconds(hub.pid)
+            requests, took, errors, _, _, _ = self.wrk(
+                1, connections, seconds, url + path, what, BODY, count, *keys)
+            cpu = cpu_seconds(hub.pid) - cpu
+            done = max(1, (requests - errors) * count)
+            return done / took, cpu / done * 1e6, errors
+
+
+def warn_of_others():
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"hub.py: the load average is {load:.2f}: something else runs, "
+              "and these numbers will be worse for it", file=sys.stderr)
+    if (os.cpu_count() or 1) < 2:
+        sys.exit("hub.py: two cores are the least")
+
+
+PARTS = ("rate", "latency", "isolation", "flight", "ingress", "idle")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2][7:])
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("stagger")
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    words = parser.parse_args()
+    for part in words.parts:
+        if part not in PARTS:
+            parser.error(f"{part}: wanted one of {', '.join(PARTS)}")
+    warn_of_others()
+    pairs = words.pairs or (1 if words.quick else 5)
+    with Bench(os.path.abspath(words.stagger), pairs, words.quick) as bench:
+        for part in words.parts or PARTS:
+            getattr(bench, part)()
+
+
+if __name__ == "__main__":
+    main()

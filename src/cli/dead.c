@@ -1,0 +1,287 @@
+/* stagger dead: what ended badly. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/dead.h"
+#include "cli/options.h"
+#include "cli/store_path.h"
+#include "cli/verbs.h"
+#include "core/reader.h"
+
+static const char help[] =
+    "usage: stagger dead list [OPTIONS]\n"
+    "       stagger dead show [OPTIONS] ID\n"
+    "       stagger dead export [OPTIONS]\n"
+    "\n"
+    "Reads the dead letters in a hub's store: what could not be delivered, why,\n"
+    "and what was to be delivered. It changes nothing, and works while the hub\n"
+    "runs.\n"
+    "\n"
+    "  list    a line each\n"
+    "  show    one with all that is known of it, payload included\n"
+    "  export  all of them to stdout, payloads included\n"
+    "\n"
+    "  -s, --store FILE     the hub's store (STAGGER_STORE in the environment,\n"
+    "                       or ./stagger.db)\n"
+    "  -t, --target NAME    only those of a target\n"
+    "  -c, --cause CAUSE    only those with a cause: HTTP_503, or a category: A\n"
+    "                       connect, B server, C request, D overload\n"
+    "      --state STATE    only dead, replayed, dropped, expired or cancelled\n"
+    "      --since TIME     only those from then on: a time in UTC\n"
+    "                       (2026-03-01T12:00), or how long ago (90m)\n"
+    "      --until TIME     only those before then\n"
+    "      --json           list, show: as JSON\n"
+    "      --csv            list: as CSV\n"
+    "  -f, --format FORMAT  export: jsonl (a line of JSON each; the default) or\n"
+    "                       csv\n"
+    "      --raw            show: the payload alone, byte by byte\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "Exit code: 0; 1 if there is no such dead letter, or no payload; 2 for bad\n"
+    "options, and for a store that cannot be read.\n"
+    "\n"
+    "  stagger dead list --target billing --since 1h\n"
+    "  stagger dead show 42\n"
+    "  stagger dead export --cause HTTP_503 > failed.jsonl\n";
+
+typedef struct verb {
+    const char *name;
+    int (*run)(const dead_options *o);
+    const char *options; /* those of others are refused: letters as below */
+} verb;
+
+static const verb verbs[] = {
+    {"list", dead_list, "stcSUTjCh"},
+    {"show", dead_show, "sjrh"},
+    {"export", dead_export, "stcSUTfh"},
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static int refuse(const char *what, const char *found, const char *wanted)
+{
+    stg_options_complain("stagger dead", "%s%s: %s", what, found, wanted);
+    fputs("See stagger dead --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
+
+/* -- times ----------------------------------------------------------------- */
+
+/* Digits where the pattern has a 0, and else what it has; a blank may stand for
+ * the T. */
+static bool is_like(const char *text, size_t size, const char *pattern)
+{
+    for (size_t i = 0; i < size; i++)
+        if (pattern[i] == '0' ? !stg_is_digit(text[i])
+                              : text[i] != pattern[i] &&
+                                    !(pattern[i] == 'T' && text[i] == ' '))
+            return false;
+    return true;
+}
+
+/* The beginning of a time as rows have it: as texts they are in order. */
+static bool read_instant(const char *text, char instant[STG_SQL_TIME_MAX])
+{
+    static const char pattern[] = "0000-00-00T00:00:00.000";
+    size_t size = strlen(text);
+
+    if (size > 10 && text[size - 1] == 'Z')
+        size--;
+    if (size != 10 && size != 16 && size != 19 && size != 23)
+        return false;
+    if (!is_like(text, size, pattern))
+        return false;
+    snprintf(instant, STG_SQL_TIME_MAX, "%.*s", (int)size, text);
+    if (size > 10)
+        instant[10] = 'T';
+    return true;
+}
+
+static bool read_time(const char *text, char instant[STG_SQL_TIME_MAX])
+{
+    stg_reader r = {text, text + strlen(text)};
+    stg_ns ago;
+
+    if (!stg_read_duration(&r, &ago) || !stg_reader_is_empty(&r))
+        return read_instant(text, instant);
+    stg_sql_time(stg_ns_sub(stg_sql_wall(), ago), instant);
+    return true;
+}
+
+/* -- options --------------------------------------------------------------- */
+
+static bool is_state(const char *text)
+{
+    static const char *const states[] = {"dead", "replayed", "dropped",
+                                         "expired", "cancelled"};
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(text, states[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_instant_option(const char *name, char *instant)
+{
+    if (read_time(optarg, instant))
+        return 0;
+    return refuse(name, optarg,
+                  "wanted a time like 2026-03-01T12:00, or like 90m: that long "
+                  "ago");
+}
+
+static int read_format(dead_options *o)
+{
+    o->is_csv = strcmp(optarg, "csv") == 0;
+    if (o->is_csv || strcmp(optarg, "jsonl") == 0)
+        return 0;
+    return refuse("--format=", optarg, "wanted jsonl or csv");
+}
+
+static int read_option(dead_options *o, int option)
+{
+    switch (option) {
+    case 's':
+        o->store = optarg;
+        return 0;
+    case 't':
+        o->target = optarg;
+        return 0;
+    case 'c':
+        o->cause = optarg;
+        return 0;
+    case 'S':
+        o->state = optarg;
+        if (is_state(optarg))
+            return 0;
+        return refuse("--state=", optarg,
+                      "wanted dead, replayed, dropped, expired or cancelled");
+    case 'T':
+        return read_instant_option("--since=", o->since);
+    case 'U':
+        return read_instant_option("--until=", o->until);
+    case 'j':
+        o->is_json = true;
+        return 0;
+    case 'C':
+        o->is_csv = true;
+        return 0;
+    case 'f':
+        return read_format(o);
+    case 'r':
+        o->is_raw = true;
+        return 0;
+    default:
+        fputs("See stagger dead --help.\n", stderr);
+        return STG_EXIT_USAGE;
+    }
+}
+
+static const struct option options[] = {
+    {"store", required_argument, NULL, 's'},
+    {"target", required_argument, NULL, 't'},
+    {"cause", required_argument, NULL, 'c'},
+    {"state", required_argument, NULL, 'S'},
+    {"since", required_argument, NULL, 'T'},
+    {"until", required_argument, NULL, 'U'},
+    {"json", no_argument, NULL, 'j'},
+    {"csv", no_argument, NULL, 'C'},
+    {"format", required_argument, NULL, 'f'},
+    {"raw", no_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *long_name(int option)
+{
+    for (size_t i = 0; options[i].name != NULL; i++)
+        if (options[i].val == option)
+            return options[i].name;
+    return "";
+}
+
+static const verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+/* An option that this verb has no use for is a mistake. */
+static int check_options(const verb *v, const char *used)
+{
+    for (; *used != '\0'; used++)
+        if (strchr(v->options, *used) == NULL) {
+            char text[48];
+
+            snprintf(text, sizeof text, "%s has no option --", v->name);
+            return refuse(text, long_name(*used), "another verb has it");
+        }
+    return 0;
+}
+
+static int check_words(dead_options *o, const verb *v, int count, char **words)
+{
+    bool wants_id = v->run == dead_show;
+
+    if (wants_id && count == 0)
+        return refuse("show without an id", "", "stagger dead list has them");
+    if (count > (wants_id ? 1 : 0))
+        return refuse(words[wants_id ? 1 : 0], "", "is a word too many");
+    if (!wants_id)
+        return 0;
+    o->id = words[0];
+    if (*o->id != '\0' && strspn(o->id, "0123456789") == strlen(o->id))
+        return 0;
+    return refuse(o->id, "", "is no id, wanted a number");
+}
+
+static int refuse_verb(const char *word)
+{
+    const char *names[VERBS + 1] = {NULL};
+    const char *near;
+    char wanted[64];
+
+    for (size_t i = 0; i < VERBS; i++)
+        names[i] = verbs[i].name;
+    near = stg_options_suggest(word, names);
+    snprintf(wanted, sizeof wanted, "%s%s%s",
+             near == NULL ? "" : "did you mean ",
+             near == NULL ? "wanted list, show or export" : near,
+             near == NULL ? "" : "?");
+    return refuse(word, "", wanted);
+}
+
+int stg_cli_dead(int argc, char **argv)
+{
+    dead_options o = {.store = NULL};
+    char used[32] = "";
+    const verb *v;
+    int option, code = 0;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "s:t:c:f:h", options, NULL)) !=
+           -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return stg_options_finish("stagger dead", 0);
+        }
+        code = read_option(&o, option);
+        if (code != 0)
+            return code;
+        if (strchr(used, option) == NULL)
+            used[strlen(used)] = (char)option;
+    }
+    if (optind == argc)
+        return refuse("no verb", "", "wanted list, show or export");
+    v = find_verb(argv[optind]);
+    if (v == NULL)
+        return refuse_verb(argv[optind]);
+    code = check_options(v, used);
+    if (code == 0)
+        code = check_words(&o, v, argc - optind - 1, argv + optind + 1);
+    o.store = stg_store_path(o.store);
+    return code != 0 ? code : v->run(&o);
+}

@@ -1,0 +1,54 @@
+/* dead.h - what the parts of `stagger dead` share: its options, and the rows.
+ *
+ *   dead_rows     the store, opened to be read, and the rows that are asked for
+ *   dead_list     a table, or JSON, or CSV
+ *   dead_show     one dead letter with all that is known of it
+ *   dead_export   all of them, whole
+ *
+ * A row is read in a moment and printed then: however slowly the output is
+ * read, the hub's writer is not held up. */
+#ifndef STAGGER_CLI_DEAD_H
+#define STAGGER_CLI_DEAD_H
+
+#include "hub/stores/letter.h"
+
+typedef struct dead_options {
+    const char *store;
+    const char *target, *cause, *state;                    /* NULL: all */
+    char since[STG_SQL_TIME_MAX], until[STG_SQL_TIME_MAX]; /* "": all */
+    bool is_json, is_csv, is_raw;
+    const char *id; /* of show */
+} dead_options;
+
+typedef struct dead_rows {
+    sqlite3 *db;
+    const dead_options *o;
+    sqlite3_stmt *page;
+    uint64_t last; /* the id that was read last */
+} dead_rows;
+
+/* Complains, and returns false, if there is no store or it cannot be read. */
+bool dead_open(dead_rows *r, const dead_options *o);
+void dead_close(dead_rows *r);
+
+/* Complains about what SQLite said. Returns STG_EXIT_USAGE. */
+int dead_fail(const dead_rows *r, int rc);
+
+/* A question about the rows that are asked for: "SELECT ... FROM
+ * failed_broadcast_logs" and what comes behind WHERE. */
+int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
+             const char *behind);
+
+/* Calls each for every row that is asked for, in the order of ids, with the
+ * columns of a letter. Between a few rows the store is let go. */
+typedef void dead_each(void *ctx, sqlite3_stmt *row);
+int dead_read(dead_rows *r, dead_each *each, void *ctx);
+
+/* A line of CSV in the making: quoted where it must be. */
+void dead_put_csv(stg_span text, bool is_last);
+
+int dead_list(const dead_options *o);
+int dead_show(const dead_options *o);
+int dead_export(const dead_options *o);
+
+#endif

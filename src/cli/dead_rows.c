@@ -1,0 +1,203 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/dead.h"
+#include "cli/options.h"
+#include "hub/stores/schema.h"
+
+enum { PAGE = 100 };
+
+/* Nobody else has it open, and we may not make the files that sharing it takes:
+ * then it does not change. */
+static int open_unshared(sqlite3 **db, const char *path)
+{
+    size_t room = 3 * strlen(path) + 32;
+    char *uri = malloc(room), *to;
+    int rc;
+
+    if (uri == NULL)
+        return SQLITE_NOMEM;
+    to = uri + snprintf(uri, room, "file:");
+    for (const char *at = path; *at != '\0'; at++)
+        to += snprintf(to, 4, strchr("%?#", *at) != NULL ? "%%%02X" : "%c",
+                       (unsigned char)*at);
+    strcpy(to, "?immutable=1");
+    sqlite3_close(*db);
+    rc = sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    free(uri);
+    return rc;
+}
+
+static bool has_wal(const char *path)
+{
+    size_t size = strlen(path) + 5;
+    char *name = malloc(size);
+    bool has = true;
+
+    if (name == NULL)
+        return true;
+    snprintf(name, size, "%s-wal", path);
+    has = access(name, F_OK) == 0;
+    free(name);
+    return has;
+}
+
+static int open_store(dead_rows *r)
+{
+    stg_schema_kind kind;
+    uint64_t version;
+    int rc = stg_sql_open_reader(&r->db, r->o->store);
+
+    if (rc == SQLITE_OK)
+        rc = stg_schema_look(r->db, &kind, &version);
+    if ((rc & 0xff) == SQLITE_CANTOPEN && !has_wal(r->o->store))
+        rc = open_unshared(&r->db, r->o->store);
+    return rc;
+}
+
+bool dead_open(dead_rows *r, const dead_options *o)
+{
+    stg_error err;
+    int rc;
+
+    *r = (dead_rows){.o = o};
+    if (access(o->store, R_OK) != 0) {
+        stg_options_complain(
+            "stagger dead", "%s: %s; name a store with --store", o->store,
+            errno == ENOENT ? "there is no such file" : strerror(errno));
+        return false;
+    }
+    rc = open_store(r);
+    if (rc != SQLITE_OK) {
+        dead_fail(r, rc);
+        return false;
+    }
+    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK)
+        return true;
+    stg_options_complain("stagger dead", "%s", err.text);
+    return false;
+}
+
+void dead_close(dead_rows *r)
+{
+    stg_sql_close(r->db);
+}
+
+int dead_fail(const dead_rows *r, int rc)
+{
+    stg_error err;
+
+    stg_sql_words(&err, r->o->store, "cannot be read", r->db, rc);
+    stg_options_complain("stagger dead", "%s", err.text);
+    return STG_EXIT_USAGE;
+}
+
+/* What is asked for, as conditions on ?1 to ?5: a NULL is no condition. A
+ * category is a cause, too. */
+static const char where[] =
+    " WHERE (?1 IS NULL OR target = ?1)"
+    " AND (?2 IS NULL OR cause = ?2 OR category = ?2)"
+    " AND (?3 IS NULL OR state = ?3)"
+    " AND (?4 IS NULL OR created_at >= ?4)"
+    " AND (?5 IS NULL OR created_at < ?5)";
+
+static const char *given(const char *text)
+{
+    return *text == '\0' ? NULL : text;
+}
+
+int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
+             const char *behind)
+{
+    char *text = sqlite3_mprintf("%s FROM failed_broadcast_logs%s%s", select,
+                                 where, behind);
+    int rc = SQLITE_NOMEM;
+
+    if (text != NULL)
+        rc = stg_sql_prepare(r->db, st, text);
+    sqlite3_free(text);
+    if (rc != SQLITE_OK)
+        return rc;
+    return stg_sql_bind(*st, "sssss", r->o->target, r->o->cause, r->o->state,
+                        given(r->o->since), given(r->o->until));
+}
+
+/* A row as values of their own, for the statement is reset before it is
+ * printed: they are put into a statement that only says them. */
+static int keep(sqlite3_stmt *says, sqlite3_stmt *row)
+{
+    int rc = sqlite3_reset(says);
+
+    for (int i = 0; i < STG_LETTER_COLUMNS && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_value(says, i + 1, sqlite3_column_value(row, i));
+    return rc;
+}
+
+static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t *count)
+{
+    int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
+
+    *count = 0;
+    while (rc == SQLITE_OK && *count < PAGE &&
+           (rc = stg_sql_step(r->page)) == SQLITE_ROW) {
+        r->last = stg_sql_column(r->page, STG_LETTER_ID);
+        rc = keep(says[(*count)++], r->page);
+    }
+    sqlite3_reset(r->page);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* "SELECT ?, ?, ..." of as many values as a letter has. */
+static int prepare_says(dead_rows *r, sqlite3_stmt *says[PAGE])
+{
+    char text[16 + 3 * STG_LETTER_COLUMNS] = "SELECT ?";
+    int rc = SQLITE_OK;
+
+    for (int i = 1; i < STG_LETTER_COLUMNS; i++)
+        strcat(text, ", ?");
+    for (size_t i = 0; i < PAGE && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare(r->db, &says[i], text);
+    return rc;
+}
+
+int dead_read(dead_rows *r, dead_each *each, void *ctx)
+{
+    sqlite3_stmt *says[PAGE];
+    size_t count = PAGE;
+    int rc = dead_ask(r, &r->page, "SELECT " STG_LETTER_SELECT,
+                      " AND id > ?6 ORDER BY id LIMIT 100");
+
+    r->last = 0;
+    if (rc == SQLITE_OK)
+        rc = prepare_says(r, says);
+    while (rc == SQLITE_OK && count == PAGE) {
+        rc = read_page(r, says, &count);
+        for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+            if (sqlite3_step(says[i]) == SQLITE_ROW)
+                each(ctx, says[i]);
+            rc = sqlite3_reset(says[i]);
+        }
+    }
+    return rc;
+}
+
+void dead_put_csv(stg_span text, bool is_last)
+{
+    bool is_quoted = false;
+
+    for (size_t i = 0; i < text.size; i++)
+        is_quoted = is_quoted || strchr("\",\r\n", text.at[i]) != NULL;
+    if (is_quoted)
+        putchar('"');
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.at[i] == '"')
+            putchar('"');
+        putchar(text.at[i]);
+    }
+    if (is_quoted)
+        putchar('"');
+    fputs(is_last ? "\r\n" : ",", stdout);
+}

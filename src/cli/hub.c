@@ -1,0 +1,109 @@
+/* stagger hub: every message to every target. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/hub_options.h"
+#include "cli/options.h"
+#include "cli/verbs.h"
+#include "hub/signals.h"
+
+static const char who[] = "stagger hub";
+
+enum { EXIT_DEAD = 1, EXIT_UNCLEAN = 3, EXIT_BROKEN = 4 };
+
+typedef struct running {
+    stg_hub *hub;
+    stg_signals signals;
+    stg_hub_end end;
+    unsigned signal_count;
+} running;
+
+/* The second one is not to wait for anything. What is not durable is found
+ * again at the next start. */
+static void on_signal(void *ctx, int signal)
+{
+    running *r = ctx;
+
+    if (r->signal_count++ > 0 || r->hub == NULL)
+        _exit(128 + signal);
+    stg_hub_stop(r->hub);
+}
+
+static void on_end(void *ctx, const stg_hub_end *end)
+{
+    running *r = ctx;
+
+    r->end = *end;
+    stg_signals_close(&r->signals);
+}
+
+static int exit_code(const hub_options *o, const stg_hub_end *end)
+{
+    bool is_input_only = o->hub.listen == NULL;
+
+    if (end->is_broken)
+        return EXIT_BROKEN;
+    if (!end->is_clean)
+        return EXIT_UNCLEAN;
+    if (end->has_failed_input)
+        return STG_EXIT_USAGE;
+    return is_input_only && end->dead > 0 ? EXIT_DEAD : 0;
+}
+
+static int refuse(const stg_error *err)
+{
+    stg_options_complain(who, "%s", err->text);
+    return STG_EXIT_USAGE;
+}
+
+static int run(hub_options *o, uv_loop_t *loop)
+{
+    running r = {.hub = NULL};
+    stg_error err;
+
+    if (stg_signals_open(&r.signals, loop, on_signal, &r, &err) != STG_OK)
+        return refuse(&err);
+    o->hub.ended = on_end;
+    o->hub.ctx = &r;
+    if (stg_hub_open(&r.hub, loop, &o->hub, &err) != STG_OK) {
+        stg_signals_close(&r.signals);
+        uv_run(loop, UV_RUN_DEFAULT);
+        return refuse(&err);
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+    stg_hub_free(r.hub);
+    return exit_code(o, &r.end);
+}
+
+static stg_log *open_log(const hub_options *o)
+{
+    stg_log_options l = stg_log_options_default();
+
+    l.least = o->least;
+    l.is_json = o->is_json;
+    return stg_log_new(&l);
+}
+
+int stg_cli_hub(int argc, char **argv)
+{
+    uv_loop_t loop;
+    hub_options o;
+    int code = stg_hub_options_read(&o, argc, argv);
+
+    if (code == -1) {
+        fputs(stg_hub_help, stdout);
+        code = stg_options_finish(who, 0);
+    } else if (code == 0 && uv_loop_init(&loop) != 0) {
+        stg_options_complain(who, "the system has no room for a loop");
+        code = STG_EXIT_USAGE;
+    } else if (code == 0) {
+        signal(SIGPIPE, SIG_IGN);
+        o.hub.log = open_log(&o);
+        code = run(&o, &loop);
+        uv_loop_close(&loop);
+        stg_log_free(o.hub.log);
+    }
+    stg_hub_options_close(&o);
+    return code;
+}
