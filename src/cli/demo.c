@@ -266,7 +266,7 @@ static int sum_up(demo *d)
     draw(d);
     holds = stg_demo_audit(&audit);
     if (d->is_kept)
-        printf("\nThe store is %s: look with sqlite3.\n", d->store);
+        printf("\nThe store is kept: stagger dead list --store %s\n", d->store);
     return stg_options_finish(who, holds ? 0 : EXIT_WRONG);
 }
 

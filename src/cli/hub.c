@@ -1,6 +1,7 @@
 /* stagger hub: every message to every target. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/hub_options.h"
@@ -44,10 +45,8 @@ static int exit_code(const hub_options *o, const stg_hub_end *end)
 
     if (end->is_broken)
         return EXIT_BROKEN;
-    if (!end->is_clean)
+    if (!end->is_clean || end->is_short)
         return EXIT_UNCLEAN;
-    if (end->has_failed_input)
-        return STG_EXIT_USAGE;
     return is_input_only && end->dead > 0 ? EXIT_DEAD : 0;
 }
 
@@ -76,6 +75,17 @@ static int run(hub_options *o, uv_loop_t *loop)
     return exit_code(o, &r.end);
 }
 
+/* A socket for each request and each producer: as many as there may be. */
+static void raise_file_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static stg_log *open_log(const hub_options *o)
 {
     stg_log_options l = stg_log_options_default();
@@ -99,6 +109,7 @@ int stg_cli_hub(int argc, char **argv)
         code = STG_EXIT_USAGE;
     } else if (code == 0) {
         signal(SIGPIPE, SIG_IGN);
+        raise_file_limit();
         o.hub.log = open_log(&o);
         code = run(&o, &loop);
         uv_loop_close(&loop);

@@ -330,6 +330,7 @@ static void share(stg_flow *f, chunk *c, stg_ns now)
     for (size_t i = 0; i < c->count; i++)
         c->messages[i] = NULL;
     serve_all(f, c, reader->from, now);
+    reader->from = c->next; // who stands there has had its turn
     for (size_t i = 0; i < c->count; i++)
         stg_flow_drop(f, c->messages[i]);
     stg_flow_release(f, c->messages);

@@ -29,10 +29,11 @@ typedef struct stg_hub_target {
 
 /* How a hub has ended. */
 typedef struct stg_hub_end {
-    bool is_clean;         /* nothing was cut, everything is in the store */
-    bool is_broken;        /* the store had an error: a restart recovers */
-    bool has_failed_input; /* lines could not be read to their end */
-    uint64_t dead;         /* what became a dead letter while it ran */
+    bool is_clean;  /* nothing was cut, everything is in the store */
+    bool is_broken; /* the store had an error: a restart recovers */
+    bool is_short;  /* lines of the input were not taken: too long, or they
+                       could not be read */
+    uint64_t dead;  /* what became a dead letter while it ran */
 } stg_hub_end;
 
 typedef struct stg_hub_options {

@@ -95,7 +95,7 @@ static void end_lines(void *ctx, uint64_t messages)
     (void)messages;
     stg_lines_look(in->lines, &view);
     in->is_ended = true;
-    in->hub->end.has_failed_input = view.has_failed;
+    in->hub->end.is_short = view.has_failed || view.skipped > 0;
     stg_shell_note(in->hub);
 }
 

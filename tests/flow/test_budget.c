@@ -85,6 +85,24 @@ TEST(budget, is_of_all_lanes_as_well)
     world_free(w);
 }
 
+/* Nothing is used up of a lane's own by what the global one refuses. */
+TEST(budget, pays_neither_when_one_refuses)
+{
+    world *w = world_new(6);
+
+    world_options(w)->budget = (stg_budget_options){
+        .kind = STG_BUDGET_TOKENS, .capacity = 1, .rate = 100};
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=2 deadline=none "
+               "retry=5xx budget=tokens:3:0.001/s budget-empty=wait");
+    world_script(w, 0, "503");
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).retries, 3);
+    world_free(w);
+}
+
 /* I5 In any window, whatever the leaves do: capacity and what came since. */
 TEST(budget, is_never_passed)
 {

@@ -110,6 +110,40 @@ TEST(laggards, progress_at_different_places)
     world_free(w);
 }
 
+static world_answer answer_at_once(world *w, uint32_t l, uint64_t position,
+                                   uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_ok(), 0, true};
+}
+
+/* In turn: the lowest, though it always wants more, is not read for alone. */
+TEST(laggards, take_turns)
+{
+    world *w = make_world(8, 2, 1500);
+    uint64_t one;
+
+    world_trace_off(w); // from now on reads take some time
+    world_leaf_is(w, 1, answer_slowly);
+    world_leaf_is(w, 2, answer_at_once);
+    world_pause(w, 1, false);
+    world_run(w, world_after(w, 2 * STG_S));
+    world_leaf_is(w, 1, answer_at_once);
+    world_run(w, world_after(w, 60 * STG_MS));
+    one = world_look(w, 1).delivered;
+    CHECK(one < 1000);
+    world_pause(w, 2, false);
+    world_run(w, world_after(w, 60 * STG_MS));
+    CHECK(world_look(w, 2).delivered > 0);
+    CHECK(world_look(w, 1).delivered > one + 20);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 8);
+    world_free(w);
+}
+
 /* I8 The main lanes do not notice. */
 TEST(laggards, do_not_slow_the_others)
 {

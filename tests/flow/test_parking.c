@@ -167,6 +167,32 @@ TEST(parking, does_not_send_what_was_settled_while_it_was_fetched)
     }
 }
 
+/* Nor what was parked, tried again and settled all the while. */
+TEST(parking, does_not_send_what_came_and_went_while_it_was_fetched)
+{
+    world *w = world_new(12);
+
+    world_lane(w,
+               "fixed base=20s jitter=none attempts=9 deadline=none "
+               "retry=5xx");
+    world_fetch_delay(w, 60 * STG_S);
+    world_script(w, 0, "503");
+    world_publish(w, 200);
+    world_start(w);
+    world_run(w, world_after(w, 22 * STG_S)); // rows are being fetched
+    CHECK_U64(world_fetches(w), 1);
+    world_run(w, world_after(w, 5 * STG_S));
+    world_publish(w, 20);
+    world_run(w, world_after(w, 10 * STG_S)); // and these are parked
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 220);
+    for (uint64_t i = 0; i < 220; i++)
+        CHECK_U64(world_receipt_of(w, 0, world_position(w, i))->processed, 1);
+    world_check_ends(w, 12);
+    world_free(w);
+}
+
 /* Rows come and go, are replaced and fetched, at every pace. */
 TEST(parking, keeps_up_with_a_store_of_any_pace)
 {

@@ -115,7 +115,7 @@ stg_flow_options *world_options(world *w)
     return &w->o;
 }
 
-static stg_policy *make_policy(world *w, const char *text)
+stg_policy *world_make_policy(world *w, const char *text)
 {
     stg_policy *p = calloc(1, sizeof *p);
     stg_error err = {0};
@@ -143,7 +143,7 @@ stg_lane_options *world_lane(world *w, const char *policy)
     lane *l = &w->lanes[w->lane_count++];
 
     CHECK(w->lane_count <= WORLD_LANES);
-    l->policy = make_policy(w, policy);
+    l->policy = world_make_policy(w, policy);
     l->o = stg_lane_options_default(l->policy);
     l->leaf = answer_ok;
     l->receipts = calloc(WORLD_MESSAGES, sizeof *l->receipts);
@@ -390,6 +390,9 @@ static void handle(world *w, event *e)
     case CATCH_UP:
         world_answer_read(w, e);
         break;
+    case LOOK:
+        world_look_rows(w, e);
+        break;
     case ROWS:
         world_answer_fetch(w, e);
         break;
@@ -449,7 +452,7 @@ void world_steps(world *w, uint64_t count)
 /* -- beginnings and ends --------------------------------------------------- */
 
 /* Where flow lets a lane begin that the store does not know. */
-static void note_begin(world *w, uint32_t number)
+void world_note_begin(world *w, uint32_t number)
 {
     for (uint32_t p = 0; p < w->partition_count; p++)
         if (!w->lanes[number].cursors[p].is_known)
@@ -457,7 +460,14 @@ static void note_begin(world *w, uint32_t number)
                 stg_place_next(w->flow, stg_flow_lane(w->flow, number), p);
 }
 
-static void add_lane(world *w, uint32_t number)
+void world_end_lane(world *w, uint32_t number)
+{
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        w->lanes[number].cursors[p].end = w->flow->partitions[p].window.next;
+    stg_flow_remove(w->flow, number, w->now);
+}
+
+void world_add_lane(world *w, uint32_t number)
 {
     stg_error err = {0};
 
@@ -492,7 +502,7 @@ static void begin(world *w)
         CHECK(stg_flow_add_partition(w->flow, p, w->committed[p]) == STG_OK);
     for (uint32_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].was_removed)
-            add_lane(w, i);
+            world_add_lane(w, i);
     }
     for (uint32_t i = 0; i < w->lane_count; i++)
         for (uint32_t p = 0; p < w->partition_count; p++)
@@ -504,7 +514,7 @@ static void begin(world *w)
     w->fail_one_in = one_in;
     for (uint32_t i = 0; i < w->lane_count; i++)
         if (!w->lanes[i].was_removed)
-            note_begin(w, i);
+            world_note_begin(w, i);
 }
 
 void world_start(world *w)
@@ -579,7 +589,7 @@ void world_restart(world *w, stg_ns after)
     for (uint32_t l = 0; l < w->lane_count; l++) {
         // The settings know what is to be removed.
         if (w->lanes[l].is_removing)
-            stg_flow_remove(w->flow, l, w->now);
+            world_end_lane(w, l);
     }
     act(w);
 }
@@ -610,239 +620,4 @@ void world_wall_forward(world *w, stg_ns by)
 void world_wall_back(world *w, stg_ns by)
 {
     w->wall_at -= by;
-}
-
-/* -- what people do -------------------------------------------------------- */
-
-void world_pause(world *w, uint32_t l, bool is_paused)
-{
-    w->lanes[l].o.is_paused = is_paused;
-    stg_flow_pause(w->flow, l, is_paused, w->now);
-}
-
-void world_remove(world *w, uint32_t l)
-{
-    w->lanes[l].is_removing = true;
-    w->lanes[l].has_shed = true;
-    stg_flow_remove(w->flow, l, w->now);
-}
-
-void world_return(world *w, uint32_t number)
-{
-    lane *l = &w->lanes[number];
-    uint32_t one_in = w->fail_one_in;
-
-    CHECK(l->was_removed);
-    l->was_removed = false;
-    l->life++;
-    l->in_flight = 0;
-    memset(l->receipts, 0, WORLD_MESSAGES * sizeof *l->receipts);
-    w->fail_one_in = 0;
-    add_lane(w, number);
-    w->fail_one_in = one_in;
-    note_begin(w, number);
-}
-
-stg_lane_options *world_join(world *w, const char *policy)
-{
-    stg_lane_options *o = world_lane(w, policy);
-
-    add_lane(w, w->lane_count - 1);
-    note_begin(w, w->lane_count - 1);
-    return o;
-}
-
-stg_status world_change(world *w, uint32_t number, const stg_lane_options *o,
-                        const char *policy, stg_error *err)
-{
-    lane *l = &w->lanes[number];
-    stg_lane_options wanted = *o;
-    stg_status status;
-
-    if (policy != NULL)
-        wanted.policy = make_policy(w, policy);
-    status = stg_flow_change_lane(w->flow, number, &wanted, w->now, err);
-    if (status != STG_OK)
-        return status;
-    l->o = wanted;
-    if (policy != NULL) {
-        l->policy = w->policies[w->policy_count - 1];
-        l->has_changed = true;
-    }
-    return STG_OK;
-}
-
-void world_keep(const world *w, uint32_t l, stg_lane_options *o)
-{
-    const stg_lane_options *now = &w->lanes[l].o;
-
-    o->policy = now->policy;
-    o->order = now->order;
-    o->is_paused = now->is_paused;
-    o->accepts = now->accepts;
-    o->ctx = now->ctx;
-}
-
-void world_retain(world *w, uint32_t partition, uint64_t position)
-{
-    stg_flow_retain(w->flow, partition, position, w->now);
-}
-
-void world_trim(world *w, uint32_t partition, uint64_t position)
-{
-    w->trimmed[partition] = position;
-}
-
-/* -- what came of it ------------------------------------------------------- */
-
-stg_flow *world_flow(world *w)
-{
-    return w->flow;
-}
-
-struct stg_lane *world_lane_of(world *w, uint32_t l)
-{
-    return stg_flow_lane(w->flow, l);
-}
-
-stg_lane_view world_look(world *w, uint32_t l)
-{
-    stg_lane_view view = {.limit = 0};
-
-    CHECK(stg_flow_look(w->flow, l, &view, w->now) == STG_OK);
-    return view;
-}
-
-stg_flow_view world_look_all(world *w)
-{
-    stg_flow_view view;
-
-    stg_flow_view_all(w->flow, &view);
-    return view;
-}
-
-const char *world_trace(world *w)
-{
-    return w->trace;
-}
-
-void world_trace_off(world *w)
-{
-    w->is_traced = false;
-}
-
-void world_trace_clear(world *w)
-{
-    w->trace_size = 0;
-    w->trace[0] = '\0';
-}
-
-world_receipt *world_receipt_of(world *w, uint32_t l, uint64_t position)
-{
-    return world_receipt_at(w, l, 0, position);
-}
-
-stg_ns world_now(const world *w)
-{
-    return w->now;
-}
-
-stg_ns world_after(const world *w, stg_ns wait)
-{
-    return stg_ns_add(w->now, wait);
-}
-
-stg_rng *world_rng(world *w)
-{
-    return &w->rng;
-}
-
-uint64_t world_allocations(const world *w)
-{
-    return w->allocations;
-}
-
-size_t world_parked(const world *w)
-{
-    return w->row_count;
-}
-
-size_t world_dead_count(const world *w)
-{
-    return w->dead_count;
-}
-
-const world_dead *world_dead_at(const world *w, size_t i)
-{
-    return &w->dead[i];
-}
-
-uint64_t world_committed(const world *w, uint32_t partition)
-{
-    return w->committed[partition];
-}
-
-uint64_t world_published(const world *w)
-{
-    return w->log_count;
-}
-
-uint64_t world_position(const world *w, uint64_t i)
-{
-    return w->log[i].position;
-}
-
-uint32_t world_partition(const world *w, uint64_t i)
-{
-    return w->log[i].partition;
-}
-
-uint32_t world_crashes(const world *w)
-{
-    return w->crashes;
-}
-
-uint32_t world_peak(const world *w, uint32_t l)
-{
-    return w->lanes[l].peak;
-}
-
-uint64_t world_starts(const world *w, uint32_t l)
-{
-    return w->lanes[l].starts;
-}
-
-uint32_t world_lane_count(const world *w)
-{
-    return w->lane_count;
-}
-
-bool world_was_removed(const world *w, uint32_t l)
-{
-    return w->lanes[l].was_removed;
-}
-
-bool world_is_stopped(const world *w)
-{
-    return w->is_stopped;
-}
-
-uint64_t world_reads(const world *w)
-{
-    return w->reads;
-}
-
-uint64_t world_catch_ups(const world *w)
-{
-    return w->catch_ups;
-}
-
-uint64_t world_fetches(const world *w)
-{
-    return w->fetches;
-}
-
-uint64_t world_groups(const world *w)
-{
-    return w->groups;
 }

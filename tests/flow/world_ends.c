@@ -165,24 +165,16 @@ void world_check_ends(world *w, uint64_t seed)
 void world_check_removed(world *w, uint32_t l)
 {
     const lane *at = &w->lanes[l];
-    uint64_t last[PARTITIONS] = {0};
 
     for (uint32_t p = 0; p < w->partition_count; p++)
         CHECK(!at->cursors[p].is_known);
     for (size_t i = 0; i < w->row_count; i++)
         CHECK(w->rows[i].lane != l);
     CHECK_U64(at->in_flight, 0);
-    for (size_t i = 0; i < w->dead_count; i++) {
-        const world_dead *d = &w->dead[i];
-        uint64_t end = d->count > 0 ? d->last_position : d->position;
-
-        if (d->lane == l && d->life == at->life)
-            last[d->partition] = stg_ns_max(last[d->partition], end);
-    }
     for (uint64_t i = 0; i < w->log_count; i++) {
         const logged *m = &w->log[i];
 
-        if (is_business(at, m) && m->position <= last[m->partition])
+        if (is_business(at, m) && m->position < at->cursors[m->partition].end)
             check_end(w, l, i, w->seed);
     }
 }

@@ -7,10 +7,9 @@
 
 enum { TRACE_MAX = 1 << 17, SCRIPT_MAX = 64, PARTITIONS = 4 };
 
-typedef enum what { MESSAGES, CATCH_UP, ROWS, ENDED, STORED } what;
+typedef enum what { MESSAGES, CATCH_UP, LOOK, ROWS, ENDED, STORED } what;
 
-/* The rows as they were when the fetch was asked for, which is some time
- * before it is answered. */
+/* The rows as they were some time before the answer. */
 typedef struct fetched {
     struct row *rows;
     size_t count;
@@ -24,6 +23,9 @@ typedef struct event {
     uint32_t lane, partition;
     uint64_t from;
     size_t bytes_max;
+    stg_mark after; /* LOOK */
+    uint32_t rows_max;
+    stg_ns left;
     fetched fetched;
     stg_delivery *delivery;
     uint32_t replay;
@@ -52,6 +54,7 @@ typedef struct cursor {
     bool is_known;
     uint64_t *settled;
     uint64_t begin; /* the first position that is the lane's business */
+    uint64_t end;   /* it is removed: the first that is not */
 } cursor;
 
 typedef struct lane {
@@ -123,6 +126,13 @@ bool world_is_wanted(const lane *l, uint64_t position);
 world_receipt *world_receipt_at(world *w, uint32_t l, uint32_t partition,
                                 uint64_t position);
 
+stg_policy *world_make_policy(world *w, const char *text);
+void world_add_lane(world *w, uint32_t number);
+/* Removes it: what the reader has not come to is not its business. */
+void world_end_lane(world *w, uint32_t number);
+/* Where flow lets a lane begin that the store does not know. */
+void world_note_begin(world *w, uint32_t number);
+
 /* -- world_leaf.c ---------------------------------------------------------- */
 
 void world_begin_attempt(world *w, const stg_action *a);
@@ -137,6 +147,7 @@ void world_read_log(world *w, const stg_action *a);
 bool world_is_readable(const world *w, const event *e);
 void world_answer_read(world *w, const event *e);
 void world_fetch(world *w, const stg_action *a);
+void world_look_rows(world *w, const event *look);
 void world_answer_fetch(world *w, event *e);
 void world_store(world *w, const stg_action *a);
 void world_end_store(world *w);

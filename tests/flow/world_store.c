@@ -341,25 +341,37 @@ static bool is_above(const row *r, const stg_mark *m)
     return compare_rows(r, &at) > 0;
 }
 
+/* It is asked for, looks at the rows some time later, and answers after that. */
 void world_fetch(world *w, const stg_action *a)
 {
     stg_ns delay = w->fetch_delay == STG_NEVER ? some_time(w, 20 * STG_MS)
                                                : w->fetch_delay;
-    event *e = world_post(w, ROWS, delay);
-    fetched *f = &e->fetched;
+    stg_ns looks_after =
+        w->is_traced ? delay / 2 : stg_rng_upto(&w->rng, delay);
+    event *e = world_post(w, LOOK, looks_after);
 
     CHECK(a->fetch.rows_max > 0);
     w->fetches++;
     e->lane = a->lane;
+    e->after = a->fetch.after;
+    e->rows_max = a->fetch.rows_max;
+    e->left = delay - looks_after;
+}
+
+void world_look_rows(world *w, const event *look)
+{
+    event *e = world_post(w, ROWS, look->left);
+    fetched *f = &e->fetched;
+
+    e->lane = look->lane;
     f->rows = calloc(w->row_count + 1, sizeof(row));
     f->is_all = true;
     for (size_t i = 0; i < w->row_count; i++)
-        if (w->rows[i].lane == a->lane &&
-            is_above(&w->rows[i], &a->fetch.after))
+        if (w->rows[i].lane == e->lane && is_above(&w->rows[i], &look->after))
             f->rows[f->count++] = w->rows[i];
     qsort(f->rows, f->count, sizeof(row), compare_rows);
-    if (f->count > a->fetch.rows_max) {
-        f->count = a->fetch.rows_max;
+    if (f->count > look->rows_max) {
+        f->count = look->rows_max;
         f->is_all = false;
     }
 }

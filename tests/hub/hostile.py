@@ -208,7 +208,8 @@ class Leaves(case.Case):
                 wrong.append(f"{name}: expected {wanted or 'delivered'}, saw "
                              f"{causes.get(name, 'delivered')}")
         self.assertEqual(wrong, [])
-        self.assertLess(grown, GROWTH, "bytes grown")
+        if not case.is_sanitized():
+            self.assertLess(grown, GROWTH, "bytes grown")
         self.assertIn("early", causes)
         for name, book in self.books().items():
             self.assertEqual(book["routed"], MESSAGES, name)
@@ -416,7 +417,8 @@ class Producers(case.Case):
         for _ in range(5):
             self.check_serves()
         grown = self.running.resident() - before
-        self.assertLess(grown, 64 << 20, "bytes grown")
+        if not case.is_sanitized():
+            self.assertLess(grown, 64 << 20, "bytes grown")
         for s in idle:
             s.close()
         self.check_serves()
@@ -446,7 +448,8 @@ class Producers(case.Case):
         with contextlib.suppress(case.Refused): # 429 or 503: there is no room
             id = self.running.post(b"small")
         grown = self.running.resident() - before
-        self.assertLess(grown, 48 << 20, "bytes grown, of 30 MB sent")
+        if not case.is_sanitized():
+            self.assertLess(grown, 20 << 20, "bytes grown, of 30 MB sent")
         for s in slow:
             s.close()
         def ask():

@@ -37,7 +37,8 @@ class Many(case.Case):
         self.assertEqual({book["delivered"] for book in books.values()},
                          {MESSAGES})
         self.assertEqual(len(books), TARGETS)
-        self.assertLess(resident, MEMORY, "bytes resident, at most")
+        if not case.is_sanitized():
+            self.assertLess(resident, MEMORY, "bytes resident, at most")
         case.note(self, f"{len(wanted)} deliveries, {resident >> 20} MiB")
 
     def test_half_of_many_are_down_and_the_others_get_everything(self):

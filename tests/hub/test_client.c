@@ -671,7 +671,7 @@ TEST(client, tells_that_the_process_has_too_many_files_open)
     (void)world_start(&w, &e, "");
     CHECK(setrlimit(RLIMIT_NOFILE, &is) == 0);
     world_wait(&w, &e);
-    check_fault(&e, STG_FAULT_ERROR, true, "too many open files");
+    check_fault(&e, STG_FAULT_RESET, true, "too many open files");
     check_has(e.detail, "raise the limit");
     world_close(&w);
 }

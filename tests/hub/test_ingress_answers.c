@@ -327,8 +327,11 @@ TEST(ingress, refuses_a_body_with_two_lengths_with_400)
     static const char *const framings[] = {
         "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi",
         "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "0\r\n\r\n",
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "0\r\n\r\n"),
+        // A blank before the colon: some read the name without it.
+        "Content-Length : 5\r\nContent-Length: 2\r\n\r\nhi",
+        "Transfer-Encoding : chunked\r\nContent-Length: 2\r\n\r\nhi",
         "Content-Length: +2\r\n\r\nhi",
         "Content-Length: 2, 2\r\n\r\nhi",
     };

@@ -408,6 +408,26 @@ TEST(batch, makes_lines_of_headers)
     free(copy);
 }
 
+/* What is no body is memory, too. */
+TEST(batch, refuses_headers_beyond_those_of_a_single_message)
+{
+    const size_t size = STG_HEADERS_SIZE_MAX;
+    char *text = calloc(1, size + 64), *copy;
+    stg_problem why;
+    stg_batch b;
+
+    CHECK(text != NULL);
+    strcpy(text, "{\"body\":\"\",\"headers\":{\"X-A\":\"");
+    memset(text + strlen(text), 'a', size);
+    strcat(text, "\"}}");
+    CHECK(!parse(text, &b, &why, &copy));
+    CHECK_INT(why.status, 413);
+    CHECK_INT((int)why.line, 1);
+    stg_batch_free(&b);
+    free(copy);
+    free(text);
+}
+
 TEST(batch, refuses_lines_and_says_why)
 {
     static const struct {

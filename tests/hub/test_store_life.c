@@ -116,6 +116,21 @@ TEST(store_life, refuses_a_second_hub_and_names_the_first)
     shelf_end(&s);
 }
 
+/* SQLite follows a link, and so does the lock. */
+TEST(store_life, refuses_a_second_hub_by_another_name)
+{
+    char link[512];
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    snprintf(link, sizeof link, "%s/link.db", s.folder);
+    CHECK(symlink(s.options.path, link) == 0);
+    s.options.path = link;
+    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    shelf_end(&s);
+}
+
 TEST(store_life, refuses_a_file_that_is_no_database)
 {
     shelf s;
@@ -450,6 +465,27 @@ TEST(store_life, copies_dead_letters_to_a_file)
                         "SELECT value FROM meta"
                         " WHERE name = 'letters_row'"),
               "3");
+    shelf_end(&s);
+}
+
+/* A crash cut a line off: its row comes again, in a line of its own. */
+TEST(store_life, begins_a_line_behind_whole_ones)
+{
+    const char half[] = "{\"id\": 0}\n{\"id\": 1, \"mess";
+    const char *text;
+    FILE *file;
+    shelf s;
+
+    shelf_make(&s);
+    s.options.letters = s.letters;
+    file = fopen(s.letters, "w");
+    CHECK(file != NULL && fputs(half, file) >= 0 && fclose(file) == 0);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    die(&s, 5, "a");
+    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 2);
+    text = read_file(s.letters);
+    CHECK_HAS(text, "{\"id\": 0}\n{\"id\": 1, \"message_id\": ");
     shelf_end(&s);
 }
 

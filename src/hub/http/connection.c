@@ -215,11 +215,18 @@ static const char *print_error(stg_connection *c, stg_phase phase, int error)
     return c->client->detail;
 }
 
+/* The hub's own, and no fault of the target's: it passes, as after a reset. */
+static bool is_shortage(int error)
+{
+    return error == UV_EMFILE || error == UV_ENFILE || error == UV_ENOMEM ||
+           error == UV_ENOBUFS;
+}
+
 static void fail_errno(stg_connection *c, stg_phase phase, int error)
 {
     stg_outcome outcome = stg_failed_errno(-error);
 
-    if (error == UV_EOF)
+    if (error == UV_EOF || is_shortage(error))
         outcome = stg_failed(STG_FAULT_RESET);
     else if (error == UV_ETIMEDOUT && phase == STG_PHASE_CONNECT)
         outcome = stg_failed(STG_FAULT_CONNECT_TIMEOUT);

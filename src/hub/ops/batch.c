@@ -241,6 +241,9 @@ static bool read_headers(line *l, stg_span *headers)
     while (stg_scan_member(&s, &is_first, &name, &value))
         if (!write_header(l, name, value, &out))
             return false;
+    if (out - writable(raw.at) > STG_HEADERS_SIZE_MAX)
+        return REFUSE(l, 413, "headers of %zu bytes; the most is %d",
+                      (size_t)(out - raw.at), STG_HEADERS_SIZE_MAX);
     // The value was scanned before: only its kind can be wrong.
     if (s.wrong != NULL)
         return REFUSE(l, 400, "\"%s\" is no object", field_names[HEADERS]);

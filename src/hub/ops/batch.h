@@ -16,7 +16,10 @@
 #include "hub/ops/problem.h"
 #include "hub/store.h"
 
-enum { STG_KEY_SIZE_MAX = 256 }; /* bytes of an ordering or idempotency key */
+enum {
+    STG_KEY_SIZE_MAX = 256, /* bytes of an ordering or idempotency key */
+    STG_HEADERS_SIZE_MAX = 16 * 1024 /* of a message's headers, as lines */
+};
 
 typedef struct stg_batch_rules {
     size_t message_max;         /* bytes of a body */

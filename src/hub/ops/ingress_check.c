@@ -120,6 +120,7 @@ static bool check_token(stg_caller *c)
 
 typedef struct framing {
     unsigned lengths, encodings;
+    bool has_odd_name; /* "Content-Length : 5": some read that, too */
     stg_span length, encoding;
 } framing;
 
@@ -131,6 +132,8 @@ static enum MHD_Result count_framing(void *ctx, enum MHD_ValueKind kind,
     stg_span name = {key, key_size};
 
     (void)kind;
+    if (!stg_header_is_name(name))
+        f->has_odd_name = true;
     if (stg_header_equal(name, "Content-Length")) {
         f->lengths++;
         f->length = (stg_span){value, value_size};
@@ -165,6 +168,9 @@ static bool check_framing(stg_caller *c)
     c->has_length = false;
     MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, count_framing,
                                 &f);
+    if (f.has_odd_name)
+        return stg_problem_set(&c->problem, 400, 0,
+                               "a name of a header that no header has");
     if (f.lengths > 1 || f.encodings > 1 || (f.lengths > 0 && f.encodings > 0))
         return stg_problem_set(&c->problem, 400, 0,
                                "wanted one Content-Length, or one "

@@ -17,18 +17,41 @@ enum {
 
 /* -- the file -------------------------------------------------------------- */
 
+/* Where the last whole line ends: what is behind it was cut off by a crash, and
+ * its row comes again. */
+static off_t end_of_lines(int fd, off_t size)
+{
+    char piece[4096];
+
+    while (size > 0) {
+        size_t most = size < (off_t)sizeof piece ? (size_t)size : sizeof piece;
+        ssize_t got = pread(fd, piece, most, size - (off_t)most);
+
+        if (got != (ssize_t)most)
+            return size;
+        for (size_t i = most; i > 0; i--)
+            if (piece[i - 1] == '\n')
+                return size - (off_t)(most - i);
+        size -= (off_t)most;
+    }
+    return 0;
+}
+
 static bool open_file(stg_letters *l)
 {
     struct stat s;
 
     if (l->fd >= 0)
         return true;
-    l->fd =
-        open(l->o->letters, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    l->fd = open(l->o->letters, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (l->fd < 0)
         return false;
-    l->size = fstat(l->fd, &s) == 0 ? (uint64_t)s.st_size : 0;
-    return true;
+    l->size = 0;
+    l->is_regular = fstat(l->fd, &s) == 0 && S_ISREG(s.st_mode);
+    if (!l->is_regular)
+        return true;
+    l->size = (uint64_t)end_of_lines(l->fd, s.st_size);
+    return (off_t)l->size == s.st_size || ftruncate(l->fd, (off_t)l->size) == 0;
 }
 
 static void close_file(stg_letters *l)
@@ -73,7 +96,7 @@ static bool write_whole(stg_letters *l, stg_span line)
             continue;
         if (written <= 0) {
             // Half a line is no line.
-            if (ftruncate(l->fd, (off_t)l->size) != 0)
+            if (l->is_regular && ftruncate(l->fd, (off_t)l->size) != 0)
                 close_file(l);
             return false;
         }
@@ -87,7 +110,8 @@ static bool write_line(stg_letters *l, stg_span line)
 {
     if (!open_file(l))
         return false;
-    if (l->size > 0 && l->size + line.size > l->o->letters_max &&
+    if (l->is_regular && l->size > 0 &&
+        l->size + line.size > l->o->letters_max &&
         (fdatasync(l->fd) != 0 || !rotate(l)))
         return false;
     return write_whole(l, line);

@@ -27,7 +27,7 @@ static const char unpark[] =
 
 /* A row that is there stays as it is: it may have been replayed since. */
 static const char bury[] =
-    "INSERT OR IGNORE INTO failed_broadcast_logs (message_id, target,"
+    "INSERT INTO failed_broadcast_logs (message_id, target,"
     " target_url, lane, partition, position, replay, count, state, why,"
     " category, cause, http_status, detail, answer, attempts,"
     " first_attempt_at, last_attempt_at, created_at, headers, content_type, key,"
@@ -35,7 +35,8 @@ static const char bury[] =
     " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
     " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
     " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-    " ?17, ?18, ?19, ?20)";
+    " ?17, ?18, ?19, ?20)"
+    " ON CONFLICT (lane, partition, position, replay) DO NOTHING";
 
 /* A row that expired comes back to life with bodies that have not. */
 static const char range[] =

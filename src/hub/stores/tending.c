@@ -135,8 +135,10 @@ static int trim(stg_store_writer *w, uint64_t now)
         return SQLITE_OK;
     }
     rows = limit - w->queue.first;
-    if (w->trim_at == UINT64_MAX)
-        w->trim_at = is_tight ? now : now + trim_pause;
+    if (is_tight)
+        w->trim_at = now;
+    else if (w->trim_at == UINT64_MAX)
+        w->trim_at = now + trim_pause;
     if (rows < PIECE_ROWS / 4 && now < w->trim_at)
         return SQLITE_OK;
     w->trim_at = UINT64_MAX;

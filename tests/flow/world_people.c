@@ -1,0 +1,81 @@
+/* What people do to a world: lanes that come, go, pause and change. */
+#include "tests/flow/world_inside.h"
+
+void world_pause(world *w, uint32_t l, bool is_paused)
+{
+    w->lanes[l].o.is_paused = is_paused;
+    stg_flow_pause(w->flow, l, is_paused, w->now);
+}
+
+void world_remove(world *w, uint32_t l)
+{
+    w->lanes[l].is_removing = true;
+    w->lanes[l].has_shed = true;
+    world_end_lane(w, l);
+}
+
+void world_return(world *w, uint32_t number)
+{
+    lane *l = &w->lanes[number];
+    uint32_t one_in = w->fail_one_in;
+
+    CHECK(l->was_removed);
+    l->was_removed = false;
+    l->life++;
+    l->in_flight = 0;
+    memset(l->receipts, 0, WORLD_MESSAGES * sizeof *l->receipts);
+    w->fail_one_in = 0;
+    world_add_lane(w, number);
+    w->fail_one_in = one_in;
+    world_note_begin(w, number);
+}
+
+stg_lane_options *world_join(world *w, const char *policy)
+{
+    stg_lane_options *o = world_lane(w, policy);
+
+    world_add_lane(w, w->lane_count - 1);
+    world_note_begin(w, w->lane_count - 1);
+    return o;
+}
+
+stg_status world_change(world *w, uint32_t number, const stg_lane_options *o,
+                        const char *policy, stg_error *err)
+{
+    lane *l = &w->lanes[number];
+    stg_lane_options wanted = *o;
+    stg_status status;
+
+    if (policy != NULL)
+        wanted.policy = world_make_policy(w, policy);
+    status = stg_flow_change_lane(w->flow, number, &wanted, w->now, err);
+    if (status != STG_OK)
+        return status;
+    l->o = wanted;
+    if (policy != NULL) {
+        l->policy = w->policies[w->policy_count - 1];
+        l->has_changed = true;
+    }
+    return STG_OK;
+}
+
+void world_keep(const world *w, uint32_t l, stg_lane_options *o)
+{
+    const stg_lane_options *now = &w->lanes[l].o;
+
+    o->policy = now->policy;
+    o->order = now->order;
+    o->is_paused = now->is_paused;
+    o->accepts = now->accepts;
+    o->ctx = now->ctx;
+}
+
+void world_retain(world *w, uint32_t partition, uint64_t position)
+{
+    stg_flow_retain(w->flow, partition, position, w->now);
+}
+
+void world_trim(world *w, uint32_t partition, uint64_t position)
+{
+    w->trimmed[partition] = position;
+}
