@@ -14,6 +14,7 @@ enum { PAGE = 100 };
  * then it does not change. */
 static int open_unshared(sqlite3 **db, const char *path)
 {
+    static const char unshared[] = "?immutable=1";
     size_t room = 3 * strlen(path) + 32;
     char *uri = malloc(room), *to;
     int rc;
@@ -24,7 +25,7 @@ static int open_unshared(sqlite3 **db, const char *path)
     for (const char *at = path; *at != '\0'; at++)
         to += snprintf(to, 4, strchr("%?#", *at) != NULL ? "%%%02X" : "%c",
                        (unsigned char)*at);
-    strcpy(to, "?immutable=1");
+    memcpy(to, unshared, sizeof unshared);
     sqlite3_close(*db);
     rc = sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
     free(uri);
@@ -154,10 +155,11 @@ static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t *count)
 static int prepare_says(dead_rows *r, sqlite3_stmt *says[PAGE])
 {
     char text[16 + 3 * STG_LETTER_COLUMNS] = "SELECT ?";
+    char *end = text + strlen(text);
     int rc = SQLITE_OK;
 
-    for (int i = 1; i < STG_LETTER_COLUMNS; i++)
-        strcat(text, ", ?");
+    for (int i = 1; i < STG_LETTER_COLUMNS; i++, end += 3)
+        memcpy(end, ", ?", 4);
     for (size_t i = 0; i < PAGE && rc == SQLITE_OK; i++)
         rc = stg_sql_prepare(r->db, &says[i], text);
     return rc;

@@ -106,7 +106,7 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     find_url(sink);
 }
 
-static bool spawn(demo_sink *sink, uv_loop_t *loop, char *program,
+static bool spawn(demo_sink *sink, uv_loop_t *loop, const char *program,
                   const char *const *words)
 {
     const char *arguments[WORDS_MAX + 6] = {"stagger", "sink", "--quiet",

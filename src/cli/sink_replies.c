@@ -28,7 +28,7 @@ static const char *write_phrase(char phrase[SINK_ANSWER_MAX], int status)
     bool is_first = true;
     size_t i;
 
-    for (i = 0; name[i] != '\0' && i < SINK_ANSWER_MAX - 1; i++) {
+    for (i = 0; i < SINK_ANSWER_MAX - 1 && name[i] != '\0'; i++) {
         bool is_letter = name[i] >= 'A' && name[i] <= 'Z';
 
         phrase[i] = name[i] == '_' ? ' ' : name[i];

@@ -175,7 +175,7 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     lists[6] = &f->tells;
     lists[7] = &f->removed;
     lists[8] = &f->checkpoint.pending;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    for (size_t i = 0; i < sizeof lists / sizeof(stg_list *); i++)
         stg_list_init(lists[i]);
     stg_list_init(&f->checkpoint.in_group);
     *flow = f;

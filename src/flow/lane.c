@@ -1,5 +1,7 @@
 #include "flow/lane.h"
 
+#include <string.h>
+
 #include "core/options.h"
 #include "flow/state.h"
 
@@ -111,14 +113,10 @@ static const char *find_flaw(const stg_lane_options *o)
 
 static stg_status refuse(stg_error *err, const char *why)
 {
-    size_t i = 0;
-
     if (err == NULL)
         return STG_INVALID;
     *err = (stg_error){.line = 0};
-    for (; why[i] != '\0' && i < sizeof err->text - 1; i++)
-        err->text[i] = why[i];
-    err->text[i] = '\0';
+    strncpy(err->text, why, sizeof err->text - 1);
     return STG_INVALID;
 }
 
@@ -188,7 +186,7 @@ static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
     return l;
 }
 
-stg_status stg_flow_add_lane(stg_flow *f, uint32_t number,
+stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err)
 {
@@ -198,13 +196,13 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t number,
 
     if (flaw != NULL)
         return refuse(err, flaw);
-    if (number >= 1000000 || stg_flow_lane(f, number) != NULL)
+    if (lane >= 1000000 || stg_flow_lane(f, lane) != NULL)
         return refuse(err,
                       "lane: wanted a number below 1000000 that no lane "
                       "has");
     if (make_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    if (!make_place_for(f, number) || (l = make_lane(f, number, now)) == NULL) {
+    if (!make_place_for(f, lane) || (l = make_lane(f, lane, now)) == NULL) {
         refuse(err, "there is no memory for one more lane");
         return STG_IO;
     }
@@ -212,7 +210,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t number,
     l->peer = peer;
     l->is_paused = o->is_paused;
     stg_limit_start(&l->limit, o->in_flight_max, now);
-    f->lanes[number] = l;
+    f->lanes[lane] = l;
     f->lane_count++;
     for (uint32_t p = 0; p < f->partition_count; p++) {
         l->places[p].durable = l->places[p].next;
@@ -247,11 +245,11 @@ static bool is_empty(const stg_flow *f, const stg_lane *l)
     return true;
 }
 
-stg_status stg_flow_change_lane(stg_flow *f, uint32_t number,
+stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err)
 {
-    stg_lane *l = stg_flow_lane(f, number);
+    stg_lane *l = stg_flow_lane(f, lane);
     const char *flaw = find_flaw(o);
     stg_peer peer;
 
@@ -271,13 +269,13 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t number,
     l->limit.max = o->in_flight_max;
     if (l->limit.value > l->limit.max)
         l->limit.value = l->limit.max;
-    stg_flow_pause(f, number, o->is_paused, now);
+    stg_flow_pause(f, lane, o->is_paused, now);
     return STG_OK;
 }
 
-void stg_flow_pause(stg_flow *f, uint32_t number, bool is_paused, stg_ns now)
+void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now)
 {
-    stg_lane *l = stg_flow_lane(f, number);
+    stg_lane *l = stg_flow_lane(f, lane);
 
     (void)now;
     if (l == NULL)
@@ -298,9 +296,9 @@ static void cancel_attempts(stg_flow *f, stg_lane *l)
     }
 }
 
-void stg_flow_remove(stg_flow *f, uint32_t number, stg_ns now)
+void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
 {
-    stg_lane *l = stg_flow_lane(f, number);
+    stg_lane *l = stg_flow_lane(f, lane);
 
     (void)now;
     if (l == NULL || l->is_removing)
@@ -325,10 +323,10 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
     return true;
 }
 
-void stg_flow_replayed(stg_flow *f, uint32_t number, uint32_t partition,
+void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, stg_ns now)
 {
-    stg_lane *l = stg_flow_lane(f, number);
+    stg_lane *l = stg_flow_lane(f, lane);
     stg_place *place;
 
     (void)now;
@@ -371,10 +369,10 @@ static stg_ns find_gate(const stg_lane *l, stg_ns now)
     return at > now ? at : 0;
 }
 
-stg_status stg_flow_look(const stg_flow *f, uint32_t number,
-                         stg_lane_view *view, stg_ns now)
+stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
+                         stg_ns now)
 {
-    const stg_lane *l = stg_flow_lane(f, number);
+    const stg_lane *l = stg_flow_lane(f, lane);
     uint64_t settling = 0;
 
     if (l == NULL)

@@ -77,17 +77,17 @@ typedef struct stg_lane {
     uint32_t untried_count;
     uint32_t in_flight;
     uint32_t settling;
+    uint32_t starts; /* every fourth is for what waits longer */
 
     stg_list parked; /* rows in memory, by mark; the earliest of all */
     uint32_t parked_count;
     stg_mark mark; /* every row up to it is in memory */
     bool is_all;   /* and so are those after it */
     bool is_fetching;
-    stg_ns fetch_at;      /* not before */
     bool has_stale_fetch; /* what is being fetched is to be fetched again */
+    stg_ns fetch_at;      /* not before */
 
     stg_limit limit;
-    uint32_t starts;  /* every fourth is for what waits longer */
     stg_ns gate_at;   /* Retry-After: nothing starts before */
     stg_ns rate_at;   /* the rate limit: nor before this */
     stg_ns budget_at; /* no retry before */
@@ -98,13 +98,13 @@ typedef struct stg_lane {
     bool is_held; /* it is open, and no probe may start */
     bool is_probing;
     bool is_shedding;
-    bool is_expiring; /* somewhere below shed_below */
+    bool is_expiring;   /* somewhere below shed_below */
+    bool is_store_full; /* a row did not fit: it gates */
+    bool is_parked_max; /* people were told */
     bool is_paused;
     bool is_removing;
     bool is_ending;     /* and all of it is settled: it is to be forgotten */
     uint32_t forgotten; /* partitions where it is, durably */
-    bool is_store_full; /* a row did not fit: it gates */
-    bool is_parked_max; /* people were told */
     uint64_t shed_count;
     uint64_t retries;
     size_t pinned;  /* bytes of untried messages */

@@ -20,7 +20,7 @@ uint64_t stg_window_find(const stg_window *w, uint64_t position)
 static bool grow(stg_window *w, uint32_t capacity, const stg_memory *memory)
 {
     stg_message **messages =
-        memory->allocate(memory->ctx, capacity * sizeof *messages);
+        memory->allocate(memory->ctx, capacity * sizeof(stg_message *));
 
     if (messages == NULL)
         return false;

@@ -245,15 +245,17 @@ static void begin_window(const stg_log *l, series *s, stg_log_now now)
     s->repeats = 0;
 }
 
-/* The window's end: the next one begins if there is something to count. */
-static void end_window(stg_log *l, series *s, stg_log_now now)
+/* The window's end: the next one begins if there is something to count. NULL:
+ * there was not, and the series is gone. */
+static series *end_window(stg_log *l, series *s, stg_log_now now)
 {
     if (s->repeats == 0) {
         forget_series(l, s, now.utc);
-        return;
+        return NULL;
     }
     tell_series(l, s, now.utc);
     begin_window(l, s, now);
+    return s;
 }
 
 static size_t keep_fields(const stg_log *l, char *text, size_t room,
@@ -302,10 +304,8 @@ void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
     now = l->options.clock(l->options.ctx);
     hash = hash_event(event, fields, same);
     s = find_series(l, hash);
-    if (s != NULL && now.now >= s->end_at) {
-        end_window(l, s, now);
-        s = find_series(l, hash);
-    }
+    if (s != NULL && now.now >= s->end_at)
+        s = end_window(l, s, now);
     if (s == NULL) {
         send_event(l, now.utc, level, event, fields, count);
         begin_series(l, now, hash, level, event, fields, same);
@@ -337,7 +337,7 @@ stg_ns stg_log_tick(stg_log *l)
         else if (s->repeats > 0)
             next_at = stg_ns_min(next_at, now.now + l->options.window);
         if (now.now >= s->end_at)
-            end_window(l, s, now);
+            (void)end_window(l, s, now);
     }
     wait = next_at == STG_NEVER ? STG_NEVER : stg_ns_sub(next_at, now.now);
     return l->dropped > 0 && !l->is_gone ? stg_ns_min(wait, STG_S) : wait;
@@ -351,7 +351,7 @@ void stg_log_free(stg_log *l)
     if (l == NULL)
         return;
     now = l->options.clock(l->options.ctx);
-    while ((at = stg_list_first(&l->series)) != NULL)
+    while ((at = stg_list_shift(&l->series)) != NULL)
         forget_series(l, STG_HOLDER(at, series, link), now.utc);
     tell_dropped(l, now.utc);
     free(l);

@@ -65,7 +65,7 @@ class Crash(case.Case):
         counts."""
         server = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
         words = ("--to", server.url(), "--policy",
-                 "fixed base=700ms jitter=none attempts=2")
+                 "fixed base=2s jitter=none attempts=2")
         hub = self.hub(*words)
         hub.post(b"x")
         first, = server.wait(1)
@@ -76,9 +76,9 @@ class Crash(case.Case):
         ready_at = case.seconds(hub.lines[0]["time"])
         second = server.wait(2)[1]
         self.assertEqual(hub.stop(), 0)
-        self.assertGreaterEqual(second.at - first.answered_at, 0.7)
+        self.assertGreaterEqual(second.at - first.answered_at, 2)
         line, = hub.events("ready")
-        self.assertLess(second.wall - ready_at, 0.6, "it was due already")
+        self.assertLess(second.wall - ready_at, 1.9, "it was due already")
 
     def test_a_clean_restart_sends_nothing_twice(self):
         server = self.leaf(lambda r: 404 if r.position % 10 == 0 else

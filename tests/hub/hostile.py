@@ -213,7 +213,8 @@ class Leaves(case.Case):
         self.assertIn("early", causes)
         for name, book in self.books().items():
             self.assertEqual(book["routed"], MESSAGES, name)
-            self.assertEqual(book["delivered"] + book["dead"], MESSAGES, name)
+            self.assertEqual(book["delivered"] + book["dead"], MESSAGES,
+                             name)
         for name, server in servers.items():
             counts = {}
             for r in server.receipts:
@@ -260,7 +261,8 @@ class Leaves(case.Case):
         hasty = self.leaf(early=answer_at_once)
         hub = self.hub("--to", f"never={server.url()}", "--to",
                        f"well={well.url()}", "--to", f"hasty={hasty.url()}",
-                       "--policy", POLICY.replace("=1s", "=2s"), "--memory", "512M")
+                       "--policy", POLICY.replace("=1s", "=2s"), "--memory",
+                       "512M")
         body = os.urandom(8 << 20)
         hub.post(body)
         receipt, = well.wait(1)

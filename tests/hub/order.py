@@ -137,11 +137,11 @@ class Order(case.Case):
         server = self.leaf(lambda r: 503 if r.body == b"head" and r.attempt < 3
                            else 200)
         hub = self.hub("--to", server.url(), "--order", "key", "--policy",
-                       "fixed base=500ms jitter=none attempts=3")
+                       "fixed base=1s jitter=none attempts=3")
         hub.post(b"head")
         server.wait(1)
-        for i in range(10):
-            hub.post(b"%d" % i)
+        producer = self.kept(hub.producer())
+        producer.post_lines([{"body": str(i)} for i in range(10)])
         receipts = server.wait(13)
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(receipts[-1].body, b"head")

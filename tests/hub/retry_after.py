@@ -150,20 +150,22 @@ class RetryAfter(case.Case):
 
         def answer(request):
             if request.body == b"0" and request.attempt == 1:
-                until.append(time.monotonic() + 1)
-                return 429, {"Retry-After": "1"}
+                until.append(time.monotonic() + 2)
+                return 429, {"Retry-After": "2"}
             return 200
 
         closed, other = self.leaf(answer), self.leaf()
         store = self.store + order
         hub = self.hub("--to", f"closed={closed.url()}", "--to",
-                       f"other={other.url()}", "--policy", POLICY, "--order",
-                       order, store=store)
+                       f"other={other.url()}", "--policy",
+                       POLICY.replace("1500ms", "5s"), "--order", order,
+                       store=store)
         ids = [hub.post(b"0")]
         closed.wait(1)
         # The gate is in the hub when its decision is in the log.
         hub.event("attempt-failed", target="closed")
-        ids += [hub.post(b"%d" % i) for i in range(1, 30)]
+        producer = self.kept(hub.producer())
+        ids += producer.post_lines([{"body": str(i)} for i in range(1, 30)])
         others = other.wait(30)
         receipts = closed.wait(31)
         self.assertEqual(hub.stop(), 0)

@@ -46,10 +46,10 @@ static uint8_t header_of(const stg_answer *a)
         const char *name;
     } names[OTHER] = {{11, "retry-after"}, {14, "retry-after-ms"}, {4, "date"}};
 
-    for (uint8_t i = 0; i < OTHER; i++)
+    for (size_t i = 0; i < OTHER; i++)
         if (a->name_size == names[i].size &&
             memcmp(a->name, names[i].name, names[i].size) == 0)
-            return i;
+            return (uint8_t)i;
     return OTHER;
 }
 

@@ -232,9 +232,9 @@ static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
 
 static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
 {
-    char peer[300];
+    char peer[300], none[1];
     size_t peer_size = (size_t)print_peer(peer, sizeof peer, url, true);
-    size_t head_size = (size_t)print_head(NULL, 0, o, url);
+    size_t head_size = (size_t)print_head(none, sizeof none, o, url);
     stg_span name = name_of(o, url);
     stg_endpoint *e = calloc(1, sizeof *e + url->host.size + peer_size +
                                     name.size + head_size + 4);

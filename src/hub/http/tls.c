@@ -130,6 +130,7 @@ static stg_status refuse(stg_error *err, const char *key, const char *path)
 }
 
 /* A key under a password is refused; nobody is there to be asked for it. */
+// NOLINTNEXTLINE(readability-non-const-parameter): it is a pem_password_cb
 static int no_password(char *to, int room, int is_writing, void *ctx)
 {
     (void)to;

@@ -33,7 +33,7 @@ static bool grow(stg_cursors *c)
     stg_cursors wider = {.slot_count =
                              c->slot_count == 0 ? 64 : 2 * c->slot_count};
 
-    wider.slots = calloc(wider.slot_count, sizeof *wider.slots);
+    wider.slots = calloc(wider.slot_count, sizeof(stg_slice *));
     if (wider.slots == NULL)
         return false;
     for (size_t i = 0; i < c->slot_count; i++)

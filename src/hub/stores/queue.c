@@ -196,11 +196,13 @@ int stg_queue_younger(stg_queue *q, stg_ns wall, stg_ns age, uint64_t *position)
 
     // Halved until low is the first that is young enough. The clock may have
     // stepped: then it is one of those at which old turns young.
-    while (low < high && rc == SQLITE_OK) {
+    while (low < high) {
         uint64_t middle = low + (high - low) / 2, there, created_at;
 
         rc = stg_queue_at(q, middle, &there, &created_at);
-        if (rc == SQLITE_OK && created_at >= since)
+        if (rc != SQLITE_OK)
+            break;
+        if (created_at >= since)
             high = middle;
         else
             low = there + 1;

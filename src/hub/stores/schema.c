@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The tables.
@@ -256,14 +257,14 @@ int stg_meta_write_epoch(sqlite3 *db, uint64_t epoch)
 static int parse_epoch(sqlite3_stmt *st, uint64_t *epoch)
 {
     const char *text;
-    char end;
 
     if (stg_sql_step(st) != SQLITE_ROW)
         return SQLITE_CORRUPT;
     text = (const char *)sqlite3_column_text(st, 0);
     if (text == NULL || strlen(text) != 16 ||
-        sscanf(text, "%16" SCNx64 "%c", epoch, &end) != 1)
+        strspn(text, "0123456789abcdef") != 16)
         return SQLITE_CORRUPT;
+    *epoch = strtoull(text, NULL, 16);
     return SQLITE_OK;
 }
 
