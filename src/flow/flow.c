@@ -135,7 +135,7 @@ stg_flow_options stg_flow_options_default(void)
                               .drain = 10 * STG_S};
 }
 
-static stg_status refuse(stg_error *err, stg_status status, const char *why)
+stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
 {
     if (err != NULL) {
         *err = (stg_error){.line = 0};
@@ -151,14 +151,16 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     stg_flow *f;
 
     if (o->memory_max < (1 << 20) || o->memory_max > (UINT64_C(1) << 40))
-        return refuse(err, STG_INVALID, "memory_max: wanted 1 MiB to 1 TiB");
+        return stg_flow_refuse(err, STG_INVALID,
+                               "memory_max: wanted 1 MiB to 1 TiB");
     if (o->in_flight_max < 1 || o->in_flight_max > 1000000)
-        return refuse(err, STG_INVALID, "in_flight_max: wanted 1 to 1000000");
+        return stg_flow_refuse(err, STG_INVALID,
+                               "in_flight_max: wanted 1 to 1000000");
     if (stg_budget_check(&o->budget, err) != STG_OK)
         return STG_INVALID;
     f = memory->allocate(memory->ctx, sizeof *f);
     if (f == NULL)
-        return refuse(err, STG_IO, "there is no memory for a flow");
+        return stg_flow_refuse(err, STG_IO, "there is no memory for a flow");
     *f = (stg_flow){.o = *o,
                     .memory = *memory,
                     .rng = stg_rng_seed(o->seed),

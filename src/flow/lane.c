@@ -1,7 +1,5 @@
 #include "flow/lane.h"
 
-#include <string.h>
-
 #include "core/options.h"
 #include "flow/state.h"
 
@@ -113,11 +111,7 @@ static const char *find_flaw(const stg_lane_options *o)
 
 static stg_status refuse(stg_error *err, const char *why)
 {
-    if (err == NULL)
-        return STG_INVALID;
-    *err = (stg_error){.line = 0};
-    strncpy(err->text, why, sizeof err->text - 1);
-    return STG_INVALID;
+    return stg_flow_refuse(err, STG_INVALID, why);
 }
 
 /* Numbers are dense: the table is as long as the highest. */

@@ -106,6 +106,8 @@ struct stg_flow {
 
 void *stg_flow_allocate(stg_flow *f, size_t size);
 void stg_flow_release(stg_flow *f, void *bytes); /* NULL: nothing */
+/* Words of ours for err, which may be NULL. Returns status. */
+stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why);
 stg_ns stg_flow_wall(const stg_flow *f, stg_ns at);
 stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at);
 void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,

@@ -23,7 +23,7 @@ typedef struct stg_letters {
     uint64_t seen; /* groups with dead letters that were looked at */
     uint64_t size; /* of the file */
     int fd;
-    bool is_regular; /* a device or a pipe is not rotated */
+    bool is_regular;  /* a device or a pipe is not rotated */
     int error;        /* errno of what failed last */
     bool is_troubled; /* and it was told */
 } stg_letters;
