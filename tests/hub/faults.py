@@ -13,7 +13,7 @@ import time
 
 import case
 import leaf
-from leaf import told
+from leaf import then_close, then_hang, told
 
 BASE, TIMEOUT = 0.2, 0.5
 POLICY = "broadcast base=200ms attempt-timeout=500ms"
@@ -77,25 +77,11 @@ class Certificates:
 
 # -- deeds of leaves -----------------------------------------------------------
 
-def send_and_close(*parts):
-    def deed(connection, request):
-        connection.send(*parts)
-        connection.close()
-    return deed
-
-
-def send_and_reset(*parts):
+def then_reset(*parts):
     def deed(connection, request):
         connection.send(*parts)
         time.sleep(0.05) # a reset overtakes what is not read yet
         connection.reset()
-    return deed
-
-
-def send_and_hang(*parts):
-    def deed(connection, request):
-        connection.send(*parts)
-        connection.hang()
     return deed
 
 
@@ -112,24 +98,24 @@ CUT = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
 # name: deed, cause, words of the detail
 BROKEN = {
     "hang": (leaf.hang, "TIMEOUT", "nothing came"),
-    "hang-in-head": (send_and_hang("HTTP/1.1 200 OK\r\nX: "), "TIMEOUT",
+    "hang-in-head": (then_hang("HTTP/1.1 200 OK\r\nX: "), "TIMEOUT",
                      "not whole"),
-    "hang-in-body": (send_and_hang(CUT), "TIMEOUT", "not whole"),
+    "hang-in-body": (then_hang(CUT), "TIMEOUT", "not whole"),
     "trickle": (trickle, "TIMEOUT", "not whole"),
     "reset": (leaf.reset, "CONNECTION_RESET", "before an answer"),
     "close": (leaf.close, "CONNECTION_RESET", "before an answer"),
     # Where bytes and the reset come at once, it may be told as the end.
-    "reset-in-body": (send_and_reset(CUT),
+    "reset-in-body": (then_reset(CUT),
                       ("CONNECTION_RESET", "PROTOCOL_ERROR"), ""),
-    "no-http": (send_and_close("SSH-2.0-OpenSSH_9.2\r\n"), "PROTOCOL_ERROR",
+    "no-http": (then_close("SSH-2.0-OpenSSH_9.2\r\n"), "PROTOCOL_ERROR",
                 ""),
-    "cut-in-head": (send_and_close("HTTP/1.1 200 OK\r\nContent-"),
+    "cut-in-head": (then_close("HTTP/1.1 200 OK\r\nContent-"),
                     "PROTOCOL_ERROR", "cut short"),
-    "cut-in-body": (send_and_close(CUT), "PROTOCOL_ERROR", "cut short"),
-    "cut-in-chunk": (send_and_close("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+    "cut-in-body": (then_close(CUT), "PROTOCOL_ERROR", "cut short"),
+    "cut-in-chunk": (then_close("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
                                     "chunked\r\n\r\n5\r\nab"),
                      "PROTOCOL_ERROR", "cut short"),
-    "switching": (send_and_close("HTTP/1.1 101 Go\r\nUpgrade: x\r\n"
+    "switching": (then_close("HTTP/1.1 101 Go\r\nUpgrade: x\r\n"
                                  "Connection: upgrade\r\n\r\n"),
                   "PROTOCOL_ERROR", ""),
 }

@@ -12,7 +12,7 @@ import time
 
 import case
 import leaf
-from leaf import told
+from leaf import then_close, then_hang, told
 
 POLICY = ("fixed base=50ms jitter=none attempts=2 attempt-timeout=1s "
           "deadline=none breaker=none budget=none")
@@ -26,20 +26,6 @@ CAUSES = {"reset": "CONNECTION_RESET", "protocol": "PROTOCOL_ERROR",
 
 
 # -- deeds ---------------------------------------------------------------------
-
-def then_hang(*parts):
-    def deed(connection, request):
-        connection.send(*parts)
-        connection.hang()
-    return deed
-
-
-def then_close(*parts):
-    def deed(connection, request):
-        connection.send(*parts)
-        connection.close()
-    return deed
-
 
 def endlessly(head, piece, pause=0):
     """Until the hub has had enough."""

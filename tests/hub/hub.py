@@ -1,206 +1,17 @@
 #!/usr/bin/env python3
-"""stagger hub from end to end: the real binary, real sockets, a real store.
-
-Leaves are HTTP servers in threads, which note what they receive before they
-answer. Nothing sleeps: what is waited for is a receipt, a line of the log or
-the end of the process.
-"""
-import collections
+"""stagger hub from end to end: the real binary, real sockets, a real store."""
+import contextlib
 import http.client
-import http.server
-import json
 import os
-import queue
-import resource
 import signal
-import socket
-import sqlite3
 import subprocess
-import tempfile
 import threading
-import time
-import unittest
 
-STAGGER = os.environ["STAGGER"]
-PATIENCE = 60  # seconds; only a test that fails waits so long
-
-Receipt = collections.namedtuple("Receipt", "at id attempt headers body")
+import case
+from leaf import PATIENCE, STAGGER
 
 
-class Leaf:
-    """A target. answer(receipt) gives a status, or one with headers."""
-
-    def __init__(self, answer=lambda receipt: 200):
-        self.receipts = []
-        self.changed = threading.Condition()
-        leaf = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self):
-                size = int(self.headers["Content-Length"])
-                receipt = Receipt(time.monotonic(),
-                                  self.headers["Stagger-Message"],
-                                  int(self.headers["Stagger-Attempt"]),
-                                  self.headers, self.rfile.read(size))
-                with leaf.changed:
-                    leaf.receipts.append(receipt)
-                    leaf.changed.notify_all()
-                status = answer(receipt)
-                status, headers = (status if isinstance(status, tuple)
-                                   else (status, {}))
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *words):
-                pass
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 128
-
-            def handle_error(self, *connection):
-                pass
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, args=(0.01,),
-                         daemon=True).start()
-
-    def url(self, path="/"):
-        return f"http://127.0.0.1:{self.port}{path}"
-
-    def wait(self, count):
-        with self.changed:
-            there = self.changed.wait_for(lambda: len(self.receipts) >= count,
-                                          PATIENCE)
-            assert there, f"{len(self.receipts)} of {count} receipts"
-            return list(self.receipts)
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-
-class Hub:
-    """One run of the hub; its log is JSON."""
-
-    def __init__(self, test, *arguments, listen=True, stdin=None, **more):
-        if listen:
-            arguments = ["--listen", "127.0.0.1:0", *arguments]
-        self.process = subprocess.Popen(
-            [STAGGER, "hub", "--log", "json", "--store", test.store,
-             *arguments], stdin=stdin or subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, **more)
-        self.lines = []
-        self.fresh = queue.Queue()
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-        test.addCleanup(self.end)
-        if listen:
-            address = self.event("ready")["listen"]
-            self.port = int(address.rsplit(":", 1)[1])
-
-    def read(self):
-        for text in self.process.stderr:
-            line = json.loads(text)
-            self.lines.append(line)
-            self.fresh.put(line)
-        self.fresh.put(None)
-
-    def event(self, name, **fields):
-        """The next line with this event and these fields."""
-        while True:
-            line = self.fresh.get(timeout=PATIENCE)
-            assert line is not None, (name, fields, self.lines)
-            if line["event"] == name and fields.items() <= line.items():
-                return line
-
-    def events(self, name):
-        return [line for line in self.lines if line["event"] == name]
-
-    def post(self, body, path="/v1/messages", **headers):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        headers = {name.replace("_", "-"): value
-                   for name, value in headers.items()}
-        try:
-            c.request("POST", path, body, headers)
-            answer = c.getresponse()
-            answer = json.loads(answer.read())
-        finally:
-            c.close()
-        assert "id" in answer or "ids" in answer, answer
-        return answer.get("id") or answer["ids"]
-
-    def wait(self):
-        code = self.process.wait(PATIENCE)
-        self.reader.join(PATIENCE)
-        self.process.stderr.close()
-        return code
-
-    def stop(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        return self.wait()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.wait()
-
-
-class HubTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.store = os.path.join(folder.name, "hub.db")
-
-    def leaf(self, *arguments):
-        leaf = Leaf(*arguments)
-        self.addCleanup(leaf.close)
-        return leaf
-
-    def hub(self, *arguments, **more):
-        return Hub(self, *arguments, **more)
-
-    def refused(self):
-        """A URL that nothing listens on, as long as the test runs."""
-        s = socket.socket()
-        self.addCleanup(s.close)
-        s.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{s.getsockname()[1]}/"
-
-    def rows(self, query="SELECT * FROM failed_broadcast_logs ORDER BY id"):
-        """Of the store, after the hub has ended."""
-        db = sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)
-        db.row_factory = sqlite3.Row
-        try:
-            return [dict(row) for row in db.execute(query)]
-        finally:
-            db.close()
-
-    def books(self):
-        """Of each lane, by name, from the store; they balance (I17)."""
-        books = {}
-        for row in self.rows("SELECT name, json_each.value AS cursor FROM "
-                             "cursors, json_each(cursors.lanes), lanes WHERE "
-                             "lanes.number = json_each.key"):
-            cursor = collections.Counter(
-                {name: value for name, value in
-                 json.loads(row["cursor"]).items() if name != "settled"})
-            parked = self.rows("SELECT count(*) AS n FROM parked JOIN lanes ON "
-                               "lane = number WHERE name = "
-                               f"'{row['name']}'")[0]["n"]
-            self.assertEqual(cursor["routed"], cursor["delivered"]
-                             + cursor["dead"] + cursor["cancelled"] + parked)
-            books[row["name"]] = cursor
-        return books
-
+class Hub(case.Case):
     def refuse(self, *arguments):
         found = subprocess.run([STAGGER, "hub", *arguments],
                                capture_output=True, text=True, timeout=PATIENCE,
@@ -218,10 +29,9 @@ class HubTest(unittest.TestCase):
                          for word in ("--to", f"leaf{i}={leaf.url()}")])
         sent = {hub.post(f"message {i}".encode()): f"message {i}".encode()
                 for i in range(20)}
-        lines = [json.dumps({"body": f"line {i}", "key": "k"})
-                 for i in range(80)]
-        ids = hub.post("\n".join(lines).encode(), "/v1/messages/batch",
-                       Content_Type="application/x-ndjson")
+        with contextlib.closing(hub.producer()) as producer:
+            ids = producer.post_lines({"body": f"line {i}", "key": "k"}
+                                      for i in range(80))
         sent.update((id, f"line {i}".encode()) for i, id in enumerate(ids))
         for leaf in leaves:
             leaf.wait(100)
@@ -249,7 +59,7 @@ class HubTest(unittest.TestCase):
                             "Stagger-Attempts-Max": "7",
                             "Stagger-Key": "order-7", "X-Source": "till",
                             "Content-Type": "application/x-thing"}.items():
-            self.assertEqual(receipt.headers.get_all(name), [value], name)
+            self.assertEqual(receipt.headers[name.lower()], [value], name)
         self.assertRegex(id, r"^[0-9a-f]{16}-\d+$")
         hub.stop()
 
@@ -261,8 +71,8 @@ class HubTest(unittest.TestCase):
         hub.post(body, X_Large=value)
         receipt = leaf.wait(1)[0]
         self.assertEqual(receipt.body, body)
-        self.assertEqual(receipt.headers["X-Large"], value)
-        self.assertIsNone(receipt.headers["Content-Type"])
+        self.assertEqual(receipt.one("x-large"), value)
+        self.assertIsNone(receipt.one("content-type"))
         self.assertEqual(hub.stop(), 0)
 
     # -- retries
@@ -359,9 +169,8 @@ class HubTest(unittest.TestCase):
     def test_what_is_held_for_too_long_is_a_range_row(self):
         hub = self.hub("--from", "-", "--to", f"gone={self.refused()}",
                        "--hold", "10ms", "--policy", "broadcast breaker=2:30s",
-                       listen=False, stdin=subprocess.PIPE)
-        hub.process.stdin.write("".join(f"{i}\n" for i in range(10)))
-        hub.process.stdin.close()
+                       listen=None,
+                       text=b"".join(b"%d\n" % i for i in range(10)))
         self.assertEqual(hub.wait(), 1)
         self.assertEqual(hub.events("shedding")[0]["target"], "gone")
         *tried, left = self.rows()
@@ -404,8 +213,7 @@ class HubTest(unittest.TestCase):
         hub = self.hub("--to", f"a={leaf.url()}")
         ids = {hub.post(b"%d" % i) for i in range(5)}
         leaf.wait(1)  # a new target is tried by one at first
-        hub.process.kill()
-        hub.wait()
+        hub.kill()
         is_well.set()
         hub = self.hub("--to", f"a={leaf.url()}")
         first, *others = leaf.wait(6)
@@ -475,13 +283,12 @@ class HubTest(unittest.TestCase):
         is_over = threading.Event()
         self.addCleanup(is_over.set)
         leaf = self.leaf(lambda r: is_over.wait(2 * PATIENCE) and 200)
-        megabyte = (1 << 20, 1 << 20)
+        no_file_over_1_mib = "trap '' XFSZ; ulimit -f 2048; exec \"$@\""
         hub = self.hub("--to", f"a={leaf.url()}", "--policy",
-                       "broadcast attempt-timeout=none", restore_signals=False,
-                       preexec_fn=lambda: resource.setrlimit(
-                           resource.RLIMIT_FSIZE, megabyte))
+                       "broadcast attempt-timeout=none",
+                       before=("sh", "-c", no_file_over_1_mib, "sh"))
         ids = set()
-        with self.assertRaises((AssertionError, OSError,
+        with self.assertRaises((case.Refused, OSError,
                                 http.client.HTTPException)):
             for _ in range(100):
                 ids.add(hub.post(b"x" * 50000))
@@ -502,9 +309,7 @@ class HubTest(unittest.TestCase):
         leaf = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
         hub = self.hub("--from", "-", "--to", f"a={leaf.url()}", "--policy",
                        "fixed base=1ms jitter=none attempts=3",
-                       listen=False, stdin=subprocess.PIPE)
-        hub.process.stdin.write("one\ntwo\n\nthree")
-        hub.process.stdin.close()
+                       listen=None, text=b"one\ntwo\n\nthree")
         self.assertEqual(hub.wait(), 0)
         self.assertEqual(sorted(r.body for r in leaf.receipts
                                 if r.attempt == 2),
@@ -513,26 +318,21 @@ class HubTest(unittest.TestCase):
 
     def test_dead_letters_of_lines_are_told_by_the_exit_code(self):
         leaf = self.leaf(lambda r: 404 if r.body == b"two" else 200)
-        hub = self.hub("--from", "-", "--to", leaf.url(), listen=False,
-                       stdin=subprocess.PIPE)
-        hub.process.stdin.write("one\ntwo\n")
-        hub.process.stdin.close()
+        hub = self.hub("--from", "-", "--to", leaf.url(), listen=None,
+                       text=b"one\ntwo\n")
         self.assertEqual(hub.wait(), 1)
         self.assertEqual([row["payload"] for row in self.rows()], [b"two"])
         # Those of an earlier run are not told again.
-        hub = self.hub("--from", "-", "--to", leaf.url(), listen=False)
+        hub = self.hub("--from", "-", "--to", leaf.url(), listen=None)
         self.assertEqual(hub.wait(), 0)
 
     def test_no_line_is_no_message(self):
-        hub = self.hub("--from", "-", "--to", self.refused(), listen=False)
+        hub = self.hub("--from", "-", "--to", self.refused(), listen=None)
         self.assertEqual(hub.wait(), 0)
 
     def test_lines_and_an_ingress_go_together(self):
         leaf = self.leaf()
-        hub = self.hub("--from", "-", "--to", leaf.url(),
-                       stdin=subprocess.PIPE)
-        hub.process.stdin.write("line\n")
-        hub.process.stdin.close()
+        hub = self.hub("--from", "-", "--to", leaf.url(), text=b"line\n")
         leaf.wait(1)
         hub.post(b"posted")
         self.assertEqual({r.body for r in leaf.wait(2)}, {b"line", b"posted"})
@@ -588,4 +388,4 @@ class HubTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    case.main()

@@ -93,6 +93,20 @@ def close(connection, request):
     connection.close()
 
 
+def then_hang(*parts):
+    def deed(connection, request):
+        connection.send(*parts)
+        connection.hang()
+    return deed
+
+
+def then_close(*parts):
+    def deed(connection, request):
+        connection.send(*parts)
+        connection.close()
+    return deed
+
+
 def told(status, headers=(), body=b"", reason="Told"):
     """An answer in bytes."""
     lines = [f"HTTP/1.1 {status} {reason}"]
