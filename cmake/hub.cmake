@@ -56,6 +56,7 @@ add_library(stagger_hub STATIC
     hub/http/client.c
     hub/http/connection.c
     hub/http/dial.c
+    hub/http/egress.c
     hub/http/endpoint.c
     hub/http/tls.c
     hub/http/url.c
