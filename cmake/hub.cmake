@@ -50,6 +50,7 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
+    hub/alerts/options.c
     hub/attempt.c
     hub/deadlines.c
     hub/http/answer.c
