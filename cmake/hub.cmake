@@ -86,6 +86,10 @@ add_library(stagger_hub STATIC
     hub/ops/problem.c
     hub/ops/token.c
     hub/parcel.c
+    hub/settings/complete.c
+    hub/settings/match.c
+    hub/settings/settings.c
+    hub/settings/texts.c
     hub/shell.c
     hub/signals.c
     hub/stores/answers.c

@@ -176,22 +176,33 @@ static void tick(uv_timer_t *timer)
         end(d);
 }
 
+static bool set_up(stg_settings *s, const demo *d)
+{
+    s->defaults.hold = 5 * STG_S;
+    s->store.path = d->store;
+    s->listen.address = "127.0.0.1:0";
+    for (int i = 0; i < DEMO_SINKS; i++) {
+        stg_target_settings *t = stg_settings_add_target(s);
+
+        if (t == NULL)
+            return false;
+        t->name = stg_demo_sinks_name(i);
+        t->url = d->sinks.sinks[i].url;
+    }
+    return true;
+}
+
 static bool open_hub(demo *d, stg_error *err)
 {
-    stg_hub_options o = stg_hub_options_default();
-    stg_hub_target targets[DEMO_SINKS];
+    stg_hub_options o = {
+        .settings = stg_settings_new(), .ended = on_hub_ended, .ctx = d};
 
-    for (int i = 0; i < DEMO_SINKS; i++)
-        targets[i] = (stg_hub_target){.name = stg_demo_sinks_name(i),
-                                      .url = d->sinks.sinks[i].url};
-    o.targets = targets;
-    o.target_count = DEMO_SINKS;
-    o.store = d->store;
-    o.listen = "127.0.0.1:0";
-    o.hold = 5 * STG_S;
-    o.ended = on_hub_ended;
-    o.ctx = d;
-    return stg_hub_open(&d->hub, &d->loop, &o, err) == STG_OK;
+    snprintf(err->text, sizeof err->text, "there is no memory for a hub");
+    if (o.settings != NULL && set_up(o.settings, d) &&
+        stg_hub_open(&d->hub, &d->loop, &o, err) == STG_OK)
+        return true;
+    stg_settings_free(o.settings);
+    return false;
 }
 
 static void on_sinks_ready(void *ctx)

@@ -39,10 +39,8 @@ static void on_end(void *ctx, const stg_hub_end *end)
     stg_signals_close(&r->signals);
 }
 
-static int exit_code(const hub_options *o, const stg_hub_end *end)
+static int exit_code(bool is_input_only, const stg_hub_end *end)
 {
-    bool is_input_only = o->hub.listen == NULL;
-
     if (end->is_broken)
         return EXIT_BROKEN;
     if (!end->is_clean || end->is_short)
@@ -56,23 +54,25 @@ static int refuse(const stg_error *err)
     return STG_EXIT_USAGE;
 }
 
-static int run(hub_options *o, uv_loop_t *loop)
+static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 {
     running r = {.hub = NULL};
+    bool is_input_only = o->settings->listen.address == NULL;
+    stg_hub_options h = {
+        .settings = o->settings, .log = log, .ended = on_end, .ctx = &r};
     stg_error err;
 
     if (stg_signals_open(&r.signals, loop, on_signal, &r, &err) != STG_OK)
         return refuse(&err);
-    o->hub.ended = on_end;
-    o->hub.ctx = &r;
-    if (stg_hub_open(&r.hub, loop, &o->hub, &err) != STG_OK) {
+    if (stg_hub_open(&r.hub, loop, &h, &err) != STG_OK) {
         stg_signals_close(&r.signals);
         uv_run(loop, UV_RUN_DEFAULT);
         return refuse(&err);
     }
+    o->settings = NULL;
     uv_run(loop, UV_RUN_DEFAULT);
     stg_hub_free(r.hub);
-    return exit_code(o, &r.end);
+    return exit_code(is_input_only, &r.end);
 }
 
 /* A socket for each request and each producer: as many as there may be. */
@@ -86,18 +86,19 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static stg_log *open_log(const hub_options *o)
+static stg_log *open_log(const stg_log_settings *s)
 {
     stg_log_options l = stg_log_options_default();
 
-    l.least = o->least;
-    l.is_json = o->is_json;
+    l.least = s->least;
+    l.is_json = s->is_json;
     return stg_log_new(&l);
 }
 
 int stg_cli_hub(int argc, char **argv)
 {
     uv_loop_t loop;
+    stg_log *log;
     hub_options o;
     int code = stg_hub_options_read(&o, argc, argv);
 
@@ -110,10 +111,10 @@ int stg_cli_hub(int argc, char **argv)
     } else if (code == 0) {
         signal(SIGPIPE, SIG_IGN);
         raise_file_limit();
-        o.hub.log = open_log(&o);
-        code = run(&o, &loop);
+        log = open_log(&o.settings->log);
+        code = run(&o, &loop, log);
         uv_loop_close(&loop);
-        stg_log_free(o.hub.log);
+        stg_log_free(log);
     }
     stg_hub_options_close(&o);
     return code;

@@ -212,7 +212,7 @@ static int take_policy(hub_options *o)
     stg_error err;
     stg_policy policy;
 
-    o->hub.policy = optarg;
+    o->settings->defaults.policy_text = optarg;
     if (stg_lane_policy_read(&policy, optarg, 1, &err) == STG_OK)
         return 0;
     stg_options_complain(who, "%s", err.text);
@@ -220,35 +220,23 @@ static int take_policy(hub_options *o)
     return STG_EXIT_USAGE;
 }
 
-/* A name ends in '=' before there is anything of a URL. */
 static int take_target(hub_options *o)
 {
-    size_t count = o->hub.target_count, size = strcspn(optarg, "=:/?");
-    bool has_name = optarg[size] == '=';
-    stg_hub_target *targets =
-        realloc(o->targets, (count + 1) * sizeof *targets);
-    char **names = realloc(o->names, (count + 1) * sizeof(char *));
+    const char **targets =
+        realloc(o->targets, (o->target_count + 1) * sizeof(char *));
 
-    if (targets != NULL)
-        o->hub.targets = o->targets = targets;
-    if (names != NULL)
-        o->names = names;
-    if (targets == NULL || names == NULL)
+    if (targets == NULL)
         return refuse("to", "there is no memory for it");
-    names[count] = has_name ? strndup(optarg, size) : NULL;
-    targets[count] = (stg_hub_target){
-        .name = names[count], .url = has_name ? optarg + size + 1 : optarg};
-    o->hub.target_count++;
-    return has_name && names[count] == NULL
-               ? refuse("to", "there is no memory for it")
-               : 0;
+    o->targets = targets;
+    o->targets[o->target_count++] = optarg;
+    return 0;
 }
 
-static int take_input(int *input)
+static int take_input(stg_source *source)
 {
     if (strcmp(optarg, "-") != 0)
         return refuse("from", "wanted -, which is standard input");
-    *input = 0;
+    *source = STG_SOURCE_STDIN;
     return 0;
 }
 
@@ -256,29 +244,30 @@ static int take_input(int *input)
 
 static int read_limit(hub_options *o, int option)
 {
-    stg_hub_options *h = &o->hub;
+    stg_settings *s = o->settings;
 
     switch (option) {
     case QUOTA:
         return take_size("quota", UINT64_C(16) << 20, UINT64_C(1) << 44,
-                         "wanted a size from 16M to 16T, like 8G", &h->quota);
+                         "wanted a size from 16M to 16T, like 8G",
+                         &s->store.quota);
     case RETENTION:
         return take_time("retention", STG_MIN, 365 * STG_DAY,
                          "wanted a duration from 1m to 365d, like 24h",
-                         &h->retention);
+                         &s->store.retention);
     case MEMORY:
         return take_size("memory", UINT64_C(8) << 20, UINT64_C(1) << 40,
                          "wanted a size from 8M to 1T, like 128M",
-                         &h->memory_max);
+                         &s->memory_max);
     case DRAIN:
         return take_time("drain", 0, STG_DAY,
-                         "wanted a duration up to 1d, like 10s", &h->drain);
+                         "wanted a duration up to 1d, like 10s", &s->drain);
     case HOLD:
-        return take_hold(&h->hold);
+        return take_hold(&s->defaults.hold);
     case RATE:
-        return take_rate(&h->rate);
+        return take_rate(&s->defaults.rate);
     default: // IN_FLIGHT
-        if (stg_options_read_int(optarg, 1, 10000, &h->in_flight_max))
+        if (stg_options_read_int(optarg, 1, 10000, &s->defaults.in_flight_max))
             return 0;
         return refuse("in-flight", "wanted 1 to 10000");
     }
@@ -287,37 +276,38 @@ static int read_limit(hub_options *o, int option)
 /* Returns 0, an exit code, or -1 where the help was asked for. */
 static int read_option(hub_options *o, int option)
 {
+    stg_settings *s = o->settings;
+
     switch (option) {
     case 't':
         return take_target(o);
     case 'p':
         return take_policy(o);
     case 'l':
-        o->hub.listen = optarg;
+        s->listen.address = optarg;
         return 0;
     case TOKEN_FILE:
-        o->hub.token_file = optarg;
+        s->listen.token_file = optarg;
         return 0;
     case 'f':
-        return take_input(&o->hub.input);
+        return take_input(&s->source);
     case 's':
-        o->hub.store = optarg;
+        s->store.path = optarg;
         return 0;
     case LETTERS:
-        return take_letters(&o->hub.letters);
+        return take_letters(&s->letters);
     case ORDER:
-        return take_order(&o->hub.order);
+        return take_order(&s->defaults.order);
     case CA:
-        o->hub.ca_file = optarg;
+        s->defaults.ca_file = optarg;
         return 0;
     case LOG:
-        return take_format(&o->is_json);
+        return take_format(&s->log.is_json);
     case 'v':
-        o->least = STG_LOG_DEBUG;
-        o->hub.is_verbose = true;
+        s->log.least = STG_LOG_DEBUG;
         return 0;
     case 'q':
-        o->least = STG_LOG_WARN;
+        s->log.least = STG_LOG_WARN;
         return 0;
     case 'h':
         return -1;
@@ -329,16 +319,39 @@ static int read_option(hub_options *o, int option)
     }
 }
 
-static int check(hub_options *o)
+/* A name ends in '=' before there is anything of a URL. */
+static bool add_target(stg_settings *s, const char *text)
 {
-    if (o->hub.target_count == 0) {
+    stg_target_settings *t = stg_settings_add_target(s);
+    size_t size = strcspn(text, "=:/?");
+
+    if (t == NULL)
+        return false;
+    t->url = text;
+    if (text[size] != '=')
+        return true;
+    t->url = text + size + 1;
+    t->name = stg_settings_keep_text(s, text, size);
+    return t->name != NULL;
+}
+
+static int finish(hub_options *o)
+{
+    stg_settings *s = o->settings;
+
+    if (o->target_count == 0) {
         stg_options_complain(who, "no target: name one, as --to URL");
         fputs("See stagger hub --help.\n", stderr);
         return STG_EXIT_USAGE;
     }
-    if (o->hub.listen == NULL && o->hub.input < 0)
-        o->hub.listen = "127.0.0.1:8080";
-    if (o->hub.token_file != NULL && o->hub.listen == NULL) {
+    for (size_t i = 0; i < o->target_count; i++)
+        if (!add_target(s, o->targets[i])) {
+            stg_options_complain(who, "there is no memory for the targets");
+            return STG_EXIT_USAGE;
+        }
+    if (s->listen.address == NULL && s->source == STG_SOURCE_QUEUE)
+        s->listen.address = "127.0.0.1:8080";
+    if (s->listen.token_file != NULL && s->listen.address == NULL) {
         stg_options_complain(who,
                              "--token-file without --listen: there is "
                              "nobody to ask for a token");
@@ -351,8 +364,12 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
 {
     int option, code;
 
-    *o = (hub_options){.hub = stg_hub_options_default(), .least = STG_LOG_INFO};
-    o->hub.store = stg_store_path(NULL);
+    *o = (hub_options){.settings = stg_settings_new()};
+    if (o->settings == NULL) {
+        stg_options_complain(who, "there is no memory for the settings");
+        return STG_EXIT_USAGE;
+    }
+    o->settings->store.path = stg_store_path(NULL);
     optind = 1;
     while ((option = getopt_long(argc, argv, "t:p:l:f:s:vqh", options, NULL)) !=
            -1)
@@ -365,13 +382,11 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
                              argv[optind]);
         return STG_EXIT_USAGE;
     }
-    return check(o);
+    return finish(o);
 }
 
 void stg_hub_options_close(hub_options *o)
 {
-    for (size_t i = 0; i < o->hub.target_count; i++)
-        free(o->names[i]);
-    free(o->names);
+    stg_settings_free(o->settings);
     free(o->targets);
 }

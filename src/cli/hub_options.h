@@ -5,11 +5,9 @@
 #include "hub/hub.h"
 
 typedef struct hub_options {
-    stg_hub_options hub;
-    stg_log_level least; /* --verbose, --quiet */
-    bool is_json;        /* --log */
-    stg_hub_target *targets;
-    char **names; /* of targets, where --to gives one */
+    stg_settings *settings; /* NULL: given away, or there is no memory */
+    const char **targets;   /* --to */
+    size_t target_count;
 } hub_options;
 
 /* Reads all. Returns 0, an exit code after a complaint, or -1 where the help

@@ -7,26 +7,8 @@
 #include "hub/hub_inside.h"
 #include "hub/lane_policy.h"
 
-enum { MIB = 1 << 20 };
-
-static const uint64_t MEMORY_LEAST = 8 * MIB, MEMORY_MOST = UINT64_C(1) << 40;
-
-stg_hub_options stg_hub_options_default(void)
-{
-    stg_store_options store = stg_store_options_default("stagger.db");
-    stg_lane_options lane = stg_lane_options_default(NULL);
-
-    return (stg_hub_options){
-        .in_flight_max = lane.in_flight_max,
-        .hold = lane.hold,
-        .store = store.path,
-        .quota = store.quota,
-        .retention = store.retention,
-        .input = -1,
-        .memory_max = 128 * MIB,
-        .drain = 10 * STG_S,
-    };
-}
+static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
+                      MEMORY_MOST = UINT64_C(1) << 40;
 
 static stg_status refuse(stg_error *err, stg_status status, const char *words)
 {
@@ -37,11 +19,11 @@ static stg_status refuse(stg_error *err, stg_status status, const char *words)
     return status;
 }
 
-static stg_status check(const stg_hub_options *o, stg_error *err)
+static stg_status check(const stg_settings *o, stg_error *err)
 {
     if (o->target_count == 0)
         return refuse(err, STG_INVALID, "there is no target");
-    if (o->listen == NULL && o->input < 0)
+    if (o->listen.address == NULL && o->source != STG_SOURCE_STDIN)
         return refuse(err, STG_INVALID,
                       "there is nothing to take messages from");
     if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
@@ -73,8 +55,7 @@ static stg_ns wall_now(void)
     return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
 }
 
-static stg_status make_flow(stg_hub *h, const stg_hub_options *o,
-                            stg_error *err)
+static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 {
     stg_memory memory = {.allocate = allocate, .release = release};
     stg_flow_options f = stg_flow_options_default();
@@ -83,36 +64,33 @@ static stg_status make_flow(stg_hub *h, const stg_hub_options *o,
     if (error != 0)
         return refuse(err, STG_IO, "the system has no random numbers");
     f.memory_max = (size_t)(o->memory_max - stg_intake_share(o->memory_max));
+    f.in_flight_max = o->in_flight_max;
+    f.budget = o->budget;
     f.drain = o->drain;
     f.wall_at = wall_now();
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
 
-/* The most attempts at once that a tenth of a second's rate is. */
-static uint32_t burst_for(uint32_t rate)
+static stg_lane_options lane_options(stg_hub *h, const stg_target *t)
 {
-    uint32_t burst = rate / 10000;
+    stg_lane_options l;
 
-    return burst < 1 ? 1 : burst > 1000000 ? 1000000 : burst;
+    if (t->settings != NULL)
+        return stg_settings_lane(t->settings);
+    l = stg_lane_options_default(&h->policy);
+    l.is_paused = true;
+    stg_tell_unknown(h, t);
+    return l;
 }
 
-static stg_status add_lanes(stg_hub *h, const stg_hub_options *o,
-                            stg_error *err)
+static stg_status add_lanes(stg_hub *h, stg_error *err)
 {
-    stg_lane_options l = stg_lane_options_default(&h->policy);
     stg_status status = STG_OK;
 
-    l.order = o->order;
-    l.in_flight_max = o->in_flight_max;
-    l.rate = o->rate;
-    l.burst = o->rate > 0 ? burst_for(o->rate) : 0;
-    l.hold = o->hold;
     for (size_t i = 0; i < h->targets.count && status == STG_OK; i++) {
         const stg_target *t = h->targets.all[i];
+        stg_lane_options l = lane_options(h, t);
 
-        l.is_paused = i >= h->targets.known;
-        if (l.is_paused)
-            stg_tell_unknown(h, t);
         status =
             stg_flow_add_lane(h->flow, t->lane, &l, stg_deadlines_now(), err);
     }
@@ -127,27 +105,44 @@ typedef struct restoring {
 static void restore(void *ctx, const stg_cursor *c)
 {
     restoring *r = ctx;
+    stg_target *t = stg_targets_at(&r->hub->targets, c->lane);
 
-    if (stg_targets_at(&r->hub->targets, c->lane) == NULL)
+    if (t == NULL)
         return; // it was forgotten
+    t->has_cursor = true;
     r->hub->dead_before += c->dead;
     if (r->status == STG_OK)
         r->status = stg_flow_restore(r->hub->flow, c);
 }
 
-static stg_status start_flow(stg_hub *h, const stg_hub_options *o,
-                             stg_error *err)
+/* Where a new lane is to begin, if not with the next message. */
+static void place_new_lanes(restoring *r)
+{
+    stg_hub *h = r->hub;
+
+    for (size_t i = 0; r->status == STG_OK && i < h->targets.known; i++) {
+        const stg_target *t = h->targets.all[i];
+        stg_cursor first = {.lane = t->lane, .base = stg_store_first(h->store)};
+
+        if (!t->has_cursor && t->settings->from == STG_FROM_OLDEST)
+            r->status = stg_flow_restore(h->flow, &first);
+    }
+}
+
+static stg_status start_flow(stg_hub *h, stg_error *err)
 {
     restoring r = {.hub = h};
-    stg_status status = make_flow(h, o, err);
+    stg_status status = make_flow(h, h->settings, err);
 
     if (status != STG_OK)
         return status;
     if (stg_flow_add_partition(h->flow, 0, stg_store_first(h->store)) != STG_OK)
         return refuse(err, STG_IO, "there is no memory for the log");
-    status = add_lanes(h, o, err);
+    status = add_lanes(h, err);
     if (status == STG_OK)
         status = stg_store_cursors(h->store, restore, &r, err);
+    if (status == STG_OK)
+        place_new_lanes(&r);
     if (status == STG_OK && r.status != STG_OK)
         return refuse(err, r.status, "the stored cursors cannot be used");
     if (status == STG_OK)
@@ -211,14 +206,15 @@ void stg_hub_finish(stg_hub *h)
 
 /* -- open ------------------------------------------------------------------ */
 
-static stg_status open_store(stg_hub *h, const stg_hub_options *o,
-                             stg_error *err)
+static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
 {
-    stg_store_options s = stg_store_options_default(o->store);
+    stg_store_options s = stg_store_options_default(o->store.path);
     stg_status status;
 
-    s.quota = o->quota;
-    s.retention = o->retention;
+    s.quota = o->store.quota;
+    s.retention = o->store.retention;
+    s.keys_kept = o->store.keys_kept;
+    s.keys_max = o->store.keys_max;
     s.letters = o->letters;
     s.broken = stg_shell_break;
     s.retaining = stg_shell_retain;
@@ -230,12 +226,12 @@ static stg_status open_store(stg_hub *h, const stg_hub_options *o,
 }
 
 /* What can be wrong with the settings is found before a file is made. */
-static stg_status open_parts(stg_hub *h, const stg_hub_options *o,
-                             stg_error *err)
+static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
 {
-    stg_status status =
-        stg_lane_policy_read(&h->policy, o->policy, o->target_count, err);
+    stg_status status = stg_settings_complete(o, err);
 
+    if (status == STG_OK)
+        status = stg_lane_policy_read(&h->policy, NULL, o->target_count, err);
     if (status == STG_OK)
         status = stg_client_new(&h->client, h->loop, err);
     h->handles += h->client != NULL;
@@ -248,7 +244,7 @@ static stg_status open_parts(stg_hub *h, const stg_hub_options *o,
     if (status == STG_OK)
         status = stg_targets_find_lanes(&h->targets, h->store, err);
     if (status == STG_OK)
-        status = start_flow(h, o, err);
+        status = start_flow(h, err);
     if (status == STG_OK)
         status = stg_intake_open(&h->intake, h, o, &h->handles, err);
     return status;
@@ -262,7 +258,8 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
         return NULL;
     h->loop = loop;
     h->log = o->log;
-    h->is_verbose = o->is_verbose;
+    h->settings = o->settings;
+    h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
     stg_attempts_init(&h->attempts, h, 0);
     stg_shell_open(h);
     h->handles = 1;
@@ -272,7 +269,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err)
 {
-    stg_status status = check(o, err);
+    stg_status status = check(o->settings, err);
     stg_hub *h;
 
     if (status != STG_OK)
@@ -280,18 +277,19 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h = make(loop, o);
     if (h == NULL)
         return refuse(err, STG_IO, "there is no memory for a hub");
-    status = open_parts(h, o, err);
+    status = open_parts(h, h->settings, err);
     if (status != STG_OK) {
         close_all(h);
         while (h->handles > 0)
             uv_run(loop, UV_RUN_ONCE);
+        h->settings = NULL; // it is the caller's still
         stg_hub_free(h);
         return status;
     }
     h->is_open = true;
     h->ended = o->ended;
     h->ctx = o->ctx;
-    stg_tell_ready(h, o->store);
+    stg_tell_ready(h, h->settings->store.path);
     stg_shell_note(h);
     *hub = h;
     return STG_OK;
@@ -318,6 +316,7 @@ void stg_hub_free(stg_hub *h)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
     stg_targets_free(&h->targets);
+    stg_settings_free(h->settings);
     free(h);
 }
 

@@ -16,16 +16,9 @@
 
 #include "flow/flow.h"
 #include "hub/log.h"
+#include "hub/settings/settings.h"
 
 typedef struct stg_hub stg_hub;
-
-#define STG_TARGET_NAME_MAX 65 /* the terminator included */
-
-typedef struct stg_hub_target {
-    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
-                         see stg_target_name() */
-    const char *url;
-} stg_hub_target;
 
 /* How a hub has ended. */
 typedef struct stg_hub_end {
@@ -37,44 +30,16 @@ typedef struct stg_hub_end {
 } stg_hub_end;
 
 typedef struct stg_hub_options {
-    const stg_hub_target *targets;
-    size_t target_count; /* 1 or more */
-    const char *ca_file; /* for https; NULL: the system's */
-
-    const char *policy; /* of all lanes; NULL: see lane_policy.h */
-    stg_order order;
-    uint32_t in_flight_max; /* of a target, 1 to 10000: 64 */
-    uint32_t rate;          /* of a target, thousandths a second; 0: no limit */
-    stg_ns hold;            /* 10 m; STG_NEVER: it never sheds */
-
-    const char *store; /* path: "stagger.db" */
-    uint64_t quota;    /* bytes of it: see store.h */
-    stg_ns retention;
-    const char *letters; /* a file for copies of dead letters; NULL: none */
-
-    const char *listen;     /* of the ingress; NULL: there is none */
-    const char *token_file; /* NULL: none */
-    int input;              /* a descriptor of lines; -1: none. Without an
-                               ingress the hub ends when all of it is settled */
-
-    uint64_t
-        memory_max; /* bytes of messages in memory, 8 MiB to 1 TiB: 128 MiB.
-                            A message is a thirty-second of it at most */
-    stg_ns drain; /* what attempts have to end after a stop, up to 1 d: 10 s */
-
-    stg_log *log;    /* kept; may be NULL */
-    bool is_verbose; /* log successes, too */
+    stg_settings *settings; /* given, once the hub is open */
+    stg_log *log;           /* kept; may be NULL. At the level debug of the
+                               settings, successes are logged, too */
 
     /* The hub has ended, and nothing of it is in the loop. */
     void (*ended)(void *ctx, const stg_hub_end *end);
     void *ctx;
 } stg_hub_options;
 
-/* The values above; no target, no intake, no log. */
-stg_hub_options stg_hub_options_default(void);
-
-/* Opens the store, listens, and logs `ready`. Options are borrowed. Returns
- * STG_INVALID or STG_IO with words that say what and what to do; then the loop
+/* Opens the store, listens, and logs `ready`. Returns STG_INVALID or STG_IO with words that say what and what to do; then the loop
  * has been run until nothing of the hub was in it, and ended is not called. */
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err);

@@ -17,8 +17,9 @@
 struct stg_hub {
     uv_loop_t *loop;
     stg_log *log;
+    stg_settings *settings; /* NULL: it was not opened */
+    stg_policy policy;      /* of lanes that only the store knows */
     bool is_verbose;
-    stg_policy policy;
     stg_flow *flow;
     stg_store *store;
     stg_client *client;

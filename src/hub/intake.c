@@ -38,14 +38,18 @@ static const char *find_missing(void *ctx)
     return in->hub->is_stopping ? "the hub is stopping" : NULL;
 }
 
-static stg_status open_ingress(stg_intake *in, const stg_hub_options *o,
+static stg_status open_ingress(stg_intake *in, const stg_settings *o,
                                size_t pending_max, stg_error *err)
 {
     stg_ingress_options i = stg_ingress_options_default();
     stg_status status;
 
-    i.listen = o->listen;
-    i.token_file = o->token_file;
+    i.listen = o->listen.address;
+    i.token_file = o->listen.token_file;
+    if (o->listen.headers.count > 0)
+        i.headers = o->listen.headers.at;
+    i.connections_max = o->listen.connections_max;
+    i.address_connections_max = o->listen.address_connections_max;
     i.epoch = stg_store_epoch(in->hub->store);
     i.pending_max = pending_max;
     i.message_max = stg_intake_message_max(o->memory_max);
@@ -53,7 +57,7 @@ static stg_status open_ingress(stg_intake *in, const stg_hub_options *o,
     i.append = append;
     i.missing = find_missing;
     i.ctx = in;
-    i.log = o->log;
+    i.log = in->hub->log;
     status = stg_ingress_open(&in->ingress, in->hub->loop, &i, err);
     if (status != STG_OK)
         return status;
@@ -99,40 +103,40 @@ static void end_lines(void *ctx, uint64_t messages)
     stg_shell_note(in->hub);
 }
 
-static stg_status open_lines(stg_intake *in, const stg_hub_options *o,
+static stg_status open_lines(stg_intake *in, const stg_settings *o,
                              size_t pending_max, stg_error *err)
 {
     stg_lines_options l = stg_lines_options_default();
 
-    l.fd = o->input;
+    l.fd = 0;
     l.message_max = stg_intake_message_max(o->memory_max);
     l.pending_max = pending_max;
     l.append = append_lines;
     l.ended = end_lines;
     l.ctx = in;
-    l.log = o->log;
+    l.log = in->hub->log;
     l.seed = uv_hrtime();
     return stg_lines_open(&in->lines, in->hub->loop, &l, err);
 }
 
 /* -- both ------------------------------------------------------------------ */
 
-stg_status stg_intake_open(stg_intake *in, stg_hub *hub,
-                           const stg_hub_options *o, unsigned *parts,
-                           stg_error *err)
+stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
+                           unsigned *parts, stg_error *err)
 {
-    bool is_both = o->listen != NULL && o->input >= 0;
+    bool listens = o->listen.address != NULL;
+    bool reads = o->source == STG_SOURCE_STDIN;
     size_t pending_max =
-        (size_t)stg_intake_share(o->memory_max) / (is_both ? 2 : 1);
+        (size_t)stg_intake_share(o->memory_max) / (listens && reads ? 2 : 1);
     stg_status status = STG_OK;
 
     in->hub = hub;
     in->end = stg_store_next(hub->store);
-    if (o->listen != NULL) {
+    if (listens) {
         status = open_ingress(in, o, pending_max, err);
         *parts += in->ingress != NULL;
     }
-    if (status == STG_OK && o->input >= 0) {
+    if (status == STG_OK && reads) {
         status = open_lines(in, o, pending_max, err);
         *parts += in->lines != NULL;
     }

@@ -33,9 +33,8 @@ size_t stg_intake_message_max(uint64_t memory_max);
 
 /* The hub's store is open. What has been opened is to be closed, also after an
  * error; *parts counts it. */
-stg_status stg_intake_open(stg_intake *in, stg_hub *hub,
-                           const stg_hub_options *o, unsigned *parts,
-                           stg_error *err);
+stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
+                           unsigned *parts, stg_error *err);
 
 /* No message is taken from here on. stg_hub_finish() is called when all were
  * answered. */

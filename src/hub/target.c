@@ -11,7 +11,7 @@ static stg_status fail(stg_error *err, stg_status status, const char *what,
 {
     if (err != NULL) {
         *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%.120s%s", what, words);
+        snprintf(err->text, sizeof err->text, "%.120s%.250s", what, words);
     }
     return status;
 }
@@ -35,7 +35,7 @@ static char to_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool is_name(const char *name)
+bool stg_target_is_name(const char *name)
 {
     size_t size = strlen(name);
 
@@ -106,68 +106,77 @@ static stg_target *add(stg_targets *t, const char *name, const char *url)
     return target;
 }
 
-static const stg_target *find(const stg_targets *t, const char *name)
+/* "Name: value\r\n" each; NULL when there is no memory. */
+static char *join_headers(const stg_target_settings *s)
 {
-    for (size_t i = 0; i < t->count; i++)
-        if (strcmp(t->all[i]->name, name) == 0)
-            return t->all[i];
-    return NULL;
+    size_t size = 1;
+    char *lines, *at;
+
+    for (size_t i = 0; i < s->header_count; i++)
+        size += strlen(s->headers[i].name) + strlen(s->headers[i].value) + 4;
+    at = lines = calloc(1, size);
+    for (size_t i = 0; lines != NULL && i < s->header_count; i++)
+        at += snprintf(at, size - (size_t)(at - lines), "%s: %s\r\n",
+                       s->headers[i].name, s->headers[i].value);
+    return lines;
 }
 
-static stg_status add_known(stg_targets *t, stg_client *client,
-                            const stg_hub_target *o, const char *ca_file,
-                            stg_error *err)
+stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
+                               const stg_target_settings *s, stg_error *err)
 {
-    stg_endpoint_options e = stg_endpoint_options_default(o->url);
-    char name[STG_TARGET_NAME_MAX];
-    stg_target *target;
+    stg_endpoint_options e = stg_endpoint_options_default(s->url);
+    char *headers = join_headers(s);
+    stg_status status;
 
-    e.ca_file = ca_file;
-    if (o->name == NULL) {
-        if (stg_target_name(o->url, name, err) != STG_OK)
-            return STG_INVALID;
-    } else if (!is_name(o->name)) {
-        return fail(err, STG_INVALID, o->name,
-                    ": is no name of a target, wanted 1 to 64 of A-Z a-z 0-9 "
-                    ". _ -");
-    } else {
-        memcpy(name, o->name, strlen(o->name) + 1);
-    }
-    if (find(t, name) != NULL)
-        return fail(err, STG_INVALID, name,
-                    ": two targets have this name; give one of them another, "
-                    "as NAME=URL");
-    target = add(t, name, o->url);
-    if (target == NULL)
+    if (headers == NULL)
         return fail_memory(err);
-    return stg_endpoint_new(&target->endpoint, client, &e, err);
-}
-
-/* Says which target it is. Not by its URL, which may be what is wrong, and have
- * a password in it. */
-static stg_status number_error(stg_error *err, size_t i,
-                               const stg_hub_target *o, stg_status status,
-                               const stg_error *why)
-{
-    if (err == NULL)
-        return status;
-    *err = (stg_error){.line = 0};
-    snprintf(err->text, sizeof err->text, "target %zu%s%.64s%s: %.280s", i + 1,
-             o->name != NULL ? " (" : "", o->name != NULL ? o->name : "",
-             o->name != NULL ? ")" : "", why->text);
+    e.method = s->method;
+    e.headers = headers;
+    e.ca_file = s->ca_file;
+    e.certificate_file = s->certificate_file;
+    e.key_file = s->key_file;
+    e.server_name = s->server_name;
+    e.is_unverified = s->is_unverified;
+    e.resolve_timeout = s->resolve_timeout;
+    e.connect_timeout = s->connect_timeout;
+    e.tls_timeout = s->tls_timeout;
+    e.write_timeout = s->write_timeout;
+    e.first_byte_timeout = s->first_byte_timeout;
+    e.idle_max = s->idle_max;
+    e.age_max = s->age_max;
+    e.idle_count_max = s->idle_count_max;
+    e.answer_max = s->answer_max;
+    e.excerpt_max = s->excerpt_max;
+    status = stg_endpoint_new(endpoint, client, &e, err);
+    free(headers);
     return status;
 }
 
-stg_status stg_targets_open(stg_targets *t, stg_client *client,
-                            const stg_hub_options *o, stg_error *err)
+static stg_status add_known(stg_targets *t, stg_client *client,
+                            const stg_target_settings *s, stg_error *err)
 {
-    for (size_t i = 0; i < o->target_count; i++) {
-        stg_error why;
-        stg_status status =
-            add_known(t, client, &o->targets[i], o->ca_file, &why);
+    stg_target *target = add(t, s->name, s->url);
 
-        if (status != STG_OK)
-            return number_error(err, i, &o->targets[i], status, &why);
+    if (target == NULL)
+        return fail_memory(err);
+    target->settings = s;
+    return stg_target_endpoint(&target->endpoint, client, s, err);
+}
+
+stg_status stg_targets_open(stg_targets *t, stg_client *client,
+                            const stg_settings *s, stg_error *err)
+{
+    for (size_t i = 0; i < s->target_count; i++) {
+        char what[STG_TARGET_NAME_MAX + 32];
+        stg_error why;
+        stg_status status = add_known(t, client, &s->targets[i], &why);
+
+        if (status == STG_OK)
+            continue;
+        // Not by its URL, which may have a password in it.
+        snprintf(what, sizeof what, "target %zu (%s): ", i + 1,
+                 s->targets[i].name);
+        return fail(err, status, what, why.text);
     }
     t->known = t->count;
     return STG_OK;

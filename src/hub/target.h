@@ -12,7 +12,10 @@
 
 typedef struct stg_target {
     char *name, *url;
+    const stg_target_settings *settings; /* the hub's; NULL: only the store
+                                            knows it */
     uint32_t lane;
+    bool has_cursor;        /* the store had one when the hub was opened */
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
@@ -33,11 +36,18 @@ typedef struct stg_targets {
 stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
                            stg_error *err);
 
-/* Makes the targets and their endpoints. Returns STG_INVALID with words for a
- * URL or a name that is none, or a name that came before. To be closed in any
- * case; zeroed before. */
+/* 1 to 64 of A-Z a-z 0-9 . _ - */
+bool stg_target_is_name(const char *name);
+
+/* An endpoint as the settings say. Returns what stg_endpoint_new() does. */
+stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
+                               const stg_target_settings *s, stg_error *err);
+
+/* Makes the targets and their endpoints, of settings that are complete. Returns
+ * STG_INVALID with words for an endpoint that cannot be made. To be closed in
+ * any case; zeroed before. */
 stg_status stg_targets_open(stg_targets *t, stg_client *client,
-                            const stg_hub_options *o, stg_error *err);
+                            const stg_settings *s, stg_error *err);
 
 /* Gives each its lane, and adds those that only the store knows. */
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,

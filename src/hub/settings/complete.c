@@ -1,0 +1,176 @@
+/* Names and policies for the targets that have none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/lane_policy.h"
+#include "hub/settings/inside.h"
+#include "hub/target.h"
+
+static stg_status refuse(stg_error *err, stg_status status, const char *words)
+{
+    if (err != NULL) {
+        *err = (stg_error){.line = 0};
+        snprintf(err->text, sizeof err->text, "%s", words);
+    }
+    return status;
+}
+
+static stg_status refuse_memory(stg_error *err)
+{
+    return refuse(err, STG_IO, "there is no memory for the settings");
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+static stg_status name_target(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    char name[STG_TARGET_NAME_MAX];
+
+    if (t->url == NULL)
+        return refuse(err, STG_INVALID, "it has no URL");
+    if (t->name == NULL) {
+        if (stg_target_name(t->url, name, err) != STG_OK)
+            return STG_INVALID;
+        t->name = stg_settings_keep_text(s, name, strlen(name));
+        return t->name != NULL ? STG_OK : refuse_memory(err);
+    }
+    if (stg_target_is_name(t->name))
+        return STG_OK;
+    return refuse(err, STG_INVALID,
+                  "this is no name of a target, wanted 1 to 64 of A-Z a-z 0-9 "
+                  ". _ -");
+}
+
+static stg_status check_unique(stg_text_table *names, const stg_settings *s,
+                               size_t i, stg_error *err)
+{
+    size_t first;
+
+    if (!stg_text_table_add(names, s->targets[i].name, i, &first))
+        return refuse_memory(err);
+    if (first == i)
+        return STG_OK;
+    return refuse(err, STG_INVALID,
+                  "two targets have this name; give one of them another");
+}
+
+/* -- policies -------------------------------------------------------------- */
+
+/* The text that a target's policy is made of: one with a name is looked up. */
+static const char *text_of(const stg_settings *s, const char *text)
+{
+    for (size_t i = 0; text != NULL && i < s->policy_count; i++)
+        if (strcmp(s->policies[i].name, text) == 0)
+            return s->policies[i].text;
+    return text;
+}
+
+static stg_status compile(stg_settings *s, const char *text, stg_ns timeout,
+                          const stg_policy **policy, stg_error *err)
+{
+    stg_policy *made, read;
+
+    if (stg_lane_policy_read(&read, text, s->target_count, err) != STG_OK)
+        return STG_INVALID;
+    made = stg_settings_keep(s, sizeof *made);
+    if (made == NULL)
+        return refuse_memory(err);
+    *made = read;
+    if (timeout > 0)
+        made->attempt_timeout = timeout;
+    *policy = made;
+    return STG_OK;
+}
+
+static bool keep_policy(struct stg_settings_inside *in, size_t number,
+                        const stg_policy *policy)
+{
+    if (number == in->policy_room) {
+        size_t room = number > 0 ? 2 * number : 8;
+        const stg_policy **grown =
+            realloc(in->policies, room * sizeof(stg_policy *));
+
+        if (grown == NULL)
+            return false;
+        in->policies = grown;
+        in->policy_room = room;
+    }
+    in->policies[number] = policy;
+    return true;
+}
+
+/* Targets that say the same share one: it is large. */
+static stg_status give_policy(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    struct stg_settings_inside *in = s->inside;
+    const char *text = text_of(s, t->policy_text);
+    size_t size = (text != NULL ? strlen(text) : 0) + 32, number;
+    char *key = malloc(size), *kept;
+    stg_status status;
+
+    if (key == NULL)
+        return refuse_memory(err);
+    snprintf(key, size, "%llu %s", (unsigned long long)t->attempt_timeout,
+             text != NULL ? text : "");
+    if (stg_text_table_find(&in->compiled, key, &number)) {
+        free(key);
+        t->policy = in->policies[number];
+        return STG_OK;
+    }
+    kept = stg_settings_keep_text(s, key, strlen(key));
+    free(key);
+    status = compile(s, text, t->attempt_timeout, &t->policy, err);
+    number = in->compiled.count;
+    if (status == STG_OK &&
+        (kept == NULL || !keep_policy(in, number, t->policy) ||
+         !stg_text_table_add(&in->compiled, kept, number, NULL)))
+        return refuse_memory(err);
+    return status;
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+/* Says which target it is. Not by its URL, which may be what is wrong, and have
+ * a password in it. */
+static stg_status number_error(stg_error *err, size_t i,
+                               const stg_target_settings *t, stg_status status,
+                               const stg_error *why)
+{
+    bool has_name = t->name != NULL;
+
+    if (err == NULL)
+        return status;
+    *err = (stg_error){.line = 0};
+    snprintf(err->text, sizeof err->text, "target %zu%s%.64s%s: %.280s", i + 1,
+             has_name ? " (" : "", has_name ? t->name : "", has_name ? ")" : "",
+             why->text);
+    return status;
+}
+
+stg_status stg_settings_complete(stg_settings *s, stg_error *err)
+{
+    stg_text_table names = {.at = NULL};
+    stg_status status = STG_OK;
+    stg_error why;
+
+    if (s->inside->is_complete)
+        return STG_OK;
+    stg_text_table_free(&s->inside->compiled);
+    for (size_t i = 0; status == STG_OK && i < s->target_count; i++) {
+        stg_target_settings *t = &s->targets[i];
+
+        status = name_target(s, t, &why);
+        if (status == STG_OK)
+            status = check_unique(&names, s, i, &why);
+        if (status == STG_OK)
+            status = give_policy(s, t, &why);
+        if (status != STG_OK)
+            number_error(err, i, t, status, &why);
+    }
+    stg_text_table_free(&names);
+    s->inside->is_complete = status == STG_OK;
+    return status;
+}

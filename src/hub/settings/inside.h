@@ -1,0 +1,19 @@
+/* inside.h - what the files of the settings share. Private to them. */
+#ifndef STAGGER_HUB_SETTINGS_INSIDE_H
+#define STAGGER_HUB_SETTINGS_INSIDE_H
+
+#include "hub/settings/settings.h"
+#include "hub/settings/texts.h"
+
+typedef struct stg_settings_chunk stg_settings_chunk;
+
+struct stg_settings_inside {
+    stg_settings_chunk *chunks; /* the newest first */
+    size_t target_room;
+    stg_text_table compiled; /* policies by text and timeout, to `policies` */
+    const stg_policy **policies;
+    size_t policy_room;
+    bool is_complete;
+};
+
+#endif

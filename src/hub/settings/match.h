@@ -1,0 +1,13 @@
+/* match.h - which messages a target wants: the filter of a lane. */
+#ifndef STAGGER_HUB_SETTINGS_MATCH_H
+#define STAGGER_HUB_SETTINGS_MATCH_H
+
+#include "hub/settings/settings.h"
+
+/* For stg_lane_options.accepts; ctx: the stg_target_settings, with a match.
+ * Every header that it names must be there with one of its values; a header that
+ * is there twice may have it in either. A message that is none is accepted: its
+ * delivery says what is wrong with it. */
+bool stg_match_accepts(void *ctx, const stg_message *m);
+
+#endif

@@ -1,0 +1,200 @@
+/* settings.h - all that can be set of a hub: plain values, with defaults.
+ *
+ * A settings file (load.h) and the options of `stagger hub` fill in the same
+ * struct, and stg_hub_open() opens from it. Whoever fills it in by hand:
+ *
+ *     stg_settings *s = stg_settings_new();
+ *     stg_target_settings *t = stg_settings_add_target(s);
+ *     t->url = "http://127.0.0.1:9000/in";
+ *     status = stg_settings_complete(s, &err);
+ *
+ * Texts and lists that it points to are kept: static, or made by
+ * stg_settings_keep(), which go with the settings. A NULL text and an empty list
+ * say that there is none. Not shared by threads while it is filled in; then it
+ * does not change. */
+#ifndef STAGGER_HUB_SETTINGS_SETTINGS_H
+#define STAGGER_HUB_SETTINGS_SETTINGS_H
+
+#include <stddef.h>
+
+#include <stagger/policy.h>
+
+#include "flow/flow.h"
+#include "hub/log.h"
+
+#define STG_TARGET_NAME_MAX 65 /* the terminator included */
+
+/* Where something was written; 0: nowhere. Both count from 1, column in
+ * characters. */
+typedef struct stg_place {
+    uint32_t line, column;
+} stg_place;
+
+/* A list of texts. */
+typedef struct stg_texts {
+    const char *const *at; /* ended by NULL; NULL if there are none */
+    size_t count;
+} stg_texts;
+
+/* A header of a target's requests. The value is a secret if it came from a
+ * file, and perhaps if not: it is never shown. */
+typedef struct stg_header_setting {
+    const char *name;
+    const char *value;
+    const char *file; /* where the value came from; NULL: from the settings */
+} stg_header_setting;
+
+/* What a message must have, in a header (Content-Type and Stagger-Key too): one
+ * of the values, byte by byte. */
+typedef struct stg_match_setting {
+    const char *header; /* case does not count */
+    stg_texts values;   /* 1 or more */
+} stg_match_setting;
+
+typedef struct stg_tag_setting {
+    const char *name, *value;
+} stg_tag_setting;
+
+/* Where a lane begins that the store does not know. */
+typedef enum stg_target_from {
+    STG_FROM_NOW,    /* with the next message */
+    STG_FROM_OLDEST, /* with the first one that the log still has */
+} stg_target_from;
+
+/* A target: its endpoint and its lane. */
+typedef struct stg_target_settings {
+    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
+                         see stg_target_name() */
+    const char *url;
+
+    /* -- requests */
+    const char *method;
+    const stg_header_setting *headers;
+    size_t header_count;
+
+    /* -- the lane */
+    const char *policy_text;  /* a name of `policies`, a preset or a text; NULL:
+                                 see lane_policy.h */
+    const stg_policy *policy; /* what it says; by stg_settings_complete() */
+    stg_order order;
+    uint32_t in_flight_max; /* 1 to 10000 */
+    uint32_t rate;          /* thousandths a second; 0: no limit */
+    uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
+    uint32_t parked_max;    /* 1 to 1000000 */
+    stg_ns hold;            /* up to 365 d; STG_NEVER: it never sheds */
+    bool is_paused;
+    stg_target_from from;
+    const stg_match_setting *match; /* all of them; none: every message */
+    size_t match_count;
+
+    /* -- time for an attempt: 1 ms to 1 d, or STG_NEVER */
+    stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
+        first_byte_timeout;
+    stg_ns attempt_timeout; /* of all of it; 0: what the policy says */
+
+    /* -- connections and answers */
+    uint32_t idle_count_max; /* connections that wait for use */
+    stg_ns idle_max, age_max;
+    size_t answer_max, excerpt_max; /* bytes */
+
+    /* -- TLS */
+    const char *ca_file, *certificate_file, *key_file, *server_name;
+    bool is_unverified;
+
+    const stg_tag_setting *tags;
+    size_t tag_count;
+
+    stg_place place; /* of it in the file */
+} stg_target_settings;
+
+/* A policy, by a name of the settings' own or by its text. */
+typedef struct stg_policy_setting {
+    const char *name; /* NULL: it has none */
+    const char *text;
+    stg_place place;
+} stg_policy_setting;
+
+typedef struct stg_store_settings {
+    const char *path;
+    uint64_t quota;    /* bytes, 16 MiB to 2^44 */
+    stg_ns retention;  /* 1 m to 365 d */
+    stg_ns keys_kept;  /* of idempotency keys, 1 m to 365 d */
+    uint64_t keys_max; /* 1 to 10^9 */
+} stg_store_settings;
+
+typedef struct stg_listen_settings {
+    const char *address;    /* NULL: nothing listens */
+    const char *token_file; /* NULL: none */
+    stg_texts headers;      /* of a message, that go on to the targets; none:
+                               stg_headers_default */
+    uint32_t connections_max, address_connections_max;
+} stg_listen_settings;
+
+typedef enum stg_source {
+    STG_SOURCE_QUEUE, /* what is published by HTTP */
+    STG_SOURCE_STDIN, /* lines of the standard input, and what is published if
+                         it listens. Without: it ends when all is settled. */
+} stg_source;
+
+/* What targets may not resolve to, and what they may all the same: see
+ * docs/configuration.md. Texts are CIDRs: 10.0.0.0/8. */
+typedef struct stg_egress_settings {
+    stg_texts allow, deny;
+} stg_egress_settings;
+
+typedef struct stg_log_settings {
+    bool is_json;
+    stg_log_level least;
+} stg_log_settings;
+
+typedef struct stg_settings {
+    const char *file; /* that they were read from; NULL: none */
+
+    stg_source source;
+    stg_store_settings store;
+    stg_listen_settings listen;
+    uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message is a
+                               thirty-second of it at most */
+    uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
+    stg_budget_options budget; /* of all retries of all targets */
+    stg_ns drain;              /* of attempts, after a stop: up to 1 d */
+    const char *letters;       /* a file for copies of dead letters */
+    const char *audit;         /* a file for what was changed by calls */
+    stg_egress_settings egress;
+    stg_log_settings log;
+
+    const stg_policy_setting *policies; /* with names */
+    size_t policy_count;
+
+    stg_target_settings defaults; /* of each target; no name, no URL */
+    stg_target_settings *targets;
+    size_t target_count;
+
+    struct stg_settings_inside *inside; /* its memory, and its places */
+} stg_settings;
+
+/* The defaults; no target. NULL: there is no memory. */
+stg_settings *stg_settings_new(void);
+void stg_settings_free(stg_settings *s); /* NULL is none */
+
+/* A deep one, with places. NULL: there is no memory. */
+stg_settings *stg_settings_copy(const stg_settings *s);
+
+/* Memory that goes with the settings. NULL: there is none. */
+void *stg_settings_keep(stg_settings *s, size_t size);
+char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);
+
+/* One more, as s->defaults says now; valid until the next is added. NULL: there
+ * is no memory. */
+stg_target_settings *stg_settings_add_target(stg_settings *s);
+
+/* Gives the targets that have none their names and their policies, and checks
+ * what stg_hub_open() relies on. Returns STG_INVALID with words for a target
+ * with no URL, a bad policy or name, or two of one name; STG_IO when there is no
+ * memory. A second call does nothing. */
+stg_status stg_settings_complete(stg_settings *s, stg_error *err);
+
+/* What a lane of the target is told; its filter points to t. */
+stg_lane_options stg_settings_lane(const stg_target_settings *t);
+
+#endif

@@ -1,0 +1,73 @@
+#include "hub/settings/texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/parcel.h"
+
+/* The place of text, or the free one that it would get. There is one. */
+static stg_text_place *place_of(const stg_text_table *t, const char *text)
+{
+    stg_span span = {text, strlen(text)};
+    size_t at = (size_t)(stg_parcel_hash(span) & (t->room - 1));
+
+    while (t->at[at].text != NULL && strcmp(t->at[at].text, text) != 0)
+        at = (at + 1) & (t->room - 1);
+    return &t->at[at];
+}
+
+/* Half of the places at least are free. */
+static bool make_room(stg_text_table *t)
+{
+    stg_text_table grown = {.room = t->room > 0 ? 2 * t->room : 16,
+                            .count = t->count};
+
+    if (2 * t->count < t->room)
+        return true;
+    grown.at = calloc(grown.room, sizeof *grown.at);
+    if (grown.at == NULL)
+        return false;
+    for (size_t i = 0; i < t->room; i++)
+        if (t->at[i].text != NULL)
+            *place_of(&grown, t->at[i].text) = t->at[i];
+    free(t->at);
+    *t = grown;
+    return true;
+}
+
+bool stg_text_table_add(stg_text_table *t, const char *text, size_t number,
+                        size_t *found)
+{
+    stg_text_place *place;
+
+    if (!make_room(t))
+        return false;
+    place = place_of(t, text);
+    if (place->text == NULL) {
+        *place = (stg_text_place){text, number};
+        t->count++;
+    }
+    if (found != NULL)
+        *found = place->number;
+    return true;
+}
+
+bool stg_text_table_find(const stg_text_table *t, const char *text,
+                         size_t *number)
+{
+    const stg_text_place *place;
+
+    if (t->count == 0)
+        return false;
+    place = place_of(t, text);
+    if (place->text == NULL)
+        return false;
+    *number = place->number;
+    return true;
+}
+
+void stg_text_table_free(stg_text_table *t)
+{
+    free(t->at);
+    *t = (stg_text_table){.at = NULL};
+}
