@@ -85,6 +85,7 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_scan.c
     hub/ops/problem.c
     hub/ops/token.c
+    hub/metrics/histogram.c
     hub/parcel.c
     hub/settings/complete.c
     hub/settings/match.c
@@ -117,6 +118,7 @@ add_library(stagger_hub STATIC
     hub/stores/writer.c
     hub/target.c
     hub/tell.c
+    hub/trace.c
     $<TARGET_OBJECTS:stagger_flow>
 )
 target_compile_definitions(stagger_hub PUBLIC ${posix})
