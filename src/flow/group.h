@@ -91,7 +91,8 @@ typedef struct stg_parked_row {
     uint32_t partition;
     uint32_t replay;
     stg_record record;
-    stg_progress progress;
+    uint64_t attempts_before; /* requests of earlier replays */
+    stg_progress progress;    /* attempts 0: begin it by the lane's policy */
     stg_failure failure;
     bool has_failure;
     stg_ns wait, due_at;

@@ -39,6 +39,16 @@ typedef struct stg_store_options {
     /* Something that does not end the hub: the file of dead letters cannot be
      * written, and is tried again. Once, until it could be written. */
     void (*troubled)(void *ctx, const stg_error *what);
+    /* A replay (see store_letters.h) has parked so many rows of a lane: see
+     * stg_flow_replayed(). No fetch that could show them is answered before. */
+    void (*replayed)(void *ctx, uint32_t lane, uint32_t partition,
+                     uint64_t count);
+    /* How many rows a replay may park of the lane now; 0: it waits. NULL: any
+     * number. */
+    uint64_t (*room)(void *ctx, uint32_t lane);
+    /* Whether the lane's target wants a message of a range row (body is empty);
+     * NULL: all. */
+    bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
     void *ctx;
 } stg_store_options;
 
@@ -67,8 +77,17 @@ void stg_store_look(stg_store *s, stg_store_view *view);
 
 /* -- at the start; these block --------------------------------------------- */
 
-/* 64 random bits, made with the store: part of every message id. */
+/* 64 random bits, made with the store, and anew by a restore: part of every
+ * message id. A message keeps that of its time: this one is of those that are
+ * appended now. */
 uint64_t stg_store_epoch(const stg_store *s);
+
+/* That of a message's time; at any time. */
+uint64_t stg_store_epoch_at(const stg_store *s, uint64_t position);
+
+/* The messages of the log from position on: its own positions have no gaps. At
+ * any time, as of the last answer. */
+uint64_t stg_store_count_from(const stg_store *s, uint64_t position);
 
 /* The position that the queue gives next, and the first that it has (the same
  * if it is empty). */
