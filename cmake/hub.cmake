@@ -86,7 +86,9 @@ add_library(stagger_hub STATIC
     hub/ops/problem.c
     hub/ops/token.c
     hub/metrics/histogram.c
+    hub/notify.c
     hub/parcel.c
+    hub/service.c
     hub/settings/complete.c
     hub/settings/match.c
     hub/settings/settings.c
@@ -125,6 +127,15 @@ target_compile_definitions(stagger_hub PUBLIC ${posix})
 target_include_directories(stagger_hub PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(stagger_hub PUBLIC stagger_static stagger_llhttp
                                          ${hub_libraries} Threads::Threads)
+
+# A service manager to tell how it is, where there can be one.
+pkg_check_modules(HUB_libsystemd QUIET IMPORTED_TARGET libsystemd)
+if(HUB_libsystemd_FOUND)
+    target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_libsystemd)
+    target_compile_definitions(stagger_hub PRIVATE STAGGER_SYSTEMD)
+else()
+    stagger_leave_out("telling systemd" "no libsystemd")
+endif()
 
 # `stagger send` retries on its loop.
 if(TARGET stagger_uv_static)

@@ -58,8 +58,11 @@ static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 {
     running r = {.hub = NULL};
     bool is_input_only = o->settings->listen.address == NULL;
-    stg_hub_options h = {
-        .settings = o->settings, .log = log, .ended = on_end, .ctx = &r};
+    stg_hub_options h = {.settings = o->settings,
+                         .log = log,
+                         .is_service = true,
+                         .ended = on_end,
+                         .ctx = &r};
     stg_error err;
 
     if (stg_signals_open(&r.signals, loop, on_signal, &r, &err) != STG_OK)

@@ -182,6 +182,7 @@ static uint64_t count_dead(const stg_hub *h)
 static void close_all(stg_hub *h)
 {
     h->is_closing = true;
+    stg_notify_close(&h->notify);
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
@@ -290,6 +291,8 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h->ended = o->ended;
     h->ctx = o->ctx;
     stg_tell_ready(h, h->settings->store.path);
+    if (o->is_service)
+        stg_service_open(h);
     stg_shell_note(h);
     *hub = h;
     return STG_OK;
@@ -305,6 +308,7 @@ void stg_hub_stop(stg_hub *h)
     stg_flow_view_all(h->flow, &all);
     STG_LOG(h->log, STG_LOG_INFO, "stopping",
             stg_field_number("in_flight", all.in_flight));
+    stg_service_stop(h);
     stg_intake_stop(&h->intake);
     stg_flow_stop(h->flow, stg_deadlines_now());
     stg_shell_note(h);

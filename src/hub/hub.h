@@ -33,6 +33,7 @@ typedef struct stg_hub_options {
     stg_settings *settings; /* given, once the hub is open */
     stg_log *log;           /* kept; may be NULL. At the level debug of the
                                settings, successes are logged, too */
+    bool is_service; /* tells the service manager how it is: see notify.h */
 
     /* The hub has ended, and nothing of it is in the loop. */
     void (*ended)(void *ctx, const stg_hub_end *end);

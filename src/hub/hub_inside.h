@@ -5,7 +5,8 @@
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     intake.c    the ingress, and lines of a file
- *     tell.c      what is logged */
+ *     tell.c      what is logged
+ *     service.c   what the service manager is told */
 #ifndef STAGGER_HUB_HUB_INSIDE_H
 #define STAGGER_HUB_HUB_INSIDE_H
 
@@ -13,6 +14,7 @@
 #include "hub/deadlines.h"
 #include "hub/hub.h"
 #include "hub/intake.h"
+#include "hub/notify.h"
 
 struct stg_hub {
     uv_loop_t *loop;
@@ -37,6 +39,9 @@ struct stg_hub {
     bool is_due;       /* something has happened: ask flow */
     void (*shell_closed)(void *ctx);
     void *shell_ctx;
+
+    /* -- the service manager */
+    stg_notify notify;
 
     /* -- the end */
     bool is_open; /* it was opened, and its end is to be told */
@@ -73,6 +78,15 @@ static inline void stg_shell_note(stg_hub *h)
 void stg_shell_break(void *hub, const stg_error *why);
 void stg_shell_trouble(void *hub, const stg_error *what);
 void stg_shell_retain(void *hub, uint64_t position);
+
+/* -- service.c ------------------------------------------------------------- */
+
+/* The hub serves. From here on the manager hears of it until the notify is
+ * closed; a reload is between stg_notify_reloading() and stg_notify_ready(). */
+void stg_service_open(stg_hub *h);
+
+/* It is about to end. */
+void stg_service_stop(stg_hub *h);
 
 /* -- tell.c ---------------------------------------------------------------- */
 

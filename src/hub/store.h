@@ -64,6 +64,10 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
 /* Ends the threads after what was asked before; then done is called. */
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx);
 
+/* A sign of life: done is called when the writer's thread has come around, also
+ * while it waits for another process that writes. Not after the store broke. */
+void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx);
+
 /* For people and metrics; as of the last commit. */
 typedef struct stg_store_view {
     uint64_t used, quota;   /* bytes of the file, without what is free in it */

@@ -24,6 +24,9 @@ static void call_back(stg_store *s, stg_job *job)
         job->fetch.done(job->ctx, job->fetch.lane, job->fetch.found.rows,
                         job->fetch.found.count, job->fetch.found.is_all);
         break;
+    case STG_JOB_PING:
+        job->ponged(job->ctx);
+        break;
     case STG_JOB_RETAINING:
         if (s->o.retaining != NULL)
             s->o.retaining(s->o.ctx, job->position);

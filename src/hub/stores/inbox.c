@@ -12,6 +12,7 @@ bool stg_inbox_init(stg_inbox *in, uv_loop_t *loop, uv_async_cb answered)
         goto no_letters_wake;
     stg_list_init(&in->appends);
     stg_list_init(&in->lanes);
+    stg_list_init(&in->pings);
     stg_list_init(&in->reads);
     stg_list_init(&in->answers);
     if (uv_async_init(loop, &in->answered, answered) == 0)
@@ -31,6 +32,7 @@ void stg_inbox_free(stg_inbox *in)
 {
     stg_jobs_free(&in->appends);
     stg_jobs_free(&in->lanes);
+    stg_jobs_free(&in->pings);
     stg_jobs_free(&in->reads);
     stg_jobs_free(&in->answers);
     if (in->group != NULL)
@@ -54,6 +56,14 @@ void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs)
     uv_mutex_lock(&in->lock);
     stg_jobs_move(&in->answers, jobs);
     uv_mutex_unlock(&in->lock);
+    uv_async_send(&in->answered);
+}
+
+void stg_inbox_answer_pings(stg_inbox *in)
+{
+    if (stg_list_first(&in->pings) == NULL)
+        return;
+    stg_jobs_move(&in->answers, &in->pings);
     uv_async_send(&in->answered);
 }
 

@@ -13,7 +13,7 @@ typedef struct stg_inbox {
     uv_async_t answered; /* the loop's */
 
     /* for the writer */
-    stg_list appends, lanes;
+    stg_list appends, lanes, pings;
     stg_job *group;
     uint64_t commit;      /* all below is settled */
     uint64_t letters_row; /* copied to the file of dead letters */
@@ -46,6 +46,9 @@ void stg_inbox_free(stg_inbox *in);
 /* To the loop, in this order. By any thread; the lock is not held. */
 void stg_inbox_answer(stg_inbox *in, stg_job *job);
 void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs);
+
+/* By the writer, in whose hands it is not even a job; the lock is held. */
+void stg_inbox_answer_pings(stg_inbox *in);
 
 /* It is over: the first to say so is heard. The writer answers what was asked
  * of it, and tells the loop. By any thread; the lock is not held. */

@@ -16,6 +16,7 @@ typedef enum stg_job_kind {
     STG_JOB_GROUP,
     STG_JOB_READ,
     STG_JOB_FETCH,
+    STG_JOB_PING,
     STG_JOB_LANE,      /* not answered */
     STG_JOB_RETAINING, /* these four: notices */
     STG_JOB_TROUBLE,
@@ -60,8 +61,9 @@ typedef struct stg_job {
             uint32_t number;
             char *name, *url; /* given */
         } lane;
-        uint64_t position; /* RETAINING */
-        stg_error *error;  /* TROUBLE, BROKEN; given */
+        void (*ponged)(void *ctx); /* PING */
+        uint64_t position;         /* RETAINING */
+        stg_error *error;          /* TROUBLE, BROKEN; given */
     };
     stg_append_answer answers[]; /* of APPEND */
 } stg_job;

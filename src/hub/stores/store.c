@@ -172,6 +172,19 @@ void stg_store_commit(stg_store *s, uint64_t position)
     uv_mutex_unlock(&s->in.lock);
 }
 
+void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx)
+{
+    stg_job *job = new_job(s, STG_JOB_PING, ctx, 0);
+
+    if (job == NULL)
+        return;
+    job->ponged = done;
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.pings, &job->link);
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+}
+
 /* A lane that is forgotten is not known any more; its number stays taken. */
 static void forget_lanes(stg_store *s, const stg_group *g)
 {

@@ -17,6 +17,7 @@ static bool is_over(void *ctx)
     bool over;
 
     uv_mutex_lock(&w->in->lock);
+    stg_inbox_answer_pings(w->in);
     over = w->in->is_broken ||
            (w->in->is_closing && ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
@@ -188,6 +189,7 @@ static bool take(stg_store_writer *w)
             break;
         }
         take_all(w);
+        stg_inbox_answer_pings(in);
         at = w->commit != commit ? 0 : stg_writer_tend_at(w);
         now = uv_hrtime();
         if (!is_idle(w) || at <= now)
