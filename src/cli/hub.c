@@ -48,10 +48,12 @@ static int exit_code(bool is_input_only, const stg_hub_end *end)
     return is_input_only && end->dead > 0 ? EXIT_DEAD : 0;
 }
 
-static int refuse(const stg_error *err)
+/* What only a change of the settings can mend is told apart from what may be
+ * well again at the next start: a service manager tries that one. */
+static int refuse(stg_status status, const stg_error *err)
 {
     stg_options_complain(who, "%s", err->text);
-    return STG_EXIT_USAGE;
+    return status == STG_IO ? EXIT_BROKEN : STG_EXIT_USAGE;
 }
 
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
@@ -64,13 +66,15 @@ static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
                          .ended = on_end,
                          .ctx = &r};
     stg_error err;
+    stg_status status = stg_signals_open(&r.signals, loop, on_signal, &r, &err);
 
-    if (stg_signals_open(&r.signals, loop, on_signal, &r, &err) != STG_OK)
-        return refuse(&err);
-    if (stg_hub_open(&r.hub, loop, &h, &err) != STG_OK) {
+    if (status != STG_OK)
+        return refuse(status, &err);
+    status = stg_hub_open(&r.hub, loop, &h, &err);
+    if (status != STG_OK) {
         stg_signals_close(&r.signals);
         uv_run(loop, UV_RUN_DEFAULT);
-        return refuse(&err);
+        return refuse(status, &err);
     }
     o->settings = NULL;
     uv_run(loop, UV_RUN_DEFAULT);

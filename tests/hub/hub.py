@@ -12,11 +12,11 @@ from leaf import PATIENCE, STAGGER
 
 
 class Hub(case.Case):
-    def refuse(self, *arguments):
+    def refuse(self, *arguments, code=2):
         found = subprocess.run([STAGGER, "hub", *arguments],
                                capture_output=True, text=True, timeout=PATIENCE,
                                cwd=self.folder, stdin=subprocess.DEVNULL)
-        self.assertEqual((found.returncode, found.stdout), (2, ""),
+        self.assertEqual((found.returncode, found.stdout), (code, ""),
                          found.stderr)
         self.assertTrue(found.stderr.startswith("stagger hub: "), found.stderr)
         return found.stderr
@@ -368,7 +368,6 @@ class Hub(case.Case):
                 ((*to, "--listen", "0.0.0.0:0"), "token"),
                 ((*to, "--from", "-", "--token-file", "x"), "--listen"),
                 ((*to, "word"), "word"),
-                ((*to, "--store", "/nowhere/x.db"), "/nowhere"),
         ):
             with self.subTest(arguments=arguments):
                 found = self.refuse(*arguments)
@@ -379,10 +378,11 @@ class Hub(case.Case):
         leaf = self.leaf()
         hub = self.hub("--to", leaf.url())
         words = self.refuse("--to", leaf.url(), "--listen", "127.0.0.1:0",
-                            "--store", self.store)
+                            "--store", self.store, code=4)
         self.assertIn(self.store, words)
         words = self.refuse("--to", leaf.url(), "--listen",
-                            f"127.0.0.1:{hub.port}", "--store", "other.db")
+                            f"127.0.0.1:{hub.port}", "--store", "other.db",
+                            code=4)
         self.assertIn(str(hub.port), words)
         self.assertEqual(hub.stop(), 0)
 

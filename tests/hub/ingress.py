@@ -168,7 +168,7 @@ class Ingress(unittest.TestCase):
     def test_tells_that_a_port_is_in_use(self):
         hub = self.hub()
         code, words = refusal("--listen", f"127.0.0.1:{hub.port}")
-        self.assertEqual(code, 2)
+        self.assertEqual(code, 4)
         self.assertIn("another program listens there", words)
 
     def test_wants_a_token_from_others(self):

@@ -69,7 +69,7 @@ class StoreFaults(case.Case):
             self.skipTest("no file system can be mounted here (unshare -rm)")
         return disk
 
-    def refuse(self, *words, arguments=None, code=2, before=(), store=None,
+    def refuse(self, *words, arguments=None, code=4, before=(), store=None,
                listen="127.0.0.1:0"):
         """What a hub that does not start says; words: all of them are in it."""
         if arguments is None:
@@ -85,6 +85,10 @@ class StoreFaults(case.Case):
         for word in words:
             self.assertIn(word, said)
         return said
+
+    def refuse_settings(self, *words, **more):
+        """As above; another start would not help."""
+        return self.refuse(*words, code=2, **more)
 
     def fill(self, count=20):
         """A store with messages that wait, some parked; returns their ids."""
@@ -167,7 +171,7 @@ class StoreFaults(case.Case):
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             db.execute("CREATE TABLE theirs (x)")
             db.commit()
-        self.refuse(self.store, "no store of stagger", "another")
+        self.refuse_settings(self.store, "no store of stagger", "another")
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             self.assertEqual(db.execute("SELECT name FROM sqlite_master")
                              .fetchall(), [("theirs",)], "it is as it was")
@@ -178,7 +182,7 @@ class StoreFaults(case.Case):
             version, = db.execute("PRAGMA user_version").fetchone()
             db.execute(f"PRAGMA user_version = {version + 1}")
             db.commit()
-        self.refuse(self.store, f"version {version + 1}", "newer")
+        self.refuse_settings(self.store, f"version {version + 1}", "newer")
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             db.execute(f"PRAGMA user_version = {version}")
             db.commit()
@@ -354,27 +358,28 @@ class StoreFaults(case.Case):
                 ("", "url"),
         ):
             with self.subTest(url=url):
-                said = self.refuse("target 1", words,
-                                   arguments=("--to", url))
+                said = self.refuse_settings("target 1", words,
+                                            arguments=("--to", url))
                 self.assertNotIn("secret", said)
         self.assertFalse(os.path.exists(self.store), "no store was made")
 
     def test_a_name_twice(self):
-        self.refuse("a: two targets have this name", "give one of them another",
-                    arguments=("--to", "a=http://127.0.0.1:1/", "--to",
-                               "a=http://127.0.0.1:2/"))
-        self.refuse("two targets have this name",
-                    arguments=("--to", "http://127.0.0.1:1/x", "--to",
-                               "http://127.0.0.1:1/x"))
+        self.refuse_settings("two targets have this name",
+                             "give one of them another", arguments=(
+                                 "--to", "a=http://127.0.0.1:1/",
+                                 "--to", "a=http://127.0.0.1:2/"))
+        self.refuse_settings("two targets have this name", arguments=(
+                                 "--to", "http://127.0.0.1:1/x",
+                                 "--to", "http://127.0.0.1:1/x"))
 
     def test_certificates_that_cannot_be_read(self):
         path = os.path.join(self.folder, "ca.pem")
-        self.refuse(path, arguments=("--to", "https://127.0.0.1/", "--ca",
-                                     path))
+        self.refuse_settings(path, arguments=("--to", "https://127.0.0.1/",
+                                              "--ca", path))
         with open(path, "w") as file:
             file.write("no certificate\n")
-        self.refuse(path, arguments=("--to", "https://127.0.0.1/", "--ca",
-                                     path))
+        self.refuse_settings(path, arguments=("--to", "https://127.0.0.1/",
+                                              "--ca", path))
 
     def test_letters_that_cannot_be_written(self):
         path = os.path.join(self.folder, "nowhere", "letters")
