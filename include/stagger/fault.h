@@ -50,6 +50,7 @@ typedef enum stg_fault {
     STG_FAULT_GRPC,     /* any other gRPC code, in the outcome's code */
     STG_FAULT_EXIT,     /* a command's exit code */
     STG_FAULT_ERROR,    /* unclassified */
+    STG_FAULT_EGRESS,   /* connect: we may not connect to that address */
     STG_FAULT_COUNT     /* how many there are; no fault */
 } stg_fault;
 

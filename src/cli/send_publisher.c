@@ -372,11 +372,14 @@ static stg_status read_whole(const send_options *o, send_input *in,
 
 static stg_status open_endpoint(publisher *p, stg_error *err)
 {
+    const stg_egress any = {.is_open = true}; // a person named the address
     stg_status status = stg_client_new(&p->client, &p->loop, err);
 
     if (status != STG_OK)
         return status;
-    status = stg_send_endpoint_open(&p->endpoint, p->client, p->o, err);
+    status = stg_client_set_egress(p->client, &any, err);
+    if (status == STG_OK)
+        status = stg_send_endpoint_open(&p->endpoint, p->client, p->o, err);
     if (status != STG_OK)
         stg_client_close(p->client, NULL, NULL);
     return status;

@@ -65,6 +65,8 @@ static const stg_fault_info faults[STG_FAULT_COUNT] = {
     [STG_FAULT_GRPC] = ROW("grpc", "GRPC_ERROR", RPC, "the RPC failed"),
     [STG_FAULT_EXIT] = ROW("exit", "EXIT", OTHER, "the command failed"),
     [STG_FAULT_ERROR] = ROW("error", "ERROR", OTHER, "an unclassified error"),
+    [STG_FAULT_EGRESS] = ROW("egress", "EGRESS_FORBIDDEN", CONNECT,
+                             "the address may not be connected to"),
 };
 
 static const char *const categories[] = {

@@ -316,6 +316,7 @@ static bool is_unprocessed(const stg_outcome *o)
     case STG_FAULT_DNS_TEMPORARY:
     case STG_FAULT_CONNECT_TIMEOUT:
     case STG_FAULT_TLS:
+    case STG_FAULT_EGRESS:
     case STG_FAULT_CIRCUIT_OPEN:
         return true;
     case STG_FAULT_OVERLOAD:

@@ -220,7 +220,8 @@ class Faults(unittest.TestCase):
            "lock-timeout", "too-many-connections", "connection-lost",
            "pushback", "grpc:4", "grpc:10", "grpc:14"]
     NO = ["dns", "tls", "3xx", "4xx", "cancelled", "invalid", "circuit-open",
-          "nested", "sql", "grpc:8", "other grpc", "exit", "error"]
+          "nested", "sql", "grpc:8", "other grpc", "exit", "error",
+          "egress"]
 
     def test_of_the_default_are_as_written(self):
         for text in ("backend", "retry=default"):

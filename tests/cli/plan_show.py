@@ -30,7 +30,7 @@ backend: exponential base=200ms cap=30s jitter=full attempts=5 deadline=2m
                 protocol 5xx 408 425 429 deadlock serialization lock-timeout
                 too-many-connections connection-lost pushback grpc:4 grpc:10
                 grpc:14
-  given up      dns tls 3xx other 4xx sql grpc:8 other grpc exit error
+  given up      dns tls egress 3xx other 4xx sql grpc:8 other grpc exit error
   in run        exit codes are retried, too, but 126 and 127
 """
 
@@ -61,7 +61,7 @@ COLUMNS = """\
                protocol 500 502 504 other 5xx 408 425 429 deadlock serialization
                lock-timeout too-many-connections connection-lost pushback grpc:4
                grpc:10 grpc:14
-    no    no   dns tls 3xx other 4xx sql grpc:8 other grpc exit error
+    no    no   dns tls egress 3xx other 4xx sql grpc:8 other grpc exit error
    yes   yes   503
 
 Warning

@@ -81,6 +81,8 @@ TEST(classify, retries_connect_faults_unless_they_last)
          stg_failed(STG_FAULT_CONNECT_TIMEOUT), STG_CATEGORY_CONNECT, ONE, YES},
         {"tls", "TLS_FAILURE", stg_failed_tls(42), STG_CATEGORY_CONNECT, NO,
          NO},
+        {"egress", "EGRESS_FORBIDDEN", stg_failed(STG_FAULT_EGRESS),
+         STG_CATEGORY_CONNECT, NO, NO},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)

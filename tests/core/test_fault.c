@@ -57,6 +57,7 @@ TEST(fault, has_a_name_a_cause_a_category_and_a_sentence)
         {STG_FAULT_GRPC, "grpc", "GRPC_ERROR", STG_CATEGORY_RPC},
         {STG_FAULT_EXIT, "exit", "EXIT", STG_CATEGORY_OTHER},
         {STG_FAULT_ERROR, "error", "ERROR", STG_CATEGORY_OTHER},
+        {STG_FAULT_EGRESS, "egress", "EGRESS_FORBIDDEN", STG_CATEGORY_CONNECT},
     };
 
     CHECK_INT(COUNT(rows), STG_FAULT_COUNT);

@@ -402,7 +402,7 @@ TEST(retry, repeats_a_post_only_with_a_key_or_when_it_was_not_processed)
     static const char *const not_safe[] = {"POST", "PATCH", "get", "", "GETS"};
     static const stg_fault unsent[] = {
         STG_FAULT_REFUSED, STG_FAULT_DNS_TEMPORARY, STG_FAULT_CONNECT_TIMEOUT,
-        STG_FAULT_DNS, STG_FAULT_TLS};
+        STG_FAULT_DNS,     STG_FAULT_TLS,           STG_FAULT_EGRESS};
     stg_outcome flagged = stg_answered(503);
 
     flagged.unsent = true;

@@ -634,7 +634,7 @@ TEST(text, sets_rules)
         {"retry=refused,unreachable,dns,dns-temporary,connect-timeout,tls,"
          "timeout,reset,protocol,invalid,circuit-open,nested,deadlock,"
          "serialization,lock-timeout,too-many-connections,connection-lost,sql,"
-         "pushback,exit,error",
+         "pushback,exit,error,egress",
          NULL},
         {"retry=100,599,503", NULL},
         {"retry=sqlstate:40P01,sqlstate:00000,sqlstate:ZZZZZ", NULL},

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <openssl/pem.h>
@@ -439,6 +440,62 @@ TEST(tls, tells_of_the_alert_where_a_certificate_is_demanded_and_none_shown)
         CHECK_INT(e.status, 0);
         close_stage(&s);
     }
+}
+
+/* -- until when ------------------------------------------------------------ */
+
+static int64_t until_of(const identity *i)
+{
+    struct tm at;
+
+    CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(i->certificate), &at) == 1);
+    return (int64_t)timegm(&at);
+}
+
+TEST(tls, knows_until_when_certificates_are_valid)
+{
+    STAGE(s, "IP:127.0.0.1", 86400 * 20, SCRIPT(HEAR, SAY(OK)));
+    stg_endpoint_options o = options(&s);
+
+    world_use(&s.w, &o);
+    CHECK(world_look(&s.w).certificate_until == 0);
+    CHECK(world_look(&s.w).own_certificate_until == 0);
+    o.certificate_file = s.f.certificate;
+    o.key_file = s.f.key;
+    world_use(&s.w, &o);
+    CHECK(world_look(&s.w).certificate_until == 0);
+    CHECK(world_look(&s.w).own_certificate_until == until_of(&s.f.client));
+    (void)world_exchange(&s.w, "");
+    CHECK(world_look(&s.w).certificate_until == until_of(&s.leaf));
+    CHECK(until_of(&s.leaf) > until_of(&s.f.client));
+    close_stage(&s);
+}
+
+/* Files are read when an endpoint is made: another one that is made after they
+ * were written has what is in them now, whatever others still use. */
+TEST(tls, reads_files_anew_for_a_new_endpoint)
+{
+    STAGE(s, "IP:127.0.0.1", 3600, SCRIPT(HEAR, SAY(OK)));
+    stg_endpoint_options o = options(&s);
+    stg_endpoint *old = NULL;
+    ending e;
+
+    o.ca_file = s.f.other_ca;
+    e = exchange(&s, &o);
+    check_tls_fault(&e, "certificate verify failed");
+    CHECK(stg_endpoint_matches(s.w.endpoint, &o));
+    CHECK(stg_endpoint_new(&old, s.w.client, &o, NULL) == STG_OK);
+    // As tools do it: another file in its place.
+    CHECK(rename(s.f.ca, s.f.other_ca) == 0);
+    CHECK(!stg_endpoint_matches(s.w.endpoint, &o));
+    e = exchange(&s, &o);
+    CHECK_STR(e.detail, "HTTP 200");
+    CHECK(stg_endpoint_matches(s.w.endpoint, &o));
+    CHECK(!stg_endpoint_matches(old, &o));
+    o.is_unverified = true;
+    CHECK(!stg_endpoint_matches(s.w.endpoint, &o));
+    stg_endpoint_free(old);
+    close_stage(&s);
 }
 
 TEST(tls, refuses_files_that_are_no_certificate_or_key_by_name)

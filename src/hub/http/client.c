@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/writer.h"
 #include "hub/http/inside.h"
@@ -29,6 +30,7 @@ void stg_client_release(stg_client *c)
     c->open--;
     if (c->open > 0 || !c->is_closing)
         return;
+    free(c->networks);
     free(c);
     if (closed != NULL)
         closed(ctx);
@@ -48,7 +50,34 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     stg_list_init(&c->contexts);
     c->open = 1;
     c->is_closing = false;
+    c->egress = (stg_egress){.allow = NULL};
+    c->networks = NULL;
+    c->rule = 0;
     *client = c;
+    return STG_OK;
+}
+
+stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
+                                 stg_error *err)
+{
+    size_t count = e->allow_count + e->deny_count;
+    stg_cidr *networks = calloc(count + 1, sizeof *networks);
+
+    if (networks == NULL) {
+        (void)stg_refuse(err, "no memory for the networks of egress");
+        return STG_IO;
+    }
+    if (e->allow_count > 0)
+        memcpy(networks, e->allow, e->allow_count * sizeof *networks);
+    if (e->deny_count > 0)
+        memcpy(networks + e->allow_count, e->deny,
+               e->deny_count * sizeof *networks);
+    free(c->networks);
+    c->networks = networks;
+    c->egress = *e;
+    c->egress.allow = networks;
+    c->egress.deny = networks + e->allow_count;
+    c->rule++;
     return STG_OK;
 }
 

@@ -9,7 +9,8 @@
  * Each phase has its own timeout and its own fault: resolve, connect, TLS,
  * write, first byte, whole. An answer is read up to a cap and then cut. What is
  * no strict HTTP/1.1 is `protocol`; nothing left over on a connection is given
- * to the next exchange. All on the loop's thread. */
+ * to the next exchange. What is connected to, by whatever name, is an address
+ * that egress.h allows. All on the loop's thread. */
 #ifndef STAGGER_HUB_HTTP_CLIENT_H
 #define STAGGER_HUB_HTTP_CLIENT_H
 
@@ -18,6 +19,7 @@
 #include <stagger/outcome.h>
 #include <stagger/status.h>
 
+#include "hub/http/egress.h"
 #include "hub/parcel.h"
 
 typedef struct stg_client stg_client;     /* one a loop */
@@ -30,6 +32,13 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err);
 
 /* After all its endpoints: `done` is called when every handle is closed. */
 void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx);
+
+/* What all endpoints may connect to from now on; connections that wait in their
+ * pools are judged again before they are used. Until it is called: what
+ * egress.h allows by itself. The lists are copied. Returns STG_IO when there is
+ * no memory; then the rule is what it was. */
+stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
+                                 stg_error *err);
 
 typedef struct stg_endpoint_options {
     const char *url;     /* http:// or https://, with a path and a query */
@@ -60,6 +69,15 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
 /* No exchange is under way. Idle connections close. */
 void stg_endpoint_free(stg_endpoint *e);
 
+/* Given: exchanges under way go on to their end, and the endpoint ends with the
+ * last of them. Idle connections close at once. */
+void stg_endpoint_retire(stg_endpoint *e);
+
+/* Whether an endpoint made with these options now would be the same; not if a
+ * certificate's file was written since. Options that stg_endpoint_new() would
+ * refuse are not. */
+bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o);
+
 typedef struct stg_reply {
     stg_outcome outcome; /* the fault, or the status with Retry-After read */
     int status;          /* 0: there was no answer */
@@ -89,6 +107,10 @@ void stg_exchange_cancel(stg_exchange *x);
 typedef struct stg_endpoint_view {
     uint32_t idle, busy; /* connections */
     uint64_t connects;   /* since the start */
+    /* Until when certificates are valid, in seconds since 1970; 0: there is
+       none, or none was seen yet. */
+    int64_t certificate_until;     /* of the server, seen last */
+    int64_t own_certificate_until; /* of the client */
 } stg_endpoint_view;
 void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view);
 

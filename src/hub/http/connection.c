@@ -84,7 +84,7 @@ void stg_connection_close(stg_connection *c)
 
 /* The exchange is over and c in the pool, closing or closed. The last thing
  * that is done with c: what is told may send, cancel and free. */
-static void tell(stg_connection *c, stg_reply *reply)
+static void tell(stg_connection *c, stg_endpoint *e, stg_reply *reply)
 {
     stg_exchange *x = &c->exchange;
     bool is_gone = !c->has_handle;
@@ -95,16 +95,19 @@ static void tell(stg_connection *c, stg_reply *reply)
     reply->is_reused = x->is_reused;
     if (c->phase == STG_PHASE_ENDED)
         c->endpoint = NULL;
+    stg_endpoint_leave(e);
     x->done(x->ctx, reply);
     free(excerpt);
     if (is_gone)
         release(c);
 }
 
-static void end_exchange(stg_connection *c)
+/* Returns whose it was. */
+static stg_endpoint *end_exchange(stg_connection *c)
 {
     c->has_exchange = false;
     c->endpoint->busy--;
+    return c->endpoint;
 }
 
 /* Whatever was sent of the request was not read by anyone: none was. */
@@ -125,8 +128,7 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
     reply.outcome.unsent = is_unsent(c);
     reply.status = c->answer.status >= 200 ? c->answer.status : 0;
     reply.took = stg_ns_sub(stg_deadlines_now(), c->exchange.begun_at);
-    end_exchange(c);
-    tell(c, &reply);
+    tell(c, end_exchange(c), &reply);
 }
 
 void stg_connection_fail_later(stg_connection *c, int error)
@@ -233,6 +235,17 @@ static void fail_errno(stg_connection *c, stg_phase phase, int error)
     stg_connection_fail(c, outcome, print_error(c, phase, error));
 }
 
+static void refuse_address(stg_connection *c)
+{
+    stg_outcome outcome = stg_failed(STG_FAULT_EGRESS);
+
+    outcome.permanent = true; // whatever the policy says of connections
+    (void)snprintf(c->client->detail, sizeof c->client->detail,
+                   "connect %s: %s (see egress in the settings)",
+                   c->endpoint->peer, stg_dial_why(c));
+    stg_connection_fail(c, outcome, c->client->detail);
+}
+
 /* -- time ------------------------------------------------------------------ */
 
 static void time_out(stg_connection *c)
@@ -266,6 +279,8 @@ static void pass(stg_deadline *d)
         stg_connection_close(c);
     else if (x->is_cancelled)
         stg_connection_fail(c, stg_failed(STG_FAULT_CANCELLED), "cancelled");
+    else if (x->error == STG_ERROR_EGRESS)
+        refuse_address(c);
     else if (x->error != 0)
         fail_errno(c, x->ended_in, x->error);
     else
@@ -297,7 +312,8 @@ static const char *print_status(stg_connection *c)
 static bool is_reusable(const stg_connection *c)
 {
     return c->answer.state == STG_ANSWER_WHOLE && c->answer.keeps_alive &&
-           !c->answer.has_leftover && c->phase > STG_PHASE_WRITE;
+           !c->answer.has_leftover && c->phase > STG_PHASE_WRITE &&
+           !c->endpoint->is_retired;
 }
 
 static void answered(stg_connection *c)
@@ -310,13 +326,14 @@ static void answered(stg_connection *c)
         .detail = print_status(c),
         .took = stg_ns_sub(now, c->exchange.begun_at),
     };
+    stg_endpoint *e;
 
-    end_exchange(c);
+    e = end_exchange(c);
     if (is_reusable(c))
-        stg_endpoint_keep(c->endpoint, c, now);
+        stg_endpoint_keep(e, c, now);
     else
         stg_connection_close(c);
-    tell(c, &reply);
+    tell(c, e, &reply);
 }
 
 static void refuse_answer(stg_connection *c)
@@ -426,7 +443,7 @@ void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
 void stg_connection_connected(stg_connection *c)
 {
     stg_endpoint *e = c->endpoint;
-    int error = stg_wire_open(c);
+    int error = stg_dial_is_allowed(c) ? stg_wire_open(c) : STG_ERROR_EGRESS;
 
     stg_dial_end(c);
     if (error != 0) {
@@ -447,6 +464,7 @@ void stg_connection_connected(stg_connection *c)
 
 void stg_connection_secured(stg_connection *c)
 {
+    c->endpoint->certificate_until = stg_tls_peer_until(c->tls);
     begin_request(c);
 }
 

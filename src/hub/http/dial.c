@@ -18,6 +18,7 @@ typedef union stg_address {
 struct stg_addresses {
     size_t users;
     uint8_t count;
+    char why[176]; /* what is wrong with the first one that egress refuses */
     stg_address at[];
 };
 
@@ -47,6 +48,31 @@ static void release_addresses(stg_addresses *a)
         free(a);
 }
 
+static void print_address(const stg_address *at, char host[64])
+{
+    if (at->any.sa_family == AF_INET6)
+        (void)uv_ip6_name(&at->v6, host, 64);
+    else
+        (void)uv_ip4_name(&at->v4, host, 64);
+}
+
+/* Counts the one behind the last, if egress allows it. */
+static void keep_allowed(stg_addresses *a, const stg_client *c)
+{
+    const stg_address *at = &a->at[a->count];
+    char why[STG_EGRESS_WHY_MAX], host[64] = "";
+
+    if (stg_egress_allows(&c->egress, &at->any, why)) {
+        a->count++;
+        return;
+    }
+    if (*a->why != '\0')
+        return;
+    print_address(at, host);
+    (void)snprintf(a->why, sizeof a->why, "%.45s may not be connected to: %s",
+                   host, why);
+}
+
 /* The URL's own address. */
 static stg_addresses *of_literal(const stg_endpoint *e)
 {
@@ -54,9 +80,9 @@ static stg_addresses *of_literal(const stg_endpoint *e)
 
     if (a == NULL)
         return NULL;
-    a->count = 1;
     if (uv_ip4_addr(e->host, e->port, &a->at->v4) != 0)
         (void)uv_ip6_addr(e->host, e->port, &a->at->v6); // checked in url.c
+    keep_allowed(a, e->client);
     return a;
 }
 
@@ -79,7 +105,7 @@ static stg_addresses *of_answer(const stg_endpoint *e,
         } else {
             continue;
         }
-        a->count++;
+        keep_allowed(a, e->client);
     }
     return a;
 }
@@ -97,10 +123,7 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size)
     }
     at = &a->at[c->address - 1];
     is_v6 = at->any.sa_family == AF_INET6;
-    if (is_v6)
-        (void)uv_ip6_name(&at->v6, host, sizeof host);
-    else
-        (void)uv_ip4_name(&at->v4, host, sizeof host);
+    print_address(at, host);
     if (a->count > 1)
         (void)snprintf(of, sizeof of, " (address %u of %u)",
                        (unsigned)c->address, (unsigned)a->count);
@@ -172,10 +195,34 @@ static void connect_to(stg_connection *c, stg_addresses *a)
     c->address = 0;
     c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
                             c->exchange.whole_at);
+    c->rule = c->client->rule;
     if (a == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);
+    else if (a->count == 0)
+        stg_connection_fail_later(c, STG_ERROR_EGRESS);
     else
         stg_dial_next(c);
+}
+
+bool stg_dial_is_allowed(stg_connection *c)
+{
+    struct sockaddr_storage peer;
+    int size = sizeof peer;
+
+    if (c->rule == c->client->rule)
+        return true;
+    if (uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&peer, &size) != 0 ||
+        !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer, NULL))
+        return false;
+    c->rule = c->client->rule;
+    return true;
+}
+
+const char *stg_dial_why(const stg_connection *c)
+{
+    return c->addresses != NULL && c->addresses->count == 0
+               ? c->addresses->why
+               : "the address may not be connected to any more";
 }
 
 /* -- resolve --------------------------------------------------------------- */
@@ -231,7 +278,7 @@ static void resolved(uv_getaddrinfo_t *request, int status,
         if (status == 0)
             a = of_answer(l->endpoint, found);
     }
-    if (a != NULL && a->count == 0)
+    if (a != NULL && a->count == 0 && *a->why == '\0')
         status = UV_EAI_NONAME;
     while ((c = next_waiting(l)) != NULL) {
         if (status != 0) {

@@ -255,13 +255,18 @@ static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
     return e;
 }
 
+static stg_tls_options tls_of(const stg_endpoint_options *o)
+{
+    return (stg_tls_options){.ca_file = o->ca_file,
+                             .certificate_file = o->certificate_file,
+                             .key_file = o->key_file,
+                             .is_unverified = o->is_unverified};
+}
+
 stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
                             const stg_endpoint_options *o, stg_error *err)
 {
-    stg_tls_options tls = {.ca_file = o->ca_file,
-                           .certificate_file = o->certificate_file,
-                           .key_file = o->key_file,
-                           .is_unverified = o->is_unverified};
+    stg_tls_options tls = tls_of(o);
     stg_tls_context *context = NULL;
     stg_url url;
     stg_endpoint *e;
@@ -282,6 +287,44 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
     e->tls = context;
     *endpoint = e;
     return STG_OK;
+}
+
+/* -- the same? ------------------------------------------------------------- */
+
+static bool has_same_texts(const stg_endpoint *a, const stg_endpoint *b)
+{
+    return strcmp(a->host, b->host) == 0 && strcmp(a->head, b->head) == 0 &&
+           strcmp(a->server_name, b->server_name) == 0;
+}
+
+static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
+{
+    return a->resolve_timeout == b->resolve_timeout &&
+           a->connect_timeout == b->connect_timeout &&
+           a->tls_timeout == b->tls_timeout &&
+           a->write_timeout == b->write_timeout &&
+           a->first_byte_timeout == b->first_byte_timeout &&
+           a->idle_max == b->idle_max && a->age_max == b->age_max &&
+           a->answer_max == b->answer_max && a->excerpt_max == b->excerpt_max &&
+           a->idle_count_max == b->idle_count_max && a->port == b->port;
+}
+
+bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
+{
+    stg_tls_options tls = tls_of(o);
+    stg_endpoint *other;
+    stg_url url;
+    bool is_same;
+
+    if (check(o, &url, NULL) != STG_OK || url.is_tls != (e->tls != NULL))
+        return false;
+    if (e->tls != NULL && !stg_tls_context_matches(e->tls, &tls))
+        return false;
+    other = make(o, &url);
+    is_same =
+        other != NULL && has_same_texts(e, other) && has_same_numbers(e, other);
+    free(other);
+    return is_same;
 }
 
 /* -- the pool -------------------------------------------------------------- */
@@ -318,7 +361,7 @@ static stg_connection *take(stg_endpoint *e, stg_ns now)
     stg_connection *c;
 
     while ((c = take_idle(e)) != NULL) {
-        if (now < c->phase_at && stg_wire_is_quiet(c))
+        if (now < c->phase_at && stg_dial_is_allowed(c) && stg_wire_is_quiet(c))
             return c;
         stg_connection_close(c);
     }
@@ -352,8 +395,30 @@ void stg_endpoint_free(stg_endpoint *e)
     free(e);
 }
 
+void stg_endpoint_retire(stg_endpoint *e)
+{
+    stg_connection *c;
+
+    e->is_retired = true;
+    while ((c = take_idle(e)) != NULL)
+        stg_connection_close(c);
+    if (e->busy == 0)
+        stg_endpoint_free(e);
+}
+
+void stg_endpoint_leave(stg_endpoint *e)
+{
+    if (e->is_retired && e->busy == 0)
+        stg_endpoint_free(e);
+}
+
 void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view)
 {
-    *view = (stg_endpoint_view){
-        .idle = e->idle_count, .busy = e->busy, .connects = e->connects};
+    *view =
+        (stg_endpoint_view){.idle = e->idle_count,
+                            .busy = e->busy,
+                            .connects = e->connects,
+                            .certificate_until = e->certificate_until,
+                            .own_certificate_until =
+                                e->tls != NULL ? stg_tls_own_until(e->tls) : 0};
 }

@@ -35,6 +35,9 @@ struct stg_client {
     stg_list contexts; /* of stg_tls_context, shared by equal options */
     size_t open;       /* handles, lookups and the timer */
     bool is_closing;
+    stg_egress egress;
+    stg_cidr *networks; /* its lists; NULL: there are none */
+    uint32_t rule;      /* counts what egress was */
     void (*closed)(void *ctx);
     void *closed_ctx;
     char detail[STG_DETAIL_MAX]; /* of the reply that is being told */
@@ -53,7 +56,9 @@ struct stg_endpoint {
         first_byte_timeout, idle_max, age_max;
     size_t answer_max, excerpt_max;
     uint32_t idle_count_max;
+    int64_t certificate_until;
     uint16_t port;
+    bool is_retired; /* it goes with its last exchange */
     bool is_to_head;
     bool is_address;      /* host is one */
     bool is_name_address; /* server_name is one */
@@ -64,6 +69,9 @@ struct stg_endpoint {
     size_t head_size;
     char text[];
 };
+
+/* Beside the errors of libuv: the address is not one that egress allows. */
+enum { STG_ERROR_EGRESS = -1000000 };
 
 typedef enum stg_phase {
     STG_PHASE_RESOLVE,
@@ -100,6 +108,7 @@ struct stg_connection {
     bool has_carried;  /* an exchange before this one */
     bool is_redialing; /* tcp closes to be opened for the next address */
     uint8_t address;   /* the next one */
+    uint32_t rule;     /* client.rule by which its address was judged */
     stg_ns made_at;
     stg_ns phase_at; /* when the phase, or its idleness, is out of time */
     stg_ns dial_at;  /* when all of the addresses are */
@@ -124,6 +133,9 @@ void stg_client_release(stg_client *c);
 
 /* Into the pool, the connection being whole and quiet; or closes it. */
 void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now);
+
+/* An exchange is over, and nothing points from it to e any more. */
+void stg_endpoint_leave(stg_endpoint *e);
 
 /* -- connection.c ---------------------------------------------------------- */
 
@@ -177,6 +189,12 @@ bool stg_dial_skip(stg_connection *c);
 
 /* Tries the next one, the socket of the last being closed. */
 void stg_dial_next(stg_connection *c);
+
+/* Whether the address that c is connected to is allowed now. */
+bool stg_dial_is_allowed(stg_connection *c);
+
+/* What is wrong with STG_ERROR_EGRESS: "169.254.1.1 may not be ..." */
+const char *stg_dial_why(const stg_connection *c);
 
 /* The connection leaves the lookup it waits for, and its addresses. */
 void stg_dial_end(stg_connection *c);

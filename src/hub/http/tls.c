@@ -3,12 +3,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "core/writer.h"
+
+/* A file that is read, and how it was then: one that was written anew makes
+ * another context. All zeros: there is none. */
+typedef struct source {
+    char *path; /* NULL: none */
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec written_at;
+} source;
 
 struct stg_tls_context {
     stg_link link;
@@ -19,7 +31,7 @@ struct stg_tls_context {
     char *out;
     size_t out_size, out_room;
     bool is_unverified;
-    char *ca_file, *certificate_file, *key_file;
+    source ca, certificate, key;
 };
 
 struct stg_tls {
@@ -90,9 +102,39 @@ static long control(BIO *bio, int command, long number, void *pointer)
 
 /* -- contexts -------------------------------------------------------------- */
 
-static bool is_same(const char *a, const char *b)
+/* What the file is like now; one that is not there is like none. */
+static source look_at(const char *path)
 {
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+    source s = {.path = (char *)path};
+    struct stat is;
+
+    if (path == NULL || stat(path, &is) != 0)
+        return s;
+    s.device = is.st_dev;
+    s.inode = is.st_ino;
+    s.size = is.st_size;
+    s.written_at = is.st_mtim;
+    return s;
+}
+
+static bool is_same(const source *a, const char *path)
+{
+    source b = look_at(path);
+
+    if (a->path == NULL || path == NULL)
+        return a->path == path;
+    return strcmp(a->path, path) == 0 && a->device == b.device &&
+           a->inode == b.inode && a->size == b.size &&
+           a->written_at.tv_sec == b.written_at.tv_sec &&
+           a->written_at.tv_nsec == b.written_at.tv_nsec;
+}
+
+bool stg_tls_context_matches(const stg_tls_context *c, const stg_tls_options *o)
+{
+    return c->is_unverified == o->is_unverified &&
+           is_same(&c->ca, o->ca_file) &&
+           is_same(&c->certificate, o->certificate_file) &&
+           is_same(&c->key, o->key_file);
 }
 
 static stg_tls_context *find(const stg_list *contexts, const stg_tls_options *o)
@@ -102,10 +144,7 @@ static stg_tls_context *find(const stg_list *contexts, const stg_tls_options *o)
     for (; link != NULL; link = stg_list_next(contexts, link)) {
         stg_tls_context *c = STG_HOLDER(link, stg_tls_context, link);
 
-        if (is_same(c->ca_file, o->ca_file) &&
-            is_same(c->certificate_file, o->certificate_file) &&
-            is_same(c->key_file, o->key_file) &&
-            c->is_unverified == o->is_unverified)
+        if (stg_tls_context_matches(c, o))
             return c;
     }
     return NULL;
@@ -186,16 +225,13 @@ static stg_status set_up(SSL_CTX *ssl, const stg_tls_options *o, stg_error *err)
     return use_authorities(ssl, o, err);
 }
 
-static bool copy(char **to, const char *text)
+/* Before the file is read, so that one that is written meanwhile is noticed. */
+static bool note_source(source *to, const char *path)
 {
-    size_t size = text == NULL ? 0 : strlen(text) + 1;
-
-    if (text == NULL)
-        return true;
-    *to = malloc(size);
-    if (*to != NULL)
-        memcpy(*to, text, size);
-    return *to != NULL;
+    *to = look_at(path);
+    if (path != NULL)
+        to->path = strdup(path);
+    return to->path != NULL || path == NULL;
 }
 
 static bool make_method(stg_tls_context *c)
@@ -223,9 +259,9 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
     c->users = 1;
     c->is_unverified = o->is_unverified;
     c->ssl = SSL_CTX_new(TLS_client_method());
-    if (c->ssl == NULL || !make_method(c) || !copy(&c->ca_file, o->ca_file) ||
-        !copy(&c->certificate_file, o->certificate_file) ||
-        !copy(&c->key_file, o->key_file)) {
+    if (c->ssl == NULL || !make_method(c) || !note_source(&c->ca, o->ca_file) ||
+        !note_source(&c->certificate, o->certificate_file) ||
+        !note_source(&c->key, o->key_file)) {
         (void)refuse(err, "tls: no memory", NULL);
         stg_tls_context_release(c);
         return STG_INVALID;
@@ -246,11 +282,39 @@ void stg_tls_context_release(stg_tls_context *c)
     stg_list_remove(&c->link);
     SSL_CTX_free(c->ssl);
     BIO_meth_free(c->method);
-    free(c->ca_file);
-    free(c->certificate_file);
-    free(c->key_file);
+    free(c->ca.path);
+    free(c->certificate.path);
+    free(c->key.path);
     free(c->out);
     free(c);
+}
+
+/* -- until when ------------------------------------------------------------ */
+
+static int64_t until(const X509 *certificate)
+{
+    struct tm at;
+
+    if (certificate == NULL ||
+        ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &at) != 1) {
+        ERR_clear_error();
+        return 0;
+    }
+    return (int64_t)timegm(&at);
+}
+
+int64_t stg_tls_own_until(const stg_tls_context *context)
+{
+    return until(SSL_CTX_get0_certificate(context->ssl));
+}
+
+int64_t stg_tls_peer_until(const stg_tls *t)
+{
+    X509 *certificate = SSL_get_peer_certificate(t->ssl);
+    int64_t at = until(certificate);
+
+    X509_free(certificate);
+    return at;
 }
 
 /* -- sessions -------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <stagger/status.h>
 
@@ -29,10 +30,21 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
                                 const stg_tls_options *o, stg_error *err);
 void stg_tls_context_release(stg_tls_context *context);
 
+/* Whether it was made with these options, and of the files as they are. */
+bool stg_tls_context_matches(const stg_tls_context *context,
+                             const stg_tls_options *o);
+
+/* Until when the client's certificate is valid, in seconds since 1970; 0: there
+ * is none. */
+int64_t stg_tls_own_until(const stg_tls_context *context);
+
 /* name: for SNI and the check; is_address: it is one of IP. NULL: no memory. */
 stg_tls *stg_tls_new(stg_tls_context *context, const char *name,
                      bool is_address);
 void stg_tls_free(stg_tls *t);
+
+/* The same of the other side's, after the handshake. */
+int64_t stg_tls_peer_until(const stg_tls *t);
 
 typedef enum stg_tls_result {
     STG_TLS_DONE,   /* the handshake is over, or bytes came or went */
