@@ -261,18 +261,16 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     return STG_OK;
 }
 
-/* The furthest of those that the store knows. */
+/* The furthest of those that the store knows; what the log has lost nobody
+ * reads. */
 static uint64_t find_start(const stg_flow *f, uint32_t p)
 {
-    uint64_t furthest = 0;
-    bool is_any = false;
+    uint64_t furthest = f->partitions[p].window.next;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && f->lanes[i]->places[p].is_restored) {
+        if (f->lanes[i] != NULL && f->lanes[i]->places[p].is_restored)
             furthest = stg_ns_max(furthest, f->lanes[i]->places[p].next);
-            is_any = true;
-        }
-    return is_any ? furthest : f->partitions[p].window.next;
+    return furthest;
 }
 
 void stg_flow_start(stg_flow *f, stg_ns now)

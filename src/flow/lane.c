@@ -290,6 +290,35 @@ static void cancel_attempts(stg_flow *f, stg_lane *l)
     }
 }
 
+void stg_lane_note_end(stg_lane *l)
+{
+    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
+         at = stg_list_next(&l->parked, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+        stg_place *place = stg_delivery_place(d);
+
+        place->shed_below =
+            stg_ns_max(place->shed_below, d->message->position + 1);
+    }
+}
+
+/* All that a reader has read is cancelled. Before a restart the lane may have
+ * come further: then what it settled, or has rows of, stands above what it had
+ * taken. */
+static void note_ends(stg_flow *f, stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        stg_place *place = &l->places[p];
+        uint64_t end = f->partitions[p].window.next;
+
+        if (place->restored_count > 0)
+            end =
+                stg_ns_max(end, place->restored[place->restored_count - 1] + 1);
+        place->shed_below = stg_ns_max(place->shed_below, end);
+    }
+    stg_lane_note_end(l);
+}
+
 void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
 {
     stg_lane *l = stg_flow_lane(f, lane);
@@ -299,9 +328,7 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
         return;
     l->is_removing = true;
     stg_shed_end(f, l);
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        l->places[p].shed_below =
-            stg_ns_max(l->places[p].shed_below, f->partitions[p].window.next);
+    note_ends(f, l);
     cancel_attempts(f, l);
     stg_lane_wake(f, l);
 }
@@ -309,6 +336,9 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
 {
     if (l->in_flight + l->settling + l->untried_count > 0 || l->is_fetching)
+        return false;
+    // The rows of an ordered lane say how far it had come.
+    if (l->o.order != STG_ORDER_NONE && !l->is_all)
         return false;
     for (uint32_t p = 0; p < f->partition_count; p++)
         if (stg_place_next(f, l, p) < l->places[p].shed_below ||

@@ -292,6 +292,8 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
     l->is_fetching = false; // until here none of its rows were evicted
     if (i < count)
         retry_load(f, l, now);
+    if (l->is_removing)
+        stg_lane_note_end(l);
     stg_parking_forget(f, l);
     evict_behind(f, l);
     keep_earliest(f, l);

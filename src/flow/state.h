@@ -142,6 +142,8 @@ void stg_lane_free(stg_flow *f, stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
 /* One more message may be held in memory for it. */
 bool stg_lane_has_share(const stg_flow *f, const stg_lane *l);
+/* A removed lane cancels all up to the rows that it has. */
+void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
 

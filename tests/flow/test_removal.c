@@ -238,6 +238,50 @@ TEST(removal, forgets_the_fetch_that_is_under_way)
     world_free(w);
 }
 
+/* Before the crash it had come further than its base, which is where all read
+ * on: what it left unsettled in between is cancelled and counted, too. */
+TEST(removal, cancels_what_was_left_below_what_is_settled)
+{
+    world *w = world_new(12);
+
+    world_lane(w, STEADY)->in_flight_max = 10;
+    world_script(w, 0, "200 200 hang 200");
+    world_publish(w, 20);
+    world_start(w);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 19);
+    world_crash(w, STG_S);
+    world_remove(w, 0); // nothing was read yet
+    world_run(w, STG_NEVER);
+    CHECK(world_was_removed(w, 0));
+    CHECK_U64(count_cancelled(w, true), 1);
+    CHECK_U64(world_dead_at(w, 0)->position, world_position(w, 2));
+    world_free(w);
+}
+
+/* In an ordered lane parked rows say how far it had come. */
+TEST(removal, cancels_what_was_left_below_a_parked_row)
+{
+    world *w = world_new(13);
+    stg_lane_options *o = world_lane(w, STEADY);
+
+    o->order = STG_ORDER_KEY;
+    o->in_flight_max = 10;
+    world_keys(w, 20);
+    world_script(w, 0, "200 200 hang 503");
+    world_publish(w, 20);
+    world_start(w);
+    world_run(w, world_after(w, 500 * STG_MS));
+    CHECK_U64(world_parked(w), 2);
+    world_crash(w, STG_S);
+    world_remove(w, 0);
+    world_run(w, STG_NEVER);
+    CHECK(world_was_removed(w, 0));
+    CHECK_U64(count_cancelled(w, true), 1);
+    CHECK_U64(count_cancelled(w, false), 2);
+    world_free(w);
+}
+
 /* A crash in between: the settings know that it is to go. */
 TEST(removal, goes_on_after_a_crash)
 {

@@ -317,7 +317,9 @@ static void remove_lane(world *w, uint32_t number)
     w->lanes[number].is_removing = false;
     w->lanes[number].was_removed = true;
     world_note(w, "%u: removed", number);
-    world_check_removed(w, number);
+    // What was never stored is no lane: the next one of the name is new.
+    if (w->lanes[number].was_known)
+        world_check_removed(w, number);
 }
 
 static void carry_out(world *w, const stg_action *a)
@@ -460,10 +462,26 @@ void world_note_begin(world *w, uint32_t number)
                 stg_place_next(w->flow, stg_flow_lane(w->flow, number), p);
 }
 
+/* All that a reader has read, or the lane had come to before a crash. */
+static uint64_t find_end(const world *w, uint32_t number, uint32_t p)
+{
+    const stg_cursor *c = &w->lanes[number].cursors[p].c;
+    uint64_t end = w->flow->partitions[p].window.next;
+
+    if (w->lanes[number].cursors[p].is_known && c->settled_count > 0)
+        end = stg_ns_max(end, c->settled[c->settled_count - 1] + 1);
+    for (size_t i = 0; i < w->row_count; i++)
+        if (w->rows[i].lane == number && w->rows[i].partition == p)
+            end = stg_ns_max(end, w->rows[i].position + 1);
+    return end;
+}
+
 void world_end_lane(world *w, uint32_t number)
 {
+    if (stg_flow_lane(w->flow, number)->is_removing)
+        return;
     for (uint32_t p = 0; p < w->partition_count; p++)
-        w->lanes[number].cursors[p].end = w->flow->partitions[p].window.next;
+        w->lanes[number].cursors[p].end = find_end(w, number, p);
     stg_flow_remove(w->flow, number, w->now);
 }
 
@@ -499,7 +517,9 @@ static void begin(world *w)
     if (stg_flow_new(&w->flow, &memory, &w->o, w->now, &err) != STG_OK)
         harness_fail(__FILE__, __LINE__, "%s", err.text);
     for (uint32_t p = 0; p < w->partition_count; p++)
-        CHECK(stg_flow_add_partition(w->flow, p, w->committed[p]) == STG_OK);
+        CHECK(stg_flow_add_partition(
+                  w->flow, p, stg_ns_max(w->committed[p], w->trimmed[p])) ==
+              STG_OK);
     for (uint32_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].was_removed)
             world_add_lane(w, i);

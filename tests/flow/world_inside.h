@@ -70,6 +70,7 @@ typedef struct lane {
     uint32_t replays;
     uint64_t filter; /* refuses every so manyth position; 0: none */
     bool is_removing, was_removed;
+    bool was_known;          /* the store had a cursor of it, in this life */
     bool has_changed;        /* its policy: of how many attempts? */
     bool has_shed;           /* some of it, so that its order has holes */
     world_receipt *receipts; /* by index of the message */

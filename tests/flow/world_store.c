@@ -231,6 +231,7 @@ static void apply_cursor(world *w, const stg_cursor *c)
     known->c = *c;
     known->c.settled = known->settled;
     known->is_known = true;
+    w->lanes[c->lane].was_known = true;
     world_check_cursor(w, c);
 }
 
