@@ -50,7 +50,11 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
+    hub/alerts/causes.c
+    hub/alerts/engine.c
+    hub/alerts/key.c
     hub/alerts/options.c
+    hub/alerts/tally.c
     hub/attempt.c
     hub/deadlines.c
     hub/http/answer.c
