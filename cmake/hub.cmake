@@ -50,11 +50,7 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
-    hub/alerts/causes.c
-    hub/alerts/engine.c
-    hub/alerts/key.c
     hub/alerts/options.c
-    hub/alerts/tally.c
     hub/attempt.c
     hub/deadlines.c
     hub/http/answer.c
@@ -89,7 +85,14 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_scan.c
     hub/ops/problem.c
     hub/ops/token.c
+    hub/metrics/count.c
+    hub/metrics/counters.c
     hub/metrics/histogram.c
+    hub/metrics/metrics.c
+    hub/metrics/print.c
+    hub/metrics/print_targets.c
+    hub/metrics/process.c
+    hub/metrics/text.c
     hub/notify.c
     hub/parcel.c
     hub/service.c

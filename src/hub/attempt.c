@@ -19,13 +19,27 @@ struct stg_attempt {
     stg_delivery *delivery; /* NULL: flow is not told any more */
     stg_exchange *exchange;
     uint64_t position, number, number_max;
+    stg_ns accepted_at; /* the message, wall clock; 0: unknown */
+    stg_trace trace;
     char *more; /* headers that do not fit inside; else NULL */
     char inside[INSIDE];
 };
 
-void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch)
+/* Parent ids need not be secret, only others than those of the last run. */
+static stg_rng make_rng(uint64_t epoch)
 {
-    *a = (stg_attempts){.hub = hub, .epoch = epoch};
+    uint64_t seed = 0;
+
+    if (uv_random(NULL, NULL, &seed, sizeof seed, 0, NULL) != 0)
+        seed = epoch ^ uv_hrtime();
+    return stg_rng_seed(seed);
+}
+
+void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
+                       stg_trace_mode trace)
+{
+    *a = (stg_attempts){
+        .hub = hub, .epoch = epoch, .trace = trace, .rng = make_rng(epoch)};
     stg_list_init(&a->free);
     stg_list_init(&a->under_way);
     stg_id_print(epoch, 0, a->prefix);
@@ -83,6 +97,16 @@ static char *put_id(char *to, const stg_attempts *all, uint64_t position)
     return put_number(put(to, all->prefix, all->prefix_size), position);
 }
 
+/* The headers that the intake has kept. */
+static char *put_kept(char *to, stg_attempts *all, stg_attempt *a,
+                      const stg_parcel *p)
+{
+    if (all->trace == STG_TRACE_OFF)
+        return put(to, p->headers.at, p->headers.size);
+    return stg_trace_put(to, p->headers, all->trace, all->epoch, a->position,
+                         stg_rng_next(&all->rng), &a->trace);
+}
+
 static char *put_given(char *to, const stg_parcel *p)
 {
     if (p->key.size > 0)
@@ -91,23 +115,23 @@ static char *put_given(char *to, const stg_parcel *p)
         to = PUT(put(PUT(to, "Content-Type: "), p->content_type.at,
                      p->content_type.size),
                  "\r\n");
-    return put(to, p->headers.at, p->headers.size);
+    return to;
 }
 
-static char *put_headers(char *to, const stg_attempts *all,
-                         const stg_attempt *a, const stg_parcel *p)
+static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
+                         const stg_parcel *p)
 {
     to = put_id(PUT(to, "Idempotency-Key: "), all, a->position);
     to = put_id(PUT(to, "\r\nStagger-Message: "), all, a->position);
     to = put_number(PUT(to, "\r\nStagger-Attempt: "), a->number);
     if (a->number_max != STG_UNLIMITED)
         to = put_number(PUT(to, "\r\nStagger-Attempts-Max: "), a->number_max);
-    return put_given(PUT(to, "\r\n"), p);
+    return put_kept(put_given(PUT(to, "\r\n"), p), all, a, p);
 }
 
 /* False: no memory. */
-static bool make_headers(const stg_attempts *all, stg_attempt *a,
-                         const stg_parcel *p, stg_span *headers)
+static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
+                         stg_span *headers)
 {
     size_t room =
         OWN_MAX + p->key.size + p->content_type.size + p->headers.size;
@@ -148,9 +172,11 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .took = took,
                             .status = status,
                             .detail = how->detail,
-                            .verdict = &v};
+                            .verdict = &v,
+                            .trace = &a->trace};
 
     note(a->target, &how->outcome, took);
+    stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->is_verbose)
         stg_tell_attempt(h, &told, now);
     stg_shell_note(h);
@@ -212,7 +238,10 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     a->position = action->start.message->position;
     a->number = action->start.attempt;
     a->number_max = action->start.attempts_max;
+    a->accepted_at = 0;
+    a->trace = (stg_trace){.high = 0};
     a->more = NULL;
+    stg_metrics_start(a->target, action->start.attempt > 1);
 }
 
 void stg_attempt_start(stg_attempts *all, const stg_action *action)

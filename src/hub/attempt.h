@@ -8,14 +8,19 @@
  *     Stagger-Attempts-Max               left out where there is no limit
  *     Stagger-Key                        the ordering key, if it has one
  *     Content-Type                       as it was published, if it was
+ *     traceparent                        with a parent id of the attempt's own:
+ *                                        see trace.h
  *
  * and the headers that the intake has kept of the message. */
 #ifndef STAGGER_HUB_ATTEMPT_H
 #define STAGGER_HUB_ATTEMPT_H
 
+#include <stagger/rng.h>
+
 #include "base/list.h"
 #include "hub/ops/ingress_id.h"
 #include "hub/target.h"
+#include "hub/trace.h"
 
 typedef struct stg_attempt stg_attempt;
 
@@ -24,12 +29,15 @@ typedef struct stg_attempts {
     stg_list free;
     stg_list under_way;
     uint32_t free_count;
+    stg_trace_mode trace;
+    stg_rng rng; /* of parent ids */
     uint64_t epoch;
     char prefix[STG_ID_TEXT_MAX]; /* of every id: the epoch and a hyphen */
     size_t prefix_size;
 } stg_attempts;
 
-void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch);
+void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
+                       stg_trace_mode trace);
 
 /* STG_ACTION_START: answered by stg_flow_ended(), at once if there is no
  * memory. */
@@ -52,6 +60,7 @@ typedef struct stg_attempt_end {
     int status;
     const char *detail;
     const stg_verdict *verdict;
+    const stg_trace *trace;
 } stg_attempt_end;
 
 #endif

@@ -187,6 +187,7 @@ static void close_all(stg_hub *h)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
     stg_targets_close(&h->targets);
+    stg_metrics_close(&h->metrics, part_closed, h);
     if (h->client != NULL)
         stg_client_close(h->client, part_closed, h);
     if (h->store != NULL)
@@ -241,7 +242,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = open_store(h, o, err);
     if (status == STG_OK)
-        stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store));
+        stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
+                          STG_TRACE_BEGIN);
     if (status == STG_OK)
         status = stg_targets_find_lanes(&h->targets, h->store, err);
     if (status == STG_OK)
@@ -261,9 +263,10 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->log = o->log;
     h->settings = o->settings;
     h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
-    stg_attempts_init(&h->attempts, h, 0);
+    stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
-    h->handles = 1;
+    stg_metrics_open(&h->metrics, h, 1000);
+    h->handles = 2; // the shell and the metrics
     return h;
 }
 

@@ -14,6 +14,7 @@
 #include "hub/deadlines.h"
 #include "hub/hub.h"
 #include "hub/intake.h"
+#include "hub/metrics/metrics.h"
 #include "hub/notify.h"
 
 struct stg_hub {
@@ -28,6 +29,7 @@ struct stg_hub {
     stg_targets targets;
     stg_attempts attempts;
     stg_intake intake;
+    stg_metrics metrics;
     uint64_t dead_before; /* rows, when the hub was opened */
 
     /* -- the shell */

@@ -33,8 +33,9 @@ struct stg_log {
     stg_log_options options;
     stg_list series; /* the one that was silent for longest first */
     size_t series_count;
-    uint64_t dropped; /* lines */
-    bool is_gone;     /* nobody reads any more */
+    uint64_t dropped;        /* lines, to be told */
+    uint64_t dropped_before; /* and told */
+    bool is_gone;            /* nobody reads any more */
 };
 
 static stg_ns read_clock(clockid_t clock)
@@ -139,8 +140,10 @@ static void tell_dropped(stg_log *l, uint64_t utc)
     stg_log_line_head(&line, utc, STG_LOG_WARN, "log-lines-dropped");
     stg_log_line_fields(&line, &lines, 1);
     stg_log_line_end(&line);
-    if (write_line(l, &line))
-        l->dropped = 0;
+    if (!write_line(l, &line))
+        return;
+    l->dropped_before += l->dropped;
+    l->dropped = 0;
 }
 
 static void send_line(stg_log *l, stg_log_line *line, uint64_t utc)
@@ -341,6 +344,11 @@ stg_ns stg_log_tick(stg_log *l)
     }
     wait = next_at == STG_NEVER ? STG_NEVER : stg_ns_sub(next_at, now.now);
     return l->dropped > 0 && !l->is_gone ? stg_ns_min(wait, STG_S) : wait;
+}
+
+uint64_t stg_log_dropped(const stg_log *l)
+{
+    return l == NULL ? 0 : l->dropped_before + l->dropped;
 }
 
 void stg_log_free(stg_log *l)

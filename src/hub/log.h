@@ -108,6 +108,9 @@ void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
  * STG_NEVER for nothing. To be called then, or more often. */
 stg_ns stg_log_tick(stg_log *l);
 
+/* Lines that were dropped since the start. */
+uint64_t stg_log_dropped(const stg_log *l);
+
 #define STG_LOG(log, level, event, ...)                                      \
     stg_log_event((log), (level), (event), (const stg_field[]){__VA_ARGS__}, \
                   sizeof((const stg_field[]){__VA_ARGS__}) /                 \

@@ -46,7 +46,11 @@ static void take_stored(void *ctx, stg_stored how)
 {
     stg_hub *h = ctx;
 
-    stg_flow_stored(h->flow, how, stg_deadlines_now());
+    stg_ns now = stg_deadlines_now();
+
+    if (how == STG_STORED)
+        stg_metrics_stored(&h->metrics, now);
+    stg_flow_stored(h->flow, how, now);
     stg_shell_note(h);
 }
 
@@ -110,12 +114,15 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_attempt_cancel(a->cancel.attempt);
         break;
     case STG_ACTION_STORE:
+        stg_metrics_store(&h->metrics, a->group, now);
         stg_store_group(h->store, a->group, take_stored, h);
         break;
     case STG_ACTION_COMMIT:
         stg_store_commit(h->store, a->position);
         break;
     case STG_ACTION_TELL:
+        if (a->tell.what == STG_TELL_OPENED)
+            stg_metrics_opened(stg_targets_at(&h->targets, a->lane));
         stg_tell_action(h, a, now);
         break;
     case STG_ACTION_REMOVED:

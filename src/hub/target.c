@@ -84,6 +84,7 @@ static void free_target(stg_target *t)
 {
     free(t->name);
     free(t->url);
+    free(t->counters);
     free(t);
 }
 
@@ -103,6 +104,7 @@ static stg_target *add(stg_targets *t, const char *name, const char *url)
         return NULL;
     }
     t->all[t->count++] = target;
+    t->changes++;
     return target;
 }
 

@@ -8,7 +8,15 @@
 #include "hub/http/client.h"
 #include "hub/hub.h"
 #include "hub/latency.h"
+#include "hub/metrics/counters.h"
 #include "hub/store.h"
+
+/* Whether the metrics tell of it by its name. */
+typedef enum stg_target_label {
+    STG_LABEL_NONE, /* they have not told of it yet */
+    STG_LABEL_OWN,
+    STG_LABEL_OTHERS, /* together with others */
+} stg_target_label;
 
 typedef struct stg_target {
     char *name, *url;
@@ -21,11 +29,14 @@ typedef struct stg_target {
     uint64_t failures;
     stg_latency latency;       /* of those that succeeded */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
+    stg_counters *counters;    /* NULL: it had no attempt yet */
+    stg_target_label label;
 } stg_target;
 
 typedef struct stg_targets {
     stg_target **all; /* those of the settings first */
     size_t count, known;
+    uint64_t changes;     /* of `all`: one came, or went, or moved */
     stg_target **by_lane; /* NULL: no such lane */
     size_t lanes;
 } stg_targets;

@@ -46,7 +46,8 @@ static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
     const stg_verdict *v = e->verdict;
     bool has_max = e->number_max != STG_UNLIMITED;
     char cause[STG_CAUSE_MAX] = "";
-    stg_field fields[10];
+    char trace[STG_TRACE_TEXT_MAX];
+    stg_field fields[11];
     size_t count = 0;
 
     if (v->failure != NULL)
@@ -57,6 +58,7 @@ static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
     fields[count++] = stg_field_text("decision", decision_of(v));
     fields[count++] = stg_field_text("why", stg_why_name(v->decision.why));
     fields[count++] = stg_field_text("message", message);
+    fields[count++] = stg_field_text("trace", stg_trace_print(e->trace, trace));
     fields[count++] = stg_field_number("attempt", e->number);
     if (has_max)
         fields[count++] = stg_field_number("attempts_max", e->number_max);
@@ -70,7 +72,7 @@ static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
 
 void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now)
 {
-    char id[STG_ID_TEXT_MAX];
+    char id[STG_ID_TEXT_MAX], trace[STG_TRACE_TEXT_MAX];
 
     stg_id_print(h->attempts.epoch, e->position, id);
     if (e->verdict->decision.next != STG_DONE) {
@@ -80,6 +82,7 @@ void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now)
     STG_LOG(h->log, STG_LOG_DEBUG, "delivered",
             stg_field_text("target", e->target->name),
             stg_field_text("message", id),
+            stg_field_text("trace", stg_trace_print(e->trace, trace)),
             stg_field_number("attempt", e->number),
             stg_field_number("status", (uint64_t)e->status),
             stg_field_time("took", e->took));

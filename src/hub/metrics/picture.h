@@ -1,0 +1,65 @@
+/* picture.h - all that the metrics say, as it was at one moment: taken on the
+ * loop, printed anywhere.
+ *
+ * Labels are bounded. So many targets have a row each, by their name; all the
+ * others are one row together, "(other)", which no target can be called. */
+#ifndef STAGGER_HUB_METRICS_PICTURE_H
+#define STAGGER_HUB_METRICS_PICTURE_H
+
+#include "hub/http/client.h"
+#include "hub/hub.h"
+#include "hub/metrics/counters.h"
+#include "hub/metrics/process.h"
+#include "hub/metrics/text.h"
+#include "hub/ops/ingress.h"
+#include "hub/store.h"
+
+#define STG_OTHER_TARGETS "(other)"
+
+enum { STG_LANE_STATES = STG_LANE_REMOVING + 1 };
+
+/* A target; or many, whose numbers are added up. */
+typedef struct stg_picture_row {
+    char name[STG_TARGET_NAME_MAX];
+    stg_lane_view lane;               /* what can be added up is */
+    uint32_t states[STG_LANE_STATES]; /* targets in each */
+    uint32_t laggards;
+    uint32_t breakers_open;
+    stg_endpoint_view sockets;
+    uint64_t lag;    /* messages that it has not taken yet */
+    stg_ns lag_time; /* how old the first of them is; of many: the oldest */
+    bool has_budget; /* a target's own */
+    uint64_t budget_left; /* thousandths */
+    uint64_t budget_refused;
+    stg_counters counters;
+} stg_picture_row;
+
+typedef struct stg_picture {
+    stg_picture_row *rows; /* the last: the others, if there are any */
+    size_t count;
+    bool has_others;
+    size_t known, unknown; /* targets of the settings, and of the store alone */
+
+    stg_hub_view hub;
+    stg_store_view store;
+    bool has_ingress;
+    stg_ingress_view ingress;
+    stg_histogram groups; /* of flow, until they were durable */
+    uint64_t log_dropped; /* lines */
+    stg_ns started_at;    /* since 1970 */
+    uint64_t memory_max;  /* what the settings say, bytes */
+    uint64_t flow_max;    /* flow's part of it */
+} stg_picture;
+
+/* Adds one target more to a row. counters may be NULL: nothing was counted. */
+void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
+                     const stg_counters *counters);
+
+void stg_picture_print(const stg_picture *p, const stg_process_view *process,
+                       stg_page *page);
+
+/* -- between the files that print ------------------------------------------ */
+
+void stg_picture_print_targets(const stg_picture *p, stg_page *page);
+
+#endif
