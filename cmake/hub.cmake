@@ -75,6 +75,7 @@ add_library(stagger_hub STATIC
     hub/ops/ingress.c
     hub/ops/ingress_address.c
     hub/ops/ingress_answer.c
+    hub/ops/ingress_ask.c
     hub/ops/ingress_caller.c
     hub/ops/ingress_check.c
     hub/ops/ingress_headers.c
@@ -84,6 +85,7 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
     hub/ops/problem.c
+    hub/ops/route.c
     hub/ops/token.c
     hub/metrics/count.c
     hub/metrics/counters.c
@@ -180,6 +182,7 @@ set(hub_verbs
     cli/sink_server.c
     cli/sink_tally.c
     cli/store_path.c
+    cli/token.c
 )
 set_source_files_properties(cli/sink_server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

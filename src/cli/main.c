@@ -23,6 +23,7 @@ static const struct {
     {"hub", "stagger hub", stg_cli_hub},
     {"send", "stagger send", stg_cli_send},
     {"sink", "stagger sink", stg_cli_sink},
+    {"token", "stagger token", stg_cli_token},
 #endif
 };
 
@@ -42,6 +43,7 @@ static const char help[] =
     "  hub    every message to every target, and again where it fails\n"
     "  send   a file, or each of its lines, to a hub\n"
     "  sink   a target to try things on, which answers as it is told\n"
+    "  token  makes the tokens that a hub knows people and programs by\n"
 #endif
     "\n"
     "  stagger plan backend\n"
@@ -56,8 +58,8 @@ static bool is_left_out(const char *name)
 #ifdef STAGGER_HUB
     (void)name;
 #else
-    static const char *const left_out[] = {"dead", "demo", "hub", "send",
-                                           "sink"};
+    static const char *const left_out[] = {"dead", "demo", "hub",
+                                           "send", "sink", "token"};
 
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         if (strcmp(name, left_out[i]) == 0)

@@ -14,5 +14,6 @@ int stg_cli_demo(int argc, char **argv);
 int stg_cli_hub(int argc, char **argv);
 int stg_cli_send(int argc, char **argv);
 int stg_cli_sink(int argc, char **argv);
+int stg_cli_token(int argc, char **argv);
 
 #endif

@@ -341,7 +341,7 @@ class StoreFaults(case.Case):
     def tokens(self):
         path = os.path.join(self.folder, "tokens")
         with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            file.write("0123456789abcdef0123456789abcdef\n")
+            file.write("publish sha256:" + "0" * 64 + "\n")
         return path
 
     def test_urls_that_are_none(self):

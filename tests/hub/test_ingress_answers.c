@@ -730,6 +730,17 @@ TEST(ingress, refuses_hosts_that_are_not_loopback_with_403)
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 
+/* The line of a token file. */
+static const char *line_of(const char *token, unsigned roles, const char *name)
+{
+    static char lines[4][STG_TOKEN_LINE_MAX];
+    static unsigned at;
+    char *line = lines[at++ % 4];
+
+    CHECK(stg_token_print(token, roles, name, line));
+    return line;
+}
+
 static void write_file(const char *path, const char *text, mode_t mode)
 {
     FILE *f = fopen(path, "w");
@@ -749,12 +760,16 @@ TEST(ingress, refuses_those_without_a_token_with_401)
         "Authorization: " TOKEN "\r\n",
         "Authorization: Bearer " TOKEN "a\r\n",
     };
-    char path[] = "/tmp/stagger-tokens-XXXXXX";
+    char path[] = "/tmp/stagger-tokens-XXXXXX", text[1024];
     market m;
     caller *c;
 
     CHECK(close(mkstemp(path)) == 0);
-    write_file(path, "# of the till\nother-token-12345\n" TOKEN "\n", 0600);
+    snprintf(text, sizeof text, "# of the till\n%s%s%s",
+             line_of("other-token-12345", STG_ROLE_PUBLISH, "till-3"),
+             line_of("looking-only-12345", STG_ROLE_VIEW, ""),
+             line_of(TOKEN, STG_ROLE_VIEW | STG_ROLE_PUBLISH, ""));
+    write_file(path, text, 0600);
     market_begin(&m);
     m.options.token_file = path;
     market_open(&m);
@@ -775,6 +790,9 @@ TEST(ingress, refuses_those_without_a_token_with_401)
                       "authorization: bearer other-token-12345\r\n", "hi")),
         202);
     CHECK_INT(status_of(ask(&m, "GET /healthz", "", "")), 200);
+    check_problem(ask(&m, "POST /v1/messages",
+                      "Authorization: Bearer looking-only-12345\r\n", "hi"),
+                  403, "Forbidden", "not the role publish");
 
     // Who has a token may call us by any name.
     c = caller_new(&m);
@@ -862,7 +880,7 @@ TEST(ingress, refuses_to_be_reached_by_others_without_a_token)
 
 TEST(ingress, refuses_a_token_file_that_cannot_be_used)
 {
-    char path[] = "/tmp/stagger-tokens-XXXXXX";
+    char path[] = "/tmp/stagger-tokens-XXXXXX", text[1024];
     market m;
 
     CHECK(close(mkstemp(path)) == 0);
@@ -874,8 +892,10 @@ TEST(ingress, refuses_a_token_file_that_cannot_be_used)
     check_refused(&m, STG_INVALID, "(mode 604)");
     write_file(path, "# none\n\n", 0600);
     check_refused(&m, STG_INVALID, "no token in it");
-    write_file(path, TOKEN "\nshort\n", 0600);
-    check_refused(&m, STG_INVALID, ":2: wanted a token a line");
+    snprintf(text, sizeof text, "%s" TOKEN "\n",
+             line_of(TOKEN, STG_ROLE_PUBLISH, ""));
+    write_file(path, text, 0600);
+    check_refused(&m, STG_INVALID, ":2: wanted ROLE[,ROLE] sha256:HASH");
     CHECK_INT(m.err.line, 2);
     m.options.token_file = "/tmp";
     check_refused(&m, STG_INVALID, "it is a directory");

@@ -503,26 +503,104 @@ TEST(problem, is_printed_as_json_whatever_its_words)
 
 /* -- tokens ------------------------------------------------------------------ */
 
+#define FIRST "abcdefghijklmnop"
+#define SECOND "ABCDEFGHIJKLMNOP-._~+/=="
+
+static stg_status parse_tokens(stg_tokens **t, const char *text, stg_error *err)
+{
+    return stg_tokens_parse(t, span_of(text), "f", err);
+}
+
 TEST(token, is_one_of_the_files_and_nothing_else)
 {
+    char first[STG_TOKEN_LINE_MAX], second[STG_TOKEN_LINE_MAX], text[512];
+    const stg_token *found;
     stg_tokens *t;
     stg_error err;
 
-    CHECK_INT(stg_tokens_parse(&t,
-                               span_of("# a\n  abcdefghijklmnop \r\n\n"
-                                       "ABCDEFGHIJKLMNOP-._~+/=="),
-                               "f", &err),
-              STG_OK);
-    CHECK(stg_tokens_allow(t, "Bearer abcdefghijklmnop"));
-    CHECK(stg_tokens_allow(t, "bEARER   ABCDEFGHIJKLMNOP-._~+/== "));
-    CHECK(!stg_tokens_allow(t, "Bearer abcdefghijklmno"));
-    CHECK(!stg_tokens_allow(t, "Bearer abcdefghijklmnopq"));
-    CHECK(!stg_tokens_allow(t, "Bearer"));
-    CHECK(!stg_tokens_allow(t, "Bearer "));
-    CHECK(!stg_tokens_allow(t, "Bearer # a"));
-    CHECK(!stg_tokens_allow(t, ""));
-    CHECK(!stg_tokens_allow(t, NULL));
+    CHECK(stg_token_print(FIRST, STG_ROLE_PUBLISH, "till-3", first));
+    CHECK(stg_token_print(SECOND, STG_ROLE_OPERATE, "", second));
+    CHECK_STR(first,
+              "publish sha256:f39dac6cbaba535e2c207cd0cd8f154974223c848f727f98b"
+              "3564cea569b41cf till-3\n");
+    snprintf(text, sizeof text, "# a\n  %s \r\n\n%s", first, second);
+    CHECK_INT(parse_tokens(&t, text, &err), STG_OK);
+    found = stg_tokens_find(t, "Bearer " FIRST);
+    CHECK(found != NULL);
+    CHECK_STR(found->name, "till-3");
+    CHECK_INT(found->roles, STG_ROLE_PUBLISH);
+    found = stg_tokens_find(t, "bEARER   " SECOND " ");
+    CHECK(found != NULL);
+    CHECK_STR(found->name, "");
+    CHECK_INT(found->roles, STG_ROLE_OPERATE | STG_ROLE_VIEW);
+    CHECK(stg_tokens_find(t, "Bearer abcdefghijklmno") == NULL);
+    CHECK(stg_tokens_find(t, "Bearer abcdefghijklmnopq") == NULL);
+    CHECK(stg_tokens_find(t, "Bearer") == NULL);
+    CHECK(stg_tokens_find(t, "Bearer ") == NULL);
+    CHECK(stg_tokens_find(t, "Bearer # a") == NULL);
+    CHECK(stg_tokens_find(t, "") == NULL);
+    CHECK(stg_tokens_find(t, NULL) == NULL);
     stg_tokens_free(t);
+}
+
+/* The hash is no token. */
+TEST(token, is_not_known_by_its_hash)
+{
+    char line[STG_TOKEN_LINE_MAX], header[STG_TOKEN_LINE_MAX + 16];
+    stg_tokens *t;
+    stg_error err;
+
+    CHECK(stg_token_print(FIRST, STG_ROLE_PUBLISH, "", line));
+    CHECK_INT(parse_tokens(&t, line, &err), STG_OK);
+    snprintf(header, sizeof header, "Bearer %.64s", strstr(line, ":") + 1);
+    CHECK(stg_tokens_find(t, header) == NULL);
+    stg_tokens_free(t);
+}
+
+TEST(token, is_refused_in_a_line_that_is_wrong)
+{
+    static const char wanted[] = "wanted ROLE[,ROLE] sha256:HASH [NAME]";
+    static const struct {
+        const char *format, *words;
+    } lines[] = {
+        {"publish sha256:%s\n\npublish sha256:%.63s", wanted},
+        {"publish sha256:%s\n#\npublish sha512:%s", wanted},
+        {"publish sha256:%s\n\nadmin sha256:%s", wanted},
+        {"publish sha256:%s\n\npublish,,view sha256:%s", wanted},
+        {"publish sha256:%s\n\nsha256:%s", wanted},
+        {"publish sha256:%s\n\nview sha256:%s a b", "wanted a name of"},
+        {"publish sha256:%s\n\nview sha256:%s", "is there already"},
+    };
+    const char *hash =
+        "f39dac6cbaba535e2c207cd0cd8f154974223c848f727f98b"
+        "3564cea569b41cf";
+    stg_tokens *t;
+    stg_error err;
+    char text[512];
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(text, sizeof text, lines[i].format, hash, hash);
+#pragma GCC diagnostic pop
+        CHECK_INT(parse_tokens(&t, text, &err), STG_INVALID);
+        CHECK_INT(err.line, 3);
+        if (strstr(err.text, lines[i].words) == NULL)
+            CHECK_STR(err.text, lines[i].words);
+    }
+    CHECK_INT(parse_tokens(&t, "# none\n", &err), STG_INVALID);
+    CHECK(strstr(err.text, "stagger token new f") != NULL);
+}
+
+TEST(token, is_made_of_256_random_bits)
+{
+    char one[STG_TOKEN_TEXT_MAX], other[STG_TOKEN_TEXT_MAX];
+    stg_error err;
+
+    CHECK_INT(stg_token_make(one, &err), STG_OK);
+    CHECK_INT(stg_token_make(other, &err), STG_OK);
+    CHECK_INT(strlen(one), 8 + 64);
+    CHECK(strcmp(one, other) != 0);
 }
 
 /* I23. */
@@ -531,8 +609,76 @@ TEST(token, is_not_in_the_words_of_an_error)
     stg_tokens *t;
     stg_error err;
 
-    CHECK_INT(stg_tokens_parse(&t, span_of("my s3cret token"), "f", &err),
-              STG_INVALID);
+    CHECK_INT(parse_tokens(&t, "my s3cret token", &err), STG_INVALID);
     CHECK(strstr(err.text, "s3cret") == NULL);
     CHECK(strstr(err.text, "token file f:1: ") != NULL);
+}
+
+/* -- routes ------------------------------------------------------------------ */
+
+static stg_match match(const char *path, const char *method)
+{
+    static const stg_route one[] = {
+        {.method = "GET", .path = "/a/{id}"},
+        {.method = "POST", .path = "/a/b"},
+    };
+    static const stg_route two[] = {
+        {.method = "POST", .path = "/a/{id}"},
+        {.method = "POST", .path = "/t/{name}/x/{id}"},
+        {.method = "GET", .path = "/"},
+    };
+    static int ctx;
+    const stg_routes tables[] = {{one, 2, NULL}, {two, 3, &ctx}};
+    stg_match m;
+
+    stg_routes_match(tables, 2, path, method, &m);
+    CHECK((m.ctx != NULL) ==
+          (m.route != NULL && m.route != &one[0] && m.route != &one[1]));
+    return m;
+}
+
+static void check_match(const char *path, const char *method,
+                        const char *pattern, const char *allowed)
+{
+    stg_match m = match(path, method);
+
+    CHECK_STR(m.route == NULL ? "" : m.route->path, pattern);
+    if (m.route == NULL)
+        CHECK_STR(m.allowed, allowed);
+}
+
+TEST(route, is_found_by_path_and_method)
+{
+    check_match("/a/7", "GET", "/a/{id}", "");
+    check_match("/a/7", "HEAD", "/a/{id}", "");
+    check_match("/a/7", "POST", "/a/{id}", "");
+    check_match("/a/7", "PUT", "", "GET, HEAD, POST");
+    check_match("/a/b", "POST", "/a/b", "");
+    check_match("/a/b", "GET", "", "POST"); // b is no id
+    check_match("/t/n/x/9", "POST", "/t/{name}/x/{id}", "");
+    check_match("/t/n/y/9", "POST", "", "");
+    check_match("/", "GET", "/", "");
+    check_match("/a", "GET", "", "");
+    check_match("/a/", "GET", "", "");
+    check_match("/a/7/", "GET", "", "");
+    check_match("/a//7", "GET", "", "");
+    check_match("//a/7", "GET", "", "");
+    check_match("", "GET", "", "");
+    check_match("*", "GET", "", "");
+}
+
+TEST(route, gives_the_words_of_a_path)
+{
+    const char *pattern = "/t/{name}/x/{id}";
+    char word[8];
+
+    CHECK_INT(stg_route_word(pattern, "/t/abc/x/9", 0, word, sizeof word), 3);
+    CHECK_STR(word, "abc");
+    CHECK_INT(stg_route_word(pattern, "/t/abc/x/9", 1, word, sizeof word), 1);
+    CHECK_STR(word, "9");
+    CHECK_INT(stg_route_word(pattern, "/t/abc/x/9", 2, word, sizeof word), 0);
+    CHECK_INT(stg_route_word(pattern, "/t/abcdefg/x/9", 0, word, sizeof word),
+              7);
+    CHECK_INT(stg_route_word(pattern, "/t/abcdefgh/x/9", 0, word, sizeof word),
+              0);
 }

@@ -23,6 +23,8 @@ stg_ingress_options stg_ingress_options_default(void)
         .address_waiting_max = 50000,
         .connections_max = 1024,
         .address_connections_max = 512,
+        .asks_max = 64,
+        .answers_max = (size_t)64 << 20,
         .idle_timeout = 30 * STG_S,
         .request_timeout = 2 * STG_MIN,
         .retry_after = 5 * STG_S,
@@ -42,6 +44,51 @@ const char *stg_ingress_address(const stg_ingress *g)
 void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view)
 {
     *view = g->view;
+}
+
+/* -- its own routes ---------------------------------------------------------- */
+
+static void answer_text(stg_ask *a, const char *text)
+{
+    stg_ask_answer(a, 200, "text/plain; charset=utf-8", strdup(text),
+                   strlen(text));
+}
+
+static void answer_health(void *ctx, stg_ask *a)
+{
+    (void)ctx;
+    answer_text(a, "ok\n");
+}
+
+static void answer_ready(void *ctx, stg_ask *a)
+{
+    const stg_ingress *g = ctx;
+    const char *missing = NULL;
+
+    if (g->options.missing != NULL)
+        missing = g->options.missing(g->options.ctx);
+    if (g->view.is_stopping)
+        missing = "the hub is stopping";
+    if (missing == NULL)
+        answer_text(a, "ready\n");
+    else
+        stg_ask_refuse(a, 503, "%s", missing);
+}
+
+/* What is published is no matter of a handler: see ingress_publish.c. */
+static const stg_route own[] = {
+    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL},
+    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH, NULL,
+     NULL},
+    {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health},
+    {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready},
+};
+
+void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
+                       void *ctx)
+{
+    if (g->table_count < STG_TABLES_MAX)
+        g->tables[g->table_count++] = (stg_routes){routes, count, ctx};
 }
 
 /* -- options ----------------------------------------------------------------- */
@@ -81,32 +128,69 @@ static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
     return STG_OK;
 }
 
-static stg_status check_token_file(stg_ingress *g, stg_error *err)
+static stg_status read_tokens(const stg_ingress *g,
+                              const stg_ingress_options *o, stg_tokens **tokens,
+                              stg_error *err)
 {
-    const stg_ingress_options *o = &g->options;
-
+    *tokens = NULL;
     if (o->token_file != NULL)
-        return stg_tokens_load(&g->tokens, o->token_file, err);
+        return stg_tokens_load(tokens, o->token_file, err);
     if (stg_address_is_loopback(&g->address))
         return STG_OK;
     return refuse(err, STG_INVALID,
                   "listen=%.60s: others could reach it, and it has no token "
-                  "file; to make one: (umask 077; openssl rand -hex 32 > "
-                  "FILE), or listen on 127.0.0.1",
+                  "file; to make one: stagger token new FILE --role publish, "
+                  "or listen on 127.0.0.1",
                   o->listen);
 }
 
-static stg_status copy_headers(stg_ingress *g, const char *const *rules)
+static void free_headers(char **headers)
+{
+    for (size_t i = 0; headers != NULL && headers[i] != NULL; i++)
+        free(headers[i]);
+    free(headers);
+}
+
+static stg_status copy_headers(const char *const *rules, char ***headers,
+                               stg_error *err)
 {
     size_t count = 0;
+    bool is_short;
 
     while (rules[count] != NULL)
         count++;
-    g->headers = calloc(count + 1, sizeof *g->headers);
-    for (size_t i = 0; g->headers != NULL && i < count; i++)
-        if ((g->headers[i] = strdup(rules[i])) == NULL)
-            return STG_IO;
-    return g->headers == NULL ? STG_IO : STG_OK;
+    *headers = calloc(count + 1, sizeof **headers);
+    is_short = *headers == NULL;
+    for (size_t i = 0; !is_short && i < count; i++)
+        is_short = ((*headers)[i] = strdup(rules[i])) == NULL;
+    if (!is_short)
+        return STG_OK;
+    free_headers(*headers);
+    return refuse(err, STG_IO, "ingress: no memory");
+}
+
+/* What may change while it listens. */
+static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
+                             stg_error *err)
+{
+    stg_tokens *tokens;
+    char **headers;
+    stg_status status = stg_headers_check(o->headers, err);
+
+    if (status == STG_OK)
+        status = read_tokens(g, o, &tokens, err);
+    if (status != STG_OK)
+        return status;
+    status = copy_headers(o->headers, &headers, err);
+    if (status != STG_OK) {
+        stg_tokens_free(tokens);
+        return status;
+    }
+    stg_tokens_free(g->tokens);
+    free_headers(g->headers);
+    g->tokens = tokens;
+    g->headers = headers;
+    return STG_OK;
 }
 
 static stg_status read_options(stg_ingress *g, stg_error *err)
@@ -115,13 +199,21 @@ static stg_status read_options(stg_ingress *g, stg_error *err)
     stg_status status = check_numbers(o, err);
 
     if (status == STG_OK)
-        status = stg_headers_check(o->headers, err);
-    if (status == STG_OK)
         status = stg_address_parse(&g->address, o->listen, err);
     if (status == STG_OK)
-        status = check_token_file(g, err);
-    if (status == STG_OK && copy_headers(g, o->headers) != STG_OK)
-        status = refuse(err, STG_IO, "ingress: no memory");
+        status = read_rules(g, o, err);
+    return status;
+}
+
+stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
+                              stg_error *err)
+{
+    stg_status status = check_numbers(o, err);
+
+    if (status == STG_OK)
+        status = read_rules(g, o, err);
+    if (status == STG_OK)
+        g->options.address_connections_max = o->address_connections_max;
     return status;
 }
 
@@ -195,9 +287,7 @@ static stg_status start_poll(stg_ingress *g, stg_error *err)
 
 static void free_ingress(stg_ingress *g)
 {
-    for (size_t i = 0; g->headers != NULL && g->headers[i] != NULL; i++)
-        free(g->headers[i]);
-    free(g->headers);
+    free_headers(g->headers);
     stg_tokens_free(g->tokens);
     free(g);
 }
@@ -243,6 +333,7 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
     g->options = *o;
     g->turn.passed = pass_turn;
     g->stopping.passed = pass_stopping;
+    stg_ingress_serve(g, own, sizeof own / sizeof *own, g);
     stg_list_init(&g->callers);
     for (size_t i = 0; i < STG_ORIGIN_SLOTS; i++)
         stg_list_init(&g->origins[i]);
@@ -265,11 +356,30 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
 
 /* -- stop and close ---------------------------------------------------------- */
 
+/* Those that wait for a handler wait no longer: it may take its time, or have
+ * to do with what is being stopped. */
+static void leave_asks(stg_ingress *g)
+{
+    for (stg_link *at = stg_list_first(&g->callers); at != NULL;
+         at = stg_list_next(&g->callers, at)) {
+        stg_caller *c = STG_HOLDER(at, stg_caller, link);
+
+        if (c->ask == NULL)
+            continue;
+        stg_ask_leave(c);
+        stg_problem_set(&c->problem, 503, 0,
+                        "the hub is stopping; what was asked for may have "
+                        "been done, or not");
+        stg_answer_resume(c);
+    }
+}
+
 void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
 {
     g->view.is_stopping = true;
     g->stopped = stopped;
     g->stopped_ctx = ctx;
+    leave_asks(g);
     stg_deadline_set(&g->deadlines, &g->turn, 0);
 }
 
@@ -312,6 +422,7 @@ void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
     g->closed_ctx = ctx;
     g->stopped = NULL;
     g->view.is_stopping = true;
+    leave_asks(g);
     leave_publications(g);
     uv_poll_stop(&g->poll);
     MHD_stop_daemon(g->daemon);

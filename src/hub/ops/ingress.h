@@ -1,8 +1,10 @@
-/* ingress.h - where producers publish, by HTTP: docs/ingress.md is its contract.
+/* ingress.h - where producers publish, by HTTP: docs/ingress.md is its contract;
+ * and where others ask: docs/api.md.
  *
  *     POST /v1/messages         one message      202 {"id": ..}
  *     POST /v1/messages/batch   NDJSON           202 {"ids": [..]}
  *     GET  /healthz, /readyz    for probes
+ *     ...                       what stg_ingress_serve() was given
  *
  * A 202 is sent after the append was called durable and never before; an append
  * that may have happened, or not, is a 503. What is refused is answered with a
@@ -17,6 +19,8 @@
 #include <uv.h>
 
 #include "hub/log.h"
+#include "hub/ops/route.h"
+#include "hub/ops/token.h"
 #include "hub/store.h"
 
 typedef struct stg_ingress stg_ingress;
@@ -38,6 +42,8 @@ typedef struct stg_ingress_options {
     uint32_t waiting_max, address_waiting_max; /* messages that wait for their
                                                   commit: 100000 and 50000 */
     uint32_t connections_max, address_connections_max; /* 1024, 512 */
+    uint32_t asks_max;  /* requests that wait for their handlers: 64 */
+    size_t answers_max; /* bytes of their answers on their way: 64 MiB */
 
     stg_ns idle_timeout;    /* a header, and each next piece of a body: 30 s */
     stg_ns request_timeout; /* a whole body: 2 m */
@@ -62,6 +68,16 @@ stg_ingress_options stg_ingress_options_default(void);
  * refuses (a port in use), with words that say what to do. */
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
                             const stg_ingress_options *o, stg_error *err);
+
+/* Answers more paths: see route.h; 7 tables at most. The tables are kept. */
+void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
+                       void *ctx);
+
+/* From the next request on with this token file (read anew), these headers, and
+ * this many connections of an address; the rest of the options is as it was. All
+ * or nothing: errors are those of stg_ingress_open(). */
+stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
+                              stg_error *err);
 
 /* The port that it listens on; and the address in full: "127.0.0.1:8080". */
 uint16_t stg_ingress_port(const stg_ingress *g);

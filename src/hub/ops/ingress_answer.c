@@ -29,7 +29,7 @@ static bool add_problem_headers(const stg_caller *c, struct MHD_Response *r)
     case 401:
         return add(r, "WWW-Authenticate", "Bearer");
     case 405:
-        return add(r, "Allow", c->allowed);
+        return add(r, "Allow", c->match.allowed);
     case 429:
     case 503:
         return add_retry_after(c, r);
@@ -52,9 +52,10 @@ static void count(stg_ingress_view *v, unsigned status)
 /* Health checks come every second of a drain: they are not told. */
 static void tell(const stg_caller *c)
 {
+    const stg_route *r = c->match.route;
     char from[INET6_ADDRSTRLEN];
 
-    if (c->route == STG_ROUTE_HEALTH || c->route == STG_ROUTE_READY)
+    if (r != NULL && r->role == STG_ROLE_ANYBODY)
         return;
     STG_LOG_REPEAT(c->ingress->options.log, STG_LOG_WARN, "request-refused", 3,
                    stg_field_text("from", stg_origin_print(c->origin, from)),
@@ -62,52 +63,86 @@ static void tell(const stg_caller *c)
                    stg_field_text("why", c->problem.detail));
 }
 
-enum MHD_Result stg_answer_response(stg_caller *c, unsigned status,
-                                    struct MHD_Response *response)
+/* With the headers that every answer has. NULL: no memory; then text is
+ * freed, if it was to be. */
+static struct MHD_Response *make(const stg_caller *c, char *text, size_t size,
+                                 const char *type,
+                                 enum MHD_ResponseMemoryMode mode)
 {
-    enum MHD_Result result = MHD_YES;
+    struct MHD_Response *r = MHD_create_response_from_buffer(size, text, mode);
 
-    if (c->is_last || c->ingress->view.is_stopping)
-        result = add(response, "Connection", "close") ? MHD_YES : MHD_NO;
-    stg_caller_enter(c, STG_PHASE_ANSWER);
-    if (result == MHD_YES)
-        result = MHD_queue_response(c->connection, status, response);
-    MHD_destroy_response(response);
-    count(&c->ingress->view, status);
-    return result;
+    if (r == NULL) {
+        if (mode == MHD_RESPMEM_MUST_FREE)
+            free(text);
+        return NULL;
+    }
+    if (add(r, "Content-Type", type) &&
+        (stg_request_is_published(c) ||
+         (add(r, "Cache-Control", "no-store") &&
+          add(r, "X-Content-Type-Options", "nosniff"))))
+        return r;
+    MHD_destroy_response(r);
+    return NULL;
 }
 
-enum MHD_Result stg_answer_problem(stg_caller *c)
+static struct MHD_Response *make_problem(const stg_caller *c)
 {
     char text[STG_PROBLEM_TEXT_MAX];
     size_t size = stg_problem_print(&c->problem, text);
     struct MHD_Response *r =
-        MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_COPY);
+        make(c, text, size, "application/problem+json", MHD_RESPMEM_MUST_COPY);
 
     tell(c);
-    if (r == NULL)
-        return MHD_NO;
-    if (!add(r, "Content-Type", "application/problem+json") ||
-        !add_problem_headers(c, r)) {
-        MHD_destroy_response(r);
-        return MHD_NO;
-    }
-    return stg_answer_response(c, (unsigned)c->problem.status, r);
+    if (r == NULL || add_problem_headers(c, r))
+        return r;
+    MHD_destroy_response(r);
+    return NULL;
 }
 
-enum MHD_Result stg_answer_text(stg_caller *c, const char *text)
+static struct MHD_Response *make_reply(stg_caller *c)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(
-        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = make(c, c->reply.text, c->reply.size,
+                                  c->reply.type, MHD_RESPMEM_MUST_FREE);
+
+    c->reply.text = NULL;
+    if (r == NULL || !c->reply.is_repeat || add(r, "Stagger-Repeat", "true"))
+        return r;
+    MHD_destroy_response(r);
+    return NULL;
+}
+
+enum MHD_Result stg_answer(stg_caller *c)
+{
+    bool is_problem = c->problem.status != 0;
+    struct MHD_Response *r = is_problem ? make_problem(c) : make_reply(c);
+    int status = is_problem ? c->problem.status : c->reply.status;
+    enum MHD_Result result = MHD_YES;
 
     if (r == NULL)
         return MHD_NO;
-    if (!add(r, "Content-Type", "text/plain; charset=utf-8") ||
-        !add(r, "Cache-Control", "no-store")) {
-        MHD_destroy_response(r);
-        return MHD_NO;
-    }
-    return stg_answer_response(c, MHD_HTTP_OK, r);
+    if (c->is_last || c->ingress->view.is_stopping)
+        result = add(r, "Connection", "close") ? MHD_YES : MHD_NO;
+    stg_caller_enter(c, STG_PHASE_ANSWER);
+    if (result == MHD_YES)
+        result = MHD_queue_response(c->connection, (unsigned)status, r);
+    MHD_destroy_response(r);
+    count(&c->ingress->view, (unsigned)status);
+    return result;
+}
+
+void stg_answer_drop(stg_caller *c)
+{
+    free(c->reply.text);
+    c->reply = (stg_reply){.status = 0};
+    c->ingress->answering -= c->answering;
+    c->answering = 0;
+}
+
+void stg_answer_resume(stg_caller *c)
+{
+    MHD_resume_connection(c->connection);
+    // Without a thread of its own it does not wake itself.
+    stg_deadline_set(&c->ingress->deadlines, &c->ingress->turn, 0);
 }
 
 void stg_answer_raw(const stg_caller *c, const stg_problem *p)
@@ -167,23 +202,16 @@ static bool is_all_repeats(const stg_publication *p,
     return true;
 }
 
-struct MHD_Response *stg_answer_ids(const stg_publication *p,
-                                    const stg_append_answer *answers)
+bool stg_answer_ids(const stg_publication *p, const stg_append_answer *answers)
 {
     char *text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
-    struct MHD_Response *r;
 
     if (text == NULL)
-        return NULL;
-    r = MHD_create_response_from_buffer(print_ids(p, answers, text), text,
-                                        MHD_RESPMEM_MUST_FREE);
-    if (r == NULL) {
-        free(text);
-        return NULL;
-    }
-    if (add(r, "Content-Type", "application/json") &&
-        (!is_all_repeats(p, answers) || add(r, "Stagger-Repeat", "true")))
-        return r;
-    MHD_destroy_response(r);
-    return NULL;
+        return false;
+    p->caller->reply = (stg_reply){.status = MHD_HTTP_ACCEPTED,
+                                   .type = "application/json",
+                                   .text = text,
+                                   .size = print_ids(p, answers, text),
+                                   .is_repeat = is_all_repeats(p, answers)};
+    return true;
 }

@@ -174,9 +174,11 @@ void *stg_caller_begin(void *ingress, const char *uri,
             ->socket_context;
 
     (void)ingress;
-    (void)uri;
-    if (c != NULL)
+    if (c != NULL) {
         c->has_begun = true;
+        // Decoded it would end there.
+        c->has_odd_uri = uri != NULL && strstr(uri, "%00") != NULL;
+    }
     return c;
 }
 
@@ -192,9 +194,7 @@ void stg_caller_complete(void *ingress, struct MHD_Connection *connection,
     if (c == NULL)
         return;
     stg_request_drop(c);
-    if (c->answer != NULL)
-        MHD_destroy_response(c->answer);
-    c->answer = NULL;
+    stg_answer_drop(c);
     c->is_first = false;
     stg_caller_enter(c, STG_PHASE_HEADER);
 }
@@ -203,7 +203,7 @@ void stg_caller_complete(void *ingress, struct MHD_Connection *connection,
 
 static bool is_busy(stg_phase phase)
 {
-    return phase == STG_PHASE_COMMIT || phase == STG_PHASE_ANSWER;
+    return phase == STG_PHASE_WAIT || phase == STG_PHASE_ANSWER;
 }
 
 void stg_caller_enter(stg_caller *c, stg_phase phase)
@@ -219,7 +219,7 @@ void stg_caller_enter(stg_caller *c, stg_phase phase)
         c->whole_at = stg_ns_add(now, g->options.request_timeout);
     if (phase == STG_PHASE_BODY)
         at = stg_ns_min(at, c->whole_at);
-    if (phase == STG_PHASE_COMMIT) // the store answers for itself
+    if (phase == STG_PHASE_WAIT) // the store answers for itself
         at = STG_NEVER;
     c->phase = phase;
     stg_deadline_set(&g->deadlines, &c->deadline, at);

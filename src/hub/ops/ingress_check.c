@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,37 +16,101 @@ static stg_span span_of(const char *text)
     return (stg_span){text, text == NULL ? 0 : strlen(text)};
 }
 
-/* -- which path -------------------------------------------------------------- */
-
-static const struct {
-    const char *path, *methods;
-    stg_route route;
-} routes[] = {
-    {"/v1/messages", "POST", STG_ROUTE_MESSAGE},
-    {"/v1/messages/batch", "POST", STG_ROUTE_BATCH},
-    {"/healthz", "GET, HEAD", STG_ROUTE_HEALTH},
-    {"/readyz", "GET, HEAD", STG_ROUTE_READY},
-};
-
-static bool is_publishing(const stg_caller *c)
+stg_body stg_request_body(const stg_caller *c)
 {
-    return c->route == STG_ROUTE_MESSAGE || c->route == STG_ROUTE_BATCH;
+    return c->match.route == NULL ? STG_BODY_NONE : c->match.route->body;
 }
+
+bool stg_request_is_published(const stg_caller *c)
+{
+    stg_body body = stg_request_body(c);
+
+    return body == STG_BODY_MESSAGE || body == STG_BODY_BATCH;
+}
+
+size_t stg_request_body_max(const stg_caller *c)
+{
+    const stg_ingress_options *o = &c->ingress->options;
+
+    switch (stg_request_body(c)) {
+    case STG_BODY_MESSAGE:
+        return o->message_max;
+    case STG_BODY_BATCH:
+        return o->batch_max;
+    case STG_BODY_JSON:
+        return STG_JSON_BODY_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* -- which path -------------------------------------------------------------- */
 
 static bool check_route(stg_caller *c, const char *url, const char *method)
 {
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (strcmp(url, routes[i].path) != 0)
-            continue;
-        c->route = routes[i].route;
-        c->allowed = routes[i].methods;
-        if (stg_header_list_has(span_of(c->allowed), span_of(method)))
-            return true;
-        return stg_problem_set(&c->problem, 405, 0, "wanted %s", c->allowed);
-    }
+    const stg_ingress *g = c->ingress;
+
+    if (c->has_odd_uri)
+        return stg_problem_set(&c->problem, 400, 0, "a path with a zero byte");
+    stg_routes_match(g->tables, g->table_count, url, method, &c->match);
+    if (c->match.route != NULL)
+        return true;
+    if (c->match.allowed[0] != '\0')
+        return stg_problem_set(&c->problem, 405, 0, "wanted %s",
+                               c->match.allowed);
     return stg_problem_set(&c->problem, 404, 0,
-                           "wanted /v1/messages, /v1/messages/batch, /healthz "
-                           "or /readyz");
+                           "there is no such path; messages go to "
+                           "/v1/messages");
+}
+
+typedef struct query {
+    const char *const *options;
+    uint64_t seen; /* a bit for each option */
+    const char *why;
+    char name[32]; /* the option at fault */
+} query;
+
+static void blame(query *q, const char *why, const char *name, size_t size)
+{
+    if (q->why != NULL)
+        return;
+    q->why = why;
+    snprintf(q->name, sizeof q->name, "%.*s", (int)(size < 31 ? size : 31),
+             name);
+}
+
+static enum MHD_Result check_option(void *ctx, enum MHD_ValueKind kind,
+                                    const char *key, size_t key_size,
+                                    const char *value, size_t value_size)
+{
+    query *q = ctx;
+    size_t i = 0;
+
+    (void)kind;
+    while (q->options != NULL && q->options[i] != NULL &&
+           strcmp(q->options[i], key) != 0)
+        i++;
+    if (q->options == NULL || q->options[i] == NULL)
+        blame(q, "there is no such option", key, key_size);
+    else if ((q->seen & UINT64_C(1) << i) != 0)
+        blame(q, "it is there twice", key, key_size);
+    else if (value == NULL || strlen(value) != value_size)
+        blame(q, "it has no value", key, key_size);
+    q->seen |= UINT64_C(1) << (i & 63);
+    return MHD_YES;
+}
+
+/* An option that was mistyped would choose something else. */
+static bool check_query(stg_caller *c)
+{
+    query q = {.options = c->match.route->options};
+
+    if (stg_request_is_published(c)) // as it always was
+        return true;
+    MHD_get_connection_values_n(c->connection, MHD_GET_ARGUMENT_KIND,
+                                check_option, &q);
+    return q.why == NULL ||
+           stg_problem_set(&c->problem, 400, 0, "?%s: %s", q.name, q.why);
 }
 
 /* -- who asks ---------------------------------------------------------------- */
@@ -106,14 +171,25 @@ static bool check_browser(stg_caller *c)
 static bool check_token(stg_caller *c)
 {
     const stg_ingress *g = c->ingress;
+    const stg_route *r = c->match.route;
     const char *authorization = stg_request_header(c, "Authorization");
+    char words[STG_ROLES_TEXT_MAX];
+    const stg_token *token;
 
-    if (g->tokens == NULL || stg_tokens_allow(g->tokens, authorization))
+    c->who[0] = '\0';
+    if (g->tokens == NULL || r->role == STG_ROLE_ANYBODY)
         return true;
-    return stg_problem_set(&c->problem, 401, 0,
-                           authorization == NULL
-                               ? "wanted Authorization: Bearer TOKEN"
-                               : "not one of the tokens");
+    token = stg_tokens_find(g->tokens, authorization);
+    if (token == NULL)
+        return stg_problem_set(&c->problem, 401, 0,
+                               authorization == NULL
+                                   ? "wanted Authorization: Bearer TOKEN"
+                                   : "not one of the tokens");
+    memcpy(c->who, token->name, sizeof c->who);
+    return (token->roles & r->role) != 0 ||
+           stg_problem_set(&c->problem, 403, 0,
+                           "this token has not the role %s",
+                           stg_roles_print(r->role, words));
 }
 
 /* -- how much ---------------------------------------------------------------- */
@@ -201,10 +277,9 @@ static bool check_header_size(stg_caller *c)
 
 static bool check_length(stg_caller *c)
 {
-    const stg_ingress_options *o = &c->ingress->options;
-    size_t most = c->route == STG_ROUTE_BATCH ? o->batch_max : o->message_max;
+    size_t most = stg_request_body_max(c);
 
-    if (!c->has_length)
+    if (!c->has_length && most > 0)
         return stg_problem_set(&c->problem, 411, 0,
                                "wanted a Content-Length (0 is an empty "
                                "message), or Transfer-Encoding: chunked");
@@ -218,29 +293,45 @@ static bool check_length(stg_caller *c)
 static bool check_type(stg_caller *c)
 {
     const char *type = stg_request_header(c, "Content-Type");
+    bool is_batch = stg_request_body(c) == STG_BODY_BATCH;
     stg_span media = span_of(type);
 
-    if (c->route != STG_ROUTE_BATCH)
+    if (!is_batch && stg_request_body(c) != STG_BODY_JSON)
         return true;
     if (type != NULL)
         media.size = strcspn(type, "; \t");
-    return (type != NULL && (stg_header_equal(media, "application/x-ndjson") ||
-                             stg_header_equal(media, "application/ndjson") ||
-                             stg_header_equal(media, "application/jsonl"))) ||
-           stg_problem_set(&c->problem, 415, 0,
-                           "wanted Content-Type: application/x-ndjson");
+    if (type != NULL &&
+        (is_batch ? stg_header_equal(media, "application/x-ndjson") ||
+                        stg_header_equal(media, "application/ndjson") ||
+                        stg_header_equal(media, "application/jsonl")
+                  : stg_header_equal(media, "application/json")))
+        return true;
+    return stg_problem_set(&c->problem, 415, 0, "wanted Content-Type: %s",
+                           is_batch ? "application/x-ndjson"
+                                    : "application/json");
 }
 
 /* -- whether we can ---------------------------------------------------------- */
+
+bool stg_request_check_stop(stg_caller *c)
+{
+    unsigned role = c->match.route->role;
+
+    if (!c->ingress->view.is_stopping ||
+        (role != STG_ROLE_PUBLISH && role != STG_ROLE_OPERATE))
+        return true;
+    return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+}
 
 static bool check_room(stg_caller *c)
 {
     const stg_ingress *g = c->ingress;
     const stg_ingress_options *o = &g->options;
-    const char *missing = o->missing == NULL ? NULL : o->missing(o->ctx);
+    const char *missing;
 
-    if (g->view.is_stopping)
-        return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+    if (!stg_request_is_published(c))
+        return true;
+    missing = o->missing == NULL ? NULL : o->missing(o->ctx);
     if (missing != NULL)
         return stg_problem_set(&c->problem, 503, 0, "%s", missing);
     if (g->view.waiting >= o->waiting_max)
@@ -258,12 +349,11 @@ static bool check_room(stg_caller *c)
 /* What a stranger is told comes first: he learns nothing of the state. */
 void stg_request_check(stg_caller *c, const char *url, const char *method)
 {
-    c->route = STG_ROUTE_NONE;
-    c->allowed = NULL;
+    c->match.route = NULL;
+    c->match.allowed[0] = '\0';
     c->problem.status = 0;
-    if (!check_framing(c) || !check_header_size(c) ||
-        !check_route(c, url, method) || !is_publishing(c))
-        return;
-    (void)(check_browser(c) && check_token(c) && check_type(c) &&
-           check_length(c) && check_room(c));
+    (void)(check_framing(c) && check_header_size(c) && check_browser(c) &&
+           check_route(c, url, method) && check_token(c) && check_query(c) &&
+           check_type(c) && check_length(c) && stg_request_check_stop(c) &&
+           check_room(c));
 }

@@ -6,6 +6,7 @@
  *     ingress_check.c    whether it may be asked at all
  *     ingress_message.c  a request's bytes as messages
  *     ingress_publish.c  messages to the store, and what came of it
+ *     ingress_ask.c      any other request, to its handler
  *     ingress_answer.c   answers
  *
  * A caller is a connection, and carries one request at a time. A publication
@@ -18,10 +19,12 @@
 
 #include "base/list.h"
 #include "hub/deadlines.h"
+#include "hub/ops/ask.h"
 #include "hub/ops/batch.h"
 #include "hub/ops/ingress.h"
 #include "hub/ops/ingress_address.h"
 #include "hub/ops/problem.h"
+#include "hub/ops/route.h"
 #include "hub/ops/token.h"
 
 typedef struct stg_caller stg_caller;
@@ -29,8 +32,9 @@ typedef struct stg_origin stg_origin;
 typedef struct stg_publication stg_publication;
 
 enum {
-    STG_ORIGIN_SLOTS = 1024,         /* a power of two */
-    STG_CONNECTION_BYTES = 32 * 1024 /* of libmicrohttpd, for each */
+    STG_ORIGIN_SLOTS = 1024,          /* a power of two */
+    STG_CONNECTION_BYTES = 32 * 1024, /* of libmicrohttpd, for each */
+    STG_TABLES_MAX = 8,               /* of routes */
 };
 
 struct stg_ingress {
@@ -46,7 +50,11 @@ struct stg_ingress {
     stg_deadline turn; /* when the daemon is to run again */
     stg_list callers;
     stg_list origins[STG_ORIGIN_SLOTS];
-    uint32_t busy; /* callers that wait for a commit, or for their answer */
+    stg_routes tables[STG_TABLES_MAX];
+    size_t table_count;
+    uint32_t busy;    /* callers that wait, or for their answer to go out */
+    uint32_t asks;    /* that wait for their handler */
+    size_t answering; /* bytes of answers of handlers that go out */
     stg_ingress_view view;
     unsigned handles; /* that are not closed */
     void (*stopped)(void *ctx);
@@ -68,17 +76,18 @@ struct stg_origin {
 typedef enum stg_phase {
     STG_PHASE_HEADER, /* between requests, or in a header */
     STG_PHASE_BODY,
-    STG_PHASE_COMMIT, /* suspended */
+    STG_PHASE_WAIT, /* suspended: for a commit, or for a handler */
     STG_PHASE_ANSWER,
 } stg_phase;
 
-typedef enum stg_route {
-    STG_ROUTE_NONE,
-    STG_ROUTE_MESSAGE,
-    STG_ROUTE_BATCH,
-    STG_ROUTE_HEALTH,
-    STG_ROUTE_READY,
-} stg_route;
+/* What is answered where there is no problem. */
+typedef struct stg_reply {
+    int status;
+    const char *type;
+    char *text; /* of malloc(), until it is sent */
+    size_t size;
+    bool is_repeat;
+} stg_reply;
 
 struct stg_caller {
     stg_link link;
@@ -88,23 +97,26 @@ struct stg_caller {
     int fd;
     stg_phase phase;
     stg_deadline deadline;
-    bool is_first;  /* no request was answered yet */
-    bool has_begun; /* the first line of a request is there */
+    bool is_first;    /* no request was answered yet */
+    bool has_begun;   /* the first line of a request is there */
+    bool has_odd_uri; /* and in it something that no path has */
 
     /* -- the request: of no meaning in STG_PHASE_HEADER */
-    stg_route route;
-    const char *allowed; /* the methods of its path */
-    stg_problem problem; /* status 0: none so far */
-    stg_ns whole_at;     /* when its body must be there */
-    uint64_t length;     /* of the body, as announced; UINT64_MAX: it was not */
-    bool has_length;     /* or is in chunks, and ends by itself */
+    stg_match match;
+    char who[STG_TOKEN_NAME_MAX]; /* the token's name */
+    stg_problem problem;          /* status 0: none so far */
+    stg_ns whole_at;              /* when its body must be there */
+    uint64_t length; /* of the body, as announced; UINT64_MAX: it was not */
+    bool has_length; /* or is in chunks, and ends by itself */
     char *body;
     size_t size, room; /* room counts as pending */
     size_t discarded;
-    stg_publication *publication; /* in STG_PHASE_COMMIT, until its answer */
-    struct MHD_Response *answer;  /* after the commit */
-    unsigned answer_status;
-    bool is_last; /* the connection closes behind the answer */
+    stg_publication
+        *publication; /* in STG_PHASE_WAIT, one of both, until its */
+    stg_ask *ask;     /* answer */
+    stg_reply reply;
+    size_t answering; /* bytes of the answer, which count in the ingress */
+    bool is_last;     /* the connection closes behind the answer */
 };
 
 /* For libmicrohttpd: whether a connection may be; it began or ended; its
@@ -140,11 +152,19 @@ enum MHD_Result stg_request_handle(void *ingress,
 /* Drops the body. */
 void stg_request_drop(stg_caller *c);
 
-/* Sets the route, and the problem of a request that is refused by its header. */
+/* Finds the route, and the problem of a request that is refused by its header. */
 void stg_request_check(stg_caller *c, const char *url, const char *method);
+
+/* Refuses what may not be asked during a stop. */
+bool stg_request_check_stop(stg_caller *c);
 
 /* The value of a header, NULL: there is none. */
 const char *stg_request_header(const stg_caller *c, const char *name);
+
+/* The route's; STG_BODY_NONE where there is no route. */
+stg_body stg_request_body(const stg_caller *c);
+size_t stg_request_body_max(const stg_caller *c);
+bool stg_request_is_published(const stg_caller *c);
 
 /* -- ingress_message.c ------------------------------------------------------- */
 
@@ -177,17 +197,28 @@ void stg_publish(stg_publication *p);
 /* Its ingress goes: what is left is for the store to answer. */
 void stg_publication_leave(stg_publication *p);
 
+/* -- ingress_ask.c ----------------------------------------------------------- */
+
+/* Calls the handler; then there is an answer, or the caller is suspended. */
+enum MHD_Result stg_ask_begin(stg_caller *c, const char *path);
+
+/* Nobody waits for its answer any more. */
+void stg_ask_leave(stg_caller *c);
+
 /* -- ingress_answer.c -------------------------------------------------------- */
 
-/* Each queues an answer, and returns MHD_NO where there was no memory. */
-enum MHD_Result stg_answer_problem(stg_caller *c);
-enum MHD_Result stg_answer_text(stg_caller *c, const char *text);
-enum MHD_Result stg_answer_response(stg_caller *c, unsigned status,
-                                    struct MHD_Response *response);
+/* Queues the answer, the problem's or the reply. MHD_NO: no memory. */
+enum MHD_Result stg_answer(stg_caller *c);
 
-/* {"id": ..} or {"ids": [..]} for what was appended; NULL: no memory. */
-struct MHD_Response *stg_answer_ids(const stg_publication *p,
-                                    const stg_append_answer *answers);
+/* Makes {"id": ..} or {"ids": [..]} of what was appended the reply. False: no
+ * memory. */
+bool stg_answer_ids(const stg_publication *p, const stg_append_answer *answers);
+
+/* What is left of an answer when its request ends. */
+void stg_answer_drop(stg_caller *c);
+
+/* Goes on with a suspended caller, which has its answer now. */
+void stg_answer_resume(stg_caller *c);
 
 /* Writes a whole answer past libmicrohttpd, which answers no request that it has
  * not read to its end. The connection is cut next. */

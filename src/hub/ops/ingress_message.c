@@ -215,7 +215,8 @@ stg_publication *stg_publication_new(stg_caller *c)
     p->held = c->room;
     c->body = NULL;
     c->room = 0;
-    if ((c->route == STG_ROUTE_BATCH ? make_batch(p, c) : make_message(p, c)) &&
+    if ((stg_request_body(c) == STG_BODY_BATCH ? make_batch(p, c)
+                                               : make_message(p, c)) &&
         check_count(c, p->count))
         return p;
     stg_publication_free(p);

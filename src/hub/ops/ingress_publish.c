@@ -27,10 +27,8 @@ static void tell_accepted(stg_publication *p, const stg_append_answer *answers)
     stg_caller *c = p->caller;
 
     count_messages(&p->ingress->view, p, answers);
-    c->answer = stg_answer_ids(p, answers);
-    c->answer_status = MHD_HTTP_ACCEPTED;
     // It is there; the producer finds out by its key.
-    if (c->answer == NULL)
+    if (!stg_answer_ids(p, answers))
         stg_problem_set(&c->problem, 503, 0,
                         "accepted, and no memory to say so");
 }
@@ -79,9 +77,7 @@ static void done(void *ctx, stg_appended how, const stg_append_answer *answers,
         settle(p, how, answers, at);
         uncount_waiting(p);
         c->publication = NULL;
-        MHD_resume_connection(c->connection);
-        // Without a thread of its own it does not wake itself.
-        stg_deadline_set(&p->ingress->deadlines, &p->ingress->turn, 0);
+        stg_answer_resume(c);
     }
     stg_publication_free(p);
 }
@@ -93,7 +89,7 @@ void stg_publish(stg_publication *p)
 
     c->publication = p;
     count_waiting(p);
-    stg_caller_enter(c, STG_PHASE_COMMIT);
+    stg_caller_enter(c, STG_PHASE_WAIT);
     MHD_suspend_connection(c->connection);
     g->options.append(g->options.ctx, p->messages, p->count, done, p);
 }

@@ -13,19 +13,13 @@ void stg_request_drop(stg_caller *c)
 
 /* -- the body ---------------------------------------------------------------- */
 
-static size_t body_max(const stg_caller *c)
-{
-    const stg_ingress_options *o = &c->ingress->options;
-
-    return c->route == STG_ROUTE_BATCH ? o->batch_max : o->message_max;
-}
-
 /* The next room that holds size bytes: doubled, and no more than can come. A
  * length that is only announced costs nothing. */
 static size_t next_room(const stg_caller *c, size_t size)
 {
     enum { ROOM_MIN = 4096 };
-    size_t most = body_max(c), room = c->room < ROOM_MIN ? ROOM_MIN : c->room;
+    size_t most = stg_request_body_max(c),
+           room = c->room < ROOM_MIN ? ROOM_MIN : c->room;
 
     if (c->length < most)
         most = (size_t)c->length;
@@ -56,9 +50,10 @@ static bool make_room(stg_caller *c, size_t size)
 
 static bool keep_piece(stg_caller *c, const char *piece, size_t size)
 {
-    if (size > body_max(c) - c->size)
+    if (size > stg_request_body_max(c) - c->size)
         return stg_problem_set(&c->problem, 413, 0,
-                               "a body of more than %zu bytes", body_max(c));
+                               "a body of more than %zu bytes",
+                               stg_request_body_max(c));
     if (!make_room(c, c->size + size))
         return false;
     memcpy(c->body + c->size, piece, size);
@@ -103,22 +98,7 @@ static enum MHD_Result begin(stg_caller *c, const char *url, const char *method)
     if (c->length <= discard_max(c) && stg_request_header(c, "Expect") == NULL)
         return MHD_YES;
     c->is_last = true;
-    return stg_answer_problem(c);
-}
-
-static enum MHD_Result answer_ready(stg_caller *c)
-{
-    const stg_ingress *g = c->ingress;
-    const char *missing = NULL;
-
-    if (g->options.missing != NULL)
-        missing = g->options.missing(g->options.ctx);
-    if (g->view.is_stopping)
-        missing = "the hub is stopping";
-    if (missing == NULL)
-        return stg_answer_text(c, "ready\n");
-    stg_problem_set(&c->problem, 503, 0, "%s", missing);
-    return stg_answer_problem(c);
+    return stg_answer(c);
 }
 
 static enum MHD_Result publish(stg_caller *c)
@@ -126,39 +106,19 @@ static enum MHD_Result publish(stg_caller *c)
     stg_publication *p = stg_publication_new(c);
 
     if (p == NULL)
-        return stg_answer_problem(c);
+        return stg_answer(c);
     stg_publish(p);
     return MHD_YES;
 }
 
-static enum MHD_Result finish(stg_caller *c)
+static enum MHD_Result finish(stg_caller *c, const char *url)
 {
     // It may have begun before the stop.
-    if (c->problem.status == 0 && c->ingress->view.is_stopping &&
-        c->route != STG_ROUTE_HEALTH && c->route != STG_ROUTE_READY)
-        stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+    if (c->problem.status == 0)
+        stg_request_check_stop(c);
     if (c->problem.status != 0)
-        return stg_answer_problem(c);
-    switch (c->route) {
-    case STG_ROUTE_MESSAGE:
-    case STG_ROUTE_BATCH:
-        return publish(c);
-    case STG_ROUTE_READY:
-        return answer_ready(c);
-    default:
-        return stg_answer_text(c, "ok\n");
-    }
-}
-
-/* Behind its commit. */
-static enum MHD_Result answer(stg_caller *c)
-{
-    struct MHD_Response *response = c->answer;
-
-    if (response == NULL)
-        return stg_answer_problem(c);
-    c->answer = NULL;
-    return stg_answer_response(c, c->answer_status, response);
+        return stg_answer(c);
+    return stg_request_is_published(c) ? publish(c) : stg_ask_begin(c, url);
 }
 
 enum MHD_Result stg_request_handle(void *ingress,
@@ -180,9 +140,9 @@ enum MHD_Result stg_request_handle(void *ingress,
     case STG_PHASE_HEADER:
         return begin(c, url, method);
     case STG_PHASE_BODY:
-        return size > 0 ? take_piece(c, piece, size) : finish(c);
-    case STG_PHASE_COMMIT:
-        return answer(c);
+        return size > 0 ? take_piece(c, piece, size) : finish(c, url);
+    case STG_PHASE_WAIT:
+        return stg_answer(c);
     case STG_PHASE_ANSWER:
         break;
     }

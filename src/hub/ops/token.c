@@ -12,17 +12,22 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 
 enum {
     HASH_SIZE = 32,
     TOKEN_MIN = 16, /* shorter ones can be guessed */
     TOKEN_MAX = 512,
-    FILE_MAX = STG_TOKENS_MAX * (TOKEN_MAX + 2),
+    RANDOM_SIZE = 32,
+    FILE_MAX = 1 << 20, /* of comments, most of it */
 };
 
 struct stg_tokens {
     size_t count;
-    unsigned char hashes[STG_TOKENS_MAX][HASH_SIZE];
+    struct {
+        unsigned char hash[HASH_SIZE];
+        stg_token token;
+    } all[STG_TOKENS_MAX];
 };
 
 __attribute__((format(printf, 5, 6))) static stg_status
@@ -92,22 +97,153 @@ static stg_span take_line(stg_span *text)
     return line;
 }
 
+/* The word at the start of text, which moves behind it and its blanks. */
+static stg_span take_word(stg_span *text)
+{
+    stg_span word = {text->at, 0};
+
+    while (word.size < text->size && !is_blank(text->at[word.size]))
+        word.size++;
+    *text = trim((stg_span){text->at + word.size, text->size - word.size});
+    return word;
+}
+
+/* -- a line ------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    unsigned role;
+} roles[] = {{"publish", STG_ROLE_PUBLISH},
+             {"view", STG_ROLE_VIEW},
+             {"operate", STG_ROLE_OPERATE}};
+
+enum { ROLES = sizeof roles / sizeof *roles };
+
+static unsigned find_role(stg_span name)
+{
+    for (size_t i = 0; i < ROLES; i++)
+        if (name.size == strlen(roles[i].name) &&
+            memcmp(name.at, roles[i].name, name.size) == 0)
+            return roles[i].role;
+    return 0;
+}
+
+unsigned stg_roles_parse(stg_span text)
+{
+    unsigned all = 0;
+
+    for (;;) {
+        const char *comma =
+            text.size == 0 ? NULL : memchr(text.at, ',', text.size);
+        size_t size = comma == NULL ? text.size : (size_t)(comma - text.at);
+        unsigned role = find_role((stg_span){text.at, size});
+
+        if (role == 0)
+            return 0;
+        all |= role;
+        if (comma == NULL)
+            return all;
+        text = (stg_span){comma + 1, text.size - size - 1};
+    }
+}
+
+const char *stg_roles_print(unsigned all, char text[STG_ROLES_TEXT_MAX])
+{
+    char *out = text;
+
+    *out = '\0';
+    for (size_t i = 0; i < ROLES; i++)
+        if ((all & roles[i].role) != 0)
+            out += sprintf(out, "%s%s", out == text ? "" : ",", roles[i].name);
+    return text;
+}
+
+bool stg_token_is_name(const char *name)
+{
+    static const char bytes[] =
+        "abcdefghijklmnopqrstuvwxyz"
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-";
+    size_t size = strlen(name);
+
+    return size < STG_TOKEN_NAME_MAX && strspn(name, bytes) == size;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool read_hash(stg_span text, unsigned char hash[HASH_SIZE])
+{
+    static const char kind[] = "sha256:";
+    size_t kind_size = sizeof kind - 1;
+
+    if (text.size != kind_size + 2 * HASH_SIZE ||
+        memcmp(text.at, kind, kind_size) != 0)
+        return false;
+    for (size_t i = 0; i < HASH_SIZE; i++) {
+        int high = hex_digit(text.at[kind_size + 2 * i]);
+        int low = hex_digit(text.at[kind_size + 2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        hash[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool read_name(stg_span text, char name[STG_TOKEN_NAME_MAX])
+{
+    if (text.size >= STG_TOKEN_NAME_MAX ||
+        (text.size > 0 && memchr(text.at, '\0', text.size) != NULL))
+        return false;
+    memcpy(name, text.at, text.size);
+    name[text.size] = '\0';
+    return stg_token_is_name(name);
+}
+
+static const char *find_flaw(const stg_tokens *t, unsigned all, bool has_hash,
+                             const unsigned char hash[HASH_SIZE], bool has_name)
+{
+    if (all == 0 || !has_hash)
+        return "wanted ROLE[,ROLE] sha256:HASH [NAME], of the roles publish, "
+               "view and operate; stagger token new makes such a line";
+    if (!has_name)
+        return "wanted a name of 64 letters, digits and . _ @ - at most";
+    for (size_t i = 0; i < t->count; i++)
+        if (CRYPTO_memcmp(hash, t->all[i].hash, HASH_SIZE) == 0)
+            return "this token is there already";
+    return NULL;
+}
+
+/* What is wrong with a line is not told in its own words: it may be a token. */
 static stg_status add_line(stg_tokens *t, stg_span line, const char *name,
                            size_t number, stg_error *err)
 {
+    unsigned char hash[HASH_SIZE] = {0};
+    stg_token token = {0};
+    bool has_hash, has_name;
+    const char *flaw;
+
     if (line.size == 0 || line.at[0] == '#')
         return STG_OK;
-    if (!is_token(line))
-        return refuse(err, STG_INVALID, name, number,
-                      "wanted a token a line, of %d to %d letters, digits and "
-                      "-._~+/=, like the output of: openssl rand -hex 32",
-                      TOKEN_MIN, TOKEN_MAX);
+    token.roles = stg_roles_parse(take_word(&line));
+    has_hash = read_hash(take_word(&line), hash);
+    has_name = read_name(line, token.name);
+    flaw = find_flaw(t, token.roles, has_hash, hash, has_name);
+    if (flaw != NULL)
+        return refuse(err, STG_INVALID, name, number, "%s", flaw);
     if (t->count == STG_TOKENS_MAX)
         return refuse(err, STG_INVALID, name, number, "more than %d tokens",
                       STG_TOKENS_MAX);
-    if (!hash_token(line, t->hashes[t->count]))
-        return refuse(err, STG_IO, name, number, "OpenSSL has no SHA-256");
-    t->count++;
+    if ((token.roles & STG_ROLE_OPERATE) != 0)
+        token.roles |= STG_ROLE_VIEW;
+    memcpy(t->all[t->count].hash, hash, HASH_SIZE);
+    t->all[t->count++].token = token;
     return STG_OK;
 }
 
@@ -120,8 +256,8 @@ static stg_status add_lines(stg_tokens *t, stg_span text, const char *name,
         status = add_line(t, trim(take_line(&text)), name, i, err);
     if (status == STG_OK && t->count == 0)
         return refuse(err, STG_INVALID, name, 0,
-                      "no token in it; to make one: (umask 077; openssl rand "
-                      "-hex 32 > %.80s)",
+                      "no token in it; to make one: stagger token new %.80s "
+                      "--role publish",
                       name);
     return status;
 }
@@ -141,6 +277,8 @@ stg_status stg_tokens_parse(stg_tokens **tokens, stg_span text,
         *tokens = t;
     return status;
 }
+
+/* -- the file ---------------------------------------------------------------- */
 
 static stg_status check_file(int fd, const char *path, stg_error *err)
 {
@@ -217,22 +355,57 @@ void stg_tokens_free(stg_tokens *t)
     free(t);
 }
 
-bool stg_tokens_allow(const stg_tokens *t, const char *authorization)
+const stg_token *stg_tokens_find(const stg_tokens *t, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
     unsigned char hash[HASH_SIZE];
+    const stg_token *found = NULL;
     stg_span token;
-    bool is_allowed = false;
 
     if (authorization == NULL ||
         strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
-        return false;
+        return NULL;
     authorization += sizeof scheme - 1;
     token = trim((stg_span){authorization, strlen(authorization)});
     if (!is_token(token) || !hash_token(token, hash))
-        return false;
+        return NULL;
     for (size_t i = 0; i < t->count; i++)
-        if (CRYPTO_memcmp(hash, t->hashes[i], HASH_SIZE) == 0)
-            is_allowed = true;
-    return is_allowed;
+        if (CRYPTO_memcmp(hash, t->all[i].hash, HASH_SIZE) == 0)
+            found = &t->all[i].token;
+    return found;
+}
+
+/* -- a new one --------------------------------------------------------------- */
+
+static void print_hex(const unsigned char *bytes, size_t size, char *text)
+{
+    for (size_t i = 0; i < size; i++)
+        sprintf(text + 2 * i, "%02x", bytes[i]);
+}
+
+stg_status stg_token_make(char token[STG_TOKEN_TEXT_MAX], stg_error *err)
+{
+    static const char prefix[] = "stagger_";
+    unsigned char bytes[RANDOM_SIZE];
+
+    if (RAND_priv_bytes(bytes, sizeof bytes) != 1)
+        return refuse(err, STG_IO, "", 0, "OpenSSL has no random numbers");
+    memcpy(token, prefix, sizeof prefix);
+    print_hex(bytes, sizeof bytes, token + sizeof prefix - 1);
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    return STG_OK;
+}
+
+bool stg_token_print(const char *token, unsigned all, const char *name,
+                     char line[STG_TOKEN_LINE_MAX])
+{
+    unsigned char hash[HASH_SIZE];
+    char hex[2 * HASH_SIZE + 1], words[STG_ROLES_TEXT_MAX];
+
+    if (!hash_token((stg_span){token, strlen(token)}, hash))
+        return false;
+    print_hex(hash, sizeof hash, hex);
+    snprintf(line, STG_TOKEN_LINE_MAX, "%s sha256:%s%s%s\n",
+             stg_roles_print(all, words), hex, *name == '\0' ? "" : " ", name);
+    return true;
 }

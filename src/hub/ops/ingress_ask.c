@@ -1,0 +1,194 @@
+#include "hub/ops/ask.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/ops/ingress_inside.h"
+
+enum { WORDS = 2 };
+
+struct stg_ask {
+    stg_caller *caller; /* NULL: it is closed */
+    bool is_inside;     /* of its handler */
+    char words[WORDS][STG_WORD_MAX];
+    char who[STG_WHO_MAX];
+    char from[STG_FROM_MAX];
+};
+
+/* -- the request ------------------------------------------------------------- */
+
+bool stg_ask_is_open(const stg_ask *a)
+{
+    return a->caller != NULL;
+}
+
+const char *stg_ask_word(const stg_ask *a, size_t i)
+{
+    return i < WORDS ? a->words[i] : "";
+}
+
+const char *stg_ask_option(const stg_ask *a, const char *name)
+{
+    return MHD_lookup_connection_value(a->caller->connection,
+                                       MHD_GET_ARGUMENT_KIND, name);
+}
+
+stg_span stg_ask_body(const stg_ask *a)
+{
+    const stg_caller *c = a->caller;
+
+    return (stg_span){c->size == 0 ? "" : c->body, c->size};
+}
+
+const char *stg_ask_who(const stg_ask *a)
+{
+    return a->who;
+}
+
+const char *stg_ask_from(const stg_ask *a)
+{
+    return a->from;
+}
+
+/* -- the answer -------------------------------------------------------------- */
+
+/* The ask ends. What the caller has now is its answer. */
+static void settle(stg_ask *a)
+{
+    stg_caller *c = a->caller;
+
+    if (c != NULL) {
+        c->ask = NULL;
+        if (!a->is_inside) {
+            c->ingress->asks--;
+            stg_answer_resume(c);
+        }
+    }
+    free(a);
+}
+
+/* Answers that nobody reads are memory, too. */
+static bool reserve(stg_caller *c, size_t size)
+{
+    stg_ingress *g = c->ingress;
+
+    if (size > g->options.answers_max - g->answering)
+        return false;
+    g->answering += size;
+    c->answering = size;
+    return true;
+}
+
+static void set_reply(stg_caller *c, int status, const char *type, char *text,
+                      size_t size)
+{
+    if (text == NULL) {
+        stg_problem_set(&c->problem, 503, 0, "no memory for the answer");
+    } else if (!reserve(c, size)) {
+        stg_problem_set(&c->problem, 503, 0,
+                        "too many answers are on their way");
+        free(text);
+    } else {
+        c->reply = (stg_reply){
+            .status = status, .type = type, .text = text, .size = size};
+    }
+}
+
+void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
+                    size_t size)
+{
+    if (a->caller != NULL)
+        set_reply(a->caller, status, type, text, size);
+    else
+        free(text);
+    settle(a);
+}
+
+void stg_ask_answer_json(stg_ask *a, int status, json_t *json)
+{
+    char *text = NULL, *whole = NULL;
+    size_t size = 0;
+
+    if (json != NULL && a->caller != NULL)
+        text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (text != NULL) {
+        size = strlen(text) + 1;
+        whole = realloc(text, size + 1);
+    }
+    if (whole != NULL)
+        memcpy(whole + size - 1, "\n", 2);
+    else
+        free(text);
+    stg_ask_answer(a, status, "application/json", whole, size);
+}
+
+void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
+{
+    char why[sizeof a->caller->problem.detail];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    if (a->caller != NULL)
+        stg_problem_set(&a->caller->problem, status, 0, "%s", why);
+    settle(a);
+}
+
+/* -- from and to its caller -------------------------------------------------- */
+
+static stg_ask *make(stg_caller *c, const char *path)
+{
+    stg_ask *a = calloc(1, sizeof *a);
+
+    if (a == NULL)
+        return NULL;
+    a->caller = c;
+    for (size_t i = 0; i < WORDS; i++)
+        stg_route_word(c->match.route->path, path, i, a->words[i],
+                       sizeof a->words[i]);
+    memcpy(a->who, c->who, sizeof a->who);
+    stg_origin_print(c->origin, a->from);
+    return a;
+}
+
+static void suspend(stg_caller *c)
+{
+    c->ask->is_inside = false;
+    c->ingress->asks++;
+    stg_caller_enter(c, STG_PHASE_WAIT);
+    MHD_suspend_connection(c->connection);
+}
+
+enum MHD_Result stg_ask_begin(stg_caller *c, const char *path)
+{
+    stg_ask *a;
+
+    if (c->ingress->asks >= c->ingress->options.asks_max) {
+        stg_problem_set(&c->problem, 429, 0, "%u requests are being answered",
+                        (unsigned)c->ingress->asks);
+        return stg_answer(c);
+    }
+    a = make(c, path);
+    if (a == NULL) {
+        stg_problem_set(&c->problem, 503, 0, "no memory");
+        return stg_answer(c);
+    }
+    c->ask = a;
+    a->is_inside = true;
+    c->match.route->handle(c->match.ctx, a);
+    if (c->ask == NULL)
+        return stg_answer(c);
+    suspend(c);
+    return MHD_YES;
+}
+
+void stg_ask_leave(stg_caller *c)
+{
+    c->ask->caller = NULL;
+    c->ask = NULL;
+    c->ingress->asks--;
+}
