@@ -61,6 +61,7 @@ static stg_status open_ingress(stg_intake *in, const stg_settings *o,
     status = stg_ingress_open(&in->ingress, in->hub->loop, &i, err);
     if (status != STG_OK)
         return status;
+    stg_metrics_serve(&in->hub->metrics, in->ingress);
     in->port = stg_ingress_port(in->ingress);
     strncpy(in->address, stg_ingress_address(in->ingress),
             sizeof in->address - 1);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "hub/hub_inside.h"
+#include "hub/ops/ask.h"
 
 enum { SLICE = 256 /* targets a turn of the loop */ };
 
@@ -227,6 +228,26 @@ bool stg_metrics_ask(stg_metrics *m, stg_metrics_fn *done, void *ctx)
     if (!m->is_printing && m->picture.rows == NULL)
         begin(m);
     return true;
+}
+
+static void answer(void *ask, char *text, size_t size)
+{
+    stg_ask_answer(ask, 200, STG_PAGE_TYPE, text, size);
+}
+
+static void answer_metrics(void *ctx, stg_ask *a)
+{
+    if (!stg_metrics_ask(ctx, answer, a))
+        stg_ask_refuse(a, 503, "there is no memory for the metrics");
+}
+
+void stg_metrics_serve(stg_metrics *m, stg_ingress *g)
+{
+    static const stg_route routes[] = {
+        {"GET", "/metrics", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_metrics},
+    };
+
+    stg_ingress_serve(g, routes, 1, m);
 }
 
 /* -- open, close ----------------------------------------------------------- */

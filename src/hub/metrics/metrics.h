@@ -54,11 +54,12 @@ void stg_metrics_close(stg_metrics *m, void (*closed)(void *ctx), void *ctx);
 /* text is given, to be freed by free(); NULL: there was no memory. */
 typedef void stg_metrics_fn(void *ctx, char *text, size_t size);
 
-/* Calls done once, not from within this call, unless stg_metrics_leave() comes
- * first. Who asks while a page is being made gets that one. False: there was no
+/* Calls done once, not from within this call. Who asks while a page is being made gets that one. False: there was no
  * memory, and done is not called. */
 bool stg_metrics_ask(stg_metrics *m, stg_metrics_fn *done, void *ctx);
-void stg_metrics_leave(stg_metrics *m, void *ctx);
+
+/* GET /metrics of an ingress, for those who may view. */
+void stg_metrics_serve(stg_metrics *m, stg_ingress *g);
 
 /* -- what is counted ------------------------------------------------------- */
 
