@@ -109,6 +109,7 @@ add_library(stagger_hub STATIC
     hub/stores/claim.c
     hub/stores/cursors.c
     hub/stores/cursors_text.c
+    hub/stores/epochs.c
     hub/stores/inbox.c
     hub/stores/job.c
     hub/stores/keys.c
@@ -120,13 +121,16 @@ add_library(stagger_hub STATIC
     hub/stores/parked.c
     hub/stores/queue.c
     hub/stores/queue_read.c
+    hub/stores/ranges.c
     hub/stores/reader.c
     hub/stores/rows.c
     hub/stores/schema.c
     hub/stores/sqlite.c
+    hub/stores/steps.c
     hub/stores/store.c
     hub/stores/tending.c
     hub/stores/writer.c
+    hub/url_mask.c
     hub/target.c
     hub/tell.c
     hub/trace.c

@@ -94,7 +94,14 @@ static char *put_number(char *to, uint64_t number)
 
 static char *put_id(char *to, const stg_attempts *all, uint64_t position)
 {
-    return put_number(put(to, all->prefix, all->prefix_size), position);
+    char old[STG_ID_TEXT_MAX];
+    uint64_t epoch = stg_store_epoch_at(all->hub->store, position);
+
+    if (epoch == all->epoch)
+        return put_number(put(to, all->prefix, all->prefix_size), position);
+    // It is of before a restore, and keeps its id.
+    stg_id_print(epoch, position, old);
+    return put(to, old, strlen(old));
 }
 
 /* The headers that the intake has kept. */

@@ -99,8 +99,10 @@ uint64_t stg_store_next(const stg_store *s);
 uint64_t stg_store_first(const stg_store *s);
 
 /* The number of a target's lane by its name, new if there is none. The number
- * of another name is never given again. url is noted for the dead letters. At
- * any time; it is durable before, or with, the first row that names it. */
+ * of another name is never given again, nor that of a name that was forgotten
+ * (STG_CHANGE_FORGET). url is noted for the dead letters, without the values of
+ * its query: see url_mask.h. At any time; it is durable before, or with, the
+ * first row that names it. */
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err);
 
@@ -131,6 +133,7 @@ typedef enum stg_appended {
 typedef struct stg_append_answer {
     uint64_t position;
     bool is_repeat;
+    uint64_t epoch; /* of its id, if it is an old one; 0: that of now */
 } stg_append_answer;
 
 /* Appends all of the messages or none, in one transaction (with others). The

@@ -74,7 +74,7 @@ void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now)
 {
     char id[STG_ID_TEXT_MAX], trace[STG_TRACE_TEXT_MAX];
 
-    stg_id_print(h->attempts.epoch, e->position, id);
+    stg_id_print(stg_store_epoch_at(h->store, e->position), e->position, id);
     if (e->verdict->decision.next != STG_DONE) {
         tell_failure(h, e, id, now);
         return;

@@ -169,7 +169,8 @@ static size_t print_id(const stg_publication *p, const stg_append_answer *a,
 
     return (size_t)sprintf(
         out, "\"%s\"",
-        stg_id_print(p->ingress->options.epoch, a->position, id));
+        stg_id_print(a->epoch != 0 ? a->epoch : p->ingress->options.epoch,
+                     a->position, id));
 }
 
 static size_t print_ids(const stg_publication *p,

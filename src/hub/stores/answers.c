@@ -1,15 +1,35 @@
 /* Answers: what the threads have done, told on the loop. */
 #include "hub/stores/inside.h"
 
+/* The name of a lane that is no more is free; its number is not. */
+static void forget_lanes(stg_store *s, const stg_group *g)
+{
+    for (size_t i = 0; i < g->change_count; i++)
+        if (g->changes[i].kind == STG_CHANGE_FORGET)
+            stg_lanes_forget(&s->lanes, g->changes[i].lane);
+}
+
+/* What came before a restore has an id of its time. */
+static void name_repeats(const stg_store *s, stg_job *job)
+{
+    for (size_t i = 0; i < job->append.count && s->epochs.count > 1; i++)
+        if (job->append.how == STG_APPENDED && job->answers[i].is_repeat)
+            job->answers[i].epoch =
+                stg_epochs_at(&s->epochs, job->answers[i].position);
+}
+
 /* How a call ended; the job's own memory is lent for it. */
 static void call_back(stg_store *s, stg_job *job)
 {
     switch (job->kind) {
     case STG_JOB_APPEND:
+        name_repeats(s, job);
         job->append.done(job->ctx, job->append.how, job->answers,
                          job->append.at);
         break;
     case STG_JOB_GROUP:
+        if (job->group.how == STG_STORED)
+            forget_lanes(s, job->group.group);
         job->group.done(job->ctx, job->group.how);
         break;
     case STG_JOB_READ:

@@ -16,7 +16,7 @@ typedef struct stg_inbox {
     stg_list appends, lanes, pings;
     stg_job *group;
     uint64_t commit;      /* all below is settled */
-    uint64_t letters_row; /* copied to the file of dead letters */
+    uint64_t letters_version; /* copied to the file of dead letters */
 
     /* for the reader */
     stg_list reads; /* and fetches */

@@ -14,7 +14,9 @@
 struct stg_store {
     stg_store_options o; /* its texts are ours */
     int lock;
-    uint64_t epoch, next, first;
+    uint64_t next, first;
+    stg_epochs epochs;
+    uint64_t replays_told; /* groups of replays whose end the loop has heard */
     stg_lanes lanes;
     stg_inbox in;
     stg_store_writer writer;

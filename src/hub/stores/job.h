@@ -41,6 +41,7 @@ typedef struct stg_job {
             const stg_group *group;
             stg_group_fn *done;
             stg_stored how;
+            uint64_t told; /* groups of replays that it knows of */
         } group;
         struct {
             uint64_t from;

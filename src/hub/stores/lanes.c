@@ -19,6 +19,13 @@ uint32_t stg_lanes_find(const stg_lanes *l, const char *name)
     return l->slot_count == 0 ? UINT32_MAX : l->slots[slot_of(l, name)] - 1;
 }
 
+static void fill_slots(stg_lanes *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->names[i].name != NULL && !l->names[i].is_forgotten)
+            l->slots[slot_of(l, l->names[i].name)] = i + 1;
+}
+
 static bool make_slots(stg_lanes *l)
 {
     uint32_t count = l->slot_count == 0 ? 64 : 2 * l->slot_count;
@@ -29,10 +36,17 @@ static bool make_slots(stg_lanes *l)
     free(l->slots);
     l->slots = slots;
     l->slot_count = count;
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->names[i].name != NULL)
-            slots[slot_of(l, l->names[i].name)] = i + 1;
+    fill_slots(l);
     return true;
+}
+
+void stg_lanes_forget(stg_lanes *l, uint32_t number)
+{
+    if (number >= l->count || l->names[number].name == NULL)
+        return;
+    l->names[number].is_forgotten = true;
+    memset(l->slots, 0, l->slot_count * sizeof *l->slots);
+    fill_slots(l);
 }
 
 static bool make_room(stg_lanes *l, uint32_t number)
@@ -88,7 +102,6 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
     }
     free(known->url);
     known->url = url_copy;
-    known->is_forgotten = false;
     return true;
 }
 
@@ -96,7 +109,9 @@ int stg_lanes_load(stg_lanes *l, sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(
-        db, "SELECT number, name, url, is_forgotten FROM lanes", -1, &st, NULL);
+        db,
+        "SELECT number, name, url, is_forgotten FROM lanes ORDER BY number", -1,
+        &st, NULL);
 
     while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         uint64_t number = stg_sql_column(st, 0);
@@ -107,8 +122,8 @@ int stg_lanes_load(stg_lanes *l, sqlite3 *db)
             rc = SQLITE_CORRUPT;
         else if (!stg_lanes_set(l, (uint32_t)number, name, url))
             rc = SQLITE_NOMEM;
-        else
-            l->names[number].is_forgotten = stg_sql_column(st, 3) != 0;
+        else if (stg_sql_column(st, 3) != 0)
+            stg_lanes_forget(l, (uint32_t)number);
     }
     if (rc == SQLITE_OK)
         return sqlite3_finalize(st);

@@ -1,7 +1,8 @@
 /* lanes.h - the names of targets and the numbers of their lanes.
  *
  * In memory, for the loop's thread; the writer keeps the table of them. Numbers
- * rise from 0 and are never given to another name. */
+ * rise from 0 and are never given to another name; a name that was forgotten
+ * and comes back has another number, for rows of the first are still there. */
 #ifndef STAGGER_HUB_STORES_LANES_H
 #define STAGGER_HUB_STORES_LANES_H
 
@@ -29,8 +30,11 @@ void stg_lanes_free(stg_lanes *l);
 /* UINT32_MAX: no such name. */
 uint32_t stg_lanes_find(const stg_lanes *l, const char *name);
 
-/* Sets the url of a name, known or new. False: no memory. */
+/* Sets the url of a number's name, known or new. False: no memory. */
 bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
                    const char *url);
+
+/* The name is free again, and the number is not. Looks at every name. */
+void stg_lanes_forget(stg_lanes *l, uint32_t number);
 
 #endif

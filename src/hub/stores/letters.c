@@ -211,8 +211,8 @@ static bool take(stg_letters *l, copied last)
     bool goes_on = true;
 
     uv_mutex_lock(&in->lock);
-    if (in->letters_row != l->row) {
-        in->letters_row = l->row;
+    if (in->letters_version != l->row) {
+        in->letters_version = l->row;
         uv_cond_signal(&in->writer_wake);
     }
     while (last != COPIED_SOME && !in->is_broken) {

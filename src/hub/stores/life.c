@@ -41,6 +41,7 @@ static void free_store(stg_store *s)
     if (s->o.letters != NULL)
         stg_letters_free(&s->letters);
     stg_lanes_free(&s->lanes);
+    stg_epochs_free(&s->epochs);
     stg_claim_end(s->lock);
     free((char *)s->o.path);
     free((char *)s->o.letters);
@@ -100,8 +101,8 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
 /* The connections, and what is known from them. */
 static stg_status load(stg_store *s, stg_error *err)
 {
-    uint64_t letters_row = 0;
-    stg_status status = stg_opening_open(&s->writer.db, &s->o, &s->epoch, err);
+    uint64_t letters_version = 0;
+    stg_status status = stg_opening_open(&s->writer.db, &s->o, &s->epochs, err);
     const char *what = "is damaged";
     int rc;
 
@@ -111,19 +112,19 @@ static stg_status load(stg_store *s, stg_error *err)
     if (rc == SQLITE_OK)
         rc = stg_lanes_load(&s->lanes, s->writer.db);
     if (rc == SQLITE_OK)
-        rc = stg_meta_read(s->writer.db, "letters_row", &letters_row);
+        rc = stg_meta_read(s->writer.db, "letters_version", &letters_version);
     if (rc == SQLITE_OK)
         rc = stg_store_reader_open(&s->reader);
     if (rc != SQLITE_OK) {
         stg_sql_words(err, s->o.path, what, s->writer.db, rc);
         return STG_IO;
     }
-    s->writer.rows.epoch = s->epoch;
+    s->writer.rows.epochs = &s->epochs;
     s->next = s->in.next = s->writer.queue.next;
     s->first = s->writer.queue.first;
     s->in.view.first = s->first;
-    s->writer.letters_row = s->writer.letters_noted = letters_row;
-    s->letters.row = s->in.letters_row = letters_row;
+    s->writer.letters_version = s->writer.letters_noted = letters_version;
+    s->letters.row = s->in.letters_version = letters_version;
     s->in.has_reader = true;
     s->in.has_letters = s->o.letters != NULL;
     return s->o.letters == NULL ? STG_OK : stg_letters_open(&s->letters, err);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hub/stores/epochs.h"
 #include "hub/stores/queue.h"
 #include "hub/stores/rows.h"
 #include "hub/stores/schema.h"
@@ -28,38 +29,23 @@ static int set_up(sqlite3 *db, const stg_store_options *o)
     return stg_sql_exec(db, text);
 }
 
-static int ask(sqlite3 *db, const char *question, uint64_t *number)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, question, -1, &st, NULL);
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, number);
-    sqlite3_finalize(st);
-    return rc;
-}
-
 /* What a new store is told once. */
 static int begin_meta(sqlite3 *db)
 {
-    uint64_t epoch;
-    int rc;
-
-    if (uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL) != 0)
-        return SQLITE_IOERR;
-    rc = stg_meta_write_epoch(db, epoch);
     // 0 is no position.
+    int rc = stg_epochs_begin(db, 1);
+
     if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "next_position", 1);
     if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "message_bytes", 0);
     if (rc == SQLITE_OK)
-        rc = stg_meta_write(db, "letters_row", 0);
+        rc = stg_meta_write(db, "letters_version", 0);
     return rc == SQLITE_OK ? stg_meta_write(db, "incarnations", 0) : rc;
 }
 
 /* In one transaction: a file is never half a store, nor half migrated. */
-static int bring_up(sqlite3 *db, uint64_t *epoch)
+static int bring_up(sqlite3 *db, stg_epochs *epochs)
 {
     uint64_t version, incarnations = 0;
     stg_schema_kind kind;
@@ -70,7 +56,7 @@ static int bring_up(sqlite3 *db, uint64_t *epoch)
     if (rc == SQLITE_OK && kind == STG_SCHEMA_EMPTY)
         rc = begin_meta(db);
     if (rc == SQLITE_OK)
-        rc = stg_meta_read_epoch(db, epoch);
+        rc = stg_epochs_load(epochs, db);
     if (rc == SQLITE_OK)
         rc = stg_meta_read(db, "incarnations", &incarnations);
     if (rc == SQLITE_OK)
@@ -94,10 +80,35 @@ static stg_status refuse(const stg_store_options *o, const char *what,
     return STG_IO;
 }
 
+/* A file system without shared memory (of a network) has no WAL, and SQLite
+ * then stays with what it had, without an error. */
+static int ask_wal(sqlite3 *db, bool *has_wal)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &st, NULL);
+
+    if (rc == SQLITE_OK && stg_sql_step(st) == SQLITE_ROW)
+        *has_wal = sqlite3_stricmp((const char *)sqlite3_column_text(st, 0),
+                                   "wal") == 0;
+    sqlite3_finalize(st);
+    return rc;
+}
+
+static stg_status refuse_journal(const stg_store_options *o, stg_error *err)
+{
+    stg_sql_say(err,
+                "%s: cannot have a write-ahead log there; a store needs a disk "
+                "of this machine, with room, or nobody else may have it open: "
+                "name a file on another one",
+                o->path);
+    return STG_IO;
+}
+
 stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
-                            uint64_t *epoch, stg_error *err)
+                            stg_epochs *epochs, stg_error *err)
 {
     uint64_t page_size = 0;
+    bool has_wal = false;
     stg_status status;
     int rc = stg_sql_open_writer(db, o->path);
 
@@ -107,9 +118,13 @@ stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
     if (status != STG_OK)
         return status;
     rc = set_up(*db, o);
+    if (rc == SQLITE_OK)
+        rc = ask_wal(*db, &has_wal);
     if (rc != SQLITE_OK)
         return refuse(o, "cannot be set up", *db, rc, err);
-    rc = ask(*db, "PRAGMA page_size", &page_size);
+    if (!has_wal)
+        return refuse_journal(o, err);
+    rc = stg_sql_ask(*db, "PRAGMA page_size", &page_size);
     if (rc == SQLITE_OK && page_size != STG_PAGE) {
         stg_sql_say(err,
                     "%s: has pages of %" PRIu64
@@ -121,6 +136,6 @@ stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
         rc = stg_sql_begin(*db, is_enough, NULL);
     if (rc != SQLITE_OK)
         return refuse(o, "cannot be opened", *db, rc, err);
-    rc = stg_sql_end(*db, bring_up(*db, epoch), o->path, err);
+    rc = stg_sql_end(*db, bring_up(*db, epochs), o->path, err);
     return rc == SQLITE_OK ? STG_OK : STG_IO;
 }

@@ -4,13 +4,13 @@
 #define STAGGER_HUB_STORES_OPENING_H
 
 #include "hub/store.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/epochs.h"
 
 /* The connection of the writer, on a file that stg_claim_begin() took: in WAL,
  * synchronous=FULL, with the quota's number of pages. Returns STG_IO or
  * STG_INVALID with words, and then *db is still to be closed if it is not
  * NULL. */
 stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
-                            uint64_t *epoch, stg_error *err);
+                            stg_epochs *epochs, stg_error *err);
 
 #endif

@@ -1,15 +1,24 @@
 #include "hub/stores/rows.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
+/* A row that is there keeps its message, and what it was before its replay. */
 static const char park[] =
-    "INSERT OR REPLACE INTO parked (lane, partition, position, replay, due_at,"
+    "INSERT INTO parked (lane, partition, position, replay, due_at,"
     " wait, attempts, own_waits, last_wait, limited, has_failure, fault,"
     " code_kind, code, is_permanent, is_unsent, delay, why, first_attempt_at,"
     " last_attempt_at, cause, detail, answer, key_hash, content_type, headers,"
     " key, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (lane, partition, position, replay) DO UPDATE SET"
+    " due_at = excluded.due_at, wait = excluded.wait,"
+    " attempts = excluded.attempts, own_waits = excluded.own_waits,"
+    " last_wait = excluded.last_wait, limited = excluded.limited,"
+    " has_failure = excluded.has_failure, fault = excluded.fault,"
+    " code_kind = excluded.code_kind, code = excluded.code,"
+    " is_permanent = excluded.is_permanent, is_unsent = excluded.is_unsent,"
+    " delay = excluded.delay, why = excluded.why,"
+    " first_attempt_at = excluded.first_attempt_at,"
+    " last_attempt_at = excluded.last_attempt_at, cause = excluded.cause,"
+    " detail = excluded.detail, answer = excluded.answer";
 
 /* What it waits for is new; the message is there. */
 static const char repark[] =
@@ -25,31 +34,21 @@ static const char unpark[] =
     " AND partition = ? AND position = ?"
     " AND replay = ?";
 
-/* A row that is there stays as it is: it may have been replayed since. */
+/* A row that is there stays as it is: it may have been replayed since. What was
+ * tried before a replay is in the parked row. */
 static const char bury[] =
     "INSERT INTO failed_broadcast_logs (message_id, target,"
     " target_url, lane, partition, position, replay, count, state, why,"
     " category, cause, http_status, detail, answer, attempts,"
     " first_attempt_at, last_attempt_at, created_at, headers, content_type, key,"
-    " payload) VALUES (?1,"
+    " payload, version, copied) VALUES (?1,"
     " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
     " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
-    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-    " ?17, ?18, ?19, ?20)"
+    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+    " ?13 + ifnull((SELECT attempts_before FROM parked WHERE lane = ?2"
+    " AND partition = ?3 AND position = ?4 AND replay = ?5), 0),"
+    " ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 1)"
     " ON CONFLICT (lane, partition, position, replay) DO NOTHING";
-
-/* A row that expired comes back to life with bodies that have not. */
-static const char range[] =
-    "INSERT INTO failed_broadcast_logs (message_id, target, target_url, lane,"
-    " partition, position, replay, last_position, count, state, why, cause,"
-    " attempts, created_at) VALUES (?1,"
-    " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
-    " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
-    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11)"
-    " ON CONFLICT DO UPDATE SET last_position = excluded.last_position,"
-    " count = excluded.count, state = excluded.state"
-    " WHERE last_position < excluded.last_position"
-    " AND state IN ('dead', 'expired', 'cancelled')";
 
 static const char find[] = "SELECT " STG_PARKED_COLUMNS
                            " FROM parked WHERE lane = ? AND partition = ?"
@@ -71,28 +70,20 @@ int stg_rows_prepare(stg_rows *r, sqlite3 *db)
         const char *text;
     } all[] = {
         {&r->park, park},       {&r->repark, repark}, {&r->unpark, unpark},
-        {&r->bury, bury},       {&r->range, range},   {&r->find, find},
+        {&r->bury, bury},       {&r->find, find},
         {&r->of_lane, of_lane}, {&r->clear, clear},   {&r->forget, forget}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
         rc = stg_sql_prepare(db, all[i].st, all[i].text);
-    return rc;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_ask(
+            db, "SELECT ifnull(max(version), 0) FROM failed_broadcast_logs",
+            &r->version);
+    return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
 }
 
-const char *stg_message_id(uint64_t epoch, uint32_t partition,
-                           uint64_t position, char text[STG_MESSAGE_ID_MAX])
-{
-    if (partition == 0)
-        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 "-%" PRIu64, epoch,
-                 position);
-    else
-        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 ".%u-%" PRIu64, epoch,
-                 partition, position);
-    return text;
-}
-
-const char *stg_category_letter(stg_category category)
+static const char *letter_of(stg_category category)
 {
     switch (category) {
     case STG_CATEGORY_CONNECT:
@@ -128,14 +119,14 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
     const stg_failure *f = &p->failure;
     const stg_outcome *o = &f->outcome;
     const char *category =
-        stg_category_letter(stg_fault_about(o->fault)->category);
+        letter_of(stg_fault_about(o->fault)->category);
     uint64_t status = o->code_kind == STG_CODE_STATUS ? o->code : 0;
     char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX], first[STG_SQL_TIME_MAX],
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];
 
     return stg_sql_run(
-        r->bury, "suuuussssosvussstttb",
-        stg_message_id(r->epoch, p->partition, p->position, id), (uint64_t)lane,
+        r->bury, "suuuussssosvussstttbu",
+        stg_epochs_id(r->epochs, p->partition, p->position, id), (uint64_t)lane,
         (uint64_t)p->partition, p->position, (uint64_t)p->replay, state, why,
         p->has_failure ? category : NULL,
         p->has_failure ? stg_outcome_cause(o, cause) : NULL, status,
@@ -143,7 +134,7 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
         (uint64_t)p->progress.attempts, time_of(f->first_attempt_at, first),
         time_of(f->last_attempt_at, last), stg_sql_time(wall, now),
         p->parcel.headers, p->parcel.content_type, p->parcel.key,
-        p->parcel.body);
+        p->parcel.body, ++r->version);
 }
 
 /* What a change with a message says, as a parked row would. */
@@ -232,20 +223,6 @@ static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
                        (uint64_t)c->partition);
 }
 
-static int write_range(stg_rows *r, const stg_change *c, stg_ns wall)
-{
-    char id[STG_MESSAGE_ID_MAX], now[STG_SQL_TIME_MAX];
-
-    return stg_sql_run(
-        r->range, "suuuuuussss",
-        stg_message_id(r->epoch, c->partition, c->position, id),
-        (uint64_t)c->lane, (uint64_t)c->partition, c->position,
-        (uint64_t)c->replay, c->last_position, c->count,
-        c->is_cancelled ? "cancelled" : "dead",
-        c->is_cancelled ? stg_why_name(STG_WHY_CANCELLED) : "shed",
-        c->is_cancelled ? "CANCELLED" : "SHED", stg_sql_time(wall, now));
-}
-
 /* -- parked rows ----------------------------------------------------------- */
 
 static stg_span limited_of(const stg_progress *p)
@@ -296,7 +273,7 @@ int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall)
     case STG_CHANGE_DEAD:
         return write_dead_change(r, c, wall);
     case STG_CHANGE_RANGE:
-        return write_range(r, c, wall);
+        return stg_ranges_write(r, c, wall);
     case STG_CHANGE_CANCEL:
         return write_cancel(r, c, wall);
     case STG_CHANGE_FORGET:

@@ -4,12 +4,20 @@
 #define STAGGER_HUB_STORES_ROWS_H
 
 #include "flow/group.h"
+#include "hub/stores/epochs.h"
 #include "hub/stores/sqlite.h"
 
+/* Of range rows: see ranges.c. */
+typedef struct stg_ranges {
+    sqlite3_stmt *find, *add, *extend, *is_taken;
+} stg_ranges;
+
 typedef struct stg_rows {
-    uint64_t epoch; /* of message ids */
-    sqlite3_stmt *park, *repark, *unpark, *bury, *range, *find, *of_lane,
-        *clear, *forget;
+    const stg_epochs *epochs; /* of message ids */
+    uint64_t version;         /* the last that a letter was given */
+    sqlite3_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear,
+        *forget;
+    stg_ranges ranges;
 } stg_rows;
 
 int stg_rows_prepare(stg_rows *r, sqlite3 *db);
@@ -21,15 +29,14 @@ int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
  * wait for longer than was decided. */
 int stg_rows_pull_in(sqlite3 *db, stg_ns wall);
 
-#define STG_MESSAGE_ID_MAX 64
+/* -- range rows ------------------------------------------------------------ */
 
-/* "<epoch>-<position>", and "<epoch>.<partition>-<position>" of others than
- * the first: the same over attempts, crashes and replays. Returns text. */
-const char *stg_message_id(uint64_t epoch, uint32_t partition,
-                           uint64_t position, char text[STG_MESSAGE_ID_MAX]);
+int stg_ranges_prepare(stg_ranges *r, sqlite3 *db);
+int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
 
-/* "A" to "D" as people know the categories of faults; NULL for the others. */
-const char *stg_category_letter(stg_category category);
+/* *position: the first from there on that names no letter of the lane. */
+int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
+                         uint64_t *position);
 
 /* -- parked rows as columns ------------------------------------------------ */
 
@@ -41,6 +48,7 @@ typedef struct stg_parked {
     stg_failure failure;
     bool has_failure;
     stg_ns wait, due_at;
+    uint64_t attempts_before;
     uint64_t position;
     uint32_t partition, replay;
 } stg_parked;
@@ -50,7 +58,7 @@ typedef struct stg_parked {
     "partition, position, replay, due_at, wait, attempts, own_waits,"         \
     " last_wait, limited, has_failure, fault, code_kind, code, is_permanent," \
     " is_unsent, delay, why, first_attempt_at, last_attempt_at, detail,"      \
-    " answer, key_hash, content_type, headers, key, body"
+    " answer, key_hash, content_type, headers, key, body, attempts_before"
 
 /* Points into the row. */
 void stg_parked_read(stg_parked *p, sqlite3_stmt *st);

@@ -35,7 +35,6 @@ int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number);
 int stg_meta_write(sqlite3 *db, const char *name, uint64_t number);
 
 /* The epoch: 16 hex digits, so that people find it in message ids. */
-int stg_meta_read_epoch(sqlite3 *db, uint64_t *epoch);
 int stg_meta_write_epoch(sqlite3 *db, uint64_t epoch);
 
 #endif

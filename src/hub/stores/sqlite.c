@@ -183,6 +183,17 @@ int stg_sql_number(sqlite3_stmt *st, uint64_t *number)
     return sqlite3_reset(st);
 }
 
+int stg_sql_ask(sqlite3 *db, const char *question, uint64_t *number)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, question, -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(st, number);
+    sqlite3_finalize(st);
+    return rc;
+}
+
 uint64_t stg_sql_column(sqlite3_stmt *st, int column)
 {
     sqlite3_int64 number = sqlite3_column_int64(st, column);

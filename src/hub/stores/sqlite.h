@@ -55,6 +55,9 @@ int stg_sql_step(sqlite3_stmt *st);
 /* The first column of the only row. SQLITE_DONE: there is none. */
 int stg_sql_number(sqlite3_stmt *st, uint64_t *number);
 
+/* The same of a question that is asked once. */
+int stg_sql_ask(sqlite3 *db, const char *question, uint64_t *number);
+
 /* A column; negative numbers read as 0. */
 uint64_t stg_sql_column(sqlite3_stmt *st, int column);
 stg_span stg_sql_column_span(sqlite3_stmt *st, int column);

@@ -5,12 +5,23 @@
 #include <string.h>
 
 #include "hub/stores/inside.h"
+#include "hub/url_mask.h"
 
 /* -- at the start ---------------------------------------------------------- */
 
 uint64_t stg_store_epoch(const stg_store *s)
 {
-    return s->epoch;
+    return stg_epochs_now(&s->epochs);
+}
+
+uint64_t stg_store_epoch_at(const stg_store *s, uint64_t position)
+{
+    return stg_epochs_at(&s->epochs, position);
+}
+
+uint64_t stg_store_count_from(const stg_store *s, uint64_t position)
+{
+    return stg_ns_sub(s->next, stg_ns_max(position, s->first));
 }
 
 uint64_t stg_store_next(const stg_store *s)
@@ -58,6 +69,8 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
 {
     uint32_t number = stg_lanes_find(&s->lanes, name);
     const stg_lane_name *known;
+    bool is_sent = true;
+    char *masked;
 
     if (number == UINT32_MAX)
         number = s->lanes.count;
@@ -70,10 +83,13 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
     }
     known = number < s->lanes.count ? &s->lanes.names[number] : NULL;
     *lane = number;
-    if (known != NULL && !known->is_forgotten && strcmp(known->url, url) == 0)
-        return STG_OK;
-    return send_lane(s, number, name, url) ? STG_OK
-                                           : stg_store_refuse_memory(s, err);
+    masked = stg_url_mask(url);
+    if (masked == NULL)
+        return stg_store_refuse_memory(s, err);
+    if (known == NULL || strcmp(known->url, masked) != 0)
+        is_sent = send_lane(s, number, name, masked);
+    free(masked);
+    return is_sent ? STG_OK : stg_store_refuse_memory(s, err);
 }
 
 stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
@@ -185,15 +201,6 @@ void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx)
     uv_mutex_unlock(&s->in.lock);
 }
 
-/* A lane that is forgotten is not known any more; its number stays taken. */
-static void forget_lanes(stg_store *s, const stg_group *g)
-{
-    for (size_t i = 0; i < g->change_count; i++)
-        if (g->changes[i].kind == STG_CHANGE_FORGET &&
-            g->changes[i].lane < s->lanes.count)
-            s->lanes.names[g->changes[i].lane].is_forgotten = true;
-}
-
 void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
                      void *ctx)
 {
@@ -203,7 +210,7 @@ void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
         return;
     job->group.group = g;
     job->group.done = done;
-    forget_lanes(s, g);
+    job->group.told = s->replays_told;
     uv_mutex_lock(&s->in.lock);
     assert(s->in.group == NULL);
     s->in.group = job;

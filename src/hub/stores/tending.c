@@ -169,10 +169,10 @@ static int note_letters(stg_store_writer *w)
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
-        rc = stg_meta_write(w->db, "letters_row", w->letters_row);
+        rc = stg_meta_write(w->db, "letters_version", w->letters_version);
     rc = stg_writer_end(w, rc);
     if (rc == SQLITE_OK)
-        w->letters_noted = w->letters_row;
+        w->letters_noted = w->letters_version;
     return rc;
 }
 
@@ -223,7 +223,7 @@ static bool has_lanes(const stg_store_writer *w)
 
 static bool has_letters(const stg_store_writer *w)
 {
-    return w->letters_row > w->letters_noted;
+    return w->letters_version > w->letters_noted;
 }
 
 /* What must be written before the end, too. */
@@ -265,7 +265,7 @@ static int tend(stg_store_writer *w, uint64_t now)
         w->is_tending = false;
         w->trim_at = w->keys_at = w->letters_at = now + trim_pause;
         if (w->is_closing)
-            w->letters_row = w->letters_noted;
+            w->letters_version = w->letters_noted;
         rc = SQLITE_OK;
     }
     return rc == SQLITE_OK ? checkpoint(w, now) : rc;

@@ -150,8 +150,8 @@ static void take_all(stg_store_writer *w)
     w->group = w->in->group;
     w->in->group = NULL;
     w->commit = w->in->commit;
-    if (w->in->letters_row > w->letters_row)
-        w->letters_row = w->in->letters_row;
+    if (w->in->letters_version > w->letters_version)
+        w->letters_version = w->in->letters_version;
     w->is_closing = w->in->is_closing;
 }
 
@@ -275,8 +275,7 @@ int stg_store_writer_load(stg_store_writer *w)
         rc = stg_sql_prepare(
             w->db, &w->add_lane,
             "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
-            " ON CONFLICT (number) DO UPDATE"
-            " SET url = excluded.url, is_forgotten = 0");
+            " ON CONFLICT (number) DO UPDATE SET url = excluded.url");
     if (rc == SQLITE_OK)
         rc = stg_queue_load(&w->queue, w->db);
     if (rc == SQLITE_OK)

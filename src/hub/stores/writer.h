@@ -36,7 +36,7 @@ typedef struct stg_store_writer {
     uint64_t retained, told; /* what is too old or too much; told to flow */
     uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
         checkpoint_at;
-    uint64_t letters_row, letters_noted;
+    uint64_t letters_version, letters_noted;
     int wal_pages, closing_tries;
     bool is_tending; /* there is more to do at once */
     stg_error why;   /* the last transaction that failed */

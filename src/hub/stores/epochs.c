@@ -1,0 +1,158 @@
+#include "hub/stores/epochs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "hub/stores/schema.h"
+
+/* -- the table ------------------------------------------------------------- */
+
+/* 16 hex digits. */
+static bool parse_epoch(const char *text, uint64_t *epoch)
+{
+    if (text == NULL || strspn(text, "0123456789abcdef") != 16 ||
+        text[16] != '\0')
+        return false;
+    *epoch = strtoull(text, NULL, 16);
+    return true;
+}
+
+static int add(stg_epochs *e, sqlite3_stmt *row)
+{
+    stg_epoch *all = realloc(e->all, (e->count + 1) * sizeof *all);
+
+    if (all == NULL)
+        return SQLITE_NOMEM;
+    e->all = all;
+    all[e->count].below = sqlite3_column_type(row, 0) == SQLITE_NULL
+                              ? UINT64_MAX
+                              : stg_sql_column(row, 0);
+    if (!parse_epoch((const char *)sqlite3_column_text(row, 1),
+                     &all[e->count].epoch))
+        return SQLITE_CORRUPT;
+    e->count++;
+    return SQLITE_OK;
+}
+
+int stg_epochs_load(stg_epochs *e, sqlite3 *db)
+{
+    sqlite3_stmt *rows = NULL;
+    int rc = sqlite3_prepare_v2(
+        db,
+        "SELECT below, epoch FROM epochs UNION ALL"
+        " SELECT NULL, value FROM meta WHERE name = 'epoch'"
+        " ORDER BY below NULLS LAST",
+        -1, &rows, NULL);
+
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = add(e, rows);
+    sqlite3_finalize(rows);
+    if (rc != SQLITE_DONE)
+        return rc;
+    return e->count > 0 && e->all[e->count - 1].below == UINT64_MAX
+               ? SQLITE_OK
+               : SQLITE_CORRUPT;
+}
+
+void stg_epochs_free(stg_epochs *e)
+{
+    free(e->all);
+    *e = (stg_epochs){.count = 0};
+}
+
+static int keep_old(sqlite3 *db, uint64_t from)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db,
+        "INSERT OR IGNORE INTO epochs (below, epoch)"
+        " SELECT ?1, value FROM meta WHERE name = 'epoch' AND ?1 > 1",
+        -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "u", from);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int stg_epochs_begin(sqlite3 *db, uint64_t from)
+{
+    uint64_t epoch;
+    int rc = keep_old(db, from);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    if (uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL) != 0)
+        return SQLITE_IOERR;
+    return stg_meta_write_epoch(db, epoch);
+}
+
+/* -- ids ------------------------------------------------------------------- */
+
+uint64_t stg_epochs_now(const stg_epochs *e)
+{
+    return e->all[e->count - 1].epoch;
+}
+
+uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position)
+{
+    size_t at = e->count - 1;
+
+    // Restores are few, and nearly all that is asked for is of now.
+    while (at > 0 && position < e->all[at - 1].below)
+        at--;
+    return e->all[at].epoch;
+}
+
+const char *stg_epochs_id(const stg_epochs *e, uint32_t partition,
+                          uint64_t position, char text[STG_MESSAGE_ID_MAX])
+{
+    uint64_t epoch = stg_epochs_at(e, position);
+
+    if (partition == 0)
+        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 "-%" PRIu64, epoch,
+                 position);
+    else
+        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 ".%u-%" PRIu64, epoch,
+                 partition, position);
+    return text;
+}
+
+/* Digits, and what ends them. */
+static bool read_number(const char **at, char end, uint64_t *number)
+{
+    char *behind;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(*at, &behind, 10);
+    if (errno != 0 || *behind != end)
+        return false;
+    *at = behind + 1;
+    return true;
+}
+
+bool stg_epochs_parse(const stg_epochs *e, const char *id, uint32_t *partition,
+                      uint64_t *position)
+{
+    char same[STG_MESSAGE_ID_MAX];
+    const char *at = id + 17;
+    uint64_t number = 0;
+
+    if (strspn(id, "0123456789abcdef") != 16)
+        return false;
+    if (id[16] == '.' &&
+        (!read_number(&at, '-', &number) || number > UINT32_MAX))
+        return false;
+    if (id[16] != '.' && id[16] != '-')
+        return false;
+    *partition = (uint32_t)number;
+    if (!read_number(&at, '\0', position))
+        return false;
+    return strcmp(stg_epochs_id(e, *partition, *position, same), id) == 0;
+}

@@ -1,0 +1,45 @@
+/* epochs.h - which epoch a message has, and so which id.
+ *
+ * A log's positions are never used twice, and its epoch makes them good for all
+ * time: two stores have two. A restore goes back in time, and what is appended
+ * from then on must not have the ids of what was appended after the backup was
+ * made: so it begins a new epoch, for positions from there on. What is older
+ * keeps its id. */
+#ifndef STAGGER_HUB_STORES_EPOCHS_H
+#define STAGGER_HUB_STORES_EPOCHS_H
+
+#include "hub/stores/sqlite.h"
+
+typedef struct stg_epoch {
+    uint64_t below; /* of messages below this position, and not below the one
+                       before; UINT64_MAX: of the others */
+    uint64_t epoch;
+} stg_epoch;
+
+typedef struct stg_epochs {
+    stg_epoch *all; /* rising; the last one is of now */
+    size_t count;
+} stg_epochs;
+
+/* e is zeroed. SQLITE_CORRUPT: there is none. */
+int stg_epochs_load(stg_epochs *e, sqlite3 *db);
+void stg_epochs_free(stg_epochs *e);
+
+/* In the caller's transaction: those from `from` on have a new one. */
+int stg_epochs_begin(sqlite3 *db, uint64_t from);
+
+uint64_t stg_epochs_now(const stg_epochs *e);
+uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position);
+
+#define STG_MESSAGE_ID_MAX 64
+
+/* "<epoch>-<position>", and "<epoch>.<partition>-<position>" of others than
+ * the first: the same over attempts, crashes and replays. Returns text. */
+const char *stg_epochs_id(const stg_epochs *e, uint32_t partition,
+                          uint64_t position, char text[STG_MESSAGE_ID_MAX]);
+
+/* False: it is no id, or not one of these epochs. */
+bool stg_epochs_parse(const stg_epochs *e, const char *id, uint32_t *partition,
+                      uint64_t *position);
+
+#endif

@@ -1,0 +1,135 @@
+/* Range rows as flow writes them.
+ *
+ * Flow names a range by its first position and says its last one and its count,
+ * absolutely, as often as it grows. Meanwhile people may replay the row, piece by
+ * piece from its front, or drop it. So the row keeps flow's name in range_first,
+ * whatever became of its position; and where it is settled (replayed, dropped)
+ * what flow adds goes into another row of the same name, which knows by `taken`
+ * what of flow's count is in the rows before. */
+#include <string.h>
+
+#include "hub/stores/rows.h"
+
+static const char find[] =
+    "SELECT id, state, last_position, taken, eaten, count"
+    " FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
+    " AND range_first = ? ORDER BY id DESC LIMIT 1";
+
+static const char add[] =
+    "INSERT INTO failed_broadcast_logs (message_id, target, target_url, lane,"
+    " partition, position, replay, last_position, count, state, why, cause,"
+    " attempts, created_at, range_first, taken, version, copied) VALUES (?1,"
+    " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
+    " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
+    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?7)";
+
+/* A row that expired comes back to life with bodies that have not. */
+static const char extend[] =
+    "UPDATE failed_broadcast_logs SET last_position = ?2, count = ?3,"
+    " state = CASE state WHEN 'expired' THEN 'dead' ELSE state END"
+    " WHERE id = ?1";
+
+static const char is_taken[] =
+    "SELECT 1 FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
+    " AND position = ? AND replay = 0";
+
+int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
+{
+    int rc = stg_sql_prepare(db, &r->find, find);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->add, add);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->extend, extend);
+    return rc == SQLITE_OK ? stg_sql_prepare(db, &r->is_taken, is_taken) : rc;
+}
+
+int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
+                         uint64_t *position)
+{
+    uint64_t one;
+    int rc;
+
+    for (;; ++*position) {
+        rc = stg_sql_bind(r->is_taken, "uuu", (uint64_t)lane,
+                          (uint64_t)partition, *position);
+        if (rc == SQLITE_OK)
+            rc = stg_sql_number(r->is_taken, &one);
+        if (rc != SQLITE_OK)
+            return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    }
+}
+
+/* The last row of a name. */
+typedef struct known {
+    uint64_t id; /* 0: there is none */
+    uint64_t last, taken, eaten, count;
+    bool is_over; /* replayed or dropped: it does not grow */
+    bool is_replayed;
+} known;
+
+static int find_known(stg_ranges *r, const stg_change *c, known *k)
+{
+    const char *state;
+    int rc = stg_sql_bind(r->find, "uuu", (uint64_t)c->lane,
+                          (uint64_t)c->partition, c->position);
+
+    *k = (known){.id = 0};
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_step(r->find);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    state = (const char *)sqlite3_column_text(r->find, 1);
+    *k = (known){.id = stg_sql_column(r->find, 0),
+                 .last = stg_sql_column(r->find, 2),
+                 .taken = stg_sql_column(r->find, 3),
+                 .eaten = stg_sql_column(r->find, 4),
+                 .count = stg_sql_column(r->find, 5)};
+    k->is_replayed = state != NULL && strcmp(state, "replayed") == 0;
+    k->is_over = k->is_replayed || (state != NULL && strcmp(state, "dropped") == 0);
+    return sqlite3_reset(r->find);
+}
+
+/* first: where the row begins. taken: of flow's count, what is elsewhere. */
+static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
+                   uint64_t taken, stg_ns wall)
+{
+    char id[STG_MESSAGE_ID_MAX], now[STG_SQL_TIME_MAX];
+    int rc = stg_ranges_free_name(&r->ranges, c->lane, c->partition, &first);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    return stg_sql_run(
+        r->ranges.add, "suuuuuussssuuu",
+        stg_epochs_id(r->epochs, c->partition, first, id), (uint64_t)c->lane,
+        (uint64_t)c->partition, first, (uint64_t)0, c->last_position,
+        c->count - taken, c->is_cancelled ? "cancelled" : "dead",
+        c->is_cancelled ? stg_why_name(STG_WHY_CANCELLED) : "shed",
+        c->is_cancelled ? "CANCELLED" : "SHED", stg_sql_time(wall, now),
+        c->position, taken, ++r->version);
+}
+
+int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
+{
+    uint64_t taken;
+    known k;
+    int rc = find_known(&r->ranges, c, &k);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    if (k.id == 0)
+        return add_row(r, c, c->position, 0, wall);
+    // It came already, or it comes late.
+    if (c->last_position <= k.last)
+        return SQLITE_OK;
+    taken = k.taken + k.eaten;
+    if (k.is_over && !k.is_replayed)
+        taken += k.count;
+    if (c->count <= taken)
+        return SQLITE_OK;
+    if (k.is_over)
+        return add_row(r, c, k.last + 1, taken, wall);
+    return stg_sql_run(r->ranges.extend, "uuu", k.id, c->last_position,
+                       c->count - taken);
+}
