@@ -106,9 +106,11 @@ add_library(stagger_hub STATIC
     hub/signals.c
     hub/stores/answers.c
     hub/stores/appends.c
+    hub/stores/arena.c
     hub/stores/claim.c
     hub/stores/cursors.c
     hub/stores/cursors_text.c
+    hub/stores/desk.c
     hub/stores/epochs.c
     hub/stores/inbox.c
     hub/stores/job.c

@@ -166,7 +166,7 @@ TEST(store_life, refuses_a_store_of_a_newer_version)
     shelf_close(&s);
     shelf_ask(&s, "PRAGMA user_version = 99");
     CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
-    shelf_ask(&s, "PRAGMA user_version = 1");
+    shelf_ask(&s, "PRAGMA user_version = 2");
     shelf_open(&s);
     shelf_end(&s);
 }
@@ -192,7 +192,8 @@ TEST(store_life, refuses_what_contradicts_itself)
     check_damaged("UPDATE meta SET value = 1 WHERE name = 'next_position'");
     check_damaged("INSERT INTO cursors VALUES (0, 0, '{\"0\": 7}')");
     check_damaged("INSERT INTO cursors VALUES (0, 0, '{')");
-    check_damaged("INSERT INTO lanes VALUES (1000000, 'a', 'b', 0)");
+    check_damaged(
+        "INSERT INTO lanes (number, name, url) VALUES (1000000, 'a', 'b')");
 }
 
 TEST(store_life, leaves_one_file_and_its_lock_when_it_closes)
@@ -463,7 +464,7 @@ TEST(store_life, copies_dead_letters_to_a_file)
     CHECK_INT(count_lines(read_file(s.letters)), 3);
     CHECK_STR(shelf_ask(&s,
                         "SELECT value FROM meta"
-                        " WHERE name = 'letters_row'"),
+                        " WHERE name = 'letters_version'"),
               "3");
     shelf_end(&s);
 }
@@ -554,5 +555,39 @@ TEST(store_life, tells_of_letters_that_fail_later_and_tries_again)
     SHELF_POLL(&s, has_text(s.letters, "\"id\": 2,"));
     CHECK_INT(s.times_troubled, 1);
     CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+/* -- what an older version has left */
+
+TEST(store_life, brings_an_older_store_up_to_date)
+{
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_ask(&s, read_file(STORE_1));
+    s.options.letters = s.letters;
+    shelf_open(&s);
+    CHECK_U64(stg_store_epoch(s.store), 0xaa);
+    CHECK_STR(shelf_stands(&s), "0/0 8 [] 7=2+4+0+1\n");
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "4@50:p");
+    CHECK_STR(shelf_read(&s, 1, 9), "8:m, next 9");
+    shelf_reopen(&s);
+    // The second was not copied yet.
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT id, target_url, position, count, version,"
+                        " range_first FROM failed_broadcast_logs"),
+              "1|http://a/?token=***|3|1|1|\n4|http://a/|5|3|4|5");
+    CHECK_STR(shelf_ask(&s, "SELECT url FROM lanes"),
+              "http://a/?token=***&***");
+    CHECK_INT(count_lines(read_file(s.letters)), 1);
+    CHECK_HAS(read_file(s.letters), "{\"id\": 4, ");
+    // Ids go on behind those that were given.
+    die(&s, 8, "x");
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT max(id), max(version)"
+                        " FROM failed_broadcast_logs"),
+              "5|5");
     shelf_end(&s);
 }

@@ -121,9 +121,10 @@ TEST(store_rows, are_parked_again_with_and_without_their_body)
     CHECK_INT(shelf_change(&s, &again), STG_STORED);
     CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "5@300:a");
     CHECK_STR(shelf_ask(&s, "SELECT attempts, has_failure FROM parked"), "3|0");
+    // The message is there already, and is not written again.
     shelf_park(&s, 1, 5, 400, "b");
     mark = (stg_mark){.due_at = 0};
-    CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "5@400:b");
+    CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "5@400:a");
     shelf_end(&s);
 }
 
@@ -465,15 +466,15 @@ TEST(store_rows, of_a_lane_that_is_forgotten_go_and_its_number_stays_used)
     shelf_reopen(&s);
     CHECK_STR(lanes(&s), "1 b http://b.example/\n");
     CHECK_INT(shelf_lane(&s, "c"), 2);
-    // The same name may come back, with its number.
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    // The same name may come back, and is another lane.
+    CHECK_INT(shelf_lane(&s, "a"), 3);
     CHECK_STR(lanes(&s),
-              "0 a http://a.example/\n1 b http://b.example/\n"
-              "2 c http://c.example/\n");
+              "1 b http://b.example/\n2 c http://c.example/\n"
+              "3 a http://a.example/\n");
     shelf_reopen(&s);
     CHECK_STR(lanes(&s),
-              "0 a http://a.example/\n1 b http://b.example/\n"
-              "2 c http://c.example/\n");
+              "1 b http://b.example/\n2 c http://c.example/\n"
+              "3 a http://a.example/\n");
     shelf_end(&s);
 }
 
@@ -498,5 +499,63 @@ TEST(store_rows, of_lanes_keep_number_and_newest_url)
     CHECK_STR(shelf_ask(&s, "SELECT url FROM lanes WHERE number = 7"),
               "http://new/");
     CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM lanes"), "300");
+    shelf_end(&s);
+}
+
+/* -- range rows that somebody has touched */
+
+static void shed(shelf *s, uint64_t first, uint64_t last, uint64_t count)
+{
+    stg_change c = change(STG_CHANGE_RANGE, first);
+
+    c.last_position = last;
+    c.count = count;
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+}
+
+static const char ranges[] =
+    "SELECT position, last_position, count, state FROM failed_broadcast_logs"
+    " ORDER BY id";
+
+TEST(store_rows, of_a_range_that_was_dropped_do_not_grow)
+{
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shed(&s, 5, 9, 4);
+    shelf_ask(&s, "UPDATE failed_broadcast_logs SET state = 'dropped'");
+    // The same again, and late.
+    shed(&s, 5, 9, 4);
+    shed(&s, 5, 8, 3);
+    CHECK_STR(shelf_ask(&s, ranges), "5|9|4|dropped");
+    shed(&s, 5, 12, 7);
+    shed(&s, 5, 14, 9);
+    CHECK_STR(shelf_ask(&s, ranges), "5|9|4|dropped\n10|14|5|dead");
+    shelf_end(&s);
+}
+
+TEST(store_rows, of_a_range_that_is_being_replayed_keep_what_is_left)
+{
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shed(&s, 5, 9, 5);
+    // Two of them, as a replay does.
+    shelf_ask(&s,
+              "UPDATE failed_broadcast_logs SET position = 7, eaten = 2,"
+              " count = 3");
+    shed(&s, 5, 11, 7);
+    CHECK_STR(shelf_ask(&s, ranges), "7|11|5|dead");
+    shelf_ask(&s,
+              "UPDATE failed_broadcast_logs SET position = 12, eaten = 7,"
+              " count = 7, state = 'replayed'");
+    shed(&s, 5, 11, 7);
+    CHECK_STR(shelf_ask(&s, ranges), "12|11|7|replayed");
+    // What comes is another row; its place has a name already.
+    shelf_ask(&s, "UPDATE failed_broadcast_logs SET position = 12");
+    shed(&s, 5, 15, 10);
+    CHECK_STR(shelf_ask(&s, ranges), "12|11|7|replayed\n13|15|3|dead");
     shelf_end(&s);
 }

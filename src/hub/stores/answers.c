@@ -47,6 +47,9 @@ static void call_back(stg_store *s, stg_job *job)
     case STG_JOB_PING:
         job->ponged(job->ctx);
         break;
+    case STG_JOB_ERRAND:
+        job->errand->tell(job->errand);
+        break;
     case STG_JOB_RETAINING:
         if (s->o.retaining != NULL)
             s->o.retaining(s->o.ctx, job->position);

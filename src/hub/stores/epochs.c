@@ -41,12 +41,12 @@ static int add(stg_epochs *e, sqlite3_stmt *row)
 int stg_epochs_load(stg_epochs *e, sqlite3 *db)
 {
     sqlite3_stmt *rows = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
-        "SELECT below, epoch FROM epochs UNION ALL"
-        " SELECT NULL, value FROM meta WHERE name = 'epoch'"
-        " ORDER BY below NULLS LAST",
-        -1, &rows, NULL);
+    int rc =
+        sqlite3_prepare_v2(db,
+                           "SELECT below, epoch FROM epochs UNION ALL"
+                           " SELECT NULL, value FROM meta WHERE name = 'epoch'"
+                           " ORDER BY below NULLS LAST",
+                           -1, &rows, NULL);
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = add(e, rows);

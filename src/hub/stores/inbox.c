@@ -10,14 +10,20 @@ bool stg_inbox_init(stg_inbox *in, uv_loop_t *loop, uv_async_cb answered)
         goto no_reader_wake;
     if (uv_cond_init(&in->letters_wake) != 0)
         goto no_letters_wake;
+    if (uv_cond_init(&in->desk_wake) != 0)
+        goto no_desk_wake;
     stg_list_init(&in->appends);
     stg_list_init(&in->lanes);
+    stg_list_init(&in->errands);
+    stg_list_init(&in->questions);
     stg_list_init(&in->pings);
     stg_list_init(&in->reads);
     stg_list_init(&in->answers);
     if (uv_async_init(loop, &in->answered, answered) == 0)
         return true;
 
+    uv_cond_destroy(&in->desk_wake);
+no_desk_wake:
     uv_cond_destroy(&in->letters_wake);
 no_letters_wake:
     uv_cond_destroy(&in->reader_wake);
@@ -32,11 +38,14 @@ void stg_inbox_free(stg_inbox *in)
 {
     stg_jobs_free(&in->appends);
     stg_jobs_free(&in->lanes);
+    stg_jobs_free(&in->errands);
+    stg_jobs_free(&in->questions);
     stg_jobs_free(&in->pings);
     stg_jobs_free(&in->reads);
     stg_jobs_free(&in->answers);
     if (in->group != NULL)
         stg_job_free(in->group);
+    uv_cond_destroy(&in->desk_wake);
     uv_cond_destroy(&in->letters_wake);
     uv_cond_destroy(&in->reader_wake);
     uv_cond_destroy(&in->writer_wake);
@@ -77,6 +86,7 @@ void stg_inbox_break(stg_inbox *in, const stg_error *why)
     uv_cond_signal(&in->writer_wake);
     uv_cond_signal(&in->reader_wake);
     uv_cond_signal(&in->letters_wake);
+    uv_cond_signal(&in->desk_wake);
     uv_mutex_unlock(&in->lock);
 }
 

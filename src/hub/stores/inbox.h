@@ -9,18 +9,23 @@
 
 typedef struct stg_inbox {
     uv_mutex_t lock;
-    uv_cond_t writer_wake, reader_wake, letters_wake;
+    uv_cond_t writer_wake, reader_wake, letters_wake, desk_wake;
     uv_async_t answered; /* the loop's */
 
     /* for the writer */
+    stg_list errands; /* that write */
     stg_list appends, lanes, pings;
     stg_job *group;
-    uint64_t commit;      /* all below is settled */
+    uint64_t commit;          /* all below is settled */
     uint64_t letters_version; /* copied to the file of dead letters */
 
     /* for the reader */
-    stg_list reads; /* and fetches */
-    uint64_t next;  /* every position below is durable */
+    stg_list reads;    /* and fetches */
+    uint64_t next;     /* every position below is durable */
+    bool is_replaying; /* a fetch is not answered before a replay is */
+
+    /* for the desk */
+    stg_list questions; /* errands that look */
 
     /* for the letters */
     uint64_t dead_groups; /* groups with dead letters so far */
@@ -31,7 +36,7 @@ typedef struct stg_inbox {
     bool is_closing; /* asked to end */
     bool is_written; /* and the writer has nothing left to write */
     /* the threads beside the writer, which ends last */
-    bool has_reader, has_letters;
+    bool has_reader, has_letters, has_desk;
     bool is_broken;
     stg_error broken;
     stg_store_view view;

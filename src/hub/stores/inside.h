@@ -2,10 +2,12 @@
  *
  *   life      opening, closing, threads
  *   answers   what comes back to the loop
- *   store     the calls */
+ *   store     the calls
+ *   look, fate, redo   what people ask: store_letters.h */
 #ifndef STAGGER_HUB_STORES_INSIDE_H
 #define STAGGER_HUB_STORES_INSIDE_H
 
+#include "hub/stores/desk.h"
 #include "hub/stores/lanes.h"
 #include "hub/stores/letters.h"
 #include "hub/stores/reader.h"
@@ -22,6 +24,7 @@ struct stg_store {
     stg_store_writer writer;
     stg_store_reader reader;
     stg_letters letters;
+    stg_desk desk;
     uint32_t threads; /* that have not ended */
     bool is_over;     /* broken, and told: nothing else is */
     void (*closed)(void *ctx);

@@ -23,6 +23,8 @@ void stg_job_free(stg_job *job)
         free(job->lane.name);
         free(job->lane.url);
     }
+    if (job->kind == STG_JOB_ERRAND)
+        job->errand->free(job->errand);
     if (job->kind == STG_JOB_TROUBLE || job->kind == STG_JOB_BROKEN)
         free(job->error);
     free(job);

@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "hub/store.h"
+#include "hub/stores/errand.h"
 #include "hub/stores/queue.h"
 #include "hub/stores/rows.h"
 
@@ -17,7 +18,8 @@ typedef enum stg_job_kind {
     STG_JOB_READ,
     STG_JOB_FETCH,
     STG_JOB_PING,
-    STG_JOB_LANE,      /* not answered */
+    STG_JOB_LANE, /* not answered */
+    STG_JOB_ERRAND,
     STG_JOB_RETAINING, /* these four: notices */
     STG_JOB_TROUBLE,
     STG_JOB_BROKEN,
@@ -63,8 +65,9 @@ typedef struct stg_job {
             char *name, *url; /* given */
         } lane;
         void (*ponged)(void *ctx); /* PING */
-        uint64_t position;         /* RETAINING */
-        stg_error *error;          /* TROUBLE, BROKEN; given */
+        stg_errand *errand;
+        uint64_t position; /* RETAINING */
+        stg_error *error;  /* TROUBLE, BROKEN; given */
     };
     stg_append_answer answers[]; /* of APPEND */
 } stg_job;

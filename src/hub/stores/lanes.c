@@ -109,9 +109,8 @@ int stg_lanes_load(stg_lanes *l, sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(
-        db,
-        "SELECT number, name, url, is_forgotten FROM lanes ORDER BY number", -1,
-        &st, NULL);
+        db, "SELECT number, name, url, is_forgotten FROM lanes ORDER BY number",
+        -1, &st, NULL);
 
     while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         uint64_t number = stg_sql_column(st, 0);

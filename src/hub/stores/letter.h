@@ -43,6 +43,7 @@ typedef enum stg_letter_column {
     STG_LETTER_FIRST_ATTEMPT_AT,
     STG_LETTER_LAST_ATTEMPT_AT,
     STG_LETTER_CREATED_AT,
+    STG_LETTER_CHANGED_AT,
     STG_LETTER_PARTITION,
     STG_LETTER_POSITION,
     STG_LETTER_LAST_POSITION,
@@ -57,10 +58,10 @@ typedef enum stg_letter_column {
 } stg_letter_column;
 
 /* Their names, as SELECT wants them, and one by one. */
-#define STG_LETTER_SELECT                                                \
-    "id, message_id, target, target_url, state, why, category, cause,"   \
-    " http_status, detail, attempts, first_attempt_at, last_attempt_at," \
-    " created_at, partition, position, last_position, count, replay,"    \
+#define STG_LETTER_SELECT                                                         \
+    "id, message_id, target, target_url, state, why, category, cause,"            \
+    " http_status, detail, attempts, first_attempt_at, last_attempt_at,"          \
+    " created_at, changed_at, partition, position, last_position, count, replay," \
     " content_type, headers, key, answer, payload"
 
 const char *stg_letter_name(stg_letter_column column);

@@ -121,21 +121,22 @@ static bool write_line(stg_letters *l, stg_span line)
 
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
-/* Some rows as lines, and the last one's id. A file may hang, and then no read
+/* Some rows as lines, and the last one's version. A file may hang, and then no read
  * transaction may be open: so they are in memory first. */
-static int collect(stg_letters *l, stg_line *lines, uint64_t *row, bool *is_all)
+static int collect(stg_letters *l, stg_line *lines, uint64_t *version,
+                   bool *is_all)
 {
-    int rc = stg_sql_bind(l->read, "uu", l->row, (uint64_t)PIECE);
+    int rc = stg_sql_bind(l->read, "uu", l->version, (uint64_t)PIECE);
     size_t rows = 0;
 
-    *row = l->row;
+    *version = l->version;
     *is_all = false;
     if (rc != SQLITE_OK)
         return rc;
     while (lines->size < PIECE_BYTES &&
            (rc = stg_sql_step(l->read)) == SQLITE_ROW) {
         stg_letter_write(lines, l->read);
-        *row = stg_sql_column(l->read, 0);
+        *version = stg_sql_column(l->read, STG_LETTER_COLUMNS);
         rows++;
     }
     sqlite3_reset(l->read);
@@ -162,10 +163,10 @@ static bool write_lines(stg_letters *l, const stg_line *lines)
 static copied copy_rows(stg_letters *l, int *rc)
 {
     stg_line lines = {.size = 0};
-    uint64_t row;
+    uint64_t version;
     bool is_all, is_written = true;
 
-    *rc = collect(l, &lines, &row, &is_all);
+    *rc = collect(l, &lines, &version, &is_all);
     if (*rc == SQLITE_OK && lines.size > 0)
         is_written = write_lines(l, &lines);
     l->error = errno;
@@ -178,7 +179,7 @@ static copied copy_rows(stg_letters *l, int *rc)
     }
     if (*rc != SQLITE_OK || !is_written)
         return COPIED_NONE;
-    l->row = row;
+    l->version = version;
     return is_all ? COPIED_ALL : COPIED_SOME;
 }
 
@@ -211,8 +212,8 @@ static bool take(stg_letters *l, copied last)
     bool goes_on = true;
 
     uv_mutex_lock(&in->lock);
-    if (in->letters_version != l->row) {
-        in->letters_version = l->row;
+    if (in->letters_version != l->version) {
+        in->letters_version = l->version;
         uv_cond_signal(&in->writer_wake);
     }
     while (last != COPIED_SOME && !in->is_broken) {
@@ -293,8 +294,8 @@ stg_status stg_letters_open(stg_letters *l, stg_error *err)
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare(l->db, &l->read,
                              "SELECT " STG_LETTER_SELECT
-                             " FROM failed_broadcast_logs WHERE id > ?"
-                             " ORDER BY id LIMIT ?");
+                             ", version FROM failed_broadcast_logs"
+                             " WHERE version > ? ORDER BY version LIMIT ?");
     if (rc == SQLITE_OK)
         return STG_OK;
     stg_sql_words(err, l->o->path, "cannot be read", l->db, rc);

@@ -1,8 +1,10 @@
 /* letters.h - the copy of the dead letters in a file, a line of JSON each.
  *
  * A thread with a connection of its own reads the table in the order of its
- * ids, behind a durable cursor: each row is written at least once, as it is at
- * that moment. The file is synced before the cursor moves. When a line does not
+ * changes, behind a durable cursor: each row is written at least once, as it is
+ * at that moment, and again when its state changes, always with its id; a range
+ * row that grows, once a minute at most. The file is synced before the cursor
+ * moves. When a line does not
  * fit into `letters_max` bytes, PATH becomes PATH.1, PATH.1 becomes PATH.2, and
  * so on; PATH.5 goes. A file that cannot be written is tried again every
  * second, and told once. */
@@ -19,9 +21,9 @@ typedef struct stg_letters {
     sqlite3 *db;
     sqlite3_stmt *read;
     uv_thread_t thread;
-    uint64_t row;  /* written, and synced */
-    uint64_t seen; /* groups with dead letters that were looked at */
-    uint64_t size; /* of the file */
+    uint64_t version; /* written, and synced */
+    uint64_t seen;    /* groups with dead letters that were looked at */
+    uint64_t size;    /* of the file */
     int fd;
     bool is_regular;  /* a device or a pipe is not rotated */
     int error;        /* errno of what failed last */

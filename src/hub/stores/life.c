@@ -38,6 +38,7 @@ static void free_store(stg_store *s)
 {
     stg_store_writer_free(&s->writer);
     stg_store_reader_free(&s->reader);
+    stg_desk_free(&s->desk);
     if (s->o.letters != NULL)
         stg_letters_free(&s->letters);
     stg_lanes_free(&s->lanes);
@@ -63,6 +64,7 @@ void stg_store_end(stg_store *s)
 {
     uv_thread_join(&s->writer.thread);
     uv_thread_join(&s->reader.thread);
+    uv_thread_join(&s->desk.thread);
     if (s->o.letters != NULL)
         uv_thread_join(&s->letters.thread);
     uv_close((uv_handle_t *)&s->in.answered, on_closed);
@@ -115,6 +117,8 @@ static stg_status load(stg_store *s, stg_error *err)
         rc = stg_meta_read(s->writer.db, "letters_version", &letters_version);
     if (rc == SQLITE_OK)
         rc = stg_store_reader_open(&s->reader);
+    if (rc == SQLITE_OK)
+        rc = stg_desk_open(&s->desk);
     if (rc != SQLITE_OK) {
         stg_sql_words(err, s->o.path, what, s->writer.db, rc);
         return STG_IO;
@@ -124,8 +128,8 @@ static stg_status load(stg_store *s, stg_error *err)
     s->first = s->writer.queue.first;
     s->in.view.first = s->first;
     s->writer.letters_version = s->writer.letters_noted = letters_version;
-    s->letters.row = s->in.letters_version = letters_version;
-    s->in.has_reader = true;
+    s->letters.version = s->in.letters_version = letters_version;
+    s->in.has_reader = s->in.has_desk = true;
     s->in.has_letters = s->o.letters != NULL;
     return s->o.letters == NULL ? STG_OK : stg_letters_open(&s->letters, err);
 }
@@ -136,6 +140,7 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
     uv_mutex_lock(&s->in.lock);
     s->in.is_closing = true;
     s->in.has_reader = s->threads >= 2;
+    s->in.has_desk = s->threads >= 3;
     s->in.has_letters = false;
     uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
@@ -143,6 +148,8 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
         uv_thread_join(&s->writer.thread);
     if (s->threads >= 2)
         uv_thread_join(&s->reader.thread);
+    if (s->threads >= 3)
+        uv_thread_join(&s->desk.thread);
     stg_sql_say(err,
                 "%s: a thread cannot be started; raise the limits of "
                 "processes and memory",
@@ -160,11 +167,14 @@ static stg_status start_threads(stg_store *s, stg_error *err)
         0)
         return stop_threads(s, err);
     s->threads = 2;
+    if (uv_thread_create(&s->desk.thread, stg_desk_run, &s->desk) != 0)
+        return stop_threads(s, err);
+    s->threads = 3;
     if (s->o.letters == NULL)
         return STG_OK;
     if (uv_thread_create(&s->letters.thread, stg_letters_run, &s->letters) != 0)
         return stop_threads(s, err);
-    s->threads = 3;
+    s->threads = 4;
     return STG_OK;
 }
 
@@ -194,8 +204,8 @@ static stg_store *new_store(const stg_store_options *o)
         free(s);
         return NULL;
     }
-    s->writer.in = s->reader.in = s->letters.in = &s->in;
-    s->writer.o = s->reader.o = s->letters.o = &s->o;
+    s->writer.in = s->reader.in = s->letters.in = s->desk.in = &s->in;
+    s->writer.o = s->reader.o = s->letters.o = s->desk.o = &s->o;
     stg_list_init(&s->writer.appends);
     stg_list_init(&s->writer.lanes);
     return s;
@@ -245,6 +255,7 @@ void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
     s->in.is_closing = true;
     uv_cond_signal(&s->in.writer_wake);
     uv_cond_signal(&s->in.reader_wake);
+    uv_cond_signal(&s->in.desk_wake);
     uv_mutex_unlock(&s->in.lock);
     // They may have ended already, broken.
     uv_async_send(&s->in.answered);

@@ -33,6 +33,15 @@ static const char is_taken[] =
     "SELECT 1 FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
     " AND position = ? AND replay = 0";
 
+/* Those that the file of dead letters has with another count. */
+static const char grown[] =
+    "SELECT id FROM failed_broadcast_logs WHERE last_position IS NOT NULL"
+    " AND state = 'dead' AND count <> copied";
+
+static const char renew[] =
+    "UPDATE failed_broadcast_logs SET version = ?, copied = count"
+    " WHERE id = ?";
+
 int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
 {
     int rc = stg_sql_prepare(db, &r->find, find);
@@ -41,6 +50,12 @@ int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
         rc = stg_sql_prepare(db, &r->add, add);
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare(db, &r->extend, extend);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->grown, grown);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->renew, renew);
+    // One may have grown before a restart.
+    r->has_grown = true;
     return rc == SQLITE_OK ? stg_sql_prepare(db, &r->is_taken, is_taken) : rc;
 }
 
@@ -87,7 +102,8 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
                  .eaten = stg_sql_column(r->find, 4),
                  .count = stg_sql_column(r->find, 5)};
     k->is_replayed = state != NULL && strcmp(state, "replayed") == 0;
-    k->is_over = k->is_replayed || (state != NULL && strcmp(state, "dropped") == 0);
+    k->is_over =
+        k->is_replayed || (state != NULL && strcmp(state, "dropped") == 0);
     return sqlite3_reset(r->find);
 }
 
@@ -130,6 +146,25 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
         return SQLITE_OK;
     if (k.is_over)
         return add_row(r, c, k.last + 1, taken, wall);
+    r->ranges.has_grown = true;
     return stg_sql_run(r->ranges.extend, "uuu", k.id, c->last_position,
                        c->count - taken);
+}
+
+int stg_ranges_renew(stg_rows *r, bool *is_more)
+{
+    enum { PIECE = 256 };
+    stg_ranges *ranges = &r->ranges;
+    uint64_t ids[PIECE];
+    size_t count = 0;
+    int rc = SQLITE_ROW;
+
+    while (count < PIECE && (rc = stg_sql_step(ranges->grown)) == SQLITE_ROW)
+        ids[count++] = stg_sql_column(ranges->grown, 0);
+    sqlite3_reset(ranges->grown);
+    *is_more = ranges->has_grown = rc == SQLITE_ROW;
+    rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = stg_sql_run(ranges->renew, "uu", ++r->version, ids[i]);
+    return rc;
 }

@@ -55,6 +55,18 @@ static int run(stg_store_reader *r, stg_job *job)
                           &job->read.found);
 }
 
+/* Flow hears of a replay before it sees its rows. */
+static void answer(stg_inbox *in, stg_job *job)
+{
+    if (job->kind == STG_JOB_FETCH) {
+        uv_mutex_lock(&in->lock);
+        while (in->is_replaying && !in->is_broken)
+            uv_cond_wait(&in->reader_wake, &in->lock);
+        uv_mutex_unlock(&in->lock);
+    }
+    stg_inbox_answer(in, job);
+}
+
 void stg_store_reader_run(void *reader)
 {
     stg_store_reader *r = reader;
@@ -78,7 +90,7 @@ void stg_store_reader_run(void *reader)
             job->read.found.count == 0)
             put_back(r->in, job);
         else
-            stg_inbox_answer(r->in, job);
+            answer(r->in, job);
     }
     stg_sql_close(r->db);
     r->db = NULL;

@@ -68,10 +68,9 @@ int stg_rows_prepare(stg_rows *r, sqlite3 *db)
     const struct {
         sqlite3_stmt **st;
         const char *text;
-    } all[] = {
-        {&r->park, park},       {&r->repark, repark}, {&r->unpark, unpark},
-        {&r->bury, bury},       {&r->find, find},
-        {&r->of_lane, of_lane}, {&r->clear, clear},   {&r->forget, forget}};
+    } all[] = {{&r->park, park},   {&r->repark, repark}, {&r->unpark, unpark},
+               {&r->bury, bury},   {&r->find, find},     {&r->of_lane, of_lane},
+               {&r->clear, clear}, {&r->forget, forget}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
@@ -118,8 +117,7 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
 {
     const stg_failure *f = &p->failure;
     const stg_outcome *o = &f->outcome;
-    const char *category =
-        letter_of(stg_fault_about(o->fault)->category);
+    const char *category = letter_of(stg_fault_about(o->fault)->category);
     uint64_t status = o->code_kind == STG_CODE_STATUS ? o->code : 0;
     char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX], first[STG_SQL_TIME_MAX],
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];

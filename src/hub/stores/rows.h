@@ -9,7 +9,8 @@
 
 /* Of range rows: see ranges.c. */
 typedef struct stg_ranges {
-    sqlite3_stmt *find, *add, *extend, *is_taken;
+    sqlite3_stmt *find, *add, *extend, *is_taken, *grown, *renew;
+    bool has_grown; /* some may have, since the letters had them */
 } stg_ranges;
 
 typedef struct stg_rows {
@@ -33,6 +34,9 @@ int stg_rows_pull_in(sqlite3 *db, stg_ns wall);
 
 int stg_ranges_prepare(stg_ranges *r, sqlite3 *db);
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
+
+/* Gives a new version to some of those that have grown. */
+int stg_ranges_renew(stg_rows *r, bool *is_more);
 
 /* *position: the first from there on that names no letter of the lane. */
 int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,

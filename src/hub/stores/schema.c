@@ -22,7 +22,8 @@ int stg_schema_look(sqlite3 *db, stg_schema_kind *kind, uint64_t *version)
     if (rc == SQLITE_OK)
         rc = stg_sql_ask(db, "PRAGMA user_version", version);
     if (application == STG_SCHEMA_APPLICATION)
-        *kind = *version > stg_steps_count() ? STG_SCHEMA_NEWER : STG_SCHEMA_OURS;
+        *kind =
+            *version > stg_steps_count() ? STG_SCHEMA_NEWER : STG_SCHEMA_OURS;
     else
         *kind = application == 0 && *version == 0 && tables == 0
                     ? STG_SCHEMA_EMPTY

@@ -133,7 +133,9 @@ static const char version_1[] =
     " ON failed_broadcast_logs (partition, position)"
     " WHERE last_position IS NOT NULL AND state = 'dead';";
 
-/* `url` turns into what may be shown of it. */
+/* URLs turn into what may be shown of them. In the rows of dead letters what is
+ * long stands last: what comes behind it is found only by going over its
+ * pages. */
 static const char version_2[] =
     "CREATE TABLE epochs (below INTEGER PRIMARY KEY, epoch TEXT NOT NULL);"
 
@@ -142,6 +144,7 @@ static const char version_2[] =
     " name TEXT NOT NULL,"
     " url TEXT NOT NULL,"
     " is_forgotten INTEGER NOT NULL DEFAULT 0,"
+    " is_paused INTEGER NOT NULL DEFAULT 0," // by a call
     " begins INTEGER);"
     "INSERT INTO lanes_2 (number, name, url, is_forgotten)"
     " SELECT number, name, mask_url(url), is_forgotten FROM lanes;"
@@ -151,20 +154,59 @@ static const char version_2[] =
     "ALTER TABLE parked"
     " ADD COLUMN attempts_before INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE parked ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX parked_replays ON parked"
+    " (lane, due_at, position, partition, replay, wait) WHERE replay > 0;"
 
-    "ALTER TABLE failed_broadcast_logs ADD COLUMN changed_at TEXT;"
-    "ALTER TABLE failed_broadcast_logs ADD COLUMN range_first INTEGER;"
-    "ALTER TABLE failed_broadcast_logs"
-    " ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE failed_broadcast_logs"
-    " ADD COLUMN eaten INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE failed_broadcast_logs"
-    " ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE failed_broadcast_logs"
-    " ADD COLUMN copied INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE failed_broadcast_logs SET version = id, copied = count,"
-    " target_url = mask_url(target_url),"
-    " range_first = CASE WHEN last_position IS NOT NULL THEN position END;"
+    "CREATE TABLE letters_2 ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " message_id TEXT NOT NULL,"
+    " target TEXT NOT NULL,"
+    " target_url TEXT NOT NULL,"
+    " lane INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " position INTEGER NOT NULL,"
+    " replay INTEGER NOT NULL,"
+    " last_position INTEGER," // NULL: a row for one message
+    " count INTEGER NOT NULL,"
+    " state TEXT NOT NULL," // dead, replayed, dropped, expired, cancelled
+    " why TEXT NOT NULL,"
+    " category TEXT," // A connect, B server, C request, D overload
+    " cause TEXT,"
+    " http_status INTEGER,"
+    " detail TEXT,"
+    " attempts INTEGER NOT NULL,"
+    " first_attempt_at TEXT,"
+    " last_attempt_at TEXT,"
+    " created_at TEXT NOT NULL,"
+    " changed_at TEXT,"
+    " range_first INTEGER,"
+    " taken INTEGER NOT NULL DEFAULT 0,"
+    " eaten INTEGER NOT NULL DEFAULT 0,"
+    " version INTEGER NOT NULL DEFAULT 0,"
+    " copied INTEGER NOT NULL DEFAULT 1,"
+    " content_type TEXT,"
+    " key TEXT,"
+    " headers TEXT,"
+    " answer BLOB,"
+    " payload BLOB);" // NULL: a range row's are in messages; or it is gone
+    "INSERT INTO letters_2 (id, message_id, target, target_url, lane,"
+    " partition, position, replay, last_position, count, state, why, category,"
+    " cause, http_status, detail, attempts, first_attempt_at, last_attempt_at,"
+    " created_at, range_first, version, copied, content_type, key, headers,"
+    " answer, payload)"
+    " SELECT id, message_id, target, mask_url(target_url), lane,"
+    " partition, position, replay, last_position, count, state, why, category,"
+    " cause, http_status, detail, attempts, first_attempt_at, last_attempt_at,"
+    " created_at, CASE WHEN last_position IS NOT NULL THEN position END, id,"
+    " count, content_type, key, headers, answer, payload"
+    " FROM failed_broadcast_logs ORDER BY id;"
+    "DROP TABLE failed_broadcast_logs;"
+    "ALTER TABLE letters_2 RENAME TO failed_broadcast_logs;"
+    "CREATE UNIQUE INDEX failed_broadcast_logs_delivery"
+    " ON failed_broadcast_logs (lane, partition, position, replay);"
+    "CREATE INDEX failed_broadcast_logs_ranges"
+    " ON failed_broadcast_logs (partition, position)"
+    " WHERE last_position IS NOT NULL AND state = 'dead';"
     "CREATE INDEX failed_broadcast_logs_version"
     " ON failed_broadcast_logs (version);"
     "CREATE INDEX failed_broadcast_logs_target"
@@ -175,6 +217,7 @@ static const char version_2[] =
     "CREATE INDEX failed_broadcast_logs_range_names"
     " ON failed_broadcast_logs (lane, partition, range_first)"
     " WHERE range_first IS NOT NULL;"
+
     "UPDATE meta SET name = 'letters_version' WHERE name = 'letters_row';";
 
 /* steps[n] leads from version n to n + 1; one that was published does not

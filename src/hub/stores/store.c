@@ -156,6 +156,23 @@ void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
     uv_mutex_unlock(&s->in.lock);
 }
 
+bool stg_errand_send(stg_store *s, stg_errand *e)
+{
+    stg_job *job = new_job(s, STG_JOB_ERRAND, NULL, 0);
+
+    if (job == NULL) {
+        e->free(e);
+        return false;
+    }
+    job->errand = e;
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(e->look != NULL ? &s->in.questions : &s->in.errands,
+                  &job->link);
+    uv_cond_signal(e->look != NULL ? &s->in.desk_wake : &s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+    return true;
+}
+
 static void ask_reader(stg_store *s, stg_job *job)
 {
     uv_mutex_lock(&s->in.lock);

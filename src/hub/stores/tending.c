@@ -12,6 +12,7 @@ enum {
 
 static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
 static const uint64_t age_pause_min = 100 * STG_MS, age_pause_max = STG_MIN;
+static const uint64_t renew_pause = STG_MIN;
 static const uint64_t letters_pause = STG_S, checkpoint_pause = 50 * STG_MS;
 
 /* -- what must go ---------------------------------------------------------- */
@@ -226,6 +227,27 @@ static bool has_letters(const stg_store_writer *w)
     return w->letters_version > w->letters_noted;
 }
 
+static bool has_grown(const stg_store_writer *w)
+{
+    return w->o->letters != NULL && w->rows.ranges.has_grown;
+}
+
+/* Range rows have grown since the file of dead letters had them last. */
+static int renew_letters(stg_store_writer *w, uint64_t now)
+{
+    uint64_t version = w->rows.version;
+    bool is_more = false;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_ranges_renew(&w->rows, &is_more);
+    rc = stg_writer_end(w, rc);
+    if (rc == SQLITE_OK && w->rows.version != version)
+        stg_writer_tell_letters(w);
+    w->renew_at = is_more ? now : now + renew_pause;
+    return rc;
+}
+
 /* What must be written before the end, too. */
 static int write_notes(stg_store_writer *w, uint64_t now)
 {
@@ -248,6 +270,8 @@ static int make_room(stg_store_writer *w, uint64_t now)
         rc = trim(w, now);
     if (rc == SQLITE_OK && w->keys_at <= now)
         rc = expire_keys(w, now);
+    if (rc == SQLITE_OK && has_grown(w) && w->renew_at <= now)
+        rc = renew_letters(w, now);
     return rc;
 }
 
@@ -264,6 +288,7 @@ static int tend(stg_store_writer *w, uint64_t now)
         // The disk is full, which is nothing new to what can wait.
         w->is_tending = false;
         w->trim_at = w->keys_at = w->letters_at = now + trim_pause;
+        w->renew_at = now + trim_pause;
         if (w->is_closing)
             w->letters_version = w->letters_noted;
         rc = SQLITE_OK;
@@ -305,6 +330,8 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
         at = stg_ns_min(at, w->keys_at);
     if (w->wal_pages >= wal_pages_max(w))
         at = stg_ns_min(at, w->checkpoint_at);
+    if (has_grown(w))
+        at = stg_ns_min(at, w->renew_at);
     at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
     return stg_ns_min(at, w->trim_at);
 }

@@ -89,19 +89,18 @@ static int write_changes(stg_store_writer *w, const stg_group *g)
     return stg_writer_end(w, rc);
 }
 
-static bool has_dead(const stg_group *g)
+void stg_writer_tell_letters(stg_store_writer *w)
 {
-    for (size_t i = 0; i < g->change_count; i++)
-        if (g->changes[i].kind == STG_CHANGE_DEAD ||
-            g->changes[i].kind == STG_CHANGE_RANGE ||
-            g->changes[i].kind == STG_CHANGE_CANCEL)
-            return true;
-    return false;
+    uv_mutex_lock(&w->in->lock);
+    w->in->dead_groups++;
+    uv_cond_signal(&w->in->letters_wake);
+    uv_mutex_unlock(&w->in->lock);
 }
 
 static bool write_group(stg_store_writer *w)
 {
     stg_job *job = w->group;
+    uint64_t version = w->rows.version;
     int rc;
 
     if (job == NULL)
@@ -115,14 +114,70 @@ static bool write_group(stg_store_writer *w)
     } else {
         job->group.how = STG_STORED;
     }
-    uv_mutex_lock(&w->in->lock);
-    if (rc == SQLITE_OK && has_dead(job->group.group)) {
-        w->in->dead_groups++;
-        uv_cond_signal(&w->in->letters_wake);
-    }
-    uv_mutex_unlock(&w->in->lock);
+    if (rc == SQLITE_OK && w->rows.version != version)
+        stg_writer_tell_letters(w);
     w->group = NULL;
     stg_inbox_answer(w->in, job);
+    return true;
+}
+
+/* -- errands --------------------------------------------------------------- */
+
+/* Fetches are not answered between the commit and its answer: they could have
+ * rows in them that flow has not heard of. */
+static void hold_fetches(stg_store_writer *w, bool holds)
+{
+    uv_mutex_lock(&w->in->lock);
+    w->in->is_replaying = holds;
+    uv_cond_signal(&w->in->reader_wake);
+    uv_mutex_unlock(&w->in->lock);
+}
+
+static int run_errand(stg_store_writer *w, stg_errand *e)
+{
+    uint64_t version = w->rows.version;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = e->write(e, w);
+    hold_fetches(w, true);
+    rc = stg_writer_end(w, rc);
+    if (rc == SQLITE_OK && w->rows.version != version)
+        stg_writer_tell_letters(w);
+    return rc;
+}
+
+/* Four times as long as it took is for others. */
+static void pace(stg_store_writer *w, uint64_t began_at)
+{
+    uint64_t now = uv_hrtime();
+
+    w->errand_at = now + stg_ns_max(4 * (now - began_at), 2 * STG_MS);
+}
+
+static bool write_errand(stg_store_writer *w)
+{
+    stg_job *job = w->errand;
+    uint64_t began_at = uv_hrtime();
+    int rc;
+
+    if (job == NULL)
+        return true;
+    w->errand = NULL;
+    rc = run_errand(w, job->errand);
+    job->errand->is_full = stg_sql_is_full(rc);
+    if (stg_sql_is_full(rc))
+        rc = stg_cursors_load(&w->cursors, w->db);
+    if (job->errand->is_paced)
+        pace(w, began_at);
+    if (rc != SQLITE_OK) {
+        stg_job_free(job);
+        stg_inbox_break(w->in, &w->why);
+        hold_fetches(w, false);
+        return false;
+    }
+    stg_inbox_answer(w->in, job);
+    hold_fetches(w, false);
     return true;
 }
 
@@ -143,12 +198,19 @@ static void take_appends(stg_store_writer *w)
     }
 }
 
+static stg_job *errand_of(stg_link *link)
+{
+    return STG_HOLDER(link, stg_job, link);
+}
+
 static void take_all(stg_store_writer *w)
 {
     take_appends(w);
     stg_jobs_move(&w->lanes, &w->in->lanes);
     w->group = w->in->group;
     w->in->group = NULL;
+    if (w->errand_at <= uv_hrtime() || w->in->is_closing)
+        w->errand = errand_of(stg_list_shift(&w->in->errands));
     w->commit = w->in->commit;
     if (w->in->letters_version > w->letters_version)
         w->letters_version = w->in->letters_version;
@@ -157,7 +219,8 @@ static void take_all(stg_store_writer *w)
 
 static bool is_idle(stg_store_writer *w)
 {
-    return stg_list_first(&w->appends) == NULL && w->group == NULL;
+    return stg_list_first(&w->appends) == NULL && w->group == NULL &&
+           w->errand == NULL;
 }
 
 static void show(stg_store_writer *w)
@@ -191,6 +254,8 @@ static bool take(stg_store_writer *w)
         take_all(w);
         stg_inbox_answer_pings(in);
         at = w->commit != commit ? 0 : stg_writer_tend_at(w);
+        if (!stg_list_is_empty(&in->errands))
+            at = stg_ns_min(at, w->errand_at);
         now = uv_hrtime();
         if (!is_idle(w) || at <= now)
             break;
@@ -198,8 +263,10 @@ static bool take(stg_store_writer *w)
             in->is_written = true;
             uv_cond_signal(&in->reader_wake);
             uv_cond_signal(&in->letters_wake);
+            uv_cond_signal(&in->desk_wake);
         }
-        if (w->is_closing && !in->has_reader && !in->has_letters) {
+        if (w->is_closing && !in->has_reader && !in->has_letters &&
+            !in->has_desk) {
             goes_on = false;
             break;
         }
@@ -232,7 +299,7 @@ static void tell_broken(stg_store_writer *w)
     uv_mutex_lock(&in->lock);
     while (!in->is_closing)
         uv_cond_wait(&in->writer_wake, &in->lock);
-    while (in->has_reader || in->has_letters)
+    while (in->has_reader || in->has_letters || in->has_desk)
         uv_cond_wait(&in->writer_wake, &in->lock);
     uv_mutex_unlock(&in->lock);
 }
@@ -243,7 +310,8 @@ void stg_store_writer_run(void *writer)
     stg_job *ended;
 
     while (take(w))
-        if (!stg_writer_append(w) || !write_group(w) || !stg_writer_tend(w))
+        if (!stg_writer_append(w) || !write_group(w) || !write_errand(w) ||
+            !stg_writer_tend(w))
             break;
     if (stg_inbox_is_broken(w->in))
         tell_broken(w);
@@ -291,6 +359,8 @@ void stg_store_writer_free(stg_store_writer *w)
     stg_jobs_free(&w->lanes);
     if (w->group != NULL)
         stg_job_free(w->group);
+    if (w->errand != NULL)
+        stg_job_free(w->errand);
     stg_keys_free(&w->keys);
     stg_cursors_free(&w->cursors);
     free(w->hashes);

@@ -1,7 +1,7 @@
 /* writer.h - the thread that commits whatever came during its last commit.
  *
  * A round is: all appends in one transaction; flow's group, if there is one, in
- * its own; then, in small pieces, what can wait: trimming, old keys, the WAL's
+ * its own; an errand; then, in small pieces, what can wait: trimming, old keys, the WAL's
  * checkpoint. So neither appends nor groups starve the other. */
 #ifndef STAGGER_HUB_STORES_WRITER_H
 #define STAGGER_HUB_STORES_WRITER_H
@@ -24,7 +24,7 @@ typedef struct stg_store_writer {
 
     /* the round */
     stg_list appends, lanes;
-    stg_job *group;
+    stg_job *group, *errand;
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
@@ -35,7 +35,7 @@ typedef struct stg_store_writer {
     uint64_t commit;
     uint64_t retained, told; /* what is too old or too much; told to flow */
     uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
-        checkpoint_at;
+        checkpoint_at, errand_at, renew_at;
     uint64_t letters_version, letters_noted;
     int wal_pages, closing_tries;
     bool is_tending; /* there is more to do at once */
@@ -56,6 +56,9 @@ int stg_writer_begin(stg_store_writer *w);
 
 /* Ends it, also when it could not begin. Returns as stg_sql_end(). */
 int stg_writer_end(stg_store_writer *w, int rc);
+
+/* There are letters that the file of them has not. */
+void stg_writer_tell_letters(stg_store_writer *w);
 
 /* appends.c: all of w->appends, answered. False: the store is broken. */
 bool stg_writer_append(stg_store_writer *w);
