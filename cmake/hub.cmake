@@ -51,6 +51,13 @@ target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
     hub/alerts/options.c
+    hub/alerts/causes.c
+    hub/alerts/digest.c
+    hub/alerts/engine.c
+    hub/alerts/key.c
+    hub/alerts/options.c
+    hub/alerts/tally.c
+    hub/alerts/text.c
     hub/attempt.c
     hub/deadlines.c
     hub/http/answer.c
