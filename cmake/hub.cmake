@@ -50,7 +50,6 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
-    hub/alerts/options.c
     hub/alerts/causes.c
     hub/alerts/digest.c
     hub/alerts/engine.c

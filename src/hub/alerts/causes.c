@@ -1,0 +1,118 @@
+#include "hub/alerts/causes.h"
+
+stg_cause stg_cause_of(const stg_outcome *o)
+{
+    return (stg_cause){.fault = (uint16_t)o->fault,
+                       .code_kind = (uint16_t)o->code_kind,
+                       .code = o->code};
+}
+
+const char *stg_cause_text(stg_cause c, char text[STG_CAUSE_MAX])
+{
+    stg_outcome o = {.fault = (stg_fault)c.fault,
+                     .code_kind = (stg_code_kind)c.code_kind,
+                     .code = c.code};
+
+    return stg_outcome_cause(&o, text);
+}
+
+static bool is_same(stg_cause a, stg_cause b)
+{
+    return a.fault == b.fault && a.code_kind == b.code_kind && a.code == b.code;
+}
+
+void stg_causes_add(stg_causes *c, stg_cause cause, uint64_t count)
+{
+    for (size_t i = 0; i < STG_CAUSES_MAX; i++) {
+        if (c->list[i].count == 0)
+            c->list[i].cause = cause;
+        if (is_same(c->list[i].cause, cause)) {
+            c->list[i].count += count;
+            return;
+        }
+    }
+    c->others += count;
+}
+
+/* The place of the most frequent one; STG_CAUSES_MAX: of the others. */
+static size_t most(const stg_causes *c)
+{
+    size_t found = STG_CAUSES_MAX;
+    uint64_t count = c->others;
+
+    for (size_t i = 0; i < STG_CAUSES_MAX; i++)
+        if (c->list[i].count > count) {
+            found = i;
+            count = c->list[i].count;
+        }
+    return found;
+}
+
+/* No gap is left in the list. */
+static void drop(stg_causes *c, size_t i)
+{
+    for (; i + 1 < STG_CAUSES_MAX; i++)
+        c->list[i] = c->list[i + 1];
+    c->list[i].count = 0;
+}
+
+void stg_causes_take(stg_causes *c, uint64_t count)
+{
+    while (count > 0) {
+        size_t i = most(c);
+        uint64_t *from = i < STG_CAUSES_MAX ? &c->list[i].count : &c->others;
+        uint64_t taken = count < *from ? count : *from;
+
+        if (taken == 0)
+            return;
+        *from -= taken;
+        count -= taken;
+        if (*from == 0 && i < STG_CAUSES_MAX)
+            drop(c, i);
+    }
+}
+
+static uint64_t remove_one(stg_causes *c, stg_cause cause, uint64_t count)
+{
+    for (size_t i = 0; i < STG_CAUSES_MAX && c->list[i].count > 0; i++) {
+        uint64_t *from = &c->list[i].count;
+        uint64_t taken = count < *from ? count : *from;
+
+        if (!is_same(c->list[i].cause, cause))
+            continue;
+        *from -= taken;
+        if (*from == 0)
+            drop(c, i);
+        return count - taken;
+    }
+    return count;
+}
+
+void stg_causes_remove(stg_causes *a, const stg_causes *b)
+{
+    uint64_t rest = b->others;
+
+    for (size_t i = 0; i < STG_CAUSES_MAX && b->list[i].count > 0; i++)
+        rest += remove_one(a, b->list[i].cause, b->list[i].count);
+    stg_causes_take(a, rest);
+}
+
+void stg_causes_merge(stg_causes *a, const stg_causes *b)
+{
+    for (size_t i = 0; i < STG_CAUSES_MAX && b->list[i].count > 0; i++)
+        stg_causes_add(a, b->list[i].cause, b->list[i].count);
+    a->others += b->others;
+}
+
+void stg_causes_sort(stg_causes *c)
+{
+    for (size_t i = 1; i < STG_CAUSES_MAX; i++)
+        for (size_t j = i; j > 0; j--) {
+            stg_causes copy = *c;
+
+            if (c->list[j].count <= c->list[j - 1].count)
+                break;
+            c->list[j] = copy.list[j - 1];
+            c->list[j - 1] = copy.list[j];
+        }
+}
