@@ -26,11 +26,11 @@ static void say(story *s, const char *text)
     CHECK(s->size < sizeof s->text);
 }
 
-static stg_cause http(int status)
+static stg_alert_cause http(int status)
 {
     stg_outcome o = stg_answered(status);
 
-    return stg_cause_of(&o);
+    return stg_alert_cause_of(&o);
 }
 
 static const char *lane_name(uint32_t lane)
@@ -45,20 +45,21 @@ static const char *lane_name(uint32_t lane)
     return name;
 }
 
-static const char *causes_of(const stg_causes *causes)
+static const char *causes_of(const stg_alert_causes *causes)
 {
     static char text[120];
     char cause[STG_CAUSE_MAX];
-    stg_causes sorted = *causes;
+    stg_alert_causes sorted = *causes;
     size_t size = 0;
 
-    stg_causes_sort(&sorted);
+    stg_alert_causes_sort(&sorted);
     text[0] = '\0';
-    for (size_t i = 0; i < STG_CAUSES_MAX && sorted.list[i].count > 0; i++)
-        size +=
-            (size_t)snprintf(text + size, sizeof text - size, " %ju %s",
-                             (uintmax_t)sorted.list[i].count,
-                             stg_cause_text(sorted.list[i].cause, cause) + 5);
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && sorted.list[i].count > 0;
+         i++)
+        size += (size_t)snprintf(
+            text + size, sizeof text - size, " %ju %s",
+            (uintmax_t)sorted.list[i].count,
+            stg_alert_cause_text(sorted.list[i].cause, cause) + 5);
     if (sorted.others > 0)
         snprintf(text + size, sizeof text - size, " %ju others",
                  (uintmax_t)sorted.others);

@@ -90,39 +90,39 @@ TEST(tally, is_right_to_a_slice)
 
 /* -- causes ---------------------------------------------------------------- */
 
-static stg_cause http(int status)
+static stg_alert_cause http(int status)
 {
     stg_outcome o = stg_answered(status);
 
-    return stg_cause_of(&o);
+    return stg_alert_cause_of(&o);
 }
 
-static const char *text_of(const stg_causes *c)
+static const char *text_of(const stg_alert_causes *c)
 {
     static char text[512];
     size_t size = 0;
     char cause[STG_CAUSE_MAX];
 
     text[0] = '\0';
-    for (size_t i = 0; i < STG_CAUSES_MAX && c->list[i].count > 0; i++)
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && c->list[i].count > 0; i++)
         size += (size_t)snprintf(text + size, sizeof text - size, "%ju %s ",
                                  (uintmax_t)c->list[i].count,
-                                 stg_cause_text(c->list[i].cause, cause));
+                                 stg_alert_cause_text(c->list[i].cause, cause));
     snprintf(text + size, sizeof text - size, "+%ju", (uintmax_t)c->others);
     return text;
 }
 
 TEST(causes, count_each_cause_and_the_others_together)
 {
-    stg_causes c = {.others = 0};
+    stg_alert_causes c = {.others = 0};
 
     for (int status = 500; status < 508; status++)
-        stg_causes_add(&c, http(status), (uint64_t)(status - 499));
-    stg_causes_add(&c, http(500), 10);
+        stg_alert_causes_add(&c, http(status), (uint64_t)(status - 499));
+    stg_alert_causes_add(&c, http(500), 10);
     CHECK_STR(text_of(&c),
               "11 HTTP_500 2 HTTP_501 3 HTTP_502 4 HTTP_503 "
               "5 HTTP_504 6 HTTP_505 +15");
-    stg_causes_sort(&c);
+    stg_alert_causes_sort(&c);
     CHECK_STR(text_of(&c),
               "11 HTTP_500 6 HTTP_505 5 HTTP_504 4 HTTP_503 "
               "3 HTTP_502 2 HTTP_501 +15");
@@ -130,27 +130,27 @@ TEST(causes, count_each_cause_and_the_others_together)
 
 TEST(causes, are_taken_the_most_frequent_first)
 {
-    stg_causes c = {.others = 0};
+    stg_alert_causes c = {.others = 0};
 
-    stg_causes_add(&c, http(500), 1);
-    stg_causes_add(&c, http(503), 5);
-    stg_causes_add(&c, http(504), 2);
-    stg_causes_take(&c, 6);
+    stg_alert_causes_add(&c, http(500), 1);
+    stg_alert_causes_add(&c, http(503), 5);
+    stg_alert_causes_add(&c, http(504), 2);
+    stg_alert_causes_take(&c, 6);
     CHECK_STR(text_of(&c), "1 HTTP_500 1 HTTP_504 +0");
-    stg_causes_take(&c, 100);
+    stg_alert_causes_take(&c, 100);
     CHECK_STR(text_of(&c), "+0");
 }
 
 TEST(causes, are_removed_and_merged_by_their_names)
 {
-    stg_causes a = {.others = 0}, b = {.others = 0};
+    stg_alert_causes a = {.others = 0}, b = {.others = 0};
 
-    stg_causes_add(&a, http(500), 4);
-    stg_causes_add(&a, http(503), 5);
-    stg_causes_add(&b, http(503), 5);
-    stg_causes_add(&b, http(504), 1);
-    stg_causes_remove(&a, &b);
+    stg_alert_causes_add(&a, http(500), 4);
+    stg_alert_causes_add(&a, http(503), 5);
+    stg_alert_causes_add(&b, http(503), 5);
+    stg_alert_causes_add(&b, http(504), 1);
+    stg_alert_causes_remove(&a, &b);
     CHECK_STR(text_of(&a), "3 HTTP_500 +0");
-    stg_causes_merge(&a, &b);
+    stg_alert_causes_merge(&a, &b);
     CHECK_STR(text_of(&a), "3 HTTP_500 5 HTTP_503 1 HTTP_504 +0");
 }

@@ -9,18 +9,18 @@
 /* 2026-03-01T12:00:00Z */
 static const uint64_t NOON = UINT64_C(1772366400) * STG_S;
 
-static stg_cause http(int status)
+static stg_alert_cause http(int status)
 {
     stg_outcome o = stg_answered(status);
 
-    return stg_cause_of(&o);
+    return stg_alert_cause_of(&o);
 }
 
-static stg_cause refused(void)
+static stg_alert_cause refused(void)
 {
     stg_outcome o = stg_failed(STG_FAULT_REFUSED);
 
-    return stg_cause_of(&o);
+    return stg_alert_cause_of(&o);
 }
 
 /* -- a hub that is asked --------------------------------------------------- */

@@ -146,7 +146,7 @@ static void fill(stg_digest_item *i, const stg_alert_news *n,
                            .cause = n->detail.cause,
                            .number = n->detail.number,
                            .time = n->detail.time};
-    stg_causes_sort(&i->causes);
+    stg_alert_causes_sort(&i->causes);
     if (is_over(n->phase))
         i->ended_at = to_utc(s, n->ended_at);
     take_text(i->text, sizeof i->text, n->detail.text);
@@ -226,8 +226,8 @@ static void merge_item(stg_digest_item *i, const stg_digest_item *older)
     // It is another time that it fired.
     if (is_over(older->phase)) {
         i->count += older->count;
-        stg_causes_merge(&i->causes, &older->causes);
-        stg_causes_sort(&i->causes);
+        stg_alert_causes_merge(&i->causes, &older->causes);
+        stg_alert_causes_sort(&i->causes);
     }
     i->fresh += older->fresh;
     if (older->first_at < i->first_at)

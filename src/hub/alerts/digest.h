@@ -32,10 +32,10 @@ typedef struct stg_digest_item {
     char target[STG_DIGEST_NAME_MAX]; /* "": all targets, or the hub */
     stg_alert_trouble trouble;        /* STG_ALERT_STORE */
     uint64_t count, fresh;            /* see stg_alert_news */
-    stg_causes causes;                /* the most frequent first */
+    stg_alert_causes causes;          /* the most frequent first */
     uint64_t first_at, last_at, ended_at;
     bool has_cause;
-    stg_cause cause;
+    stg_alert_cause cause;
     uint64_t number, time; /* see stg_alert_detail */
     char text[STG_DIGEST_TEXT_MAX];
     bool has_lane;

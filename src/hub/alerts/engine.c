@@ -257,11 +257,11 @@ static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
         return;
     stg_tally_take(e->all->tally, count);
     if (!e->all->is_live)
-        stg_causes_remove(&e->all->causes, &k->causes);
+        stg_alert_causes_remove(&e->all->causes, &k->causes);
 }
 
-static void count_for_all(stg_alert_engine *e, stg_cause cause, uint64_t count,
-                          stg_ns now)
+static void count_for_all(stg_alert_engine *e, stg_alert_cause cause,
+                          uint64_t count, stg_ns now)
 {
     stg_alert_rules r = rules_of(e, e->all);
 
@@ -271,8 +271,8 @@ static void count_for_all(stg_alert_engine *e, stg_cause cause, uint64_t count,
     arrange(e, e->all, now);
 }
 
-void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane, stg_cause cause,
-                           uint64_t count, stg_ns now)
+void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
+                           stg_alert_cause cause, uint64_t count, stg_ns now)
 {
     stg_alert_key *k = NULL;
     stg_alert_rules r;

@@ -64,13 +64,13 @@ void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
 /* -- facts ----------------------------------------------------------------- */
 
 /* So many dead letters of a lane (below 1000000), of this cause. */
-void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane, stg_cause cause,
-                           uint64_t count, stg_ns now);
+void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
+                           stg_alert_cause cause, uint64_t count, stg_ns now);
 
 /* What is said of a condition besides. */
 typedef struct stg_alert_detail {
     bool has_cause;
-    stg_cause cause;
+    stg_alert_cause cause;
     uint64_t number;  /* LAG: messages. RETENTION: percent used */
     uint64_t time;    /* LAG: ns that the oldest waits. CERTIFICATE: its end, ns
                          since 1970 */
@@ -113,7 +113,7 @@ typedef struct stg_alert_news {
     stg_alert_phase phase;
     uint64_t count; /* dead letters, or times that it fired, since it began */
     uint64_t fresh; /* of these, since it was last told */
-    stg_causes causes;
+    stg_alert_causes causes;
     stg_ns first_at, last_at; /* of what was counted */
     stg_ns ended_at;          /* WAS, ENDED */
     stg_alert_detail detail;  /* its text is lent */

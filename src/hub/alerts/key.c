@@ -62,7 +62,7 @@ static bool is_over(const stg_alert_key *k, const stg_alert_options *o,
 static void finish(stg_alert_key *k)
 {
     k->is_live = k->is_told = k->has_news = false;
-    k->causes = (stg_causes){.others = 0};
+    k->causes = (stg_alert_causes){.others = 0};
     k->has_cause = false;
     k->count = k->fresh = 0;
     free(k->text);
@@ -77,7 +77,7 @@ static void pass(stg_alert_key *k, stg_ns window, stg_ns now)
     uint64_t passed = stg_tally_pass(k->tally, window, now);
 
     if (!k->is_live && passed > 0) {
-        stg_causes_take(&k->causes, passed);
+        stg_alert_causes_take(&k->causes, passed);
         k->first_at = stg_tally_since(k->tally, window);
     }
 }
@@ -95,7 +95,7 @@ static void fire(stg_alert_key *k, stg_ns now)
 }
 
 bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
-                         stg_cause cause, uint64_t count, stg_ns now)
+                         stg_alert_cause cause, uint64_t count, stg_ns now)
 {
     bool fires;
 
@@ -103,7 +103,7 @@ bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
     if (!k->is_live && k->tally->total == 0)
         k->first_at = now;
     stg_tally_add(k->tally, r->threshold->window, count, now);
-    stg_causes_add(&k->causes, cause, count);
+    stg_alert_causes_add(&k->causes, cause, count);
     k->count += count;
     k->fresh += count;
     fires = !k->is_on && k->tally->total >= r->threshold->failures;

@@ -36,10 +36,10 @@ struct stg_alert_key {
     stg_ns first_at, last_at; /* of what was counted since it fired */
     stg_ns off_at;            /* since when it does not hold */
     uint64_t count, fresh;
-    stg_causes causes;
+    stg_alert_causes causes;
     uint64_t number, number_told, time;
     bool has_cause;
-    stg_cause cause;
+    stg_alert_cause cause;
     char *text;        /* NULL: none */
     stg_tally tally[]; /* one, of dead letters */
 };
@@ -56,7 +56,7 @@ void stg_alert_key_free(stg_alert_key *k);
 
 /* So many dead letters more. True: with these it fires. */
 bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
-                         stg_cause cause, uint64_t count, stg_ns now);
+                         stg_alert_cause cause, uint64_t count, stg_ns now);
 
 void stg_alert_key_raise(stg_alert_key *k, const stg_alert_detail *detail,
                          stg_ns now);

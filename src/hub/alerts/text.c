@@ -52,15 +52,15 @@ static void write_time(stg_writer *w, uint64_t utc, const char *format)
 /* For a command line: no later than it was. */
 #define STAMP "%Y-%m-%dT%H:%M:%SZ"
 
-static void write_causes(stg_writer *w, const stg_causes *c)
+static void write_causes(stg_writer *w, const stg_alert_causes *c)
 {
     char cause[STG_CAUSE_MAX];
 
-    for (size_t i = 0; i < STG_CAUSES_MAX && c->list[i].count > 0; i++) {
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && c->list[i].count > 0; i++) {
         stg_write_text(w, i == 0 ? "" : ", ");
         stg_write_number(w, c->list[i].count);
         stg_write_char(w, ' ');
-        stg_write_text(w, stg_cause_text(c->list[i].cause, cause));
+        stg_write_text(w, stg_alert_cause_text(c->list[i].cause, cause));
     }
     if (c->others > 0) {
         stg_write_text(w, c->list[0].count > 0 ? ", " : "");
@@ -396,7 +396,7 @@ static void write_why(stg_writer *w, const stg_digest_item *i)
         return;
     stg_write_text(w, i->has_cause ? "    last cause: " : "    causes: ");
     if (i->has_cause)
-        stg_write_text(w, stg_cause_text(i->cause, cause));
+        stg_write_text(w, stg_alert_cause_text(i->cause, cause));
     else
         write_causes(w, &i->causes);
     stg_write_char(w, '\n');
