@@ -65,6 +65,8 @@ static void snapshot(const stg_flow *f, const stg_lane *l, uint32_t p,
         .dead = place->dead + g->dead,
         .cancelled = place->cancelled,
         .parked = (uint64_t)((int64_t)place->rows + g->rows),
+        .replays = (uint64_t)((int64_t)place->replays + g->replays),
+        .is_ordered = l->o.order != STG_ORDER_NONE,
         .settled = settled,
     };
     c->settled_count = find_settled(f, l, p, &c->base, settled);
@@ -97,6 +99,8 @@ static void foresee(stg_books_change *g, const stg_delivery *d)
         g->rows += !d->is_stored;
     else
         g->rows -= d->is_stored;
+    if (d->kind != STG_CHANGE_PARK)
+        g->replays -= d->replay > 0;
 }
 
 /* Every row that waits goes into the group. */
@@ -130,6 +134,7 @@ static size_t add_range(const stg_lane *l, uint32_t p, stg_change *change)
                            .position = r->first,
                            .last_position = r->last,
                            .count = r->count,
+                           .added = r->count - r->stored,
                            .is_cancelled = r->is_cancelled};
     r->is_dirty = false;
     r->is_in_group = true;
@@ -311,6 +316,18 @@ bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now)
 
 /* -- the answer ------------------------------------------------------------ */
 
+/* All of a lane that was new is durable now. */
+static void note_added(stg_flow *f, stg_lane *l)
+{
+    if (!l->is_new)
+        return;
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (!l->places[p].is_restored)
+            return;
+    l->is_new = false;
+    stg_list_push(&f->added, &l->added);
+}
+
 static void note_cursors(stg_flow *f)
 {
     const stg_group *g = &f->checkpoint.group;
@@ -318,13 +335,14 @@ static void note_cursors(stg_flow *f)
     for (size_t i = 0; i < g->cursor_count; i++) {
         const stg_cursor *c = &g->cursors[i];
         stg_lane *l = stg_flow_lane(f, c->lane);
-
         stg_place *place;
 
         if (l == NULL)
             continue;
         place = &l->places[c->partition];
         place->durable = c->base;
+        place->is_restored = true;
+        note_added(f, l);
         // A gap that the window has seen is not read again.
         place->next = stg_ns_max(place->next, c->base);
     }
@@ -341,8 +359,12 @@ static void note_changes(stg_flow *f, bool is_durable)
         if (l == NULL)
             continue;
         if (c->kind == STG_CHANGE_RANGE) {
-            l->places[c->partition].range.is_in_group = false;
-            l->places[c->partition].range.is_dirty |= !is_durable;
+            stg_range *r = &l->places[c->partition].range;
+
+            r->is_in_group = false;
+            r->is_dirty |= !is_durable;
+            if (is_durable)
+                r->stored = c->count;
             stg_lane_wake(f, l);
         } else if (c->kind == STG_CHANGE_FORGET && is_durable &&
                    ++l->forgotten == f->partition_count) {

@@ -25,7 +25,8 @@ struct stg_delivery {
     stg_link change;      /* of what waits for the store */
     stg_delivery_state state;
     uint32_t replay;
-    uint32_t slot; /* of the ring, if in_ring */
+    uint64_t attempts_before; /* of earlier replays */
+    uint32_t slot;            /* of the ring, if in_ring */
     bool in_ring;
     bool is_released; /* was, and the lane is removed */
     bool is_stored;   /* the store has a parked row of it */

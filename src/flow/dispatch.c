@@ -68,8 +68,10 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
     bool is_max = l->o.order == STG_ORDER_NONE &&
                   stg_parking_rows(f, l) + l->settling >= l->o.parked_max;
 
-    if (is_max && !l->is_parked_max)
-        stg_flow_tell(f, l->number, 0, STG_TELL_PARKED_MAX, 0, 0);
+    if (is_max != l->is_parked_max)
+        stg_flow_tell(f, l->number, 0,
+                      is_max ? STG_TELL_PARKED_MAX : STG_TELL_PARKED_ROOM, 0,
+                      0);
     l->is_parked_max = is_max;
 }
 
@@ -211,6 +213,7 @@ static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
         return false;
     all = stg_budget_take(&f->budget, is_after_timeout(d), now);
     *from_at = all.from_at;
+    f->budget_refused += !all.granted;
     if (!all.granted)
         stg_budget_give_back(&l->peer.budget, own.paid, own.from_at, now);
     d->paid = own.paid;
@@ -257,6 +260,7 @@ static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
                          stg_ns from_at, stg_ns now)
 {
     return_passage(l, d, now);
+    l->budget_refused++;
     if (l->o.policy->budget_waits) {
         l->budget_at = from_at == STG_NEVER
                            ? stg_ns_add(now, 100 * STG_MS)
@@ -310,9 +314,13 @@ static void describe(const stg_lane *l, const stg_delivery *d,
     *action = (stg_action){.kind = STG_ACTION_START, .lane = l->number};
     action->start.delivery = (stg_delivery *)d;
     action->start.message = d->message;
-    action->start.attempt = d->progress.attempts;
-    action->start.attempts_max = l->o.policy->attempts_max;
+    action->start.attempt = d->attempts_before + d->progress.attempts;
+    action->start.attempts_max =
+        l->o.policy->attempts_max == STG_UNLIMITED
+            ? STG_UNLIMITED
+            : d->attempts_before + l->o.policy->attempts_max;
     action->start.replay = d->replay;
+    action->start.is_retry = d->progress.attempts > 1;
     action->start.timeout = find_timeout(l->o.policy, d, now);
     action->start.is_probe = d->is_probe;
 }

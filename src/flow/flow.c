@@ -44,6 +44,7 @@ stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
     m->key = r->key;
     m->partition = partition;
     m->refs = 1;
+    m->created_at = r->created_at;
     m->size = r->size;
     if (r->size > 0)
         memcpy(m->bytes, r->bytes, r->size);
@@ -147,7 +148,7 @@ stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
 stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
                         const stg_flow_options *o, stg_ns now, stg_error *err)
 {
-    stg_list *lists[9];
+    stg_list *lists[10];
     stg_flow *f;
 
     if (o->memory_max < (1 << 20) || o->memory_max > (UINT64_C(1) << 40))
@@ -177,6 +178,7 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     lists[6] = &f->tells;
     lists[7] = &f->removed;
     lists[8] = &f->checkpoint.pending;
+    lists[9] = &f->added;
     for (size_t i = 0; i < sizeof lists / sizeof(stg_list *); i++)
         stg_list_init(lists[i]);
     stg_list_init(&f->checkpoint.in_group);
@@ -224,7 +226,7 @@ stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
         return STG_IO;
     if (partition > 0)
         memcpy(partitions, f->partitions, partition * sizeof *partitions);
-    partitions[partition] = (stg_partition){.is_reading = false};
+    partitions[partition] = (stg_partition){.begin = begin};
     stg_window_init(&partitions[partition].window, begin);
     stg_flow_release(f, f->partitions);
     f->partitions = partitions;
@@ -256,6 +258,7 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     place->dead = c->dead;
     place->cancelled = c->cancelled;
     place->rows = c->parked;
+    place->replays = c->replays;
     if (c->parked > 0)
         l->is_all = false;
     return STG_OK;
@@ -273,6 +276,14 @@ static uint64_t find_start(const stg_flow *f, uint32_t p)
     return furthest;
 }
 
+static bool is_restored(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (!l->places[p].is_restored)
+            return false;
+    return true;
+}
+
 void stg_flow_start(stg_flow *f, stg_ns now)
 {
     (void)now;
@@ -287,13 +298,16 @@ void stg_flow_start(stg_flow *f, stg_ns now)
             if (l == NULL)
                 continue;
             if (!l->places[p].is_restored) {
-                l->places[p].next = l->places[p].durable = start;
+                stg_place_begin(f, l, p);
                 stg_place_mark(f, l, p, STG_SLICE_MUST);
             }
             stg_place_join(f, l, p);
             stg_lane_wake(f, l);
         }
     }
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            f->lanes[i]->is_new = !is_restored(f, f->lanes[i]);
     stg_watermark_raise(f);
 }
 
@@ -387,6 +401,16 @@ static bool cancel_next(stg_flow *f, stg_action *action)
     return true;
 }
 
+static bool add_next(stg_flow *f, stg_action *action)
+{
+    stg_lane *l = STG_HOLDER(stg_list_shift(&f->added), stg_lane, added);
+
+    if (l == NULL)
+        return false;
+    *action = (stg_action){.kind = STG_ACTION_ADDED, .lane = l->number};
+    return true;
+}
+
 static bool remove_next(stg_flow *f, stg_action *action)
 {
     stg_lane *l = STG_HOLDER(stg_list_first(&f->removed), stg_lane, link);
@@ -403,8 +427,8 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
     if (f->is_stopping && !f->is_cut && now >= f->drain_at)
         cut(f);
     return tell_next(f, action) || cancel_next(f, action) ||
-           stg_dispatch_next(f, action, now) || remove_next(f, action) ||
-           stg_checkpoint_next(f, action, now) ||
+           stg_dispatch_next(f, action, now) || add_next(f, action) ||
+           remove_next(f, action) || stg_checkpoint_next(f, action, now) ||
            stg_watermark_next(f, action) || stg_reader_next(f, action, now) ||
            stop_next(f, action) || stg_checkpoint_next(f, action, now);
 }
@@ -418,17 +442,4 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
     if (!f->is_stopping && f->timers.top != NULL)
         at = stg_ns_min(at, f->timers.top->key);
     return at;
-}
-
-void stg_flow_view_all(const stg_flow *f, stg_flow_view *view)
-{
-    uint64_t window = 0;
-
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        window += f->partitions[p].window.end - f->partitions[p].window.first;
-    *view = (stg_flow_view){.held = f->held,
-                            .in_flight = f->in_flight,
-                            .window = (uint32_t)window,
-                            .lanes = f->lane_count,
-                            .is_stopping = f->is_stopping};
 }

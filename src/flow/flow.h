@@ -75,6 +75,9 @@ typedef struct stg_lane_options {
     stg_ns hold;            /* behind an open breaker before it sheds, 0 to 365
                                d; STG_NEVER: it never sheds */
     bool is_paused;
+    bool is_from_oldest; /* a lane without a cursor begins at the oldest message
+                            that is sure to be kept, else at the next that the
+                            reader will read */
     /* Whether the lane wants the message; NULL: all. */
     bool (*accepts)(void *ctx, const stg_message *m);
     void *ctx;
@@ -93,15 +96,18 @@ void stg_flow_free(stg_flow *f);
 
 /* -- at the start: what the store knows, in this order --------------------- */
 
-/* A partition of the log, numbered from 0 without gaps (at most 65536): a lane
- * without a cursor of its own begins where the furthest of the others stands,
- * or at begin if there is none. */
+/* A partition of the log, numbered from 0 without gaps (at most 65536), whose
+ * oldest message is at begin or above. A lane without a cursor of its own
+ * begins where the furthest of the others stands; at begin if there is none, or
+ * if it is to begin at the oldest. */
 stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
                                   uint64_t begin);
 
 /* A lane by its number (below 1000000; the store gives it, and never to
  * another name). At any time; one that was removed can come back after
- * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. */
+ * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. A lane that
+ * the store does not know is told of by STG_ACTION_ADDED, when its cursor is
+ * durable: it then begins there whatever happens. */
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err);
@@ -161,8 +167,13 @@ void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now);
 void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
                      stg_ns now);
 
-/* Rows were put into the store behind flow's back (a replay): parked so many
- * more of the lane, which are routed anew from `dead`. */
+/* A replay has put rows into the store: parked so many more of the lane, with
+ * replay > 0, which were dead until then. They are due at once, and start below
+ * live traffic and the lane's own retries, in a quarter of what the lane may
+ * have in flight; they do not count against parked_max, and have no place in an
+ * ordered lane. No fetch that was answered before may show them, no attempts of
+ * theirs have been made, and their policy begins anew; the attempts before the
+ * replay are in attempts_before of the row. */
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, stg_ns now);
 
@@ -195,25 +206,28 @@ typedef enum stg_action_kind {
     STG_ACTION_STORE,  /* answer by stg_flow_stored() */
     STG_ACTION_COMMIT, /* everything below position is settled for good */
     STG_ACTION_TELL,   /* people may want to know */
+    STG_ACTION_ADDED,  /* the cursor of a lane that was new is durable */
     STG_ACTION_REMOVED,
     STG_ACTION_STOPPED,
 } stg_action_kind;
 
 typedef enum stg_tell {
-    STG_TELL_OPENED,     /* the breaker opened: the lane holds */
-    STG_TELL_CLOSED,     /* a probe succeeded */
-    STG_TELL_SHEDDING,   /* held for too long */
-    STG_TELL_SHED,       /* no longer; count: settled into the range row */
-    STG_TELL_PARKED_MAX, /* as many parked rows as it may have: it gates */
-    STG_TELL_LAGGARD,    /* behind the window: reads by itself */
-    STG_TELL_STORE_FULL, /* a group did not fit; its lanes gate */
-    STG_TELL_STORE_ROOM, /* and now it did */
-    STG_TELL_EXPIRING,   /* past retention: it sheds up to there */
+    STG_TELL_OPENED,      /* the breaker opened: the lane holds */
+    STG_TELL_CLOSED,      /* a probe succeeded */
+    STG_TELL_SHEDDING,    /* held for too long */
+    STG_TELL_SHED,        /* no longer; count: settled into the range row */
+    STG_TELL_PARKED_MAX,  /* as many parked rows as it may have: it gates */
+    STG_TELL_PARKED_ROOM, /* and now fewer */
+    STG_TELL_LAGGARD,     /* behind the window: reads by itself */
+    STG_TELL_JOINED,      /* in the window again, in every partition */
+    STG_TELL_STORE_FULL,  /* a group did not fit; its lanes gate */
+    STG_TELL_STORE_ROOM,  /* and now it did */
+    STG_TELL_EXPIRING,    /* past retention: it sheds up to there */
 } stg_tell;
 
 typedef struct stg_action {
     stg_action_kind kind;
-    uint32_t lane;      /* FETCH, START, CANCEL, TELL, REMOVED */
+    uint32_t lane;      /* FETCH, START, CANCEL, TELL, ADDED, REMOVED */
     uint32_t partition; /* READ, COMMIT, TELL */
     union {
         struct {
@@ -229,8 +243,9 @@ typedef struct stg_action {
             stg_delivery *delivery;     /* the handle, until it has ended */
             const stg_message *message; /* there until then */
             uint64_t attempt;           /* from 1, all replays counted */
-            uint64_t attempts_max;      /* STG_UNLIMITED */
+            uint64_t attempts_max;      /* STG_UNLIMITED; counted likewise */
             uint32_t replay;
+            bool is_retry;  /* not the first, nor the first of a replay */
             stg_ns timeout; /* STG_NEVER: none */
             bool is_probe;
         } start;
@@ -269,17 +284,34 @@ typedef enum stg_lane_state {
     STG_LANE_REMOVING,
 } stg_lane_state;
 
+/* Counts that say so are since the start of the process. */
 typedef struct stg_lane_view {
     stg_lane_state state;
     bool is_laggard;
+    bool is_slow_start; /* its limit doubles with each round that goes well */
     uint32_t limit;     /* of attempts at once, as adapted */
     uint32_t in_flight; /* attempts */
     uint64_t waiting;   /* taken and untried, or not durably settled yet */
     uint64_t routed, delivered, dead, cancelled, parked; /* the books */
+    uint64_t replays;  /* rows of replays among the parked */
+    uint64_t ranged;   /* messages in its open range rows; 0: none is open */
     uint64_t next;     /* in partition 0: where it reads on */
     uint64_t base;     /* in partition 0: all below is settled */
+    uint64_t lag;      /* messages that were read and it has not taken yet */
+    bool is_lag_exact; /* else it is a laggard, and they are more: what lies
+                           between next and the window is only in the log */
+    stg_ns oldest_at;  /* when the oldest message was accepted that it has not
+                           settled, by the wall clock; 0: none, or not known */
     stg_ns gate_until; /* GATED, HOLDING: when it opens; else 0 */
-    uint64_t retries;  /* started since the start of the process */
+    uint64_t retries;  /* started since the start */
+    uint64_t
+        budget_refused; /* of retries by a budget, its own or the global one,
+                           since the start */
+    stg_breaker_state breaker; /* closed where there is none */
+    stg_ns probe_at;           /* OPEN: when the next probe may start; else 0 */
+    uint64_t openings;         /* of the breaker since the start */
+    uint64_t budget_left; /* of its own: see stg_budget_left(); UINT64_MAX: it
+                             has none */
 } stg_lane_view;
 
 /* STG_NOT_FOUND: no such lane. */
@@ -287,14 +319,19 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
                          stg_ns now);
 
 typedef struct stg_flow_view {
-    size_t held;        /* bytes of messages and answers */
-    uint32_t in_flight; /* attempts */
-    uint32_t window;    /* messages in the window, all partitions */
+    size_t held;            /* bytes of messages and answers */
+    size_t memory_max;      /* of them */
+    uint32_t in_flight;     /* attempts */
+    uint32_t in_flight_max; /* as the options say */
+    uint32_t window;        /* messages in the window, all partitions */
     uint32_t lanes;
+    uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
+    uint64_t budget_refused; /* retries, by the global one, since the start */
+    bool is_store_full;      /* rows do not fit */
     bool is_stopping;
 } stg_flow_view;
 
-void stg_flow_view_all(const stg_flow *f, stg_flow_view *view);
+void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now);
 
 /* Checks what must hold between any two calls (I2, I5, I6, I17, I18, I22, and
  * the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:

@@ -54,6 +54,7 @@ typedef struct stg_change {
 
     uint64_t last_position; /* RANGE */
     uint64_t count;         /* RANGE: messages settled by it */
+    uint64_t added;         /* RANGE: of them, since it was last durable */
     bool is_cancelled;      /* RANGE: the lane was removed, else it was shed */
 } stg_change;
 
@@ -69,6 +70,8 @@ typedef struct stg_cursor {
     uint32_t partition;
     uint64_t base;
     uint64_t routed, delivered, dead, cancelled, parked;
+    uint64_t replays; /* of parked, those of replays: replay > 0 */
+    bool is_ordered;  /* what is parked is not among the settled */
     const uint64_t *settled;
     size_t settled_count;
 } stg_cursor;

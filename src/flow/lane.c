@@ -76,6 +76,7 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     stg_list_remove(&l->link);
     stg_list_remove(&l->laggard);
     stg_list_remove(&l->fetch);
+    stg_list_remove(&l->added);
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->places);
     f->shedding_count -= l->is_shedding;
@@ -170,9 +171,10 @@ static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
         stg_flow_release(f, places);
         return NULL;
     }
-    *l = (stg_lane){.number = number, .places = places, .is_all = true};
+    *l = (stg_lane){
+        .number = number, .places = places, .is_all = true, .is_new = true};
     for (uint32_t p = 0; p < f->partition_count; p++)
-        places[p] = (stg_place){.next = f->partitions[p].window.next};
+        places[p] = (stg_place){.next = 0};
     stg_list_init(&l->untried);
     stg_list_init(&l->busy);
     stg_list_init(&l->parked);
@@ -207,7 +209,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     f->lanes[lane] = l;
     f->lane_count++;
     for (uint32_t p = 0; p < f->partition_count; p++) {
-        l->places[p].durable = l->places[p].next;
+        stg_place_begin(f, l, p);
         if (f->is_started) {
             stg_place_join(f, l, p);
             stg_place_lead(f, l, p);
@@ -359,70 +361,10 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
     place = &l->places[partition];
     place->dead -= count;
     place->rows += count;
+    place->replays += count;
     // Rows are due that memory does not know, and may come before others.
     l->has_stale_fetch = l->is_fetching;
     stg_parking_reset(f, l);
     stg_place_mark(f, l, partition, STG_SLICE_MUST);
     stg_lane_wake(f, l);
-}
-
-static stg_lane_state find_state(const stg_lane *l, stg_ns now)
-{
-    if (l->is_removing)
-        return STG_LANE_REMOVING;
-    if (l->is_paused)
-        return STG_LANE_PAUSED;
-    if (l->is_shedding)
-        return STG_LANE_SHEDDING;
-    if (l->is_open)
-        return STG_LANE_HOLDING;
-    return l->is_store_full || l->is_parked_max || l->gate_at > now ||
-                   l->rate_at > now
-               ? STG_LANE_GATED
-               : STG_LANE_LIVE;
-}
-
-static stg_ns find_gate(const stg_lane *l, stg_ns now)
-{
-    stg_ns at = 0;
-
-    if (l->is_open &&
-        stg_breaker_look(&l->peer.breaker, now, &at) == STG_BREAKER_OPEN)
-        return at;
-    at = stg_ns_max(l->gate_at, l->rate_at);
-    return at > now ? at : 0;
-}
-
-stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
-                         stg_ns now)
-{
-    const stg_lane *l = stg_flow_lane(f, lane);
-    uint64_t settling = 0;
-
-    if (l == NULL)
-        return STG_NOT_FOUND;
-    *view = (stg_lane_view){.state = find_state(l, now),
-                            .is_laggard = stg_list_has(&l->laggard),
-                            .limit = l->limit.value,
-                            .in_flight = l->in_flight,
-                            .gate_until = find_gate(l, now),
-                            .retries = l->retries};
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        const stg_place *place = &l->places[p];
-
-        settling += place->in_flight;
-        view->routed += place->routed;
-        view->delivered += place->delivered;
-        view->dead += place->dead;
-        view->cancelled += place->cancelled;
-        view->waiting += place->waiting;
-        view->parked += place->rows;
-    }
-    // A row that is being tried again counts as in flight, not as parked.
-    view->parked -= l->in_flight - settling;
-    if (f->partition_count > 0) {
-        view->next = stg_place_next(f, l, 0);
-        view->base = stg_place_base(f, l, 0);
-    }
-    return STG_OK;
 }

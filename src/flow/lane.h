@@ -18,6 +18,7 @@ typedef struct stg_range {
     uint64_t first, last; /* positions */
     uint64_t count;       /* 0: there is none open */
     bool is_cancelled;    /* the lane is removed; else it sheds */
+    uint64_t stored;      /* of count, as far as the store knows */
     bool is_dirty;        /* the store does not know this state of it */
     bool is_in_group;     /* a state of it is on its way to the store */
     bool is_closed;       /* what comes next goes into another one */
@@ -27,7 +28,7 @@ typedef struct stg_range {
 typedef struct stg_books_change {
     uint64_t delivered, dead;
     uint64_t fresh; /* of them, those that had no row before */
-    int64_t rows;
+    int64_t rows, replays;
 } stg_books_change;
 
 /* A lane's cursor in one partition. */
@@ -45,11 +46,14 @@ typedef struct stg_place {
     /* The books. rows: parked rows that are durable; waiting: taken, without a
      * row, and not in flight; in_flight: without a row, too. */
     uint64_t routed, delivered, dead, cancelled, rows, waiting, in_flight;
+    uint64_t replays; /* of rows, those of replays */
     stg_books_change in_group;
 
     stg_range range;
     uint64_t shed_below; /* past retention: what is below is shed */
     uint64_t durable;    /* the base that the store knows */
+    stg_ns behind_at;    /* when the message was accepted at which a laggard
+                            stands, or the one before it; 0: not known */
 } stg_place;
 
 static inline bool stg_range_is_unsaved(const stg_place *p)
@@ -103,10 +107,11 @@ typedef struct stg_lane {
     bool is_parked_max; /* people were told */
     bool is_paused;
     bool is_removing;
+    bool is_new;        /* the store does not know it */
     bool is_ending;     /* and all of it is settled: it is to be forgotten */
     uint32_t forgotten; /* partitions where it is, durably */
     uint64_t shed_count;
-    uint64_t retries;
+    uint64_t retries, budget_refused, openings;
     size_t pinned;  /* bytes of untried messages */
     size_t in_ring; /* bytes of all that is unsettled in its rings */
 
@@ -114,6 +119,7 @@ typedef struct stg_lane {
     stg_link link;    /* where */
     stg_link laggard; /* of the flow's laggards */
     stg_link fetch;   /* of those that want rows */
+    stg_link added;   /* of those that are durable now */
     stg_node timer;
 } stg_lane;
 

@@ -8,11 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stagger/ns.h>
+
 typedef struct stg_message {
     uint64_t position; /* its place in the log: orders, does not count */
     uint64_t key;      /* hash of its ordering key; 0: it has none */
     uint32_t partition;
-    uint32_t refs; /* flow's own: who holds it */
+    uint32_t refs;     /* flow's own: who holds it */
+    stg_ns created_at; /* when it was accepted, by the wall clock: since 1970;
+                          0: not known */
     size_t size;
     unsigned char bytes[];
 } stg_message;
@@ -21,6 +25,7 @@ typedef struct stg_message {
 typedef struct stg_record {
     uint64_t position;
     uint64_t key;
+    stg_ns created_at;
     const void *bytes;
     size_t size;
 } stg_record;

@@ -210,7 +210,11 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_parked_row *row)
         return false;
     }
     d->replay = row->replay;
-    d->progress = row->progress;
+    d->attempts_before = row->attempts_before;
+    // What was never tried since begins with the lane's policy, which the
+    // store does not know.
+    if (row->progress.attempts > 0 || row->has_failure)
+        d->progress = row->progress;
     d->is_stored = true;
     d->wait = row->wait;
     d->due_wall = row->due_at;

@@ -35,6 +35,17 @@ static bool is_any_laggard(const stg_flow *f, const stg_lane *l)
     return false;
 }
 
+/* Below what was committed the log may be trimmed at any time. */
+void stg_place_begin(const stg_flow *f, stg_lane *l, uint32_t p)
+{
+    const stg_partition *partition = &f->partitions[p];
+    uint64_t oldest = stg_ns_max(partition->begin, partition->committed);
+
+    l->places[p].next = l->places[p].durable =
+        l->o.is_from_oldest ? stg_ns_min(oldest, partition->window.next)
+                            : partition->window.next;
+}
+
 void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p)
 {
     stg_place *place = &l->places[p];
@@ -43,8 +54,10 @@ void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p)
     if (place->next >= w->start) {
         place->number = stg_window_find(w, place->next);
         place->is_laggard = false;
-        if (!is_any_laggard(f, l))
+        if (!is_any_laggard(f, l) && stg_list_has(&l->laggard)) {
             stg_list_remove(&l->laggard);
+            stg_flow_tell(f, l->number, p, STG_TELL_JOINED, 0, 0);
+        }
         return;
     }
     if (!place->is_laggard)
@@ -202,6 +215,7 @@ void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p)
     stg_place *place = &l->places[p];
     const stg_window *w = &f->partitions[p].window;
 
+    place->behind_at = stg_window_at(w, place->number)->created_at;
     place->next = stg_window_at(w, place->number++)->position + 1;
     if (!l->is_shedding)
         stg_place_lead(f, l, p);

@@ -284,8 +284,12 @@ static void serve_lane(stg_flow *f, stg_lane *l, chunk *c, stg_ns now)
     stg_place *place = &l->places[c->partition];
     size_t i = find_record(c, place->next);
 
-    while (i < c->count && serve(f, l, c, i, now))
+    while (i < c->count && serve(f, l, c, i, now)) {
+        place->behind_at = c->records[i].created_at;
         place->next = c->records[i++].position + 1;
+    }
+    if (i < c->count)
+        place->behind_at = c->records[i].created_at;
     // What it stopped at is the next that there is: the gap before it is read.
     place->next = stg_ns_max(place->next,
                              i < c->count ? c->records[i].position : c->next);

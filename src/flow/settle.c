@@ -50,8 +50,10 @@ static void book(stg_place *place, const stg_delivery *d)
         place->waiting--;
     if (!d->is_stored && d->kind == STG_CHANGE_PARK)
         place->rows++;
-    if (d->is_stored && d->kind != STG_CHANGE_PARK)
+    if (d->is_stored && d->kind != STG_CHANGE_PARK) {
         place->rows--;
+        place->replays -= d->replay > 0;
+    }
     place->delivered += d->kind == STG_CHANGE_DELIVERED;
     place->dead += d->kind == STG_CHANGE_DEAD;
 }
@@ -109,6 +111,7 @@ static void note_open(stg_flow *f, stg_lane *l, stg_ns now)
     if (is_open && !l->is_open) {
         l->is_open = true;
         l->opened_at = now;
+        l->openings++;
         stg_flow_tell(f, l->number, 0, STG_TELL_OPENED, 0, reopen_at);
     } else if (!is_open && l->is_open) {
         l->is_open = false;
@@ -235,7 +238,7 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
     close_gate(l, &end->outcome, now);
     count_failure(f, l, &end->outcome);
     v->decision = decide(f, l, d, &end->outcome, now);
-    v->attempts = d->progress.attempts;
+    v->attempts = d->attempts_before + d->progress.attempts;
     failure.why = v->decision.why;
     stg_delivery_note(f, d, &failure);
     v->failure = &d->failure;
@@ -272,7 +275,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     stg_end end = *ended;
     bool was_open = l->is_open;
     bool is_used = l->in_flight >= l->limit.value;
-    stg_verdict v = {.attempts = d->progress.attempts};
+    stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     judge_cut(d, &end);
     leave_flight(f, l, d);

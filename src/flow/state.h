@@ -11,6 +11,7 @@
 /* One partition of the log. */
 typedef struct stg_partition {
     stg_window window;
+    uint64_t begin;    /* the log's oldest message is not below */
     uint64_t furthest; /* the number that the furthest live lane takes next */
     size_t ahead;      /* bytes of messages from there on */
     bool is_reading;
@@ -80,12 +81,14 @@ struct stg_flow {
     stg_heap timers;               /* lanes */
     stg_list cancels;              /* deliveries, through change */
     stg_list tells;
+    stg_list added;   /* lanes, through added */
     stg_list removed; /* lanes, through link */
 
     size_t held;        /* bytes: messages, texts, and what reads may bring */
     size_t message_max; /* bytes of the largest message */
     size_t average;     /* bytes of a message, of late */
     uint32_t in_flight;
+    uint64_t budget_refused; /* retries, by the global budget */
     uint32_t shedding_count; /* lanes */
     uint32_t shared;         /* slots in use */
     uint32_t parked_count;   /* rows in memory */
@@ -152,6 +155,8 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
 uint64_t stg_place_next(const stg_flow *f, const stg_lane *l, uint32_t p);
 uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p);
 void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark);
+/* Where a lane begins that the store does not know. */
+void stg_place_begin(const stg_flow *f, stg_lane *l, uint32_t p);
 /* Puts the lane in the window if it can be, else among the laggards. */
 void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p);
 /* Whether the lane has no business with the message: filtered out, or settled

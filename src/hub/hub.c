@@ -308,7 +308,7 @@ void stg_hub_stop(stg_hub *h)
     if (h->is_stopping)
         return;
     h->is_stopping = true;
-    stg_flow_view_all(h->flow, &all);
+    stg_flow_view_all(h->flow, &all, stg_deadlines_now());
     STG_LOG(h->log, STG_LOG_INFO, "stopping",
             stg_field_number("in_flight", all.in_flight));
     stg_service_stop(h);
@@ -342,7 +342,7 @@ bool stg_hub_is_settled(const stg_hub *h)
 {
     stg_flow_view all;
 
-    stg_flow_view_all(h->flow, &all);
+    stg_flow_view_all(h->flow, &all, stg_deadlines_now());
     if (all.in_flight > 0)
         return false;
     for (size_t i = 0; i < h->targets.known; i++)
@@ -359,7 +359,7 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
         .accepted = stg_intake_accepted(&h->intake),
         .targets = h->targets.count,
         .is_stopping = h->is_stopping};
-    stg_flow_view_all(h->flow, &view->flow);
+    stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());
 }
 
 stg_status stg_hub_look_target(const stg_hub *h, size_t i,

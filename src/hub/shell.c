@@ -125,6 +125,8 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
             stg_metrics_opened(stg_targets_at(&h->targets, a->lane));
         stg_tell_action(h, a, now);
         break;
+    case STG_ACTION_ADDED:
+        break;
     case STG_ACTION_REMOVED:
         break; // its number may come back
     case STG_ACTION_STOPPED:

@@ -140,6 +140,14 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
              "as many parked rows as it may have: nothing untried is sent "
              "until there are fewer");
         break;
+    case STG_TELL_PARKED_ROOM:
+        tell(h, a, STG_LOG_INFO, "parked-room",
+             "fewer parked rows than it may have: it goes on");
+        break;
+    case STG_TELL_JOINED:
+        tell(h, a, STG_LOG_INFO, "laggard-joined",
+             "it has caught up with the window");
+        break;
     case STG_TELL_LAGGARD:
         tell(h, a, STG_LOG_INFO, "laggard",
              "behind the window: it reads the log by itself");

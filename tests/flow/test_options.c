@@ -158,6 +158,7 @@ TEST(options, events_for_nobody_are_ignored)
     world_lane(w, STEADY);
     world_publish(w, 5);
     world_start(w);
+    world_run(w, world_after(w, STG_S)); // nothing is under way any more
     f = world_flow(w);
     stg_flow_messages(f, false, 77, NULL, 0, 5, world_now(w));
     stg_flow_messages(f, true, 0, NULL, 0, 5, world_now(w));

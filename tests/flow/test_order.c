@@ -234,7 +234,7 @@ TEST(order, lets_a_replay_pass)
                 "     10 ms  0:1 #1 404  permanent\n"
                 "     25 ms  0:2 #1 200  done\n"
                 "     35 ms  0:3 #1 503  wait 1000 ms (backoff)\n"
-                "    510 ms  0:1 #1 200  done\n"
+                "    510 ms  0:1 #2 200  done\n"
                 "   1045 ms  0:3 #2 200  done\n");
     CHECK_U64(world_look(w, 0).delivered, 3);
     CHECK_U64(world_look(w, 0).dead, 0);

@@ -106,6 +106,7 @@ void world_free(world *w)
     free(w->log);
     free(w->rows);
     free(w->dead);
+    free(w->replayed);
     free(w->trace);
     free(w);
 }
@@ -196,6 +197,7 @@ void world_publish_to(world *w, uint32_t partition, uint64_t count)
         m->partition = partition;
         m->key = w->key_count == 0 ? 0 : w->log_count % w->key_count + 1;
         m->size = w->size;
+        m->created_at = w->wall_at + (w->now - w->origin_at);
         w->of_partition[partition][w->partition_logged[partition]++] =
             w->log_count++;
     }
@@ -295,11 +297,17 @@ void world_note(world *w, const char *format, ...)
 /* -- the loop -------------------------------------------------------------- */
 
 static const char *const tells[] = {
-    [STG_TELL_OPENED] = "opened",         [STG_TELL_CLOSED] = "closed",
-    [STG_TELL_SHEDDING] = "shedding",     [STG_TELL_SHED] = "shed",
-    [STG_TELL_PARKED_MAX] = "parked-max", [STG_TELL_LAGGARD] = "laggard",
-    [STG_TELL_STORE_FULL] = "store-full", [STG_TELL_STORE_ROOM] = "store-room",
+    [STG_TELL_OPENED] = "opened",
+    [STG_TELL_CLOSED] = "closed",
+    [STG_TELL_SHEDDING] = "shedding",
+    [STG_TELL_SHED] = "shed",
+    [STG_TELL_PARKED_MAX] = "parked-max",
+    [STG_TELL_LAGGARD] = "laggard",
+    [STG_TELL_STORE_FULL] = "store-full",
+    [STG_TELL_STORE_ROOM] = "store-room",
     [STG_TELL_EXPIRING] = "expiring",
+    [STG_TELL_PARKED_ROOM] = "parked-room",
+    [STG_TELL_JOINED] = "joined",
 };
 
 static void tell(world *w, const stg_action *a)
@@ -310,6 +318,17 @@ static void tell(world *w, const stg_action *a)
         world_note(w, "%u: shed %ju", a->lane, (uintmax_t)a->tell.count);
     else
         world_note(w, "%u: %s", a->lane, tells[a->tell.what]);
+}
+
+/* Wherever it began is durable, and it is told of once. */
+static void add_lane(world *w, uint32_t number)
+{
+    lane *l = &w->lanes[number];
+
+    CHECK(!l->was_added);
+    l->was_added = true;
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        CHECK(l->cursors[p].is_known);
 }
 
 static void remove_lane(world *w, uint32_t number)
@@ -346,6 +365,9 @@ static void carry_out(world *w, const stg_action *a)
         break;
     case STG_ACTION_TELL:
         tell(w, a);
+        break;
+    case STG_ACTION_ADDED:
+        add_lane(w, a->lane);
         break;
     case STG_ACTION_REMOVED:
         remove_lane(w, a->lane);
@@ -626,7 +648,7 @@ bool world_stop(world *w)
     stg_flow_stop(w->flow, w->now);
     world_run(w, STG_NEVER);
     CHECK(w->is_stopped);
-    w->group = NULL;
+    world_lose_store(w);
     drop_events(w);
     w->crashes += !w->is_clean; // as good as one, for what was not stored
     return w->is_clean;

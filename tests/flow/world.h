@@ -112,7 +112,7 @@ void world_keep(const world *w, uint32_t lane, stg_lane_options *o);
 void world_retain(world *w, uint32_t partition, uint64_t position);
 void world_trim(world *w, uint32_t partition, uint64_t position);
 /* Dead rows (no ranges) of the lane are parked anew, `count` at most. Returns
- * how many; none while a group is with the store. */
+ * how many. */
 uint32_t world_replay(world *w, uint32_t lane, uint32_t count);
 
 /* -- the store: it has room for so many rows more; the next so many answers

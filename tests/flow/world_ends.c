@@ -8,11 +8,15 @@ static uint64_t count_of(const world_dead *d)
 
 void world_check_cursor(const world *w, const stg_cursor *c)
 {
-    uint64_t rows = 0, dead = 0, cancelled = 0;
+    uint64_t rows = 0, replays = 0, dead = 0, cancelled = 0;
 
-    for (size_t i = 0; i < w->row_count; i++)
-        rows +=
-            w->rows[i].lane == c->lane && w->rows[i].partition == c->partition;
+    for (size_t i = 0; i < w->row_count; i++) {
+        const row *r = &w->rows[i];
+        bool is_of = r->lane == c->lane && r->partition == c->partition;
+
+        rows += is_of;
+        replays += is_of && r->replay > 0;
+    }
     for (size_t i = 0; i < w->dead_count; i++) {
         const world_dead *d = &w->dead[i];
 
@@ -25,6 +29,7 @@ void world_check_cursor(const world *w, const stg_cursor *c)
             dead += count_of(d);
     }
     CHECK_U64(c->parked, rows);
+    CHECK_U64(c->replays, replays);
     CHECK_U64(c->dead, dead);
     CHECK_U64(c->cancelled, cancelled);
     CHECK_U64(c->routed, c->delivered + c->dead + c->cancelled + c->parked);

@@ -36,12 +36,14 @@ typedef struct event {
 
 typedef struct logged {
     uint64_t position, key;
+    stg_ns created_at;
     uint32_t partition;
     size_t size;
 } logged;
 
 typedef struct row {
     uint32_t lane, partition, replay;
+    uint64_t attempts_before;
     uint64_t position;
     stg_progress progress;
     stg_failure failure;
@@ -53,8 +55,9 @@ typedef struct cursor {
     stg_cursor c;
     bool is_known;
     uint64_t *settled;
-    uint64_t begin; /* the first position that is the lane's business */
-    uint64_t end;   /* it is removed: the first that is not */
+    uint64_t begin;    /* the first position that is the lane's business */
+    uint64_t end;      /* it is removed: the first that is not */
+    uint64_t replayed; /* since the group was made that is with the store */
 } cursor;
 
 typedef struct lane {
@@ -70,6 +73,7 @@ typedef struct lane {
     uint32_t replays;
     uint64_t filter; /* refuses every so manyth position; 0: none */
     bool is_removing, was_removed;
+    bool was_added;          /* flow said that its cursor is durable */
     bool was_known;          /* the store had a cursor of it, in this life */
     bool has_changed;        /* its policy: of how many attempts? */
     bool has_shed;           /* some of it, so that its order has holes */
@@ -96,7 +100,10 @@ struct world {
     size_t row_count;
     world_dead *dead;
     size_t dead_count;
+    world_dead *replayed; /* rows that were dead */
+    size_t replayed_count;
     const stg_group *group;
+    bool is_group_out; /* not yet answered for good */
     uint64_t groups;
     uint64_t store_room;
     uint32_t store_unknown;

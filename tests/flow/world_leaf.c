@@ -135,6 +135,8 @@ static void check_start(world *w, const stg_action *a)
                      (uintmax_t)(r->not_before - w->now));
     CHECK(a->start.timeout > 0);
     CHECK_U64(a->start.replay, r->replays);
+    CHECK(a->start.attempt > a->start.is_retry);
+    CHECK_U64(m->created_at, w->log[i].created_at);
     check_turn(w, a->lane, i);
 }
 

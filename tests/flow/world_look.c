@@ -25,7 +25,7 @@ stg_flow_view world_look_all(world *w)
 {
     stg_flow_view view;
 
-    stg_flow_view_all(w->flow, &view);
+    stg_flow_view_all(w->flow, &view, w->now);
     return view;
 }
 

@@ -20,7 +20,7 @@ void world_return(world *w, uint32_t number)
     uint32_t one_in = w->fail_one_in;
 
     CHECK(l->was_removed);
-    l->was_removed = l->was_known = false;
+    l->was_removed = l->was_known = l->was_added = false;
     l->life++;
     l->in_flight = 0;
     memset(l->receipts, 0, WORLD_MESSAGES * sizeof *l->receipts);

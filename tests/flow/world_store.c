@@ -61,6 +61,7 @@ void world_answer_read(world *w, const event *e)
         world_write_bytes(at, m->partition, m->position);
         records[i] = (stg_record){.position = m->position,
                                   .key = m->key,
+                                  .created_at = m->created_at,
                                   .bytes = at,
                                   .size = m->size};
         at += m->size;
@@ -114,9 +115,26 @@ static world_dead *find_dead(world *w, const stg_change *c)
     return NULL;
 }
 
-static world_dead *put_dead(world *w, const stg_change *c)
+/* What was replayed since stays so when a group comes again. */
+static bool was_replayed(const world *w, const stg_change *c)
+{
+    for (size_t i = w->replayed_count; i-- > 0;) {
+        const world_dead *d = &w->replayed[i];
+
+        if (d->lane == c->lane && d->position == c->position &&
+            d->partition == c->partition && d->replay == c->replay &&
+            d->count == c->count && d->life == w->lanes[c->lane].life)
+            return true;
+    }
+    return false;
+}
+
+static void put_dead(world *w, const stg_change *c)
 {
     world_dead *d = find_dead(w, c);
+    const row *r =
+        world_find_row(w, c->lane, c->partition, c->position, c->replay);
+    uint64_t before = r == NULL ? 0 : r->attempts_before;
 
     // A range row is not the row of a delivery, nor one cancelled one shed.
     if (d != NULL && ((d->count > 0) != (c->count > 0) ||
@@ -126,6 +144,8 @@ static world_dead *put_dead(world *w, const stg_change *c)
                      "of %ju and %ju messages",
                      (uintmax_t)w->seed, c->lane, (uintmax_t)c->position,
                      (uintmax_t)d->count, (uintmax_t)c->count);
+    if (d == NULL && was_replayed(w, c))
+        return;
     if (d == NULL)
         d = add_dead(w);
     *d = (world_dead){.lane = c->lane,
@@ -136,17 +156,17 @@ static world_dead *put_dead(world *w, const stg_change *c)
                       .count = c->count,
                       .is_cancelled = c->is_cancelled,
                       .life = w->lanes[c->lane].life,
-                      .attempts = c->progress.attempts};
+                      .attempts = (uint32_t)before + c->progress.attempts};
     if (c->failure != NULL) {
         d->outcome = c->failure->outcome;
         d->why = c->failure->why;
     }
-    return d;
 }
 
 static void park(world *w, const stg_change *c)
 {
     row *r = world_find_row(w, c->lane, c->partition, c->position, c->replay);
+    uint64_t before = r == NULL ? 0 : r->attempts_before;
 
     CHECK(r != NULL || c->message != NULL);
     if (r == NULL)
@@ -155,6 +175,7 @@ static void park(world *w, const stg_change *c)
                .partition = c->partition,
                .position = c->position,
                .replay = c->replay,
+               .attempts_before = before,
                .progress = c->progress,
                .wait = c->wait,
                .due_at = c->due_at,
@@ -230,9 +251,23 @@ static void apply_cursor(world *w, const stg_cursor *c)
                c->settled_count * sizeof *known->settled);
     known->c = *c;
     known->c.settled = known->settled;
+    // The group was made before flow heard of these.
+    known->c.dead -= known->replayed;
+    known->c.parked += known->replayed;
+    known->c.replays += known->replayed;
     known->is_known = true;
     w->lanes[c->lane].was_known = true;
-    world_check_cursor(w, c);
+    world_check_cursor(w, &known->c);
+}
+
+/* The next group knows of the replays that flow was told of. */
+static void forget_group(world *w)
+{
+    w->is_group_out = false;
+    w->group = NULL;
+    for (uint32_t l = 0; l < w->lane_count; l++)
+        for (uint32_t p = 0; p < w->partition_count; p++)
+            w->lanes[l].cursors[p].replayed = 0;
 }
 
 static void apply_group(world *w, const stg_group *g)
@@ -257,6 +292,7 @@ void world_store(world *w, const stg_action *a)
 {
     CHECK(w->group == NULL);
     w->group = a->group;
+    w->is_group_out = true;
     w->groups++;
     world_post(w, STORED, w->store_delay);
 }
@@ -278,6 +314,8 @@ void world_end_store(world *w)
         apply_group(w, w->group);
         w->store_room -= w->store_room == UINT64_MAX ? 0 : rows;
     }
+    if (how != STG_STORED_UNKNOWN)
+        forget_group(w);
     w->group = NULL;
     stg_flow_stored(w->flow, how, w->now);
 }
@@ -287,7 +325,7 @@ void world_lose_store(world *w)
     if (w->group != NULL && stg_rng_upto(&w->rng, 1) == 1 &&
         count_rows(w->group) <= w->store_room)
         apply_group(w, w->group);
-    w->group = NULL;
+    forget_group(w);
 }
 
 bool world_is_settled(const cursor *c, uint64_t position)
@@ -391,8 +429,10 @@ void world_answer_fetch(world *w, event *e)
         world_write_bytes(bodies[i], r->partition, r->position);
         rows[i] = (stg_parked_row){.partition = r->partition,
                                    .replay = r->replay,
+                                   .attempts_before = r->attempts_before,
                                    .record = {.position = r->position,
                                               .key = m->key,
+                                              .created_at = m->created_at,
                                               .bytes = bodies[i],
                                               .size = m->size},
                                    .progress = r->progress,
@@ -426,7 +466,7 @@ static void replay_one(world *w, world_dead *d)
                     .partition = d->partition,
                     .position = d->position,
                     .replay = d->replay + 1,
-                    .progress = stg_progress_begin(l->policy),
+                    .attempts_before = d->attempts,
                     .due_at = w->wall_at + (w->now - w->origin_at)};
     r->replays = d->replay + 1;
     r->not_before = 0;
@@ -434,7 +474,13 @@ static void replay_one(world *w, world_dead *d)
     // In one transaction with the books.
     c->c.dead--;
     c->c.parked++;
+    c->c.replays++;
+    c->replayed += w->is_group_out;
     stg_flow_replayed(w->flow, d->lane, d->partition, 1, w->now);
+    if (w->replayed_count % 64 == 0)
+        w->replayed = realloc(w->replayed,
+                              (w->replayed_count + 64) * sizeof *w->replayed);
+    w->replayed[w->replayed_count++] = *d;
     *d = w->dead[--w->dead_count];
 }
 
@@ -442,8 +488,6 @@ uint32_t world_replay(world *w, uint32_t l, uint32_t count)
 {
     uint32_t replayed = 0;
 
-    if (w->group != NULL)
-        return 0;
     for (size_t i = w->dead_count; i-- > 0 && replayed < count;) {
         world_dead *d = &w->dead[i];
         const lane *at = &w->lanes[d->lane];

@@ -69,7 +69,7 @@ static stg_slice *slice_of(stg_cursors *c, uint32_t partition, uint32_t slice)
 
 /* -- the text of a row ----------------------------------------------------- */
 
-enum { CURSOR_ROOM = 256 }; /* a lane without its list */
+enum { CURSOR_ROOM = 320 }; /* a lane without its list */
 
 static bool make_room(stg_cursors *c, size_t more)
 {
@@ -135,6 +135,8 @@ static bool put_cursor(stg_cursors *c, const stg_cursor *cursor)
     put_book(c, ", \"dead\": ", cursor->dead);
     put_book(c, ", \"cancelled\": ", cursor->cancelled);
     put_book(c, ", \"parked\": ", cursor->parked);
+    if (cursor->is_ordered)
+        put(c, ", \"ordered\": true");
     put(c, "}");
     return true;
 }

@@ -6,7 +6,7 @@
  *     "8": ...
  *     }
  *
- * a line a lane; what is 0 or empty is left out. Bases only rise: a lane that
+ * a line a lane; what is 0, empty or false is left out. Bases only rise: a lane that
  * comes with a lower one, or not at all, keeps what is stored. So that few rows
  * are ever read, the writer has the bases in memory. */
 #ifndef STAGGER_HUB_STORES_CURSORS_H

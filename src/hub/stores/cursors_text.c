@@ -54,6 +54,7 @@ static bool read_cursor(const json_t *object, stg_cursor *c, uint64_t **settled)
         !read_number(object, "parked", &c->parked) ||
         !read_settled(object, settled, &c->settled_count))
         return false;
+    c->is_ordered = json_is_true(json_object_get(object, "ordered"));
     c->settled = *settled;
     return true;
 }
@@ -96,23 +97,28 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
 /* -- all of them ----------------------------------------------------------- */
 
 typedef struct reading {
-    sqlite3_stmt *count;
+    sqlite3_stmt *parked, *replays;
     stg_cursor_each *each;
     void *ctx;
     int rc;
 } reading;
+
+static int count_rows(sqlite3_stmt *st, const stg_cursor *c, uint64_t *count)
+{
+    int rc = stg_sql_bind(st, "uu", (uint64_t)c->lane, (uint64_t)c->partition);
+
+    return rc == SQLITE_OK ? stg_sql_number(st, count) : rc;
+}
 
 static void add_parked(void *ctx, const stg_cursor *c)
 {
     reading *r = ctx;
     stg_cursor whole = *c;
 
-    if (r->rc != SQLITE_OK)
-        return;
-    r->rc =
-        stg_sql_bind(r->count, "uu", (uint64_t)c->lane, (uint64_t)c->partition);
     if (r->rc == SQLITE_OK)
-        r->rc = stg_sql_number(r->count, &whole.parked);
+        r->rc = count_rows(r->parked, c, &whole.parked);
+    if (r->rc == SQLITE_OK)
+        r->rc = count_rows(r->replays, c, &whole.replays);
     if (r->rc == SQLITE_OK)
         r->each(r->ctx, &whole);
 }
@@ -141,8 +147,13 @@ int stg_cursors_read(sqlite3 *db, stg_cursor_each *each, void *ctx)
     sqlite3_stmt *rows = NULL;
     int rc = sqlite3_prepare_v2(
         db, "SELECT count(*) FROM parked WHERE lane = ? AND partition = ?", -1,
-        &r.count, NULL);
+        &r.parked, NULL);
 
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db,
+                                "SELECT count(*) FROM parked WHERE lane = ?"
+                                " AND partition = ? AND replay > 0",
+                                -1, &r.replays, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(db,
                                 "SELECT partition, slice, lanes FROM cursors"
@@ -151,6 +162,7 @@ int stg_cursors_read(sqlite3 *db, stg_cursor_each *each, void *ctx)
     if (rc == SQLITE_OK)
         rc = read_rows(rows, &r);
     sqlite3_finalize(rows);
-    sqlite3_finalize(r.count);
+    sqlite3_finalize(r.parked);
+    sqlite3_finalize(r.replays);
     return rc;
 }

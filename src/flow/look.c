@@ -1,0 +1,138 @@
+/* A look at a lane or at all, for people and metrics. Cheap: no more than a few
+ * numbers of each partition are read. */
+#include "flow/state.h"
+
+static stg_lane_state find_state(const stg_lane *l, stg_ns now)
+{
+    if (l->is_removing)
+        return STG_LANE_REMOVING;
+    if (l->is_paused)
+        return STG_LANE_PAUSED;
+    if (l->is_shedding)
+        return STG_LANE_SHEDDING;
+    if (l->is_open)
+        return STG_LANE_HOLDING;
+    return l->is_store_full || l->is_parked_max || l->gate_at > now ||
+                   l->rate_at > now
+               ? STG_LANE_GATED
+               : STG_LANE_LIVE;
+}
+
+static stg_ns find_gate(const stg_lane *l, const stg_lane_view *v, stg_ns now)
+{
+    stg_ns at = stg_ns_max(l->gate_at, l->rate_at);
+
+    if (v->probe_at > 0)
+        return v->probe_at;
+    return at > now ? at : 0;
+}
+
+/* -- a place --------------------------------------------------------------- */
+
+static bool is_in_window(const stg_place *place, const stg_window *w)
+{
+    return !place->is_laggard && place->number >= w->first;
+}
+
+/* Of the oldest message that is not settled. */
+static stg_ns find_oldest(const stg_place *place, const stg_window *w)
+{
+    const stg_ring *r = &place->ring;
+
+    if (r->count > 0)
+        return stg_ring_at(r, r->first)->delivery->message->created_at;
+    if (!is_in_window(place, w))
+        return place->behind_at;
+    return place->number < w->end ? stg_window_at(w, place->number)->created_at
+                                  : 0;
+}
+
+static void add_place(const stg_flow *f, const stg_lane *l, uint32_t p,
+                      stg_lane_view *v)
+{
+    const stg_place *place = &l->places[p];
+    const stg_window *w = &f->partitions[p].window;
+    stg_ns oldest_at = find_oldest(place, w);
+
+    v->routed += place->routed;
+    v->delivered += place->delivered;
+    v->dead += place->dead;
+    v->cancelled += place->cancelled;
+    v->waiting += place->waiting;
+    v->parked += place->rows;
+    v->replays += place->replays;
+    if (!place->range.is_closed)
+        v->ranged += place->range.count;
+    if (is_in_window(place, w)) {
+        v->lag += w->end - place->number;
+    } else {
+        v->lag += w->end - w->first;
+        v->is_lag_exact = false;
+    }
+    if (oldest_at != 0 && (v->oldest_at == 0 || oldest_at < v->oldest_at))
+        v->oldest_at = oldest_at;
+}
+
+/* -- a lane ---------------------------------------------------------------- */
+
+static void look_at_peer(const stg_lane *l, stg_lane_view *v, stg_ns now)
+{
+    stg_ns reopen_at = 0;
+
+    v->breaker = stg_breaker_look(&l->peer.breaker, now, &reopen_at);
+    v->probe_at = v->breaker == STG_BREAKER_OPEN ? reopen_at : 0;
+    v->openings = l->openings;
+    v->budget_left = stg_budget_left(&l->peer.budget, now);
+}
+
+stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
+                         stg_ns now)
+{
+    const stg_lane *l = stg_flow_lane(f, lane);
+    uint64_t in_flight = 0;
+
+    if (l == NULL)
+        return STG_NOT_FOUND;
+    *view =
+        (stg_lane_view){.state = find_state(l, now),
+                        .is_laggard = stg_list_has(&l->laggard),
+                        .is_slow_start = l->limit.value < l->limit.threshold,
+                        .limit = l->limit.value,
+                        .in_flight = l->in_flight,
+                        .is_lag_exact = true,
+                        .retries = l->retries,
+                        .budget_refused = l->budget_refused};
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        add_place(f, l, p, view);
+        in_flight += l->places[p].in_flight;
+    }
+    // A row that is being tried again counts as in flight, not as parked.
+    view->parked -= l->in_flight - in_flight;
+    look_at_peer(l, view, now);
+    view->gate_until = find_gate(l, view, now);
+    if (f->partition_count > 0) {
+        view->next = stg_place_next(f, l, 0);
+        view->base = stg_place_base(f, l, 0);
+    }
+    return STG_OK;
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
+{
+    uint64_t window = 0;
+
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        window += f->partitions[p].window.end - f->partitions[p].window.first;
+    *view = (stg_flow_view){.held = f->held,
+                            .memory_max = f->o.memory_max,
+                            .in_flight = f->in_flight,
+                            .in_flight_max = f->o.in_flight_max,
+                            .window = (uint32_t)window,
+                            .lanes = f->lane_count,
+                            .budget_left = stg_budget_left(&f->budget, now),
+                            .budget_refused = f->budget_refused,
+                            .is_store_full = f->checkpoint.is_full,
+                            .is_stopping = f->is_stopping};
+}
