@@ -55,9 +55,27 @@ install(FILES ${PROJECT_BINARY_DIR}/packaging/stagger-config.cmake
 
 if(TARGET stagger_cli)
     install(TARGETS stagger_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+    include(${CMAKE_CURRENT_LIST_DIR}/completions.cmake)
+    set(into_bash bash-completion/completions)
+    set(into_zsh zsh/site-functions)
+    set(into_fish fish/vendor_completions.d)
+    foreach(file IN LISTS completions)
+        get_filename_component(shell ${file} DIRECTORY)
+        get_filename_component(shell ${shell} NAME)
+        install(FILES ${file}
+                DESTINATION ${CMAKE_INSTALL_DATADIR}/${into_${shell}})
+    endforeach()
 endif()
-foreach(section 1 3)
-    install(DIRECTORY docs/man/
-            DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
-            OPTIONAL FILES_MATCHING PATTERN "*.${section}")
+
+if(TARGET stagger_hub AND TARGET stagger_cli)
+    include(${CMAKE_CURRENT_LIST_DIR}/service.cmake)
+endif()
+
+foreach(section 1 3 5)
+    file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
+    install(FILES ${pages}
+            DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${pages} README.md CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})

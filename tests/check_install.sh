@@ -23,7 +23,43 @@ int main(void)
 }
 END
 
-[ ! -e "$prefix/bin/stagger" ] || "$prefix/bin/stagger" --help >/dev/null
+# Below the prefix there is each of these, and something is in it.
+there() {
+    for file in "$@"; do
+        [ -s "$prefix/$file" ] || {
+            echo "$file is missing, or empty"
+            exit 1
+        }
+    done
+}
+
+source=$STAGGER_SOURCE
+for page in "$source"/docs/man/*.[135]; do
+    there "share/man/man${page##*.}/${page##*/}"
+done
+for page in "$source"/docs/*.md; do
+    there "share/doc/stagger/${page##*/}"
+done
+if [ -e "$prefix/bin/stagger" ]; then
+    "$prefix/bin/stagger" --help >/dev/null
+    there share/bash-completion/completions/stagger \
+        share/zsh/site-functions/_stagger \
+        share/fish/vendor_completions.d/stagger.fish
+fi
+if [ -e "$prefix/bin/stagger" ] && "$prefix/bin/stagger" hub --help >/dev/null
+then
+    there lib/systemd/system/stagger.service \
+        lib/systemd/system/stagger@.service lib/sysusers.d/stagger.conf \
+        share/doc/stagger/examples/stagger.yaml
+    for file in "$source"/docs/*.yaml "$source"/docs/*.json; do
+        [ ! -e "$file" ] || there "share/stagger/${file##*/}"
+    done
+    for file in "$source"/packaging/grafana/* "$source"/packaging/prometheus/*
+    do
+        [ ! -e "$file" ] || there "share/stagger/${file#"$source"/packaging/}"
+    done
+    echo "the hub: units, settings, contracts"
+fi
 lib=$(dirname "$(find "$prefix" -name libstagger.a)")
 export LD_LIBRARY_PATH="$lib" PKG_CONFIG_PATH="$lib/pkgconfig"
 

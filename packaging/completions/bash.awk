@@ -1,0 +1,106 @@
+# For bash: one function, and cases of what the words before say.
+
+function reply(what, words) {
+    if (what == "file")
+        return "_stagger_files"
+    if (what == "command")
+        return "_stagger_commands"
+    if (what == "policy")
+        return "_stagger_words \"" presets "\""
+    if (what == "words")
+        return "_stagger_words \"" words "\""
+    return ":"
+}
+
+function emit_values(verb, i) {
+    for (i = 1; i <= counts[verb]; i++)
+        if (takes[verb, i] != "") {
+            printf "    \"%s %s\"", verb, longs[verb, i]
+            if (shorts[verb, i] != "")
+                printf " | \"%s %s\"", verb, shorts[verb, i]
+            print ") " reply(takes[verb, i], words[verb, i]) " ;;"
+        }
+}
+
+function options(verb, i, all) {
+    for (i = 1; i <= counts[verb]; i++)
+        all = all (i > 1 ? " " : "") longs[verb, i]
+    return all
+}
+
+function emit(v, verb, all) {
+    print "# bash completion of stagger"
+    print "_stagger_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }"
+    print "_stagger_commands() { COMPREPLY=($(compgen -c -- \"$cur\")); }"
+    print "_stagger_files()"
+    print "{"
+    print "    local IFS=$'\\n'"
+    print "    compopt -o filenames 2>/dev/null"
+    print "    COMPREPLY=($(compgen -f -- \"$cur\"))"
+    print "}"
+    print ""
+    print "# What follows an option that has a value; false: it has none."
+    print "_stagger_value()"
+    print "{"
+    print "    case \"$1 $2\" in"
+    for (v = 1; v <= verb_count; v++)
+        emit_values(verbs[v])
+    print "    *) return 1 ;;"
+    print "    esac"
+    print "}"
+    print ""
+    print "_stagger()"
+    print "{"
+    print "    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}"
+    print "    local prev=${COMP_WORDS[COMP_CWORD-1]} i subs=0"
+    print "    COMPREPLY=()"
+    for (v = 1; v <= verb_count; v++)
+        all = all (v > 1 ? " " : "") verbs[v]
+    print "    if [ \"$COMP_CWORD\" -eq 1 ]; then"
+    print "        _stagger_words \"" all " help --help --version\""
+    print "        return"
+    print "    fi"
+    print "    # Readline takes --name=value and file:name apart."
+    print "    if [ \"$cur\" = = ] || [ \"$cur\" = : ]; then"
+    print "        cur="
+    print "    elif [ \"$prev\" = = ]; then"
+    print "        prev=${COMP_WORDS[COMP_CWORD-2]}"
+    print "    elif [ \"$prev\" = : ]; then"
+    print "        _stagger_files"
+    print "        return"
+    print "    fi"
+    print "    _stagger_value \"$verb\" \"$prev\" && return"
+    print "    case \"$verb\" in"
+    print "    help) [ \"$COMP_CWORD\" -gt 2 ] || _stagger_words \"" all "\" ;;"
+    for (v = 1; v <= verb_count; v++) {
+        verb = verbs[v]
+        print "    " verb ")"
+        print "        if [[ $cur == -* ]]; then"
+        print "            _stagger_words \"" options(verb) "\""
+        if (subs[verb] != "") {
+            print "        elif [ \"$COMP_CWORD\" -eq 2 ]; then"
+            print "            _stagger_words \"" subs[verb] "\""
+        }
+        if (operands[verb] == "command") {
+            print "        else"
+            print "            i=2"
+            print "            while [ $i -lt \"$COMP_CWORD\" ]; do"
+            print "                [ \"${COMP_WORDS[i]}\" != -- ] || subs=$i"
+            print "                i=$((i + 1))"
+            print "            done"
+            print "            if [ $subs -eq 0 ] ||" \
+                " [ $((subs + 1)) -eq \"$COMP_CWORD\" ]; then"
+            print "                _stagger_commands"
+            print "            else"
+            print "                _stagger_files"
+            print "            fi"
+        } else if (operands[verb] != "" && operands[verb] != "any") {
+            print "        else"
+            print "            " reply(operands[verb])
+        }
+        print "        fi ;;"
+    }
+    print "    esac"
+    print "}"
+    print "complete -F _stagger stagger"
+}

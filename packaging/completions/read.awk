@@ -1,0 +1,159 @@
+# Reads the help of the command and of its verbs ("@ VERB" stands before each),
+# and keeps what can be completed:
+#
+#   verbs[1..verb_count], says[VERB]
+#   subs[VERB]                  "list show export": the second words
+#   sub_says[VERB, SUB]
+#   counts[VERB]                how many options it has, and of each from 1:
+#     longs, shorts[VERB, i]    "--to", "-t" or ""
+#     tells[VERB, i]            a few words
+#     takes[VERB, i]            what its value is: "" (it has none), "file",
+#                               "policy", "any", or "words"
+#     words[VERB, i]            "none key strict"
+#   operands[VERB]              what its arguments are: "", "file", "policy",
+#                               "command" or "any"
+#   presets                     of policies
+#
+# A file for each shell says emit(). Plain awk: no intervals, no gensub().
+
+# The first few words of a sentence, without what shells would read.
+function brief(text) {
+    sub(/(;|\.| \() .*/, "", text)
+    sub(/ \(.*/, "", text)
+    if (match(text, /: /) && RSTART > 15)
+        text = substr(text, 1, RSTART - 1)
+    sub(/[ ,.;:]+$/, "", text)
+    gsub(/["`\\$\[\]]/, "", text)
+    return text
+}
+
+# In single quotes, for any shell.
+function quoted(text) {
+    gsub(/'/, "'\\''", text)
+    return "'" text "'"
+}
+
+function kind(value, text) {
+    if (value == "")
+        return ""
+    if (value ~ /^(file:)?(FILE|F|PATH|DIR)$/)
+        return "file"
+    if (value == "P")
+        return "policy"
+    return text ~ /^(only )?[a-z]+(, [a-z]+)* or [a-z]+( \(|,|;|:|$)/ \
+        ? "words" : "any"
+}
+
+# "none, key or strict (none)" as "none key strict"
+function choices(text) {
+    sub(/^only /, "", text)
+    match(text, /^[a-z]+(, [a-z]+)* or [a-z]+/)
+    text = substr(text, 1, RLENGTH)
+    gsub(/,| or/, "", text)
+    return text
+}
+
+# An option is whole when the next one begins, or anything else does. Examples
+# may begin as options do.
+function finish_option(i) {
+    if (long == "" || (verb, long) in is_known) {
+        long = ""
+        return
+    }
+    is_known[verb, long] = 1
+    i = ++counts[verb]
+    longs[verb, i] = long
+    shorts[verb, i] = short
+    takes[verb, i] = kind(value, text)
+    words[verb, i] = takes[verb, i] == "words" ? choices(text) : ""
+    tells[verb, i] = brief(text)
+    long = ""
+}
+
+function begin_option(line, at) {
+    short = ""
+    if (match(line, /^ *-[A-Za-z], /)) {
+        short = substr(line, RLENGTH - 3, 2)
+        line = substr(line, RLENGTH + 1)
+    }
+    sub(/^ */, "", line)
+    text = ""
+    at = match(line, /  +/)
+    if (at > 0) {
+        text = substr(line, at + RLENGTH)
+        line = substr(line, 1, at - 1)
+    }
+    at = index(line, " ")
+    long = at > 0 ? substr(line, 1, at - 1) : line
+    value = at > 0 ? substr(line, at + 1) : ""
+}
+
+function operand(line) {
+    if (line ~ / COMMAND/)
+        operands[verb] = "command"
+    else if (line ~ /PRESET/)
+        operands[verb] = "policy"
+    else if (line ~ /(\[| )FILE\]?( |$|\.)/)
+        operands[verb] = "file"
+    else if (line ~ / \[?[A-Z][A-Z]+\]?(\.\.\.)?$/ && line !~ /OPTIONS\]$/)
+        operands[verb] = "any"
+}
+
+/^@ / {
+    finish_option()
+    verb = $2
+    in_presets = 0
+    next
+}
+
+verb == "" && /^  [a-z]+  +[^ ]/ {
+    verbs[++verb_count] = $1
+    text = $0
+    sub(/^  [a-z]+ +/, "", text)
+    says[$1] = brief(text)
+    next
+}
+
+verb == "" { next }
+
+/^(usage:|      ) stagger / {
+    if ($0 ~ "stagger " verb " [a-z]") {
+        name = $0
+        sub(".*stagger " verb " ", "", name)
+        sub(/ .*/, "", name)
+        if (index(" " subs[verb] " ", " " name " ") == 0)
+            subs[verb] = subs[verb] (subs[verb] == "" ? "" : " ") name
+    }
+    operand($0)
+    next
+}
+
+/^  (-[A-Za-z], |    )--[a-z]/ {
+    finish_option()
+    begin_option($0)
+    next
+}
+
+# More of an option: it stands where the sentences of options do.
+long != "" && /^          +[^ ]/ {
+    sub(/^ +/, "")
+    text = text (text == "" ? "" : " ") $0
+    next
+}
+
+{ finish_option() }
+
+/^  [a-z]+  +[^ ]/ && index(" " subs[verb] " ", " " $1 " ") {
+    text = $0
+    sub(/^  [a-z]+ +/, "", text)
+    sub_says[verb, $1] = brief(text)
+}
+
+verb == "plan" && /^Presets:/ { in_presets = 1; next }
+in_presets && /^  [a-z]/ { presets = presets (presets == "" ? "" : " ") $1 }
+in_presets && /^$/ { in_presets = 0 }
+
+END {
+    finish_option()
+    emit()
+}
