@@ -77,6 +77,12 @@ add_library(stagger_hub STATIC
     hub/logs/input.c
     hub/logs/line_buffer.c
     hub/logs/lines.c
+    hub/ops/admin.c
+    hub/ops/admin_change.c
+    hub/ops/admin_choice.c
+    hub/ops/admin_json.c
+    hub/ops/admin_look.c
+    hub/ops/audit.c
     hub/ops/batch.c
     hub/ops/ingress.c
     hub/ops/ingress_address.c
@@ -103,6 +109,7 @@ add_library(stagger_hub STATIC
     hub/metrics/text.c
     hub/notify.c
     hub/parcel.c
+    hub/people.c
     hub/service.c
     hub/settings/complete.c
     hub/settings/match.c

@@ -158,6 +158,13 @@ static void part_closed(void *ctx)
 
     if (--h->handles > 0)
         return;
+    // What others ended with may have been a line for its log.
+    if (h->admin != NULL && !h->is_admin_closing) {
+        h->is_admin_closing = true;
+        h->handles = 1;
+        stg_admin_close(h->admin, part_closed, h);
+        return;
+    }
     if (!h->is_open)
         return;
     stg_tell_end(h);
@@ -249,7 +256,11 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = start_flow(h, err);
     if (status == STG_OK)
+        status = stg_admin_open(&h->admin, h, o->audit, err);
+    if (status == STG_OK)
         status = stg_intake_open(&h->intake, h, o, &h->handles, err);
+    if (status == STG_OK && h->intake.ingress != NULL)
+        stg_admin_serve(h->admin, h->intake.ingress);
     return status;
 }
 
@@ -323,6 +334,8 @@ void stg_hub_free(stg_hub *h)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
     stg_targets_free(&h->targets);
+    stg_people_close(h);
+    stg_admin_free(h->admin);
     stg_settings_free(h->settings);
     free(h);
 }

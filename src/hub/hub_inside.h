@@ -6,7 +6,9 @@
  *     target.c    names, lanes, endpoints
  *     intake.c    the ingress, and lines of a file
  *     tell.c      what is logged
- *     service.c   what the service manager is told */
+ *     service.c   what the service manager is told
+ *     people.c    what people do to it while it runs
+ *     ops/admin*  the calls by which they do it */
 #ifndef STAGGER_HUB_HUB_INSIDE_H
 #define STAGGER_HUB_HUB_INSIDE_H
 
@@ -16,6 +18,10 @@
 #include "hub/intake.h"
 #include "hub/metrics/metrics.h"
 #include "hub/notify.h"
+#include "hub/ops/admin.h"
+
+/* A lane that is being forgotten. */
+typedef struct stg_forgetting stg_forgetting;
 
 struct stg_hub {
     uv_loop_t *loop;
@@ -30,6 +36,8 @@ struct stg_hub {
     stg_attempts attempts;
     stg_intake intake;
     stg_metrics metrics;
+    stg_admin *admin;           /* NULL: nothing listens */
+    stg_forgetting *forgetting; /* one after the other */
     uint64_t dead_before; /* rows, when the hub was opened */
 
     /* -- the shell */
@@ -51,6 +59,7 @@ struct stg_hub {
     bool is_broken;       /* the store is; flow is not asked any more */
     bool is_flow_stopped; /* or not to be waited for */
     bool is_closing;
+    bool is_admin_closing;
     unsigned handles; /* parts that are open in the loop */
     stg_hub_end end;
     void (*ended)(void *ctx, const stg_hub_end *end);
@@ -80,6 +89,13 @@ static inline void stg_shell_note(stg_hub *h)
 void stg_shell_break(void *hub, const stg_error *why);
 void stg_shell_trouble(void *hub, const stg_error *what);
 void stg_shell_retain(void *hub, uint64_t position);
+
+/* -- people.c -------------------------------------------------------------- */
+
+/* Flow has no such lane any more. */
+void stg_people_removed(stg_hub *h, uint32_t lane);
+
+void stg_people_close(stg_hub *h);
 
 /* -- service.c ------------------------------------------------------------- */
 

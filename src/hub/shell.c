@@ -128,7 +128,8 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
     case STG_ACTION_ADDED:
         break;
     case STG_ACTION_REMOVED:
-        break; // its number may come back
+        stg_people_removed(h, a->lane);
+        break;
     case STG_ACTION_STOPPED:
         h->is_flow_stopped = true;
         h->end.is_clean = a->is_clean;

@@ -240,6 +240,22 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;
 }
 
+void stg_targets_remove(stg_targets *t, stg_target *target)
+{
+    size_t i = t->known;
+
+    while (i < t->count && t->all[i] != target)
+        i++;
+    if (i == t->count)
+        return;
+    memmove(&t->all[i], &t->all[i + 1],
+            (t->count - i - 1) * sizeof(stg_target *));
+    t->count--;
+    t->changes++;
+    t->by_lane[target->lane] = NULL;
+    free_target(target);
+}
+
 void stg_targets_close(stg_targets *t)
 {
     for (size_t i = 0; i < t->count; i++) {

@@ -23,6 +23,7 @@ typedef struct stg_target {
     const stg_target_settings *settings; /* the hub's; NULL: only the store
                                             knows it */
     uint32_t lane;
+    bool is_paused_by_call; /* and perhaps by the settings, too */
     bool has_cursor;        /* the store had one when the hub was opened */
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     uint64_t attempts;      /* that have ended */
@@ -69,6 +70,9 @@ static inline stg_target *stg_targets_at(const stg_targets *t, uint32_t lane)
 {
     return lane < t->lanes ? t->by_lane[lane] : NULL;
 }
+
+/* Frees one that only the store knew: its lane is no more. */
+void stg_targets_remove(stg_targets *t, stg_target *target);
 
 /* Frees the endpoints: no attempt is under way. The rest can be looked at
  * until it is freed. */

@@ -49,7 +49,8 @@ static void answer_append(market *m, const waiting *w)
 
     CHECK(answers != NULL);
     for (size_t i = 0; i < w->count; i++) {
-        answers[i] = (stg_append_answer){m->next++, m->is_repeat};
+        answers[i] = (stg_append_answer){.position = m->next++,
+                                         .is_repeat = m->is_repeat};
         if (m->answer == STG_APPENDED)
             keep(m, &w->messages[i]);
     }

@@ -1,0 +1,66 @@
+#include "hub/ops/admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hub/ops/admin_inside.h"
+
+static const char *const targets[] = {"state", "limit", "cursor", NULL};
+#define LOOK(path, options, handle)                                \
+    {                                                              \
+        "GET", path, STG_ROLE_VIEW, STG_BODY_NONE, options, handle \
+    }
+#define CHANGE(path, body, handle)                         \
+    {                                                      \
+        "POST", path, STG_ROLE_OPERATE, body, NULL, handle \
+    }
+
+static const stg_route routes[] = {
+    LOOK("/v1/status", NULL, stg_admin_status),
+    LOOK("/v1/targets", targets, stg_admin_targets),
+    LOOK("/v1/targets/{name}", NULL, stg_admin_target),
+    CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
+    CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
+    CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
+};
+
+void stg_admin_serve(stg_admin *a, stg_ingress *g)
+{
+    stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, a);
+}
+
+stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
+                          stg_error *err)
+{
+    stg_admin *a = calloc(1, sizeof *a);
+    stg_status status;
+
+    if (a == NULL) {
+        if (err != NULL)
+            *err = (stg_error){.text = "there is no memory"};
+        return STG_IO;
+    }
+    a->hub = h;
+    a->started_at = stg_admin_wall();
+    status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
+    if (status == STG_OK)
+        *admin = a;
+    else
+        free(a);
+    return status;
+}
+
+stg_status stg_admin_change(stg_admin *a, const char *audit, stg_error *err)
+{
+    return stg_audit_change(&a->audit, audit, err);
+}
+
+void stg_admin_close(stg_admin *a, void (*closed)(void *ctx), void *ctx)
+{
+    stg_audit_close(&a->audit, closed, ctx);
+}
+
+void stg_admin_free(stg_admin *a)
+{
+    free(a);
+}

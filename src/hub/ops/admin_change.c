@@ -1,0 +1,198 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/ops/admin_inside.h"
+#include "hub/people.h"
+
+struct stg_change_call {
+    stg_admin *admin;
+    stg_ask *ask;
+    const char *action;
+    json_t *line;   /* of the audit log */
+    int status;     /* of the answer, */
+    json_t *answer; /* which is this; NULL: a problem */
+    char why[256];
+    char target[STG_WORD_MAX]; /* of those that have one */
+};
+
+static json_t *begin_line(const char *action, const char *who, const char *from)
+{
+    json_t *line = json_pack(
+        "{s:o,s:s,s:o,s:s}", "time", stg_json_time(stg_admin_wall()), "action",
+        action, "who", stg_json_text(*who == '\0' ? NULL : who), "from", from);
+
+    return line;
+}
+
+stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
+                                  const char *action, json_t *what)
+{
+    stg_change_call *c = calloc(1, sizeof *c);
+    json_t *line = begin_line(action, stg_ask_who(ask), stg_ask_from(ask));
+
+    if (c == NULL || line == NULL) {
+        json_decref(line);
+        json_decref(what);
+        free(c);
+        stg_ask_refuse(ask, 503, "no memory");
+        return NULL;
+    }
+    if (what != NULL)
+        json_object_update(line, what);
+    json_decref(what);
+    *c = (stg_change_call){
+        .admin = a, .ask = ask, .action = action, .line = line};
+    snprintf(c->target, sizeof c->target, "%s", stg_ask_word(ask, 0));
+    return c;
+}
+
+/* -- the end of it ------------------------------------------------------------ */
+
+static void answer(void *ctx)
+{
+    stg_change_call *c = ctx;
+
+    if (c->answer != NULL)
+        stg_ask_answer_json(c->ask, c->status, c->answer);
+    else if (c->status == 503 && c->why[0] == '\0')
+        stg_ask_refuse(c->ask, 503, "no memory for the answer; it was done");
+    else
+        stg_ask_refuse(c->ask, c->status, "%s", c->why);
+    free(c);
+}
+
+static const char *text_in(const json_t *line, const char *name)
+{
+    return json_string_value(json_object_get(line, name));
+}
+
+static void tell(const stg_admin *a, const json_t *line)
+{
+    STG_LOG(a->hub->log, STG_LOG_INFO, "audit",
+            stg_field_text("action", text_in(line, "action")),
+            stg_field_text("who", text_in(line, "who")),
+            stg_field_text("from", text_in(line, "from")),
+            stg_field_text("target", text_in(line, "target")),
+            stg_field_text("outcome", text_in(line, "outcome")),
+            stg_field_text("detail", text_in(line, "detail")));
+}
+
+static void end(stg_change_call *c, const char *outcome)
+{
+    json_t *line = c->line;
+
+    json_object_set_new(line, "outcome", json_string(outcome));
+    if (c->why[0] != '\0')
+        json_object_set_new(line, "detail", stg_json_text(c->why));
+    tell(c->admin, line);
+    stg_audit_write(&c->admin->audit, line, answer, c);
+}
+
+void stg_change_done(stg_change_call *c, int status, json_t *json, bool is_told)
+{
+    c->status = json == NULL ? 503 : status;
+    c->answer = json;
+    if (is_told && json != NULL)
+        json_object_set(c->line, "result", json);
+    end(c, "done");
+}
+
+void stg_change_refuse(stg_change_call *c, int status, const char *format, ...)
+{
+    va_list arguments;
+
+    c->status = status;
+    va_start(arguments, format);
+    vsnprintf(c->why, sizeof c->why, format, arguments);
+    va_end(arguments);
+    end(c, "refused");
+}
+
+void stg_admin_note(stg_admin *a, const char *action, const char *who,
+                    bool is_done, const char *detail)
+{
+    json_t *line = begin_line(action, who, "here");
+
+    if (line == NULL)
+        return;
+    json_object_set_new(line, "outcome",
+                        json_string(is_done ? "done" : "refused"));
+    if (detail != NULL && *detail != '\0')
+        json_object_set_new(line, "detail", stg_json_text(detail));
+    tell(a, line);
+    stg_audit_write(&a->audit, line, NULL, NULL);
+}
+
+/* -- pause, resume, forget --------------------------------------------------- */
+
+static int status_for(stg_status status)
+{
+    return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
+}
+
+static void answer_target(void *ctx)
+{
+    stg_change_call *c = ctx;
+    size_t i;
+
+    if (stg_hub_find_target(c->admin->hub, c->target, &i) == STG_OK)
+        stg_change_done(c, 200, stg_admin_print_target(c->admin, i), false);
+    else // it was forgotten meanwhile
+        stg_change_refuse(c, 404, "there is no target of this name");
+}
+
+static stg_change_call *begin_with_target(stg_admin *a, stg_ask *ask,
+                                          const char *action)
+{
+    return stg_change_begin(
+        a, ask, action,
+        json_pack("{s:o}", "target", stg_json_text(stg_ask_word(ask, 0))));
+}
+
+static void pause_target(stg_admin *a, stg_ask *ask, bool is_paused)
+{
+    stg_change_call *c =
+        begin_with_target(a, ask, is_paused ? "pause" : "resume");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status =
+        stg_hub_pause(a->hub, c->target, is_paused, answer_target, c, &err);
+    if (status != STG_OK)
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
+void stg_admin_pause(void *admin, stg_ask *ask)
+{
+    pause_target(admin, ask, true);
+}
+
+void stg_admin_resume(void *admin, stg_ask *ask)
+{
+    pause_target(admin, ask, false);
+}
+
+static void answer_forgotten(void *ctx)
+{
+    stg_change_call *c = ctx;
+
+    stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
+}
+
+void stg_admin_forget(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = begin_with_target(a, ask, "forget");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status = stg_hub_forget(a->hub, c->target, answer_forgotten, c, &err);
+    if (status != STG_OK)
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}

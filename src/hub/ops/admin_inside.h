@@ -1,0 +1,125 @@
+/* admin_inside.h - what the files of the admin API share. Private to them.
+ *
+ *     admin.c          the table of routes; open and close
+ *     admin_look.c     the hub, its targets
+ *     admin_letters.c  dead letters and messages, to look at
+ *     admin_choice.c   which dead letters
+ *     admin_change.c   changes, from the request to the audit log
+ *     admin_replay.c   replay and drop
+ *     admin_json.c     values of JSON */
+#ifndef STAGGER_HUB_OPS_ADMIN_INSIDE_H
+#define STAGGER_HUB_OPS_ADMIN_INSIDE_H
+
+#include "hub/hub_inside.h"
+#include "hub/ops/admin.h"
+#include "hub/ops/ask.h"
+#include "hub/ops/audit.h"
+#include "hub/store_letters.h"
+
+enum { STG_REPLAYS_MAX = 100, STG_REPLAYS_RUNNING_MAX = 8 };
+
+typedef struct stg_replay {
+    uint64_t id; /* 0: none */
+    bool is_running;
+    stg_letters_sum sum; /* of one that has ended */
+    char held[STG_TARGET_NAME_MAX];
+    char who[STG_WHO_MAX];
+    stg_ns started_at, ended_at; /* wall clock */
+} stg_replay;
+
+struct stg_admin {
+    stg_hub *hub;
+    stg_audit audit;
+    stg_ns started_at;                   /* wall clock */
+    stg_replay replays[STG_REPLAYS_MAX]; /* by id modulo */
+    uint64_t last_replay;
+    unsigned replays_running;
+};
+
+/* -- admin_json.c ------------------------------------------------------------ */
+
+/* Each makes a value; NULL when there is no memory, which jansson bears where
+ * it is added. */
+json_t *stg_json_text(const char *text);    /* NULL: null. Not UTF-8: '?' */
+json_t *stg_json_count(uint64_t number);    /* the most is INT64_MAX */
+json_t *stg_json_time(stg_ns wall);         /* 0: null */
+json_t *stg_json_milliseconds(stg_ns time); /* 0: null */
+
+/* Adds bytes as name, or where they are no UTF-8 as name_base64. Fails like
+ * json_object_set_new(). */
+int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);
+
+/* "2026-03-01T12:00:00[.123]Z" as ns since 1970. */
+bool stg_json_read_time(const char *text, stg_ns *wall);
+
+/* The wall clock. */
+stg_ns stg_admin_wall(void);
+
+/* -- admin_look.c ------------------------------------------------------------ */
+
+void stg_admin_status(void *admin, stg_ask *a);
+void stg_admin_targets(void *admin, stg_ask *a);
+void stg_admin_target(void *admin, stg_ask *a);
+
+/* NULL: no memory. */
+json_t *stg_admin_print_target(const stg_admin *a, size_t i);
+
+/* ?limit= of a page; 0: it was wrong, and the request is answered. */
+uint32_t stg_admin_limit(stg_ask *a);
+
+/* -- admin_letters.c --------------------------------------------------------- */
+
+void stg_admin_letters(void *admin, stg_ask *a);
+void stg_admin_letter(void *admin, stg_ask *a);
+void stg_admin_message(void *admin, stg_ask *a);
+
+/* NULL: no memory. */
+json_t *stg_admin_print_letter(const stg_letter *l);
+
+/* -- admin_choice.c ---------------------------------------------------------- */
+
+/* A filter, with what it points to. */
+typedef struct stg_choice {
+    stg_letter_filter filter;
+    bool is_dry_run;
+    bool is_impossible; /* a message of another hub: nothing fits */
+    uint64_t ids[1000];
+    json_t *json; /* the request, which texts point into */
+} stg_choice;
+
+/* From the query of a list, or the body of a change. False: the request is
+ * answered. A choice that was read is to be freed. */
+bool stg_choice_read_query(stg_choice *c, const stg_admin *a, stg_ask *ask);
+bool stg_choice_read_body(stg_choice *c, const stg_admin *a, stg_ask *ask);
+void stg_choice_free(stg_choice *c);
+
+/* -- admin_change.c ---------------------------------------------------------- */
+
+/* A change, from its request to its answer. */
+typedef struct stg_change_call stg_change_call;
+
+/* what: given, an object that the audit line has, too; may be NULL. NULL: no
+ * memory, and the request is answered. */
+stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
+                                  const char *action, json_t *what);
+
+/* Writes the audit line and the log; then answers, and is gone. json is given;
+ * what the audit line is to say of the outcome is in it, or not: is_told. */
+void stg_change_done(stg_change_call *c, int status, json_t *json,
+                     bool is_told);
+__attribute__((format(printf, 3, 4))) void
+stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
+
+void stg_admin_pause(void *admin, stg_ask *a);
+void stg_admin_resume(void *admin, stg_ask *a);
+void stg_admin_forget(void *admin, stg_ask *a);
+void stg_admin_reload(void *admin, stg_ask *a);
+
+/* -- admin_replay.c ---------------------------------------------------------- */
+
+void stg_admin_replay(void *admin, stg_ask *a);
+void stg_admin_drop(void *admin, stg_ask *a);
+void stg_admin_replays(void *admin, stg_ask *a);
+void stg_admin_one_replay(void *admin, stg_ask *a);
+
+#endif

@@ -1,0 +1,146 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "hub/log_line.h"
+#include "hub/ops/admin_inside.h"
+#include "hub/stores/letter.h"
+
+static json_t *text_of(const char *at, size_t size)
+{
+    json_t *json = json_stringn(at, size);
+    char *copy;
+
+    if (json != NULL)
+        return json;
+    copy = malloc(size + 1);
+    if (copy == NULL)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        copy[i] = (char)((unsigned char)at[i] < 0x80 ? at[i] : '?');
+    json = json_stringn(copy, size);
+    free(copy);
+    return json;
+}
+
+json_t *stg_json_text(const char *text)
+{
+    return text == NULL ? json_null() : text_of(text, strlen(text));
+}
+
+json_t *stg_json_count(uint64_t number)
+{
+    return json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number);
+}
+
+json_t *stg_json_time(stg_ns wall)
+{
+    char text[STG_UTC_TEXT_MAX];
+
+    return wall == 0 ? json_null() : json_string(stg_utc_text(wall, text));
+}
+
+json_t *stg_json_milliseconds(stg_ns time)
+{
+    // A thousandth of it is exact enough for anybody.
+    return time == 0 ? json_null()
+                     : json_real((double)(time / STG_US) / 1000.0);
+}
+
+static json_t *base64_of(stg_span bytes)
+{
+    stg_line line = {.size = 0};
+    json_t *json;
+
+    stg_line_add_base64(&line, bytes);
+    json = line.is_short ? NULL : json_stringn(line.at, line.size);
+    stg_line_free(&line);
+    return json;
+}
+
+int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes)
+{
+    char other[64];
+
+    if (bytes.size == 0 || stg_line_is_utf8(bytes))
+        return json_object_set_new(
+            object, name,
+            json_stringn(bytes.size == 0 ? "" : bytes.at, bytes.size));
+    snprintf(other, sizeof other, "%s_base64", name);
+    return json_object_set_new(object, other, base64_of(bytes));
+}
+
+/* -- times ------------------------------------------------------------------- */
+
+/* A number of exactly so many digits, at the start of *text, which moves. */
+static bool read_digits(const char **text, int digits, int *number)
+{
+    *number = 0;
+    for (; digits > 0; digits--, ++*text) {
+        if (**text < '0' || **text > '9')
+            return false;
+        *number = *number * 10 + (**text - '0');
+    }
+    return true;
+}
+
+static bool read_sign(const char **text, char sign)
+{
+    return *(*text)++ == sign;
+}
+
+static bool read_fraction(const char **text, stg_ns *fraction)
+{
+    stg_ns unit = STG_S / 10;
+
+    *fraction = 0;
+    if (**text != '.')
+        return true;
+    for (++*text; **text >= '0' && **text <= '9' && unit > 0; ++*text) {
+        *fraction += (stg_ns)(**text - '0') * unit;
+        unit /= 10;
+    }
+    return unit < STG_S / 10;
+}
+
+/* The 31st of June is none. */
+static bool is_same_day(const struct tm *a, time_t seconds)
+{
+    struct tm b;
+
+    return gmtime_r(&seconds, &b) != NULL && a->tm_mday == b.tm_mday &&
+           a->tm_mon == b.tm_mon;
+}
+
+bool stg_json_read_time(const char *text, stg_ns *wall)
+{
+    struct tm t = {.tm_isdst = 0};
+    stg_ns fraction;
+    time_t seconds;
+
+    if (!read_digits(&text, 4, &t.tm_year) || !read_sign(&text, '-') ||
+        !read_digits(&text, 2, &t.tm_mon) || !read_sign(&text, '-') ||
+        !read_digits(&text, 2, &t.tm_mday) || !read_sign(&text, 'T') ||
+        !read_digits(&text, 2, &t.tm_hour) || !read_sign(&text, ':') ||
+        !read_digits(&text, 2, &t.tm_min) || !read_sign(&text, ':') ||
+        !read_digits(&text, 2, &t.tm_sec) || !read_fraction(&text, &fraction) ||
+        strcmp(text, "Z") != 0)
+        return false;
+    if (t.tm_year < 1970 || t.tm_year > 2500 || t.tm_mon < 1 || t.tm_mon > 12 ||
+        t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 59)
+        return false;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    seconds = timegm(&t);
+    *wall = (stg_ns)seconds * STG_S + fraction;
+    return is_same_day(&t, seconds);
+}
+
+stg_ns stg_admin_wall(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
+}

@@ -1,0 +1,147 @@
+#include "hub/people.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_inside.h"
+
+struct stg_forgetting {
+    stg_forgetting *next;
+    uint32_t lane;
+    stg_people_fn *done;
+    void *ctx;
+};
+
+__attribute__((format(printf, 3, 4))) static stg_status
+refuse(stg_error *err, stg_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (err == NULL)
+        return status;
+    err->line = err->column = 0;
+    va_start(arguments, format);
+    vsnprintf(err->text, sizeof err->text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
+{
+    for (*i = 0; *i < h->targets.count; ++*i)
+        if (strcmp(h->targets.all[*i]->name, name) == 0)
+            return STG_OK;
+    return STG_NOT_FOUND;
+}
+
+static stg_status find(const stg_hub *h, const char *name, stg_target **target,
+                       stg_error *err)
+{
+    size_t i;
+
+    if (h->is_stopping)
+        return refuse(err, STG_IO, "the hub is stopping");
+    if (stg_hub_find_target(h, name, &i) != STG_OK)
+        return refuse(err, STG_NOT_FOUND, "there is no target of this name");
+    *target = h->targets.all[i];
+    return STG_OK;
+}
+
+/* -- pause ------------------------------------------------------------------- */
+
+static stg_status check_resume(const stg_target *t, stg_error *err)
+{
+    if (t->settings == NULL)
+        return refuse(err, STG_INVALID,
+                      "the settings have this target no more; put it back and "
+                      "reload");
+    if (t->settings->is_paused)
+        return refuse(err, STG_INVALID,
+                      "the settings pause this target; change them and reload");
+    return STG_OK;
+}
+
+stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
+                         stg_people_fn *done, void *ctx, stg_error *err)
+{
+    stg_target *t;
+    stg_status status = find(h, name, &t, err);
+
+    if (status == STG_OK && !is_paused)
+        status = check_resume(t, err);
+    if (status != STG_OK)
+        return status;
+    if (t->settings != NULL) // without them it is paused anyway
+        stg_flow_pause(h->flow, t->lane, is_paused || t->settings->is_paused,
+                       stg_deadlines_now());
+    t->is_paused_by_call = is_paused;
+    stg_shell_note(h);
+    done(ctx);
+    return STG_OK;
+}
+
+/* -- forget ------------------------------------------------------------------ */
+
+static bool is_forgetting(const stg_hub *h, uint32_t lane)
+{
+    for (const stg_forgetting *f = h->forgetting; f != NULL; f = f->next)
+        if (f->lane == lane)
+            return true;
+    return false;
+}
+
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_people_fn *done,
+                          void *ctx, stg_error *err)
+{
+    stg_forgetting *f;
+    stg_target *t;
+    stg_status status = find(h, name, &t, err);
+
+    if (status != STG_OK)
+        return status;
+    if (t->settings != NULL)
+        return refuse(err, STG_INVALID,
+                      "the settings have this target; take it out and reload "
+                      "first");
+    if (is_forgetting(h, t->lane))
+        return refuse(err, STG_INVALID, "it is being forgotten");
+    f = malloc(sizeof *f);
+    if (f == NULL)
+        return refuse(err, STG_IO, "there is no memory");
+    *f = (stg_forgetting){h->forgetting, t->lane, done, ctx};
+    h->forgetting = f;
+    stg_flow_remove(h->flow, t->lane, stg_deadlines_now());
+    stg_shell_note(h);
+    return STG_OK;
+}
+
+void stg_people_removed(stg_hub *h, uint32_t lane)
+{
+    stg_target *t = stg_targets_at(&h->targets, lane);
+    stg_forgetting **at = &h->forgetting, *f;
+
+    if (t != NULL) {
+        stg_metrics_forget(&h->metrics, t);
+        stg_targets_remove(&h->targets, t);
+    }
+    while (*at != NULL && (*at)->lane != lane)
+        at = &(*at)->next;
+    f = *at;
+    if (f == NULL)
+        return;
+    *at = f->next;
+    f->done(f->ctx);
+    free(f);
+}
+
+void stg_people_close(stg_hub *h)
+{
+    while (h->forgetting != NULL) {
+        stg_forgetting *f = h->forgetting;
+
+        h->forgetting = f->next;
+        free(f);
+    }
+}
