@@ -21,6 +21,7 @@ help:
 	@echo 'make coverage    list the branches of core that no test takes'
 	@echo 'make format      format the sources'
 	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'
+	@echo 'make deb         Debian packages, in build/deb'
 	@echo 'make clean       remove build/'
 
 demo: build
@@ -59,8 +60,12 @@ format:
 install: build
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
+deb:
+	@scripts/deps deb
+	@scripts/deb
+
 clean:
 	rm -rf build
 
 .PHONY: build help demo test check check-long bench fuzz coverage format
-.PHONY: bench-hub install clean
+.PHONY: bench-hub install deb clean
