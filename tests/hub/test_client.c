@@ -795,6 +795,45 @@ TEST(client, tells_of_an_answer_that_is_reset_or_cut_short)
     world_close(&w);
 }
 
+/* The bytes and what comes behind them in one turn of the loop: libuv then
+ * calls a reset an end, too. */
+TEST(client, tells_a_reset_right_behind_some_bytes_from_an_end)
+{
+    static const struct {
+        const char *bytes;
+        bool is_reset;
+        stg_fault fault;
+        const char *part;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", true,
+         STG_FAULT_RESET, "connection reset by peer, after 41 bytes of it"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false,
+         STG_FAULT_PROTOCOL, "cut short, after 41 bytes"},
+        {"HTTP/1.1 200 OK\r\n\r\nto the end", true, STG_FAULT_RESET,
+         "connection reset by peer, after 29 bytes of it"},
+        {"HTTP/1.1 200 OK\r\n\r\nto the end", false, STG_FAULT_NONE,
+         "HTTP 200"},
+        {"HTTP/1.1 2", true, STG_FAULT_RESET, "after 10 bytes of it"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leaf_step say = {LEAF_SAY, cases[i].bytes, strlen(cases[i].bytes)};
+        leaf_step end = cases[i].is_reset ? RESET : CLOSE;
+        WORLD(w, SCRIPT(HEAR, say, end));
+        ending e;
+
+        (void)world_start(&w, &e, "");
+        while (w.leaf.requests == 0)
+            world_turn(&w, 1);
+        leaf_turn(&w.leaf);
+        leaf_turn(&w.leaf);
+        world_wait(&w, &e);
+        check_has(e.detail, cases[i].part);
+        CHECK_INT(e.outcome.fault, cases[i].fault);
+        world_close(&w);
+    }
+}
+
 TEST(client, tells_of_what_is_no_http)
 {
     WORLD(w, SCRIPT(HEAR, SAY("SSH-2.0-OpenSSH_9.2\r\n")),

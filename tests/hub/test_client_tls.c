@@ -638,6 +638,40 @@ TEST(tls, takes_an_early_answer)
     close_stage(&s);
 }
 
+TEST(tls, gives_up_a_request_that_is_not_taken_in_time)
+{
+    enum { BIG = 24 << 20 };
+    STAGE(s, "IP:127.0.0.1", 3600, SCRIPT(DEAF));
+    stg_endpoint_options o = options(&s);
+    char *body = calloc(1, BIG);
+    ending e;
+
+    CHECK(body != NULL);
+    o.write_timeout = 40 * STG_MS;
+    world_use(&s.w, &o);
+    (void)world_start_sized(&s.w, &e, "", body, BIG, STG_MIN);
+    world_wait(&s.w, &e);
+    free(body);
+    check_has(e.detail, "the request was not taken after ");
+    CHECK_INT(e.outcome.fault, STG_FAULT_TIMEOUT);
+    CHECK(!e.outcome.unsent && e.took >= 40 * STG_MS && e.took < STG_MIN);
+    close_stage(&s);
+}
+
+TEST(tls, waits_for_the_first_byte_as_long_as_it_is_told)
+{
+    STAGE(s, "IP:127.0.0.1", 3600, SCRIPT(HEAR));
+    stg_endpoint_options o = options(&s);
+    ending e;
+
+    o.first_byte_timeout = 30 * STG_MS;
+    e = exchange(&s, &o);
+    check_has(e.detail, ": nothing came after ");
+    CHECK_INT(e.outcome.fault, STG_FAULT_TIMEOUT);
+    CHECK(!e.outcome.unsent && e.took >= 30 * STG_MS);
+    close_stage(&s);
+}
+
 TEST(tls, cancels_in_the_handshake)
 {
     WORLD(w, SCRIPT(DEAF));

@@ -266,6 +266,22 @@ static void read_tls(stg_connection *c, const char *bytes, size_t size)
         settle_tls(c, result);
 }
 
+/* Where some bytes and a reset come at once, libuv reads the bytes, sees that
+ * the other side is gone, and calls that the end. A reset behind a real end
+ * reads as EPIPE, and the end stands. */
+static int what_ended(const stg_connection *c)
+{
+    uv_os_fd_t fd;
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    if (uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+        error != 0 && error != EPIPE)
+        return -error;
+    return UV_EOF;
+}
+
 static void lose(stg_connection *c, int error)
 {
     // The end of TCP says nothing about the end of TLS.
@@ -284,7 +300,7 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     if (size == 0 || c->phase == STG_PHASE_ENDED)
         return;
     if (size < 0) {
-        lose(c, (int)size);
+        lose(c, size == UV_EOF ? what_ended(c) : (int)size);
     } else if (c->tls != NULL) {
         read_tls(c, buf->base, (size_t)size);
     } else if (c->phase == STG_PHASE_IDLE) {
