@@ -348,6 +348,8 @@ void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
         stg_connection_close(c);
         return;
     }
+    if (c->tls != NULL)
+        stg_tls_rest(c->tls);
     e->idle_count++;
     stg_list_unshift(&e->idle, &c->link);
     stg_connection_enter(c, STG_PHASE_IDLE,

@@ -416,6 +416,13 @@ stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
     return result_of(t, SSL_write_ex(t->ssl, bytes, size, taken));
 }
 
+/* Where a handshake's messages came with the answer, as tickets do, OpenSSL
+ * keeps a buffer for what it might say to them until something is written. */
+void stg_tls_rest(stg_tls *t)
+{
+    (void)SSL_free_buffers(t->ssl); // not where something is in them
+}
+
 void stg_tls_why(const stg_tls *t, char *text, size_t size, int *alert)
 {
     enum { ALERTS = 1000 }; // where the reasons begin that are alerts

@@ -65,6 +65,10 @@ stg_tls_result stg_tls_read(stg_tls *t, char *bytes, size_t room, size_t *size);
 stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
                              size_t *taken);
 
+/* It has nothing to do for now: gives back what it can of its memory, 16 to 32
+ * KiB. Allowed at any time. */
+void stg_tls_rest(stg_tls *t);
+
 /* Why it failed, for people, with the check's own words; and the alert that the
  * other side sent, or -1. */
 void stg_tls_why(const stg_tls *t, char *text, size_t size, int *alert);

@@ -228,6 +228,8 @@ static void settle_tls(stg_connection *c, stg_tls_result result)
     if (c->phase == STG_PHASE_IDLE) {
         if (result != STG_TLS_WANTS)
             stg_connection_close(c);
+        else
+            stg_tls_rest(c->tls);
         return;
     }
     if (result == STG_TLS_FAILED && is_open) {
