@@ -173,7 +173,9 @@ else()
 endif()
 
 set(hub_verbs
+    cli/confirm.c
     cli/dead.c
+    cli/dead_change.c
     cli/dead_export.c
     cli/dead_list.c
     cli/dead_rows.c
@@ -185,6 +187,9 @@ set(hub_verbs
     cli/demo_table.c
     cli/hub.c
     cli/hub_options.c
+    cli/pause.c
+    cli/reload.c
+    cli/remote.c
     cli/send.c
     cli/send_batch.c
     cli/send_endpoint.c
@@ -200,8 +205,14 @@ set(hub_verbs
     cli/sink_seen.c
     cli/sink_server.c
     cli/sink_tally.c
+    cli/status.c
+    cli/status_json.c
+    cli/status_look.c
+    cli/status_table.c
     cli/store_path.c
+    cli/targets.c
     cli/token.c
+    cli/token_file.c
 )
 set_source_files_properties(cli/sink_server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

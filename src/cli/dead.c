@@ -1,6 +1,7 @@
 /* stagger dead: what ended badly. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/dead.h"
@@ -13,17 +14,21 @@ static const char help[] =
     "usage: stagger dead list [OPTIONS]\n"
     "       stagger dead show [OPTIONS] ID\n"
     "       stagger dead export [OPTIONS]\n"
+    "       stagger dead replay [OPTIONS]\n"
+    "       stagger dead drop [OPTIONS]\n"
     "\n"
-    "Reads the dead letters in a hub's store: what could not be delivered, why,\n"
-    "and what was to be delivered. It changes nothing, and works while the hub\n"
-    "runs.\n"
+    "The dead letters of a hub: what could not be delivered, why, and what was to\n"
+    "be delivered. list, show and export read them in its store, change nothing,\n"
+    "and work while it runs. replay and drop ask the hub to do it, which runs.\n"
     "\n"
     "  list    a line each\n"
     "  show    one with all that is known of it, payload included\n"
     "  export  all of them to stdout, payloads included\n"
+    "  replay  send them again, under the same message ids\n"
+    "  drop    put them aside: they are not to be sent again\n"
     "\n"
-    "  -s, --store FILE     the hub's store (STAGGER_STORE in the environment,\n"
-    "                       or ./stagger.db)\n"
+    "  -s, --store FILE     list, show, export: the hub's store (STAGGER_STORE in\n"
+    "                       the environment, or ./stagger.db)\n"
     "  -t, --target NAME    only those of a target\n"
     "  -c, --cause CAUSE    only those with a cause: HTTP_503, or a category: A\n"
     "                       connect, B server, C request, D overload\n"
@@ -31,19 +36,25 @@ static const char help[] =
     "      --since TIME     only those from then on: a time in UTC\n"
     "                       (2026-03-01T12:00), or how long ago (90m)\n"
     "      --until TIME     only those before then\n"
-    "      --json           list, show: as JSON\n"
+    "      --json           list, show, replay, drop: as JSON\n"
     "      --csv            list: as CSV\n"
     "  -f, --format FORMAT  export: jsonl (a line of JSON each; the default) or\n"
     "                       csv\n"
     "      --raw            show: the payload alone, byte by byte\n"
+    "      --id ID[,ID]     replay, drop: these; again for more, 1000 at most\n"
+    "      --all            replay, drop: every one that is dead\n"
+    "      --dry-run        replay, drop: only show what it would be\n"
+    "  -y, --yes            replay, drop: do not show and ask first\n" STG_REMOTE_HELP
     "  -h, --help           this text\n"
     "\n"
-    "Exit code: 0; 1 if there is no such dead letter, or no payload; 2 for bad\n"
-    "options, and for a store that cannot be read.\n"
+    "Exit code: 0; 1 if there is no such dead letter, or no payload, if the hub is\n"
+    "not there or refuses, or if the answer was no; 2 for bad options, and for a\n"
+    "store that cannot be read.\n"
     "\n"
     "  stagger dead list --target billing --since 1h\n"
     "  stagger dead show 42\n"
-    "  stagger dead export --cause HTTP_503 > failed.jsonl\n";
+    "  stagger dead export --cause HTTP_503 > failed.jsonl\n"
+    "  stagger dead replay --target billing --since 2h\n";
 
 typedef struct verb {
     const char *name;
@@ -55,6 +66,8 @@ static const verb verbs[] = {
     {"list", dead_list, "stcSUTjCh"},
     {"show", dead_show, "sjrh"},
     {"export", dead_export, "stcSUTfh"},
+    {"replay", dead_replay, "tcTUjianyHKh"},
+    {"drop", dead_drop, "tcTUjianyHKh"},
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -139,6 +152,30 @@ static int read_format(dead_options *o)
     return refuse("--format=", optarg, "wanted jsonl or csv");
 }
 
+/* Numbers with commas between them. */
+static int read_ids(dead_options *o, const char *text)
+{
+    const char *at = text;
+
+    for (;; at++) {
+        char *end;
+        unsigned long long id = 0;
+
+        if (stg_is_digit(*at))
+            id = strtoull(at, &end, 10);
+        if (id == 0 || id > INT64_MAX || (*end != ',' && *end != '\0'))
+            return refuse("--id=", text,
+                          "wanted numbers, as stagger dead list "
+                          "has them: 42 or 42,43");
+        if (o->id_count == DEAD_IDS_MAX)
+            return refuse("--id=", text, "1000 are the most");
+        o->ids[o->id_count++] = id;
+        if (*end == '\0')
+            return 0;
+        at = end;
+    }
+}
+
 static int read_option(dead_options *o, int option)
 {
     switch (option) {
@@ -172,6 +209,23 @@ static int read_option(dead_options *o, int option)
     case 'r':
         o->is_raw = true;
         return 0;
+    case 'i':
+        return read_ids(o, optarg);
+    case 'a':
+        o->is_all = true;
+        return 0;
+    case 'n':
+        o->is_dry_run = true;
+        return 0;
+    case 'y':
+        o->is_sure = true;
+        return 0;
+    case 'H':
+        o->remote.hub = optarg;
+        return 0;
+    case 'K':
+        o->remote.token_file = optarg;
+        return 0;
     default:
         fputs("See stagger dead --help.\n", stderr);
         return STG_EXIT_USAGE;
@@ -189,6 +243,12 @@ static const struct option options[] = {
     {"csv", no_argument, NULL, 'C'},
     {"format", required_argument, NULL, 'f'},
     {"raw", no_argument, NULL, 'r'},
+    {"id", required_argument, NULL, 'i'},
+    {"all", no_argument, NULL, 'a'},
+    {"dry-run", no_argument, NULL, 'n'},
+    {"yes", no_argument, NULL, 'y'},
+    {"hub", required_argument, NULL, 'H'},
+    {"token-file", required_argument, NULL, 'K'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -242,14 +302,14 @@ static int refuse_verb(const char *word)
 {
     const char *names[VERBS + 1] = {NULL};
     const char *near;
-    char wanted[64];
+    char wanted[80];
 
     for (size_t i = 0; i < VERBS; i++)
         names[i] = verbs[i].name;
     near = stg_options_suggest(word, names);
     snprintf(wanted, sizeof wanted, "%s%s%s",
              near == NULL ? "" : "did you mean ",
-             near == NULL ? "wanted list, show or export" : near,
+             near == NULL ? "wanted list, show, export, replay or drop" : near,
              near == NULL ? "" : "?");
     return refuse(word, "", wanted);
 }
@@ -262,7 +322,7 @@ int stg_cli_dead(int argc, char **argv)
     int option, code = 0;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "s:t:c:f:h", options, NULL)) !=
+    while ((option = getopt_long(argc, argv, "s:t:c:f:yh", options, NULL)) !=
            -1) {
         if (option == 'h') {
             fputs(help, stdout);
@@ -275,7 +335,8 @@ int stg_cli_dead(int argc, char **argv)
             used[strlen(used)] = (char)option;
     }
     if (optind == argc)
-        return refuse("no verb", "", "wanted list, show or export");
+        return refuse("no verb", "",
+                      "wanted list, show, export, replay or drop");
     v = find_verb(argv[optind]);
     if (v == NULL)
         return refuse_verb(argv[optind]);

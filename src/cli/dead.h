@@ -4,13 +4,17 @@
  *   dead_list     a table, or JSON, or CSV
  *   dead_show     one dead letter with all that is known of it
  *   dead_export   all of them, whole
+ *   dead_change   sent again, or put aside: by the hub that runs
  *
  * A row is read in a moment and printed then: however slowly the output is
  * read, the hub's writer is not held up. */
 #ifndef STAGGER_CLI_DEAD_H
 #define STAGGER_CLI_DEAD_H
 
+#include "cli/remote.h"
 #include "hub/stores/letter.h"
+
+enum { DEAD_IDS_MAX = 1000 };
 
 typedef struct dead_options {
     const char *store;
@@ -18,6 +22,12 @@ typedef struct dead_options {
     char since[STG_SQL_TIME_MAX], until[STG_SQL_TIME_MAX]; /* "": all */
     bool is_json, is_csv, is_raw;
     const char *id; /* of show */
+
+    /* Of replay and drop. */
+    stg_remote_options remote;
+    bool is_dry_run, is_sure, is_all;
+    uint64_t ids[DEAD_IDS_MAX];
+    size_t id_count;
 } dead_options;
 
 typedef struct dead_rows {
@@ -50,5 +60,7 @@ void dead_put_csv(stg_span text, bool is_last);
 int dead_list(const dead_options *o);
 int dead_show(const dead_options *o);
 int dead_export(const dead_options *o);
+int dead_replay(const dead_options *o);
+int dead_drop(const dead_options *o);
 
 #endif

@@ -21,8 +21,13 @@ static const struct {
     {"dead", "stagger dead", stg_cli_dead},
     {"demo", "stagger demo", stg_cli_demo},
     {"hub", "stagger hub", stg_cli_hub},
+    {"pause", "stagger pause", stg_cli_pause},
+    {"reload", "stagger reload", stg_cli_reload},
+    {"resume", "stagger resume", stg_cli_resume},
     {"send", "stagger send", stg_cli_send},
     {"sink", "stagger sink", stg_cli_sink},
+    {"status", "stagger status", stg_cli_status},
+    {"targets", "stagger targets", stg_cli_targets},
     {"token", "stagger token", stg_cli_token},
 #endif
 };
@@ -35,15 +40,20 @@ static const char help[] =
     "\n"
     "Retries that do not trample: one policy, in a C library and here.\n"
     "\n"
-    "  plan   what a retry policy does, before it does it\n"
-    "  run    a command, until it succeeds or the policy gives up\n"
+    "  plan     what a retry policy does, before it does it\n"
+    "  run      a command, until it succeeds or the policy gives up\n"
 #ifdef STAGGER_HUB
-    "  dead   what a hub could not deliver, and why\n"
-    "  demo   the hub at work, with targets in five kinds of trouble\n"
-    "  hub    every message to every target, and again where it fails\n"
-    "  send   a file, or each of its lines, to a hub\n"
-    "  sink   a target to try things on, which answers as it is told\n"
-    "  token  makes the tokens that a hub knows people and programs by\n"
+    "  dead     what a hub could not deliver, why, and again\n"
+    "  demo     the hub at work, with targets in five kinds of trouble\n"
+    "  hub      every message to every target, and again where it fails\n"
+    "  send     a file, or each of its lines, to a hub\n"
+    "  pause    nothing more is sent to a target\n"
+    "  reload   the hub reads its settings again\n"
+    "  resume   a target is sent to again\n"
+    "  sink     a target to try things on, which answers as it is told\n"
+    "  status   where it hangs, target by target\n"
+    "  targets  which there are, and the end of one\n"
+    "  token    makes the tokens that a hub knows people and programs by\n"
 #endif
     "\n"
     "  stagger plan backend\n"
@@ -58,8 +68,9 @@ static bool is_left_out(const char *name)
 #ifdef STAGGER_HUB
     (void)name;
 #else
-    static const char *const left_out[] = {"dead", "demo", "hub",
-                                           "send", "sink", "token"};
+    static const char *const left_out[] = {"dead",   "demo",    "hub",  "pause",
+                                           "reload", "resume",  "send", "sink",
+                                           "status", "targets", "token"};
 
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         if (strcmp(name, left_out[i]) == 0)

@@ -4,65 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stagger/load.h>
-
-#include "core/reader.h"
+#include "cli/token_file.h"
 #include "core/writer.h"
 
-enum { URL_MAX = 2100, TOKEN_MAX = 512, HEAD_MAX = TOKEN_MAX + 128 };
+enum { URL_MAX = 2100, HEAD_MAX = STG_TOKEN_MAX + 128 };
 
 /* Ids of a whole batch have to fit the answer that is shown. */
 enum { ANSWER_MAX = 1024 * 1024 };
-
-/* -- the token ------------------------------------------------------------- */
-
-static bool is_token(stg_reader line)
-{
-    for (const char *at = line.at; at < line.end; at++)
-        if (*at <= ' ' || *at > '~')
-            return false;
-    return line.at < line.end && line.end - line.at <= TOKEN_MAX;
-}
-
-/* The first line that is neither empty nor a comment. */
-static bool find_token(const char *text, size_t size, stg_reader *token)
-{
-    stg_reader rest = {text, text + size};
-
-    while (!stg_reader_is_empty(&rest)) {
-        *token = stg_read_until(&rest, '\n');
-        while (token->end > token->at &&
-               (stg_is_blank(token->end[-1]) || token->end[-1] == '\r'))
-            token->end--;
-        while (token->end > token->at && stg_is_blank(*token->at))
-            token->at++;
-        if (token->at < token->end && *token->at != '#')
-            return is_token(*token);
-    }
-    return false;
-}
-
-static stg_status read_token(char token[TOKEN_MAX + 1], const char *path,
-                             stg_error *err)
-{
-    char *text;
-    size_t size;
-    stg_reader found;
-    stg_status status = stg_file_read(path, &text, &size, err);
-
-    if (status != STG_OK)
-        return status;
-    if (find_token(text, size, &found)) {
-        memcpy(token, found.at, (size_t)(found.end - found.at));
-        token[found.end - found.at] = '\0';
-    } else {
-        snprintf(err->text, sizeof err->text,
-                 "--token-file=%s: wanted a token in its first line", path);
-        status = STG_INVALID;
-    }
-    free(text);
-    return status;
-}
 
 /* -- the endpoint ---------------------------------------------------------- */
 
@@ -114,11 +62,11 @@ static stg_status open_with(stg_endpoint **endpoint, stg_client *c,
 stg_status stg_send_endpoint_open(stg_endpoint **endpoint, stg_client *c,
                                   const send_options *o, stg_error *err)
 {
-    char url[URL_MAX], token[TOKEN_MAX + 1] = "";
+    char url[URL_MAX], token[STG_TOKEN_MAX + 1] = "";
     stg_status status = write_url(url, o, err);
 
     if (status == STG_OK && o->token_file != NULL)
-        status = read_token(token, o->token_file, err);
+        status = stg_token_file_read(token, o->token_file, err);
     if (status == STG_OK)
         status = open_with(endpoint, c, o, url, token, err);
     return status;

@@ -12,8 +12,13 @@ int stg_cli_run(int argc, char **argv);
 int stg_cli_dead(int argc, char **argv);
 int stg_cli_demo(int argc, char **argv);
 int stg_cli_hub(int argc, char **argv);
+int stg_cli_pause(int argc, char **argv);
+int stg_cli_reload(int argc, char **argv);
+int stg_cli_resume(int argc, char **argv);
 int stg_cli_send(int argc, char **argv);
 int stg_cli_sink(int argc, char **argv);
+int stg_cli_status(int argc, char **argv);
+int stg_cli_targets(int argc, char **argv);
 int stg_cli_token(int argc, char **argv);
 
 #endif

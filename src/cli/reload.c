@@ -1,0 +1,76 @@
+/* stagger reload: the hub reads its settings again. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+#include "cli/remote.h"
+#include "cli/verbs.h"
+
+static const char who[] = "stagger reload";
+
+static const char help[] =
+    "usage: stagger reload [OPTIONS]\n"
+    "\n"
+    "The hub reads its settings and its tokens again, all or nothing: where they\n"
+    "are wrong nothing changes, and what is wrong is told. SIGHUP does the same.\n"
+    "\n" STG_REMOTE_HELP
+    "  -h, --help           this text\n"
+    "\n"
+    "Exit code: 0; 1 if the hub is not there, or the settings are wrong; 2 for\n"
+    "bad options.\n"
+    "\n"
+    "  stagger check -c /etc/stagger/hub.yaml && stagger reload\n";
+
+static const struct option options[] = {
+    STG_REMOTE_LONG_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int refuse(void)
+{
+    fprintf(stderr, "See %s --help.\n", who);
+    return STG_EXIT_USAGE;
+}
+
+static int reload(stg_remote *r)
+{
+    json_t *answer = NULL;
+    uint64_t targets;
+
+    if (!stg_remote_call(r, "POST", "/v1/reload", NULL, &answer))
+        return stg_remote_complain(r);
+    targets = stg_json_count_of(answer, "targets");
+    printf("reloaded: the settings have %" PRIu64 " target%s\n", targets,
+           targets == 1 ? "" : "s");
+    json_decref(answer);
+    return stg_options_finish(who, 0);
+}
+
+int stg_cli_reload(int argc, char **argv)
+{
+    stg_remote_options o = {.hub = NULL};
+    stg_remote *r;
+    int option, code;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return stg_options_finish(who, 0);
+        }
+        if (!stg_remote_take(&o, option, optarg))
+            return refuse();
+    }
+    if (optind < argc) {
+        stg_options_complain(who, "%s: is a word too many", argv[optind]);
+        return refuse();
+    }
+    r = stg_remote_open(who, &o);
+    if (r == NULL)
+        return STG_EXIT_USAGE;
+    code = reload(r);
+    stg_remote_close(r);
+    return code;
+}

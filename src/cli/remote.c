@@ -1,0 +1,360 @@
+#include "cli/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/token_file.h"
+#include "hub/http/client.h"
+#include "hub/http/url.h"
+
+enum {
+    ANSWER_MAX = 1024 * 1024,
+    PATH_MAX_ = 1024,
+    URL_MAX = STG_URL_MAX + PATH_MAX_,
+    WHY_MAX = 64 * 1024, /* wrong settings are many lines */
+    EXIT_REFUSED = 1
+};
+
+static const stg_ns patience = 60 * STG_S;
+
+struct stg_remote {
+    const char *who;
+    char hub[STG_URL_MAX + 1];
+    char head[STG_TOKEN_MAX + 128]; /* of each request */
+    bool has_token;
+    uv_loop_t loop;
+    stg_client *client;
+    // Of the call that is under way, or was last.
+    bool is_answered;
+    stg_outcome outcome;
+    int status;
+    char *text; /* the answer */
+    size_t size;
+    char why[WHY_MAX];
+};
+
+/* -- opening --------------------------------------------------------------- */
+
+bool stg_remote_take(stg_remote_options *o, int option, const char *argument)
+{
+    if (option == STG_REMOTE_HUB)
+        o->hub = argument;
+    else if (option == STG_REMOTE_TOKEN)
+        o->token_file = argument;
+    else
+        return false;
+    return true;
+}
+
+static const char *hub_of(const stg_remote_options *o)
+{
+    const char *named = getenv("STAGGER_HUB");
+
+    if (o->hub != NULL)
+        return o->hub;
+    return named != NULL && named[0] != '\0' ? named : "http://127.0.0.1:8080";
+}
+
+/* Without the slash at its end. */
+static stg_status take_url(stg_remote *r, const char *text, stg_error *err)
+{
+    size_t size = strlen(text);
+    stg_error why;
+    stg_url url;
+
+    if (stg_url_parse(&url, text, &why) != STG_OK) {
+        snprintf(err->text, sizeof err->text, "--hub: %.300s", why.text);
+        return STG_INVALID;
+    }
+    if (memchr(url.path.at, '?', url.path.size) != NULL) {
+        snprintf(err->text, sizeof err->text,
+                 "--hub: wanted a URL without a query");
+        return STG_INVALID;
+    }
+    while (size > 0 && text[size - 1] == '/')
+        size--;
+    memcpy(r->hub, text, size);
+    r->hub[size] = '\0';
+    return STG_OK;
+}
+
+static stg_status take_options(stg_remote *r, const stg_remote_options *o,
+                               stg_error *err)
+{
+    char token[STG_TOKEN_MAX + 1];
+    int size = 0;
+
+    if (take_url(r, hub_of(o), err) != STG_OK)
+        return STG_INVALID;
+    if (o->token_file != NULL) {
+        if (stg_token_file_read(token, o->token_file, err) != STG_OK)
+            return STG_INVALID;
+        r->has_token = true;
+        size = snprintf(r->head, sizeof r->head, "Authorization: Bearer %s\r\n",
+                        token);
+    }
+    snprintf(r->head + size, sizeof r->head - (size_t)size,
+             "Accept: application/json\r\n");
+    return STG_OK;
+}
+
+static stg_status open_client(stg_remote *r, stg_error *err)
+{
+    const stg_egress any = {.is_open = true}; // a person named the address
+
+    if (uv_loop_init(&r->loop) != 0) {
+        snprintf(err->text, sizeof err->text, "there is no memory");
+        return STG_IO;
+    }
+    if (stg_client_new(&r->client, &r->loop, err) != STG_OK)
+        return STG_IO;
+    return stg_client_set_egress(r->client, &any, err);
+}
+
+stg_remote *stg_remote_open(const char *who, const stg_remote_options *o)
+{
+    stg_remote *r = calloc(1, sizeof *r);
+    stg_error err = {.text = "there is no memory"};
+
+    if (r != NULL && take_options(r, o, &err) == STG_OK &&
+        open_client(r, &err) == STG_OK) {
+        r->who = who;
+        return r;
+    }
+    stg_options_complain(who, "%s", err.text);
+    free(r); // the process ends, and its loop with it
+    return NULL;
+}
+
+void stg_remote_close(stg_remote *r)
+{
+    if (r == NULL)
+        return;
+    stg_client_close(r->client, NULL, NULL);
+    uv_run(&r->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&r->loop);
+    free(r->text);
+    free(r);
+}
+
+const char *stg_remote_hub(const stg_remote *r)
+{
+    return r->hub;
+}
+
+/* -- words ----------------------------------------------------------------- */
+
+/* What a problem document says, and the errors behind it, a line each. */
+static void explain_problem(stg_remote *r, const json_t *problem)
+{
+    const char *detail = stg_json_text_of(problem, "detail");
+    const json_t *errors = json_object_get(problem, "errors"), *error;
+    size_t i, size;
+
+    snprintf(r->why, sizeof r->why, "%s: %s (%d)", r->hub,
+             detail[0] != '\0' ? detail : stg_json_text_of(problem, "title"),
+             r->status);
+    json_array_foreach(errors, i, error)
+    {
+        size = strlen(r->why);
+        if (json_is_string(error))
+            snprintf(r->why + size, sizeof r->why - size, "\n  %s",
+                     json_string_value(error));
+    }
+}
+
+static void add_advice(stg_remote *r)
+{
+    size_t size = strlen(r->why);
+    const char *advice = "";
+
+    if (r->status == 401)
+        advice = r->has_token
+                     ? "\nThe token of --token-file is none of its tokens."
+                     : "\nName a file with a token of it: --token-file.";
+    else if (r->status == 403 && r->has_token)
+        advice =
+            "\nAnother token may do this: view for what only looks, "
+            "operate for changes.";
+    snprintf(r->why + size, sizeof r->why - size, "%s", advice);
+}
+
+static void explain_no_answer(stg_remote *r, const char *detail)
+{
+    bool is_nobody = r->outcome.fault == STG_FAULT_REFUSED ||
+                     r->outcome.fault == STG_FAULT_DNS ||
+                     r->outcome.fault == STG_FAULT_UNREACHABLE;
+
+    snprintf(r->why, sizeof r->why, "%s %s: %s%s",
+             is_nobody ? "there is no hub at" : "no answer from", r->hub,
+             detail,
+             is_nobody ? "\nName the one that is meant: --hub URL, or "
+                         "STAGGER_HUB in the environment."
+                       : "");
+}
+
+/* -- a call ---------------------------------------------------------------- */
+
+static void answered(void *ctx, const stg_reply *reply)
+{
+    stg_remote *r = ctx;
+
+    r->is_answered = true;
+    r->outcome = reply->outcome;
+    r->status = reply->status;
+    if (reply->status == 0 || reply->outcome.fault == STG_FAULT_PROTOCOL) {
+        r->status = 0;
+        explain_no_answer(r, reply->detail);
+    }
+    r->text = malloc(reply->answer.size + 1);
+    if (r->text == NULL)
+        return;
+    memcpy(r->text, reply->answer.at, reply->answer.size);
+    r->size = reply->answer.size;
+}
+
+static stg_endpoint *open_endpoint(stg_remote *r, const char *method,
+                                   const char *path)
+{
+    char url[URL_MAX];
+    stg_endpoint_options o;
+    stg_endpoint *e = NULL;
+    stg_error err;
+
+    snprintf(url, sizeof url, "%s%s", r->hub, path);
+    o = stg_endpoint_options_default(url);
+    o.method = method;
+    o.headers = r->head;
+    o.answer_max = o.excerpt_max = ANSWER_MAX;
+    if (stg_endpoint_new(&e, r->client, &o, &err) == STG_OK)
+        return e;
+    snprintf(r->why, sizeof r->why, "--hub: %.400s", err.text);
+    return NULL;
+}
+
+static bool exchange(stg_remote *r, stg_endpoint *e, const char *body)
+{
+    static const char type[] = "Content-Type: application/json\r\n";
+    stg_span none = {"", 0};
+    stg_span headers = body == NULL ? none : (stg_span){type, sizeof type - 1};
+    stg_span bytes = body == NULL ? none : (stg_span){body, strlen(body)};
+
+    if (stg_endpoint_send(e, headers, bytes, patience, answered, r) == NULL) {
+        snprintf(r->why, sizeof r->why, "there is no memory");
+        return false;
+    }
+    while (!r->is_answered)
+        uv_run(&r->loop, UV_RUN_ONCE);
+    return r->status != 0 && r->text != NULL;
+}
+
+/* What was answered, if it is a success in JSON. */
+static bool read_answer(stg_remote *r, json_t **answer)
+{
+    json_t *found = json_loadb(r->text, r->size, JSON_DECODE_ANY, NULL);
+    bool is_success = r->status >= 200 && r->status <= 299;
+
+    if (is_success && json_is_object(found)) {
+        *answer = found;
+        return true;
+    }
+    if (!is_success && json_is_string(json_object_get(found, "title"))) {
+        explain_problem(r, found);
+        add_advice(r);
+    } else {
+        snprintf(r->why, sizeof r->why,
+                 "%s answers %d, and not as a hub does: is it one?", r->hub,
+                 r->status);
+    }
+    json_decref(found);
+    return false;
+}
+
+static bool call(stg_remote *r, const char *method, const char *path,
+                 const char *body, json_t **answer)
+{
+    stg_endpoint *e = open_endpoint(r, method, path);
+    bool is_answered;
+
+    if (e == NULL)
+        return false;
+    is_answered = exchange(r, e, body);
+    stg_endpoint_free(e);
+    return is_answered && read_answer(r, answer);
+}
+
+/* What others wrote must not move the cursor. */
+static void clean(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' && *text != '\n')
+            *text = '?';
+}
+
+bool stg_remote_call(stg_remote *r, const char *method, const char *path,
+                     const json_t *body, json_t **answer)
+{
+    char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+    bool is_well;
+
+    free(r->text);
+    r->text = NULL;
+    r->is_answered = false;
+    r->status = 0;
+    snprintf(r->why, sizeof r->why, "there is no memory");
+    is_well =
+        (body == NULL || text != NULL) && call(r, method, path, text, answer);
+    clean(r->why);
+    free(text);
+    return is_well;
+}
+
+int stg_remote_status(const stg_remote *r)
+{
+    return r->status;
+}
+
+const char *stg_remote_why(const stg_remote *r)
+{
+    return r->why;
+}
+
+int stg_remote_complain(const stg_remote *r)
+{
+    stg_options_complain(r->who, "%s", r->why);
+    return EXIT_REFUSED;
+}
+
+const char *stg_remote_escape(const char *text, char *to, size_t size)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+    size_t at = 0;
+
+    for (; *text != '\0' && at + 4 <= size; text++)
+        at += (size_t)snprintf(to + at, size - at,
+                               strchr(plain, *text) != NULL ? "%c" : "%%%02X",
+                               (unsigned char)*text);
+    to[at] = '\0';
+    return to;
+}
+
+/* -- reading answers ------------------------------------------------------- */
+
+const char *stg_json_text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+uint64_t stg_json_count_of(const json_t *object, const char *key)
+{
+    json_int_t number = json_integer_value(json_object_get(object, key));
+
+    return number > 0 ? (uint64_t)number : 0;
+}

@@ -1,0 +1,71 @@
+/* remote.h - a hub's HTTP interface, for a command: one call at a time, which
+ * is waited for.
+ *
+ * What is called is in docs/openapi.yaml. Answers are JSON; whatever is refused
+ * comes with words for people, which say what to do. */
+#ifndef STAGGER_CLI_REMOTE_H
+#define STAGGER_CLI_REMOTE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Options that all such commands have, for their tables and their helps. */
+typedef struct stg_remote_options {
+    const char *hub;        /* NULL: STAGGER_HUB in the environment, or else
+                        http://127.0.0.1:8080 */
+    const char *token_file; /* NULL: none */
+} stg_remote_options;
+
+#define STG_REMOTE_HELP                                                      \
+    "      --hub URL        of the hub: STAGGER_HUB in the environment, or " \
+    "else\n"                                                                 \
+    "                       http://127.0.0.1:8080\n"                         \
+    "      --token-file F   a file with the token that the hub wants\n"
+
+/* getopt's numbers of the two; others begin behind. */
+enum { STG_REMOTE_HUB = 256, STG_REMOTE_TOKEN, STG_REMOTE_NEXT };
+
+#define STG_REMOTE_LONG_OPTIONS                                 \
+    {"hub", required_argument, NULL, STG_REMOTE_HUB},           \
+    {                                                           \
+        "token-file", required_argument, NULL, STG_REMOTE_TOKEN \
+    }
+
+/* Whether option is one of the two, whose argument it takes. */
+bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
+
+typedef struct stg_remote stg_remote;
+
+/* Strings of o are kept. Complains as `who`, and returns NULL, for a URL or a
+ * token that is none. */
+stg_remote *stg_remote_open(const char *who, const stg_remote_options *o);
+void stg_remote_close(stg_remote *r);
+
+/* The hub's URL. */
+const char *stg_remote_hub(const stg_remote *r);
+
+/* Calls method and path (which may have a query, both as they are sent) with
+ * body, or without where it is NULL. True: a 2xx; *answer is given, to be
+ * released by json_decref(). False: see stg_remote_why(). */
+bool stg_remote_call(stg_remote *r, const char *method, const char *path,
+                     const json_t *body, json_t **answer);
+
+/* After false: the status, 0 where there was no answer; and in a line or more
+ * what is wrong, with what to do. */
+int stg_remote_status(const stg_remote *r);
+const char *stg_remote_why(const stg_remote *r);
+
+/* Tells it. Returns the exit code for it: 1. */
+int stg_remote_complain(const stg_remote *r);
+
+/* text for a path or a query. Returns to, cut where it does not fit. */
+const char *stg_remote_escape(const char *text, char *to, size_t size);
+
+/* -- reading answers -------------------------------------------------------- */
+
+/* Of an object; "" and 0 where there is none, or it is null. */
+const char *stg_json_text_of(const json_t *object, const char *key);
+uint64_t stg_json_count_of(const json_t *object, const char *key);
+
+#endif

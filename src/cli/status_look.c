@@ -1,0 +1,232 @@
+#include "cli/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAGE = 500 };
+
+/* -- what the hub says ----------------------------------------------------- */
+
+/* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. */
+static stg_ns read_time(const char *text)
+{
+    struct tm at = {0};
+    int part = 0, size = 0;
+    stg_ns ns = 0, digit = 100 * STG_MS;
+    int64_t seconds;
+
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &at.tm_year, &at.tm_mon,
+               &at.tm_mday, &at.tm_hour, &at.tm_min, &at.tm_sec, &size) != 6)
+        return 0;
+    at.tm_year -= 1900;
+    at.tm_mon--;
+    seconds = (int64_t)timegm(&at);
+    if (text[size] == '.')
+        for (text += size + 1; *text >= '0' && *text <= '9'; text++) {
+            part = *text - '0';
+            ns += (stg_ns)part * digit;
+            digit /= 10;
+        }
+    return seconds < 0 ? 0 : (stg_ns)seconds * STG_S + ns;
+}
+
+static uint64_t count_or_none(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) && json_number_value(value) >= 0
+               ? (uint64_t)json_number_value(value)
+               : STATUS_NONE;
+}
+
+/* Milliseconds, with a fraction. */
+static stg_ns time_or_none(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    double ms = json_is_number(value) ? json_number_value(value) : -1;
+
+    return ms < 0 || ms > 1e15 ? STATUS_NONE : (stg_ns)(ms * 1e6 + 0.5);
+}
+
+/* What cannot be shown in a column is not. */
+static void copy(char *to, size_t size, const char *text)
+{
+    size_t at = 0;
+
+    for (; *text != '\0' && at + 1 < size; text++)
+        to[at++] = *text > ' ' && *text <= '~' ? *text : '?';
+    to[at] = '\0';
+}
+
+static void read_row(status_row *row, const json_t *target)
+{
+    copy(row->name, sizeof row->name, stg_json_text_of(target, "name"));
+    copy(row->state, sizeof row->state, stg_json_text_of(target, "state"));
+    copy(row->cause, sizeof row->cause, stg_json_text_of(target, "last_cause"));
+    copy(row->breaker, sizeof row->breaker,
+         stg_json_text_of(target, "breaker"));
+    row->is_known = json_is_true(json_object_get(target, "is_known"));
+    row->is_laggard = json_is_true(json_object_get(target, "is_laggard"));
+    row->delivered = stg_json_count_of(target, "delivered");
+    row->in_flight = stg_json_count_of(target, "in_flight");
+    row->in_flight_limit = stg_json_count_of(target, "in_flight_limit");
+    row->parked = stg_json_count_of(target, "parked");
+    row->dead = stg_json_count_of(target, "dead");
+    row->waiting = stg_json_count_of(target, "waiting");
+    row->lag = count_or_none(target, "lag_messages");
+    row->age = time_or_none(target, "lag_ms");
+    row->p50 = time_or_none(target, "p50_ms");
+    row->p99 = time_or_none(target, "p99_ms");
+    row->budget = count_or_none(target, "budget");
+    row->rate = STATUS_NONE;
+    row->target = target;
+}
+
+/* -- pages ----------------------------------------------------------------- */
+
+static bool take_page(status_look *look, stg_remote *r, char cursor[512])
+{
+    char path[700];
+    json_t *page = NULL;
+    size_t size;
+
+    if (cursor[0] == '\0')
+        size =
+            (size_t)snprintf(path, sizeof path, "/v1/targets?limit=%d", PAGE);
+    else
+        size = (size_t)snprintf(path, sizeof path,
+                                "/v1/targets?limit=%d&cursor=%s", PAGE, cursor);
+    if (size >= sizeof path || !stg_remote_call(r, "GET", path, NULL, &page))
+        return false;
+    (void)stg_remote_escape(stg_json_text_of(page, "next"), cursor, 512);
+    return json_array_append_new(look->pages, page) == 0;
+}
+
+static bool take_pages(status_look *look, stg_remote *r)
+{
+    char cursor[512] = "";
+
+    do {
+        if (!take_page(look, r, cursor))
+            return false;
+    } while (cursor[0] != '\0');
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const status_row *)a)->name, ((const status_row *)b)->name);
+}
+
+static bool read_rows(status_look *look)
+{
+    size_t i, k, count = 0;
+    const json_t *page, *target;
+
+    json_array_foreach(look->pages, i, page) count +=
+        json_array_size(json_object_get(page, "targets"));
+    look->rows = calloc(count + 1, sizeof *look->rows);
+    if (look->rows == NULL)
+        return false;
+    json_array_foreach(look->pages, i, page)
+        json_array_foreach(json_object_get(page, "targets"), k, target)
+            read_row(&look->rows[look->count++], target);
+    status_look_order(look);
+    return true;
+}
+
+/* -- rates ----------------------------------------------------------------- */
+
+static void find_rates(status_look *look, const status_look *before)
+{
+    stg_ns span = stg_ns_sub(look->at, before->at);
+
+    if (span == 0)
+        return;
+    for (size_t i = 0; i < look->count; i++) {
+        status_row *row = &look->rows[i];
+        const status_row *then =
+            bsearch(row, before->rows, before->count, sizeof *row, by_name);
+
+        if (then != NULL && row->delivered >= then->delivered)
+            row->rate = (uint64_t)((double)(row->delivered - then->delivered) *
+                                       1e12 / (double)span +
+                                   0.5);
+    }
+}
+
+bool status_look_take(status_look *look, stg_remote *r,
+                      const status_look *before)
+{
+    *look = (status_look){.pages = json_array()};
+    if (look->pages == NULL ||
+        !stg_remote_call(r, "GET", "/v1/status", NULL, &look->hub) ||
+        !take_pages(look, r) || !read_rows(look)) {
+        status_look_free(look);
+        return false;
+    }
+    look->at = read_time(stg_json_text_of(look->hub, "now"));
+    look->up = stg_ns_sub(look->at,
+                          read_time(stg_json_text_of(look->hub, "started_at")));
+    if (before != NULL)
+        find_rates(look, before);
+    return true;
+}
+
+void status_look_free(status_look *look)
+{
+    json_decref(look->hub);
+    json_decref(look->pages);
+    free(look->rows);
+    *look = (status_look){.hub = NULL};
+}
+
+/* -- the worst first ------------------------------------------------------- */
+
+static unsigned badness(const status_row *row)
+{
+    static const char *const states[] = {"shedding", "holding", "gated",
+                                         "removing"};
+    enum { STATES = sizeof states / sizeof *states };
+
+    for (unsigned i = 0; i < STATES; i++)
+        if (strcmp(row->state, states[i]) == 0)
+            return STATES + 3 - i;
+    if (!row->is_known)
+        return 1;
+    if (strcmp(row->state, "live") != 0)
+        return 2; // paused, by someone
+    return row->is_laggard || row->parked > 0 ? 3 : 0;
+}
+
+static uint64_t backlog(const status_row *row)
+{
+    uint64_t lag = row->lag == STATUS_NONE ? 0 : row->lag;
+
+    return row->parked + row->waiting + lag;
+}
+
+static int by_badness(const void *a, const void *b)
+{
+    const status_row *one = a, *other = b;
+    unsigned bad = badness(one), worse = badness(other);
+
+    if (bad != worse)
+        return bad < worse ? 1 : -1;
+    if (bad > 0 && backlog(one) != backlog(other))
+        return backlog(one) < backlog(other) ? 1 : -1;
+    return by_name(a, b);
+}
+
+void status_look_sort(status_look *look)
+{
+    qsort(look->rows, look->count, sizeof *look->rows, by_badness);
+}
+
+void status_look_order(status_look *look)
+{
+    qsort(look->rows, look->count, sizeof *look->rows, by_name);
+}

@@ -1,0 +1,321 @@
+#include "cli/status.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- short numbers --------------------------------------------------------- */
+
+const char *status_count(uint64_t number, char text[8])
+{
+    static const char units[] = " kMGTPE";
+    unsigned unit = 0;
+    uint64_t tenths = number;
+
+    if (number == STATUS_NONE)
+        return strcpy(text, "-");
+    if (number < 1000) {
+        snprintf(text, 8, "%" PRIu64, number);
+        return text;
+    }
+    for (; number >= 1000; number /= 1000) {
+        tenths = number / 100;
+        unit++;
+    }
+    if (tenths < 100)
+        snprintf(text, 8, "%u.%u%c", (unsigned)(tenths / 10),
+                 (unsigned)(tenths % 10), units[unit]);
+    else
+        snprintf(text, 8, "%u%c", (unsigned)(tenths / 10), units[unit]);
+    return text;
+}
+
+const char *status_time(stg_ns time, char text[8])
+{
+    static const struct {
+        stg_ns least, unit;
+        const char *name;
+    } units[] = {
+        {48 * STG_HOUR, STG_DAY, "d"}, {100 * STG_MIN, STG_HOUR, "h"},
+        {100 * STG_S, STG_MIN, "m"},   {STG_S, STG_S, "s"},
+        {STG_MS, STG_MS, "ms"},
+    };
+
+    if (time == STATUS_NONE)
+        return strcpy(text, "-");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        stg_ns tenths = time / (units[i].unit / 10);
+
+        if (time < units[i].least)
+            continue;
+        if (tenths < 100 && units[i].unit <= STG_S)
+            snprintf(text, 8, "%u.%u%s", (unsigned)(tenths / 10),
+                     (unsigned)(tenths % 10), units[i].name);
+        else
+            snprintf(text, 8, "%u%s", (unsigned)(tenths / 10 % 100000),
+                     units[i].name);
+        return text;
+    }
+    snprintf(text, 8, "%uus", (unsigned)(time / STG_US));
+    return text;
+}
+
+/* Thousandths a second. */
+static const char *rate_text(uint64_t rate, char text[8])
+{
+    if (rate == STATUS_NONE || rate >= 10000)
+        return status_count(rate == STATUS_NONE ? rate : rate / 1000, text);
+    if (rate == 0)
+        return strcpy(text, "0");
+    snprintf(text, 8, "%u.%u", (unsigned)(rate / 1000),
+             (unsigned)(rate % 1000 / 100));
+    return text;
+}
+
+static const char *share_text(uint64_t thousandths, char text[8])
+{
+    if (thousandths == STATUS_NONE || thousandths > 1000)
+        return strcpy(text, "-");
+    snprintf(text, 8, "%u%%", (unsigned)(thousandths / 10));
+    return text;
+}
+
+static const char *part_text(uint64_t part, uint64_t whole, char text[8])
+{
+    return share_text(whole == 0 || part > whole
+                          ? STATUS_NONE
+                          : (uint64_t)((double)part * 1000 / (double)whole),
+                      text);
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+enum { WIDE = 104, NAME_LEAST = 12, NAME_MOST = 40, CAUSE_LEAST = 16 };
+
+typedef struct sheet {
+    const status_paper *paper;
+    bool is_wide;
+    int name, cause; /* widths of columns */
+    unsigned lines;
+} sheet;
+
+static void end_line(sheet *s)
+{
+    fputs(s->paper->end, stdout);
+    s->lines++;
+}
+
+/* A line of its own, cut to what there is room for. */
+__attribute__((format(printf, 2, 3))) static void
+put_line(sheet *s, const char *format, ...)
+{
+    char text[1100];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    printf("%.*s", s->paper->terminal.width, text);
+    end_line(s);
+}
+
+/* text, cut with a mark where it is longer. */
+static void put_cut(const char *text, int width, bool is_padded)
+{
+    if ((int)strlen(text) > width)
+        printf("%.*s..", width - 2, text);
+    else
+        printf("%-*s", is_padded ? width : 0, text);
+}
+
+static const char *style(const sheet *s, stg_style style)
+{
+    return stg_terminal_style(&s->paper->terminal, style);
+}
+
+/* -- the hub --------------------------------------------------------------- */
+
+static const json_t *part_of(const status_look *look, const char *name)
+{
+    return json_object_get(look->hub, name);
+}
+
+static void put_hub(sheet *s, const char *url, const status_look *look)
+{
+    const json_t *store = part_of(look, "store");
+    const json_t *memory = part_of(look, "memory");
+    const char *missing = stg_json_text_of(look->hub, "missing");
+    char up[8], accepted[8], flying[8], used[8], held[8], replays[8];
+    uint64_t running = stg_json_count_of(look->hub, "replays_running");
+
+    put_line(s, "stagger %s at %s: %s%s%s%s, up %s",
+             stg_json_text_of(look->hub, "version"), url,
+             stg_json_text_of(look->hub, "state"),
+             missing[0] != '\0' ? " (" : "", missing,
+             missing[0] != '\0' ? ")" : "", status_time(look->up, up));
+    put_line(s,
+             "%s messages accepted, %s in flight, store %s of quota, memory "
+             "%s%s%s%s",
+             status_count(stg_json_count_of(look->hub, "accepted"), accepted),
+             status_count(stg_json_count_of(look->hub, "in_flight"), flying),
+             part_text(stg_json_count_of(store, "used_bytes"),
+                       stg_json_count_of(store, "quota_bytes"), used),
+             part_text(stg_json_count_of(memory, "held_bytes"),
+                       stg_json_count_of(memory, "max_bytes"), held),
+             running > 0 ? ", " : "",
+             running > 0 ? status_count(running, replays) : "",
+             running == 1  ? " replay"
+             : running > 1 ? " replays"
+                           : "");
+}
+
+/* "3 live, 1 holding" of the rows from `from` on. */
+static void count_states(const status_look *look, size_t from, char *text,
+                         size_t size)
+{
+    static const char *const states[] = {"live",     "gated",  "holding",
+                                         "shedding", "paused", "removing"};
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (size_t k = 0; k < sizeof states / sizeof *states; k++) {
+        size_t count = 0;
+
+        for (size_t i = from; i < look->count; i++)
+            count += strcmp(look->rows[i].state, states[k]) == 0;
+        if (count > 0 && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%zu %s",
+                                   at > 0 ? ", " : "", count, states[k]);
+    }
+}
+
+static void put_targets(sheet *s, const status_look *look)
+{
+    char states[160];
+
+    count_states(look, 0, states, sizeof states);
+    put_line(s, "%zu target%s%s%s", look->count, look->count == 1 ? "" : "s",
+             look->count > 0 ? ": " : "", states);
+}
+
+/* -- the rows -------------------------------------------------------------- */
+
+static void put_heading(sheet *s)
+{
+    fputs(style(s, STG_STYLE_FAINT), stdout);
+    put_cut("target", s->name, true);
+    printf(" %-8s %5s %*s %6s %5s", "state", "per s", s->is_wide ? 9 : 5,
+           s->is_wide ? "in flight" : "fly", "parked", "lag");
+    if (s->is_wide)
+        printf(" %6s", "oldest");
+    printf(" %5s %5s", "p50", "p99");
+    if (s->is_wide)
+        printf(" %-7s", "breaker");
+    printf(" %*s %s%s", s->is_wide ? 6 : 4, s->is_wide ? "budget" : "left",
+           "last fault", style(s, STG_STYLE_PLAIN));
+    end_line(s);
+}
+
+static const char *flight_text(const sheet *s, const status_row *row,
+                               char text[24])
+{
+    char now[8], most[8];
+
+    status_count(row->in_flight, now);
+    if (s->is_wide)
+        snprintf(text, 24, "%s/%s", now,
+                 status_count(row->in_flight_limit, most));
+    else
+        snprintf(text, 24, "%s", now);
+    return text;
+}
+
+static const char *fault_text(const status_row *row)
+{
+    if (!row->is_known)
+        return "only in store";
+    return row->cause[0] != '\0' ? row->cause : "-";
+}
+
+static void put_row(sheet *s, const status_row *row)
+{
+    bool is_well = strcmp(row->state, "live") == 0;
+    char a[8], b[8], c[8], d[8], e[8], f[8], flight[24];
+
+    put_cut(row->name, s->name, true);
+    printf(" %s%-8.8s%s %5s %*s %6s %5s",
+           style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN), row->state,
+           style(s, STG_STYLE_PLAIN), rate_text(row->rate, a),
+           s->is_wide ? 9 : 5, flight_text(s, row, flight),
+           status_count(row->parked, b), status_count(row->lag, c));
+    if (s->is_wide)
+        printf(" %6s", status_time(row->age, d));
+    printf(" %5s %5s", status_time(row->p50, e), status_time(row->p99, f));
+    if (s->is_wide)
+        printf(" %-7s", row->breaker[0] != '\0' ? row->breaker : "-");
+    printf(" %*s ", s->is_wide ? 6 : 4, share_text(row->budget, a));
+    put_cut(fault_text(row), s->cause, false);
+    end_line(s);
+}
+
+/* The name has what it needs, if that leaves room for the cause. */
+static void share_width(sheet *s, const status_look *look)
+{
+    int rest = s->paper->terminal.width - (s->is_wide ? 73 : 52);
+    int name = NAME_LEAST, most;
+
+    for (size_t i = 0; i < look->count; i++)
+        if ((int)strlen(look->rows[i].name) > name)
+            name = (int)strlen(look->rows[i].name);
+    most = rest - CAUSE_LEAST;
+    if (most > NAME_MOST)
+        most = NAME_MOST;
+    if (name > most)
+        name = most;
+    s->name = name < NAME_LEAST ? NAME_LEAST : name;
+    s->cause = rest - s->name;
+    if (s->cause < 8)
+        s->cause = 8;
+}
+
+/* How many rows there is room for, with a line for those that are left. */
+static size_t room_for(const sheet *s, const status_look *look,
+                       const char *notice)
+{
+    unsigned lines = s->paper->lines, other = s->lines + (notice != NULL);
+    size_t room;
+
+    if (lines == 0)
+        return look->count;
+    room = lines > other ? lines - other : 0;
+    if (room >= look->count)
+        return look->count;
+    return room > 0 ? room - 1 : 0;
+}
+
+unsigned status_table_print(const status_paper *paper, const char *hub,
+                            const status_look *look, const char *notice)
+{
+    sheet s = {.paper = paper, .is_wide = paper->terminal.width >= WIDE};
+    char states[160];
+    size_t room;
+
+    share_width(&s, look);
+    put_hub(&s, hub, look);
+    put_targets(&s, look);
+    end_line(&s);
+    if (look->count > 0)
+        put_heading(&s);
+    room = room_for(&s, look, notice);
+    for (size_t i = 0; i < room; i++)
+        put_row(&s, &look->rows[i]);
+    if (room < look->count) {
+        count_states(look, room, states, sizeof states);
+        put_line(&s, "and %zu more: %s (--all --once shows them)",
+                 look->count - room, states);
+    }
+    if (notice != NULL)
+        put_line(&s, "%s", notice);
+    return s.lines;
+}

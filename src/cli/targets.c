@@ -1,0 +1,245 @@
+/* stagger targets: which there are, and the end of one. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/confirm.h"
+#include "cli/options.h"
+#include "cli/status.h"
+#include "cli/verbs.h"
+
+static const char who[] = "stagger targets";
+
+static const char help[] =
+    "usage: stagger targets [OPTIONS] [list]\n"
+    "       stagger targets [OPTIONS] forget NAME...\n"
+    "\n"
+    "The targets of a hub, those of its settings and those that only its store\n"
+    "knows, which are kept as they are until someone says that they are gone.\n"
+    "\n"
+    "  list    a line each: state, where it is known from, its books, its URL\n"
+    "  forget  ends targets that the settings have no more: what waits for them\n"
+    "          is cancelled, and never sent\n"
+    "\n" STG_REMOTE_HELP
+    "  -y, --yes            forget: do not ask\n"
+    "      --json           list: as JSON\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "Exit code: 0; 1 if the hub is not there or refuses, or the answer was no; 2\n"
+    "for bad options.\n"
+    "\n"
+    "  stagger targets\n"
+    "  stagger targets forget old-billing\n";
+
+enum { JSON = STG_REMOTE_NEXT, EXIT_NO = 1 };
+
+typedef struct settings {
+    stg_remote_options remote;
+    bool is_json, is_sure;
+} settings;
+
+static int refuse(const char *what, const char *wanted)
+{
+    stg_options_complain(who, "%s: %s", what, wanted);
+    fputs("See stagger targets --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
+
+/* -- list ------------------------------------------------------------------ */
+
+static void print_json(const status_look *look)
+{
+    json_t *targets = json_array();
+    json_t *all = json_pack("{s:o}", "targets", targets);
+
+    for (size_t i = 0; i < look->count; i++)
+        (void)json_array_append(targets, (json_t *)look->rows[i].target);
+    (void)json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    putchar('\n');
+    json_decref(all);
+}
+
+static int width_of_names(const status_look *look)
+{
+    int width = 6;
+
+    for (size_t i = 0; i < look->count; i++)
+        if ((int)strlen(look->rows[i].name) > width)
+            width = (int)strlen(look->rows[i].name);
+    return width;
+}
+
+static void print_table(const status_look *look)
+{
+    int width = width_of_names(look);
+    char delivered[8], parked[8], dead[8];
+
+    if (look->count > 0)
+        printf("%-*s %-8s %-8s %9s %6s %5s %s\n", width, "target", "state",
+               "known by", "delivered", "parked", "dead", "url");
+    for (size_t i = 0; i < look->count; i++) {
+        const status_row *row = &look->rows[i];
+
+        printf("%-*s %-8s %-8s %9s %6s %5s %s\n", width, row->name, row->state,
+               row->is_known ? "settings" : "store",
+               status_count(row->delivered, delivered),
+               status_count(row->parked, parked), status_count(row->dead, dead),
+               stg_json_text_of(row->target, "url"));
+    }
+}
+
+static int list(const settings *s, stg_remote *r)
+{
+    status_look look;
+
+    if (!status_look_take(&look, r, NULL))
+        return stg_remote_complain(r);
+    if (s->is_json)
+        print_json(&look);
+    else
+        print_table(&look);
+    status_look_free(&look);
+    return stg_options_finish(who, 0);
+}
+
+/* -- forget ---------------------------------------------------------------- */
+
+/* "0 parked and about 12 waiting" */
+static bool ask(const char *name, const json_t *target)
+{
+    char question[512];
+    uint64_t waiting = stg_json_count_of(target, "waiting") +
+                       stg_json_count_of(target, "lag_messages");
+
+    snprintf(question, sizeof question,
+             "%.64s: %" PRIu64 " parked deliveries and about %" PRIu64
+             " messages that wait for it are cancelled, for good. Forget it?",
+             name, stg_json_count_of(target, "parked"), waiting);
+    return stg_confirm(question);
+}
+
+/* Whether the person says so, having seen what would go. */
+static int confirm(stg_remote *r, const char *name, const char *path)
+{
+    json_t *target = NULL;
+    bool is_known, is_sure;
+
+    if (!stg_remote_call(r, "GET", path, NULL, &target))
+        return stg_remote_complain(r);
+    is_known = json_is_true(json_object_get(target, "is_known"));
+    is_sure = !is_known && ask(name, target);
+    json_decref(target);
+    if (is_known)
+        stg_options_complain(who,
+                             "%s: the settings have it; take it out of them "
+                             "and reload first",
+                             name);
+    return is_sure ? 0 : EXIT_NO;
+}
+
+static int forget_one(const settings *s, stg_remote *r, const char *name)
+{
+    char escaped[256], path[300];
+    json_t *answer = NULL;
+    int code = 0;
+    size_t size;
+
+    size = (size_t)snprintf(path, sizeof path, "/v1/targets/%s",
+                            stg_remote_escape(name, escaped, sizeof escaped));
+    if (!s->is_sure)
+        code = confirm(r, name, path);
+    if (code != 0)
+        return code;
+    snprintf(path + size, sizeof path - size, "/forget");
+    if (!stg_remote_call(r, "POST", path, NULL, &answer))
+        return stg_remote_complain(r);
+    json_decref(answer);
+    printf("%s: forgotten\n", name);
+    return 0;
+}
+
+static int forget(const settings *s, stg_remote *r, char **names, int count)
+{
+    int code = 0;
+
+    for (int i = 0; i < count; i++) {
+        int one = forget_one(s, r, names[i]);
+
+        code = one != 0 ? one : code;
+    }
+    return stg_options_finish(who, code);
+}
+
+/* -- options --------------------------------------------------------------- */
+
+static const struct option options[] = {
+    STG_REMOTE_LONG_OPTIONS,
+    {"yes", no_argument, NULL, 'y'},
+    {"json", no_argument, NULL, JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int check_forget(const settings *s, int count)
+{
+    if (count == 0)
+        return refuse("forget", "wanted the name of a target");
+    if (s->is_json)
+        return refuse("forget has no option --json", "list has it");
+    if (!s->is_sure && !stg_confirm_can())
+        return refuse("forget", "nobody can be asked here: say --yes");
+    return 0;
+}
+
+static int check_list(const settings *s, int count, char **words)
+{
+    if (count > 0)
+        return refuse(words[0], "is a word too many");
+    if (s->is_sure)
+        return refuse("list has no option --yes", "forget has it");
+    return 0;
+}
+
+static int run(const settings *s, bool is_forget, int count, char **words)
+{
+    int code = is_forget ? check_forget(s, count) : check_list(s, count, words);
+    stg_remote *r;
+
+    if (code != 0)
+        return code;
+    r = stg_remote_open(who, &s->remote);
+    if (r == NULL)
+        return STG_EXIT_USAGE;
+    code = is_forget ? forget(s, r, words, count) : list(s, r);
+    stg_remote_close(r);
+    return code;
+}
+
+int stg_cli_targets(int argc, char **argv)
+{
+    settings s = {.is_json = false};
+    const char *word;
+    int option;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "yh", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return stg_options_finish(who, 0);
+        }
+        if (option == 'y') {
+            s.is_sure = true;
+        } else if (option == JSON) {
+            s.is_json = true;
+        } else if (!stg_remote_take(&s.remote, option, optarg)) {
+            fputs("See stagger targets --help.\n", stderr);
+            return STG_EXIT_USAGE;
+        }
+    }
+    word = optind < argc ? argv[optind] : "list";
+    if (strcmp(word, "list") != 0 && strcmp(word, "forget") != 0)
+        return refuse(word, "wanted list or forget");
+    optind += optind < argc;
+    return run(&s, strcmp(word, "forget") == 0, argc - optind, argv + optind);
+}

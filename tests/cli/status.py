@@ -1,0 +1,541 @@
+"""stagger status, pause, resume, targets, reload and dead replay|drop, against a
+server that answers as a hub does. What status and dead print is compared with
+tests/cli/golden/; STAGGER_GOLDEN=write writes it anew."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+from fake_hub import FakeHub, Problem, letter, target
+
+STAGGER = os.environ["STAGGER"]
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+PATIENCE = 60
+
+
+def run(*words, columns=80, text="", **environment):
+    known = {name: value for name, value in os.environ.items()
+             if not name.startswith("STAGGER_HUB")}
+    return subprocess.run(
+        [STAGGER, *words], input=text, capture_output=True, text=True,
+        timeout=PATIENCE, env={**known, "COLUMNS": str(columns),
+                               **environment})
+
+
+class Terminal:
+    """The command on a terminal of its own, of so many lines and columns."""
+
+    def __init__(self, *words, lines=24, columns=80):
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ,
+                        struct.pack("HHHH", lines, columns, 0, 0))
+            os.environ.pop("COLUMNS", None)
+            os.environ["TERM"] = "xterm"
+            os.execv(STAGGER, [STAGGER, *words])
+        self.text = ""
+
+    def read(self, wanted):
+        """Until the pattern is in what came; returns all of it."""
+        until = time.monotonic() + PATIENCE
+        while not re.search(wanted, self.text, re.S):
+            assert time.monotonic() < until, f"no {wanted!r}: {self.text[-2000:]!r}"
+            if select.select([self.file], [], [], 0.1)[0]:
+                try:
+                    self.text += os.read(self.file, 65536).decode()
+                except OSError:
+                    break
+        assert re.search(wanted, self.text, re.S), self.text[-2000:]
+        return self.text
+
+    def type(self, text):
+        os.write(self.file, text.encode())
+
+    def end(self, how=None):
+        if how is not None:
+            os.kill(self.pid, how)
+        with contextlib.suppress(OSError):
+            while os.read(self.file, 65536):
+                pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.file)
+        return os.waitstatus_to_exitcode(status)
+
+
+def lanes():
+    """One of each kind, with the longest and the shortest of everything."""
+    return [
+        target("billing", in_flight=12, retries=3),
+        target("search-eu-west-1-primary", state="holding", in_flight=1,
+               in_flight_limit=1, parked=1234, dead=17, lag_messages=1234567,
+               lag_ms=5025000, last_cause="CONNECTION_REFUSED",
+               breaker="open", budget=0, p50_ms=None, p99_ms=None),
+        target("audit", state="shedding", parked=10000, lag_messages=99,
+               lag_ms=86400000 * 3, last_cause="CONNECT_TIMEOUT",
+               breaker="open", budget=999, p50_ms=0.823, p99_ms=12345.6),
+        target("crm", state="gated", parked=7, waiting=60, in_flight=64,
+               last_cause="HTTP_429", breaker=None, budget=None, lag_ms=1500),
+        target("mail", state="paused", lag_messages=5),
+        target("legacy", is_known=False, state="paused", lag_messages=31,
+               breaker=None, budget=None, p50_ms=None, p99_ms=None),
+        target("flaky", parked=2, last_cause="HTTP_503", budget=437),
+        target("slow", is_laggard=True, lag_messages=45678, lag_ms=61000,
+               p50_ms=987.6, p99_ms=9999.9),
+    ]
+
+
+class Case(unittest.TestCase):
+
+    def setUp(self):
+        self.hub = FakeHub()
+        self.addCleanup(self.hub.close)
+        self.url = self.hub.url
+        self.hub.targets = lanes()
+        self.hub.delivers = {"billing": 12345, "flaky": 7, "slow": 999}
+
+    def ask(self, *words, **more):
+        return run(*words, "--hub", self.url, **more)
+
+    def succeed(self, *words, **more):
+        done = self.ask(*words, **more)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def fail_with(self, code, words, *command, **more):
+        done = self.ask(*command, **more)
+        self.assertEqual((done.returncode, done.stdout), (code, ""),
+                         done.stderr)
+        self.assertIn(words, done.stderr)
+        return done.stderr
+
+    def calls(self):
+        return [f"{method} {path}" for method, path, _ in self.hub.requests]
+
+    def check_golden(self, name, text):
+        text = text.replace(self.hub.url, "http://127.0.0.1:8080")
+        path = GOLDEN / name
+        if os.environ.get("STAGGER_GOLDEN") == "write":
+            path.write_text(text)
+        self.assertEqual(text, path.read_text(), name)
+
+
+class Golden(Case):
+    """Each at 80 and at 120 columns; no line is longer."""
+
+    def both(self, name, *words):
+        for columns in (80, 120):
+            self.hub.looks = 0
+            for each in self.hub.targets:
+                each["delivered"] = 1000
+            text = self.succeed(*words, columns=columns)
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), columns, line)
+            self.check_golden(f"{name}-{columns}.txt", text)
+
+    def test_status(self):
+        self.both("status", "status", "--interval=10ms")
+
+    def test_status_of_a_hub_in_trouble(self):
+        self.hub.targets = self.hub.targets[1:2]
+        self.hub.status.update(state="broken", missing="the store is full",
+                               replays_running=2)
+        self.both("status-trouble", "status", "--interval=10ms")
+
+    def test_status_without_targets(self):
+        self.hub.targets = []
+        self.both("status-none", "status", "--interval=10ms")
+
+    def test_dead_replay(self):
+        self.hub.letters = [
+            letter(40 + i, target=name, cause=cause, count=count,
+                   detail=detail)
+            for i, (name, cause, count, detail) in enumerate([
+                ("billing", "HTTP_503", 1, "HTTP 503"),
+                ("search-eu-west-1-primary", "CONNECTION_REFUSED", 1,
+                 "connect 127.0.0.1:8080: connection refused"),
+                ("audit", "CONNECT_TIMEOUT", 123456, None),
+                ("x", "DNS_TEMPORARY_FAILURE", 1,
+                 "resolve a-long-name.example.org: \x1b[31mthe resolver "
+                 "did not answer after 5 s")] * 4)]
+        self.both("dead-replay", "dead", "replay", "--all", "--dry-run")
+        self.both("dead-drop", "dead", "drop", "--dry-run", "-c", "HTTP_503")
+
+    def test_dead_list_and_show(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = os.path.join(folder, "hub.db")
+            make_store(store)
+            self.letters("dead-list", "list", "--store", store)
+            self.letters("dead-show", "show", "--store", store, "2")
+
+    def letters(self, name, *words):
+        for columns in (80, 120):
+            done = run("dead", *words, columns=columns)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.check_golden(f"{name}-{columns}.txt", done.stdout)
+
+
+def make_store(path):
+    """The store of a hub that has run, with dead letters that no clock made."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        done = subprocess.run(
+            [STAGGER, "hub", "--store", path, "--from", "-", "--quiet",
+             "--policy", "none", "--to", f"billing=http://127.0.0.1:{port}/",
+             "--to", f"search-eu-west-1-primary=http://127.0.0.1:{port}/in"],
+            input="one\ntwo\n", capture_output=True, text=True,
+            timeout=PATIENCE)
+    assert done.returncode in (0, 1), done.stderr
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "UPDATE failed_broadcast_logs SET message_id = "
+            "'00c0ffee00c0ffee-' || ((id + 1) / 2), payload = 'one', "
+            "target = CASE id % 2 WHEN 0 THEN 'billing' ELSE "
+            "'search-eu-west-1-primary' END, "
+            "target_url = 'http://127.0.0.1:9000/', "
+            "detail = 'connect 127.0.0.1:9000: connection refused', "
+            "first_attempt_at = '2026-03-01T12:00:00.000Z', "
+            "last_attempt_at = '2026-03-01T12:00:01.500Z', "
+            "created_at = '2026-03-01T12:00:01.750Z'")
+
+
+class Status(Case):
+    def test_rates_are_of_two_looks_and_by_the_clock_of_the_hub(self):
+        found = json.loads(self.succeed("status", "--json",
+                                        "--interval=10ms"))
+        rates = {each["name"]: each["delivered_per_s"]
+                 for each in found["targets"]}
+        self.assertEqual((rates["billing"], rates["flaky"], rates["mail"]),
+                         (12345, 7, 0))
+        self.assertEqual(found["hub"]["accepted"], 123456)
+        billing = next(each for each in found["targets"]
+                       if each["name"] == "billing")
+        for name, value in self.hub.targets[0].items():
+            self.assertEqual(billing[name], value, name)
+
+    def test_reads_every_page(self):
+        self.hub.page = 7
+        self.hub.targets = [target(f"t{i:04}") for i in range(100)]
+        text = self.succeed("status", "--interval=10ms")
+        for i in range(100):
+            self.assertIn(f"t{i:04} ", text)
+        self.assertIn("100 targets: 100 live\n", text)
+
+    def test_watches_a_pipe_line_by_line(self):
+        process = subprocess.Popen(
+            [STAGGER, "status", "--json", "--watch", "--interval=10ms",
+             "--hub", self.hub.url], stdout=subprocess.PIPE, text=True)
+        looks = [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.terminate()
+        process.wait(PATIENCE)
+        process.stdout.close()
+        rates = [look["targets"][0]["delivered_per_s"] for look in looks]
+        self.assertEqual(rates[0], None)
+        self.assertNotIn(None, rates[1:])
+
+    def test_fits_the_screen_with_the_worst_first(self):
+        self.hub.targets = [target(f"t{i:04}") for i in range(1000)]
+        self.hub.targets[777].update(state="holding", breaker="open")
+        self.hub.targets[500].update(parked=3)
+        screen = Terminal("status", "--hub", self.hub.url, "--interval=10ms",
+                          lines=15)
+        text = screen.read(r"more:.*more:.*more:")
+        screen.end(signal.SIGTERM)
+        first = text[:text.index("more:")].replace("\x1b[K", "")
+        first = re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", first)
+        lines = first.replace("\r", "").split("\n")
+        self.assertEqual(len(lines), 14, first)
+        self.assertTrue(lines[5].startswith("t0777"), first)
+        self.assertTrue(lines[6].startswith("t0500"), first)
+        self.assertTrue(lines[-1].startswith("and 992 "), first)
+        # Drawn over the last one, of 14 lines.
+        self.assertIn("\x1b[14A", text)
+
+    def test_waits_on_a_screen_for_a_hub_that_is_gone(self):
+        screen = Terminal("status", "--hub", self.hub.url, "--interval=10ms")
+        screen.read("billing")
+        self.hub.problem = lambda method, path: Problem(503, "it stops")
+        screen.read("it stops .503.; trying again")
+        self.hub.problem = None
+        screen.read(r"trying again.*billing[^\n]*\n\x1b\[J")
+        self.assertEqual(screen.end(signal.SIGINT), -signal.SIGINT)
+
+    def test_shows_no_bytes_that_move_the_cursor(self):
+        self.hub.targets = [target("evil\x1b[2J", last_cause="A\x1b]0;x\x07",
+                                   state="live\r\n")]
+        text = self.succeed("status", "--interval=10ms")
+        self.assertTrue(all(c == "\n" or c.isprintable() for c in text), text)
+
+    def test_is_refused_with_bad_options(self):
+        for words, wanted in (
+                (["--once", "--watch"], "wanted one of them"),
+                (["--interval=1ms"], "wanted a time of 10ms to 1h"),
+                (["--interval=x"], "wanted a time of 10ms to 1h"),
+                (["x"], "a word too many"),
+                (["--nonsense"], "See stagger status --help")):
+            self.fail_with(2, wanted, "status", *words)
+
+
+class Errors(Case):
+    """What went wrong, and what to do, in every command."""
+
+    COMMANDS = (["status", "--once"], ["targets"], ["pause", "billing"],
+                ["resume", "billing"], ["reload"],
+                ["targets", "forget", "--yes", "legacy"],
+                ["dead", "replay", "--all", "--dry-run"],
+                ["dead", "drop", "--all", "--yes"])
+
+    def each(self, code, *wanted):
+        for command in self.COMMANDS:
+            with self.subTest(command=command):
+                said = self.fail_with(code, wanted[0], *command)
+                for words in wanted:
+                    self.assertIn(words, said)
+
+    def test_no_hub_there(self):
+        nobody = socket.socket() # bound, and does not listen
+        self.addCleanup(nobody.close)
+        nobody.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        self.each(1, f"there is no hub at {self.url}: connect 127.0.0.1:",
+                  "connection refused", "--hub URL")
+
+    def test_no_token(self):
+        self.hub.token = "a-token-of-some-length"
+        self.each(1, "a token is wanted (401)", "--token-file")
+
+    def test_a_token_that_may_not(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("# mine\nanother-token-of-some-length\n")
+            file.flush()
+            self.hub.problem = lambda method, path: Problem(
+                403, "it wants the role operate", "Forbidden")
+            for command in self.COMMANDS:
+                said = self.fail_with(1, "it wants the role operate (403)",
+                                      *command, "--token-file", file.name)
+                self.assertIn("operate for changes", said)
+                self.assertNotIn("another-token", said)
+
+    def test_a_token_goes_along(self):
+        self.hub.token = "a-token-of-some-length"
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("a-token-of-some-length\n")
+            file.flush()
+            for command in self.COMMANDS:
+                self.succeed(*command, "--token-file", file.name)
+        self.fail_with(2, "nowhere", "targets", "--token-file=nowhere")
+
+    def test_all_errors_of_the_settings(self):
+        errors = [f"hub.yaml:{i}:3: no such key" for i in range(1, 301)]
+        self.hub.problem = lambda method, path: Problem(
+            422, "the settings have 300 mistakes", errors=errors)
+        said = self.fail_with(1, "the settings have 300 mistakes (422)",
+                              "reload")
+        self.assertEqual(said.splitlines()[1:], [f"  {e}" for e in errors])
+
+    def test_another_server(self):
+        class Other(Problem):
+            def __init__(self, status):
+                super().__init__(status, "")
+                self.body = b"<h1>hello</h1>"
+        for status in (200, 404, 500):
+            self.hub.problem = lambda method, path: Other(status)
+            self.each(1, f"answers {status}, and not as a hub does")
+
+    def test_a_url_that_is_none(self):
+        for command in self.COMMANDS:
+            done = run(*command, "--hub", "ftp://x")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--hub: ", done.stderr)
+        done = run("targets", "--hub", "http://h/?a")
+        self.assertIn("without a query", done.stderr)
+
+    def test_the_hub_of_the_environment(self):
+        done = run("targets", STAGGER_HUB=self.hub.url + "/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("billing", done.stdout)
+
+
+class Targets(Case):
+    def test_pause_and_resume(self):
+        self.assertEqual(self.succeed("pause", "billing", "flaky"),
+                         "billing: paused\nflaky: paused\n")
+        self.assertEqual(self.succeed("resume", "billing"), "billing: live\n")
+        self.assertEqual(self.calls(), [
+            "POST /v1/targets/billing/pause", "POST /v1/targets/flaky/pause",
+            "POST /v1/targets/billing/resume"])
+
+    def test_one_that_is_not_there(self):
+        done = self.ask("pause", "none", "billing")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "billing: paused\n"))
+        self.assertIn("there is no target none (404)", done.stderr)
+        self.fail_with(1, "there is no target a/../b?c", "pause", "a/../b?c")
+        self.assertEqual(self.calls()[-1],
+                         "POST /v1/targets/a%2F..%2Fb%3Fc/pause")
+        self.fail_with(2, "wanted the name of one", "pause")
+
+    def test_list(self):
+        text = self.succeed("targets")
+        self.assertIn("legacy                   paused   store", text)
+        self.hub.delivers = {}
+        self.assertEqual(self.succeed("targets"),
+                         self.succeed("targets", "list"))
+        found = json.loads(self.succeed("targets", "--json"))
+        self.assertEqual([each["name"] for each in found["targets"]],
+                         sorted(each["name"] for each in self.hub.targets))
+
+    def test_forget_wants_a_yes(self):
+        self.fail_with(2, "say --yes", "targets", "forget", "legacy")
+        self.assertEqual(self.calls(), [])
+        self.assertEqual(self.succeed("targets", "forget", "-y", "legacy"),
+                         "legacy: forgotten\n")
+        self.fail_with(1, "the settings have it (409)", "targets", "forget",
+                       "--yes", "billing")
+
+    def test_forget_asks_on_a_terminal(self):
+        for answer, code in (("n", 1), ("", 1), ("yes", 0)):
+            screen = Terminal("targets", "forget", "legacy", "--hub",
+                              self.hub.url)
+            screen.read(r"0 parked deliveries and about 31 messages .*\[y/N\]")
+            screen.type(answer + "\n")
+            self.assertEqual(screen.end(), code)
+        self.assertEqual(
+            [call for call in self.calls() if call.startswith("POST")],
+            ["POST /v1/targets/legacy/forget"])
+
+    def test_reload(self):
+        self.assertEqual(self.succeed("reload"),
+                         "reloaded: the settings have 8 targets\n")
+
+    def test_bad_words(self):
+        for words, wanted in (
+                (["targets", "x"], "wanted list or forget"),
+                (["targets", "list", "x"], "a word too many"),
+                (["targets", "--yes"], "list has no option --yes"),
+                (["targets", "forget", "--json", "x"], "no option --json"),
+                (["targets", "forget"], "wanted the name"),
+                (["reload", "x"], "a word too many")):
+            self.fail_with(2, wanted, *words)
+        self.assertEqual(self.calls(), [])
+
+
+class Dead(Case):
+    def setUp(self):
+        super().setUp()
+        self.hub.letters = [letter(i, count=10 if i == 3 else 1)
+                            for i in range(1, 6)]
+
+    def choices(self):
+        return [json.loads(body) for _, path, body in self.hub.requests
+                if path.startswith("/v1/dead-letters")]
+
+    def test_conditions_go_to_the_hub(self):
+        self.succeed("dead", "replay", "--dry-run", "-t", "billing", "-c",
+                     "HTTP_503", "--since", "2026-03-01", "--until",
+                     "2026-03-01 12:30")
+        self.succeed("dead", "drop", "--dry-run", "--id", "1,2", "--id=3",
+                     "-c", "B")
+        self.succeed("dead", "drop", "--dry-run", "--all")
+        self.succeed("dead", "drop", "--dry-run", "--since", "2h")
+        *fixed, ago = self.choices()
+        self.assertEqual(fixed, [
+            {"target": "billing", "cause": "HTTP_503", "dry_run": True,
+             "since": "2026-03-01T00:00:00.000Z",
+             "until": "2026-03-01T12:30:00.000Z"},
+            {"ids": [1, 2, 3], "category": "B", "dry_run": True},
+            {"all": True, "dry_run": True}])
+        self.assertRegex(ago["since"],
+                         r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+    def test_replay_is_waited_for(self):
+        self.hub.replay = [{"replayed": 4}, {"replayed": 9},
+                           {"state": "done", "replayed": 14}]
+        self.assertEqual(self.succeed("dead", "replay", "--all", "--yes"),
+                         "14 messages on the way again; stagger status shows "
+                         "how they fare\n")
+        self.assertEqual(self.choices(), [{"all": True, "dry_run": False}])
+        self.assertEqual(self.calls()[1:], ["GET /v1/replays/5"] * 3)
+
+    def test_a_replay_that_fails_is_told(self):
+        self.hub.replay = [{"state": "failed", "replayed": 4,
+                            "detail": "the store is full"}]
+        done = self.ask("dead", "replay", "--all", "--yes")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("4 messages on the way", done.stdout)
+        self.assertIn("has failed: the store is full", done.stderr)
+
+    def test_a_hub_that_goes_meanwhile_is_told(self):
+        self.hub.problem = lambda method, path: (
+            Problem(503, "it stops") if "replays" in path else None)
+        self.fail_with(1, "goes on in the hub, or has ended", "dead",
+                       "replay", "--all", "--yes")
+
+    def test_drop(self):
+        self.assertEqual(self.succeed("dead", "drop", "--id=3", "-y"),
+                         "1 dead letter, 10 messages: dropped\n")
+        self.assertEqual(len(self.hub.letters), 4)
+
+    def test_none_that_are_like_that(self):
+        for words in (["--dry-run"], ["--dry-run", "--json"]):
+            text = self.succeed("dead", "replay", "-t", "none", *words)
+            self.assertIn("nothing to do" if len(words) == 1 else
+                          '"letters": 0', text)
+
+    def test_asks_on_a_terminal_and_shows_what_first(self):
+        for verb, answer, code in (("replay", "n", 1), ("drop", "q", 1),
+                                   ("replay", "y", 0)):
+            screen = Terminal("dead", verb, "--all", "--hub", self.hub.url)
+            text = screen.read(r"\[y/N\]")
+            self.assertIn("5 dead letters, 14 messages: would be", text)
+            self.assertIn("HTTP_503", text)
+            screen.type(answer + "\n")
+            self.assertEqual(screen.end(), code)
+        self.assertEqual([choice["dry_run"] for choice in self.choices()],
+                         [True, True, True, False])
+
+    def test_json(self):
+        dry = json.loads(self.succeed("dead", "replay", "--all", "--json",
+                                      "--dry-run"))
+        self.assertEqual((dry["letters"], dry["messages"]), (5, 14))
+        done = json.loads(self.succeed("dead", "replay", "--all", "--json",
+                                       "--yes"))
+        self.assertEqual((done["state"], done["replayed"]), ("done", 14))
+
+    def test_is_refused_without_a_condition_or_a_yes(self):
+        for words, wanted in (
+                ([], "which ones?"),
+                (["--yes"], "which ones?"),
+                (["--all"], "say --dry-run or --yes"),
+                (["--all", "--json"], "say --dry-run or --yes"),
+                (["--all", "--target=x", "--yes"], "no other condition"),
+                (["--all", "--dry-run", "--yes"], "wanted one of them"),
+                (["--id=0", "--yes"], "wanted numbers"),
+                (["--id=1,", "--yes"], "wanted numbers"),
+                (["--id=-1", "--yes"], "wanted numbers"),
+                (["--id=99999999999999999999", "--yes"], "wanted numbers"),
+                (["--state=dead", "--yes"], "no option --state"),
+                (["--store=x", "--yes"], "no option --store"),
+                (["7"], "is a word too many")):
+            for verb in ("replay", "drop"):
+                self.fail_with(2, wanted, "dead", verb, *words)
+        done = run("dead", "list", "--yes")
+        self.assertIn("list has no option --yes", done.stderr)
+        self.assertEqual(self.calls(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
