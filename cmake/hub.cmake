@@ -9,7 +9,7 @@ set(hub_missing "")
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
-            libmicrohttpd>=0.9.71 jansson>=2.10)
+            libmicrohttpd>=0.9.71 jansson>=2.10 libcurl>=7.69)
         string(REGEX REPLACE ">=.*" "" name ${need})
         pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
         if(HUB_${name}_FOUND)
@@ -50,13 +50,21 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
+    hub/alerts/alerts.c
     hub/alerts/causes.c
     hub/alerts/digest.c
     hub/alerts/engine.c
     hub/alerts/key.c
+    hub/alerts/mail.c
+    hub/alerts/mailer.c
     hub/alerts/options.c
+    hub/alerts/payload.c
+    hub/alerts/secret.c
+    hub/alerts/sink.c
     hub/alerts/tally.c
     hub/alerts/text.c
+    hub/alerts/trial.c
+    hub/alerts/watch.c
     hub/attempt.c
     hub/deadlines.c
     hub/http/answer.c

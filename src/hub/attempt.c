@@ -164,6 +164,19 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took)
     }
     t->failures++;
     stg_outcome_cause(outcome, t->cause);
+    t->last = *outcome;
+}
+
+/* A target that says that it is gone, and takes messages again one day. */
+static void note_gone(stg_hub *h, stg_target *t, const stg_outcome *outcome,
+                      stg_ns now)
+{
+    enum { GONE = 410 };
+
+    if (outcome->code_kind == STG_CODE_STATUS && outcome->code == GONE)
+        stg_watch_gone(&h->watch, t, now);
+    else if (t->is_gone && outcome->fault == STG_FAULT_NONE)
+        stg_watch_back(&h->watch, t, now);
 }
 
 /* Tells flow, and then people. */
@@ -183,6 +196,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .trace = &a->trace};
 
     note(a->target, &how->outcome, took);
+    note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->is_verbose)
         stg_tell_attempt(h, &told, now);

@@ -186,8 +186,10 @@ static uint64_t count_dead(const stg_hub *h)
 }
 
 /* Who uses goes before what is used. */
-static void close_all(stg_hub *h)
+static void close_all(void *hub)
 {
+    stg_hub *h = hub;
+
     h->is_closing = true;
     stg_notify_close(&h->notify);
     if (h->is_open)
@@ -209,8 +211,11 @@ void stg_hub_finish(stg_hub *h)
     bool is_idle = stg_list_is_empty(&h->attempts.under_way);
     bool is_over = h->is_flow_stopped && h->intake.stopping == 0;
 
-    if (!h->is_closing && is_idle && (is_over || h->is_broken))
-        close_all(h);
+    if (h->is_telling || !is_idle || !(is_over || h->is_broken))
+        return;
+    // What has happened is still told to people, within a few seconds.
+    h->is_telling = true;
+    stg_watch_close(&h->watch, close_all, h);
 }
 
 /* -- open ------------------------------------------------------------------ */
@@ -246,6 +251,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     h->handles += h->client != NULL;
     if (status == STG_OK)
         status = stg_targets_open(&h->targets, h->client, o, err);
+    if (status == STG_OK)
+        status = stg_watch_open(&h->watch, h, &o->alerts, err);
     if (status == STG_OK)
         status = open_store(h, o, err);
     if (status == STG_OK)
@@ -294,7 +301,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
         return refuse(err, STG_IO, "there is no memory for a hub");
     status = open_parts(h, h->settings, err);
     if (status != STG_OK) {
-        close_all(h);
+        stg_watch_close(&h->watch, close_all, h); // at once: nothing happened
         while (h->handles > 0)
             uv_run(loop, UV_RUN_ONCE);
         h->settings = NULL; // it is the caller's still

@@ -12,6 +12,7 @@
 #ifndef STAGGER_HUB_HUB_INSIDE_H
 #define STAGGER_HUB_HUB_INSIDE_H
 
+#include "hub/alerts/watch.h"
 #include "hub/attempt.h"
 #include "hub/deadlines.h"
 #include "hub/hub.h"
@@ -36,9 +37,10 @@ struct stg_hub {
     stg_attempts attempts;
     stg_intake intake;
     stg_metrics metrics;
+    stg_watch watch;            /* its alerts */
     stg_admin *admin;           /* NULL: nothing listens */
     stg_forgetting *forgetting; /* one after the other */
-    uint64_t dead_before; /* rows, when the hub was opened */
+    uint64_t dead_before;       /* rows, when the hub was opened */
 
     /* -- the shell */
     uv_prepare_t prepare; /* acts, once a turn of the loop */
@@ -58,6 +60,7 @@ struct stg_hub {
     bool is_stopping;
     bool is_broken;       /* the store is; flow is not asked any more */
     bool is_flow_stopped; /* or not to be waited for */
+    bool is_telling;      /* the last alerts, before all is closed */
     bool is_closing;
     bool is_admin_closing;
     unsigned handles; /* parts that are open in the loop */

@@ -42,6 +42,13 @@ static void take_rows(void *ctx, uint32_t lane, const stg_parked_row *rows,
     stg_shell_note(h);
 }
 
+/* What is dead is counted when it is durable. */
+static void note_stored(stg_hub *h, stg_ns now)
+{
+    stg_watch_stored(&h->watch, h->metrics.group, now);
+    stg_metrics_stored(&h->metrics, now);
+}
+
 static void take_stored(void *ctx, stg_stored how)
 {
     stg_hub *h = ctx;
@@ -49,7 +56,7 @@ static void take_stored(void *ctx, stg_stored how)
     stg_ns now = stg_deadlines_now();
 
     if (how == STG_STORED)
-        stg_metrics_stored(&h->metrics, now);
+        note_stored(h, now);
     stg_flow_stored(h->flow, how, now);
     stg_shell_note(h);
 }
@@ -66,8 +73,10 @@ void stg_shell_retain(void *hub, uint64_t position)
 
 void stg_shell_trouble(void *hub, const stg_error *what)
 {
-    const stg_hub *h = hub;
+    stg_hub *h = hub;
 
+    stg_watch_store(&h->watch, STG_TROUBLE_LETTERS, what->text,
+                    stg_deadlines_now());
     STG_LOG(h->log, STG_LOG_ERROR, "dead-letters-file",
             stg_field_text("detail", what->text),
             stg_field_text("next", "tried again; the rows are in the store"));
@@ -83,6 +92,8 @@ void stg_shell_break(void *hub, const stg_error *why)
     STG_LOG(h->log, STG_LOG_ERROR, "store-broken",
             stg_field_text("detail", why->text),
             stg_field_text("next", "the hub ends; a restart recovers"));
+    stg_watch_store(&h->watch, STG_TROUBLE_BROKEN, why->text,
+                    stg_deadlines_now());
     stg_attempts_drop(&h->attempts);
     stg_hub_finish(h);
 }
@@ -123,11 +134,13 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
     case STG_ACTION_TELL:
         if (a->tell.what == STG_TELL_OPENED)
             stg_metrics_opened(stg_targets_at(&h->targets, a->lane));
+        stg_watch_tell(&h->watch, a, now);
         stg_tell_action(h, a, now);
         break;
     case STG_ACTION_ADDED:
         break;
     case STG_ACTION_REMOVED:
+        stg_watch_forget(&h->watch, a->lane);
         stg_people_removed(h, a->lane);
         break;
     case STG_ACTION_STOPPED:
@@ -163,6 +176,7 @@ static void ask_flow(stg_hub *h)
     if (!is_acting(h))
         return;
     set_wake(h);
+    stg_watch_note(&h->watch, now);
     if (h->intake.is_ended && h->intake.ingress == NULL &&
         stg_hub_is_settled(h))
         stg_hub_stop(h);

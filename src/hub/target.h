@@ -30,6 +30,8 @@ typedef struct stg_target {
     uint64_t failures;
     stg_latency latency;       /* of those that succeeded */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
+    stg_outcome last;          /* failure */
+    bool is_gone;              /* it answered 410, and took nothing since */
     stg_counters *counters;    /* NULL: it had no attempt yet */
     stg_target_label label;
 } stg_target;

@@ -213,10 +213,14 @@ TEST(alert_options, refuses_a_sink_that_cannot_be_used)
     REFUSES_SINK(webhook, s.from = "a@b", "sinks[0].from: only mail has it");
     REFUSES_SINK(webhook, s.user = "a", "sinks[0].user: only mail has a login");
     REFUSES_SINK(mail, s.url = "http://example.org",
-                 "sinks[0].url: wanted smtp://HOST or smtps://HOST");
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.url = "smtp://hub:pass@example.org",
-                 "sinks[0].url: no user and password here: set user and "
-                 "password-file");
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+ "smtps://HOST[:PORT]");
+    REFUSES_SINK(mail, s.url = "smtp://example.org/x y",
+ "sinks[0].url: wanted smtp://HOST[:PORT] or "
+ "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.from = "hub",
                  "sinks[0].from: wanted an address, as hub@example.org");
     REFUSES_SINK(mail, s.from = "<hub@example.org>",

@@ -1,5 +1,7 @@
 #include "hub/alerts/causes.h"
 
+#include <string.h>
+
 stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
 {
     return (stg_alert_cause){.fault = (uint16_t)o->fault,
@@ -13,6 +15,8 @@ const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX])
                      .code_kind = (stg_code_kind)c.code_kind,
                      .code = c.code};
 
+    if (c.fault == UINT16_MAX)
+        return strcpy(text, "SHED");
     return stg_outcome_cause(&o, text);
 }
 

@@ -26,6 +26,9 @@ typedef struct stg_alert_causes {
 
 stg_alert_cause stg_alert_cause_of(const stg_outcome *o);
 
+/* Of what was never tried, in a range row: SHED. */
+#define STG_ALERT_SHED ((stg_alert_cause){.fault = UINT16_MAX})
+
 /* "HTTP_503". Returns text. */
 const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX]);
 

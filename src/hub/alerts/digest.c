@@ -6,8 +6,7 @@
 
 /* -- texts ----------------------------------------------------------------- */
 
-/* Whole characters, as many as fit; what is none, or a control byte, is '?'. */
-static void take_text(char *to, size_t room, const char *text)
+void stg_digest_take_text(char *to, size_t room, const char *text)
 {
     size_t left = text != NULL ? strlen(text) : 0, size = 0;
 
@@ -124,7 +123,8 @@ static void describe(stg_digest_item *i, const stg_digest_source *s,
     stg_alert_target t = {.name = NULL};
 
     s->describe(s->ctx, lane, &t);
-    take_text(i->target, sizeof i->target, t.name != NULL ? t.name : "?");
+    stg_digest_take_text(i->target, sizeof i->target,
+                         t.name != NULL ? t.name : "?");
     i->has_lane = t.has_lane;
     i->state = t.state;
     i->waiting = t.waiting;
@@ -149,7 +149,7 @@ static void fill(stg_digest_item *i, const stg_alert_news *n,
     stg_alert_causes_sort(&i->causes);
     if (is_over(n->phase))
         i->ended_at = to_utc(s, n->ended_at);
-    take_text(i->text, sizeof i->text, n->detail.text);
+    stg_digest_take_text(i->text, sizeof i->text, n->detail.text);
     if (n->alert == STG_ALERT_STORE)
         i->trouble = (stg_alert_trouble)(STG_ALERT_LANE_OF(0) - n->lane);
     if (stg_alert_is_lane(n->lane))
@@ -166,8 +166,8 @@ static void fill_shares(stg_digest *d, const stg_alert_engine *e,
         stg_alert_target t = {.name = NULL};
 
         s->describe(s->ctx, shares[i].lane, &t);
-        take_text(d->shares[i].target, sizeof d->shares[i].target,
-                  t.name != NULL ? t.name : "?");
+        stg_digest_take_text(d->shares[i].target, sizeof d->shares[i].target,
+                             t.name != NULL ? t.name : "?");
         d->shares[i].count = shares[i].count;
     }
 }

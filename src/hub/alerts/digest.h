@@ -60,6 +60,10 @@ typedef struct stg_digest {
     uint64_t merged; /* digests that are in this one, besides itself */
 } stg_digest;
 
+/* Whole characters of text, which may be NULL, as many as fit; what is none, and
+ * a control byte, is '?'. */
+void stg_digest_take_text(char *to, size_t room, const char *text);
+
 /* The items, with those that have no place. */
 uint64_t stg_digest_total(const stg_digest *d);
 

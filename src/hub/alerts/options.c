@@ -4,6 +4,7 @@
 
 #include "core/reader.h"
 #include "core/writer.h"
+#include "hub/http/url.h"
 
 static const uint32_t FAILURES_MOST = 1000000000;
 
@@ -221,19 +222,29 @@ static bool is_address(const char *text)
            strchr(text, '@') == at;
 }
 
+/* A server: user and password have settings of their own. */
+static bool is_mail_url(const char *text)
+{
+    size_t scheme = strncmp(text, "smtps://", 8) == 0  ? 8
+                    : strncmp(text, "smtp://", 7) == 0 ? 7
+                                                       : 0;
+    char as_http[STG_URL_MAX];
+    stg_writer w = stg_writer_on(as_http, sizeof as_http);
+    stg_url url;
+
+    stg_write_text(&w, "http://");
+    stg_write_text(&w, text + scheme);
+    return scheme > 0 && w.length < sizeof as_http &&
+           stg_url_parse(&url, as_http, NULL) == STG_OK && url.path.size == 0;
+}
+
 static stg_status check_mail(const place *p)
 {
     const stg_alert_sink_options *s = p->sink;
 
-    if (s->url_file != NULL || s->url == NULL)
-        return fail(p, "url", "wanted smtp://HOST or smtps://HOST");
-    if (strncmp(s->url, "smtp://", 7) != 0 &&
-        strncmp(s->url, "smtps://", 8) != 0)
-        return fail(p, "url", "wanted smtp://HOST or smtps://HOST");
-    if (strchr(s->url, '@') != NULL)
+    if (s->url_file != NULL || s->url == NULL || !is_mail_url(s->url))
         return fail(p, "url",
-                    "no user and password here: set user and "
-                    "password-file");
+                    "wanted smtp://HOST[:PORT] or smtps://HOST[:PORT]");
     if (s->from == NULL || !is_address(s->from))
         return fail(p, "from", "wanted an address, as hub@example.org");
     if (s->to_count < 1 || s->to_count > 100)

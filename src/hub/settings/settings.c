@@ -119,6 +119,7 @@ static void set_defaults(stg_settings *s)
     s->budget = flow.budget;
     s->drain = flow.drain;
     s->log.least = STG_LOG_INFO;
+    s->alerts = stg_alert_options_default();
     s->defaults = default_target();
 }
 

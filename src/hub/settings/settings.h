@@ -20,6 +20,7 @@
 #include <stagger/policy.h>
 
 #include "flow/flow.h"
+#include "hub/alerts/options.h"
 #include "hub/log.h"
 
 #define STG_TARGET_NAME_MAX 65 /* the terminator included */
@@ -162,6 +163,7 @@ typedef struct stg_settings {
     const char *audit;         /* a file for what was changed by calls */
     stg_egress_settings egress;
     stg_log_settings log;
+    stg_alert_options alerts;
 
     const stg_policy_setting *policies; /* with names */
     size_t policy_count;
