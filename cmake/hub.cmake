@@ -104,6 +104,7 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_publish.c
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
+    hub/ops/ingress_zero.c
     hub/ops/problem.c
     hub/ops/route.c
     hub/ops/token.c
