@@ -9,7 +9,8 @@ set(hub_missing "")
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
-            libmicrohttpd>=0.9.71 jansson>=2.10 libcurl>=7.69)
+            libmicrohttpd>=0.9.71 jansson>=2.10 libcurl>=7.69
+            yaml-0.1>=0.2.1)
         string(REGEX REPLACE ">=.*" "" name ${need})
         pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
         if(HUB_${name}_FOUND)
@@ -50,6 +51,7 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
+    base/suggest.c
     hub/alerts/alerts.c
     hub/alerts/causes.c
     hub/alerts/digest.c
@@ -120,10 +122,29 @@ add_library(stagger_hub STATIC
     hub/parcel.c
     hub/people.c
     hub/service.c
+    hub/settings/certificates.c
+    hub/settings/complaints.c
     hub/settings/complete.c
+    hub/settings/diff.c
+    hub/settings/files.c
+    hub/settings/hints.c
+    hub/settings/judge.c
+    hub/settings/judge_target.c
+    hub/settings/load.c
+    hub/settings/load_lists.c
+    hub/settings/load_policy.c
     hub/settings/match.c
+    hub/settings/print_docs.c
+    hub/settings/print_help.c
+    hub/settings/print_manual.c
+    hub/settings/print_schema.c
+    hub/settings/reserved.c
     hub/settings/settings.c
+    hub/settings/table.c
     hub/settings/texts.c
+    hub/settings/values.c
+    hub/settings/yaml.c
+    hub/settings/yaml_text.c
     hub/shell.c
     hub/signals.c
     hub/stores/answers.c
@@ -182,6 +203,8 @@ else()
 endif()
 
 set(hub_verbs
+    cli/check.c
+    cli/check_table.c
     cli/confirm.c
     cli/dead.c
     cli/dead_change.c

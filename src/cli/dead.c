@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/dead.h"
 #include "cli/options.h"
 #include "cli/store_path.h"
@@ -306,7 +307,7 @@ static int refuse_verb(const char *word)
 
     for (size_t i = 0; i < VERBS; i++)
         names[i] = verbs[i].name;
-    near = stg_options_suggest(word, names);
+    near = stg_suggest(word, names);
     snprintf(wanted, sizeof wanted, "%s%s%s",
              near == NULL ? "" : "did you mean ",
              near == NULL ? "wanted list, show, export, replay or drop" : near,

@@ -7,6 +7,7 @@
 #include "cli/hub_options.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
+#include "hub/hub.h"
 #include "hub/signals.h"
 
 static const char who[] = "stagger hub";
@@ -54,6 +55,15 @@ static int refuse(stg_status status, const stg_error *err)
 {
     stg_options_complain(who, "%s", err->text);
     return status == STG_IO ? EXIT_BROKEN : STG_EXIT_USAGE;
+}
+
+/* What is unwise in the file is told once, and the hub runs. */
+static void tell_unwise(const hub_options *o, stg_log *log)
+{
+    for (size_t i = 0; i < o->unwise.count; i++)
+        STG_LOG(log, STG_LOG_WARN, "unwise", stg_field_text("file", o->file),
+                stg_field_number("line", o->unwise.all[i].place.line),
+                stg_field_text("detail", o->unwise.all[i].text));
 }
 
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
@@ -110,7 +120,7 @@ int stg_cli_hub(int argc, char **argv)
     int code = stg_hub_options_read(&o, argc, argv);
 
     if (code == -1) {
-        fputs(stg_hub_help, stdout);
+        stg_hub_options_help();
         code = stg_options_finish(who, 0);
     } else if (code == 0 && uv_loop_init(&loop) != 0) {
         stg_options_complain(who, "the system has no room for a loop");
@@ -119,6 +129,7 @@ int stg_cli_hub(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         raise_file_limit();
         log = open_log(&o.settings->log);
+        tell_unwise(&o, log);
         code = run(&o, &loop, log);
         uv_loop_close(&loop);
         stg_log_free(log);

@@ -1,323 +1,219 @@
 #include "cli/hub_options.h"
 
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
 #include "cli/store_path.h"
-#include "core/reader.h"
 #include "hub/lane_policy.h"
+#include "hub/settings/diff.h"
+#include "hub/settings/load.h"
+#include "hub/settings/print.h"
 
 static const char who[] = "stagger hub";
 
-const char stg_hub_help[] =
+/* -- help ------------------------------------------------------------------ */
+
+static const char head[] =
     "usage: stagger hub --to [NAME=]URL [OPTIONS]\n"
+    "       stagger hub -c FILE [OPTIONS]\n"
     "\n"
     "Takes messages by HTTP, keeps them in a store, and sends every message to\n"
     "every target, again as its policy says: at least once, nothing lost. What\n"
     "ends badly is a dead letter, in the store's table failed_broadcast_logs.\n"
+    "\n";
+
+static const char tail[] =
     "\n"
-    "  -t, --to [NAME=]URL   a target; once for each. The name finds the lane\n"
-    "                        again when the URL changes (default: host-port)\n"
-    "  -p, --policy P        a preset or a policy text, for every target\n"
-    "                        (broadcast; broadcast-wide from 50 targets on)\n"
-    "  -l, --listen A:P      where producers publish (127.0.0.1:8080); port 0 is\n"
-    "                        any, and the line event=ready says which\n"
-    "      --token-file F    who may publish, look and operate: the lines of\n"
-    "                        stagger token new\n"
-    "  -f, --from -          messages from standard input, a line each. Without\n"
-    "                        --listen the hub ends when all is settled\n"
-    "  -s, --store FILE      the store (STAGGER_STORE in the environment, else\n"
-    "                        stagger.db); made if missing\n"
-    "      --quota SIZE      the most it grows to (8G)\n"
-    "      --retention D     what waits longer than that is given up (24h)\n"
-    "      --dead-letters file:FILE\n"
-    "                        a copy of each dead letter, as JSON lines\n"
-    "      --order WHAT      none, key or strict (none)\n"
-    "      --in-flight N     requests at once, to a target (64)\n"
-    "      --rate N/s        requests a second, to a target\n"
-    "      --hold D          what a target that is down keeps waiting, before\n"
-    "                        messages are given up (10m); none: for ever\n"
-    "      --memory SIZE     for messages in memory (128M); a message is a\n"
-    "                        thirty-second of it at most\n"
-    "      --drain D         what requests under way have at the end (10s)\n"
-    "      --ca FILE         certificates to trust, of targets with https\n"
-    "      --log FORMAT      logfmt or json, on standard error (logfmt)\n"
-    "  -v, --verbose         log each delivery, too\n"
-    "  -q, --quiet           log warnings and errors only\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "SIGTERM and SIGINT end it in order; a second one at once.\n"
+    "Options of targets (--to, --policy, --order and the like) are for all of\n"
+    "them, and without -c only. SIGTERM and SIGINT end the hub in order; a\n"
+    "second one at once.\n"
     "\n"
     "Exit code: 0; 1 after --from - if there were dead letters; 2 for an option\n"
-    "that cannot be used; 3 if requests were cut at the end, rows could not be\n"
-    "stored, or lines of the input were not taken; 4 if the store failed, or the\n"
-    "store or the address cannot be used now: another start may help.\n"
+    "or a setting that cannot be used; 3 if requests were cut at the end, rows\n"
+    "could not be stored, or lines of the input were not taken; 4 if the store\n"
+    "failed, or cannot be used now.\n"
     "\n"
     "  stagger hub --to http://127.0.0.1:9000/hook\n"
+    "  stagger hub -c /etc/stagger/stagger.yaml\n"
     "  stagger hub --to a=https://a.example/in --to b=https://b.example/in \\\n"
     "      --policy 'broadcast attempts=5' --store /var/lib/stagger/hub.db\n"
     "  journalctl -f | stagger hub --from - --to http://127.0.0.1:9000/\n";
 
-enum {
-    TOKEN_FILE = 256,
-    QUOTA,
-    RETENTION,
-    LETTERS,
-    ORDER,
-    IN_FLIGHT,
-    RATE,
-    HOLD,
-    MEMORY,
-    DRAIN,
-    CA,
-    LOG
-};
-
-static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},
-    {"policy", required_argument, NULL, 'p'},
-    {"listen", required_argument, NULL, 'l'},
-    {"token-file", required_argument, NULL, TOKEN_FILE},
-    {"from", required_argument, NULL, 'f'},
-    {"store", required_argument, NULL, 's'},
-    {"quota", required_argument, NULL, QUOTA},
-    {"retention", required_argument, NULL, RETENTION},
-    {"dead-letters", required_argument, NULL, LETTERS},
-    {"order", required_argument, NULL, ORDER},
-    {"in-flight", required_argument, NULL, IN_FLIGHT},
-    {"rate", required_argument, NULL, RATE},
-    {"hold", required_argument, NULL, HOLD},
-    {"memory", required_argument, NULL, MEMORY},
-    {"drain", required_argument, NULL, DRAIN},
-    {"ca", required_argument, NULL, CA},
-    {"log", required_argument, NULL, LOG},
-    {"verbose", no_argument, NULL, 'v'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int refuse(const char *option, const char *wanted)
+void stg_hub_options_help(void)
 {
-    stg_options_complain(who, "--%s=%s: %s", option, optarg, wanted);
+    const stg_setting *s;
+
+    fputs(head, stdout);
+    stg_settings_print_option(stdout, "-c, --config FILE",
+                              "Settings from a file: see stagger.yaml(5), and "
+                              "stagger check.");
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
+        if (s->flag != NULL)
+            stg_settings_print_flag(stdout, s);
+    stg_settings_print_option(stdout, "-v, --verbose",
+                              "Log each delivery, too.");
+    stg_settings_print_option(stdout, "-q, --quiet",
+                              "Log warnings and errors only.");
+    stg_settings_print_option(stdout, "-h, --help", "This text.");
+    fputs(tail, stdout);
+}
+
+/* -- options out of the table ---------------------------------------------- */
+
+enum { OPTIONS_MAX = 40, LETTERS_MAX = 2 * OPTIONS_MAX, NAME_SIZE = 32 };
+
+/* What getopt_long() wants. */
+typedef struct parser {
+    struct option options[OPTIONS_MAX + 1];
+    char names[OPTIONS_MAX][NAME_SIZE];
+    char letters[LETTERS_MAX + 1];
+    size_t count;
+} parser;
+
+/* "-s, --store FILE": its letter, or 256 and the number of the setting. */
+static void add_option(parser *p, const stg_setting *s)
+{
+    const char *name = strstr(s->flag, "--") + 2;
+    bool has_letter = s->flag[1] != '-';
+    int value = has_letter ? s->flag[1] : 256 + (int)stg_setting_number(s);
+    char *letters = p->letters + strlen(p->letters);
+
+    snprintf(p->names[p->count], NAME_SIZE, "%.*s", (int)strcspn(name, " "),
+             name);
+    p->options[p->count] =
+        (struct option){p->names[p->count], required_argument, NULL, value};
+    if (has_letter) {
+        letters[0] = s->flag[1];
+        letters[1] = ':';
+    }
+    p->count++;
+}
+
+static void make_parser(parser *p)
+{
+    static const struct option others[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+    };
+    const stg_setting *s;
+
+    *p = (parser){.letters = "c:vqh"};
+    memcpy(p->options, others, sizeof others);
+    p->count = sizeof others / sizeof *others;
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
+        if (s->flag != NULL && p->count < OPTIONS_MAX)
+            add_option(p, s);
+}
+
+static const stg_setting *setting_of(int option)
+{
+    char flag[4] = {'-', (char)option, ',', '\0'};
+    const stg_setting *s;
+
+    if (option >= 256)
+        return stg_setting_at((size_t)option - 256);
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
+        if (s->flag != NULL && strncmp(s->flag, flag, 3) == 0)
+            return s;
+    return NULL;
+}
+
+static int fail(const char *words)
+{
+    stg_options_complain(who, "%s", words);
     return STG_EXIT_USAGE;
 }
 
-/* -- values ---------------------------------------------------------------- */
-
-/* 512K, 64M, 1.5G, 64MiB: powers of 1024. */
-static bool read_size(const char *text, uint64_t *size)
+static int note_flag(hub_options *o, const stg_setting *s, const char *text)
 {
-    static const char units[] = "KMGT";
-    stg_reader r = {text, text + strlen(text)};
-    uint32_t thousandths;
-    const char *unit;
-    uint64_t scale;
+    hub_flag *flags = realloc(o->flags, (o->flag_count + 1) * sizeof *flags);
 
-    if (!stg_read_decimal(&r, &thousandths))
-        return false;
-    if (stg_reader_is_empty(&r)) { // bytes
-        *size = thousandths / 1000;
-        return thousandths % 1000 == 0;
-    }
-    unit = memchr(units, *r.at, sizeof units - 1);
-    if (unit == NULL)
-        return false;
-    r.at++;
-    if (!stg_read_text(&r, "iB"))
-        (void)stg_read_text(&r, "B");
-    scale = UINT64_C(1) << 10 * (unit - units + 1);
-    *size = thousandths / 1000 * scale + thousandths % 1000 * scale / 1000;
-    return stg_reader_is_empty(&r);
-}
-
-static int take_size(const char *option, uint64_t least, uint64_t most,
-                     const char *wanted, uint64_t *size)
-{
-    uint64_t read;
-
-    if (!read_size(optarg, &read) || read < least || read > most)
-        return refuse(option, wanted);
-    *size = read;
+    if (flags == NULL)
+        return fail("there is no memory for the options");
+    o->flags = flags;
+    o->flags[o->flag_count++] = (hub_flag){s, text};
     return 0;
 }
 
-static int take_time(const char *option, stg_ns least, stg_ns most,
-                     const char *wanted, stg_ns *time)
+static int read_option(void *ctx, int option)
 {
-    stg_reader r = {optarg, optarg + strlen(optarg)};
-    stg_ns read;
-
-    if (!stg_read_duration(&r, &read) || !stg_reader_is_empty(&r) ||
-        read < least || read > most)
-        return refuse(option, wanted);
-    *time = read;
-    return 0;
-}
-
-static int take_hold(stg_ns *hold)
-{
-    if (strcmp(optarg, "none") == 0) {
-        *hold = STG_NEVER;
-        return 0;
-    }
-    return take_time("hold", 0, 365 * STG_DAY,
-                     "wanted a duration up to 365d, like 10m, or none", hold);
-}
-
-/* 100/s, 0.5/s */
-static int take_rate(uint32_t *rate)
-{
-    stg_reader r = {optarg, optarg + strlen(optarg)};
-
-    if (!stg_read_decimal(&r, rate) || *rate == 0 || !stg_read_text(&r, "/s") ||
-        !stg_reader_is_empty(&r))
-        return refuse("rate", "wanted requests a second, like 100/s or 0.5/s");
-    return 0;
-}
-
-static int take_order(stg_order *order)
-{
-    static const char *const names[] = {"none", "key", "strict"};
-
-    for (int i = 0; i < 3; i++)
-        if (strcmp(optarg, names[i]) == 0) {
-            *order = (stg_order)i;
-            return 0;
-        }
-    return refuse("order", "wanted none, key or strict");
-}
-
-static int take_format(bool *is_json)
-{
-    *is_json = strcmp(optarg, "json") == 0;
-    return *is_json || strcmp(optarg, "logfmt") == 0
-               ? 0
-               : refuse("log", "wanted logfmt or json");
-}
-
-static int take_letters(const char **path)
-{
-    if (strncmp(optarg, "file:", 5) != 0 || optarg[5] == '\0')
-        return refuse("dead-letters", "wanted file: and the name of a file");
-    *path = optarg + 5;
-    return 0;
-}
-
-static int take_policy(hub_options *o)
-{
-    stg_error err;
-    stg_policy policy;
-
-    o->settings->defaults.policy_text = optarg;
-    if (stg_lane_policy_read(&policy, optarg, 1, &err) == STG_OK)
-        return 0;
-    stg_options_complain(who, "%s", err.text);
-    stg_options_point(optarg, err.column);
-    return STG_EXIT_USAGE;
-}
-
-static int take_target(hub_options *o)
-{
-    const char **targets =
-        realloc(o->targets, (o->target_count + 1) * sizeof(char *));
-
-    if (targets == NULL)
-        return refuse("to", "there is no memory for it");
-    o->targets = targets;
-    o->targets[o->target_count++] = optarg;
-    return 0;
-}
-
-static int take_input(stg_source *source)
-{
-    if (strcmp(optarg, "-") != 0)
-        return refuse("from", "wanted -, which is standard input");
-    *source = STG_SOURCE_STDIN;
-    return 0;
-}
-
-/* -- options --------------------------------------------------------------- */
-
-static int read_limit(hub_options *o, int option)
-{
-    stg_settings *s = o->settings;
+    hub_options *o = ctx;
 
     switch (option) {
-    case QUOTA:
-        return take_size("quota", UINT64_C(16) << 20, UINT64_C(1) << 44,
-                         "wanted a size from 16M to 16T, like 8G",
-                         &s->store.quota);
-    case RETENTION:
-        return take_time("retention", STG_MIN, 365 * STG_DAY,
-                         "wanted a duration from 1m to 365d, like 24h",
-                         &s->store.retention);
-    case MEMORY:
-        return take_size("memory", UINT64_C(8) << 20, UINT64_C(1) << 40,
-                         "wanted a size from 8M to 1T, like 128M",
-                         &s->memory_max);
-    case DRAIN:
-        return take_time("drain", 0, STG_DAY,
-                         "wanted a duration up to 1d, like 10s", &s->drain);
-    case HOLD:
-        return take_hold(&s->defaults.hold);
-    case RATE:
-        return take_rate(&s->defaults.rate);
-    default: // IN_FLIGHT
-        if (stg_options_read_int(optarg, 1, 10000, &s->defaults.in_flight_max))
-            return 0;
-        return refuse("in-flight", "wanted 1 to 10000");
-    }
-}
-
-/* Returns 0, an exit code, or -1 where the help was asked for. */
-static int read_option(hub_options *o, int option)
-{
-    stg_settings *s = o->settings;
-
-    switch (option) {
-    case 't':
-        return take_target(o);
-    case 'p':
-        return take_policy(o);
-    case 'l':
-        s->listen.address = optarg;
+    case 'c':
+        o->file = optarg;
         return 0;
-    case TOKEN_FILE:
-        s->listen.token_file = optarg;
-        return 0;
-    case 'f':
-        return take_input(&s->source);
-    case 's':
-        s->store.path = optarg;
-        return 0;
-    case LETTERS:
-        return take_letters(&s->letters);
-    case ORDER:
-        return take_order(&s->defaults.order);
-    case CA:
-        s->defaults.ca_file = optarg;
-        return 0;
-    case LOG:
-        return take_format(&s->log.is_json);
     case 'v':
-        s->log.least = STG_LOG_DEBUG;
+        o->level = "debug";
         return 0;
     case 'q':
-        s->log.least = STG_LOG_WARN;
+        o->level = "warn";
         return 0;
     case 'h':
         return -1;
-    case '?':
-        fputs("See stagger hub --help.\n", stderr);
-        return STG_EXIT_USAGE;
     default:
-        return read_limit(o, option);
+        return note_flag(o, setting_of(option), optarg);
     }
+}
+
+/* -- settings -------------------------------------------------------------- */
+
+/* "store" of "-s, --store FILE". */
+static void name_flag(const stg_setting *s, char name[NAME_SIZE])
+{
+    const char *at = strstr(s->flag, "--");
+
+    snprintf(name, NAME_SIZE, "%.*s", (int)strcspn(at, " "), at);
+}
+
+static int refuse(const hub_flag *f, const char *words)
+{
+    char name[NAME_SIZE];
+
+    name_flag(f->setting, name);
+    stg_options_complain(who, "%s=%s: %s", name, f->text, words);
+    return STG_EXIT_USAGE;
+}
+
+static int check_policy(const hub_flag *f)
+{
+    stg_policy policy;
+    stg_error err;
+
+    if (stg_lane_policy_read(&policy, f->text, 1, &err) == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    stg_options_point(f->text, err.column);
+    return STG_EXIT_USAGE;
+}
+
+/* Beside a file, a target is in it. */
+static int take_flag(hub_options *o, const hub_flag *f)
+{
+    const stg_setting *s = f->setting;
+    const char *text = f->text;
+    stg_error err;
+
+    if (o->file != NULL &&
+        (s->in == STG_IN_TARGET || s->kind == STG_KIND_TARGETS))
+        return refuse(f, "with -c, wanted it in the file");
+    if (s->kind == STG_KIND_TARGETS)
+        return 0; // later: they are made of the defaults
+    if (s->kind == STG_KIND_POLICY && check_policy(f) != 0)
+        return STG_EXIT_USAGE;
+    if (strcmp(s->path, "source") == 0) {
+        if (strcmp(text, "-") != 0)
+            return refuse(f, "wanted -, which is standard input");
+        text = "stdin";
+    }
+    if (!stg_settings_override(o->settings, s, text, &err))
+        return refuse(f, err.text);
+    return 0;
 }
 
 /* A name ends in '=' before there is anything of a URL. */
@@ -336,46 +232,97 @@ static bool add_target(stg_settings *s, const char *text)
     return t->name != NULL;
 }
 
-static int finish(hub_options *o)
+static int add_targets(const hub_options *o)
 {
-    stg_settings *s = o->settings;
+    for (size_t i = 0; i < o->flag_count; i++)
+        if (o->flags[i].setting->kind == STG_KIND_TARGETS &&
+            !add_target(o->settings, o->flags[i].text))
+            return fail("there is no memory for the targets");
+    if (o->settings->target_count > 0)
+        return 0;
+    stg_options_complain(who, "no target: name one, as --to URL");
+    fputs("See stagger hub --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
 
-    if (o->target_count == 0) {
-        stg_options_complain(who, "no target: name one, as --to URL");
-        fputs("See stagger hub --help.\n", stderr);
-        return STG_EXIT_USAGE;
-    }
-    for (size_t i = 0; i < o->target_count; i++)
-        if (!add_target(s, o->targets[i])) {
-            stg_options_complain(who, "there is no memory for the targets");
-            return STG_EXIT_USAGE;
-        }
-    if (s->listen.address == NULL && s->source == STG_SOURCE_QUEUE)
-        s->listen.address = "127.0.0.1:8080";
-    if (s->listen.token_file != NULL && s->listen.address == NULL) {
-        stg_options_complain(who,
-                             "--token-file without --listen: there is "
-                             "nobody to ask for a token");
-        return STG_EXIT_USAGE;
-    }
+static int load(hub_options *o)
+{
+    stg_complaints c = {.all = NULL};
+    stg_status status = stg_settings_load(o->file, &o->settings, &c);
+
+    o->unwise = c;
+    if (status == STG_OK)
+        return 0;
+    stg_complaints_print(&c, o->file, stderr);
+    return STG_EXIT_USAGE;
+}
+
+/* Where the store is, if neither file nor option says so. */
+static int set_store(hub_options *o)
+{
+    const stg_setting *s = stg_setting_find(STG_IN_HUB, "store.path", 10);
+    stg_error err;
+
+    if (stg_settings_place(o->settings, "store.path").line > 0 ||
+        stg_settings_override(o->settings, s, stg_store_path(NULL), &err))
+        return 0;
+    return fail(err.text);
+}
+
+static int set_level(hub_options *o)
+{
+    const stg_setting *s = stg_setting_find(STG_IN_HUB, "log.level", 9);
+    stg_error err;
+
+    if (o->level == NULL ||
+        stg_settings_override(o->settings, s, o->level, &err))
+        return 0;
+    return fail(err.text);
+}
+
+static int check(const stg_settings *s)
+{
+    if (s->listen.token_file != NULL && s->listen.address == NULL)
+        return fail(
+            "--token-file without --listen: there is nobody to ask "
+            "for a token");
     return 0;
+}
+
+static int make_settings(hub_options *o)
+{
+    int code = o->file != NULL ? load(o) : 0;
+
+    if (code == 0 && o->file == NULL)
+        o->settings = stg_settings_new();
+    if (code == 0 && o->settings == NULL)
+        return fail("there is no memory for the settings");
+    if (code == 0)
+        code = set_store(o);
+    if (code == 0)
+        code = set_level(o);
+    for (size_t i = 0; code == 0 && i < o->flag_count; i++)
+        code = take_flag(o, &o->flags[i]);
+    if (code == 0 && o->file == NULL)
+        code = add_targets(o);
+    if (code != 0)
+        return code;
+    if (o->settings->listen.address == NULL &&
+        o->settings->source == STG_SOURCE_QUEUE)
+        o->settings->listen.address = "127.0.0.1:8080";
+    return check(o->settings);
 }
 
 int stg_hub_options_read(hub_options *o, int argc, char **argv)
 {
-    int option, code;
+    parser p;
+    int code;
 
-    *o = (hub_options){.settings = stg_settings_new()};
-    if (o->settings == NULL) {
-        stg_options_complain(who, "there is no memory for the settings");
-        return STG_EXIT_USAGE;
-    }
-    o->settings->store.path = stg_store_path(NULL);
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "t:p:l:f:s:vqh", options, NULL)) !=
-           -1)
-        if ((code = read_option(o, option)) != 0)
-            return code;
+    *o = (hub_options){.settings = NULL};
+    make_parser(&p);
+    code = stg_options_walk(argc, argv, p.letters, p.options, read_option, o);
+    if (code != 0)
+        return code;
     if (optind < argc) {
         stg_options_complain(who,
                              "%s: wanted options only; a target is "
@@ -383,11 +330,12 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
                              argv[optind]);
         return STG_EXIT_USAGE;
     }
-    return finish(o);
+    return make_settings(o);
 }
 
 void stg_hub_options_close(hub_options *o)
 {
     stg_settings_free(o->settings);
-    free(o->targets);
+    stg_complaints_free(&o->unwise);
+    free(o->flags);
 }

@@ -5,6 +5,7 @@
 
 #include <stagger/stagger.h>
 
+#include "base/suggest.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 
@@ -18,6 +19,7 @@ static const struct {
     {"plan", "stagger plan", stg_cli_plan},
     {"run", "stagger run", stg_cli_run},
 #ifdef STAGGER_HUB
+    {"check", "stagger check", stg_cli_check},
     {"dead", "stagger dead", stg_cli_dead},
     {"demo", "stagger demo", stg_cli_demo},
     {"hub", "stagger hub", stg_cli_hub},
@@ -43,6 +45,7 @@ static const char help[] =
     "  plan     what a retry policy does, before it does it\n"
     "  run      a command, until it succeeds or the policy gives up\n"
 #ifdef STAGGER_HUB
+    "  check    what is wrong with a settings file of the hub, or unwise\n"
     "  dead     what a hub could not deliver, why, and again\n"
     "  demo     the hub at work, with targets in five kinds of trouble\n"
     "  hub      every message to every target, and again where it fails\n"
@@ -68,9 +71,9 @@ static bool is_left_out(const char *name)
 #ifdef STAGGER_HUB
     (void)name;
 #else
-    static const char *const left_out[] = {"dead",   "demo",    "hub",  "pause",
-                                           "reload", "resume",  "send", "sink",
-                                           "status", "targets", "token"};
+    static const char *const left_out[] = {
+        "check",  "dead", "demo", "hub",    "pause",   "reload",
+        "resume", "send", "sink", "status", "targets", "token"};
 
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         if (strcmp(name, left_out[i]) == 0)
@@ -86,7 +89,7 @@ static int refuse_verb(const char *name)
 
     for (size_t i = 0; i < VERBS; i++)
         names[i + 1] = verbs[i].name;
-    near = stg_options_suggest(name, names);
+    near = stg_suggest(name, names);
     if (is_left_out(name))
         stg_options_complain("stagger",
                              "%s needs the hub, which this build was made "

@@ -19,13 +19,18 @@ stg_options_complain(const char *who, const char *format, ...);
  * column, which counts bytes from 1. What is too long is cut around it. */
 void stg_options_point(const char *text, uint32_t column);
 
-/* The name that word is most like, or NULL if it is like none. names ends with
- * NULL. */
-const char *stg_options_suggest(const char *word, const char *const *names);
-
 /* A whole number from least to most and nothing else. */
 bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number);
+
+/* Takes the options of argv one by one: read is told each, and optarg is its
+ * value. Stops where it returns something else than 0, and returns that; a word
+ * that is no option is complained of, and is STG_EXIT_USAGE. argv[0] is "stagger
+ * VERB". Words that are no options are left from optind on. */
+struct option;
+int stg_options_walk(int argc, char **argv, const char *letters,
+                     const struct option *options,
+                     int (*read)(void *ctx, int option), void *ctx);
 
 /* Writes stdout out. Returns code, or complains and returns STG_EXIT_USAGE if
  * that failed: half a table must not pass for a whole one. */

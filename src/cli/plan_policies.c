@@ -6,6 +6,7 @@
 
 #include <stagger/load.h>
 
+#include "base/suggest.h"
 #include "cli/options.h"
 #include "core/reader.h"
 
@@ -169,7 +170,7 @@ static void hint_name(const char *word, const stg_plans *known)
         is_ok = add_name(&n, preset->name);
     for (size_t i = 0; is_ok && i < known->count; i++)
         is_ok = add_name(&n, known->at[i].name);
-    near = is_ok ? stg_options_suggest(word, n.at) : NULL;
+    near = is_ok ? stg_suggest(word, n.at) : NULL;
     if (near != NULL)
         fprintf(stderr, "Did you mean %s?\n", near);
     free(n.at);

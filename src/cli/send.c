@@ -120,8 +120,9 @@ static int read_form(send_options *o, send_form form)
 
 enum { HUB = 256, LINES, NDJSON, ID, IN_FLIGHT, TOKEN };
 
-static int read_option(settings *s, int option)
+static int read_option(void *ctx, int option)
 {
+    settings *s = ctx;
     send_options *o = &s->o;
 
     switch (option) {
@@ -162,12 +163,9 @@ static int read_option(settings *s, int option)
     case 'q':
         s->is_quiet = true;
         return 0;
-    case 'h':
+    default: // 'h'
         s->is_help = true;
         return 0;
-    default:
-        fputs("See stagger send --help.\n", stderr);
-        return STG_EXIT_USAGE;
     }
 }
 
@@ -207,13 +205,11 @@ static int read_arguments(settings *s, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    int option, code;
+    int code =
+        stg_options_walk(argc, argv, "k:t:H:p:qh", options, read_option, s);
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "k:t:H:p:qh", options, NULL)) !=
-           -1)
-        if ((code = read_option(s, option)) != 0)
-            return code;
+    if (code != 0)
+        return code;
     if (argc - optind > 1)
         return refuse(argv[optind + 1], "", "wanted one file");
     if (optind < argc && strcmp(argv[optind], "-") != 0)

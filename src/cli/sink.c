@@ -106,8 +106,10 @@ static int read_after(sink *s)
 enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG };
 
 /* Returns 0, an exit code, or -1 where the help was asked for. */
-static int read_option(sink *s, sink_options *o, int option)
+static int read_option(void *ctx, int option)
 {
+    sink *s = ctx;
+    sink_options *o = s->o;
     uint64_t seed = 0;
 
     switch (option) {
@@ -146,15 +148,12 @@ static int read_option(sink *s, sink_options *o, int option)
     case 'q':
         o->is_quiet = true;
         return 0;
-    case 'h':
+    default: // 'h'
         return -1;
-    default:
-        fputs("See stagger sink --help.\n", stderr);
-        return STG_EXIT_USAGE;
     }
 }
 
-static int read_arguments(sink *s, sink_options *o, int argc, char **argv)
+static int read_arguments(sink *s, int argc, char **argv)
 {
     static const struct option options[] = {
         {"listen", required_argument, NULL, 'l'},
@@ -172,13 +171,11 @@ static int read_arguments(sink *s, sink_options *o, int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    int option, code;
+    int code =
+        stg_options_walk(argc, argv, "l:r:d:n:qh", options, read_option, s);
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "l:r:d:n:qh", options, NULL)) !=
-           -1)
-        if ((code = read_option(s, o, option)) != 0)
-            return code;
+    if (code != 0)
+        return code;
     if (optind < argc) {
         stg_options_complain(who, "%s: wanted options only", argv[optind]);
         return STG_EXIT_USAGE;
@@ -242,7 +239,7 @@ int stg_cli_sink(int argc, char **argv)
     }
     s->o = &o;
     s->rng = stg_rng_seed(1);
-    code = read_arguments(s, &o, argc, argv);
+    code = read_arguments(s, argc, argv);
     if (code == 0)
         code = run(s);
     else if (code == -1) {

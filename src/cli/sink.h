@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct sink {
-    const sink_options *o;
+    sink_options *o;
     sink_replies replies;
     sink_seen seen;
     sink_tally tally;

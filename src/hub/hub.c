@@ -257,7 +257,7 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = open_store(h, o, err);
     if (status == STG_OK)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
-                          STG_TRACE_BEGIN);
+                          h->settings->trace);
     if (status == STG_OK)
         status = stg_targets_find_lanes(&h->targets, h->store, err);
     if (status == STG_OK)
@@ -283,7 +283,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
-    stg_metrics_open(&h->metrics, h, 1000);
+    stg_metrics_open(&h->metrics, h, o->settings->metrics.targets_max);
     h->handles = 2; // the shell and the metrics
     return h;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "hub/ops/ingress_headers.h"
-#include "hub/parcel.h"
 
 static bool has_value(const stg_match_setting *m, stg_span value)
 {
@@ -55,15 +54,18 @@ static bool is_met(const stg_match_setting *m, const stg_parcel *p)
     return is_in_lines(m, p->headers);
 }
 
-bool stg_match_accepts(void *ctx, const stg_message *m)
+bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p)
 {
-    const stg_target_settings *t = ctx;
-    stg_parcel p;
-
-    if (!stg_parcel_unpack(&p, m->bytes, m->size))
-        return true;
     for (size_t i = 0; i < t->match_count; i++)
-        if (!is_met(&t->match[i], &p))
+        if (!is_met(&t->match[i], p))
             return false;
     return true;
+}
+
+bool stg_match_accepts(void *ctx, const stg_message *m)
+{
+    stg_parcel p;
+
+    return !stg_parcel_unpack(&p, m->bytes, m->size) ||
+           stg_match_wants(ctx, &p);
 }

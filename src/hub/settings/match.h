@@ -2,6 +2,7 @@
 #ifndef STAGGER_HUB_SETTINGS_MATCH_H
 #define STAGGER_HUB_SETTINGS_MATCH_H
 
+#include "hub/parcel.h"
 #include "hub/settings/settings.h"
 
 /* For stg_lane_options.accepts; ctx: the stg_target_settings, with a match.
@@ -9,5 +10,8 @@
  * is there twice may have it in either. A message that is none is accepted: its
  * delivery says what is wrong with it. */
 bool stg_match_accepts(void *ctx, const stg_message *m);
+
+/* The same of a parcel that is unpacked. */
+bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p);
 
 #endif

@@ -69,6 +69,7 @@ void stg_settings_free(stg_settings *s)
     }
     stg_text_table_free(&s->inside->compiled);
     free(s->inside->policies);
+    free(s->inside->places);
     free(s->inside);
     free(s->targets);
     free(s);
@@ -119,6 +120,8 @@ static void set_defaults(stg_settings *s)
     s->budget = flow.budget;
     s->drain = flow.drain;
     s->log.least = STG_LOG_INFO;
+    s->metrics.targets_max = 1000;
+    s->trace = STG_TRACE_BEGIN;
     s->alerts = stg_alert_options_default();
     s->defaults = default_target();
 }

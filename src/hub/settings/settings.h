@@ -21,15 +21,17 @@
 
 #include "flow/flow.h"
 #include "hub/alerts/options.h"
+#include "hub/http/egress.h"
 #include "hub/log.h"
+#include "hub/trace.h"
 
 #define STG_TARGET_NAME_MAX 65 /* the terminator included */
 
 /* Where something was written; 0: nowhere. Both count from 1, column in
  * characters. */
-typedef struct stg_place {
+typedef struct stg_file_place {
     uint32_t line, column;
-} stg_place;
+} stg_file_place;
 
 /* A list of texts. */
 typedef struct stg_texts {
@@ -101,18 +103,20 @@ typedef struct stg_target_settings {
     /* -- TLS */
     const char *ca_file, *certificate_file, *key_file, *server_name;
     bool is_unverified;
+    uint64_t files_stamp; /* of when these files were changed, and how large
+                             they were; 0: there are none */
 
     const stg_tag_setting *tags;
     size_t tag_count;
 
-    stg_place place; /* of it in the file */
+    stg_file_place place; /* of it in the file */
 } stg_target_settings;
 
 /* A policy, by a name of the settings' own or by its text. */
 typedef struct stg_policy_setting {
     const char *name; /* NULL: it has none */
     const char *text;
-    stg_place place;
+    stg_file_place place;
 } stg_policy_setting;
 
 typedef struct stg_store_settings {
@@ -137,11 +141,9 @@ typedef enum stg_source {
                          it listens. Without: it ends when all is settled. */
 } stg_source;
 
-/* What targets may not resolve to, and what they may all the same: see
- * docs/configuration.md. Texts are CIDRs: 10.0.0.0/8. */
-typedef struct stg_egress_settings {
-    stg_texts allow, deny;
-} stg_egress_settings;
+typedef struct stg_metrics_settings {
+    uint32_t targets_max; /* with numbers of their own: 0 to 100000 */
+} stg_metrics_settings;
 
 typedef struct stg_log_settings {
     bool is_json;
@@ -161,8 +163,10 @@ typedef struct stg_settings {
     stg_ns drain;              /* of attempts, after a stop: up to 1 d */
     const char *letters;       /* a file for copies of dead letters */
     const char *audit;         /* a file for what was changed by calls */
-    stg_egress_settings egress;
+    stg_egress egress;         /* where targets may be */
     stg_log_settings log;
+    stg_metrics_settings metrics;
+    stg_trace_mode trace;
     stg_alert_options alerts;
 
     const stg_policy_setting *policies; /* with names */
@@ -178,9 +182,6 @@ typedef struct stg_settings {
 /* The defaults; no target. NULL: there is no memory. */
 stg_settings *stg_settings_new(void);
 void stg_settings_free(stg_settings *s); /* NULL is none */
-
-/* A deep one, with places. NULL: there is no memory. */
-stg_settings *stg_settings_copy(const stg_settings *s);
 
 /* Memory that goes with the settings. NULL: there is none. */
 void *stg_settings_keep(stg_settings *s, size_t size);

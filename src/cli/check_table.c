@@ -1,0 +1,125 @@
+#include "cli/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/writer.h"
+
+enum { COLUMNS = 6, CELL = 32 };
+
+typedef char cell[CELL];
+
+static const char *const heads[COLUMNS] = {"target", "policy", "in flight",
+                                           "rate",   "order",  "hold"};
+
+static void print_time(char *text, size_t size, stg_ns time)
+{
+    stg_writer w = stg_writer_on(text, size);
+
+    if (time == STG_NEVER)
+        stg_write_text(&w, "none");
+    else
+        stg_write_duration(&w, time);
+}
+
+/* The name of a policy, or its first word. */
+static void print_policy(cell text, const stg_settings *s,
+                         const stg_target_settings *t)
+{
+    const char *policy = t->policy_text;
+
+    if (policy == NULL)
+        policy = s->target_count < 50 ? "broadcast" : "broadcast-wide";
+    snprintf(text, CELL, "%.*s%s", (int)strcspn(policy, " "), policy,
+             strchr(policy, ' ') != NULL ? " ..." : "");
+}
+
+static void fill(cell row[COLUMNS], const stg_settings *s,
+                 const stg_target_settings *t)
+{
+    static const char *const orders[] = {"none", "key", "strict"};
+    stg_writer w = stg_writer_on(row[3], CELL);
+
+    snprintf(row[0], CELL, "%s", t->name);
+    if (strlen(t->name) >= CELL)
+        memcpy(row[0] + CELL - 4, "...", 4);
+    print_policy(row[1], s, t);
+    snprintf(row[2], CELL, "%" PRIu32, t->in_flight_max);
+    if (t->rate > 0) {
+        stg_write_thousandths(&w, t->rate);
+        stg_write_text(&w, "/s");
+    } else {
+        stg_write_text(&w, "-");
+    }
+    snprintf(row[4], CELL, "%s", orders[t->order]);
+    print_time(row[5], CELL, t->hold);
+}
+
+/* Without what may be a secret in it. */
+static void print_url(const stg_target_settings *t, FILE *to)
+{
+    size_t size = strcspn(t->url, "?");
+
+    fprintf(to, "  %.*s%s%s%s%s\n", (int)size, t->url,
+            t->url[size] != '\0' ? "?..." : "", t->is_paused ? "  paused" : "",
+            t->match_count > 0 ? "  filtered" : "",
+            t->from == STG_FROM_OLDEST ? "  from oldest" : "");
+}
+
+static void measure(const stg_settings *s, size_t widths[COLUMNS])
+{
+    cell row[COLUMNS];
+
+    for (int i = 0; i < COLUMNS; i++)
+        widths[i] = strlen(heads[i]);
+    for (size_t t = 0; t < s->target_count; t++) {
+        fill(row, s, &s->targets[t]);
+        for (int i = 0; i < COLUMNS; i++)
+            if (strlen(row[i]) > widths[i])
+                widths[i] = strlen(row[i]);
+    }
+}
+
+static void print_targets(const stg_settings *s, FILE *to)
+{
+    size_t widths[COLUMNS];
+    cell row[COLUMNS];
+
+    measure(s, widths);
+    for (int i = 0; i < COLUMNS; i++)
+        fprintf(to, "%s%-*s", i > 0 ? "  " : "", (int)widths[i], heads[i]);
+    fputs("  url\n", to);
+    for (size_t t = 0; t < s->target_count; t++) {
+        fill(row, s, &s->targets[t]);
+        for (int i = 0; i < COLUMNS; i++)
+            fprintf(to, "%s%-*s", i > 0 ? "  " : "", (int)widths[i], row[i]);
+        print_url(&s->targets[t], to);
+    }
+}
+
+static void print_ways(const stg_settings *s, FILE *to)
+{
+    char kept[CELL];
+
+    print_time(kept, sizeof kept, s->store.retention);
+    if (s->source == STG_SOURCE_STDIN)
+        fputs("reads    standard input, a line a message\n", to);
+    if (s->listen.address != NULL)
+        fprintf(to, "listens  on %s, %s\n", s->listen.address,
+                s->listen.token_file != NULL ? "with tokens"
+                                             : "without tokens");
+    fprintf(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n", s->store.path,
+            s->store.quota >> 20, kept);
+    if (s->alerts.sink_count > 0)
+        fprintf(to, "tells    %zu sink%s\n", s->alerts.sink_count,
+                s->alerts.sink_count > 1 ? "s" : "");
+}
+
+void stg_check_summary(const stg_settings *s, FILE *to)
+{
+    print_ways(s, to);
+    fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
+            s->target_count > 1 ? "s" : "");
+    print_targets(s, to);
+}

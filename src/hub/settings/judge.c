@@ -1,0 +1,330 @@
+/* The settings as a whole: what contradicts, and what is unwise. */
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "hub/intake.h"
+#include "hub/ops/ingress_address.h"
+#include "hub/ops/token.h"
+#include "hub/settings/loading.h"
+
+enum { MIB_SHIFT = 20 };
+
+/* -- who may talk to it ---------------------------------------------------- */
+
+static void judge_listen(stg_loading *l)
+{
+    const stg_listen_settings *s = &l->s->listen;
+    stg_address address;
+    stg_error err;
+
+    if (s->address == NULL) {
+        if (s->token_file != NULL)
+            stg_complain(l->c, stg_load_hub_place(l, "listen.tokens"),
+                         "`listen.tokens`, and nothing listens, since `source` "
+                         "is stdin; wanted `listen.address`, too");
+        return;
+    }
+    if (stg_address_parse(&address, s->address, &err) != STG_OK ||
+        stg_address_is_loopback(&address))
+        return;
+    if (stg_load_hub_place(l, "listen.tokens").line == 0)
+        stg_complain(l->c, stg_load_hub_place(l, "listen.address"),
+                     "`listen.address`: %s can be reached by other machines, "
+                     "and there are no `listen.tokens`; wanted tokens, or "
+                     "127.0.0.1",
+                     s->address);
+    else
+        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
+                 "`listen.address`: other machines can reach %s, and tokens "
+                 "go to it in the clear; wanted a proxy with TLS before it",
+                 s->address);
+}
+
+static void judge_tokens(stg_loading *l)
+{
+    const char *path = l->s->listen.token_file;
+    stg_file_place place = stg_load_hub_place(l, "listen.tokens");
+    size_t before = l->c->mistakes;
+    stg_tokens *tokens;
+    stg_error err;
+
+    // That it is private and not empty was looked at when it was read.
+    if (path == NULL || before > 0)
+        return;
+    if (stg_tokens_load(&tokens, path, &err) == STG_OK)
+        stg_tokens_free(tokens);
+    else
+        stg_complain(l->c, place, "`listen.tokens`: %s", err.text);
+}
+
+static void judge_connections(stg_loading *l)
+{
+    const stg_listen_settings *s = &l->s->listen;
+
+    if (s->address_connections_max > s->connections_max &&
+        stg_load_hub_place(l, "listen.connections.per-address").line > 0)
+        stg_complain(l->c,
+                     stg_load_hub_place(l, "listen.connections.per-address"),
+                     "`listen.connections.per-address` is %" PRIu32
+                     ", more than `listen.connections.max`, %" PRIu32
+                     "; wanted fewer, or as many",
+                     s->address_connections_max, s->connections_max);
+}
+
+/* -- memory and disk ------------------------------------------------------- */
+
+static uint64_t count_ordered(const stg_settings *s)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < s->target_count; i++)
+        count += s->targets[i].order != STG_ORDER_NONE;
+    return count;
+}
+
+/* Four messages for each ordered lane: see stg_flow_options. */
+static void judge_ordered(stg_loading *l)
+{
+    enum { MESSAGES = 4, LEAST = 4 << 10, ENOUGH = 64 << 10 };
+    const stg_settings *s = l->s;
+    uint64_t ordered = count_ordered(s);
+    uint64_t room = s->memory_max - stg_intake_share(s->memory_max);
+    stg_file_place place = stg_load_hub_place(l, "memory");
+
+    if (ordered == 0 || room / (MESSAGES * ordered) >= ENOUGH)
+        return;
+    if (room / (MESSAGES * ordered) < LEAST)
+        stg_complain(l->c, place,
+                     "`memory` has no room for four messages of 4 KiB for each "
+                     "of %" PRIu64 " targets with an `order`; wanted %" PRIu64
+                     "MiB or more",
+                     ordered,
+                     (ordered * MESSAGES * LEAST * 4 / 3 >> MIB_SHIFT) + 1);
+    else
+        stg_warn(l->c, place,
+                 "`memory` is short for %" PRIu64
+                 " targets with an `order`: "
+                 "each has room for four messages of %" PRIu64 " KiB",
+                 ordered, room / (MESSAGES * ordered) >> 10);
+}
+
+static void judge_memory(stg_loading *l)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+    uint64_t machine =
+        pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+
+    if (l->s->memory_max > machine / 5 * 4)
+        stg_warn(l->c, stg_load_hub_place(l, "memory"),
+                 "`memory` is more than four fifths of the machine's, which "
+                 "has %" PRIu64 "MiB",
+                 machine >> MIB_SHIFT);
+}
+
+/* What the store may still grow by, against what the disk has left. */
+static void judge_quota(stg_loading *l)
+{
+    char *path = strdup(l->s->store.path);
+    struct statvfs disk;
+    uint64_t left;
+
+    if (path == NULL || statvfs(dirname(path), &disk) != 0) {
+        free(path);
+        return;
+    }
+    left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    free(path);
+    if (l->s->store.quota > left)
+        stg_warn(l->c, stg_load_hub_place(l, "store.quota"),
+                 "`store.quota` is more than the disk has left, %" PRIu64
+                 "MiB: a full disk stops the hub before its quota does",
+                 left >> MIB_SHIFT);
+}
+
+static void judge_outputs(stg_loading *l)
+{
+    const stg_settings *s = l->s;
+
+    if (stg_load_hub_place(l, "store.path").line > 0)
+        stg_load_check_output(l, "store.path", s->store.path);
+    if (s->letters != NULL)
+        stg_load_check_output(l, "dead-letters", s->letters);
+    if (s->audit != NULL)
+        stg_load_check_output(l, "audit", s->audit);
+}
+
+/* -- policies that nobody uses --------------------------------------------- */
+
+static bool is_used(const stg_settings *s, const char *policy)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].policy_text != NULL &&
+            strcmp(s->targets[i].policy_text, policy) == 0)
+            return true;
+    return false;
+}
+
+static void judge_policies(stg_loading *l)
+{
+    const stg_settings *s = l->s;
+
+    for (size_t i = 0; i < s->policy_count; i++)
+        if (!is_used(s, s->policies[i].name))
+            stg_warn(l->c, s->policies[i].place,
+                     "no target has the policy `%s`", s->policies[i].name);
+}
+
+/* -- targets of one URL ---------------------------------------------------- */
+
+static void judge_urls(stg_loading *l)
+{
+    stg_text_table urls = {.at = NULL};
+    const stg_settings *s = l->s;
+
+    for (size_t i = 0; i < s->target_count; i++) {
+        const stg_target_settings *t = &s->targets[i];
+        size_t first = i;
+
+        // With filters they may share one in good order.
+        if (t->url == NULL || t->match_count > 0)
+            continue;
+        if (stg_text_table_add(&urls, t->url, i, &first) && first != i)
+            stg_warn(l->c, stg_load_target_place(l, i, "url"),
+                     "another target has this URL (see line %" PRIu32
+                     "): each message goes there twice",
+                     stg_load_target_place(l, first, "url").line);
+    }
+    stg_text_table_free(&urls);
+}
+
+/* -- alerts ---------------------------------------------------------------- */
+
+static stg_file_place sink_place(const stg_loading *l, size_t sink,
+                                 const char *path)
+{
+    const stg_setting *s = stg_setting_find(STG_IN_SINK, path, strlen(path));
+    stg_file_place place = {0, 0};
+
+    if (s != NULL)
+        place = l->sinks[sink][stg_setting_number(s)];
+    return place.line > 0 ? place : l->sinks[sink][0];
+}
+
+/* "sinks[1].to" or "interval". */
+static stg_file_place flaw_place(const stg_loading *l, const char *path)
+{
+    char whole[96];
+    unsigned sink;
+    int used = 0;
+
+    if (sscanf(path, "sinks[%u].%n", &sink, &used) == 1 && used > 0 &&
+        sink < l->sink_count)
+        return sink_place(l, sink, path + used);
+    snprintf(whole, sizeof whole, "alerts.%s", path);
+    return stg_load_hub_place(l, whole);
+}
+
+static bool has_target(const stg_settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].name != NULL && strcmp(s->targets[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *suggest_target(const stg_settings *s, const char *name)
+{
+    const char **names = calloc(s->target_count + 1, sizeof(char *)), *near;
+    size_t count = 0;
+
+    if (names == NULL)
+        return NULL;
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].name != NULL)
+            names[count++] = s->targets[i].name;
+    near = stg_suggest(name, names);
+    free(names);
+    return near;
+}
+
+static void judge_sink_targets(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+
+    for (size_t k = 0; k < sink->target_count; k++) {
+        const char *name = sink->targets[k], *near;
+
+        if (has_target(l->s, name))
+            continue;
+        near = suggest_target(l->s, name);
+        stg_complain(l->c, sink_place(l, i, "targets"),
+                     "`targets`: there is no target `%.64s`; wanted names of "
+                     "`targets`%s%s%s",
+                     name, near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
+    }
+}
+
+static bool has_tag(const stg_settings *s, const stg_alert_tag *tag)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        for (size_t k = 0; k < s->targets[i].tag_count; k++)
+            if (strcmp(s->targets[i].tags[k].name, tag->name) == 0 &&
+                strcmp(s->targets[i].tags[k].value, tag->value) == 0)
+                return true;
+    return false;
+}
+
+static void judge_sink_tags(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+
+    for (size_t k = 0; k < sink->tag_count; k++)
+        if (!has_tag(l->s, &sink->tags[k]))
+            stg_warn(l->c, sink_place(l, i, "tags"),
+                     "no target has the tag `%.64s: %.64s`", sink->tags[k].name,
+                     sink->tags[k].value);
+}
+
+static void judge_alerts(stg_loading *l)
+{
+    stg_alert_flaw flaw;
+
+    for (size_t i = 0; i < l->sink_count; i++) {
+        judge_sink_targets(l, i);
+        judge_sink_tags(l, i);
+        if (sink_place(l, i, "way").line == l->sinks[i][0].line &&
+            sink_place(l, i, "way").column == l->sinks[i][0].column) {
+            stg_complain(l->c, l->sinks[i][0],
+                         "a sink without `way`; wanted slack, mail or "
+                         "webhook");
+            return;
+        }
+    }
+    if (stg_alert_options_check(&l->s->alerts, &flaw) != STG_OK)
+        stg_complain(l->c, flaw_place(l, flaw.path), "`alerts.%s`: %s",
+                     flaw.path, flaw.error.text);
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+void stg_judge(stg_loading *l)
+{
+    judge_listen(l);
+    judge_connections(l);
+    judge_tokens(l);
+    judge_ordered(l);
+    judge_memory(l);
+    judge_quota(l);
+    judge_outputs(l);
+    judge_policies(l);
+    judge_urls(l);
+    for (size_t i = 0; i < l->s->target_count; i++)
+        stg_judge_target(l, i);
+    judge_alerts(l);
+}

@@ -1,0 +1,93 @@
+/* loading.h - what the files of the loader share. Private to them.
+ *
+ *     load.c         the file: maps, keys, one value after another
+ *     load_lists.c   values that are more than one text
+ *     load_policy.c  policies, by name and by text
+ *     judge.c        what contradicts, and what is unwise
+ *     judge_target.c the same of a target
+ *     files.c        secrets and certificates */
+#ifndef STAGGER_HUB_SETTINGS_LOADING_H
+#define STAGGER_HUB_SETTINGS_LOADING_H
+
+#include "hub/settings/complaints.h"
+#include "hub/settings/inside.h"
+#include "hub/settings/table.h"
+#include "hub/settings/texts.h"
+#include "hub/settings/values.h"
+#include "hub/settings/yaml.h"
+
+typedef struct stg_loading {
+    stg_settings *s;
+    stg_complaints *c;
+    const char *path; /* of the file */
+    bool is_exposed;  /* others may read the file */
+    /* Where each setting was written, by its number in the table. */
+    stg_file_place *defaults;
+    stg_file_place **targets; /* one for each of s->targets */
+    stg_file_place **sinks;
+    size_t sink_count;       /* that were read so far */
+    size_t target_total;     /* that the file has */
+    stg_text_table policies; /* names, to s->policies */
+    stg_text_table files;    /* certificates that were looked at, by path */
+} stg_loading;
+
+/* -- load.c ---------------------------------------------------------------- */
+
+/* One map: its keys are the settings in `in` whose paths go on from prefix. */
+void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
+                  const stg_yaml_node *map, void *base, stg_file_place *places);
+
+/* "PATH: WHAT; wanted ...": a value of another kind than the setting's. */
+void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n);
+
+/* Memory that goes with the settings; NULL: complained. */
+void *stg_load_keep(stg_loading *l, size_t size);
+const char *stg_load_keep_text(stg_loading *l, const char *text);
+
+/* A path of the file's, as the process can open it. */
+const char *stg_load_keep_path(stg_loading *l, const char *path);
+
+/* Where a target's setting was written, or that of the defaults. */
+stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
+                                     const char *path);
+
+/* Where a setting of the hub was. */
+stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
+
+/* -- load_lists.c ---------------------------------------------------------- */
+
+/* Reads a value of a kind that is no scalar, no section and no list of maps. */
+void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
+                   void *base);
+
+/* -- load_policy.c --------------------------------------------------------- */
+
+void stg_load_policies(stg_loading *l, const stg_yaml_node *n);
+
+/* Whether the text of a target's or the defaults' `policy` can be used. */
+void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n);
+
+/* -- files.c --------------------------------------------------------------- */
+
+/* The content of a secret's file, without an end of line at its end; kept.
+ * NULL: complained. */
+const char *stg_load_secret(stg_loading *l, stg_file_place place,
+                            const char *name, const char *path);
+
+/* Complains of a secret's file that is missing, empty, or not private. */
+bool stg_load_check_secret(stg_loading *l, stg_file_place place,
+                           const char *name, const char *path);
+
+/* Certificates and keys of a target. */
+void stg_load_check_tls(stg_loading *l, size_t target);
+
+/* Whether a file can be made or added to. */
+void stg_load_check_output(stg_loading *l, const char *name, const char *path);
+
+/* -- judge.c, judge_target.c ----------------------------------------------- */
+
+void stg_judge(stg_loading *l);
+void stg_judge_target(stg_loading *l, size_t target);
+
+#endif

@@ -1,0 +1,484 @@
+#include "hub/settings/values.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <stagger/text.h>
+
+#include "base/suggest.h"
+#include "core/reader.h"
+#include "core/writer.h"
+#include "hub/http/url.h"
+#include "hub/ops/ingress_address.h"
+#include "hub/settings/hints.h"
+#include "hub/target.h"
+
+/* -- what is wanted -------------------------------------------------------- */
+
+static const char *print_size(uint64_t size, char text[24])
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+
+    while (unit < 4 && size >= 1024 && size % 1024 == 0) {
+        size /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, "%" PRIu64 "%s", size, units[unit]);
+    return text;
+}
+
+static const char *print_time(uint64_t time, char text[24])
+{
+    stg_writer w = stg_writer_on(text, 24);
+
+    if (time == 365 * STG_DAY)
+        stg_write_text(&w, "365d");
+    else
+        stg_write_duration(&w, time);
+    return text;
+}
+
+static void want_words(const stg_setting *s, stg_writer *w)
+{
+    for (size_t i = 0; s->words[i] != NULL; i++) {
+        if (i > 0)
+            stg_write_text(w, s->words[i + 1] != NULL ? ", " : " or ");
+        stg_write_text(w, s->words[i]);
+    }
+}
+
+static void want_range(const stg_setting *s, stg_writer *w)
+{
+    const char *example =
+        s->standard != NULL && s->standard != s->none &&
+                (s->none == NULL || strcmp(s->standard, s->none) != 0)
+            ? s->standard
+            : s->example;
+    bool is_time = s->kind == STG_KIND_TIME;
+    char least[24], most[24];
+
+    stg_write_text(w, is_time ? "a time from " : "a size from ");
+    stg_write_text(w, (is_time ? print_time : print_size)(s->least, least));
+    stg_write_text(w, " to ");
+    stg_write_text(w, (is_time ? print_time : print_size)(s->most, most));
+    stg_write_text(w, ", like ");
+    stg_write_text(w, example);
+    if (s->none != NULL) {
+        stg_write_text(w, ", or ");
+        stg_write_text(w, s->none);
+    }
+}
+
+static const char *const wanted[] = {
+    [STG_KIND_SECTION] = "a map of settings",
+    [STG_KIND_FILE] = "the name of a file",
+    [STG_KIND_NAME] = "a name of 1 to 64 of A-Z a-z 0-9 . _ -",
+    [STG_KIND_URL] =
+        "http:// or https://, a host, and perhaps a port and a "
+        "path",
+    [STG_KIND_METHOD] = "a method of HTTP, like POST or PUT",
+    [STG_KIND_ADDRESS] = "address:port, like 127.0.0.1:8080 or [::1]:8080",
+    [STG_KIND_LETTERS] = "file: and the name of a file",
+    [STG_KIND_POLICY] = "a name of `policies`, a preset, or a policy's text",
+    [STG_KIND_FLAG] = "true or false",
+    [STG_KIND_FLAG_NOT] = "true or false",
+    [STG_KIND_RATE] = "requests a second, like 100/s or 0.5/s",
+    [STG_KIND_BUDGET] =
+        "none, CAPACITY:RATE/s, ratio:SHARE+RATE/s, aws or "
+        "grpc:TOKENS:RATIO",
+    [STG_KIND_THRESHOLD] =
+        "`N failures in TIME`, like 10 failures in 5m, or "
+        "off",
+    [STG_KIND_ALERTS] =
+        "a list of dead-letters, breaker, gone, store, lag, "
+        "certificate, retention",
+    [STG_KIND_TEXTS] = "a text, or a list of texts",
+    [STG_KIND_RULES] = "a list of names of headers, like [traceparent, X-*]",
+    [STG_KIND_CIDRS] = "a list of networks, like [10.0.0.0/8, 'fd00::/8']",
+    [STG_KIND_HEADERS] =
+        "a map of headers: `Name: value`, or `Name: {file: "
+        "PATH}`",
+    [STG_KIND_SINK_HEADERS] =
+        "a map of headers: `Name: value`, or `Name: "
+        "{file: PATH}`",
+    [STG_KIND_MATCH] =
+        "a map of headers: `Name: value`, or `Name: [value, "
+        "value]`",
+    [STG_KIND_TAGS] = "a map of words: `name: value`",
+    [STG_KIND_SINK_TAGS] = "a map of words: `name: value`",
+    [STG_KIND_POLICIES] = "a map of policies: `name: text`",
+    [STG_KIND_DEFAULTS] = "a map of settings, as of a target",
+    [STG_KIND_TARGETS] = "a list of targets: `- {name: NAME, url: URL}`",
+    [STG_KIND_SINKS] = "a list of sinks: `- {name: NAME, way: WAY}`",
+};
+
+const char *stg_setting_wanted(const stg_setting *s, char text[STG_WANTED_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_WANTED_MAX);
+
+    switch (s->kind) {
+    case STG_KIND_WORD:
+        want_words(s, &w);
+        break;
+    case STG_KIND_TIME:
+    case STG_KIND_SIZE:
+        want_range(s, &w);
+        break;
+    case STG_KIND_COUNT:
+        snprintf(text, STG_WANTED_MAX, "a number from %" PRIu64 " to %" PRIu64,
+                 s->least, s->most);
+        break;
+    case STG_KIND_TEXT:
+        snprintf(text, STG_WANTED_MAX, "a text of 1 to %" PRIu64 " bytes",
+                 s->most);
+        break;
+    default:
+        stg_write_text(&w, wanted[s->kind]);
+    }
+    return text;
+}
+
+/* -- values ---------------------------------------------------------------- */
+
+static void *field(const stg_setting *s, void *base)
+{
+    return (char *)base + s->at;
+}
+
+static void put_number(const stg_setting *s, void *base, uint64_t number)
+{
+    uint32_t small = (uint32_t)number;
+    bool is_true = number != 0;
+
+    if (s->size == sizeof number)
+        memcpy(field(s, base), &number, sizeof number);
+    else if (s->size == sizeof small)
+        memcpy(field(s, base), &small, sizeof small);
+    else // an enum of two words that is a bool
+        memcpy(field(s, base), &is_true, sizeof is_true);
+}
+
+static void put_text(const stg_setting *s, void *base, const char *text)
+{
+    memcpy(field(s, base), &text, sizeof text);
+}
+
+/* A longer one is cut, and its cut is told. */
+#define SHOWN "`%.60s%s`"
+#define SHOW(text) (text), strlen(text) > 60 ? "..." : ""
+
+static bool refuse(stg_value_flaw *flaw, const char *text, const char *why)
+{
+    snprintf(flaw->what, sizeof flaw->what, SHOWN " %s", SHOW(text), why);
+    return false;
+}
+
+/* In words of another, who names the text or the place itself. */
+static bool refuse_by(stg_value_flaw *flaw, const char *words)
+{
+    snprintf(flaw->what, sizeof flaw->what, "%s", words);
+    return false;
+}
+
+static bool read_number(const char *text, uint64_t *number)
+{
+    return stg_is_digit(*text) && stg_read_count(text, number) &&
+           strspn(text, "0123456789") == strlen(text);
+}
+
+static bool read_count(const stg_setting *s, const char *text, void *base,
+                       stg_value_flaw *flaw)
+{
+    uint64_t number;
+
+    if (!read_number(text, &number))
+        return refuse(flaw, text, "is no whole number");
+    if (number < s->least)
+        return refuse(flaw, text, "is too small");
+    if (number > s->most)
+        return refuse(flaw, text, "is too large");
+    put_number(s, base, number);
+    return true;
+}
+
+static bool read_time(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    stg_reader r = {text, text + strlen(text)};
+    bool has_point = strchr(text, '.') != NULL;
+    uint64_t number;
+    stg_ns time;
+
+    if (s->none != NULL && strcmp(text, s->none) == 0) {
+        put_number(s, base, STG_NEVER);
+        return true;
+    }
+    stg_hint_time(s, text, flaw->hint, sizeof flaw->hint);
+    if (!stg_read_duration(&r, &time) || !stg_reader_is_empty(&r))
+        return refuse(flaw, text,
+                      read_number(text, &number) ? "has no unit"
+                      : has_point                ? "is no such time"
+                                                 : "is no time");
+    if (time < s->least)
+        return refuse(flaw, text, "is too short");
+    if (time > s->most)
+        return refuse(flaw, text, "is too long");
+    put_number(s, base, time);
+    return true;
+}
+
+/* 512K, 64M, 1.5G, 64MiB, 64MB: powers of 1024; a number alone: bytes. */
+static bool parse_size(const char *text, uint64_t *size)
+{
+    static const char units[] = "KMGT";
+    stg_reader r = {text, text + strlen(text)};
+    uint32_t thousandths;
+    const char *unit;
+    uint64_t scale;
+
+    if (read_number(text, size))
+        return true;
+    if (!stg_read_decimal(&r, &thousandths) || stg_reader_is_empty(&r))
+        return false;
+    unit = memchr(units, *r.at, sizeof units - 1);
+    if (unit == NULL)
+        return false;
+    r.at++;
+    if (!stg_read_text(&r, "iB"))
+        (void)stg_read_text(&r, "B");
+    scale = UINT64_C(1) << 10 * (unit - units + 1);
+    *size = thousandths / 1000 * scale + thousandths % 1000 * scale / 1000;
+    return stg_reader_is_empty(&r);
+}
+
+static bool read_size(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    uint64_t size;
+
+    stg_hint_size(s, text, flaw->hint, sizeof flaw->hint);
+    if (!parse_size(text, &size))
+        return refuse(flaw, text, "is no size");
+    if (size < s->least)
+        return refuse(flaw, text, "is too small");
+    if (size > s->most)
+        return refuse(flaw, text, "is too large");
+    put_number(s, base, size);
+    return true;
+}
+
+static bool read_rate(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    stg_reader r = {text, text + strlen(text)};
+    uint32_t rate;
+
+    stg_hint_rate(text, flaw->hint, sizeof flaw->hint);
+    if (!stg_read_decimal(&r, &rate) || !stg_read_text(&r, "/s") ||
+        !stg_reader_is_empty(&r))
+        return refuse(flaw, text, "is no rate");
+    if (rate == 0)
+        return refuse(flaw, text, "is none");
+    put_number(s, base, rate);
+    return true;
+}
+
+static bool read_flag(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    bool is_true = strcmp(text, "true") == 0;
+
+    if (!is_true && strcmp(text, "false") != 0) {
+        stg_hint_flag(text, flaw->hint, sizeof flaw->hint);
+        return refuse(flaw, text, "is neither");
+    }
+    if (s->kind == STG_KIND_FLAG_NOT)
+        is_true = !is_true;
+    memcpy(field(s, base), &is_true, sizeof is_true);
+    return true;
+}
+
+static bool read_word(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    const char *near;
+
+    for (size_t i = 0; s->words[i] != NULL; i++)
+        if (strcmp(s->words[i], text) == 0) {
+            put_number(s, base, i);
+            return true;
+        }
+    near = stg_suggest(text, s->words);
+    if (near != NULL)
+        snprintf(flaw->hint, sizeof flaw->hint, "%s", near);
+    return refuse(flaw, text, "is none of them");
+}
+
+static bool read_text(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    size_t size = strlen(text);
+
+    if (size == 0)
+        return refuse_by(flaw, "it is empty");
+    if (s->kind == STG_KIND_TEXT && size > s->most)
+        return refuse(flaw, text, "is too long");
+    for (const char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return refuse_by(flaw,
+                             "it has an end of line, or another control "
+                             "character");
+    put_text(s, base, text);
+    return true;
+}
+
+static bool read_name(const stg_setting *s, const char *text, void *base,
+                      stg_value_flaw *flaw)
+{
+    if (!stg_target_is_name(text)) {
+        stg_hint_name(text, flaw->hint, sizeof flaw->hint);
+        return *text == '\0' ? refuse_by(flaw, "it is empty")
+                             : refuse(flaw, text, "is no such name");
+    }
+    put_text(s, base, text);
+    return true;
+}
+
+/* Words of core and hub begin with the setting's name, which is said already. */
+static const char *without(const char *prefix, const char *text)
+{
+    size_t size = strlen(prefix);
+
+    return strncmp(text, prefix, size) == 0 ? text + size : text;
+}
+
+static bool read_url(const stg_setting *s, const char *text, void *base,
+                     stg_value_flaw *flaw)
+{
+    stg_url url;
+    stg_error err;
+
+    if (stg_url_parse(&url, text, &err) != STG_OK) {
+        stg_hint_url(text, flaw->hint, sizeof flaw->hint);
+        return refuse_by(flaw, without("url: ", err.text));
+    }
+    put_text(s, base, text);
+    return true;
+}
+
+static bool read_method(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    static const char *const methods[] = {"POST",   "PUT", "PATCH",
+                                          "DELETE", "GET", NULL};
+    size_t size = strlen(text);
+
+    if (size == 0 || size > 32 ||
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != size ||
+        strcmp(text, "CONNECT") == 0 || strcmp(text, "HEAD") == 0) {
+        stg_hint_case(text, methods, flaw->hint, sizeof flaw->hint);
+        return refuse(flaw, text, "is none that can be used");
+    }
+    put_text(s, base, text);
+    return true;
+}
+
+static bool read_address(const stg_setting *s, const char *text, void *base,
+                         stg_value_flaw *flaw)
+{
+    stg_address address;
+    stg_error err;
+
+    if (stg_address_parse(&address, text, &err) != STG_OK) {
+        stg_hint_address(text, flaw->hint, sizeof flaw->hint);
+        return refuse(flaw, text, "is no address to listen on");
+    }
+    put_text(s, base, text);
+    return true;
+}
+
+static bool read_letters(const stg_setting *s, const char *text, void *base,
+                         stg_value_flaw *flaw)
+{
+    if (strncmp(text, "file:", 5) != 0 || text[5] == '\0') {
+        if (strchr(text, ':') == NULL && *text != '\0')
+            snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
+        return refuse(flaw, text, "is none");
+    }
+    put_text(s, base, text + 5);
+    return true;
+}
+
+/* As `budget=` of a policy. */
+static bool read_budget(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    char policy[128] = "broadcast budget=";
+    size_t size = strlen(policy);
+    stg_policy read;
+    stg_error err;
+
+    if (strlen(text) >= sizeof policy - size || strpbrk(text, " \t\n") != NULL)
+        return refuse(flaw, text, "is no budget");
+    memcpy(policy + size, text, strlen(text) + 1);
+    if (stg_policy_parse(&read, policy, &err) != STG_OK)
+        return refuse(flaw, text, "is no budget");
+    memcpy(field(s, base), &read.budget, sizeof read.budget);
+    return true;
+}
+
+static bool read_threshold(const stg_setting *s, const char *text, void *base,
+                           stg_value_flaw *flaw)
+{
+    stg_alert_threshold read;
+
+    if (stg_alert_threshold_read(text, &read, NULL) != STG_OK)
+        return refuse(flaw, text, "is no threshold");
+    memcpy(field(s, base), &read, sizeof read);
+    return true;
+}
+
+/* Only as a word by itself can be a name; what it says is read later, when all
+ * names are known. */
+static bool read_policy(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    if (*text == '\0')
+        return refuse_by(flaw, "it is empty");
+    put_text(s, base, text);
+    return true;
+}
+
+typedef bool read_fn(const stg_setting *s, const char *text, void *base,
+                     stg_value_flaw *flaw);
+
+static read_fn *const readers[STG_KIND_SINKS + 1] = {
+    [STG_KIND_TEXT] = read_text,           [STG_KIND_FILE] = read_text,
+    [STG_KIND_NAME] = read_name,           [STG_KIND_URL] = read_url,
+    [STG_KIND_METHOD] = read_method,       [STG_KIND_ADDRESS] = read_address,
+    [STG_KIND_LETTERS] = read_letters,     [STG_KIND_POLICY] = read_policy,
+    [STG_KIND_FLAG] = read_flag,           [STG_KIND_FLAG_NOT] = read_flag,
+    [STG_KIND_COUNT] = read_count,         [STG_KIND_SIZE] = read_size,
+    [STG_KIND_TIME] = read_time,           [STG_KIND_RATE] = read_rate,
+    [STG_KIND_WORD] = read_word,           [STG_KIND_BUDGET] = read_budget,
+    [STG_KIND_THRESHOLD] = read_threshold,
+};
+
+bool stg_setting_is_scalar(const stg_setting *s)
+{
+    return readers[s->kind] != NULL;
+}
+
+bool stg_value_read(const stg_setting *s, const char *text, void *base,
+                    stg_value_flaw *flaw)
+{
+    assert(readers[s->kind] != NULL);
+    *flaw = (stg_value_flaw){.column = 0};
+    if (readers[s->kind](s, text, base, flaw))
+        return true;
+    stg_setting_wanted(s, flaw->wanted);
+    return false;
+}
