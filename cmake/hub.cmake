@@ -155,6 +155,8 @@ add_library(stagger_hub STATIC
     hub/stores/cursors_text.c
     hub/stores/desk.c
     hub/stores/epochs.c
+    hub/stores/fate.c
+    hub/stores/find.c
     hub/stores/inbox.c
     hub/stores/job.c
     hub/stores/keys.c
@@ -162,12 +164,16 @@ add_library(stagger_hub STATIC
     hub/stores/letter.c
     hub/stores/letters.c
     hub/stores/life.c
+    hub/stores/look.c
     hub/stores/opening.c
     hub/stores/parked.c
+    hub/stores/pause.c
     hub/stores/queue.c
     hub/stores/queue_read.c
     hub/stores/ranges.c
     hub/stores/reader.c
+    hub/stores/redo.c
+    hub/stores/replay.c
     hub/stores/rows.c
     hub/stores/schema.c
     hub/stores/sqlite.c

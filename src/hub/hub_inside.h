@@ -96,6 +96,9 @@ static inline void stg_shell_note(stg_hub *h)
 void stg_shell_break(void *hub, const stg_error *why);
 void stg_shell_trouble(void *hub, const stg_error *what);
 void stg_shell_retain(void *hub, uint64_t position);
+void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
+                      uint64_t count);
+uint64_t stg_shell_room(void *hub, uint32_t lane);
 
 /* -- people.c -------------------------------------------------------------- */
 

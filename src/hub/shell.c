@@ -72,6 +72,27 @@ void stg_shell_retain(void *hub, uint64_t position)
     stg_shell_note(h);
 }
 
+void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
+                      uint64_t count)
+{
+    stg_hub *h = hub;
+
+    stg_flow_replayed(h->flow, lane, partition, count, stg_deadlines_now());
+    stg_shell_note(h);
+}
+
+/* So many are sent again at once; the others stay letters until then. */
+uint64_t stg_shell_room(void *hub, uint32_t lane)
+{
+    enum { REPLAYS_MAX = 500 };
+    const stg_hub *h = hub;
+    stg_lane_view v;
+
+    if (stg_flow_look(h->flow, lane, &v, stg_deadlines_now()) != STG_OK)
+        return 0;
+    return stg_ns_sub(REPLAYS_MAX, v.replays);
+}
+
 void stg_shell_trouble(void *hub, const stg_error *what)
 {
     stg_hub *h = hub;

@@ -106,6 +106,15 @@ uint64_t stg_store_first(const stg_store *s);
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err);
 
+/* Whether a call has paused the lane: stg_store_pause(). */
+bool stg_store_is_paused(const stg_store *s, uint32_t lane);
+
+/* Notes that a call has paused the lane, or has ended that: a restart finds it.
+ * done: when it is durable; or is_full, and nothing was noted. At any time. */
+typedef void stg_noted_fn(void *ctx, bool is_full);
+void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
+                     stg_noted_fn *done, void *ctx);
+
 /* Every lane that the store knows, and every cursor. */
 typedef void stg_store_lane_fn(void *ctx, uint32_t lane, const char *name,
                                const char *url);

@@ -235,6 +235,7 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
             return status;
         if (!put_at(t, t->all[i], lane))
             return fail_memory(err);
+        t->all[i]->is_paused_by_call = stg_store_is_paused(store, lane);
     }
     status = stg_store_lanes(store, add_stored, &s, err);
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;

@@ -479,6 +479,36 @@ TEST(store_rows, of_a_lane_that_is_forgotten_go_and_its_number_stays_used)
     shelf_end(&s);
 }
 
+static void on_noted(void *ctx, bool is_full)
+{
+    CHECK(!is_full);
+    *(bool *)ctx = true;
+}
+
+TEST(store_rows, of_lanes_keep_that_they_were_paused)
+{
+    bool is_done = false;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    shelf_lane(&s, "b");
+    stg_store_pause(s.store, 1, true, on_noted, &is_done);
+    SHELF_UNTIL(&s, is_done);
+    CHECK(stg_store_is_paused(s.store, 1));
+    shelf_reopen(&s);
+    CHECK(!stg_store_is_paused(s.store, 0));
+    CHECK(stg_store_is_paused(s.store, 1));
+    CHECK(!stg_store_is_paused(s.store, 9));
+    is_done = false;
+    stg_store_pause(s.store, 1, false, on_noted, &is_done);
+    SHELF_UNTIL(&s, is_done);
+    shelf_reopen(&s);
+    CHECK(!stg_store_is_paused(s.store, 1));
+    shelf_end(&s);
+}
+
 TEST(store_rows, of_lanes_keep_number_and_newest_url)
 {
     uint32_t lane;

@@ -147,7 +147,10 @@ static bool put_cursor(stg_cursors *c, const stg_cursor *cursor)
  * that it has not or has lower, and none that it forgets. */
 typedef struct row {
     stg_cursors *c;
-    const stg_group *group;
+    const stg_group *group; /* NULL: a replay, of this lane: */
+    uint32_t lane;
+    uint64_t replayed;
+    uint64_t told; /* the group knows of replays up to this one */
     const stg_cursor *of[STG_SLICE]; /* the group's; NULL: none */
     stg_slice now;
     bool is_short; /* of memory */
@@ -155,11 +158,34 @@ typedef struct row {
 
 static bool is_forgotten(const stg_group *g, uint32_t lane)
 {
-    for (size_t i = 0; i < g->change_count; i++)
+    for (size_t i = 0; g != NULL && i < g->change_count; i++)
         if (g->changes[i].kind == STG_CHANGE_FORGET &&
             g->changes[i].lane == lane)
             return true;
     return false;
+}
+
+/* A replay moves rows from dead to parked. */
+static void move(stg_cursor *c, uint64_t count)
+{
+    c->dead = stg_ns_sub(c->dead, count);
+    c->parked += count;
+}
+
+/* What was replayed since the group was made. */
+static stg_cursor correct(const row *r, const stg_cursor *cursor)
+{
+    const stg_cursors *c = r->c;
+    stg_cursor right = *cursor;
+
+    for (size_t i = 0; i < c->move_count; i++) {
+        const stg_move *m = &c->moves[i];
+
+        if (m->number > r->told && m->lane == right.lane &&
+            m->partition == right.partition)
+            move(&right, m->count);
+    }
+    return right;
 }
 
 static void add(row *r, const stg_cursor *cursor)
@@ -180,8 +206,14 @@ static void keep(void *ctx, const stg_cursor *stored)
     if (*ours != NULL && (*ours)->base >= stored->base)
         return;
     *ours = NULL;
-    if (!is_forgotten(r->group, stored->lane))
+    if (r->group == NULL && stored->lane == r->lane) {
+        stg_cursor moved = *stored;
+
+        move(&moved, r->replayed);
+        add(r, &moved);
+    } else if (!is_forgotten(r->group, stored->lane)) {
         add(r, stored);
+    }
 }
 
 /* Whether the store has something that the group has not, or has lower. */
@@ -221,8 +253,14 @@ static int write_row(row *r, stg_slice *known)
     if (is_ahead(known, r))
         rc = keep_stored(r);
     for (uint32_t at = 0; at < STG_SLICE && rc == SQLITE_OK; at++)
-        if (r->of[at] != NULL)
-            add(r, r->of[at]);
+        if (r->of[at] != NULL) {
+            stg_cursor right = correct(r, r->of[at]);
+
+            add(r, &right);
+            if (!has(known, at) && right.partition == 0)
+                rc = stg_sql_run(r->c->begin, "uu", (uint64_t)right.lane,
+                                 right.base);
+        }
     if (rc != SQLITE_OK)
         return rc;
     if (r->is_short || !make_room(r->c, 8))
@@ -272,11 +310,60 @@ static size_t collect(row *r, size_t from, bool forgets)
     return at;
 }
 
-int stg_cursors_write(stg_cursors *c, const stg_group *g)
+/* -- replays --------------------------------------------------------------- */
+
+static void drop_moves(stg_cursors *c, uint64_t from, uint64_t to)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->move_count; i++)
+        if (c->moves[i].number < from || c->moves[i].number > to)
+            c->moves[kept++] = c->moves[i];
+    c->move_count = kept;
+}
+
+static bool note_move(stg_cursors *c, const stg_move *m)
+{
+    if (c->move_count == c->move_room) {
+        size_t room = c->move_room == 0 ? 16 : 2 * c->move_room;
+        stg_move *moves = realloc(c->moves, room * sizeof *moves);
+
+        if (moves == NULL)
+            return false;
+        c->moves = moves;
+        c->move_room = room;
+    }
+    c->moves[c->move_count++] = *m;
+    return true;
+}
+
+int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
+                       uint64_t count)
+{
+    stg_slice *s = slice_of(c, partition, lane / STG_SLICE);
+    row r = {.c = c, .lane = lane, .replayed = count};
+
+    if (s == NULL || !note_move(c, &(stg_move){.number = c->replays + 1,
+                                               .lane = lane,
+                                               .partition = partition,
+                                               .count = count}))
+        return SQLITE_NOMEM;
+    return has(s, lane % STG_SLICE) ? write_row(&r, s) : SQLITE_OK;
+}
+
+void stg_cursors_replayed(stg_cursors *c)
+{
+    if (c->move_count > 0 && c->moves[c->move_count - 1].number > c->replays)
+        c->replays++;
+}
+
+int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told)
 {
     bool forgets = false;
     int rc = SQLITE_OK;
 
+    // It will not come again with less.
+    drop_moves(c, 0, told);
     for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
         if (g->changes[i].kind == STG_CHANGE_FORGET) {
             forgets = true;
@@ -285,7 +372,7 @@ int stg_cursors_write(stg_cursors *c, const stg_group *g)
     for (size_t at = 0; at < g->cursor_count && rc == SQLITE_OK;) {
         const stg_cursor *first = &g->cursors[at];
         stg_slice *s = slice_of(c, first->partition, first->lane / STG_SLICE);
-        row r = {.c = c, .group = g};
+        row r = {.c = c, .group = g, .told = told};
 
         if (s == NULL)
             return SQLITE_NOMEM;
@@ -337,6 +424,7 @@ int stg_cursors_load(stg_cursors *c, sqlite3 *db)
     int rc = SQLITE_OK, step = SQLITE_DONE;
 
     drop_slices(c);
+    drop_moves(c, c->replays + 1, UINT64_MAX);
     if (c->read == NULL)
         rc = stg_sql_prepare(db, &c->read,
                              "SELECT lanes FROM cursors"
@@ -346,6 +434,10 @@ int stg_cursors_load(stg_cursors *c, sqlite3 *db)
             db, &c->write,
             "INSERT INTO cursors (partition, slice, lanes) VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET lanes = excluded.lanes");
+    if (rc == SQLITE_OK && c->begin == NULL)
+        rc = stg_sql_prepare(db, &c->begin,
+                             "UPDATE lanes SET begins = ?2"
+                             " WHERE number = ?1 AND begins IS NULL");
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(
             db, "SELECT partition, slice, lanes FROM cursors", -1, &rows, NULL);
@@ -358,5 +450,6 @@ int stg_cursors_load(stg_cursors *c, sqlite3 *db)
 void stg_cursors_free(stg_cursors *c)
 {
     drop_slices(c);
+    free(c->moves);
     free(c->text);
 }

@@ -25,21 +25,38 @@ int stg_cursors_read(sqlite3 *db, stg_cursor_each *each, void *ctx);
 
 typedef struct stg_slice stg_slice;
 
+/* Rows that were replayed, from dead to parked. */
+typedef struct stg_move {
+    uint64_t number; /* of the transaction; they rise from 1 */
+    uint32_t lane, partition;
+    uint64_t count;
+} stg_move;
+
 /* What the writer knows of the table. */
 typedef struct stg_cursors {
     stg_slice **slots; /* by partition and slice */
     size_t count, slot_count;
-    sqlite3_stmt *read, *write;
-    char *text; /* of a row, while it is made */
+    sqlite3_stmt *read, *write, *begin;
+    stg_move *moves; /* those that a group may come without */
+    size_t move_count, move_room;
+    uint64_t replays; /* transactions with moves so far */
+    char *text;       /* of a row, while it is made */
     size_t text_size, text_room;
 } stg_cursors;
 
-/* Zeroed before; also reads all anew, after a rollback. */
+/* Zeroed before; also reads all anew, after a rollback: of a replay, too. */
 int stg_cursors_load(stg_cursors *c, sqlite3 *db);
 void stg_cursors_free(stg_cursors *c);
 
 /* Writes a group's cursors but those of the lanes that it forgets, and drops
- * these. In the caller's transaction. */
-int stg_cursors_write(stg_cursors *c, const stg_group *g);
+ * these. told: the number of the last replay that flow knew of when it made the
+ * group; what was replayed after it is put right. In the caller's transaction. */
+int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told);
+
+/* Moves rows of a lane from dead to parked, in the caller's transaction; and,
+ * when that is durable, counts it. */
+int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
+                       uint64_t count);
+void stg_cursors_replayed(stg_cursors *c);
 
 #endif

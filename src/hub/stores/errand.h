@@ -12,7 +12,7 @@
 #include "hub/stores/sqlite.h"
 
 typedef struct stg_errand stg_errand;
-struct stg_store_writer;
+typedef struct stg_store_writer stg_store_writer;
 
 struct stg_errand {
     stg_link link;
@@ -20,7 +20,7 @@ struct stg_errand {
      * the writer's thread, in a transaction; counts for nothing if is_full. They
      * return SQLite's code. */
     int (*look)(stg_errand *e, sqlite3 *db);
-    int (*write)(stg_errand *e, struct stg_store_writer *w);
+    int (*write)(stg_errand *e, stg_store_writer *w);
     void (*tell)(stg_errand *e); /* on the loop */
     void (*free)(stg_errand *e);
     uint64_t at;   /* looks: not before, by uv_hrtime() */

@@ -41,6 +41,9 @@ void stg_store_end(stg_store *s);
 /* Of malloc(); NULL: no memory. */
 char *stg_store_copy(const char *text);
 
+/* There is no memory for a call: it breaks. */
+void stg_store_starve(stg_store *s);
+
 stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err);
 
 #endif

@@ -109,7 +109,9 @@ int stg_lanes_load(stg_lanes *l, sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(
-        db, "SELECT number, name, url, is_forgotten FROM lanes ORDER BY number",
+        db,
+        "SELECT number, name, url, is_forgotten, is_paused FROM lanes"
+        " ORDER BY number",
         -1, &st, NULL);
 
     while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
@@ -123,6 +125,8 @@ int stg_lanes_load(stg_lanes *l, sqlite3 *db)
             rc = SQLITE_NOMEM;
         else if (stg_sql_column(st, 3) != 0)
             stg_lanes_forget(l, (uint32_t)number);
+        else
+            l->names[number].is_paused = stg_sql_column(st, 4) != 0;
     }
     if (rc == SQLITE_OK)
         return sqlite3_finalize(st);

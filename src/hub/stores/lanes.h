@@ -14,6 +14,7 @@ typedef struct stg_lane_name {
     char *name; /* NULL: a number that was skipped */
     char *url;
     bool is_forgotten;
+    bool is_paused; /* by a call */
 } stg_lane_name;
 
 typedef struct stg_lanes {

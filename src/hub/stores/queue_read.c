@@ -7,7 +7,8 @@ int stg_queue_prepare_read(sqlite3 *db, sqlite3_stmt **st)
 {
     return stg_sql_prepare(
         db, st,
-        "SELECT position, key_hash, content_type, headers, key, body"
+        "SELECT position, key_hash, content_type, headers, key, body,"
+        " created_at"
         " FROM messages WHERE position >= ? ORDER BY position");
 }
 
@@ -43,7 +44,8 @@ static bool add(stg_chunk *b, sqlite3_stmt *st, const stg_parcel *p,
     b->records[b->count++] =
         (stg_record){.position = stg_sql_column(st, 0),
                      .key = (uint64_t)sqlite3_column_int64(st, 1),
-                     .size = size};
+                     .size = size,
+                     .created_at = stg_sql_column(st, 6) * STG_MS};
     b->size += size;
     return true;
 }

@@ -6,8 +6,8 @@ static const char park[] =
     " wait, attempts, own_waits, last_wait, limited, has_failure, fault,"
     " code_kind, code, is_permanent, is_unsent, delay, why, first_attempt_at,"
     " last_attempt_at, cause, detail, answer, key_hash, content_type, headers,"
-    " key, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " key, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (lane, partition, position, replay) DO UPDATE SET"
     " due_at = excluded.due_at, wait = excluded.wait,"
     " attempts = excluded.attempts, own_waits = excluded.own_waits,"
@@ -255,9 +255,10 @@ static int write_park(stg_rows *r, const stg_change *c)
         p.has_failure ? stg_outcome_cause(o, cause) : NULL, text_of(f->detail),
         (stg_span){f->answer, f->answer_size});
     if (rc == SQLITE_OK && c->message != NULL)
-        rc = stg_sql_bind_from(st, 24, "htttb", p.key_hash,
+        rc = stg_sql_bind_from(st, 24, "htttbu", p.key_hash,
                                p.parcel.content_type, p.parcel.headers,
-                               p.parcel.key, p.parcel.body);
+                               p.parcel.key, p.parcel.body,
+                               c->message->created_at);
     return rc == SQLITE_OK ? stg_sql_run(st, "") : rc;
 }
 

@@ -53,6 +53,7 @@ typedef struct stg_parked {
     bool has_failure;
     stg_ns wait, due_at;
     uint64_t attempts_before;
+    stg_ns created_at; /* the message */
     uint64_t position;
     uint32_t partition, replay;
 } stg_parked;
@@ -62,7 +63,8 @@ typedef struct stg_parked {
     "partition, position, replay, due_at, wait, attempts, own_waits,"         \
     " last_wait, limited, has_failure, fault, code_kind, code, is_permanent," \
     " is_unsent, delay, why, first_attempt_at, last_attempt_at, detail,"      \
-    " answer, key_hash, content_type, headers, key, body, attempts_before"
+    " answer, key_hash, content_type, headers, key, body, attempts_before,"   \
+    " created_at"
 
 /* Points into the row. */
 void stg_parked_read(stg_parked *p, sqlite3_stmt *st);

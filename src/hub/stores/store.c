@@ -121,17 +121,22 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
 
 /* -- calls ----------------------------------------------------------------- */
 
+void stg_store_starve(stg_store *s)
+{
+    stg_error why;
+
+    stg_store_refuse_memory(s, &why);
+    stg_inbox_break(&s->in, &why);
+}
+
 /* Without memory nothing can be asked any more, and nothing is promised. */
 static stg_job *new_job(stg_store *s, stg_job_kind kind, void *ctx,
                         size_t answers)
 {
     stg_job *job = stg_job_new(kind, ctx, answers);
-    stg_error why;
 
-    if (job == NULL) {
-        stg_store_refuse_memory(s, &why);
-        stg_inbox_break(&s->in, &why);
-    }
+    if (job == NULL)
+        stg_store_starve(s);
     return job;
 }
 

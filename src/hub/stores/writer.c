@@ -77,7 +77,7 @@ static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
 
 /* -- flow's group ---------------------------------------------------------- */
 
-static int write_changes(stg_store_writer *w, const stg_group *g)
+static int write_changes(stg_store_writer *w, const stg_group *g, uint64_t told)
 {
     stg_ns wall = stg_sql_wall();
     int rc = stg_writer_begin(w);
@@ -85,7 +85,7 @@ static int write_changes(stg_store_writer *w, const stg_group *g)
     for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
         rc = stg_rows_write(&w->rows, &g->changes[i], wall);
     if (rc == SQLITE_OK)
-        rc = stg_cursors_write(&w->cursors, g);
+        rc = stg_cursors_write(&w->cursors, g, told);
     return stg_writer_end(w, rc);
 }
 
@@ -105,7 +105,7 @@ static bool write_group(stg_store_writer *w)
 
     if (job == NULL)
         return true;
-    rc = write_changes(w, job->group.group);
+    rc = write_changes(w, job->group.group, job->group.told);
     if (stg_sql_is_full(rc) && stg_cursors_load(&w->cursors, w->db) == 0) {
         job->group.how = STG_STORED_FULL;
     } else if (rc != SQLITE_OK) {
@@ -142,6 +142,8 @@ static int run_errand(stg_store_writer *w, stg_errand *e)
         rc = e->write(e, w);
     hold_fetches(w, true);
     rc = stg_writer_end(w, rc);
+    if (rc == SQLITE_OK)
+        stg_cursors_replayed(&w->cursors);
     if (rc == SQLITE_OK && w->rows.version != version)
         stg_writer_tell_letters(w);
     return rc;
@@ -345,11 +347,16 @@ int stg_store_writer_load(stg_store_writer *w)
             "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
             " ON CONFLICT (number) DO UPDATE SET url = excluded.url");
     if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(w->db, &w->pause_lane,
+                             "UPDATE lanes SET is_paused = ? WHERE number = ?");
+    if (rc == SQLITE_OK)
         rc = stg_queue_load(&w->queue, w->db);
     if (rc == SQLITE_OK)
         rc = stg_keys_load(&w->keys, w->db);
     if (rc == SQLITE_OK)
         rc = stg_rows_prepare(&w->rows, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_replays_prepare(&w->replays, w->db);
     return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
 }
 

@@ -9,8 +9,9 @@
 #include "hub/stores/cursors.h"
 #include "hub/stores/inbox.h"
 #include "hub/stores/keys.h"
+#include "hub/stores/replay.h"
 
-typedef struct stg_store_writer {
+struct stg_store_writer {
     stg_inbox *in;
     const stg_store_options *o;
     sqlite3 *db;
@@ -20,7 +21,8 @@ typedef struct stg_store_writer {
     stg_keys keys;
     stg_rows rows;
     stg_cursors cursors;
-    sqlite3_stmt *page_count, *free_count, *add_lane;
+    stg_replays replays;
+    sqlite3_stmt *page_count, *free_count, *add_lane, *pause_lane;
 
     /* the round */
     stg_list appends, lanes;
@@ -40,7 +42,7 @@ typedef struct stg_store_writer {
     int wal_pages, closing_tries;
     bool is_tending; /* there is more to do at once */
     stg_error why;   /* the last transaction that failed */
-} stg_store_writer;
+};
 
 /* Of a zeroed writer with in, o and an open db, whose file is ours and new. */
 int stg_store_writer_load(stg_store_writer *w);

@@ -1,0 +1,390 @@
+#include "hub/stores/find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOKED_MAX = 20000 }; /* letters, in one call */
+
+/* -- filters --------------------------------------------------------------- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static const uint64_t *copy_ids(stg_arena *a, const uint64_t *ids, size_t count)
+{
+    uint64_t *same = stg_arena_bytes(a, (count + 1) * sizeof *same);
+
+    if (same == NULL)
+        return NULL;
+    if (count > 0)
+        memcpy(same, ids, count * sizeof *same);
+    qsort(same, count, sizeof *same, compare_ids);
+    return same;
+}
+
+bool stg_filter_copy(stg_filter *to, const stg_letter_filter *from)
+{
+    stg_arena *a = &to->texts;
+
+    *to = (stg_filter){.f = *from};
+    to->f.ids = copy_ids(a, from->ids, from->id_count);
+    to->f.target = stg_arena_text(a, from->target);
+    to->f.cause = stg_arena_text(a, from->cause);
+    to->f.category = stg_arena_text(a, from->category);
+    to->f.state = stg_arena_text(a, from->state);
+    if (from->since > 0)
+        stg_sql_time(from->since, to->since);
+    if (from->until > 0)
+        stg_sql_time(from->until, to->until);
+    return !a->is_short;
+}
+
+void stg_filter_free(stg_filter *f)
+{
+    stg_arena_free(&f->texts);
+}
+
+/* -- a row ----------------------------------------------------------------- */
+
+enum column {
+    ID,
+    MESSAGE_ID,
+    TARGET,
+    TARGET_URL,
+    STATE,
+    WHY,
+    CATEGORY,
+    CAUSE,
+    DETAIL,
+    HTTP_STATUS,
+    ATTEMPTS,
+    FIRST_ATTEMPT_AT,
+    LAST_ATTEMPT_AT,
+    CREATED_AT,
+    CHANGED_AT,
+    LANE,
+    PARTITION,
+    REPLAY,
+    POSITION,
+    LAST_POSITION,
+    COUNT,
+    PAYLOAD_SIZE,
+    IS_FORGOTTEN,
+    CONTENT_TYPE,
+    HEADERS,
+    KEY,
+    ANSWER,
+    PAYLOAD
+};
+
+#define LIGHT                                                            \
+    "id, message_id, target, target_url, state, why, category, cause,"   \
+    " detail, http_status, attempts, first_attempt_at, last_attempt_at," \
+    " created_at, changed_at, lane, partition, replay, position,"        \
+    " last_position, count, length(payload),"                            \
+    " ifnull((SELECT is_forgotten FROM lanes WHERE number = lane), 1)"
+
+static const char *text_of(stg_arena *a, sqlite3_stmt *st, int column)
+{
+    return stg_arena_column(a, st, column).at;
+}
+
+static void read_light(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
+{
+    *l = (stg_letter){
+        .id = stg_sql_column(st, ID),
+        .message_id = text_of(a, st, MESSAGE_ID),
+        .target = text_of(a, st, TARGET),
+        .target_url = text_of(a, st, TARGET_URL),
+        .state = text_of(a, st, STATE),
+        .why = text_of(a, st, WHY),
+        .category = text_of(a, st, CATEGORY),
+        .cause = text_of(a, st, CAUSE),
+        .detail = text_of(a, st, DETAIL),
+        .http_status = stg_sql_column(st, HTTP_STATUS),
+        .attempts = stg_sql_column(st, ATTEMPTS),
+        .first_attempt_at = text_of(a, st, FIRST_ATTEMPT_AT),
+        .last_attempt_at = text_of(a, st, LAST_ATTEMPT_AT),
+        .created_at = text_of(a, st, CREATED_AT),
+        .changed_at = text_of(a, st, CHANGED_AT),
+        .lane = (uint32_t)stg_sql_column(st, LANE),
+        .partition = (uint32_t)stg_sql_column(st, PARTITION),
+        .replay = (uint32_t)stg_sql_column(st, REPLAY),
+        .position = stg_sql_column(st, POSITION),
+        .last_position = stg_sql_column(st, LAST_POSITION),
+        .count = stg_sql_column(st, COUNT),
+        .has_payload = sqlite3_column_type(st, PAYLOAD_SIZE) != SQLITE_NULL,
+        .payload_size = stg_sql_column(st, PAYLOAD_SIZE),
+    };
+}
+
+static void read_rest(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
+{
+    l->content_type = text_of(a, st, CONTENT_TYPE);
+    l->headers = text_of(a, st, HEADERS);
+    l->key = text_of(a, st, KEY);
+    l->answer = stg_arena_column(a, st, ANSWER);
+    l->payload = stg_arena_column(a, st, PAYLOAD);
+}
+
+static int add(stg_found *found, sqlite3_stmt *st, bool is_whole)
+{
+    stg_letter *l = &found->letters[found->count];
+
+    read_light(l, &found->texts, st);
+    if (is_whole)
+        read_rest(l, &found->texts, st);
+    found->are_forgotten[found->count++] =
+        stg_sql_column(st, IS_FORGOTTEN) != 0;
+    return found->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+static bool make_room(stg_found *found, size_t rows)
+{
+    stg_arena_free(&found->texts);
+    found->count = 0;
+    found->next = 0;
+    if (rows <= found->room)
+        return true;
+    free(found->letters);
+    free(found->are_forgotten);
+    found->letters = calloc(rows, sizeof *found->letters);
+    found->are_forgotten = calloc(rows, sizeof *found->are_forgotten);
+    found->room = rows;
+    return found->letters != NULL && found->are_forgotten != NULL;
+}
+
+void stg_found_free(stg_found *found)
+{
+    free(found->letters);
+    free(found->are_forgotten);
+    stg_arena_free(&found->texts);
+}
+
+int stg_find_one(sqlite3 *db, uint64_t id, stg_found *found)
+{
+    sqlite3_stmt *st = NULL;
+    int rc;
+
+    if (!make_room(found, 1))
+        return SQLITE_NOMEM;
+    rc = sqlite3_prepare_v2(db,
+                            "SELECT " LIGHT
+                            ", content_type, headers, key, answer, payload"
+                            " FROM failed_broadcast_logs WHERE id = ?",
+                            -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "u", id);
+    if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = add(found, st, true);
+    sqlite3_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* -- whether it is one of them --------------------------------------------- */
+
+static bool is_same(sqlite3_stmt *st, int column, const char *wanted)
+{
+    const char *text;
+
+    if (wanted == NULL)
+        return true;
+    text = (const char *)sqlite3_column_text(st, column);
+    return text != NULL && strcmp(text, wanted) == 0;
+}
+
+static bool is_in_time(sqlite3_stmt *st, const stg_filter *f)
+{
+    const char *at = (const char *)sqlite3_column_text(st, CREATED_AT);
+
+    // As texts they are in order.
+    return at != NULL && (f->since[0] == '\0' || strcmp(at, f->since) >= 0) &&
+           (f->until[0] == '\0' || strcmp(at, f->until) < 0);
+}
+
+static bool matches(sqlite3_stmt *st, const stg_filter *f)
+{
+    return is_same(st, TARGET, f->f.target) && is_same(st, STATE, f->f.state) &&
+           is_same(st, CAUSE, f->f.cause) &&
+           is_same(st, CATEGORY, f->f.category) && is_in_time(st, f);
+}
+
+/* -- one after the other --------------------------------------------------- */
+
+typedef struct search {
+    const stg_filter *f;
+    stg_found *found;
+    size_t rows_max, looked;
+    uint64_t last; /* that was looked at */
+} search;
+
+/* The row that st is at. False: it is enough. */
+static bool take(search *s, sqlite3_stmt *st, int *rc)
+{
+    s->last = stg_sql_column(st, ID);
+    s->looked++;
+    if (matches(st, s->f))
+        *rc = add(s->found, st, false);
+    if (*rc != SQLITE_OK)
+        return false;
+    if (s->found->count < s->rows_max && s->looked < LOOKED_MAX)
+        return true;
+    s->found->next = s->last;
+    return false;
+}
+
+static int go_over(search *s, sqlite3_stmt *st)
+{
+    int rc;
+
+    while ((rc = stg_sql_step(st)) == SQLITE_ROW) {
+        rc = SQLITE_OK;
+        if (!take(s, st, &rc))
+            break;
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All, or a target's, in the order of their ids. */
+static int search_table(sqlite3 *db, search *s, uint64_t after, bool is_reverse)
+{
+    static const char *const texts[2][2] = {
+        {"SELECT " LIGHT " FROM failed_broadcast_logs"
+         " WHERE id > ?1 ORDER BY id",
+         "SELECT " LIGHT " FROM failed_broadcast_logs"
+         " WHERE id < ?1 ORDER BY id DESC"},
+        {"SELECT " LIGHT " FROM failed_broadcast_logs"
+         " WHERE target = ?2 AND id > ?1 ORDER BY id",
+         "SELECT " LIGHT " FROM failed_broadcast_logs"
+         " WHERE target = ?2 AND id < ?1 ORDER BY id DESC"}};
+    const char *target = s->f->f.target;
+    uint64_t from = is_reverse && after == 0 ? INT64_MAX : after;
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, texts[target != NULL][is_reverse], -1, &st,
+                                NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "u", from);
+    if (rc == SQLITE_OK && target != NULL)
+        rc = stg_sql_bind_from(st, 2, "s", target);
+    if (rc == SQLITE_OK)
+        rc = go_over(s, st);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+/* Those of a list that rises. */
+static int search_ids(sqlite3 *db, search *s, const uint64_t *ids, size_t count,
+                      uint64_t after, bool is_reverse)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT " LIGHT " FROM failed_broadcast_logs WHERE id = ?1", -1,
+        &st, NULL);
+
+    for (size_t i = 0; i < count && rc == SQLITE_OK && s->found->next == 0;
+         i++) {
+        uint64_t id = ids[is_reverse ? count - 1 - i : i];
+
+        if (after > 0 && (is_reverse ? id >= after : id <= after))
+            continue;
+        rc = stg_sql_bind(st, "u", id);
+        if (rc == SQLITE_OK)
+            rc = go_over(s, st);
+        sqlite3_reset(st);
+    }
+    sqlite3_finalize(st);
+    return rc;
+}
+
+/* -- about one message ----------------------------------------------------- */
+
+typedef struct ids {
+    uint64_t *at;
+    size_t count, room;
+} ids;
+
+static bool push(ids *list, uint64_t id)
+{
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 64 : 2 * list->room;
+        uint64_t *at = realloc(list->at, room * sizeof *at);
+
+        if (at == NULL)
+            return false;
+        list->at = at;
+        list->room = room;
+    }
+    list->at[list->count++] = id;
+    return true;
+}
+
+/* Lane by lane, for that is how they are found at once. */
+static int collect(sqlite3 *db, const stg_letter_filter *f, ids *list)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db,
+        "SELECT id FROM lanes CROSS JOIN failed_broadcast_logs"
+        " ON lane = number AND partition = ?1 AND position = ?2"
+        " WHERE last_position IS NULL UNION "
+        "SELECT id FROM lanes CROSS JOIN failed_broadcast_logs"
+        " ON lane = number AND partition = ?1 AND position <= ?2"
+        " WHERE last_position IS NOT NULL AND last_position >= ?2"
+        " ORDER BY id",
+        -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "uu", (uint64_t)f->partition, f->position);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = push(list, stg_sql_column(st, 0)) ? SQLITE_OK : SQLITE_NOMEM;
+    sqlite3_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Those of the first that are in the second, too: both rise. */
+static void intersect(ids *list, const uint64_t *other, size_t count)
+{
+    size_t kept = 0, at = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        while (at < count && other[at] < list->at[i])
+            at++;
+        if (at < count && other[at] == list->at[i])
+            list->at[kept++] = list->at[i];
+    }
+    list->count = kept;
+}
+
+static int search_message(sqlite3 *db, search *s, uint64_t after,
+                          bool is_reverse)
+{
+    ids list = {.count = 0};
+    int rc = collect(db, &s->f->f, &list);
+
+    if (rc == SQLITE_OK && s->f->f.id_count > 0)
+        intersect(&list, s->f->f.ids, s->f->f.id_count);
+    if (rc == SQLITE_OK)
+        rc = search_ids(db, s, list.at, list.count, after, is_reverse);
+    free(list.at);
+    return rc;
+}
+
+int stg_find_page(sqlite3 *db, const stg_filter *f, uint64_t after,
+                  size_t rows_max, bool is_newest_first, stg_found *found)
+{
+    search s = {.f = f, .found = found, .rows_max = rows_max};
+
+    if (!make_room(found, rows_max))
+        return SQLITE_NOMEM;
+    if (f->f.has_position)
+        return search_message(db, &s, after, is_newest_first);
+    if (f->f.id_count > 0)
+        return search_ids(db, &s, f->f.ids, f->f.id_count, after,
+                          is_newest_first);
+    return search_table(db, &s, after, is_newest_first);
+}

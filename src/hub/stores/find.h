@@ -1,0 +1,36 @@
+/* find.h - letters by a filter, as the desk looks for them. */
+#ifndef STAGGER_HUB_STORES_FIND_H
+#define STAGGER_HUB_STORES_FIND_H
+
+#include "hub/store_letters.h"
+#include "hub/stores/arena.h"
+
+/* A copy of a filter, its own. */
+typedef struct stg_filter {
+    stg_letter_filter f;                                   /* ids rise */
+    char since[STG_SQL_TIME_MAX], until[STG_SQL_TIME_MAX]; /* "": no bound */
+    stg_arena texts;
+} stg_filter;
+
+/* False: no memory. */
+bool stg_filter_copy(stg_filter *to, const stg_letter_filter *from);
+void stg_filter_free(stg_filter *f);
+
+typedef struct stg_found {
+    stg_letter *letters;
+    bool *are_forgotten; /* their targets are */
+    size_t count, room;
+    uint64_t next; /* see stg_letters_fn */
+    stg_arena texts;
+} stg_found;
+
+/* A page behind `after`. found is zeroed, or was used before. */
+int stg_find_page(sqlite3 *db, const stg_filter *f, uint64_t after,
+                  size_t rows_max, bool is_newest_first, stg_found *found);
+
+/* One, whole; count is 0 if there is none. */
+int stg_find_one(sqlite3 *db, uint64_t id, stg_found *found);
+
+void stg_found_free(stg_found *found);
+
+#endif

@@ -1,0 +1,188 @@
+#include "hub/stores/replay.h"
+
+static const char look[] =
+    "SELECT lane, partition, position, replay, last_position, count, eaten,"
+    " ifnull((SELECT is_forgotten FROM lanes WHERE number = lane), 1), key"
+    " FROM failed_broadcast_logs WHERE id = ? AND state = 'dead'";
+
+/* Attempts begin anew, and go on being counted. */
+#define PARKED                                                             \
+    "INSERT OR IGNORE INTO parked (lane, partition, position, replay,"     \
+    " due_at, wait, attempts, own_waits, last_wait, has_failure, fault,"   \
+    " code_kind, code, is_permanent, is_unsent, delay, why,"               \
+    " first_attempt_at, last_attempt_at, key_hash, content_type, headers," \
+    " key, body, attempts_before, created_at)"
+
+#define NOTHING_YET "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+
+static const char park[] =
+    PARKED " SELECT lane, partition, position, replay + 1, ?2, " NOTHING_YET
+           ", ?3, content_type, headers, key, payload, attempts,"
+           " ifnull((SELECT m.created_at * 1000000 FROM messages m"
+           " WHERE m.position = f.position AND f.partition = 0), 0)"
+           " FROM failed_broadcast_logs f WHERE id = ?1";
+
+/* What was settled by itself has a row of its own. */
+static const char eat[] =
+    PARKED " SELECT ?1, ?2, m.position, 1, ?4, " NOTHING_YET
+           ", key_hash, content_type, headers, key, body, 0,"
+           " created_at * 1000000 FROM messages m WHERE m.position = ?3"
+           " AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.lane = ?1"
+           " AND p.partition = ?2 AND p.position = ?3)"
+           " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
+           " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3"
+           " AND f.last_position IS NULL)";
+
+/* The body is in the parked row now. */
+static const char over[] =
+    "UPDATE failed_broadcast_logs SET state = 'replayed', payload = NULL,"
+    " changed_at = ?2, version = ?3 WHERE id = ?1";
+
+static const char drop[] =
+    "UPDATE failed_broadcast_logs SET state = 'dropped', payload = NULL,"
+    " answer = NULL, headers = NULL, changed_at = ?2, version = ?3"
+    " WHERE id = ?1";
+
+static const char shorten[] =
+    "UPDATE failed_broadcast_logs SET position = ?2, count = ?3, eaten = ?4,"
+    " changed_at = ?5 WHERE id = ?1";
+
+static const char end[] =
+    "UPDATE failed_broadcast_logs SET state = ?2, count = ?3, eaten = ?4,"
+    " changed_at = ?5, version = ?6, copied = ?3 WHERE id = ?1";
+
+int stg_replays_prepare(stg_replays *r, sqlite3 *db)
+{
+    const struct {
+        sqlite3_stmt **st;
+        const char *text;
+    } all[] = {{&r->look, look}, {&r->park, park}, {&r->over, over},
+               {&r->drop, drop}, {&r->eat, eat},   {&r->shorten, shorten},
+               {&r->end, end}};
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare(db, all[i].st, all[i].text);
+    return rc;
+}
+
+/* A letter that is dead. */
+typedef struct letter {
+    bool is_there, is_range;
+    uint64_t position, last, count, eaten, key_hash;
+} letter;
+
+static int find(stg_replays *r, uint64_t id, letter *l, stg_replayed *out)
+{
+    int rc = stg_sql_bind(r->look, "u", id);
+
+    *l = (letter){.is_there = false};
+    *out = (stg_replayed){.is_done = false};
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_step(r->look);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    *l = (letter){.is_there = true,
+                  .is_range = sqlite3_column_type(r->look, 4) != SQLITE_NULL,
+                  .position = stg_sql_column(r->look, 2),
+                  .last = stg_sql_column(r->look, 4),
+                  .count = stg_sql_column(r->look, 5),
+                  .eaten = stg_sql_column(r->look, 6),
+                  .key_hash = stg_parcel_hash(stg_sql_column_span(r->look, 8))};
+    out->lane = (uint32_t)stg_sql_column(r->look, 0);
+    out->partition = (uint32_t)stg_sql_column(r->look, 1);
+    out->is_forgotten = stg_sql_column(r->look, 7) != 0;
+    return sqlite3_reset(r->look);
+}
+
+/* How many rows a statement has changed. */
+static uint64_t changes(sqlite3_stmt *st)
+{
+    return (uint64_t)sqlite3_changes(sqlite3_db_handle(st));
+}
+
+int stg_replays_letter(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
+                       stg_replayed *out)
+{
+    char now[STG_SQL_TIME_MAX];
+    letter l;
+    int rc = find(r, id, &l, out);
+
+    if (rc != SQLITE_OK || !l.is_there || l.is_range || out->is_forgotten)
+        return rc;
+    rc = stg_sql_bind(r->park, "uuh", id, wall, l.key_hash);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(r->park, "");
+    if (rc != SQLITE_OK || changes(r->park) == 0)
+        return rc;
+    out->is_done = true;
+    out->messages = 1;
+    return stg_sql_run(r->over, "usu", id, stg_sql_time(wall, now),
+                       ++rows->version);
+}
+
+int stg_replays_drop(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
+                     stg_replayed *out)
+{
+    char now[STG_SQL_TIME_MAX];
+    letter l;
+    int rc = find(r, id, &l, out);
+
+    if (rc != SQLITE_OK || !l.is_there)
+        return rc;
+    out->is_done = true;
+    out->messages = l.count;
+    return stg_sql_run(r->drop, "usu", id, stg_sql_time(wall, now),
+                       ++rows->version);
+}
+
+/* -- range rows ------------------------------------------------------------ */
+
+/* As many as the row stands for, and no more. */
+static int park_messages(stg_replays *r, const stg_bite *b, uint64_t most,
+                         stg_ns wall, stg_replayed *out)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < b->count && out->messages < most && rc == SQLITE_OK;
+         i++) {
+        rc = stg_sql_run(r->eat, "uuuu", (uint64_t)out->lane,
+                         (uint64_t)out->partition, b->positions[i], wall);
+        if (rc == SQLITE_OK)
+            out->messages += changes(r->eat);
+    }
+    return rc;
+}
+
+int stg_replays_range(stg_replays *r, stg_rows *rows, const stg_bite *b,
+                      stg_ns wall, stg_replayed *out)
+{
+    char text[STG_SQL_TIME_MAX];
+    const char *now = stg_sql_time(wall, text);
+    uint64_t next = b->to + 1, left, eaten;
+    letter l;
+    int rc = find(r, b->id, &l, out);
+
+    if (rc != SQLITE_OK || !l.is_there || !l.is_range || out->is_forgotten ||
+        l.position != b->from)
+        return rc;
+    out->is_done = true;
+    rc = park_messages(r, b, l.count, wall, out);
+    if (rc != SQLITE_OK)
+        return rc;
+    left = l.count - out->messages;
+    eaten = l.eaten + out->messages;
+    if (b->to >= l.last || left == 0) {
+        out->expired = left;
+        return stg_sql_run(
+            r->end, "usuusu", b->id, left == 0 ? "replayed" : "expired",
+            left == 0 ? eaten : left, eaten, now, ++rows->version);
+    }
+    rows->ranges.has_grown = true; // or shrunk
+    rc = stg_ranges_free_name(&rows->ranges, out->lane, out->partition, &next);
+    out->next = next;
+    return rc == SQLITE_OK
+               ? stg_sql_run(r->shorten, "uuuus", b->id, next, left, eaten, now)
+               : rc;
+}
