@@ -279,7 +279,7 @@ class Dead(unittest.TestCase):
 
     def test_refuses_mistakes(self):
         for words, part in (
-                ([], "wanted list, show or export"),
+                ([], "wanted list, show, export, replay or drop"),
                 (["lst"], "did you mean list?"),
                 (["show"], "show without an id"),
                 (["show", "x"], "is no id"),
