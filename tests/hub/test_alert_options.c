@@ -217,10 +217,10 @@ TEST(alert_options, refuses_a_sink_that_cannot_be_used)
                  "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.url = "smtp://hub:pass@example.org",
                  "sinks[0].url: wanted smtp://HOST[:PORT] or "
- "smtps://HOST[:PORT]");
+                 "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.url = "smtp://example.org/x y",
- "sinks[0].url: wanted smtp://HOST[:PORT] or "
- "smtps://HOST[:PORT]");
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.from = "hub",
                  "sinks[0].from: wanted an address, as hub@example.org");
     REFUSES_SINK(mail, s.from = "<hub@example.org>",

@@ -68,34 +68,45 @@ static bool is_word_letter(char c)
            (c >= '0' && c <= '9') || strchr("!*+-/", c) != NULL;
 }
 
+/* What the first character of text takes in an encoded word. */
+static size_t word_length(const char *text, size_t length)
+{
+    return length == 1 && is_word_letter(*text) ? 1 : 3 * length;
+}
+
+static void put_character(letter *l, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (is_word_letter(text[i]))
+            put(l, text + i, 1);
+        else
+            put_byte(l, (unsigned char)text[i]);
+}
+
 /* Words of whole characters, one a line. */
 static void put_encoded(letter *l, const char *text)
 {
-    static const char begin[] = "=?UTF-8?Q?";
-    size_t column = LINE_MAX, left = strlen(text);
+    static const char begin[] = "=?UTF-8?Q?", end[] = "?=";
+    size_t left = strlen(text), column = sizeof "Subject: " + sizeof begin;
 
+    put_text(l, begin);
     while (left > 0) {
         size_t length = stg_utf8_length(text, left);
 
         if (length == 0)
             length = 1;
-        if (column + 3 * length + 2 > LINE_MAX) {
-            if (column < LINE_MAX)
-                put_text(l, "?=\r\n ");
+        if (column + word_length(text, length) + sizeof end > LINE_MAX) {
+            put_text(l, end);
+            put_text(l, "\r\n ");
             put_text(l, begin);
-            column = sizeof "Subject: " + sizeof begin;
+            column = sizeof begin;
         }
-        for (size_t i = 0; i < length; i++) {
-            if (is_word_letter(text[i]))
-                put(l, text + i, 1);
-            else
-                put_byte(l, (unsigned char)text[i]);
-        }
-        column += 3 * length;
+        put_character(l, text, length);
+        column += word_length(text, length);
         text += length;
         left -= length;
     }
-    put_text(l, "?=");
+    put_text(l, end);
 }
 
 /* Folded at blanks. */
