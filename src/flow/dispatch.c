@@ -9,11 +9,10 @@ typedef enum turn {
     IDLE,    /* for want of messages */
 } turn;
 
-void stg_dispatch_untried(stg_flow *f, stg_delivery *d, bool is_first)
+void stg_dispatch_untried(stg_delivery *d, bool is_first)
 {
     stg_lane *l = d->lane;
 
-    (void)f;
     d->state = STG_DELIVERY_UNTRIED;
     if (is_first)
         stg_list_unshift(&l->untried, &d->link);
@@ -342,7 +341,7 @@ static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
         if (shed_at > now)
             *at = stg_ns_min(*at, shed_at);
         else if (l->in_flight == 0) // nothing is put back behind the range
-            stg_shed_begin(f, l, now);
+            stg_shed_begin(f, l);
     }
     if (l->is_probing)
         return true;

@@ -13,7 +13,9 @@
 #include "flow/limit.h"
 #include "flow/ring.h"
 
-/* A range row: what a lane settled without an attempt. */
+/* A range row: what a lane settled without an attempt. Of what the lane was to
+ * get from first to last nothing is missing in it (unless it is cancelled, for
+ * that is not replayed). */
 typedef struct stg_range {
     uint64_t first, last; /* positions */
     uint64_t count;       /* 0: there is none open */
@@ -50,6 +52,7 @@ typedef struct stg_place {
     stg_books_change in_group;
 
     stg_range range;
+    uint64_t taken;      /* the highest position that is not in a range */
     uint64_t shed_below; /* past retention: what is below is shed */
     uint64_t durable;    /* the base that the store knows */
     stg_ns behind_at;    /* when the message was accepted at which a laggard

@@ -112,6 +112,7 @@ static void enter_ring(stg_lane *l, stg_delivery *d)
     d->is_blocked = is_blocked(l, d->message);
     d->slot = stg_ring_push(&place->ring, d->message->position, d);
     d->in_ring = true;
+    place->taken = d->message->position;
     l->in_ring += d->message->size;
 }
 
@@ -168,6 +169,7 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
     stg_place *place = &l->places[m->partition];
 
     if (place->restored != NULL && is_restored(f, place, m->position)) {
+        place->taken = m->position;
         if (place->ring.count > 0)
             stg_ring_push(&place->ring, m->position, NULL);
         return true;
@@ -195,7 +197,7 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
         l->untried_count++;
         l->pinned += m->size;
     } else {
-        stg_dispatch_untried(f, d, false);
+        stg_dispatch_untried(d, false);
     }
     return true;
 }
@@ -230,7 +232,7 @@ static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
     if (d->state == STG_DELIVERY_UNTRIED) {
         l->untried_count--;
         l->pinned -= d->message->size;
-        stg_dispatch_untried(f, d, false);
+        stg_dispatch_untried(d, false);
     }
     stg_lane_wake(f, l);
 }
@@ -259,6 +261,7 @@ void stg_place_settle(stg_flow *f, stg_delivery *d)
     if (!d->in_ring)
         return;
     d->in_ring = false;
+    stg_shed_break(l, place, d->message->position);
     l->in_ring -= d->message->size;
     stg_ring_settle(&place->ring, d->slot, &f->memory);
     if (l->o.order != STG_ORDER_NONE)

@@ -140,14 +140,13 @@ static bool may_send(const stg_lane *l, stg_ns now)
 
 /* Half of what it may have under way has to be gone first: not a read for each
  * message. */
-static bool is_hungry(const stg_flow *f, const stg_lane *l, uint32_t p,
-                      stg_ns now)
+static bool is_hungry(const stg_flow *f, stg_lane *l, uint32_t p, stg_ns now)
 {
-    const stg_place *place = &l->places[p];
+    stg_place *place = &l->places[p];
 
     if (!place->is_laggard || place->ring.count >= stg_lane_ahead(l))
         return false;
-    if (stg_shed_wants(f, l, place, place->next))
+    if (stg_shed_wants(l, place, place->next))
         return true;
     return may_send(l, now) && find_room(f, l, p) > 0 &&
            l->untried_count <= l->limit.value / 2;
@@ -195,7 +194,7 @@ static size_t chunk_for(const stg_flow *f, const stg_lane *l, uint32_t p)
     size_t most = least(4 << 20, f->o.memory_max / 16);
     size_t wanted = find_room(f, l, p) * greatest(f->average, 1);
 
-    if (stg_shed_wants(f, l, &l->places[p], l->places[p].next))
+    if (stg_shed_wants(l, &l->places[p], l->places[p].next))
         return most;
     return least(most, greatest(wanted, 64 << 10));
 }
@@ -271,7 +270,7 @@ static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
     m = message_of(f, c, i);
     if (m == NULL)
         return false;
-    if (stg_shed_wants(f, l, place, m->position)) {
+    if (stg_shed_wants(l, place, m->position)) {
         return stg_place_skips(f, l, m) || stg_shed_pass(f, l, m);
     }
     if (!may_send(l, now) || find_room(f, l, c->partition) == 0)

@@ -156,7 +156,7 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
         d->due_at = stg_ns_min(d->due_at, now);
         stg_parking_put(f, d);
     } else {
-        stg_dispatch_untried(f, d, true);
+        stg_dispatch_untried(d, true);
     }
     stg_lane_wake(f, l);
 }

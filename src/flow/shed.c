@@ -2,25 +2,32 @@
  * its cursor. */
 #include "flow/state.h"
 
-/* Its first position is the row's name in the store, and does not change. */
-static bool needs_another(const stg_lane *l, const stg_range *r,
-                          uint64_t position)
+void stg_shed_break(const stg_lane *l, stg_place *p, uint64_t position)
 {
+    if (p->range.count > 0 && position > p->range.last && !l->is_removing)
+        p->range.is_closed = true;
+}
+
+/* Its first position is the row's name in the store, and does not change. */
+static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
+{
+    const stg_range *r = &p->range;
+
+    if (position > p->taken)
+        stg_shed_break(l, p, p->taken);
     return r->count > 0 && (r->is_closed || position < r->first ||
                             r->is_cancelled != l->is_removing);
 }
 
-bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
-                    uint64_t position)
+bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
 {
-    (void)f;
     // Its rows come first: a message may have one.
     if (!stg_lane_is_loaded(l))
         return false;
     // What is cancelled under way comes back before anything is cancelled.
     if (l->is_removing && l->in_flight + l->settling > 0)
         return false;
-    if (needs_another(l, &p->range, position) && stg_range_is_unsaved(p))
+    if (needs_another(l, p, position) && stg_range_is_unsaved(p))
         return false;
     if (position < p->shed_below)
         return true;
@@ -33,7 +40,7 @@ static void fold(stg_flow *f, stg_lane *l, uint32_t partition,
     stg_place *place = &l->places[partition];
     stg_range *r = &place->range;
 
-    if (needs_another(l, r, position))
+    if (needs_another(l, place, position))
         *r = (stg_range){.count = 0};
     if (r->count == 0)
         *r = (stg_range){.first = position, .last = position};
@@ -77,6 +84,28 @@ static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_delivery_free(f, d);
 }
 
+/* One slot of the ring. What stays there ends the range; so does what comes
+ * next and was settled otherwise, and which leaves the ring together with a
+ * first one that is folded. */
+static void fold_slot(stg_flow *f, stg_lane *l, stg_place *place, uint32_t slot)
+{
+    const stg_ring *r = &place->ring;
+    const stg_slot at = *stg_ring_at(r, slot);
+    bool is_last = slot + 1 - r->first == r->count;
+    stg_slot next = {0, at.delivery};
+
+    if (!is_last)
+        next = *stg_ring_at(r, slot + 1);
+    if (at.delivery == NULL || at.delivery->state != STG_DELIVERY_UNTRIED ||
+        !stg_shed_wants(l, place, at.position)) {
+        stg_shed_break(l, place, at.position);
+        return;
+    }
+    fold_delivery(f, l, at.delivery);
+    if (next.delivery == NULL)
+        stg_shed_break(l, place, next.position);
+}
+
 /* In the order of the ring, for the first is what names the range. */
 static void fold_ring(stg_flow *f, stg_lane *l, uint32_t partition)
 {
@@ -84,16 +113,9 @@ static void fold_ring(stg_flow *f, stg_lane *l, uint32_t partition)
     uint32_t slot = place->ring.first;
     uint32_t end = place->ring.first + place->ring.count;
 
-    for (; slot != end && place->ring.count > 0; slot++) {
-        stg_delivery *d;
-
-        if (slot - place->ring.first >= place->ring.count)
-            continue; // it has left already
-        d = stg_ring_at(&place->ring, slot)->delivery;
-        if (d != NULL && d->state == STG_DELIVERY_UNTRIED &&
-            stg_shed_wants(f, l, place, d->message->position))
-            fold_delivery(f, l, d);
-    }
+    for (; slot != end && place->ring.count > 0; slot++)
+        if (slot - place->ring.first < place->ring.count) // it has not left
+            fold_slot(f, l, place, slot);
 }
 
 static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
@@ -104,7 +126,7 @@ static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
     while (!place->is_laggard && place->number < w->end) {
         const stg_message *m = stg_window_at(w, place->number);
 
-        if (!stg_shed_wants(f, l, place, m->position) ||
+        if (!stg_shed_wants(l, place, m->position) ||
             place->ring.count >= stg_lane_ahead(l) ||
             !stg_ring_reserve(&place->ring, &f->memory))
             return;
@@ -151,9 +173,8 @@ void stg_shed_all(stg_flow *f, stg_lane *l)
     l->is_expiring = is_expiring;
 }
 
-void stg_shed_begin(stg_flow *f, stg_lane *l, stg_ns now)
+void stg_shed_begin(stg_flow *f, stg_lane *l)
 {
-    (void)now;
     l->is_shedding = true;
     f->shedding_count++;
     l->shed_count = 0;

@@ -207,20 +207,21 @@ bool stg_parking_is_fetching(const stg_lane *l);
 /* -- shed.c ---------------------------------------------------------------- */
 
 /* Whether the lane settles what is at position into its range row. */
-bool stg_shed_wants(const stg_flow *f, const stg_lane *l, const stg_place *p,
-                    uint64_t position);
+bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position);
 /* Settles a message that the lane has not taken. False: no memory. */
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
+/* What is at position is not in the range, and above it. */
+void stg_shed_break(const stg_lane *l, stg_place *p, uint64_t position);
 /* All that it wants of what it has taken, and of the window. */
 void stg_shed_all(stg_flow *f, stg_lane *l);
-void stg_shed_begin(stg_flow *f, stg_lane *l, stg_ns now);
+void stg_shed_begin(stg_flow *f, stg_lane *l);
 void stg_shed_end(stg_flow *f, stg_lane *l);
 
 /* -- dispatch.c ------------------------------------------------------------ */
 
 bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now);
 /* Puts a delivery that has ended or was put back where it waits again. */
-void stg_dispatch_untried(stg_flow *f, stg_delivery *d, bool is_first);
+void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
 /* -- settle.c -------------------------------------------------------------- */
 

@@ -293,3 +293,29 @@ TEST(shed, reads_nothing_for_a_full_ring)
     world_check_ends(w, 10);
     world_free(w);
 }
+
+/* Of first to last nothing is missing in a row, for a replay of it sends all of
+ * that: the probe that failed in between has a row of its own. */
+TEST(shed, begins_another_row_behind_a_probe)
+{
+    world *w = world_new(40);
+
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=1 deadline=none "
+               "breaker=2:10s-1m")
+        ->hold = 0;
+    world_script(w, 0, "500");
+    world_publish(w, 20);
+    world_start(w);
+    world_run(w, world_after(w, 11 * STG_S)); // now a probe may start
+    CHECK_U64(world_ranges_of(w, 0), 1);
+    CHECK_U64(world_dead_of(w, 0), 20);
+    world_publish(w, 5);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_ranges_of(w, 0), 2);
+    CHECK_U64(world_dead_of(w, 0), 25);
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 40);
+    world_free(w);
+}

@@ -135,8 +135,35 @@ static sum check_each(world *w, uint32_t l, uint64_t seed)
     return s;
 }
 
+/* Of what the lane wanted from its first to its last position nothing is
+ * missing in a range row, for that is what a replay of it sends. */
+static void check_ranges(const world *w, uint64_t seed)
+{
+    for (size_t i = 0; i < w->dead_count; i++) {
+        const world_dead *d = &w->dead[i];
+        const lane *l = &w->lanes[d->lane];
+        uint64_t wanted = 0;
+
+        if (d->count == 0 || d->is_cancelled || d->life != l->life)
+            continue;
+        for (uint64_t k = 0; k < w->log_count; k++)
+            wanted += w->log[k].partition == d->partition &&
+                      w->log[k].position >= d->position &&
+                      w->log[k].position <= d->last_position &&
+                      is_business(l, &w->log[k]);
+        if (wanted != d->count)
+            harness_fail(__FILE__, __LINE__,
+                         "seed %ju: lane %u: the range from %ju to %ju is of "
+                         "%ju messages, and counts %ju",
+                         (uintmax_t)seed, d->lane, (uintmax_t)d->position,
+                         (uintmax_t)d->last_position, (uintmax_t)wanted,
+                         (uintmax_t)d->count);
+    }
+}
+
 void world_check_ends(world *w, uint64_t seed)
 {
+    check_ranges(w, seed);
     for (uint32_t l = 0; l < w->lane_count; l++) {
         const lane *at = &w->lanes[l];
         uint64_t settled = 0, delivered = 0;
