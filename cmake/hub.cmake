@@ -106,7 +106,6 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_publish.c
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
-    hub/ops/ingress_zero.c
     hub/ops/problem.c
     hub/ops/route.c
     hub/ops/token.c
@@ -121,6 +120,7 @@ add_library(stagger_hub STATIC
     hub/notify.c
     hub/parcel.c
     hub/people.c
+    hub/reload.c
     hub/service.c
     hub/settings/certificates.c
     hub/settings/complaints.c

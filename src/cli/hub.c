@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "hub/hub.h"
+#include "hub/reload.h"
 #include "hub/signals.h"
 
 static const char who[] = "stagger hub";
@@ -27,6 +28,11 @@ static void on_signal(void *ctx, int signal)
 {
     running *r = ctx;
 
+    if (signal == SIGHUP) {
+        if (r->hub != NULL)
+            stg_hub_reload_by_signal(r->hub);
+        return;
+    }
     if (r->signal_count++ > 0 || r->hub == NULL)
         _exit(128 + signal);
     stg_hub_stop(r->hub);
@@ -80,6 +86,7 @@ static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 
     if (status != STG_OK)
         return refuse(status, &err);
+    stg_signals_take_hang_up(&r.signals);
     status = stg_hub_open(&r.hub, loop, &h, &err);
     if (status != STG_OK) {
         stg_signals_close(&r.signals);

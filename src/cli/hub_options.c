@@ -29,7 +29,7 @@ static const char tail[] =
     "\n"
     "Options of targets (--to, --policy, --order and the like) are for all of\n"
     "them, and without -c only. SIGTERM and SIGINT end the hub in order; a\n"
-    "second one at once.\n"
+    "second one at once. SIGHUP has it read the settings again.\n"
     "\n"
     "Exit code: 0; 1 after --from - if there were dead letters; 2 for an option\n"
     "or a setting that cannot be used; 3 if requests were cut at the end, rows\n"

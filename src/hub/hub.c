@@ -71,15 +71,17 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
 
-static stg_lane_options lane_options(stg_hub *h, const stg_target *t)
+stg_lane_options stg_hub_lane(const stg_hub *h, const stg_target *t)
 {
     stg_lane_options l;
 
-    if (t->settings != NULL)
-        return stg_settings_lane(t->settings);
-    l = stg_lane_options_default(&h->policy);
-    l.is_paused = true;
-    stg_tell_unknown(h, t);
+    if (t->settings != NULL) {
+        l = stg_settings_lane(t->settings);
+        l.is_paused = l.is_paused || t->is_paused_by_call;
+    } else {
+        l = stg_lane_options_default(&h->policy);
+        l.is_paused = true;
+    }
     return l;
 }
 
@@ -89,8 +91,10 @@ static stg_status add_lanes(stg_hub *h, stg_error *err)
 
     for (size_t i = 0; i < h->targets.count && status == STG_OK; i++) {
         const stg_target *t = h->targets.all[i];
-        stg_lane_options l = lane_options(h, t);
+        stg_lane_options l = stg_hub_lane(h, t);
 
+        if (t->settings == NULL)
+            stg_tell_unknown(h, t);
         status =
             stg_flow_add_lane(h->flow, t->lane, &l, stg_deadlines_now(), err);
     }
@@ -105,28 +109,12 @@ typedef struct restoring {
 static void restore(void *ctx, const stg_cursor *c)
 {
     restoring *r = ctx;
-    stg_target *t = stg_targets_at(&r->hub->targets, c->lane);
 
-    if (t == NULL)
+    if (stg_targets_at(&r->hub->targets, c->lane) == NULL)
         return; // it was forgotten
-    t->has_cursor = true;
     r->hub->dead_before += c->dead;
     if (r->status == STG_OK)
         r->status = stg_flow_restore(r->hub->flow, c);
-}
-
-/* Where a new lane is to begin, if not with the next message. */
-static void place_new_lanes(restoring *r)
-{
-    stg_hub *h = r->hub;
-
-    for (size_t i = 0; r->status == STG_OK && i < h->targets.known; i++) {
-        const stg_target *t = h->targets.all[i];
-        stg_cursor first = {.lane = t->lane, .base = stg_store_first(h->store)};
-
-        if (!t->has_cursor && t->settings->from == STG_FROM_OLDEST)
-            r->status = stg_flow_restore(h->flow, &first);
-    }
 }
 
 static stg_status start_flow(stg_hub *h, stg_error *err)
@@ -141,8 +129,6 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
     status = add_lanes(h, err);
     if (status == STG_OK)
         status = stg_store_cursors(h->store, restore, &r, err);
-    if (status == STG_OK)
-        place_new_lanes(&r);
     if (status == STG_OK && r.status != STG_OK)
         return refuse(err, r.status, "the stored cursors cannot be used");
     if (status == STG_OK)
@@ -191,6 +177,7 @@ static void close_all(void *hub)
     stg_hub *h = hub;
 
     h->is_closing = true;
+    stg_reload_close(h);
     stg_notify_close(&h->notify);
     if (h->is_open)
         h->end.dead = count_dead(h);
@@ -251,6 +238,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = stg_client_new(&h->client, h->loop, err);
     h->handles += h->client != NULL;
+    if (status == STG_OK)
+        status = stg_client_set_egress(h->client, &o->egress, err);
     if (status == STG_OK)
         status = stg_targets_open(&h->targets, h->client, o, err);
     if (status == STG_OK)
@@ -384,20 +373,6 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());
 }
 
-/* Of a laggard flow knows only what lies in the window; the log knows the
- * rest. */
-stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
-                             stg_lane_view *view, stg_ns now)
-{
-    stg_status status = stg_flow_look(h->flow, lane, view, now);
-
-    if (status != STG_OK || view->is_lag_exact || h->store == NULL)
-        return status;
-    view->lag = stg_store_count_from(h->store, view->next);
-    view->is_lag_exact = true;
-    return STG_OK;
-}
-
 stg_status stg_hub_look_target(const stg_hub *h, size_t i,
                                stg_target_view *view)
 {
@@ -415,5 +390,5 @@ stg_status stg_hub_look_target(const stg_hub *h, size_t i,
                               .p50 = stg_latency_quantile(&t->latency, 500),
                               .p99 = stg_latency_quantile(&t->latency, 990),
                               .fault = t->cause};
-    return stg_hub_look_lane(h, t->lane, &view->lane, stg_deadlines_now());
+    return stg_flow_look(h->flow, t->lane, &view->lane, stg_deadlines_now());
 }

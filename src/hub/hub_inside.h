@@ -5,6 +5,7 @@
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     intake.c    the ingress, and lines of a file
+ *     reload.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
  *     people.c    what people do to it while it runs
@@ -23,6 +24,19 @@
 
 /* A lane that is being forgotten. */
 typedef struct stg_forgetting stg_forgetting;
+#include "hub/reload.h"
+#include "hub/settings/complaints.h"
+
+/* A reload that is under way. */
+typedef struct stg_reload {
+    bool is_under_way;
+    stg_deadline turn; /* of the loop, in which it is carried out */
+    size_t starting;   /* new lanes whose beginning is not durable yet */
+    stg_reloaded result;
+    char *detail; /* of the result; may be NULL */
+    stg_reload_fn *done;
+    void *ctx;
+} stg_reload;
 
 struct stg_hub {
     uv_loop_t *loop;
@@ -52,6 +66,8 @@ struct stg_hub {
     void (*shell_closed)(void *ctx);
     void *shell_ctx;
 
+    stg_reload reload;
+
     /* -- the service manager */
     stg_notify notify;
 
@@ -74,12 +90,20 @@ struct stg_hub {
 /* Closes all once nothing is left to wait for. */
 void stg_hub_finish(stg_hub *h);
 
-/* A lane as flow sees it, with what only the log knows of its lag. */
-stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
-                             stg_lane_view *view, stg_ns now);
-
 /* Everything that was taken in is delivered or dead, durably. */
 bool stg_hub_is_settled(const stg_hub *h);
+
+/* What its lane is told: of the settings' target, or of one that only the store
+ * knows. */
+stg_lane_options stg_hub_lane(const stg_hub *h, const stg_target *t);
+
+/* -- reload.c -------------------------------------------------------------- */
+
+/* STG_ACTION_ADDED. */
+void stg_reload_lane_begun(stg_hub *h, uint32_t lane);
+
+/* One that is under way ends here, refused. */
+void stg_reload_close(stg_hub *h);
 
 /* -- shell.c --------------------------------------------------------------- */
 
@@ -105,6 +129,9 @@ uint64_t stg_shell_room(void *hub, uint32_t lane);
 /* Flow has no such lane any more. */
 void stg_people_removed(stg_hub *h, uint32_t lane);
 
+/* Whether the lane is being forgotten. */
+bool stg_people_forgets(const stg_hub *h, uint32_t lane);
+
 void stg_people_close(stg_hub *h);
 
 /* -- service.c ------------------------------------------------------------- */
@@ -122,6 +149,7 @@ void stg_tell_ready(const stg_hub *h, const char *store);
 void stg_tell_unknown(const stg_hub *h, const stg_target *t);
 void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now);
 void stg_tell_action(const stg_hub *h, const stg_action *action, stg_ns now);
+void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r);
 void stg_tell_end(const stg_hub *h);
 
 #endif

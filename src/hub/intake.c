@@ -38,18 +38,25 @@ static const char *find_missing(void *ctx)
     return in->hub->is_stopping ? "the hub is stopping" : NULL;
 }
 
+static stg_ingress_options ingress_options(const stg_listen_settings *o)
+{
+    stg_ingress_options i = stg_ingress_options_default();
+
+    i.listen = o->address;
+    i.token_file = o->token_file;
+    if (o->headers.count > 0)
+        i.headers = o->headers.at;
+    i.connections_max = o->connections_max;
+    i.address_connections_max = o->address_connections_max;
+    return i;
+}
+
 static stg_status open_ingress(stg_intake *in, const stg_settings *o,
                                size_t pending_max, stg_error *err)
 {
-    stg_ingress_options i = stg_ingress_options_default();
+    stg_ingress_options i = ingress_options(&o->listen);
     stg_status status;
 
-    i.listen = o->listen.address;
-    i.token_file = o->listen.token_file;
-    if (o->listen.headers.count > 0)
-        i.headers = o->listen.headers.at;
-    i.connections_max = o->listen.connections_max;
-    i.address_connections_max = o->listen.address_connections_max;
     i.epoch = stg_store_epoch(in->hub->store);
     i.pending_max = pending_max;
     i.message_max = stg_intake_message_max(o->memory_max);
@@ -150,6 +157,15 @@ static void stopped(void *ctx)
 
     in->stopping--;
     stg_hub_finish(in->hub);
+}
+
+stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
+                             stg_error *err)
+{
+    stg_ingress_options i = ingress_options(&o->listen);
+
+    return in->ingress != NULL ? stg_ingress_change(in->ingress, &i, err)
+                               : STG_OK;
 }
 
 void stg_intake_stop(stg_intake *in)

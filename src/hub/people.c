@@ -84,7 +84,7 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
 
 /* -- forget ------------------------------------------------------------------ */
 
-static bool is_forgetting(const stg_hub *h, uint32_t lane)
+bool stg_people_forgets(const stg_hub *h, uint32_t lane)
 {
     for (const stg_forgetting *f = h->forgetting; f != NULL; f = f->next)
         if (f->lane == lane)
@@ -105,7 +105,7 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_people_fn *done,
         return refuse(err, STG_INVALID,
                       "the settings have this target; take it out and reload "
                       "first");
-    if (is_forgetting(h, t->lane))
+    if (stg_people_forgets(h, t->lane))
         return refuse(err, STG_INVALID, "it is being forgotten");
     f = malloc(sizeof *f);
     if (f == NULL)

@@ -28,6 +28,7 @@ stg_status stg_signals_open(stg_signals *s, uv_loop_t *loop,
     // What makes room for signals in a loop is made once, by the first.
     if (error == 0) {
         (void)uv_signal_init(loop, &s->interrupt);
+        (void)uv_signal_init(loop, &s->hang_up);
         error = watch(s, &s->terminate, SIGTERM);
         if (error == 0)
             error = watch(s, &s->interrupt, SIGINT);
@@ -43,8 +44,14 @@ stg_status stg_signals_open(stg_signals *s, uv_loop_t *loop,
     return STG_IO;
 }
 
+void stg_signals_take_hang_up(stg_signals *s)
+{
+    (void)watch(s, &s->hang_up, SIGHUP); // there is room: see above
+}
+
 void stg_signals_close(stg_signals *s)
 {
     uv_close((uv_handle_t *)&s->terminate, NULL);
     uv_close((uv_handle_t *)&s->interrupt, NULL);
+    uv_close((uv_handle_t *)&s->hang_up, NULL);
 }

@@ -1,4 +1,4 @@
-/* signals.h - SIGTERM and SIGINT as events of the loop.
+/* signals.h - SIGTERM and SIGINT, and maybe SIGHUP, as events of the loop.
  *
  * They do not keep the loop alive. All on the loop's thread. */
 #ifndef STAGGER_HUB_SIGNALS_H
@@ -9,7 +9,7 @@
 #include <stagger/status.h>
 
 typedef struct stg_signals {
-    uv_signal_t terminate, interrupt;
+    uv_signal_t terminate, interrupt, hang_up;
     void (*told)(void *ctx, int signal);
     void *ctx;
 } stg_signals;
@@ -19,6 +19,9 @@ typedef struct stg_signals {
 stg_status stg_signals_open(stg_signals *s, uv_loop_t *loop,
                             void (*told)(void *ctx, int signal), void *ctx,
                             stg_error *err);
+
+/* told is called for SIGHUP, too; without this it does what it did. */
+void stg_signals_take_hang_up(stg_signals *s);
 
 /* They kill again. The memory is free once the loop has run. */
 void stg_signals_close(stg_signals *s);

@@ -80,7 +80,7 @@ stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
 
 /* -- targets --------------------------------------------------------------- */
 
-static void free_target(stg_target *t)
+void stg_target_free(stg_target *t)
 {
     free(t->name);
     free(t->url);
@@ -88,19 +88,30 @@ static void free_target(stg_target *t)
     free(t);
 }
 
+stg_target *stg_target_new(const char *name, const char *url)
+{
+    stg_target *t = calloc(1, sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    t->name = strdup(name);
+    t->url = strdup(url);
+    if (t->name != NULL && t->url != NULL)
+        return t;
+    stg_target_free(t);
+    return NULL;
+}
+
 static stg_target *add(stg_targets *t, const char *name, const char *url)
 {
     stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
-    stg_target *target = calloc(1, sizeof *target);
+    stg_target *target = stg_target_new(name, url);
 
     if (all != NULL)
         t->all = all;
-    if (target == NULL)
-        return NULL;
-    target->name = strdup(name);
-    target->url = strdup(url);
-    if (all == NULL || target->name == NULL || target->url == NULL) {
-        free_target(target);
+    if (target == NULL || all == NULL) {
+        if (target != NULL)
+            stg_target_free(target);
         return NULL;
     }
     t->all[t->count++] = target;
@@ -123,15 +134,11 @@ static char *join_headers(const stg_target_settings *s)
     return lines;
 }
 
-stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
-                               const stg_target_settings *s, stg_error *err)
+static stg_endpoint_options endpoint_options(const stg_target_settings *s,
+                                             const char *headers)
 {
     stg_endpoint_options e = stg_endpoint_options_default(s->url);
-    char *headers = join_headers(s);
-    stg_status status;
 
-    if (headers == NULL)
-        return fail_memory(err);
     e.method = s->method;
     e.headers = headers;
     e.ca_file = s->ca_file;
@@ -149,9 +156,33 @@ stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
     e.idle_count_max = s->idle_count_max;
     e.answer_max = s->answer_max;
     e.excerpt_max = s->excerpt_max;
+    return e;
+}
+
+stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
+                               const stg_target_settings *s, stg_error *err)
+{
+    char *headers = join_headers(s);
+    stg_endpoint_options e = endpoint_options(s, headers);
+    stg_status status;
+
+    if (headers == NULL)
+        return fail_memory(err);
     status = stg_endpoint_new(endpoint, client, &e, err);
     free(headers);
     return status;
+}
+
+bool stg_target_keeps_endpoint(const stg_target *t,
+                               const stg_target_settings *s)
+{
+    char *headers = join_headers(s);
+    stg_endpoint_options e = endpoint_options(s, headers);
+    bool keeps = headers != NULL && t->endpoint != NULL &&
+                 stg_endpoint_matches(t->endpoint, &e);
+
+    free(headers);
+    return keeps;
 }
 
 static stg_status add_known(stg_targets *t, stg_client *client,
@@ -186,7 +217,7 @@ stg_status stg_targets_open(stg_targets *t, stg_client *client,
 
 /* -- lanes ----------------------------------------------------------------- */
 
-static bool put_at(stg_targets *t, stg_target *target, uint32_t lane)
+bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane)
 {
     target->lane = lane;
     if (lane >= t->lanes) {
@@ -218,7 +249,8 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
     if (s->has_failed || stg_targets_at(s->targets, lane) != NULL)
         return;
     target = add(s->targets, name, url);
-    s->has_failed = target == NULL || !put_at(s->targets, target, lane);
+    s->has_failed =
+        target == NULL || !stg_targets_put(s->targets, target, lane);
 }
 
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
@@ -233,7 +265,7 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
             stg_store_lane(store, t->all[i]->name, t->all[i]->url, &lane, err);
         if (status != STG_OK)
             return status;
-        if (!put_at(t, t->all[i], lane))
+        if (!stg_targets_put(t, t->all[i], lane))
             return fail_memory(err);
         t->all[i]->is_paused_by_call = stg_store_is_paused(store, lane);
     }
@@ -254,7 +286,7 @@ void stg_targets_remove(stg_targets *t, stg_target *target)
     t->count--;
     t->changes++;
     t->by_lane[target->lane] = NULL;
-    free_target(target);
+    stg_target_free(target);
 }
 
 void stg_targets_close(stg_targets *t)
@@ -269,7 +301,7 @@ void stg_targets_close(stg_targets *t)
 void stg_targets_free(stg_targets *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        free_target(t->all[i]);
+        stg_target_free(t->all[i]);
     free(t->all);
     free(t->by_lane);
 }

@@ -25,6 +25,7 @@ typedef struct stg_target {
     uint32_t lane;
     bool is_paused_by_call; /* and perhaps by the settings, too */
     bool has_cursor;        /* the store had one when the hub was opened */
+    bool is_beginning;      /* a reload waits until its beginning is durable */
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
@@ -57,6 +58,14 @@ bool stg_target_is_name(const char *name);
 stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
                                const stg_target_settings *s, stg_error *err);
 
+/* Whether its endpoint is what the settings say, too. */
+bool stg_target_keeps_endpoint(const stg_target *t,
+                               const stg_target_settings *s);
+
+/* One without lane and endpoint; texts are copied. NULL: no memory. */
+stg_target *stg_target_new(const char *name, const char *url);
+void stg_target_free(stg_target *t);
+
 /* Makes the targets and their endpoints, of settings that are complete. Returns
  * STG_INVALID with words for an endpoint that cannot be made. To be closed in
  * any case; zeroed before. */
@@ -66,6 +75,9 @@ stg_status stg_targets_open(stg_targets *t, stg_client *client,
 /* Gives each its lane, and adds those that only the store knows. */
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
                                   stg_error *err);
+
+/* The lane is the target's. False: there is no memory. */
+bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane);
 
 /* NULL: there is none. */
 static inline stg_target *stg_targets_at(const stg_targets *t, uint32_t lane)

@@ -1,5 +1,6 @@
 /* What the hub logs. */
 #include <stdio.h>
+#include <string.h>
 
 #include "hub/hub_inside.h"
 
@@ -168,6 +169,36 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
              "letter, in a range row");
         break;
     }
+}
+
+/* Each mistake has a line of its own. */
+static void tell_refused(const stg_hub *h, const stg_reloaded *r)
+{
+    size_t count = 0;
+
+    for (const char *at = r->detail; *at != '\0'; count++) {
+        size_t size = strcspn(at, "\n");
+
+        STG_LOG(h->log, STG_LOG_ERROR, "reload-refused",
+                stg_field_span("detail", (stg_span){at, size}),
+                count == 0 ? stg_field_text("next", "the hub goes on as it was")
+                           : stg_field_text("next", NULL));
+        at += size + (at[size] != '\0');
+    }
+}
+
+void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
+{
+    if (r->status != STG_OK) {
+        tell_refused(h, r);
+        return;
+    }
+    STG_LOG(h->log, STG_LOG_INFO, "reloaded",
+            stg_field_text("file", h->settings->file),
+            stg_field_number("added", r->added),
+            stg_field_number("changed", r->changed),
+            stg_field_number("gone", r->gone),
+            stg_field_number("same", r->same));
 }
 
 void stg_tell_end(const stg_hub *h)

@@ -95,13 +95,18 @@ class Hub:
     """One run of it, with its log as JSON."""
 
     def __init__(self, store, *arguments, listen="127.0.0.1:0", before=(),
-                 text=None):
-        """before: words in front of the command. text: its standard input."""
-        if listen is not None:
+                 text=None, settings=None):
+        """before: words in front of the command. text: its standard input.
+        settings: a file that says where it listens and what the store is."""
+        if settings is not None:
+            arguments = ["-c", settings, *arguments]
+        else:
+            arguments = ["--store", store, *arguments]
+        if listen is not None and settings is None:
             arguments = ["--listen", listen, *arguments]
         self.process = subprocess.Popen(
-            [*before, STAGGER, "hub", "--log", "json", "--store", store,
-             *arguments], stderr=subprocess.PIPE,
+            [*before, STAGGER, "hub", "--log", "json", *arguments],
+            stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL if text is None else subprocess.PIPE)
         if text is not None:
             self.process.stdin.write(text)

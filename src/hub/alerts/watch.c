@@ -249,6 +249,7 @@ stg_status stg_watch_open(stg_watch *w, stg_hub *hub,
                               .client = hub->client,
                               .deadlines = &hub->deadlines,
                               .log = hub->log,
+                              .egress = &hub->settings->egress,
                               .describe = describe,
                               .has_tag = has_tag,
                               .ctx = w};

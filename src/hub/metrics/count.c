@@ -62,7 +62,7 @@ static void count_change(const stg_metrics *m, const stg_change *change)
     if (change->kind == STG_CHANGE_DEAD)
         stg_counters_dead(t->counters, change->failure);
     else if (change->kind == STG_CHANGE_RANGE && !change->is_cancelled)
-        t->counters->shed += change->added;
+        t->counters->shed += change->count;
 }
 
 void stg_metrics_stored(stg_metrics *m, stg_ns now)

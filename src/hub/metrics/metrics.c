@@ -16,14 +16,6 @@ typedef struct waiter {
     void *ctx;
 } waiter;
 
-static stg_ns wall_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
-
 /* -- the answer ------------------------------------------------------------ */
 
 static char *copy_of(const char *text, size_t size)
@@ -114,22 +106,14 @@ static void begin_printing(stg_metrics *m)
 static void look_at(const stg_metrics *m, const stg_target *t,
                     stg_picture_row *row, stg_ns now)
 {
-    stg_lane_view *lane = &row->lane;
-
-    *row = (stg_picture_row){.targets = 1};
+    *row = (stg_picture_row){.laggards = 0};
     memcpy(row->name, t->name, strlen(t->name) + 1);
+    if (stg_flow_look(m->hub->flow, t->lane, &row->lane, now) != STG_OK)
+        return; // its lane has ended
+    row->states[row->lane.state] = 1;
+    row->laggards = row->lane.is_laggard;
     if (t->endpoint != NULL)
         stg_endpoint_look(t->endpoint, &row->sockets);
-    if (stg_hub_look_lane(m->hub, t->lane, lane, now) != STG_OK)
-        return; // it has ended
-    row->states[lane->state] = 1;
-    row->laggards = lane->is_laggard;
-    row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
-    if (lane->oldest_at > 0)
-        row->lag_time = stg_ns_sub(m->wall_at, lane->oldest_at);
-    if (t->counters != NULL)
-        stg_counters_note(t->counters, lane->budget_refused,
-                          row->sockets.connects);
 }
 
 /* A target keeps its label, or its place among the others, for as long as it
@@ -202,7 +186,6 @@ static bool start_over(stg_metrics *m)
 
     forget_picture(m);
     m->changes = t->changes;
-    m->wall_at = wall_now();
     m->rows_max = t->count < m->labelled_max ? t->count : m->labelled_max;
     m->picture.rows = calloc(m->rows_max + 1, sizeof *m->picture.rows);
     if (m->picture.rows == NULL)
@@ -271,9 +254,12 @@ void stg_metrics_serve(stg_metrics *m, stg_ingress *g)
 
 void stg_metrics_open(stg_metrics *m, stg_hub *hub, uint32_t labelled_max)
 {
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
     m->hub = hub;
     m->labelled_max = labelled_max;
-    m->started_at = wall_now();
+    m->started_at = (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
     m->next.passed = take_slice;
     stg_list_init(&m->waiting);
 }

@@ -34,7 +34,6 @@ typedef struct stg_metrics {
     stg_picture picture;
     size_t rows_max, at; /* the target that is next */
     uint64_t changes;    /* of the targets, when it was begun */
-    stg_ns wall_at;      /* and the wall clock */
     stg_page page;
     uv_work_t work;
     bool is_printing;

@@ -69,19 +69,6 @@ static void print_hub(const stg_picture *p, stg_page *page)
     put_gauge(page, "stagger_attempts_in_flight",
               "Attempts that are under way, to all targets.",
               p->hub.flow.in_flight);
-    put_gauge(page, "stagger_attempts_in_flight_limit",
-              "The most of them; each target may have one besides.",
-              p->hub.flow.in_flight_max);
-    if (p->hub.flow.budget_left != UINT64_MAX) {
-        stg_page_family(page, "stagger_shared_budget_left_retries", "gauge",
-                        "Retries that the budget of all targets can afford "
-                        "now.");
-        stg_page_thousandths(page, NULL, 0, p->hub.flow.budget_left);
-    }
-    put_counter(page, "stagger_shared_budget_refused_total",
-                "Retries that the budget of all targets has refused or put "
-                "off.",
-                p->hub.flow.budget_refused);
     put_counter(page, "stagger_log_lines_dropped_total",
                 "Lines of the log that nobody read in time.", p->log_dropped);
 }
@@ -94,7 +81,7 @@ static void print_memory(const stg_picture *p, stg_page *page)
               "Memory that messages and answers take.", p->hub.flow.held);
     put_gauge(page, "stagger_memory_limit_bytes",
               "The most of it that they may take; at it reading stops.",
-              p->hub.flow.memory_max);
+              p->flow_max);
     put_gauge(page, "stagger_memory_setting_bytes",
               "The limit of the settings, the intake's part included.",
               p->memory_max);
@@ -188,14 +175,11 @@ static void add_lane(stg_lane_view *all, const stg_lane_view *one)
     all->dead += one->dead;
     all->cancelled += one->cancelled;
     all->parked += one->parked;
-    all->replays += one->replays;
-    all->lag += one->lag;
 }
 
 void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
                      const stg_counters *counters)
 {
-    row->targets += one->targets;
     add_lane(&row->lane, &one->lane);
     for (int i = 0; i < STG_LANE_STATES; i++)
         row->states[i] += one->states[i];
@@ -203,7 +187,10 @@ void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
     row->breakers_open += one->breakers_open;
     row->sockets.idle += one->sockets.idle;
     row->sockets.busy += one->sockets.busy;
+    row->sockets.connects += one->sockets.connects;
+    row->lag += one->lag;
     row->lag_time = stg_ns_max(row->lag_time, one->lag_time);
+    row->budget_refused += one->budget_refused;
     if (counters != NULL)
         stg_counters_merge(&row->counters, counters);
 }

@@ -159,11 +159,6 @@ static void print_books(stg_page *page, const stg_picture_row *row)
     put_as(page, row, "state", "in_flight", l->in_flight);
 }
 
-static void print_replays(stg_page *page, const stg_picture_row *row)
-{
-    put(page, row, row->lane.replays);
-}
-
 static void print_state(stg_page *page, const stg_picture_row *row)
 {
     static const char *const names[STG_LANE_STATES] = {
@@ -189,7 +184,7 @@ static void print_laggards(stg_page *page, const stg_picture_row *row)
 
 static void print_lag(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->lane.lag);
+    put(page, row, row->lag);
 }
 
 static void print_lag_time(stg_page *page, const stg_picture_row *row)
@@ -215,15 +210,13 @@ static void print_budget_left(stg_page *page, const stg_picture_row *row)
 {
     stg_label label = {"target", row->name};
 
-    // Those of many cannot be added up to anything.
-    if (row->lane.budget_left != UINT64_MAX &&
-        row->name[0] != STG_OTHER_TARGETS[0])
-        stg_page_thousandths(page, &label, 1, row->lane.budget_left);
+    if (row->has_budget)
+        stg_page_thousandths(page, &label, 1, row->budget_left);
 }
 
 static void print_budget_refused(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->counters.budget_refused);
+    put(page, row, row->budget_refused);
 }
 
 static void print_connections(stg_page *page, const stg_picture_row *row)
@@ -234,7 +227,7 @@ static void print_connections(stg_page *page, const stg_picture_row *row)
 
 static void print_connects(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->counters.connects);
+    put(page, row, row->sockets.connects);
 }
 
 /* -- all of them ----------------------------------------------------------- */
@@ -263,8 +256,6 @@ static const family families[] = {
      "The books of a lane, as its store has them: routed is the sum of the "
      "others.",
      print_books},
-    {"stagger_lane_replays", "gauge",
-     "Rows of replays that wait, among the parked.", print_replays},
     {"stagger_lane_state", "gauge", "Lanes in a state.", print_state},
     {"stagger_lane_attempts_limit", "gauge",
      "Attempts at once that a lane may have now, as adapted.", print_limit},
@@ -273,7 +264,8 @@ static const family families[] = {
     {"stagger_lag_messages", "gauge",
      "Messages of the log that a lane has not taken yet.", print_lag},
     {"stagger_lag_seconds", "gauge",
-     "Age of the oldest message that a lane has not settled.", print_lag_time},
+     "Age of the oldest message that a lane has not taken yet.",
+     print_lag_time},
     {"stagger_breaker_open", "gauge", "Breakers that are open, or try a probe.",
      print_open},
     {"stagger_breaker_openings_total", "counter",

@@ -182,6 +182,7 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
     l.parked_max = t->parked_max;
     l.hold = t->hold;
     l.is_paused = t->is_paused;
+    l.is_from_oldest = t->from == STG_FROM_OLDEST;
     if (t->match_count > 0) {
         l.accepts = stg_match_accepts;
         l.ctx = (void *)(uintptr_t)t; // it is only read

@@ -1,0 +1,452 @@
+#include "hub/reload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_inside.h"
+#include "hub/settings/diff.h"
+#include "hub/settings/load.h"
+
+/* What becomes of a target of the new settings. */
+typedef struct renewal {
+    stg_target *target;
+    const stg_target_settings *next;
+    stg_endpoint *endpoint; /* a new one; NULL: its own stays */
+    char *url;
+    bool is_new; /* flow has no lane of it */
+} renewal;
+
+/* All that is needed to change over, made before anything is changed. */
+typedef struct plan {
+    stg_hub *hub;
+    stg_settings *next;
+    stg_target **by_name; /* those there are, sorted */
+    stg_target **all;     /* those there will be, those of the settings first */
+    size_t all_count;
+    renewal *renewals; /* of the new settings' targets */
+    size_t room;       /* of them */
+    size_t count;      /* of them that are planned */
+    size_t added, changed, same;
+    stg_complaints complaints;
+} plan;
+
+/* -- what is to be done ---------------------------------------------------- */
+
+static int order_by_name(const void *a, const void *b)
+{
+    stg_target *const *left = a, *const *right = b;
+
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static int order_name(const void *name, const void *target)
+{
+    stg_target *const *t = target;
+
+    return strcmp(name, (*t)->name);
+}
+
+static stg_target *find(const plan *p, const char *name)
+{
+    size_t count = p->hub->targets.count;
+    stg_target **found =
+        bsearch(name, p->by_name, count, sizeof(stg_target *), order_name);
+
+    return found != NULL ? *found : NULL;
+}
+
+static void count_target(plan *p, const renewal *r)
+{
+    const stg_target_settings *old = r->target->settings;
+
+    if (old == NULL)
+        p->added++;
+    else if (r->endpoint == NULL && stg_settings_same_target(old, r->next))
+        p->same++;
+    else
+        p->changed++;
+}
+
+/* False: it cannot be; a complaint says why. */
+static bool plan_target(plan *p, renewal *r)
+{
+    stg_hub *h = p->hub;
+    const char *name = r->next->name;
+    stg_error err;
+
+    r->target = find(p, name);
+    if (r->target != NULL && stg_people_forgets(h, r->target->lane)) {
+        stg_complain(
+            &p->complaints, r->next->place,
+            "target %s: it is being forgotten; reload again when it is", name);
+        return false;
+    }
+    if (r->target == NULL) {
+        r->target = stg_target_new(name, r->next->url);
+        r->is_new = true;
+    }
+    r->url = strdup(r->next->url);
+    if (r->target == NULL || r->url == NULL) {
+        p->complaints.is_memory_short = true;
+        return false;
+    }
+    if (!stg_target_keeps_endpoint(r->target, r->next) &&
+        stg_target_endpoint(&r->endpoint, h->client, r->next, &err) != STG_OK) {
+        stg_complain(&p->complaints, r->next->place, "target %s: %s", name,
+                     err.text);
+        return false;
+    }
+    count_target(p, r);
+    return true;
+}
+
+static bool plan_targets(plan *p)
+{
+    const stg_targets *t = &p->hub->targets;
+    bool is_good = true;
+
+    memcpy(p->by_name, t->all, t->count * sizeof(stg_target *));
+    qsort(p->by_name, t->count, sizeof(stg_target *), order_by_name);
+    for (; p->count < p->next->target_count; p->count++) {
+        renewal *r = &p->renewals[p->count];
+
+        r->next = &p->next->targets[p->count];
+        is_good = plan_target(p, r) && is_good;
+    }
+    return is_good;
+}
+
+/* Room for all that is there and all that comes, so that nothing is wanting
+ * while it is changed. */
+static bool make_room(plan *p)
+{
+    size_t most = p->hub->targets.count + p->next->target_count;
+
+    p->room = p->next->target_count;
+    p->by_name = calloc(most, sizeof(stg_target *));
+    p->all = calloc(most, sizeof(stg_target *));
+    p->renewals = calloc(p->room, sizeof *p->renewals);
+    p->complaints.is_memory_short =
+        p->by_name == NULL || p->all == NULL || p->renewals == NULL;
+    return !p->complaints.is_memory_short;
+}
+
+static bool make_plan(plan *p)
+{
+    const stg_settings *old = p->hub->settings;
+
+    if (stg_settings_load(old->file, &p->next, &p->complaints) != STG_OK)
+        return false;
+    stg_settings_check_reload(old, p->next, &p->complaints);
+    return p->complaints.mistakes == 0 && make_room(p) && plan_targets(p);
+}
+
+/* What was made and is not used. */
+static void drop_plan(plan *p)
+{
+    for (size_t i = 0; p->renewals != NULL && i < p->room; i++) {
+        if (p->renewals[i].endpoint != NULL)
+            stg_endpoint_retire(p->renewals[i].endpoint);
+        free(p->renewals[i].url);
+        if (p->renewals[i].is_new && p->renewals[i].target != NULL)
+            stg_target_free(p->renewals[i].target);
+    }
+    free(p->by_name);
+    free(p->all);
+    free(p->renewals);
+    stg_settings_free(p->next);
+    stg_complaints_free(&p->complaints);
+}
+
+/* -- carrying it out ------------------------------------------------------- */
+
+static stg_status fail(stg_error *err, stg_status status, const char *words)
+{
+    if (err != NULL) {
+        *err = (stg_error){.line = 0};
+        snprintf(err->text, sizeof err->text, "%s", words);
+    }
+    return status;
+}
+
+/* Nothing of it is sent from here on; what it has waits for its name. */
+static void leave(const stg_hub *h, stg_target *t)
+{
+    stg_lane_options l = stg_hub_lane(h, t);
+
+    l.policy = &h->policy;
+    l.accepts = NULL; // it takes nothing while it is paused
+    l.is_paused = true;
+    (void)stg_flow_change_lane(h->flow, t->lane, &l, stg_deadlines_now(), NULL);
+    if (t->endpoint != NULL)
+        stg_endpoint_retire(t->endpoint);
+    t->endpoint = NULL;
+    t->settings = NULL;
+    stg_tell_unknown(h, t);
+}
+
+/* What is of all targets. */
+static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
+{
+    stg_alerts *alerts = h->watch.alerts;
+    stg_status status = stg_client_set_egress(h->client, &s->egress, err);
+
+    if (status == STG_OK)
+        status = stg_intake_change(&h->intake, s, err);
+    if (status == STG_OK)
+        status = stg_alerts_set_egress(alerts, &s->egress, err);
+    if (status == STG_OK)
+        status = stg_alerts_change(alerts, &s->alerts, err);
+    return status;
+}
+
+/* False: nothing has changed. */
+static bool change_parts(plan *p)
+{
+    stg_error err;
+
+    if (set_parts(p->hub, p->next, &err) == STG_OK)
+        return true;
+    stg_complain(&p->complaints, (stg_file_place){0}, "%s", err.text);
+    (void)set_parts(p->hub, p->hub->settings, NULL);
+    return false;
+}
+
+static stg_status begin_lane(plan *p, const renewal *r, stg_error *err)
+{
+    stg_hub *h = p->hub;
+    uint32_t lane;
+    stg_lane_options l;
+    stg_status status =
+        stg_store_lane(h->store, r->next->name, r->next->url, &lane, err);
+
+    if (status != STG_OK || !r->is_new)
+        return status;
+    r->target->settings = r->next;
+    l = stg_hub_lane(h, r->target);
+    if (!stg_targets_put(&h->targets, r->target, lane))
+        return fail(err, STG_IO, "there is no memory for one more target");
+    return stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
+}
+
+/* The lanes that were begun stay, like those that only the store knows. */
+static void give_up_lanes(plan *p, size_t begun)
+{
+    stg_targets *t = &p->hub->targets;
+
+    memcpy(p->all, t->all, t->count * sizeof(stg_target *));
+    for (size_t i = 0; i <= begun; i++) {
+        renewal *r = &p->renewals[i];
+
+        if (!r->is_new || stg_targets_at(t, r->target->lane) != r->target)
+            continue;
+        r->is_new = false; // it is the hub's
+        leave(p->hub, r->target);
+        p->all[t->count++] = r->target;
+    }
+    free(t->all);
+    t->all = p->all;
+    p->all = NULL;
+}
+
+/* The last that can fail, for want of memory only. */
+static bool begin_lanes(plan *p)
+{
+    stg_error err;
+
+    for (size_t i = 0; i < p->count; i++) {
+        stg_status status = begin_lane(p, &p->renewals[i], &err);
+
+        if (status == STG_OK)
+            continue;
+        stg_complain(&p->complaints, p->next->targets[i].place, "%s", err.text);
+        give_up_lanes(p, i);
+        (void)set_parts(p->hub, p->hub->settings, NULL);
+        return false;
+    }
+    return true;
+}
+
+static void renew(plan *p, renewal *r)
+{
+    stg_hub *h = p->hub;
+    stg_target *t = r->target;
+    stg_lane_options l;
+
+    t->settings = r->next;
+    free(t->url);
+    t->url = r->url;
+    r->url = NULL;
+    if (r->endpoint != NULL) {
+        if (t->endpoint != NULL)
+            stg_endpoint_retire(t->endpoint);
+        t->endpoint = r->endpoint;
+        r->endpoint = NULL;
+    }
+    l = stg_hub_lane(h, t);
+    // Settings that were checked are taken.
+    if (!r->is_new)
+        (void)stg_flow_change_lane(h->flow, t->lane, &l, stg_deadlines_now(),
+                                   NULL);
+    t->is_beginning = r->is_new;
+    h->reload.starting += r->is_new;
+    r->is_new = false; // it is the hub's
+}
+
+static bool is_of(const stg_settings *s, const stg_target *t)
+{
+    return t->settings >= s->targets &&
+           t->settings < s->targets + s->target_count;
+}
+
+/* Nothing here can fail. */
+static void change_over(plan *p)
+{
+    stg_hub *h = p->hub;
+    stg_targets *t = &h->targets;
+    stg_settings *old = h->settings;
+    stg_reloaded *r = &h->reload.result;
+
+    *r = (stg_reloaded){
+        .added = p->added, .changed = p->changed, .same = p->same};
+    for (size_t i = 0; i < p->count; i++) {
+        renew(p, &p->renewals[i]);
+        p->all[p->all_count++] = p->renewals[i].target;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        if (is_of(p->next, t->all[i]))
+            continue;
+        r->gone += is_of(old, t->all[i]);
+        if (is_of(old, t->all[i]))
+            leave(h, t->all[i]);
+        p->all[p->all_count++] = t->all[i];
+    }
+    free(t->all);
+    t->all = p->all;
+    t->count = p->all_count;
+    t->known = p->count;
+    h->settings = p->next;
+    p->all = NULL;
+    p->next = old; // goes with the plan
+}
+
+/* -- what became of it ----------------------------------------------------- */
+
+/* All that was wrong, a line each. NULL: no memory. */
+static char *join(stg_complaints *c, const char *file)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL)
+        return NULL;
+    stg_complaints_sort(c);
+    stg_complaints_print(c, file, to);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void tell(stg_hub *h)
+{
+    stg_reload *r = &h->reload;
+
+    r->is_under_way = false;
+    stg_tell_reloaded(h, &r->result);
+    stg_notify_ready(&h->notify);
+    if (r->done != NULL)
+        r->done(r->ctx, &r->result);
+    free(r->detail);
+    r->detail = NULL;
+}
+
+static void refuse(plan *p)
+{
+    stg_reload *r = &p->hub->reload;
+    bool is_short = p->complaints.is_memory_short;
+
+    r->detail = join(&p->complaints, p->hub->settings->file);
+    r->result = (stg_reloaded){
+        .status = is_short ? STG_IO : STG_INVALID,
+        .detail = r->detail != NULL ? r->detail : "there is no memory for it"};
+    tell(p->hub);
+}
+
+/* Once new lanes have a place of their own. */
+static void tell_if_begun(stg_hub *h)
+{
+    if (h->reload.is_under_way && h->reload.starting == 0)
+        tell(h);
+}
+
+static void carry_out(stg_deadline *d)
+{
+    stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, reload.turn);
+    plan p = {.hub = h};
+
+    if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
+        h->reload.result = (stg_reloaded){.detail = ""};
+        change_over(&p);
+        stg_shell_note(h);
+        tell_if_begun(h);
+    } else {
+        refuse(&p);
+    }
+    drop_plan(&p);
+}
+
+void stg_reload_lane_begun(stg_hub *h, uint32_t lane)
+{
+    stg_target *t = stg_targets_at(&h->targets, lane);
+
+    if (t == NULL || !t->is_beginning) // it came with the hub
+        return;
+    t->is_beginning = false;
+    h->reload.starting--;
+    tell_if_begun(h);
+}
+
+void stg_reload_close(stg_hub *h)
+{
+    stg_deadline_clear(&h->deadlines, &h->reload.turn);
+    if (!h->reload.is_under_way)
+        return;
+    h->reload.result =
+        (stg_reloaded){.status = STG_IO, .detail = "the hub was stopped"};
+    tell(h);
+}
+
+void stg_hub_reload_by_signal(stg_hub *h)
+{
+    stg_reloaded result = {.status = STG_INVALID};
+    stg_error err;
+
+    if (stg_hub_reload(h, NULL, NULL, &err) == STG_OK)
+        return;
+    result.detail = err.text;
+    stg_tell_reloaded(h, &result);
+}
+
+stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
+                          stg_error *err)
+{
+    const char *why = h->settings->file == NULL
+                          ? "the hub was started without a settings file"
+                      : h->is_stopping ? "the hub is stopping"
+                      : h->reload.is_under_way
+                          ? "another reload is under way; ask again"
+                          : NULL;
+
+    if (why != NULL)
+        return fail(err, STG_INVALID, why);
+    stg_notify_reloading(&h->notify);
+    h->reload.is_under_way = true;
+    h->reload.done = done;
+    h->reload.ctx = ctx;
+    h->reload.turn.passed = carry_out;
+    stg_deadline_set(&h->deadlines, &h->reload.turn, stg_deadlines_now());
+    return STG_OK;
+}

@@ -1,0 +1,40 @@
+/* reload.h - other settings for a hub that runs: all of them, or none (I15).
+ *
+ * The file is read again and checked whole; then everything that can fail is
+ * made, and only then is anything changed. From the return of the call that
+ * changes (which is in a later turn of the loop) no attempt to a target starts
+ * that is gone or paused (I7). A target is its name: one that is gone keeps what
+ * it has, and goes on when its name comes back; a new one begins with the next
+ * message, or with the oldest of the log. Budgets and breakers keep their levels
+ * where a policy has the same.
+ *
+ * All on the loop's thread. Reading the file blocks, for as long as a small file
+ * takes. */
+#ifndef STAGGER_HUB_RELOAD_H
+#define STAGGER_HUB_RELOAD_H
+
+#include "hub/hub.h"
+
+/* What became of it. */
+typedef struct stg_reloaded {
+    stg_status status;  /* STG_OK: done. STG_INVALID: the settings cannot be
+                           used; STG_IO: for want of memory, or the hub was
+                           stopped: nothing has changed */
+    const char *detail; /* why not: a line for each mistake; lent. "": done */
+    size_t added, changed, gone, same; /* targets */
+} stg_reloaded;
+
+typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);
+
+/* Reads the file again that the hub was opened with, and logs what became of
+ * it. done is called once, not from within this call, when it has been refused,
+ * or when the beginning of each new lane is durable; NULL is none. Returns
+ * STG_INVALID with words, and never calls done, when it cannot begin: another
+ * one is under way, the hub is stopping, or it was opened without a file. */
+stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
+                          stg_error *err);
+
+/* The same for SIGHUP: one that cannot begin is logged. */
+void stg_hub_reload_by_signal(stg_hub *h);
+
+#endif
