@@ -15,13 +15,17 @@ else: a load average that says otherwise is told.
              them all. CPU is the hub's utime and stime over that span. In turn
              with it, pair by pair, wrk sends the same requests over as many
              connections to the same sink, from the hub's core. Medians.
+  tls        The same with 3 targets over TLS (1.3), and a sink that speaks it:
+             build/release/bench/tls_sink. Needs openssl. Besides, what a
+             connection costs that is idle.
   latency    From the call that publishes until the sink has read a message, by
              the wall clock on both sides, at a rate far below the limit.
   isolation  The same for 49 healthy targets beside one that is healthy, one
              whose packets nobody answers (a full backlog), one that never
              answers, and one that refuses connections; in turn, medians.
   flight     Memory with 10,000 deliveries in flight over 1,000 targets that
-             take their time, less that of the same hub idle.
+             take their time, less that of the same hub idle; and the rate when
+             they answer after 100 ms, as fast as they can be kept in flight.
   ingress    Messages a second that are durable, in batches and one by one,
              with idempotency keys and without, from wrk on core 1. The one
              target refuses connections, so that nothing is delivered.
@@ -191,16 +195,20 @@ class Bench:
 
     # -- rate
 
-    def drain(self, healthy, dead, messages):
-        """Deliveries a second, CPU us each, and KB, of a hub alone."""
+    def drain(self, healthy, dead, messages, sink=None, share=None,
+              options=()):
+        """Deliveries a second, CPU us each, and KB, of a hub alone. sink: starts
+        one that ends with so many requests; share: attempts at once, of a
+        target."""
         with self.world():
             total = healthy * messages
-            sink, url = self.sink("--count", total)
+            sink, url = (sink or (lambda count: self.sink("--count", count)))(
+                total)
             refuser = self.refuser()
             targets = [f"{url}/t/{i}" for i in range(healthy)]
             targets += [f"{refuser}/t/{i}" for i in range(dead)]
-            share = max(1, IN_FLIGHT // (healthy + dead))
-            hub, ingress = self.hub(targets, "--in-flight", share)
+            share = share or max(1, IN_FLIGHT // (healthy + dead))
+            hub, ingress = self.hub(targets, "--in-flight", share, *options)
             sink.send_signal(signal.SIGSTOP)
             self.publish(ingress, messages)
             began, cpu = time.monotonic(), cpu_seconds(hub.pid)
@@ -210,10 +218,10 @@ class Bench:
             cpu = cpu_seconds(hub.pid) - cpu
             return total / took, cpu / total * 1e6, resident_kb(hub.pid)
 
-    def plain(self, connections, seconds):
+    def plain(self, connections, seconds, sink=None):
         """Requests a second, and CPU us each, of wrk and the same sink."""
         with self.world():
-            _, url = self.sink()
+            _, url = (sink or self.sink)()
             requests, took, errors, _, _, cpu = self.wrk(
                 0, connections, seconds, url + "/t/0", "leaf", BODY)
             if errors:
@@ -239,6 +247,64 @@ class Bench:
             print(f"      {name:>13}  {hub[0]:12,.0f}  {hub[1]:11.1f}  "
                   f"{wrk[0]:8,.0f}  {wrk[1]:11.1f}  {ratio:7.2f}  "
                   f"{hub[2] / 1024:6.1f}", flush=True)
+
+    # -- TLS
+
+    def certificate(self):
+        """Of 127.0.0.1, by itself, and its key."""
+        paths = [os.path.join(self.tls_folder, name)
+                 for name in ("certificate", "key")]
+        if not os.path.exists(paths[0]):
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                 "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=sink",
+                 "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1",
+                 "-keyout", paths[1], "-out", paths[0]], check=True,
+                capture_output=True)
+        return paths
+
+    def tls_sink(self, *count):
+        program = os.path.join(os.path.dirname(self.stagger), "bench",
+                               "tls_sink")
+        sink = self.start(1, program, *self.certificate(), *count,
+                          stdout=subprocess.PIPE, text=True)
+        self.stack.callback(sink.stdout.close)
+        return sink, f"https://127.0.0.1:{sink.stdout.readline().strip()}"
+
+    def tls(self):
+        print("tls         targets  deliveries/s  us CPU each     wrk/s  "
+              "us CPU each  hub/wrk  RSS MB")
+        messages = 10000 if self.is_quick else 60000
+        with tempfile.TemporaryDirectory() as self.tls_folder:
+            ca = ("--ca", self.certificate()[0])
+            rows = []
+            for _ in range(self.pairs):
+                hub = self.drain(3, 0, messages, self.tls_sink, options=ca)
+                wrk = self.plain(IN_FLIGHT, 1 if self.is_quick else 3,
+                                 self.tls_sink)
+                rows.append((*hub, *wrk, hub[0] / wrk[0]))
+            rate, cpu, kb, plain, plain_cpu, ratio = (
+                statistics.median(column) for column in zip(*rows))
+            print(f"                  3  {rate:12,.0f}  {cpu:11.1f}  "
+                  f"{plain:8,.0f}  {plain_cpu:11.1f}  {ratio:7.2f}  "
+                  f"{kb / 1024:6.1f}", flush=True)
+            self.tls_idle(ca)
+
+    def tls_idle(self, ca):
+        """Two hubs with as many targets, of which one has a connection each:
+        the difference is what they cost."""
+        count = 100 if self.is_quick else 1000
+        with self.world():
+            sink, url = self.tls_sink()
+            hub, ingress = self.hub([f"{url}/t/{i}" for i in range(count)],
+                                    *ca)
+            before = resident_kb(hub.pid)
+            self.publish(ingress, 2)
+            self.await_connections(sink.pid, count)
+            time.sleep(1)
+            each = (resident_kb(hub.pid) - before) / count
+            print(f"            {count} idle connections: {each:.1f} KB each",
+                  flush=True)
 
     # -- latency
 
@@ -345,6 +411,15 @@ class Bench:
             print(f"            {held:10,}  {idle / 1024:11.1f}  "
                   f"{most / 1024:6.1f}  "
                   f"{(most - idle) * 1024 / max(1, held):10,.0f}", flush=True)
+        self.flight_rate(targets, each)
+
+    def flight_rate(self, targets, each):
+        messages = 100 if self.is_quick else 400
+        rate, cpu, kb = self.drain(
+            targets, 0, messages, share=each,
+            sink=lambda count: self.sink("--count", count, "--delay", "100ms"))
+        print(f"            at 100 ms each: {rate:,.0f} deliveries/s, "
+              f"{cpu:.1f} us CPU each, {kb / 1024:.1f} MB", flush=True)
 
     def connections(self, pid):
         return len(os.listdir(f"/proc/{pid}/fd")) - 6
@@ -407,7 +482,7 @@ def warn_of_others():
         sys.exit("hub.py: two cores are the least")
 
 
-PARTS = ("rate", "latency", "isolation", "flight", "ingress", "idle")
+PARTS = ("rate", "tls", "latency", "isolation", "flight", "ingress", "idle")
 
 
 def main():

@@ -466,8 +466,13 @@ TEST(tls, knows_until_when_certificates_are_valid)
     CHECK(world_look(&s.w).certificate_until == 0);
     CHECK(world_look(&s.w).own_certificate_until == until_of(&s.f.client));
     (void)world_exchange(&s.w, "");
+    // The authority ends before the leaf, and its certificate with it.
+    CHECK(world_look(&s.w).certificate_until == until_of(&s.f.authority));
+    CHECK(until_of(&s.leaf) > until_of(&s.f.authority));
+    o.is_unverified = true;
+    world_use(&s.w, &o);
+    (void)world_exchange(&s.w, "");
     CHECK(world_look(&s.w).certificate_until == until_of(&s.leaf));
-    CHECK(until_of(&s.leaf) > until_of(&s.f.client));
     close_stage(&s);
 }
 

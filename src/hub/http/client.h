@@ -109,7 +109,8 @@ typedef struct stg_endpoint_view {
     uint64_t connects;   /* since the start */
     /* Until when certificates are valid, in seconds since 1970; 0: there is
        none, or none was seen yet. */
-    int64_t certificate_until;     /* of the server, seen last */
+    int64_t certificate_until;     /* of the server and of those that vouch for
+                                      it, whichever ends first; seen last */
     int64_t own_certificate_until; /* of the client */
 } stg_endpoint_view;
 void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view);

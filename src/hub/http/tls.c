@@ -308,11 +308,31 @@ int64_t stg_tls_own_until(const stg_tls_context *context)
     return until(SSL_CTX_get0_certificate(context->ssl));
 }
 
+static int64_t earliest(const STACK_OF(X509) * chain)
+{
+    int64_t first = 0;
+
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        int64_t at = until(sk_X509_value(chain, i));
+
+        if (i == 0 || (at > 0 && at < first))
+            first = at;
+    }
+    return first;
+}
+
+/* Of the chain that was verified: others that the server sends along may have
+ * ended long ago, and nobody minds. */
 int64_t stg_tls_peer_until(const stg_tls *t)
 {
-    X509 *certificate = SSL_get_peer_certificate(t->ssl);
-    int64_t at = until(certificate);
+    const STACK_OF(X509) *chain = SSL_get0_verified_chain(t->ssl);
+    X509 *certificate;
+    int64_t at;
 
+    if (chain != NULL && sk_X509_num(chain) > 0)
+        return earliest(chain);
+    certificate = SSL_get_peer_certificate(t->ssl);
+    at = until(certificate);
     X509_free(certificate);
     return at;
 }
