@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/confirm.h"
 #include "cli/dead.h"
@@ -143,13 +142,33 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void put_counts(const json_t *answer, const char *end)
+/* "; 3 messages are not: their bodies are gone" */
+static void put_exceptions(const json_t *answer)
+{
+    uint64_t expired = stg_json_count_of(answer, "expired");
+    uint64_t forgotten = stg_json_count_of(answer, "forgotten");
+
+    if (expired > 0)
+        printf("%" PRIu64
+               " message%s cannot be sent again: the bodies are "
+               "gone\n",
+               expired, plural(expired));
+    if (forgotten > 0)
+        printf("%" PRIu64
+               " dead letter%s cannot be sent again: the target "
+               "was forgotten\n",
+               forgotten, plural(forgotten));
+}
+
+static void put_counts(const change *c, const json_t *answer, const char *end)
 {
     uint64_t letters = stg_json_count_of(answer, "letters");
     uint64_t messages = stg_json_count_of(answer, "messages");
 
     printf("%" PRIu64 " dead letter%s, %" PRIu64 " message%s: %s\n", letters,
            plural(letters), messages, plural(messages), end);
+    if (c == &replay)
+        put_exceptions(answer);
 }
 
 static void put_json(const json_t *answer)
@@ -160,15 +179,7 @@ static void put_json(const json_t *answer)
 
 /* -- replay, to its end ---------------------------------------------------- */
 
-static void show_progress(const json_t *state, bool is_over)
-{
-    if (isatty(STDERR_FILENO) == 1)
-        fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " messages%s",
-                stg_json_count_of(state, "replayed"),
-                stg_json_count_of(state, "messages"), is_over ? "\n" : "");
-}
-
-/* Asks how far it is until it is over. *state: given and taken. */
+/* Asks until it is over. *state: given and taken. */
 static bool await(stg_remote *r, json_t **state)
 {
     struct timespec pause = {0, POLL_MS * 1000000L};
@@ -179,34 +190,49 @@ static bool await(stg_remote *r, json_t **state)
     while (strcmp(stg_json_text_of(*state, "state"), "running") == 0) {
         json_t *next = NULL;
 
-        show_progress(*state, false);
         nanosleep(&pause, NULL);
         if (!stg_remote_call(r, "GET", path, NULL, &next))
             return false;
         json_decref(*state);
         *state = next;
     }
-    show_progress(*state, true);
     return true;
+}
+
+/* Why it ended before its time. */
+static void complain(const json_t *state)
+{
+    const char *how = stg_json_text_of(state, "state");
+
+    if (strcmp(how, "held") == 0)
+        stg_options_complain(who,
+                             "%.64s has as many parked deliveries as it may, "
+                             "and does not get on; what is left is dead as "
+                             "before: replay it when that target is well",
+                             stg_json_text_of(state, "held"));
+    else if (strcmp(how, "full") == 0)
+        stg_options_complain(who,
+                             "the store is full; what is left is dead as "
+                             "before");
+    else
+        stg_options_complain(who,
+                             "the hub was stopped; what is left is dead "
+                             "as before");
 }
 
 static int tell_replay(const json_t *state)
 {
-    const char *how = stg_json_text_of(state, "state");
-    const char *detail = stg_json_text_of(state, "detail");
-    uint64_t count = stg_json_count_of(state, "replayed");
+    uint64_t count = stg_json_count_of(state, "messages");
 
     printf("%" PRIu64
            " message%s on the way again; stagger status shows how "
            "they fare\n",
-           count, plural(count));
-    if (strcmp(how, "done") == 0)
-        return 0;
+           count, count == 1 ? " is" : "s are");
+    put_exceptions(state);
     fflush(stdout);
-    stg_options_complain(who, "the replay has %s%s%s%s",
-                         how[0] == 'f' ? "failed" : "been stopped",
-                         detail[0] != '\0' ? ": " : "", detail,
-                         "; what is left is dead as before");
+    if (strcmp(stg_json_text_of(state, "state"), "done") == 0)
+        return 0;
+    complain(state);
     return EXIT_NO;
 }
 
@@ -238,7 +264,7 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
     else if (o->is_json)
         put_json(answer);
     else
-        put_counts(answer, "dropped");
+        put_counts(c, answer, "dropped");
     json_decref(answer);
     return code;
 }
@@ -270,7 +296,7 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
         printf("no dead letters are like that: nothing to do\n");
     } else {
         put_sample(dry, letters);
-        put_counts(dry, c->would);
+        put_counts(c, dry, c->would);
     }
     is_to_be = !o->is_dry_run && letters > 0 && ask(c, dry);
     json_decref(dry);

@@ -11,9 +11,8 @@ static const char pause_help[] =
     "usage: stagger pause [OPTIONS] TARGET...\n"
     "\n"
     "Nothing more is sent to these targets; attempts under way end. What comes\n"
-    "for them waits in the log, as long as the hub keeps messages. They are\n"
-    "resumed by stagger resume, by a reload, and when the hub is started again:\n"
-    "to pause for longer, say so in the settings.\n"
+    "for them waits in the log, as long as the hub keeps messages. They stay\n"
+    "paused until stagger resume, also over a reload and a restart of the hub.\n"
     "\n" STG_REMOTE_HELP
     "  -h, --help           this text\n"
     "\n"
@@ -24,7 +23,8 @@ static const char pause_help[] =
 static const char resume_help[] =
     "usage: stagger resume [OPTIONS] TARGET...\n"
     "\n"
-    "These targets are sent to again, with what has waited for them.\n"
+    "These targets are sent to again, with what has waited for them. One that is\n"
+    "paused in the settings is resumed there, and by a reload.\n"
     "\n" STG_REMOTE_HELP
     "  -h, --help           this text\n"
     "\n"

@@ -37,13 +37,17 @@ static int refuse(void)
 static int reload(stg_remote *r)
 {
     json_t *answer = NULL;
-    uint64_t targets;
+    uint64_t added, gone;
 
     if (!stg_remote_call(r, "POST", "/v1/reload", NULL, &answer))
         return stg_remote_complain(r);
-    targets = stg_json_count_of(answer, "targets");
-    printf("reloaded: the settings have %" PRIu64 " target%s\n", targets,
-           targets == 1 ? "" : "s");
+    added = stg_json_count_of(answer, "added");
+    gone = stg_json_count_of(answer, "gone");
+    printf("reloaded: %" PRIu64 " target%s new, %" PRIu64 " changed, %" PRIu64
+           " %s gone, %" PRIu64 " are as before\n",
+           added, added == 1 ? " is" : "s are",
+           stg_json_count_of(answer, "changed"), gone, gone == 1 ? "is" : "are",
+           stg_json_count_of(answer, "same"));
     json_decref(answer);
     return stg_options_finish(who, 0);
 }

@@ -14,13 +14,13 @@
 #define STATUS_NONE UINT64_MAX
 
 typedef struct status_row {
-    char name[72], state[12], cause[48], breaker[8];
-    bool is_known, is_laggard;
+    char name[72], state[12], cause[48], breaker[12];
+    bool is_known, is_laggard, is_lag_exact;
     uint64_t delivered, in_flight, in_flight_limit, parked, dead, waiting;
     uint64_t lag;         /* messages; STATUS_NONE */
     stg_ns age;           /* of the oldest that is not settled; STATUS_NONE */
     stg_ns p50, p99;      /* STATUS_NONE */
-    uint64_t budget;      /* thousandths; STATUS_NONE */
+    uint64_t budget;      /* retries that are left, thousandths; STATUS_NONE */
     uint64_t rate;        /* deliveries, thousandths a second; STATUS_NONE */
     const json_t *target; /* as the hub said it */
 } status_row;

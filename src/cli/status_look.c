@@ -42,6 +42,15 @@ static uint64_t count_or_none(const json_t *object, const char *key)
                : STATUS_NONE;
 }
 
+static uint64_t thousandths_or_none(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    double number = json_is_number(value) ? json_number_value(value) : -1;
+
+    return number < 0 || number > 1e15 ? STATUS_NONE
+                                       : (uint64_t)(number * 1000 + 0.5);
+}
+
 /* Milliseconds, with a fraction. */
 static stg_ns time_or_none(const json_t *object, const char *key)
 {
@@ -80,7 +89,8 @@ static void read_row(status_row *row, const json_t *target)
     row->age = time_or_none(target, "lag_ms");
     row->p50 = time_or_none(target, "p50_ms");
     row->p99 = time_or_none(target, "p99_ms");
-    row->budget = count_or_none(target, "budget");
+    row->is_lag_exact = json_is_true(json_object_get(target, "is_lag_exact"));
+    row->budget = thousandths_or_none(target, "budget_left");
     row->rate = STATUS_NONE;
     row->target = target;
 }

@@ -61,7 +61,7 @@ const char *status_time(stg_ns time, char text[8])
     return text;
 }
 
-/* Thousandths a second. */
+/* Of thousandths, with a place behind the point where they are few. */
 static const char *rate_text(uint64_t rate, char text[8])
 {
     if (rate == STATUS_NONE || rate >= 10000)
@@ -91,7 +91,7 @@ static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 
 /* -- lines ----------------------------------------------------------------- */
 
-enum { WIDE = 104, NAME_LEAST = 12, NAME_MOST = 40, CAUSE_LEAST = 16 };
+enum { WIDE = 106, NAME_LEAST = 12, NAME_MOST = 40, CAUSE_LEAST = 16 };
 
 typedef struct sheet {
     const status_paper *paper;
@@ -211,7 +211,7 @@ static void put_heading(sheet *s)
         printf(" %6s", "oldest");
     printf(" %5s %5s", "p50", "p99");
     if (s->is_wide)
-        printf(" %-7s", "breaker");
+        printf(" %-9s", "breaker");
     printf(" %*s %s%s", s->is_wide ? 6 : 4, s->is_wide ? "budget" : "left",
            "last fault", style(s, STG_STYLE_PLAIN));
     end_line(s);
@@ -228,6 +228,15 @@ static const char *flight_text(const sheet *s, const status_row *row,
                  status_count(row->in_flight_limit, most));
     else
         snprintf(text, 24, "%s", now);
+    return text;
+}
+
+/* "45k+": there are more, which were not read yet. */
+static const char *lag_text(const status_row *row, char text[8])
+{
+    status_count(row->lag, text);
+    if (!row->is_lag_exact && row->lag != STATUS_NONE)
+        strcat(text, "+");
     return text;
 }
 
@@ -248,13 +257,13 @@ static void put_row(sheet *s, const status_row *row)
            style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN), row->state,
            style(s, STG_STYLE_PLAIN), rate_text(row->rate, a),
            s->is_wide ? 9 : 5, flight_text(s, row, flight),
-           status_count(row->parked, b), status_count(row->lag, c));
+           status_count(row->parked, b), lag_text(row, c));
     if (s->is_wide)
         printf(" %6s", status_time(row->age, d));
     printf(" %5s %5s", status_time(row->p50, e), status_time(row->p99, f));
     if (s->is_wide)
-        printf(" %-7s", row->breaker[0] != '\0' ? row->breaker : "-");
-    printf(" %*s ", s->is_wide ? 6 : 4, share_text(row->budget, a));
+        printf(" %-9s", row->breaker[0] != '\0' ? row->breaker : "-");
+    printf(" %*s ", s->is_wide ? 6 : 4, rate_text(row->budget, a));
     put_cut(fault_text(row), s->cause, false);
     end_line(s);
 }
@@ -262,7 +271,7 @@ static void put_row(sheet *s, const status_row *row)
 /* The name has what it needs, if that leaves room for the cause. */
 static void share_width(sheet *s, const status_look *look)
 {
-    int rest = s->paper->terminal.width - (s->is_wide ? 73 : 52);
+    int rest = s->paper->terminal.width - (s->is_wide ? 75 : 52);
     int name = NAME_LEAST, most;
 
     for (size_t i = 0; i < look->count; i++)

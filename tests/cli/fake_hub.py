@@ -3,19 +3,49 @@ with what its test says: for the commands that call it."""
 import contextlib
 import http.server
 import json
+import pathlib
 import re
 import socketserver
 import threading
 import urllib.parse
 
+import jsonschema
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Contract:
+    """docs/openapi.yaml."""
+
+    def __init__(self):
+        text = (HERE.parent.parent / "docs/openapi.yaml").read_text()
+        self.all = yaml.load(text, Loader=getattr(yaml, "CSafeLoader",
+                                                  yaml.SafeLoader))
+        self.parts = self.all["components"]
+
+    def schema_of(self, method, path, status):
+        for pattern, calls in self.all["paths"].items():
+            if (method.lower() in calls and
+                    re.fullmatch(re.sub(r"{\w+}", "[^/]+", pattern), path)):
+                answer = calls[method.lower()]["responses"][str(status)]
+                return answer["content"]["application/json"]["schema"]
+        raise KeyError(path)
+
+
+CONTRACT = Contract()
+
 TARGET = {
     "name": "billing", "url": "http://10.0.0.1:8080/in", "is_known": True,
-    "state": "live", "is_laggard": False, "gate_until": None, "in_flight": 0,
-    "in_flight_limit": 64, "waiting": 0, "parked": 0, "routed": 1000,
-    "delivered": 1000, "dead": 0, "cancelled": 0, "base_position": 1001,
-    "next_position": 1001, "lag_messages": 0, "lag_ms": None,
-    "attempts": 1000, "failures": 0, "retries": 0, "p50_ms": 1.25,
-    "p99_ms": 9.5, "last_cause": None, "breaker": "closed", "budget": 1000,
+    "is_paused_by_call": False, "state": "live", "gate_until": None,
+    "is_laggard": False, "is_slow_start": False, "in_flight": 0,
+    "in_flight_limit": 64, "waiting": 0, "parked": 0, "replays": 0,
+    "routed": 1000, "delivered": 1000, "dead": 0, "cancelled": 0,
+    "base_position": 1001, "next_position": 1001, "lag_messages": 0,
+    "is_lag_exact": True, "lag_ms": None, "attempts": 1000, "failures": 0,
+    "retries": 0, "p50_ms": 1.25, "p99_ms": 9.5, "last_cause": None,
+    "breaker": "closed", "probe_at": None, "openings": 0, "budget_left": 100,
+    "budget_refused": 0, "tags": {},
 }
 
 STATUS = {
@@ -42,8 +72,9 @@ LETTER = {
     "http_status": 503, "detail": "HTTP 503", "attempts": 3,
     "first_attempt_at": "2026-03-01T11:59:58.000Z",
     "last_attempt_at": "2026-03-01T12:00:00.000Z",
-    "created_at": "2026-03-01T12:00:00.250Z", "position": 7,
-    "last_position": None, "count": 1, "replay": 0,
+    "created_at": "2026-03-01T12:00:00.250Z",
+    "changed_at": "2026-03-01T12:00:00.250Z", "position": 7,
+    "last_position": None, "count": 1, "replay": 0, "payload_size": 12,
 }
 
 
@@ -78,9 +109,11 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.status = dict(STATUS)
         self.delivers = {}
         self.looks = 0
+        self.is_honest = True   # what it answers is as the contract has it
         self.token = None       # that is wanted
         self.problem = None     # of the next answers: a function of a request
-        self.replay = []        # states of a replay, one an answer
+        self.replay = []        # changes of a replay, one an answer
+        self.expired = self.forgotten = 0
         self.page = 1000        # targets of an answer, at most
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -91,6 +124,13 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def close(self):
         self.shutdown()
         self.server_close()
+
+    def check(self, method, path, status, value):
+        """That what is answered is what the contract has."""
+        if not self.is_honest:
+            return
+        schema = CONTRACT.schema_of(method, path, status)
+        jsonschema.validate(value, {**schema, "components": CONTRACT.parts})
 
     # -- what there is
 
@@ -129,7 +169,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  if all(each[key] == value for key, value in choice.items()
                         if key in ("target", "cause", "category"))
                  and each["id"] in choice.get("ids", [each["id"]])]
-        counts = {"letters": len(found),
+        counts = {"letters": len(found), "expired": self.expired,
+                  "forgotten": self.forgotten,
                   "messages": sum(each["count"] for each in found)}
         if choice.get("dry_run"):
             return 200, {"is_dry_run": True, **counts, "sample": found[:10]}
@@ -137,15 +178,18 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
             self.letters.remove(each)
         if what == "drop":
             return 200, {"is_dry_run": False, **counts}
-        self.asked = {"id": 5, "state": "running", **counts, "replayed": 0,
+        none = dict.fromkeys(counts)
+        self.counts = counts
+        self.asked = {"id": 5, "state": "running", "held": None, "who": None,
                       "started_at": "2026-03-01T03:00:00.000Z",
-                      "ended_at": None, "detail": None}
+                      "ended_at": None, **none}
         return 202, self.asked
 
     def get_replay(self):
-        change = (self.replay.pop(0) if self.replay else
-                  {"state": "done", "replayed": self.asked["messages"]})
-        self.asked = {**self.asked, **change}
+        if self.replay:
+            self.asked = {**self.asked, **self.replay.pop(0)}
+        elif self.asked["state"] == "running":
+            self.asked = {**self.asked, "state": "done", **self.counts}
         return 200, self.asked
 
     def answer(self, method, path, body, token):
@@ -156,6 +200,11 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                 raise found
         if self.token is not None and token != f"Bearer {self.token}":
             raise Problem(401, "a token is wanted", "Unauthorized")
+        found = self.call(method, url, body)
+        self.check(method, url.path, *found)
+        return found
+
+    def call(self, method, url, body):
         names = (r"GET /v1/status", r"GET /v1/targets",
                  r"GET /v1/targets/([^/]+)",
                  r"POST /v1/targets/([^/]+)/(pause|resume|forget)",
@@ -167,7 +216,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  self.change_target,
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
-                 lambda: (200, {"targets": len(self.targets)}))
+                 lambda: (200, {"added": 3, "changed": 1, "gone": 0,
+                               "same": len(self.targets)}))
         for name, call in zip(names, calls):
             match = re.fullmatch(name, f"{method} {url.path}")
             if match:

@@ -82,17 +82,18 @@ def lanes():
         target("search-eu-west-1-primary", state="holding", in_flight=1,
                in_flight_limit=1, parked=1234, dead=17, lag_messages=1234567,
                lag_ms=5025000, last_cause="CONNECTION_REFUSED",
-               breaker="open", budget=0, p50_ms=None, p99_ms=None),
+               breaker="open", budget_left=0, p50_ms=None, p99_ms=None),
         target("audit", state="shedding", parked=10000, lag_messages=99,
                lag_ms=86400000 * 3, last_cause="CONNECT_TIMEOUT",
-               breaker="open", budget=999, p50_ms=0.823, p99_ms=12345.6),
+               breaker="half-open", budget_left=0.999, p50_ms=0.823, p99_ms=12345.6),
         target("crm", state="gated", parked=7, waiting=60, in_flight=64,
-               last_cause="HTTP_429", breaker=None, budget=None, lag_ms=1500),
+               last_cause="HTTP_429", budget_left=None, lag_ms=1500),
         target("mail", state="paused", lag_messages=5),
         target("legacy", is_known=False, state="paused", lag_messages=31,
-               breaker=None, budget=None, p50_ms=None, p99_ms=None),
-        target("flaky", parked=2, last_cause="HTTP_503", budget=437),
-        target("slow", is_laggard=True, lag_messages=45678, lag_ms=61000,
+               budget_left=None, p50_ms=None, p99_ms=None),
+        target("flaky", parked=2, last_cause="HTTP_503", budget_left=43.7),
+        target("slow", is_laggard=True, is_lag_exact=False,
+               lag_messages=45678, lag_ms=61000,
                p50_ms=987.6, p99_ms=9999.9),
     ]
 
@@ -276,6 +277,7 @@ class Status(Case):
     def test_shows_no_bytes_that_move_the_cursor(self):
         self.hub.targets = [target("evil\x1b[2J", last_cause="A\x1b]0;x\x07",
                                    state="live\r\n")]
+        self.hub.is_honest = False
         text = self.succeed("status", "--interval=10ms")
         self.assertTrue(all(c == "\n" or c.isprintable() for c in text), text)
 
@@ -419,7 +421,8 @@ class Targets(Case):
 
     def test_reload(self):
         self.assertEqual(self.succeed("reload"),
-                         "reloaded: the settings have 8 targets\n")
+                         "reloaded: 3 targets are new, 1 changed, 0 are gone, 8 "
+                         "are as before\n")
 
     def test_bad_words(self):
         for words, wanted in (
@@ -462,21 +465,38 @@ class Dead(Case):
                          r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
     def test_replay_is_waited_for(self):
-        self.hub.replay = [{"replayed": 4}, {"replayed": 9},
-                           {"state": "done", "replayed": 14}]
+        self.hub.replay = [{}, {}]
         self.assertEqual(self.succeed("dead", "replay", "--all", "--yes"),
-                         "14 messages on the way again; stagger status shows "
-                         "how they fare\n")
+                         "14 messages are on the way again; stagger status "
+                         "shows how they fare\n")
         self.assertEqual(self.choices(), [{"all": True, "dry_run": False}])
         self.assertEqual(self.calls()[1:], ["GET /v1/replays/5"] * 3)
 
-    def test_a_replay_that_fails_is_told(self):
-        self.hub.replay = [{"state": "failed", "replayed": 4,
-                            "detail": "the store is full"}]
-        done = self.ask("dead", "replay", "--all", "--yes")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("4 messages on the way", done.stdout)
-        self.assertIn("has failed: the store is full", done.stderr)
+    def test_a_replay_that_does_not_get_to_its_end_is_told(self):
+        for state, words in (
+                ({"state": "held", "held": "billing"},
+                 "billing has as many parked deliveries as it may"),
+                ({"state": "full"}, "the store is full"),
+                ({"state": "stopped"}, "the hub was stopped")):
+            self.hub.letters = [letter(1)]
+            self.hub.replay = [{**state, "letters": 1, "messages": 4,
+                                "expired": 0, "forgotten": 0}]
+            done = self.ask("dead", "replay", "--all", "--yes")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("4 messages are on the way", done.stdout)
+            self.assertIn(words, done.stderr)
+            self.assertIn("dead as before", done.stderr)
+
+    def test_what_cannot_be_sent_again_is_told(self):
+        self.hub.expired, self.hub.forgotten = 7, 1
+        text = self.succeed("dead", "replay", "--all", "--dry-run")
+        self.assertIn("7 messages cannot be sent again: the bodies are gone\n"
+                      "1 dead letter cannot be sent again: the target was "
+                      "forgotten\n", text)
+        text = self.succeed("dead", "replay", "--all", "--yes")
+        self.assertIn("7 messages cannot be sent again", text)
+        self.hub.letters = [letter(1)]
+        self.assertNotIn("again", self.succeed("dead", "drop", "--all", "-y"))
 
     def test_a_hub_that_goes_meanwhile_is_told(self):
         self.hub.problem = lambda method, path: (
@@ -513,7 +533,7 @@ class Dead(Case):
         self.assertEqual((dry["letters"], dry["messages"]), (5, 14))
         done = json.loads(self.succeed("dead", "replay", "--all", "--json",
                                        "--yes"))
-        self.assertEqual((done["state"], done["replayed"]), ("done", 14))
+        self.assertEqual((done["state"], done["messages"]), ("done", 14))
 
     def test_is_refused_without_a_condition_or_a_yes(self):
         for words, wanted in (

@@ -329,7 +329,7 @@ int64_t stg_tls_peer_until(const stg_tls *t)
     X509 *certificate;
     int64_t at;
 
-    if (chain != NULL && sk_X509_num(chain) > 0)
+    if (!t->context->is_unverified && sk_X509_num(chain) > 0)
         return earliest(chain);
     certificate = SSL_get_peer_certificate(t->ssl);
     at = until(certificate);
