@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/suggest.h"
 #include "core/reader.h"
 #include "hub/http/url.h"
 
@@ -76,6 +77,16 @@ static const char *unit_of_time(const char *word)
     return NULL;
 }
 
+/* Of the default, or else of the example: most mean that one. */
+static const char *own_unit(const stg_setting *s)
+{
+    const char *text = s->standard != NULL && is_time(s, s->standard)
+                           ? s->standard
+                           : s->example;
+
+    return text + strspn(text, "0123456789.");
+}
+
 void stg_hint_time(const stg_setting *s, const char *text, char *hint,
                    size_t size)
 {
@@ -103,12 +114,24 @@ void stg_hint_time(const stg_setting *s, const char *text, char *hint,
             hint[0] = '\0';
         return;
     }
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        snprintf(hint, size, "%s%s", digits, units[i]);
+    for (size_t i = 0; i <= sizeof units / sizeof *units; i++) {
+        snprintf(hint, size, "%s%s", digits,
+                 i == 0 ? own_unit(s) : units[i - 1]);
         if (is_time(s, hint))
             return;
     }
     hint[0] = '\0';
+}
+
+bool stg_hint_is_unit_of_time(const char *text)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s", "m", "h", "d"};
+    size_t digits = strspn(text, "0123456789");
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (digits > 0 && strcmp(text + digits, units[i]) == 0)
+            return true;
+    return false;
 }
 
 /* -- sizes and rates ------------------------------------------------------- */
@@ -223,6 +246,19 @@ void stg_hint_address(const char *text, char *hint, size_t size)
         snprintf(hint, size, "127.0.0.1%s", text);
     else if (strspn(text, "0123456789.") == strlen(text) && *text != '\0')
         snprintf(hint, size, "%.40s:8080", text);
+}
+
+void stg_hint_word(const char *text, const char *const *words, char *hint,
+                   size_t size)
+{
+    const char *near = stg_suggest(text, words);
+
+    for (; near == NULL && *words != NULL; words++)
+        if (strlen(text) >= 3 && strlen(*words) >= 3 &&
+            (strncasecmp(text, *words, strlen(*words)) == 0 ||
+             strncasecmp(text, *words, strlen(text)) == 0))
+            near = *words;
+    snprintf(hint, size, "%s", near != NULL ? near : "");
 }
 
 void stg_hint_case(const char *text, const char *const *words, char *hint,

@@ -7,6 +7,13 @@
 
 void stg_hint_time(const stg_setting *s, const char *text, char *hint,
                    size_t size);
+/* Whole digits and a unit: if it is no time, then for its size. */
+bool stg_hint_is_unit_of_time(const char *text);
+
+/* The word that another one begins with, or begins. */
+void stg_hint_word(const char *text, const char *const *words, char *hint,
+                   size_t size);
+
 void stg_hint_size(const stg_setting *s, const char *text, char *hint,
                    size_t size);
 void stg_hint_rate(const char *text, char *hint, size_t size);

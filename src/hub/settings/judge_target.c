@@ -91,8 +91,8 @@ static bool read_policy(const stg_loading *l, const stg_target_settings *t,
 
 static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
 {
-    stg_ns retention = l->s->store.retention, total;
-    char text[TIME_TEXT], kept[TIME_TEXT];
+    stg_ns retention = l->s->store.retention;
+    char kept[TIME_TEXT];
     stg_file_place place = policy_place(l, target);
 
     if (p->attempts_max == STG_UNLIMITED && p->deadline == STG_NEVER) {
@@ -101,14 +101,12 @@ static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
                  "what always fails is tried again for ever");
         return;
     }
-    total = retry_total(p, retention);
-    if (total > retention)
+    if (retry_total(p, retention) > retention)
         stg_complain(l->c, place,
-                     "the policy's retries go on for %s%s, and `store."
-                     "retention` is %s; wanted retries that end before, or a "
-                     "longer retention",
-                     p->deadline != STG_NEVER ? "" : "more than ",
-                     print_time(total, text), print_time(retention, kept));
+                     "the policy's retries may go on for longer than "
+                     "`store.retention`, which is %s; wanted retries that end "
+                     "before, or a longer retention",
+                     print_time(retention, kept));
 }
 
 static void judge_policy(stg_loading *l, size_t target)

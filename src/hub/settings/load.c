@@ -160,6 +160,18 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
         stg_complain(l->c, key->place,
                      "`%.60s`: no such setting here; did you mean `%s`?",
                      key->text, other->path);
+    else if (strchr(key->text, '.') != NULL &&
+             stg_setting_find(in, key->text, strlen(key->text)) != NULL)
+        stg_complain(l->c, key->place,
+                     "`%.60s`: no such setting; did you mean `%.*s:`, and "
+                     "`%s:` in it?",
+                     key->text, (int)strcspn(key->text, "."), key->text,
+                     key->text + strcspn(key->text, ".") + 1);
+    else if (other != NULL && other->in == STG_IN_HUB && in == STG_IN_TARGET)
+        stg_complain(l->c, key->place,
+                     "`%.60s`: no such setting of a target; did you mean `%s` "
+                     "of the hub, beside `targets`?",
+                     key->text, other->path);
     else if (other != NULL && other->in == STG_IN_TARGET)
         stg_complain(l->c, key->place,
                      "`%s%.60s`: no such setting here; did you mean `%s` of a "
@@ -175,9 +187,10 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
 
 static const char *kind_of(const stg_yaml_node *n)
 {
-    return n->kind == STG_NODE_MAP    ? "a map"
-           : n->kind == STG_NODE_LIST ? "a list"
-                                      : "a text";
+    return n->kind == STG_NODE_MAP ? "a map"
+           : n->kind == STG_NODE_LIST
+               ? n->count > 0 ? "a list" : "an empty list"
+               : "a text";
 }
 
 void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
@@ -187,9 +200,8 @@ void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
 
     stg_setting_wanted(s, wanted);
     if (stg_node_is_null(n))
-        stg_complain(l->c, n->place,
-                     "`%s`: nothing; wanted %s, or no such key at all", s->path,
-                     wanted);
+        stg_complain(l->c, n->place, "`%s`: nothing; wanted %s%s", s->path,
+                     wanted, s->is_needed ? "" : ", or no such key at all");
     else
         stg_complain(l->c, n->place, "`%s`: %s; wanted %s", s->path, kind_of(n),
                      wanted);

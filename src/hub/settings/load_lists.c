@@ -165,6 +165,18 @@ static void load_alerts(stg_loading *l, const stg_setting *s,
     memcpy((char *)base + s->at, &bits, sizeof bits);
 }
 
+/* The value of one key of a map. */
+static void refuse_part(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *key, const stg_yaml_node *n,
+                        const char *wanted)
+{
+    stg_complain(l->c, n->place, "`%s`: %s for `%.60s`; wanted %s", s->path,
+                 n->kind == STG_NODE_MAP    ? "a map"
+                 : n->kind == STG_NODE_LIST ? "a list"
+                                            : "nothing",
+                 key->text, wanted);
+}
+
 /* -- headers --------------------------------------------------------------- */
 
 typedef struct header {
@@ -236,7 +248,7 @@ static bool read_header(stg_loading *l, const stg_setting *s,
     if (n->kind == STG_NODE_MAP)
         return read_header_file(l, s, n, h);
     if (n->kind != STG_NODE_TEXT || stg_node_is_null(n)) {
-        stg_load_refuse_kind(l, s, n);
+        refuse_part(l, s, key, n, "a value, or {file: PATH}");
         return false;
     }
     h->value = stg_load_keep_text(l, n->text);
@@ -351,7 +363,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
             stg_complain(l->c, value->place,
                          "`match`: an empty list; wanted a value at least");
         else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
-            stg_load_refuse_kind(l, s, value);
+            refuse_part(l, s, n->at[i], value, "a value, or a list of values");
         else
             m.values = texts_of(l, s, value);
         if (m.values.count > 0)
@@ -375,6 +387,10 @@ static bool read_tag(stg_loading *l, const stg_setting *s,
         stg_complain(l->c, n->at[i]->place,
                      "`%s`: a tag's name has 1 to 64 bytes; wanted another",
                      s->path);
+        return false;
+    }
+    if (n->at[i + 1]->kind != STG_NODE_TEXT || stg_node_is_null(n->at[i + 1])) {
+        refuse_part(l, s, n->at[i], n->at[i + 1], "a word");
         return false;
     }
     t->value = text_of(l, s, n->at[i + 1]);

@@ -126,7 +126,6 @@ static void load_policy(stg_loading *l, const stg_yaml_node *key,
                         const stg_yaml_node *n, stg_policy_setting *all)
 {
     stg_policy_setting *p = &all[l->s->policy_count];
-    const stg_setting *s = stg_setting_find(STG_IN_TARGET, "policy", 6);
 
     if (!is_policy_name(l, key))
         return;
@@ -137,7 +136,11 @@ static void load_policy(stg_loading *l, const stg_yaml_node *key,
         !stg_text_table_add(&l->policies, p->name, l->s->policy_count, NULL))
         l->c->is_memory_short = true;
     if (n->kind != STG_NODE_TEXT || stg_node_is_null(n) || *n->text == '\0') {
-        stg_load_refuse_kind(l, s, n);
+        stg_complain(
+            l->c, n->place,
+            "`policies`: no text for `%.60s`; wanted a preset and what "
+            "it changes, or a policy's text",
+            key->text);
         return;
     }
     check_text(l, key->text, n);

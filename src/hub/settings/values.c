@@ -7,7 +7,6 @@
 
 #include <stagger/text.h>
 
-#include "base/suggest.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "hub/http/url.h"
@@ -208,7 +207,6 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
     stg_reader r = {text, text + strlen(text)};
-    bool has_point = strchr(text, '.') != NULL;
     uint64_t number;
     stg_ns time;
 
@@ -219,9 +217,9 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
     stg_hint_time(s, text, flaw->hint, sizeof flaw->hint);
     if (!stg_read_duration(&r, &time) || !stg_reader_is_empty(&r))
         return refuse(flaw, text,
-                      read_number(text, &number) ? "has no unit"
-                      : has_point                ? "is no such time"
-                                                 : "is no time");
+                      read_number(text, &number)       ? "has no unit"
+                      : stg_hint_is_unit_of_time(text) ? "is too long"
+                                                       : "is no time");
     if (time < s->least)
         return refuse(flaw, text, "is too short");
     if (time > s->most)
@@ -281,7 +279,7 @@ static bool read_rate(const stg_setting *s, const char *text, void *base,
         !stg_reader_is_empty(&r))
         return refuse(flaw, text, "is no rate");
     if (rate == 0)
-        return refuse(flaw, text, "is none");
+        return refuse(flaw, text, "is no rate");
     put_number(s, base, rate);
     return true;
 }
@@ -304,16 +302,12 @@ static bool read_flag(const stg_setting *s, const char *text, void *base,
 static bool read_word(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
-    const char *near;
-
     for (size_t i = 0; s->words[i] != NULL; i++)
         if (strcmp(s->words[i], text) == 0) {
             put_number(s, base, i);
             return true;
         }
-    near = stg_suggest(text, s->words);
-    if (near != NULL)
-        snprintf(flaw->hint, sizeof flaw->hint, "%s", near);
+    stg_hint_word(text, s->words, flaw->hint, sizeof flaw->hint);
     return refuse(flaw, text, "is none of them");
 }
 
@@ -406,7 +400,7 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
     if (strncmp(text, "file:", 5) != 0 || text[5] == '\0') {
         if (strchr(text, ':') == NULL && *text != '\0')
             snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
-        return refuse(flaw, text, "is none");
+        return refuse(flaw, text, "does not begin with file:");
     }
     put_text(s, base, text + 5);
     return true;
