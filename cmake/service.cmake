@@ -27,7 +27,7 @@ install(FILES packaging/systemd/sysusers.conf
 install(FILES packaging/stagger.yaml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 # For editors, and for programs that speak to the hub.
-file(GLOB contracts CONFIGURE_DEPENDS docs/*.yaml docs/*.json)
+file(GLOB contracts CONFIGURE_DEPENDS docs/*.yaml packaging/*.json)
 install(FILES ${contracts} DESTINATION ${CMAKE_INSTALL_DATADIR}/stagger)
 foreach(what grafana prometheus)
     if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/packaging/${what})

@@ -51,7 +51,7 @@ then
     there lib/systemd/system/stagger.service \
         lib/systemd/system/stagger@.service lib/sysusers.d/stagger.conf \
         share/doc/stagger/examples/stagger.yaml
-    for file in "$source"/docs/*.yaml "$source"/docs/*.json; do
+    for file in "$source"/docs/*.yaml "$source"/packaging/*.json; do
         [ ! -e "$file" ] || there "share/stagger/${file##*/}"
     done
     for file in "$source"/packaging/grafana/* "$source"/packaging/prometheus/*

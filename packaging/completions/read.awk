@@ -61,6 +61,7 @@ function finish_option(i) {
         return
     }
     is_known[verb, long] = 1
+    sub(/^[a-z]+(, [a-z]+)*: /, "", text) # which second words it goes with
     i = ++counts[verb]
     longs[verb, i] = long
     shorts[verb, i] = short
@@ -117,8 +118,10 @@ verb == "" && /^  [a-z]+  +[^ ]/ {
 verb == "" { next }
 
 /^(usage:|      ) stagger / {
-    if ($0 ~ "stagger " verb " [a-z]") {
-        name = $0
+    name = $0
+    sub(/\[OPTIONS\] /, "", name)
+    gsub(/\[|\]/, "", name)
+    if (name ~ "stagger " verb " [a-z]") {
         sub(".*stagger " verb " ", "", name)
         sub(/ .*/, "", name)
         if (index(" " subs[verb] " ", " " name " ") == 0)

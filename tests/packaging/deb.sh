@@ -55,10 +55,9 @@ check_hub() {
     port=$(sed 's/.*://; q' /tmp/sink)
     sed -i "s/127.0.0.1:8080/127.0.0.1:0/; s/127.0.0.1:9000/127.0.0.1:$port/" \
         /etc/stagger/stagger.yaml
-    install -d -o stagger -g stagger -m 750 /var/lib/stagger
     as_stagger="setpriv --reuid stagger --regid stagger --init-groups"
-    $as_stagger stagger hub --to "http://127.0.0.1:$port/" \
-        --listen 127.0.0.1:0 --store /var/lib/stagger/stagger.db 2>/tmp/log &
+    $as_stagger stagger check --strict -c /etc/stagger/stagger.yaml
+    $as_stagger stagger hub -c /etc/stagger/stagger.yaml 2>/tmp/log &
     hub=$!
     until_well grep -q event=ready /tmp/log
     address=$(sed -n 's/.*event=ready.* listen=\([^ ]*\).*/\1/p' /tmp/log)

@@ -21,6 +21,15 @@ import urllib.request
 STAGGER = os.environ["STAGGER"]
 EXPOSURE_MAX = 20  # tenths
 PATIENCE = 60  # seconds; only a test that fails waits so long
+SETTINGS = """
+store: {{path: {folder}/hub.db}}
+listen: {{address: "127.0.0.1:0"}}
+log: {{format: json}}
+dead-letters: file:{folder}/letters
+targets:
+  - {{name: a, url: "http://localhost:{port}/"}}
+  - {{name: gone, url: "https://localhost:1/"}}
+"""
 
 
 def run(*words, **more):
@@ -183,14 +192,15 @@ class Unit(unittest.TestCase):
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaf) as leaf:
             leaf.bodies, leaf.came = [], threading.Event()
             threading.Thread(target=leaf.serve_forever, daemon=True).start()
-            hub = subprocess.Popen(
-                [sys.executable, __file__, "--confined",
-                 self.units / "stagger.service", STAGGER, "hub", "--to",
-                 f"http://localhost:{leaf.server_port}/", "--to",
-                 "gone=https://localhost:1/", "--listen", "127.0.0.1:0",
-                 "--store", self.folder / "hub.db", "--log", "json",
-                 "--dead-letters", f"file:{self.folder / 'letters'}"],
-                stderr=subprocess.PIPE, text=True)
+            settings = self.folder / "stagger.yaml"
+            settings.write_text(SETTINGS.format(folder=self.folder,
+                                                port=leaf.server_port))
+            confined = [sys.executable, __file__, "--confined",
+                        self.units / "stagger.service", STAGGER]
+            check = run(*confined, "check", "-c", settings)
+            self.assertEqual(check.returncode, 0, check.stdout)
+            hub = subprocess.Popen([*confined, "hub", "-c", settings],
+                                   stderr=subprocess.PIPE, text=True)
             try:
                 line = hub.stderr.readline()
                 self.assertIn('"ready"', line, line + "...")
