@@ -12,7 +12,7 @@ static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
     const stg_place *place = &l->places[p];
     const stg_window *w = &f->partitions[p].window;
     uint64_t settled = place->delivered + place->dead + place->cancelled;
-    uint64_t unsettled = 0;
+    uint64_t unsettled = 0, last = 0;
 
     // I17 The books balance.
     HOLD(place->routed ==
@@ -20,14 +20,13 @@ static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
     // I2 Nothing is called settled that is not.
     HOLD(!f->is_started || place->durable <= stg_place_base(f, l, p));
     HOLD(!f->is_started || f->partitions[p].committed <= place->durable);
+    HOLD(place->replays <= place->rows);
     HOLD(place->ring.count <= place->ring.capacity);
     for (uint32_t i = 0; i < place->ring.count; i++) {
         const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
 
-        HOLD(
-            i == 0 ||
-            slot[0].position >
-                stg_ring_at(&place->ring, place->ring.first + i - 1)->position);
+        HOLD(i == 0 || slot->position > last);
+        last = slot->position;
         HOLD(slot->position < stg_place_next(f, l, p));
         HOLD(slot->delivery == NULL || slot->delivery->in_ring);
         HOLD(slot->delivery == NULL || slot->delivery->lane == l);
@@ -63,35 +62,49 @@ static const char *check_order(const stg_lane *l)
     return NULL;
 }
 
-static const char *check_parked(const stg_flow *f, const stg_lane *l)
+static const char *check_shelf(const stg_lane *l, const stg_shelf *shelf,
+                               uint64_t rows)
 {
+    bool is_whole =
+        l->o.order != STG_ORDER_NONE && shelf == &l->shelves[STG_SHELF_FIRST];
     uint32_t count = 0;
     stg_mark last = {.due_at = 0};
 
-    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
-         at = stg_list_next(&l->parked, at)) {
+    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
+         at = stg_list_next(&shelf->rows, at)) {
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_mark mark = stg_delivery_mark(d);
 
         HOLD(count == 0 || stg_mark_compare(&last, &mark) < 0);
         HOLD(d->state == STG_DELIVERY_PARKED && d->is_stored);
+        HOLD(stg_parking_shelf(d) == shelf);
         last = mark;
         count++;
     }
-    HOLD(count == l->parked_count);
-    HOLD(count <= stg_parking_rows(f, l));
-    HOLD(l->o.order != STG_ORDER_NONE || l->is_fetching ||
-         count <= STG_PARKED_HELD);
-    HOLD(count == 0 || l->is_all || l->is_fetching ||
-         l->o.order != STG_ORDER_NONE ||
-         stg_mark_compare(&last, &l->mark) <= 0);
+    HOLD(count == shelf->count);
+    HOLD(count <= rows);
+    HOLD(is_whole || shelf->is_fetching || count <= STG_PARKED_HELD);
+    HOLD(count == 0 || shelf->is_all || shelf->is_fetching || is_whole ||
+         stg_mark_compare(&last, &shelf->mark) <= 0);
     return NULL;
+}
+
+static const char *check_parked(const stg_flow *f, const stg_lane *l)
+{
+    const char *flaw =
+        check_shelf(l, &l->shelves[STG_SHELF_FIRST], stg_parking_rows(f, l));
+
+    if (flaw != NULL)
+        return flaw;
+    return check_shelf(l, &l->shelves[STG_SHELF_REPLAYS],
+                       stg_parking_replays(f, l));
 }
 
 static const char *check_lane(const stg_flow *f, const stg_lane *l,
                               uint32_t *shared)
 {
     uint32_t in_flight = 0, settling = 0, untried = 0, probes = 0;
+    uint32_t replaying = 0;
     const char *flaw = NULL;
 
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
@@ -101,13 +114,16 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         in_flight += d->state == STG_DELIVERY_IN_FLIGHT;
         settling += d->state == STG_DELIVERY_SETTLING;
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
-        HOLD(d->state != STG_DELIVERY_GONE || l->is_fetching);
+        HOLD(d->state != STG_DELIVERY_GONE ||
+             stg_parking_shelf(d)->is_fetching);
+        replaying += d->state == STG_DELIVERY_IN_FLIGHT && d->replay > 0;
     }
     for (stg_link *at = stg_list_first(&l->untried); at != NULL;
          at = stg_list_next(&l->untried, at))
         untried++;
     *shared += in_flight > 1 ? in_flight - 1 : 0;
     HOLD(in_flight == l->in_flight && settling == l->settling);
+    HOLD(replaying == l->replaying);
     HOLD(untried <= l->untried_count);
     HOLD(l->untried_count > 0 || l->pinned == 0);
     // I22 One probe.
@@ -133,7 +149,8 @@ const char *stg_flow_check(const stg_flow *f)
         if (flaw != NULL)
             return flaw;
         in_flight += f->lanes[i]->in_flight;
-        parked += f->lanes[i]->parked_count;
+        parked += f->lanes[i]->shelves[STG_SHELF_FIRST].count;
+        parked += f->lanes[i]->shelves[STG_SHELF_REPLAYS].count;
         lanes++;
     }
     HOLD(lanes == f->lane_count && parked == f->parked_count);

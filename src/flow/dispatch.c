@@ -30,17 +30,10 @@ static void wake_at(stg_flow *f, stg_lane *l, stg_ns at)
 
 /* -- may the lane start anything at all? ----------------------------------- */
 
-/* All of an ordered lane's rows are in memory before it goes on, for they come
- * before what is read. */
-static bool is_loaded(const stg_lane *l)
-{
-    return l->o.order == STG_ORDER_NONE || l->is_all;
-}
-
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
-           l->is_store_full || !is_loaded(l);
+           l->is_store_full || !stg_lane_is_loaded(l);
 }
 
 /* No success for a timeout's length, though it tries. */
@@ -61,11 +54,12 @@ static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
     return f->shared < f->o.in_flight_max ? STARTED : STARVED;
 }
 
-/* An ordered lane has no more rows than its ring has places. */
+/* An ordered lane has no more rows than its ring has places; and replays are
+ * what somebody asked for. */
 static void open_parked_gate(stg_flow *f, stg_lane *l)
 {
     bool is_max = l->o.order == STG_ORDER_NONE &&
-                  stg_parking_rows(f, l) + l->settling >= l->o.parked_max;
+                  stg_parking_rows(f, l) + l->parking >= l->o.parked_max;
 
     if (is_max != l->is_parked_max)
         stg_flow_tell(f, l->number, 0,
@@ -129,18 +123,26 @@ static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
     return STG_HOLDER(first, stg_delivery, link);
 }
 
+/* A retry before a replay; of four turns of theirs one is the replay's. */
+static stg_delivery *find_due(const stg_lane *l, stg_ns now, stg_ns *at)
+{
+    const stg_shelf *first = &l->shelves[STG_SHELF_FIRST];
+    stg_delivery *retry = stg_parking_due(l, first, now, at), *replay = NULL;
+
+    if (l->replaying < stg_lane_replays_max(l))
+        replay = stg_parking_due(l, &l->shelves[STG_SHELF_REPLAYS], now, at);
+    if (replay != NULL && (retry == NULL || l->starts % 16 == 15))
+        return replay;
+    return retry;
+}
+
 /* Live first; one start in four is for what was parked. */
 static stg_delivery *pick(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
                           bool *is_idle)
 {
-    stg_delivery *due = NULL, *untried = NULL;
-    bool is_parked_turn = l->starts % 4 == 3;
+    stg_delivery *due = find_due(l, now, at), *untried = NULL;
 
-    if (l->budget_at <= now)
-        due = stg_parking_due(l, now, at);
-    else
-        *at = stg_ns_min(*at, l->budget_at);
-    if (due != NULL && is_parked_turn)
+    if (due != NULL && l->starts % 4 == 3)
         return due;
     if (!l->is_parked_max)
         untried = find_untried(f, l, is_idle);
@@ -284,6 +286,7 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
         l->trying_at = now;
     f->shared += l->in_flight > 0; // its first is on its own slot
     l->in_flight++;
+    l->replaying += d->replay > 0;
     f->in_flight++;
     l->starts++;
     l->retries += d->progress.attempts > 0;
@@ -441,8 +444,7 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
         turn t = take_turn(f, l, action, now, &wake);
 
         stg_lane_move(f, l, l->is_ending ? STG_IN_NONE : next_list[t]);
-        if (stg_parking_wants_fetch(f, l, now, &wake))
-            stg_flow_want_fetch(f, l);
+        stg_parking_want(f, l, now, &wake);
         wake_at(f, l, wake);
         if (t == STARTED)
             return true;

@@ -121,12 +121,6 @@ void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
     stg_list_push(&f->tells, &t->link);
 }
 
-void stg_flow_want_fetch(stg_flow *f, stg_lane *l)
-{
-    if (!stg_list_has(&l->fetch))
-        stg_list_push(&f->fetches, &l->fetch);
-}
-
 /* -- a flow ---------------------------------------------------------------- */
 
 stg_flow_options stg_flow_options_default(void)
@@ -259,8 +253,10 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     place->cancelled = c->cancelled;
     place->rows = c->parked;
     place->replays = c->replays;
-    if (c->parked > 0)
-        l->is_all = false;
+    if (c->parked > c->replays)
+        l->shelves[STG_SHELF_FIRST].is_all = false;
+    if (c->replays > 0)
+        l->shelves[STG_SHELF_REPLAYS].is_all = false;
     return STG_OK;
 }
 

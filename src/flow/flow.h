@@ -128,10 +128,11 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        const stg_record *records, size_t count, uint64_t next,
                        stg_ns now);
 
-/* The answer to STG_ACTION_FETCH: the rows above the mark, in its order.
- * is_all: there are no more. */
-void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
-                   size_t count, bool is_all, stg_ns now);
+/* The answer to STG_ACTION_FETCH: the rows of its kind above the mark, in its
+ * order. is_all: there are no more. */
+void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
+                   const stg_parked_row *rows, size_t count, bool is_all,
+                   stg_ns now);
 
 /* What an attempt came to. */
 typedef struct stg_end {
@@ -236,6 +237,7 @@ typedef struct stg_action {
             size_t bytes_max; /* of messages, but one at least */
         } read;
         struct {
+            bool is_replay; /* those with replay > 0 only; else with 0 only */
             stg_mark after; /* rows above it; all zeros: from the first */
             uint32_t rows_max;
         } fetch;

@@ -39,6 +39,16 @@ bool stg_lane_has_share(const stg_flow *f, const stg_lane *l)
     return pinned == 0 || pinned < share;
 }
 
+bool stg_lane_is_loaded(const stg_lane *l)
+{
+    return l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].is_all;
+}
+
+uint32_t stg_lane_replays_max(const stg_lane *l)
+{
+    return l->limit.value < 8 ? 1 : l->limit.value / 4;
+}
+
 uint32_t stg_lane_ahead(const stg_lane *l)
 {
     return 4 * l->o.in_flight_max;
@@ -71,16 +81,18 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
         stg_flow_release(f, l->places[p].restored);
     }
     free_all(f, &l->untried, offsetof(stg_delivery, link));
-    free_all(f, &l->parked, offsetof(stg_delivery, link));
+    for (int i = 0; i < STG_SHELVES; i++) {
+        f->parked_count -= l->shelves[i].count;
+        free_all(f, &l->shelves[i].rows, offsetof(stg_delivery, link));
+        stg_list_remove(&l->shelves[i].fetch);
+    }
     free_all(f, &l->busy, offsetof(stg_delivery, busy));
     stg_list_remove(&l->link);
     stg_list_remove(&l->laggard);
-    stg_list_remove(&l->fetch);
     stg_list_remove(&l->added);
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->places);
     f->shedding_count -= l->is_shedding;
-    f->parked_count -= l->parked_count;
     f->lanes[l->number] = NULL;
     f->lane_count--;
     stg_flow_release(f, l);
@@ -171,13 +183,12 @@ static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
         stg_flow_release(f, places);
         return NULL;
     }
-    *l = (stg_lane){
-        .number = number, .places = places, .is_all = true, .is_new = true};
+    *l = (stg_lane){.number = number, .places = places, .is_new = true};
     for (uint32_t p = 0; p < f->partition_count; p++)
         places[p] = (stg_place){.next = 0};
     stg_list_init(&l->untried);
     stg_list_init(&l->busy);
-    stg_list_init(&l->parked);
+    stg_parking_init(l);
     l->trying_at = now;
     return l;
 }
@@ -294,8 +305,10 @@ static void cancel_attempts(stg_flow *f, stg_lane *l)
 
 void stg_lane_note_end(stg_lane *l)
 {
-    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
-         at = stg_list_next(&l->parked, at)) {
+    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_place *place = stg_delivery_place(d);
 
@@ -337,10 +350,11 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
 
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
 {
-    if (l->in_flight + l->settling + l->untried_count > 0 || l->is_fetching)
+    if (l->in_flight + l->settling + l->untried_count > 0 ||
+        stg_parking_is_fetching(l))
         return false;
     // The rows of an ordered lane say how far it had come.
-    if (l->o.order != STG_ORDER_NONE && !l->is_all)
+    if (!stg_lane_is_loaded(l))
         return false;
     for (uint32_t p = 0; p < f->partition_count; p++)
         if (stg_place_next(f, l, p) < l->places[p].shed_below ||
@@ -363,8 +377,7 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
     place->rows += count;
     place->replays += count;
     // Rows are due that memory does not know, and may come before others.
-    l->has_stale_fetch = l->is_fetching;
-    stg_parking_reset(f, l);
+    stg_parking_reset(f, &l->shelves[STG_SHELF_REPLAYS]);
     stg_place_mark(f, l, partition, STG_SLICE_MUST);
     stg_lane_wake(f, l);
 }

@@ -64,7 +64,27 @@ static inline bool stg_range_is_unsaved(const stg_place *p)
     return p->range.is_dirty || p->range.is_in_group;
 }
 
-#define STG_PARKED_HELD 64 /* rows in memory */
+#define STG_PARKED_HELD 64 /* rows in memory, of each kind */
+
+/* Parked rows of one kind: the earliest are in memory. Replays are apart, for
+ * thousands of them must not come before the lane's own retries. */
+typedef struct stg_shelf {
+    stg_list rows; /* deliveries by mark; the earliest of all */
+    uint32_t count;
+    stg_mark mark; /* every row up to it is in memory */
+    bool is_all;   /* and so are those after it */
+    bool is_fetching;
+    bool has_stale_fetch; /* what is being fetched is to be fetched again */
+    stg_ns fetch_at;      /* not before */
+    stg_link fetch;       /* of the flow's shelves that want rows */
+    struct stg_lane *lane;
+} stg_shelf;
+
+enum {
+    STG_SHELF_FIRST,   /* replay = 0 */
+    STG_SHELF_REPLAYS, /* replay > 0 */
+    STG_SHELVES,
+};
 
 typedef enum stg_lane_list {
     STG_IN_NONE,    /* something will wake it */
@@ -84,15 +104,11 @@ typedef struct stg_lane {
     uint32_t untried_count;
     uint32_t in_flight;
     uint32_t settling;
-    uint32_t starts; /* every fourth is for what waits longer */
+    uint32_t parking; /* of settling, those that become new rows */
+    uint32_t starts;  /* every fourth is for what waits longer */
 
-    stg_list parked; /* rows in memory, by mark; the earliest of all */
-    uint32_t parked_count;
-    stg_mark mark; /* every row up to it is in memory */
-    bool is_all;   /* and so are those after it */
-    bool is_fetching;
-    bool has_stale_fetch; /* what is being fetched is to be fetched again */
-    stg_ns fetch_at;      /* not before */
+    stg_shelf shelves[STG_SHELVES]; /* of parked rows */
+    uint32_t replaying;             /* of in_flight, replays */
 
     stg_limit limit;
     stg_ns gate_at;   /* Retry-After: nothing starts before */
@@ -121,7 +137,6 @@ typedef struct stg_lane {
     stg_lane_list where;
     stg_link link;    /* where */
     stg_link laggard; /* of the flow's laggards */
-    stg_link fetch;   /* of those that want rows */
     stg_link added;   /* of those that are durable now */
     stg_node timer;
 } stg_lane;

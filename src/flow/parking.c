@@ -30,26 +30,67 @@ static stg_mark before(stg_mark m)
     return m;
 }
 
+void stg_parking_init(stg_lane *l)
+{
+    for (int i = 0; i < STG_SHELVES; i++) {
+        l->shelves[i] = (stg_shelf){.lane = l, .is_all = true};
+        stg_list_init(&l->shelves[i].rows);
+    }
+}
+
+stg_shelf *stg_parking_shelf(const stg_delivery *d)
+{
+    return &d->lane
+                ->shelves[d->replay > 0 ? STG_SHELF_REPLAYS : STG_SHELF_FIRST];
+}
+
+/* Whether all of its rows are in memory, always: an ordered lane's own, for
+ * they come before what is read. */
+static bool is_whole(const stg_shelf *shelf)
+{
+    const stg_lane *l = shelf->lane;
+
+    return l->o.order != STG_ORDER_NONE &&
+           shelf == &l->shelves[STG_SHELF_FIRST];
+}
+
 uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l)
 {
     uint64_t rows = 0;
 
     for (uint32_t p = 0; p < f->partition_count; p++)
-        rows += l->places[p].rows;
+        rows += l->places[p].rows - l->places[p].replays;
     return rows;
 }
 
-static stg_delivery *last(const stg_lane *l)
+uint64_t stg_parking_replays(const stg_flow *f, const stg_lane *l)
 {
-    return STG_HOLDER(stg_list_last(&l->parked), stg_delivery, link);
+    uint64_t rows = 0;
+
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        rows += l->places[p].replays;
+    return rows;
 }
 
-static void insert(stg_flow *f, stg_lane *l, stg_delivery *d)
+bool stg_parking_is_fetching(const stg_lane *l)
+{
+    return l->shelves[STG_SHELF_FIRST].is_fetching ||
+           l->shelves[STG_SHELF_REPLAYS].is_fetching;
+}
+
+/* -- in memory ------------------------------------------------------------- */
+
+static stg_delivery *last(const stg_shelf *shelf)
+{
+    return STG_HOLDER(stg_list_last(&shelf->rows), stg_delivery, link);
+}
+
+static void insert(stg_flow *f, stg_shelf *shelf, stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
-    stg_link *at = l->parked.ends.prev;
+    stg_link *at = shelf->rows.ends.prev;
 
-    while (at != &l->parked.ends) {
+    while (at != &shelf->rows.ends) {
         stg_mark other = stg_delivery_mark(STG_HOLDER(at, stg_delivery, link));
 
         if (stg_mark_compare(&other, &mark) <= 0)
@@ -57,7 +98,7 @@ static void insert(stg_flow *f, stg_lane *l, stg_delivery *d)
         at = at->prev;
     }
     stg_list_insert(at, &d->link);
-    l->parked_count++;
+    shelf->count++;
     f->parked_count++;
     d->state = STG_DELIVERY_PARKED;
 }
@@ -65,52 +106,57 @@ static void insert(stg_flow *f, stg_lane *l, stg_delivery *d)
 void stg_parking_take(stg_flow *f, stg_delivery *d)
 {
     stg_list_remove(&d->link);
-    d->lane->parked_count--;
+    stg_parking_shelf(d)->count--;
     f->parked_count--;
 }
 
 /* Out of memory goes the last; it stays in the store. */
-static void evict_last(stg_flow *f, stg_lane *l)
+static void evict_last(stg_flow *f, stg_shelf *shelf)
 {
-    stg_delivery *d = last(l);
+    stg_delivery *d = last(shelf);
 
-    l->mark = before(stg_delivery_mark(d));
-    l->is_all = false;
+    shelf->mark = before(stg_delivery_mark(d));
+    shelf->is_all = false;
     stg_parking_take(f, d);
     stg_delivery_free(f, d);
 }
 
-/* Not an ordered lane's: they come before what is read. */
-bool stg_parking_evict(stg_flow *f, stg_lane *l)
+static bool evict(stg_flow *f, stg_shelf *shelf)
 {
-    if (l->is_fetching || l->o.order != STG_ORDER_NONE || l->parked_count == 0)
+    if (shelf->is_fetching || is_whole(shelf) || shelf->count == 0)
         return false;
-    while (l->parked_count > 0)
-        evict_last(f, l);
+    while (shelf->count > 0)
+        evict_last(f, shelf);
     return true;
 }
 
-static void keep_earliest(stg_flow *f, stg_lane *l)
+bool stg_parking_evict(stg_flow *f, stg_lane *l)
 {
-    while (l->o.order == STG_ORDER_NONE && l->parked_count > STG_PARKED_HELD)
-        evict_last(f, l);
+    return evict(f, &l->shelves[STG_SHELF_REPLAYS]) ||
+           evict(f, &l->shelves[STG_SHELF_FIRST]);
+}
+
+void stg_parking_trim(stg_flow *f, stg_shelf *shelf)
+{
+    while (!is_whole(shelf) && shelf->count > STG_PARKED_HELD)
+        evict_last(f, shelf);
 }
 
 void stg_parking_put(stg_flow *f, stg_delivery *d)
 {
-    stg_lane *l = d->lane;
+    stg_shelf *shelf = stg_parking_shelf(d);
     stg_mark mark = stg_delivery_mark(d);
 
     // While rows are fetched all that is new stays: what the store answers may
     // be older than it.
-    if (!l->is_all && !l->is_fetching && l->o.order == STG_ORDER_NONE &&
-        stg_mark_compare(&mark, &l->mark) > 0) {
+    if (!shelf->is_all && !shelf->is_fetching && !is_whole(shelf) &&
+        stg_mark_compare(&mark, &shelf->mark) > 0) {
         stg_delivery_free(f, d);
         return;
     }
-    insert(f, l, d);
-    if (!l->is_fetching)
-        keep_earliest(f, l);
+    insert(f, shelf, d);
+    if (!shelf->is_fetching)
+        stg_parking_trim(f, shelf);
 }
 
 /* A row of before the restart whose place in an ordered lane was not reached
@@ -120,79 +166,127 @@ static bool is_early(const stg_delivery *d)
     return d->lane->o.order != STG_ORDER_NONE && !d->in_ring && d->replay == 0;
 }
 
-stg_delivery *stg_parking_due(const stg_lane *l, stg_ns now, stg_ns *due_at)
+/* What was never tried since its replay needs no budget. */
+static stg_ns find_start(const stg_lane *l, const stg_delivery *d)
 {
-    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
-         at = stg_list_next(&l->parked, at)) {
+    return d->progress.attempts == 0 ? d->due_at
+                                     : stg_ns_max(d->due_at, l->budget_at);
+}
+
+stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
+                              stg_ns now, stg_ns *due_at)
+{
+    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
+         at = stg_list_next(&shelf->rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+        stg_ns start_at;
 
         if (d->is_blocked || is_early(d))
             continue;
-        if (d->due_at > now) {
-            *due_at = stg_ns_min(*due_at, d->due_at);
+        start_at = find_start(l, d);
+        if (start_at <= now)
+            return d;
+        *due_at = stg_ns_min(*due_at, start_at);
+        if (d->due_at > now) // as are those behind it
             return NULL;
-        }
-        return d;
     }
     return NULL;
 }
 
-bool stg_parking_wants_fetch(const stg_flow *f, const stg_lane *l, stg_ns now,
-                             stg_ns *at)
+/* -- from the store -------------------------------------------------------- */
+
+static bool wants_fetch(const stg_flow *f, const stg_shelf *shelf, stg_ns now,
+                        stg_ns *at)
 {
     const uint32_t few = STG_PARKED_HELD / 4;
-    stg_ns from_at = stg_ns_sub(stg_flow_from_wall(f, l->mark.due_at), STG_S);
+    stg_ns from_at =
+        stg_ns_sub(stg_flow_from_wall(f, shelf->mark.due_at), STG_S);
 
-    if (l->is_all || l->is_fetching ||
-        (l->is_removing && l->o.order == STG_ORDER_NONE))
+    if (shelf->is_all || shelf->is_fetching ||
+        (shelf->lane->is_removing && !is_whole(shelf)))
         return false;
-    if (l->o.order != STG_ORDER_NONE)
+    if (is_whole(shelf))
         from_at = 0; // it begins when it has them all
-    else if (l->parked_count > few)
+    else if (shelf->count > few)
         return false;
-    from_at = stg_ns_max(from_at, l->fetch_at);
+    from_at = stg_ns_max(from_at, shelf->fetch_at);
     if (from_at <= now)
         return true;
     *at = stg_ns_min(*at, from_at);
     return false;
 }
 
-void stg_parking_forget(stg_flow *f, stg_lane *l)
+void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 {
+    for (int i = 0; i < STG_SHELVES; i++) {
+        stg_shelf *shelf = &l->shelves[i];
+
+        if (wants_fetch(f, shelf, now, at) && !stg_list_has(&shelf->fetch))
+            stg_list_push(&f->fetches, &shelf->fetch);
+    }
+}
+
+bool stg_parking_next(stg_flow *f, stg_action *action)
+{
+    stg_shelf *shelf =
+        STG_HOLDER(stg_list_shift(&f->fetches), stg_shelf, fetch);
+    stg_lane *l;
+
+    if (shelf == NULL)
+        return false;
+    l = shelf->lane;
+    shelf->is_fetching = true;
+    *action = (stg_action){.kind = STG_ACTION_FETCH, .lane = l->number};
+    action->fetch.is_replay = shelf == &l->shelves[STG_SHELF_REPLAYS];
+    action->fetch.after = shelf->mark;
+    action->fetch.rows_max =
+        is_whole(shelf) ? stg_lane_ahead(l) : STG_PARKED_HELD - shelf->count;
+    return true;
+}
+
+/* What a fetch might still have brought back is over, now that it was
+ * answered. */
+static void forget_gone(stg_flow *f, const stg_shelf *shelf)
+{
+    stg_lane *l = shelf->lane;
     stg_link *at = stg_list_first(&l->busy);
 
     while (at != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         at = stg_list_next(&l->busy, at);
-        if (d->state == STG_DELIVERY_GONE)
+        if (d->state == STG_DELIVERY_GONE && stg_parking_shelf(d) == shelf)
             stg_delivery_free(f, d);
     }
 }
 
-void stg_parking_reset(stg_flow *f, stg_lane *l)
+void stg_parking_reset(stg_flow *f, stg_shelf *shelf)
 {
-    stg_parking_evict(f, l);
-    l->is_all = false;
-    l->mark = (stg_mark){.due_at = 0};
+    shelf->has_stale_fetch = shelf->is_fetching;
+    evict(f, shelf);
+    shelf->is_all = false;
+    shelf->mark = (stg_mark){.due_at = 0};
+}
+
+static bool is_row(const stg_delivery *d, const stg_parked_row *row)
+{
+    return d->message->position == row->record.position &&
+           d->message->partition == row->partition && d->replay == row->replay;
 }
 
 /* The row is here already, or was while it was fetched. */
-static bool is_known(const stg_lane *l, const stg_parked_row *row)
+static bool is_known(const stg_shelf *shelf, const stg_parked_row *row)
 {
-    const stg_list *lists[] = {&l->busy, &l->parked};
+    const stg_list *busy = &shelf->lane->busy, *rows = &shelf->rows;
 
-    for (size_t i = 0; i < 2; i++)
-        for (stg_link *at = stg_list_first(lists[i]); at != NULL;
-             at = stg_list_next(lists[i], at)) {
-            const stg_delivery *d = i == 0 ? STG_HOLDER(at, stg_delivery, busy)
-                                           : STG_HOLDER(at, stg_delivery, link);
-
-            if (d->message->position == row->record.position &&
-                d->message->partition == row->partition &&
-                d->replay == row->replay)
-                return true;
-        }
+    for (stg_link *at = stg_list_first(busy); at != NULL;
+         at = stg_list_next(busy, at))
+        if (is_row(STG_HOLDER(at, stg_delivery, busy), row))
+            return true;
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at))
+        if (is_row(STG_HOLDER(at, stg_delivery, link), row))
+            return true;
     return false;
 }
 
@@ -223,7 +317,7 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_parked_row *row)
         f, row->has_failure ? row->failure.first_attempt_at : row->due_at);
     if (row->has_failure)
         stg_delivery_note(f, d, &row->failure);
-    insert(f, l, d);
+    insert(f, stg_parking_shelf(d), d);
     return true;
 }
 
@@ -236,13 +330,13 @@ static stg_mark mark_of(const stg_parked_row *row)
 }
 
 /* What stands behind the mark and came while rows were fetched. */
-static void evict_behind(stg_flow *f, stg_lane *l)
+static void evict_behind(stg_flow *f, stg_shelf *shelf)
 {
-    while (l->parked_count > 0 && !l->is_all && l->o.order == STG_ORDER_NONE) {
-        stg_delivery *d = last(l);
+    while (shelf->count > 0 && !shelf->is_all && !is_whole(shelf)) {
+        stg_delivery *d = last(shelf);
         stg_mark mark = stg_delivery_mark(d);
 
-        if (stg_mark_compare(&mark, &l->mark) <= 0)
+        if (stg_mark_compare(&mark, &shelf->mark) <= 0)
             return;
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
@@ -251,55 +345,66 @@ static void evict_behind(stg_flow *f, stg_lane *l)
 
 /* There is no memory for all of them. An ordered lane needs them all, and with
  * some of them would only be in the way of others; they take turns. */
-static void retry_load(stg_flow *f, stg_lane *l, stg_ns now)
+static void retry_load(stg_flow *f, stg_shelf *shelf, stg_ns now)
 {
-    stg_link *at = stg_list_first(&l->parked);
-    stg_ns turn = (1 + l->number % 16) * 100 * STG_MS;
+    stg_link *at = stg_list_first(&shelf->rows);
+    stg_ns turn = (1 + shelf->lane->number % 16) * 100 * STG_MS;
 
-    l->fetch_at = stg_ns_add(now, turn);
-    if (l->o.order == STG_ORDER_NONE)
+    shelf->fetch_at = stg_ns_add(now, turn);
+    if (!is_whole(shelf))
         return;
     while (at != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        at = stg_list_next(&l->parked, at);
+        at = stg_list_next(&shelf->rows, at);
         if (d->in_ring)
             continue;
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
-    l->mark = (stg_mark){.due_at = 0};
+    shelf->mark = (stg_mark){.due_at = 0};
 }
 
-void stg_flow_rows(stg_flow *f, uint32_t lane, const stg_parked_row *rows,
-                   size_t count, bool is_all, stg_ns now)
+static void take_rows(stg_flow *f, stg_shelf *shelf, const stg_parked_row *rows,
+                      size_t count, bool is_all, stg_ns now)
 {
-    stg_lane *l = stg_flow_lane(f, lane);
+    stg_lane *l = shelf->lane;
     size_t i = 0;
 
-    if (l == NULL || !l->is_fetching)
-        return;
-    if (l->has_stale_fetch ||
-        (l->is_removing && l->o.order == STG_ORDER_NONE)) {
-        l->has_stale_fetch = l->is_fetching = false;
-        stg_parking_forget(f, l);
-        stg_parking_reset(f, l);
-        stg_lane_wake(f, l);
-        return;
-    }
     for (; i < count; i++) {
-        if (!is_known(l, &rows[i]) && !add_row(f, l, &rows[i]))
+        if (!is_known(shelf, &rows[i]) && !add_row(f, l, &rows[i]))
             break;
-        l->mark = mark_of(&rows[i]);
+        shelf->mark = mark_of(&rows[i]);
     }
-    l->is_all = is_all && i == count;
-    l->is_fetching = false; // until here none of its rows were evicted
+    shelf->is_all = is_all && i == count;
+    shelf->is_fetching = false; // until here none of its rows were evicted
     if (i < count)
-        retry_load(f, l, now);
+        retry_load(f, shelf, now);
     if (l->is_removing)
         stg_lane_note_end(l);
-    stg_parking_forget(f, l);
-    evict_behind(f, l);
-    keep_earliest(f, l);
+    forget_gone(f, shelf);
+    evict_behind(f, shelf);
+    stg_parking_trim(f, shelf);
+}
+
+void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
+                   const stg_parked_row *rows, size_t count, bool is_all,
+                   stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, lane);
+    stg_shelf *shelf;
+
+    if (l == NULL)
+        return;
+    shelf = &l->shelves[is_replay ? STG_SHELF_REPLAYS : STG_SHELF_FIRST];
+    if (!shelf->is_fetching)
+        return;
+    if (shelf->has_stale_fetch || (l->is_removing && !is_whole(shelf))) {
+        shelf->is_fetching = false;
+        forget_gone(f, shelf);
+        stg_parking_reset(f, shelf);
+    } else {
+        take_rows(f, shelf, rows, count, is_all, now);
+    }
     stg_lane_wake(f, l);
 }

@@ -119,14 +119,14 @@ static void enter_ring(stg_lane *l, stg_delivery *d)
 /* The one with the least position among those in memory and not in the ring. */
 static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
 {
+    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
     stg_delivery *first = NULL;
 
-    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
-         at = stg_list_next(&l->parked, at)) {
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        if (d->in_ring || d->is_released || d->replay > 0 ||
-            d->message->partition != p)
+        if (d->in_ring || d->is_released || d->message->partition != p)
             continue;
         if (first == NULL || d->message->position < first->message->position)
             first = d;
@@ -153,7 +153,7 @@ static bool is_attached_now(stg_flow *f, stg_lane *l, const stg_message *m)
     uint32_t p = m->partition;
     const stg_delivery *d;
 
-    if (l->o.order == STG_ORDER_NONE || l->parked_count == 0)
+    if (l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].count == 0)
         return false;
     stg_place_attach(f, l, p, m->position);
     d = find_unattached(l, p);

@@ -135,7 +135,7 @@ static bool may_send(const stg_lane *l, stg_ns now)
 {
     return !l->is_paused && !l->is_removing && !l->is_held &&
            !l->is_store_full && !l->is_parked_max && l->gate_at <= now &&
-           (l->o.order == STG_ORDER_NONE || l->is_all);
+           stg_lane_is_loaded(l);
 }
 
 /* Half of what it may have under way has to be gone first: not a read for each
@@ -357,27 +357,11 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
     }
 }
 
-static bool fetch(stg_flow *f, stg_action *action)
-{
-    stg_link *at = stg_list_shift(&f->fetches);
-    stg_lane *l = STG_HOLDER(at, stg_lane, fetch);
-
-    if (l == NULL)
-        return false;
-    l->is_fetching = true;
-    *action = (stg_action){.kind = STG_ACTION_FETCH, .lane = l->number};
-    action->fetch.after = l->mark;
-    action->fetch.rows_max = l->o.order == STG_ORDER_NONE
-                                 ? STG_PARKED_HELD - l->parked_count
-                                 : stg_lane_ahead(l);
-    return true;
-}
-
 bool stg_reader_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     if (!f->is_started || f->is_stopping)
         return false;
-    if (fetch(f, action) || catch_up(f, action, now))
+    if (stg_parking_next(f, action) || catch_up(f, action, now))
         return true;
     for (uint32_t p = 0; p < f->partition_count; p++)
         if (read_on(f, p, action))

@@ -14,6 +14,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
     d->state = STG_DELIVERY_SETTLING;
     d->kind = kind;
     l->settling++;
+    l->parking += kind == STG_CHANGE_PARK && !d->is_stored;
     stg_list_push(&f->checkpoint.pending, &d->change);
     f->checkpoint.pending_count++;
     stg_place_mark(f, l, d->message->partition, STG_SLICE_MUST);
@@ -25,7 +26,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
 static void finish(stg_flow *f, stg_delivery *d)
 {
     stg_place_settle(f, d);
-    if (d->lane->is_fetching && d->is_stored) {
+    if (stg_parking_shelf(d)->is_fetching && d->is_stored) {
         if (!stg_list_has(&d->busy))
             stg_list_push(&d->lane->busy, &d->busy);
         d->state = STG_DELIVERY_GONE;
@@ -63,6 +64,7 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
     stg_lane *l = d->lane;
 
     l->settling--;
+    l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
     book(stg_delivery_place(d), d);
     stg_list_remove(&d->busy);
     if (d->kind == STG_CHANGE_PARK)
@@ -85,6 +87,7 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_list_remove(&d->busy);
     stg_list_remove(&d->change); // a cancel that was not told yet
     l->in_flight--;
+    l->replaying -= d->replay > 0;
     f->in_flight--;
     f->shared -= l->in_flight > 0;
     d->attempt = NULL;
@@ -268,13 +271,20 @@ static bool is_as_before(const stg_lane *l, const stg_delivery *d,
            l->o.policy->breaker.rule != STG_BREAKER_NONE;
 }
 
+/* As many as it allows were under way. Of replays that is a share. */
+static bool is_limit_used(const stg_lane *l, const stg_delivery *d)
+{
+    return l->in_flight >= l->limit.value ||
+           (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
+}
+
 stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
                            stg_ns now)
 {
     stg_lane *l = d->lane;
     stg_end end = *ended;
     bool was_open = l->is_open;
-    bool is_used = l->in_flight >= l->limit.value;
+    bool is_used = is_limit_used(l, d);
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     judge_cut(d, &end);

@@ -22,7 +22,7 @@ static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
 bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
 {
     // Its rows come first: a message may have one.
-    if (l->o.order != STG_ORDER_NONE && !l->is_all)
+    if (!stg_lane_is_loaded(l))
         return false;
     // What is cancelled under way comes back before anything is cancelled.
     if (l->is_removing && l->in_flight + l->settling > 0)
@@ -140,10 +140,12 @@ static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
  * the lane is removed. Its row is durable, and is cancelled at the end. */
 static void release_heads(stg_flow *f, stg_lane *l)
 {
+    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+
     if (!l->is_removing || l->in_flight + l->settling > 0)
         return;
-    for (stg_link *at = stg_list_first(&l->parked); at != NULL;
-         at = stg_list_next(&l->parked, at)) {
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
         d->is_released |= d->in_ring;

@@ -77,7 +77,7 @@ struct stg_flow {
 
     stg_list ready, idle, starved; /* lanes */
     stg_list laggards;             /* lanes */
-    stg_list fetches;              /* lanes that want rows */
+    stg_list fetches;              /* shelves that want rows */
     stg_heap timers;               /* lanes */
     stg_list cancels;              /* deliveries, through change */
     stg_list tells;
@@ -116,8 +116,6 @@ stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at);
 void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
                    stg_tell what, uint64_t count, stg_ns until_at);
 
-void stg_flow_want_fetch(stg_flow *f, stg_lane *l);
-
 /* A message of its own, with one reference; NULL: no memory. */
 stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
                               const stg_record *r);
@@ -142,7 +140,13 @@ stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number); /* NULL: none */
 void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where);
 void stg_lane_wake(stg_flow *f, stg_lane *l); /* unless it is ready already */
 void stg_lane_free(stg_flow *f, stg_lane *l);
+/* All of an ordered lane's rows are in memory before it goes on, for they come
+ * before what is read; replays have no place there. */
+bool stg_lane_is_loaded(const stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
+/* Replays that may be under way: they leave three quarters to live traffic,
+ * which so need not wait for one of them to end. */
+uint32_t stg_lane_replays_max(const stg_lane *l);
 /* One more message may be held in memory for it. */
 bool stg_lane_has_share(const stg_flow *f, const stg_lane *l);
 /* A removed lane cancels all up to the rows that it has. */
@@ -177,21 +181,28 @@ void stg_place_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below);
 /* -- parking.c ------------------------------------------------------------- */
 
 int stg_mark_compare(const stg_mark *a, const stg_mark *b);
+void stg_parking_init(stg_lane *l);
+stg_shelf *stg_parking_shelf(const stg_delivery *d);
 /* The row is durable: keep it in memory, or leave it to the store. */
 void stg_parking_put(stg_flow *f, stg_delivery *d);
 /* Off the list of those that wait in memory. */
 void stg_parking_take(stg_flow *f, stg_delivery *d);
 /* Nothing is known of the rows: they are fetched from the first on. */
-void stg_parking_reset(stg_flow *f, stg_lane *l);
+void stg_parking_reset(stg_flow *f, stg_shelf *shelf);
 /* Gives back the memory of a lane's rows. */
 bool stg_parking_evict(stg_flow *f, stg_lane *l);
+/* No more in memory than there may be. */
+void stg_parking_trim(stg_flow *f, stg_shelf *shelf);
 /* The first that is due; or *due_at, when one will be. */
-stg_delivery *stg_parking_due(const stg_lane *l, stg_ns now, stg_ns *due_at);
-bool stg_parking_wants_fetch(const stg_flow *f, const stg_lane *l, stg_ns now,
-                             stg_ns *at);
+stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
+                              stg_ns now, stg_ns *due_at);
+bool stg_parking_next(stg_flow *f, stg_action *action);
+/* Asks for rows where some are missing; or *at, when to do so. */
+void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at);
+/* The lane's own rows, and those of replays. */
 uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l);
-/* What a fetch might still bring back is over, once it was answered. */
-void stg_parking_forget(stg_flow *f, stg_lane *l);
+uint64_t stg_parking_replays(const stg_flow *f, const stg_lane *l);
+bool stg_parking_is_fetching(const stg_lane *l);
 
 /* -- shed.c ---------------------------------------------------------------- */
 

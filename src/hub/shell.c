@@ -33,12 +33,13 @@ static void read_behind(void *ctx, const stg_record *records, size_t count,
     take_messages(ctx, true, records, count, next);
 }
 
-static void take_rows(void *ctx, uint32_t lane, const stg_parked_row *rows,
-                      size_t count, bool is_all)
+static void take_rows(void *ctx, uint32_t lane, bool is_replay,
+                      const stg_parked_row *rows, size_t count, bool is_all)
 {
     stg_hub *h = ctx;
 
-    stg_flow_rows(h->flow, lane, rows, count, is_all, stg_deadlines_now());
+    stg_flow_rows(h->flow, lane, is_replay, rows, count, is_all,
+                  stg_deadlines_now());
     stg_shell_note(h);
 }
 
@@ -136,8 +137,8 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         read_log(h, a);
         break;
     case STG_ACTION_FETCH:
-        stg_store_fetch(h->store, a->lane, &a->fetch.after, a->fetch.rows_max,
-                        take_rows, h);
+        stg_store_fetch(h->store, a->lane, a->fetch.is_replay, &a->fetch.after,
+                        a->fetch.rows_max, take_rows, h);
         break;
     case STG_ACTION_START:
         stg_attempt_start(&h->attempts, a);

@@ -172,10 +172,13 @@ typedef void stg_group_fn(void *ctx, stg_stored how);
 void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
                      void *ctx);
 
-/* The lane's parked rows above the mark, in its order. */
-typedef void stg_fetch_fn(void *ctx, uint32_t lane, const stg_parked_row *rows,
-                          size_t count, bool is_all);
-void stg_store_fetch(stg_store *s, uint32_t lane, const stg_mark *after,
-                     uint32_t rows_max, stg_fetch_fn *done, void *ctx);
+/* The lane's parked rows above the mark, in its order: those of replays, or the
+ * others. */
+typedef void stg_fetch_fn(void *ctx, uint32_t lane, bool is_replay,
+                          const stg_parked_row *rows, size_t count,
+                          bool is_all);
+void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
+                     const stg_mark *after, uint32_t rows_max,
+                     stg_fetch_fn *done, void *ctx);
 
 #endif

@@ -45,8 +45,7 @@ TEST(look, says_what_the_breaker_does)
 
 TEST(look, says_what_the_budgets_have_left)
 {
-    world *w =
-        make_world(2, STEADY " budget=tokens:3:0.001/s");
+    world *w = make_world(2, STEADY " budget=tokens:3:0.001/s");
 
     world_options(w)->budget = (stg_budget_options){
         .kind = STG_BUDGET_TOKENS, .capacity = 10, .rate = 1};

@@ -162,8 +162,8 @@ TEST(options, events_for_nobody_are_ignored)
     f = world_flow(w);
     stg_flow_messages(f, false, 77, NULL, 0, 5, world_now(w));
     stg_flow_messages(f, true, 0, NULL, 0, 5, world_now(w));
-    stg_flow_rows(f, 0, NULL, 0, true, world_now(w));
-    stg_flow_rows(f, 9, NULL, 0, true, world_now(w));
+    stg_flow_rows(f, 0, false, NULL, 0, true, world_now(w));
+    stg_flow_rows(f, 9, true, NULL, 0, true, world_now(w));
     stg_flow_stored(f, STG_STORED, world_now(w));
     stg_flow_retain(f, 9, 100, world_now(w));
     stg_flow_replayed(f, 9, 0, 3, world_now(w));

@@ -23,6 +23,7 @@ typedef struct event {
     uint32_t lane, partition;
     uint64_t from;
     size_t bytes_max;
+    bool is_replay; /* LOOK, ROWS */
     stg_mark after; /* LOOK */
     uint32_t rows_max;
     stg_ns left;

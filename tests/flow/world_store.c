@@ -392,6 +392,7 @@ void world_fetch(world *w, const stg_action *a)
     CHECK(a->fetch.rows_max > 0);
     w->fetches++;
     e->lane = a->lane;
+    e->is_replay = a->fetch.is_replay;
     e->after = a->fetch.after;
     e->rows_max = a->fetch.rows_max;
     e->left = delay - looks_after;
@@ -403,10 +404,13 @@ void world_look_rows(world *w, const event *look)
     fetched *f = &e->fetched;
 
     e->lane = look->lane;
+    e->is_replay = look->is_replay;
     f->rows = calloc(w->row_count + 1, sizeof(row));
     f->is_all = true;
     for (size_t i = 0; i < w->row_count; i++)
-        if (w->rows[i].lane == e->lane && is_above(&w->rows[i], &look->after))
+        if (w->rows[i].lane == e->lane &&
+            (w->rows[i].replay > 0) == e->is_replay &&
+            is_above(&w->rows[i], &look->after))
             f->rows[f->count++] = w->rows[i];
     qsort(f->rows, f->count, sizeof(row), compare_rows);
     if (f->count > look->rows_max) {
@@ -441,7 +445,8 @@ void world_answer_fetch(world *w, event *e)
                                    .wait = r->wait,
                                    .due_at = r->due_at};
     }
-    stg_flow_rows(w->flow, e->lane, rows, f->count, f->is_all, w->now);
+    stg_flow_rows(w->flow, e->lane, e->is_replay, rows, f->count, f->is_all,
+                  w->now);
     for (size_t i = 0; i < f->count; i++)
         free(bodies[i]);
     free(rows);

@@ -329,12 +329,13 @@ typedef struct fetching {
     stg_mark *mark;
 } fetching;
 
-static void on_fetched(void *ctx, uint32_t lane, const stg_parked_row *rows,
-                       size_t count, bool is_all)
+static void on_fetched(void *ctx, uint32_t lane, bool is_replay,
+                       const stg_parked_row *rows, size_t count, bool is_all)
 {
     fetching *f = ctx;
 
     (void)lane;
+    (void)is_replay;
     clear();
     for (size_t i = 0; i < count; i++) {
         stg_parcel p;
@@ -358,7 +359,7 @@ const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
     stg_mark after = *mark;
     fetching f = {.mark = mark};
 
-    stg_store_fetch(s->store, lane, &after, rows_max, on_fetched, &f);
+    stg_store_fetch(s->store, lane, false, &after, rows_max, on_fetched, &f);
     SHELF_UNTIL(s, f.is_done);
     return text;
 }

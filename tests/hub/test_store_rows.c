@@ -17,13 +17,14 @@ static stg_change change(stg_change_kind kind, uint64_t position)
 
 /* -- parked rows */
 
-static void keep_row(void *ctx, uint32_t lane, const stg_parked_row *rows,
-                     size_t count, bool is_all)
+static void keep_row(void *ctx, uint32_t lane, bool is_replay,
+                     const stg_parked_row *rows, size_t count, bool is_all)
 {
     const stg_parked_row *r = rows;
     stg_parcel p;
 
     CHECK_INT(lane, 0);
+    CHECK(!is_replay);
     CHECK_INT(count, 1);
     CHECK(is_all);
     CHECK(stg_parcel_unpack(&p, r->record.bytes, r->record.size));
@@ -60,7 +61,7 @@ TEST(store_rows, give_back_all_that_was_parked)
     shelf_open(&s);
     shelf_park(&s, shelf_lane(&s, "a"), 5, 100, "x");
     shelf_reopen(&s);
-    stg_store_fetch(s.store, 0, &(stg_mark){.due_at = 0}, 10, keep_row,
+    stg_store_fetch(s.store, 0, false, &(stg_mark){.due_at = 0}, 10, keep_row,
                     &is_done);
     SHELF_UNTIL(&s, is_done);
     shelf_end(&s);

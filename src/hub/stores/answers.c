@@ -41,8 +41,9 @@ static void call_back(stg_store *s, stg_job *job)
                       1);
         break;
     case STG_JOB_FETCH:
-        job->fetch.done(job->ctx, job->fetch.lane, job->fetch.found.rows,
-                        job->fetch.found.count, job->fetch.found.is_all);
+        job->fetch.done(job->ctx, job->fetch.lane, job->fetch.is_replay,
+                        job->fetch.found.rows, job->fetch.found.count,
+                        job->fetch.found.is_all);
         break;
     case STG_JOB_PING:
         job->ponged(job->ctx);

@@ -56,6 +56,7 @@ typedef struct stg_job {
         struct {
             uint32_t lane;
             uint32_t rows_max;
+            bool is_replay;
             stg_mark after;
             stg_fetch_fn *done;
             stg_fetched found;

@@ -77,6 +77,7 @@ int stg_rows_prepare_fetch(sqlite3 *db, sqlite3_stmt **st)
         db, st,
         "SELECT " STG_PARKED_COLUMNS
         " FROM parked WHERE lane = ?"
+        " AND (replay > 0) = ?"
         " AND (due_at, position, partition, replay) > (?, ?, ?, ?)"
         " ORDER BY due_at, position, partition, replay");
 }
@@ -143,12 +144,12 @@ static int fetch_all(sqlite3_stmt *st, uint32_t rows_max, stg_fetched *f)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
-                   uint32_t rows_max, stg_fetched *f)
+int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, bool is_replay,
+                   const stg_mark *after, uint32_t rows_max, stg_fetched *f)
 {
-    int rc = stg_sql_bind(st, "uuuuu", (uint64_t)lane, after->due_at,
-                          after->position, (uint64_t)after->partition,
-                          (uint64_t)after->replay);
+    int rc = stg_sql_bind(st, "uuuuuu", (uint64_t)lane, (uint64_t)is_replay,
+                          after->due_at, after->position,
+                          (uint64_t)after->partition, (uint64_t)after->replay);
 
     if (f->rows == NULL)
         f->rows = calloc((size_t)rows_max + 1, sizeof *f->rows);

@@ -49,8 +49,9 @@ static void put_back(stg_inbox *in, stg_job *job)
 static int run(stg_store_reader *r, stg_job *job)
 {
     if (job->kind == STG_JOB_FETCH)
-        return stg_rows_fetch(r->fetch, job->fetch.lane, &job->fetch.after,
-                              job->fetch.rows_max, &job->fetch.found);
+        return stg_rows_fetch(r->fetch, job->fetch.lane, job->fetch.is_replay,
+                              &job->fetch.after, job->fetch.rows_max,
+                              &job->fetch.found);
     return stg_queue_read(r->read, job->read.from, job->read.bytes_max,
                           &job->read.found);
 }

@@ -240,14 +240,16 @@ void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
     uv_mutex_unlock(&s->in.lock);
 }
 
-void stg_store_fetch(stg_store *s, uint32_t lane, const stg_mark *after,
-                     uint32_t rows_max, stg_fetch_fn *done, void *ctx)
+void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
+                     const stg_mark *after, uint32_t rows_max,
+                     stg_fetch_fn *done, void *ctx)
 {
     stg_job *job = new_job(s, STG_JOB_FETCH, ctx, 0);
 
     if (job == NULL)
         return;
     job->fetch.lane = lane;
+    job->fetch.is_replay = is_replay;
     job->fetch.after = *after;
     job->fetch.rows_max = rows_max;
     job->fetch.done = done;

@@ -1,0 +1,268 @@
+/* Dead letters that are parked anew: below live traffic and the lane's own
+ * retries, under a policy that begins anew, with attempts that are counted on
+ * (I13, I17). */
+#include "flow/lane.h"
+#include "tests/flow/world.h"
+
+#define STEADY                                            \
+    "fixed base=1s jitter=none attempts=3 deadline=none " \
+    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
+
+static world_answer answer_404(world *w, uint32_t l, uint64_t position,
+                               uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_answered(404), STG_MS, false};
+}
+
+static world_answer answer_soon(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_ok(), 20 * STG_MS, true};
+}
+
+/* A lane with so many dead letters. */
+static world *make_world(uint64_t seed, uint64_t dead, stg_order order)
+{
+    world *w = world_new(seed);
+
+    world_lane(w, STEADY)->order = order;
+    world_leaf_is(w, 0, answer_404);
+    world_publish(w, dead);
+    world_trace_off(w);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).dead, dead);
+    return w;
+}
+
+/* -- pace ------------------------------------------------------------------ */
+
+typedef struct waits {
+    stg_ns longest, sum;
+} waits;
+
+/* A message every 10 ms: how long until its attempt starts. */
+static waits send_live(world *w, uint32_t count)
+{
+    waits all = {0, 0};
+    uint64_t first = world_published(w);
+    stg_ns first_at = world_now(w);
+
+    for (uint32_t i = 0; i < count; i++) {
+        world_publish(w, 1);
+        world_run(w, world_after(w, 10 * STG_MS));
+    }
+    world_run(w, world_after(w, STG_S));
+    for (uint32_t i = 0; i < count; i++) {
+        const world_receipt *r =
+            world_receipt_of(w, 0, world_position(w, first + i));
+        stg_ns wait = r->started_at - (first_at + i * 10 * STG_MS);
+
+        CHECK(r->processed == 1);
+        all.longest = stg_ns_max(all.longest, wait);
+        all.sum += wait;
+    }
+    return all;
+}
+
+/* I8 within a lane: who replays does not make the messages of now wait. */
+TEST(replay, of_ten_thousand_does_not_make_live_traffic_wait)
+{
+    world *w = make_world(1, 10000, STG_ORDER_NONE);
+    waits without, with;
+
+    world_leaf_is(w, 0, answer_soon);
+    without = send_live(w, 500);
+    CHECK_U64(world_replay(w, 0, 10000), 10000);
+    CHECK_U64(world_look(w, 0).replays, 10000);
+    with = send_live(w, 500);
+    CHECK(world_look(w, 0).replays > 0); // still at it
+    CHECK(world_look(w, 0).replays < 9500);
+    CHECK(with.longest <= without.longest + 3 * STG_MS);
+    CHECK(with.sum <= without.sum + 500 * STG_MS);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).replays, 0);
+    CHECK_U64(world_look(w, 0).delivered, 11000);
+    CHECK_U64(world_look(w, 0).dead, 0);
+    world_check_ends(w, 1);
+    world_free(w);
+}
+
+/* They do not fill up the lane: it goes on to take what comes. */
+TEST(replay, does_not_count_against_parked_max)
+{
+    world *w = world_new(2);
+
+    world_lane(w, STEADY)->parked_max = 5;
+    world_leaf_is(w, 0, answer_404);
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    world_pause(w, 0, true);
+    CHECK_U64(world_replay(w, 0, 100), 100);
+    world_leaf_is(w, 0, answer_soon);
+    world_pause(w, 0, false);
+    world_publish(w, 10);
+    world_run(w, world_after(w, 40 * STG_MS));
+    CHECK_INT(world_look(w, 0).state, STG_LANE_LIVE);
+    CHECK(world_look(w, 0).delivered >= 2);
+    world_run(w, STG_NEVER);
+    CHECK(strstr(world_trace(w), "parked-max") == NULL);
+    CHECK_U64(world_look(w, 0).delivered, 110);
+    world_check_ends(w, 2);
+    world_free(w);
+}
+
+/* The lane's own retries are not behind thousands of replays. */
+TEST(replay, lets_a_retry_pass)
+{
+    world *w = make_world(3, 500, STG_ORDER_NONE);
+    const world_receipt *r;
+    uint64_t i = world_published(w);
+
+    world_script(w, 0, "503");
+    world_publish(w, 1);
+    world_run(w, world_after(w, 500 * STG_MS));
+    CHECK_U64(world_look(w, 0).parked, 1);
+    world_leaf_is(w, 0, answer_soon);
+    CHECK_U64(world_replay(w, 0, 500), 500);
+    world_run(w, world_after(w, 600 * STG_MS));
+    CHECK(world_look(w, 0).replays > 100);
+    r = world_receipt_of(w, 0, world_position(w, i));
+    CHECK_U64(r->processed, 1); // a second after it failed
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 3);
+    world_free(w);
+}
+
+/* Somebody asked for them: where live traffic never ends they come, too. */
+TEST(replay, gets_its_turns)
+{
+    world *w = make_world(4, 50, STG_ORDER_NONE);
+
+    world_leaf_is(w, 0, answer_soon);
+    world_lane_of(w, 0)->o.in_flight_max = 4;
+    world_lane_of(w, 0)->limit.max = 4;
+    world_publish(w, 2000);
+    world_replay(w, 0, 50);
+    world_run(w, world_after(w, 8 * STG_S));
+    CHECK(world_look(w, 0).lag > 0);
+    CHECK_U64(world_look(w, 0).replays, 0);
+    world_run(w, STG_NEVER);
+    world_check_ends(w, 4);
+    world_free(w);
+}
+
+/* -- its attempts ---------------------------------------------------------- */
+
+/* Three attempts each time, as the policy says; they are counted on. */
+TEST(replay, counts_attempts_on_and_begins_the_policy_anew)
+{
+    world *w = world_new(5);
+
+    world_lane(w, STEADY);
+    world_script(w, 0, "503");
+    world_publish(w, 1);
+    world_start(w);
+    world_run(w, world_after(w, 10 * STG_S));
+    world_replay(w, 0, 1);
+    world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_dead_at(w, 0)->attempts, 6);
+    CHECK_INT(world_dead_at(w, 0)->replay, 1);
+    world_crash(w, 0);
+    world_replay(w, 0, 1);
+    world_script(w, 0, "503 200");
+    world_run(w, STG_NEVER);
+    CHECK_TRACE(world_trace(w),
+                "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
+                "   1020 ms  0:1 #2 503  wait 1000 ms (backoff)\n"
+                "   2030 ms  0:1 #3 503  attempts\n"
+                "  10010 ms  0:1 #4 503  wait 1000 ms (backoff)\n"
+                "  11020 ms  0:1 #5 503  wait 1000 ms (backoff)\n"
+                "  12030 ms  0:1 #6 503  attempts\n"
+                "  20010 ms  0:1 #7 503  wait 1000 ms (backoff)\n"
+                "  21020 ms  0:1 #8 200  done\n");
+    world_check_ends(w, 5);
+    world_free(w);
+}
+
+/* A budget never holds back a first attempt (I5), nor that of a replay. */
+TEST(replay, begins_without_the_budget)
+{
+    world *w = world_new(6);
+
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=2 deadline=none "
+               "retry=5xx budget=tokens:1:0.001/s budget-empty=wait");
+    world_script(w, 0, "404 404 503 503");
+    world_publish(w, 4);
+    world_start(w);
+    world_run(w, world_after(w, 5 * STG_S));
+    CHECK_U64(world_look(w, 0).parked, 1); // the other one had the token
+    world_script(w, 0, "200");
+    CHECK_U64(world_replay(w, 0, 2), 2);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 2);
+    CHECK_U64(world_look(w, 0).parked, 1);
+    world_free(w);
+}
+
+/* -- an ordered lane ------------------------------------------------------- */
+
+/* They have no place in it, and need not be in memory for it to go on. */
+TEST(replay, does_not_stall_an_ordered_lane)
+{
+    for (int order = STG_ORDER_KEY; order <= STG_ORDER_STRICT; order++) {
+        world *w = world_new(7);
+
+        world_options(w)->memory_max = 1 << 20;
+        world_size(w, 20000);
+        world_lane(w, STEADY)->order = (stg_order)order;
+        world_leaf_is(w, 0, answer_404);
+        world_publish(w, 200);
+        world_trace_off(w);
+        world_start(w);
+        world_run(w, STG_NEVER);
+        CHECK_U64(world_replay(w, 0, 200), 200); // four times the memory
+        world_leaf_is(w, 0, answer_soon);
+        world_publish(w, 100);
+        world_crash(w, STG_S);
+        world_run(w, STG_NEVER);
+        CHECK_U64(world_look(w, 0).delivered, 300);
+        world_check_ends(w, 7);
+        world_free(w);
+    }
+}
+
+/* -- the store ------------------------------------------------------------- */
+
+/* A group and a replay cross each other: the books are right, whichever the
+ * store has first, and after a crash between any two events (I17). */
+TEST(replay, may_cross_a_group)
+{
+    for (uint64_t steps = 0; steps < 60; steps++) {
+        world *w = world_new(steps);
+
+        world_lane(w, STEADY);
+        world_script(w, 0, "404 404 503 404 200 404 503 200");
+        world_publish(w, 20);
+        world_start(w);
+        world_store_unknown(w, 1);
+        world_steps(w, steps);
+        world_replay(w, 0, 2);
+        world_steps(w, steps % 7);
+        if (steps % 2 == 1)
+            world_crash(w, STG_S);
+        world_run(w, STG_NEVER);
+        world_check_ends(w, steps);
+        world_free(w);
+    }
+}
