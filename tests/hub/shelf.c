@@ -353,15 +353,28 @@ static void on_fetched(void *ctx, uint32_t lane, bool is_replay,
     f->is_done = true;
 }
 
-const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
-                        uint32_t rows_max)
+static const char *fetch(shelf *s, uint32_t lane, bool is_replay,
+                         stg_mark *mark, uint32_t rows_max)
 {
     stg_mark after = *mark;
     fetching f = {.mark = mark};
 
-    stg_store_fetch(s->store, lane, false, &after, rows_max, on_fetched, &f);
+    stg_store_fetch(s->store, lane, is_replay, &after, rows_max, on_fetched,
+                    &f);
     SHELF_UNTIL(s, f.is_done);
     return text;
+}
+
+const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
+                        uint32_t rows_max)
+{
+    return fetch(s, lane, false, mark, rows_max);
+}
+
+const char *shelf_fetch_replays(shelf *s, uint32_t lane, stg_mark *mark,
+                                uint32_t rows_max)
+{
+    return fetch(s, lane, true, mark, rows_max);
 }
 
 static void say_cursor(void *ctx, const stg_cursor *c)

@@ -96,6 +96,8 @@ void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
  * more; *mark becomes that of the last one. Static. */
 const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
                         uint32_t rows_max);
+const char *shelf_fetch_replays(shelf *s, uint32_t lane, stg_mark *mark,
+                                uint32_t rows_max);
 
 /* Every cursor: "lane/partition base [settled] routed=delivered+dead+cancelled+
  * parked", a line each. Static. */

@@ -159,7 +159,7 @@ TEST(store_replay, parks_a_letter_anew_with_all_that_it_was)
     CHECK_STR(shelf_ask(s, states), "dead|1|1|1\nreplayed|1|1|0");
     CHECK_STR(shelf_ask(s, parked), "0|2|1|0|3|0|body|k|text/plain");
     // Due now.
-    CHECK(strstr(shelf_fetch(s, 0, &mark, 9), ":body") != NULL);
+    CHECK(strstr(shelf_fetch_replays(s, 0, &mark, 9), ":body") != NULL);
     CHECK(mark.due_at > 1700000000 * STG_S);
     CHECK_STR(shelf_stands(s), "0/0 3 [] 2=0+1+0+1\n");
     shelf_end(s);
