@@ -91,7 +91,9 @@ add_library(stagger_hub STATIC
     hub/ops/admin_change.c
     hub/ops/admin_choice.c
     hub/ops/admin_json.c
+    hub/ops/admin_letters.c
     hub/ops/admin_look.c
+    hub/ops/admin_replay.c
     hub/ops/audit.c
     hub/ops/batch.c
     hub/ops/ingress.c
@@ -106,6 +108,7 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_publish.c
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
+    hub/ops/ingress_zero.c
     hub/ops/problem.c
     hub/ops/route.c
     hub/ops/token.c

@@ -78,7 +78,7 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                        stg_deadlines_now());
     t->is_paused_by_call = is_paused;
     stg_shell_note(h);
-    done(ctx);
+    stg_store_pause(h->store, t->lane, is_paused, done, ctx);
     return STG_OK;
 }
 
@@ -132,7 +132,7 @@ void stg_people_removed(stg_hub *h, uint32_t lane)
     if (f == NULL)
         return;
     *at = f->next;
-    f->done(f->ctx);
+    f->done(f->ctx, false);
     free(f);
 }
 

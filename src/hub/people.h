@@ -1,14 +1,15 @@
 /* people.h - what people do to a hub while it runs: pause, resume, forget.
  *
  * On the loop's thread; names are those of targets. A call that is refused
- * returns at once, with words; else done is called, once, when it is durable.
- * Nothing is called any more once the hub is closed. */
+ * returns at once, with words; else done is called, once, when it is durable
+ * (is_full: the store is, and the call holds until a restart only). Nothing is
+ * called any more once the hub is closed. */
 #ifndef STAGGER_HUB_PEOPLE_H
 #define STAGGER_HUB_PEOPLE_H
 
 #include "hub/hub.h"
 
-typedef void stg_people_fn(void *ctx);
+typedef void stg_people_fn(void *ctx, bool is_full);
 
 /* The number of the target for stg_hub_look_target(). STG_NOT_FOUND: there is
  * none of that name. */

@@ -165,6 +165,21 @@ class Ingress(unittest.TestCase):
         self.assertEqual(hub.ask("GET", "/healthz")[::2], (200, "ok\n"))
         self.assertEqual(hub.ask("GET", "/readyz")[::2], (200, "ready\n"))
 
+    def test_answers_those_who_close_their_half(self):
+        hub = self.hub()
+        request = (b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+                   b"Content-Length: 2\r\n\r\nhi")
+        for _ in range(5):
+            sockets = [socket.create_connection(("127.0.0.1", hub.port),
+                                                timeout=PATIENCE)
+                       for _ in range(8)]
+            for s in sockets:
+                s.sendall(request)
+                s.shutdown(socket.SHUT_WR)
+            for s in sockets:
+                with s, s.makefile("rb") as answer:
+                    self.assertEqual(answer.read()[:12], b"HTTP/1.1 202")
+
     def test_ends_in_order_with_a_connection_open(self):
         hub = self.hub()
         connection = http.client.HTTPConnection("127.0.0.1", hub.port)

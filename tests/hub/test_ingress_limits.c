@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -362,5 +363,221 @@ TEST(ingress, goes_on_when_a_caller_is_gone_before_the_commit)
     CHECK_INT(view.waiting, 0);
     m.holds = false;
     CHECK_INT(status_of(ask(&m, "POST /v1/messages", "", "hi")), 202);
+    market_end(&m);
+}
+
+/* Else targets and the store would have no files left. */
+TEST(ingress, takes_no_more_than_half_of_the_open_files)
+{
+    struct rlimit before, files;
+    stg_ingress_view view;
+    market m;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    files = before;
+    files.rlim_cur = 128;
+    CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    market_begin(&m);
+    m.options.connections_max = 65;
+    market_open(&m);
+    stg_ingress_look(m.ingress, &view);
+    CHECK_INT(view.connections_max, 64);
+    market_end(&m);
+    market_begin(&m);
+    m.options.connections_max = 64;
+    market_open(&m);
+    stg_ingress_look(m.ingress, &view);
+    CHECK_INT(view.connections_max, 64);
+    market_end(&m);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
+/* -- those who close their half ----------------------------------------------- */
+
+static const char *answer_half_closed(market *m, caller *c, const char *text,
+                                      size_t size)
+{
+    caller_send(c, text, size);
+    caller_flush(c);
+    CHECK(shutdown(c->fd, SHUT_WR) == 0);
+    if (m->holds) {
+        market_run_until_waiting(m, 1);
+        market_run(m);
+        market_settle(m);
+    }
+    return last_words(c);
+}
+
+TEST(ingress, answers_one_who_has_closed_his_half)
+{
+    market m;
+    stg_ingress_view view;
+
+    begin(&m);
+    for (int i = 0; i < 20; i++) {
+        caller *c = caller_new(&m);
+
+        m.holds = i % 2 == 1;
+        m.is_repeat = i % 4 == 3;
+        CHECK_INT(status_of(answer_half_closed(&m, c, whole, sizeof whole - 1)),
+                  202);
+        CHECK(strncmp(c->in, "HTTP/1.1 202 Accepted\r\n", 23) == 0);
+        CHECK(strncmp(body_of(c->in), "{\"id\":\"", 7) == 0);
+        CHECK((header_of(c->in, "Stagger-Repeat") != NULL) == m.is_repeat);
+        caller_free(c);
+    }
+    CHECK_INT(m.appends, 20);
+    stg_ingress_look(m.ingress, &view);
+    CHECK_U64(view.requests, 20);
+    CHECK_INT(view.waiting, 0);
+    market_end(&m);
+}
+
+TEST(ingress, tells_one_who_has_closed_his_half_what_went_wrong)
+{
+    market m;
+    caller *c;
+
+    begin(&m);
+    m.holds = true;
+    m.answer = STG_APPEND_FULL;
+    c = caller_new(&m);
+    CHECK_INT(status_of(answer_half_closed(&m, c, whole, sizeof whole - 1)),
+              503);
+    CHECK_STR(header_of(c->in, "Retry-After"), "5");
+    CHECK(strstr(c->in, "the log is full") != NULL);
+    caller_free(c);
+    market_end(&m);
+}
+
+/* It would hold a connection until its time is up, 30 s. */
+TEST(ingress, lets_go_of_one_who_has_closed_his_half)
+{
+    static const char *const texts[] = {
+        "POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi",
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "POST /v1/messages HTTP/1.1\r\nHost: loc",
+        "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Length: 10\r\n\r\nhi",
+        "",
+    };
+    market m;
+
+    begin(&m);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        caller *c = caller_new(&m);
+        uint64_t began_at = uv_hrtime();
+
+        answer_half_closed(&m, c, texts[i], strlen(texts[i]));
+        CHECK(uv_hrtime() - began_at < 15 * STG_S);
+        caller_free(c);
+    }
+    market_end(&m);
+}
+
+/* -- bytes that are no text ----------------------------------------------------- */
+
+#define HEAD "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+#define LENGTH "Content-Length: 2\r\n"
+#define BYTES(text)            \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+
+TEST(ingress, refuses_zeros_in_a_header_with_400)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+    } refused[] = {
+        BYTES(HEAD "Idempotency-Key: a\0b\r\n" LENGTH "\r\nhi"),
+        BYTES(HEAD "Idempotency-Key: a\0\r\n" LENGTH "\r\nhi"),
+        BYTES(HEAD "Idempotency-Key: a\0\0\0\r\n" LENGTH "\r\nhi"),
+        BYTES(HEAD "Idempotency-Key: \0a\r\n" LENGTH "\r\nhi"),
+        BYTES(HEAD LENGTH "Idempotency-Key: a\0b\r\n\r\nhi"),
+        BYTES(HEAD LENGTH "Idempotency-Key: a\0\0\0\0b\r\n\r\nhi"),
+        BYTES(HEAD LENGTH "Idempotency-Key: a\0\r\n\r\nhi"),
+        BYTES(HEAD LENGTH "X-Other: a\0b\r\n\r\nhi"),
+        BYTES("POST /v1/messages\0/other HTTP/1.1\r\nHost: localhost\r\n" LENGTH
+              "\r\nhi"),
+        BYTES("POST /v1/messages?a\0b HTTP/1.1\r\nHost: localhost\r\n" LENGTH
+              "\r\nhi"),
+        BYTES(HEAD "Idempotency-Key: a\r\n b\r\n" LENGTH "\r\nhi"),
+    };
+    market m;
+
+    begin(&m);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        caller *c = caller_new(&m);
+        const char *answer;
+
+        caller_send(c, refused[i].text, refused[i].size);
+        answer = caller_answer(c);
+        if (status_of(answer) != 400)
+            harness_fail(__FILE__, __LINE__, "number %zu: %s", i, answer);
+        CHECK_STR(header_of(answer, "Content-Type"),
+                  "application/problem+json");
+        CHECK(strstr(answer, "a zero byte in the header") != NULL);
+        caller_free(c);
+    }
+    CHECK_INT(m.appends, 0);
+    market_end(&m);
+}
+
+TEST(ingress, refuses_a_request_without_a_host_or_with_a_blank_in_its_path)
+{
+    static const struct {
+        const char *text, *words;
+    } refused[] = {
+        {"GET /healthz HTTP/1.1\r\n\r\n", "wanted a Host"},
+        {"GET /health z HTTP/1.1\r\nHost: localhost\r\n\r\n", "a blank"},
+    };
+    market m;
+
+    begin(&m);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        caller *c = caller_new(&m);
+        const char *answer;
+
+        caller_say(c, refused[i].text);
+        answer = caller_answer(c);
+        CHECK_INT(status_of(answer), 400);
+        CHECK_STR(header_of(answer, "Content-Type"),
+                  "application/problem+json");
+        CHECK(strstr(answer, refused[i].words) != NULL);
+        caller_free(c);
+    }
+    CHECK_INT(status_of(ask(&m, "GET /healthz", "", "")), 200);
+    market_end(&m);
+}
+
+/* However it comes, and wherever it lies. */
+TEST(ingress, takes_headers_that_come_in_pieces_for_what_they_are)
+{
+    static const char text[] = HEAD
+        "Cookie: a=b; c=d\r\nAccept: */*  \r\nX-Long: "
+        "0123456789012345678901234567890123456789\r\n"
+        "Idempotency-Key:\t k \r\nX-Empty:\r\n" LENGTH "\r\nhi";
+    market m;
+    caller *c;
+
+    begin(&m);
+    c = caller_new(&m);
+    for (size_t step = 1; step < sizeof text; step += 7) {
+        for (size_t at = 0; at < sizeof text - 1; at += step) {
+            size_t left = sizeof text - 1 - at;
+
+            caller_send(c, text + at, left < step ? left : step);
+            caller_flush(c);
+            (void)uv_run(&m.loop, UV_RUN_NOWAIT);
+        }
+        CHECK_INT(status_of(caller_answer(c)), 202);
+    }
+    CHECK_STR(m.stored[0].idempotency_key, "k");
+    caller_say(c,
+               "POST /v1/messages?a=%20b&c HTTP/1.1\nHost: localhost\n"
+               "Content-Length: 2\n\nhi");
+    CHECK_INT(status_of(caller_answer(c)), 202);
+    caller_free(c);
     market_end(&m);
 }

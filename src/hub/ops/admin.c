@@ -5,7 +5,12 @@
 
 #include "hub/ops/admin_inside.h"
 
+static const char *const page[] = {"limit", "cursor", NULL};
 static const char *const targets[] = {"state", "limit", "cursor", NULL};
+static const char *const letters[] = {"target", "cause", "category", "state",
+                                      "since",  "until", "message",  "limit",
+                                      "cursor", NULL};
+
 #define LOOK(path, options, handle)                                \
     {                                                              \
         "GET", path, STG_ROLE_VIEW, STG_BODY_NONE, options, handle \
@@ -22,6 +27,14 @@ static const stg_route routes[] = {
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
     CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
+    LOOK("/v1/dead-letters", letters, stg_admin_letters),
+    LOOK("/v1/dead-letters/{id}", NULL, stg_admin_letter),
+    CHANGE("/v1/dead-letters/replay", STG_BODY_JSON, stg_admin_replay),
+    CHANGE("/v1/dead-letters/drop", STG_BODY_JSON, stg_admin_drop),
+    LOOK("/v1/replays", NULL, stg_admin_replays),
+    LOOK("/v1/replays/{id}", NULL, stg_admin_one_replay),
+    LOOK("/v1/messages/{id}", page, stg_admin_message),
+    CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
 };
 
 void stg_admin_serve(stg_admin *a, stg_ingress *g)

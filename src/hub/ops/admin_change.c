@@ -5,6 +5,7 @@
 
 #include "hub/ops/admin_inside.h"
 #include "hub/people.h"
+#include "hub/reload.h"
 
 struct stg_change_call {
     stg_admin *admin;
@@ -13,6 +14,7 @@ struct stg_change_call {
     json_t *line;   /* of the audit log */
     int status;     /* of the answer, */
     json_t *answer; /* which is this; NULL: a problem */
+    json_t *errors; /* of a problem, with it; NULL: none */
     char why[256];
     char target[STG_WORD_MAX]; /* of those that have one */
 };
@@ -50,12 +52,24 @@ stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
 
 /* -- the end of it ------------------------------------------------------------ */
 
+/* A problem document with more in it than others have. */
+static void answer_errors(stg_change_call *c)
+{
+    stg_ask_answer_problem(
+        c->ask, c->status,
+        json_pack("{s:s,s:s,s:i,s:o,s:o}", "type", "about:blank", "title",
+                  stg_problem_title(c->status), "status", c->status, "detail",
+                  stg_json_text(c->why), "errors", c->errors));
+}
+
 static void answer(void *ctx)
 {
     stg_change_call *c = ctx;
 
     if (c->answer != NULL)
         stg_ask_answer_json(c->ask, c->status, c->answer);
+    else if (c->errors != NULL)
+        answer_errors(c);
     else if (c->status == 503 && c->why[0] == '\0')
         stg_ask_refuse(c->ask, 503, "no memory for the answer; it was done");
     else
@@ -132,12 +146,16 @@ static int status_for(stg_status status)
     return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
 }
 
-static void answer_target(void *ctx)
+static void answer_target(void *ctx, bool is_full)
 {
     stg_change_call *c = ctx;
     size_t i;
 
-    if (stg_hub_find_target(c->admin->hub, c->target, &i) == STG_OK)
+    if (is_full)
+        stg_change_refuse(c, 503,
+                          "the store is full: it is done, and holds until the "
+                          "hub is restarted; ask again when there is room");
+    else if (stg_hub_find_target(c->admin->hub, c->target, &i) == STG_OK)
         stg_change_done(c, 200, stg_admin_print_target(c->admin, i), false);
     else // it was forgotten meanwhile
         stg_change_refuse(c, 404, "there is no target of this name");
@@ -176,9 +194,11 @@ void stg_admin_resume(void *admin, stg_ask *ask)
     pause_target(admin, ask, false);
 }
 
-static void answer_forgotten(void *ctx)
+static void answer_forgotten(void *ctx, bool is_full)
 {
     stg_change_call *c = ctx;
+
+    (void)is_full;
 
     stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
 }
@@ -195,4 +215,68 @@ void stg_admin_forget(void *admin, stg_ask *ask)
     status = stg_hub_forget(a->hub, c->target, answer_forgotten, c, &err);
     if (status != STG_OK)
         stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
+/* -- reload ------------------------------------------------------------------ */
+
+static bool has_words(const char *at, size_t size, const char *words)
+{
+    const char *found = strstr(at, words);
+
+    return found != NULL && found < at + size;
+}
+
+/* Each line of it; but not what is only unwise. */
+static json_t *print_mistakes(const char *detail)
+{
+    json_t *list = json_array();
+
+    while (*detail != '\0') {
+        size_t size = strcspn(detail, "\n");
+
+        if (size > 0 && !has_words(detail, size, ": warning: "))
+            json_array_append_new(list, stg_json_span(detail, size));
+        detail += size + (detail[size] == '\n');
+    }
+    return list;
+}
+
+static void refuse_settings(stg_change_call *c, const char *detail)
+{
+    c->errors = print_mistakes(detail);
+    if (json_array_size(c->errors) == 1)
+        stg_change_refuse(c, 422, "%s",
+                          json_string_value(json_array_get(c->errors, 0)));
+    else
+        stg_change_refuse(c, 422,
+                          "the settings have %zu mistakes, and nothing has "
+                          "changed",
+                          json_array_size(c->errors));
+}
+
+static void answer_reload(void *ctx, const stg_reloaded *r)
+{
+    stg_change_call *c = ctx;
+
+    if (r->status == STG_OK)
+        stg_change_done(
+            c, 200,
+            json_pack("{s:o,s:o,s:o,s:o}", "added", stg_json_count(r->added),
+                      "changed", stg_json_count(r->changed), "gone",
+                      stg_json_count(r->gone), "same", stg_json_count(r->same)),
+            true);
+    else if (r->status == STG_INVALID)
+        refuse_settings(c, r->detail);
+    else
+        stg_change_refuse(c, 503, "%s", r->detail);
+}
+
+void stg_admin_reload(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = stg_change_begin(a, ask, "reload", NULL);
+    stg_error err;
+
+    if (c != NULL && stg_hub_reload(a->hub, answer_reload, c, &err) != STG_OK)
+        stg_change_refuse(c, 409, "%s", err.text);
 }

@@ -40,6 +40,7 @@ struct stg_admin {
 
 /* Each makes a value; NULL when there is no memory, which jansson bears where
  * it is added. */
+json_t *stg_json_span(const char *at, size_t size);
 json_t *stg_json_text(const char *text);    /* NULL: null. Not UTF-8: '?' */
 json_t *stg_json_count(uint64_t number);    /* the most is INT64_MAX */
 json_t *stg_json_time(stg_ns wall);         /* 0: null */

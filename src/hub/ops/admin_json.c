@@ -7,7 +7,7 @@
 #include "hub/ops/admin_inside.h"
 #include "hub/stores/letter.h"
 
-static json_t *text_of(const char *at, size_t size)
+json_t *stg_json_span(const char *at, size_t size)
 {
     json_t *json = json_stringn(at, size);
     char *copy;
@@ -26,7 +26,7 @@ static json_t *text_of(const char *at, size_t size)
 
 json_t *stg_json_text(const char *text)
 {
-    return text == NULL ? json_null() : text_of(text, strlen(text));
+    return text == NULL ? json_null() : stg_json_span(text, strlen(text));
 }
 
 json_t *stg_json_count(uint64_t number)
@@ -104,20 +104,10 @@ static bool read_fraction(const char **text, stg_ns *fraction)
     return unit < STG_S / 10;
 }
 
-/* The 31st of June is none. */
-static bool is_same_day(const struct tm *a, time_t seconds)
-{
-    struct tm b;
-
-    return gmtime_r(&seconds, &b) != NULL && a->tm_mday == b.tm_mday &&
-           a->tm_mon == b.tm_mon;
-}
-
 bool stg_json_read_time(const char *text, stg_ns *wall)
 {
-    struct tm t = {.tm_isdst = 0};
+    struct tm t = {.tm_isdst = 0}, whole;
     stg_ns fraction;
-    time_t seconds;
 
     if (!read_digits(&text, 4, &t.tm_year) || !read_sign(&text, '-') ||
         !read_digits(&text, 2, &t.tm_mon) || !read_sign(&text, '-') ||
@@ -132,9 +122,9 @@ bool stg_json_read_time(const char *text, stg_ns *wall)
         return false;
     t.tm_year -= 1900;
     t.tm_mon -= 1;
-    seconds = timegm(&t);
-    *wall = (stg_ns)seconds * STG_S + fraction;
-    return is_same_day(&t, seconds);
+    whole = t;
+    *wall = (stg_ns)timegm(&whole) * STG_S + fraction;
+    return whole.tm_mday == t.tm_mday; // the 31st of June is none
 }
 
 stg_ns stg_admin_wall(void)

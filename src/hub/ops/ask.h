@@ -47,6 +47,9 @@ void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
 /* json is given; NULL: there was no memory. */
 void stg_ask_answer_json(stg_ask *a, int status, json_t *json);
 
+/* A problem document that is made already; status from 400. */
+void stg_ask_answer_problem(stg_ask *a, int status, json_t *json);
+
 /* A problem document; those of 429 and 503 advise to come again. */
 __attribute__((format(printf, 3, 4))) void
 stg_ask_refuse(stg_ask *a, int status, const char *format, ...);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
@@ -257,6 +258,26 @@ static void poll_daemon(uv_poll_t *poll, int status, int events)
     turn(poll->data);
 }
 
+/* Half of the files that may be open are for others: targets, and the store. */
+static void cap_connections(stg_ingress *g)
+{
+    struct rlimit files;
+    uint32_t wanted = g->options.connections_max;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / 2 >= wanted)
+        return;
+    g->options.connections_max =
+        files.rlim_cur < 4 ? 1 : (uint32_t)(files.rlim_cur / 2);
+    STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
+            stg_field_number("wanted", wanted),
+            stg_field_number("connections", g->options.connections_max),
+            stg_field_number("open_files", files.rlim_cur),
+            stg_field_text("next",
+                           "half of the open files that are allowed "
+                           "are for producers: raise the limit "
+                           "(LimitNOFILE=, ulimit -n)"));
+}
+
 static struct MHD_Daemon *start_daemon(stg_ingress *g, int fd)
 {
     return MHD_start_daemon(
@@ -264,9 +285,8 @@ static struct MHD_Daemon *start_daemon(stg_ingress *g, int fd)
         stg_request_handle, g, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)STG_CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)g->options.connections_max,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, stg_caller_begin, g,
-        MHD_OPTION_NOTIFY_CONNECTION, stg_caller_notice, g,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_URI_LOG_CALLBACK,
+        stg_caller_begin, g, MHD_OPTION_NOTIFY_CONNECTION, stg_caller_notice, g,
         MHD_OPTION_NOTIFY_COMPLETED, stg_caller_complete, g, MHD_OPTION_END);
 }
 
@@ -309,6 +329,8 @@ static stg_status start(stg_ingress *g, stg_error *err)
     if (status != STG_OK)
         return status;
     stg_address_print(&g->address, g->address_text);
+    cap_connections(g);
+    g->view.connections_max = g->options.connections_max;
     g->daemon = start_daemon(g, fd);
     // It may have closed the socket by then, so that we do not.
     if (g->daemon == NULL)

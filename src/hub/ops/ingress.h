@@ -100,10 +100,12 @@ typedef struct stg_ingress_view {
     uint64_t repeats;     /* messages that were there before, by their key */
     uint64_t refused_4xx; /* requests */
     uint64_t refused_5xx;
-    uint64_t cut;         /* requests that were too slow */
-    uint32_t connections; /* open now */
-    uint32_t waiting;     /* messages that wait for their commit now */
-    size_t pending;       /* bytes, now */
+    uint64_t cut;             /* requests that were too slow */
+    uint32_t connections;     /* open now */
+    uint32_t connections_max; /* fewer than asked for, where half of the open
+                                 files that are allowed are fewer */
+    uint32_t waiting;         /* messages that wait for their commit now */
+    size_t pending;           /* bytes, now */
     bool is_stopping;
 } stg_ingress_view;
 void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view);

@@ -1,6 +1,9 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "hub/ops/ingress_id.h"
 #include "hub/ops/ingress_inside.h"
@@ -13,18 +16,19 @@ static bool add(struct MHD_Response *r, const char *name, const char *value)
 }
 
 /* Whole seconds, one at least. */
-static bool add_retry_after(const stg_caller *c, struct MHD_Response *r)
+static const char *print_retry_after(const stg_caller *c, char text[24])
 {
     stg_ns wait = c->ingress->options.retry_after;
-    char text[24];
+    stg_ns seconds = wait / STG_S + (wait % STG_S != 0);
 
-    snprintf(text, sizeof text, "%llu",
-             (unsigned long long)(wait / STG_S + (wait % STG_S != 0)));
-    return add(r, "Retry-After", strcmp(text, "0") == 0 ? "1" : text);
+    snprintf(text, 24, "%" PRIu64, seconds == 0 ? 1 : seconds);
+    return text;
 }
 
 static bool add_problem_headers(const stg_caller *c, struct MHD_Response *r)
 {
+    char wait[24];
+
     switch (c->problem.status) {
     case 401:
         return add(r, "WWW-Authenticate", "Bearer");
@@ -32,7 +36,7 @@ static bool add_problem_headers(const stg_caller *c, struct MHD_Response *r)
         return add(r, "Allow", c->match.allowed);
     case 429:
     case 503:
-        return add_retry_after(c, r);
+        return add(r, "Retry-After", print_retry_after(c, wait));
     default:
         return true;
     }
@@ -114,9 +118,13 @@ static struct MHD_Response *make_reply(stg_caller *c)
 enum MHD_Result stg_answer(stg_caller *c)
 {
     bool is_problem = c->problem.status != 0;
-    struct MHD_Response *r = is_problem ? make_problem(c) : make_reply(c);
     int status = is_problem ? c->problem.status : c->reply.status;
     enum MHD_Result result = MHD_YES;
+    struct MHD_Response *r;
+
+    if (c->is_cut)
+        return MHD_NO;
+    r = is_problem ? make_problem(c) : make_reply(c);
 
     if (r == NULL)
         return MHD_NO;
@@ -138,26 +146,61 @@ void stg_answer_drop(stg_caller *c)
     c->answering = 0;
 }
 
-void stg_answer_resume(stg_caller *c)
+/* A whole answer of little, at once. */
+static void send_raw(const stg_caller *c, int status, const char *type,
+                     const char *more, const char *body, size_t size)
 {
-    MHD_resume_connection(c->connection);
-    // Without a thread of its own it does not wake itself.
-    stg_deadline_set(&c->ingress->deadlines, &c->ingress->turn, 0);
+    char head[512];
+    int length = snprintf(head, sizeof head,
+                          "HTTP/1.1 %d %s\r\n"
+                          "Content-Type: %s\r\n"
+                          "%s"
+                          "Content-Length: %zu\r\n"
+                          "Connection: close\r\n\r\n",
+                          status, stg_problem_title(status), type, more, size);
+    struct iovec pieces[] = {{head, (size_t)length},
+                             {(void *)(uintptr_t)body, size}};
+    const struct msghdr m = {.msg_iov = pieces, .msg_iovlen = 2};
+
+    (void)sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    count(&c->ingress->view, (unsigned)status);
 }
 
 void stg_answer_raw(const stg_caller *c, const stg_problem *p)
 {
-    char text[STG_PROBLEM_TEXT_MAX + 256], body[STG_PROBLEM_TEXT_MAX];
+    char body[STG_PROBLEM_TEXT_MAX], more[48] = "", wait[24];
     size_t size = stg_problem_print(p, body);
-    int all = snprintf(text, sizeof text,
-                       "HTTP/1.1 %d %s\r\n"
-                       "Content-Type: application/problem+json\r\n"
-                       "Content-Length: %zu\r\n"
-                       "Connection: close\r\n\r\n%s",
-                       p->status, stg_problem_title(p->status), size, body);
 
-    (void)send(c->fd, text, (size_t)all, MSG_DONTWAIT | MSG_NOSIGNAL);
-    count(&c->ingress->view, (unsigned)p->status);
+    if (p->status == 429 || p->status == 503)
+        snprintf(more, sizeof more, "Retry-After: %s\r\n",
+                 print_retry_after(c, wait));
+    send_raw(c, p->status, "application/problem+json", more, body, size);
+}
+
+/* The other end has closed its half, and libmicrohttpd would take that for the
+ * end of the connection. What the socket does not take at once is lost. */
+static void answer_half_closed(stg_caller *c)
+{
+    const stg_reply *r = &c->reply;
+
+    if (c->problem.status != 0) {
+        tell(c);
+        stg_answer_raw(c, &c->problem);
+    } else {
+        send_raw(c, r->status, r->type,
+                 r->is_repeat ? "Stagger-Repeat: true\r\n" : "", r->text,
+                 r->size);
+    }
+    stg_caller_cut(c);
+}
+
+void stg_answer_resume(stg_caller *c)
+{
+    if (!c->is_cut && stg_caller_is_half_closed(c))
+        answer_half_closed(c);
+    MHD_resume_connection(c->connection);
+    // Without a thread of its own it does not wake itself.
+    stg_deadline_set(&c->ingress->deadlines, &c->ingress->turn, 0);
 }
 
 /* -- ids --------------------------------------------------------------------- */

@@ -106,13 +106,13 @@ void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
     settle(a);
 }
 
-void stg_ask_answer_json(stg_ask *a, int status, json_t *json)
+static void answer_json(stg_ask *a, int status, const char *type, json_t *json)
 {
     char *text = NULL, *whole = NULL;
     size_t size = 0;
 
     if (json != NULL && a->caller != NULL)
-        text = json_dumps(json, JSON_COMPACT);
+        text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(json);
     if (text != NULL) {
         size = strlen(text) + 1;
@@ -122,7 +122,17 @@ void stg_ask_answer_json(stg_ask *a, int status, json_t *json)
         memcpy(whole + size - 1, "\n", 2);
     else
         free(text);
-    stg_ask_answer(a, status, "application/json", whole, size);
+    stg_ask_answer(a, status, type, whole, size);
+}
+
+void stg_ask_answer_json(stg_ask *a, int status, json_t *json)
+{
+    answer_json(a, status, "application/json", json);
+}
+
+void stg_ask_answer_problem(stg_ask *a, int status, json_t *json)
+{
+    answer_json(a, status, "application/problem+json", json);
 }
 
 void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)

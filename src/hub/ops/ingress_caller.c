@@ -176,8 +176,10 @@ void *stg_caller_begin(void *ingress, const char *uri,
     (void)ingress;
     if (c != NULL) {
         c->has_begun = true;
-        // Decoded it would end there.
-        c->has_odd_uri = uri != NULL && strstr(uri, "%00") != NULL;
+        c->uri = uri;
+        c->uri_size = uri == NULL ? 0 : strlen(uri);
+        c->has_odd_uri = uri == NULL || strstr(uri, "%00") != NULL ||
+                         strchr(uri, ' ') != NULL;
     }
     return c;
 }
@@ -206,6 +208,17 @@ static bool is_busy(stg_phase phase)
     return phase == STG_PHASE_WAIT || phase == STG_PHASE_ANSWER;
 }
 
+/* libmicrohttpd is not told of the end of a request's bytes that comes with the
+ * last of them: so we look, now and then. */
+static void set_deadline(stg_caller *c, stg_ns now)
+{
+    stg_ns at = c->due_at;
+
+    if (at != STG_NEVER)
+        at = stg_ns_min(at, stg_ns_add(now, STG_S));
+    stg_deadline_set(&c->ingress->deadlines, &c->deadline, at);
+}
+
 void stg_caller_enter(stg_caller *c, stg_phase phase)
 {
     stg_ingress *g = c->ingress;
@@ -222,11 +235,20 @@ void stg_caller_enter(stg_caller *c, stg_phase phase)
     if (phase == STG_PHASE_WAIT) // the store answers for itself
         at = STG_NEVER;
     c->phase = phase;
-    stg_deadline_set(&g->deadlines, &c->deadline, at);
+    c->due_at = at;
+    set_deadline(c, now);
+}
+
+bool stg_caller_is_half_closed(const stg_caller *c)
+{
+    char byte;
+
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 void stg_caller_cut(stg_caller *c)
 {
+    c->is_cut = true;
     stg_deadline_clear(&c->ingress->deadlines, &c->deadline);
     (void)shutdown(c->fd, SHUT_RDWR);
 }
@@ -243,8 +265,17 @@ static void pass_deadline(stg_deadline *d)
 {
     stg_caller *c = STG_HOLDER((void *)d, stg_caller, deadline);
     stg_ingress *g = c->ingress;
+    stg_ns now = stg_deadlines_now();
     char text[INET6_ADDRSTRLEN];
 
+    if (now < c->due_at) {
+        // What has come so far will not become a request any more.
+        if (c->phase != STG_PHASE_ANSWER && stg_caller_is_half_closed(c))
+            stg_caller_cut(c);
+        else
+            set_deadline(c, now);
+        return;
+    }
     // One that was kept open and asks nothing more just closes.
     if (c->phase == STG_PHASE_BODY ||
         (c->phase == STG_PHASE_HEADER && (c->is_first || c->has_begun)))

@@ -51,7 +51,8 @@ static bool check_route(stg_caller *c, const char *url, const char *method)
     const stg_ingress *g = c->ingress;
 
     if (c->has_odd_uri)
-        return stg_problem_set(&c->problem, 400, 0, "a path with a zero byte");
+        return stg_problem_set(&c->problem, 400, 0,
+                               "a path with a blank or a zero byte");
     stg_routes_match(g->tables, g->table_count, url, method, &c->match);
     if (c->match.route != NULL)
         return true;
@@ -233,6 +234,17 @@ static bool read_length(stg_span text, uint64_t *length)
     return text.size > 0;
 }
 
+static bool check_bytes(stg_caller *c, const char *method, const char *version)
+{
+    if (stg_request_has_zero(c, method, version))
+        return stg_problem_set(&c->problem, 400, 0,
+                               "a zero byte in the header, or a line of it "
+                               "that goes on in the next one");
+    return stg_request_header(c, "Host") != NULL ||
+           strcmp(version, "HTTP/1.0") == 0 ||
+           stg_problem_set(&c->problem, 400, 0, "wanted a Host");
+}
+
 /* A body whose end two readers could see in two places is no body. */
 static bool check_framing(stg_caller *c)
 {
@@ -347,12 +359,14 @@ static bool check_room(stg_caller *c)
 }
 
 /* What a stranger is told comes first: he learns nothing of the state. */
-void stg_request_check(stg_caller *c, const char *url, const char *method)
+void stg_request_check(stg_caller *c, const char *url, const char *method,
+                       const char *version)
 {
     c->match.route = NULL;
     c->match.allowed[0] = '\0';
     c->problem.status = 0;
-    (void)(check_framing(c) && check_header_size(c) && check_browser(c) &&
+    (void)(check_bytes(c, method, version) && check_framing(c) &&
+           check_header_size(c) && check_browser(c) &&
            check_route(c, url, method) && check_token(c) && check_query(c) &&
            check_type(c) && check_length(c) && stg_request_check_stop(c) &&
            check_room(c));

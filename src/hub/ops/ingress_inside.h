@@ -4,6 +4,7 @@
  *     ingress_caller.c   connections: who calls, how many, how long
  *     ingress_request.c  a request, from its header to its end
  *     ingress_check.c    whether it may be asked at all
+ *     ingress_zero.c     zeros in its header
  *     ingress_message.c  a request's bytes as messages
  *     ingress_publish.c  messages to the store, and what came of it
  *     ingress_ask.c      any other request, to its handler
@@ -96,10 +97,13 @@ struct stg_caller {
     struct MHD_Connection *connection;
     int fd;
     stg_phase phase;
-    stg_deadline deadline;
-    bool is_first;    /* no request was answered yet */
-    bool has_begun;   /* the first line of a request is there */
-    bool has_odd_uri; /* and in it something that no path has */
+    stg_deadline deadline; /* the next look at the time, */
+    stg_ns due_at;         /* which is up then */
+    bool is_first;         /* no request was answered yet */
+    bool has_begun;        /* the first line of a request is there */
+    const char *uri;       /* where it lies in there */
+    size_t uri_size;       /* up to its first zero, before it is decoded */
+    bool has_odd_uri;      /* it has a blank; or decoded, a zero */
 
     /* -- the request: of no meaning in STG_PHASE_HEADER */
     stg_match match;
@@ -117,6 +121,7 @@ struct stg_caller {
     stg_reply reply;
     size_t answering; /* bytes of the answer, which count in the ingress */
     bool is_last;     /* the connection closes behind the answer */
+    bool is_cut;      /* it was; no answer any more */
 };
 
 /* For libmicrohttpd: whether a connection may be; it began or ended; its
@@ -133,6 +138,9 @@ void stg_caller_complete(void *ingress, struct MHD_Connection *connection,
 
 /* Into another phase, with its deadline. */
 void stg_caller_enter(stg_caller *c, stg_phase phase);
+
+/* Whether the other end has sent its last byte, and all of them were read. */
+bool stg_caller_is_half_closed(const stg_caller *c);
 
 /* Ends the connection at once; libmicrohttpd finds out in its next run. */
 void stg_caller_cut(stg_caller *c);
@@ -153,7 +161,15 @@ enum MHD_Result stg_request_handle(void *ingress,
 void stg_request_drop(stg_caller *c);
 
 /* Finds the route, and the problem of a request that is refused by its header. */
-void stg_request_check(stg_caller *c, const char *url, const char *method);
+void stg_request_check(stg_caller *c, const char *url, const char *method,
+                       const char *version);
+
+/* -- ingress_zero.c ---------------------------------------------------------- */
+
+/* Whether a line of the header has a zero byte, which libmicrohttpd takes for
+ * its end; or goes on in the next line. */
+bool stg_request_has_zero(const stg_caller *c, const char *method,
+                          const char *version);
 
 /* Refuses what may not be asked during a stop. */
 bool stg_request_check_stop(stg_caller *c);
@@ -221,7 +237,8 @@ void stg_answer_drop(stg_caller *c);
 void stg_answer_resume(stg_caller *c);
 
 /* Writes a whole answer past libmicrohttpd, which answers no request that it has
- * not read to its end. The connection is cut next. */
+ * not read to its end, and none to one who has closed his end. The connection is
+ * cut next. */
 void stg_answer_raw(const stg_caller *c, const stg_problem *p);
 
 #endif

@@ -87,12 +87,13 @@ static enum MHD_Result take_piece(stg_caller *c, const char *piece, size_t size)
 
 /* -- from its header to its end ---------------------------------------------- */
 
-static enum MHD_Result begin(stg_caller *c, const char *url, const char *method)
+static enum MHD_Result begin(stg_caller *c, const char *url, const char *method,
+                             const char *version)
 {
     c->discarded = 0;
     c->is_last = false;
     stg_caller_enter(c, STG_PHASE_BODY);
-    stg_request_check(c, url, method);
+    stg_request_check(c, url, method, version);
     if (c->problem.status == 0)
         return MHD_YES;
     if (c->length <= discard_max(c) && stg_request_header(c, "Expect") == NULL)
@@ -132,13 +133,12 @@ enum MHD_Result stg_request_handle(void *ingress,
 
     (void)ingress;
     (void)connection;
-    (void)version;
     if (c == NULL) // no memory for it
         return MHD_NO;
     *piece_size = 0;
     switch (c->phase) {
     case STG_PHASE_HEADER:
-        return begin(c, url, method);
+        return begin(c, url, method, version);
     case STG_PHASE_BODY:
         return size > 0 ? take_piece(c, piece, size) : finish(c, url);
     case STG_PHASE_WAIT:

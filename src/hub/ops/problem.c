@@ -26,13 +26,23 @@ const char *stg_problem_title(int status)
         int status;
         const char *title;
     } titles[] = {
-        {400, "Bad Request"},        {401, "Unauthorized"},
-        {403, "Forbidden"},          {404, "Not Found"},
-        {405, "Method Not Allowed"}, {408, "Request Timeout"},
-        {409, "Conflict"},           {411, "Length Required"},
-        {413, "Content Too Large"},  {415, "Unsupported Media Type"},
-        {429, "Too Many Requests"},  {431, "Request Header Fields Too Large"},
-        {501, "Not Implemented"},    {503, "Service Unavailable"},
+        {200, "OK"},
+        {202, "Accepted"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {409, "Conflict"},
+        {411, "Length Required"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
     };
 
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)

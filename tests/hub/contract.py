@@ -1,0 +1,733 @@
+#!/usr/bin/env python3
+"""docs/openapi.yaml: that it is right in itself, that it has every path of the
+hub, and that the hub does what it says, operation by operation.
+
+Needs python3-yaml and python3-jsonschema.
+"""
+import contextlib
+import glob
+import http.client
+import json
+import os
+import re
+import stat
+import subprocess
+import time
+import warnings
+
+import jsonschema
+import yaml
+
+import case
+from case import PATIENCE, STAGGER
+
+warnings.simplefilter("ignore", DeprecationWarning)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+METHODS = ("get", "post", "put", "delete", "patch")
+ROLES = {"publish": {"publish"}, "view": {"view"},
+         "operate": {"operate", "view"}}
+NEVER = "00c0ffee00c0ffee-1"  # no message of this hub
+
+
+class Spec:
+    """The document, and its operations by their ids."""
+
+    def __init__(self):
+        with open(os.path.join(ROOT, "docs", "openapi.yaml")) as file:
+            self.text = yaml.safe_load(file)
+        self.resolver = jsonschema.RefResolver("", self.text)
+        self.operations = {}
+        for path, item in self.text["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    operation = dict(item[method], path=path,
+                                     method=method.upper())
+                    self.operations[operation["operationId"]] = operation
+
+    def resolve(self, thing):
+        while "$ref" in thing:
+            _, thing = self.resolver.resolve(thing["$ref"])
+        return thing
+
+    def response(self, operation, status):
+        found = operation["responses"].get(str(status))
+        return None if found is None else self.resolve(found)
+
+    def check(self, schema, value):
+        jsonschema.Draft202012Validator(
+            schema, resolver=self.resolver,
+            format_checker=jsonschema.FormatChecker()).validate(value)
+
+    def roles(self, operation):
+        """Those one of which is needed; none: everybody may."""
+        return {role for way in operation["security"]
+                for role in way["token"]}
+
+
+SPEC = Spec()
+
+
+def walk(thing, path=()):
+    yield path, thing
+    if isinstance(thing, dict):
+        for key, value in thing.items():
+            yield from walk(value, path + (key,))
+    elif isinstance(thing, list):
+        for i, value in enumerate(thing):
+            yield from walk(value, path + (i,))
+
+
+# -- in itself -----------------------------------------------------------------
+
+class Document(case.Case):
+    def test_is_openapi_3_1(self):
+        text = SPEC.text
+        self.assertRegex(text["openapi"], r"^3\.1\.\d+$")
+        self.assertLessEqual({"title", "version"}, text["info"].keys())
+        self.assertLessEqual(text.keys(), {
+            "openapi", "info", "servers", "security", "tags", "paths",
+            "components"})
+
+    def test_has_no_dead_end_and_nothing_unused(self):
+        used = set()
+        for path, thing in walk(SPEC.text):
+            if path and path[-1] == "$ref":
+                used.add(thing)
+                with self.subTest(ref=thing):
+                    SPEC.resolver.resolve(thing)
+        for kind, components in SPEC.text["components"].items():
+            for name in components:
+                ref = f"#/components/{kind}/{name}"
+                if kind != "securitySchemes" and name != "BatchLine":
+                    self.assertIn(ref, used)
+
+    def test_has_schemas_that_are_schemas(self):
+        for path, thing in walk(SPEC.text):
+            if path and path[-1] == "schema" or path[:2] == (
+                    "components", "schemas") and len(path) == 3:
+                with self.subTest(path=path):
+                    jsonschema.Draft202012Validator.check_schema(thing)
+        for name, schema in SPEC.text["components"]["schemas"].items():
+            with self.subTest(schema=name):
+                known = set(schema.get("properties", ()))
+                self.assertLessEqual(set(schema.get("required", ())), known)
+
+    def test_has_operations_that_are_whole(self):
+        tags = {tag["name"] for tag in SPEC.text["tags"]}
+        count = sum(method in item for item in SPEC.text["paths"].values()
+                    for method in METHODS)
+        self.assertEqual(count, len(SPEC.operations), "an id is there twice")
+        for name, operation in SPEC.operations.items():
+            with self.subTest(operation=name):
+                self.assertTrue(operation["summary"])
+                self.assertLessEqual(set(operation["tags"]), tags)
+                self.assertLessEqual(SPEC.roles(operation), ROLES.keys())
+                parameters = [SPEC.resolve(p)
+                              for p in operation.get("parameters", ())]
+                self.assertEqual(
+                    {p["name"] for p in parameters if p["in"] == "path"},
+                    set(re.findall(r"{(\w+)}", operation["path"])))
+                for p in parameters:
+                    self.assertIn("schema", p)
+                    self.assertEqual(p.get("required", False),
+                                     p["in"] == "path")
+                self.check_responses(operation)
+
+    def check_responses(self, operation):
+        wanted = {"401"} if SPEC.roles(operation) else set()
+        if operation["path"] not in ("/healthz", "/readyz"):
+            wanted |= {"403", "429", "503"}
+        if "{" in operation["path"] and "message" not in operation["path"]:
+            wanted.add("404")
+        self.assertLessEqual(wanted, operation["responses"].keys())
+        for status in operation["responses"]:
+            response = SPEC.response(operation, status)
+            self.assertTrue(response["description"])
+            if status >= "400":
+                self.assertEqual(list(response["content"]),
+                                 ["application/problem+json"])
+
+    def test_has_every_path_of_the_hub(self):
+        found = set()
+        for name in glob.glob(os.path.join(ROOT, "src/hub/**/*.c"),
+                              recursive=True):
+            with open(name) as file:
+                text = file.read()
+            if "stg_route" in text:
+                found |= set(re.findall(
+                    r'"(?:GET|POST)",\s*"(/[^"]*)"', text))
+                found |= set(re.findall(
+                    r'(?:LOOK|CHANGE)\("(/[^"]*)"', text))
+        self.assertEqual(found, set(SPEC.text["paths"]))
+
+
+# -- and the hub ---------------------------------------------------------------
+
+class Answer:
+    def __init__(self, answer):
+        self.status, self.headers = answer.status, answer.headers
+        self.type = (self.headers["Content-Type"] or "").split(";")[0]
+        self.body = answer.read()
+        self.json = json.loads(self.body) if "json" in self.type else None
+
+
+class Api(case.Case):
+    """Calls are made by the document, and what comes back is held against it.
+    """
+    called = {}  # what was answered, by operation
+
+    def token(self, role, name=None):
+        made = subprocess.run(
+            [STAGGER, "token", "new", self.tokens, "--role", role,
+             *(["--name", name] if name else [])],
+            stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE)
+        return made.stdout.strip()
+
+    def setUp(self):
+        super().setUp()
+        self.tokens = os.path.join(self.folder, "tokens")
+
+    def ask(self, hub, which, /, token=None, body=None, type=None, query="",
+            headers=(), **words):
+        """The answer to the operation, which is as the document says."""
+        operation = SPEC.operations[which]
+        path = operation["path"].format(**words)
+        headers = dict(headers)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        if isinstance(body, (dict, list)):
+            body, type = json.dumps(body), "application/json"
+        if type is not None:
+            headers["Content-Type"] = type
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request(operation["method"], path + query, body, headers)
+            answer = Answer(connection.getresponse())
+        Api.called.setdefault(which, set()).add(answer.status)
+        self.check(operation, answer)
+        return answer
+
+    def check(self, operation, answer):
+        words = (f"{operation['operationId']}: {answer.status} "
+                 f"{answer.body[:300]}")
+        response = SPEC.response(operation, answer.status)
+        self.assertIsNotNone(response, words)
+        content = response.get("content", {})
+        self.assertIn(answer.type, content, words)
+        value = answer.json if answer.json is not None else answer.body.decode()
+        try:
+            SPEC.check(content[answer.type]["schema"], value)
+        except jsonschema.ValidationError as wrong:
+            raise AssertionError(f"{words}\n{wrong}") from None
+        if answer.status in (429, 503):
+            self.assertRegex(answer.headers["Retry-After"], r"^\d+$")
+        if answer.status == 401:
+            self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
+
+    def good(self, *arguments, status=200, **more):
+        answer = self.ask(*arguments, **more)
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def problem(self, status, words, /, *arguments, **more):
+        answer = self.ask(*arguments, **more)
+        self.assertEqual(answer.status, status, answer.body)
+        self.assertIn(words, answer.json["detail"])
+        return answer.json
+
+    def until(self, claim, what):
+        return case.wait_for(claim, what)
+
+
+class Looking(Api):
+    def test_publishing(self):
+        hub = self.hub("--to", self.leaf().url())
+        key = {"Idempotency-Key": "k"}
+        first = self.good(hub, "publishMessage", body=b"a", headers=key,
+                          status=202)
+        again = self.ask(hub, "publishMessage", body=b"a", headers=key)
+        self.assertEqual(again.json, first)
+        self.assertEqual(again.headers["Stagger-Repeat"], "true")
+        self.problem(409, "another message", hub, "publishMessage", body=b"b",
+                     headers=key)
+        ids = self.good(hub, "publishBatch", type="application/x-ndjson",
+                        body='{"body": "a"}\n{"json": 1}\n', status=202)
+        self.assertEqual(len(ids["ids"]), 2)
+        self.problem(400, "line 1", hub, "publishBatch",
+                     type="application/x-ndjson", body="{}\n")
+        self.problem(415, "x-ndjson", hub, "publishBatch", body="{}\n")
+        for line in ({"body": "a"}, {"json": [1]}, {"body_base64": "AA=="}):
+            SPEC.check({"$ref": "#/components/schemas/BatchLine"}, line)
+
+    def test_health_and_metrics(self):
+        hub = self.hub("--to", self.leaf().url())
+        self.ask(hub, "getHealth")
+        self.ask(hub, "getReadiness")
+        self.assertIn(b"stagger_", self.ask(hub, "getMetrics").body)
+        for name in ("getHealth", "getReadiness", "getMetrics", "getStatus"):
+            self.problem(403, "another origin", hub, name,
+                         headers={"Origin": "http://evil.example"})
+            self.problem(403, "Host", hub, name,
+                         headers={"Host": "evil.example"})
+
+    def test_the_hub_as_a_whole(self):
+        leaf = self.leaf()
+        hub = self.hub("--to", leaf.url())
+        message = hub.post(b"x")
+        leaf.wait(1)
+        status = self.good(hub, "getStatus")
+        self.assertEqual(status["epoch"], message.split("-")[0])
+        self.assertEqual(status["accepted"], 1)
+        self.assertEqual(status["targets"]["count"], 1)
+        self.assertEqual(status["store"]["next_position"], 2)
+        self.assertEqual(status["state"], "ready")
+
+    def test_targets_in_pages(self):
+        targets = [f"t{i}={self.refused()}" for i in range(5)]
+        hub = self.hub(*(w for t in targets for w in ("--to", t)))
+        names, query, pages = [], "?limit=2", 0
+        while query is not None:
+            page = self.good(hub, "listTargets", query=query)
+            names += [t["name"] for t in page["targets"]]
+            query = (None if page["next"] is None
+                     else f"?limit=2&cursor={page['next']}")
+            pages += 1
+        self.assertEqual(names, [f"t{i}" for i in range(5)])
+        self.assertEqual(pages, 3)
+        live = self.good(hub, "listTargets", query="?state=live")
+        self.assertEqual(len(live["targets"]), 5)
+        paused = self.good(hub, "listTargets", query="?state=paused")
+        self.assertEqual(paused, {"targets": [], "next": None})
+        for query in ("?limit=0", "?limit=1001", "?limit=x", "?limit=1x",
+                      "?state=dead", "?cursor=none", "?nothing=1",
+                      "?limit=1&limit=2"):
+            self.assertEqual(self.ask(hub, "listTargets", query=query).status,
+                             400, query)
+        self.assertEqual(self.good(hub, "getTarget", name="t3")["name"], "t3")
+        self.problem(404, "no target", hub, "getTarget", name="t9")
+
+    def test_a_target_whose_books_balance(self):
+        hub = self.hub("--to", f"a={self.leaf().url()}",
+                       "--to", f"b={self.refused()}",
+                       "--policy", "attempts=1")
+        for _ in range(5):
+            hub.post(b"x")
+
+        def balanced(name, **wanted):
+            t = self.good(hub, "getTarget", name=name)
+            self.assertEqual(t["routed"], t["delivered"] + t["dead"]
+                             + t["cancelled"] + t["parked"] + t["waiting"]
+                             + t["in_flight"], t)
+            return wanted.items() <= t.items()
+        self.until(lambda: balanced("a", delivered=5, last_cause=None),
+                   "five delivered")
+        self.until(lambda: balanced("b", dead=5,
+                                    last_cause="CONNECTION_REFUSED"),
+                   "five dead")
+
+
+class Letters(Api):
+    def dead(self, count, name="a", answer=lambda r: 503, **more):
+        """A hub with so many dead letters of a target."""
+        leaf = self.leaf(answer)
+        hub = self.hub("--to", f"{name}={leaf.url()}", "--policy",
+                       "attempts=1 breaker=none", **more)
+        ids = [hub.post(f"body {i}".encode()) for i in range(count)]
+        self.until(lambda: self.good(hub, "getTarget", name=name)["dead"]
+                   == count, f"{count} dead")
+        return hub, leaf, ids
+
+    def letters(self, hub, query=""):
+        return self.good(hub, "listDeadLetters", query=query)["dead_letters"]
+
+    def test_dead_letters_in_pages(self):
+        hub, _, ids = self.dead(5)
+        seen, query = [], "?limit=2"
+        while query is not None:
+            page = self.good(hub, "listDeadLetters", query=query)
+            self.assertLessEqual(len(page["dead_letters"]), 2)
+            seen += page["dead_letters"]
+            query = (None if page["next"] is None
+                     else f"?limit=2&cursor={page['next']}")
+        self.assertEqual([l["message_id"] for l in seen], ids[::-1])
+        self.assertEqual({(l["target"], l["state"], l["cause"], l["category"],
+                           l["http_status"], l["payload_size"])
+                          for l in seen},
+                         {("a", "dead", "HTTP_503", "B", 503, 6)})
+        for query, count in (
+                ("?target=a", 5), ("?target=b", 0), ("?cause=HTTP_503", 5),
+                ("?cause=HTTP_500", 0), ("?category=B", 5), ("?category=A", 0),
+                ("?state=dead", 5), ("?state=dropped", 0),
+                ("?since=2020-01-01T00:00:00Z", 5),
+                ("?until=2020-01-01T00:00:00.5Z", 0),
+                (f"?since={seen[0]['created_at']}&until=2400-01-01T00:00:00Z",
+                 sum(l["created_at"] >= seen[0]["created_at"] for l in seen)),
+                (f"?message={ids[2]}", 1), (f"?message={NEVER}", 0),
+                (f"?message={ids[2]}&state=dead&target=a", 1)):
+            with self.subTest(query=query):
+                self.assertEqual(len(self.letters(hub, query)), count)
+        for query in ("?target=a%20b", "?cause=%2e", "?category=E",
+                      "?state=parked", "?since=yesterday",
+                      "?since=2026-02-30T00:00:00Z", "?until=2026-01-01",
+                      "?message=7", "?cursor=0", "?cursor=x", "?limit=0",
+                      "?none=1"):
+            with self.subTest(query=query):
+                self.assertEqual(
+                    self.ask(hub, "listDeadLetters", query=query).status, 400)
+
+    def test_one_whole(self):
+        leaf = self.leaf(lambda r: (400, (), b"no \xff"))
+        hub = self.hub("--to", f"a={leaf.url()}")
+        first = hub.post(b"caf\xc3\xa9\n", Content_Type="text/plain",
+                         X_Source="till", Stagger_Key="k")
+        second = hub.post(b"\xff\0")
+        self.until(lambda: len(self.letters(hub)) == 2, "two of them")
+        two, one = (self.good(hub, "getDeadLetter", id=l["id"])
+                    for l in self.letters(hub))
+        self.assertEqual(
+            (one["message_id"], one["payload"], one["content_type"],
+             one["key"], one["cause"], one["attempts"]),
+            (first, "caf\u00e9\n", "text/plain", "k", "HTTP_400", 1))
+        self.assertIn("X-Source: till", one["headers"])
+        self.assertEqual(one["answer_base64"], "bm8g/w==")
+        self.assertEqual((two["message_id"], two["payload_base64"]),
+                         (second, "/wA="))
+        self.problem(404, "no dead letter", hub, "getDeadLetter", id=99)
+        for id in ("0", "x", "-1", "1x", "9" * 30):
+            self.problem(400, "the number", hub, "getDeadLetter", id=id)
+
+    def test_what_became_of_a_message(self):
+        hub = self.hub("--to", f"good={self.leaf().url()}",
+                       "--to", f"bad={self.leaf(lambda r: 400).url()}",
+                       "--to", f"late={self.leaf(lambda r: 503).url()}",
+                       "--policy", "attempts=9 base=30s jitter=none")
+        id = hub.post(b"four", Stagger_Key="k")
+
+        def fates():
+            message = self.good(hub, "getMessage", id=id)
+            return {f["target"]: f for f in message["targets"]}
+
+        def states():
+            return {name: f["state"] for name, f in fates().items()}
+        self.until(lambda: states() == {"good": "delivered", "bad": "dead",
+                                        "late": "parked"},
+                   lambda: f"settled: {states()}")
+        found = fates()
+        self.assertEqual((found["bad"]["cause"], found["bad"]["attempts"]),
+                         ("HTTP_400", 1))
+        self.assertEqual(self.letters(hub)[0]["id"],
+                         found["bad"]["dead_letter"])
+        self.assertIsNotNone(found["late"]["due_at"])
+        self.assertEqual(found["late"]["cause"], "HTTP_503")
+        message = self.good(hub, "getMessage", id=id, query="?limit=2")
+        self.assertEqual((message["id"], message["is_kept"], message["size"],
+                          message["key"], len(message["targets"])),
+                         (id, True, 4, "k", 2))
+        rest = self.good(hub, "getMessage", id=id,
+                         query=f"?limit=2&cursor={message['next']}")
+        self.assertEqual((len(rest["targets"]), rest["next"]), (1, None))
+        self.problem(404, "no message", hub, "getMessage", id=NEVER)
+        self.problem(404, "no message", hub, "getMessage",
+                     id=id.split("-")[0] + "-999")
+        for id in ("x", "7", "00c0ffee00c0ffee-"):
+            self.problem(400, "the id", hub, "getMessage", id=id)
+
+    def test_replay(self):
+        tries = {}
+
+        def answer(r):
+            tries[r.id] = tries.get(r.id, 0) + 1
+            return 503 if tries[r.id] == 1 else 200
+        hub, leaf, ids = self.dead(12, answer=answer)
+        dry = self.good(hub, "replayDeadLetters",
+                        body={"target": "a", "dry_run": True})
+        self.assertEqual((dry["letters"], dry["messages"], len(dry["sample"])),
+                         (12, 12, 10))
+        self.assertEqual(dry["sample"][0]["message_id"], ids[0])
+        self.assertEqual(len(self.letters(hub, "?state=dead")), 12)
+
+        one = self.letters(hub, f"?message={ids[3]}")[0]["id"]
+        first = self.good(hub, "replayDeadLetters", status=202,
+                          body={"ids": [one]})
+        rest = self.good(hub, "replayDeadLetters", status=202,
+                         body={"cause": "HTTP_503", "category": "B",
+                               "since": "2020-01-01T00:00:00Z"})
+
+        def ended(replay):
+            replay = self.good(hub, "getReplay", id=replay["id"])
+            return replay["state"] != "running" and replay
+        first = self.until(lambda: ended(first), "the first to end")
+        rest = self.until(lambda: ended(rest), "the rest to end")
+        self.assertEqual((first["state"], rest["state"]), ("done", "done"))
+        self.assertEqual(first["messages"] + rest["messages"], 12)
+        self.assertEqual([r["id"] for r in self.good(
+            hub, "listReplays")["replays"]], [rest["id"], first["id"]])
+        self.until(lambda: self.good(hub, "getTarget", name="a")["delivered"]
+                   == 12, "all delivered")
+        self.assertEqual({l["state"] for l in self.letters(hub)}, {"replayed"})
+        self.assertEqual(sorted(r.id for r in leaf.receipts), sorted(ids * 2))
+        self.assertEqual({r.attempt for r in leaf.receipts}, {1, 2})
+        # A second call finds nothing to do.
+        again = self.good(hub, "replayDeadLetters", status=202,
+                          body={"all": True})
+        again = self.until(lambda: ended(again), "the third to end")
+        self.assertEqual((again["state"], again["letters"]), ("done", 0))
+        self.problem(404, "no replay", hub, "getReplay", id=99)
+        self.problem(400, "the number", hub, "getReplay", id="x")
+        self.assertEqual([(e["action"], e["outcome"])
+                          for e in hub.events("audit")],
+                         [("replay", "done")] * 3)
+
+    def test_drop(self):
+        hub, leaf, ids = self.dead(5)
+        choice = {"message": ids[1]}
+        dry = self.good(hub, "dropDeadLetters", body={**choice,
+                                                      "dry_run": True})
+        self.assertEqual((dry["letters"], len(dry["sample"])), (1, 1))
+        self.assertEqual(len(self.letters(hub, "?state=dead")), 5)
+        self.assertEqual(self.good(hub, "dropDeadLetters",
+                                   body=choice)["letters"], 1)
+        self.assertEqual(self.good(hub, "dropDeadLetters",
+                                   body=choice)["letters"], 0)
+        dropped = self.letters(hub, "?state=dropped")
+        self.assertEqual([l["message_id"] for l in dropped], [ids[1]])
+        self.assertIsNotNone(dropped[0]["changed_at"])
+        self.assertEqual(self.good(hub, "dropDeadLetters",
+                                   body={"message": NEVER})["letters"], 0)
+        self.assertEqual(self.good(hub, "dropDeadLetters",
+                                   body={"all": True,
+                                         "dry_run": False})["letters"], 4)
+        self.assertEqual(len(leaf.receipts), 5)
+
+    def test_choices_that_are_none(self):
+        hub = self.hub("--to", self.leaf().url())
+        for name in ("replayDeadLetters", "dropDeadLetters"):
+            for words, body in (
+                    ("all of them", {}), ("all of them", []),
+                    ("all of them", {"dry_run": True}),
+                    ("wanted true", {"all": False}),
+                    ("wanted true or false", {"all": True, "dry_run": 1}),
+                    ("1 to 1000", {"ids": []}),
+                    ("1 to 1000", {"ids": [1] * 1001}),
+                    ("numbers from 1", {"ids": [0]}),
+                    ("numbers from 1", {"ids": ["1"]}),
+                    ("a text", {"target": 1}),
+                    ("the name of a target", {"target": "a b"}),
+                    ("a cause", {"cause": ""}),
+                    ("A, B, C or D", {"category": "E"}),
+                    ("a time in UTC", {"since": "2026-01-01T00:00:00+01:00"}),
+                    ("the id of a message", {"message": "1"}),
+                    ("no such field", {"taget": "a"}),
+                    ("no such field", {"target": "a", "state": "dead"})):
+                with self.subTest(body=body):
+                    self.problem(400, words, hub, name, body=body)
+            for text in ("{", '{"all":true,"all":true}', '{"all":true} x', ""):
+                self.problem(400, "", hub, name, body=text,
+                             type="application/json")
+            self.problem(415, "application/json", hub, name, body="{}")
+            self.problem(413, "65536", hub, name, body=" " * 65537,
+                         type="application/json")
+
+
+class Changing(Api):
+    def test_roles(self):
+        tokens = {role: self.token(role, f"{role}-er") for role in ROLES}
+        hub = self.hub("--to", f"a={self.leaf().url()}",
+                       "--token-file", self.tokens)
+        for name, operation in SPEC.operations.items():
+            wanted = SPEC.roles(operation)
+            words = {"name": "zz", "id": 1}
+            if "messages/{" in operation["path"]:
+                words["id"] = NEVER
+            more = {}
+            if operation["method"] == "POST":
+                # As much as will be refused, by whoever may ask.
+                more = {"body": b"{}", "type": "application/json",
+                        "headers": {"Idempotency-Key": "x" * 257}}
+            if operation["path"].startswith("/v1/targets") or \
+                    operation["path"] in ("/v1/reload", "/v1/alerts/test"):
+                more = {}
+            with self.subTest(operation=name):
+                answers = {role: self.ask(hub, name, token=token, **more,
+                                          **words).status
+                           for role, token in tokens.items()}
+                stranger = self.ask(hub, name, **more, **words).status
+                self.assertEqual(stranger == 401, bool(wanted))
+                if wanted:
+                    self.assertEqual(
+                        self.ask(hub, name, token="stagger_" + "0" * 64,
+                                 **more, **words).status, 401)
+                for role, status in answers.items():
+                    self.assertEqual(
+                        status != 403, not wanted or bool(ROLES[role] & wanted),
+                        f"{role}: {status}")
+
+    def test_pause_and_resume(self):
+        leaf = self.leaf()
+        token = self.token("operate", "anna")
+        publish = self.token("publish")
+        hub = self.hub("--to", f"a={leaf.url()}", "--token-file", self.tokens)
+        for _ in range(2):
+            paused = self.good(hub, "pauseTarget", token=token, name="a")
+            self.assertEqual((paused["state"], paused["is_paused_by_call"]),
+                             ("paused", True))
+        self.good(hub, "publishMessage", token=publish, body=b"x", status=202)
+        time.sleep(0.2)  # it would be there by now
+        self.assertEqual(len(leaf.receipts), 0)
+        resumed = self.good(hub, "resumeTarget", token=token, name="a")
+        self.assertEqual((resumed["state"], resumed["is_paused_by_call"]),
+                         ("live", False))
+        leaf.wait(1)
+        for name in ("pauseTarget", "resumeTarget", "forgetTarget"):
+            self.problem(404, "no target", hub, name, token=token, name="b")
+        self.problem(409, "the settings have", hub, "forgetTarget",
+                     token=token, name="a")
+        lines = hub.events("audit")
+        self.assertEqual(
+            [(line["action"], line["who"], line["target"], line["outcome"])
+             for line in lines],
+            [("pause", "anna", "a", "done"), ("pause", "anna", "a", "done"),
+             ("resume", "anna", "a", "done"),
+             ("pause", "anna", "b", "refused"),
+             ("resume", "anna", "b", "refused"),
+             ("forget", "anna", "b", "refused"),
+             ("forget", "anna", "a", "refused")])
+        self.assertNotIn(token, json.dumps(hub.lines), "I23")
+
+    def test_a_pause_survives_a_restart(self):
+        leaf = self.leaf()
+        first = self.hub("--to", f"a={leaf.url()}")
+        self.good(first, "pauseTarget", name="a")
+        first.kill()
+        hub = self.hub("--to", f"a={leaf.url()}")
+        hub.post(b"x")
+        a = self.good(hub, "getTarget", name="a")
+        self.assertEqual((a["state"], a["is_paused_by_call"]),
+                         ("paused", True))
+        self.good(hub, "resumeTarget", name="a")
+        leaf.wait(1)
+        hub.kill()
+        last = self.hub("--to", f"a={leaf.url()}")
+        self.assertEqual(self.good(last, "getTarget", name="a")["state"],
+                         "live")
+
+    def test_the_audit_log(self):
+        audit = os.path.join(self.folder, "audit.log")
+        token = self.token("operate", "anna")
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            file.write(f"""
+audit: {audit}
+listen: {{tokens: {self.tokens}}}
+targets:
+  - {{name: a, url: "{self.refused()}"}}
+""")
+        hub = self.hub("-c", settings)
+        self.good(hub, "pauseTarget", token=token, name="a")
+        self.problem(404, "no target", hub, "resumeTarget", token=token,
+                     name="b")
+        with open(audit) as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual(stat.S_IMODE(os.stat(audit).st_mode), 0o600)
+        for line in lines:
+            SPEC.check({"$ref": "#/components/schemas/Time"}, line.pop("time"))
+        self.assertEqual(lines, [
+            {"action": "pause", "who": "anna", "from": "127.0.0.1",
+             "target": "a", "outcome": "done"},
+            {"action": "resume", "who": "anna", "from": "127.0.0.1",
+             "target": "b", "outcome": "refused",
+             "detail": "there is no target of this name"}])
+        os.rename(audit, audit + ".1")  # as logrotate does
+        self.good(hub, "resumeTarget", token=token, name="a")
+        with open(audit) as file:
+            self.assertEqual(json.loads(file.read())["action"], "resume")
+        # What was done stays done.
+        os.unlink(audit)
+        os.mkdir(audit)
+        self.good(hub, "pauseTarget", token=token, name="a")
+        hub.event("audit-failed")
+
+    def test_reload(self):
+        settings = os.path.join(self.folder, "hub.yaml")
+
+        def write(*names, more=""):
+            with open(settings, "w") as file:
+                file.write(f"store: {{path: {self.store}}}\nlisten: {{address: "
+                           f"\"127.0.0.1:0\", tokens: {self.tokens}}}\n"
+                           f"{more}targets:\n"
+                           + "".join(f'  - {{name: {name}, url: "{url}"}}\n'
+                                     for name in names))
+        url = self.refused()
+        token = self.token("operate", "anna")
+        write("a", "b")
+        hub = self.hub(settings=settings)
+        write("b", "c")
+        self.assertEqual(self.good(hub, "reload", token=token),
+                         {"added": 1, "changed": 0, "gone": 1, "same": 1})
+        names = [t["name"] for t in self.good(hub, "listTargets",
+                                              token=token)["targets"]]
+        self.assertEqual(names, ["b", "c", "a"])
+        # All or nothing, and every mistake is told.
+        write("d", more="nothing: 1\nmemory: 1\n")
+        wrong = self.problem(422, "2 mistakes", hub, "reload", token=token)
+        self.assertEqual(len(wrong["errors"]), 2)
+        self.assertIn("hub.yaml:3:1", wrong["errors"][0])
+        write("d", more="nothing: 1\n")
+        self.problem(422, "hub.yaml:3:1", hub, "reload", token=token)
+        self.problem(404, "no target", hub, "getTarget", token=token, name="d")
+        # A target that is gone can be forgotten, and a token taken back.
+        self.good(hub, "forgetTarget", token=token, name="a")
+        other = self.token("view")
+        with open(self.tokens) as file:
+            lines = [line for line in file if "anna" not in line]
+        with open(self.tokens, "w") as file:
+            file.writelines(lines)
+        self.assertEqual(self.ask(hub, "getStatus", token=other).status, 401)
+        write("c")
+        self.good(hub, "reload", token=token)
+        self.assertEqual(self.ask(hub, "getStatus", token=other).status, 200)
+        self.assertEqual(self.ask(hub, "getStatus", token=token).status, 401)
+
+    def test_reload_without_a_file(self):
+        hub = self.hub("--to", self.leaf().url())
+        self.problem(409, "", hub, "reload")
+
+    def test_forgetting(self):
+        first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",
+                         "--to", f"b={self.leaf().url()}",
+                         "--policy", "attempts=9 base=30s jitter=none")
+        for _ in range(3):
+            first.post(b"x")
+        self.until(lambda: self.good(first, "getTarget",
+                                     name="a")["parked"] == 3, lambda: f"three parked: {self.good(first, 'getTarget', name='a')}")
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub("--to", f"b={self.leaf().url()}")
+        a = self.good(hub, "getTarget", name="a")
+        self.assertEqual((a["is_known"], a["state"]), (False, "paused"))
+        self.problem(409, "settings", hub, "resumeTarget", name="a")
+        self.assertEqual(self.good(hub, "forgetTarget", name="a"),
+                         {"name": "a"})
+        self.problem(404, "no target", hub, "getTarget", name="a")
+        self.problem(404, "no target", hub, "forgetTarget", name="a")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({row["state"] for row in self.rows()}, {"cancelled"})
+
+
+# -- at last -------------------------------------------------------------------
+
+class Everything(Api):
+    """Of all the above."""
+
+    def missing(self):
+        return sorted(name for name in SPEC.operations
+                      if min(Api.called.get(name, {999})) >= 300)
+
+    def test_every_operation_was_called(self):
+        case.wait_for(lambda: not self.missing(), self.missing)
+
+
+if __name__ == "__main__":
+    case.main()
