@@ -122,6 +122,28 @@ class Service(case.Case):
                 break
         self.assertEqual(hub.stop(), 0)
 
+    def test_a_reload_is_told_when_it_begins_and_when_it_is_over(self):
+        path = os.path.join(self.folder, "stagger.yaml")
+        good = (f"store: {{path: {self.store}}}\n"
+                'listen: {address: "127.0.0.1:0"}\n'
+                f"targets: [{{name: a, url: '{self.refused()}'}}]\n")
+        with open(path, "w") as file:
+            file.write(good)
+        hub = super().hub(settings=path, before=self.manager.before())
+        self.manager.hear_about("READY")
+        for text in (good, good + "nonsense: true\n"):
+            with open(path, "w") as file:
+                file.write(text)
+            before = time.monotonic_ns()
+            hub.process.send_signal(signal.SIGHUP)
+            begins = self.manager.hear()
+            self.assertEqual(begins["RELOADING"], "1")
+            at = int(begins["MONOTONIC_USEC"]) * 1000
+            self.assertLess(before - 2000, at)
+            self.assertLess(at, time.monotonic_ns())
+            self.assertEqual(self.manager.hear()["READY"], "1")
+        self.assertEqual(hub.stop(), 0)
+
     def test_a_loop_that_hangs_gives_none(self):
         hub = self.watched_hub()
         hub.process.send_signal(signal.SIGSTOP)
