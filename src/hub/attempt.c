@@ -259,10 +259,10 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     a->position = action->start.message->position;
     a->number = action->start.attempt;
     a->number_max = action->start.attempts_max;
-    a->accepted_at = 0;
+    a->accepted_at = action->start.message->created_at;
     a->trace = (stg_trace){.high = 0};
     a->more = NULL;
-    stg_metrics_start(a->target, action->start.attempt > 1);
+    stg_metrics_start(a->target, action->start.is_retry);
 }
 
 void stg_attempt_start(stg_attempts *all, const stg_action *action)

@@ -373,6 +373,19 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());
 }
 
+/* Flow knows of its lag only what was read; the log knows the rest. */
+stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
+                             stg_lane_view *view, stg_ns now)
+{
+    stg_status status = stg_flow_look(h->flow, lane, view, now);
+
+    if (status != STG_OK || h->store == NULL)
+        return status;
+    view->lag = stg_store_count_from(h->store, view->next);
+    view->is_lag_exact = true;
+    return STG_OK;
+}
+
 stg_status stg_hub_look_target(const stg_hub *h, size_t i,
                                stg_target_view *view)
 {
@@ -390,5 +403,5 @@ stg_status stg_hub_look_target(const stg_hub *h, size_t i,
                               .p50 = stg_latency_quantile(&t->latency, 500),
                               .p99 = stg_latency_quantile(&t->latency, 990),
                               .fault = t->cause};
-    return stg_flow_look(h->flow, t->lane, &view->lane, stg_deadlines_now());
+    return stg_hub_look_lane(h, t->lane, &view->lane, stg_deadlines_now());
 }

@@ -90,6 +90,10 @@ struct stg_hub {
 /* Closes all once nothing is left to wait for. */
 void stg_hub_finish(stg_hub *h);
 
+/* A lane as flow sees it, with what only the log knows of its lag. */
+stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
+                             stg_lane_view *view, stg_ns now);
+
 /* Everything that was taken in is delivered or dead, durably. */
 bool stg_hub_is_settled(const stg_hub *h);
 

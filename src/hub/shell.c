@@ -78,6 +78,7 @@ void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
     stg_hub *h = hub;
 
     stg_flow_replayed(h->flow, lane, partition, count, stg_deadlines_now());
+    stg_metrics_replayed(stg_targets_at(&h->targets, lane), count);
     stg_shell_note(h);
 }
 

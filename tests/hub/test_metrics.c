@@ -251,7 +251,7 @@ static const char *printed(const stg_picture *p)
 
 static stg_picture_row row_of(const char *name)
 {
-    stg_picture_row row = {.states = {[STG_LANE_LIVE] = 1}};
+    stg_picture_row row = {.targets = 1, .states = {[STG_LANE_LIVE] = 1}};
 
     (void)snprintf(row.name, sizeof row.name, "%s", name);
     row.counters.started = 3;
@@ -259,8 +259,12 @@ static stg_picture_row row_of(const char *name)
     row.counters.parked[STG_WHY_SERVER_DELAY] = 1;
     row.counters.shed = 4;
     add(&row.counters.letters, stg_failed(STG_FAULT_DNS), 5);
-    row.lane = (stg_lane_view){
-        .routed = 12, .delivered = 2, .dead = 9, .parked = 1, .limit = 8};
+    row.lane = (stg_lane_view){.routed = 12,
+                               .delivered = 2,
+                               .dead = 9,
+                               .parked = 1,
+                               .limit = 8,
+                               .budget_left = UINT64_MAX};
     return row;
 }
 
@@ -296,7 +300,7 @@ TEST(metrics, add_up_the_others)
 
     a.lag_time = 5 * STG_S;
     b.lag_time = 3 * STG_S;
-    a.lag = b.lag = 10;
+    a.lane.lag = b.lane.lag = 10;
     stg_picture_add(&row, &a, &a.counters);
     stg_picture_add(&row, &b, NULL);
     text = printed(&p);
@@ -306,6 +310,36 @@ TEST(metrics, add_up_the_others)
     HAS("stagger_lane_attempts_limit{target=\"(other)\"} 16");
     HAS("stagger_lag_messages{target=\"(other)\"} 20");
     HAS("stagger_lag_seconds{target=\"(other)\"} 5");
+    CHECK(strstr(text, "stagger_budget_left_retries{") == NULL);
+}
+
+TEST(metrics, tell_what_is_left_of_a_budget_that_is_there)
+{
+    stg_picture_row row = row_of("shop");
+    stg_picture p = {.rows = &row, .count = 1};
+    const char *text;
+
+    row.lane.budget_left = 2500;
+    p.hub.flow.budget_left = UINT64_MAX;
+    text = printed(&p);
+    HAS("stagger_budget_left_retries{target=\"shop\"} 2.5");
+    CHECK(strstr(text, "stagger_shared_budget_left_retries") == NULL);
+    p.hub.flow.budget_left = 7;
+    text = printed(&p);
+    HAS("stagger_shared_budget_left_retries 0.007");
+}
+
+/* A reload gave the target another endpoint, which counts from 0. */
+TEST(counters, go_on_where_others_begin_anew)
+{
+    stg_counters c = {.started = 0};
+
+    stg_counters_note(&c, 1, 10);
+    stg_counters_note(&c, 2, 12);
+    stg_counters_note(&c, 3, 5);
+    stg_counters_note(&c, 3, 6);
+    CHECK_U64(c.connects, 18);
+    CHECK_U64(c.budget_refused, 3);
 }
 
 /* Each family once, with all of its samples behind its type. */

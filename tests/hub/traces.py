@@ -88,6 +88,32 @@ class Traces(case.Case):
             self.assertNotEqual(parts(r)[0], TRACE)
             self.assertEqual(r.headers["tracestate"], [])
 
+    def modes(self, mode):
+        """What the leaf got of a message with a trace, without one, and with
+        one that is malformed."""
+        a = self.leaf()
+        hub = self.hub("--to", a.url(), "--trace", mode)
+        whole = f"00-{TRACE}-{PARENT}-01"
+        hub.post(b"x", traceparent=whole, tracestate="rojo=1")
+        hub.post(b"x")
+        hub.post(b"x", traceparent="nonsense", tracestate="rojo=1")
+        receipts = {r.position: r for r in a.wait(3)}
+        return whole, [(r.one("traceparent"), r.one("tracestate"))
+                       for _, r in sorted(receipts.items())]
+
+    def test_traces_are_passed_on_and_none_is_begun(self):
+        _, (there, none, bad) = self.modes("pass")
+        self.assertEqual(there[0][:36], f"00-{TRACE}-")
+        self.assertNotIn(PARENT, there[0])
+        self.assertEqual(there[1], "rojo=1")
+        self.assertEqual(none, (None, None))
+        self.assertEqual(bad, (None, None))
+
+    def test_traces_are_left_alone(self):
+        whole, found = self.modes("off")
+        self.assertEqual(found, [(whole, "rojo=1"), (None, None),
+                                 ("nonsense", "rojo=1")])
+
     def test_a_message_of_a_batch_has_its_own(self):
         a = self.leaf()
         hub = self.hub("--to", a.url())

@@ -12,16 +12,23 @@ static stg_ns wall_now(void)
     return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
 }
 
-void stg_metrics_start(stg_target *t, bool is_retry)
+/* Made when there is something to count: most of ten thousand targets may be
+ * idle. NULL: there is no memory, and the target is not counted. */
+static stg_counters *counters_of(stg_target *t)
 {
-    // Made at the first attempt: most of ten thousand targets may be idle.
-    // Without memory the target is not counted.
     if (t->counters == NULL)
         t->counters = calloc(1, sizeof *t->counters);
-    if (t->counters == NULL)
+    return t->counters;
+}
+
+void stg_metrics_start(stg_target *t, bool is_retry)
+{
+    stg_counters *c = counters_of(t);
+
+    if (c == NULL)
         return;
-    t->counters->started++;
-    t->counters->retries += is_retry;
+    c->started++;
+    c->retries += is_retry;
 }
 
 void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
@@ -41,8 +48,18 @@ void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
 
 void stg_metrics_opened(stg_target *t)
 {
-    if (t != NULL && t->counters != NULL)
-        t->counters->openings++;
+    stg_counters *c = t == NULL ? NULL : counters_of(t);
+
+    if (c != NULL)
+        c->openings++;
+}
+
+void stg_metrics_replayed(stg_target *t, uint64_t count)
+{
+    stg_counters *c = t == NULL ? NULL : counters_of(t);
+
+    if (c != NULL)
+        c->replayed += count;
 }
 
 /* -- groups ---------------------------------------------------------------- */
@@ -55,14 +72,20 @@ void stg_metrics_store(stg_metrics *m, const stg_group *g, stg_ns now)
 
 static void count_change(const stg_metrics *m, const stg_change *change)
 {
-    stg_target *t = stg_targets_at(&m->hub->targets, change->lane);
+    bool is_range = change->kind == STG_CHANGE_RANGE && !change->is_cancelled;
+    stg_target *t;
+    stg_counters *c;
 
-    if (t == NULL || t->counters == NULL)
+    if (change->kind != STG_CHANGE_DEAD && !is_range)
         return;
-    if (change->kind == STG_CHANGE_DEAD)
-        stg_counters_dead(t->counters, change->failure);
-    else if (change->kind == STG_CHANGE_RANGE && !change->is_cancelled)
-        t->counters->shed += change->count;
+    t = stg_targets_at(&m->hub->targets, change->lane);
+    c = t == NULL ? NULL : counters_of(t);
+    if (c == NULL)
+        return;
+    if (is_range)
+        c->shed += change->added;
+    else
+        stg_counters_dead(c, change->failure);
 }
 
 void stg_metrics_stored(stg_metrics *m, stg_ns now)

@@ -103,6 +103,17 @@ void stg_counters_dead(stg_counters *c, const stg_failure *failure)
     c->dead[failure != NULL ? why_of(failure->why) : STG_WHY_INVALID]++;
 }
 
+/* A reload may have given the target another endpoint, which counts from 0. */
+void stg_counters_note(stg_counters *c, uint64_t budget_refused,
+                       uint64_t connects)
+{
+    bool is_new = connects < c->connects_seen;
+
+    c->budget_refused = budget_refused;
+    c->connects += connects - (is_new ? 0 : c->connects_seen);
+    c->connects_seen = connects;
+}
+
 void stg_counters_merge(stg_counters *c, const stg_counters *other)
 {
     c->started += other->started;
@@ -113,7 +124,10 @@ void stg_counters_merge(stg_counters *c, const stg_counters *other)
     c->delivered += other->delivered;
     c->put_back += other->put_back;
     c->shed += other->shed;
+    c->replayed += other->replayed;
     c->openings += other->openings;
+    c->budget_refused += other->budget_refused;
+    c->connects += other->connects;
     for (int i = 0; i < STG_WHY_COUNT; i++) {
         c->parked[i] += other->parked[i];
         c->dead[i] += other->dead[i];

@@ -52,7 +52,12 @@ typedef struct stg_counters {
     uint64_t dead[STG_WHY_COUNT];
     uint64_t shed;      /* of range rows: settled without an attempt */
     stg_causes letters; /* dead letters without those of range rows */
+    uint64_t replayed;  /* messages of dead letters that are sent again */
     uint64_t openings;  /* of the breaker */
+
+    /* -- what others count, and may begin to count anew */
+    uint64_t budget_refused, connects;
+    uint64_t connects_seen; /* as its endpoint said it last */
 } stg_counters;
 
 /* An attempt that has ended. */
@@ -64,6 +69,10 @@ void stg_counters_decision(stg_counters *c, const stg_decision *d,
 
 /* A dead letter is durable. failure: NULL if nothing had failed. */
 void stg_counters_dead(stg_counters *c, const stg_failure *failure);
+
+/* What others count, as it is now. */
+void stg_counters_note(stg_counters *c, uint64_t budget_refused,
+                       uint64_t connects);
 
 void stg_counters_merge(stg_counters *c, const stg_counters *other);
 

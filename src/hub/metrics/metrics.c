@@ -1,6 +1,7 @@
 /* The page: a picture is taken, printed by a thread, and given away. */
 #include "hub/metrics/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,14 @@ typedef struct waiter {
     stg_metrics_fn *done;
     void *ctx;
 } waiter;
+
+static stg_ns wall_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
+}
 
 /* -- the answer ------------------------------------------------------------ */
 
@@ -106,14 +115,22 @@ static void begin_printing(stg_metrics *m)
 static void look_at(const stg_metrics *m, const stg_target *t,
                     stg_picture_row *row, stg_ns now)
 {
-    *row = (stg_picture_row){.laggards = 0};
+    stg_lane_view *lane = &row->lane;
+
+    *row = (stg_picture_row){.targets = 1};
     memcpy(row->name, t->name, strlen(t->name) + 1);
-    if (stg_flow_look(m->hub->flow, t->lane, &row->lane, now) != STG_OK)
-        return; // its lane has ended
-    row->states[row->lane.state] = 1;
-    row->laggards = row->lane.is_laggard;
     if (t->endpoint != NULL)
         stg_endpoint_look(t->endpoint, &row->sockets);
+    if (stg_hub_look_lane(m->hub, t->lane, lane, now) != STG_OK)
+        return; // it has ended
+    row->states[lane->state] = 1;
+    row->laggards = lane->is_laggard;
+    row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
+    if (lane->oldest_at > 0)
+        row->lag_time = stg_ns_sub(m->wall_at, lane->oldest_at);
+    if (t->counters != NULL)
+        stg_counters_note(t->counters, lane->budget_refused,
+                          row->sockets.connects);
 }
 
 /* A target keeps its label, or its place among the others, for as long as it
@@ -145,6 +162,20 @@ static void add_target(stg_metrics *m, stg_target *t, stg_ns now)
     p->has_others = true;
 }
 
+static void take_alerts(const stg_alerts *a, stg_picture *p)
+{
+    stg_alerts_look(a, &p->alerts);
+    for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
+         p->sink_count++) {
+        stg_picture_sink *sink = &p->sinks[p->sink_count];
+
+        if (stg_alerts_look_sink(a, p->sink_count, &sink->view) != STG_OK)
+            return;
+        (void)snprintf(sink->name, sizeof sink->name, "%s", sink->view.name);
+        sink->view.name = NULL;
+    }
+}
+
 static void take_hub(stg_metrics *m)
 {
     stg_hub *h = m->hub;
@@ -158,6 +189,7 @@ static void take_hub(stg_metrics *m)
     p->known = h->targets.known;
     p->unknown = h->targets.count - h->targets.known;
     p->groups = m->groups;
+    take_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);
     p->started_at = m->started_at;
     p->memory_max = h->settings->memory_max;
@@ -186,6 +218,7 @@ static bool start_over(stg_metrics *m)
 
     forget_picture(m);
     m->changes = t->changes;
+    m->wall_at = wall_now();
     m->rows_max = t->count < m->labelled_max ? t->count : m->labelled_max;
     m->picture.rows = calloc(m->rows_max + 1, sizeof *m->picture.rows);
     if (m->picture.rows == NULL)
@@ -254,12 +287,9 @@ void stg_metrics_serve(stg_metrics *m, stg_ingress *g)
 
 void stg_metrics_open(stg_metrics *m, stg_hub *hub, uint32_t labelled_max)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
     m->hub = hub;
     m->labelled_max = labelled_max;
-    m->started_at = (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
+    m->started_at = wall_now();
     m->next.passed = take_slice;
     stg_list_init(&m->waiting);
 }

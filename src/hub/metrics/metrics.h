@@ -34,6 +34,7 @@ typedef struct stg_metrics {
     stg_picture picture;
     size_t rows_max, at; /* the target that is next */
     uint64_t changes;    /* of the targets, when it was begun */
+    stg_ns wall_at;      /* and the wall clock */
     stg_page page;
     uv_work_t work;
     bool is_printing;
@@ -77,6 +78,9 @@ void stg_metrics_opened(stg_target *t);
  * is dead is counted then. */
 void stg_metrics_store(stg_metrics *m, const stg_group *g, stg_ns now);
 void stg_metrics_stored(stg_metrics *m, stg_ns now);
+
+/* Rows of dead letters were parked, to be sent again; t may be NULL. */
+void stg_metrics_replayed(stg_target *t, uint64_t count);
 
 /* The target goes, and its counters: what they said of one without a label stays
  * with the others, whose sums never fall. */

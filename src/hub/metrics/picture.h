@@ -6,6 +6,7 @@
 #ifndef STAGGER_HUB_METRICS_PICTURE_H
 #define STAGGER_HUB_METRICS_PICTURE_H
 
+#include "hub/alerts/alerts.h"
 #include "hub/http/client.h"
 #include "hub/hub.h"
 #include "hub/metrics/counters.h"
@@ -21,18 +22,21 @@ enum { STG_LANE_STATES = STG_LANE_REMOVING + 1 };
 /* A target; or many, whose numbers are added up. */
 typedef struct stg_picture_row {
     char name[STG_TARGET_NAME_MAX];
+    uint32_t targets;                 /* that it is of */
     stg_lane_view lane;               /* what can be added up is */
     uint32_t states[STG_LANE_STATES]; /* targets in each */
     uint32_t laggards;
     uint32_t breakers_open;
     stg_endpoint_view sockets;
-    uint64_t lag;    /* messages that it has not taken yet */
-    stg_ns lag_time; /* how old the first of them is; of many: the oldest */
-    bool has_budget; /* a target's own */
-    uint64_t budget_left; /* thousandths */
-    uint64_t budget_refused;
+    stg_ns lag_time; /* age of the oldest message that it has not settled */
     stg_counters counters;
 } stg_picture_row;
+
+/* A sink of alerts, whose name may go with a reload. */
+typedef struct stg_picture_sink {
+    char name[STG_TARGET_NAME_MAX];
+    stg_alert_sink_view view; /* but its name */
+} stg_picture_sink;
 
 typedef struct stg_picture {
     stg_picture_row *rows; /* the last: the others, if there are any */
@@ -45,10 +49,12 @@ typedef struct stg_picture {
     bool has_ingress;
     stg_ingress_view ingress;
     stg_histogram groups; /* of flow, until they were durable */
+    stg_alerts_view alerts;
+    stg_picture_sink sinks[STG_ALERT_SINKS_MAX];
+    size_t sink_count;
     uint64_t log_dropped; /* lines */
     stg_ns started_at;    /* since 1970 */
     uint64_t memory_max;  /* what the settings say, bytes */
-    uint64_t flow_max;    /* flow's part of it */
 } stg_picture;
 
 /* Adds one target more to a row. counters may be NULL: nothing was counted. */

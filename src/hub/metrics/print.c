@@ -69,6 +69,19 @@ static void print_hub(const stg_picture *p, stg_page *page)
     put_gauge(page, "stagger_attempts_in_flight",
               "Attempts that are under way, to all targets.",
               p->hub.flow.in_flight);
+    put_gauge(page, "stagger_attempts_in_flight_limit",
+              "The most of them; each target may have one besides.",
+              p->hub.flow.in_flight_max);
+    if (p->hub.flow.budget_left != UINT64_MAX) {
+        stg_page_family(page, "stagger_shared_budget_left_retries", "gauge",
+                        "Retries that the budget of all targets can afford "
+                        "now.");
+        stg_page_thousandths(page, NULL, 0, p->hub.flow.budget_left);
+    }
+    put_counter(page, "stagger_shared_budget_refused_total",
+                "Retries that the budget of all targets has refused or put "
+                "off.",
+                p->hub.flow.budget_refused);
     put_counter(page, "stagger_log_lines_dropped_total",
                 "Lines of the log that nobody read in time.", p->log_dropped);
 }
@@ -81,7 +94,7 @@ static void print_memory(const stg_picture *p, stg_page *page)
               "Memory that messages and answers take.", p->hub.flow.held);
     put_gauge(page, "stagger_memory_limit_bytes",
               "The most of it that they may take; at it reading stops.",
-              p->flow_max);
+              p->hub.flow.memory_max);
     put_gauge(page, "stagger_memory_setting_bytes",
               "The limit of the settings, the intake's part included.",
               p->memory_max);
@@ -134,6 +147,72 @@ static void print_ingress(const stg_ingress_view *g, stg_page *page)
               "Bytes of requests that are read, or wait.", g->pending);
 }
 
+static void print_firing(const stg_alerts_view *v, stg_page *page)
+{
+    stg_page_family(page, "stagger_alerts_firing", "gauge",
+                    "Alerts of the hub's own that hold now.");
+    for (int i = 0; i < STG_ALERT_COUNT; i++)
+        put_as(page, "alert", stg_alert_name((stg_alert)i), v->firing[i]);
+}
+
+typedef uint64_t sink_fn(const stg_alert_sink_view *v);
+
+static uint64_t sent_of(const stg_alert_sink_view *v)
+{
+    return v->sent;
+}
+
+static uint64_t failed_of(const stg_alert_sink_view *v)
+{
+    return v->failed;
+}
+
+static uint64_t lost_of(const stg_alert_sink_view *v)
+{
+    return v->lost;
+}
+
+static uint64_t merged_of(const stg_alert_sink_view *v)
+{
+    return v->merged;
+}
+
+static uint64_t waiting_of(const stg_alert_sink_view *v)
+{
+    return v->waiting;
+}
+
+/* Where there are sinks; else nobody is told. */
+static void print_alerts(const stg_picture *p, stg_page *page)
+{
+    static const struct {
+        const char *name, *type, *help;
+        sink_fn *of;
+    } families[] = {
+        {"stagger_alert_digests_sent_total", "counter",
+         "Digests of alerts that a sink has accepted.", sent_of},
+        {"stagger_alert_attempts_failed_total", "counter",
+         "Attempts to send one that have failed.", failed_of},
+        {"stagger_alert_digests_lost_total", "counter",
+         "Digests that were given up.", lost_of},
+        {"stagger_alert_digests_merged_total", "counter",
+         "Digests that went in another one, to say less.", merged_of},
+        {"stagger_alert_digests_waiting", "gauge",
+         "Digests that wait for a sink.", waiting_of},
+    };
+
+    if (p->sink_count == 0)
+        return;
+    print_firing(&p->alerts, page);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        stg_page_family(page, families[i].name, families[i].type,
+                        families[i].help);
+        for (size_t s = 0; s < p->sink_count; s++)
+            put_as(page, "sink", p->sinks[s].name,
+                   families[i].of(&p->sinks[s].view));
+    }
+}
+
 static void print_process(const stg_picture *p, const stg_process_view *v,
                           stg_page *page)
 {
@@ -160,6 +239,7 @@ void stg_picture_print(const stg_picture *p, const stg_process_view *process,
     print_store(&p->store, &p->groups, page);
     if (p->has_ingress)
         print_ingress(&p->ingress, page);
+    print_alerts(p, page);
     print_process(p, process, page);
 }
 
@@ -175,11 +255,14 @@ static void add_lane(stg_lane_view *all, const stg_lane_view *one)
     all->dead += one->dead;
     all->cancelled += one->cancelled;
     all->parked += one->parked;
+    all->replays += one->replays;
+    all->lag += one->lag;
 }
 
 void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
                      const stg_counters *counters)
 {
+    row->targets += one->targets;
     add_lane(&row->lane, &one->lane);
     for (int i = 0; i < STG_LANE_STATES; i++)
         row->states[i] += one->states[i];
@@ -187,10 +270,7 @@ void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
     row->breakers_open += one->breakers_open;
     row->sockets.idle += one->sockets.idle;
     row->sockets.busy += one->sockets.busy;
-    row->sockets.connects += one->sockets.connects;
-    row->lag += one->lag;
     row->lag_time = stg_ns_max(row->lag_time, one->lag_time);
-    row->budget_refused += one->budget_refused;
     if (counters != NULL)
         stg_counters_merge(&row->counters, counters);
 }

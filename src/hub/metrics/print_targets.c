@@ -135,6 +135,11 @@ static void print_ends(stg_page *page, const stg_picture_row *row)
     put_as(page, row, "end", "dead", stg_causes_sum(&c->letters) + c->shed);
 }
 
+static void print_replayed(stg_page *page, const stg_picture_row *row)
+{
+    put(page, row, row->counters.replayed);
+}
+
 static void print_letters(stg_page *page, const stg_picture_row *row)
 {
     causes c = {page, row};
@@ -157,6 +162,11 @@ static void print_books(stg_page *page, const stg_picture_row *row)
     put_as(page, row, "state", "parked", l->parked);
     put_as(page, row, "state", "waiting", l->waiting);
     put_as(page, row, "state", "in_flight", l->in_flight);
+}
+
+static void print_replays(stg_page *page, const stg_picture_row *row)
+{
+    put(page, row, row->lane.replays);
 }
 
 static void print_state(stg_page *page, const stg_picture_row *row)
@@ -184,7 +194,7 @@ static void print_laggards(stg_page *page, const stg_picture_row *row)
 
 static void print_lag(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->lag);
+    put(page, row, row->lane.lag);
 }
 
 static void print_lag_time(stg_page *page, const stg_picture_row *row)
@@ -210,13 +220,15 @@ static void print_budget_left(stg_page *page, const stg_picture_row *row)
 {
     stg_label label = {"target", row->name};
 
-    if (row->has_budget)
-        stg_page_thousandths(page, &label, 1, row->budget_left);
+    // Those of many cannot be added up to anything.
+    if (row->lane.budget_left != UINT64_MAX &&
+        row->name[0] != STG_OTHER_TARGETS[0])
+        stg_page_thousandths(page, &label, 1, row->lane.budget_left);
 }
 
 static void print_budget_refused(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->budget_refused);
+    put(page, row, row->counters.budget_refused);
 }
 
 static void print_connections(stg_page *page, const stg_picture_row *row)
@@ -227,7 +239,7 @@ static void print_connections(stg_page *page, const stg_picture_row *row)
 
 static void print_connects(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->sockets.connects);
+    put(page, row, row->counters.connects);
 }
 
 /* -- all of them ----------------------------------------------------------- */
@@ -252,10 +264,14 @@ static const family families[] = {
      "What was decided about deliveries, and why.", print_decisions},
     {"stagger_dead_letters_total", "counter",
      "Deliveries that became dead letters, durably, by cause.", print_letters},
+    {"stagger_replayed_total", "counter",
+     "Deliveries that were dead and are sent again.", print_replayed},
     {"stagger_lane_deliveries", "gauge",
      "The books of a lane, as its store has them: routed is the sum of the "
      "others.",
      print_books},
+    {"stagger_lane_replays", "gauge",
+     "Rows of replays that wait, among the parked.", print_replays},
     {"stagger_lane_state", "gauge", "Lanes in a state.", print_state},
     {"stagger_lane_attempts_limit", "gauge",
      "Attempts at once that a lane may have now, as adapted.", print_limit},
@@ -264,8 +280,7 @@ static const family families[] = {
     {"stagger_lag_messages", "gauge",
      "Messages of the log that a lane has not taken yet.", print_lag},
     {"stagger_lag_seconds", "gauge",
-     "Age of the oldest message that a lane has not taken yet.",
-     print_lag_time},
+     "Age of the oldest message that a lane has not settled.", print_lag_time},
     {"stagger_breaker_open", "gauge", "Breakers that are open, or try a probe.",
      print_open},
     {"stagger_breaker_openings_total", "counter",
