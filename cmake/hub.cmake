@@ -154,6 +154,7 @@ add_library(stagger_hub STATIC
     hub/stores/appends.c
     hub/stores/arena.c
     hub/stores/claim.c
+    hub/stores/copy.c
     hub/stores/cursors.c
     hub/stores/cursors_text.c
     hub/stores/desk.c
@@ -183,6 +184,7 @@ add_library(stagger_hub STATIC
     hub/stores/steps.c
     hub/stores/store.c
     hub/stores/tending.c
+    hub/stores/verify.c
     hub/stores/writer.c
     hub/url_mask.c
     hub/target.c
@@ -250,6 +252,7 @@ set(hub_verbs
     cli/status_json.c
     cli/status_look.c
     cli/status_table.c
+    cli/store.c
     cli/store_path.c
     cli/targets.c
     cli/token.c

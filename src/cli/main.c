@@ -29,6 +29,7 @@ static const struct {
     {"send", "stagger send", stg_cli_send},
     {"sink", "stagger sink", stg_cli_sink},
     {"status", "stagger status", stg_cli_status},
+    {"store", "stagger store", stg_cli_store},
     {"targets", "stagger targets", stg_cli_targets},
     {"token", "stagger token", stg_cli_token},
 #endif
@@ -55,6 +56,7 @@ static const char help[] =
     "  resume   a target is sent to again\n"
     "  sink     a target to try things on, which answers as it is told\n"
     "  status   where it hangs, target by target\n"
+    "  store    a hub's store: backup, restore, verify\n"
     "  targets  which there are, and the end of one\n"
     "  token    makes the tokens that a hub knows people and programs by\n"
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "hub/hub_inside.h"
+#include "hub/settings/match.h"
 
 enum { TICK_MS = 1000 };
 
@@ -92,6 +93,15 @@ uint64_t stg_shell_room(void *hub, uint32_t lane)
     if (stg_flow_look(h->flow, lane, &v, stg_deadlines_now()) != STG_OK)
         return 0;
     return stg_ns_sub(REPLAYS_MAX, v.replays);
+}
+
+bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
+{
+    const stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t == NULL || t->settings == NULL ||
+           stg_match_wants(t->settings, message);
 }
 
 void stg_shell_trouble(void *hub, const stg_error *what)

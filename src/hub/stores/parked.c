@@ -71,15 +71,16 @@ struct stg_fetched_piece {
     unsigned char bytes[];
 };
 
-int stg_rows_prepare_fetch(sqlite3 *db, sqlite3_stmt **st)
+/* Each kind has an index of its own. */
+int stg_rows_prepare_fetch(sqlite3 *db, bool is_replay, sqlite3_stmt **st)
 {
+#define FETCH(which)                                                      \
+    "SELECT " STG_PARKED_COLUMNS " FROM parked WHERE lane = ? AND " which \
+    " AND (due_at, position, partition, replay) > (?, ?, ?, ?)"           \
+    " ORDER BY due_at, position, partition, replay"
+
     return stg_sql_prepare(
-        db, st,
-        "SELECT " STG_PARKED_COLUMNS
-        " FROM parked WHERE lane = ?"
-        " AND (replay > 0) = ?"
-        " AND (due_at, position, partition, replay) > (?, ?, ?, ?)"
-        " ORDER BY due_at, position, partition, replay");
+        db, st, is_replay ? FETCH("replay > 0") : FETCH("replay = 0"));
 }
 
 static void copy_row(const stg_parked *p, size_t parcel_size,
@@ -144,12 +145,12 @@ static int fetch_all(sqlite3_stmt *st, uint32_t rows_max, stg_fetched *f)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, bool is_replay,
-                   const stg_mark *after, uint32_t rows_max, stg_fetched *f)
+int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+                   uint32_t rows_max, stg_fetched *f)
 {
-    int rc = stg_sql_bind(st, "uuuuuu", (uint64_t)lane, (uint64_t)is_replay,
-                          after->due_at, after->position,
-                          (uint64_t)after->partition, (uint64_t)after->replay);
+    int rc = stg_sql_bind(st, "uuuuu", (uint64_t)lane, after->due_at,
+                          after->position, (uint64_t)after->partition,
+                          (uint64_t)after->replay);
 
     if (f->rows == NULL)
         f->rows = calloc((size_t)rows_max + 1, sizeof *f->rows);

@@ -49,9 +49,9 @@ static void put_back(stg_inbox *in, stg_job *job)
 static int run(stg_store_reader *r, stg_job *job)
 {
     if (job->kind == STG_JOB_FETCH)
-        return stg_rows_fetch(r->fetch, job->fetch.lane, job->fetch.is_replay,
-                              &job->fetch.after, job->fetch.rows_max,
-                              &job->fetch.found);
+        return stg_rows_fetch(
+            job->fetch.is_replay ? r->fetch_replays : r->fetch, job->fetch.lane,
+            &job->fetch.after, job->fetch.rows_max, &job->fetch.found);
     return stg_queue_read(r->read, job->read.from, job->read.bytes_max,
                           &job->read.found);
 }
@@ -111,7 +111,11 @@ int stg_store_reader_open(stg_store_reader *r)
 
     if (rc == SQLITE_OK)
         rc = stg_queue_prepare_read(r->db, &r->read);
-    return rc == SQLITE_OK ? stg_rows_prepare_fetch(r->db, &r->fetch) : rc;
+    if (rc == SQLITE_OK)
+        rc = stg_rows_prepare_fetch(r->db, false, &r->fetch);
+    return rc == SQLITE_OK
+               ? stg_rows_prepare_fetch(r->db, true, &r->fetch_replays)
+               : rc;
 }
 
 void stg_store_reader_free(stg_store_reader *r)

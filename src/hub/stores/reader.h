@@ -9,7 +9,7 @@ typedef struct stg_store_reader {
     stg_inbox *in;
     const stg_store_options *o;
     sqlite3 *db;
-    sqlite3_stmt *read, *fetch;
+    sqlite3_stmt *read, *fetch, *fetch_replays;
     uv_thread_t thread;
 } stg_store_reader;
 

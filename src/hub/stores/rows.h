@@ -71,7 +71,7 @@ void stg_parked_read(stg_parked *p, sqlite3_stmt *st);
 
 /* -- the reader's side ----------------------------------------------------- */
 
-int stg_rows_prepare_fetch(sqlite3 *db, sqlite3_stmt **st);
+int stg_rows_prepare_fetch(sqlite3 *db, bool is_replay, sqlite3_stmt **st);
 
 typedef struct stg_fetched {
     stg_parked_row *rows;
@@ -82,8 +82,8 @@ typedef struct stg_fetched {
 
 /* The lane's rows of the kind above the mark, rows_max at most, and no more than 16 MiB but
  * for the first. f is zeroed, and the caller's to free. */
-int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, bool is_replay,
-                   const stg_mark *after, uint32_t rows_max, stg_fetched *f);
+int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+                   uint32_t rows_max, stg_fetched *f);
 void stg_fetched_free(stg_fetched *f);
 
 #endif

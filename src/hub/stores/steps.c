@@ -154,6 +154,9 @@ static const char version_2[] =
     "ALTER TABLE parked"
     " ADD COLUMN attempts_before INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE parked ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX parked_due;"
+    "CREATE INDEX parked_due ON parked"
+    " (lane, due_at, position, partition, replay, wait) WHERE replay = 0;"
     "CREATE INDEX parked_replays ON parked"
     " (lane, due_at, position, partition, replay, wait) WHERE replay > 0;"
 

@@ -1,0 +1,238 @@
+/* stagger store: copies of a hub's store, and whether it is sound. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "cli/options.h"
+#include "cli/store_path.h"
+#include "cli/verbs.h"
+#include "hub/stores/copy.h"
+#include "hub/stores/schema.h"
+#include "hub/stores/verify.h"
+
+static const char who[] = "stagger store";
+
+static const char help[] =
+    "usage: stagger store backup [-s FILE] TO\n"
+    "       stagger store restore [-s FILE] [--force] FROM\n"
+    "       stagger store verify [-s FILE] [FILE]\n"
+    "\n"
+    "A hub's store is one file: messages, cursors, parked rows, dead letters,\n"
+    "idempotency keys. This copies it, brings a copy back, and says whether it\n"
+    "is sound.\n"
+    "\n"
+    "  backup   writes the store to the file TO, as it is at one moment, also\n"
+    "           while the hub runs. TO appears when it is complete\n"
+    "  restore  makes the backup FROM the store. The hub must be stopped. What\n"
+    "           was delivered since the backup is delivered again, under the\n"
+    "           same ids; what was accepted since is not there\n"
+    "  verify   looks whether the store, or FILE, is damaged, and whether its\n"
+    "           tables agree; also while the hub runs\n"
+    "\n"
+    "  -s, --store FILE  the hub's store (STAGGER_STORE in the environment, or\n"
+    "                    ./stagger.db)\n"
+    "  -f, --force       restore: put a store that is there aside; it is kept\n"
+    "                    under another name\n"
+    "  -q, --quiet       say nothing when all is well\n"
+    "  -h, --help        this text\n"
+    "\n"
+    "Exit code: 0; 1 if verify finds something wrong; 2 for bad options, and\n"
+    "where a file cannot be read or written.\n"
+    "\n"
+    "  stagger store backup /backup/stagger-$(date +%F).db\n"
+    "  stagger store verify /backup/stagger-2026-03-01.db\n"
+    "  stagger store restore --force /backup/stagger-2026-03-01.db\n";
+
+enum { EXIT_FLAWS = 1 };
+
+typedef struct store_options {
+    const char *store;
+    const char *file; /* NULL: none was named */
+    bool is_forced, is_quiet;
+} store_options;
+
+static int fail(const stg_error *err)
+{
+    stg_options_complain(who, "%s", err->text);
+    return STG_EXIT_USAGE;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* -- the verbs ------------------------------------------------------------- */
+
+static int backup(const store_options *o)
+{
+    stg_error err;
+
+    if (stg_copy_backup(o->store, o->file, &err) != STG_OK)
+        return fail(&err);
+    if (!o->is_quiet)
+        printf("%s: a backup of %s\n", o->file, o->store);
+    return 0;
+}
+
+static int restore(const store_options *o)
+{
+    stg_restored done;
+    stg_error err;
+
+    if (stg_copy_restore(o->file, o->store, o->is_forced, &done, &err) !=
+        STG_OK)
+        return fail(&err);
+    if (o->is_quiet)
+        return 0;
+    printf(
+        "%s: is %s now; messages from here on have ids that begin with "
+        "%016" PRIx64 "\n",
+        o->store, o->file, done.epoch);
+    if (done.replaced[0] != '\0')
+        printf("%s: the store that was there\n", done.replaced);
+    return 0;
+}
+
+static void print_flaw(void *ctx, const char *words)
+{
+    const char *path = ctx;
+
+    printf("%s: %s\n", path, words);
+}
+
+static int verify(const store_options *o)
+{
+    const char *path = o->file != NULL ? o->file : o->store;
+    stg_verified v;
+    stg_error err;
+
+    if (access(path, R_OK) != 0) {
+        stg_options_complain(who, "%s: %s; name a store with --store", path,
+                             errno == ENOENT ? "there is no such file"
+                                             : strerror(errno));
+        return STG_EXIT_USAGE;
+    }
+    if (stg_verify(path, &v, print_flaw, (void *)path, &err) != STG_OK)
+        return fail(&err);
+    if (v.flaws > 0) {
+        printf("%s: is not sound; restore a backup\n", path);
+        return EXIT_FLAWS;
+    }
+    if (o->is_quiet)
+        return 0;
+    if (v.version != stg_schema_version())
+        printf("%s: is not damaged; it is of version %" PRIu64
+               ", and is looked at closer when a hub has brought it up to "
+               "date\n",
+               path, v.version);
+    else
+        printf("%s: is sound: %" PRIu64 " message%s, %" PRIu64
+               " target%s, %" PRIu64 " parked, %" PRIu64 " dead letter%s\n",
+               path, v.messages, plural(v.messages), v.lanes, plural(v.lanes),
+               v.parked, v.letters, plural(v.letters));
+    return 0;
+}
+
+/* -- options --------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int (*run)(const store_options *o);
+    int least, most; /* files that are named */
+} verbs[] = {{"backup", backup, 1, 1},
+             {"restore", restore, 1, 1},
+             {"verify", verify, 0, 1}};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static const struct option options[] = {
+    {"store", required_argument, NULL, 's'},
+    {"force", no_argument, NULL, 'f'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+enum { HELPED = -1 };
+
+static int read_option(void *ctx, int option)
+{
+    store_options *o = ctx;
+
+    switch (option) {
+    case 's':
+        o->store = optarg;
+        return 0;
+    case 'f':
+        o->is_forced = true;
+        return 0;
+    case 'q':
+        o->is_quiet = true;
+        return 0;
+    case 'h':
+        fputs(help, stdout);
+        return HELPED;
+    default:
+        return STG_EXIT_USAGE;
+    }
+}
+
+static int refuse(const char *what, const char *wanted)
+{
+    stg_options_complain(who, "%s: %s", what, wanted);
+    fputs("See stagger store --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
+
+static int refuse_verb(const char *word)
+{
+    const char *names[VERBS + 1] = {NULL};
+    const char *near;
+    char wanted[64];
+
+    for (size_t i = 0; i < VERBS; i++)
+        names[i] = verbs[i].name;
+    near = stg_suggest(word, names);
+    snprintf(wanted, sizeof wanted, "%s%s%s",
+             near == NULL ? "wanted backup, restore or verify"
+                          : "did you mean ",
+             near == NULL ? "" : near, near == NULL ? "" : "?");
+    return refuse(word, wanted);
+}
+
+static int run(size_t verb, store_options *o, int count, char **files)
+{
+    if (count < verbs[verb].least)
+        return refuse(verbs[verb].name, verbs[verb].run == backup
+                                            ? "to which file?"
+                                            : "from which file?");
+    if (count > verbs[verb].most)
+        return refuse(files[verbs[verb].most], "is a word too many");
+    if (o->is_forced && verbs[verb].run != restore)
+        return refuse("--force", "is for restore");
+    o->file = count > 0 ? files[0] : NULL;
+    o->store = stg_store_path(o->store);
+    return stg_options_finish(who, verbs[verb].run(o));
+}
+
+int stg_cli_store(int argc, char **argv)
+{
+    store_options o = {.store = NULL};
+    int code = stg_options_walk(argc, argv, "s:fqh", options, read_option, &o);
+
+    if (code == HELPED)
+        return stg_options_finish(who, 0);
+    if (code != 0)
+        return code;
+    if (optind == argc)
+        return refuse("no verb", "wanted backup, restore or verify");
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(argv[optind], verbs[i].name) == 0)
+            return run(i, &o, argc - optind - 1, argv + optind + 1);
+    return refuse_verb(argv[optind]);
+}

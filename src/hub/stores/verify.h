@@ -1,0 +1,23 @@
+/* verify.h - whether a store is sound: SQLite's own check, and what must hold
+ * between its tables. Changes nothing, and works while a hub has the store: all
+ * is looked at as of one moment. */
+#ifndef STAGGER_HUB_STORES_VERIFY_H
+#define STAGGER_HUB_STORES_VERIFY_H
+
+#include "hub/stores/sqlite.h"
+
+typedef struct stg_verified {
+    uint64_t version;
+    uint64_t messages, lanes, parked, letters, keys;
+    uint64_t flaws;
+} stg_verified;
+
+/* A flaw in words: what, and where. Lent. */
+typedef void stg_flaw_fn(void *ctx, const char *words);
+
+/* STG_OK also when there are flaws: see v->flaws. Else it could not be read, or
+ * is no store: STG_IO or STG_INVALID with words. each may be NULL. */
+stg_status stg_verify(const char *path, stg_verified *v, stg_flaw_fn *each,
+                      void *ctx, stg_error *err);
+
+#endif

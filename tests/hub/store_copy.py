@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""`stagger store`: a backup while the hub runs, what a restore keeps and makes
+anew, and what verify finds."""
+import contextlib
+import os
+import sqlite3
+import stat
+import subprocess
+
+import case
+import leaf
+
+
+class StoreCopy(case.Case):
+    def setUp(self):
+        super().setUp()
+        self.copy = os.path.join(self.folder, "copy.db")
+
+    def run_store(self, *arguments, code=0, said=""):
+        done = subprocess.run([leaf.STAGGER, "store", *arguments],
+                              capture_output=True, text=True,
+                              timeout=leaf.PATIENCE)
+        self.assertEqual((done.returncode, done.stderr if code == 0 else ""),
+                         (code, ""), done.stdout + done.stderr)
+        words = done.stdout + done.stderr
+        if said:
+            self.assertIn(said, words)
+        return words
+
+    def backup(self, **more):
+        return self.run_store("backup", "-s", self.store, self.copy, **more)
+
+    def restore(self, *arguments, **more):
+        return self.run_store("restore", "-s", self.store, *arguments,
+                              self.copy, **more)
+
+    def verify(self, path=None, **more):
+        return self.run_store("verify", path or self.store, **more)
+
+    def change(self, text, path=None):
+        with contextlib.closing(sqlite3.connect(path or self.store)) as db, db:
+            db.executescript(text)
+
+    def fill(self):
+        """A stopped hub's store: ten delivered, ten that are dead letters."""
+        good, server = self.refused(), self.leaf()
+        hub = self.hub("--to", f"a={server.url()}", "--to", f"b={good}", "-p",
+                       "none breaker=none")
+        with contextlib.closing(hub.producer()) as producer:
+            ids = producer.post_lines([{"body": str(i)} for i in range(10)])
+        self.await_settled(2)
+        self.assertIn(hub.stop(), (0, 1))
+        return ids
+
+    # -- backup
+
+    def test_a_backup_of_a_running_hub_is_of_one_moment(self):
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}")
+        with contextlib.closing(hub.producer()) as producer:
+            for turn in range(5):
+                for i in range(100):
+                    producer.post(str(i).encode())
+                self.backup()
+                self.assertIn("is sound", self.verify(self.copy))
+                self.verify()
+                kept = self.rows("SELECT value FROM meta WHERE name ="
+                                 " 'next_position'", store=self.copy)[0]
+                self.assertGreater(kept["value"], 100 * (turn + 1))
+        mode = os.stat(self.copy).st_mode
+        self.assertEqual(stat.S_IMODE(mode), 0o600)
+        self.assertEqual([name for name in os.listdir(self.folder)
+                          if name.startswith("copy")], ["copy.db"])
+        hub.stop()
+
+    def test_a_backup_refuses_what_it_cannot_do(self):
+        self.run_store("backup", "-s", self.store, self.copy, code=2,
+                       said="No such file")
+        self.fill()
+        self.run_store("backup", "-s", self.store, self.store, code=2,
+                       said="is the store itself")
+        self.run_store("backup", "-s", self.store, self.folder, code=2,
+                       said="is no file")
+        self.run_store("backup", "-s", self.store, "/nowhere/x", code=2,
+                       said="cannot be made")
+        self.run_store("backup", "-s", __file__, self.copy, code=2,
+                       said="no SQLite database")
+        self.assertFalse(os.path.exists(self.copy))
+
+    # -- restore
+
+    def test_a_restore_goes_on_where_the_backup_was(self):
+        ids = self.fill()
+        self.backup()
+        os.remove(self.store)
+        self.restore(said="is " + self.copy + " now")
+        self.verify(said="is sound: ")
+        self.assertEqual(len(self.rows()), 10)
+        # Older messages keep their ids, new ones have others.
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}", "--to",
+                       f"b={self.refused()}", "-p", "none breaker=none")
+        after = hub.post(b"new")
+        self.assertNotEqual(after.split("-")[0], ids[0].split("-")[0])
+        self.assertEqual(int(after.split("-")[1]),
+                         int(ids[-1].split("-")[1]) + 1)
+        self.await_settled(2)
+        hub.stop()
+        rows = self.rows()
+        self.assertEqual([row["message_id"] for row in rows], [*ids, after])
+        self.assertGreater(rows[-1]["id"], rows[-2]["id"] + 1000)
+        self.assertEqual([r.id for r in server.receipts], [after])
+        self.verify(said="is sound: ")
+
+    def test_what_was_delivered_since_is_delivered_again_under_its_id(self):
+        server = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"a={server.url()}", "-p",
+                       "fixed base=1h cap=1h jitter=none attempts=9 "
+                       "deadline=none breaker=none")
+        ids = [hub.post(b"x", idempotency_key=f"k{i}") for i in range(3)]
+        case.wait_for(lambda: len(self.rows("SELECT * FROM parked")) == 3,
+                      "parked rows")
+        self.backup()
+        hub.kill()
+        self.restore("--force", said="the store that was there")
+        self.change("UPDATE parked SET due_at = 0")
+        good = self.leaf()
+        hub = self.hub("--to", f"a={good.url()}")
+        good.wait(3)
+        self.assertEqual({r.id for r in good.receipts}, set(ids))
+        # Keys are there, with the ids of then.
+        self.assertEqual(hub.post(b"x", idempotency_key="k1"), ids[1])
+        hub.stop()
+
+    def test_a_restore_refuses_what_would_lose_something(self):
+        self.fill()
+        self.backup()
+        self.restore(code=2, said="--force")
+        hub = self.hub("--to", f"a={self.refused()}", "--to",
+                       f"b={self.refused()}")
+        self.restore("--force", code=2, said="another hub has it")
+        hub.stop()
+        self.run_store("restore", "-s", self.store, "--force", self.store,
+                       code=2, said="is the store itself")
+        self.run_store("restore", "-s", self.store, "--force",
+                       self.copy + "x", code=2, said="cannot be read")
+        # One that is not sound stays where it is.
+        self.change("UPDATE meta SET value = 1 WHERE name = 'next_position'",
+                    self.copy)
+        self.restore("--force", code=2, said="is not sound")
+        self.verify(said="is sound")
+
+    def test_a_forced_restore_keeps_what_was_there(self):
+        self.fill()
+        self.backup()
+        hub = self.hub("--to", f"a={self.refused()}", "--to",
+                       f"b={self.refused()}", "-p", "none breaker=none")
+        hub.post(b"since")
+        hub.kill()
+        self.restore("--force")
+        kept, = [name for name in os.listdir(self.folder)
+                 if ".replaced-" in name and not name.endswith("-shm")]
+        path = os.path.join(self.folder, kept)
+        # With what was in its write-ahead log.
+        self.assertEqual(len(self.rows("SELECT * FROM idempotency_keys UNION"
+                                       " ALL SELECT 1, 2, 3, 4 FROM meta"
+                                       " WHERE name = 'next_position' AND"
+                                       " value = 12", store=path)), 1)
+        self.assertEqual(len(self.rows("SELECT * FROM meta WHERE name ="
+                                       " 'next_position' AND value = 11")), 1)
+
+    def test_a_backup_of_an_older_version_is_brought_up_to_date(self):
+        old = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "store_1.sql")
+        with open(old) as text:
+            self.change(text.read(), self.copy)
+        self.verify(self.copy, said="is of version 1")
+        self.restore()
+        self.verify(said="is sound: 1 message, 1 target, 1 parked, 2 dead")
+
+    # -- verify
+
+    def check_flaw(self, text, said):
+        copy = os.path.join(self.folder, "flawed.db")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(copy)
+        self.run_store("backup", "-s", self.store, copy)
+        self.change(text, copy)
+        self.verify(copy, code=1, said=said)
+
+    def test_verify_finds_what_contradicts_itself(self):
+        self.fill()
+        self.verify(said="is sound: ")
+        self.check_flaw("UPDATE meta SET value = 3 WHERE name ="
+                        " 'next_position'", "was not given yet")
+        self.check_flaw("DELETE FROM meta WHERE name = 'message_bytes'",
+                        "meta has no message_bytes")
+        self.check_flaw("UPDATE meta SET value = 'x' WHERE name = 'epoch'",
+                        "no epoch")
+        self.check_flaw("DELETE FROM failed_broadcast_logs WHERE id = 1",
+                        "its books have 10 dead, its letters are 9")
+        self.check_flaw("UPDATE failed_broadcast_logs SET state = 'dead?'",
+                        "no such state")
+        self.check_flaw("UPDATE failed_broadcast_logs SET payload = NULL",
+                        "have no payload")
+        self.check_flaw("UPDATE lanes SET name = 'a'", "name of another")
+        self.check_flaw("DELETE FROM lanes WHERE name = 'a'",
+                        "no such target")
+        self.check_flaw("UPDATE cursors SET lanes = '{'", "cannot be read")
+        self.check_flaw("UPDATE cursors SET lanes ="
+                        " replace(lanes, '\"base\": 11', '\"base\": 99')",
+                        "beyond the log")
+        self.check_flaw("UPDATE cursors SET lanes ="
+                        " replace(lanes, '\"routed\": 10', '\"routed\": 9')",
+                        "9 were routed")
+
+    def test_verify_finds_damage(self):
+        self.fill()
+        size = os.path.getsize(self.store)
+        with open(self.store, "r+b") as f:
+            f.seek(size // 2)
+            f.write(b"\xff" * 8192)
+        self.verify(code=1, said="the file is damaged")
+
+    def test_verify_refuses_what_is_no_store(self):
+        self.verify(code=2, said="there is no such file")
+        self.verify(__file__, code=2, said="no SQLite database")
+
+    # -- words
+
+    def test_bad_words_are_refused(self):
+        for words, said in (((), "wanted backup, restore or verify"),
+                            (("bakup",), "did you mean backup?"),
+                            (("backup",), "to which file?"),
+                            (("restore",), "from which file?"),
+                            (("backup", "a", "b"), "is a word too many"),
+                            (("verify", "--force"), "is for restore"),
+                            (("--what",), "--what")):
+            self.run_store(*words, code=2, said=said)
+
+
+if __name__ == "__main__":
+    case.main()
