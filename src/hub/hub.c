@@ -323,6 +323,7 @@ void stg_hub_stop(stg_hub *h)
             stg_field_number("in_flight", all.in_flight));
     stg_service_stop(h);
     stg_intake_stop(&h->intake);
+    stg_store_hurry(h->store);
     stg_flow_stop(h->flow, stg_deadlines_now());
     stg_shell_note(h);
 }

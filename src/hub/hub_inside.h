@@ -122,7 +122,7 @@ static inline void stg_shell_note(stg_hub *h)
 
 /* For stg_store_options. */
 void stg_shell_break(void *hub, const stg_error *why);
-void stg_shell_trouble(void *hub, const stg_error *what);
+void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why);
 void stg_shell_retain(void *hub, uint64_t position);
 void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
                       uint64_t count);

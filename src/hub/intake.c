@@ -168,6 +168,17 @@ stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
                                : STG_OK;
 }
 
+static void lines_stopped(void *ctx)
+{
+    stg_intake *in = ctx;
+    stg_lines_view view;
+
+    stg_lines_look(in->lines, &view);
+    if (view.dropped + view.cut > 0)
+        in->hub->end.is_short = true;
+    stopped(in);
+}
+
 void stg_intake_stop(stg_intake *in)
 {
     if (in->ingress != NULL) {
@@ -176,7 +187,7 @@ void stg_intake_stop(stg_intake *in)
     }
     if (in->lines != NULL) {
         in->stopping++;
-        stg_lines_stop(in->lines, stopped, in);
+        stg_lines_stop(in->lines, lines_stopped, in);
     }
 }
 

@@ -104,15 +104,23 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
            stg_match_wants(t->settings, message);
 }
 
-void stg_shell_trouble(void *hub, const stg_error *what)
+void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
 {
     stg_hub *h = hub;
 
-    stg_watch_store(&h->watch, STG_TROUBLE_LETTERS, what->text,
-                    stg_deadlines_now());
-    STG_LOG(h->log, STG_LOG_ERROR, "dead-letters-file",
-            stg_field_text("detail", what->text),
-            stg_field_text("next", "tried again; the rows are in the store"));
+    stg_watch_store(&h->watch,
+                    what == STG_STORE_BUSY ? STG_TROUBLE_BUSY
+                                           : STG_TROUBLE_LETTERS,
+                    why == NULL ? NULL : why->text, stg_deadlines_now());
+    if (why == NULL)
+        STG_LOG(h->log, STG_LOG_INFO, "store-trouble-over",
+                stg_field_text("what", what == STG_STORE_BUSY
+                                           ? "another process"
+                                           : "dead letters file"));
+    else
+        STG_LOG(h->log, STG_LOG_ERROR, "store-trouble",
+                stg_field_text("detail", why->text),
+                stg_field_text("next", "tried again; nothing is lost"));
 }
 
 /* What flow decides from here on could not be kept. What is under way is

@@ -23,6 +23,13 @@
 
 typedef struct stg_store stg_store;
 
+/* What does not end the hub, and is tried again. */
+typedef enum stg_store_trouble {
+    STG_STORE_LETTERS, /* the file of dead letters cannot be written */
+    STG_STORE_BUSY,    /* another process writes to the store, and does not
+                          end: nothing can be stored */
+} stg_store_trouble;
+
 typedef struct stg_store_options {
     const char *path;     /* of the file; made if missing, with mode 0600 */
     uint64_t quota;       /* bytes of the file, 16 MiB to 2^44; intake stops at
@@ -36,9 +43,8 @@ typedef struct stg_store_options {
     /* The log will be trimmed up to position for age or room, whoever still
      * waits below it: see stg_flow_retain(). */
     void (*retaining)(void *ctx, uint64_t position);
-    /* Something that does not end the hub: the file of dead letters cannot be
-     * written, and is tried again. Once, until it could be written. */
-    void (*troubled)(void *ctx, const stg_error *what);
+    /* Once, until it is over; then again, with NULL. */
+    void (*troubled)(void *ctx, stg_store_trouble what, const stg_error *why);
     /* A replay (see store_letters.h) has parked so many rows of a lane: see
      * stg_flow_replayed(). No fetch that could show them is answered before. */
     void (*replayed)(void *ctx, uint32_t lane, uint32_t partition,
@@ -60,6 +66,10 @@ stg_store_options stg_store_options_default(const char *path);
  * database, corrupt. Threads start. */
 stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
                           const stg_store_options *o, stg_error *err);
+
+/* It is to end soon: where another process writes to the file and does not end,
+ * it is waited for for 10 s more, and then the store is broken. */
+void stg_store_hurry(stg_store *s);
 
 /* Ends the threads after what was asked before; then done is called. */
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx);

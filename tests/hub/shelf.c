@@ -50,12 +50,17 @@ static void on_retaining(void *ctx, uint64_t position)
     s->retaining = position;
 }
 
-static void on_troubled(void *ctx, const stg_error *what)
+static void on_troubled(void *ctx, stg_store_trouble what, const stg_error *why)
 {
     shelf *s = ctx;
 
+    (void)what;
+    if (why == NULL) {
+        s->times_untroubled++;
+        return;
+    }
     s->times_troubled++;
-    snprintf(s->words, sizeof s->words, "%s", what->text);
+    snprintf(s->words, sizeof s->words, "%s", why->text);
 }
 
 void shelf_make(shelf *s)

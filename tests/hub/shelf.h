@@ -10,7 +10,7 @@ typedef struct shelf {
     stg_store *store; /* NULL: closed */
     stg_store_options options;
     char folder[64], path[96], letters[96];
-    unsigned times_broken, times_retaining, times_troubled;
+    unsigned times_broken, times_retaining, times_troubled, times_untroubled;
     uint64_t retaining;
     char words[400]; /* of what broke, or troubled */
     bool is_closed;

@@ -404,9 +404,11 @@ TEST(lines, stops_when_what_waits_is_durable)
     CHECK(!s.is_stopped);
     settle(&s);
     CHECK(!s.is_stopped);
+    // What was read meanwhile, too.
+    settle(&s);
     run_until(&s, &s.is_stopped);
-    CHECK_STR(s.text, "one|");
-    CHECK_INT(s.appends, 1);
+    CHECK_STR(s.text, "one|two|");
+    CHECK_INT(s.appends, 2);
     end(&s);
 }
 
@@ -420,9 +422,32 @@ TEST(lines, stops_while_the_store_is_full)
     open_pipe(&s);
     say(&s, "one\n");
     CHECK_INT(s.appends, 1);
+    // It has room when it is asked for the last time.
     stg_lines_stop(s.lines, set, &s.is_stopped);
     run_until(&s, &s.is_stopped);
     CHECK(!s.has_ended);
+    CHECK_STR(s.text, "one|");
+    end(&s);
+}
+
+TEST(lines, counts_what_a_stop_drops)
+{
+    stg_lines_view view;
+    scene s;
+
+    begin(&s);
+    s.options.backoff.base = s.options.backoff.cap = STG_HOUR;
+    s.fulls = 9;
+    open_pipe(&s);
+    say(&s, "one\n");
+    say(&s, "two\n\nthree\nfo");
+    stg_lines_stop(s.lines, set, &s.is_stopped);
+    run_until(&s, &s.is_stopped);
+    stg_lines_look(s.lines, &view);
+    CHECK_U64(view.messages, 0);
+    CHECK_U64(view.dropped, 3);
+    CHECK_U64(view.cut, 2);
+    CHECK_INT(s.appends, 2);
     end(&s);
 }
 

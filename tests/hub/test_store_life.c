@@ -1,10 +1,12 @@
 /* Opening, refusing, breaking, crashing; the file of dead letters. */
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hub/store_letters.h"
 #include "hub/stores/schema.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
@@ -128,6 +130,109 @@ TEST(store_life, refuses_a_second_hub_by_another_name)
     CHECK(symlink(s.options.path, link) == 0);
     s.options.path = link;
     CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    shelf_end(&s);
+}
+
+/* The link leads to a file that is not there yet. */
+TEST(store_life, refuses_a_second_hub_by_a_link_to_a_new_file)
+{
+    char link[512];
+    const char *path;
+    shelf s;
+
+    shelf_make(&s);
+    path = s.options.path;
+    snprintf(link, sizeof link, "%s/link.db", s.folder);
+    CHECK(symlink(path, link) == 0);
+    s.options.path = link;
+    shelf_open(&s);
+    s.options.path = path;
+    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    shelf_put(&s, NULL, "a");
+    shelf_end(&s);
+}
+
+TEST(store_life, refuses_a_file_with_two_names)
+{
+    char other[512];
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_close(&s);
+    snprintf(other, sizeof other, "%s/other.db", s.folder);
+    CHECK(link(s.path, other) == 0);
+    CHECK_HAS(shelf_refused(&s, STG_IO), "hard link");
+    CHECK(unlink(other) == 0);
+    shelf_open(&s);
+    shelf_end(&s);
+}
+
+/* SQLite's locks as files have no shared memory, and so no WAL. */
+TEST(store_life, refuses_a_place_without_a_write_ahead_log)
+{
+    sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+    sqlite3_vfs *plain = sqlite3_vfs_find("unix-dotfile");
+    const char *words;
+    shelf s;
+
+    CHECK(plain != NULL);
+    shelf_make(&s);
+    CHECK_INT(sqlite3_vfs_register(plain, 1), SQLITE_OK);
+    words = shelf_refused(&s, STG_IO);
+    CHECK_INT(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+    CHECK_HAS(words, "cannot have a write-ahead log there");
+    shelf_end(&s);
+}
+
+/* -- another process that writes, and does not end */
+
+static sqlite3 *occupy(shelf *s)
+{
+    sqlite3 *db;
+
+    CHECK_INT(sqlite3_open(s->path, &db), SQLITE_OK);
+    CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+TEST(store_life, tells_of_another_process_and_goes_on_when_it_ends)
+{
+    appending a = {.messages = {shelf_text(NULL, "a")}};
+    sqlite3 *other;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    other = occupy(&s);
+    shelf_start(&s, &a, 1);
+    SHELF_UNTIL(&s, s.times_troubled > 0);
+    CHECK_HAS(s.words, "another process writes to it");
+    CHECK(!a.is_done);
+    sqlite3_close(other);
+    SHELF_UNTIL(&s, a.is_done);
+    CHECK_INT(a.how, STG_APPENDED);
+    CHECK_INT(s.times_troubled, 1);
+    CHECK_INT(s.times_untroubled, 1);
+    shelf_end(&s);
+}
+
+TEST(store_life, does_not_wait_for_another_process_for_ever_at_its_end)
+{
+    appending a = {.messages = {shelf_text(NULL, "a")}};
+    sqlite3 *other;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    other = occupy(&s);
+    shelf_start(&s, &a, 1);
+    stg_store_hurry(s.store);
+    SHELF_UNTIL(&s, a.is_done);
+    CHECK_INT(a.how, STG_APPEND_UNKNOWN);
+    SHELF_UNTIL(&s, s.times_broken > 0);
+    CHECK_HAS(s.words, "another process is writing to it, end it");
+    sqlite3_close(other);
     shelf_end(&s);
 }
 
@@ -466,6 +571,47 @@ TEST(store_life, copies_dead_letters_to_a_file)
                         "SELECT value FROM meta"
                         " WHERE name = 'letters_version'"),
               "3");
+    shelf_end(&s);
+}
+
+static void on_dropped(void *ctx, const stg_letters_sum *sum)
+{
+    CHECK_U64(sum->letters, 1);
+    *(bool *)ctx = true;
+}
+
+/* Its id is the same, its state another one. */
+TEST(store_life, copies_a_dead_letter_again_when_it_changes)
+{
+    stg_change range = {.kind = STG_CHANGE_RANGE,
+                        .position = 3,
+                        .last_position = 5,
+                        .count = 3};
+    bool is_done = false;
+    const char *text;
+    shelf s;
+
+    shelf_make(&s);
+    s.options.letters = s.letters;
+    shelf_open(&s);
+    die(&s, 1, "a");
+    CHECK_INT(shelf_change(&s, &range), STG_STORED);
+    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 2);
+    stg_store_drop(s.store,
+                   &(stg_letter_filter){.ids = (uint64_t[]){1}, .id_count = 1},
+                   false, on_dropped, &is_done);
+    SHELF_UNTIL(&s, is_done);
+    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 3);
+    // What has grown comes at the next start at the latest.
+    range.last_position = 9;
+    range.count = 7;
+    CHECK_INT(shelf_change(&s, &range), STG_STORED);
+    shelf_reopen(&s);
+    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 4);
+    text = strstr(read_file(s.letters), "\"state\": \"dropped\"");
+    CHECK(text != NULL);
+    CHECK_HAS(text, "{\"id\": 2, ");
+    CHECK_HAS(text, "\"count\": 7");
     shelf_end(&s);
 }
 

@@ -39,6 +39,7 @@ typedef struct stg_alert_engine stg_alert_engine;
 typedef enum stg_alert_trouble {
     STG_TROUBLE_FULL,    /* rows do not fit */
     STG_TROUBLE_LETTERS, /* the file of dead letters cannot be written */
+    STG_TROUBLE_BUSY,    /* another process does not let us write to it */
     STG_TROUBLE_BROKEN,  /* the hub ends */
 } stg_alert_trouble;
 #define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))

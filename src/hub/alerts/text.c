@@ -143,6 +143,9 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
     static const char *const words[] = {
         [STG_TROUBLE_FULL] = "the store is full: rows do not fit",
         [STG_TROUBLE_LETTERS] = "the file of dead letters cannot be written",
+        [STG_TROUBLE_BUSY] =
+            "another process writes to the store, and does "
+            "not end",
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     write_before(w, i);
@@ -262,6 +265,9 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
             "targets with a failure to store wait, the others "
             "go on; new messages are answered 503",
         [STG_TROUBLE_LETTERS] = "trying again; the rows are in the store",
+        [STG_TROUBLE_BUSY] =
+            "waiting; nothing is stored meanwhile, and new "
+            "messages have no answer",
         [STG_TROUBLE_BROKEN] =
             "ending, for nothing can be kept any more; a "
             "restart recovers"};

@@ -168,6 +168,20 @@ static void break_off(stg_lines *l)
     l->is_broken = true;
 }
 
+/* At a stop nobody waits for room. They were read, and are not in the log: who
+ * wrote them has to know. */
+static void drop_rest(stg_lines *l)
+{
+    stg_span line;
+    stg_line found;
+
+    l->view.dropped += l->batch->count;
+    empty_batch(l->batch);
+    while ((found = stg_line_buffer_next(&l->buffer, false, &line)) !=
+           STG_LINE_NONE)
+        l->view.dropped += found == STG_LINE;
+}
+
 static void batch_done(void *ctx, stg_appended how,
                        const stg_append_answer *answers, size_t at)
 {
@@ -186,7 +200,7 @@ static void batch_done(void *ctx, stg_appended how,
     else if (how == STG_APPEND_FULL && !l->is_stopped)
         wait_for_store(l);
     else if (how == STG_APPEND_FULL)
-        empty_batch(l->batch);
+        drop_rest(l);
     else
         break_off(l); // a conflict needs a key, and lines have none
     pump(l);
@@ -202,7 +216,7 @@ static void append(stg_lines *l)
 
 static bool may_append(stg_lines *l)
 {
-    if (l->is_stopped || l->is_broken || l->is_appending ||
+    if (l->is_broken || l->is_appending || l->is_stop_told ||
         uv_is_active((uv_handle_t *)&l->timer))
         return false;
     return l->batch->count > 0 || fill_batch(l, l->batch);
@@ -265,17 +279,29 @@ static void tell_stop(uv_timer_t *timer)
     l->stopped(l->stopped_ctx);
 }
 
+/* The beginning of a line, whose end did not come, is no message. */
+static void end_stop(stg_lines *l)
+{
+    l->view.cut = stg_line_buffer_held(&l->buffer);
+    if (l->view.dropped + l->view.cut > 0)
+        STG_LOG(l->options.log, STG_LOG_WARN, "input-cut",
+                stg_field_number("lines", l->view.dropped),
+                stg_field_number("bytes", l->view.cut),
+                stg_field_number("line", l->buffer.number + 1));
+    l->is_stop_told = true;
+    (void)uv_timer_start(&l->timer, tell_stop, 0, 0);
+}
+
 /* Both are told by the timer, so never from within a call of ours. */
 static void check_end(stg_lines *l)
 {
     if (l->is_appending)
         return;
-    if (l->is_stopped && l->stopped != NULL && !l->is_stop_told) {
-        l->is_stop_told = true;
-        (void)uv_timer_start(&l->timer, tell_stop, 0, 0);
-    } else if (!l->is_stopped && l->is_at_end && !l->is_broken &&
-               l->batch->count == 0 && !l->view.has_ended &&
-               !uv_is_active((uv_handle_t *)&l->timer)) {
+    if (l->is_stopped && l->stopped != NULL && !l->is_stop_told)
+        end_stop(l);
+    else if (!l->is_stopped && l->is_at_end && !l->is_broken &&
+             l->batch->count == 0 && !l->view.has_ended &&
+             !uv_is_active((uv_handle_t *)&l->timer)) {
         l->view.has_ended = true;
         (void)uv_timer_start(&l->timer, tell_end, 0, 0);
     }
@@ -361,9 +387,8 @@ void stg_lines_stop(stg_lines *l, void (*stopped)(void *ctx), void *ctx)
     l->is_stopped = true;
     l->stopped = stopped;
     l->stopped_ctx = ctx;
+    // What waits for room is asked for once more.
     (void)uv_timer_stop(&l->timer);
-    if (!l->is_appending)
-        empty_batch(l->batch);
     pump(l);
 }
 

@@ -50,9 +50,10 @@ stg_lines_options stg_lines_options_default(void);
 stg_status stg_lines_open(stg_lines **lines, uv_loop_t *loop,
                           const stg_lines_options *o, stg_error *err);
 
-/* Reads no more. What was read and not yet given to append is dropped: it was
- * never accepted. stopped is called when no append is under way, not from
- * within this call. */
+/* Reads no more. Lines that were read are appended still; if the store is full
+ * they are dropped, and so is the beginning of a line whose end did not come:
+ * both are counted, and logged. stopped is called when no append is under way,
+ * not from within this call. */
 void stg_lines_stop(stg_lines *l, void (*stopped)(void *ctx), void *ctx);
 
 /* After a stop or an end: frees it, then done is called. An append that is
@@ -63,6 +64,8 @@ typedef struct stg_lines_view {
     uint64_t lines;    /* read, with those that were skipped */
     uint64_t messages; /* durable */
     uint64_t skipped;  /* too long */
+    uint64_t dropped;  /* by a stop, for the store was full */
+    uint64_t cut;      /* bytes of a line that a stop has cut off */
     size_t pending;    /* bytes, now */
     bool is_waiting;   /* for a store that is full */
     bool has_ended;

@@ -57,7 +57,7 @@ static void call_back(stg_store *s, stg_job *job)
         break;
     case STG_JOB_TROUBLE:
         if (s->o.troubled != NULL)
-            s->o.troubled(s->o.ctx, job->error);
+            s->o.troubled(s->o.ctx, job->trouble.what, job->trouble.error);
         break;
     case STG_JOB_LANE:
     case STG_JOB_BROKEN:

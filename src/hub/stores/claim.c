@@ -85,22 +85,30 @@ static void note_pid(int fd)
         return;
 }
 
+/* SQLite follows links, and so does the lock; the file is there by now, also
+ * where a link leads to. NULL: errno says why. */
+static char *lock_name(const char *path)
+{
+    char *real = realpath(path, NULL), *name;
+    size_t size;
+
+    if (real == NULL)
+        return NULL;
+    size = strlen(real) + sizeof "-lock";
+    name = malloc(size);
+    if (name != NULL)
+        snprintf(name, size, "%s-lock", real);
+    free(real);
+    return name;
+}
+
 static stg_status lock_file(int *lock, const char *path, stg_error *err)
 {
-    // SQLite follows links, and so does the lock.
-    char *real = realpath(path, NULL);
-    const char *store = real == NULL ? path : real;
-    size_t size = strlen(store) + sizeof "-lock";
-    char *name = malloc(size);
+    char *name = lock_name(path);
     int fd;
 
-    if (name == NULL) {
-        free(real);
-        errno = ENOMEM;
+    if (name == NULL)
         return refuse(path, "cannot be locked", err);
-    }
-    snprintf(name, size, "%s-lock", store);
-    free(real);
     fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     free(name);
     if (fd < 0)
@@ -130,33 +138,46 @@ static void sync_directory(const char *path)
     close(fd);
 }
 
-stg_status stg_claim_begin(int *lock, const char *path, stg_error *err)
+/* Makes it if it is not there. By two names it would have two write-ahead logs,
+ * and each hub its own. */
+static stg_status make_file(const char *path, stg_error *err)
 {
     struct stat s;
-    int found = stat(path, &s);
-    bool is_new = found != 0 && errno == ENOENT;
-    stg_status status;
-    int fd;
+    bool is_new = stat(path, &s) != 0 && errno == ENOENT;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-    *lock = -1;
-    if (found == 0 && S_ISDIR(s.st_mode)) {
-        errno = EISDIR;
-        return refuse(path, "cannot be opened", err);
-    }
-    status = lock_file(lock, path, err);
-    if (status != STG_OK)
-        return status;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        status = refuse(path, "cannot be opened", err);
-        stg_claim_end(*lock);
-        *lock = -1;
+    if (fd < 0 || fstat(fd, &s) != 0) {
+        stg_status status = refuse(path, "cannot be opened", err);
+
+        if (fd >= 0)
+            close(fd);
         return status;
     }
     close(fd);
     if (is_new)
         sync_directory(path);
-    return STG_OK;
+    if (s.st_nlink <= 1)
+        return STG_OK;
+    stg_sql_say(
+        err,
+        "%s: has another name (a hard link), and a store must have one: "
+        "remove the others, or name another file",
+        path);
+    return STG_IO;
+}
+
+stg_status stg_claim_begin(int *lock, const char *path, stg_error *err)
+{
+    struct stat s;
+    stg_status status;
+
+    *lock = -1;
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
+        errno = EISDIR;
+        return refuse(path, "cannot be opened", err);
+    }
+    status = make_file(path, err);
+    return status == STG_OK ? lock_file(lock, path, err) : status;
 }
 
 void stg_claim_end(int lock)

@@ -1,5 +1,9 @@
 #include "hub/stores/inbox.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 bool stg_inbox_init(stg_inbox *in, uv_loop_t *loop, uv_async_cb answered)
 {
     if (uv_mutex_init(&in->lock) != 0)
@@ -88,6 +92,30 @@ void stg_inbox_break(stg_inbox *in, const stg_error *why)
     uv_cond_signal(&in->letters_wake);
     uv_cond_signal(&in->desk_wake);
     uv_mutex_unlock(&in->lock);
+}
+
+/* Without memory it is not told: it is tried again, and told another time. */
+void stg_inbox_tell(stg_inbox *in, stg_store_trouble what, const char *format,
+                    ...)
+{
+    stg_job *notice = stg_job_new(STG_JOB_TROUBLE, NULL, 0);
+    va_list args;
+
+    if (notice == NULL)
+        return;
+    notice->trouble.what = what;
+    if (format != NULL) {
+        notice->trouble.error = calloc(1, sizeof *notice->trouble.error);
+        if (notice->trouble.error == NULL) {
+            stg_job_free(notice);
+            return;
+        }
+        va_start(args, format);
+        vsnprintf(notice->trouble.error->text,
+                  sizeof notice->trouble.error->text, format, args);
+        va_end(args);
+    }
+    stg_inbox_answer(in, notice);
 }
 
 bool stg_inbox_is_broken(stg_inbox *in)

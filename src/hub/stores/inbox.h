@@ -33,6 +33,7 @@ typedef struct stg_inbox {
     /* for the loop */
     stg_list answers;
 
+    bool is_hurried; /* it is to end soon */
     bool is_closing; /* asked to end */
     bool is_written; /* and the writer has nothing left to write */
     /* the threads beside the writer, which ends last */
@@ -58,6 +59,11 @@ void stg_inbox_answer_pings(stg_inbox *in);
 /* It is over: the first to say so is heard. The writer answers what was asked
  * of it, and tells the loop. By any thread; the lock is not held. */
 void stg_inbox_break(stg_inbox *in, const stg_error *why);
+
+/* To the loop: something is wrong, and it goes on; format NULL: not any more.
+ * By any thread; the lock is not held. */
+__attribute__((format(printf, 3, 4))) void
+stg_inbox_tell(stg_inbox *in, stg_store_trouble what, const char *format, ...);
 
 bool stg_inbox_is_broken(stg_inbox *in);
 

@@ -25,7 +25,9 @@ void stg_job_free(stg_job *job)
     }
     if (job->kind == STG_JOB_ERRAND)
         job->errand->free(job->errand);
-    if (job->kind == STG_JOB_TROUBLE || job->kind == STG_JOB_BROKEN)
+    if (job->kind == STG_JOB_TROUBLE)
+        free(job->trouble.error);
+    if (job->kind == STG_JOB_BROKEN)
         free(job->error);
     free(job);
 }

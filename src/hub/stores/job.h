@@ -68,7 +68,11 @@ typedef struct stg_job {
         void (*ponged)(void *ctx); /* PING */
         stg_errand *errand;
         uint64_t position; /* RETAINING */
-        stg_error *error;  /* TROUBLE, BROKEN; given */
+        struct {
+            stg_store_trouble what;
+            stg_error *error; /* given; NULL: it is over */
+        } trouble;
+        stg_error *error; /* BROKEN; given */
     };
     stg_append_answer answers[]; /* of APPEND */
 } stg_job;

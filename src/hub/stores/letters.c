@@ -185,21 +185,18 @@ static copied copy_rows(stg_letters *l, int *rc)
 
 static void tell_trouble(stg_letters *l)
 {
-    stg_job *notice = stg_job_new(STG_JOB_TROUBLE, NULL, 0);
-
-    if (notice == NULL)
-        return;
-    notice->error = malloc(sizeof *notice->error);
-    if (notice->error == NULL) {
-        stg_job_free(notice);
-        return;
-    }
-    stg_sql_say(notice->error,
-                "%s: dead letters cannot be copied: %s; they are in the store, "
-                "and it is tried again",
-                l->o->letters, strerror(l->error));
+    stg_inbox_tell(l->in, STG_STORE_LETTERS,
+                   "%s: dead letters cannot be copied: %s; they are in the "
+                   "store, and it is tried again",
+                   l->o->letters, strerror(l->error));
     l->is_troubled = true;
-    stg_inbox_answer(l->in, notice);
+}
+
+static void tell_end_of_trouble(stg_letters *l)
+{
+    if (l->is_troubled)
+        stg_inbox_tell(l->in, STG_STORE_LETTERS, NULL);
+    l->is_troubled = false;
 }
 
 /* -- the thread ------------------------------------------------------------ */
@@ -273,7 +270,7 @@ void stg_letters_run(void *letters)
         if (last == COPIED_NONE && !l->is_troubled)
             tell_trouble(l);
         else if (last != COPIED_NONE)
-            l->is_troubled = false;
+            tell_end_of_trouble(l);
     }
     end(l);
 }

@@ -247,6 +247,13 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     return STG_OK;
 }
 
+void stg_store_hurry(stg_store *s)
+{
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_hurried = true;
+    uv_mutex_unlock(&s->in.lock);
+}
+
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
 {
     s->closed = done;

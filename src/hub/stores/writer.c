@@ -6,6 +6,7 @@ enum {
     APPENDS_MAX = 8192,      /* calls of a transaction */
     APPEND_BYTES = 16 << 20, /* and about so many bytes */
     CLOSING_TRIES = 10,      /* a second each, while others write */
+    TOLD_TRIES = 5,          /* and after so many people are told */
 };
 
 /* -- transactions ---------------------------------------------------------- */
@@ -16,12 +17,28 @@ static bool is_over(void *ctx)
     stg_store_writer *w = ctx;
     bool over;
 
+    if (++w->busy_tries == TOLD_TRIES)
+        stg_inbox_tell(w->in, STG_STORE_BUSY,
+                       "%s: another process writes to it, and does not end; "
+                       "nothing can be stored meanwhile: end it",
+                       w->o->path);
     uv_mutex_lock(&w->in->lock);
     stg_inbox_answer_pings(w->in);
-    over = w->in->is_broken ||
-           (w->in->is_closing && ++w->closing_tries >= CLOSING_TRIES);
+    over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
+                                ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
     return over;
+}
+
+static int begin(stg_store_writer *w)
+{
+    int rc;
+
+    w->busy_tries = 0;
+    rc = stg_sql_begin(w->db, is_over, w);
+    if (rc == SQLITE_OK && w->busy_tries >= TOLD_TRIES)
+        stg_inbox_tell(w->in, STG_STORE_BUSY, NULL);
+    return rc;
 }
 
 static int write_lanes(stg_store_writer *w)
@@ -42,7 +59,7 @@ static int write_lanes(stg_store_writer *w)
 int stg_writer_begin(stg_store_writer *w)
 {
     uint64_t pages = 0, free_pages = 0, quota = w->o->quota;
-    int rc = stg_sql_begin(w->db, is_over, w);
+    int rc = begin(w);
 
     if (rc == SQLITE_OK)
         rc = stg_sql_number(w->page_count, &pages);
