@@ -247,7 +247,7 @@ class Leaves(case.Case):
         hasty = self.leaf(early=answer_at_once)
         hub = self.hub("--to", f"never={server.url()}", "--to",
                        f"well={well.url()}", "--to", f"hasty={hasty.url()}",
-                       "--policy", POLICY.replace("=1s", "=2s"), "--memory",
+                       "--policy", POLICY.replace("=1s", "=6s"), "--memory",
                        "512M")
         body = os.urandom(8 << 20)
         hub.post(body)

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Sending again what was lost, with the real binary (I13, I16, I17): beside
+live traffic, killed in the middle, asked twice, and dropped at the same time."""
+import collections
+import contextlib
+import itertools
+import json
+import os
+import random
+import statistics
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import case
+import leaf
+
+MANY = 10000
+ROUNDS = 3
+RATE = 100          # live messages a second
+SECONDS = 1.5       # of each half of a round
+FACTOR, SLACK = 2, 0.02
+POLICY = "broadcast base=20ms breaker=none"
+
+
+def quantile(delays, share):
+    return sorted(delays)[int(len(delays) * share)]
+
+
+class Replaying(case.Case):
+    """A target that refuses what it gets, until it is well."""
+
+    def setUp(self):
+        super().setUp()
+        self.is_well = False
+        self.bad = self.leaf(lambda r: 200 if self.is_well else 404)
+        self.good = self.leaf()
+        self.words = ["--to", f"good={self.good.url()}", "--to",
+                      f"bad={self.bad.url()}", "--policy", POLICY]
+
+    def start(self):
+        return self.hub(*self.words)
+
+    def call(self, hub, path, choice=None):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/{path}",
+            data=None if choice is None else json.dumps(choice).encode(),
+            headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def replay(self, hub, **choice):
+        return self.call(hub, "dead-letters/replay", choice)
+
+    def await_replay(self, hub, begun):
+        def look():
+            found = self.call(hub, f"replays/{begun['id']}")
+            return found if found["state"] != "running" else None
+        return case.wait_for(look, f"the end of replay {begun['id']}")
+
+    def lose(self, hub, count):
+        """So many dead letters of `bad`. Returns the ids of their messages."""
+        ids = []
+        with contextlib.closing(hub.producer()) as producer:
+            for i in range(0, count, 500):
+                ids += producer.post_lines([{"body": f"{n}"} for n in
+                                            range(i, min(i + 500, count))])
+        self.good.wait(count)
+        self.await_settled(2)
+        return ids
+
+    def states(self):
+        return collections.Counter(
+            row["state"] for row in self.rows("SELECT state FROM "
+                                              "failed_broadcast_logs"))
+
+    def got(self, ids):
+        """How often `bad` took each of these messages."""
+        ids = set(ids)
+        return collections.Counter(
+            r.id for r in list(self.bad.receipts) if r.attempt > 1
+            and r.id in ids)
+
+    def end(self, hub):
+        self.await_settled(2)
+        self.assertEqual(hub.stop(), 0)
+        return self.books()
+
+
+class Beside(Replaying):
+    def live(self, hub, seconds):
+        """The delays of live messages at `good`."""
+        sent = {}
+        with contextlib.closing(hub.producer()) as producer:
+            begun_at = time.monotonic()
+            for i in range(int(seconds * RATE)):
+                due_at = begun_at + i / RATE
+                time.sleep(max(0, due_at - time.monotonic()))
+                sent[producer.post(b"live")] = due_at
+        def arrived():
+            got = {r.id: r.at for r in list(self.good.receipts)
+                   if r.id in sent}
+            return got if len(got) == len(sent) else None
+        got = case.wait_for(arrived, "live messages")
+        return [at - sent[id] for id, at in got.items()]
+
+    def test_live_messages_do_not_wait_for_a_replay(self):
+        """In pairs, one behind the other: without a replay, and with one of
+        ten thousand letters."""
+        hub = self.start()
+        ids = self.lose(hub, MANY)
+        self.is_well = True
+        pairs = []
+        for i in range(ROUNDS):
+            alone = self.live(hub, SECONDS)
+            first, end = (MANY * n // ROUNDS for n in (i, i + 1))
+            rows = self.rows("SELECT id FROM failed_broadcast_logs WHERE "
+                             "target = 'bad' AND state = 'dead' ORDER BY id "
+                             f"LIMIT {end - first}")
+            begun = [self.replay(hub, ids=[row["id"] for row in
+                                           rows[n:n + 1000]])
+                     for n in range(0, len(rows), 1000)]
+            pairs.append((alone, self.live(hub, SECONDS)))
+            for each in begun:
+                self.assertEqual(self.await_replay(hub, each)["state"], "done")
+        books = self.end(hub)
+        counts = self.got(ids)
+        self.assertEqual(set(counts), set(ids))
+        self.assertEqual(set(counts.values()), {1}, "I16")
+        self.assertEqual(self.states(), {"replayed": MANY})
+        self.assertEqual(books["bad"]["delivered"], books["bad"]["routed"])
+        self.assertEqual({r.attempt for r in self.bad.receipts
+                          if r.id in set(ids)}, {1, 2})
+        words = "; ".join(f"p99 {quantile(a, .99) * 1e3:.1f} ms alone, "
+                          f"{quantile(b, .99) * 1e3:.1f} ms beside a replay"
+                          for a, b in pairs)
+        alone, beside = (statistics.median(quantile(pair[n], 0.9)
+                                           for pair in pairs)
+                         for n in range(2))
+        self.assertLessEqual(beside, FACTOR * alone + SLACK, words)
+        case.note(self, words)
+
+
+class Killed(Replaying):
+    def test_a_kill_in_the_middle_loses_none(self):
+        """And doubles none beyond what a crash may repeat."""
+        dice = random.Random(time.time_ns())
+        hub = self.start()
+        ids = self.lose(hub, 2000)
+        self.is_well = True
+        kills = 5
+        for _ in range(kills):
+            count = len(self.bad.receipts)
+            with contextlib.suppress(urllib.error.HTTPError):
+                self.replay(hub, all=True)
+            self.bad.wait(count + dice.randrange(1, 300))
+            hub.kill()
+            hub = self.start()
+        case.wait_for(lambda: self.call(hub, "status"), "the hub")
+        begun = self.replay(hub, all=True)
+        self.assertEqual(self.await_replay(hub, begun)["state"], "done")
+        books = self.end(hub)
+        counts = self.got(ids)
+        self.assertEqual(set(counts), set(ids))
+        self.assertLessEqual(max(counts.values()), 1 + kills)
+        self.assertEqual(self.states(), {"replayed": len(ids)})
+        self.assertEqual(books["bad"]["delivered"], len(ids))
+        case.note(self, f"{sum(counts.values()) - len(ids)} of {len(ids)} "
+                        f"came again over {kills} kills")
+
+
+class Twice(Replaying):
+    def test_a_double_click_sends_once(self):
+        hub = self.start()
+        ids = self.lose(hub, 1000)
+        self.is_well = True
+        begun, threads = [], []
+
+        def click():
+            begun.append(self.replay(hub, target="bad"))
+
+        for _ in range(4):
+            threads.append(threading.Thread(target=click))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+        ends = [self.await_replay(hub, each) for each in begun]
+        self.assertEqual(sum(end["messages"] for end in ends), len(ids))
+        books = self.end(hub)
+        self.assertEqual(set(self.got(ids).values()), {1})
+        self.assertEqual(books["bad"]["delivered"], len(ids))
+
+    def test_what_is_dropped_meanwhile_is_sent_or_dropped(self):
+        hub = self.start()
+        ids = self.lose(hub, 3000)
+        self.is_well = True
+        begun = self.replay(hub, target="bad")
+        dropped = self.call(hub, "dead-letters/drop", {"target": "bad"})
+        end = self.await_replay(hub, begun)
+        self.assertEqual(end["messages"] + dropped["messages"], len(ids))
+        books = self.end(hub)
+        counts = self.got(ids)
+        self.assertEqual(len(counts), end["messages"])
+        self.assertLessEqual(set(counts.values()), {1})
+        states = self.states()
+        self.assertEqual(states["replayed"], end["messages"])
+        self.assertEqual(states["dropped"], dropped["messages"])
+        self.assertEqual(books["bad"]["dead"], dropped["messages"])
+        case.note(self, f"{end['messages']} sent, {dropped['messages']} "
+                        "dropped")
+
+    def test_what_fails_again_is_a_letter_of_its_own(self):
+        hub = self.start()
+        ids = self.lose(hub, 20)
+        dry = self.replay(hub, target="bad", dry_run=True)
+        self.assertEqual((dry["letters"], dry["messages"]), (20, 20))
+        self.await_replay(hub, self.replay(hub, target="bad"))
+        self.await_settled(2)
+        self.assertEqual(self.states(), {"replayed": 20, "dead": 20})
+        self.is_well = True
+        self.await_replay(hub, self.replay(hub, target="bad"))
+        books = self.end(hub)
+        self.assertEqual(self.states(), {"replayed": 40})
+        self.assertEqual(sorted(r.attempt for r in self.bad.receipts),
+                         [1] * 20 + [2] * 20 + [3] * 20)
+        self.assertEqual(books["bad"]["delivered"], len(ids))
+
+
+case.main(at_once=1)
