@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Other settings for a hub that runs (I7, I15, I17): by SIGHUP, all
-or nothing."""
+"""Other settings for a hub that runs (I7, I15, I17): by SIGHUP and by call,
+all or nothing."""
 import contextlib
 import json
 import os
@@ -8,6 +8,8 @@ import random
 import signal
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import case
 import leaf
@@ -54,6 +56,16 @@ class Reloading(case.Case):
     def refuse(self, hub):
         hub.process.send_signal(signal.SIGHUP)
         return hub.event("reload-refused")
+
+    def call(self, hub):
+        """By the API: the status and the answer."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/reload", method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as e:
+            return e.code, json.load(e)
 
 
 class Targets(Reloading):
@@ -165,6 +177,9 @@ class Mistakes(Reloading):
         line = hub.event("reload-refused")
         self.assertIn(f"{self.path}:3:5", line["detail"])
         self.assertIn("did you mean `url`", line["detail"])
+        status, answer = self.call(hub)
+        self.assertEqual(status, 422)
+        self.assertIn(":3:5", answer["errors"][1])
         hub.post(b"x")
         a.wait(1)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Sending again what was lost, with the real binary (I13, I16, I17): beside
-live traffic, killed in the middle, asked twice, and dropped at the same time."""
+live traffic, killed in the middle, asked twice, and dropped at the same time.
+
+STAGGER_LETTERS in the environment (2000): how many dead letters there are."""
 import collections
 import contextlib
-import itertools
 import json
 import os
 import random
@@ -16,11 +17,12 @@ import urllib.request
 import case
 import leaf
 
-MANY = 10000
+MANY = int(os.environ.get("STAGGER_LETTERS", 2000))
 ROUNDS = 3
 RATE = 100          # live messages a second
 SECONDS = 1.5       # of each half of a round
-FACTOR, SLACK = 2, 0.02
+FACTOR, SLACK = 1.5, 0.005
+QUIET = 0.025       # p99 of those alone where the machine does little else
 POLICY = "broadcast base=20ms breaker=none"
 
 
@@ -106,8 +108,7 @@ class Beside(Replaying):
         return [at - sent[id] for id, at in got.items()]
 
     def test_live_messages_do_not_wait_for_a_replay(self):
-        """In pairs, one behind the other: without a replay, and with one of
-        ten thousand letters."""
+        """In pairs, one behind the other: without a replay, and with one."""
         hub = self.start()
         ids = self.lose(hub, MANY)
         self.is_well = True
@@ -135,10 +136,14 @@ class Beside(Replaying):
         words = "; ".join(f"p99 {quantile(a, .99) * 1e3:.1f} ms alone, "
                           f"{quantile(b, .99) * 1e3:.1f} ms beside a replay"
                           for a, b in pairs)
-        alone, beside = (statistics.median(quantile(pair[n], 0.9)
+        share, factor, slack = 0.99, FACTOR, SLACK
+        if max(quantile(a, 0.99) for a, _ in pairs) > QUIET:
+            share, factor, slack = 0.5, 3, 0.05 # the tail is the machine's
+            words += "; p50 was judged roughly, for the machine is busy"
+        alone, beside = (statistics.median(quantile(pair[n], share)
                                            for pair in pairs)
                          for n in range(2))
-        self.assertLessEqual(beside, FACTOR * alone + SLACK, words)
+        self.assertLessEqual(beside, factor * alone + slack, words)
         case.note(self, words)
 
 
