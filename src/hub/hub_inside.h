@@ -52,7 +52,7 @@ struct stg_hub {
     stg_intake intake;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
-    stg_admin *admin;           /* NULL: nothing listens */
+    stg_admin *admin;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */
     uint64_t dead_before;       /* rows, when the hub was opened */
 

@@ -1,6 +1,5 @@
 #include "hub/people.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +13,12 @@ struct stg_forgetting {
     void *ctx;
 };
 
-__attribute__((format(printf, 3, 4))) static stg_status
-refuse(stg_error *err, stg_status status, const char *format, ...)
+static stg_status refuse(stg_error *err, stg_status status, const char *words)
 {
-    va_list arguments;
-
-    if (err == NULL)
-        return status;
-    err->line = err->column = 0;
-    va_start(arguments, format);
-    vsnprintf(err->text, sizeof err->text, format, arguments);
-    va_end(arguments);
+    if (err != NULL) {
+        err->line = err->column = 0;
+        snprintf(err->text, sizeof err->text, "%s", words);
+    }
     return status;
 }
 

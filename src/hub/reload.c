@@ -419,15 +419,24 @@ void stg_reload_close(stg_hub *h)
     tell(h);
 }
 
+static void note_reload(void *ctx, const stg_reloaded *r)
+{
+    const stg_hub *h = ctx;
+
+    stg_admin_note(h->admin, "reload", "SIGHUP", r->status == STG_OK,
+                   r->detail);
+}
+
 void stg_hub_reload_by_signal(stg_hub *h)
 {
     stg_reloaded result = {.status = STG_INVALID};
     stg_error err;
 
-    if (stg_hub_reload(h, NULL, NULL, &err) == STG_OK)
+    if (stg_hub_reload(h, note_reload, h, &err) == STG_OK)
         return;
     result.detail = err.text;
     stg_tell_reloaded(h, &result);
+    note_reload(h, &result);
 }
 
 stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,

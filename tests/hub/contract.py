@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import time
@@ -644,6 +645,8 @@ targets:
         self.good(hub, "resumeTarget", token=token, name="a")
         with open(audit) as file:
             self.assertEqual(json.loads(file.read())["action"], "resume")
+        hub.process.send_signal(signal.SIGHUP)
+        hub.event("audit", action="reload", who="SIGHUP")
         # What was done stays done.
         os.unlink(audit)
         os.mkdir(audit)

@@ -63,11 +63,6 @@ stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
     return status;
 }
 
-stg_status stg_admin_change(stg_admin *a, const char *audit, stg_error *err)
-{
-    return stg_audit_change(&a->audit, audit, err);
-}
-
 void stg_admin_close(stg_admin *a, void (*closed)(void *ctx), void *ctx)
 {
     stg_audit_close(&a->audit, closed, ctx);

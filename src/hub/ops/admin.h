@@ -19,9 +19,6 @@ stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
 /* Answers at g, which goes first. */
 void stg_admin_serve(stg_admin *a, stg_ingress *g);
 
-/* Another file for the audit log: all or nothing. */
-stg_status stg_admin_change(stg_admin *a, const char *audit, stg_error *err);
-
 /* A change that did not come by HTTP, to the audit log: "reload" of "SIGHUP".
  * detail may be NULL. */
 void stg_admin_note(stg_admin *a, const char *action, const char *who,

@@ -63,8 +63,7 @@ static void work(uv_work_t *request)
 {
     stg_audit *a = request->data;
 
-    a->error =
-        a->writing_path == NULL ? 0 : write_lines(a->writing_path, a->writing);
+    a->error = a->path == NULL ? 0 : write_lines(a->path, a->writing);
 }
 
 /* -- lines, on the loop ------------------------------------------------------ */
@@ -92,15 +91,12 @@ static void worked(uv_work_t *request, int status)
     (void)status;
     if (a->error != 0)
         STG_LOG(a->log, STG_LOG_ERROR, "audit-failed",
-                stg_field_text("file", a->writing_path),
+                stg_field_text("file", a->path),
                 stg_field_text("detail", strerror(a->error)),
                 stg_field_text("next",
                                "what was done stays done; only its "
                                "line is missing"));
     a->writing = NULL;
-    if (a->writing_path != a->path)
-        free(a->writing_path);
-    a->writing_path = NULL;
     end_lines(lines);
     begin(a);
     if (a->writing == NULL && a->closed != NULL) {
@@ -115,7 +111,6 @@ static void begin(stg_audit *a)
     if (a->writing != NULL || a->first == NULL)
         return;
     a->writing = a->first;
-    a->writing_path = a->path;
     a->first = NULL;
     a->last = &a->first;
     a->work.data = a;
@@ -149,14 +144,6 @@ void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
 
 /* -- open and close ---------------------------------------------------------- */
 
-/* A thread may be at it. */
-static void release_path(stg_audit *a)
-{
-    if (a->path != a->writing_path)
-        free(a->path);
-    a->path = NULL;
-}
-
 static stg_status check(const char *path, stg_error *err)
 {
     int fd = open_file(path), error = fd < 0 ? errno : 0;
@@ -176,26 +163,18 @@ static stg_status check(const char *path, stg_error *err)
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
                           const char *path, stg_error *err)
 {
-    *a = (stg_audit){.loop = loop, .log = log};
-    a->last = &a->first;
-    return stg_audit_change(a, path, err);
-}
-
-stg_status stg_audit_change(stg_audit *a, const char *path, stg_error *err)
-{
-    char *copy = NULL;
     stg_status status = path == NULL ? STG_OK : check(path, err);
 
-    if (status != STG_OK)
+    *a = (stg_audit){.loop = loop, .log = log};
+    a->last = &a->first;
+    if (status != STG_OK || path == NULL)
         return status;
-    if (path != NULL && (copy = strdup(path)) == NULL) {
-        if (err != NULL)
-            *err = (stg_error){.text = "audit: no memory"};
-        return STG_IO;
-    }
-    release_path(a);
-    a->path = copy;
-    return STG_OK;
+    a->path = strdup(path);
+    if (a->path != NULL)
+        return STG_OK;
+    if (err != NULL)
+        *err = (stg_error){.text = "audit: there is no memory"};
+    return STG_IO;
 }
 
 void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)

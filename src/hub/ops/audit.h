@@ -24,8 +24,7 @@ typedef struct stg_audit {
     stg_log *log;
     char *path;                    /* NULL: there is no file */
     stg_audit_line *first, **last; /* not written yet */
-    stg_audit_line *writing;       /* these are, */
-    char *writing_path;            /* to this file */
+    stg_audit_line *writing;       /* these are */
     uv_work_t work;
     int error; /* errno of the last write */
     void (*closed)(void *ctx);
@@ -36,9 +35,6 @@ typedef struct stg_audit {
  * Returns STG_IO with words; then nothing has to be closed. */
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
                           const char *path, stg_error *err);
-
-/* Another file from now on, checked as above; NULL: none. */
-stg_status stg_audit_change(stg_audit *a, const char *path, stg_error *err);
 
 /* json is given. done is called when the line is durable, or could not be
  * written; never from within this call. It may be NULL. */
