@@ -22,10 +22,20 @@ static int refuse_passphrase(char *text, int size, int is_writing, void *ctx)
     return -1;
 }
 
+/* NULL: there is no such file, or it is none that can be read at once. */
+static BIO *open_file(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return NULL;
+    return BIO_new_file(path, "r");
+}
+
 /* The file's first certificate; NULL: none. *can_open: there is such a file. */
 static X509 *read_certificate(const char *path, bool *can_open)
 {
-    BIO *file = BIO_new_file(path, "r");
+    BIO *file = open_file(path);
     X509 *certificate = NULL;
 
     *can_open = file != NULL;
@@ -38,7 +48,7 @@ static X509 *read_certificate(const char *path, bool *can_open)
 
 static EVP_PKEY *read_key(const char *path)
 {
-    BIO *file = BIO_new_file(path, "r");
+    BIO *file = open_file(path);
     EVP_PKEY *key = NULL;
 
     if (file != NULL)

@@ -141,7 +141,8 @@ static const stg_setting table[] = {
  COUNT(stg_settings, egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
  .says = "Networks that are not."},
 {HUB("policies", POLICIES, policies), COUNT(stg_settings, policy_count),
- .example = "{patient: exponential base=1s cap=5m jitter=full attempts=12}",
+ .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
+            "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
          "text in full. What a policy can say is in docs/retry.md."},
 {.in = STG_IN_HUB, .path = "defaults", .kind = STG_KIND_DEFAULTS,

@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import textwrap
 import unittest
 
 import jsonschema
@@ -40,9 +41,12 @@ def run(*words, **options):
 
 
 def blocks(text):
-    """The examples of the documentation that are settings."""
-    parts = text.split("```\n")[1::2]
-    return [part for part in parts if "targets:" in part]
+    """The examples of a page that are settings: in fences, or indented."""
+    fence = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
+    fenced = [code for mark, code in fence.findall(text) if mark == ""]
+    indented = re.findall(r"\n\n((?:    .*\n)+)", fence.sub("", text))
+    return [textwrap.dedent(part) for part in fenced + indented
+            if re.search(r"^ *targets:$", part, flags=re.M)]
 
 
 class Docs(unittest.TestCase):
@@ -85,7 +89,7 @@ class Docs(unittest.TestCase):
                  (SOURCE / "packaging/stagger.yaml").read_text(),
                  *blocks((SOURCE / "docs/configuration.md").read_text()),
                  *blocks((SOURCE / "README.md").read_text())]
-        self.assertGreaterEqual(len(texts), 3)
+        self.assertGreaterEqual(len(texts), 4)
         for text in texts:
             self.judge.validate(yaml.load(text, Loader))
 
@@ -109,11 +113,17 @@ class Docs(unittest.TestCase):
             folder = pathlib.Path(folder)
             (folder / "shop.token").write_text("x")
             (folder / "shop.token").chmod(0o600)
-            for text in blocks((SOURCE / "docs/configuration.md").read_text()):
+            pages = [(SOURCE / name).read_text()
+                     for name in ("docs/configuration.md", "README.md")]
+            texts = [text for page in pages for text in blocks(page)]
+            self.assertGreaterEqual(len(texts), 2)
+            for text in texts:
                 text = text.replace("/var/lib/stagger/", "")
                 (folder / "hub.yaml").write_text(text)
                 r = run("-c", "hub.yaml", cwd=folder)
                 self.assertEqual(r.returncode, 0, r.stdout)
+                self.assertNotIn("warning: ", re.sub(".*disk has.*", "",
+                                                     r.stdout))
 
     def test_each_row_has_an_example_that_can_be_used(self):
         """Of lists and maps: one after another, in a file of its own."""

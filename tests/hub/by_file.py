@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""A hub by its settings file: what is set of a target is so on the wire."""
+import json
+import os
+import subprocess
+
+import case
+from leaf import PATIENCE, STAGGER, hang
+
+
+class ByFile(case.Case):
+    def put(self, name, text, mode=0o600):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def by_file(self, settings, *arguments, **more):
+        """settings: as JSON, which is YAML."""
+        return self.hub("-c", self.put("hub.yaml", json.dumps(settings)),
+                        *arguments, **more)
+
+    def refused_to_run(self, *arguments):
+        r = subprocess.run([STAGGER, "hub", *arguments], text=True,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=PATIENCE)
+        self.assertEqual((r.returncode, r.stdout), (2, ""), r.stderr)
+        return r.stderr
+
+    def test_headers_and_methods_are_the_targets_own(self):
+        a, b = self.leaf(), self.leaf()
+        self.put("token", "Bearer hush-hush\n")
+        hub = self.by_file({
+            "defaults": {"headers": {"X-Hub": "one", "X-Tier": "1"}},
+            "targets": [
+                {"name": "a", "url": a.url(), "method": "PUT",
+                 "headers": {"Authorization": {"file": "token"},
+                             "x-tier": "2"}},
+                {"name": "b", "url": b.url()}]})
+        hub.post(b"x", Content_Type="text/plain")
+        [at_a], [at_b] = a.wait(1), b.wait(1)
+        self.assertTrue(at_a.line.startswith("PUT "), at_a.line)
+        self.assertTrue(at_b.line.startswith("POST "), at_b.line)
+        self.assertEqual(at_a.headers["authorization"], ["Bearer hush-hush"])
+        self.assertEqual(at_a.headers["x-tier"], ["2"])
+        self.assertEqual(at_a.headers["x-hub"], ["one"])
+        self.assertEqual(at_a.headers["content-type"], ["text/plain"])
+        self.assertEqual(at_b.headers["x-tier"], ["1"])
+        self.assertNotIn("authorization", at_b.headers)
+        hub.stop()
+        self.assertNotIn("hush", json.dumps(hub.lines) + str(hub.noise))
+
+    def test_each_target_has_a_policy_of_its_own(self):
+        a = self.leaf(lambda r: 503)
+        b = self.leaf(lambda r: 503)
+        hub = self.by_file({
+            "policies": {"twice": "fixed base=1ms attempts=2 retry=5xx"},
+            "targets": [
+                {"name": "a", "url": a.url(), "policy": "twice"},
+                {"name": "b", "url": b.url(),
+                 "policy": "fixed base=1ms attempts=4 retry=5xx"}]})
+        hub.post(b"x")
+        a.wait(2)
+        b.wait(4)
+        case.wait_for(lambda: len(self.rows()) == 2, "two dead letters")
+        hub.stop()
+        self.assertEqual({row["target"]: row["attempts"]
+                          for row in self.rows()}, {"a": 2, "b": 4})
+
+    def test_a_filter_sends_only_what_it_asks_for(self):
+        a, b, c = self.leaf(), self.leaf(), self.leaf()
+        hub = self.by_file({
+            "targets": [
+                {"name": "a", "url": a.url(),
+                 "match": {"x-event": ["paid", "sent"]}},
+                {"name": "b", "url": b.url(),
+                 "match": {"X-Event": "paid", "Content-Type": "text/plain"}},
+                {"name": "c", "url": c.url(), "match": {"Stagger-Key": "k"}}]})
+        paid = hub.post(b"1", X_Event="paid")
+        hub.post(b"2", X_Event="lost")
+        plain = hub.post(b"3", X_Event="paid", Content_Type="text/plain")
+        keyed = hub.post(b"4", Stagger_Key="k")
+        sent = hub.post(b"5", X_EVENT="sent")
+        self.assertEqual({r.id for r in a.wait(3)}, {paid, plain, sent})
+        self.assertEqual({r.id for r in b.wait(1)}, {plain})
+        self.assertEqual({r.id for r in c.wait(1)}, {keyed})
+        self.await_settled(3)
+        hub.stop()
+        books = self.books()
+        self.assertEqual([books[name]["delivered"] for name in "abc"],
+                         [3, 1, 1])
+        self.assertEqual([books[name]["routed"] for name in "abc"], [3, 1, 1])
+
+    def test_a_new_target_begins_now_or_with_the_oldest(self):
+        a, b, c = self.leaf(), self.leaf(), self.leaf()
+        gone = self.refused()
+        # A lane that waits keeps the messages in the log.
+        keeper = {"name": "keeper", "url": gone, "paused": True}
+        hub = self.by_file({"targets": [keeper,
+                                        {"name": "a", "url": a.url()}]})
+        old = [hub.post(b"x") for _ in range(3)]
+        a.wait(3)
+        hub.stop()
+        hub = self.by_file({"targets": [
+            keeper, {"name": "a", "url": a.url()},
+            {"name": "b", "url": b.url(), "from": "oldest"},
+            {"name": "c", "url": c.url(), "from": "now"}]})
+        new = hub.post(b"y")
+        self.assertEqual({r.id for r in b.wait(4)}, {*old, new})
+        self.assertEqual([r.id for r in c.wait(1)], [new])
+        hub.stop()
+        # It is not new any more.
+        hub = self.by_file({"targets": [
+            keeper, {"name": "b", "url": b.url(), "from": "oldest"}]})
+        last = hub.post(b"z")
+        self.assertEqual([r.id for r in b.wait(5)][4:], [last])
+
+    def test_a_target_that_is_paused_gets_nothing(self):
+        a, b = self.leaf(), self.leaf()
+        hub = self.by_file({"targets": [
+            {"name": "a", "url": a.url(), "paused": True},
+            {"name": "b", "url": b.url()}]})
+        hub.post(b"x")
+        b.wait(1)
+        hub.stop()
+        hub = self.by_file({"targets": [{"name": "a", "url": a.url()},
+                                        {"name": "b", "url": b.url()}]})
+        self.assertEqual(len(a.wait(1)), 1)
+
+    def test_a_timeout_is_the_targets_own(self):
+        a = self.leaf(lambda r: hang)
+        hub = self.by_file({"targets": [
+            {"name": "a", "url": a.url(), "timeouts": {"first-byte": "100ms"},
+             "policy": "fixed attempts=1"}]})
+        hub.post(b"x")
+        line = hub.event("attempt-failed", target="a")
+        self.assertIn("TIMEOUT", line["cause"])
+
+    def test_headers_that_are_kept_are_set(self):
+        a = self.leaf()
+        hub = self.by_file({"listen": {"headers": ["Event-*"]},
+                            "targets": [{"url": a.url()}]})
+        hub.post(b"x", Event_Type="paid", X_Other="gone")
+        [r] = a.wait(1)
+        self.assertEqual(r.headers["event-type"], ["paid"])
+        self.assertNotIn("x-other", r.headers)
+
+    def test_options_of_the_hub_go_before_the_file(self):
+        a = self.leaf()
+        other = os.path.join(self.folder, "other.db")
+        hub = self.by_file({"store": {"path": "file.db", "quota": "64MiB"},
+                            "listen": {"address": "127.0.0.1:1"},
+                            "targets": [{"url": a.url()}]}, store=other)
+        hub.post(b"x")
+        a.wait(1)
+        hub.stop()
+        self.assertTrue(os.path.exists(other))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "file.db")))
+
+    def test_files_are_beside_the_settings(self):
+        a = self.leaf(lambda r: 404)
+        path = self.put("hub.yaml", json.dumps({
+            "store": {"path": "sub.db"}, "listen": {"address": "127.0.0.1:0"},
+            "log": {"format": "json"}, "dead-letters": "file:dead.jsonl",
+            "targets": [{"url": a.url()}]}))
+        hub = subprocess.Popen([STAGGER, "hub", "-c", path],
+                               stderr=subprocess.PIPE, text=True, cwd="/")
+        self.addCleanup(hub.wait)
+        self.addCleanup(hub.kill)
+        self.addCleanup(hub.stderr.close)
+        ready = next(json.loads(line) for line in hub.stderr
+                     if '"ready"' in line)
+        producer = case.Producer(int(ready["listen"].rsplit(":", 1)[1]))
+        producer.post(b"x")
+        producer.close()
+        letters = os.path.join(self.folder, "dead.jsonl")
+        case.wait_for(lambda: os.path.exists(letters)
+                      and os.path.getsize(letters) > 0, "a dead letter")
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "sub.db")))
+
+    def test_options_of_targets_are_refused_beside_a_file(self):
+        path = self.put("hub.yaml", json.dumps(
+            {"targets": [{"url": "http://127.0.0.1:1/"}]}))
+        for words in (["--to", "http://127.0.0.1:2/"], ["--order", "key"],
+                      ["-p", "broadcast"], ["--hold", "1m"]):
+            found = self.refused_to_run("-c", path, *words)
+            self.assertIn("with -c, wanted it in the file", found)
+            self.assertEqual(found.count("\n"), 1)
+
+    def test_a_bad_file_stops_it_with_every_mistake(self):
+        path = self.put("hub.yaml", "store: {quota: 5}\ntargets: []\n")
+        found = self.refused_to_run("-c", path).splitlines()
+        self.assertEqual([line.split(": `")[0] for line in found],
+                         [f"{path}:1:16", f"{path}:2:10"])
+        self.assertIn("cannot be read",
+                      self.refused_to_run("-c", path + ".not"))
+
+    def test_what_is_unwise_is_logged(self):
+        a = self.leaf()
+        hub = self.by_file({"targets": [{"name": "a", "url": a.url(),
+                                         "hold": "none"}]})
+        [line] = [line for line in hub.events("unwise")
+                  if "hold" in line["detail"]]
+        self.assertEqual((line["level"], line["line"]), ("warn", 1))
+        self.assertTrue(line["file"].endswith("hub.yaml"))
+
+
+case.main()
