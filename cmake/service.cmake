@@ -25,6 +25,8 @@ install(FILES packaging/systemd/sysusers.conf
         DESTINATION lib/sysusers.d RENAME stagger.conf)
 
 install(FILES packaging/stagger.yaml
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME minimal.yaml)
+install(FILES examples/stagger.yaml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 # For editors, and for programs that speak to the hub.
 file(GLOB contracts CONFIGURE_DEPENDS docs/*.yaml packaging/*.json)

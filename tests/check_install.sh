@@ -50,7 +50,8 @@ if [ -e "$prefix/bin/stagger" ] && "$prefix/bin/stagger" hub --help >/dev/null
 then
     there lib/systemd/system/stagger.service \
         lib/systemd/system/stagger@.service lib/sysusers.d/stagger.conf \
-        share/doc/stagger/examples/stagger.yaml
+        share/doc/stagger/examples/stagger.yaml \
+        share/doc/stagger/examples/minimal.yaml
     for file in "$source"/docs/*.yaml "$source"/packaging/*.json; do
         [ ! -e "$file" ] || there "share/stagger/${file##*/}"
     done
