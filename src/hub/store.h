@@ -19,6 +19,7 @@
 
 #include "flow/flow.h"
 #include "flow/group.h"
+#include "hub/metrics/histogram.h"
 #include "hub/parcel.h"
 
 typedef struct stg_store stg_store;
@@ -85,6 +86,8 @@ typedef struct stg_store_view {
     uint64_t message_bytes; /* what messages fill of it, about */
     uint64_t first, next;   /* positions */
     uint64_t keys;          /* idempotency keys */
+    stg_histogram commits;  /* transactions, from their begin until durable */
+    stg_histogram checkpoints; /* of the write-ahead log */
 } stg_store_view;
 
 void stg_store_look(stg_store *s, stg_store_view *view);

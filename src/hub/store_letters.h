@@ -142,8 +142,9 @@ typedef struct stg_letters_sum {
     uint64_t forgotten; /* letters whose target was removed: not replayable */
 } stg_letters_sum;
 
-/* Sends again the letters of a filter that are dead, in the order they were
- * made: each becomes a parked row, due now. Waits while a lane has enough of
+/* Sends again the letters of a filter that are dead now, in the order they were
+ * made: each becomes a parked row, due now. What ends badly again is another
+ * letter, and not one of them. Waits while a lane has enough of
  * them. f->state must be NULL or "dead". is_dry: changes nothing, and says what
  * it would do (at most, where a log that was trimmed in the middle of a range
  * row cannot be counted). Any number at once: a letter is replayed by one. */

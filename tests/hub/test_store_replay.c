@@ -210,6 +210,33 @@ TEST(store_replay, finds_nothing_to_do_the_second_time)
     shelf_end(s);
 }
 
+/* What is sent again ends badly, and would be sent again without an end. */
+TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    sum done = {.is_done = false};
+    told t;
+    shelf *s = &t.shelf;
+    stg_change c;
+
+    make(&t);
+    die(s, 0, 100);
+    t.room = 10;
+    stg_store_replay(s->store, &any, false, on_sum, &done);
+    SHELF_UNTIL(s, t.replayed[0] == 10);
+    c = dead(s, 0, 1, &failure);
+    c.replay = 1;
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    t.room = UINT64_MAX;
+    SHELF_UNTIL(s, done.is_done);
+    CHECK_STR(done.text, "done: 100 100 0 0");
+    CHECK_STR(shelf_ask(s,
+                        "SELECT id, replay FROM failed_broadcast_logs"
+                        " WHERE state = 'dead'"),
+              "101|1");
+    shelf_end(s);
+}
+
 TEST(store_replay, changes_nothing_when_it_is_dry)
 {
     told t;

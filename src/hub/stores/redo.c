@@ -49,8 +49,8 @@ struct redo {
     bool is_drop, is_dry;
     stg_found found;
     size_t at;
-    uint64_t after;
-    bool is_last; /* page */
+    uint64_t after, last; /* ids: a letter that is made later is another one */
+    bool is_last;         /* page */
     stg_letters_sum sum;
     char held[128];
     uint32_t *held_lanes; /* that are not waited for any more */
@@ -130,13 +130,34 @@ static step *new_step(redo *r, void (*then)(redo *r, step *s))
 static int look_page(stg_errand *e, sqlite3 *db)
 {
     redo *r = step_of(e)->r;
+    int rc = SQLITE_OK;
 
-    return stg_find_page(db, &r->filter, r->after, PAGE, false, &r->found);
+    // What is sent again may end badly at once, and so without an end.
+    if (r->after == 0)
+        rc = stg_sql_ask(db,
+                         "SELECT ifnull(max(id), 0) FROM failed_broadcast_logs",
+                         &r->last);
+    if (rc == SQLITE_OK)
+        rc = stg_find_page(db, &r->filter, r->after, PAGE, false, &r->found);
+    return rc;
+}
+
+static void cut_page(redo *r)
+{
+    stg_found *f = &r->found;
+
+    while (f->count > 0 && f->letters[f->count - 1].id > r->last) {
+        f->count--;
+        f->next = 0;
+    }
+    if (f->next >= r->last)
+        f->next = 0;
 }
 
 static void have_page(redo *r, step *s)
 {
     (void)s;
+    cut_page(r);
     r->at = 0;
     r->after = r->found.next;
     r->is_last = r->found.next == 0;

@@ -193,6 +193,7 @@ static int checkpoint(stg_store_writer *w, uint64_t now)
 {
     int most = wal_pages_max(w), pages = 0, moved = 0, rc;
     bool is_long = w->wal_pages > 4 * most;
+    uint64_t began_at = uv_hrtime();
 
     if (w->wal_pages < most || now < w->checkpoint_at)
         return SQLITE_OK;
@@ -203,6 +204,7 @@ static int checkpoint(stg_store_writer *w, uint64_t now)
                                            : SQLITE_CHECKPOINT_PASSIVE,
                                    &pages, &moved);
     sqlite3_busy_timeout(w->db, STG_SQL_BUSY_MS);
+    stg_histogram_add(&w->checkpoints, uv_hrtime() - began_at);
     if (rc == SQLITE_OK && moved == pages) {
         // The next commit begins it anew.
         w->wal_pages = 0;

@@ -61,6 +61,7 @@ int stg_writer_begin(stg_store_writer *w)
     uint64_t pages = 0, free_pages = 0, quota = w->o->quota;
     int rc = begin(w);
 
+    w->began_at = uv_hrtime();
     if (rc == SQLITE_OK)
         rc = stg_sql_number(w->page_count, &pages);
     if (rc == SQLITE_OK)
@@ -75,6 +76,7 @@ int stg_writer_begin(stg_store_writer *w)
 int stg_writer_end(stg_store_writer *w, int rc)
 {
     rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
+    stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
     if (rc == SQLITE_OK)
         stg_jobs_free(&w->lanes);
     else
@@ -252,6 +254,8 @@ static void show(stg_store_writer *w)
         .next = w->queue.next,
         .message_bytes = w->queue.bytes,
         .keys = w->keys.count,
+        .commits = w->commits,
+        .checkpoints = w->checkpoints,
     };
 }
 

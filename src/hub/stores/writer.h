@@ -40,9 +40,11 @@ struct stg_store_writer {
         checkpoint_at, errand_at, renew_at;
     uint64_t letters_version, letters_noted;
     int wal_pages, closing_tries;
-    int busy_tries;  /* of a transaction to begin */
-    bool is_tending; /* there is more to do at once */
-    stg_error why;   /* the last transaction that failed */
+    int busy_tries;    /* of a transaction to begin */
+    bool is_tending;   /* there is more to do at once */
+    stg_error why;     /* the last transaction that failed */
+    uint64_t began_at; /* the transaction that is open */
+    stg_histogram commits, checkpoints;
 };
 
 /* Of a zeroed writer with in, o and an open db, whose file is ours and new. */
