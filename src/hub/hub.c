@@ -214,6 +214,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
 
     s.quota = o->store.quota;
     s.retention = o->store.retention;
+    s.is_refusing = o->store.full == STG_FULL_REFUSE;
     s.keys_kept = o->store.keys_kept;
     s.keys_max = o->store.keys_max;
     s.letters = o->letters;

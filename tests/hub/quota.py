@@ -6,8 +6,10 @@ import collections
 import contextlib
 import json
 import os
+import signal
 
 import case
+import leaf
 
 QUOTA = 16 << 20
 BODY = 60_000
@@ -103,6 +105,48 @@ class Quota(case.Case):
 
     def test_a_full_store_survives_a_kill(self):
         self.check_full(restarts=True)
+
+    def test_it_refuses_rather_than_gives_up_what_a_target_waits_for(self):
+        """With `full: refuse` the oldest stays; the other target goes on."""
+        is_well = []
+        server = self.leaf(lambda r: 200 if is_well else leaf.reset)
+        well = self.leaf()
+        path = os.path.join(self.folder, "stagger.yaml")
+        with open(path, "w") as file:
+            file.write(f"""
+listen: {{address: 127.0.0.1:0}}
+store: {{path: {self.store}, quota: 16MiB, full: refuse}}
+defaults: {{hold: none}}
+targets:
+  - {{name: gone, url: "{server.url()}", policy: "{POLICY}", paused: true}}
+  - {{name: well, url: "{well.url()}"}}
+""")
+        hub = self.hub(settings=path)
+        producer = self.kept(hub.producer())
+        sent = []
+        for body in numbered_bodies():
+            try:
+                sent.append(producer.post(body))
+            except case.Refused as refused:
+                self.check_refusal(refused)
+                break
+            self.assertLess(len(sent), 1000, "messages accepted")
+        self.assertGreater(len(sent) * BODY, QUOTA / 2)
+        self.assertLessEqual(self.size(), QUOTA)
+        well.wait(len(sent))
+        is_well.append(True)
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text.replace("paused: true", "paused: false"))
+        hub.process.send_signal(signal.SIGHUP)
+        hub.event("reloaded")
+        sent.append(self.accept_again(producer, b"x"))
+        self.await_settled(2)
+        self.assertEqual(hub.events("expiring"), [])
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows(), [], "nothing is given up")
+        self.assertEqual({r.id for r in server.receipts}, set(sent))
 
     def test_what_is_beyond_half_of_the_quota_is_a_range_row(self):
         """All targets refuse, so that what comes is held in the log; the log

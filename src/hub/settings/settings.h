@@ -119,10 +119,18 @@ typedef struct stg_policy_setting {
     stg_file_place place;
 } stg_policy_setting;
 
+/* What becomes of what a target still waits for, at the end of the retention or
+ * at half of the quota. */
+typedef enum stg_full {
+    STG_FULL_SHED,   /* it is given up, in a range row */
+    STG_FULL_REFUSE, /* it is kept, and a full store refuses messages */
+} stg_full;
+
 typedef struct stg_store_settings {
     const char *path;
     uint64_t quota;    /* bytes, 16 MiB to 2^44 */
     stg_ns retention;  /* 1 m to 365 d */
+    stg_full full;
     stg_ns keys_kept;  /* of idempotency keys, 1 m to 365 d */
     uint64_t keys_max; /* 1 to 10^9 */
 } stg_store_settings;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+static const char *const fulls[] = {"shed", "refuse", NULL};
 static const char *const sources[] = {"queue", "stdin", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const froms[] = {"now", "oldest", NULL};
@@ -83,6 +84,12 @@ static const stg_setting table[] = {
 {HUB("store.retention", TIME, store.retention), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "3d", .is_fixed = true, .flag = "--retention D",
  .says = "What waits longer than that for a target is given up."},
+{HUB("store.full", WORD, store.full), .words = fulls, .standard = "shed",
+ .example = "refuse", .is_fixed = true,
+ .says = "What becomes of the oldest that a target waits for, at the end of the "
+         "retention or at half of the quota: `shed`, it is given up in one "
+         "range row, or `refuse`, it is kept, and at 80 percent of the quota "
+         "producers get a 503 until the target has caught up."},
 {SECTION(STG_IN_HUB, "store.keys"),
  .says = "Idempotency keys of producers: the same key and body get the same id."},
 {HUB("store.keys.keep", TIME, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),

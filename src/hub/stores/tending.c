@@ -59,12 +59,14 @@ static int look_at_room(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
-/* Flow hears of it before anything goes: its lanes still there must shed. */
+/* Flow hears of it before anything goes: its lanes still there must shed. Where
+ * the full log refuses instead, only bodies of range rows go. */
 static bool tell_retained(stg_store_writer *w)
 {
     stg_job *notice;
 
-    if (w->retained <= w->told || w->retained <= w->commit ||
+    if (w->o->is_refusing || w->retained <= w->told ||
+        w->retained <= w->commit ||
         w->retained <= w->queue.first)
         return true;
     notice = stg_job_new(STG_JOB_RETAINING, NULL, 0);
