@@ -88,6 +88,7 @@ add_library(stagger_hub STATIC
     hub/logs/line_buffer.c
     hub/logs/lines.c
     hub/ops/admin.c
+    hub/ops/admin_alerts.c
     hub/ops/admin_change.c
     hub/ops/admin_choice.c
     hub/ops/admin_json.c
@@ -214,6 +215,8 @@ else()
 endif()
 
 set(hub_verbs
+    cli/alert.c
+    cli/alert_send.c
     cli/check.c
     cli/check_table.c
     cli/confirm.c

@@ -19,6 +19,7 @@ static const struct {
     {"plan", "stagger plan", stg_cli_plan},
     {"run", "stagger run", stg_cli_run},
 #ifdef STAGGER_HUB
+    {"alert", "stagger alert", stg_cli_alert},
     {"check", "stagger check", stg_cli_check},
     {"dead", "stagger dead", stg_cli_dead},
     {"demo", "stagger demo", stg_cli_demo},
@@ -46,6 +47,7 @@ static const char help[] =
     "  plan     what a retry policy does, before it does it\n"
     "  run      a command, until it succeeds or the policy gives up\n"
 #ifdef STAGGER_HUB
+    "  alert    a test message to those whom a hub tells of trouble\n"
     "  check    what is wrong with a settings file of the hub, or unwise\n"
     "  dead     what a hub could not deliver, why, and again\n"
     "  demo     the hub at work, with targets in five kinds of trouble\n"

@@ -9,6 +9,7 @@ int stg_cli_plan(int argc, char **argv);
 int stg_cli_run(int argc, char **argv);
 
 /* With the hub. */
+int stg_cli_alert(int argc, char **argv);
 int stg_cli_check(int argc, char **argv);
 int stg_cli_dead(int argc, char **argv);
 int stg_cli_demo(int argc, char **argv);

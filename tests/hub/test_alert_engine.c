@@ -274,6 +274,21 @@ TEST(engine, does_not_tell_twice_of_one_bad_target)
                 "503\n");
 }
 
+TEST(engine, does_not_tell_twice_of_many_bad_targets)
+{
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    for (uint32_t i = 0; i < 300; i++) // all fire together before each does
+        dead(&s, i % 3, 503, 1);
+    dead(&s, 3, 500, 4);
+    pass(&s, 2 * STG_MIN);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a dead-letters began 100 +100 100 503\n"
+                "        b dead-letters began 100 +100 100 503\n"
+                "        c dead-letters began 100 +100 100 503\n");
+}
+
 TEST(engine, names_the_lanes_that_share_what_is_told_for_all)
 {
     stg_alert_options o = options();

@@ -21,6 +21,9 @@ struct stg_alerts {
     stg_deadline last; /* when sinks have had their time */
     uint64_t digests, unkept;
     stg_alert_sink_view gone; /* what sinks did that are no more */
+    stg_alert_trial *trial;   /* NULL: none is under way */
+    stg_alert_trial_fn *tried;
+    void *tried_ctx;
     bool is_closing;
     void (*closed)(void *ctx);
     void *closed_ctx;
@@ -84,7 +87,7 @@ static void finish(stg_alerts *a)
     for (size_t i = 0; i < a->o.sink_count; i++)
         if (!stg_alert_sink_is_idle(a->sinks[i]))
             return;
-    if (a->ending_count > 0)
+    if (a->ending_count > 0 || a->trial != NULL)
         return;
     free_all(a);
     if (closed != NULL)
@@ -304,6 +307,31 @@ void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
         stg_alerts_clear(a, STG_ALERT_RETENTION, lane, now);
 }
 
+/* -- a trial --------------------------------------------------------------- */
+
+static void tried(void *ctx, const stg_alert_result *results, size_t count)
+{
+    stg_alerts *a = ctx;
+
+    a->trial = NULL;
+    a->tried(a->tried_ctx, results, count);
+    if (a->is_closing)
+        finish(a);
+}
+
+stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+                          stg_alert_trial_fn *done, void *ctx)
+{
+    stg_alert_trial_options o = {
+        .alerts = &a->o, .sink = sink, .world = &a->world};
+
+    if (a->trial != NULL || a->is_closing)
+        return STG_INVALID;
+    a->tried = done;
+    a->tried_ctx = ctx;
+    return stg_alert_trial_start(&a->trial, &o, tried, a);
+}
+
 /* -- sinks of other options ------------------------------------------------ */
 
 static void free_sinks(stg_alert_sink **sinks, size_t count)
@@ -446,6 +474,8 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
         stg_alert_engine_free(engine);
         return status;
     }
+    if (a->trial != NULL) // of sinks that are no more
+        stg_alert_trial_cancel(a->trial);
     replace_sinks(a, o, sinks);
     stg_alerts_hub_name(o, a->hub);
     use_engine(a, engine);
@@ -513,6 +543,8 @@ static void cancel_all(stg_alerts *a)
             stg_alert_sink_cancel(a->sinks[i]);
     for (size_t i = a->ending_count; i-- > 0;)
         stg_alert_sink_cancel(a->ending[i]);
+    if (a->trial != NULL)
+        stg_alert_trial_cancel(a->trial);
 }
 
 static void last_passed(stg_deadline *d)

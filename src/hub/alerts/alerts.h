@@ -10,7 +10,7 @@
 #ifndef STAGGER_HUB_ALERTS_ALERTS_H
 #define STAGGER_HUB_ALERTS_ALERTS_H
 
-#include "hub/alerts/sink.h"
+#include "hub/alerts/trial.h"
 
 typedef struct stg_alerts stg_alerts;
 
@@ -47,6 +47,13 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
  * at once. */
 #define STG_ALERTS_LAST (5 * STG_S)
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx);
+
+/* Sends a test message through each sink, or one (its name): see trial.h. One
+ * trial at a time. Returns STG_NOT_FOUND if there is no such sink, or none at
+ * all; STG_INVALID while another one is under way; STG_IO when there is no
+ * memory. */
+stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+                          stg_alert_trial_fn *done, void *ctx);
 
 /* What a hub is called in messages. */
 void stg_alerts_hub_name(const stg_alert_options *o,

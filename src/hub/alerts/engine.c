@@ -251,13 +251,14 @@ void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
 
 /* What was counted for all together, and is told for its target from now on. */
 static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
-                          uint64_t count)
+                          uint64_t count, stg_ns now)
 {
+    stg_alert_rules r = rules_of(e, e->all);
+
     if (e->o.threshold_all.failures == 0)
         return;
-    stg_tally_take(e->all->tally, count);
-    if (!e->all->is_live)
-        stg_alert_causes_remove(&e->all->causes, &k->causes);
+    stg_alert_key_take(e->all, &r, &k->causes, count);
+    arrange(e, e->all, now);
 }
 
 static void count_for_all(stg_alert_engine *e, stg_alert_cause cause,
@@ -289,7 +290,7 @@ void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
     }
     r = rules_of(e, k);
     if (stg_alert_key_count(k, &r, cause, count, now))
-        take_from_all(e, k, k->tally->total - count);
+        take_from_all(e, k, k->tally->total - count, now);
     else if (!k->is_on)
         count_for_all(e, cause, count, now);
     arrange(e, k, now);

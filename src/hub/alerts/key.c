@@ -115,6 +115,19 @@ bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
     return fires;
 }
 
+void stg_alert_key_take(stg_alert_key *k, const stg_alert_rules *r,
+                        const stg_alert_causes *causes, uint64_t count)
+{
+    stg_tally_take(k->tally, count);
+    if (k->is_told) // what was said was said
+        return;
+    stg_alert_causes_remove(&k->causes, causes);
+    k->count = stg_ns_sub(k->count, count);
+    k->fresh = stg_ns_sub(k->fresh, count);
+    if (k->tally->total < r->threshold->failures)
+        k->is_live = k->is_on = k->has_news = false;
+}
+
 /* -- conditions ------------------------------------------------------------ */
 
 static bool is_other_text(const stg_alert_key *k, const char *text)

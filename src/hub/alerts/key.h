@@ -58,6 +58,11 @@ void stg_alert_key_free(stg_alert_key *k);
 bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
                          stg_alert_cause cause, uint64_t count, stg_ns now);
 
+/* So many of these causes are told of elsewhere. If that was not told yet, and
+ * they made it fire, it does not. */
+void stg_alert_key_take(stg_alert_key *k, const stg_alert_rules *r,
+                        const stg_alert_causes *causes, uint64_t count);
+
 void stg_alert_key_raise(stg_alert_key *k, const stg_alert_detail *detail,
                          stg_ns now);
 void stg_alert_key_clear(stg_alert_key *k, stg_ns now);

@@ -52,8 +52,8 @@ struct stg_mail {
     const char *at; /* the text that is to be sent */
     size_t left;
     CURLcode code;
-    long status;           /* of the last reply, 250; 0: there was none */
-    char reply[REPLY_MAX]; /* the last one */
+    long status;           /* the code of the last reply, 250; 0: none came */
+    char reply[REPLY_MAX]; /* the reply */
     char error[CURL_ERROR_SIZE];
     char forbidden[STG_EGRESS_WHY_MAX];
 };
@@ -105,16 +105,33 @@ static size_t give_text(char *to, size_t size, size_t count, void *ctx)
     return room;
 }
 
-/* What the server says; never what was said to it. */
+/* The code of a reply; 0: it has none. RFC 5321, section 4.2. */
+static long code_of(const char *line, size_t size)
+{
+    long code = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        if (i >= size || line[i] < '0' || line[i] > '9')
+            return 0;
+        code = 10 * code + (line[i] - '0');
+    }
+    return code;
+}
+
+/* What the server says; never what was said to it. Its good-bye is no answer to
+ * the mail. */
 static int take_line(CURL *curl, curl_infotype type, char *line, size_t size,
                      void *ctx)
 {
+    enum { BYE = 221 };
     stg_mail *m = ctx;
     size_t length = 0;
 
     (void)curl;
-    if (type != CURLINFO_HEADER_IN || size == 0)
+    if (type != CURLINFO_HEADER_IN || code_of(line, size) == 0 ||
+        code_of(line, size) == BYE)
         return 0;
+    m->status = code_of(line, size);
     for (size_t i = 0; i < size && length + 1 < sizeof m->reply; i++)
         if (line[i] != '\r' && line[i] != '\n')
             m->reply[length++] =
@@ -226,7 +243,6 @@ static void work(uv_work_t *w)
     set_limits(c, m);
     set_words(c, m);
     m->code = curl_easy_perform(c);
-    curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &m->status);
     curl_easy_cleanup(c);
 }
 
@@ -252,7 +268,7 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
 {
     const char *words =
         m->error[0] != '\0' ? m->error : curl_easy_strerror(m->code);
-    bool has_reply = m->status >= 400 && m->reply[0] != '\0';
+    bool has_reply = m->status >= 400;
 
     if (m->code == CURLE_OK)
         snprintf(detail, DETAIL_MAX, "%s", m->reply);

@@ -43,7 +43,6 @@ static void free_trial(stg_alert_trial *t)
         free(t->tries[i].result.name);
         free(t->tries[i].result.detail);
     }
-    stg_deadline_clear(t->world.deadlines, &t->turn);
     free(t);
 }
 
@@ -53,6 +52,12 @@ static void end(stg_alert_trial *t)
 
     for (size_t i = 0; results != NULL && i < t->count; i++)
         results[i] = t->tries[i].result;
+    stg_deadline_clear(t->world.deadlines, &t->turn);
+    // Whoever hears of it may end what the sinks stand on.
+    for (size_t i = 0; i < t->count; i++) {
+        stg_alert_sink_free(t->tries[i].sink);
+        t->tries[i].sink = NULL;
+    }
     t->done(t->ctx, results, results != NULL ? t->count : 0);
     free(results);
     free_trial(t);
@@ -191,7 +196,7 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
 
 void stg_alert_trial_cancel(stg_alert_trial *trial)
 {
-    trial->has_begun = true;
+    trial->has_begun = true; // or never will
     for (size_t i = 0; i < trial->count; i++)
         if (trial->tries[i].sink != NULL &&
             !stg_alert_sink_is_idle(trial->tries[i].sink))

@@ -20,6 +20,8 @@ static const char *const letters[] = {"target", "cause", "category", "state",
         "POST", path, STG_ROLE_OPERATE, body, NULL, handle \
     }
 
+static const char *const alerts[] = {"sink", NULL};
+
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),
     LOOK("/v1/targets", targets, stg_admin_targets),
@@ -35,6 +37,8 @@ static const stg_route routes[] = {
     LOOK("/v1/replays/{id}", NULL, stg_admin_one_replay),
     LOOK("/v1/messages/{id}", page, stg_admin_message),
     CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
+    {"POST", "/v1/alerts/test", STG_ROLE_OPERATE, STG_BODY_NONE, alerts,
+     stg_admin_test_alerts},
 };
 
 void stg_admin_serve(stg_admin *a, stg_ingress *g)

@@ -6,6 +6,7 @@
  *     admin_choice.c   which dead letters
  *     admin_change.c   changes, from the request to the audit log
  *     admin_replay.c   replay and drop
+ *     admin_alerts.c   a test of the sinks of alerts
  *     admin_json.c     values of JSON */
 #ifndef STAGGER_HUB_OPS_ADMIN_INSIDE_H
 #define STAGGER_HUB_OPS_ADMIN_INSIDE_H
@@ -115,6 +116,10 @@ void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
+
+/* -- admin_alerts.c ---------------------------------------------------------- */
+
+void stg_admin_test_alerts(void *admin, stg_ask *a);
 
 /* -- admin_replay.c ---------------------------------------------------------- */
 

@@ -1,0 +1,654 @@
+#!/usr/bin/env python3
+"""Alerts of the real hub, to real receivers: an HTTP server in the place of
+Slack and of webhooks, aiosmtpd and postfix's smtp-sink for mail. I19, I23.
+"""
+import email
+import email.policy
+import json
+import os
+import shutil
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+import case
+import leaf
+from leaf import PATIENCE, STAGGER
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def interpreter_of_aiosmtpd():
+    """It may be a package of the system's python3 alone."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run(
+                [python, "-c", "import aiosmtpd"], check=False,
+                stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    return None
+
+
+PYTHON = interpreter_of_aiosmtpd()
+
+
+class Receiver(leaf.Leaf):
+    """An HTTP server, with the JSON that it was given."""
+
+    def told(self, count):
+        """That many, at least."""
+        return [json.loads(r.body) for r in self.wait(count)]
+
+
+class Mailbox:
+    """aiosmtpd in a process of its own."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [PYTHON, os.path.join(HERE, "mailbox.py"), *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = int(self.process.stdout.readline())
+        self.mails = []
+        self.changed = threading.Condition()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.mails.append(json.loads(line))
+                self.changed.notify_all()
+
+    def wait(self, count):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.mails) >= count,
+                                         PATIENCE), self.mails
+            return list(self.mails)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Alerts(case.Case):
+    def write(self, name, text, mode=0o600):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def settings(self, targets, alerts, **more):
+        """A settings file (JSON is YAML). Its path."""
+        return self.write("hub.yaml", json.dumps(
+            {"targets": [{"name": name, "url": url, **rest}
+                         for name, url, rest in targets],
+             "alerts": {"group": "200ms", "pause": "0", "calm": "0",
+                        "interval": "1m", "hub-name": "box", **alerts},
+             **more}))
+
+    def receiver(self, *arguments, **more):
+        return self.kept(Receiver(*arguments, **more))
+
+    def hook(self, receiver, **more):
+        return {"name": "hook", "way": "webhook",
+                "url": receiver.url("/alerts"), **more}
+
+    def slack(self, receiver):
+        self.write("slack.url", receiver.url("/services/T0/B0/hunter2") + "\n")
+        return {"name": "slack", "way": "slack", "url-file": "slack.url"}
+
+    def mail(self, port, scheme="smtp", **more):
+        return {"name": "night", "way": "mail",
+                "url": f"{scheme}://localhost:{port}",
+                "from": "hub@example.org",
+                "to": ["ops@example.org", "boss@example.org"], **more}
+
+    def mailbox(self, *arguments):
+        if PYTHON is None:
+            self.skipTest("no python3-aiosmtpd")
+        return self.kept(Mailbox(*arguments))
+
+    def certificate(self):
+        """For localhost, by itself."""
+        key, pem = (os.path.join(self.folder, name)
+                    for name in ("key.pem", "cert.pem"))
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", pem,
+             "-days", "2", "-subj", "/CN=localhost", "-addext",
+             "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+        return pem, key
+
+    def test_alert(self, path, *arguments):
+        """`stagger alert test`, and its lines by the sink."""
+        done = subprocess.run(
+            [STAGGER, "alert", "test", "-c", path, *arguments],
+            capture_output=True, text=True, timeout=PATIENCE)
+        return done.returncode, done.stdout + done.stderr
+
+    # unittest takes a name with test_ for a test.
+    try_sinks = test_alert
+    del test_alert
+
+
+class WhatIsTold(Alerts):
+    def test_dead_letters_of_a_target_are_told_and_that_it_is_over(self):
+        receiver = self.receiver()
+        bad = self.leaf(lambda r: 500)
+        path = self.settings(
+            [("bad", bad.url(), {"policy": "attempts=1"})],
+            {"threshold": "10 failures in 1s", "threshold-all": "off",
+             "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        for i in range(10):
+            hub.post(b"x")
+        first = receiver.told(1)[0]
+        alert = first["alerts"][0]
+        self.assertEqual(first["subject"].split(" in ")[0],
+                         "[stagger box] bad: 10 dead letters")
+        self.assertEqual(alert["alert"], "dead-letters")
+        self.assertEqual(alert["phase"], "began")
+        self.assertEqual(alert["count"], 10)
+        self.assertEqual(alert["causes"], {"HTTP_500": 10})
+        self.assertEqual(alert["command"].split(" --since")[0],
+                         "stagger dead list --target bad")
+        over = receiver.told(2)[1]["alerts"][0]
+        self.assertEqual((over["phase"], over["count"]), ("ended", 10))
+        # The command that it names shows them.
+        done = subprocess.run([STAGGER, *alert["command"].split()[1:],
+                               "--store", self.store], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual(done.stdout.count("HTTP_500"), 11, done)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_nothing_is_told_below_the_threshold(self):
+        receiver = self.receiver()
+        bad, good = self.leaf(lambda r: 500), self.leaf()
+        path = self.settings(
+            [("bad", bad.url(), {"policy": "attempts=1"}),
+             ("good", good.url(), {})],
+            {"threshold": "10 failures in 1h",
+             "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        for i in range(9):
+            hub.post(b"x")
+        self.await_settled(2)
+        hub.stop()
+        self.assertEqual(receiver.receipts, [])
+
+    def test_a_breaker_is_told_and_that_it_closed(self):
+        receiver = self.receiver()
+        fails = [True]
+        flaky = self.leaf(lambda r: 503 if fails[0] else 200)
+        path = self.settings(
+            [("flaky", flaky.url(),
+              {"policy": "fixed base=10ms attempts=5 breaker=2:100ms"})],
+            {"alerts": ["breaker"], "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        hub.post(b"x")
+        hub.post(b"y")
+        first = receiver.told(1)[0]["alerts"][0]
+        self.assertEqual((first["alert"], first["phase"], first["target"],
+                          first["cause"]),
+                         ("breaker", "began", "flaky", "HTTP_503"))
+        fails[0] = False
+        over = receiver.told(2)[1]["alerts"][0]
+        self.assertEqual((over["alert"], over["phase"]), ("breaker", "ended"))
+        hub.stop()
+
+    def test_a_target_that_is_gone_is_told_and_that_it_is_back(self):
+        receiver = self.receiver()
+        gone = [True]
+        target = self.leaf(lambda r: 410 if gone[0] else 200)
+        path = self.settings([("old", target.url(), {})],
+                             {"alerts": ["gone"],
+                              "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        hub.post(b"x")
+        self.assertEqual(receiver.told(1)[0]["subject"],
+                         "[stagger box] old: it answered 410 Gone")
+        gone[0] = False
+        hub.post(b"x")
+        self.assertEqual(receiver.told(2)[1]["alerts"][0]["phase"], "ended")
+        hub.stop()
+
+    def test_lag_is_told_and_that_it_is_over(self):
+        receiver = self.receiver()
+        slow = threading.Event()
+
+        def answer(connection, request):
+            slow.wait(PATIENCE)
+            connection.send(leaf.told(200))
+
+        target = self.leaf(lambda r: answer)
+        path = self.settings(
+            [("slow", target.url(), {"policy": "attempts=1 "
+                                     "attempt-timeout=50s", "in-flight": 1})],
+            {"alerts": ["lag"], "lag": {"messages": 10},
+             "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        for i in range(20):
+            hub.post(b"x")
+        first = receiver.told(1)[0]["alerts"][0]
+        self.assertEqual((first["alert"], first["target"]), ("lag", "slow"))
+        self.assertGreaterEqual(first["lag_messages"], 10)
+        slow.set()
+        self.assertEqual(receiver.told(2)[1]["alerts"][0]["phase"], "ended")
+        hub.stop()
+
+    def test_a_certificate_about_to_expire_is_told(self):
+        receiver = self.receiver()
+        pem, key = self.certificate()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(pem, key)
+        target = self.leaf(tls=tls)
+        path = self.settings(
+            [("tls", target.url(scheme="https", host="localhost"),
+              {"tls": {"ca": pem}})],
+            {"alerts": ["certificate"], "certificate": "3d",
+             "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        hub.post(b"x")
+        target.wait(1)
+        first = receiver.told(1)[0]["alerts"][0]
+        self.assertEqual((first["alert"], first["target"]),
+                         ("certificate", "tls"))
+        self.assertRegex(first["valid_until"], r"^20\d\d-")
+        hub.stop()
+
+    def test_a_file_of_dead_letters_that_cannot_be_written_is_told(self):
+        receiver = self.receiver()
+        bad = self.leaf(lambda r: 500)
+        path = self.settings(
+            [("bad", bad.url(), {"policy": "attempts=1"})],
+            {"alerts": ["store"], "sinks": [self.hook(receiver)]},
+            **{"dead-letters": "file:/dev/full"})
+        hub = self.hub("-c", path)
+        hub.post(b"x")
+        first = receiver.told(1)[0]["alerts"][0]
+        self.assertEqual((first["alert"], first["phase"]), ("store", "began"))
+        self.assertIn("the file of dead letters cannot be written",
+                      first["summary"])
+        hub.stop()
+
+    def test_what_is_known_is_told_before_the_hub_ends(self):
+        receiver = self.receiver()
+        bad = self.leaf(lambda r: 500)
+        path = self.settings([("bad", bad.url(), {"policy": "attempts=1"})],
+                             {"group": "10m",
+                              "sinks": [self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        for i in range(10):
+            hub.post(b"x")
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(receiver.told(1)[0]["alerts"][0]["count"], 10)
+
+    def test_sinks_choose_by_tag_and_by_alert(self):
+        shop, store = self.receiver(), self.receiver()
+        bad = self.leaf(lambda r: 500)
+        path = self.settings(
+            [("cart", bad.url(), {"policy": "attempts=1",
+                                  "tags": {"team": "shop"}}),
+             ("mill", bad.url(), {"policy": "attempts=1",
+                                  "tags": {"team": "works"}})],
+            {"threshold-all": "off", "sinks": [
+                self.hook(shop, tags={"team": "shop"}),
+                {**self.hook(store, alerts=["store"]), "name": "other"}]})
+        hub = self.hub("-c", path)
+        for i in range(10):
+            hub.post(b"x")
+        told = shop.told(1)[0]
+        self.assertEqual([a["target"] for a in told["alerts"]], ["cart"])
+        hub.stop()
+        self.assertEqual(store.receipts, [])
+
+
+class Sinks(Alerts):
+    def broken(self, *sinks, **more):
+        """A hub with a target that makes ten dead letters."""
+        bad = self.leaf(lambda r: 500)
+        path = self.settings([("bad", bad.url(), {"policy": "attempts=1"})],
+                             {"alerts": ["dead-letters"],
+                              "threshold-all": "off", "sinks": list(sinks),
+                              **more})
+        hub = self.hub("-c", path)
+        for i in range(10):
+            hub.post(b"x")
+        return hub
+
+    def test_slack_gets_text(self):
+        receiver = self.receiver()
+        hub = self.broken(self.slack(receiver))
+        told = receiver.told(1)[0]
+        self.assertEqual(set(told), {"text", "mrkdwn"})
+        self.assertIn("[stagger box] bad: 10 dead letters", told["text"])
+        self.assertEqual(receiver.receipts[0].path, "/services/T0/B0/hunter2")
+        hub.stop()
+
+    def test_slack_that_fails_is_asked_again(self):
+        answers = iter([500, (429, {"Retry-After": "1"}), 200])
+        receiver = self.receiver(lambda r: next(answers))
+        hub = self.broken(self.slack(receiver))
+        one, two, three = receiver.wait(3)
+        self.assertEqual(one.body, two.body)
+        self.assertGreaterEqual(three.at - two.answered_at, 0.99)
+        self.assertEqual({r.one("idempotency-key") for r in (one, two, three)},
+                         {one.one("idempotency-key")})
+        failed = hub.event("alert-failed")
+        self.assertEqual((failed["sink"], failed["cause"],
+                          failed["decision"]), ("slack", "HTTP_500", "again"))
+        hub.stop()
+
+    def test_no_secret_is_in_the_log(self):
+        receiver = self.receiver(lambda r: (403, {}, b"/services/T0/B0/hunter2"))
+        self.write("token", "Bearer hunter2\n")
+        hub = self.broken(
+            self.slack(receiver),
+            self.hook(receiver, headers={"Authorization": {"file": "token"}}))
+        self.assertEqual(hub.event("alert-failed")["decision"], "lost")
+        receiver.wait(2)
+        hub.stop()
+        self.assertEqual({r.one("authorization") for r in receiver.receipts},
+                         {None, "Bearer hunter2"})
+        for line in hub.lines:
+            if line.get("sink") == "hook":
+                line["detail"] = None  # its URL is no secret: it may be shown
+            self.assertNotIn("hunter2", json.dumps(line))
+        self.assertEqual(hub.noise, [])
+
+    def test_a_sink_that_hangs_delays_no_other_and_no_delivery(self):
+        hanging, receiver = self.receiver(lambda r: leaf.hang), self.receiver()
+        good = self.leaf()
+        bad = self.leaf(lambda r: 500)
+        path = self.settings(
+            [("bad", bad.url(), {"policy": "attempts=1"}),
+             ("good", good.url(), {})],
+            {"sinks": [{**self.hook(hanging), "name": "hangs"},
+                       self.hook(receiver)]})
+        hub = self.hub("-c", path)
+        for i in range(10):
+            hub.post(b"x")
+        hanging.wait(1)
+        receiver.wait(1)
+        for i in range(100):
+            hub.post(b"x")
+        self.assertEqual(len(good.wait(110)), 110)
+        hub.stop()
+
+    def test_a_mail_is_sent_by_starttls_with_a_login(self):
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key, "--login", "hub:hunter2")
+        self.write("password", "hunter2\n")
+        hub = self.broken(self.mail(
+            box.port, ca=pem, user="hub", **{"password-file": "password"}))
+        mail = box.wait(1)[0]
+        self.assertEqual(mail["from"], "hub@example.org")
+        self.assertEqual(mail["to"], ["ops@example.org", "boss@example.org"])
+        self.assertTrue(mail["tls"])
+        self.assertEqual(mail["login"], "hub")
+        text = email.message_from_string(mail["text"],
+                                         policy=email.policy.default)
+        self.assertIn("[stagger box] bad: 10 dead letters", text["subject"])
+        self.assertEqual(text.defects, [])
+        self.assertIn("stagger dead list --target bad --since ",
+                      text.get_content())
+        hub.stop()
+        self.assertNotIn("hunter2", json.dumps(hub.lines))
+
+    def test_the_password_is_nowhere_to_be_seen(self):
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key, "--login", "hub:hunter2")
+        self.write("password", "wrong-hunter\n")
+        hub = self.broken(self.mail(
+            box.port, ca=pem, user="hub", **{"password-file": "password"}))
+        failed = hub.event("alert-failed")
+        self.assertEqual(failed["decision"], "lost")
+        self.assertIn("535", failed["detail"])
+        with open(f"/proc/{hub.process.pid}/cmdline") as line:
+            self.assertNotIn("hunter", line.read())
+        hub.stop()
+        self.assertNotIn("hunter", json.dumps(hub.lines))
+        self.assertEqual(box.mails, [])
+
+    def test_a_mail_server_that_is_not_who_it_says_gets_nothing(self):
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key)
+        hub = self.broken(self.mail(box.port))
+        self.assertIn("certificate", hub.event("alert-failed")["detail"])
+        hub.stop()
+        self.assertEqual(box.mails, [])
+
+    def test_one_recipient_that_is_refused_does_not_keep_it_from_the_others(
+            self):
+        box = self.mailbox("--refuse", "boss@example.org")
+        hub = self.broken(self.mail(box.port, starttls="none"))
+        self.assertEqual(box.wait(1)[0]["to"], ["ops@example.org"])
+        hub.stop()
+
+    def test_smtp_sink_of_postfix_takes_it(self):
+        program = (shutil.which("smtp-sink")
+                   or shutil.which("smtp-sink", path="/usr/sbin"))
+        if program is None:
+            self.skipTest("no smtp-sink (postfix)")
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            port = s.getsockname()[1]
+        user = ["-u", "nobody"] if os.geteuid() == 0 else []
+        capture = os.path.join(self.folder, "mail")
+        os.chmod(self.folder, 0o777)
+        sink = subprocess.Popen([program, *user, "-D", capture,
+                                 f"inet:127.0.0.1:{port}", "10"])
+        self.addCleanup(sink.wait)
+        self.addCleanup(sink.kill)
+
+        def listens():
+            with socket.socket() as s:
+                return s.connect_ex(("127.0.0.1", port)) == 0
+        case.wait_for(listens, "smtp-sink listens")
+        hub = self.broken(self.mail(port, starttls="none"))
+
+        def mail():
+            if os.path.exists(capture):
+                with open(capture) as file:
+                    text = file.read()
+                return "Subject: [stagger box] bad: 10 dead letters" in text
+        case.wait_for(mail, "a mail in smtp-sink")
+        hub.stop()
+
+    def test_a_mail_server_that_hangs_holds_nothing(self):
+        """Neither the deliveries, nor the names that must be resolved, nor the
+        end."""
+        hanging = self.leaf(early=lambda c: c.hang())
+        good, bad = self.leaf(), self.leaf(lambda r: 500)
+        path = self.settings(
+            [("bad", bad.url(), {"policy": "attempts=1"}),
+             ("good", good.url(host="localhost"), {})],
+            {"sinks": [{**self.mail(hanging.port, starttls="none",
+                                    timeout="30s"), "name": f"m{i}"}
+                       for i in range(8)]})
+        hub = self.hub("-c", path)
+        for i in range(100):
+            hub.post(b"x")
+        case.wait_for(lambda: hanging.connections == 1, "a mail")
+        for i in range(100):
+            hub.post(b"x")
+        good.wait(200)
+        self.assertEqual(hanging.connections, 1)  # one at a time
+        began = time.monotonic()
+        hub.stop()
+        self.assertLess(time.monotonic() - began, 20)
+
+
+class Trial(Alerts):
+    def test_says_of_each_sink_whether_it_was_accepted(self):
+        pem, key = self.certificate()
+        good = self.receiver()
+        revoked = self.receiver(lambda r: (404, {}, b"no_service"))
+        box = self.mailbox("--tls", pem, key, "--refuse", "boss@example.org")
+        path = self.settings([("a", good.url(), {})], {"sinks": [
+            self.hook(good), self.slack(revoked), self.mail(box.port, ca=pem)]})
+        code, text = self.try_sinks(path)
+        self.assertEqual(code, 1, text)
+        lines = text.splitlines()
+        self.assertRegex(lines[0], r"^hook +webhook +accepted: HTTP 200$")
+        self.assertRegex(lines[1], r"^slack +slack +NOT ACCEPTED: HTTP 404: "
+                                   r"no_service$")
+        # One recipient that is refused is a failure of a test.
+        self.assertRegex(lines[2], r"^night +mail +NOT ACCEPTED: .*550 5.1.1 "
+                                   r"no such mailbox here$")
+        self.assertTrue(good.told(1)[0]["test"])
+        self.assertEqual(self.try_sinks(path, "--sink", "hook")[0], 0)
+        code, text = self.try_sinks(path, "--sink", "other")
+        self.assertEqual(code, 2)
+        self.assertIn("other: the settings have no such sink", text)
+
+    def test_says_what_the_server_said_to_a_mail(self):
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key, "--implicit")
+        path = self.settings([("a", "http://127.0.0.1:9/", {})],
+                             {"sinks": [self.mail(box.port, "smtps", ca=pem)]})
+        code, text = self.try_sinks(path)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"^night +mail +accepted: ")
+        mail = email.message_from_string(box.wait(1)[0]["text"],
+                                         policy=email.policy.default)
+        self.assertEqual(mail["subject"],
+                         "[stagger box] a test: nothing has happened")
+
+    def test_is_sent_by_a_hub_too(self):
+        good = self.receiver()
+        path = self.settings([("a", good.url(), {})],
+                             {"sinks": [self.hook(good)]})
+        hub = self.hub("-c", path)
+        done = subprocess.run(
+            [STAGGER, "alert", "test", "--hub",
+             f"http://127.0.0.1:{hub.port}"], capture_output=True, text=True,
+            timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stdout, r"^hook +webhook +accepted: HTTP 200\n$")
+        done = subprocess.run(
+            [STAGGER, "alert", "test", "--sink", "x y", "--hub",
+             f"http://127.0.0.1:{hub.port}"], capture_output=True, text=True,
+            timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("no sink of the settings has this name", done.stderr)
+        self.assertEqual(hub.event("audit")["action"], "alerts-test")
+        hub.stop()
+
+    def test_is_refused_where_there_is_no_sink(self):
+        path = self.settings([("a", "http://127.0.0.1:9/", {})], {})
+        code, text = self.try_sinks(path)
+        self.assertEqual(code, 2)
+        self.assertIn("the settings have no sink: alerts.sinks", text)
+        hub = self.hub("-c", path)
+        done = subprocess.run(
+            [STAGGER, "alert", "test", "--hub",
+             f"http://127.0.0.1:{hub.port}"], capture_output=True, text=True,
+            timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("the settings have no sink to try", done.stderr)
+        hub.stop()
+
+    def test_of_a_hub_that_stops_meanwhile_ends(self):
+        hanging = self.receiver(lambda r: leaf.hang)
+        path = self.settings([("a", "http://127.0.0.1:9/", {})], {
+            "sinks": [self.hook(hanging, timeout="1m")]})
+        hub = self.hub("-c", path)
+        asking = subprocess.Popen(
+            [STAGGER, "alert", "test", "--hub",
+             f"http://127.0.0.1:{hub.port}"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        hanging.wait(1)
+        self.assertEqual(hub.stop(), 0)
+        asking.wait(PATIENCE)
+
+    def test_a_hub_does_not_start_without_its_secrets(self):
+        path = self.settings([("a", "http://127.0.0.1:9/", {})], {
+            "sinks": [{"name": "s", "way": "slack", "url-file": "none.url"}]})
+        done = subprocess.run(
+            [STAGGER, "hub", "-c", path, "--store", self.store],
+            capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("none.url", done.stderr)
+        self.assertFalse(os.path.exists(self.store))
+
+
+class Example(Alerts):
+    def test_has_settings_that_are_right(self):
+        source = os.path.join(os.environ["STAGGER_SOURCE"], "examples",
+                              "alerts.yaml")
+        with open(source) as file:
+            text = file.read().replace("/var/lib/stagger", self.folder)
+        path = self.write("alerts.yaml", text)
+        self.write("slack.url", "https://hooks.slack.com/services/x\n")
+        self.write("mail.password", "hunter2\n")
+        self.write("pager.token", "Bearer hunter2\n")
+        done = subprocess.run([STAGGER, "check", "--strict", "-c", path],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("3 sinks", done.stdout)
+
+
+class Storm(Alerts):
+    """100,000 failures are a handful of messages, and a healthy target does
+    not notice."""
+    failures = 100_000
+
+    def fresh(self, receiver):
+        """The dead letters that it was told of."""
+        return sum(a["fresh"] for r in list(receiver.receipts)
+                   for a in json.loads(r.body)["alerts"]
+                   if a["alert"] == "dead-letters")
+
+    def run_one(self, number, receiver):
+        """Seconds until all is delivered or dead, and of the processor."""
+        store = os.path.join(self.folder, f"storm-{number}.db")
+        targets = [("good", self.good.url(), {})]
+        targets += [(f"bad{i}", self.bad.url(), {"policy": "attempts=1"})
+                    for i in range(10)]
+        sinks = [] if receiver is None else [
+            self.hook(receiver), {**self.hook(self.hanging), "name": "hangs"}]
+        path = self.settings(targets, {"pause": "1s", "sinks": sinks,
+                                       "threshold": "10 failures in 5s"})
+        hub = self.hub("-c", path, store=store)
+        producer = hub.producer()
+        began = time.monotonic()
+        for i in range(0, self.failures // 10, 1000):
+            producer.post_lines([{"body": "x"}] * 1000)
+        self.await_settled(11, store=store)
+        took, used = time.monotonic() - began, hub.cpu()
+        producer.close()
+        if receiver is not None:
+            case.wait_for(lambda: self.fresh(receiver) == self.failures,
+                          lambda: f"all told; {self.fresh(receiver)} are")
+        hub.stop()
+        rows = self.rows("SELECT count(*) AS count FROM failed_broadcast_logs",
+                         store=store)[0]["count"]
+        self.assertEqual(rows, self.failures)
+        os.remove(store)
+        return took, used
+
+    def test_makes_a_handful_of_messages_and_slows_nothing(self):
+        self.good = self.sinks("--reply", "200")
+        self.bad = self.sinks("--reply", "500")
+        self.hanging = self.receiver(lambda r: leaf.hang)
+        receivers = [self.receiver() for _ in range(3)]
+        pairs = [(self.run_one(f"{i}-with", receivers[i]),
+                  self.run_one(f"{i}-without", None)) for i in range(3)]
+        told = [len(r.receipts) for r in receivers]
+        took = statistics.median(a[0] / b[0] for a, b in pairs)
+        used = statistics.median(a[1] / b[1] for a, b in pairs)
+        case.note(self, f"{told} messages of {self.failures} failures each; "
+                        f"time {took:.2f}, processor {used:.2f} of that "
+                        f"without")
+        self.assertLessEqual(max(told), 10)
+        self.assertGreaterEqual(min(told), 1)
+        self.assertLess(took, 2)
+        self.assertLess(used, 1.3)
+
+
+if __name__ == "__main__":
+    case.main(at_once=4)
