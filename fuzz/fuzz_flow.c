@@ -93,6 +93,8 @@ static world_answer answer_well(world *w, uint32_t l, uint64_t position,
     return (world_answer){stg_ok(), 10 * STG_MS, true};
 }
 
+enum { LANES_MAX = 12 };
+
 /* -- a world --------------------------------------------------------------- */
 
 static const char *const policies[] = {
@@ -150,6 +152,23 @@ static void change(world *w, uint32_t lane)
     world_keep(w, lane, &o);
     o.order = upto(3) == 0 ? (stg_order)upto(2) : o.order;
     world_change(w, lane, &o, policies[upto(3)], NULL);
+}
+
+/* One that is new, or other options of all. */
+static void settle_anew(world *w)
+{
+    uint32_t what = upto(2);
+
+    world_options(w)->in_flight_max = 1 + upto(20);
+    if (what == 0 || world_lane_count(w) == LANES_MAX) {
+        world_change_all(w, NULL);
+        return;
+    }
+    if (what == 1)
+        world_join(w, policies[upto(3)]);
+    else
+        world_join_oldest(w, policies[upto(3)]);
+    world_leaf_is(w, world_lane_count(w) - 1, answer);
 }
 
 static void do_with_lane(world *w, uint32_t what)
@@ -234,8 +253,10 @@ static void happen(world *w, uint32_t partitions)
         world_run(w, world_after(w, some_time()));
     else if (b < 140 && world_published(w) < 1000)
         world_publish_to(w, b % partitions, upto(60));
-    else if (b < 190)
+    else if (b < 180)
         do_with_lane(w, b % 5);
+    else if (b < 190)
+        settle_anew(w);
     else if (b < 220)
         do_with_store(w, b % 5);
     else

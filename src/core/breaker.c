@@ -1,5 +1,6 @@
 #include <stagger/breaker.h>
 
+#include "core/options.h"
 #include "core/word.h"
 #include "core/writer.h"
 
@@ -383,4 +384,19 @@ stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
     if (reopen_at != NULL)
         *reopen_at = value_of(word) << UNIT_BITS;
     return STG_BREAKER_OPEN;
+}
+
+void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
+{
+    const stg_breaker_options *o = &b->options, *was = &old->options;
+    uint64_t word = stg_word_read(&old->state);
+
+    if (o->rule == STG_BREAKER_NONE ||
+        (o->rule != was->rule && phase_of(word) == CLOSED))
+        return;
+    b->state = word;
+    if (o->window != was->window)
+        return;
+    for (int i = 0; i < STG_BREAKER_SLICES; i++)
+        b->slices[i] = stg_word_read(&old->slices[i]);
 }

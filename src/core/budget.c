@@ -1,6 +1,7 @@
 #include <stagger/budget.h>
 
 #include "core/gcra.h"
+#include "core/options.h"
 #include "core/ratio.h"
 #include "core/writer.h"
 
@@ -240,4 +241,46 @@ uint64_t stg_budget_left(const stg_budget *b, stg_ns now)
         return 1000 * (uint64_t)b->options.capacity - stg_word_read(&b->level);
     }
     return UINT64_MAX; // gcov-excl: no such kind
+}
+
+/* -- other options --------------------------------------------------------- */
+
+/* As many tokens as old has, if there is room for them. */
+static void keep_tokens(stg_budget *b, const stg_budget *old, stg_ns now)
+{
+    stg_ns interval = stg_gcra_interval(b->options.rate);
+    uint64_t left = tokens_left(old, now);
+    uint64_t most = 1000 * (uint64_t)b->options.capacity;
+    uint64_t missing = stg_ns_sub(most, left);
+
+    b->level = stg_ns_add(now, missing / 1000 * interval +
+                                   missing % 1000 * interval / 1000);
+}
+
+static void keep_grpc(stg_budget *b, const stg_budget *old)
+{
+    uint64_t most = 1000 * (uint64_t)b->options.capacity;
+
+    b->level = stg_ns_sub(most, stg_budget_left(old, 0));
+}
+
+static void keep_ratio(stg_budget *b, const stg_budget *old)
+{
+    b->level = stg_word_read(&old->level);
+    for (int i = 0; i < STG_BUDGET_SECONDS; i++) {
+        b->attempts[i] = stg_word_read(&old->attempts[i]);
+        b->retries[i] = stg_word_read(&old->retries[i]);
+    }
+}
+
+void stg_budget_keep(stg_budget *b, const stg_budget *old, stg_ns now)
+{
+    if (b->options.kind != old->options.kind)
+        return;
+    if (b->options.kind == STG_BUDGET_TOKENS)
+        keep_tokens(b, old, now);
+    else if (b->options.kind == STG_BUDGET_GRPC)
+        keep_grpc(b, old);
+    else
+        keep_ratio(b, old);
 }

@@ -155,7 +155,7 @@ const char *stg_flow_check(const stg_flow *f)
     }
     HOLD(lanes == f->lane_count && parked == f->parked_count);
     HOLD(in_flight == f->in_flight && shared == f->shared);
-    HOLD(f->shared <= f->o.in_flight_max);
+    HOLD(f->shared <= f->o.in_flight_max || f->is_lowered);
     // I6 Memory.
     HOLD(f->held <= f->o.memory_max);
     return NULL;

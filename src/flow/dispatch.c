@@ -33,7 +33,8 @@ static void wake_at(stg_flow *f, stg_lane *l, stg_ns at)
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
-           l->is_store_full || !stg_lane_is_loaded(l);
+           l->is_store_full || !stg_lane_is_loaded(l) ||
+           stg_order_is_waiting(l);
 }
 
 /* No success for a timeout's length, though it tries. */
@@ -76,7 +77,7 @@ static bool has_ring_room(stg_flow *f, const stg_lane *l, uint32_t p)
 {
     stg_ring *r = &l->places[p].ring;
 
-    if (!stg_lane_has_share(f, l))
+    if (!stg_lane_may_take(f, l))
         return false;
     return r->count < stg_lane_ahead(l) && stg_ring_reserve(r, &f->memory);
 }
@@ -105,7 +106,7 @@ static bool take_live(stg_flow *f, stg_lane *l, uint32_t p, bool *is_idle)
             return true;
     }
     place->next = w->next;
-    stg_place_attach(f, l, p, w->next);
+    stg_order_attach(f, l, p, w->next);
     return false;
 }
 
@@ -407,6 +408,7 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
     if (f->is_stopping)
         return IDLE;
     open_parked_gate(f, l);
+    stg_order_change(f, l);
     l->is_held = is_held(f, l, now, at);
     if (l->is_shedding || l->is_removing || l->is_expiring)
         stg_shed_all(f, l);

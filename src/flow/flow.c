@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/options.h"
 #include "flow/state.h"
 
 /* -- memory and time ------------------------------------------------------- */
@@ -139,19 +140,24 @@ stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
     return status;
 }
 
-stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
-                        const stg_flow_options *o, stg_ns now, stg_error *err)
+static stg_status check_options(const stg_flow_options *o, stg_error *err)
 {
-    stg_list *lists[10];
-    stg_flow *f;
-
     if (o->memory_max < (1 << 20) || o->memory_max > (UINT64_C(1) << 40))
         return stg_flow_refuse(err, STG_INVALID,
                                "memory_max: wanted 1 MiB to 1 TiB");
     if (o->in_flight_max < 1 || o->in_flight_max > 1000000)
         return stg_flow_refuse(err, STG_INVALID,
                                "in_flight_max: wanted 1 to 1000000");
-    if (stg_budget_check(&o->budget, err) != STG_OK)
+    return stg_budget_check(&o->budget, err);
+}
+
+stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
+                        const stg_flow_options *o, stg_ns now, stg_error *err)
+{
+    stg_list *lists[10];
+    stg_flow *f;
+
+    if (check_options(o, err) != STG_OK)
         return STG_INVALID;
     f = memory->allocate(memory->ctx, sizeof *f);
     if (f == NULL)
@@ -177,6 +183,29 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
         stg_list_init(lists[i]);
     stg_list_init(&f->checkpoint.in_group);
     *flow = f;
+    return STG_OK;
+}
+
+stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
+                           stg_error *err)
+{
+    stg_budget budget;
+
+    if (check_options(o, err) != STG_OK)
+        return STG_INVALID;
+    stg_budget_init(&budget, &o->budget);
+    if (stg_budget_options_equal(&o->budget, &f->o.budget))
+        budget = f->budget;
+    else
+        stg_budget_keep(&budget, &f->budget, now);
+    f->budget = budget;
+    f->o.budget = o->budget;
+    f->o.in_flight_max = o->in_flight_max;
+    f->o.drain = o->drain;
+    f->is_lowered = f->shared > o->in_flight_max;
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            stg_lane_wake(f, f->lanes[i]); // there may be more slots
     return STG_OK;
 }
 
@@ -253,6 +282,7 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     place->cancelled = c->cancelled;
     place->rows = c->parked;
     place->replays = c->replays;
+    stg_order_restore(l, c);
     if (c->parked > c->replays)
         l->shelves[STG_SHELF_FIRST].is_all = false;
     if (c->replays > 0)

@@ -94,6 +94,13 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
                         const stg_flow_options *o, stg_ns now, stg_error *err);
 void stg_flow_free(stg_flow *f);
 
+/* Other options from now on. What was used of the budget stays used; attempts
+ * that are under way go on, though they be more than there may be now. Memory,
+ * wall clock and seed stay as they are. STG_INVALID: as stg_flow_new(), and
+ * nothing has changed. */
+stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
+                           stg_error *err);
+
 /* -- at the start: what the store knows, in this order --------------------- */
 
 /* A partition of the log, numbered from 0 without gaps (at most 65536), whose
@@ -181,8 +188,13 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
 /* From the return of this call on no attempt starts; those in flight go on. */
 void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
 
-/* Other options from now on; the levels of budget and breaker stay where the
- * policy has the same budget or breaker. */
+/* Other options from now on; what was used of the budget stays used, and an open
+ * breaker open, also where the policy has other numbers for them. A filter holds
+ * for what is taken from now on. Another order is taken over when it can be: to
+ * none or to key at once; to strict when the attempts under way have ended, and
+ * none starts before; from none when all that was taken and parked has ended,
+ * and the lane takes nothing before. A policy is kept until here, or until the
+ * lane is gone. */
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err);
@@ -290,6 +302,7 @@ typedef enum stg_lane_state {
 typedef struct stg_lane_view {
     stg_lane_state state;
     bool is_laggard;
+    stg_order order;    /* that holds now: another may be wanted */
     bool is_slow_start; /* its limit doubles with each round that goes well */
     uint32_t limit;     /* of attempts at once, as adapted */
     uint32_t in_flight; /* attempts */

@@ -31,12 +31,12 @@ void stg_lane_wake(stg_flow *f, stg_lane *l)
 
 /* An ordered lane holds all that it has taken, also what is parked: after a
  * restart these rows have to fit again. */
-bool stg_lane_has_share(const stg_flow *f, const stg_lane *l)
+bool stg_lane_may_take(const stg_flow *f, const stg_lane *l)
 {
     size_t share = f->o.memory_max / 2 / f->lane_count;
     size_t pinned = l->o.order == STG_ORDER_NONE ? l->pinned : l->in_ring;
 
-    return pinned == 0 || pinned < share;
+    return (pinned == 0 || pinned < share) && !stg_order_is_draining(l);
 }
 
 bool stg_lane_is_loaded(const stg_lane *l)
@@ -214,6 +214,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
         return STG_IO;
     }
     l->o = *o;
+    l->order_wanted = o->order;
     l->peer = peer;
     l->is_paused = o->is_paused;
     stg_limit_start(&l->limit, o->in_flight_max, now);
@@ -231,25 +232,17 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     return STG_OK;
 }
 
-/* What was used up stays used up, wherever nothing else was asked for. */
-static void keep_levels(stg_peer *peer, const stg_peer *old)
+/* What was used up stays used up. */
+static void keep_levels(stg_peer *peer, const stg_peer *old, stg_ns now)
 {
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
         peer->budget = old->budget;
-    if (stg_breaker_options_equal(&peer->breaker.options,
-                                  &old->breaker.options))
-        peer->breaker = old->breaker;
+    else
+        stg_budget_keep(&peer->budget, &old->budget, now);
+    stg_breaker_keep(&peer->breaker, &old->breaker);
     if (peer->limiter.rate == old->limiter.rate &&
         peer->limiter.burst == old->limiter.burst)
         peer->limiter = old->limiter;
-}
-
-static bool is_empty(const stg_flow *f, const stg_lane *l)
-{
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (l->places[p].ring.count > 0 || l->places[p].rows > 0)
-            return false;
-    return true;
 }
 
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
@@ -258,21 +251,22 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
 {
     stg_lane *l = stg_flow_lane(f, lane);
     const char *flaw = find_flaw(o);
+    stg_order order;
     stg_peer peer;
 
     if (l == NULL)
         return refuse(err, "lane: there is none of this number");
     if (flaw != NULL)
         return refuse(err, flaw);
-    if (o->order != l->o.order && !is_empty(f, l))
-        return refuse(err,
-                      "order: can change only while nothing is taken or "
-                      "parked");
     if (make_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    keep_levels(&peer, &l->peer);
+    keep_levels(&peer, &l->peer, now);
+    order = l->o.order;
     l->peer = peer;
     l->o = *o;
+    l->o.order = order;
+    l->order_wanted = o->order;
+    stg_settle_note_open(f, l, now);
     l->limit.max = o->in_flight_max;
     if (l->limit.value > l->limit.max)
         l->limit.value = l->limit.max;

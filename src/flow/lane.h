@@ -96,6 +96,7 @@ typedef enum stg_lane_list {
 typedef struct stg_lane {
     uint32_t number;
     stg_lane_options o;
+    stg_order order_wanted; /* o.order becomes it when it can */
     stg_peer peer;
     stg_place *places; /* one a partition */
 

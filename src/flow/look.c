@@ -96,6 +96,7 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
     *view =
         (stg_lane_view){.state = find_state(l, now),
                         .is_laggard = stg_list_has(&l->laggard),
+                        .order = l->o.order,
                         .is_slow_start = l->limit.value < l->limit.threshold,
                         .limit = l->limit.value,
                         .in_flight = l->in_flight,

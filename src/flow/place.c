@@ -81,86 +81,15 @@ static bool is_restored(stg_flow *f, stg_place *place, uint64_t position)
     return place->restored[place->restored_at] == position;
 }
 
-/* In a lane without order nobody waits for anybody. Strictly, for all. */
-static bool is_behind(const stg_lane *l, const stg_delivery *before,
-                      const stg_message *m)
-{
-    if (l->o.order == STG_ORDER_STRICT)
-        return true;
-    return m->key != 0 && before->message->key == m->key;
-}
-
-static bool is_blocked(const stg_lane *l, const stg_message *m)
-{
-    const stg_ring *r = &l->places[m->partition].ring;
-
-    if (l->o.order == STG_ORDER_NONE)
-        return false;
-    for (uint32_t i = 0; i < r->count; i++) {
-        const stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
-
-        if (d != NULL && is_behind(l, d, m))
-            return true;
-    }
-    return false;
-}
-
-static void enter_ring(stg_lane *l, stg_delivery *d)
+void stg_place_enter(stg_lane *l, stg_delivery *d)
 {
     stg_place *place = stg_delivery_place(d);
 
-    d->is_blocked = is_blocked(l, d->message);
+    d->is_blocked = stg_order_is_blocked(l, d);
     d->slot = stg_ring_push(&place->ring, d->message->position, d);
     d->in_ring = true;
     place->taken = d->message->position;
     l->in_ring += d->message->size;
-}
-
-/* The one with the least position among those in memory and not in the ring. */
-static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
-{
-    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
-    stg_delivery *first = NULL;
-
-    for (stg_link *at = stg_list_first(rows); at != NULL;
-         at = stg_list_next(rows, at)) {
-        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
-
-        if (d->in_ring || d->is_released || d->message->partition != p)
-            continue;
-        if (first == NULL || d->message->position < first->message->position)
-            first = d;
-    }
-    return first;
-}
-
-void stg_place_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below)
-{
-    if (l->o.order == STG_ORDER_NONE)
-        return;
-    for (;;) {
-        stg_delivery *d = find_unattached(l, p);
-
-        if (d == NULL || d->message->position >= below ||
-            !stg_ring_reserve(&l->places[p].ring, &f->memory))
-            return;
-        enter_ring(l, d);
-    }
-}
-
-static bool is_attached_now(stg_flow *f, stg_lane *l, const stg_message *m)
-{
-    uint32_t p = m->partition;
-    const stg_delivery *d;
-
-    if (l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].count == 0)
-        return false;
-    stg_place_attach(f, l, p, m->position);
-    d = find_unattached(l, p);
-    if (d == NULL || d->message->position != m->position)
-        return false;
-    stg_place_attach(f, l, p, m->position + 1);
-    return true;
 }
 
 /* The ring has room for one. */
@@ -174,7 +103,7 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
             stg_ring_push(&place->ring, m->position, NULL);
         return true;
     }
-    if (is_attached_now(f, l, m))
+    if (stg_order_attach_now(f, l, m))
         return true;
     return l->o.accepts != NULL && !l->o.accepts(l->o.ctx, m);
 }
@@ -190,7 +119,7 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
     if (d == NULL)
         return false;
     m->refs++;
-    enter_ring(l, d);
+    stg_place_enter(l, d);
     place->routed++;
     place->waiting++;
     if (d->is_blocked) {
@@ -224,34 +153,6 @@ void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p)
     stg_place_mark(f, l, p, STG_SLICE_DIRTY);
 }
 
-static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
-{
-    if (!d->is_blocked)
-        return;
-    d->is_blocked = false;
-    if (d->state == STG_DELIVERY_UNTRIED) {
-        l->untried_count--;
-        l->pinned -= d->message->size;
-        stg_dispatch_untried(d, false);
-    }
-    stg_lane_wake(f, l);
-}
-
-/* The first of those that waited for d may go. */
-static void unblock_next(stg_flow *f, stg_lane *l, const stg_delivery *d)
-{
-    const stg_ring *r = &l->places[d->message->partition].ring;
-
-    for (uint32_t i = 0; i < r->count; i++) {
-        stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
-
-        if (other != NULL && other != d && is_behind(l, d, other->message)) {
-            unblock(f, l, other);
-            return;
-        }
-    }
-}
-
 void stg_place_settle(stg_flow *f, stg_delivery *d)
 {
     stg_lane *l = d->lane;
@@ -265,5 +166,5 @@ void stg_place_settle(stg_flow *f, stg_delivery *d)
     l->in_ring -= d->message->size;
     stg_ring_settle(&place->ring, d->slot, &f->memory);
     if (l->o.order != STG_ORDER_NONE)
-        unblock_next(f, l, d);
+        stg_order_unblock(f, l, d);
 }

@@ -126,7 +126,7 @@ static uint32_t find_room(const stg_flow *f, const stg_lane *l, uint32_t p)
 {
     uint32_t ahead = stg_lane_ahead(l), taken = l->places[p].ring.count;
 
-    if (taken >= ahead || !stg_lane_has_share(f, l))
+    if (taken >= ahead || !stg_lane_may_take(f, l))
         return 0;
     return ahead - taken;
 }

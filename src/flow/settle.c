@@ -90,6 +90,7 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     l->replaying -= d->replay > 0;
     f->in_flight--;
     f->shared -= l->in_flight > 0;
+    f->is_lowered = f->is_lowered && f->shared > f->o.in_flight_max;
     d->attempt = NULL;
     if (!stg_list_is_empty(&f->starved))
         stg_lane_wake(f,
@@ -105,7 +106,7 @@ static bool is_trouble(const stg_outcome *o)
            c == STG_CATEGORY_OVERLOAD;
 }
 
-static void note_open(stg_flow *f, stg_lane *l, stg_ns now)
+void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
 {
     stg_ns reopen_at = 0;
     bool is_open = stg_breaker_look(&l->peer.breaker, now, &reopen_at) !=
@@ -137,7 +138,7 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     }
     if (d->is_probe)
         l->is_probing = false;
-    note_open(f, l, now);
+    stg_settle_note_open(f, l, now);
     l->is_failing = is_trouble(o);
     if (o->fault == STG_FAULT_NONE) {
         l->trying_at = now;

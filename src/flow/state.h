@@ -91,8 +91,9 @@ struct stg_flow {
     uint64_t budget_refused; /* retries, by the global budget */
     uint32_t shedding_count; /* lanes */
     uint32_t shared;         /* slots in use */
-    uint32_t parked_count;   /* rows in memory */
-    uint32_t evicted;        /* the lane whose rows went last */
+    bool is_lowered; /* more than there may be, since there may be fewer */
+    uint32_t parked_count; /* rows in memory */
+    uint32_t evicted;      /* the lane whose rows went last */
 
     stg_checkpoint checkpoint;
     stg_catch_up catch_up;
@@ -147,8 +148,8 @@ uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
 /* Replays that may be under way: they leave three quarters to live traffic,
  * which so need not wait for one of them to end. */
 uint32_t stg_lane_replays_max(const stg_lane *l);
-/* One more message may be held in memory for it. */
-bool stg_lane_has_share(const stg_flow *f, const stg_lane *l);
+/* It may take one more message, and hold it in memory. */
+bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
 /* A removed lane cancels all up to the rows that it has. */
 void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
@@ -175,8 +176,24 @@ void stg_place_lead(stg_flow *f, const stg_lane *l, uint32_t p);
 void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p);
 /* The delivery's place in the ring is settled. */
 void stg_place_settle(stg_flow *f, stg_delivery *d);
-/* Ordered lanes: rows that were parked before a restart enter the ring. */
-void stg_place_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below);
+/* Puts it into the ring, where there is room, behind all that is there. */
+void stg_place_enter(stg_lane *l, stg_delivery *d);
+
+/* -- order.c --------------------------------------------------------------- */
+
+/* An earlier one has to end before it; d is in the ring or about to enter. */
+bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d);
+/* d is settled: the first of those that waited for it may go. */
+void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
+/* Rows that were parked before a restart enter the ring; true: m has one. */
+void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below);
+bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
+void stg_order_restore(stg_lane *l, const stg_cursor *c);
+/* Takes over the order that is wanted, as soon as that can be. Before, a lane
+ * that was without takes nothing; one that shall be strict starts nothing. */
+void stg_order_change(stg_flow *f, stg_lane *l);
+bool stg_order_is_draining(const stg_lane *l);
+bool stg_order_is_waiting(const stg_lane *l);
 
 /* -- parking.c ------------------------------------------------------------- */
 
@@ -227,6 +244,8 @@ void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
 /* The delivery ends so; its change goes to the store. */
 void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
+/* People are told when the breaker is open or closed and was not. */
+void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
 /* Its change is durable. */
 void stg_settle_durable(stg_flow *f, stg_delivery *d);
 

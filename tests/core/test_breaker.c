@@ -1,6 +1,7 @@
 #include <stagger/breaker.h>
 #include <stagger/rng.h>
 
+#include "core/options.h"
 #include "tests/harness.h"
 
 static stg_breaker closed(stg_breaker_options options)
@@ -554,4 +555,55 @@ TEST(breaker, counts_a_row_of_a_million)
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
     fail(&b, 1, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+}
+
+/* -- other options --------------------------------------------------------- */
+
+TEST(breaker, stays_open_under_other_numbers_and_another_rule)
+{
+    stg_breaker old = row(), other = share(), none;
+    stg_ns at = 0;
+
+    for (int i = 0; i < 3; i++)
+        stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
+    CHECK_INT(stg_breaker_look(&old, STG_S, &at), STG_BREAKER_OPEN);
+    stg_breaker_keep(&other, &old);
+    at = 0;
+    CHECK_INT(stg_breaker_look(&other, STG_S, &at), STG_BREAKER_OPEN);
+    CHECK(at >= 11 * STG_S && at < 11 * STG_S + 2 * STG_MS);
+    none = closed((stg_breaker_options){.rule = STG_BREAKER_NONE});
+    stg_breaker_keep(&none, &old);
+    CHECK_INT(stg_breaker_look(&none, STG_S, NULL), STG_BREAKER_CLOSED);
+}
+
+TEST(breaker, goes_on_counting_what_both_count)
+{
+    stg_breaker old = row(), other = row(), third = share();
+
+    other.options.failures = 4;
+    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_keep(&other, &old);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    CHECK_INT(stg_breaker_look(&other, STG_S, NULL), STG_BREAKER_CLOSED);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    CHECK(stg_breaker_look(&other, STG_S, NULL) != STG_BREAKER_CLOSED);
+    stg_breaker_keep(&third, &old); // failures in a row are no share
+    CHECK_U64(stg_breaker_look(&third, STG_S, NULL), STG_BREAKER_CLOSED);
+    stg_breaker_report(&third, false, STG_BREAKER_FAILURE, STG_S);
+    CHECK_INT(stg_breaker_look(&third, STG_S, NULL), STG_BREAKER_CLOSED);
+}
+
+TEST(breaker, goes_on_with_its_share)
+{
+    stg_breaker old = share(), other = share();
+
+    other.options.percent = 60;
+    for (int i = 0; i < 9; i++)
+        stg_breaker_report(&old, false,
+                           i < 6 ? STG_BREAKER_FAILURE : STG_BREAKER_SUCCESS,
+                           STG_S);
+    stg_breaker_keep(&other, &old);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    CHECK(stg_breaker_look(&other, STG_S, NULL) != STG_BREAKER_CLOSED);
 }

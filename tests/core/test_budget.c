@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/options.h"
 #include "tests/harness.h"
 
 static stg_budget full(stg_budget_options options)
@@ -468,4 +469,56 @@ TEST(budget, l2_never_overflows)
     CHECK(stg_budget_left(&b, STG_NEVER) > 0);
     b = tokens(1000000, 1);
     CHECK_INT(drain(&b, 0), 100000);
+}
+
+/* -- other options --------------------------------------------------------- */
+
+TEST(budget, keeps_the_tokens_that_are_left)
+{
+    stg_budget old = tokens(10, 1000), more = tokens(50, 2000);
+    stg_budget fewer = tokens(3, 1000);
+    stg_ns now = STG_HOUR;
+
+    CHECK(take(&old, now) && take(&old, now) && take(&old, now));
+    stg_budget_keep(&more, &old, now);
+    stg_budget_keep(&fewer, &old, now);
+    CHECK_U64(stg_budget_left(&more, now), 7000);
+    CHECK_U64(stg_budget_left(&fewer, now), 3000); // all that it may have
+    CHECK_U64(stg_budget_left(&more, now + STG_S), 9000);
+    CHECK_INT(drain(&more, now), 7);
+}
+
+TEST(budget, keeps_what_it_has_counted)
+{
+    stg_budget old = ratio(500, 0), other = ratio(100, 0), first = aws();
+    stg_budget second = aws(),
+               a = full((stg_budget_options){
+                   .kind = STG_BUDGET_GRPC, .capacity = 10, .ratio = 100});
+    stg_budget b = full((stg_budget_options){
+        .kind = STG_BUDGET_GRPC, .capacity = 5, .ratio = 100});
+
+    for (int i = 0; i < 100; i++)
+        stg_budget_attempt(&old, STG_HOUR);
+    stg_budget_keep(&other, &old, STG_HOUR);
+    CHECK_INT(drain(&other, STG_HOUR), 10);
+    CHECK(take(&first, 0));
+    stg_budget_keep(&second, &first, 0);
+    CHECK_U64(stg_budget_left(&second, 0), stg_budget_left(&first, 0));
+    stg_budget_fail(&a);
+    stg_budget_fail(&a);
+    stg_budget_keep(&b, &a, 0);
+    CHECK_U64(stg_budget_left(&b, 0), 5000); // of 8, all that it may have
+    for (int i = 0; i < 5; i++)
+        stg_budget_fail(&a);
+    stg_budget_keep(&b, &a, 0);
+    CHECK_U64(stg_budget_left(&b, 0), 3000);
+}
+
+TEST(budget, keeps_nothing_of_another_kind)
+{
+    stg_budget old = tokens(10, 1000), other = aws();
+
+    drain(&old, STG_HOUR);
+    stg_budget_keep(&other, &old, STG_HOUR);
+    CHECK_U64(stg_budget_left(&other, STG_HOUR), 500000);
 }

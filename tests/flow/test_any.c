@@ -15,7 +15,7 @@ static const char *const policies[] = {
     "deadline=none retry=any once=404 breaker=3:300ms-2s",
 };
 
-enum { POLICIES = sizeof policies / sizeof *policies };
+enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };
 
 /* -- leaves ---------------------------------------------------------------- */
 
@@ -173,10 +173,35 @@ static void change(world *w, stg_rng *rng, uint32_t lane)
                  NULL);
 }
 
+static void join(world *w, stg_rng *rng)
+{
+    const char *policy = policies[stg_rng_upto(rng, POLICIES - 1)];
+
+    if (world_lane_count(w) == LANES_MAX)
+        return;
+    if (stg_rng_upto(rng, 1) == 0)
+        world_join(w, policy);
+    else
+        world_join_oldest(w, policy);
+    world_leaf_is(w, world_lane_count(w) - 1, answer_any);
+}
+
+static void change_all(world *w, stg_rng *rng)
+{
+    world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(rng, 40);
+    world_options(w)->budget = (stg_budget_options){.kind = STG_BUDGET_NONE};
+    if (stg_rng_upto(rng, 1) == 0)
+        world_options(w)->budget = (stg_budget_options){
+            .kind = STG_BUDGET_TOKENS,
+            .capacity = 1 + (uint32_t)stg_rng_upto(rng, 50),
+            .rate = 50000};
+    world_change_all(w, NULL);
+}
+
 static void disturb_lane(world *w, stg_rng *rng)
 {
     uint32_t lane = (uint32_t)stg_rng_upto(rng, world_lane_count(w) - 1);
-    uint64_t what = stg_rng_upto(rng, 6);
+    uint64_t what = stg_rng_upto(rng, 8);
 
     if (world_was_removed(w, lane)) {
         world_return(w, lane);
@@ -190,8 +215,12 @@ static void disturb_lane(world *w, stg_rng *rng)
         change(w, rng, lane);
     else if (what < 6)
         world_replay(w, lane, (uint32_t)stg_rng_upto(rng, 20));
-    else
+    else if (what == 6)
         world_leaf_is(w, lane, answer_any);
+    else if (what == 7)
+        join(w, rng);
+    else
+        change_all(w, rng);
 }
 
 static void disturb_log(world *w, stg_rng *rng, uint32_t partitions)

@@ -233,50 +233,6 @@ TEST(options, change_only_to_what_can_be)
     world_free(w);
 }
 
-/* What waits behind another in its order cannot be let go at once. */
-TEST(options, change_the_order_only_of_an_empty_lane)
-{
-    world *w = world_new(5);
-    stg_lane_options *o = world_lane(w, STEADY), wanted;
-    stg_error err;
-
-    o->order = STG_ORDER_STRICT;
-    world_script(w, 0, "503 200");
-    world_publish(w, 20);
-    world_start(w);
-    world_run(w, world_after(w, 500 * STG_MS));
-    wanted = *o;
-    wanted.order = STG_ORDER_NONE;
-    CHECK_INT(world_change(w, 0, &wanted, NULL, &err), STG_INVALID);
-    CHECK(strncmp(err.text, "order: ", 7) == 0);
-    world_run(w, STG_NEVER);
-    CHECK(world_change(w, 0, &wanted, NULL, &err) == STG_OK);
-    world_publish(w, 20);
-    world_run(w, STG_NEVER);
-    CHECK_U64(world_look(w, 0).delivered, 40);
-    world_check_ends(w, 5);
-    world_free(w);
-}
-
-/* Many rows in the store, few in memory. */
-TEST(options, change_no_order_while_the_store_has_rows)
-{
-    world *w = world_new(6);
-    stg_lane_options *o = world_lane(w, STEADY), wanted;
-
-    world_script(w, 0, "503");
-    world_publish(w, 3);
-    world_start(w);
-    world_run(w, world_after(w, 500 * STG_MS));
-    world_stop(w);
-    world_fetch_delay(w, STG_HOUR);
-    world_restart(w, 0);
-    wanted = *o;
-    wanted.order = STG_ORDER_STRICT;
-    CHECK_INT(world_change(w, 0, &wanted, NULL, NULL), STG_INVALID);
-    world_free(w);
-}
-
 /* The breaker stays open over a reload. */
 TEST(options, keep_the_breaker_as_it_is)
 {

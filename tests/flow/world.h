@@ -102,6 +102,9 @@ void world_pause(world *w, uint32_t lane, bool is_paused);
 void world_remove(world *w, uint32_t lane);
 void world_return(world *w, uint32_t lane); /* a lane that was removed */
 stg_lane_options *world_join(world *w, const char *policy); /* a new one */
+stg_lane_options *world_join_oldest(world *w, const char *policy);
+/* Other options of the hub, as changed in place. */
+stg_status world_change_all(world *w, stg_error *err);
 /* Other options, as changed in place, and another policy; NULL: the same. */
 stg_status world_change(world *w, uint32_t lane, const stg_lane_options *o,
                         const char *policy, stg_error *err);
@@ -150,6 +153,7 @@ uint32_t world_peak(const world *w, uint32_t lane); /* most in flight */
 uint64_t world_starts(const world *w, uint32_t lane);
 uint32_t world_lane_count(const world *w);
 bool world_was_removed(const world *w, uint32_t lane);
+bool world_was_added(const world *w, uint32_t lane); /* durably */
 bool world_is_stopped(const world *w);
 uint64_t world_reads(const world *w);
 uint64_t world_catch_ups(const world *w); /* reads of that reader */

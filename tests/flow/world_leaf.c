@@ -91,8 +91,9 @@ static void check_turn(world *w, uint32_t number, uint64_t i)
 {
     const lane *l = &w->lanes[number];
     const logged *m = &w->log[i];
+    stg_order order = world_lane_of(w, number)->o.order; // that holds now
 
-    if (l->o.order == STG_ORDER_NONE || has_shed(w, number) || l->replays > 0)
+    if (order == STG_ORDER_NONE || has_shed(w, number) || l->replays > 0)
         return;
     for (uint64_t before = 0; before < i; before++) {
         const logged *other = &w->log[before];
@@ -101,8 +102,7 @@ static void check_turn(world *w, uint32_t number, uint64_t i)
             other->position < l->cursors[m->partition].begin ||
             !world_is_wanted(l, other->position) || l->receipts[before].is_over)
             continue;
-        if (l->o.order == STG_ORDER_STRICT ||
-            (m->key != 0 && m->key == other->key))
+        if (order == STG_ORDER_STRICT || (m->key != 0 && m->key == other->key))
             harness_fail(__FILE__, __LINE__,
                          "seed %ju: lane %u position %ju starts before %ju "
                          "has ended",

@@ -130,6 +130,11 @@ bool world_was_removed(const world *w, uint32_t l)
     return w->lanes[l].was_removed;
 }
 
+bool world_was_added(const world *w, uint32_t l)
+{
+    return w->lanes[l].was_added;
+}
+
 bool world_is_stopped(const world *w)
 {
     return w->is_stopped;

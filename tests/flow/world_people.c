@@ -30,13 +30,32 @@ void world_return(world *w, uint32_t number)
     world_note_begin(w, number);
 }
 
-stg_lane_options *world_join(world *w, const char *policy)
+static stg_lane_options *join(world *w, const char *policy, bool is_from_oldest)
 {
     stg_lane_options *o = world_lane(w, policy);
+    uint32_t one_in = w->fail_one_in;
 
+    o->is_from_oldest = is_from_oldest;
+    w->fail_one_in = 0;
     world_add_lane(w, w->lane_count - 1);
+    w->fail_one_in = one_in;
     world_note_begin(w, w->lane_count - 1);
     return o;
+}
+
+stg_lane_options *world_join(world *w, const char *policy)
+{
+    return join(w, policy, false);
+}
+
+stg_lane_options *world_join_oldest(world *w, const char *policy)
+{
+    return join(w, policy, true);
+}
+
+stg_status world_change_all(world *w, stg_error *err)
+{
+    return stg_flow_change(w->flow, &w->o, w->now, err);
 }
 
 stg_status world_change(world *w, uint32_t number, const stg_lane_options *o,

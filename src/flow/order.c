@@ -1,0 +1,218 @@
+/* Order: who waits for whom in a lane, where its parked rows stand after a
+ * restart, and how it changes. */
+#include "flow/state.h"
+
+/* In a lane without order nobody waits for anybody. Strictly, for all. */
+static bool is_behind(const stg_lane *l, const stg_delivery *before,
+                      const stg_message *m)
+{
+    if (l->o.order == STG_ORDER_STRICT)
+        return true;
+    return m->key != 0 && before->message->key == m->key;
+}
+
+bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d)
+{
+    const stg_ring *r = &l->places[d->message->partition].ring;
+
+    if (l->o.order == STG_ORDER_NONE)
+        return false;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
+
+        if (other == d)
+            return false;
+        if (other != NULL && is_behind(l, other, d->message))
+            return true;
+    }
+    return false;
+}
+
+static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
+{
+    if (!d->is_blocked)
+        return;
+    d->is_blocked = false;
+    if (d->state == STG_DELIVERY_UNTRIED) {
+        l->untried_count--;
+        l->pinned -= d->message->size;
+        stg_dispatch_untried(d, false);
+    }
+    stg_lane_wake(f, l);
+}
+
+void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
+{
+    const stg_ring *r = &l->places[d->message->partition].ring;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
+
+        if (other != NULL && other != d && is_behind(l, d, other->message)) {
+            unblock(f, l, other);
+            return;
+        }
+    }
+}
+
+/* -- after a restart ------------------------------------------------------- */
+
+/* The one with the least position among those in memory and not in the ring. */
+static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
+{
+    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+    stg_delivery *first = NULL;
+
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+        if (d->in_ring || d->is_released || d->message->partition != p)
+            continue;
+        if (first == NULL || d->message->position < first->message->position)
+            first = d;
+    }
+    return first;
+}
+
+void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below)
+{
+    if (l->o.order == STG_ORDER_NONE)
+        return;
+    for (;;) {
+        stg_delivery *d = find_unattached(l, p);
+
+        if (d == NULL || d->message->position >= below ||
+            !stg_ring_reserve(&l->places[p].ring, &f->memory))
+            return;
+        stg_place_enter(l, d);
+    }
+}
+
+bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
+{
+    uint32_t p = m->partition;
+    const stg_delivery *d;
+
+    if (l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].count == 0)
+        return false;
+    stg_order_attach(f, l, p, m->position);
+    d = find_unattached(l, p);
+    if (d == NULL || d->message->position != m->position)
+        return false;
+    stg_order_attach(f, l, p, m->position + 1);
+    return true;
+}
+
+/* -- a change -------------------------------------------------------------- */
+
+/* Rows say where they stand by the order that there was. */
+void stg_order_restore(stg_lane *l, const stg_cursor *c)
+{
+    if (c->parked <= c->replays)
+        return;
+    if (!c->is_ordered)
+        l->o.order = STG_ORDER_NONE;
+    else if (l->o.order == STG_ORDER_NONE)
+        l->o.order = STG_ORDER_KEY;
+}
+
+bool stg_order_is_draining(const stg_lane *l)
+{
+    return l->o.order == STG_ORDER_NONE && l->order_wanted != STG_ORDER_NONE;
+}
+
+bool stg_order_is_waiting(const stg_lane *l)
+{
+    return l->o.order == STG_ORDER_KEY && l->order_wanted == STG_ORDER_STRICT;
+}
+
+static bool is_any_taken(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (l->places[p].ring.count > 0)
+            return true;
+    return false;
+}
+
+/* Whether every row that has a place is there. */
+static bool is_attached(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t p = 0; p < f->partition_count; p++)
+        if (find_unattached(l, p) != NULL)
+            return false;
+    return stg_lane_is_loaded(l);
+}
+
+static bool may_change(const stg_flow *f, const stg_lane *l)
+{
+    const stg_shelf *shelf = &l->shelves[STG_SHELF_FIRST];
+
+    if (shelf->is_fetching)
+        return false;
+    if (l->o.order == STG_ORDER_NONE) // all that was begun without has ended
+        return !is_any_taken(f, l) && stg_parking_rows(f, l) == 0 &&
+               l->in_flight + l->settling == 0;
+    if (l->order_wanted == STG_ORDER_NONE)
+        return is_attached(f, l);
+    // Of what is under way some may have to wait.
+    return !stg_order_is_waiting(l) || l->in_flight + l->settling == 0;
+}
+
+/* What has a row is settled now, and leaves the ring. */
+static void release_rows(stg_flow *f, stg_lane *l)
+{
+    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at))
+        stg_place_settle(f, STG_HOLDER(at, stg_delivery, link));
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (d->is_stored)
+            stg_place_settle(f, d);
+    }
+}
+
+static void block(stg_delivery *d)
+{
+    d->is_blocked = true;
+    if (d->state == STG_DELIVERY_UNTRIED)
+        stg_list_remove(&d->link);
+}
+
+/* Who waits now, and who no more. */
+static void block_anew(stg_flow *f, stg_lane *l, uint32_t p)
+{
+    const stg_ring *r = &l->places[p].ring;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
+
+        if (d == NULL || stg_order_is_blocked(l, d) == d->is_blocked)
+            continue;
+        if (d->is_blocked)
+            unblock(f, l, d);
+        else
+            block(d);
+    }
+}
+
+void stg_order_change(stg_flow *f, stg_lane *l)
+{
+    if (l->o.order == l->order_wanted || !may_change(f, l))
+        return;
+    l->o.order = l->order_wanted;
+    l->shelves[STG_SHELF_FIRST].is_all |= stg_parking_rows(f, l) == 0;
+    for (uint32_t p = 0; p < f->partition_count; p++) {
+        block_anew(f, l, p);
+        // In one group: a restart goes by what the cursors say of all rows.
+        stg_place_mark(f, l, p, STG_SLICE_MUST);
+    }
+    if (l->o.order != STG_ORDER_NONE)
+        return;
+    release_rows(f, l);
+    stg_parking_trim(f, &l->shelves[STG_SHELF_FIRST]);
+}
