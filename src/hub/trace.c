@@ -14,16 +14,23 @@ enum {
 
 static const char digits[] = "0123456789abcdef";
 
-/* Lower case only, as the format wants. */
+/* Lower case only, as the format wants; 16 for what is no digit. */
+static unsigned digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
 static bool parse_hex(const char *at, int count, uint64_t *number)
 {
     *number = 0;
     for (int i = 0; i < count; i++) {
-        const char *digit = at[i] == '\0' ? NULL : strchr(digits, at[i]);
+        unsigned digit = digit_of(at[i]);
 
-        if (digit == NULL)
+        if (digit > 15)
             return false;
-        *number = *number << 4 | (uint64_t)(digit - digits);
+        *number = *number << 4 | digit;
     }
     return true;
 }
