@@ -31,6 +31,7 @@ import time
 import unittest
 from concurrent import futures
 
+import log_shapes
 from leaf import PATIENCE, STAGGER, Leaf, Sinks
 
 
@@ -95,7 +96,7 @@ class Hub:
     """One run of it, with its log as JSON."""
 
     def __init__(self, store, *arguments, listen="127.0.0.1:0", before=(),
-                 text=None, settings=None):
+                 text=None, settings=None, stdin=subprocess.DEVNULL):
         """before: words in front of the command. text: its standard input.
         settings: a file that says where it listens and what the store is."""
         if settings is not None:
@@ -107,12 +108,12 @@ class Hub:
         self.process = subprocess.Popen(
             [*before, STAGGER, "hub", "--log", "json", *arguments],
             stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL if text is None else subprocess.PIPE)
+            stdin=stdin if text is None else subprocess.PIPE)
         if text is not None:
             self.process.stdin.write(text)
             self.process.stdin.close()
             self.process.stdin = None
-        self.lines, self.noise = [], []
+        self.lines, self.noise, self.misshapen = [], [], []
         self.fresh = queue.Queue()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -126,6 +127,7 @@ class Hub:
             try:
                 line = json.loads(text)
                 self.lines.append(line)
+                self.misshapen += log_shapes.mistakes(line)
                 self.fresh.put(line)
             except ValueError:
                 self.noise.append(text)
@@ -173,6 +175,7 @@ class Hub:
         code = self.process.wait(PATIENCE)
         self.reader.join(PATIENCE)
         self.process.stderr.close()
+        assert not self.misshapen, self.misshapen[:5]
         return code
 
     def stop(self, how=signal.SIGTERM):

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Every line that the hub logs has the shape of docs/logs.md: hubs are run so
+that they have something to tell, and what they told is compared. (Every other
+test of the hub compares its lines, too: see case.py.)"""
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+
+import case
+import leaf
+import log_shapes
+
+# Told by the hubs of other scripts.
+ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
+             "expiring": "quota.py"}
+# A disk with no room even for rows, a commit that nobody knows of, and half a
+# minute of patience: only check_logs.py compares these.
+NOWHERE = {"store-full", "store-room", "input-broken", "request-cut"}
+
+
+def call(hub, method, path, body=None):
+    connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                            timeout=case.PATIENCE)
+    with contextlib.closing(connection):
+        connection.request(method, path, body,
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+class Lines(case.Case):
+    def settings(self, targets, **more):
+        path = os.path.join(self.folder, "stagger.yaml")
+        more = {"listen": {"address": "127.0.0.1:0"},
+                "store": {"path": self.store}, **more, "targets": targets}
+        with open(path + ".new", "w") as file:
+            json.dump(more, file)
+        os.replace(path + ".new", path)
+        return path
+
+    def told(self, hub, *events):
+        """Each was told, in a shape that is right."""
+        for event in events:
+            case.wait_for(lambda: hub.events(event),
+                          lambda: f"{event}; there is "
+                          f"{ {l['event'] for l in hub.lines} }")
+        self.assertEqual(hub.misshapen, [])
+
+    def test_of_a_life(self):
+        a = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
+        hub = self.hub("--to", f"a={a.url()}", "--to", f"gone={self.refused()}",
+                       "--policy", "fixed base=10ms retry=5xx breaker=none",
+                       "--verbose")
+        for _ in range(5):
+            hub.post(b"x")
+        a.wait(10)
+        self.told(hub, "ready", "attempt-failed", "delivered")
+        self.assertEqual(hub.stop(), 0)
+        self.told(hub, "stopping", "stopped")
+        # What is alike is counted.
+        self.assertTrue([line for line in hub.events("attempt-failed")
+                         if "repeated" in line])
+        hub = self.hub("--to", f"a={a.url()}")
+        self.told(hub, "target-unknown")
+
+    def test_of_a_breaker(self):
+        answer = [503]
+        a = self.leaf(lambda r: answer[0])
+        hub = self.hub("--to", f"a={a.url()}", "--policy",
+                       "fixed base=10ms attempts=1 breaker=1:400ms",
+                       "--hold", "50ms")
+        hub.post(b"x")
+        self.told(hub, "breaker-opened", "shedding")
+        hub.post(b"y")
+        answer[0] = 200
+        # Only what is not shed yet can be a probe.
+        case.wait_for(lambda: hub.post(b"z") and hub.events("breaker-closed"),
+                      "a probe")
+        self.told(hub, "breaker-closed", "shedding-ended")
+
+    def test_of_parked_rows(self):
+        answer = [503]
+        a = self.leaf(lambda r: answer[0])
+        hub = self.hub(settings=self.settings(
+            [{"name": "a", "url": a.url(), "parked": 2,
+              "policy": "fixed base=200ms attempts=100 retry=5xx breaker=none"
+              }]))
+        for _ in range(5):
+            hub.post(b"x")
+        self.told(hub, "parked-max")
+        answer[0] = 200
+        self.told(hub, "parked-room")
+
+    def test_of_a_laggard(self):
+        a = self.leaf()
+        hub = self.hub("--to", f"a={a.url('/a')}", "--to", f"b={a.url('/b')}",
+                       "--memory", "8MiB")
+        self.assertEqual(call(hub, "POST", "/v1/targets/b/pause")[0], 200)
+        with contextlib.closing(hub.producer()) as producer:
+            for _ in range(60):
+                producer.post(bytes(200 << 10))
+        a.wait(60)
+        self.assertEqual(call(hub, "POST", "/v1/targets/b/resume")[0], 200)
+        self.told(hub, "laggard", "audit", "laggard-joined")
+
+    def test_of_a_replay(self):
+        answer = [404]
+        a = self.leaf(lambda r: answer[0])
+        hub = self.hub("--to", f"a={a.url()}")
+        hub.post(b"x")
+        case.wait_for(self.rows, "a dead letter")
+        answer[0] = 200
+        status, text = call(hub, "POST", "/v1/dead-letters/replay",
+                            json.dumps({"target": "a"}))
+        self.assertLess(status, 300, text)
+        self.told(hub, "replay-ended")
+
+    def test_of_settings(self):
+        a = self.leaf()
+        target = {"name": "a", "url": a.url()}
+        path = self.settings([{**target, "hold": "48h"}])
+        hub = self.hub(settings=path, before=("prlimit", "--nofile=1000"))
+        self.told(hub, "unwise", "connections-capped")
+        self.settings([target, {"name": "b", "url": a.url()}])
+        hub.process.send_signal(signal.SIGHUP)
+        self.told(hub, "reloaded")
+        self.settings([{**target, "hold": "one", "colour": "red"}])
+        hub.process.send_signal(signal.SIGHUP)
+        self.told(hub, "reload-refused")
+
+    def test_of_producers(self):
+        a = self.leaf()
+        hub = self.hub(settings=self.settings(
+            [{"name": "a", "url": a.url()}],
+            listen={"address": "127.0.0.1:0",
+                    "connections": {"per-address": 1}}))
+        call(hub, "POST", "/v1/messages/nowhere")
+        self.told(hub, "request-refused")
+        with contextlib.closing(hub.producer()) as producer:
+            producer.post(b"x")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                hub.post(b"y")
+        self.told(hub, "connections-refused")
+
+    def test_of_alerts(self):
+        a = self.leaf(lambda r: 404)
+        sink = self.leaf()
+        hub = self.hub(settings=self.settings(
+            [{"name": "a", "url": a.url()}],
+            alerts={"threshold": "2 failures in 5m", "group": "1s",
+                    "sinks": [
+                        {"name": "good", "way": "webhook", "url": sink.url()},
+                        {"name": "bad", "way": "webhook",
+                         "url": self.refused()}]}))
+        for _ in range(3):
+            hub.post(b"x")
+        self.told(hub, "alert", "alert-failed")
+
+    def test_of_lines(self):
+        a = self.leaf()
+        long = b"x" * (300 << 10)
+        hub = self.hub("--to", f"a={a.url()}", "--from", "-", "--memory",
+                       "8MiB", listen=None, text=b"short\n" + long + b"\n")
+        hub.wait()
+        self.told(hub, "line-too-long")
+        # In the middle of a line, and nothing behind it.
+        ours, theirs = socket.socketpair()
+        with ours:
+            hub = self.hub("--to", f"a={a.url()}", "--from", "-",
+                           store=self.store + "2", stdin=theirs)
+            theirs.close()
+            ours.sendall(b"one\nthe beginning of two")
+            a.wait(2)
+            hub.stop()
+        self.told(hub, "input-cut")
+        # One that is reset, and not closed.
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            ours = leaf.Connection(
+                socket.create_connection(server.getsockname()), 1)
+            theirs = server.accept()[0]
+        with theirs:
+            hub = self.hub("--to", f"a={a.url()}", "--from", "-",
+                           store=self.store + "3", stdin=theirs)
+            ours.reset()
+            self.told(hub, "input-failed")
+
+    def test_of_lines_that_find_no_room(self):
+        a = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"a={a.url()}", "--from", "-", "--quota", "16M",
+                       "--policy", "fixed base=300ms attempts=unlimited "
+                       "deadline=none breaker=none budget=none",
+                       text=b"".join(b"%060000d\n" % i for i in range(300)))
+        self.told(hub, "input-waits")
+
+    def test_of_a_store_that_another_process_holds(self):
+        a = self.leaf()
+        hub = self.hub("--to", f"a={a.url()}")
+        with contextlib.closing(sqlite3.connect(
+                self.store, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with case.futures.ThreadPoolExecutor(1) as pool:
+                sent = pool.submit(hub.post, b"x")
+                self.told(hub, "store-trouble")
+                other.execute("ROLLBACK")
+                sent.result()
+        self.told(hub, "store-trouble-over")
+
+    def test_of_a_log_that_nobody_reads(self):
+        a = self.leaf()
+        read, write = os.pipe()
+        process = subprocess.Popen(
+            [case.STAGGER, "hub", "--log", "json", "--verbose",
+             "--store", self.store, "--listen", "127.0.0.1:0", "--to",
+             f"a={a.url()}"], stderr=write)
+        os.close(write)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with os.fdopen(read) as log:
+            port = int(json.loads(log.readline())["listen"].rsplit(":")[-1])
+            with contextlib.closing(case.Producer(port)) as producer:
+                for _ in range(40): # some 200 KiB of lines
+                    producer.post_lines([{"body": "x"}] * 20)
+            a.wait(800)
+            for line in log:
+                line = json.loads(line)
+                self.assertEqual(log_shapes.mistakes(line), [])
+                if line["event"] == "log-lines-dropped":
+                    break
+            self.assertEqual(line["event"], "log-lines-dropped")
+
+    def test_in_logfmt_has_the_same_fields(self):
+        a = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
+        process = subprocess.Popen(
+            [case.STAGGER, "hub", "--store", self.store, "--listen",
+             "127.0.0.1:0", "--to", f"a={a.url()}", "--policy",
+             "fixed base=10ms retry=5xx"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        lines = [process.stderr.readline()]
+        port = int(re.search(r"listen=\S*:(\d+) ", lines[0])[1])
+        with contextlib.closing(case.Producer(port)) as producer:
+            producer.post(b"x")
+        a.wait(2)
+        process.terminate()
+        lines += process.communicate()[1].splitlines(keepends=True)
+        value = r'(?:"(?:[^"\\]|\\.)*"|[^\s"=\\]+)'
+        for text in lines:
+            self.assertRegex(text, rf"^[a-z_]+={value}(?: [a-z_]+={value})*\n$")
+            names = re.findall(rf"(?:^| )([a-z_]+)={value}", text)
+            event = re.search(r" event=([a-z-]+)", text)[1]
+            shape = log_shapes.SHAPES[event]
+            self.assertEqual(names[:3], ["time", "level", "event"])
+            self.assertEqual(
+                names[3:], [name for name, _, _ in shape.fields
+                            if name in names[3:]], text)
+        self.assertEqual(len(lines), 4, lines)
+
+    def test_of_every_event_is_here_or_elsewhere(self):
+        with open(__file__) as file:
+            here = file.read()
+        self.assertEqual([event for event in log_shapes.SHAPES
+                          if f'"{event}"' not in here], [])
+        for event, script in ELSEWHERE.items():
+            with open(os.path.join(os.path.dirname(__file__), script)) as file:
+                self.assertIn(f'"{event}"', file.read(), script)
+
+
+if __name__ == "__main__":
+    case.main()
