@@ -6,25 +6,12 @@
 #
 # usage: deb.sh FOLDER   with the packages
 set -eu
-
-fail() {
-    echo "deb: $*" >&2
-    exit 1
-}
-
-# Runs a command a few times, until it goes well.
-until_well() {
-    for _ in $(seq 300); do
-        "$@" && return
-        sleep 0.1
-    done
-    fail "never went well: $*"
-}
+. "$(dirname "$0")/layer.sh"
 
 # -- on the layer --------------------------------------------------------------
 
 names() { # of all that is called after us
-    find / -xdev \( -path /tmp -o -path /proc \) -prune -o \
+    find / -xdev \( -path /tmp -o -path /proc -o -path /packages \) -prune -o \
         -name '*stagger*' -print | sort
 }
 
@@ -71,8 +58,7 @@ check_hub() {
 }
 
 if [ "$1" = --inside ]; then
-    export DEBIAN_FRONTEND=noninteractive LC_ALL=C
-    cd /tmp/packages
+    cd /packages
     names >/tmp/before
     is_known stagger && fail "there is a user stagger already"
 
@@ -99,29 +85,12 @@ fi
 # -- below it ------------------------------------------------------------------
 
 if [ "$1" = --mounted ]; then
-    work=$2 packages=$3
-    mount -t tmpfs tmpfs "$work"
-    mkdir "$work/upper" "$work/work" "$work/root"
-    mount -t overlay overlay "$work/root" -o \
-        "lowerdir=/,upperdir=$work/upper,workdir=$work/work" || {
-        echo "left out: deb (no overlayfs)"
-        exit 77
-    }
-    root=$work/root
-    mount -t tmpfs tmpfs "$root/tmp"
-    chmod 1777 "$root/tmp"
-    mount -t proc proc "$root/proc"
-    mount --rbind /dev "$root/dev"
-    mkdir "$root/tmp/packages"
-    cp "$packages"/*.deb "$root/tmp/packages"
-    rm -f "$root"/tmp/packages/*-dbgsym_*.deb
-    cp "$0" "$root/tmp/deb.sh"
-    chroot "$root" sh /tmp/deb.sh --inside
+    layer_mount "$2" "$3"
+    cp "$0" "$(dirname "$0")/layer.sh" "$2/root/packages"
+    layer_run "$2" sh /packages/deb.sh --inside
     exit
 fi
 
 [ $# -eq 1 ] || { sed -n 's/^# usage/usage/p' "$0" >&2; exit 2; }
-[ "$(id -u)" -eq 0 ] || { echo "left out: deb (not root)"; exit 77; }
-work=$(mktemp -d)
-trap 'rmdir "$work"' EXIT
-unshare --mount --propagation private sh "$0" --mounted "$work" "$1"
+layer_or_leave deb
+layer_enter "$0" "$1"
