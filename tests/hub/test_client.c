@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/harness.h"
@@ -99,6 +100,15 @@ __attribute__((visibility("default"))) void freeaddrinfo(struct addrinfo *info)
         free(info);
         info = next;
     }
+}
+
+static unsigned dialed; /* connects, of everyone here */
+
+__attribute__((visibility("default"))) int
+connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+    dialed++;
+    return (int)syscall(SYS_connect, fd, to, size);
 }
 
 /* -- the request ----------------------------------------------------------- */
@@ -651,6 +661,68 @@ TEST(client, cancels_while_it_goes_on_to_the_next_address)
               e.outcome.fault == STG_FAULT_REFUSED);
         CHECK(e.outcome.unsent);
     }
+    world_close(&w);
+}
+
+/* Others would wait for all of them. */
+TEST(client, dials_no_more_than_some_in_a_turn_of_the_loop)
+{
+    enum { MANY = 300, MOST = 64, CANCELLED = 290 };
+    WORLD(w, SCRIPT(HEAR));
+    stg_endpoint_options o;
+    stg_exchange *x[MANY];
+    ending e[MANY];
+    unsigned before = dialed, seen;
+    char url[64];
+
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/", free_port());
+    o = stg_endpoint_options_default(url);
+    o.connect_timeout = STG_MIN;
+    world_use(&w, &o);
+    for (int i = 0; i < MANY; i++)
+        x[i] = world_start(&w, &e[i], "");
+    CHECK_U64(dialed - before, MOST);
+    // One that waits for its turn may be cancelled as any other.
+    stg_exchange_cancel(x[CANCELLED]);
+    for (int turns = 0; dialed - before < MANY - 1 && turns < 100; turns++) {
+        seen = dialed;
+        world_turn(&w, 1);
+        CHECK(dialed - seen <= MOST);
+    }
+    CHECK_U64(dialed - before, MANY - 1);
+    for (int i = 0; i < MANY; i++) {
+        world_wait(&w, &e[i]);
+        CHECK_INT(e[i].outcome.fault,
+                  i == CANCELLED ? STG_FAULT_CANCELLED : STG_FAULT_REFUSED);
+        CHECK(e[i].outcome.unsent);
+    }
+    CHECK_U64(dialed - before, MANY - 1);
+    world_close(&w);
+}
+
+TEST(client, counts_the_time_to_connect_from_when_it_dials)
+{
+    enum { MANY = 100, MOST = 64 };
+    WORLD(w, SCRIPT(HEAR));
+    stg_endpoint_options o;
+    ending e[MANY], last;
+    char url[64];
+
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/", free_port());
+    o = stg_endpoint_options_default(url);
+    o.connect_timeout = 500 * STG_MS;
+    world_use(&w, &o);
+    for (int i = 0; i < MANY; i++)
+        (void)world_start(&w, &e[i], "");
+    (void)world_start_sized(&w, &last, "", "", 0, STG_MS);
+    uv_sleep(520);
+    // The whole time counts from the beginning.
+    world_wait(&w, &last);
+    check_fault(&last, STG_FAULT_CONNECT_TIMEOUT, true, "after 1 ms");
+    for (int i = 0; i < MANY; i++)
+        world_wait(&w, &e[i]);
+    for (int i = MOST; i < MANY; i++)
+        CHECK_INT(e[i].outcome.fault, STG_FAULT_REFUSED);
     world_close(&w);
 }
 

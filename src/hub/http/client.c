@@ -48,7 +48,11 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     c->loop = loop;
     stg_deadlines_init(&c->deadlines, loop);
     stg_list_init(&c->contexts);
-    c->open = 1;
+    stg_list_init(&c->dials);
+    c->dialed = 0;
+    (void)uv_idle_init(loop, &c->turn); // cannot fail
+    c->turn.data = c;
+    c->open = 2;
     c->is_closing = false;
     c->egress = (stg_egress){.allow = NULL};
     c->networks = NULL;
@@ -86,10 +90,16 @@ static void release(void *ctx)
     stg_client_release(ctx);
 }
 
+static void turn_closed(uv_handle_t *turn)
+{
+    stg_client_release(turn->data);
+}
+
 void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx)
 {
     c->is_closing = true;
     c->closed = done;
     c->closed_ctx = ctx;
     stg_deadlines_close(&c->deadlines, release, c);
+    uv_close((uv_handle_t *)&c->turn, turn_closed);
 }

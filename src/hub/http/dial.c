@@ -160,22 +160,53 @@ static int open_socket(stg_connection *c, const stg_address *to)
     return error;
 }
 
-void stg_dial_next(stg_connection *c)
+static void dial(stg_connection *c)
 {
     const stg_addresses *a = c->addresses;
     stg_ns now = stg_deadlines_now();
     size_t left = (size_t)a->count - c->address;
     int error;
 
+    if (c->address == 0)
+        c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
+                                c->exchange.whole_at);
     // Those that do not answer leave time for those behind them.
     stg_connection_enter(
         c, STG_PHASE_CONNECT,
         left <= 1 || c->dial_at == STG_NEVER
             ? c->dial_at
             : stg_ns_add(now, stg_ns_sub(c->dial_at, now) / left));
+    c->client->dialed++;
     error = open_socket(c, &a->at[c->address++]);
     if (error != 0 && !stg_dial_skip(c))
         stg_connection_fail_later(c, error);
+}
+
+void stg_dial_next(stg_connection *c)
+{
+    stg_client *client = c->client;
+
+    (void)uv_idle_start(&client->turn, stg_dial_turn);
+    if (client->dialed < STG_DIALS_MAX) {
+        dial(c);
+        return;
+    }
+    // It has the whole time to wait, and the phase's own from when it begins.
+    stg_connection_enter(c, STG_PHASE_CONNECT, STG_NEVER);
+    stg_list_push(&client->dials, &c->link);
+}
+
+void stg_dial_turn(uv_idle_t *turn)
+{
+    stg_client *client = turn->data;
+    stg_link *link;
+
+    client->dialed = 0;
+    if (stg_list_first(&client->dials) == NULL)
+        (void)uv_idle_stop(turn);
+    while (client->dialed < STG_DIALS_MAX &&
+           (link = stg_list_shift(&client->dials)) != NULL)
+        dial(STG_HOLDER(link, stg_connection, link));
 }
 
 bool stg_dial_skip(stg_connection *c)
@@ -193,8 +224,6 @@ static void connect_to(stg_connection *c, stg_addresses *a)
 {
     c->addresses = a;
     c->address = 0;
-    c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
-                            c->exchange.whole_at);
     c->rule = c->client->rule;
     if (a == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);

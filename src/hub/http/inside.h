@@ -26,7 +26,8 @@ typedef struct stg_addresses stg_addresses;
 enum {
     STG_READ_MAX = 64 * 1024,  /* what is read at a time */
     STG_PLAIN_MAX = 16 * 1024, /* a record of TLS */
-    STG_DETAIL_MAX = 512
+    STG_DETAIL_MAX = 512,
+    STG_DIALS_MAX = 64 /* in a turn of the loop */
 };
 
 struct stg_client {
@@ -38,6 +39,9 @@ struct stg_client {
     stg_egress egress;
     stg_cidr *networks; /* its lists; NULL: there are none */
     uint32_t rule;      /* counts what egress was */
+    uv_idle_t turn;     /* there while something was dialed, or is to be */
+    stg_list dials;     /* of connections, for the turns to come */
+    uint32_t dialed;    /* in this turn */
     void (*closed)(void *ctx);
     void *closed_ctx;
     char detail[STG_DETAIL_MAX]; /* of the reply that is being told */
@@ -101,7 +105,7 @@ struct stg_connection {
     stg_deadline deadline; /* its first field; set lazily, see due_at() */
     stg_client *client;
     stg_endpoint *endpoint; /* NULL: it is closing, and has no exchange */
-    stg_link link;          /* idle, or waiting for a lookup */
+    stg_link link;          /* idle, or waiting for a lookup, or to be dialed */
     stg_phase phase;
     bool has_handle;   /* tcp is open, or closing */
     bool has_exchange; /* busy */
@@ -187,8 +191,13 @@ void stg_dial_begin(stg_connection *c);
 /* Gives the address up that is being tried. False if it was the last. */
 bool stg_dial_skip(stg_connection *c);
 
-/* Tries the next one, the socket of the last being closed. */
+/* Tries the next one, the socket of the last being closed: now, or in a turn of
+ * the loop to come, where many are dialed. However many targets connect at
+ * once, others get their turn. */
 void stg_dial_next(stg_connection *c);
+
+/* A turn of the loop has begun: those that wait for it. */
+void stg_dial_turn(uv_idle_t *turn);
 
 /* Whether the address that c is connected to is allowed now. */
 bool stg_dial_is_allowed(stg_connection *c);
