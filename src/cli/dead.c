@@ -159,7 +159,7 @@ static int read_ids(dead_options *o, const char *text)
     const char *at = text;
 
     for (;; at++) {
-        char *end;
+        char *end = NULL;
         unsigned long long id = 0;
 
         if (stg_is_digit(*at))

@@ -31,7 +31,8 @@ static json_t *whole_time(const char *beginning)
 {
     char text[] = "0000-01-01T00:00:00.000Z";
 
-    memcpy(text, beginning, strlen(beginning));
+    for (size_t i = 0; beginning[i] != '\0' && i < sizeof text - 2; i++)
+        text[i] = beginning[i];
     return json_string(text);
 }
 
@@ -119,11 +120,11 @@ static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
 
 static void put_sample(const json_t *answer, uint64_t letters)
 {
-    const json_t *sample = json_object_get(answer, "sample"), *letter;
+    const json_t *sample = json_object_get(answer, "sample");
     int width = stg_terminal_look().width;
     bool is_wide = width >= 100;
     int target = is_wide ? 24 : 16, rest = width - 43 - target;
-    size_t i, count = json_array_size(sample);
+    size_t count = json_array_size(sample);
 
     if (count == 0)
         return;
@@ -131,8 +132,8 @@ static void put_sample(const json_t *answer, uint64_t letters)
         rest = 8;
     printf("%8s  %-19s  %-*s  %8s  %s\n", "id", "time (UTC)", target, "target",
            "messages", is_wide ? "cause                  detail" : "cause");
-    json_array_foreach(sample, i, letter)
-        put_letter(letter, target, rest, is_wide);
+    for (size_t i = 0; i < count; i++)
+        put_letter(json_array_get(sample, i), target, rest, is_wide);
     if (letters > count)
         printf("and %" PRIu64 " more\n", letters - count);
 }

@@ -151,18 +151,17 @@ const char *stg_remote_hub(const stg_remote *r)
 static void explain_problem(stg_remote *r, const json_t *problem)
 {
     const char *detail = stg_json_text_of(problem, "detail");
-    const json_t *errors = json_object_get(problem, "errors"), *error;
-    size_t i, size;
+    const json_t *errors = json_object_get(problem, "errors");
 
     snprintf(r->why, sizeof r->why, "%s: %s (%d)", r->hub,
              detail[0] != '\0' ? detail : stg_json_text_of(problem, "title"),
              r->status);
-    json_array_foreach(errors, i, error)
-    {
-        size = strlen(r->why);
-        if (json_is_string(error))
-            snprintf(r->why + size, sizeof r->why - size, "\n  %s",
-                     json_string_value(error));
+    for (size_t i = 0; i < json_array_size(errors); i++) {
+        const char *line = json_string_value(json_array_get(errors, i));
+        size_t size = strlen(r->why);
+
+        if (line != NULL)
+            snprintf(r->why + size, sizeof r->why - size, "\n  %s", line);
     }
 }
 

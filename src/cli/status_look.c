@@ -10,26 +10,41 @@ enum { PAGE = 500 };
 
 /* -- what the hub says ----------------------------------------------------- */
 
+/* Takes two digits, or four, and what stands behind them. False: they are not
+ * there. */
+static bool take_digits(const char **at, int count, char behind, int *number)
+{
+    *number = 0;
+    for (; count > 0; count--, (*at)++) {
+        if (**at < '0' || **at > '9')
+            return false;
+        *number = 10 * *number + (**at - '0');
+    }
+    if (behind == '\0')
+        return true;
+    return *(*at)++ == behind;
+}
+
 /* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. */
 static stg_ns read_time(const char *text)
 {
     struct tm at = {0};
-    int part = 0, size = 0;
-    stg_ns ns = 0, digit = 100 * STG_MS;
+    stg_ns ns = 0;
     int64_t seconds;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &at.tm_year, &at.tm_mon,
-               &at.tm_mday, &at.tm_hour, &at.tm_min, &at.tm_sec, &size) != 6)
+    if (!take_digits(&text, 4, '-', &at.tm_year) ||
+        !take_digits(&text, 2, '-', &at.tm_mon) ||
+        !take_digits(&text, 2, 'T', &at.tm_mday) ||
+        !take_digits(&text, 2, ':', &at.tm_hour) ||
+        !take_digits(&text, 2, ':', &at.tm_min) ||
+        !take_digits(&text, 2, '\0', &at.tm_sec))
         return 0;
     at.tm_year -= 1900;
     at.tm_mon--;
     seconds = (int64_t)timegm(&at);
-    if (text[size] == '.')
-        for (text += size + 1; *text >= '0' && *text <= '9'; text++) {
-            part = *text - '0';
-            ns += (stg_ns)part * digit;
-            digit /= 10;
-        }
+    if (*text++ == '.')
+        for (stg_ns one = STG_S / 10; *text >= '0' && *text <= '9'; one /= 10)
+            ns += (stg_ns)(*text++ - '0') * one;
     return seconds < 0 ? 0 : (stg_ns)seconds * STG_S + ns;
 }
 
@@ -131,19 +146,26 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const status_row *)a)->name, ((const status_row *)b)->name);
 }
 
+static const json_t *targets_of(const status_look *look, size_t page)
+{
+    return json_object_get(json_array_get(look->pages, page), "targets");
+}
+
 static bool read_rows(status_look *look)
 {
-    size_t i, k, count = 0;
-    const json_t *page, *target;
+    size_t pages = json_array_size(look->pages), count = 0;
 
-    json_array_foreach(look->pages, i, page) count +=
-        json_array_size(json_object_get(page, "targets"));
+    for (size_t i = 0; i < pages; i++)
+        count += json_array_size(targets_of(look, i));
     look->rows = calloc(count + 1, sizeof *look->rows);
     if (look->rows == NULL)
         return false;
-    json_array_foreach(look->pages, i, page)
-        json_array_foreach(json_object_get(page, "targets"), k, target)
-            read_row(&look->rows[look->count++], target);
+    for (size_t i = 0; i < pages; i++) {
+        const json_t *targets = targets_of(look, i);
+
+        for (size_t k = 0; k < json_array_size(targets); k++)
+            read_row(&look->rows[look->count++], json_array_get(targets, k));
+    }
     status_look_order(look);
     return true;
 }

@@ -7,6 +7,12 @@
 
 /* -- short numbers --------------------------------------------------------- */
 
+static const char *put(const char *what, char text[8])
+{
+    snprintf(text, 8, "%s", what);
+    return text;
+}
+
 const char *status_count(uint64_t number, char text[8])
 {
     static const char units[] = " kMGTPE";
@@ -14,7 +20,7 @@ const char *status_count(uint64_t number, char text[8])
     uint64_t tenths = number;
 
     if (number == STATUS_NONE)
-        return strcpy(text, "-");
+        return put("-", text);
     if (number < 1000) {
         snprintf(text, 8, "%" PRIu64, number);
         return text;
@@ -43,7 +49,7 @@ const char *status_time(stg_ns time, char text[8])
     };
 
     if (time == STATUS_NONE)
-        return strcpy(text, "-");
+        return put("-", text);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         stg_ns tenths = time / (units[i].unit / 10);
 
@@ -67,7 +73,7 @@ static const char *rate_text(uint64_t rate, char text[8])
     if (rate == STATUS_NONE || rate >= 10000)
         return status_count(rate == STATUS_NONE ? rate : rate / 1000, text);
     if (rate == 0)
-        return strcpy(text, "0");
+        return put("0", text);
     snprintf(text, 8, "%u.%u", (unsigned)(rate / 1000),
              (unsigned)(rate % 1000 / 100));
     return text;
@@ -76,7 +82,7 @@ static const char *rate_text(uint64_t rate, char text[8])
 static const char *share_text(uint64_t thousandths, char text[8])
 {
     if (thousandths == STATUS_NONE || thousandths > 1000)
-        return strcpy(text, "-");
+        return put("-", text);
     snprintf(text, 8, "%u%%", (unsigned)(thousandths / 10));
     return text;
 }
@@ -232,11 +238,12 @@ static const char *flight_text(const sheet *s, const status_row *row,
 }
 
 /* "45k+": there are more, which were not read yet. */
-static const char *lag_text(const status_row *row, char text[8])
+static const char *lag_text(const status_row *row, char text[16])
 {
-    status_count(row->lag, text);
-    if (!row->is_lag_exact && row->lag != STATUS_NONE)
-        strcat(text, "+");
+    char lag[8];
+    bool is_more = !row->is_lag_exact && row->lag != STATUS_NONE;
+
+    snprintf(text, 16, "%s%s", status_count(row->lag, lag), is_more ? "+" : "");
     return text;
 }
 
@@ -250,7 +257,7 @@ static const char *fault_text(const status_row *row)
 static void put_row(sheet *s, const status_row *row)
 {
     bool is_well = strcmp(row->state, "live") == 0;
-    char a[8], b[8], c[8], d[8], e[8], f[8], flight[24];
+    char a[8], b[8], c[16], d[8], e[8], f[8], flight[24];
 
     put_cut(row->name, s->name, true);
     printf(" %s%-8.8s%s %5s %*s %6s %5s",

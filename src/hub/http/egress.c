@@ -276,11 +276,12 @@ static void add_embedded(readings *r, const uint8_t *a)
     static const uint8_t teredo[] = {0x20, 0x01, 0x00, 0x00};
     const uint8_t inverted[] = {(uint8_t)~a[12], (uint8_t)~a[13],
                                 (uint8_t)~a[14], (uint8_t)~a[15]};
+    // :: and ::1 look like it.
+    bool is_compatible =
+        begins(a, zeros, 12) && !(begins(a + 12, zeros, 3) && a[15] <= 1);
 
-    if (begins(a, translated, 12) || begins(a, nat64, 12))
+    if (is_compatible || begins(a, translated, 12) || begins(a, nat64, 12))
         add_v4(r, a + 12);
-    else if (begins(a, zeros, 12) && !(begins(a + 12, zeros, 3) && a[15] <= 1))
-        add_v4(r, a + 12); // compatible; :: and ::1 are no such
     else if (begins(a, nat64_local, sizeof nat64_local))
         add_translated(r, a);
     else if (begins(a, six_to_four, sizeof six_to_four))
