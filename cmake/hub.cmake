@@ -136,7 +136,10 @@ add_library(stagger_hub STATIC
     hub/settings/judge_target.c
     hub/settings/load.c
     hub/settings/load_lists.c
+    hub/settings/load_map.c
+    hub/settings/load_pairs.c
     hub/settings/load_policy.c
+    hub/settings/load_value.c
     hub/settings/match.c
     hub/settings/print_docs.c
     hub/settings/print_help.c
@@ -147,8 +150,10 @@ add_library(stagger_hub STATIC
     hub/settings/table.c
     hub/settings/texts.c
     hub/settings/values.c
+    hub/settings/wanted.c
     hub/settings/yaml.c
     hub/settings/yaml_text.c
+    hub/settings/yaml_tree.c
     hub/shell.c
     hub/signals.c
     hub/stores/answers.c

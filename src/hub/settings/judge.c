@@ -218,13 +218,16 @@ static stg_file_place sink_place(const stg_loading *l, size_t sink,
 /* "sinks[1].to" or "interval". */
 static stg_file_place flaw_place(const stg_loading *l, const char *path)
 {
-    char whole[96];
-    unsigned sink;
-    int used = 0;
+    static const char sinks[] = "sinks[";
+    size_t size = sizeof sinks - 1;
+    char whole[96], *rest;
+    unsigned long sink;
 
-    if (sscanf(path, "sinks[%u].%n", &sink, &used) == 1 && used > 0 &&
-        sink < l->sink_count)
-        return sink_place(l, sink, path + used);
+    if (strncmp(path, sinks, size) == 0) {
+        sink = strtoul(path + size, &rest, 10);
+        if (strncmp(rest, "].", 2) == 0 && sink < l->sink_count)
+            return sink_place(l, sink, rest + 2);
+    }
     snprintf(whole, sizeof whole, "alerts.%s", path);
     return stg_load_hub_place(l, whole);
 }

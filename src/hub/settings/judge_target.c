@@ -109,6 +109,47 @@ static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
                      print_time(retention, kept));
 }
 
+/* The mean of a wait: jitter takes a half, or a quarter, of some. */
+static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
+{
+    stg_ns window = stg_backoff_window(b, n);
+
+    return b->jitter == STG_JITTER_FULL    ? window / 2
+           : b->jitter == STG_JITTER_EQUAL ? window / 4 * 3
+                                           : window;
+}
+
+/* Who names a number of attempts wants them made. */
+static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
+{
+    const char *text = l->s->targets[target].policy_text;
+    char deadline[TIME_TEXT];
+    stg_ns total = 0;
+    size_t number;
+
+    if (stg_text_table_find(&l->policies, text, &number) &&
+        number < l->s->policy_count)
+        text = l->s->policies[number].text;
+    if (p->deadline == STG_NEVER || p->attempts_max == STG_UNLIMITED ||
+        p->backoff.jitter == STG_JITTER_DECORRELATED ||
+        strstr(text, "attempts=") == NULL)
+        return;
+    for (uint64_t n = 1; n < p->attempts_max && total < p->deadline; n++) {
+        stg_ns wait = mean_wait(&p->backoff, (uint32_t)n);
+
+        if (wait == 0)
+            return;
+        total = stg_ns_add(total, wait);
+        if (total >= p->deadline)
+            stg_warn(l->c, policy_place(l, target),
+                     "the policy's deadline, %s, ends it after %" PRIu64
+                     " of its %" PRIu64
+                     " attempts, more or less; wanted a "
+                     "longer deadline=",
+                     print_time(p->deadline, deadline), n, p->attempts_max);
+    }
+}
+
 static void judge_policy(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
@@ -126,6 +167,7 @@ static void judge_policy(stg_loading *l, size_t target)
                  "that fail together are tried again together; jitter=50%% "
                  "spreads them",
                  l->target_total);
+    judge_deadline(l, target, &p);
     if (p.attempt_timeout == STG_NEVER)
         stg_warn(l->c, policy_place(l, target),
                  "an attempt has no limit of time: a target that hangs keeps "

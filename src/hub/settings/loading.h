@@ -1,7 +1,10 @@
 /* loading.h - what the files of the loader share. Private to them.
  *
- *     load.c         the file: maps, keys, one value after another
- *     load_lists.c   values that are more than one text
+ *     load.c         the file
+ *     load_map.c     keys, and what is said of those that are unknown
+ *     load_value.c   one value after another
+ *     load_lists.c   values that are lists
+ *     load_pairs.c   headers, filters, tags
  *     load_policy.c  policies, by name and by text
  *     judge.c        what contradicts, and what is unwise
  *     judge_target.c the same of a target
@@ -31,7 +34,13 @@ typedef struct stg_loading {
     stg_text_table files;    /* certificates that were looked at, by path */
 } stg_loading;
 
-/* -- load.c ---------------------------------------------------------------- */
+/* -- load.c, load_map.c --------------------------------------------------- */
+
+/* Room for a place of each setting, zeroed; NULL: complained. To be freed. */
+stg_file_place *stg_load_add_places(stg_loading *l);
+
+/* The number of a setting that is there. */
+size_t stg_load_number(stg_setting_in in, const char *path);
 
 /* One map: its keys are the settings in `in` whose paths go on from prefix. */
 void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
@@ -55,7 +64,30 @@ stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
 /* Where a setting of the hub was. */
 stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
 
-/* -- load_lists.c ---------------------------------------------------------- */
+/* -- load_value.c ---------------------------------------------------------- */
+
+/* Reads the value of any setting into base, the struct that it is a part of. */
+void stg_load_value(stg_loading *l, const stg_setting *s,
+                    const stg_yaml_node *n, void *base, stg_file_place *places);
+
+/* "a map", "an empty list" */
+const char *stg_load_kind(const stg_yaml_node *n);
+
+/* -- load_lists.c, load_pairs.c -------------------------------------------- */
+
+/* A text that is not empty; NULL: complained. */
+const char *stg_load_text(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n);
+
+/* Those of a list, or of one text. */
+stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n);
+
+void stg_load_put_list(const stg_setting *s, void *base, const void *list,
+                       size_t count);
+
+void stg_load_pairs(stg_loading *l, const stg_setting *s,
+                    const stg_yaml_node *n, void *base);
 
 /* Reads a value of a kind that is no scalar, no section and no list of maps. */
 void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,

@@ -190,12 +190,12 @@ static json_t *standard_of(const stg_setting *s)
 
 static json_t *property_of(const stg_setting *s)
 {
-    json_t *value = value_of(s), *standard = standard_of(s);
+    json_t *property = value_of(s), *standard = standard_of(s);
 
-    json_object_set_new(value, "description", json_string(s->says));
+    json_object_set_new(property, "description", json_string(s->says));
     if (standard != NULL)
-        json_object_set_new(value, "default", standard);
-    return value;
+        json_object_set_new(property, "default", standard);
+    return property;
 }
 
 static json_t *object_of(stg_setting_in in, const char *prefix, bool is_default)

@@ -17,21 +17,29 @@ static const char *const starttls[] = {"required", "optional", "none", NULL};
 #define GIB (MIB * KIB)
 #define TIB (GIB * KIB)
 
-/* `field` may be inside of another: store.path. */
-#define PLACE(type, field) \
-    .at = offsetof(type, field), .size = (uint16_t)sizeof(((type *)NULL)->field)
-#define HUB(name, what, field)                               \
-    .in = STG_IN_HUB, .path = name, .kind = STG_KIND_##what, \
-    PLACE(stg_settings, field)
-#define TARGET(name, what, field)                               \
-    .in = STG_IN_TARGET, .path = name, .kind = STG_KIND_##what, \
-    PLACE(stg_target_settings, field)
-#define SINK(name, what, field)                               \
-    .in = STG_IN_SINK, .path = name, .kind = STG_KIND_##what, \
-    PLACE(stg_alert_sink_options, field)
-#define SECTION(where, name) .in = where, .path = name, .kind = STG_KIND_SECTION
+/* `field` may be inside of another: store.path. A list has its place and that
+ * of its count. */
+#define ROW(where, type, name, what, field)                        \
+    .path = (name), .in = STG_IN_##where, .kind = STG_KIND_##what, \
+    .at = offsetof(type, field),                                   \
+    .size = (uint16_t)sizeof(((type *)NULL)->field)
+#define LIST(where, type, name, what, field, count)                \
+    .path = (name), .in = STG_IN_##where, .kind = STG_KIND_##what, \
+    .at = offsetof(type, field), .count_at = offsetof(type, count)
+#define HUB(name, what, field) ROW(HUB, stg_settings, name, what, field)
+#define TARGET(name, what, field) \
+    ROW(TARGET, stg_target_settings, name, what, field)
+#define SINK(name, what, field) \
+    ROW(SINK, stg_alert_sink_options, name, what, field)
+#define HUB_LIST(name, what, field, count) \
+    LIST(HUB, stg_settings, name, what, field, count)
+#define TARGET_LIST(name, what, field, count) \
+    LIST(TARGET, stg_target_settings, name, what, field, count)
+#define SINK_LIST(name, what, field, count) \
+    LIST(SINK, stg_alert_sink_options, name, what, field, count)
+#define SECTION(where, name) \
+    .path = (name), .in = (where), .kind = STG_KIND_SECTION
 #define RANGE(a, b) .least = (a), .most = (b)
-#define COUNT(type, field) .count_at = offsetof(type, field)
 
 /* clang-format off */
 static const stg_setting table[] = {
@@ -52,8 +60,8 @@ static const stg_setting table[] = {
  .is_secret = true, .flag = "--token-file FILE",
  .says = "Tokens with their roles, a line each, as `stagger token` makes them. "
          "Without the file everybody on this machine may do everything."},
-{HUB("listen.headers", RULES, listen.headers.at),
- COUNT(stg_settings, listen.headers.count),
+{HUB_LIST("listen.headers", RULES, listen.headers.at,
+ listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
              "X-*]",
  .example = "[traceparent, X-*, Event-Type]",
@@ -141,13 +149,14 @@ static const stg_setting table[] = {
          "judged, after the name was resolved, each time. The smallest network "
          "that holds it decides. Link-local and metadata addresses, multicast "
          "and 0.0.0.0/8 are refused unless allowed; private ones are not."},
-{HUB("egress.allow", CIDRS, egress.allow),
- COUNT(stg_settings, egress.allow_count), .example = "[169.254.10.0/24]",
+{HUB_LIST("egress.allow", CIDRS, egress.allow,
+ egress.allow_count), .example = "[169.254.10.0/24]",
  .says = "Networks that are allowed."},
-{HUB("egress.deny", CIDRS, egress.deny),
- COUNT(stg_settings, egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
+{HUB_LIST("egress.deny", CIDRS, egress.deny,
+ egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
  .says = "Networks that are not."},
-{HUB("policies", POLICIES, policies), COUNT(stg_settings, policy_count),
+{HUB_LIST("policies", POLICIES, policies,
+ policy_count),
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
             "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
@@ -157,7 +166,8 @@ static const stg_setting table[] = {
  .says = "What targets have unless they say otherwise: every key of a target "
          "but its `name` and `url`. A target's `headers` and `tags` are added "
          "to these; of a name in both the target's own counts."},
-{HUB("targets", TARGETS, targets), COUNT(stg_settings, target_count),
+{HUB_LIST("targets", TARGETS, targets,
+ target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
  .says = "The targets, one or more. Every message goes to every target, but for "
@@ -173,7 +183,8 @@ static const stg_setting table[] = {
  .says = "Where it is. No user and password: those are a header."},
 {TARGET("method", METHOD, method), .standard = "POST", .example = "PUT",
  .says = "The method of its requests."},
-{TARGET("headers", HEADERS, headers), COUNT(stg_target_settings, header_count),
+{TARGET_LIST("headers", HEADERS, headers,
+ header_count),
  .example = "{X-Source: hub, Authorization: {file: shop.token}}",
  .says = "Headers of its requests. A value may be the content of a file that "
          "nobody else may read (one end of line at its end is left out): that is "
@@ -209,7 +220,8 @@ static const stg_setting table[] = {
  .example = "oldest",
  .says = "Where a new target begins: `now`, with the next message, or `oldest`, "
          "with the first one that the store still has."},
-{TARGET("match", MATCH, match), COUNT(stg_target_settings, match_count),
+{TARGET_LIST("match", MATCH, match,
+ match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with the value, or with "
          "one of a list, byte by byte. Content-Type and Stagger-Key can be "
@@ -264,7 +276,8 @@ static const stg_setting table[] = {
  .example = "false",
  .says = "Whether the target's certificate is checked. `false` makes TLS a "
          "letter without an envelope: anybody between can read it."},
-{TARGET("tags", TAGS, tags), COUNT(stg_target_settings, tag_count),
+{TARGET_LIST("tags", TAGS, tags,
+ tag_count),
  .example = "{team: shop, tier: '1'}",
  .says = "Words of your own, for alerts and people."},
 /* -- alerts ---------------------------------------------------------------- */
@@ -308,7 +321,8 @@ static const stg_setting table[] = {
 {HUB("alerts.hub-name", TEXT, alerts.hub_name), RANGE(1, 64),
  .example = "hub-eu-1",
  .says = "What the hub is called in messages; without it, the machine's name."},
-{HUB("alerts.sinks", SINKS, alerts.sinks), COUNT(stg_settings, alerts.sink_count),
+{HUB_LIST("alerts.sinks", SINKS, alerts.sinks,
+ alerts.sink_count),
  .example = "[{name: ops, way: slack, url-file: slack.url}]",
  .says = "Who is told, up to 32. Without one nobody is."},
 /* -- a sink ---------------------------------------------------------------- */
@@ -325,8 +339,8 @@ static const stg_setting table[] = {
  .says = "Certificates to trust, in PEM; without one the system's."},
 {SINK("timeout", TIME, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
  .example = "30s", .says = "For one attempt to tell."},
-{SINK("headers", SINK_HEADERS, headers),
- COUNT(stg_alert_sink_options, header_count),
+{SINK_LIST("headers", SINK_HEADERS, headers,
+ header_count),
  .example = "{Authorization: {file: pager.token}}",
  .says = "Of a webhook: headers, as of a target."},
 {SINK("starttls", WORD, starttls), .words = starttls, .standard = "required",
@@ -339,15 +353,18 @@ static const stg_setting table[] = {
  .example = "mail.password", .says = "Of mail: a file that has the password."},
 {SINK("from", TEXT, from), RANGE(1, 254), .example = "hub@example.org",
  .says = "Of mail: who it is from."},
-{SINK("to", TEXTS, to), COUNT(stg_alert_sink_options, to_count),
+{SINK_LIST("to", TEXTS, to,
+ to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "Of mail: who gets it, up to 100."},
 {SINK("alerts", ALERTS, alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
  .example = "[store]", .says = "Only these."},
-{SINK("targets", TEXTS, targets), COUNT(stg_alert_sink_options, target_count),
+{SINK_LIST("targets", TEXTS, targets,
+ target_count),
  RANGE(1, 10000), .example = "[shop]", .says = "Only of these targets."},
-{SINK("tags", SINK_TAGS, tags), COUNT(stg_alert_sink_options, tag_count),
+{SINK_LIST("tags", SINK_TAGS, tags,
+ tag_count),
  .example = "{team: shop}",
  .says = "Only of targets that have one of these tags."},
 };

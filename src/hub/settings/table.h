@@ -52,11 +52,7 @@ typedef enum stg_setting_kind {
 } stg_setting_kind;
 
 typedef struct stg_setting {
-    stg_setting_in in;
     const char *path; /* "store.quota" */
-    stg_setting_kind kind;
-    uint16_t at, size; /* where its value is, and how large */
-    uint16_t count_at; /* of a list: where its count is */
     uint64_t least, most;
     const char *none;         /* the word for STG_NEVER; NULL: it has none */
     const char *const *words; /* of STG_KIND_WORD, in the enum's order */
@@ -64,10 +60,14 @@ typedef struct stg_setting {
     const char *example;
     const char *says; /* what it does: sentences */
     const char *flag; /* of `stagger hub`: "-s, --store FILE"; NULL: none */
-    bool is_fixed;    /* only a restart changes it */
-    bool is_own;      /* of a target: not for `defaults` */
-    bool is_needed;   /* there is no default */
-    bool is_secret;   /* a file that nobody else may read */
+    stg_setting_in in;
+    stg_setting_kind kind;
+    uint16_t at, size; /* where its value is, and how large */
+    uint16_t count_at; /* of a list: where its count is */
+    bool is_fixed;     /* only a restart changes it */
+    bool is_own;       /* of a target: not for `defaults` */
+    bool is_needed;    /* there is no default */
+    bool is_secret;    /* a file that nobody else may read */
 } stg_setting;
 
 /* The setting number i from 0, in the order of the documentation; NULL after the
