@@ -76,7 +76,8 @@ bool dead_open(dead_rows *r, const dead_options *o)
         dead_fail(r, rc);
         return false;
     }
-    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK)
+    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK &&
+        stg_schema_check_new(r->db, o->store, &err) == STG_OK)
         return true;
     stg_options_complain("stagger dead", "%s", err.text);
     return false;

@@ -20,6 +20,16 @@ static const char *text_of(sqlite3_stmt *row, stg_letter_column c)
     return text == NULL ? "" : text;
 }
 
+static bool is_range(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, STG_LETTER_LAST_POSITION) != SQLITE_NULL;
+}
+
+static bool has_payload(sqlite3_stmt *row)
+{
+    return sqlite3_column_type(row, STG_LETTER_PAYLOAD) != SQLITE_NULL;
+}
+
 /* -- lines ----------------------------------------------------------------- */
 
 /* Nothing is printed of what is empty; what a terminal must not take for a
@@ -162,7 +172,8 @@ static void put_range(dead_rows *r, const stg_terminal *t, sqlite3_stmt *row)
              " to %" PRIu64,
              stg_sql_column(row, STG_LETTER_COUNT), first, last);
     put(t, "messages", line);
-    if (stg_sql_column(row, STG_LETTER_PARTITION) != 0)
+    if (stg_sql_column(row, STG_LETTER_PARTITION) != 0 ||
+        strcmp(text_of(row, STG_LETTER_STATE), "dead") != 0)
         return;
     kept = first_message(r);
     if (kept > last)
@@ -178,11 +189,19 @@ static void put_range(dead_rows *r, const stg_terminal *t, sqlite3_stmt *row)
     put(t, "payloads", line);
 }
 
+/* A replay has taken it with it, and a drop has thrown it away. */
+static void put_gone(const stg_terminal *t, sqlite3_stmt *row)
+{
+    bool is_replayed = strcmp(text_of(row, STG_LETTER_STATE), "replayed") == 0;
+
+    put(t, "payload",
+        is_replayed ? "went with the delivery that was made of it"
+                    : "is not kept any more");
+}
+
 static void put_all(dead_rows *r, sqlite3_stmt *row)
 {
     stg_terminal t = stg_terminal_look();
-    bool is_range =
-        sqlite3_column_type(row, STG_LETTER_LAST_POSITION) != SQLITE_NULL;
 
     printf("%sDead letter %s%s\n", stg_terminal_style(&t, STG_STYLE_BOLD),
            text_of(row, STG_LETTER_ID),
@@ -192,13 +211,16 @@ static void put_all(dead_rows *r, sqlite3_stmt *row)
     put(&t, "url", text_of(row, STG_LETTER_TARGET_URL));
     put(&t, "state", text_of(row, STG_LETTER_STATE));
     put(&t, "since", text_of(row, STG_LETTER_CREATED_AT));
+    put(&t, "changed", text_of(row, STG_LETTER_CHANGED_AT));
     put_decision(&t, row);
     put_cause(&t, row);
     put(&t, "detail", text_of(row, STG_LETTER_DETAIL));
-    if (is_range)
+    if (is_range(row))
         put_range(r, &t, row);
     else
         put_attempts(&t, row);
+    if (!is_range(row) && !has_payload(row))
+        put_gone(&t, row);
     if (stg_sql_column(row, STG_LETTER_REPLAY) > 0)
         put(&t, "replays", text_of(row, STG_LETTER_REPLAY));
     put(&t, "content type", text_of(row, STG_LETTER_CONTENT_TYPE));
@@ -207,7 +229,7 @@ static void put_all(dead_rows *r, sqlite3_stmt *row)
         put_blob("Headers", stg_sql_column_span(row, STG_LETTER_HEADERS));
     if (sqlite3_column_type(row, STG_LETTER_ANSWER) != SQLITE_NULL)
         put_blob("Answer", stg_sql_column_span(row, STG_LETTER_ANSWER));
-    if (!is_range)
+    if (has_payload(row))
         put_blob("Payload", stg_sql_column_span(row, STG_LETTER_PAYLOAD));
 }
 
@@ -215,7 +237,12 @@ static int put_raw(const dead_options *o, sqlite3_stmt *row)
 {
     stg_span payload = stg_sql_column_span(row, STG_LETTER_PAYLOAD);
 
-    if (sqlite3_column_type(row, STG_LETTER_LAST_POSITION) != SQLITE_NULL) {
+    if (!is_range(row) && !has_payload(row)) {
+        stg_options_complain("stagger dead", "%s was %s, and has no payload",
+                             o->id, text_of(row, STG_LETTER_STATE));
+        return 1;
+    }
+    if (is_range(row)) {
         stg_options_complain("stagger dead",
                              "%s stands for many messages, and has no payload "
                              "of its own",

@@ -1,6 +1,7 @@
 """stagger dead, as its users see it: a store that the hub made, with rows that
 it wrote and rows put into it here.
 """
+import contextlib
 import csv
 import io
 import json
@@ -191,6 +192,29 @@ class Dead(unittest.TestCase):
         self.assertIn("Payload, 25 bytes\n  00000000  00 01 61 62 63 00", shown)
         self.assertIn("..abc", shown)
         self.assertIn("Answer, 7 bytes\ngo away\n", shown)
+
+    def test_says_where_a_payload_has_gone(self):
+        self.make()
+        self.insert(7, state="replayed", payload=None)
+        self.insert(8, state="dropped", payload=None)
+        for id, part in ((1, "went with the delivery"), (2, "is not kept")):
+            found = dead("show", "--store", self.store, str(id))
+            self.assertEqual((found.returncode, found.stderr), (0, ""))
+            self.assertIn(part, found.stdout)
+            self.assertNotIn("Payload", found.stdout)
+        found = dead("show", "--store", self.store, "--raw", "2")
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("was dropped, and has no payload", found.stderr)
+
+    def test_leaves_a_store_of_an_older_version_to_its_hub(self):
+        old = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "store_1.sql")
+        with open(old) as text, contextlib.closing(
+                sqlite3.connect(self.store)) as db, db:
+            db.executescript(text.read())
+        found = dead("list", "--store", self.store)
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("is a store of version 1", found.stderr)
 
     def test_writes_the_payload_alone(self):
         self.make()

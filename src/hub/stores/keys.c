@@ -118,22 +118,23 @@ void stg_keys_undo(stg_keys *k, uint64_t from)
 
 static int prepare(stg_keys *k, sqlite3 *db)
 {
-    int rc = stg_sql_prepare(db, &k->find,
-                             "SELECT key, body, at FROM idempotency_keys"
-                             " WHERE position = ?");
+    const struct {
+        sqlite3_stmt **st;
+        const char *text;
+    } all[] = {
+        {&k->find,
+         "SELECT key, body, at FROM idempotency_keys WHERE position = ?"},
+        {&k->add,
+         "INSERT INTO idempotency_keys (position, key, body, at)"
+         " VALUES (?, ?, ?, ?)"},
+        {&k->oldest,
+         "SELECT position, key, at FROM idempotency_keys ORDER BY position"},
+        {&k->remove, "DELETE FROM idempotency_keys WHERE position <= ?"},
+    };
+    int rc = SQLITE_OK;
 
-    if (rc == SQLITE_OK)
-        rc = stg_sql_prepare(db, &k->add,
-                             "INSERT INTO idempotency_keys"
-                             " (position, key, body, at) VALUES (?, ?, ?, ?)");
-    if (rc == SQLITE_OK)
-        rc = stg_sql_prepare(db, &k->oldest,
-                             "SELECT position, key, at FROM idempotency_keys"
-                             " ORDER BY position");
-    if (rc == SQLITE_OK)
-        rc = stg_sql_prepare(db, &k->remove,
-                             "DELETE FROM idempotency_keys"
-                             " WHERE position <= ?");
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare(db, all[i].st, all[i].text);
     return rc;
 }
 

@@ -31,7 +31,7 @@ static char *make_room(stg_line *l, size_t size)
     return l->at + l->size;
 }
 
-void stg_line_add(stg_line *l, const char *text, size_t size)
+static void add(stg_line *l, const char *text, size_t size)
 {
     char *to = make_room(l, size);
 
@@ -43,7 +43,7 @@ void stg_line_add(stg_line *l, const char *text, size_t size)
 
 static void add_text(stg_line *l, const char *text)
 {
-    stg_line_add(l, text, strlen(text));
+    add(l, text, strlen(text));
 }
 
 /* A character of one byte that may not stand for itself. */
@@ -62,9 +62,9 @@ static void add_escape(stg_line *l, unsigned char c)
     add_text(l, text);
 }
 
-void stg_line_add_json(stg_line *l, stg_span text)
+static void add_json(stg_line *l, stg_span text)
 {
-    stg_line_add(l, "\"", 1);
+    add(l, "\"", 1);
     for (size_t i = 0, length; i < text.size; i += length) {
         unsigned char c = (unsigned char)text.at[i];
 
@@ -75,10 +75,10 @@ void stg_line_add_json(stg_line *l, stg_span text)
         } else if (c < ' ' || c == '"' || c == '\\' || c == 0x7f) {
             add_escape(l, c);
         } else {
-            stg_line_add(l, text.at + i, length);
+            add(l, text.at + i, length);
         }
     }
-    stg_line_add(l, "\"", 1);
+    add(l, "\"", 1);
 }
 
 void stg_line_add_base64(stg_line *l, stg_span bytes)
@@ -96,7 +96,7 @@ void stg_line_add_base64(stg_line *l, stg_span bytes)
             three |= (uint32_t)(unsigned char)bytes.at[i + j] << (16 - 8 * j);
         for (size_t j = 0; j <= left; j++)
             four[j] = digits[three >> (18 - 6 * j) & 63];
-        stg_line_add(l, four, sizeof four);
+        add(l, four, sizeof four);
     }
 }
 
@@ -159,11 +159,11 @@ static void write_column(stg_line *l, sqlite3_stmt *st, int column)
     } else if (type == SQLITE_INTEGER) {
         add_text(l, (const char *)sqlite3_column_text(st, column));
     } else if (is_base64) {
-        stg_line_add(l, "\"", 1);
+        add(l, "\"", 1);
         stg_line_add_base64(l, text);
-        stg_line_add(l, "\"", 1);
+        add(l, "\"", 1);
     } else {
-        stg_line_add_json(l, text);
+        add_json(l, text);
     }
 }
 

@@ -19,10 +19,6 @@ typedef struct stg_line {
 } stg_line;
 
 void stg_line_free(stg_line *l);
-void stg_line_add(stg_line *l, const char *text, size_t size);
-
-/* In quotes, with escapes. */
-void stg_line_add_json(stg_line *l, stg_span text);
 void stg_line_add_base64(stg_line *l, stg_span bytes);
 
 bool stg_line_is_utf8(stg_span text);

@@ -47,9 +47,14 @@ static const char shorten[] =
     "UPDATE failed_broadcast_logs SET position = ?2, count = ?3, eaten = ?4,"
     " changed_at = ?5 WHERE id = ?1";
 
+/* Its place is again where it began, which nobody else has taken. */
 static const char end[] =
-    "UPDATE failed_broadcast_logs SET state = ?2, count = ?3, eaten = ?4,"
-    " changed_at = ?5, version = ?6, copied = ?3 WHERE id = ?1";
+    "UPDATE failed_broadcast_logs AS f SET state = ?2, count = ?3, eaten = ?4,"
+    " changed_at = ?5, version = ?6, copied = ?3, position = CASE WHEN"
+    " taken = 0 AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs o"
+    " WHERE o.lane = f.lane AND o.partition = f.partition"
+    " AND o.position = f.range_first AND o.replay = f.replay)"
+    " THEN range_first ELSE position END WHERE id = ?1";
 
 int stg_replays_prepare(stg_replays *r, sqlite3 *db)
 {

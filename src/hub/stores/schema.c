@@ -77,6 +77,26 @@ stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
     return STG_OK;
 }
 
+stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err)
+{
+    stg_schema_kind kind;
+    uint64_t version = 0;
+    int rc = stg_schema_look(db, &kind, &version);
+
+    if (rc != SQLITE_OK) {
+        stg_sql_words(err, path, "cannot be read", db, rc);
+        return STG_IO;
+    }
+    if (version == stg_steps_count())
+        return STG_OK;
+    stg_sql_say(err,
+                "%s: is a store of version %" PRIu64
+                ", and is read when it is one of %" PRIu64
+                ": start its hub with this stagger once",
+                path, version, stg_steps_count());
+    return STG_INVALID;
+}
+
 int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number)
 {
     sqlite3_stmt *st = NULL;

@@ -28,6 +28,10 @@ int stg_schema_migrate(sqlite3 *db, uint64_t version);
 stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
                             stg_error *err);
 
+/* Refuses one of an older version, with words: it is brought up to date by a
+ * hub, and by nobody who only reads. */
+stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err);
+
 /* -- the table meta: a value a name ---------------------------------------- */
 
 /* SQLITE_DONE: there is no such name. */

@@ -126,17 +126,6 @@ static int bind_all(sqlite3_stmt *st, int at, const char *letters, va_list args)
     return rc;
 }
 
-int stg_sql_bind(sqlite3_stmt *st, const char *letters, ...)
-{
-    va_list args;
-    int rc;
-
-    va_start(args, letters);
-    rc = bind_all(st, 1, letters, args);
-    va_end(args);
-    return rc;
-}
-
 int stg_sql_bind_from(sqlite3_stmt *st, int first, const char *letters, ...)
 {
     va_list args;
@@ -276,19 +265,6 @@ stg_ns stg_sql_wall(void)
 
     clock_gettime(CLOCK_REALTIME, &t);
     return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
-
-const char *stg_sql_time(stg_ns wall, char text[STG_SQL_TIME_MAX])
-{
-    time_t seconds = (time_t)(wall / STG_S);
-    struct tm tm;
-    size_t length;
-
-    gmtime_r(&seconds, &tm);
-    length = strftime(text, STG_SQL_TIME_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + length, STG_SQL_TIME_MAX - length, ".%03uZ",
-             (unsigned)(wall % STG_S / STG_MS));
-    return text;
 }
 
 int stg_sql_end(sqlite3 *db, int rc, const char *path, stg_error *err)

@@ -13,6 +13,7 @@
 #include <stagger/ns.h>
 #include <stagger/status.h>
 
+#include "hub/log_line.h"
 #include "hub/parcel.h"
 
 /* How long another process' lock is waited for; and where commits would wait,
@@ -40,7 +41,7 @@ int stg_sql_prepare(sqlite3 *db, sqlite3_stmt **st, const char *text);
  *   b  stg_span as a blob       v  stg_span as a blob, empty: NULL
  *
  * Texts and blobs are lent until the statement ends. */
-int stg_sql_bind(sqlite3_stmt *st, const char *letters, ...);
+#define stg_sql_bind(st, ...) stg_sql_bind_from((st), 1, __VA_ARGS__)
 
 /* From the parameter `first` on. */
 int stg_sql_bind_from(sqlite3_stmt *st, int first, const char *letters, ...);
@@ -83,9 +84,8 @@ __attribute__((format(printf, 2, 3))) void stg_sql_say(stg_error *err,
 /* Nanoseconds since 1970. */
 stg_ns stg_sql_wall(void);
 
-#define STG_SQL_TIME_MAX 32
-
 /* "2026-03-01T12:00:00.250Z". Returns text. */
-const char *stg_sql_time(stg_ns wall, char text[STG_SQL_TIME_MAX]);
+#define STG_SQL_TIME_MAX STG_UTC_TEXT_MAX
+#define stg_sql_time stg_utc_text
 
 #endif
