@@ -44,7 +44,7 @@ static int reload(stg_remote *r)
     added = stg_json_count_of(answer, "added");
     gone = stg_json_count_of(answer, "gone");
     printf("reloaded: %" PRIu64 " target%s new, %" PRIu64 " changed, %" PRIu64
-           " %s gone, %" PRIu64 " are as before\n",
+           " %s gone, %" PRIu64 " as before\n",
            added, added == 1 ? " is" : "s are",
            stg_json_count_of(answer, "changed"), gone, gone == 1 ? "is" : "are",
            stg_json_count_of(answer, "same"));

@@ -422,7 +422,7 @@ class Targets(Case):
     def test_reload(self):
         self.assertEqual(self.succeed("reload"),
                          "reloaded: 3 targets are new, 1 changed, 0 are gone, 8 "
-                         "are as before\n")
+                         "as before\n")
 
     def test_bad_words(self):
         for words, wanted in (
