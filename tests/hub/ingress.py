@@ -3,40 +3,17 @@
 import http.client
 import json
 import os
-import re
 import socket
 import subprocess
-import tempfile
-import unittest
 
-STAGGER = os.environ["STAGGER"]
-PATIENCE = 60  # seconds; only a test that fails waits so long
+import case
+from leaf import PATIENCE, STAGGER
+
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
-class Hub:
-    """A hub whose target nobody listens at: what counts is what comes in."""
-
-    def __init__(self, *options):
-        self.place = tempfile.TemporaryDirectory()
-        self.store = os.path.join(self.place.name, "hub.db")
-        self.options = options
-        self.start()
-
-    def start(self):
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            target = f"http://127.0.0.1:{unused.getsockname()[1]}/"
-        self.process = subprocess.Popen(
-            [STAGGER, "hub", "--to", target, "--listen", "127.0.0.1:0",
-             "--store", self.store, "--log", "json", *self.options],
-            stderr=subprocess.PIPE, text=True)
-        for line in self.process.stderr:
-            found = re.search(r'"event":"ready".*?127\.0\.0\.1:(\d+)', line)
-            if found:
-                self.port = int(found.group(1))
-                return
-        raise AssertionError("it did not become ready")
+class Hub(case.Hub):
+    """What counts is what comes in, and what is answered."""
 
     def ask(self, method, path, body=None, headers=()):
         """status, headers, the JSON or text of the body."""
@@ -59,27 +36,6 @@ class Hub:
         body = "".join(json.dumps(line) + "\n" for line in lines)
         return self.ask("POST", "/v1/messages/batch", body, NDJSON)
 
-    def stop(self):
-        self.process.terminate()
-        self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
-        self.place.cleanup()
-
-
-def refusal(*options):
-    """What a hub that does not start says."""
-    with tempfile.TemporaryDirectory() as place:
-        ended = subprocess.run(
-            [STAGGER, "hub", "--to", "http://127.0.0.1:1/", "--store",
-             os.path.join(place, "hub.db"), *options],
-            stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
-    return ended.returncode, ended.stderr
-
 
 def new_token(path, role, name=""):
     made = subprocess.run(
@@ -89,11 +45,20 @@ def new_token(path, role, name=""):
     return made.stdout.strip()
 
 
-class Ingress(unittest.TestCase):
+class Ingress(case.Case):
     def hub(self, *options):
-        hub = Hub(*options)
-        self.addCleanup(hub.close)
+        """A hub whose target nobody listens at."""
+        hub = Hub(self.store, "--to", self.refused(), *options)
+        self.addCleanup(hub.end)
         return hub
+
+    def refusal(self, *options):
+        """What a hub that does not start says."""
+        ended = subprocess.run(
+            [STAGGER, "hub", "--to", "http://127.0.0.1:1/", "--store",
+             os.path.join(self.folder, "other.db"), *options],
+            stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        return ended.returncode, ended.stderr
 
     def problem(self, answer, status, *words):
         self.assertEqual(answer[0], status)
@@ -117,9 +82,8 @@ class Ingress(unittest.TestCase):
         again = hub.post("hi", Idempotency_Key='"a"')
         self.assertEqual((again[0], again[2]), (202, first[2]))
         self.assertEqual(again[1]["Stagger-Repeat"], "true")
-        hub.process.kill()
-        hub.process.communicate(timeout=PATIENCE)
-        hub.start()
+        hub.kill()
+        hub = self.hub()
         again = hub.post("hi", Idempotency_Key="a")
         self.assertEqual((again[0], again[2]), (202, first[2]))
 
@@ -190,31 +154,30 @@ class Ingress(unittest.TestCase):
 
     def test_tells_that_a_port_is_in_use(self):
         hub = self.hub()
-        code, words = refusal("--listen", f"127.0.0.1:{hub.port}")
+        code, words = self.refusal("--listen", f"127.0.0.1:{hub.port}")
         self.assertEqual(code, 4)
         self.assertIn("another program listens there", words)
 
     def test_wants_a_token_from_others(self):
-        code, words = refusal("--listen", "0.0.0.0:0")
+        code, words = self.refusal("--listen", "0.0.0.0:0")
         self.assertEqual(code, 2)
         self.assertIn("it has no token file", words)
 
     def test_checks_tokens(self):
-        with tempfile.TemporaryDirectory() as place:
-            path = os.path.join(place, "tokens")
-            token = new_token(path, "publish", "till-3")
-            hub = self.hub("--token-file", path)
-            answer = hub.post("hi")
-            self.problem(answer, 401, "Bearer")
-            self.assertEqual(answer[1]["WWW-Authenticate"], "Bearer")
-            answer = hub.post("hi", Authorization=f"Bearer {token}")
-            self.assertEqual(answer[0], 202)
-            os.chmod(path, 0o644)
-            code, words = refusal("--listen", "127.0.0.1:0", "--token-file",
-                                  path)
-            self.assertIn(code, (2, 4))
-            self.assertIn("chmod 600", words)
+        path = os.path.join(self.folder, "tokens")
+        token = new_token(path, "publish", "till-3")
+        hub = self.hub("--token-file", path)
+        answer = hub.post("hi")
+        self.problem(answer, 401, "Bearer")
+        self.assertEqual(answer[1]["WWW-Authenticate"], "Bearer")
+        answer = hub.post("hi", Authorization=f"Bearer {token}")
+        self.assertEqual(answer[0], 202)
+        os.chmod(path, 0o644)
+        code, words = self.refusal("--listen", "127.0.0.1:0", "--token-file",
+                                   path)
+        self.assertIn(code, (2, 4))
+        self.assertIn("chmod 600", words)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    case.main()

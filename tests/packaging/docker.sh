@@ -5,22 +5,10 @@
 # usage: docker.sh STAGGER
 set -eu
 [ $# -eq 1 ] || { sed -n 's/^# usage/usage/p' "$0" >&2; exit 2; }
-stagger=$1
+. "$(dirname "$0")/layer.sh"
+stagger=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 file=packaging/docker/Dockerfile
-
-fail() {
-    echo "docker: $*" >&2
-    exit 1
-}
-
-until_well() {
-    for _ in $(seq 600); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.1
-    done
-    fail "never went well: $*"
-}
 
 PATH=$PATH:$PWD/build/tools/bin
 command -v hadolint >/dev/null || {
