@@ -457,8 +457,8 @@ TEST(ingress, lets_go_of_one_who_has_closed_his_half)
         "POST /none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST /v1/messages HTTP/1.1\r\nHost: loc",
-        "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
-        "Content-Length: 10\r\n\r\nhi",
+        ("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+         "Content-Length: 10\r\n\r\nhi"),
         "",
     };
     market m;

@@ -143,9 +143,8 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
     static const char *const words[] = {
         [STG_TROUBLE_FULL] = "the store is full: rows do not fit",
         [STG_TROUBLE_LETTERS] = "the file of dead letters cannot be written",
-        [STG_TROUBLE_BUSY] =
-            "another process writes to the store, and does "
-            "not end",
+        [STG_TROUBLE_BUSY] = ("another process writes to the store, and does "
+                              "not end"),
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     write_before(w, i);

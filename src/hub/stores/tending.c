@@ -66,8 +66,7 @@ static bool tell_retained(stg_store_writer *w)
     stg_job *notice;
 
     if (w->o->is_refusing || w->retained <= w->told ||
-        w->retained <= w->commit ||
-        w->retained <= w->queue.first)
+        w->retained <= w->commit || w->retained <= w->queue.first)
         return true;
     notice = stg_job_new(STG_JOB_RETAINING, NULL, 0);
     if (notice == NULL)
