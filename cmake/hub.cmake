@@ -68,6 +68,7 @@ add_library(stagger_hub STATIC
     hub/alerts/trial.c
     hub/alerts/watch.c
     hub/attempt.c
+    hub/category.c
     hub/deadlines.c
     hub/http/answer.c
     hub/http/client.c

@@ -123,6 +123,15 @@ static void print_store(const stg_store_view *s, const stg_histogram *groups,
                   "Rows and cursors: from asked to durable.", groups);
 }
 
+static void print_times(const stg_store_view *s, stg_page *page)
+{
+    put_histogram(page, "stagger_store_commit_duration_seconds",
+                  "Transactions of the store: from their begin until durable.",
+                  &s->commits);
+    put_histogram(page, "stagger_store_wal_checkpoint_duration_seconds",
+                  "Checkpoints of the write-ahead log.", &s->checkpoints);
+}
+
 static void print_ingress(const stg_ingress_view *g, stg_page *page)
 {
     put_counter(page, "stagger_ingress_requests_total",
@@ -237,6 +246,7 @@ void stg_picture_print(const stg_picture *p, const stg_process_view *process,
     stg_picture_print_targets(p, page);
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
+    print_times(&p->store, page);
     if (p->has_ingress)
         print_ingress(&p->ingress, page);
     print_alerts(p, page);

@@ -1,6 +1,7 @@
 /* The metrics of targets: each family over all rows of the picture. */
 #include <stagger/policy.h>
 
+#include "hub/category.h"
 #include "hub/metrics/picture.h"
 
 typedef void print_fn(stg_page *page, const stg_picture_row *row);
@@ -35,23 +36,6 @@ static void put_histogram(stg_page *page, const stg_picture_row *row,
     stg_page_histogram(page, &label, 1, h);
 }
 
-/* As dead letters have it. */
-static const char *letter_of(stg_category category)
-{
-    switch (category) {
-    case STG_CATEGORY_CONNECT:
-        return "A";
-    case STG_CATEGORY_SERVER:
-        return "B";
-    case STG_CATEGORY_REQUEST:
-        return "C";
-    case STG_CATEGORY_OVERLOAD:
-        return "D";
-    default:
-        return "none";
-    }
-}
-
 typedef struct causes {
     stg_page *page;
     const stg_picture_row *row;
@@ -61,9 +45,10 @@ static void put_cause(void *ctx, const char *cause, stg_category category,
                       uint64_t count)
 {
     const causes *c = ctx;
+    const char *letter = stg_category_letter(category);
     stg_label labels[] = {{"target", c->row->name},
                           {"cause", cause},
-                          {"category", letter_of(category)}};
+                          {"category", letter != NULL ? letter : "none"}};
 
     stg_page_sample(c->page, "", labels, 3, count);
 }

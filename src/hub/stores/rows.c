@@ -1,5 +1,7 @@
 #include "hub/stores/rows.h"
 
+#include "hub/category.h"
+
 /* A row that is there keeps its message, and what it was before its replay. */
 static const char park[] =
     "INSERT INTO parked (lane, partition, position, replay, due_at,"
@@ -82,22 +84,6 @@ int stg_rows_prepare(stg_rows *r, sqlite3 *db)
     return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
 }
 
-static const char *letter_of(stg_category category)
-{
-    switch (category) {
-    case STG_CATEGORY_CONNECT:
-        return "A";
-    case STG_CATEGORY_SERVER:
-        return "B";
-    case STG_CATEGORY_REQUEST:
-        return "C";
-    case STG_CATEGORY_OVERLOAD:
-        return "D";
-    default:
-        return NULL;
-    }
-}
-
 /* -- dead letters ---------------------------------------------------------- */
 
 /* Never is NULL. */
@@ -117,7 +103,8 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
 {
     const stg_failure *f = &p->failure;
     const stg_outcome *o = &f->outcome;
-    const char *category = letter_of(stg_fault_about(o->fault)->category);
+    const char *category =
+        stg_category_letter(stg_fault_about(o->fault)->category);
     uint64_t status = o->code_kind == STG_CODE_STATUS ? o->code : 0;
     char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX], first[STG_SQL_TIME_MAX],
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];
