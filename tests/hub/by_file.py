@@ -2,6 +2,7 @@
 """A hub by its settings file: what is set of a target is so on the wire."""
 import json
 import os
+import signal
 import subprocess
 
 import case
@@ -178,6 +179,47 @@ class ByFile(case.Case):
         case.wait_for(lambda: os.path.exists(letters)
                       and os.path.getsize(letters) > 0, "a dead letter")
         self.assertTrue(os.path.exists(os.path.join(self.folder, "sub.db")))
+
+    def test_options_of_the_hub_stay_over_a_reload(self):
+        a, b = self.leaf(), self.leaf()
+        settings = {"store": {"path": "file.db"}, "drain": "9s",
+                    "listen": {"address": "127.0.0.1:1"},
+                    "targets": [{"name": "a", "url": a.url()}]}
+        hub = self.by_file(settings, "--drain", "5s")
+        settings["drain"] = "8s"
+        settings["targets"].append({"name": "b", "url": b.url()})
+        self.put("hub.yaml", json.dumps(settings))
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertEqual(hub.event("reloaded")["added"], 1)
+        hub.post(b"x")
+        b.wait(1)
+
+    def test_a_reload_of_what_needs_a_restart_names_the_place(self):
+        a = self.leaf()
+        settings = {"targets": [{"name": "a", "url": a.url()}]}
+        hub = self.by_file(settings)
+        self.put("hub.yaml",
+                 json.dumps({"memory": "64MiB", **settings}, indent=1))
+        hub.process.send_signal(signal.SIGHUP)
+        detail = hub.event("reload-refused")["detail"]
+        self.assertIn("hub.yaml:2:12: `memory` has changed", detail)
+        hub.post(b"x")
+        a.wait(1)
+
+    def test_a_secret_that_has_changed_is_read_by_a_reload(self):
+        a = self.leaf()
+        self.put("token", "one")
+        hub = self.by_file({"targets": [
+            {"name": "a", "url": a.url(),
+             "headers": {"Authorization": {"file": "token"}}}]})
+        hub.post(b"x")
+        a.wait(1)
+        self.put("token", "two")
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertEqual(hub.event("reloaded")["changed"], 1)
+        hub.post(b"y")
+        self.assertEqual([r.headers["authorization"] for r in a.wait(2)],
+                         [["one"], ["two"]])
 
     def test_options_of_targets_are_refused_beside_a_file(self):
         path = self.put("hub.yaml", json.dumps(

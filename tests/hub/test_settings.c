@@ -392,7 +392,8 @@ TEST(settings, keep_the_commands_options_over_a_reload)
     CHECK_STR(err.text,
               "wanted a time from 0 to 1d, like 10s; did you mean "
               "5s?");
-    CHECK(stg_settings_override(old, row, "5s", &err));
+    CHECK(stg_settings_override(old, row, "4s", &err));
+    CHECK(stg_settings_override(old, row, "5s", &err)); // the last one counts
     stg_settings_check_reload(old, next, &c);
     CHECK_INT(c.mistakes, 0);
     CHECK_INT(next->drain, 5 * STG_S);

@@ -12,15 +12,8 @@
 
 static const int SOON_DAYS = 14;
 
-/* A key with a passphrase cannot be used: nobody is asked for it. */
-static int refuse_passphrase(char *text, int size, int is_writing, void *ctx)
-{
-    (void)text;
-    (void)size;
-    (void)is_writing;
-    (void)ctx;
-    return -1;
-}
+/* A file that needs another passphrase cannot be used: nobody is asked. */
+static char no_passphrase[] = "";
 
 /* NULL: there is no such file, or it is none that can be read at once. */
 static BIO *open_file(const char *path)
@@ -40,7 +33,7 @@ static X509 *read_certificate(const char *path, bool *can_open)
 
     *can_open = file != NULL;
     if (file != NULL)
-        certificate = PEM_read_bio_X509(file, NULL, refuse_passphrase, NULL);
+        certificate = PEM_read_bio_X509(file, NULL, NULL, no_passphrase);
     BIO_free(file);
     ERR_clear_error();
     return certificate;
@@ -52,7 +45,7 @@ static EVP_PKEY *read_key(const char *path)
     EVP_PKEY *key = NULL;
 
     if (file != NULL)
-        key = PEM_read_bio_PrivateKey(file, NULL, refuse_passphrase, NULL);
+        key = PEM_read_bio_PrivateKey(file, NULL, NULL, no_passphrase);
     BIO_free(file);
     ERR_clear_error();
     return key;

@@ -203,12 +203,14 @@ static bool refuse_value(stg_error *err, const stg_value_flaw *flaw)
 static bool note(stg_settings *s, const stg_setting *setting, const char *text)
 {
     stg_settings_override_note *n = stg_settings_keep(s, sizeof *n);
+    stg_settings_override_note **at = &s->inside->overrides;
 
     if (n == NULL)
         return false;
-    *n = (stg_settings_override_note){
-        .next = s->inside->overrides, .setting = setting, .text = text};
-    s->inside->overrides = n;
+    *n = (stg_settings_override_note){.setting = setting, .text = text};
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = n;
     return true;
 }
 

@@ -23,7 +23,7 @@ struct stg_settings_inside {
     size_t policy_room;
     stg_file_place
         *places; /* of the hub's settings, by number; NULL: no file */
-    stg_settings_override_note *overrides; /* the newest first */
+    stg_settings_override_note *overrides; /* in their order */
     bool is_complete;
 };
 
