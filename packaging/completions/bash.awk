@@ -29,6 +29,7 @@ function options(verb, i, all) {
 }
 
 function emit(v, verb, all) {
+    all = all_verbs()
     print "# bash completion of stagger"
     print "_stagger_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }"
     print "_stagger_commands() { COMPREPLY=($(compgen -c -- \"$cur\")); }"
@@ -54,8 +55,6 @@ function emit(v, verb, all) {
     print "    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}"
     print "    local prev=${COMP_WORDS[COMP_CWORD-1]} i subs=0"
     print "    COMPREPLY=()"
-    for (v = 1; v <= verb_count; v++)
-        all = all (v > 1 ? " " : "") verbs[v]
     print "    if [ \"$COMP_CWORD\" -eq 1 ]; then"
     print "        _stagger_words \"" all " help --help --version\""
     print "        return"

@@ -30,9 +30,7 @@ function emit_operands(verb, parts, n, i, line) {
         print line "' -x -a '(__fish_complete_subcommand --fcs-skip=2)'"
 }
 
-function emit(v, i, all) {
-    for (v = 1; v <= verb_count; v++)
-        all = all " " verbs[v]
+function emit(v, i) {
     print "# fish completion of stagger"
     print "complete -c stagger -f"
     for (v = 1; v <= verb_count; v++)
@@ -45,7 +43,7 @@ function emit(v, i, all) {
     print "complete -c stagger -n '__fish_use_subcommand' -s h -l help" \
         " -d 'what there is'"
     print "complete -c stagger -n '__fish_seen_subcommand_from help' -a '" \
-        substr(all, 2) "'"
+        all_verbs() "'"
     for (v = 1; v <= verb_count; v++) {
         emit_operands(verbs[v])
         for (i = 1; i <= counts[verbs[v]]; i++)

@@ -100,6 +100,12 @@ function operand(line) {
         operands[verb] = "any"
 }
 
+function all_verbs(v, all) {
+    for (v = 1; v <= verb_count; v++)
+        all = all (v > 1 ? " " : "") verbs[v]
+    return all
+}
+
 /^@ / {
     finish_option()
     verb = $2

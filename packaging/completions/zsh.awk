@@ -36,17 +36,15 @@ function emit_operands(verb) {
         print "            '*: :'"
 }
 
-function emit(v, i, verb, all) {
+function emit(v, i, verb) {
     print "#compdef stagger"
     print "_stagger()"
     print "{"
     print "    local curcontext=$curcontext state line"
     print "    local -a verbs"
     print "    verbs=("
-    for (v = 1; v <= verb_count; v++) {
+    for (v = 1; v <= verb_count; v++)
         print "        " quoted(verbs[v] ":" says[verbs[v]])
-        all = all (v > 1 ? " " : "") verbs[v]
-    }
     print "        'help:what a verb does'"
     print "    )"
     print "    _arguments -C '(- *)'{-h,--help}'[what there is]' \\"
@@ -58,7 +56,7 @@ function emit(v, i, verb, all) {
     print "    *) return ;;"
     print "    esac"
     print "    case $words[1] in"
-    print "    help) _arguments '1:verb:(" all ")' ;;"
+    print "    help) _arguments '1:verb:(" all_verbs() ")' ;;"
     for (v = 1; v <= verb_count; v++) {
         verb = verbs[v]
         print "    " verb ")"
