@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PAGE = 500 };
+enum { PAGE = 200 }; /* of which a MiB holds the longest URLs */
 
 /* -- what the hub says ----------------------------------------------------- */
 
