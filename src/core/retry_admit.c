@@ -1,0 +1,121 @@
+/* When an attempt may begin: budget, rate limit and breaker. */
+#include "core/retry_inside.h"
+
+static void count_attempt(stg_retry *r, stg_ns now)
+{
+    if (r->attempts < UINT32_MAX)
+        r->attempts++;
+    r->since_at = now;
+}
+
+/* The breaker is open: an attempt that was not made, and failed. */
+static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
+                                   stg_rng *rng)
+{
+    stg_outcome o = {.fault = STG_FAULT_CIRCUIT_OPEN,
+                     .delay = stg_ns_sub(reopen_at, now)};
+
+    stg_retry_release_place(r, now);
+    stg_retry_release_payment(r, now);
+    count_attempt(r, now);
+    return stg_retry_decide(r, &o, now, rng);
+}
+
+/* What was held is used now. */
+static stg_decision begin_attempt(stg_retry *r, stg_ns now)
+{
+    stg_decision go = {.next = STG_GO};
+    const stg_with *with = r->with;
+
+    r->flags = (uint16_t)((r->flags & ~(HELD | PLACED)) | IN_ATTEMPT);
+    count_attempt(r, now);
+    if (!has(r, COUNTED) && with->peer != NULL)
+        stg_budget_attempt(&with->peer->budget, now);
+    if (!has(r, COUNTED) && with->shared_budget != NULL)
+        stg_budget_attempt(with->shared_budget, now);
+    set(r, COUNTED);
+    tell(r, STG_EVENT_ATTEMPT, NULL, go, now);
+    return go;
+}
+
+/* The limiter has a place later only: take it and wait. Otherwise STG_GO. */
+static stg_decision find_place(stg_retry *r, stg_ns now)
+{
+    stg_limiter *limiter = &r->with->peer->limiter;
+    stg_ns until_at = stg_ns_sub(r->deadline_at, r->with->expected);
+    stg_ns from_at;
+
+    if (has(r, PLACED))
+        return (stg_decision){.next = STG_GO};
+    from_at = stg_limiter_reserve(limiter, now, until_at);
+    if (from_at == STG_NEVER)
+        return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
+    set(r, PLACED);
+    if (from_at <= now)
+        return (stg_decision){.next = STG_GO};
+    if (!has(r, HELD))
+        r->since_at = from_at;
+    return stg_retry_begin_wait(r, from_at, STG_WHY_GATE, NULL, now);
+}
+
+/* The budget was empty: ask again, or wait again by the policy's window. */
+static stg_decision settle_debt(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    const stg_ns least = 10 * STG_MS; // a base of 0 is no reason to spin
+    stg_grant g = stg_retry_pay(r, now);
+    stg_ns last = r->last, wait, due_at;
+
+    if (g.granted) {
+        clear(r, OWES);
+        if (g.from_at <= now)
+            return (stg_decision){.next = STG_GO};
+        return stg_retry_begin_wait(r, g.from_at, STG_WHY_BUDGET, NULL, now);
+    }
+    wait = stg_backoff_wait(&r->policy->backoff, r->own_waits, &last, rng);
+    due_at = stg_ns_add(now, stg_ns_max(least, wait));
+    if (g.from_at != STG_NEVER || !fits_deadline(r, due_at))
+        return stg_retry_end(r, STG_WHY_BUDGET, NULL, now);
+    return stg_retry_begin_wait(r, due_at, STG_WHY_BUDGET, NULL, now);
+}
+
+static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    stg_ns reopen_at;
+    stg_passage passage =
+        stg_breaker_enter(&r->with->peer->breaker, now, &reopen_at);
+
+    if (passage == STG_PASSAGE_CLOSED)
+        return refuse_passage(r, reopen_at, now, rng);
+    if (passage == STG_PASSAGE_PROBE)
+        set(r, PROBE);
+    return begin_attempt(r, now);
+}
+
+stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    stg_decision d = {.next = STG_GO};
+
+    if (!is_running(r))
+        return stg_retry_ended(r);
+    if (has(r, IN_ATTEMPT))
+        return d;
+    if (has(r, PLAIN)) {
+        set(r, IN_ATTEMPT);
+        count_attempt(r, now);
+        return d;
+    }
+    if (stg_retry_is_cancelled(r))
+        return stg_retry_end(r, STG_WHY_CANCELLED, NULL, now);
+    if (now >= r->deadline_at)
+        return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
+    if (has(r, OWES))
+        d = settle_debt(r, now, rng);
+    if (d.next == STG_GO && r->with->peer != NULL &&
+        r->with->peer->limiter.rate != 0)
+        d = find_place(r, now);
+    if (d.next != STG_GO)
+        return d;
+    return r->policy->breaker.rule == STG_BREAKER_NONE
+               ? begin_attempt(r, now)
+               : pass_breaker(r, now, rng);
+}
