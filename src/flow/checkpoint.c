@@ -18,8 +18,8 @@ static bool is_settled(const stg_slot *slot)
            (d->kind != STG_CHANGE_PARK || d->lane->o.order == STG_ORDER_NONE);
 }
 
-/* Writes the settled positions above the base to `settled`, which may be NULL,
- * and returns their number. */
+/* Writes the settled positions above the base to `settled`, which has room, and
+ * returns their number. */
 static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
                            uint64_t *base, uint64_t *settled)
 {
@@ -36,17 +36,13 @@ static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
                 *base = slot->position;
             is_above = true;
         } else if (is_above) {
-            if (settled != NULL)
-                settled[count] = slot->position;
-            count++;
+            settled[count++] = slot->position;
         }
     }
     for (size_t i = place->restored_at; i < place->restored_count; i++) {
         if (place->restored[i] < stg_place_next(f, l, p))
             continue;
-        if (settled != NULL)
-            settled[count] = place->restored[i];
-        count++;
+        settled[count++] = place->restored[i];
     }
     return count;
 }
@@ -189,7 +185,6 @@ static void measure(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
 typedef struct filling {
     stg_checkpoint *c;
     size_t cursors, settled, changes;
-    uint8_t wanted;
 } filling;
 
 static void add_cursor(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
@@ -253,7 +248,7 @@ static bool build(stg_flow *f, stg_ns now)
     stg_checkpoint *c = &f->checkpoint;
     uint8_t wanted = find_wanted(f, now);
     need n = {.changes = 0};
-    filling to = {.c = c, .wanted = wanted};
+    filling to = {.c = c};
 
     visit(f, wanted, measure, &n);
     n.changes += c->is_bare_due ? 0 : c->pending_count;

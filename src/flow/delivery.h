@@ -47,9 +47,4 @@ struct stg_delivery {
     size_t texts_size;
 };
 
-static inline uint64_t stg_delivery_position(const stg_delivery *d)
-{
-    return d->message->position;
-}
-
 #endif

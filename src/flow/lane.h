@@ -75,6 +75,7 @@ typedef struct stg_shelf {
     bool is_all;   /* and so are those after it */
     bool is_fetching;
     bool has_stale_fetch; /* what is being fetched is to be fetched again */
+    bool was_evicted;     /* for want of memory: not at once again */
     stg_ns fetch_at;      /* not before */
     stg_link fetch;       /* of the flow's shelves that want rows */
     struct stg_lane *lane;

@@ -132,8 +132,15 @@ static bool evict(stg_flow *f, stg_shelf *shelf)
 
 bool stg_parking_evict(stg_flow *f, stg_lane *l)
 {
-    return evict(f, &l->shelves[STG_SHELF_REPLAYS]) ||
-           evict(f, &l->shelves[STG_SHELF_FIRST]);
+    stg_shelf *shelf = &l->shelves[STG_SHELF_REPLAYS];
+
+    if (!evict(f, shelf)) {
+        shelf = &l->shelves[STG_SHELF_FIRST];
+        if (!evict(f, shelf))
+            return false;
+    }
+    shelf->was_evicted = true;
+    return true;
 }
 
 void stg_parking_trim(stg_flow *f, stg_shelf *shelf)
@@ -195,20 +202,26 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
 
 /* -- from the store -------------------------------------------------------- */
 
-static bool wants_fetch(const stg_flow *f, const stg_shelf *shelf, stg_ns now,
+static bool wants_fetch(const stg_flow *f, stg_shelf *shelf, stg_ns now,
                         stg_ns *at)
 {
     const uint32_t few = STG_PARKED_HELD / 4;
     stg_ns from_at =
         stg_ns_sub(stg_flow_from_wall(f, shelf->mark.due_at), STG_S);
 
-    if (shelf->is_all || shelf->is_fetching ||
-        (shelf->lane->is_removing && !is_whole(shelf)))
+    if (shelf->is_all || shelf->is_fetching)
+        return false;
+    if ((shelf->lane->is_removing || shelf->lane->is_paused) &&
+        !is_whole(shelf))
         return false;
     if (is_whole(shelf))
         from_at = 0; // it begins when it has them all
     else if (shelf->count > few)
         return false;
+    // Else lanes whose rows do not fit at once would fetch in circles.
+    if (shelf->was_evicted)
+        shelf->fetch_at = stg_ns_add(now, 100 * STG_MS);
+    shelf->was_evicted = false;
     from_at = stg_ns_max(from_at, shelf->fetch_at);
     if (from_at <= now)
         return true;

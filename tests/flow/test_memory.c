@@ -200,3 +200,60 @@ TEST(memory, is_asked_for_now_and_then_when_there_is_none)
     world_check_ends(w, 1);
     world_free(w);
 }
+
+/* Rows of two lanes are due, wait for the rate limit, and do not fit together:
+ * they do not push each other out all the while. */
+TEST(memory, does_not_fetch_in_circles)
+{
+    world *w = world_new(30);
+    stg_lane_options *o[2];
+
+    world_options(w)->memory_max = 1 << 20;
+    world_size(w, 60000);
+    for (uint32_t l = 0; l < 2; l++) {
+        o[l] = world_lane(w,
+                          "fixed base=10s jitter=none attempts=3 "
+                          "deadline=none attempt-timeout=2s retry=5xx");
+        world_script(w, l, "503");
+    }
+    world_publish(w, 20);
+    world_trace_off(w);
+    world_start(w);
+    world_run(w, world_after(w, 5 * STG_S));
+    CHECK_U64(world_parked(w), 40);
+    world_stop(w);
+    world_fetch_delay(w, 0);
+    for (uint32_t l = 0; l < 2; l++) {
+        world_script(w, l, "200");
+        o[l]->rate = 100;
+        o[l]->burst = 1;
+    }
+    world_restart(w, 0);
+    world_run(w, STG_NEVER);
+    CHECK(world_fetches(w) < 10000); // ten a second
+    world_check_ends(w, 30);
+    world_free(w);
+}
+
+/* What is paused sends nothing, and takes no memory from those that do. */
+TEST(memory, is_not_for_the_rows_of_a_paused_lane)
+{
+    world *w = world_new(31);
+
+    world_lane(w, STEADY);
+    world_script(w, 0, "503");
+    world_publish(w, 20);
+    world_start(w);
+    world_run(w, world_after(w, 500 * STG_MS));
+    world_stop(w);
+    world_restart(w, 0);
+    world_pause(w, 0, true);
+    world_run(w, world_after(w, STG_MIN));
+    CHECK(world_fetches(w) <= 1);
+    world_script(w, 0, "200");
+    world_pause(w, 0, false);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 20);
+    world_check_ends(w, 31);
+    world_free(w);
+}
