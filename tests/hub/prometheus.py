@@ -269,6 +269,12 @@ class Metrics(case.Case):
             targets = {dict(labels)["target"]
                        for labels in server.query(wanted)}
             self.assertGreaterEqual(targets, {"flaky", "picky"}, wanted)
+        # I17, in each scrape while all of it was under way.
+        worst = server.query(
+            'max_over_time(abs(stagger_lane_deliveries{state="routed"}'
+            ' - on (target) sum by (target)'
+            ' (stagger_lane_deliveries{state!="routed"}))[2m:1s])')
+        self.assertEqual(set(worst.values()), {0.0})
         self.assertEqual(server.one("stagger_messages_accepted_total"), 300)
         self.assertEqual(server.one("count(up == 1)"), 1)
 
@@ -363,6 +369,45 @@ class Metrics(case.Case):
                                   capture_output=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_range_rows_and_their_replays_are_counted(self):
+        answer = [503]
+        a = self.leaf(lambda r: answer[0])
+        hub = self.hub("--to", f"a={a.url()}", "--hold", "50ms", "--policy",
+                       "fixed base=10ms attempts=1 breaker=1:300ms")
+        hub.post(b"x")
+        hub.event("shedding")
+        with contextlib.closing(hub.producer()) as producer:
+            for _ in range(20):
+                producer.post(b"x")
+
+        def count_rows(**wanted):
+            return sum(row["count"] for row in self.rows()
+                       if wanted.items() <= row.items())
+        case.wait_for(lambda: count_rows() > 10, "a range row")
+        answer[0] = 200
+        case.wait_for(lambda: hub.post(b"z") and hub.events("breaker-closed"),
+                      "a probe that succeeds")
+        self.await_settled(1)
+        found = samples(self.scrape(hub))
+        shed = ('stagger_dead_letters_total{target="a",cause="SHED",'
+                'category="none"}')
+        dead = 'stagger_deliveries_total{target="a",end="dead"}'
+        books = 'stagger_lane_deliveries{target="a",state="dead"}'
+        self.assertEqual(found[shed], count_rows(cause="SHED"))
+        self.assertEqual(found[dead], count_rows())
+        self.assertEqual(found[books], count_rows())
+        before = found[dead]
+        self.assertLess(self.ask(hub, "/v1/dead-letters/replay",
+                                 {"target": "a"}), 300)
+        line = hub.event("replay-ended")
+        self.await_settled(1)
+        found = samples(self.scrape(hub))
+        self.assertEqual(found['stagger_replayed_total{target="a"}'], before)
+        self.assertEqual(line["messages"], before)
+        self.assertEqual(found[dead], before, "a counter does not fall")
+        self.assertEqual(found[books], count_rows(state="dead"))
+        self.assertEqual(found[books], 0)
+
     def test_counters_begin_anew_and_books_go_on_after_a_restart(self):
         hub = self.busy_hub()
         self.publish(hub, 40)
@@ -423,11 +468,13 @@ class Metrics(case.Case):
         return {name: number for name, number in numbers.items()
                 if number is not None}
 
-    def ask(self, hub, path):
+    def ask(self, hub, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", hub.port,
                                                 timeout=case.PATIENCE)
         with contextlib.closing(connection):
-            connection.request("POST", path)
+            connection.request("POST", path, body and json.dumps(body),
+                               {"Content-Type": "application/json"}
+                               if body else {})
             return connection.getresponse().status
 
     def test_pages_that_are_asked_for_at_once_are_all_whole(self):

@@ -71,7 +71,7 @@ static char *print_number(char *end, uint64_t number)
 static const char *print_decimal(char text[NUMBER_MAX], uint64_t n, int places)
 {
     uint64_t one = 1, part;
-    char *end = text + NUMBER_MAX - 1, *at;
+    char *end = &text[NUMBER_MAX - 1], *at;
 
     for (int i = 0; i < places; i++)
         one *= 10;
