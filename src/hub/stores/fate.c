@@ -11,7 +11,6 @@
 typedef struct question {
     stg_errand errand;
     const stg_store *s;
-    char id[STG_MESSAGE_ID_MAX];
     bool is_parsed;
     stg_message_fate m;
     stg_fate *fates;
@@ -270,7 +269,6 @@ static void tell(stg_errand *e)
 {
     question *q = STG_HOLDER(&e->link, question, errand.link);
 
-    memcpy(q->m.id, q->id, sizeof q->m.id);
     q->m.fates = q->fates;
     q->m.count = q->count;
     q->done(q->ctx, &q->m);
@@ -300,7 +298,7 @@ void stg_store_message(stg_store *s, const char *id, stg_message_fate_fn *done,
     q->s = s;
     q->done = done;
     q->ctx = ctx;
-    strncpy(q->id, id, sizeof q->id - 1);
+    strncpy(q->m.id, id, sizeof q->m.id - 1);
     q->is_parsed =
         stg_epochs_parse(&s->epochs, id, &q->m.partition, &q->m.position);
     stg_errand_send(s, &q->errand);
