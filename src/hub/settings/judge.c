@@ -298,6 +298,12 @@ static void judge_alerts(stg_loading *l)
 {
     stg_alert_flaw flaw;
 
+    if (stg_load_hub_place(l, "alerts").line > 0 &&
+        stg_load_hub_place(l, "alerts.sinks").line == 0)
+        stg_warn(l->c, stg_load_hub_place(l, "alerts"),
+                 "`alerts` without `alerts.sinks`: nobody is told; wanted one "
+                 "at least");
+
     for (size_t i = 0; i < l->sink_count; i++) {
         judge_sink_targets(l, i);
         judge_sink_tags(l, i);

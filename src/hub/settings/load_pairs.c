@@ -110,53 +110,28 @@ static bool is_repeated(stg_loading *l, const stg_yaml_node *n, size_t i)
     return false;
 }
 
-/* Whether the target's own headers have one of that name. */
-static bool has_header(const stg_header_setting *all, size_t count,
-                       const char *name)
+static bool read_target_header(stg_loading *l, const stg_setting *s,
+                               const stg_yaml_node *n, size_t i, void *part)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcasecmp(all[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Those of the defaults, and then its own, which replace them. */
-static void load_headers(stg_loading *l, const stg_setting *s,
-                         const stg_yaml_node *n, void *base)
-{
-    stg_target_settings *t = base;
-    const stg_header_setting *old = t->headers;
-    size_t old_count = t->header_count, count = 0;
-    stg_header_setting *all =
-        stg_load_keep(l, (n->count / 2 + old_count + 1) * sizeof *all);
     header h;
 
-    for (size_t i = 0; all != NULL && i < n->count; i += 2)
-        if (!is_repeated(l, n, i) &&
-            read_header(l, s, n->at[i], n->at[i + 1], &h))
-            all[count++] = (stg_header_setting){h.name, h.value, h.file};
-    for (size_t i = 0, own = count; all != NULL && i < old_count; i++)
-        if (!has_header(all, own, old[i].name))
-            all[count++] = old[i];
-    if (all != NULL)
-        stg_load_put_list(s, base, all, count);
+    if (is_repeated(l, n, i) || !read_header(l, s, n->at[i], n->at[i + 1], &h))
+        return false;
+    *(stg_header_setting *)part = (stg_header_setting){h.name, h.value, h.file};
+    return true;
 }
 
-static void load_sink_headers(stg_loading *l, const stg_setting *s,
-                              const stg_yaml_node *n, void *base)
+/* A sink reads its files itself: a token may change while the hub runs. */
+static bool read_sink_header(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *n, size_t i, void *part)
 {
-    stg_alert_header *all = stg_load_keep(l, (n->count + 1) * sizeof *all);
-    size_t count = 0;
     header h;
 
-    // A sink reads its files itself: a token may change while the hub runs.
-    for (size_t i = 0; all != NULL && i < n->count; i += 2)
-        if (!is_repeated(l, n, i) &&
-            read_header(l, s, n->at[i], n->at[i + 1], &h))
-            all[count++] = (stg_alert_header){
-                h.name, h.file != NULL ? NULL : h.value, h.file};
-    if (all != NULL)
-        stg_load_put_list(s, base, all, count);
+    if (is_repeated(l, n, i) || !read_header(l, s, n->at[i], n->at[i + 1], &h))
+        return false;
+    *(stg_alert_header *)part =
+        (stg_alert_header){h.name, h.file != NULL ? NULL : h.value, h.file};
+    return true;
 }
 
 /* -- filters --------------------------------------------------------------- */
@@ -216,85 +191,103 @@ static void load_match(stg_loading *l, const stg_setting *s,
 
 /* -- tags ------------------------------------------------------------------ */
 
-typedef struct tag {
-    const char *name, *value;
-} tag;
+/* "" for what is none. */
+static const char *read_word(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *key, const stg_yaml_node *n)
+{
+    const char *word = NULL;
+
+    if (n->kind != STG_NODE_TEXT || stg_node_is_null(n))
+        refuse_part(l, s, key, n, "a word");
+    else
+        word = stg_load_text(l, s, n);
+    return word != NULL ? word : "";
+}
 
 static bool read_tag(stg_loading *l, const stg_setting *s,
-                     const stg_yaml_node *n, size_t i, tag *t)
+                     const stg_yaml_node *n, size_t i, void *part)
 {
-    *t = (tag){.name = stg_load_keep_text(l, n->at[i]->text)};
-    if (*n->at[i]->text == '\0' || strlen(n->at[i]->text) > 64) {
+    const char *name = stg_load_keep_text(l, n->at[i]->text),
+               *value = read_word(l, s, n->at[i], n->at[i + 1]);
+
+    if (name == NULL || *name == '\0' || strlen(name) > 64) {
         stg_complain(l->c, n->at[i]->place,
                      "`%s`: a tag's name has 1 to 64 bytes; wanted another",
                      s->path);
         return false;
     }
-    if (n->at[i + 1]->kind != STG_NODE_TEXT || stg_node_is_null(n->at[i + 1])) {
-        refuse_part(l, s, n->at[i], n->at[i + 1], "a word");
-        return false;
-    }
-    t->value = stg_load_text(l, s, n->at[i + 1]);
-    return t->name != NULL && t->value != NULL;
+    if (s->kind == STG_KIND_TAGS)
+        *(stg_tag_setting *)part = (stg_tag_setting){name, value};
+    else
+        *(stg_alert_tag *)part = (stg_alert_tag){name, value};
+    return *value != '\0';
 }
 
-static bool has_tag(const stg_tag_setting *all, size_t count, const char *name)
+/* -- all of them ----------------------------------------------------------- */
+
+/* How a part is read into a struct, which begins with its name. */
+typedef struct parts {
+    size_t size;
+    bool (*read)(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
+                 size_t i, void *part);
+    int (*compare)(const char *a, const char *b); /* of names */
+} parts;
+
+static bool has_name(const char *all, size_t count, const parts *p,
+                     const char *part)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i].name, name) == 0)
+    const char *name, *other;
+
+    memcpy(&name, part, sizeof name);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&other, all + i * p->size, sizeof other);
+        if (p->compare(name, other) == 0)
             return true;
+    }
     return false;
 }
 
-static void load_tags(stg_loading *l, const stg_setting *s,
-                      const stg_yaml_node *n, void *base)
+/* Its own parts, and behind them those that are there, of the defaults, if they
+ * have other names. */
+static void load_parts(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *base, const parts *p)
 {
-    stg_target_settings *target = base;
-    const stg_tag_setting *old = target->tags;
-    size_t old_count = target->tag_count, count = 0;
-    stg_tag_setting *all =
-        stg_load_keep(l, (n->count / 2 + old_count + 1) * sizeof *all);
-    tag t;
+    size_t old_count, count = 0, own;
+    const char *old;
+    char *all;
 
-    for (size_t i = 0; all != NULL && i < n->count; i += 2)
-        if (read_tag(l, s, n, i, &t))
-            all[count++] = (stg_tag_setting){t.name, t.value};
-    for (size_t i = 0, own = count; all != NULL && i < old_count; i++)
-        if (!has_tag(all, own, old[i].name))
-            all[count++] = old[i];
-    if (all != NULL)
-        stg_load_put_list(s, base, all, count);
+    memcpy(&old, (const char *)base + s->at, sizeof old);
+    memcpy(&old_count, (const char *)base + s->count_at, sizeof old_count);
+    all = stg_load_keep(l, (n->count / 2 + old_count + 1) * p->size);
+    if (all == NULL)
+        return;
+    for (size_t i = 0; i < n->count; i += 2)
+        count += p->read(l, s, n, i, all + count * p->size);
+    own = count;
+    for (size_t i = 0; i < old_count; i++)
+        if (!has_name(all, own, p, old + i * p->size))
+            memcpy(all + count++ * p->size, old + i * p->size, p->size);
+    stg_load_put_list(s, base, all, count);
 }
-
-static void load_sink_tags(stg_loading *l, const stg_setting *s,
-                           const stg_yaml_node *n, void *base)
-{
-    stg_alert_tag *all = stg_load_keep(l, (n->count + 1) * sizeof *all);
-    size_t count = 0;
-    tag t;
-
-    for (size_t i = 0; all != NULL && i < n->count; i += 2)
-        if (read_tag(l, s, n, i, &t))
-            all[count++] = (stg_alert_tag){t.name, t.value};
-    if (all != NULL)
-        stg_load_put_list(s, base, all, count);
-}
-
-/* -- all of them ---------------------------------------------------------- */
 
 void stg_load_pairs(stg_loading *l, const stg_setting *s,
                     const stg_yaml_node *n, void *base)
 {
+    static const parts headers = {sizeof(stg_header_setting),
+                                  read_target_header, strcasecmp},
+                       sink_headers = {sizeof(stg_alert_header),
+                                       read_sink_header, strcasecmp},
+                       tags = {sizeof(stg_tag_setting), read_tag, strcmp},
+                       sink_tags = {sizeof(stg_alert_tag), read_tag, strcmp};
+
     if (n->kind != STG_NODE_MAP)
         stg_load_refuse_kind(l, s, n);
-    else if (s->kind == STG_KIND_HEADERS)
-        load_headers(l, s, n, base);
-    else if (s->kind == STG_KIND_SINK_HEADERS)
-        load_sink_headers(l, s, n, base);
     else if (s->kind == STG_KIND_MATCH)
         load_match(l, s, n, base);
-    else if (s->kind == STG_KIND_TAGS)
-        load_tags(l, s, n, base);
     else
-        load_sink_tags(l, s, n, base);
+        load_parts(l, s, n, base,
+                   s->kind == STG_KIND_HEADERS        ? &headers
+                   : s->kind == STG_KIND_SINK_HEADERS ? &sink_headers
+                   : s->kind == STG_KIND_TAGS         ? &tags
+                                                      : &sink_tags);
 }
