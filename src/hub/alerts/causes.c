@@ -16,7 +16,7 @@ const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX])
                      .code = c.code};
 
     if (c.fault == UINT16_MAX)
-        return strcpy(text, "SHED");
+        return memcpy(text, "SHED", sizeof "SHED");
     return stg_outcome_cause(&o, text);
 }
 

@@ -67,9 +67,9 @@ static bool make_room(stg_alert_engine *e, uint32_t lane)
     by_lane = realloc(e->by_lane, lanes * sizeof(stg_alert_key *));
     if (by_lane == NULL)
         return false;
-    memset(by_lane + e->lanes, 0, (lanes - e->lanes) * sizeof *by_lane);
     e->by_lane = by_lane;
-    e->lanes = lanes;
+    while (e->lanes < lanes)
+        by_lane[e->lanes++] = NULL;
     return true;
 }
 

@@ -403,12 +403,13 @@ static bool copy_order(stg_mail *m, const stg_mail_order *o)
 {
     const stg_alert_sink_options *s = o->sink;
 
+    m->text = strdup(o->text);
     m->starttls = s->starttls;
     m->timeout_ms = (long)(s->timeout / MS);
     m->is_strict = o->is_strict;
     return copy(&m->url, s->url) && copy(&m->ca_file, s->ca_file) &&
            copy(&m->user, s->user) && copy(&m->password, o->password) &&
-           copy_address(&m->from, s->from) && copy(&m->text, o->text) &&
+           copy_address(&m->from, s->from) && m->text != NULL &&
            copy_recipients(m, s);
 }
 

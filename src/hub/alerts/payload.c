@@ -1,5 +1,6 @@
 #include "hub/alerts/payload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,15 +47,13 @@ static size_t escape(char *to, size_t room, const char *text)
 static void write_slack(const stg_digest *d, char escaped[STG_SLACK_TEXT_MAX])
 {
     char subject[STG_ALERT_SUBJECT_MAX], text[STG_SLACK_TEXT_MAX],
-        both[STG_SLACK_TEXT_MAX + STG_ALERT_SUBJECT_MAX];
+        both[STG_SLACK_TEXT_MAX + STG_ALERT_SUBJECT_MAX + 2];
 
     stg_alert_subject(d, subject);
     for (size_t room = STG_SLACK_TEXT_MAX - STG_ALERT_SUBJECT_MAX; room >= 1000;
          room -= 200) {
         stg_alert_text(d, text, room);
-        strcpy(both, subject);
-        strcat(both, "\n\n");
-        strcat(both, text);
+        snprintf(both, sizeof both, "%s\n\n%s", subject, text);
         if (escape(escaped, STG_SLACK_TEXT_MAX, both) > 0)
             return;
     }

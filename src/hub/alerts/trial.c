@@ -48,7 +48,7 @@ static void free_trial(stg_alert_trial *t)
 
 static void end(stg_alert_trial *t)
 {
-    stg_alert_result *results = calloc(t->count, sizeof *results);
+    stg_alert_result *results = calloc(t->count + 1, sizeof *results);
 
     for (size_t i = 0; results != NULL && i < t->count; i++)
         results[i] = t->tries[i].result;
