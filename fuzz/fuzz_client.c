@@ -106,6 +106,7 @@ static int pool_connection(bench *b, stg_endpoint *e)
     HOLDS(uv_tcp_open(&c->tcp, ends[0]) == 0);
     c->tcp.data = c;
     c->has_handle = true;
+    b->client->sockets++;
     HOLDS(stg_wire_open(c) == 0);
     stg_endpoint_keep(e, c, now);
     return ends[1];

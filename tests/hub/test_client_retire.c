@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "hub/http/inside.h"
 #include "tests/harness.h"
 #include "tests/hub/world.h"
 
@@ -124,6 +125,51 @@ TEST(client_retire, may_be_called_from_done)
     while (w.endpoint != NULL)
         (void)uv_run(&w.loop, UV_RUN_ONCE);
     wait_for_no_guest(&w);
+    world_close(&w);
+}
+
+/* -- many endpoints, and not so many files ---------------------------------- */
+
+TEST(client_pools, make_room_for_one_another_where_files_are_scarce)
+{
+    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint *first;
+    stg_endpoint_view view;
+    stg_endpoint_options o = world_options(&w, "/");
+    ending e[8], last;
+
+    CHECK(w.client->sockets_max > 8);
+    w.client->sockets_max = 8;
+    world_use(&w, &o);
+    for (int i = 0; i < 8; i++)
+        (void)world_start(&w, &e[i], "");
+    for (int i = 0; i < 8; i++)
+        world_wait(&w, &e[i]);
+    CHECK_U64(world_look(&w).idle, 8);
+    CHECK_U64(w.client->sockets, 8);
+    // Another one that needs three has them from the first.
+    first = w.endpoint;
+    w.endpoint = NULL;
+    world_use(&w, &o);
+    for (int i = 0; i < 3; i++)
+        (void)world_start(&w, &e[i], "");
+    stg_endpoint_look(first, &view);
+    CHECK_U64(view.idle, 5);
+    for (int i = 0; i < 3; i++) {
+        world_wait(&w, &e[i]);
+        CHECK_STR(e[i].detail, "HTTP 200");
+    }
+    CHECK_U64(world_look(&w).idle, 3);
+    world_turn(&w, 3);
+    CHECK_U64(w.client->sockets, 8);
+    // One that is there is used, and costs nobody anything.
+    last = world_exchange(&w, "");
+    CHECK(last.is_reused);
+    stg_endpoint_look(first, &view);
+    CHECK_U64(view.idle, 5);
+    stg_endpoint_free(first);
+    world_turn(&w, 3);
+    CHECK_U64(w.client->sockets, 3);
     world_close(&w);
 }
 

@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/writer.h"
 #include "hub/http/inside.h"
@@ -15,6 +16,19 @@ static void ignore_broken_pipes(void)
         is.sa_handler = SIG_IGN;
         (void)sigaction(SIGPIPE, &is, NULL);
     }
+}
+
+/* Files that are left to the others: what is published and asked, the store. */
+static uint64_t find_sockets_max(void)
+{
+    enum { OTHERS = 2048 };
+    struct rlimit is;
+    uint64_t most;
+
+    if (getrlimit(RLIMIT_NOFILE, &is) != 0 || is.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    most = (uint64_t)is.rlim_cur;
+    return most - (most / 4 < OTHERS ? most / 4 : OTHERS);
 }
 
 void stg_client_hold(stg_client *c)
@@ -50,6 +64,9 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     stg_list_init(&c->contexts);
     stg_list_init(&c->dials);
     c->dialed = 0;
+    stg_list_init(&c->idle);
+    c->sockets = 0;
+    c->sockets_max = find_sockets_max();
     (void)uv_idle_init(loop, &c->turn); // cannot fail
     c->turn.data = c;
     c->open = 2;

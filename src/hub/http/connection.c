@@ -56,6 +56,7 @@ void stg_connection_closed(uv_handle_t *handle)
     bool is_redialing = c->is_redialing;
 
     c->has_handle = false;
+    c->client->sockets--;
     c->is_redialing = false;
     if (is_redialing && c->phase == STG_PHASE_CONNECT)
         stg_dial_next(c);
@@ -69,6 +70,7 @@ void stg_connection_close(stg_connection *c)
         return;
     if (c->phase == STG_PHASE_IDLE && stg_list_has(&c->link)) {
         stg_list_remove(&c->link);
+        stg_list_remove(&c->waiting);
         c->endpoint->idle_count--;
     }
     c->exchange.ended_in = c->phase;

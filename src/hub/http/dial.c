@@ -153,11 +153,23 @@ static int open_socket(stg_connection *c, const stg_address *to)
     if (error != 0)
         return error;
     c->has_handle = true;
+    c->client->sockets++;
     c->tcp.data = c;
     error = uv_tcp_connect(&c->request.connect, &c->tcp, &to->any, connected);
     if (error == 0)
         (void)uv_tcp_nodelay(&c->tcp, 1); // slower without, not wrong
     return error;
+}
+
+/* Where files are scarce, a connection that waits for use somewhere makes room
+ * for one that is needed here. */
+static void make_room(stg_client *c)
+{
+    stg_connection *idle =
+        STG_HOLDER(stg_list_first(&c->idle), stg_connection, waiting);
+
+    if (c->sockets >= c->sockets_max && idle != NULL)
+        stg_connection_close(idle);
 }
 
 static void dial(stg_connection *c)
@@ -177,6 +189,7 @@ static void dial(stg_connection *c)
             ? c->dial_at
             : stg_ns_add(now, stg_ns_sub(c->dial_at, now) / left));
     c->client->dialed++;
+    make_room(c->client);
     error = open_socket(c, &a->at[c->address++]);
     if (error != 0 && !stg_dial_skip(c))
         stg_connection_fail_later(c, error);

@@ -334,8 +334,10 @@ static stg_connection *take_idle(stg_endpoint *e)
     stg_connection *c =
         STG_HOLDER(stg_list_shift(&e->idle), stg_connection, link);
 
-    if (c != NULL)
-        e->idle_count--;
+    if (c == NULL)
+        return NULL;
+    stg_list_remove(&c->waiting);
+    e->idle_count--;
     return c;
 }
 
@@ -352,6 +354,7 @@ void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
         stg_tls_rest(c->tls);
     e->idle_count++;
     stg_list_unshift(&e->idle, &c->link);
+    stg_list_push(&e->client->idle, &c->waiting);
     stg_connection_enter(c, STG_PHASE_IDLE,
                          stg_ns_min(stg_ns_add(now, e->idle_max), old_at));
 }

@@ -42,6 +42,8 @@ struct stg_client {
     uv_idle_t turn;     /* there while something was dialed, or is to be */
     stg_list dials;     /* of connections, for the turns to come */
     uint32_t dialed;    /* in this turn */
+    stg_list idle;      /* connections of all pools, the longest idle first */
+    uint64_t sockets, sockets_max; /* open; from where on they are scarce */
     void (*closed)(void *ctx);
     void *closed_ctx;
     char detail[STG_DETAIL_MAX]; /* of the reply that is being told */
@@ -106,6 +108,7 @@ struct stg_connection {
     stg_client *client;
     stg_endpoint *endpoint; /* NULL: it is closing, and has no exchange */
     stg_link link;          /* idle, or waiting for a lookup, or to be dialed */
+    stg_link waiting;       /* in client.idle */
     stg_phase phase;
     bool has_handle;   /* tcp is open, or closing */
     bool has_exchange; /* busy */
