@@ -55,18 +55,25 @@ static stg_ns wall_now(void)
     return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
 }
 
-static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
+stg_flow_options stg_hub_flow(const stg_settings *o)
 {
-    stg_memory memory = {.allocate = allocate, .release = release};
     stg_flow_options f = stg_flow_options_default();
-    int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
 
-    if (error != 0)
-        return refuse(err, STG_IO, "the system has no random numbers");
     f.memory_max = (size_t)(o->memory_max - stg_intake_share(o->memory_max));
     f.in_flight_max = o->in_flight_max;
     f.budget = o->budget;
     f.drain = o->drain;
+    return f;
+}
+
+static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
+{
+    stg_memory memory = {.allocate = allocate, .release = release};
+    stg_flow_options f = stg_hub_flow(o);
+    int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
+
+    if (error != 0)
+        return refuse(err, STG_IO, "the system has no random numbers");
     f.wall_at = wall_now();
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }

@@ -97,6 +97,9 @@ stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
 /* Everything that was taken in is delivered or dead, durably. */
 bool stg_hub_is_settled(const stg_hub *h);
 
+/* What flow is told of all lanes. */
+stg_flow_options stg_hub_flow(const stg_settings *o);
+
 /* What its lane is told: of the settings' target, or of one that only the store
  * knows. */
 stg_lane_options stg_hub_lane(const stg_hub *h, const stg_target *t);

@@ -351,6 +351,12 @@ uint64_t stg_log_dropped(const stg_log *l)
     return l == NULL ? 0 : l->dropped_before + l->dropped;
 }
 
+void stg_log_set_least(stg_log *l, stg_log_level least)
+{
+    if (l != NULL)
+        l->options.least = least;
+}
+
 void stg_log_free(stg_log *l)
 {
     stg_log_now now;

@@ -59,6 +59,9 @@ stg_log_options stg_log_options_default(void);
 /* NULL when there is no memory. */
 stg_log *stg_log_new(const stg_log_options *o);
 
+/* From now on what is below is not printed. */
+void stg_log_set_least(stg_log *l, stg_log_level least);
+
 /* Tells what is counted and not yet told. */
 void stg_log_free(stg_log *l);
 

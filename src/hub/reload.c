@@ -190,6 +190,7 @@ static void leave(const stg_hub *h, stg_target *t)
 static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
 {
     stg_alerts *alerts = h->watch.alerts;
+    stg_flow_options f = stg_hub_flow(s);
     stg_status status = stg_client_set_egress(h->client, &s->egress, err);
 
     if (status == STG_OK)
@@ -198,6 +199,8 @@ static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
         status = stg_alerts_set_egress(alerts, &s->egress, err);
     if (status == STG_OK)
         status = stg_alerts_change(alerts, &s->alerts, err);
+    if (status == STG_OK)
+        status = stg_flow_change(h->flow, &f, stg_deadlines_now(), err);
     return status;
 }
 
@@ -327,6 +330,8 @@ static void change_over(plan *p)
     t->count = p->all_count;
     t->known = p->count;
     h->settings = p->next;
+    h->is_verbose = h->settings->log.least == STG_LOG_DEBUG;
+    stg_log_set_least(h->log, h->settings->log.least);
     p->all = NULL;
     p->next = old; // goes with the plan
 }

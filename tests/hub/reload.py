@@ -167,6 +167,23 @@ class Targets(Reloading):
         self.assertEqual([row["attempts"] for row in self.rows()], [2, 4])
 
 
+    def test_the_level_of_the_log_and_the_drain_may_change(self):
+        a = self.leaf(lambda r: leaf.hang)
+        self.write({"a": a.url()}, more="drain: 1h")
+        hub = self.start()
+        hub.post(b"x")
+        a.wait(1)
+        self.write({"a": a.url()}, more="drain: 10ms\nlog: {level: debug}")
+        self.reload(hub)
+        b = self.leaf()
+        self.write({"a": a.url(), "b": b.url()},
+                   more="drain: 10ms\nlog: {level: debug}")
+        self.reload(hub)
+        hub.post(b"y")
+        hub.event("delivered", target="b")
+        self.assertEqual(hub.stop(), 3)
+
+
 class Mistakes(Reloading):
     def test_a_broken_file_changes_nothing_and_says_where(self):
         a = self.leaf()

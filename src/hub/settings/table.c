@@ -117,15 +117,15 @@ static const stg_setting table[] = {
  .example = "1GiB", .is_fixed = true, .flag = "--memory SIZE",
  .says = "For messages in memory. A message is a thirty-second of it at most."},
 {HUB("in-flight", COUNT, in_flight_max), RANGE(1, 1000000), .standard = "10000",
- .example = "2000", .is_fixed = true,
+ .example = "2000",
  .says = "Requests at once, to all targets together. Each target has one more "
          "of its own."},
 {HUB("budget", BUDGET, budget), .standard = "none",
- .example = "ratio:0.2+100/s", .is_fixed = true,
+ .example = "ratio:0.2+100/s",
  .says = "What retries of all targets together may cost, as `budget=` of a "
          "policy: docs/retry.md."},
 {HUB("drain", TIME, drain), RANGE(0, STG_DAY), .standard = "10s",
- .example = "1m", .is_fixed = true, .flag = "--drain D",
+ .example = "1m", .flag = "--drain D",
  .says = "What requests under way have to end when the hub is stopped."},
 /* -- what is told ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "log"), .says = "What goes to standard error."},
@@ -133,7 +133,7 @@ static const stg_setting table[] = {
  .example = "json", .is_fixed = true, .flag = "--log FORMAT",
  .says = "How it is written: a line an event."},
 {HUB("log.level", WORD, log.least), .words = levels, .standard = "info",
- .example = "warn", .is_fixed = true,
+ .example = "warn",
  .says = "The least that is told; `debug` tells of each delivery, too."},
 {SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
 {HUB("metrics.targets", COUNT, metrics.targets_max), RANGE(0, 100000),
