@@ -274,17 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world_start(w);
     for (uint32_t i = 0; i < 100 && bytes < end; i++)
         happen(w, partitions);
-    world_fail_one_in(w, 0);
-    world_store_room(w, UINT64_MAX);
-    world_store_unknown(w, 0);
-    world_store_delay(w, 5 * STG_MS);
-    world_fetch_delay(w, STG_MS);
-    for (uint32_t l = 0; l < world_lane_count(w); l++) {
-        world_leaf_is(w, l, answer_well);
-        world_pause(w, l, false);
-    }
-    world_run(w, STG_NEVER);
-    world_check_ends(w, 0);
+    world_calm(w, answer_well, 0);
     world_free(w);
     return 0;
 }

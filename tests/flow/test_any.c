@@ -256,22 +256,6 @@ static void disturb(world *w, stg_rng *rng, uint32_t partitions)
     }
 }
 
-/* I20 When the faults end, everything pending ends. */
-static void calm(world *w, uint64_t seed)
-{
-    world_fail_one_in(w, 0);
-    world_store_room(w, UINT64_MAX);
-    world_store_unknown(w, 0);
-    world_store_delay(w, 5 * STG_MS);
-    world_fetch_delay(w, STG_MS);
-    for (uint32_t i = 0; i < world_lane_count(w); i++) {
-        world_leaf_is(w, i, answer_well);
-        world_pause(w, i, false);
-    }
-    world_run(w, STG_NEVER);
-    world_check_ends(w, seed);
-}
-
 static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
 {
     world *w = world_new(seed);
@@ -296,7 +280,7 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
         world_steps(w, stg_rng_upto(&rng, 400));
         disturb(w, &rng, partitions);
     }
-    calm(w, seed);
+    world_calm(w, answer_well, seed);
     world_free(w);
 }
 

@@ -3,10 +3,6 @@
  * count. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 TEST(books, show_where_everything_is)
 {
     world *w = world_new(1);
@@ -48,8 +44,7 @@ TEST(books, count_a_row_once)
     CHECK_U64(v.routed, 1);
     CHECK_U64(v.retries, 1);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* What a filter refuses never enters them. */
@@ -73,8 +68,7 @@ TEST(books, leave_out_what_a_filter_refuses)
     CHECK_U64(world_starts(w, 1), 0);
     CHECK_U64(world_look(w, 1).base, world_look(w, 1).next);
     CHECK_U64(world_committed(w, 0), world_position(w, 99) + 1);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* Shed, expired and cancelled: only what it wanted is counted. */
@@ -128,8 +122,7 @@ TEST(books, hold_over_a_restart)
     CHECK_U64(after.routed - after.waiting, before.routed - before.waiting);
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* The watermark: the lowest durable cursor, and never beyond it (I2). */

@@ -8,12 +8,8 @@
 
 TEST(breaker, opens_after_failures_and_probes_once_an_interval)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, FRAIL, "503 503 503 refused refused 200", 4);
 
-    world_lane(w, FRAIL);
-    world_script(w, 0, "503 503 503 refused refused 200");
-    world_publish(w, 4);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
@@ -27,8 +23,7 @@ TEST(breaker, opens_after_failures_and_probes_once_an_interval)
                 "  70070 ms  0:1 #2 200  done\n"
                 "  70070 ms  0:2 #2 200  done\n"
                 "  70080 ms  0:3 #2 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* I3 A probe that could not connect counts nothing, however often. */
@@ -46,8 +41,7 @@ TEST(breaker, a_probe_that_could_not_connect_uses_no_attempt)
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 3);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* One that was answered, badly, is an attempt as any. */
@@ -71,8 +65,7 @@ TEST(breaker, a_probe_that_fails_otherwise_counts)
                 " 110070 ms  0:1 #3 503  attempts\n"
                 " 150080 ms  0:2 #3 503  attempts\n"
                 " 190090 ms  0:3 #3 503  attempts\n");
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 static world_answer answer_by_position(world *w, uint32_t l, uint64_t position,
@@ -103,8 +96,7 @@ TEST(breaker, what_was_under_way_when_it_opened_is_put_back)
     CHECK_U64(world_look(w, 0).delivered, 1000);
     for (uint64_t i = 0; i < 1000; i++)
         CHECK(world_receipt_of(w, 0, world_position(w, i))->attempts <= 2);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 static world_answer answer_in_100(world *w, uint32_t l, uint64_t position,
@@ -139,8 +131,7 @@ TEST(breaker, starts_slowly_after_a_probe_has_succeeded)
         world_run(w, world_after(w, 100 * STG_MS));
     }
     world_run(w, STG_NEVER);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }
 
 /* I22 Whatever comes: between two starts on an open lane there is an interval.
@@ -167,20 +158,15 @@ TEST(breaker, starts_nothing_but_probes_while_it_is_open)
         }
         world_script(w, 0, "200");
         world_run(w, STG_NEVER);
-        world_check_ends(w, seed);
-        world_free(w);
+        world_end(w, seed);
     }
 }
 
 /* A hanging probe has its timeout; then the next one. */
 TEST(breaker, a_probe_that_hangs_is_one_attempt)
 {
-    world *w = world_new(6);
+    world *w = world_begin(6, FRAIL, "503 503 503 hang 200", 3);
 
-    world_lane(w, FRAIL);
-    world_script(w, 0, "503 503 503 hang 200");
-    world_publish(w, 3);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
@@ -192,24 +178,18 @@ TEST(breaker, a_probe_that_hangs_is_one_attempt)
                 "  35040 ms  0: closed\n"
                 "  35050 ms  0:3 #2 200  done\n"
                 "  35050 ms  0:1 #3 200  done\n");
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 /* The breaker's levels are of an incarnation: a new one begins closed. */
 TEST(breaker, is_closed_after_a_restart)
 {
-    world *w = world_new(7);
+    world *w = world_begin(7, FRAIL, "503 503 503 200", 10);
 
-    world_lane(w, FRAIL);
-    world_script(w, 0, "503 503 503 200");
-    world_publish(w, 10);
-    world_start(w);
     world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
     world_crash(w, 0);
     world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }

@@ -9,12 +9,8 @@
 
 TEST(budget, gives_up_when_it_is_empty)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, SPARE(""), "503", 5);
 
-    world_lane(w, SPARE(""));
-    world_script(w, 0, "503");
-    world_publish(w, 5);
-    world_start(w);
     world_run(w, world_after(w, 1500 * STG_MS));
     // Two retries were paid for at 1 s; the other three are given up.
     CHECK_U64(world_dead_count(w), 3);
@@ -24,37 +20,30 @@ TEST(budget, gives_up_when_it_is_empty)
         CHECK_U64(world_dead_at(w, i)->outcome.code, 503);
     }
     world_run(w, STG_NEVER);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 TEST(budget, waits_when_the_policy_says_so)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, SPARE(" budget-empty=wait"),
+                           "503 503 503 503 503 200", 5);
 
-    world_lane(w, SPARE(" budget-empty=wait"));
-    world_script(w, 0, "503 503 503 503 503 200");
-    world_publish(w, 5);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 5);
     CHECK_U64(world_look(w, 0).retries, 5);
     CHECK(world_now(w) > 4 * STG_S);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* I5 It never holds back a first attempt. */
 TEST(budget, does_not_hold_back_first_attempts)
 {
-    world *w = world_new(2);
+    world *w =
+        world_begin(2,
+                    "fixed base=1s jitter=none attempts=4 deadline=none "
+                    "retry=5xx budget=tokens:1:0.001/s budget-empty=wait",
+                    "503 503 503 503 503 200", 300);
 
-    world_lane(w,
-               "fixed base=1s jitter=none attempts=4 deadline=none "
-               "retry=5xx budget=tokens:1:0.001/s budget-empty=wait");
-    world_script(w, 0, "503 503 503 503 503 200");
-    world_publish(w, 300);
-    world_start(w);
     world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).delivered, 296);
     CHECK_U64(world_look(w, 0).parked, 4);
@@ -81,8 +70,7 @@ TEST(budget, is_of_all_lanes_as_well)
     for (uint32_t l = 0; l < 4; l++)
         retries += world_look(w, l).retries;
     CHECK_U64(retries, 6);
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 /* Nothing is used up of a lane's own by what the global one refuses. */
@@ -130,28 +118,23 @@ TEST(budget, is_never_passed)
         }
         world_script(w, 0, "200");
         world_run(w, STG_NEVER);
-        world_check_ends(w, seed);
-        world_free(w);
+        world_end(w, seed);
     }
 }
 
 /* A ratio: one retry for ten first attempts, and the floor. */
 TEST(budget, may_be_a_ratio)
 {
-    world *w = world_new(4);
+    world *w = world_begin(4,
+                           "fixed base=1s jitter=none attempts=3 deadline=none "
+                           "retry=5xx budget=ratio:0.1+1/s",
+                           "503", 100);
 
-    world_lane(w,
-               "fixed base=1s jitter=none attempts=3 deadline=none "
-               "retry=5xx budget=ratio:0.1+1/s");
-    world_script(w, 0, "503");
-    world_publish(w, 100);
-    world_start(w);
     world_run(w, world_after(w, 3 * STG_S));
     CHECK(world_look(w, 0).retries <= 20);
     CHECK(world_look(w, 0).retries >= 10);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 #define SCARCE                                                      \
@@ -178,6 +161,5 @@ TEST(budget, keeps_its_level_when_the_lane_changes)
     world_publish(w, 3);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).retries, 2);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }

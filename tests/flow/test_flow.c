@@ -1,9 +1,6 @@
 /* Flow as a whole: what happens to messages, as traces. */
 #include "tests/flow/world.h"
 
-#define STEADY \
-    "fixed base=1s jitter=none attempts=3 deadline=none retry=5xx,429,timeout,reset"
-
 TEST(flow, delivers_each_message_once_to_each_lane)
 {
     world *w = world_new(1);
@@ -22,17 +19,12 @@ TEST(flow, delivers_each_message_once_to_each_lane)
 
 TEST(flow, parks_what_is_to_be_tried_again)
 {
-    world *w = world_new(2);
+    world *w = world_begin(2, STEADY, "503 503 200", 1);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503 503 200");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "   1020 ms  0:1 #2 503  wait 1000 ms (backoff)\n"
                 "   2030 ms  0:1 #3 200  done\n");
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }

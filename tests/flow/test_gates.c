@@ -2,19 +2,11 @@
  * attempts at once as the target turns out to bear, a pause. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 /* I4 Nothing starts before it, what was tried or not. */
 TEST(gates, retry_after_holds_back_the_whole_lane)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, STEADY, "200 429+5 200", 4);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "200 429+5 200");
-    world_publish(w, 4);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 200  done\n"
@@ -22,19 +14,14 @@ TEST(gates, retry_after_holds_back_the_whole_lane)
                 "     20 ms  0:3 #1 200  done\n"
                 "   5030 ms  0:2 #2 200  done\n"
                 "   5030 ms  0:4 #1 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Of an answer that says nothing of the target's load: only its own. */
 TEST(gates, retry_after_of_another_answer_does_not)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, STEADY, "500+5 200", 2);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "500+5 200");
-    world_publish(w, 2);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 500  wait 5000 ms (server-delay)\n"
@@ -45,12 +32,8 @@ TEST(gates, retry_after_of_another_answer_does_not)
 
 TEST(gates, retry_after_is_capped)
 {
-    world *w = world_new(1);
+    world *w = world_begin(1, STEADY " retry-after-max=3s", "503+1000 200", 1);
 
-    world_lane(w, STEADY " retry-after-max=3s");
-    world_script(w, 0, "503+1000 200");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, 10 * STG_MS));
     CHECK_U64(world_look(w, 0).state, STG_LANE_GATED);
     CHECK_U64(world_look(w, 0).gate_until, world_after(w, 3 * STG_S));
@@ -82,8 +65,7 @@ TEST(gates, a_rate_spaces_attempts)
                 "    510 ms  0:4 #1 200  done\n"
                 "   1010 ms  0:5 #1 200  done\n"
                 "   1510 ms  0:1 #2 200  done\n");
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* In any second no more than burst and rate. */
@@ -204,19 +186,14 @@ TEST(gates, a_pause_starts_nothing)
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 100);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* I7 Nor what was parked before; and it stays so over a restart. */
 TEST(gates, a_pause_holds_back_what_is_parked)
 {
-    world *w = world_new(5);
+    world *w = world_begin(5, STEADY, "503", 10);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503");
-    world_publish(w, 10);
-    world_start(w);
     world_run(w, world_after(w, 500 * STG_MS));
     world_pause(w, 0, true);
     world_run(w, world_after(w, STG_MIN));
@@ -226,6 +203,5 @@ TEST(gates, a_pause_holds_back_what_is_parked)
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 10);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }

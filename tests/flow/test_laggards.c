@@ -2,10 +2,6 @@
  * until they join again. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 /* 1 MiB of memory, messages of 10 kB, and lane 0 leaves the paused others
  * behind. */
 static world *make_world(uint64_t seed, uint32_t paused, uint64_t messages)
@@ -36,8 +32,7 @@ TEST(laggards, are_served_from_the_log_and_join_again)
     CHECK_U64(world_look(w, 1).delivered, 500);
     CHECK(!world_look(w, 1).is_laggard);
     CHECK(world_catch_ups(w) > 0);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Once it has joined it needs nobody. */
@@ -53,8 +48,7 @@ TEST(laggards, need_no_reader_once_they_have_joined)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 1).delivered, 600);
     CHECK_U64(world_catch_ups(w), catch_ups);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* What was read for one is for all whose place is inside. */
@@ -106,8 +100,7 @@ TEST(laggards, progress_at_different_places)
         CHECK_FROM(i, world_look(w, 2).delivered > two);
     }
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 static world_answer answer_at_once(world *w, uint32_t l, uint64_t position,
@@ -140,8 +133,7 @@ TEST(laggards, take_turns)
     CHECK(world_look(w, 2).delivered > 0);
     CHECK(world_look(w, 1).delivered > one + 20);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* I8 The main lanes do not notice. */
@@ -181,8 +173,7 @@ TEST(laggards, are_not_read_for_while_they_cannot_send)
     CHECK_U64(world_catch_ups(w), catch_ups);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 1).delivered, 300);
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 /* In every partition by itself. */
@@ -204,8 +195,7 @@ TEST(laggards, are_behind_in_one_partition_and_not_in_another)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 1).delivered, 455);
     CHECK(world_catch_ups(w) > 0);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }
 
 /* The base does not fall when the window has moved on. */
@@ -221,7 +211,6 @@ TEST(laggards, keep_their_place_when_the_window_leaves_them)
         world_crash(w, 0);
         world_pause(w, 1, false);
         world_run(w, STG_NEVER);
-        world_check_ends(w, seed);
-        world_free(w);
+        world_end(w, seed);
     }
 }

@@ -1,9 +1,6 @@
 /* What people see of lanes and of all. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
 #define BREAKING STEADY " breaker=2:10s-1m"
 
 static world *make_world(uint64_t seed, const char *policy)

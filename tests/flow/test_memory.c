@@ -2,10 +2,6 @@
  * event; and none is enough for the hub to go on. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 /* Ten times the limit goes through. */
 TEST(memory, is_enough_for_more_messages_than_it_holds)
 {
@@ -20,8 +16,7 @@ TEST(memory, is_enough_for_more_messages_than_it_holds)
     world_run(w, STG_NEVER);
     for (uint32_t l = 0; l < 5; l++)
         CHECK_FROM(l, world_look(w, l).delivered == 160);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 static world_answer hang(world *w, uint32_t l, uint64_t position,
@@ -92,8 +87,7 @@ TEST(memory, is_shared_by_the_rows_of_many_lanes)
     world_publish(w, 60);
     world_start(w);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* Of ordered lanes, too, which need theirs to go on. */
@@ -120,8 +114,7 @@ TEST(memory, is_shared_by_ordered_lanes)
     world_check_ends(w, 5);
     world_crash(w, 0);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }
 
 /* -- when there is none ---------------------------------------------------- */
@@ -162,8 +155,7 @@ TEST(memory, may_be_refused_once_anywhere)
         world_crash(w, 0);
         world_fail_at(w, n);
         world_run(w, STG_NEVER);
-        world_check_ends(w, n);
-        world_free(w);
+        world_end(w, n);
     }
 }
 
@@ -178,8 +170,7 @@ TEST(memory, may_be_refused_again_and_again)
         world_steps(w, 400);
         world_fail_one_in(w, 0);
         world_run(w, STG_NEVER);
-        world_check_ends(w, seed);
-        world_free(w);
+        world_end(w, seed);
     }
 }
 
@@ -197,8 +188,7 @@ TEST(memory, is_asked_for_now_and_then_when_there_is_none)
     CHECK(world_reads(w) < reads + 100);
     world_fail_one_in(w, 0);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Rows of two lanes are due, wait for the rate limit, and do not fit together:
@@ -231,19 +221,14 @@ TEST(memory, does_not_fetch_in_circles)
     world_restart(w, 0);
     world_run(w, STG_NEVER);
     CHECK(world_fetches(w) < 10000); // ten a second
-    world_check_ends(w, 30);
-    world_free(w);
+    world_end(w, 30);
 }
 
 /* What is paused sends nothing, and takes no memory from those that do. */
 TEST(memory, is_not_for_the_rows_of_a_paused_lane)
 {
-    world *w = world_new(31);
+    world *w = world_begin(31, STEADY, "503", 20);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503");
-    world_publish(w, 20);
-    world_start(w);
     world_run(w, world_after(w, 500 * STG_MS));
     world_stop(w);
     world_restart(w, 0);
@@ -254,6 +239,5 @@ TEST(memory, is_not_for_the_rows_of_a_paused_lane)
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 20);
-    world_check_ends(w, 31);
-    world_free(w);
+    world_end(w, 31);
 }

@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 static void *allocate(void *ctx, size_t size)
 {
     (void)ctx;
@@ -171,8 +167,7 @@ TEST(options, events_for_nobody_are_ignored)
     stg_flow_pause(f, 9, true, world_now(w));
     stg_flow_remove(f, 9, world_now(w));
     world_run(w, STG_NEVER);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 #define SHORT "fixed base=1s jitter=none attempts=2 deadline=none retry=5xx"
@@ -194,8 +189,7 @@ TEST(options, change_while_it_runs)
     world_run(w, STG_NEVER);
     CHECK_U64(world_starts(w, 0), 6); // by the policy of now
     CHECK(world_look(w, 0).limit <= 2);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* As many at once as were allowed before are under way still. */
@@ -215,8 +209,7 @@ TEST(options, may_allow_less_than_is_under_way)
     world_run(w, world_after(w, 20 * STG_MS));
     CHECK_U64(world_look(w, 0).in_flight, 1);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 TEST(options, change_only_to_what_can_be)
@@ -256,8 +249,7 @@ TEST(options, keep_the_breaker_as_it_is)
     CHECK_U64(world_starts(w, 0), starts);
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }
 
 /* Without a breaker nothing holds the lane any more. */
@@ -277,6 +269,5 @@ TEST(options, may_take_the_breaker_away)
     world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).delivered, 30);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }

@@ -2,10 +2,6 @@
  * has ended (I18). The world watches every start. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 static world *make_world(uint64_t seed, stg_order order, const char *policy)
 {
     world *w = world_new(seed);
@@ -27,8 +23,7 @@ TEST(order, none_lets_the_next_one_overtake)
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "     20 ms  0:2 #1 200  done\n"
                 "   1020 ms  0:1 #2 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 TEST(order, strict_waits_for_the_one_before)
@@ -44,8 +39,7 @@ TEST(order, strict_waits_for_the_one_before)
                 "   1020 ms  0:1 #2 200  done\n"
                 "   1035 ms  0:2 #1 200  done\n"
                 "   1045 ms  0:3 #1 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* What has given up has ended, too. */
@@ -60,8 +54,7 @@ TEST(order, strict_goes_on_after_a_dead_letter)
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 404  permanent\n"
                 "     25 ms  0:2 #1 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Keys 1, 2, 1, 2: each waits for its own. */
@@ -80,8 +73,7 @@ TEST(order, key_waits_for_its_own_key_only)
                 "     30 ms  0:4 #1 200  done\n"
                 "   1020 ms  0:1 #2 200  done\n"
                 "   1035 ms  0:3 #1 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 TEST(order, no_key_is_no_order)
@@ -94,8 +86,7 @@ TEST(order, no_key_is_no_order)
     world_run(w, STG_NEVER);
     CHECK_U64(world_receipt_of(w, 0, world_position(w, 1))->started_at,
               STG_S + 10 * STG_MS);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Strict within a partition: two partitions do not wait for each other. */
@@ -113,8 +104,7 @@ TEST(order, partitions_have_no_order_among_them)
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "     20 ms  0:1 #1 200  done\n"
                 "   1020 ms  0:1 #2 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* The price: the lane takes 4 times its attempts, and then waits whole. */
@@ -137,8 +127,7 @@ TEST(order, waits_whole_when_the_ring_is_full)
     CHECK_U64(world_look(w, 0).base, world_position(w, 0));
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 100);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* -- over a restart -------------------------------------------------------- */
@@ -161,8 +150,7 @@ TEST(order, a_parked_head_goes_on_after_a_crash)
                 "   1020 ms  0:1 #2 503  wait 1000 ms (backoff)\n"
                 "   2030 ms  0:1 #3 200  done\n"
                 "   2045 ms  0:2 #1 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* As many heads as there are keys, in two partitions, more than are fetched at
@@ -187,8 +175,7 @@ TEST(order, loads_all_parked_heads_before_it_goes_on)
     world_run(w, STG_NEVER);
     CHECK(world_fetches(w) > 1);
     CHECK_U64(world_look(w, 0).delivered, 120);
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 /* The log has lost what the rows still have. */
@@ -212,8 +199,7 @@ TEST(order, attaches_heads_that_the_log_has_lost)
         world_crash(w, 100 * STG_MS);
         world_run(w, STG_NEVER);
         CHECK_FROM(heads, world_look(w, 0).delivered == heads + 30);
-        world_check_ends(w, heads);
-        world_free(w);
+        world_end(w, heads);
     }
 }
 
@@ -238,8 +224,7 @@ TEST(order, lets_a_replay_pass)
                 "   1045 ms  0:3 #2 200  done\n");
     CHECK_U64(world_look(w, 0).delivered, 3);
     CHECK_U64(world_look(w, 0).dead, 0);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* A crash while a replay is parked: its message is below the base. */
@@ -258,8 +243,7 @@ TEST(order, keeps_a_replay_over_a_crash)
     world_crash(w, 0);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 20);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* What expires while its head waits is shed; the head goes on. */
@@ -276,8 +260,7 @@ TEST(order, sheds_behind_a_head_that_waits)
     CHECK_U64(world_look(w, 0).delivered, 11);
     CHECK_U64(world_dead_of(w, 0), 39);
     CHECK_U64(world_ranges_of(w, 0), 1);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }
 
 /* I8 A head that waits pins no more than the lane's share of the memory. */

@@ -4,21 +4,15 @@
 
 #include "flow/lane.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 /* I4 */
 TEST(parking, waits_as_the_policy_says)
 {
-    world *w = world_new(1);
+    world *w = world_begin(
+        1,
+        "exponential base=1s factor=2 cap=3s jitter=none attempts=5 "
+        "deadline=none retry=5xx",
+        "503", 1);
 
-    world_lane(w,
-               "exponential base=1s factor=2 cap=3s jitter=none attempts=5 "
-               "deadline=none retry=5xx");
-    world_script(w, 0, "503");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
@@ -28,8 +22,7 @@ TEST(parking, waits_as_the_policy_says)
                 "   9050 ms  0:1 #5 503  attempts\n");
     CHECK_U64(world_dead_count(w), 1);
     CHECK_U64(world_dead_at(w, 0)->attempts, 5);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* The next attempt waits for its row: max(due, durable). */
@@ -47,8 +40,7 @@ TEST(parking, waits_for_the_row_to_be_durable)
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "   6010 ms  0:1 #2 200  done\n");
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Until the first write is durable it keeps its place in the ring: a slow
@@ -89,8 +81,7 @@ TEST(parking, holds_64_rows_in_memory)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 500);
     CHECK(world_fetches(w) >= 500 / 64);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* In the order in which they are due, whatever is fetched when. */
@@ -113,8 +104,7 @@ TEST(parking, tries_what_is_due_first_first)
         CHECK_FROM(i, r->attempts == 2 && r->started_at > last);
         last = r->started_at;
     }
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 /* Live first, and one start in four for what was parked. */
@@ -134,8 +124,7 @@ TEST(parking, one_start_in_four_is_for_what_was_parked)
                    world_receipt_of(w, 0, world_position(w, i))->attempts == 2);
     CHECK(world_look(w, 0).delivered < 200);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* -- fetches that race ----------------------------------------------------- */
@@ -162,8 +151,7 @@ TEST(parking, does_not_send_what_was_settled_while_it_was_fetched)
             CHECK_FROM(
                 delay,
                 world_receipt_of(w, 0, world_position(w, i))->processed == 1);
-        world_check_ends(w, delay);
-        world_free(w);
+        world_end(w, delay);
     }
 }
 
@@ -189,8 +177,7 @@ TEST(parking, does_not_send_what_came_and_went_while_it_was_fetched)
     CHECK_U64(world_look(w, 0).delivered, 220);
     for (uint64_t i = 0; i < 220; i++)
         CHECK_U64(world_receipt_of(w, 0, world_position(w, i))->processed, 1);
-    world_check_ends(w, 12);
-    world_free(w);
+    world_end(w, 12);
 }
 
 /* Rows come and go, are replaced and fetched, at every pace. */
@@ -210,8 +197,7 @@ TEST(parking, keeps_up_with_a_store_of_any_pace)
         world_publish(w, 300);
         world_start(w);
         world_run(w, STG_NEVER);
-        world_check_ends(w, seed);
-        world_free(w);
+        world_end(w, seed);
     }
 }
 
@@ -236,8 +222,7 @@ TEST(parking, gates_at_parked_max)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
     CHECK_U64(world_look(w, 0).delivered, 100);
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 /* -- memory ---------------------------------------------------------------- */
@@ -263,22 +248,19 @@ TEST(parking, gives_up_bodies_under_memory_pressure)
     CHECK(world_lane_of(w, 0)->shelves[STG_SHELF_FIRST].count < 60);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 260);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }
 
 /* -- over a restart -------------------------------------------------------- */
 
 TEST(parking, keeps_attempts_and_due_time_over_a_restart)
 {
-    world *w = world_new(8);
+    world *w =
+        world_begin(8,
+                    "fixed base=10s jitter=none attempts=3 deadline=none "
+                    "retry=5xx",
+                    "503", 1);
 
-    world_lane(w,
-               "fixed base=10s jitter=none attempts=3 deadline=none "
-               "retry=5xx");
-    world_script(w, 0, "503");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, STG_S));
     world_crash(w, 4 * STG_S);
     world_run(w, STG_NEVER);
@@ -286,40 +268,32 @@ TEST(parking, keeps_attempts_and_due_time_over_a_restart)
                 "     10 ms  0:1 #1 503  wait 10000 ms (backoff)\n"
                 "  10020 ms  0:1 #2 503  wait 10000 ms (backoff)\n"
                 "  20030 ms  0:1 #3 503  attempts\n");
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* Down for longer than the wait: due at once. */
 TEST(parking, starts_at_once_what_was_due_while_it_was_down)
 {
-    world *w = world_new(8);
+    world *w = world_begin(8, STEADY, "503 200", 1);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503 200");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, 100 * STG_MS));
     world_crash(w, STG_MIN);
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "  60110 ms  0:1 #2 200  done\n");
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* I21 Set forward: early, once. */
 TEST(parking, is_early_once_when_the_clock_was_set_forward)
 {
-    world *w = world_new(8);
+    world *w =
+        world_begin(8,
+                    "fixed base=10m jitter=none attempts=3 deadline=none "
+                    "retry=5xx",
+                    "503", 1);
 
-    world_lane(w,
-               "fixed base=10m jitter=none attempts=3 deadline=none "
-               "retry=5xx");
-    world_script(w, 0, "503");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, STG_S));
     world_stop(w);
     world_wall_forward(w, STG_HOUR);
@@ -329,21 +303,18 @@ TEST(parking, is_early_once_when_the_clock_was_set_forward)
                 "     10 ms  0:1 #1 503  wait 600000 ms (backoff)\n"
                 "   1010 ms  0:1 #2 503  wait 600000 ms (backoff)\n"
                 " 601020 ms  0:1 #3 503  attempts\n");
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* I21 Set back: never longer than the stored wait. */
 TEST(parking, waits_no_longer_than_its_wait_when_the_clock_was_set_back)
 {
-    world *w = world_new(8);
+    world *w =
+        world_begin(8,
+                    "fixed base=10m jitter=none attempts=3 deadline=none "
+                    "retry=5xx",
+                    "503", 100);
 
-    world_lane(w,
-               "fixed base=10m jitter=none attempts=3 deadline=none "
-               "retry=5xx");
-    world_script(w, 0, "503");
-    world_publish(w, 100);
-    world_start(w);
     world_run(w, world_after(w, 10 * STG_S));
     world_stop(w);
     world_wall_back(w, STG_DAY);
@@ -351,8 +322,7 @@ TEST(parking, waits_no_longer_than_its_wait_when_the_clock_was_set_back)
     world_run(w, world_after(w, 11 * STG_MIN));
     CHECK_U64(world_starts(w, 0), 200);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* -- the deadline ---------------------------------------------------------- */
@@ -361,14 +331,11 @@ TEST(parking, waits_no_longer_than_its_wait_when_the_clock_was_set_back)
  * attempt without time. */
 TEST(parking, gives_up_what_is_past_its_deadline)
 {
-    world *w = world_new(9);
+    world *w = world_begin(9,
+                           "fixed base=1s jitter=none attempts=3 deadline=10s "
+                           "retry=5xx",
+                           "503", 1);
 
-    world_lane(w,
-               "fixed base=1s jitter=none attempts=3 deadline=10s "
-               "retry=5xx");
-    world_script(w, 0, "503");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, 100 * STG_MS));
     world_pause(w, 0, true);
     world_run(w, world_after(w, 20 * STG_S));
@@ -377,20 +344,15 @@ TEST(parking, gives_up_what_is_past_its_deadline)
     CHECK_U64(world_starts(w, 0), 1);
     CHECK_U64(world_dead_count(w), 1);
     CHECK_U64(world_dead_at(w, 0)->why, STG_WHY_DEADLINE);
-    world_check_ends(w, 9);
-    world_free(w);
+    world_end(w, 9);
 }
 
 /* -- replays --------------------------------------------------------------- */
 
 TEST(parking, delivers_what_was_replayed)
 {
-    world *w = world_new(10);
+    world *w = world_begin(10, STEADY, "404", 200);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "404");
-    world_publish(w, 200);
-    world_start(w);
     world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).dead, 200);
     world_script(w, 0, "503 503 503 200");
@@ -399,8 +361,7 @@ TEST(parking, delivers_what_was_replayed)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 150);
     CHECK_U64(world_look(w, 0).dead, 50);
-    world_check_ends(w, 10);
-    world_free(w);
+    world_end(w, 10);
 }
 
 /* While other rows wait, are fetched and are in flight. */
@@ -419,7 +380,6 @@ TEST(parking, takes_replays_at_any_moment)
         world_script(w, 0, "200");
         world_replay(w, 0, 1000);
         world_run(w, STG_NEVER);
-        world_check_ends(w, steps);
-        world_free(w);
+        world_end(w, steps);
     }
 }

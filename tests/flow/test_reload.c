@@ -2,10 +2,6 @@
  * I17, I18). */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
-
 static void change_order(world *w, stg_order order)
 {
     stg_lane_options o = stg_lane_options_default(NULL);
@@ -42,8 +38,7 @@ TEST(reload, begins_a_lane_at_what_comes)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 25);
     CHECK_U64(world_look(w, 1).delivered, 5);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* A lane that is paused holds the log. */
@@ -71,8 +66,7 @@ TEST(reload, begins_a_lane_at_the_oldest_message)
     CHECK_U64(world_look(w, 2).delivered, 25);
     world_pause(w, 1, false);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* Behind the window it reads by itself, while nothing is lost of the log. */
@@ -92,8 +86,7 @@ TEST(reload, begins_a_lane_at_the_oldest_behind_the_window)
     CHECK_U64(world_look(w, 2).delivered, 200);
     world_pause(w, 1, false);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 /* -- levels ---------------------------------------------------------------- */
@@ -123,12 +116,8 @@ TEST(reload, keeps_what_is_left_of_a_budget)
 
 TEST(reload, keeps_a_breaker_open_with_other_numbers)
 {
-    world *w = world_new(5);
+    world *w = world_begin(5, STEADY " breaker=2:30s-10m", "reset", 10);
 
-    world_lane(w, STEADY " breaker=2:30s-10m");
-    world_script(w, 0, "reset");
-    world_publish(w, 10);
-    world_start(w);
     world_run(w, world_after(w, STG_S));
     CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
     change_policy(w, STEADY " breaker=50%/10/5s:1s-2s");
@@ -141,8 +130,7 @@ TEST(reload, keeps_a_breaker_open_with_other_numbers)
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }
 
 /* -- slots ----------------------------------------------------------------- */
@@ -166,8 +154,7 @@ TEST(reload, lowers_what_may_be_under_way)
     CHECK(world_look(w, 0).in_flight <= 2);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 400);
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 TEST(reload, lowers_what_may_be_under_way_in_all)
@@ -190,8 +177,7 @@ TEST(reload, lowers_what_may_be_under_way_in_all)
     world_run(w, world_after(w, 50 * STG_MS));
     CHECK(world_look_all(w).in_flight > 2);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }
 
 /* -- filters --------------------------------------------------------------- */
@@ -240,8 +226,7 @@ TEST(reload, lets_end_what_is_under_way_in_a_paused_lane)
                 "     10 ms  0:1 #1 200  done\n"
                 " 121015 ms  0:2 #1 200  done\n"
                 " 121025 ms  0:3 #1 200  done\n");
-    world_check_ends(w, 9);
-    world_free(w);
+    world_end(w, 9);
 }
 
 /* -- order ----------------------------------------------------------------- */
@@ -265,19 +250,14 @@ TEST(reload, gives_up_an_order_at_once)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 4);
     CHECK_U64(world_starts(w, 0), 5); // none twice
-    world_check_ends(w, 10);
-    world_free(w);
+    world_end(w, 10);
 }
 
 /* Before the first in order may start all that had none must have ended. */
 TEST(reload, takes_up_an_order_when_all_before_has_ended)
 {
-    world *w = world_new(11);
+    world *w = world_begin(11, STEADY, "503 200 200 200", 4);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503 200 200 200");
-    world_publish(w, 4);
-    world_start(w);
     world_run(w, world_after(w, 500 * STG_MS));
     change_order(w, STG_ORDER_STRICT);
     world_publish(w, 2);
@@ -289,8 +269,7 @@ TEST(reload, takes_up_an_order_when_all_before_has_ended)
     world_run(w, STG_NEVER);
     CHECK_INT(world_look(w, 0).order, STG_ORDER_STRICT);
     CHECK_U64(world_look(w, 0).delivered, 6);
-    world_check_ends(w, 11);
-    world_free(w);
+    world_end(w, 11);
 }
 
 /* The settings ask for another order than the rows were made in. */
@@ -314,8 +293,7 @@ TEST(reload, takes_up_an_order_after_a_restart)
             world_run(w, STG_NEVER);
             CHECK_INT(world_look(w, 0).order, to);
             CHECK_U64(world_look(w, 0).delivered, 18);
-            world_check_ends(w, (uint64_t)(3 * order + to));
-            world_free(w);
+            world_end(w, (uint64_t)(3 * order + to));
         }
 }
 
@@ -336,8 +314,7 @@ TEST(reload, makes_an_order_stricter_when_nothing_is_under_way)
     CHECK_INT(world_look(w, 0).order, STG_ORDER_STRICT);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 12);
-    world_check_ends(w, 13);
-    world_free(w);
+    world_end(w, 13);
 }
 
 /* -- a lane that only the store knows -------------------------------------- */

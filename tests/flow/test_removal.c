@@ -2,10 +2,6 @@
  * then it is gone (I7, I17). */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
-
 /* The cancelled messages: those of rows, and of ranges. */
 static uint64_t count_cancelled(world *w, bool in_ranges)
 {
@@ -54,18 +50,13 @@ TEST(removal, cancels_what_waits_into_one_range_row)
     CHECK_U64(world_dead_at(w, 0)->last_position, world_position(w, 19));
     CHECK(world_dead_at(w, 0)->is_cancelled);
     CHECK_U64(world_committed(w, 0), world_position(w, 19) + 1);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 TEST(removal, cancels_each_parked_row)
 {
-    world *w = world_new(3);
+    world *w = world_begin(3, STEADY, "503", 5);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503");
-    world_publish(w, 5);
-    world_start(w);
     world_run(w, world_after(w, 500 * STG_MS));
     CHECK_U64(world_parked(w), 5);
     world_remove(w, 0);
@@ -136,8 +127,7 @@ TEST(removal, counts_what_is_behind_the_window)
     CHECK(world_was_removed(w, 1));
     CHECK_U64(count_cancelled(w, true), 200);
     CHECK_U64(world_ranges_of(w, 1), 1);
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 /* What was shed before is dead and stays so: another row. */
@@ -181,8 +171,7 @@ TEST(removal, does_not_mix_what_has_expired_with_what_is_cancelled)
     CHECK(world_was_removed(w, 0));
     CHECK_U64(world_ranges_of(w, 0), 2);
     CHECK_U64(count_cancelled(w, true), 10);
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* At the reader's next position, as a lane that is new. */
@@ -204,8 +193,7 @@ TEST(removal, lets_a_lane_come_back)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 30);
     CHECK_U64(world_look(w, 1).delivered, 10);
-    world_check_ends(w, 9);
-    world_free(w);
+    world_end(w, 9);
 }
 
 /* The rows of a fetch that was under way when the lane went are no rows of the
@@ -234,8 +222,7 @@ TEST(removal, forgets_the_fetch_that_is_under_way)
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 100);
     CHECK_U64(world_starts(w, 0), 51 + 300);
-    world_check_ends(w, 10);
-    world_free(w);
+    world_end(w, 10);
 }
 
 /* Before the crash it had come further than its base, which is where all read

@@ -4,37 +4,13 @@
 #include "flow/lane.h"
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
-
-static world_answer answer_404(world *w, uint32_t l, uint64_t position,
-                               uint64_t attempt)
-{
-    (void)w;
-    (void)l;
-    (void)position;
-    (void)attempt;
-    return (world_answer){stg_answered(404), STG_MS, false};
-}
-
-static world_answer answer_soon(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
-{
-    (void)w;
-    (void)l;
-    (void)position;
-    (void)attempt;
-    return (world_answer){stg_ok(), 20 * STG_MS, true};
-}
-
 /* A lane with so many dead letters. */
 static world *make_world(uint64_t seed, uint64_t dead, stg_order order)
 {
     world *w = world_new(seed);
 
     world_lane(w, STEADY)->order = order;
-    world_leaf_is(w, 0, answer_404);
+    world_leaf_says(w, 0, stg_answered(404), STG_MS);
     world_publish(w, dead);
     world_trace_off(w);
     world_start(w);
@@ -79,7 +55,7 @@ TEST(replay, of_ten_thousand_does_not_make_live_traffic_wait)
     world *w = make_world(1, 10000, STG_ORDER_NONE);
     waits without, with;
 
-    world_leaf_is(w, 0, answer_soon);
+    world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
     without = send_live(w, 500);
     CHECK_U64(world_replay(w, 0, 10000), 10000);
     CHECK_U64(world_look(w, 0).replays, 10000);
@@ -92,8 +68,7 @@ TEST(replay, of_ten_thousand_does_not_make_live_traffic_wait)
     CHECK_U64(world_look(w, 0).replays, 0);
     CHECK_U64(world_look(w, 0).delivered, 11000);
     CHECK_U64(world_look(w, 0).dead, 0);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* They do not fill up the lane: it goes on to take what comes. */
@@ -102,13 +77,13 @@ TEST(replay, does_not_count_against_parked_max)
     world *w = world_new(2);
 
     world_lane(w, STEADY)->parked_max = 5;
-    world_leaf_is(w, 0, answer_404);
+    world_leaf_says(w, 0, stg_answered(404), STG_MS);
     world_publish(w, 100);
     world_start(w);
     world_run(w, STG_NEVER);
     world_pause(w, 0, true);
     CHECK_U64(world_replay(w, 0, 100), 100);
-    world_leaf_is(w, 0, answer_soon);
+    world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
     world_pause(w, 0, false);
     world_publish(w, 10);
     world_run(w, world_after(w, 40 * STG_MS));
@@ -117,8 +92,7 @@ TEST(replay, does_not_count_against_parked_max)
     world_run(w, STG_NEVER);
     CHECK(strstr(world_trace(w), "parked-max") == NULL);
     CHECK_U64(world_look(w, 0).delivered, 110);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* The lane's own retries are not behind thousands of replays. */
@@ -132,15 +106,14 @@ TEST(replay, lets_a_retry_pass)
     world_publish(w, 1);
     world_run(w, world_after(w, 500 * STG_MS));
     CHECK_U64(world_look(w, 0).parked, 1);
-    world_leaf_is(w, 0, answer_soon);
+    world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
     CHECK_U64(world_replay(w, 0, 500), 500);
     world_run(w, world_after(w, 600 * STG_MS));
     CHECK(world_look(w, 0).replays > 100);
     r = world_receipt_of(w, 0, world_position(w, i));
     CHECK_U64(r->processed, 1); // a second after it failed
     world_run(w, STG_NEVER);
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 /* Somebody asked for them: where live traffic never ends they come, too. */
@@ -148,7 +121,7 @@ TEST(replay, gets_its_turns)
 {
     world *w = make_world(4, 50, STG_ORDER_NONE);
 
-    world_leaf_is(w, 0, answer_soon);
+    world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
     world_lane_of(w, 0)->o.in_flight_max = 4;
     world_lane_of(w, 0)->limit.max = 4;
     world_publish(w, 2000);
@@ -157,8 +130,7 @@ TEST(replay, gets_its_turns)
     CHECK(world_look(w, 0).lag > 0);
     CHECK_U64(world_look(w, 0).replays, 0);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* -- its attempts ---------------------------------------------------------- */
@@ -166,12 +138,8 @@ TEST(replay, gets_its_turns)
 /* Three attempts each time, as the policy says; they are counted on. */
 TEST(replay, counts_attempts_on_and_begins_the_policy_anew)
 {
-    world *w = world_new(5);
+    world *w = world_begin(5, STEADY, "503", 1);
 
-    world_lane(w, STEADY);
-    world_script(w, 0, "503");
-    world_publish(w, 1);
-    world_start(w);
     world_run(w, world_after(w, 10 * STG_S));
     world_replay(w, 0, 1);
     world_run(w, world_after(w, 10 * STG_S));
@@ -190,21 +158,18 @@ TEST(replay, counts_attempts_on_and_begins_the_policy_anew)
                 "  12030 ms  0:1 #6 503  attempts\n"
                 "  20010 ms  0:1 #7 503  wait 1000 ms (backoff)\n"
                 "  21020 ms  0:1 #8 200  done\n");
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }
 
 /* A budget never holds back a first attempt (I5), nor that of a replay. */
 TEST(replay, begins_without_the_budget)
 {
-    world *w = world_new(6);
+    world *w =
+        world_begin(6,
+                    "fixed base=1s jitter=none attempts=2 deadline=none "
+                    "retry=5xx budget=tokens:1:0.001/s budget-empty=wait",
+                    "404 404 503 503", 4);
 
-    world_lane(w,
-               "fixed base=1s jitter=none attempts=2 deadline=none "
-               "retry=5xx budget=tokens:1:0.001/s budget-empty=wait");
-    world_script(w, 0, "404 404 503 503");
-    world_publish(w, 4);
-    world_start(w);
     world_run(w, world_after(w, 5 * STG_S));
     CHECK_U64(world_look(w, 0).parked, 1); // the other one had the token
     world_script(w, 0, "200");
@@ -226,19 +191,18 @@ TEST(replay, does_not_stall_an_ordered_lane)
         world_options(w)->memory_max = 1 << 20;
         world_size(w, 20000);
         world_lane(w, STEADY)->order = (stg_order)order;
-        world_leaf_is(w, 0, answer_404);
+        world_leaf_says(w, 0, stg_answered(404), STG_MS);
         world_publish(w, 200);
         world_trace_off(w);
         world_start(w);
         world_run(w, STG_NEVER);
         CHECK_U64(world_replay(w, 0, 200), 200); // four times the memory
-        world_leaf_is(w, 0, answer_soon);
+        world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
         world_publish(w, 100);
         world_crash(w, STG_S);
         world_run(w, STG_NEVER);
         CHECK_U64(world_look(w, 0).delivered, 300);
-        world_check_ends(w, 7);
-        world_free(w);
+        world_end(w, 7);
     }
 }
 
@@ -262,7 +226,6 @@ TEST(replay, may_cross_a_group)
         if (steps % 2 == 1)
             world_crash(w, STG_S);
         world_run(w, STG_NEVER);
-        world_check_ends(w, steps);
-        world_free(w);
+        world_end(w, steps);
     }
 }

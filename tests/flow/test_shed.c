@@ -19,8 +19,7 @@ TEST(shed, settles_what_comes_into_one_range_row)
     CHECK_U64(world_dead_at(w, 20)->count, 180);
     CHECK_U64(world_dead_at(w, 20)->position, world_position(w, 20));
     CHECK_U64(world_dead_at(w, 20)->last_position, world_position(w, 199));
-    world_check_ends(w, 3);
-    world_free(w);
+    world_end(w, 3);
 }
 
 TEST(shed, holds_before_it_sheds)
@@ -59,8 +58,7 @@ TEST(shed, leaves_parked_rows_parked)
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
     CHECK(strstr(world_trace(w), "0: closed\n") != NULL);
     CHECK(strstr(world_trace(w), "0: shed 97\n") != NULL);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* What comes later goes into the same row, as long as it sheds. */
@@ -83,8 +81,7 @@ TEST(shed, goes_on_in_the_same_row)
               110);
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* A probe's success ends it; the next time it is another row. */
@@ -106,8 +103,7 @@ TEST(shed, begins_another_row_the_next_time)
         CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
     }
     world_run(w, STG_NEVER);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 static world_answer refuse_slowly(world *w, uint32_t l, uint64_t position,
@@ -134,8 +130,7 @@ TEST(shed, has_all_that_it_settled_between_first_and_last)
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
     CHECK(world_dead_of(w, 0) > 0);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* The reader goes on, for the lanes that are well and for the one that sheds
@@ -190,8 +185,7 @@ TEST(shed, does_not_shed_while_it_is_paused)
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 100);
-    world_check_ends(w, 6);
-    world_free(w);
+    world_end(w, 6);
 }
 
 /* -- retention ------------------------------------------------------------- */
@@ -218,8 +212,7 @@ TEST(shed, sheds_what_has_expired)
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 40);
-    world_check_ends(w, 7);
-    world_free(w);
+    world_end(w, 7);
 }
 
 /* Behind the window it has to read them, to count them. */
@@ -241,8 +234,7 @@ TEST(shed, counts_what_has_expired_behind_the_window)
     CHECK_U64(world_dead_of(w, 0), 250);
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 8);
-    world_free(w);
+    world_end(w, 8);
 }
 
 /* What a lane has not got to, though it works, expires, too; what is in flight
@@ -261,8 +253,7 @@ TEST(shed, sheds_a_slow_lane_up_to_retention)
     world_run(w, STG_NEVER);
     CHECK(world_dead_of(w, 0) >= 70);
     CHECK_U64(world_look(w, 0).delivered + world_dead_of(w, 0), 100);
-    world_check_ends(w, 9);
-    world_free(w);
+    world_end(w, 9);
 }
 
 /* A laggard whose ring is full has to wait, and nobody reads for it. */
@@ -290,8 +281,7 @@ TEST(shed, reads_nothing_for_a_full_ring)
     world_run(w, world_after(w, STG_MIN));
     CHECK(world_reads(w) < reads + 10);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 10);
-    world_free(w);
+    world_end(w, 10);
 }
 
 /* Of first to last nothing is missing in a row, for a replay of it sends all of
@@ -316,6 +306,5 @@ TEST(shed, begins_another_row_behind_a_probe)
     CHECK_U64(world_dead_of(w, 0), 25);
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);
-    world_check_ends(w, 40);
-    world_free(w);
+    world_end(w, 40);
 }

@@ -34,8 +34,7 @@ TEST(slots, every_lane_has_one)
     world_run(w, world_after(w, 50 * STG_MS));
     CHECK_U64(world_look_all(w).in_flight, 51); // and the shared one
     world_run(w, STG_NEVER);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 TEST(slots, are_shared_by_those_who_want_more)
@@ -54,8 +53,7 @@ TEST(slots, are_shared_by_those_who_want_more)
     for (uint32_t l = 0; l < 4; l++) // they take turns
         CHECK_FROM(l, world_look(w, l).delivered > 30);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* It tries, and for a timeout's length nothing succeeded. */

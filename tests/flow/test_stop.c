@@ -2,7 +2,7 @@
  * drain time, the last checkpoint is durable. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
+#define PATIENT                                           \
     "fixed base=1s jitter=none attempts=3 deadline=none " \
     "attempt-timeout=20s retry=5xx,429,timeout,reset"
 
@@ -20,14 +20,13 @@ TEST(stop, is_clean_when_nothing_is_under_way)
 {
     world *w = world_new(1);
 
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_publish(w, 100);
     world_start(w);
     world_run(w, STG_NEVER);
     CHECK(world_stop(w));
     CHECK_U64(world_committed(w, 0), world_position(w, 99) + 1);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* Attempts end in peace; nothing new starts. */
@@ -36,7 +35,7 @@ TEST(stop, lets_attempts_end)
     world *w = world_new(2);
     uint64_t starts;
 
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_leaf_is(w, 0, answer_in_2s);
     world_publish(w, 100);
     world_start(w);
@@ -51,8 +50,7 @@ TEST(stop, lets_attempts_end)
     world_run(w, STG_NEVER);
     for (uint64_t i = 0; i < 100; i++) // I16 exactly one
         CHECK_U64(world_receipt_of(w, 0, world_position(w, i))->processed, 1);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* What has not been answered then is cut: it may have arrived, as after a
@@ -62,7 +60,7 @@ TEST(stop, cuts_what_has_not_ended_in_the_drain_time)
     world *w = world_new(1);
 
     world_options(w)->drain = 3 * STG_S;
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_script(w, 0, "hang 200");
     world_publish(w, 1);
     world_start(w);
@@ -74,8 +72,7 @@ TEST(stop, cuts_what_has_not_ended_in_the_drain_time)
     world_restart(w, 0);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 1);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 TEST(stop, a_cut_attempt_whose_policy_knows_no_timeout_is_dead)
@@ -99,7 +96,7 @@ TEST(stop, stores_what_fails_while_it_drains)
 {
     world *w = world_new(4);
 
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_store_delay(w, STG_S);
     world_script(w, 0, "200 503");
     world_publish(w, 10);
@@ -111,8 +108,7 @@ TEST(stop, stores_what_fails_while_it_drains)
     world_restart(w, 0);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_check_ends(w, 4);
-    world_free(w);
+    world_end(w, 4);
 }
 
 /* I7, I14 Nothing starts after the call, whatever is due. */
@@ -121,10 +117,10 @@ TEST(stop, starts_and_reads_nothing)
     world *w = world_new(5);
     uint64_t starts, reads;
 
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_script(w, 0, "503");
     world_publish(w, 100);
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_script(w, 1, "hang");
     world_start(w);
     world_run(w, world_after(w, 900 * STG_MS));
@@ -142,7 +138,7 @@ TEST(stop, may_be_asked_for_twice)
 {
     world *w = world_new(6);
 
-    world_lane(w, STEADY);
+    world_lane(w, PATIENT);
     world_publish(w, 10);
     world_start(w);
     world_run(w, STG_NEVER);
@@ -160,8 +156,8 @@ TEST(stop, ends_at_any_moment)
         world_trace_off(w);
         world_partitions(w, 2);
         world_options(w)->drain = 100 * STG_MS;
-        world_lane(w, STEADY);
-        world_lane(w, STEADY);
+        world_lane(w, PATIENT);
+        world_lane(w, PATIENT);
         world_script(w, 0, "503 200 404 200 hang 200 refused");
         world_publish(w, 60);
         world_publish_to(w, 1, 60);
@@ -172,7 +168,6 @@ TEST(stop, ends_at_any_moment)
         world_restart(w, 0);
         world_script(w, 0, "200");
         world_run(w, STG_NEVER);
-        world_check_ends(w, steps);
-        world_free(w);
+        world_end(w, steps);
     }
 }

@@ -2,10 +2,6 @@
  * rows. Lanes with rows gate, the others go on. */
 #include "tests/flow/world.h"
 
-#define STEADY                                            \
-    "fixed base=1s jitter=none attempts=3 deadline=none " \
-    "attempt-timeout=2s retry=5xx,429,timeout,reset"
-
 TEST(store_full, gates_the_lanes_with_rows_and_no_others)
 {
     world *w = world_new(1);
@@ -27,8 +23,7 @@ TEST(store_full, gates_the_lanes_with_rows_and_no_others)
     CHECK(strstr(world_trace(w), "store-room\n") != NULL);
     CHECK_U64(world_look(w, 0).dead, 300);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
-    world_check_ends(w, 1);
-    world_free(w);
+    world_end(w, 1);
 }
 
 /* The cursors of the lanes that are well are durable, and what they allow. */
@@ -51,8 +46,7 @@ TEST(store_full, stores_the_cursors_all_the_same)
     for (uint64_t i = 0; i < 300; i++) // I16
         CHECK_FROM(i, world_receipt_of(w, 1, world_position(w, i))->processed ==
                           1);
-    world_check_ends(w, 2);
-    world_free(w);
+    world_end(w, 2);
 }
 
 /* The cursors of its other partitions, too. */
@@ -76,8 +70,7 @@ TEST(store_full, takes_rows_as_soon_as_there_is_room)
         }
         world_store_room(w, UINT64_MAX);
         world_run(w, STG_NEVER);
-        world_check_ends(w, room);
-        world_free(w);
+        world_end(w, room);
     }
 }
 
@@ -104,8 +97,7 @@ TEST(store_full, stores_the_last_cursors_at_the_stop)
             CHECK_FROM(
                 more,
                 world_receipt_of(w, 1, world_position(w, i))->processed == 1);
-        world_check_ends(w, more);
-        world_free(w);
+        world_end(w, more);
     }
 }
 
@@ -146,6 +138,5 @@ TEST(store_full, counts_nothing_before_an_answer)
     CHECK_U64(world_look(w, 0).delivered, 49);
     world_store_unknown(w, 0);
     world_run(w, STG_NEVER);
-    world_check_ends(w, 5);
-    world_free(w);
+    world_end(w, 5);
 }

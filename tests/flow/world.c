@@ -565,6 +565,18 @@ void world_start(world *w)
     act(w);
 }
 
+world *world_begin(uint64_t seed, const char *policy, const char *answers,
+                   uint64_t count)
+{
+    world *w = world_new(seed);
+
+    world_lane(w, policy);
+    world_script(w, 0, answers);
+    world_publish(w, count);
+    world_start(w);
+    return w;
+}
+
 /* What was on its way may have arrived. */
 static void lose(world *w)
 {

@@ -26,6 +26,11 @@
 
 enum { WORLD_LANES = 300, WORLD_MESSAGES = 20000 };
 
+/* A second between three attempts of what may get better. */
+#define STEADY                                            \
+    "fixed base=1s jitter=none attempts=3 deadline=none " \
+    "attempt-timeout=2s retry=5xx,429,timeout,reset,refused"
+
 typedef struct world world;
 
 /* What a leaf answers to an attempt, and after how long. is_processed: it took
@@ -79,6 +84,10 @@ void world_publish(world *w, uint64_t count); /* to partition 0 */
 void world_publish_to(world *w, uint32_t partition, uint64_t count);
 
 void world_start(world *w);
+
+/* All of the above for one lane: it is started, with so many messages. */
+world *world_begin(uint64_t seed, const char *policy, const char *answers,
+                   uint64_t count);
 
 /* -- time */
 void world_run(world *w, stg_ns until_at);  /* or until nothing is under way */
@@ -164,5 +173,13 @@ uint64_t world_groups(const world *w); /* sent to the store */
  * ones were answered 2xx, the books agree with the store (I1, I3, I13, I16,
  * I17). What a filter refused was never tried. Fails the test if not. */
 void world_check_ends(world *w, uint64_t seed);
+void world_end(world *w, uint64_t seed); /* checks that, and frees it */
+
+/* I20 The faults end: leaves answer as `leaf` does, nothing is paused or full,
+ * and everything that is pending ends (world_check_ends()). */
+void world_calm(world *w, world_leaf *leaf, uint64_t seed);
+
+/* A leaf's answer that is always the same. */
+void world_leaf_says(world *w, uint32_t lane, stg_outcome outcome, stg_ns took);
 
 #endif

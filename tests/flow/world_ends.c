@@ -229,3 +229,9 @@ uint64_t world_ranges_of(const world *w, uint32_t l)
         ranges += w->dead[i].lane == l && w->dead[i].count > 0;
     return ranges;
 }
+
+void world_end(world *w, uint64_t seed)
+{
+    world_check_ends(w, seed);
+    world_free(w);
+}

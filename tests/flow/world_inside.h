@@ -65,6 +65,7 @@ typedef struct lane {
     stg_policy *policy; /* flow keeps it */
     stg_lane_options o;
     world_leaf *leaf;
+    world_answer said; /* by a leaf that always says the same */
     char *script[SCRIPT_MAX];
     uint32_t script_count, script_at;
     cursor cursors[PARTITIONS];

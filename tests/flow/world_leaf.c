@@ -10,6 +10,21 @@ void world_leaf_is(world *w, uint32_t l, world_leaf *leaf)
     w->lanes[l].leaf = leaf;
 }
 
+static world_answer say(world *w, uint32_t l, uint64_t position,
+                        uint64_t attempt)
+{
+    (void)position;
+    (void)attempt;
+    return w->lanes[l].said;
+}
+
+void world_leaf_says(world *w, uint32_t l, stg_outcome outcome, stg_ns took)
+{
+    w->lanes[l].said =
+        (world_answer){outcome, took, outcome.fault == STG_FAULT_NONE};
+    w->lanes[l].leaf = say;
+}
+
 /* -- a script -------------------------------------------------------------- */
 
 static const struct {

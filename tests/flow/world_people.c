@@ -89,6 +89,21 @@ void world_keep(const world *w, uint32_t l, stg_lane_options *o)
     o->ctx = now->ctx;
 }
 
+void world_calm(world *w, world_leaf *leaf, uint64_t seed)
+{
+    world_fail_one_in(w, 0);
+    world_store_room(w, UINT64_MAX);
+    world_store_unknown(w, 0);
+    world_store_delay(w, 5 * STG_MS);
+    world_fetch_delay(w, STG_MS);
+    for (uint32_t l = 0; l < w->lane_count; l++) {
+        world_leaf_is(w, l, leaf);
+        world_pause(w, l, false);
+    }
+    world_run(w, STG_NEVER);
+    world_check_ends(w, seed);
+}
+
 void world_retain(world *w, uint32_t partition, uint64_t position)
 {
     stg_flow_retain(w->flow, partition, position, w->now);
