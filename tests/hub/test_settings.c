@@ -178,6 +178,7 @@ TEST(settings, filter_by_headers)
     CHECK(accepts("x-a", "three", &p));
     CHECK(accepts("X-B", "two", &p));
     CHECK(!accepts("X-B", "Two", &p));
+    CHECK(!accepts("X-B", "zzz", &p));
     CHECK(!accepts("X-B", "tw", &p));
     CHECK(!accepts("X-C", "four", &p));
     CHECK(!accepts("X-", "one", &p));

@@ -201,14 +201,11 @@ static stg_status load(const stg_yaml_node *top, const char *path,
     return STG_INVALID;
 }
 
-stg_status stg_settings_load_text(const char *text, size_t size,
-                                  const char *path, stg_settings **s,
-                                  stg_complaints *c)
+/* What was read of a tree that may be none; status: what none is. */
+static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
+                            const char *path, stg_settings **s,
+                            stg_complaints *c, stg_status status)
 {
-    stg_yaml *yaml;
-    const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
-    stg_status status = STG_INVALID;
-
     if (top != NULL)
         status = load(top, path, s, c);
     else
@@ -217,17 +214,22 @@ stg_status stg_settings_load_text(const char *text, size_t size,
     return status;
 }
 
+stg_status stg_settings_load_text(const char *text, size_t size,
+                                  const char *path, stg_settings **s,
+                                  stg_complaints *c)
+{
+    stg_yaml *yaml;
+    const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
+
+    return load_tree(yaml, top, path, s, c, STG_INVALID);
+}
+
 stg_status stg_settings_load(const char *path, stg_settings **s,
                              stg_complaints *c)
 {
     stg_yaml *yaml;
     const stg_yaml_node *top = stg_yaml_load(&yaml, path, c);
-    stg_status status = yaml == NULL ? STG_IO : STG_INVALID;
 
-    if (top != NULL)
-        status = load(top, path, s, c);
-    else
-        stg_complaints_sort(c);
-    stg_yaml_free(yaml);
-    return status;
+    return load_tree(yaml, top, path, s, c,
+                     yaml == NULL ? STG_IO : STG_INVALID);
 }

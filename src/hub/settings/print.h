@@ -7,6 +7,9 @@
 
 #include "hub/settings/table.h"
 
+/* A file that is short and has the parts that most need. */
+extern const char stg_settings_example[];
+
 /* docs/configuration.md */
 void stg_settings_print_docs(FILE *to);
 

@@ -3,6 +3,24 @@
 #include "hub/settings/print.h"
 #include "hub/settings/values.h"
 
+const char stg_settings_example[] =
+    "store:\n"
+    "  path: /var/lib/stagger/hub.db\n"
+    "  retention: 3d\n"
+    "policies:\n"
+    "  patient: exponential base=1s cap=5m attempts=12 deadline=12h\n"
+    "    attempt-timeout=20s\n"
+    "defaults:\n"
+    "  policy: patient\n"
+    "targets:\n"
+    "  - name: shop\n"
+    "    url: https://shop.example/in\n"
+    "    headers: {Authorization: {file: shop.token}}\n"
+    "  - name: stock\n"
+    "    url: https://stock.example/in\n"
+    "    rate: 50/s\n"
+    "    match: {X-Event: [order.paid, order.sent]}\n";
+
 static const char head[] =
     "# Settings of the hub\n"
     "\n"
@@ -20,24 +38,9 @@ static const char head[] =
     "go before the\n"
     "file, and those of targets are refused.\n"
     "\n"
-    "```\n"
-    "store:\n"
-    "  path: /var/lib/stagger/hub.db\n"
-    "  retention: 3d\n"
-    "policies:\n"
-    "  patient: exponential base=1s cap=5m jitter=full attempts=12 "
-    "deadline=12h\n"
-    "    attempt-timeout=20s retry=default\n"
-    "defaults:\n"
-    "  policy: patient\n"
-    "targets:\n"
-    "  - name: shop\n"
-    "    url: https://shop.example/in\n"
-    "    headers: {Authorization: {file: shop.token}}\n"
-    "  - name: stock\n"
-    "    url: https://stock.example/in\n"
-    "    rate: 50/s\n"
-    "    match: {X-Event: [order.paid, order.sent]}\n"
+    "```\n";
+
+static const char rules[] =
     "```\n"
     "\n"
     "[examples/stagger.yaml](../examples/stagger.yaml) has every part with a "
@@ -158,6 +161,8 @@ static void print_table(FILE *to, const char *title, stg_setting_in in,
 void stg_settings_print_docs(FILE *to)
 {
     fputs(head, to);
+    fputs(stg_settings_example, to);
+    fputs(rules, to);
     print_table(to, "The hub", STG_IN_HUB, false);
     print_table(to, "A target, and the defaults", STG_IN_TARGET, false);
     print_table(to, "Alerts", STG_IN_HUB, true);

@@ -38,18 +38,6 @@ static const char head[] =
     "is one that a reload cannot change.\n";
 
 static const char tail[] =
-    ".Sh EXAMPLES\n"
-    ".Bd -literal -offset indent\n"
-    "store:\n"
-    "  path: /var/lib/stagger/hub.db\n"
-    "targets:\n"
-    "  - name: shop\n"
-    "    url: https://shop.example/in\n"
-    "    headers: {Authorization: {file: shop.token}}\n"
-    "  - name: stock\n"
-    "    url: https://stock.example/in\n"
-    "    rate: 50/s\n"
-    "    match: {X-Event: [order.paid, order.sent]}\n"
     ".Ed\n"
     ".Sh SEE ALSO\n"
     ".Xr stagger-check 1 ,\n"
@@ -128,5 +116,7 @@ void stg_settings_print_manual(FILE *to)
     print_list(to, "THE HUB", STG_IN_HUB);
     print_list(to, "A TARGET", STG_IN_TARGET);
     print_list(to, "A SINK OF ALERTS", STG_IN_SINK);
+    fputs(".Sh EXAMPLES\n.Bd -literal -offset indent\n", to);
+    fputs(stg_settings_example, to);
     fputs(tail, to);
 }
