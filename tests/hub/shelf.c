@@ -251,7 +251,7 @@ const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
     size_t size = stg_parcel_size(&p);
     stg_message *m = malloc(sizeof *m + size);
 
-    CHECK(m != NULL && s->message_count < 256);
+    CHECK(m != NULL && s->message_count < 512);
     s->messages[s->message_count++] = m;
     *m = (stg_message){
         .position = position, .key = stg_parcel_hash(p.key), .size = size};

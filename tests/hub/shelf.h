@@ -14,7 +14,7 @@ typedef struct shelf {
     uint64_t retaining;
     char words[400]; /* of what broke, or troubled */
     bool is_closed;
-    stg_message *messages[256]; /* that shelf_message() made */
+    stg_message *messages[512]; /* that shelf_message() made */
     size_t message_count;
 } shelf;
 

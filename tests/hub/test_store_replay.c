@@ -220,7 +220,9 @@ TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
     stg_change c;
 
     make(&t);
-    die(s, 0, 100);
+    // More than are found at once.
+    die(s, 0, 200);
+    die(s, 1, 100);
     t.room = 10;
     stg_store_replay(s->store, &any, false, on_sum, &done);
     SHELF_UNTIL(s, t.replayed[0] == 10);
@@ -229,11 +231,11 @@ TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
     CHECK_INT(shelf_change(s, &c), STG_STORED);
     t.room = UINT64_MAX;
     SHELF_UNTIL(s, done.is_done);
-    CHECK_STR(done.text, "done: 100 100 0 0");
+    CHECK_STR(done.text, "done: 300 300 0 0");
     CHECK_STR(shelf_ask(s,
                         "SELECT id, replay FROM failed_broadcast_logs"
                         " WHERE state = 'dead'"),
-              "101|1");
+              "301|1");
     shelf_end(s);
 }
 
