@@ -208,7 +208,8 @@ static void exchange(const input *in, stg_answer *model)
     for (int i = 0; i < 3; i++) // what is idle, and what closes, goes
         (void)uv_run(&b->loop, UV_RUN_NOWAIT);
     HOLDS(view_of(e).idle == 0 && view_of(e).busy == 0);
-    HOLDS(b->client->open == 1); // its timer: nothing is left
+    // Its timer and its turns: nothing else is left.
+    HOLDS(b->client->open == 2 && b->client->sockets == 0);
     check_told(&t, model);
 }
 

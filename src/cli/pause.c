@@ -39,18 +39,6 @@ typedef struct verb {
 static const verb pause_verb = {"stagger pause", "pause", pause_help};
 static const verb resume_verb = {"stagger resume", "resume", resume_help};
 
-static const struct option options[] = {
-    STG_REMOTE_LONG_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int refuse(const verb *v)
-{
-    fprintf(stderr, "See %s --help.\n", v->who);
-    return STG_EXIT_USAGE;
-}
-
 /* All of them are tried; the code is that of the last that failed. */
 static int change(const verb *v, stg_remote *r, char **names, int count)
 {
@@ -75,20 +63,13 @@ static int run(const verb *v, int argc, char **argv)
 {
     stg_remote_options o = {.hub = NULL};
     stg_remote *r;
-    int option, code;
+    int code = stg_remote_walk(argc, argv, v->help, &o);
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(v->help, stdout);
-            return stg_options_finish(v->who, 0);
-        }
-        if (!stg_remote_take(&o, option, optarg))
-            return refuse(v);
-    }
+    if (code != 0)
+        return code == STG_REMOTE_HELPED ? stg_options_finish(v->who, 0) : code;
     if (optind == argc) {
         stg_options_complain(v->who, "no target, wanted the name of one");
-        return refuse(v);
+        return STG_EXIT_USAGE;
     }
     r = stg_remote_open(v->who, &o);
     if (r == NULL)

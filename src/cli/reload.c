@@ -22,18 +22,6 @@ static const char help[] =
     "\n"
     "  stagger check -c /etc/stagger/hub.yaml && stagger reload\n";
 
-static const struct option options[] = {
-    STG_REMOTE_LONG_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int refuse(void)
-{
-    fprintf(stderr, "See %s --help.\n", who);
-    return STG_EXIT_USAGE;
-}
-
 static int reload(stg_remote *r)
 {
     json_t *answer = NULL;
@@ -56,21 +44,16 @@ int stg_cli_reload(int argc, char **argv)
 {
     stg_remote_options o = {.hub = NULL};
     stg_remote *r;
-    int option, code;
+    int code = stg_remote_walk(argc, argv, help, &o);
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return stg_options_finish(who, 0);
-        }
-        if (!stg_remote_take(&o, option, optarg))
-            return refuse();
-    }
-    if (optind < argc) {
+    if (code == STG_REMOTE_HELPED)
+        return stg_options_finish(who, 0);
+    if (code == 0 && optind < argc) {
         stg_options_complain(who, "%s: is a word too many", argv[optind]);
-        return refuse();
+        code = STG_EXIT_USAGE;
     }
+    if (code != 0)
+        return code;
     r = stg_remote_open(who, &o);
     if (r == NULL)
         return STG_EXIT_USAGE;

@@ -1,6 +1,6 @@
 #include "cli/remote.h"
 
-#include <inttypes.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +47,34 @@ bool stg_remote_take(stg_remote_options *o, int option, const char *argument)
     else
         return false;
     return true;
+}
+
+typedef struct walk {
+    stg_remote_options *o;
+    const char *help;
+} walk;
+
+static int read_option(void *ctx, int option)
+{
+    const walk *w = ctx;
+
+    if (option != 'h')
+        return stg_remote_take(w->o, option, optarg) ? 0 : STG_EXIT_USAGE;
+    fputs(w->help, stdout);
+    return STG_REMOTE_HELPED;
+}
+
+int stg_remote_walk(int argc, char **argv, const char *help,
+                    stg_remote_options *o)
+{
+    static const struct option options[] = {
+        STG_REMOTE_LONG_OPTIONS,
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    walk w = {o, help};
+
+    return stg_options_walk(argc, argv, "h", options, read_option, &w);
 }
 
 static const char *hub_of(const stg_remote_options *o)

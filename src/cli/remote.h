@@ -35,6 +35,13 @@ enum { STG_REMOTE_HUB = 256, STG_REMOTE_TOKEN, STG_REMOTE_NEXT };
 /* Whether option is one of the two, whose argument it takes. */
 bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
 
+/* For a verb that has these two and --help, which it prints: words are left from
+ * optind on. Returns 0, STG_REMOTE_HELPED where it has printed the help, or the
+ * exit code of a bad option, which was complained of. */
+enum { STG_REMOTE_HELPED = -1 };
+int stg_remote_walk(int argc, char **argv, const char *help,
+                    stg_remote_options *o);
+
 typedef struct stg_remote stg_remote;
 
 /* Strings of o are kept. Complains as `who`, and returns NULL, for a URL or a

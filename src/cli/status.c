@@ -63,8 +63,10 @@ static int read_interval(settings *s, const char *text)
     return refuse("--interval=", text, "wanted a time of 10ms to 1h, like 2s");
 }
 
-static int read_option(settings *s, int option)
+static int read_option(void *ctx, int option)
 {
+    settings *s = ctx;
+
     switch (option) {
     case ONCE:
         s->is_once = true;
@@ -80,11 +82,11 @@ static int read_option(settings *s, int option)
         return 0;
     case 'n':
         return read_interval(s, optarg);
+    case 'h':
+        fputs(help, stdout);
+        return STG_REMOTE_HELPED;
     default:
-        if (stg_remote_take(&s->remote, option, optarg))
-            return 0;
-        fputs("See stagger status --help.\n", stderr);
-        return STG_EXIT_USAGE;
+        return stg_remote_take(&s->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
     }
 }
 
@@ -216,18 +218,12 @@ static int run(const settings *s)
 int stg_cli_status(int argc, char **argv)
 {
     settings s = {.interval = STG_S};
-    int option, code;
+    int code = stg_options_walk(argc, argv, "n:h", options, read_option, &s);
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return stg_options_finish(who, 0);
-        }
-        code = read_option(&s, option);
-        if (code != 0)
-            return code;
-    }
+    if (code == STG_REMOTE_HELPED)
+        return stg_options_finish(who, 0);
+    if (code != 0)
+        return code;
     if (optind < argc)
         return refuse(argv[optind], "", "is a word too many");
     if (s.is_once && s.is_watch)

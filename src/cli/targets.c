@@ -216,30 +216,38 @@ static int run(const settings *s, bool is_forget, int count, char **words)
     return code;
 }
 
+static int read_option(void *ctx, int option)
+{
+    settings *s = ctx;
+
+    switch (option) {
+    case 'y':
+        s->is_sure = true;
+        return 0;
+    case JSON:
+        s->is_json = true;
+        return 0;
+    case 'h':
+        fputs(help, stdout);
+        return STG_REMOTE_HELPED;
+    default:
+        return stg_remote_take(&s->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
+    }
+}
+
 int stg_cli_targets(int argc, char **argv)
 {
     settings s = {.is_json = false};
-    const char *word;
-    int option;
+    int code = stg_options_walk(argc, argv, "yh", options, read_option, &s);
+    const char *word = "list";
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "yh", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return stg_options_finish(who, 0);
-        }
-        if (option == 'y') {
-            s.is_sure = true;
-        } else if (option == JSON) {
-            s.is_json = true;
-        } else if (!stg_remote_take(&s.remote, option, optarg)) {
-            fputs("See stagger targets --help.\n", stderr);
-            return STG_EXIT_USAGE;
-        }
-    }
-    word = optind < argc ? argv[optind] : "list";
+    if (code == STG_REMOTE_HELPED)
+        return stg_options_finish(who, 0);
+    if (code != 0)
+        return code;
+    if (optind < argc)
+        word = argv[optind++];
     if (strcmp(word, "list") != 0 && strcmp(word, "forget") != 0)
         return refuse(word, "wanted list or forget");
-    optind += optind < argc;
     return run(&s, strcmp(word, "forget") == 0, argc - optind, argv + optind);
 }
