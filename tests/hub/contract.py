@@ -279,12 +279,16 @@ class Looking(Api):
         hub = self.hub("--to", leaf.url())
         message = hub.post(b"x")
         leaf.wait(1)
-        status = self.good(hub, "getStatus")
+        status = self.until(lambda: self.looked(hub), "the message in the store")
         self.assertEqual(status["epoch"], message.split("-")[0])
         self.assertEqual(status["accepted"], 1)
         self.assertEqual(status["targets"]["count"], 1)
-        self.assertEqual(status["store"]["next_position"], 2)
         self.assertEqual(status["state"], "ready")
+
+    def looked(self, hub):
+        """The status, once it knows of the first message."""
+        status = self.good(hub, "getStatus")
+        return status["store"]["next_position"] == 2 and status
 
     def test_targets_in_pages(self):
         targets = [f"t{i}={self.refused()}" for i in range(5)]
@@ -309,6 +313,19 @@ class Looking(Api):
                              400, query)
         self.assertEqual(self.good(hub, "getTarget", name="t3")["name"], "t3")
         self.problem(404, "no target", hub, "getTarget", name="t9")
+
+    def test_no_secret_of_a_url(self):
+        """I23."""
+        hub = self.hub("--to", "a=" + self.refused() + "?token=s3cret",
+                       "--policy", "attempts=1")
+        hub.post(b"x")
+        self.until(lambda: self.good(hub, "listDeadLetters")["dead_letters"],
+                   "a dead letter")
+        self.assertIn("?token=***", self.good(hub, "getTarget", name="a")["url"])
+        for name in ("listTargets", "listDeadLetters", "getStatus",
+                     "getMetrics"):
+            self.assertNotIn(b"s3cret", self.ask(hub, name).body)
+        self.assertNotIn(b"s3cret", self.ask(hub, "getDeadLetter", id=1).body)
 
     def test_a_target_whose_books_balance(self):
         hub = self.hub("--to", f"a={self.leaf().url()}",
@@ -478,9 +495,9 @@ class Letters(Api):
         self.assertEqual((again["state"], again["letters"]), ("done", 0))
         self.problem(404, "no replay", hub, "getReplay", id=99)
         self.problem(400, "the number", hub, "getReplay", id="x")
-        self.assertEqual([(e["action"], e["outcome"])
-                          for e in hub.events("audit")],
-                         [("replay", "done")] * 3)
+        self.until(lambda: [(e["action"], e["outcome"])
+                            for e in hub.events("audit")]
+                   == [("replay", "done")] * 3, "three lines")
 
     def test_drop(self):
         hub, leaf, ids = self.dead(5)
@@ -586,6 +603,7 @@ class Changing(Api):
             self.problem(404, "no target", hub, name, token=token, name="b")
         self.problem(409, "the settings have", hub, "forgetTarget",
                      token=token, name="a")
+        self.until(lambda: len(hub.events("audit")) >= 7, "seven lines")
         lines = hub.events("audit")
         self.assertEqual(
             [(line["action"], line["who"], line["target"], line["outcome"])
@@ -647,6 +665,11 @@ targets:
             self.assertEqual(json.loads(file.read())["action"], "resume")
         hub.process.send_signal(signal.SIGHUP)
         hub.event("audit", action="reload", who="SIGHUP")
+
+        def is_written():
+            with open(audit) as file:
+                return "SIGHUP" in file.read()
+        self.until(is_written, "its line")
         # What was done stays done.
         os.unlink(audit)
         os.mkdir(audit)
@@ -693,6 +716,30 @@ targets:
         self.good(hub, "reload", token=token)
         self.assertEqual(self.ask(hub, "getStatus", token=other).status, 200)
         self.assertEqual(self.ask(hub, "getStatus", token=token).status, 401)
+
+    def test_alerts(self):
+        settings = os.path.join(self.folder, "hub.yaml")
+        good, bad = self.leaf(), self.leaf(lambda r: 400)
+        with open(settings, "w") as file:
+            file.write(f"""
+store: {{path: {self.store}}}
+listen: {{address: "127.0.0.1:0"}}
+targets: [{{name: a, url: "{self.refused()}"}}]
+alerts:
+  sinks:
+    - {{name: good, way: webhook, url: "{good.url()}"}}
+    - {{name: bad, way: webhook, url: "{bad.url()}"}}
+""")
+        hub = self.hub(settings=settings)
+        sinks = self.good(hub, "testAlerts")["sinks"]
+        self.assertEqual([(s["name"], s["is_told"]) for s in sinks],
+                         [("good", True), ("bad", False)])
+        good.wait(1)
+        one = self.good(hub, "testAlerts", query="?sink=bad")["sinks"]
+        self.assertEqual([s["name"] for s in one], ["bad"])
+        self.problem(404, "no sink", hub, "testAlerts", query="?sink=none")
+        self.problem(409, "no sink", self.hub(
+            "--to", self.refused(), store=self.store + "2"), "testAlerts")
 
     def test_reload_without_a_file(self):
         hub = self.hub("--to", self.leaf().url())

@@ -3,8 +3,10 @@
 import http.client
 import json
 import os
+import resource
 import socket
 import subprocess
+import time
 
 import case
 from leaf import PATIENCE, STAGGER
@@ -143,6 +145,22 @@ class Ingress(case.Case):
             for s in sockets:
                 with s, s.makefile("rb") as answer:
                     self.assertEqual(answer.read()[:12], b"HTTP/1.1 202")
+
+    def test_makes_room_when_no_file_is_left(self):
+        hub = self.hub()
+        self.assertEqual(hub.ask("GET", "/healthz")[0], 200)
+        highest = max(map(int, os.listdir(f"/proc/{hub.process.pid}/fd")))
+        resource.prlimit(hub.process.pid, resource.RLIMIT_NOFILE,
+                         (highest + 4, highest + 4))
+        began_at = time.monotonic()
+        for _ in range(30):
+            idle = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                              timeout=PATIENCE)
+            self.addCleanup(idle.close)
+            idle.request("GET", "/healthz")
+            self.assertEqual(idle.getresponse().read(), b"ok\n")
+        self.assertLess(time.monotonic() - began_at, 20)
+        self.assertTrue(hub.event("files-short")["is_relieved"])
 
     def test_ends_in_order_with_a_connection_open(self):
         hub = self.hub()

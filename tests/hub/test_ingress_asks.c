@@ -76,6 +76,7 @@ static void serve(desk *d)
     stg_ingress_serve(d->market.ingress, routes, sizeof routes / sizeof *routes,
                       d);
     d->count = 0;
+    d->seen[0] = '\0';
 }
 
 static void begin(desk *d)

@@ -1,11 +1,13 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <stagger/stagger.h>
 
 #include "hub/ops/admin_inside.h"
 #include "hub/people.h"
+#include "hub/url_mask.h"
 
 /* -- pages ------------------------------------------------------------------- */
 
@@ -203,6 +205,15 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     add_numbers(json, l);
 }
 
+static json_t *print_url(const char *url)
+{
+    char *masked = stg_url_mask(url);
+    json_t *json = masked == NULL ? NULL : stg_json_text(masked);
+
+    free(masked);
+    return json;
+}
+
 json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 {
     const stg_target *t = a->hub->targets.all[i];
@@ -212,7 +223,7 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     if (stg_hub_look_target(a->hub, i, &v) != STG_OK)
         return NULL;
     json = json_pack("{s:s,s:o,s:b,s:b}", "name", v.name, "url",
-                     stg_json_text(v.url), "is_known", (int)v.is_known,
+                     print_url(v.url), "is_known", (int)v.is_known,
                      "is_paused_by_call", (int)t->is_paused_by_call);
     add_lane(json, &v.lane);
     json_object_set_new(json, "attempts", stg_json_count(v.attempts));

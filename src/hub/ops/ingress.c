@@ -229,6 +229,18 @@ static bool wants_more(const stg_ingress *g)
     return MHD_get_timeout(g->daemon, &wait_ms) == MHD_YES;
 }
 
+/* What libmicrohttpd has to say to its developers. One thing is for us: there
+ * was no file for a connection, and it accepts none until another has ended. */
+__attribute__((format(printf, 2, 0))) static void
+hear(void *ctx, const char *format, va_list arguments)
+{
+    stg_ingress *g = ctx;
+
+    (void)arguments;
+    if (strstr(format, "resource limit") != NULL)
+        g->is_short = true;
+}
+
 /* A deadline comes a millisecond late, so we go on here for a while. */
 static void turn(stg_ingress *g)
 {
@@ -242,6 +254,8 @@ static void turn(stg_ingress *g)
     }
     if (wants_more(g))
         stg_deadline_set(&g->deadlines, &g->turn, 0);
+    if (g->is_short)
+        stg_callers_relieve(g);
     if (g->stopped != NULL && g->busy == 0)
         stg_deadline_set(&g->deadlines, &g->stopping, 0);
 }
@@ -281,8 +295,9 @@ static void cap_connections(stg_ingress *g)
 static struct MHD_Daemon *start_daemon(stg_ingress *g, int fd)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, stg_caller_admit, g,
-        stg_request_handle, g, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+        stg_caller_admit, g, stg_request_handle, g, MHD_OPTION_EXTERNAL_LOGGER,
+        hear, g, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)STG_CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)g->options.connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_URI_LOG_CALLBACK,

@@ -253,6 +253,38 @@ void stg_caller_cut(stg_caller *c)
     (void)shutdown(c->fd, SHUT_RDWR);
 }
 
+/* Kept open, and nothing is asked. */
+static bool is_idle(const stg_caller *c)
+{
+    return c->phase == STG_PHASE_HEADER && !c->is_first && !c->has_begun &&
+           !c->is_cut;
+}
+
+void stg_callers_relieve(stg_ingress *g)
+{
+    stg_caller *idle = NULL;
+
+    for (stg_link *at = stg_list_first(&g->callers); at != NULL;
+         at = stg_list_next(&g->callers, at)) {
+        stg_caller *c = STG_HOLDER(at, stg_caller, link);
+
+        if (is_idle(c) && (idle == NULL || c->due_at < idle->due_at))
+            idle = c;
+    }
+    g->is_short = false;
+    STG_LOG_REPEAT(g->options.log, STG_LOG_WARN, "files-short", 1,
+                   stg_field_text("detail",
+                                  "no file is left for a connection "
+                                  "to the ingress"),
+                   stg_field_number("connections", g->view.connections),
+                   stg_field_bool("is_relieved", idle != NULL),
+                   stg_field_text("next",
+                                  "raise the limit of open files "
+                                  "(LimitNOFILE=, ulimit -n)"));
+    if (idle != NULL)
+        stg_caller_cut(idle);
+}
+
 static void tell_timeout(const stg_caller *c)
 {
     stg_problem p;

@@ -55,6 +55,7 @@ struct stg_ingress {
     size_t table_count;
     uint32_t busy;    /* callers that wait, or for their answer to go out */
     uint32_t asks;    /* that wait for their handler */
+    bool is_short;    /* of files: there was none for a connection */
     size_t answering; /* bytes of answers of handlers that go out */
     stg_ingress_view view;
     unsigned handles; /* that are not closed */
@@ -141,6 +142,10 @@ void stg_caller_enter(stg_caller *c, stg_phase phase);
 
 /* Whether the other end has sent its last byte, and all of them were read. */
 bool stg_caller_is_half_closed(const stg_caller *c);
+
+/* A connection could not be accepted for want of a file: who has been idle for
+ * longest makes room. */
+void stg_callers_relieve(stg_ingress *g);
 
 /* Ends the connection at once; libmicrohttpd finds out in its next run. */
 void stg_caller_cut(stg_caller *c);
