@@ -47,8 +47,17 @@ static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
     return count;
 }
 
+/* Only of those that are behind: for most it changes all the time. */
+static stg_ns find_oldest(const stg_flow *f, const stg_lane *l, uint32_t p,
+                          stg_ns wall_at)
+{
+    stg_ns oldest_at = stg_place_oldest(f, l, p);
+
+    return stg_ns_add(oldest_at, STG_MIN) <= wall_at ? oldest_at : 0;
+}
+
 static void snapshot(const stg_flow *f, const stg_lane *l, uint32_t p,
-                     stg_cursor *c, uint64_t *settled)
+                     stg_ns wall_at, stg_cursor *c, uint64_t *settled)
 {
     const stg_place *place = &l->places[p];
     const stg_books_change *g = &place->in_group;
@@ -63,6 +72,7 @@ static void snapshot(const stg_flow *f, const stg_lane *l, uint32_t p,
         .parked = (uint64_t)((int64_t)place->rows + g->rows),
         .replays = (uint64_t)((int64_t)place->replays + g->replays),
         .is_ordered = l->o.order != STG_ORDER_NONE,
+        .oldest_at = find_oldest(f, l, p, wall_at),
         .settled = settled,
     };
     c->settled_count = find_settled(f, l, p, &c->base, settled);
@@ -185,6 +195,7 @@ static void measure(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
 typedef struct filling {
     stg_checkpoint *c;
     size_t cursors, settled, changes;
+    stg_ns wall_at;
 } filling;
 
 static void add_cursor(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
@@ -197,7 +208,8 @@ static void add_cursor(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
         return;
     }
     to->changes += add_range(l, p, &c->changes[to->changes]);
-    snapshot(f, l, p, &c->cursors[to->cursors], &c->settled[to->settled]);
+    snapshot(f, l, p, to->wall_at, &c->cursors[to->cursors],
+             &c->settled[to->settled]);
     to->settled += c->cursors[to->cursors++].settled_count;
 }
 
@@ -248,7 +260,7 @@ static bool build(stg_flow *f, stg_ns now)
     stg_checkpoint *c = &f->checkpoint;
     uint8_t wanted = find_wanted(f, now);
     need n = {.changes = 0};
-    filling to = {.c = c};
+    filling to = {.c = c, .wall_at = stg_flow_wall(f, now)};
 
     visit(f, wanted, measure, &n);
     n.changes += c->is_bare_due ? 0 : c->pending_count;

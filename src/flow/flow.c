@@ -282,6 +282,7 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     place->cancelled = c->cancelled;
     place->rows = c->parked;
     place->replays = c->replays;
+    place->behind_at = c->oldest_at;
     stg_order_restore(l, c);
     if (c->parked > c->replays)
         l->shelves[STG_SHELF_FIRST].is_all = false;

@@ -29,30 +29,12 @@ static stg_ns find_gate(const stg_lane *l, const stg_lane_view *v, stg_ns now)
 
 /* -- a place --------------------------------------------------------------- */
 
-static bool is_in_window(const stg_place *place, const stg_window *w)
-{
-    return !place->is_laggard && place->number >= w->first;
-}
-
-/* Of the oldest message that is not settled. */
-static stg_ns find_oldest(const stg_place *place, const stg_window *w)
-{
-    const stg_ring *r = &place->ring;
-
-    if (r->count > 0)
-        return stg_ring_at(r, r->first)->delivery->message->created_at;
-    if (!is_in_window(place, w))
-        return place->behind_at;
-    return place->number < w->end ? stg_window_at(w, place->number)->created_at
-                                  : 0;
-}
-
 static void add_place(const stg_flow *f, const stg_lane *l, uint32_t p,
                       stg_lane_view *v)
 {
     const stg_place *place = &l->places[p];
     const stg_window *w = &f->partitions[p].window;
-    stg_ns oldest_at = find_oldest(place, w);
+    stg_ns oldest_at = stg_place_oldest(f, l, p);
 
     v->routed += place->routed;
     v->delivered += place->delivered;
@@ -63,7 +45,7 @@ static void add_place(const stg_flow *f, const stg_lane *l, uint32_t p,
     v->replays += place->replays;
     if (!place->range.is_closed)
         v->ranged += place->range.count;
-    if (is_in_window(place, w)) {
+    if (stg_place_is_in_window(f, l, p)) {
         v->lag += w->end - place->number;
     } else {
         v->lag += w->end - w->first;

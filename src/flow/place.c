@@ -19,6 +19,27 @@ uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p)
                         : stg_place_next(f, l, p);
 }
 
+bool stg_place_is_in_window(const stg_flow *f, const stg_lane *l, uint32_t p)
+{
+    const stg_place *place = &l->places[p];
+
+    return !place->is_laggard && place->number >= f->partitions[p].window.first;
+}
+
+stg_ns stg_place_oldest(const stg_flow *f, const stg_lane *l, uint32_t p)
+{
+    const stg_place *place = &l->places[p];
+    const stg_window *w = &f->partitions[p].window;
+    const stg_ring *r = &place->ring;
+
+    if (r->count > 0)
+        return stg_ring_at(r, r->first)->delivery->message->created_at;
+    if (!stg_place_is_in_window(f, l, p))
+        return place->behind_at;
+    return place->number < w->end ? stg_window_at(w, place->number)->created_at
+                                  : 0;
+}
+
 void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark)
 {
     f->partitions[p].slices[l->number / STG_SLICE] |= mark;

@@ -159,6 +159,10 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
 
 uint64_t stg_place_next(const stg_flow *f, const stg_lane *l, uint32_t p);
 uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p);
+bool stg_place_is_in_window(const stg_flow *f, const stg_lane *l, uint32_t p);
+/* When the oldest message was accepted that is not settled, by the wall clock;
+ * 0: there is none, or it is not known. */
+stg_ns stg_place_oldest(const stg_flow *f, const stg_lane *l, uint32_t p);
 void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark);
 /* Where a lane begins that the store does not know. */
 void stg_place_begin(const stg_flow *f, stg_lane *l, uint32_t p);

@@ -110,6 +110,26 @@ TEST(look, knows_the_oldest_that_is_in_flight)
     world_free(w);
 }
 
+/* Over a restart, too, where nobody reads for it. */
+TEST(look, knows_how_old_it_is_what_a_paused_lane_is_behind)
+{
+    world *w = make_world(11, STEADY);
+
+    world_lane(w, STEADY)->is_paused = true;
+    world_start(w);
+    world_run(w, world_after(w, STG_S));
+    world_publish(w, 5);
+    world_run(w, world_after(w, STG_HOUR));
+    CHECK_U64(world_look(w, 1).oldest_at, 1000001 * STG_S);
+    world_publish(w, 5); // another checkpoint
+    world_run(w, world_after(w, STG_S));
+    world_crash(w, STG_S);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 1).oldest_at, 1000001 * STG_S);
+    CHECK_U64(world_look(w, 0).oldest_at, 0);
+    world_free(w);
+}
+
 /* Of what lies between it and the window nothing is known but where it is. */
 TEST(look, says_that_the_lag_of_a_laggard_is_not_exact)
 {

@@ -135,6 +135,7 @@ static bool put_cursor(stg_cursors *c, const stg_cursor *cursor)
     put_book(c, ", \"dead\": ", cursor->dead);
     put_book(c, ", \"cancelled\": ", cursor->cancelled);
     put_book(c, ", \"parked\": ", cursor->parked);
+    put_book(c, ", \"oldest_at\": ", cursor->oldest_at);
     if (cursor->is_ordered)
         put(c, ", \"ordered\": true");
     put(c, "}");

@@ -52,6 +52,7 @@ static bool read_cursor(const json_t *object, stg_cursor *c, uint64_t **settled)
         !read_number(object, "dead", &c->dead) ||
         !read_number(object, "cancelled", &c->cancelled) ||
         !read_number(object, "parked", &c->parked) ||
+        !read_number(object, "oldest_at", &c->oldest_at) ||
         !read_settled(object, settled, &c->settled_count))
         return false;
     c->is_ordered = json_is_true(json_object_get(object, "ordered"));
