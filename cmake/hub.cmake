@@ -107,11 +107,13 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_headers.c
     hub/ops/ingress_id.c
     hub/ops/ingress_message.c
+    hub/ops/ingress_options.c
     hub/ops/ingress_publish.c
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
     hub/ops/ingress_zero.c
     hub/ops/problem.c
+    hub/ops/role.c
     hub/ops/route.c
     hub/ops/token.c
     hub/metrics/count.c

@@ -7,6 +7,7 @@
  *     l  lines of standard input  r  requests on a connection */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -167,6 +168,15 @@ static void try_address(const uint8_t *data, size_t size)
     free(text);
 }
 
+/* 64 digits, small or large ones. */
+static bool has_hash(const char *file, size_t size, const char *hash)
+{
+    for (size_t i = 0; i + 64 <= size; i++)
+        if (strncasecmp(file + i, hash, 64) == 0)
+            return true;
+    return false;
+}
+
 /* A file, and behind a zero byte the value of an Authorization header. */
 static void try_tokens(const uint8_t *data, size_t size)
 {
@@ -180,18 +190,19 @@ static void try_tokens(const uint8_t *data, size_t size)
 
     if (stg_tokens_parse(&t, (stg_span){file, file_size}, "f", &err) ==
         STG_OK) {
-        // Who is let in has written a token that is in the file.
-        if (stg_tokens_allow(t, value)) {
-            size_t length;
-            const char *at = value + 7 + strspn(value + 7, " \t\r");
-            bool is_there = false;
+        // Who is let in has a token whose hash is in the file.
+        const stg_token *found = stg_tokens_find(t, value);
 
-            length = strcspn(at, " \t\r");
-            for (size_t i = 0; i + length <= file_size; i++)
-                is_there |= memcmp(file + i, at, length) == 0;
-            HOLDS(length >= 16 && is_there);
+        if (found != NULL) {
+            char line[STG_TOKEN_LINE_MAX], *token = value + 7;
+
+            token += strspn(token, " \t\r");
+            token[strcspn(token, " \t\r")] = '\0';
+            HOLDS(stg_token_print(token, found->roles, found->name, line));
+            HOLDS(has_hash(file, file_size, strchr(line, ':') + 1));
+            HOLDS(found->roles != 0);
         }
-        HOLDS(!stg_tokens_allow(t, ""));
+        HOLDS(stg_tokens_find(t, "") == NULL);
         stg_tokens_free(t);
     } else {
         HOLDS(strncmp(err.text, "token file f", 12) == 0);
@@ -275,7 +286,8 @@ static void append(void *ctx, const stg_append *messages, size_t count,
     for (size_t i = 0; i < count; i++) {
         check_message(&messages[i], stg_headers_default,
                       ingress->options.message_max);
-        answers[i] = (stg_append_answer){appends, i % 2 == 0};
+        answers[i] =
+            (stg_append_answer){.position = appends, .is_repeat = i % 2 == 0};
     }
     done(done_ctx, how, how == STG_APPENDED ? answers : NULL, count - 1);
 }

@@ -92,132 +92,6 @@ void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
         g->tables[g->table_count++] = (stg_routes){routes, count, ctx};
 }
 
-/* -- options ----------------------------------------------------------------- */
-
-__attribute__((format(printf, 3, 4))) static stg_status
-refuse(stg_error *err, stg_status status, const char *format, ...)
-{
-    va_list arguments;
-
-    if (err == NULL)
-        return status;
-    err->line = err->column = 0;
-    va_start(arguments, format);
-    vsnprintf(err->text, sizeof err->text, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
-{
-    if (o->message_max == 0 || o->batch_max == 0 || o->lines_max == 0 ||
-        o->waiting_max == 0 || o->address_waiting_max == 0 ||
-        o->connections_max == 0 || o->address_connections_max == 0)
-        return refuse(err, STG_INVALID,
-                      "ingress: a limit is 0, and nothing could be accepted");
-    if (o->message_max > o->pending_max || o->batch_max > o->pending_max)
-        return refuse(err, STG_INVALID,
-                      "ingress: a message of %zu bytes or a batch of %zu does "
-                      "not fit into what may wait, %zu",
-                      o->message_max, o->batch_max, o->pending_max);
-    if (o->header_max < 1024 || o->header_max > 24 * 1024)
-        return refuse(err, STG_INVALID,
-                      "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
-                      o->header_max);
-    if (o->idle_timeout == 0 || o->request_timeout == 0)
-        return refuse(err, STG_INVALID, "ingress: a timeout is 0");
-    return STG_OK;
-}
-
-static stg_status read_tokens(const stg_ingress *g,
-                              const stg_ingress_options *o, stg_tokens **tokens,
-                              stg_error *err)
-{
-    *tokens = NULL;
-    if (o->token_file != NULL)
-        return stg_tokens_load(tokens, o->token_file, err);
-    if (stg_address_is_loopback(&g->address))
-        return STG_OK;
-    return refuse(err, STG_INVALID,
-                  "listen=%.60s: others could reach it, and it has no token "
-                  "file; to make one: stagger token new FILE --role publish, "
-                  "or listen on 127.0.0.1",
-                  o->listen);
-}
-
-static void free_headers(char **headers)
-{
-    for (size_t i = 0; headers != NULL && headers[i] != NULL; i++)
-        free(headers[i]);
-    free(headers);
-}
-
-static stg_status copy_headers(const char *const *rules, char ***headers,
-                               stg_error *err)
-{
-    size_t count = 0;
-    bool is_short;
-
-    while (rules[count] != NULL)
-        count++;
-    *headers = calloc(count + 1, sizeof **headers);
-    is_short = *headers == NULL;
-    for (size_t i = 0; !is_short && i < count; i++)
-        is_short = ((*headers)[i] = strdup(rules[i])) == NULL;
-    if (!is_short)
-        return STG_OK;
-    free_headers(*headers);
-    return refuse(err, STG_IO, "ingress: no memory");
-}
-
-/* What may change while it listens. */
-static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
-                             stg_error *err)
-{
-    stg_tokens *tokens;
-    char **headers;
-    stg_status status = stg_headers_check(o->headers, err);
-
-    if (status == STG_OK)
-        status = read_tokens(g, o, &tokens, err);
-    if (status != STG_OK)
-        return status;
-    status = copy_headers(o->headers, &headers, err);
-    if (status != STG_OK) {
-        stg_tokens_free(tokens);
-        return status;
-    }
-    stg_tokens_free(g->tokens);
-    free_headers(g->headers);
-    g->tokens = tokens;
-    g->headers = headers;
-    return STG_OK;
-}
-
-static stg_status read_options(stg_ingress *g, stg_error *err)
-{
-    const stg_ingress_options *o = &g->options;
-    stg_status status = check_numbers(o, err);
-
-    if (status == STG_OK)
-        status = stg_address_parse(&g->address, o->listen, err);
-    if (status == STG_OK)
-        status = read_rules(g, o, err);
-    return status;
-}
-
-stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
-                              stg_error *err)
-{
-    stg_status status = check_numbers(o, err);
-
-    if (status == STG_OK)
-        status = read_rules(g, o, err);
-    if (status == STG_OK)
-        g->options.address_connections_max = o->address_connections_max;
-    return status;
-}
-
 /* -- the daemon in the loop -------------------------------------------------- */
 
 /* Whether the daemon has something left that its epoll gives no sign of. It
@@ -311,7 +185,8 @@ static stg_status start_poll(stg_ingress *g, stg_error *err)
     int error = uv_poll_init(g->loop, &g->poll, fd);
 
     if (error != 0)
-        return refuse(err, STG_IO, "ingress: %s", uv_strerror(error));
+        return stg_ingress_refuse(err, STG_IO, "ingress: %s",
+                                  uv_strerror(error));
     g->poll.data = g;
     g->handles++;
     (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon); // cannot fail
@@ -322,7 +197,7 @@ static stg_status start_poll(stg_ingress *g, stg_error *err)
 
 static void free_ingress(stg_ingress *g)
 {
-    free_headers(g->headers);
+    stg_ingress_free_headers(g->headers);
     stg_tokens_free(g->tokens);
     free(g);
 }
@@ -349,9 +224,9 @@ static stg_status start(stg_ingress *g, stg_error *err)
     g->daemon = start_daemon(g, fd);
     // It may have closed the socket by then, so that we do not.
     if (g->daemon == NULL)
-        return refuse(err, STG_IO,
-                      "listen=%.60s: the server does not start: %s",
-                      g->address_text, strerror(errno));
+        return stg_ingress_refuse(err, STG_IO,
+                                  "listen=%.60s: the server does not start: %s",
+                                  g->address_text, strerror(errno));
     status = start_poll(g, err);
     if (status != STG_OK)
         MHD_stop_daemon(g->daemon);
@@ -365,7 +240,7 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
     stg_status status;
 
     if (g == NULL)
-        return refuse(err, STG_IO, "ingress: no memory");
+        return stg_ingress_refuse(err, STG_IO, "ingress: no memory");
     g->loop = loop;
     g->options = *o;
     g->turn.passed = pass_turn;
@@ -374,7 +249,7 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
     stg_list_init(&g->callers);
     for (size_t i = 0; i < STG_ORIGIN_SLOTS; i++)
         stg_list_init(&g->origins[i]);
-    status = read_options(g, err);
+    status = stg_ingress_read_options(g, err);
     if (status == STG_OK)
         status = start(g, err);
     if (status != STG_OK) {

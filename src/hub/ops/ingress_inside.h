@@ -1,6 +1,7 @@
 /* ingress_inside.h - what the files of the ingress share. Private to them.
  *
- *     ingress.c          options, open, stop, close; the daemon in the loop
+ *     ingress.c          open, stop, close; the daemon in the loop
+ *     ingress_options.c  options, and which of them may change
  *     ingress_caller.c   connections: who calls, how many, how long
  *     ingress_request.c  a request, from its header to its end
  *     ingress_check.c    whether it may be asked at all
@@ -65,6 +66,17 @@ struct stg_ingress {
     void (*closed)(void *ctx);
     void *closed_ctx;
 };
+
+/* -- ingress_options.c --------------------------------------------------------- */
+
+/* Words in err, which may be NULL. Returns status. */
+__attribute__((format(printf, 3, 4))) stg_status
+stg_ingress_refuse(stg_error *err, stg_status status, const char *format, ...);
+
+/* Checks g->options, and reads what they name. */
+stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err);
+
+void stg_ingress_free_headers(char **headers); /* NULL is none */
 
 /* -- ingress_caller.c: connections ------------------------------------------- */
 
