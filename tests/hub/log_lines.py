@@ -18,7 +18,7 @@ import log_shapes
 
 # Told by the hubs of other scripts.
 ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
-             "expiring": "quota.py"}
+             "expiring": "quota.py", "files-short": "ingress.py"}
 # A disk with no room even for rows, a commit that nobody knows of, and half a
 # minute of patience: only check_logs.py compares these.
 NOWHERE = {"store-full", "store-room", "input-broken", "request-cut"}
