@@ -3,6 +3,7 @@
 anew, and what verify finds."""
 import contextlib
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -168,6 +169,24 @@ class StoreCopy(case.Case):
                                        " value = 12", store=path)), 1)
         self.assertEqual(len(self.rows("SELECT * FROM meta WHERE name ="
                                        " 'next_position' AND value = 11")), 1)
+
+    def test_a_restore_puts_aside_a_log_that_has_lost_its_store(self):
+        """SQLite would read it into what was restored."""
+        self.fill()
+        self.backup()
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("DELETE FROM failed_broadcast_logs")
+            db.commit()
+            shutil.copy(self.store + "-wal", self.folder + "/wal")
+        # Somebody took the store away, and left what was beside it.
+        os.rename(self.store, self.store + ".gone")
+        os.rename(self.folder + "/wal", self.store + "-wal")
+        self.restore()
+        self.verify()
+        self.assertEqual(len(self.rows()), 10)
+        kept, = [name for name in os.listdir(self.folder)
+                 if ".replaced-" in name]
+        self.assertTrue(kept.endswith("-wal"))
 
     def test_a_backup_of_an_older_version_is_brought_up_to_date(self):
         old = os.path.join(os.path.dirname(os.path.abspath(__file__)),

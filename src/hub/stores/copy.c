@@ -267,16 +267,13 @@ static bool move(const char *from, const char *from_end, const char *to,
     return rename(a, b) == 0 || errno == ENOENT;
 }
 
-/* The store that was there, and its write-ahead log if there still is one, get
- * another name. */
-static bool put_aside(const char *path, stg_restored *done)
+/* Where what was there goes: "PATH.replaced-20260301T120000Z". */
+static bool name_replaced(const char *path, stg_restored *done)
 {
-    char shm[PATH_ROOM];
     time_t now = time(NULL);
     struct tm tm;
     size_t length;
 
-    fold_wal(path);
     gmtime_r(&now, &tm);
     length = (size_t)snprintf(done->replaced, sizeof done->replaced,
                               "%s.replaced-", path);
@@ -286,10 +283,29 @@ static bool put_aside(const char *path, stg_restored *done)
     }
     strftime(done->replaced + length, sizeof done->replaced - length,
              "%Y%m%dT%H%M%SZ", &tm);
+    return true;
+}
+
+/* The store that was there gets another name, and so does what is beside it:
+ * SQLite would read a log, also that of a store that somebody took away, into
+ * the one that is restored. */
+static bool put_aside(const char *path, bool was_there, stg_restored *done)
+{
+    char shm[PATH_ROOM];
+
+    if (was_there)
+        fold_wal(path);
+    if (!name_replaced(path, done))
+        return false;
     if (put_name(shm, path, "-shm"))
         unlink(shm);
-    return move(path, "-wal", done->replaced, "-wal") &&
-           move(path, "", done->replaced, "");
+    if (!move(path, "-wal", done->replaced, "-wal") ||
+        !move(path, "-journal", done->replaced, "-journal"))
+        return false;
+    if (was_there)
+        return move(path, "", done->replaced, "");
+    done->replaced[0] = '\0';
+    return true;
 }
 
 static stg_status check_backup(const char *from, stg_error *err)
@@ -312,7 +328,7 @@ static stg_status check_backup(const char *from, stg_error *err)
 static stg_status take_place(const char *path, const char *part, bool was_there,
                              stg_restored *done, stg_error *err)
 {
-    if (!sync_path(part, 0) || (was_there && !put_aside(path, done)) ||
+    if (!sync_path(part, 0) || !put_aside(path, was_there, done) ||
         rename(part, path) != 0 || !sync_directory(path))
         return refuse(path, "cannot be put in its place", err);
     return STG_OK;
