@@ -488,6 +488,50 @@ TEST(store_replay, of_a_range_row_that_grows_keeps_what_came)
     shelf_end(s);
 }
 
+/* One that the target does not want any more is what is left of the row. What was
+ * sent again is in the log still, and nothing tells that it was delivered. */
+TEST(store_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
+{
+    appending a = {.messages = {shelf_text(NULL, "other")}};
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    a.messages[0].parcel.key = (stg_span){"no", 2};
+    shelf_start(s, &a, 1);
+    SHELF_UNTIL(s, a.is_done);
+    put(s, 29);
+    shed(s, 0, 1, 20, 20);
+    t.unwanted = "no";
+    CHECK_STR(replay(s, &any, false), "done: 1 19 1 0");
+    for (uint64_t at = 2; at <= 20; at++)
+        CHECK_INT(shelf_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
+                                                .position = at,
+                                                .replay = 1}),
+                  STG_STORED);
+    CHECK_INT(
+        shelf_store(
+            s, &(stg_group){.changes = &(stg_change){.kind = STG_CHANGE_RANGE,
+                                                     .position = 1,
+                                                     .last_position = 30,
+                                                     .count = 30},
+                            .change_count = 1,
+                            .cursors = &(stg_cursor){.base = 31,
+                                                     .routed = 30,
+                                                     .delivered = 19,
+                                                     .dead = 11},
+                            .cursor_count = 1}),
+        STG_STORED);
+    CHECK_STR(shelf_ask(s, ranges), "1|20|1|expired\n21|30|10|dead");
+    CHECK_STR(replay(s, &any, false), "done: 1 10 0 0");
+    CHECK_STR(shelf_ask(s,
+                        "SELECT count(*), min(position), max(position)"
+                        " FROM parked"),
+              "10|21|30");
+    CHECK_STR(shelf_stands(s), "0/0 31 [] 30=19+1+0+10\n");
+    shelf_end(s);
+}
+
 /* -- the books */
 
 typedef struct storing {

@@ -3,9 +3,9 @@
  * Flow names a range by its first position and says its last one and its count,
  * absolutely, as often as it grows. Meanwhile people may replay the row, piece by
  * piece from its front, or drop it. So the row keeps flow's name in range_first,
- * whatever became of its position; and where it is settled (replayed, dropped)
- * what flow adds goes into another row of the same name, which knows by `taken`
- * what of flow's count is in the rows before. */
+ * whatever became of its position; and where it is settled (replayed, dropped, or
+ * expired behind a replay) what flow adds goes into another row of the same name,
+ * which knows by `taken` what of flow's count is in the rows before. */
 #include <string.h>
 
 #include "hub/stores/rows.h"
@@ -79,9 +79,17 @@ int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
 typedef struct known {
     uint64_t id; /* 0: there is none */
     uint64_t last, taken, eaten, count;
-    bool is_over; /* replayed or dropped: it does not grow */
+    bool is_over; /* it does not grow */
     bool is_replayed;
 } known;
+
+/* An expired row with some that were sent again is over, too: its front is where
+ * it began, and they would be sent once more, instead of those that come. */
+static bool is_over(const char *state, uint64_t eaten)
+{
+    return state != NULL && (strcmp(state, "dropped") == 0 ||
+                             (strcmp(state, "expired") == 0 && eaten > 0));
+}
 
 static int find_known(stg_ranges *r, const stg_change *c, known *k)
 {
@@ -102,8 +110,7 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
                  .eaten = stg_sql_column(r->find, 4),
                  .count = stg_sql_column(r->find, 5)};
     k->is_replayed = state != NULL && strcmp(state, "replayed") == 0;
-    k->is_over =
-        k->is_replayed || (state != NULL && strcmp(state, "dropped") == 0);
+    k->is_over = k->is_replayed || is_over(state, k->eaten);
     return sqlite3_reset(r->find);
 }
 
