@@ -315,6 +315,8 @@ TEST(ask, is_refused_with_429_when_too_many_wait)
     one = ask_later(&d);
     check_problem(ask(&d.market, "GET /v1/things", "", ""), 429,
                   "1 requests are being answered");
+    // Who looks whether the hub is well is told.
+    CHECK_INT(status_of(ask(&d.market, "GET /healthz", "", "")), 200);
     stg_ask_answer(d.waiting[0], 200, "text/plain", strdup("x"), 1);
     CHECK_STR(body_of(caller_answer(one)), "x");
     CHECK_INT(status_of(ask(&d.market, "GET /v1/things", "", "")), 200);

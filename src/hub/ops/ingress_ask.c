@@ -173,11 +173,19 @@ static void suspend(stg_caller *c)
     MHD_suspend_connection(c->connection);
 }
 
+/* Whether the hub is well is answered at once, and just then it matters: what
+ * gets no answer is restarted. */
+static bool is_too_many(const stg_caller *c)
+{
+    return c->ingress->asks >= c->ingress->options.asks_max &&
+           c->match.route->role != STG_ROLE_ANYBODY;
+}
+
 enum MHD_Result stg_ask_begin(stg_caller *c, const char *path)
 {
     stg_ask *a;
 
-    if (c->ingress->asks >= c->ingress->options.asks_max) {
+    if (is_too_many(c)) {
         stg_problem_set(&c->problem, 429, 0, "%u requests are being answered",
                         (unsigned)c->ingress->asks);
         return stg_answer(c);
