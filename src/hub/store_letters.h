@@ -34,7 +34,8 @@ typedef struct stg_letter_filter {
     const char *category; /* "A" connect, B server, C request, D overload */
     const char *state;
     stg_ns since, until; /* when it was made, since 1970; until: before then.
-                            0: no bound */
+                            0: no bound. A range row takes messages for a while:
+                            since is of its newest one */
     bool has_position;   /* about one message; range rows that have it, too */
     uint32_t partition;
     uint64_t position;
@@ -49,8 +50,10 @@ typedef struct stg_letter {
     const char *category, *cause, *detail;
     uint64_t http_status; /* 0: none */
     uint64_t attempts;    /* in all, replays counted */
-    const char *first_attempt_at, *last_attempt_at, *created_at;
-    const char *changed_at; /* its state; NULL: as it was made */
+    const char *first_attempt_at, *created_at;
+    const char *last_attempt_at; /* of a range row: when its newest message came
+                                    into it */
+    const char *changed_at;      /* its state; NULL: as it was made */
     uint32_t lane, partition, replay;
     uint64_t position;
     uint64_t last_position; /* of a range row; 0: one message */

@@ -161,6 +161,37 @@ TEST(store_letters, are_those_of_a_filter)
     shelf_end(&s);
 }
 
+/* A row that began before took messages since. */
+TEST(store_letters, of_a_range_are_as_new_as_its_newest_message)
+{
+    const stg_ns noon = 1772366400 * STG_S, hour = 3600 * STG_S;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    shed(&s, 0, 2, 9, 5);
+    shelf_ask(&s,
+              "UPDATE failed_broadcast_logs SET"
+              " created_at = '2026-03-01T12:00:00.000Z',"
+              " last_attempt_at = '2026-03-01T14:00:00.000Z'");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + hour}), "1");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + 2 * hour}), "1");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + 3 * hour}), "");
+    CHECK_STR(all(&s, &(stg_letter_filter){.until = noon}), "");
+    CHECK_STR(all(&s, &(stg_letter_filter){.until = noon + hour}), "1");
+    // Of an older stagger; and one message is as old as it is.
+    shelf_ask(&s, "UPDATE failed_broadcast_logs SET last_attempt_at = NULL");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon}), "1");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + hour}), "");
+    shelf_ask(&s,
+              "UPDATE failed_broadcast_logs SET last_position = NULL,"
+              " created_at = '2026-03-01T12:00:00.000Z',"
+              " last_attempt_at = '2026-03-01T14:00:00.000Z'");
+    CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + hour}), "");
+    shelf_end(&s);
+}
+
 /* Few of many: a call looks at so many only, and says where it was. */
 TEST(store_letters, that_are_few_of_many_take_more_than_one_page)
 {

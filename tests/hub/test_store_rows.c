@@ -279,6 +279,38 @@ TEST(store_rows, of_ranges_are_one_and_grow)
     shelf_end(&s);
 }
 
+/* Each that joins is noted, one that comes late is not. */
+TEST(store_rows, of_ranges_know_when_their_newest_message_came)
+{
+    static const char ask[] =
+        "SELECT created_at < '2026', last_attempt_at > '2026',"
+        " first_attempt_at FROM failed_broadcast_logs";
+    static const char make_old[] =
+        "UPDATE failed_broadcast_logs SET created_at = '2025',"
+        " last_attempt_at = '2025'";
+    stg_change c = change(STG_CHANGE_RANGE, 5);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c.last_position = 7;
+    c.count = 2;
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT created_at = last_attempt_at"
+                        " FROM failed_broadcast_logs"),
+              "1");
+    shelf_ask(&s, make_old);
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(shelf_ask(&s, ask), "1|0|");
+    c.last_position = 20;
+    c.count = 11;
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(shelf_ask(&s, ask), "1|1|");
+    shelf_end(&s);
+}
+
 /* -- groups */
 
 /* Everything there is, to compare. */

@@ -197,12 +197,26 @@ static bool is_same(sqlite3_stmt *st, int column, const char *wanted)
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
+/* When the last of its messages was given up; a row that an older stagger wrote
+ * does not know. */
+static const char *newest_of(sqlite3_stmt *st)
+{
+    int column = sqlite3_column_type(st, LAST_POSITION) == SQLITE_NULL ||
+                         sqlite3_column_type(st, LAST_ATTEMPT_AT) == SQLITE_NULL
+                     ? CREATED_AT
+                     : LAST_ATTEMPT_AT;
+
+    return (const char *)sqlite3_column_text(st, column);
+}
+
 static bool is_in_time(sqlite3_stmt *st, const stg_filter *f)
 {
     const char *at = (const char *)sqlite3_column_text(st, CREATED_AT);
+    const char *newest = newest_of(st);
 
     // As texts they are in order.
-    return at != NULL && (f->since[0] == '\0' || strcmp(at, f->since) >= 0) &&
+    return at != NULL && newest != NULL &&
+           (f->since[0] == '\0' || strcmp(newest, f->since) >= 0) &&
            (f->until[0] == '\0' || strcmp(at, f->until) < 0);
 }
 

@@ -5,7 +5,10 @@
  * piece from its front, or drop it. So the row keeps flow's name in range_first,
  * whatever became of its position; and where it is settled (replayed, dropped, or
  * expired behind a replay) what flow adds goes into another row of the same name,
- * which knows by `taken` what of flow's count is in the rows before. */
+ * which knows by `taken` what of flow's count is in the rows before.
+ *
+ * Nothing of it was ever tried: its last_attempt_at is when its newest message
+ * came into it. */
 #include <string.h>
 
 #include "hub/stores/rows.h"
@@ -18,14 +21,16 @@ static const char find[] =
 static const char add[] =
     "INSERT INTO failed_broadcast_logs (message_id, target, target_url, lane,"
     " partition, position, replay, last_position, count, state, why, cause,"
-    " attempts, created_at, range_first, taken, version, copied) VALUES (?1,"
+    " attempts, created_at, last_attempt_at, range_first, taken, version, copied)"
+    " VALUES (?1,"
     " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
     " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
-    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12, ?13, ?14, ?7)";
+    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11, ?12, ?13, ?14, ?7)";
 
 /* A row that expired comes back to life with bodies that have not. */
 static const char extend[] =
     "UPDATE failed_broadcast_logs SET last_position = ?2, count = ?3,"
+    " last_attempt_at = ?4,"
     " state = CASE state WHEN 'expired' THEN 'dead' ELSE state END"
     " WHERE id = ?1";
 
@@ -135,6 +140,7 @@ static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
 
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
 {
+    char now[STG_SQL_TIME_MAX];
     uint64_t taken;
     known k;
     int rc = find_known(&r->ranges, c, &k);
@@ -154,8 +160,8 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
     if (k.is_over)
         return add_row(r, c, k.last + 1, taken, wall);
     r->ranges.has_grown = true;
-    return stg_sql_run(r->ranges.extend, "uuu", k.id, c->last_position,
-                       c->count - taken);
+    return stg_sql_run(r->ranges.extend, "uuus", k.id, c->last_position,
+                       c->count - taken, stg_sql_time(wall, now));
 }
 
 int stg_ranges_renew(stg_rows *r, bool *is_more)

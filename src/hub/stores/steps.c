@@ -27,7 +27,8 @@
  *
  * failed_broadcast_logs: what ended badly. A row with last_position stands for
  * what its lane got from position to last_position, `count` of them; their
- * bodies are in messages as long as these are kept. Of such a row range_first is
+ * bodies are in messages as long as these are kept. Of such a row last_attempt_at
+ * is when the newest of them came into it, and range_first is
  * the name that flow has for it; `eaten` were replayed out of it, and position
  * has moved behind them; `taken` are those that flow counts under this name and
  * that went into earlier rows. version: a number that rises with each change
