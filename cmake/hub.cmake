@@ -229,11 +229,14 @@ set(hub_verbs
     cli/check_table.c
     cli/confirm.c
     cli/dead.c
+    cli/dead_cause.c
     cli/dead_change.c
     cli/dead_export.c
     cli/dead_list.c
     cli/dead_rows.c
     cli/dead_show.c
+    cli/dead_summary.c
+    cli/dead_table.c
     cli/demo.c
     cli/demo_audit.c
     cli/demo_post.c

@@ -22,7 +22,7 @@ static const char help[] =
     "be delivered. list, show and export read them in its store, change nothing,\n"
     "and work while it runs. replay and drop ask the hub to do it, which runs.\n"
     "\n"
-    "  list    a line each\n"
+    "  list    a line each, the oldest first\n"
     "  show    one with all that is known of it, payload included\n"
     "  export  all of them to stdout, payloads included\n"
     "  replay  send them again, under the same message ids\n"
@@ -35,8 +35,11 @@ static const char help[] =
     "                       connect, B server, C request, D overload\n"
     "      --state STATE    only dead, replayed, dropped, expired or cancelled\n"
     "      --since TIME     only those from then on: a time in UTC\n"
-    "                       (2026-03-01T12:00), or how long ago (90m)\n"
+    "                       (2026-03-01T12:00), or how long ago (90m); a row for\n"
+    "                       many messages by its newest\n"
     "      --until TIME     only those before then\n"
+    "      --summary        list: a line for each target, cause and state\n"
+    "  -n, --limit N        list: only the last N, the newest first\n"
     "      --json           list, show, replay, drop: as JSON\n"
     "      --csv            list: as CSV\n"
     "  -f, --format FORMAT  export: jsonl (a line of JSON each; the default) or\n"
@@ -48,11 +51,13 @@ static const char help[] =
     "  -y, --yes            replay, drop: do not show and ask first\n" STG_REMOTE_HELP
     "  -h, --help           this text\n"
     "\n"
-    "Exit code: 0; 1 if there is no such dead letter, or no payload, if the hub is\n"
-    "not there or refuses, or if the answer was no; 2 for bad options, and for a\n"
-    "store that cannot be read.\n"
+    "Exit code: 0, also if none fits; 1 if there is no such dead letter, or no\n"
+    "payload, if the hub is not there or refuses, if a replay ends before all are\n"
+    "on their way, if nothing has the name of --target, or if the answer was no;\n"
+    "2 for bad options, and for a store that cannot be read.\n"
     "\n"
-    "  stagger dead list --target billing --since 1h\n"
+    "  stagger dead list --summary --since 1h\n"
+    "  stagger dead list --target billing --limit 20\n"
     "  stagger dead show 42\n"
     "  stagger dead export --cause HTTP_503 > failed.jsonl\n"
     "  stagger dead replay --target billing --since 2h\n";
@@ -64,11 +69,11 @@ typedef struct verb {
 } verb;
 
 static const verb verbs[] = {
-    {"list", dead_list, "stcSUTjCh"},
+    {"list", dead_list, "stcSUTjCmnh"},
     {"show", dead_show, "sjrh"},
     {"export", dead_export, "stcSUTfh"},
-    {"replay", dead_replay, "tcTUjianyHKh"},
-    {"drop", dead_drop, "tcTUjianyHKh"},
+    {"replay", dead_replay, "tcTUjiaDyHKh"},
+    {"drop", dead_drop, "tcTUjiaDyHKh"},
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -177,6 +182,30 @@ static int read_ids(dead_options *o, const char *text)
     }
 }
 
+static int read_limit(dead_options *o)
+{
+    size_t length = strlen(optarg);
+
+    if (length > 0 && length < 10 && strspn(optarg, "0123456789") == length)
+        o->limit = strtoull(optarg, NULL, 10);
+    return o->limit > 0 ? 0
+                        : refuse("--limit=", optarg, "wanted a number from 1");
+}
+
+static int read_cause(dead_options *o)
+{
+    char near[STG_CAUSE_MAX], wanted[STG_CAUSE_MAX + 80];
+
+    o->cause = optarg;
+    if (dead_check_cause(optarg, near))
+        return 0;
+    snprintf(wanted, sizeof wanted, "there is no such cause; %s%s%s",
+             near[0] == '\0' ? "stagger dead list --summary shows some"
+                             : "did you mean ",
+             near, near[0] == '\0' ? "" : "?");
+    return refuse("--cause=", optarg, wanted);
+}
+
 static int read_option(dead_options *o, int option)
 {
     switch (option) {
@@ -187,8 +216,7 @@ static int read_option(dead_options *o, int option)
         o->target = optarg;
         return 0;
     case 'c':
-        o->cause = optarg;
-        return 0;
+        return read_cause(o);
     case 'S':
         o->state = optarg;
         if (is_state(optarg))
@@ -215,7 +243,12 @@ static int read_option(dead_options *o, int option)
     case 'a':
         o->is_all = true;
         return 0;
+    case 'm':
+        o->is_summary = true;
+        return 0;
     case 'n':
+        return read_limit(o);
+    case 'D':
         o->is_dry_run = true;
         return 0;
     case 'y':
@@ -242,11 +275,13 @@ static const struct option options[] = {
     {"until", required_argument, NULL, 'U'},
     {"json", no_argument, NULL, 'j'},
     {"csv", no_argument, NULL, 'C'},
+    {"summary", no_argument, NULL, 'm'},
+    {"limit", required_argument, NULL, 'n'},
     {"format", required_argument, NULL, 'f'},
     {"raw", no_argument, NULL, 'r'},
     {"id", required_argument, NULL, 'i'},
     {"all", no_argument, NULL, 'a'},
-    {"dry-run", no_argument, NULL, 'n'},
+    {"dry-run", no_argument, NULL, 'D'},
     {"yes", no_argument, NULL, 'y'},
     {"hub", required_argument, NULL, 'H'},
     {"token-file", required_argument, NULL, 'K'},
@@ -323,7 +358,7 @@ int stg_cli_dead(int argc, char **argv)
     int option, code = 0;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "s:t:c:f:yh", options, NULL)) !=
+    while ((option = getopt_long(argc, argv, "s:t:c:f:n:yh", options, NULL)) !=
            -1) {
         if (option == 'h') {
             fputs(help, stdout);
@@ -342,6 +377,8 @@ int stg_cli_dead(int argc, char **argv)
     if (v == NULL)
         return refuse_verb(argv[optind]);
     code = check_options(v, used);
+    if (code == 0 && o.is_summary && o.limit > 0)
+        code = refuse("--summary", "", "has no --limit: it is short");
     if (code == 0)
         code = check_words(&o, v, argc - optind - 1, argv + optind + 1);
     o.store = stg_store_path(o.store);

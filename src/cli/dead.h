@@ -1,7 +1,9 @@
 /* dead.h - what the parts of `stagger dead` share: its options, and the rows.
  *
  *   dead_rows     the store, opened to be read, and the rows that are asked for
+ *   dead_cause    which causes there are
  *   dead_list     a table, or JSON, or CSV
+ *   dead_summary  the same by target, cause and state; and the closing line
  *   dead_show     one dead letter with all that is known of it
  *   dead_export   all of them, whole
  *   dead_change   sent again, or put aside: by the hub that runs
@@ -10,6 +12,8 @@
  * read, the hub's writer is not held up. */
 #ifndef STAGGER_CLI_DEAD_H
 #define STAGGER_CLI_DEAD_H
+
+#include <stagger/outcome.h>
 
 #include "cli/remote.h"
 #include "hub/stores/letter.h"
@@ -20,7 +24,8 @@ typedef struct dead_options {
     const char *store;
     const char *target, *cause, *state;                    /* NULL: all */
     char since[STG_SQL_TIME_MAX], until[STG_SQL_TIME_MAX]; /* "": all */
-    bool is_json, is_csv, is_raw;
+    bool is_json, is_csv, is_raw, is_summary;
+    uint64_t limit; /* so many, the newest first; 0: all, in their order */
     const char *id; /* of show */
 
     /* Of replay and drop. */
@@ -49,14 +54,28 @@ int dead_fail(const dead_rows *r, int rc);
 int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
              const char *behind);
 
-/* Calls each for every row that is asked for, in the order of ids, with the
- * columns of a letter. Between a few rows the store is let go. */
+/* When the last of a row's messages was given up: a range row takes some for a
+ * while. One that an older stagger wrote does not know. */
+#define DEAD_NEWEST                                   \
+    "CASE WHEN last_position IS NULL THEN created_at" \
+    " ELSE ifnull(last_attempt_at, created_at) END"
+
+/* Calls each for every row that is asked for, in the order of ids or, where
+ * there is a limit, in the reverse, with the columns of a letter. Between a few rows the store is let go. */
 typedef void dead_each(void *ctx, sqlite3_stmt *row);
 int dead_read(dead_rows *r, dead_each *each, void *ctx);
 
 /* A line of CSV in the making: quoted where it must be. */
 void dead_put_csv(stg_span text, bool is_last);
 
+/* False: there is no such cause (nor category); near is what was meant, "" if
+ * it is like none. */
+bool dead_check_cause(const char *cause, char near[STG_CAUSE_MAX]);
+
+/* How many they are, by state and cause, in a line. */
+int dead_put_sums(dead_rows *r);
+
+int dead_summary(dead_rows *r);
 int dead_list(const dead_options *o);
 int dead_show(const dead_options *o);
 int dead_export(const dead_options *o);

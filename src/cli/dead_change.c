@@ -16,11 +16,13 @@ enum { EXIT_NO = 1, POLL_MS = 200 };
 
 typedef struct change {
     const char *name; /* of the verb, and of the path */
-    const char *would, *question;
+    const char *would, *question, *nothing;
 } change;
 
-static const change replay = {"replay", "would be sent again", "Send"};
-static const change drop = {"drop", "would be dropped", "Drop"};
+static const change replay = {"replay", "would be sent again", "Send",
+                              "nothing was sent again"};
+static const change drop = {"drop", "would be dropped", "Drop",
+                            "nothing was dropped"};
 
 static const char who[] = "stagger dead";
 
@@ -178,6 +180,60 @@ static void put_json(const json_t *answer)
     putchar('\n');
 }
 
+/* -- nothing --------------------------------------------------------------- */
+
+/* Whether a target has this name, or a dead letter of one that was forgotten
+ * has it. Where the hub does not say, it is. */
+static bool is_known(stg_remote *r, const char *target)
+{
+    char name[400], path[480];
+    json_t *answer = NULL;
+    bool is_none;
+
+    stg_remote_escape(target, name, sizeof name);
+    snprintf(path, sizeof path, "/v1/targets/%s", name);
+    if (stg_remote_call(r, "GET", path, NULL, &answer) ||
+        stg_remote_status(r) != 404) {
+        json_decref(answer);
+        return true;
+    }
+    snprintf(path, sizeof path, "/v1/dead-letters?target=%s&limit=1", name);
+    if (!stg_remote_call(r, "GET", path, NULL, &answer))
+        return true;
+    is_none = json_array_size(json_object_get(answer, "dead_letters")) == 0;
+    json_decref(answer);
+    return !is_none;
+}
+
+/* What was sent again may have been letters, and no messages: their bodies are
+ * gone. */
+static bool is_nothing(const json_t *answer)
+{
+    return stg_json_count_of(answer, "letters") == 0 &&
+           stg_json_count_of(answer, "messages") == 0;
+}
+
+/* Returns the exit code. */
+static int tell_nothing(stg_remote *r, const change *c, const dead_options *o,
+                        const json_t *answer)
+{
+    if (o->target != NULL && !is_known(r, o->target)) {
+        stg_options_complain(who,
+                             "%.128s: no target and no dead letter has this "
+                             "name",
+                             o->target);
+        return EXIT_NO;
+    }
+    // Some do, and cannot be sent again.
+    if (stg_json_count_of(answer, "forgotten") > 0 && c == &replay)
+        printf("%s\n", c->nothing);
+    else
+        printf("no dead letter fits: %s\n", c->nothing);
+    if (c == &replay)
+        put_exceptions(answer);
+    return 0;
+}
+
 /* -- replay, to its end ---------------------------------------------------- */
 
 /* Asks until it is over. *state: given and taken. */
@@ -206,11 +262,12 @@ static void complain(const json_t *state)
     const char *how = stg_json_text_of(state, "state");
 
     if (strcmp(how, "held") == 0)
-        stg_options_complain(who,
-                             "%.64s has as many parked deliveries as it may, "
-                             "and does not get on; what is left is dead as "
-                             "before: replay it when that target is well",
-                             stg_json_text_of(state, "held"));
+        stg_options_complain(
+            who,
+            "500 of a replay wait at once, and %.128s does not "
+            "take them: mend it, then ask again; what is left "
+            "is dead as before",
+            stg_json_text_of(state, "held"));
     else if (strcmp(how, "full") == 0)
         stg_options_complain(who,
                              "the store is full; what is left is dead as "
@@ -221,17 +278,24 @@ static void complain(const json_t *state)
                              "as before");
 }
 
-static int tell_replay(const json_t *state)
+static int tell_replay(stg_remote *r, const dead_options *o,
+                       const json_t *state)
 {
     uint64_t count = stg_json_count_of(state, "messages");
+    bool is_done = strcmp(stg_json_text_of(state, "state"), "done") == 0;
 
-    printf("%" PRIu64
-           " message%s on the way again; stagger status shows how "
-           "they fare\n",
-           count, count == 1 ? " is" : "s are");
+    if (is_done && is_nothing(state))
+        return tell_nothing(r, &replay, o, state);
+    if (count == 0)
+        printf("nothing was sent again\n");
+    else
+        printf("%" PRIu64
+               " message%s on the way again; stagger status shows how "
+               "they fare\n",
+               count, count == 1 ? " is" : "s are");
     put_exceptions(state);
     fflush(stdout);
-    if (strcmp(stg_json_text_of(state, "state"), "done") == 0)
+    if (is_done)
         return 0;
     complain(state);
     return EXIT_NO;
@@ -246,7 +310,7 @@ static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
         return stg_remote_complain(r);
     }
     if (!o->is_json)
-        return tell_replay(*state);
+        return tell_replay(r, o, *state);
     put_json(*state);
     return strcmp(stg_json_text_of(*state, "state"), "done") == 0 ? 0 : EXIT_NO;
 }
@@ -264,6 +328,8 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
         code = finish_replay(r, o, &answer);
     else if (o->is_json)
         put_json(answer);
+    else if (is_nothing(answer))
+        code = tell_nothing(r, c, o, answer);
     else
         put_counts(c, answer, "dropped");
     json_decref(answer);
@@ -287,6 +353,7 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
     json_t *dry = NULL;
     uint64_t letters;
     bool is_to_be;
+    int code = 0;
 
     if (!call(r, c, o, true, &dry))
         return stg_remote_complain(r);
@@ -294,7 +361,7 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
     if (o->is_json) {
         put_json(dry);
     } else if (letters == 0) {
-        printf("no dead letters are like that: nothing to do\n");
+        code = tell_nothing(r, c, o, dry);
     } else {
         put_sample(dry, letters);
         put_counts(c, dry, c->would);
@@ -303,7 +370,7 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
     json_decref(dry);
     if (is_to_be)
         return carry_out(r, c, o);
-    return o->is_dry_run || letters == 0 ? 0 : EXIT_NO;
+    return o->is_dry_run || letters == 0 ? code : EXIT_NO;
 }
 
 /* All of them is said, or nobody thought of it. */

@@ -1,14 +1,12 @@
 /* stagger dead list: a table that fits the terminal, or JSON, or CSV. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/dead.h"
+#include "cli/dead_table.h"
 #include "cli/json.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
 
 /* What is listed of a letter, in JSON and CSV. */
 static const stg_letter_column listed[] = {STG_LETTER_ID,
@@ -97,11 +95,7 @@ typedef enum column {
     COLUMNS
 } column;
 
-static const struct {
-    const char *title;
-    int least;     /* it is not cut to less */
-    bool is_right; /* a number */
-} columns[COLUMNS] = {
+static const dead_column columns[COLUMNS] = {
     [COLUMN_ID] = {"id", 20, true},
     [COLUMN_TIME] = {"time (UTC)", 19, false},
     [COLUMN_TARGET] = {"target", 8, false},
@@ -112,43 +106,8 @@ static const struct {
     [COLUMN_MESSAGE] = {"message", 0, false},
 };
 
-typedef struct table {
-    stg_terminal terminal;
-    int widths[COLUMNS]; /* 0: left out */
-} table;
-
-static int width_of(const char *title, uint64_t widest)
-{
-    int width = (int)strlen(title);
-
-    return widest > (uint64_t)width ? (int)widest : width;
-}
-
-static int row_width(const table *t)
-{
-    int width = 0;
-
-    for (int i = 0; i < COLUMNS; i++)
-        width += t->widths[i] == 0 ? 0 : t->widths[i] + (width > 0 ? 2 : 0);
-    return width;
-}
-
-/* Takes from one column what the row is too long by; one that is left with next
- * to nothing goes. */
-static void cut(table *t, column c)
-{
-    enum { NOTHING = 6 };
-    int over = row_width(t) - t->terminal.width;
-    int least = columns[c].least, width = t->widths[c];
-
-    if (over <= 0 || width <= least)
-        return;
-    width = width - over > least ? width - over : least;
-    t->widths[c] = width < NOTHING ? 0 : width;
-}
-
 /* How wide things are, asked of the store before the first line. */
-static int measure(dead_rows *r, table *t)
+static int measure(dead_rows *r, dead_table *t)
 {
     static const char select[] =
         "SELECT max(length(id)), 19, max(length(target)), max(length(cause)),"
@@ -156,7 +115,6 @@ static int measure(dead_rows *r, table *t)
         " max(length(attempts)),"
         " CASE WHEN max(count) > 1 THEN max(length(count)) END,"
         " max(length(message_id))";
-    bool is_bounded = isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS") != NULL;
     sqlite3_stmt *st;
     int rc = dead_ask(r, &st, select, "");
 
@@ -165,51 +123,13 @@ static int measure(dead_rows *r, table *t)
     if (rc != SQLITE_ROW)
         return rc;
     for (int i = 0; i < COLUMNS; i++)
-        t->widths[i] = (i == COLUMN_STATE || i == COLUMN_COUNT) &&
-                               sqlite3_column_type(st, i) == SQLITE_NULL
-                           ? 0
-                           : width_of(columns[i].title, stg_sql_column(st, i));
-    rc = sqlite3_reset(st);
-    // A file or a pipe takes lines of any length.
-    if (is_bounded) {
-        cut(t, COLUMN_TARGET);
-        cut(t, COLUMN_CAUSE);
-        cut(t, COLUMN_MESSAGE);
-    }
-    return rc;
-}
-
-/* What a terminal must not take for a command is a question mark; the rest of
- * what is too long is dots. */
-static void put_cell(const table *t, column c, const char *text)
-{
-    size_t length = strlen(text), width = (size_t)t->widths[c];
-    bool is_cut = length > width && !columns[c].is_right;
-    size_t shown = is_cut ? (width > 2 ? width - 2 : 0) : length;
-
-    if (columns[c].is_right)
-        printf("%*s", (int)(width > length ? width - length : 0), "");
-    for (size_t i = 0; i < shown; i++)
-        putchar((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?'
-                                                                : text[i]);
-    if (is_cut)
-        fputs(width > 1 ? ".." : "", stdout);
-    if (!columns[c].is_right && c != COLUMN_MESSAGE && length < width)
-        printf("%*s", (int)(width - length), "");
-}
-
-static void put_row(const table *t, const char *const cells[COLUMNS])
-{
-    bool is_first = true;
-
-    for (int i = 0; i < COLUMNS; i++) {
-        if (t->widths[i] <= 0)
-            continue;
-        fputs(is_first ? "" : "  ", stdout);
-        put_cell(t, (column)i, cells[i]);
-        is_first = false;
-    }
-    putchar('\n');
+        if ((i != COLUMN_STATE && i != COLUMN_COUNT) ||
+            sqlite3_column_type(st, i) != SQLITE_NULL)
+            dead_table_widen(t, i, stg_sql_column(st, i));
+    dead_table_cut(t, COLUMN_TARGET);
+    dead_table_cut(t, COLUMN_CAUSE);
+    dead_table_cut(t, COLUMN_MESSAGE);
+    return sqlite3_reset(st);
 }
 
 static const char *text_of(sqlite3_stmt *row, stg_letter_column c)
@@ -227,49 +147,17 @@ static void list_row(void *ctx, sqlite3_stmt *row)
     snprintf(time, sizeof time, "%.19s", text_of(row, STG_LETTER_CREATED_AT));
     if (strlen(time) > 10)
         time[10] = ' ';
-    put_row(ctx,
-            (const char *const[COLUMNS]){text_of(row, STG_LETTER_ID), time,
-                                         text_of(row, STG_LETTER_TARGET),
-                                         text_of(row, STG_LETTER_CAUSE),
-                                         text_of(row, STG_LETTER_STATE),
-                                         text_of(row, STG_LETTER_ATTEMPTS),
-                                         strcmp(count, "1") == 0 ? "" : count,
-                                         text_of(row, STG_LETTER_MESSAGE_ID)});
+    dead_table_put(
+        ctx, (const char *const[COLUMNS]){text_of(row, STG_LETTER_ID), time,
+                                          text_of(row, STG_LETTER_TARGET),
+                                          text_of(row, STG_LETTER_CAUSE),
+                                          text_of(row, STG_LETTER_STATE),
+                                          text_of(row, STG_LETTER_ATTEMPTS),
+                                          strcmp(count, "1") == 0 ? "" : count,
+                                          text_of(row, STG_LETTER_MESSAGE_ID)});
 }
 
-/* -- the closing line ------------------------------------------------------ */
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
-/* "12 dead letters for 511 messages: HTTP_503 8, SHED 4". */
-static int put_sums(dead_rows *r)
-{
-    sqlite3_stmt *st;
-    uint64_t letters = 0, messages = 0;
-    char line[512] = "";
-    int rc = dead_ask(r, &st,
-                      "SELECT ifnull(cause, 'no cause'), count(*), sum(count)",
-                      " GROUP BY 1 ORDER BY 2 DESC, 1");
-
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
-        size_t at = strlen(line);
-
-        snprintf(line + at, sizeof line - at, "%s%s %" PRIu64,
-                 at > 0 ? ", " : "", (const char *)sqlite3_column_text(st, 0),
-                 stg_sql_column(st, 1));
-        letters += stg_sql_column(st, 1);
-        messages += stg_sql_column(st, 2);
-        rc = SQLITE_OK;
-    }
-    printf("%" PRIu64 " dead letter%s", letters, plural(letters));
-    if (messages > letters)
-        printf(" for %" PRIu64 " messages", messages);
-    printf(": %s\n", line);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
+/* -- all of it ------------------------------------------------------------- */
 
 static int count_rows(dead_rows *r, uint64_t *count)
 {
@@ -285,29 +173,66 @@ static bool is_filtered(const dead_options *o)
            o->since[0] != '\0' || o->until[0] != '\0';
 }
 
-static int print_table(dead_rows *r)
+/* A name that nobody has is a slip, and not good news. */
+static int put_none(dead_rows *r)
 {
-    const char *titles[COLUMNS];
-    table t = {.terminal = stg_terminal_look()};
+    sqlite3_stmt *st = NULL;
+    uint64_t known = 1;
+    int rc = SQLITE_OK;
+
+    if (r->o->target != NULL) {
+        rc = stg_sql_prepare(r->db, &st,
+                             "SELECT EXISTS (SELECT 1 FROM lanes WHERE"
+                             " name = ?1) OR EXISTS (SELECT 1 FROM"
+                             " failed_broadcast_logs WHERE target = ?1)");
+        if (rc == SQLITE_OK)
+            rc = stg_sql_bind(st, "s", r->o->target);
+        if (rc == SQLITE_OK)
+            rc = stg_sql_number(st, &known);
+    }
+    if (rc == SQLITE_OK)
+        puts(known == 0          ? "No target and no dead letter has this name."
+             : is_filtered(r->o) ? "No dead letters that match."
+                                 : "No dead letters.");
+    return rc;
+}
+
+static int print_table(dead_rows *r, uint64_t count)
+{
+    dead_table t = dead_table_make(columns, COLUMNS);
+    uint64_t limit = r->o->limit;
+    int rc = measure(r, &t);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    dead_table_put_titles(&t);
+    rc = dead_read(r, list_row, &t);
+    if (limit > 0 && limit < count)
+        printf("and %" PRIu64 " older\n", count - limit);
+    return rc == SQLITE_OK ? dead_put_sums(r) : rc;
+}
+
+static int print_text(dead_rows *r)
+{
     uint64_t count = 0;
     int rc = count_rows(r, &count);
 
-    if (rc == SQLITE_OK && count == 0) {
-        puts(is_filtered(r->o) ? "No dead letters that match."
-                               : "No dead letters.");
-        return SQLITE_OK;
-    }
-    if (rc == SQLITE_OK)
-        rc = measure(r, &t);
     if (rc != SQLITE_OK)
         return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        titles[i] = columns[i].title;
-    fputs(stg_terminal_style(&t.terminal, STG_STYLE_BOLD), stdout);
-    put_row(&t, titles);
-    fputs(stg_terminal_style(&t.terminal, STG_STYLE_PLAIN), stdout);
-    rc = dead_read(r, list_row, &t);
-    return rc == SQLITE_OK ? put_sums(r) : rc;
+    if (count == 0)
+        return put_none(r);
+    return r->o->is_summary ? dead_summary(r) : print_table(r, count);
+}
+
+static int print(dead_rows *r)
+{
+    const dead_options *o = r->o;
+
+    if (!o->is_json && !o->is_csv)
+        return print_text(r);
+    if (o->is_summary)
+        return dead_summary(r);
+    return o->is_json ? print_json(r) : print_csv(r);
 }
 
 int dead_list(const dead_options *o)
@@ -319,9 +244,7 @@ int dead_list(const dead_options *o)
         dead_close(&r);
         return STG_EXIT_USAGE;
     }
-    rc = o->is_json  ? print_json(&r)
-         : o->is_csv ? print_csv(&r)
-                     : print_table(&r);
+    rc = print(&r);
     if (rc != SQLITE_OK)
         code = dead_fail(&r, rc);
     dead_close(&r);

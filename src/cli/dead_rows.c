@@ -98,12 +98,13 @@ int dead_fail(const dead_rows *r, int rc)
 }
 
 /* What is asked for, as conditions on ?1 to ?5: a NULL is no condition. A
- * category is a cause, too. */
+ * category is a cause, too; since is of the newest message of a row. */
 static const char where[] =
     " WHERE (?1 IS NULL OR target = ?1)"
     " AND (?2 IS NULL OR cause = ?2 OR category = ?2)"
     " AND (?3 IS NULL OR state = ?3)"
-    " AND (?4 IS NULL OR created_at >= ?4)"
+    " AND (?4 IS NULL OR " DEAD_NEWEST
+    " >= ?4)"
     " AND (?5 IS NULL OR created_at < ?5)";
 
 static const char *given(const char *text)
@@ -138,12 +139,13 @@ static int keep(sqlite3_stmt *says, sqlite3_stmt *row)
     return rc;
 }
 
-static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t *count)
+static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t most,
+                     size_t *count)
 {
     int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
 
     *count = 0;
-    while (rc == SQLITE_OK && *count < PAGE &&
+    while (rc == SQLITE_OK && *count < most &&
            (rc = stg_sql_step(r->page)) == SQLITE_ROW) {
         r->last = stg_sql_column(r->page, STG_LETTER_ID);
         rc = keep(says[(*count)++], r->page);
@@ -169,15 +171,18 @@ static int prepare_says(dead_rows *r, sqlite3_stmt *says[PAGE])
 int dead_read(dead_rows *r, dead_each *each, void *ctx)
 {
     sqlite3_stmt *says[PAGE];
+    uint64_t limit = r->o->limit, left = limit == 0 ? UINT64_MAX : limit;
     size_t count = PAGE;
     int rc = dead_ask(r, &r->page, "SELECT " STG_LETTER_SELECT,
-                      " AND id > ?6 ORDER BY id LIMIT 100");
+                      limit == 0 ? " AND id > ?6 ORDER BY id LIMIT 100"
+                                 : " AND id < ?6 ORDER BY id DESC LIMIT 100");
 
-    r->last = 0;
+    r->last = limit == 0 ? 0 : INT64_MAX;
     if (rc == SQLITE_OK)
         rc = prepare_says(r, says);
-    while (rc == SQLITE_OK && count == PAGE) {
-        rc = read_page(r, says, &count);
+    while (rc == SQLITE_OK && count == PAGE && left > 0) {
+        rc = read_page(r, says, left < PAGE ? (size_t)left : PAGE, &count);
+        left -= count;
         for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
             if (sqlite3_step(says[i]) == SQLITE_ROW)
                 each(ctx, says[i]);

@@ -172,6 +172,7 @@ static void put_range(dead_rows *r, const stg_terminal *t, sqlite3_stmt *row)
              " to %" PRIu64,
              stg_sql_column(row, STG_LETTER_COUNT), first, last);
     put(t, "messages", line);
+    put(t, "newest", text_of(row, STG_LETTER_LAST_ATTEMPT_AT));
     if (stg_sql_column(row, STG_LETTER_PARTITION) != 0 ||
         strcmp(text_of(row, STG_LETTER_STATE), "dead") != 0)
         return;

@@ -185,6 +185,11 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                       "ended_at": None, **none}
         return 202, self.asked
 
+    def get_letters(self, query):
+        found = [each for each in self.letters
+                 if [each["target"]] == query.get("target", [each["target"]])]
+        return 200, {"dead_letters": found, "next": None}
+
     def get_replay(self):
         if self.replay:
             self.asked = {**self.asked, **self.replay.pop(0)}
@@ -209,13 +214,15 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  r"GET /v1/targets/([^/]+)",
                  r"POST /v1/targets/([^/]+)/(pause|resume|forget)",
                  r"POST /v1/dead-letters/(replay|drop)",
-                 r"GET /v1/replays/5", r"POST /v1/reload")
+                 r"GET /v1/replays/5", r"GET /v1/dead-letters",
+                 r"POST /v1/reload")
         calls = (lambda: self.get_status(),
                  lambda: self.get_targets(urllib.parse.parse_qs(url.query)),
                  lambda name: (200, self.find(name)),
                  self.change_target,
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
+                 lambda: self.get_letters(urllib.parse.parse_qs(url.query)),
                  lambda: (200, {"added": 3, "changed": 1, "gone": 0,
                                "same": len(self.targets)}))
         for name, call in zip(names, calls):

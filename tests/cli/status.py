@@ -179,6 +179,7 @@ class Golden(Case):
             store = os.path.join(folder, "hub.db")
             make_store(store)
             self.letters("dead-list", "list", "--store", store)
+            self.letters("dead-summary", "list", "--summary", "--store", store)
             self.letters("dead-show", "show", "--store", store, "2")
 
     def letters(self, name, *words):
@@ -475,7 +476,8 @@ class Dead(Case):
     def test_a_replay_that_does_not_get_to_its_end_is_told(self):
         for state, words in (
                 ({"state": "held", "held": "billing"},
-                 "billing has as many parked deliveries as it may"),
+                 "500 of a replay wait at once, and billing does not take "
+                 "them: mend it, then ask again"),
                 ({"state": "full"}, "the store is full"),
                 ({"state": "stopped"}, "the hub was stopped")):
             self.hub.letters = [letter(1)]
@@ -509,11 +511,43 @@ class Dead(Case):
                          "1 dead letter, 10 messages: dropped\n")
         self.assertEqual(len(self.hub.letters), 4)
 
-    def test_none_that_are_like_that(self):
-        for words in (["--dry-run"], ["--dry-run", "--json"]):
-            text = self.succeed("dead", "replay", "-t", "none", *words)
-            self.assertIn("nothing to do" if len(words) == 1 else
-                          '"letters": 0', text)
+    def test_none_that_fits_is_told(self):
+        self.hub.letters = [letter(1, target="gone", cause="HTTP_503")]
+        for verb, words in (("replay", "nothing was sent again"),
+                            ("drop", "nothing was dropped")):
+            for choice in (["-c", "HTTP_404"], ["-t", "billing"],
+                           ["-t", "gone", "-c", "SHED"]):
+                for how in ("--dry-run", "--yes"):
+                    self.assertEqual(
+                        self.succeed("dead", verb, how, *choice),
+                        f"no dead letter fits: {words}\n")
+        text = self.succeed("dead", "replay", "-c", "SHED", "--dry-run",
+                            "--json")
+        self.assertEqual(json.loads(text)["letters"], 0)
+
+    def test_only_some_of_a_target_that_was_forgotten(self):
+        self.hub.letters, self.hub.forgotten = [], 2
+        for how in ("--dry-run", "--yes"):
+            self.assertEqual(
+                self.succeed("dead", "replay", how, "--all"),
+                "nothing was sent again\n2 dead letters cannot be sent again: "
+                "the target was forgotten\n")
+
+    def test_a_name_that_nobody_has_is_told(self):
+        for verb in ("replay", "drop"):
+            for how in ("--dry-run", "--yes"):
+                done = self.ask("dead", verb, "-t", "a b", how)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn("a b: no target and no dead letter has this "
+                              "name\n", done.stderr)
+
+    def test_a_replay_that_is_held_at_once_has_sent_nothing(self):
+        self.hub.replay = [{"state": "held", "held": "billing", "letters": 0,
+                            "messages": 0, "expired": 0, "forgotten": 0}]
+        done = self.ask("dead", "replay", "--all", "--yes")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "nothing was sent again\n"))
+        self.assertIn("billing does not take them", done.stderr)
 
     def test_asks_on_a_terminal_and_shows_what_first(self):
         for verb, answer, code in (("replay", "n", 1), ("drop", "q", 1),

@@ -16,7 +16,7 @@ import unittest
 STAGGER = os.environ["STAGGER"]
 COLUMNS = ("message_id, target, target_url, state, why, category, cause,"
            " http_status, attempts, lane, partition, position, replay, count,"
-           " last_position, payload, answer, created_at")
+           " last_position, payload, answer, created_at, last_attempt_at")
 
 
 def dead(*arguments, text=True, **variables):
@@ -42,15 +42,16 @@ class Dead(unittest.TestCase):
 
     def insert(self, position, target="b", cause="HTTP_503", category="B",
                status=503, state="dead", attempts=3, count=1, last=None,
-               payload=b"x", answer=None, at="2026-03-01T12:00:00.000Z"):
+               payload=b"x", answer=None, at="2026-03-01T12:00:00.000Z",
+               newest=None):
         with sqlite3.connect(self.store) as db:
             db.execute(
                 f"INSERT INTO failed_broadcast_logs ({COLUMNS}) VALUES"
                 " (?, ?, 'http://b/', ?, 'attempts', ?, ?, ?, ?, 9, 0, ?, 0,"
-                " ?, ?, ?, ?, ?)",
+                " ?, ?, ?, ?, ?, ?)",
                 (f"00000000000000aa-{position}", target, state, category,
                  cause, status, attempts, position, count, last, payload,
-                 answer, at))
+                 answer, at, newest))
         db.close()
 
     def make(self):
@@ -97,6 +98,10 @@ class Dead(unittest.TestCase):
         self.assertEqual(self.list(), "No dead letters.\n")
         self.insert(1)
         self.assertEqual(self.list("--target", "c"),
+                         "No target and no dead letter has this name.\n")
+        self.assertEqual(self.list("--target", "a"),
+                         "No dead letters that match.\n")
+        self.assertEqual(self.list("--target", "b", "--state", "dropped"),
                          "No dead letters that match.\n")
 
     def test_lists_a_line_each(self):
@@ -121,6 +126,122 @@ class Dead(unittest.TestCase):
         self.assertIn("cause     state     attempts  count  message", text)
         self.assertIn("SHED      dead             0    500  ", text)
         self.assertIn("2 dead letters for 501 messages: ", text)
+
+    def test_calls_nothing_dead_that_was_sent_again(self):
+        self.make()
+        for position in range(3):
+            self.insert(position, state="replayed", payload=None)
+        last = lambda *more: self.list(*more).splitlines()[-1]
+        self.assertEqual(last(), "3 dead letters: 0 dead, 3 replayed; "
+                         "HTTP_503 3")
+        self.insert(7, cause="HTTP_404", category="C")
+        self.assertEqual(last(), "4 dead letters: 1 dead, 3 replayed; "
+                         "HTTP_503 3, HTTP_404 1")
+        self.assertEqual(last("--state=replayed"),
+                         "3 dead letters: 3 replayed; HTTP_503 3")
+        self.assertEqual(last("--state=dead"), "1 dead letter: HTTP_404 1")
+
+    def test_lists_the_newest_so_many(self):
+        self.make()
+        for position in range(250):
+            self.insert(position)
+        lines = self.list("-n", "3").splitlines()
+        self.assertEqual([line.split()[0] for line in lines[1:4]],
+                         ["250", "249", "248"])
+        self.assertEqual(lines[4:], ["and 247 older",
+                                     "250 dead letters: HTTP_503 250"])
+        for limit, count in ((1, 1), (100, 100), (101, 101), (250, 250),
+                             (999, 250)):
+            found = json.loads(self.list("--json", f"--limit={limit}"))
+            self.assertEqual([row["id"] for row in found["dead_letters"]],
+                             list(range(250, 250 - count, -1)))
+        self.assertNotIn("older", self.list("--limit", "250"))
+        rows = list(csv.reader(io.StringIO(self.list("--csv", "-n2"))))
+        self.assertEqual([row[0] for row in rows], ["id", "250", "249"])
+
+    def summarise(self):
+        self.make()
+        for hour in (9, 12, 10):
+            self.insert(hour, at=f"2026-03-01T{hour:02}:00:00.000Z")
+        self.insert(20, state="replayed", payload=None)
+        self.insert(30, target="a-target-with-quite-a-long-name", cause="SHED",
+                    category=None, status=None, count=500, last=900,
+                    payload=None, attempts=0,
+                    newest="2026-03-01T14:30:00.000Z")
+
+    def test_sums_up_by_target_cause_and_state(self):
+        self.summarise()
+        lines = self.list("--summary").splitlines()
+        self.assertEqual([line.split() for line in lines[1:4]], [
+            ["a-target-with-quite-a-long-name", "SHED", "dead", "1", "500",
+             "2026-03-01", "12:00:00", "2026-03-01", "14:30:00"],
+            ["b", "HTTP_503", "dead", "3", "3", "2026-03-01", "09:00:00",
+             "2026-03-01", "12:00:00"],
+            ["b", "HTTP_503", "replayed", "1", "1", "2026-03-01", "12:00:00",
+             "2026-03-01", "12:00:00"]])
+        self.assertEqual(lines[4:], [
+            "5 dead letters for 504 messages: 4 dead, 1 replayed; HTTP_503 4,"
+            " SHED 1"])
+        for width in (80, 100, 200):
+            lines = self.list("--summary", COLUMNS=str(width)).splitlines()
+            self.assertLessEqual(max(map(len, lines[:-1])), width)
+            self.assertIn("03-01 14:30", lines[1])
+
+    def test_sums_up_as_json_and_csv(self):
+        self.summarise()
+        found = json.loads(self.list("--summary", "--json", "-t", "b"))
+        self.assertEqual(found["summary"][0], {
+            "target": "b", "cause": "HTTP_503", "state": "dead", "letters": 3,
+            "messages": 3, "first_at": "2026-03-01T09:00:00.000Z",
+            "last_at": "2026-03-01T12:00:00.000Z"})
+        rows = list(csv.DictReader(io.StringIO(self.list("--summary",
+                                                         "--csv"))))
+        self.assertEqual([row["letters"] for row in rows], ["1", "3", "1"])
+        self.assertEqual(json.loads(self.list("--summary", "--json", "-t",
+                                              "none")), {"summary": []})
+
+    def test_finds_range_rows_by_their_newest_message(self):
+        self.summarise()
+
+        def finds(*arguments):
+            found = json.loads(self.list("--json", *arguments))
+            return [row["cause"] for row in found["dead_letters"]]
+
+        self.assertEqual(finds("--since", "2026-03-01T14:00"), ["SHED"])
+        self.assertEqual(finds("--since", "2026-03-01T15:00"), [])
+        self.assertEqual(finds("--until", "2026-03-01T12:01", "--since",
+                               "2026-03-01T12:01"), ["SHED"])
+        self.assertEqual(finds("--until", "2026-03-01T12:00").count("SHED"), 0)
+        self.assertIn("2026-03-01T14:30",
+                      dead("show", "-s", self.store, "5").stdout)
+        self.assertEqual(dead("export", "-s", self.store, "--since",
+                              "2026-03-01T14:00").stdout.count("\n"), 1)
+
+    def test_knows_the_causes_there_are(self):
+        self.make()
+        for cause in ("A", "D", "HTTP_302", "HTTP_599", "SHED", "CANCELLED",
+                      "CONNECTION_REFUSED", "GRPC_UNAVAILABLE", "GRPC_77",
+                      "SQLSTATE_40001", "MYSQL_1213", "EXIT_3"):
+            self.list("--cause", cause)
+        for cause, meant in (
+                ("HTPP_503", "did you mean HTTP_503?"),
+                ("503", "did you mean HTTP_503?"),
+                ("http_503", "did you mean HTTP_503?"),
+                ("connection-refused", "did you mean CONNECTION_REFUSED?"),
+                ("CONECTION_REFUSED", "did you mean CONNECTION_REFUSED?"),
+                ("shed", "did you mean SHED?"),
+                ("HTTP_5XX", "there is no such cause; stagger dead list"),
+                ("HTTP_50", "there is no such cause; stagger dead list"),
+                ("SQLSTATE_400", "there is no such cause; "),
+                ("E", "there is no such cause; stagger dead list --summary"),
+                ("", "there is no such cause"),
+                ("HTTP_999", "there is no such cause"),
+                ("X" * 300, "there is no such cause")):
+            for verb in ("list", "export", "replay", "drop"):
+                found = dead(verb, "--cause", cause)
+                self.assertEqual((found.returncode, found.stdout), (2, ""))
+                self.assertIn(f"--cause={cause[:40]}", found.stderr)
+                self.assertIn(meant, found.stderr)
 
     def test_fits_the_terminal(self):
         self.make()
@@ -168,7 +289,7 @@ class Dead(unittest.TestCase):
             db.executemany(
                 f"INSERT INTO failed_broadcast_logs ({COLUMNS}) VALUES ('m',"
                 " 'b', '', 'dead', 'attempts', 'B', 'HTTP_503', 503, 1, 9, 0,"
-                " ?, 0, 1, NULL, x'00', NULL, '2026')",
+                " ?, 0, 1, NULL, x'00', NULL, '2026', NULL)",
                 [(n,) for n in range(450)])
         db.close()
         rows = json.loads(self.list("--json"))["dead_letters"]
@@ -308,6 +429,10 @@ class Dead(unittest.TestCase):
                 (["show"], "show without an id"),
                 (["show", "x"], "is no id"),
                 (["list", "x"], "is a word too many"),
+                (["list", "--limit", "0"], "--limit=0: wanted a number from 1"),
+                (["list", "-n", "x"], "wanted a number from 1"),
+                (["list", "-n", "1", "--summary"], "has no --limit"),
+                (["export", "-n", "1"], "export has no option --limit"),
                 (["list", "--raw"], "list has no option --raw"),
                 (["export", "--json"], "export has no option --json"),
                 (["list", "--state", "ded"], "--state=ded: wanted dead"),

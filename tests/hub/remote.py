@@ -80,8 +80,11 @@ class Remote(case.Case):
         self.assertEqual(sorted(r.id for r in server.of("/a")[30:]),
                          sorted(ids))
         # Again there is nothing left to send.
-        self.assertIn("nothing to do", self.ask("dead", "replay", "--target=a",
-                                                "--dry-run"))
+        for how in ("--dry-run", "--yes"):
+            self.assertEqual(self.ask("dead", "replay", "--target=a", how),
+                             "no dead letter fits: nothing was sent again\n")
+        self.assertIn("c: no target and no dead letter has this name",
+                      self.ask("dead", "drop", "--target=c", "--yes", code=1))
         one = self.rows("SELECT id FROM failed_broadcast_logs WHERE "
                         "target = 'b' ORDER BY id")[0]["id"]
         self.assertEqual(self.ask("dead", "drop", "--yes", "--id", str(one)),

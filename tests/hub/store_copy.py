@@ -195,9 +195,21 @@ class StoreCopy(case.Case):
             self.change(text.read(), self.copy)
         self.verify(self.copy, said="is of version 1")
         self.restore()
-        self.verify(said="is sound: 1 message, 1 target, 1 parked, 2 dead")
+        self.verify(said="is sound: 1 message, 1 target, 1 parked, 2 "
+                         "rows of dead letters: 2 dead")
 
     # -- verify
+
+    def test_counts_dead_letters_by_what_became_of_them(self):
+        self.fill()
+        letters = self.rows("SELECT * FROM failed_broadcast_logs")
+        self.assertGreater(len(letters), 1)
+        self.change("UPDATE failed_broadcast_logs SET state = 'dropped',"
+                    " payload = NULL WHERE last_position IS NULL"
+                    " AND id > (SELECT min(id) FROM failed_broadcast_logs)",
+                    self.store)
+        self.verify(said=f"{len(letters)} rows of dead letters: 1 dead, "
+                    f"{len(letters) - 1} dropped\n")
 
     def check_flaw(self, text, said):
         copy = os.path.join(self.folder, "flawed.db")

@@ -280,6 +280,9 @@ static int check_cursors(check *c)
 
 /* -- all of it ------------------------------------------------------------- */
 
+#define COUNT_STATE(state) \
+    "SELECT count(*) FROM failed_broadcast_logs WHERE state = '" state "'"
+
 static int count(check *c)
 {
     const struct {
@@ -290,6 +293,11 @@ static int count(check *c)
         {"SELECT count(*) FROM lanes WHERE is_forgotten = 0", &c->v->lanes},
         {"SELECT count(*) FROM parked", &c->v->parked},
         {"SELECT count(*) FROM failed_broadcast_logs", &c->v->letters},
+        {COUNT_STATE("dead"), &c->v->dead},
+        {COUNT_STATE("replayed"), &c->v->replayed},
+        {COUNT_STATE("dropped"), &c->v->dropped},
+        {COUNT_STATE("expired"), &c->v->expired},
+        {COUNT_STATE("cancelled"), &c->v->cancelled},
         {"SELECT count(*) FROM idempotency_keys", &c->v->keys},
     };
     int rc = SQLITE_OK;

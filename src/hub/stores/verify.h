@@ -8,7 +8,9 @@
 
 typedef struct stg_verified {
     uint64_t version;
-    uint64_t messages, lanes, parked, letters, keys;
+    uint64_t messages, lanes, parked, keys;
+    uint64_t letters; /* rows, in whatever state: these are */
+    uint64_t dead, replayed, dropped, expired, cancelled;
     uint64_t flaws;
 } stg_verified;
 
