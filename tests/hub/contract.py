@@ -495,9 +495,16 @@ class Letters(Api):
         self.assertEqual((again["state"], again["letters"]), ("done", 0))
         self.problem(404, "no replay", hub, "getReplay", id=99)
         self.problem(400, "the number", hub, "getReplay", id="x")
-        self.until(lambda: [(e["action"], e["outcome"])
-                            for e in hub.events("audit")]
-                   == [("replay", "done")] * 3, "three lines")
+        self.until(lambda: len(hub.events("audit")) == 3, "three lines")
+        lines = hub.events("audit")
+        self.assertEqual({(e["action"], e["outcome"]) for e in lines},
+                         {("replay", "done")})
+        self.assertEqual(lines[0]["detail"], f"ids={one}: 1 message")
+        # The first may have been under way: then both were asked for its own.
+        self.assertRegex(lines[1]["detail"],
+                         "^cause=HTTP_503 category=B "
+                         "since=2020-01-01T00:00:00Z: 1[12] messages$")
+        self.assertEqual(lines[2]["detail"], "all: 0 messages")
 
     def test_drop(self):
         hub, leaf, ids = self.dead(5)
@@ -519,6 +526,15 @@ class Letters(Api):
                                    body={"all": True,
                                          "dry_run": False})["letters"], 4)
         self.assertEqual(len(leaf.receipts), 5)
+        self.good(hub, "dropDeadLetters", body={"ids": list(range(50, 65))})
+        self.until(lambda: [(e["action"], e["outcome"], e["detail"])
+                            for e in hub.events("audit")] == [
+            ("drop", "done", f"message={ids[1]}: 1 message"),
+            ("drop", "done", f"message={ids[1]}: 0 messages"),
+            ("drop", "done", f"message={NEVER}: 0 messages"),
+            ("drop", "done", "all: 4 messages"),
+            ("drop", "done", "ids=50,51,52,53,54,55,56,57,58,59 and 5 more: "
+             "0 messages")], "five lines")
 
     def test_choices_that_are_none(self):
         hub = self.hub("--to", self.leaf().url())
@@ -659,6 +675,18 @@ targets:
             {"action": "resume", "who": "anna", "from": "127.0.0.1",
              "target": "b", "outcome": "refused",
              "detail": "there is no target of this name"}])
+        which = {"target": "a", "until": "2026-03-01T12:00:00Z"}
+        self.good(hub, "replayDeadLetters", token=token, status=202,
+                  body=which)
+        self.good(hub, "dropDeadLetters", token=token, body=which)
+        with open(audit) as file:
+            lines = [json.loads(line) for line in file][2:]
+        self.assertEqual(
+            [(line["action"], line["letters"], line["detail"])
+             for line in lines],
+            [(action, which,
+              "target=a until=2026-03-01T12:00:00Z: 0 messages")
+             for action in ("replay", "drop")])
         os.rename(audit, audit + ".1")  # as logrotate does
         self.good(hub, "resumeTarget", token=token, name="a")
         with open(audit) as file:

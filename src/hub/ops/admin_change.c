@@ -93,13 +93,28 @@ static void tell(const stg_admin *a, const json_t *line)
             stg_field_text("detail", text_in(line, "detail")));
 }
 
+void stg_change_tell(stg_change_call *c, const char *format, ...)
+{
+    const char *before = text_in(c->line, "detail");
+    char text[1024];
+    va_list arguments;
+    size_t at = 0;
+
+    if (before != NULL)
+        at = (size_t)snprintf(text, sizeof text, "%.700s: ", before);
+    va_start(arguments, format);
+    vsnprintf(text + at, sizeof text - at, format, arguments);
+    va_end(arguments);
+    json_object_set_new(c->line, "detail", stg_json_text(text));
+}
+
 static void end(stg_change_call *c, const char *outcome)
 {
     json_t *line = c->line;
 
     json_object_set_new(line, "outcome", json_string(outcome));
     if (c->why[0] != '\0')
-        json_object_set_new(line, "detail", stg_json_text(c->why));
+        stg_change_tell(c, "%s", c->why);
     tell(c->admin, line);
     stg_audit_write(&c->admin->audit, line, answer, c);
 }

@@ -1,3 +1,6 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +218,60 @@ bool stg_choice_read_body(stg_choice *c, const stg_admin *a, stg_ask *ask)
         return true;
     stg_choice_free(c);
     return false;
+}
+
+/* -- in words ---------------------------------------------------------------- */
+
+typedef struct words {
+    char *text;
+    size_t size, at;
+} words;
+
+__attribute__((format(printf, 2, 3))) static void add(words *w,
+                                                      const char *format, ...)
+{
+    va_list arguments;
+    int size;
+
+    if (w->at >= w->size)
+        return;
+    va_start(arguments, format);
+    size = vsnprintf(w->text + w->at, w->size - w->at, format, arguments);
+    va_end(arguments);
+    w->at += size > 0 ? (size_t)size : 0;
+}
+
+static void add_ids(words *w, const stg_letter_filter *f)
+{
+    enum { FEW = 10 };
+
+    add(w, "ids=");
+    for (size_t i = 0; i < f->id_count && i < FEW; i++)
+        add(w, "%s%" PRIu64, i > 0 ? "," : "", f->ids[i]);
+    if (f->id_count > FEW)
+        add(w, " and %zu more", f->id_count - FEW);
+}
+
+void stg_choice_print(const stg_choice *c, char *text, size_t size)
+{
+    words w = {.text = text, .size = size};
+    const char *name;
+    json_t *value;
+
+    text[0] = '\0';
+    json_object_foreach(c->json, name, value)
+    {
+        const char *between = w.at > 0 ? " " : "";
+
+        if (json_is_string(value)) {
+            add(&w, "%s%s=%s", between, name, json_string_value(value));
+        } else if (json_is_array(value)) {
+            add(&w, "%s", between);
+            add_ids(&w, &c->filter);
+        }
+    }
+    if (w.at == 0)
+        add(&w, "all");
 }
 
 void stg_choice_free(stg_choice *c)

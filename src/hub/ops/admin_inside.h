@@ -95,6 +95,10 @@ bool stg_choice_read_query(stg_choice *c, const stg_admin *a, stg_ask *ask);
 bool stg_choice_read_body(stg_choice *c, const stg_admin *a, stg_ask *ask);
 void stg_choice_free(stg_choice *c);
 
+/* "target=a cause=HTTP_503" of one that was read from a body; "all"; of more
+ * than a few ids the first, and how many. Cut where there is no room. */
+void stg_choice_print(const stg_choice *c, char *text, size_t size);
+
 /* -- admin_change.c ---------------------------------------------------------- */
 
 /* A change, from its request to its answer. */
@@ -104,6 +108,10 @@ typedef struct stg_change_call stg_change_call;
  * memory, and the request is answered. */
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what);
+
+/* Adds to the words of the audit line: ": ", and these. */
+__attribute__((format(printf, 2, 3))) void
+stg_change_tell(stg_change_call *c, const char *format, ...);
 
 /* Writes the audit line and the log; then answers, and is gone. json is given;
  * what the audit line is to say of the outcome is in it, or not: is_told. */

@@ -34,6 +34,12 @@ static void add_sum(json_t *json, const stg_letters_sum *sum)
     json_object_set_new(json, "forgotten", stg_json_count(sum->forgotten));
 }
 
+static void tell_messages(stg_change_call *call, uint64_t count)
+{
+    stg_change_tell(call, "%" PRIu64 " message%s", count,
+                    count == 1 ? "" : "s");
+}
+
 /* -- replays ----------------------------------------------------------------- */
 
 static stg_replay *find_replay(stg_admin *a, uint64_t id)
@@ -114,21 +120,40 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
-static void begin_replay(asked *d)
+/* What it was asked for is counted, and told; then it goes on by itself. */
+static void go_on(void *ctx, const stg_letters_sum *wanted)
 {
+    asked *d = ctx;
     stg_admin *a = d->admin;
-    stg_replay *r = new_replay(a, d->ask);
+    stg_store *store = a->hub->store;
     stg_change_call *call = d->call;
-    const stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
+    stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
 
-    d->replay = r->id;
-    d->ask = NULL;
     d->call = NULL;
-    stg_change_done(call, 202, print_replay(r), true);
+    if (wanted->end != STG_LETTERS_DONE || store == NULL) {
+        stg_change_refuse(call, 503, "the hub stops");
+        nothing.end = STG_LETTERS_STOPPED;
+        end_replay(d, &nothing);
+        return;
+    }
+    tell_messages(call, wanted->messages);
+    stg_change_done(call, 202, print_replay(find_replay(a, d->replay)), true);
     if (d->choice->is_impossible)
         end_replay(d, &nothing);
     else
-        stg_store_replay(a->hub->store, &d->choice->filter, false, end_replay,
+        stg_store_replay(store, &d->choice->filter, false, end_replay, d);
+}
+
+static void begin_replay(asked *d)
+{
+    const stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
+
+    d->replay = new_replay(d->admin, d->ask)->id;
+    d->ask = NULL;
+    if (d->choice->is_impossible)
+        go_on(d, &nothing);
+    else
+        stg_store_replay(d->admin->hub->store, &d->choice->filter, true, go_on,
                          d);
 }
 
@@ -140,9 +165,10 @@ static void end_drop(void *ctx, const stg_letters_sum *sum)
     json_t *json = json_pack("{s:b}", "is_dry_run", 0);
 
     add_sum(json, sum);
-    if (sum->end == STG_LETTERS_DONE)
+    if (sum->end == STG_LETTERS_DONE) {
+        tell_messages(d->call, sum->messages);
         stg_change_done(d->call, 200, json, true);
-    else {
+    } else {
         json_decref(json);
         stg_change_refuse(d->call, 503,
                           "not all of them: %" PRIu64
@@ -239,9 +265,13 @@ static asked *make_asked(stg_admin *a, stg_ask *ask, bool is_drop)
 static void begin_change(asked *d)
 {
     stg_admin *a = d->admin;
+    char which[640]; // the longest texts, and ten ids
 
-    d->call = stg_change_begin(a, d->ask, d->is_drop ? "drop" : "replay",
-                               json_pack("{s:O}", "letters", d->choice->json));
+    stg_choice_print(d->choice, which, sizeof which);
+    d->call =
+        stg_change_begin(a, d->ask, d->is_drop ? "drop" : "replay",
+                         json_pack("{s:O,s:o}", "letters", d->choice->json,
+                                   "detail", stg_json_text(which)));
     if (d->call == NULL)
         free_asked(d);
     else if (d->is_drop)
