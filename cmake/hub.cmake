@@ -263,6 +263,7 @@ set(hub_verbs
     cli/sink_server.c
     cli/sink_tally.c
     cli/status.c
+    cli/status_fault.c
     cli/status_json.c
     cli/status_look.c
     cli/status_table.c

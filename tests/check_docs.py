@@ -273,6 +273,14 @@ def lint(mandoc):
         yield from found.stdout.splitlines()
 
 
+def eaten_quotes():
+    """Quotes that begin a word of a macro's line are not printed."""
+    for path in manuals():
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.match(r"\.(?:Dl|D1)\b.*\"", line):
+                yield f"{path.name}:{number}: write \\(dq for each quote"
+
+
 def wrong_options():
     for verb in ["", *verbs()]:
         name = f"stagger-{verb}.1" if verb else "stagger.1"
@@ -444,7 +452,7 @@ def main(arguments):
     found = [problem for check in (wrong_tests, lonely_formulas, wrong_names,
                                    wrong_codes) for problem in check(text)]
     found += [*wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
-              *wrong_blocks(*arguments)]
+              *eaten_quotes(), *wrong_blocks(*arguments)]
     mandoc = shutil.which("mandoc")
     if mandoc:
         found += lint(mandoc)

@@ -19,9 +19,10 @@ static const char help[] =
     "usage: stagger status [OPTIONS]\n"
     "\n"
     "A table of a hub's targets, the worst first: the state of each, deliveries\n"
-    "a second, attempts under way, what is parked, how far it is behind, how long\n"
-    "attempts take, the last fault, and what is left of its budget of retries. On\n"
-    "a terminal it is drawn again and again, until it is interrupted.\n"
+    "a second, attempts under way, what is parked, how far it is behind, what was\n"
+    "given up, how long attempts take, what is left of its budget of retries, and\n"
+    "the last fault. On a terminal it is drawn again and again, until it is\n"
+    "interrupted.\n"
     "\n" STG_REMOTE_HELP
     "      --once           one table, and the end: what a pipe gets\n"
     "      --watch          table after table: what a terminal gets\n"
@@ -34,7 +35,8 @@ static const char help[] =
     "\n"
     "  stagger status\n"
     "  stagger status --once --all\n"
-    "  stagger status --json | jq '.targets[] | select(.state != \"live\")'\n";
+    "  stagger status --json | jq '.targets[] |\n"
+    "      select(.state != \"live\" or (.last_failure_ms_ago // 6e4) < 6e4)'\n";
 
 enum { ONCE = STG_REMOTE_NEXT, WATCH, ALL, JSON };
 

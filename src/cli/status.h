@@ -2,6 +2,7 @@
  *
  *   status        options; once, or again and again
  *   status_look   two calls, and what they say
+ *   status_fault  what failed last, and when; when it is tried again
  *   status_table  the table, as wide and as high as there is room
  *   status_json   the same for programs */
 #ifndef STAGGER_CLI_STATUS_H
@@ -20,6 +21,8 @@ typedef struct status_row {
     uint64_t lag;         /* messages; STATUS_NONE */
     stg_ns age;           /* of the oldest that is not settled; STATUS_NONE */
     stg_ns p50, p99;      /* STATUS_NONE */
+    stg_ns failed_ago;    /* the last attempt that failed; STATUS_NONE */
+    stg_ns probe_in;      /* of an open breaker; STATUS_NONE */
     uint64_t budget;      /* retries that are left, thousandths; STATUS_NONE */
     uint64_t rate;        /* deliveries, thousandths a second; STATUS_NONE */
     const json_t *target; /* as the hub said it */
@@ -39,6 +42,15 @@ typedef struct status_look {
 bool status_look_take(status_look *look, stg_remote *r,
                       const status_look *before);
 void status_look_free(status_look *look);
+
+/* An attempt failed within the last minute. */
+bool status_is_failing(const status_row *row);
+
+/* "HTTP_401 3s ago", or "HTTP_503 probe in 12s" while a breaker is open: in
+ * `width` letters, of which the name of the fault gives way. Returns text. */
+enum { STATUS_FAULT_MAX = 96 };
+const char *status_fault(const status_row *row, int width,
+                         char text[STATUS_FAULT_MAX]);
 
 /* The worst first, to be shown; and by name again, as status_look_take() wants
  * an earlier look. */

@@ -85,7 +85,15 @@ static void copy(char *to, size_t size, const char *text)
     to[at] = '\0';
 }
 
-static void read_row(status_row *row, const json_t *target)
+/* Until an instant of the hub's clock; 0: it has come. */
+static stg_ns until(const json_t *object, const char *key, stg_ns now)
+{
+    stg_ns at = read_time(stg_json_text_of(object, key));
+
+    return at == 0 ? STATUS_NONE : stg_ns_sub(at, now);
+}
+
+static void read_row(status_row *row, const json_t *target, stg_ns now)
 {
     copy(row->name, sizeof row->name, stg_json_text_of(target, "name"));
     copy(row->state, sizeof row->state, stg_json_text_of(target, "state"));
@@ -104,6 +112,8 @@ static void read_row(status_row *row, const json_t *target)
     row->age = time_or_none(target, "lag_ms");
     row->p50 = time_or_none(target, "p50_ms");
     row->p99 = time_or_none(target, "p99_ms");
+    row->failed_ago = time_or_none(target, "last_failure_ms_ago");
+    row->probe_in = until(target, "probe_at", now);
     row->is_lag_exact = json_is_true(json_object_get(target, "is_lag_exact"));
     row->budget = thousandths_or_none(target, "budget_left");
     row->rate = STATUS_NONE;
@@ -164,7 +174,8 @@ static bool read_rows(status_look *look)
         const json_t *targets = targets_of(look, i);
 
         for (size_t k = 0; k < json_array_size(targets); k++)
-            read_row(&look->rows[look->count++], json_array_get(targets, k));
+            read_row(&look->rows[look->count++], json_array_get(targets, k),
+                     look->at);
     }
     status_look_order(look);
     return true;
@@ -190,19 +201,29 @@ static void find_rates(status_look *look, const status_look *before)
     }
 }
 
+static void read_times(status_look *look)
+{
+    look->at = read_time(stg_json_text_of(look->hub, "now"));
+    look->up = stg_ns_sub(look->at,
+                          read_time(stg_json_text_of(look->hub, "started_at")));
+}
+
+static bool take(status_look *look, stg_remote *r)
+{
+    if (!stg_remote_call(r, "GET", "/v1/status", NULL, &look->hub))
+        return false;
+    read_times(look);
+    return take_pages(look, r) && read_rows(look);
+}
+
 bool status_look_take(status_look *look, stg_remote *r,
                       const status_look *before)
 {
     *look = (status_look){.pages = json_array()};
-    if (look->pages == NULL ||
-        !stg_remote_call(r, "GET", "/v1/status", NULL, &look->hub) ||
-        !take_pages(look, r) || !read_rows(look)) {
+    if (look->pages == NULL || !take(look, r)) {
         status_look_free(look);
         return false;
     }
-    look->at = read_time(stg_json_text_of(look->hub, "now"));
-    look->up = stg_ns_sub(look->at,
-                          read_time(stg_json_text_of(look->hub, "started_at")));
     if (before != NULL)
         find_rates(look, before);
     return true;
@@ -226,11 +247,13 @@ static unsigned badness(const status_row *row)
 
     for (unsigned i = 0; i < STATES; i++)
         if (strcmp(row->state, states[i]) == 0)
-            return STATES + 3 - i;
+            return STATES + 4 - i;
     if (!row->is_known)
         return 1;
     if (strcmp(row->state, "live") != 0)
         return 2; // paused, by someone
+    if (status_is_failing(row))
+        return 4;
     return row->is_laggard || row->parked > 0 ? 3 : 0;
 }
 

@@ -97,7 +97,13 @@ static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 
 /* -- lines ----------------------------------------------------------------- */
 
-enum { WIDE = 106, NAME_LEAST = 12, NAME_MOST = 40, CAUSE_LEAST = 16 };
+enum {
+    WIDE = 106,
+    NAME_LEAST = 12,
+    NAME_MOST = 40,
+    CAUSE_LEAST = 18, /* "HTTP_503 probe 12s" */
+    CAUSE_WIDE = 26,
+};
 
 typedef struct sheet {
     const status_paper *paper;
@@ -126,13 +132,13 @@ put_line(sheet *s, const char *format, ...)
     end_line(s);
 }
 
-/* text, cut with a mark where it is longer. */
-static void put_cut(const char *text, int width, bool is_padded)
+/* text, padded, or cut with a mark where it is longer. */
+static void put_cut(const char *text, int width)
 {
     if ((int)strlen(text) > width)
         printf("%.*s..", width - 2, text);
     else
-        printf("%-*s", is_padded ? width : 0, text);
+        printf("%-*s", width, text);
 }
 
 static const char *style(const sheet *s, stg_style style)
@@ -196,13 +202,37 @@ static void count_states(const status_look *look, size_t from, char *text,
     }
 }
 
+/* ", 2 failing" of the rows from `from` on; "": none is. */
+static const char *count_failing(const status_look *look, size_t from,
+                                 char text[32])
+{
+    size_t count = 0;
+
+    for (size_t i = from; i < look->count; i++)
+        count += status_is_failing(&look->rows[i]);
+    text[0] = '\0';
+    if (count > 0)
+        snprintf(text, 32, ", %zu failing", count);
+    return text;
+}
+
 static void put_targets(sheet *s, const status_look *look)
 {
-    char states[160];
+    char states[160], failing[32];
 
     count_states(look, 0, states, sizeof states);
-    put_line(s, "%zu target%s%s%s", look->count, look->count == 1 ? "" : "s",
-             look->count > 0 ? ": " : "", states);
+    put_line(s, "%zu target%s%s%s%s", look->count, look->count == 1 ? "" : "s",
+             count_failing(look, 0, failing), look->count > 0 ? ": " : "",
+             states);
+}
+
+static void put_rest(sheet *s, const status_look *look, size_t shown)
+{
+    char states[160], failing[32];
+
+    count_states(look, shown, states, sizeof states);
+    put_line(s, "and %zu more%s: %s (--all --once shows them)",
+             look->count - shown, count_failing(look, shown, failing), states);
 }
 
 /* -- the rows -------------------------------------------------------------- */
@@ -210,14 +240,15 @@ static void put_targets(sheet *s, const status_look *look)
 static void put_heading(sheet *s)
 {
     fputs(style(s, STG_STYLE_FAINT), stdout);
-    put_cut("target", s->name, true);
-    printf(" %-8s %5s %*s %6s %5s", "state", "per s", s->is_wide ? 9 : 5,
+    put_cut("target", s->name);
+    printf(" %-8s %5s %*s %6s %5s", "state", "per s", s->is_wide ? 9 : 4,
            s->is_wide ? "in flight" : "fly", "parked", "lag");
     if (s->is_wide)
         printf(" %6s", "oldest");
-    printf(" %5s %5s", "p50", "p99");
+    printf(" %4s", "dead");
     if (s->is_wide)
-        printf(" %-9s", "breaker");
+        printf(" %5s", "p50");
+    printf(" %5s", "p99");
     printf(" %*s %s%s", s->is_wide ? 6 : 4, s->is_wide ? "budget" : "left",
            "last fault", style(s, STG_STYLE_PLAIN));
     end_line(s);
@@ -247,44 +278,49 @@ static const char *lag_text(const status_row *row, char text[16])
     return text;
 }
 
-static const char *fault_text(const status_row *row)
+/* What is over is there, and strikes nobody. */
+static void put_fault(const sheet *s, const status_row *row)
 {
-    if (!row->is_known)
-        return "only in store";
-    return row->cause[0] != '\0' ? row->cause : "-";
+    bool is_over = row->failed_ago != STATUS_NONE && !status_is_failing(row) &&
+                   row->probe_in == STATUS_NONE;
+    char text[STATUS_FAULT_MAX];
+
+    printf("%s%s%s", style(s, is_over ? STG_STYLE_FAINT : STG_STYLE_PLAIN),
+           status_fault(row, s->cause, text), style(s, STG_STYLE_PLAIN));
 }
 
 static void put_row(sheet *s, const status_row *row)
 {
-    bool is_well = strcmp(row->state, "live") == 0;
-    char a[8], b[8], c[16], d[8], e[8], f[8], flight[24];
+    bool is_well = strcmp(row->state, "live") == 0 && !status_is_failing(row);
+    char a[8], b[8], c[16], flight[24];
 
-    put_cut(row->name, s->name, true);
+    put_cut(row->name, s->name);
     printf(" %s%-8.8s%s %5s %*s %6s %5s",
            style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN), row->state,
            style(s, STG_STYLE_PLAIN), rate_text(row->rate, a),
-           s->is_wide ? 9 : 5, flight_text(s, row, flight),
+           s->is_wide ? 9 : 4, flight_text(s, row, flight),
            status_count(row->parked, b), lag_text(row, c));
     if (s->is_wide)
-        printf(" %6s", status_time(row->age, d));
-    printf(" %5s %5s", status_time(row->p50, e), status_time(row->p99, f));
+        printf(" %6s", status_time(row->age, a));
+    printf(" %4s", status_count(row->dead, a));
     if (s->is_wide)
-        printf(" %-9s", row->breaker[0] != '\0' ? row->breaker : "-");
+        printf(" %5s", status_time(row->p50, a));
+    printf(" %5s", status_time(row->p99, a));
     printf(" %*s ", s->is_wide ? 6 : 4, rate_text(row->budget, a));
-    put_cut(fault_text(row), s->cause, false);
+    put_fault(s, row);
     end_line(s);
 }
 
 /* The name has what it needs, if that leaves room for the cause. */
 static void share_width(sheet *s, const status_look *look)
 {
-    int rest = s->paper->terminal.width - (s->is_wide ? 75 : 52);
+    int rest = s->paper->terminal.width - (s->is_wide ? 70 : 50);
     int name = NAME_LEAST, most;
 
     for (size_t i = 0; i < look->count; i++)
         if ((int)strlen(look->rows[i].name) > name)
             name = (int)strlen(look->rows[i].name);
-    most = rest - CAUSE_LEAST;
+    most = rest - (s->is_wide ? CAUSE_WIDE : CAUSE_LEAST);
     if (most > NAME_MOST)
         most = NAME_MOST;
     if (name > most)
@@ -314,7 +350,6 @@ unsigned status_table_print(const status_paper *paper, const char *hub,
                             const status_look *look, const char *notice)
 {
     sheet s = {.paper = paper, .is_wide = paper->terminal.width >= WIDE};
-    char states[160];
     size_t room;
 
     share_width(&s, look);
@@ -326,11 +361,8 @@ unsigned status_table_print(const status_paper *paper, const char *hub,
     room = room_for(&s, look, notice);
     for (size_t i = 0; i < room; i++)
         put_row(&s, &look->rows[i]);
-    if (room < look->count) {
-        count_states(look, room, states, sizeof states);
-        put_line(&s, "and %zu more: %s (--all --once shows them)",
-                 look->count - room, states);
-    }
+    if (room < look->count)
+        put_rest(&s, look, room);
     if (notice != NULL)
         put_line(&s, "%s", notice);
     return s.lines;

@@ -155,7 +155,8 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
 
 /* -- the end --------------------------------------------------------------- */
 
-static void note(stg_target *t, const stg_outcome *outcome, stg_ns took)
+static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
+                 stg_ns now)
 {
     t->attempts++;
     if (outcome->fault == STG_FAULT_NONE) {
@@ -165,6 +166,7 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took)
     t->failures++;
     stg_outcome_cause(outcome, t->cause);
     t->last = *outcome;
+    t->failed_at = now;
 }
 
 /* A target that says that it is gone, and takes messages again one day. */
@@ -195,7 +197,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .verdict = &v,
                             .trace = &a->trace};
 
-    note(a->target, &how->outcome, took);
+    note(a->target, &how->outcome, took, now);
     note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->is_verbose)

@@ -74,6 +74,7 @@ typedef struct stg_target_view {
     stg_ns p50, p99;   /* of attempts that succeeded; 0: none has */
     const char *fault; /* cause of the last failure, "HTTP_503"; "": none */
     uint64_t failures; /* attempts */
+    stg_ns failed_at;  /* the last of them, by the loop's clock; 0: none */
 } stg_target_view;
 
 /* The target number i from 0: first those of the settings, in their order.

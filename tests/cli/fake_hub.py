@@ -1,6 +1,7 @@
 """A server that answers as the admin interface of a hub does (docs/openapi.yaml),
 with what its test says: for the commands that call it."""
 import contextlib
+import datetime
 import http.server
 import json
 import pathlib
@@ -44,6 +45,7 @@ TARGET = {
     "base_position": 1001, "next_position": 1001, "lag_messages": 0,
     "is_lag_exact": True, "lag_ms": None, "attempts": 1000, "failures": 0,
     "retries": 0, "p50_ms": 1.25, "p99_ms": 9.5, "last_cause": None,
+    "last_failure_at": None, "last_failure_ms_ago": None,
     "breaker": "closed", "probe_at": None, "openings": 0, "budget_left": 100,
     "budget_refused": 0, "tags": {},
 }
@@ -80,6 +82,14 @@ LETTER = {
 
 def target(name, **more):
     return {**TARGET, "name": name, **more}
+
+
+def failed(cause, ms_ago):
+    """The last failure was so long before the hub's clock said three."""
+    at = datetime.datetime(2026, 3, 1, 3) - datetime.timedelta(
+        milliseconds=ms_ago)
+    return {"last_cause": cause, "last_failure_ms_ago": ms_ago,
+            "last_failure_at": at.isoformat(timespec="milliseconds") + "Z"}
 
 
 def letter(number, **more):

@@ -19,7 +19,7 @@ import termios
 import time
 import unittest
 
-from fake_hub import FakeHub, Problem, letter, target
+from fake_hub import FakeHub, Problem, failed, letter, target
 
 STAGGER = os.environ["STAGGER"]
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
@@ -81,17 +81,21 @@ def lanes():
         target("billing", in_flight=12, retries=3),
         target("search-eu-west-1-primary", state="holding", in_flight=1,
                in_flight_limit=1, parked=1234, dead=17, lag_messages=1234567,
-               lag_ms=5025000, last_cause="CONNECTION_REFUSED",
+               lag_ms=5025000, **failed("CONNECTION_REFUSED", 18000),
+               probe_at="2026-03-01T03:00:14.900Z",
                breaker="open", budget_left=0, p50_ms=None, p99_ms=None),
         target("audit", state="shedding", parked=10000, lag_messages=99,
-               lag_ms=86400000 * 3, last_cause="CONNECT_TIMEOUT",
+               lag_ms=86400000 * 3, **failed("CONNECT_TIMEOUT", 30000),
+               dead=1234567,
                breaker="half-open", budget_left=0.999, p50_ms=0.823, p99_ms=12345.6),
         target("crm", state="gated", parked=7, waiting=60, in_flight=64,
-               last_cause="HTTP_429", budget_left=None, lag_ms=1500),
+               **failed("HTTP_429", 250), budget_left=None, lag_ms=1500),
         target("mail", state="paused", lag_messages=5),
         target("legacy", is_known=False, state="paused", lag_messages=31,
                budget_left=None, p50_ms=None, p99_ms=None),
-        target("flaky", parked=2, last_cause="HTTP_503", budget_left=43.7),
+        target("flaky", parked=2, **failed("HTTP_503", 250000), dead=3,
+               budget_left=43.7),
+        target("denied", **failed("HTTP_401", 3999), dead=1930),
         target("slow", is_laggard=True, is_lag_exact=False,
                lag_messages=45678, lag_ms=61000,
                p50_ms=987.6, p99_ms=9999.9),
@@ -266,6 +270,71 @@ class Status(Case):
         # Drawn over the last one, of 14 lines.
         self.assertIn("\x1b[14A", text)
 
+    def rows_of(self, *targets, columns=80):
+        self.hub.targets = list(targets)
+        text = self.succeed("status", "--interval=10ms", columns=columns)
+        return text.splitlines()[2:]
+
+    def test_says_how_old_the_last_fault_is(self):
+        for ms, wanted in ((0, "0s"), (999, "0s"), (59999, "59s"),
+                           (60000, "1m"), (5999999, "99m"), (6000000, "1h"),
+                           (172799999, "47h"), (172800000, "2d"),
+                           (999 * 86400000, "999d")):
+            lines = self.rows_of(target("a", **failed("HTTP_401", ms)))
+            self.assertEqual(lines[0], "1 target, 1 failing: 1 live"
+                             if ms < 60000 else "1 target: 1 live")
+            self.assertTrue(lines[3].endswith(f" HTTP_401 {wanted} ago"),
+                            lines)
+
+    def test_says_when_the_next_probe_starts(self):
+        ill = {**failed("HTTP_503", 1000), "state": "holding",
+               "breaker": "open"}
+        for at, wanted, roomy in (
+                ("03:00:14", "probe 12s", "probe in 12s"),
+                ("03:10:02", "probe 10m", "probe in 10m"),
+                ("03:00:00", "probe 0s", "probe in 0s")):
+            for columns, words in ((80, wanted), (120, roomy)):
+                self.hub.looks = 0
+                lines = self.rows_of(
+                    target("a", **ill, probe_at=f"2026-03-01T{at}.000Z"),
+                    columns=columns)
+                self.assertTrue(lines[3].endswith(f" HTTP_503 {words}"), lines)
+        ill["breaker"] = "half-open"
+        self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
+            " HTTP_503 probing"))
+        ill.update(state="paused", breaker="open",
+                   probe_at="2026-03-01T04:00:00.000Z")
+        self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
+            " HTTP_503 1s ago"))
+
+    def test_shows_those_that_fail_above_those_that_are_behind(self):
+        lines = self.rows_of(
+            target("behind", parked=9), target("held", state="gated"),
+            target("over", **failed("HTTP_401", 60000)),
+            target("well"), target("z-fails", **failed("HTTP_401", 59000)))
+        self.assertEqual([line.split()[0] for line in lines[3:]],
+                         ["held", "z-fails", "behind", "over", "well"])
+
+    def test_is_faint_about_what_is_over(self):
+        self.hub.targets = [target("new", **failed("HTTP_401", 1000)),
+                            target("old", **failed("HTTP_401", 61000))]
+        screen = Terminal("status", "--hub", self.hub.url, "--once",
+                          "--interval=10ms")
+        text = screen.read(r"1m ago.*\n")
+        screen.end()
+        self.assertRegex(text, r"\x1b\[2mHTTP_401 1m ago\x1b\[0m")
+        self.assertNotRegex(text, r"\x1b\[2mHTTP_401 1s ago")
+
+    def test_says_how_many_of_the_rest_fail(self):
+        self.hub.targets = [target(f"t{i:03}", **failed("HTTP_401", i * 1000))
+                            for i in range(50)]
+        screen = Terminal("status", "--hub", self.hub.url, "--once",
+                          "--interval=10ms", lines=15)
+        text = screen.read(r"--all --once")
+        screen.end()
+        self.assertIn("50 targets, 50 failing: 50 live", text)
+        self.assertIn("and 42 more, 42 failing: 42 live (", text)
+
     def test_waits_on_a_screen_for_a_hub_that_is_gone(self):
         screen = Terminal("status", "--hub", self.hub.url, "--interval=10ms")
         screen.read("billing")
@@ -422,7 +491,7 @@ class Targets(Case):
 
     def test_reload(self):
         self.assertEqual(self.succeed("reload"),
-                         "reloaded: 3 targets are new, 1 changed, 0 are gone, 8 "
+                         "reloaded: 3 targets are new, 1 changed, 0 are gone, 9 "
                          "as before\n")
 
     def test_bad_words(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stagger status, pause, resume, targets, reload, dead replay and drop, with a hub
 that runs. What they print: tests/cli/status.py."""
+import datetime
 import json
 import os
 import re
@@ -46,8 +47,15 @@ class Remote(case.Case):
         self.assertEqual((lanes["ill"]["last_cause"], lanes["ill"]["dead"]),
                          ("HTTP_503", 1))
         table = self.ask("status", "--once", "-n", "10ms")
-        self.assertRegex(table, r"(?m)^2 targets: 2 live$")
-        self.assertRegex(table, r"(?m)^ill +live .* HTTP_503$")
+        self.assertRegex(table, r"(?m)^2 targets, 1 failing: 2 live$")
+        self.assertRegex(table, r"(?m)^ill +live .* 1 .* HTTP_503 \d+s ago$")
+        self.assertLess(lanes["ill"]["last_failure_ms_ago"], 60e3)
+        at = datetime.datetime.fromisoformat(
+            lanes["ill"]["last_failure_at"].replace("Z", "+00:00"))
+        ago = datetime.datetime.now(datetime.timezone.utc) - at
+        self.assertTrue(0 <= ago.total_seconds() < leaf.PATIENCE, ago)
+        self.assertEqual((lanes["well"]["last_failure_at"],
+                          lanes["well"]["last_failure_ms_ago"]), (None, None))
         self.assertRegex(table, r"(?m)^well +live .* -$")
         self.assertEqual(self.ask("pause", "well"), "well: paused\n")
         self.running.post(b"2")

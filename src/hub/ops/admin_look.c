@@ -147,10 +147,11 @@ static const char *const breakers[] = {
 /* An instant of the loop's clock as one of the wall's; 0: none. */
 static stg_ns wall_of(stg_ns at)
 {
-    return at == 0 || at == STG_NEVER
-               ? 0
-               : stg_ns_add(stg_admin_wall(),
-                            stg_ns_sub(at, stg_deadlines_now()));
+    stg_ns now = stg_deadlines_now(), wall = stg_admin_wall();
+
+    if (at == 0 || at == STG_NEVER)
+        return 0;
+    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
 }
 
 static void add_numbers(json_t *json, const stg_lane_view *l)
@@ -205,6 +206,19 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     add_numbers(json, l);
 }
 
+static void add_failure(json_t *json, const stg_target_view *v)
+{
+    stg_ns ago = stg_ns_sub(stg_deadlines_now(), v->failed_at);
+
+    json_object_set_new(json, "last_cause",
+                        stg_json_text(*v->fault == '\0' ? NULL : v->fault));
+    json_object_set_new(json, "last_failure_at",
+                        stg_json_time(wall_of(v->failed_at)));
+    json_object_set_new(
+        json, "last_failure_ms_ago",
+        stg_json_milliseconds(v->failed_at == 0 ? 0 : stg_ns_max(ago, 1)));
+}
+
 static json_t *print_url(const char *url)
 {
     char *masked = stg_url_mask(url);
@@ -230,8 +244,7 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     json_object_set_new(json, "failures", stg_json_count(v.failures));
     json_object_set_new(json, "p50_ms", stg_json_milliseconds(v.p50));
     json_object_set_new(json, "p99_ms", stg_json_milliseconds(v.p99));
-    json_object_set_new(json, "last_cause",
-                        stg_json_text(*v.fault == '\0' ? NULL : v.fault));
+    add_failure(json, &v);
     json_object_set_new(json, "tags", print_tags(t));
     return json;
 }
