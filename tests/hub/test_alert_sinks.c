@@ -770,3 +770,28 @@ TEST(trial, ends_when_it_is_cancelled)
     CHECK_INT(seen.count, 1);
     close_bench(&b);
 }
+
+/* Another reload came in the turn in which it was asked for. */
+TEST(trial, ends_when_it_is_cancelled_before_it_begins)
+{
+    BENCH(b, SCRIPT(HEAR));
+    stg_alert_options o = stg_alert_options_default();
+    stg_alert_sink_options s = webhook(&b);
+    tried seen = {.times = 0};
+    stg_ns until;
+    stg_alerts *a;
+
+    o.sinks = &s;
+    o.sink_count = 1;
+    a = open_alerts(&b, &o);
+    CHECK_INT(stg_alerts_try(a, NULL, note_tried, &seen), STG_OK);
+    CHECK_INT(stg_alerts_change(a, &o, NULL), STG_OK);
+    until = stg_deadlines_now() + 5 * STG_S;
+    while (seen.times == 0 && stg_deadlines_now() < until)
+        (void)uv_run(&b.loop, UV_RUN_ONCE);
+    CHECK_INT(seen.times, 1);
+    CHECK_TRACE(seen.text, "hook webhook 0 cancelled\n");
+    close_alerts(&b, a);
+    CHECK_INT(b.leaf.requests, 0);
+    close_bench(&b);
+}

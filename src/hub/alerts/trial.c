@@ -194,9 +194,22 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
     return STG_OK;
 }
 
+/* Nothing was pushed, and no sink says that it is idle: the turn ends it. */
+static void end_unbegun(stg_alert_trial *t)
+{
+    t->has_begun = true;
+    t->under_way = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tries[i].sink != NULL)
+            t->tries[i].result.detail = strdup("cancelled");
+}
+
 void stg_alert_trial_cancel(stg_alert_trial *trial)
 {
-    trial->has_begun = true; // or never will
+    if (!trial->has_begun) {
+        end_unbegun(trial);
+        return;
+    }
     for (size_t i = 0; i < trial->count; i++)
         if (trial->tries[i].sink != NULL &&
             !stg_alert_sink_is_idle(trial->tries[i].sink))
