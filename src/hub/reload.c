@@ -380,6 +380,14 @@ static void refuse(plan *p)
     tell(p->hub);
 }
 
+/* What it would change is about to go, and its alerts are on their way out. */
+static void refuse_at_end(stg_hub *h)
+{
+    h->reload.result =
+        (stg_reloaded){.status = STG_IO, .detail = "the hub was stopped"};
+    tell(h);
+}
+
 /* Once new lanes have a place of their own. */
 static void tell_if_begun(stg_hub *h)
 {
@@ -392,6 +400,10 @@ static void carry_out(stg_deadline *d)
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, reload.turn);
     plan p = {.hub = h};
 
+    if (h->is_stopping) {
+        refuse_at_end(h);
+        return;
+    }
     if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
         h->reload.result = (stg_reloaded){.detail = ""};
         change_over(&p);
@@ -417,11 +429,8 @@ void stg_reload_lane_begun(stg_hub *h, uint32_t lane)
 void stg_reload_close(stg_hub *h)
 {
     stg_deadline_clear(&h->deadlines, &h->reload.turn);
-    if (!h->reload.is_under_way)
-        return;
-    h->reload.result =
-        (stg_reloaded){.status = STG_IO, .detail = "the hub was stopped"};
-    tell(h);
+    if (h->reload.is_under_way)
+        refuse_at_end(h);
 }
 
 static void note_reload(void *ctx, const stg_reloaded *r)

@@ -1,0 +1,162 @@
+/* A reload between two turns of the loop, and what else goes on there. */
+#include "hub/reload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hub/hub_inside.h"
+#include "hub/settings/load.h"
+#include "tests/harness.h"
+
+typedef struct place {
+    uv_loop_t loop;
+    char folder[64], path[96];
+    int listener, port; /* of a sink that says nothing */
+    stg_hub *hub;
+    bool has_ended;
+    unsigned reloads;
+    stg_reloaded last; /* but its words */
+} place;
+
+/* count targets, the last one first if it is_backwards. */
+static void write_settings(const place *p, int count, bool is_backwards)
+{
+    FILE *file = fopen(p->path, "w");
+
+    CHECK(file != NULL);
+    fprintf(file,
+            "listen: {address: '127.0.0.1:0'}\n"
+            "store: {path: %s/store.db}\n"
+            "alerts:\n"
+            "  sinks:\n"
+            "    - {name: hook, way: webhook, url: 'http://127.0.0.1:%d/'}\n"
+            "targets:\n",
+            p->folder, p->port);
+    for (int i = 0; i < count; i++)
+        fprintf(file, "  - {name: t%03d, url: 'http://127.0.0.1:1/'}\n",
+                is_backwards ? count - 1 - i : i);
+    CHECK(fclose(file) == 0);
+}
+
+static void note_end(void *ctx, const stg_hub_end *end)
+{
+    place *p = ctx;
+
+    (void)end;
+    p->has_ended = true;
+}
+
+static void open_listener(place *p)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    p->listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(p->listener, (struct sockaddr *)&at, size) == 0);
+    CHECK(listen(p->listener, 8) == 0);
+    CHECK(getsockname(p->listener, (struct sockaddr *)&at, &size) == 0);
+    p->port = ntohs(at.sin_port);
+}
+
+static void open_place(place *p, int count)
+{
+    const char *top = getenv("TMPDIR");
+    stg_complaints c = {.all = NULL};
+    stg_hub_options o = {.ended = note_end, .ctx = p};
+    stg_error err = {.text = ""};
+
+    *p = (place){.hub = NULL};
+    snprintf(p->folder, sizeof p->folder, "%.40s/stagger-XXXXXX",
+             top != NULL ? top : "/tmp");
+    CHECK(mkdtemp(p->folder) != NULL);
+    snprintf(p->path, sizeof p->path, "%s/hub.yaml", p->folder);
+    open_listener(p);
+    write_settings(p, count, false);
+    CHECK(uv_loop_init(&p->loop) == 0);
+    CHECK_INT(stg_settings_load(p->path, &o.settings, &c), STG_OK);
+    stg_complaints_free(&c);
+    (void)stg_hub_open(&p->hub, &p->loop, &o, &err);
+    CHECK_STR(err.text, "");
+}
+
+static void close_place(place *p)
+{
+    char command[96];
+
+    stg_hub_stop(p->hub);
+    close(p->listener); // with that the sink has ended, too
+    CHECK(uv_run(&p->loop, UV_RUN_DEFAULT) == 0);
+    CHECK(p->has_ended);
+    stg_hub_free(p->hub);
+    CHECK(uv_loop_close(&p->loop) == 0);
+    snprintf(command, sizeof command, "rm -rf %s", p->folder);
+    CHECK(system(command) == 0);
+}
+
+static void note_reload(void *ctx, const stg_reloaded *r)
+{
+    place *p = ctx;
+
+    p->reloads++;
+    p->last = *r;
+}
+
+static void ask_for_reload(place *p)
+{
+    stg_error err = {.text = ""};
+
+    (void)stg_hub_reload(p->hub, note_reload, p, &err);
+    CHECK_STR(err.text, "");
+}
+
+static void wait_reload(place *p)
+{
+    while (p->reloads == 0)
+        (void)uv_run(&p->loop, UV_RUN_ONCE);
+}
+
+/* An alert for the sink, which is then under way while the hub ends. */
+static void make_trouble(place *p)
+{
+    stg_watch_store(&p->hub->watch, STG_TROUBLE_BUSY, "for the test",
+                    stg_deadlines_now());
+}
+
+/* -- the end comes first --------------------------------------------------- */
+
+TEST(reload, is_refused_when_the_store_breaks_before_its_turn)
+{
+    place p;
+    stg_error why = {.text = "for the test"};
+
+    open_place(&p, 3);
+    make_trouble(&p);
+    ask_for_reload(&p);
+    stg_shell_break(p.hub, &why);
+    CHECK(p.hub->is_telling);
+    CHECK(!p.hub->is_closing);
+    wait_reload(&p);
+    CHECK_INT(p.last.status, STG_IO);
+    close_place(&p);
+    CHECK_INT(p.reloads, 1);
+}
+
+TEST(reload, is_refused_when_the_hub_is_stopped_before_its_turn)
+{
+    place p;
+
+    open_place(&p, 3);
+    make_trouble(&p);
+    write_settings(&p, 4, false);
+    ask_for_reload(&p);
+    stg_hub_stop(p.hub);
+    wait_reload(&p);
+    CHECK_INT(p.last.status, STG_IO);
+    close_place(&p);
+    CHECK_INT(p.reloads, 1);
+}
