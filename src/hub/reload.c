@@ -250,6 +250,7 @@ static void give_up_lanes(plan *p, size_t begun)
     }
     free(t->all);
     t->all = p->all;
+    t->changes++;
     p->all = NULL;
 }
 
@@ -329,6 +330,7 @@ static void change_over(plan *p)
     t->all = p->all;
     t->count = p->all_count;
     t->known = p->count;
+    t->changes++;
     h->settings = p->next;
     h->is_verbose = h->settings->log.least == STG_LOG_DEBUG;
     stg_log_set_least(h->log, h->settings->log.least);

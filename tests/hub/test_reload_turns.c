@@ -12,6 +12,8 @@
 #include "hub/settings/load.h"
 #include "tests/harness.h"
 
+enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */
+
 typedef struct place {
     uv_loop_t loop;
     char folder[64], path[96];
@@ -20,6 +22,7 @@ typedef struct place {
     bool has_ended;
     unsigned reloads;
     stg_reloaded last; /* but its words */
+    char *page;
 } place;
 
 /* count targets, the last one first if it is_backwards. */
@@ -159,4 +162,55 @@ TEST(reload, is_refused_when_the_hub_is_stopped_before_its_turn)
     CHECK_INT(p.last.status, STG_IO);
     close_place(&p);
     CHECK_INT(p.reloads, 1);
+}
+
+/* -- a page is being made -------------------------------------------------- */
+
+static void take_page(void *ctx, char *text, size_t size)
+{
+    place *p = ctx;
+
+    p->page = malloc(size + 1);
+    CHECK(p->page != NULL && text != NULL);
+    memcpy(p->page, text, size);
+    p->page[size] = '\0';
+    free(text);
+}
+
+static int count_of(const char *in, const char *text)
+{
+    int count = 0;
+
+    while ((in = strstr(in, text)) != NULL) {
+        count++;
+        in += strlen(text);
+    }
+    return count;
+}
+
+TEST(metrics, tell_of_each_target_once_whatever_a_reload_moves)
+{
+    place p;
+
+    open_place(&p, MANY);
+    CHECK(stg_metrics_ask(&p.hub->metrics, take_page, &p));
+    while (p.hub->metrics.at == 0)
+        (void)uv_run(&p.loop, UV_RUN_ONCE);
+    CHECK(p.hub->metrics.at < MANY);
+    write_settings(&p, MANY, true);
+    ask_for_reload(&p);
+    wait_reload(&p);
+    while (p.page == NULL)
+        (void)uv_run(&p.loop, UV_RUN_ONCE);
+    CHECK_INT(p.last.status, STG_OK);
+    CHECK_U64(p.last.same, MANY);
+    for (int i = 0; i < MANY; i++) {
+        char sample[64];
+
+        snprintf(sample, sizeof sample,
+                 "stagger_connects_total{target=\"t%03d\"} ", i);
+        CHECK_INT(count_of(p.page, sample), 1);
+    }
+    free(p.page);
+    close_place(&p);
 }
