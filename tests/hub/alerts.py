@@ -4,6 +4,7 @@ Slack and of webhooks, aiosmtpd and postfix's smtp-sink for mail. I19, I23.
 """
 import email
 import email.policy
+import http.client
 import json
 import os
 import shutil
@@ -620,6 +621,27 @@ class Trial(Alerts):
         self.assertEqual(done.returncode, 2, done)
         self.assertIn("none.url", done.stderr)
         self.assertFalse(os.path.exists(self.store))
+
+
+class Broken(Alerts):
+    def test_a_trial_is_refused_while_the_last_alerts_are_told(self):
+        told = self.receiver(lambda r: leaf.hang)
+        path = self.settings([("good", self.leaf().url(), {})],
+                             {"sinks": [self.hook(told)]},
+                             store={"path": self.store},
+                             listen={"address": "127.0.0.1:0"})
+        no_file_over_1_mib = "trap '' XFSZ; ulimit -f 2048; exec \"$@\""
+        hub = self.hub(settings=path, before=("sh", "-c", no_file_over_1_mib,
+                                              "sh"))
+        with self.assertRaises((case.Refused, OSError,
+                                http.client.HTTPException)):
+            for _ in range(100):
+                hub.post(b"x" * 50000)
+        told.wait(1)  # that the store is broken; for 5 s at most
+        with self.assertRaises(case.Refused) as refused:
+            hub.post(b"", path="/v1/alerts/test")
+        self.assertEqual(refused.exception.status, 503)
+        self.assertEqual(hub.wait(), 4)
 
 
 class Example(Alerts):

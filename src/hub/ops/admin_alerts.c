@@ -28,6 +28,10 @@ void stg_admin_test_alerts(void *admin, stg_ask *ask)
 
     if (c == NULL)
         return;
+    if (a->hub->is_stopping) { // they may be gone
+        stg_change_refuse(c, 503, "the hub is stopping");
+        return;
+    }
     status = stg_alerts_try(a->hub->watch.alerts, sink, tried, c);
     if (status == STG_NOT_FOUND && sink != NULL)
         stg_change_refuse(c, 404, "no sink of the settings has this name");
