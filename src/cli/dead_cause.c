@@ -85,7 +85,7 @@ static const char *status_in(const char *cause, char near[STG_CAUSE_MAX])
 
 bool dead_check_cause(const char *cause, char near[STG_CAUSE_MAX])
 {
-    char texts[NAMES][STG_CAUSE_MAX], upper[STG_CAUSE_MAX];
+    char texts[NAMES][STG_CAUSE_MAX], upper[STG_CAUSE_MAX] = "";
     const char *names[NAMES + 1], *found;
     size_t size = 0;
 
@@ -94,7 +94,7 @@ bool dead_check_cause(const char *cause, char near[STG_CAUSE_MAX])
     if ((strlen(cause) == 1 && strchr("ABCD", *cause) != NULL) ||
         is_among(cause, names) || is_code(cause))
         return true;
-    for (; cause[size] != '\0' && size < sizeof upper - 1; size++)
+    for (; size < sizeof upper - 1 && cause[size] != '\0'; size++)
         upper[size] = cause[size] == '-'
                           ? '_'
                           : (char)toupper((unsigned char)cause[size]);

@@ -33,7 +33,7 @@ static json_t *whole_time(const char *beginning)
 {
     char text[] = "0000-01-01T00:00:00.000Z";
 
-    for (size_t i = 0; beginning[i] != '\0' && i < sizeof text - 2; i++)
+    for (size_t i = 0; i < sizeof text - 2 && beginning[i] != '\0'; i++)
         text[i] = beginning[i];
     return json_string(text);
 }
