@@ -23,7 +23,7 @@ static int open_file(const char *path)
                 0600);
 }
 
-static bool write_text(int fd, const char *text)
+static bool write_bytes(int fd, const char *text)
 {
     size_t size = strlen(text);
 
@@ -38,6 +38,23 @@ static bool write_text(int fd, const char *text)
         }
     }
     return true;
+}
+
+/* What is written of a line that does not fit goes again: half a line is none,
+ * and the next one would begin in it. */
+static bool write_text(int fd, const char *text)
+{
+    struct stat before;
+    bool is_file = fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
+    int error;
+
+    if (write_bytes(fd, text))
+        return true;
+    error = errno;
+    if (is_file && ftruncate(fd, before.st_size) != 0)
+        error = errno;
+    errno = error;
+    return false;
 }
 
 static int write_lines(const char *path, const stg_audit_line *line)
