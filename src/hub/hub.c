@@ -230,6 +230,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.troubled = stg_shell_trouble;
     s.replayed = stg_shell_replay;
     s.room = stg_shell_room;
+    s.knows = stg_shell_knows;
     s.wants = stg_shell_wants;
     s.ctx = h;
     status = stg_store_open(&h->store, h->loop, &s, err);

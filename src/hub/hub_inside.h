@@ -130,6 +130,7 @@ void stg_shell_retain(void *hub, uint64_t position);
 void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
                       uint64_t count);
 uint64_t stg_shell_room(void *hub, uint32_t lane);
+bool stg_shell_knows(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 
 /* -- people.c -------------------------------------------------------------- */

@@ -95,6 +95,14 @@ uint64_t stg_shell_room(void *hub, uint32_t lane)
     return stg_ns_sub(REPLAYS_MAX, v.replays);
 }
 
+bool stg_shell_knows(void *hub, uint32_t lane)
+{
+    const stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t != NULL && t->settings != NULL;
+}
+
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
 {
     const stg_hub *h = hub;

@@ -56,6 +56,9 @@ typedef struct stg_store_options {
     /* How many rows a replay may park of the lane now; 0: it waits. NULL: any
      * number. */
     uint64_t (*room)(void *ctx, uint32_t lane);
+    /* Whether the settings say what the lane's target wants: if not, its range
+     * rows stay dead. NULL: they do. */
+    bool (*knows)(void *ctx, uint32_t lane);
     /* Whether the lane's target wants a message of a range row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);

@@ -14,6 +14,7 @@ typedef struct told {
     shelf shelf; /* first: the store's ctx is a shelf */
     uint64_t replayed[4];
     uint64_t room;
+    bool is_unknown;      /* target b */
     const char *unwanted; /* key of messages that targets do not want */
 } told;
 
@@ -35,6 +36,11 @@ static uint64_t room(void *ctx, uint32_t lane)
     return t->room > used ? t->room - used : 0;
 }
 
+static bool knows(void *ctx, uint32_t lane)
+{
+    return lane != 1 || !((const told *)ctx)->is_unknown;
+}
+
 static bool wants(void *ctx, uint32_t lane, const stg_parcel *p)
 {
     const told *t = ctx;
@@ -52,6 +58,7 @@ static void make(told *t)
     t->room = UINT64_MAX;
     t->shelf.options.replayed = on_replayed;
     t->shelf.options.room = room;
+    t->shelf.options.knows = knows;
     t->shelf.options.wants = wants;
     shelf_open(&t->shelf);
     CHECK_INT(shelf_lane(&t->shelf, "a"), 0);
@@ -529,6 +536,24 @@ TEST(store_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
                         " FROM parked"),
               "10|21|30");
     CHECK_STR(shelf_stands(s), "0/0 31 [] 30=19+1+0+10\n");
+    shelf_end(s);
+}
+
+/* Its filter went with its settings. */
+TEST(store_replay, leaves_a_range_row_of_a_target_that_is_not_known)
+{
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    put(s, 20);
+    die(s, 1, 2);
+    shed(s, 1, 3, 20, 9);
+    shed(s, 0, 1, 20, 20);
+    t.is_unknown = true;
+    CHECK_STR(replay(s, &any, false), "held b: 3 22 0 0");
+    CHECK_STR(shelf_ask(s, ranges), "3|20|9|dead\n1|20|20|replayed");
+    CHECK_STR(drop(s, &any, true), "done: 1 9 0 0");
     shelf_end(s);
 }
 

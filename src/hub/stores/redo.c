@@ -191,15 +191,21 @@ static bool is_held(const redo *r, uint32_t lane)
     return false;
 }
 
-/* The rest of its letters stays dead. */
+/* The letter stays dead. */
+static void leave(redo *r, const stg_letter *l)
+{
+    if (r->held[0] == '\0')
+        snprintf(r->held, sizeof r->held, "%s", l->target);
+    r->sum.end = STG_LETTERS_HELD;
+}
+
+/* And so does the rest of its lane's. */
 static void hold(redo *r, const stg_letter *l)
 {
     uint32_t *lanes =
         realloc(r->held_lanes, (r->held_count + 1) * sizeof *lanes);
 
-    if (r->held[0] == '\0')
-        snprintf(r->held, sizeof r->held, "%s", l->target);
-    r->sum.end = STG_LETTERS_HELD;
+    leave(r, l);
     r->waiting_at = 0;
     if (lanes == NULL)
         return;
@@ -521,6 +527,16 @@ static void count_dry(redo *r, size_t i)
 
 /* -- all of it ------------------------------------------------------------- */
 
+/* A range row is not said to have what its target does not want: without the
+ * filter those would be sent, and as many of the others never. */
+static bool is_unclear(const redo *r, const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+
+    return !r->is_drop && l->last_position > 0 && o->knows != NULL &&
+           !o->knows(o->ctx, l->lane);
+}
+
 /* Those that nothing can be done for. */
 static bool passes(redo *r)
 {
@@ -547,6 +563,9 @@ static void advance(redo *r)
         const stg_letter *l = &r->found.letters[r->at];
 
         if (passes(r)) {
+            r->at++;
+        } else if (is_unclear(r, l)) {
+            leave(r, l);
             r->at++;
         } else if (!r->is_drop && room_of(r, l->lane) == 0) {
             if (waits(r, l))
