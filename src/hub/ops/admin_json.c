@@ -44,8 +44,9 @@ json_t *stg_json_time(stg_ns wall)
 json_t *stg_json_milliseconds(stg_ns time)
 {
     // A thousandth of it is exact enough for anybody.
-    return time == 0 ? json_null()
-                     : json_real((double)(time / STG_US) / 1000.0);
+    uint64_t thousandths = time / STG_US;
+
+    return time == 0 ? json_null() : json_real((double)thousandths / 1000.0);
 }
 
 static json_t *base64_of(stg_span bytes)

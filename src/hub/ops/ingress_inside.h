@@ -112,11 +112,14 @@ struct stg_caller {
     stg_phase phase;
     stg_deadline deadline; /* the next look at the time, */
     stg_ns due_at;         /* which is up then */
-    bool is_first;         /* no request was answered yet */
-    bool has_begun;        /* the first line of a request is there */
-    const char *uri;       /* where it lies in there */
+    const char *uri;       /* where the first line of a request has it */
     size_t uri_size;       /* up to its first zero, before it is decoded */
     bool has_odd_uri;      /* it has a blank; or decoded, a zero */
+    bool has_begun;        /* the first line is there */
+    bool is_first;         /* no request was answered yet */
+    bool is_last;          /* the connection closes behind the answer */
+    bool is_cut;           /* it was; no answer any more */
+    bool has_length;       /* or the body is in chunks, and ends by itself */
 
     /* -- the request: of no meaning in STG_PHASE_HEADER */
     stg_match match;
@@ -124,7 +127,6 @@ struct stg_caller {
     stg_problem problem;          /* status 0: none so far */
     stg_ns whole_at;              /* when its body must be there */
     uint64_t length; /* of the body, as announced; UINT64_MAX: it was not */
-    bool has_length; /* or is in chunks, and ends by itself */
     char *body;
     size_t size, room; /* room counts as pending */
     size_t discarded;
@@ -133,8 +135,6 @@ struct stg_caller {
     stg_ask *ask;     /* answer */
     stg_reply reply;
     size_t answering; /* bytes of the answer, which count in the ingress */
-    bool is_last;     /* the connection closes behind the answer */
-    bool is_cut;      /* it was; no answer any more */
 };
 
 /* For libmicrohttpd: whether a connection may be; it began or ended; its

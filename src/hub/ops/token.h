@@ -52,7 +52,7 @@ const stg_token *stg_tokens_find(const stg_tokens *t,
 
 /* "publish,view"; 0: there is a word in it that is no role. */
 unsigned stg_roles_parse(stg_span text);
-const char *stg_roles_print(unsigned roles, char text[STG_ROLES_TEXT_MAX]);
+const char *stg_roles_print(unsigned all, char text[STG_ROLES_TEXT_MAX]);
 
 /* Up to 64 letters, digits and . _ @ -. */
 bool stg_token_is_name(const char *name);
