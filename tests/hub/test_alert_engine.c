@@ -289,6 +289,22 @@ TEST(engine, does_not_tell_twice_of_many_bad_targets)
                 "        c dead-letters began 100 +100 100 503\n");
 }
 
+TEST(engine, leaves_the_others_their_causes_when_one_target_fires)
+{
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    dead(&s, A, 503, 9);
+    dead(&s, B, 500, 3);
+    dead(&s, A, 503, 2); // it fires with these, which were nobody else's
+    pass(&s, STG_MIN);
+    dead(&s, C, 404, 7);
+    pass(&s, 2 * STG_MIN);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a dead-letters began 11 +11 11 503\n"
+                "1m05.0  all dead-letters began 10 +10 7 404 3 500\n");
+}
+
 TEST(engine, names_the_lanes_that_share_what_is_told_for_all)
 {
     stg_alert_options o = options();

@@ -249,15 +249,19 @@ void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
 
 /* -- facts ----------------------------------------------------------------- */
 
-/* What was counted for all together, and is told for its target from now on. */
+/* What was counted for all together, and is told for its target from now on.
+ * The last ones, with which that fires, were not. */
 static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
-                          uint64_t count, stg_ns now)
+                          stg_alert_cause cause, uint64_t count, stg_ns now)
 {
     stg_alert_rules r = rules_of(e, e->all);
+    stg_alert_causes before = k->causes, last = {.others = 0};
 
     if (e->o.threshold_all.failures == 0)
         return;
-    stg_alert_key_take(e->all, &r, &k->causes, count);
+    stg_alert_causes_add(&last, cause, count);
+    stg_alert_causes_remove(&before, &last);
+    stg_alert_key_take(e->all, &r, &before, k->tally->total - count);
     arrange(e, e->all, now);
 }
 
@@ -290,7 +294,7 @@ void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
     }
     r = rules_of(e, k);
     if (stg_alert_key_count(k, &r, cause, count, now))
-        take_from_all(e, k, k->tally->total - count, now);
+        take_from_all(e, k, cause, count, now);
     else if (!k->is_on)
         count_for_all(e, cause, count, now);
     arrange(e, k, now);
