@@ -232,7 +232,10 @@ static stg_status begin_lane(plan *p, size_t i, stg_error *err)
     l = stg_hub_lane(h, r->target);
     if (!stg_targets_put(&h->targets, r->target, lane))
         return fail(err, STG_IO, "there is no memory for one more target");
-    return stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
+    status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
+    if (status != STG_OK) // the next reload begins it anew
+        h->targets.by_lane[lane] = NULL;
+    return status;
 }
 
 /* The lanes that were begun stay, like those that only the store knows. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hub/hub_inside.h"
+#include "hub/people.h"
 #include "hub/settings/load.h"
 #include "tests/harness.h"
 
@@ -162,6 +163,36 @@ TEST(reload, is_refused_when_the_hub_is_stopped_before_its_turn)
     CHECK_INT(p.last.status, STG_IO);
     close_place(&p);
     CHECK_INT(p.reloads, 1);
+}
+
+/* -- a lane that cannot be begun ------------------------------------------- */
+
+/* As for want of memory: flow has one of that number. */
+static void take_lane(place *p, uint32_t lane)
+{
+    stg_lane_options l = stg_hub_lane(p->hub, p->hub->targets.all[0]);
+    stg_error err = {.text = ""};
+
+    (void)stg_flow_add_lane(p->hub->flow, lane, &l, stg_deadlines_now(), &err);
+    CHECK_STR(err.text, "");
+}
+
+TEST(reload, keeps_no_target_whose_lane_could_not_be_begun)
+{
+    enum { NEXT = 3 };
+    place p;
+    size_t i;
+
+    open_place(&p, NEXT);
+    take_lane(&p, NEXT);
+    write_settings(&p, NEXT + 1, false);
+    ask_for_reload(&p);
+    wait_reload(&p);
+    CHECK_INT(p.last.status, STG_INVALID);
+    CHECK_INT(stg_hub_find_target(p.hub, "t003", &i), STG_NOT_FOUND);
+    CHECK_U64(p.hub->targets.count, NEXT);
+    CHECK(stg_targets_at(&p.hub->targets, NEXT) == NULL);
+    close_place(&p);
 }
 
 /* -- a page is being made -------------------------------------------------- */
