@@ -321,6 +321,27 @@ TEST(ingress, refuses_a_body_without_a_length_with_411)
     market_end(&m);
 }
 
+TEST(ingress, refuses_a_second_host_or_origin_with_400)
+{
+    static const char *const headers[] = {
+        "Host: example.org\r\n",
+        "Origin: http://localhost\r\nOrigin: http://example.org\r\n"};
+    market m;
+
+    begin(&m);
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        caller *c = caller_new(&m);
+
+        caller_say(c, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n");
+        caller_say(c, headers[i]);
+        caller_say(c, "Content-Length: 2\r\n\r\nhi");
+        check_problem(caller_answer(c), 400, "Bad Request", "one Host");
+        caller_free(c);
+    }
+    CHECK_INT(m.appends, 0);
+    market_end(&m);
+}
+
 /* Two readers must not see two ends of a body. */
 TEST(ingress, refuses_a_body_with_two_lengths_with_400)
 {

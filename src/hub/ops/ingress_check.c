@@ -196,7 +196,7 @@ static bool check_token(stg_caller *c)
 /* -- how much ---------------------------------------------------------------- */
 
 typedef struct framing {
-    unsigned lengths, encodings;
+    unsigned lengths, encodings, hosts, origins;
     bool has_odd_name; /* "Content-Length : 5": some read that, too */
     stg_span length, encoding;
 } framing;
@@ -217,6 +217,10 @@ static enum MHD_Result count_framing(void *ctx, enum MHD_ValueKind kind,
     } else if (stg_header_equal(name, "Transfer-Encoding")) {
         f->encodings++;
         f->encoding = (stg_span){value, value_size};
+    } else if (stg_header_equal(name, "Host")) {
+        f->hosts++;
+    } else if (stg_header_equal(name, "Origin")) {
+        f->origins++;
     }
     return MHD_YES;
 }
@@ -263,6 +267,10 @@ static bool check_framing(stg_caller *c)
         return stg_problem_set(&c->problem, 400, 0,
                                "wanted one Content-Length, or one "
                                "Transfer-Encoding");
+    // Of two, who is in front of us may have looked at the other one.
+    if (f.hosts > 1 || f.origins > 1)
+        return stg_problem_set(&c->problem, 400, 0,
+                               "wanted one Host, and one Origin at most");
     if (f.lengths > 0 && !read_length(f.length, &length))
         return stg_problem_set(&c->problem, 400, 0,
                                "Content-Length is no number");
