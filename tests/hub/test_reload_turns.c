@@ -195,6 +195,24 @@ TEST(reload, keeps_no_target_whose_lane_could_not_be_begun)
     close_place(&p);
 }
 
+/* -- an alert of what is no more ------------------------------------------- */
+
+TEST(reload, ends_the_alert_of_a_certificate_that_is_shown_no_more)
+{
+    place p;
+    stg_ns now = stg_deadlines_now();
+    stg_watch *w;
+
+    open_place(&p, 3);
+    w = &p.hub->watch;
+    // It was of https before, as far as alerts know.
+    stg_alerts_certificate(w->alerts, 1, 2 * STG_HOUR, STG_HOUR, now);
+    CHECK(stg_alerts_is_raised(w->alerts, STG_ALERT_CERTIFICATE, 1));
+    w->look.passed(&w->look);
+    CHECK(!stg_alerts_is_raised(w->alerts, STG_ALERT_CERTIFICATE, 1));
+    close_place(&p);
+}
+
 /* -- a page is being made -------------------------------------------------- */
 
 static void take_page(void *ctx, char *text, size_t size)

@@ -73,21 +73,21 @@ static uint64_t percent_kept(const stg_watch *w, const stg_lane_view *v,
     return stg_ns_max(of_time, bytes * 100 / stg_ns_max(store->quota >> 21, 1));
 }
 
+/* What shows none any more, since a reload, has none to run out. */
 static void look_at_certificate(stg_watch *w, const stg_target *t, uint64_t utc,
                                 stg_ns now)
 {
-    stg_endpoint_view e;
+    stg_endpoint_view e = {.is_tls = false};
     int64_t until;
 
-    if (t->endpoint == NULL)
-        return;
-    stg_endpoint_look(t->endpoint, &e);
+    if (t->endpoint != NULL)
+        stg_endpoint_look(t->endpoint, &e);
     until = e.certificate_until;
     // Our own runs out as well.
     if (e.own_certificate_until > 0 &&
         (until == 0 || e.own_certificate_until < until))
         until = e.own_certificate_until;
-    if (until > 0)
+    if (until > 0 || !e.is_tls)
         stg_alerts_certificate(w->alerts, t->lane, (uint64_t)until * STG_S, utc,
                                now);
 }

@@ -107,6 +107,7 @@ void stg_exchange_cancel(stg_exchange *x);
 typedef struct stg_endpoint_view {
     uint32_t idle, busy; /* connections */
     uint64_t connects;   /* since the start */
+    bool is_tls;         /* its URL is https */
     /* Until when certificates are valid, in seconds since 1970; 0: there is
        none, or none was seen yet. */
     int64_t certificate_until;     /* of the server and of those that vouch for

@@ -423,6 +423,7 @@ void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view)
         (stg_endpoint_view){.idle = e->idle_count,
                             .busy = e->busy,
                             .connects = e->connects,
+                            .is_tls = e->tls != NULL,
                             .certificate_until = e->certificate_until,
                             .own_certificate_until =
                                 e->tls != NULL ? stg_tls_own_until(e->tls) : 0};
