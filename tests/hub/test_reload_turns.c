@@ -1,10 +1,10 @@
 /* A reload between two turns of the loop, and what else goes on there. */
 #include "hub/reload.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
