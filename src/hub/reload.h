@@ -18,8 +18,9 @@
 /* What became of it. */
 typedef struct stg_reloaded {
     stg_status status;  /* STG_OK: done. STG_INVALID: the settings cannot be
-                           used; STG_IO: for want of memory, or the hub was
-                           stopped: nothing has changed */
+                           used, nothing has changed. STG_IO: nothing has for
+                           want of memory; or the hub was stopped meanwhile,
+                           and reads the file at its next start */
     const char *detail; /* why not: a line for each mistake; lent. "": done */
     size_t added, changed, gone, same; /* targets */
 } stg_reloaded;
