@@ -2,14 +2,35 @@
 """`stagger store`: a backup while the hub runs, what a restore keeps and makes
 anew, and what verify finds."""
 import contextlib
+import ctypes
 import os
 import shutil
 import sqlite3
 import stat
+import struct
 import subprocess
 
 import case
 import leaf
+
+
+class Names:
+    """What becomes of the names in a folder, in order."""
+    KINDS = {0x40: "from", 0x80: "to", 0x100: "made", 0x200: "gone"}
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        libc.inotify_add_watch(self.fd, folder.encode(), sum(self.KINDS))
+
+    def read(self):
+        data, at = os.read(self.fd, 1 << 16), 0
+        os.close(self.fd)
+        while at < len(data):
+            _, mask, _, size = struct.unpack_from("iIII", data, at)
+            name = data[at + 16:at + 16 + size].rstrip(b"\0").decode()
+            yield self.KINDS[mask & sum(self.KINDS)], name
+            at += 16 + size
 
 
 class StoreCopy(case.Case):
@@ -169,6 +190,44 @@ class StoreCopy(case.Case):
                                        " value = 12", store=path)), 1)
         self.assertEqual(len(self.rows("SELECT * FROM meta WHERE name ="
                                        " 'next_position' AND value = 11")), 1)
+
+    def test_a_forced_restore_leaves_no_moment_without_a_store(self):
+        self.fill()
+        self.backup()
+        before = os.stat(self.store).st_ino
+        names = Names(self.folder)
+        self.restore("--force")
+        seen = list(names.read())
+        own = os.path.basename(self.store)
+        self.assertEqual([kind for kind, name in seen if name == own], ["to"])
+        kept, = [name for kind, name in seen if kind == "made"
+                 and ".replaced-" in name]
+        self.assertLess(seen.index(("made", kept)), seen.index(("to", own)))
+        kept = os.stat(os.path.join(self.folder, kept))
+        self.assertEqual((kept.st_ino, kept.st_nlink), (before, 1))
+
+    def test_a_restore_that_did_not_end_is_taken_back(self):
+        self.fill()
+        self.backup()
+        other = self.store + ".replaced-20260301T120000Z"
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("UPDATE failed_broadcast_logs SET cause = 'late'")
+            db.commit()
+            shutil.copy(self.store + "-wal", other + "-wal")
+            shutil.copy(self.store, self.folder + "/old")
+        # As a power cut leaves it: linked, its log moved, nothing renamed.
+        os.replace(self.folder + "/old", self.store)
+        os.link(self.store, other)
+        hub = self.hub("--to", f"a={self.refused()}", "--to",
+                       f"b={self.refused()}")
+        hub.stop()
+        self.assertFalse(os.path.exists(other))
+        self.assertFalse(os.path.exists(other + "-wal"))
+        self.assertEqual({row["cause"] for row in self.rows()}, {"late"})
+        os.link(self.store, other)
+        self.restore("--force")
+        self.assertFalse(os.path.exists(other))
+        self.verify(said="is sound: ")
 
     def test_a_restore_puts_aside_a_log_that_has_lost_its_store(self):
         """SQLite would read it into what was restored."""

@@ -1,7 +1,9 @@
 #include "hub/stores/claim.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +140,7 @@ static void sync_directory(const char *path)
     close(fd);
 }
 
-/* Makes it if it is not there. By two names it would have two write-ahead logs,
- * and each hub its own. */
+/* Makes it if it is not there. */
 static stg_status make_file(const char *path, stg_error *err)
 {
     struct stat s;
@@ -156,6 +157,64 @@ static stg_status make_file(const char *path, stg_error *err)
     close(fd);
     if (is_new)
         sync_directory(path);
+    return STG_OK;
+}
+
+/* What is beside the store, back from the name that it has for a moment. */
+static void move_back(const char *from, const char *to, const char *end)
+{
+    char a[PATH_ROOM], b[PATH_ROOM];
+
+    if (snprintf(a, sizeof a, "%s%s", from, end) < PATH_ROOM &&
+        snprintf(b, sizeof b, "%s%s", to, end) < PATH_ROOM &&
+        access(b, F_OK) != 0 && errno == ENOENT)
+        rename(a, b);
+}
+
+/* A restore gives the store a second name, PATH.replaced-TIME, before it takes
+ * the first one. If it ended in between, this is the store as it was. */
+static void take_back(const char *path, const struct stat *s)
+{
+    char folder[PATH_ROOM], other[PATH_ROOM];
+    const char *in = directory_of(path, folder);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    size_t length = strlen(name);
+    DIR *all = opendir(in);
+    struct dirent *entry;
+    struct stat there;
+
+    while (all != NULL && (entry = readdir(all)) != NULL) {
+        if (strncmp(entry->d_name, name, length) != 0 ||
+            strncmp(entry->d_name + length, ".replaced-", 10) != 0 ||
+            snprintf(other, sizeof other, "%s/%s", in, entry->d_name) >=
+                PATH_ROOM ||
+            lstat(other, &there) != 0 || there.st_dev != s->st_dev ||
+            there.st_ino != s->st_ino)
+            continue;
+        move_back(other, path, "-wal");
+        move_back(other, path, "-journal");
+        unlink(other);
+    }
+    if (all != NULL)
+        closedir(all);
+    sync_directory(path);
+}
+
+/* By two names it would have two write-ahead logs, and each hub its own. */
+static stg_status check_names(const char *path, stg_error *err)
+{
+    char *real = realpath(path, NULL);
+    struct stat s;
+    bool is_known = real != NULL && stat(real, &s) == 0;
+
+    if (is_known && s.st_nlink > 1) {
+        take_back(real, &s);
+        is_known = stat(real, &s) == 0;
+    }
+    free(real);
+    if (!is_known)
+        return refuse(path, "cannot be opened", err);
     if (s.st_nlink <= 1)
         return STG_OK;
     stg_sql_say(
@@ -177,7 +236,16 @@ stg_status stg_claim_begin(int *lock, const char *path, stg_error *err)
         return refuse(path, "cannot be opened", err);
     }
     status = make_file(path, err);
-    return status == STG_OK ? lock_file(lock, path, err) : status;
+    if (status == STG_OK)
+        status = lock_file(lock, path, err);
+    if (status != STG_OK)
+        return status;
+    status = check_names(path, err);
+    if (status != STG_OK) {
+        stg_claim_end(*lock);
+        *lock = -1;
+    }
+    return status;
 }
 
 void stg_claim_end(int lock)

@@ -8,7 +8,8 @@
 #include <stagger/status.h>
 
 /* Takes the store at path for this process, and makes an empty file of mode
- * 0600 if there is none. *lock: to be given to stg_claim_end(). Returns
+ * 0600 if there is none. Takes back what a restore began that did not end
+ * (copy.c). *lock: to be given to stg_claim_end(). Returns
  * STG_IO with words. */
 stg_status stg_claim_begin(int *lock, const char *path, stg_error *err);
 

@@ -286,9 +286,21 @@ static bool name_replaced(const char *path, stg_restored *done)
     return true;
 }
 
-/* The store that was there gets another name, and so does what is beside it:
- * SQLite would read a log, also that of a store that somebody took away, into
- * the one that is restored. */
+/* The second name of the store that was there. A rename takes the first from it
+ * then, and at no moment is the path without a store: a hub would begin an empty
+ * one. Where the file system has no links it is moved, and there is a moment. */
+static bool keep(const char *path, const char *replaced)
+{
+    if (link(path, replaced) == 0)
+        return true;
+    if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS)
+        return access(replaced, F_OK) != 0 && rename(path, replaced) == 0;
+    return false;
+}
+
+/* What is beside it gets another name, too: SQLite would read a log, also that
+ * of a store that somebody took away, into the one that is restored. If the
+ * rename does not come, stg_claim_begin() takes all of this back. */
 static bool put_aside(const char *path, bool was_there, stg_restored *done)
 {
     char shm[PATH_ROOM];
@@ -297,15 +309,16 @@ static bool put_aside(const char *path, bool was_there, stg_restored *done)
         fold_wal(path);
     if (!name_replaced(path, done))
         return false;
+    if (was_there && !keep(path, done->replaced))
+        return false;
     if (put_name(shm, path, "-shm"))
         unlink(shm);
     if (!move(path, "-wal", done->replaced, "-wal") ||
         !move(path, "-journal", done->replaced, "-journal"))
         return false;
-    if (was_there)
-        return move(path, "", done->replaced, "");
-    done->replaced[0] = '\0';
-    return true;
+    if (!was_there)
+        done->replaced[0] = '\0';
+    return sync_directory(path);
 }
 
 static stg_status check_backup(const char *from, stg_error *err)

@@ -23,7 +23,9 @@ typedef struct stg_restored {
  * another epoch, so that no id names two messages; what the backup has keeps its
  * ids, cursors, rows and idempotency keys. Refuses a backup that is not sound, a
  * store that a hub has, and, unless it is forced, one that is there: that is
- * kept under another name. Returns STG_IO or STG_INVALID with words. */
+ * kept under another name. At every moment, also of a power cut, the path has the
+ * one store or the other, unless its file system has no hard links. Returns
+ * STG_IO or STG_INVALID with words. */
 stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
                             stg_restored *done, stg_error *err);
 
