@@ -615,6 +615,36 @@ TEST(store_life, copies_a_dead_letter_again_when_it_changes)
     shelf_end(&s);
 }
 
+/* Also one that has grown just before, and with its last count. */
+TEST(store_life, tells_the_file_of_a_range_row_that_expired)
+{
+    stg_change shed = {.kind = STG_CHANGE_RANGE, .position = 1, .count = 2};
+    const char *text;
+    shelf s;
+
+    shelf_make(&s);
+    s.options.letters = s.letters;
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    for (int i = 0; i < 5; i++)
+        shelf_put(&s, NULL, "a");
+    shed.last_position = 2;
+    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
+    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 1);
+    shed.last_position = 4;
+    shed.count = 4;
+    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
+    shelf_close(&s);
+    shelf_ask(&s, "UPDATE messages SET created_at = 1");
+    shelf_open(&s);
+    stg_store_commit(s.store, 6);
+    SHELF_POLL(&s, strstr(read_file(s.letters), "\"expired\"") != NULL);
+    text = strstr(read_file(s.letters), "\"expired\"");
+    CHECK_HAS(text, "\"count\": 4");
+    CHECK(strstr(text, "\"changed_at\": null") == NULL);
+    shelf_end(&s);
+}
+
 /* A crash cut a line off: its row comes again, in a line of its own. */
 TEST(store_life, begins_a_line_behind_whole_ones)
 {

@@ -26,11 +26,6 @@ static int prepare(stg_queue *q, sqlite3 *db)
         {&q->created,
          "SELECT created_at, position FROM messages"
          " WHERE position >= ? ORDER BY position LIMIT 1"},
-        {&q->expire,
-         "UPDATE failed_broadcast_logs SET state = 'expired'"
-         " WHERE partition = 0 AND position < ?1"
-         " AND last_position IS NOT NULL AND state = 'dead'"
-         " AND last_position < ?1"},
         {&q->needed,
          "SELECT position FROM failed_broadcast_logs"
          " WHERE partition = 0 AND last_position IS NOT NULL"
@@ -178,8 +173,6 @@ int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
 
     if (rc == SQLITE_OK)
         rc = stg_sql_run(q->remove, "u", end);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(q->expire, "u", end);
     if (rc != SQLITE_OK)
         return rc;
     q->first = end;

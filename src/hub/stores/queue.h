@@ -17,7 +17,7 @@ typedef struct stg_queue {
     uint64_t first; /* of the first message; next if there is none */
     uint64_t bytes; /* of the file, that messages fill: about */
     sqlite3_stmt *add, *note_next, *note_bytes, *sizes, *remove, *created,
-        *expire, *needed;
+        *needed;
 } stg_queue;
 
 /* SQLITE_CORRUPT: next_position is not above all messages. */
@@ -33,8 +33,8 @@ int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
 int stg_queue_note(stg_queue *q);
 
 /* Deletes messages below `limit` from the front: rows_max of them, and then no
- * more than about bytes_max. Range rows whose last message goes turn expired.
- * In a transaction; after a rollback set first and bytes back. */
+ * more than about bytes_max. stg_ranges_expire() is told of it. In a transaction;
+ * after a rollback set first and bytes back. */
 int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
                    uint64_t bytes_max);
 

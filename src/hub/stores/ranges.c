@@ -47,6 +47,15 @@ static const char renew[] =
     "UPDATE failed_broadcast_logs SET version = ?, copied = count"
     " WHERE id = ?";
 
+static const char spent[] =
+    "SELECT id FROM failed_broadcast_logs WHERE partition = 0"
+    " AND position < ?1 AND last_position IS NOT NULL AND state = 'dead'"
+    " AND last_position < ?1";
+
+static const char expire[] =
+    "UPDATE failed_broadcast_logs SET state = 'expired', changed_at = ?2,"
+    " version = ?3, copied = count WHERE id = ?1";
+
 int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
 {
     int rc = stg_sql_prepare(db, &r->find, find);
@@ -59,6 +68,10 @@ int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
         rc = stg_sql_prepare(db, &r->grown, grown);
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare(db, &r->renew, renew);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->spent, spent);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(db, &r->expire, expire);
     // One may have grown before a restart.
     r->has_grown = true;
     return rc == SQLITE_OK ? stg_sql_prepare(db, &r->is_taken, is_taken) : rc;
@@ -164,17 +177,49 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
                        c->count - taken, stg_sql_time(wall, now));
 }
 
-int stg_ranges_renew(stg_rows *r, bool *is_more)
+enum { PIECE = 256 };
+
+/* The ids that a query has, PIECE at most. SQLITE_ROW: there are more. */
+static int read_ids(sqlite3_stmt *st, uint64_t ids[PIECE], size_t *count)
 {
-    enum { PIECE = 256 };
-    stg_ranges *ranges = &r->ranges;
-    uint64_t ids[PIECE];
-    size_t count = 0;
     int rc = SQLITE_ROW;
 
-    while (count < PIECE && (rc = stg_sql_step(ranges->grown)) == SQLITE_ROW)
-        ids[count++] = stg_sql_column(ranges->grown, 0);
-    sqlite3_reset(ranges->grown);
+    *count = 0;
+    while (*count < PIECE && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        ids[(*count)++] = stg_sql_column(st, 0);
+    sqlite3_reset(st);
+    return rc;
+}
+
+int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall)
+{
+    char now[STG_SQL_TIME_MAX];
+    uint64_t ids[PIECE];
+    size_t count;
+    int rc;
+
+    stg_sql_time(wall, now);
+    do {
+        int more = stg_sql_bind(r->ranges.spent, "u", first);
+
+        if (more != SQLITE_OK)
+            return more;
+        more = read_ids(r->ranges.spent, ids, &count);
+        rc = more == SQLITE_ROW || more == SQLITE_DONE ? SQLITE_OK : more;
+        for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+            rc =
+                stg_sql_run(r->ranges.expire, "usu", ids[i], now, ++r->version);
+    } while (rc == SQLITE_OK && count == PIECE);
+    return rc;
+}
+
+int stg_ranges_renew(stg_rows *r, bool *is_more)
+{
+    stg_ranges *ranges = &r->ranges;
+    uint64_t ids[PIECE];
+    size_t count;
+    int rc = read_ids(ranges->grown, ids, &count);
+
     *is_more = ranges->has_grown = rc == SQLITE_ROW;
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++)

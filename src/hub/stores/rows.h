@@ -9,7 +9,8 @@
 
 /* Of range rows: see ranges.c. */
 typedef struct stg_ranges {
-    sqlite3_stmt *find, *add, *extend, *is_taken, *grown, *renew;
+    sqlite3_stmt *find, *add, *extend, *is_taken, *grown, *renew, *spent,
+        *expire;
     bool has_grown; /* some may have, since the letters had them */
 } stg_ranges;
 
@@ -37,6 +38,10 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
 
 /* Gives a new version to some of those that have grown. */
 int stg_ranges_renew(stg_rows *r, bool *is_more);
+
+/* The log has nothing below `first` any more: rows whose last message went turn
+ * expired, and the file of dead letters hears of it. In a transaction. */
+int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall);
 
 /* *position: the first from there on that names no letter of the lane. */
 int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,

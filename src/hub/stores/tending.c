@@ -111,14 +111,19 @@ static int limit_of(stg_store_writer *w, uint64_t *limit)
 static int trim_piece(stg_store_writer *w, uint64_t limit)
 {
     const stg_queue before = w->queue;
+    uint64_t version = w->rows.version;
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
         rc = stg_queue_trim(&w->queue, limit, PIECE_ROWS, PIECE_BYTES);
+    if (rc == SQLITE_OK)
+        rc = stg_ranges_expire(&w->rows, w->queue.first, stg_sql_wall());
     rc = stg_writer_end(w, rc);
     if (rc != SQLITE_OK) {
         w->queue.first = before.first;
         w->queue.bytes = before.bytes;
+    } else if (w->rows.version != version) {
+        stg_writer_tell_letters(w);
     }
     return rc;
 }
