@@ -59,15 +59,19 @@ static void refuse(void *ctx, stg_ask *a)
 static const char *const options[] = {"limit", "cursor", NULL};
 
 static const stg_route routes[] = {
-    {"GET", "/v1/things", STG_ROLE_VIEW, STG_BODY_NONE, options, answer_words},
+    {"GET", "/v1/things", STG_ROLE_VIEW, STG_BODY_NONE, options, answer_words,
+     false},
     {"GET", "/v1/things/{name}", STG_ROLE_VIEW, STG_BODY_NONE, NULL,
-     answer_words},
+     answer_words, false},
     {"POST", "/v1/things/{name}/x/{id}", STG_ROLE_OPERATE, STG_BODY_JSON, NULL,
-     answer_words},
+     answer_words, false},
     {"POST", "/v1/things/{name}/stop", STG_ROLE_OPERATE, STG_BODY_NONE, NULL,
-     refuse},
-    {"GET", "/v1/later", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_later},
-    {"GET", "/v1/much", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_much},
+     refuse, false},
+    {"GET", "/v1/later", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_later,
+     false},
+    {"GET", "/v1/much", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_much, false},
+    {"GET", "/v1/always", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_words,
+     true},
 };
 
 static void serve(desk *d)
@@ -317,6 +321,7 @@ TEST(ask, is_refused_with_429_when_too_many_wait)
                   "1 requests are being answered");
     // Who looks whether the hub is well is told.
     CHECK_INT(status_of(ask(&d.market, "GET /healthz", "", "")), 200);
+    CHECK_INT(status_of(ask(&d.market, "GET /v1/always", "", "")), 200);
     stg_ask_answer(d.waiting[0], 200, "text/plain", strdup("x"), 1);
     CHECK_STR(body_of(caller_answer(one)), "x");
     CHECK_INT(status_of(ask(&d.market, "GET /v1/things", "", "")), 200);

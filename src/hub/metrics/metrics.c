@@ -277,7 +277,8 @@ static void answer_metrics(void *ctx, stg_ask *a)
 void stg_metrics_serve(stg_metrics *m, stg_ingress *g)
 {
     static const stg_route routes[] = {
-        {"GET", "/metrics", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_metrics},
+        {"GET", "/metrics", STG_ROLE_VIEW, STG_BODY_NONE, NULL, answer_metrics,
+         true},
     };
 
     stg_ingress_serve(g, routes, 1, m);

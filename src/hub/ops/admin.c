@@ -11,13 +11,13 @@ static const char *const letters[] = {"target", "cause", "category", "state",
                                       "since",  "until", "message",  "limit",
                                       "cursor", NULL};
 
-#define LOOK(path, options, handle)                                \
-    {                                                              \
-        "GET", path, STG_ROLE_VIEW, STG_BODY_NONE, options, handle \
+#define LOOK(path, options, handle)                                       \
+    {                                                                     \
+        "GET", path, STG_ROLE_VIEW, STG_BODY_NONE, options, handle, false \
     }
-#define CHANGE(path, body, handle)                         \
-    {                                                      \
-        "POST", path, STG_ROLE_OPERATE, body, NULL, handle \
+#define CHANGE(path, body, handle)                                \
+    {                                                             \
+        "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
     }
 
 static const char *const alerts[] = {"sink", NULL};
@@ -38,7 +38,7 @@ static const stg_route routes[] = {
     LOOK("/v1/messages/{id}", page, stg_admin_message),
     CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
     {"POST", "/v1/alerts/test", STG_ROLE_OPERATE, STG_BODY_NONE, alerts,
-     stg_admin_test_alerts},
+     stg_admin_test_alerts, false},
 };
 
 void stg_admin_serve(stg_admin *a, stg_ingress *g)

@@ -78,11 +78,14 @@ static void answer_ready(void *ctx, stg_ask *a)
 
 /* What is published is no matter of a handler: see ingress_publish.c. */
 static const stg_route own[] = {
-    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL},
-    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH, NULL,
-     NULL},
-    {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health},
-    {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready},
+    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL,
+     false},
+    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH, NULL, NULL,
+     false},
+    {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health,
+     true},
+    {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready,
+     true},
 };
 
 void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,

@@ -173,12 +173,12 @@ static void suspend(stg_caller *c)
     MHD_suspend_connection(c->connection);
 }
 
-/* Whether the hub is well is answered at once, and just then it matters: what
- * gets no answer is restarted. */
+/* Whether the hub is well is answered all the same, for just then it matters:
+ * what gets no answer is restarted, and nobody sees why. */
 static bool is_too_many(const stg_caller *c)
 {
     return c->ingress->asks >= c->ingress->options.asks_max &&
-           c->match.route->role != STG_ROLE_ANYBODY;
+           !c->match.route->is_always;
 }
 
 enum MHD_Result stg_ask_begin(stg_caller *c, const char *path)

@@ -2,7 +2,7 @@
  *
  *     static const stg_route routes[] = {
  *         {"GET", "/v1/targets/{name}", STG_ROLE_VIEW, STG_BODY_NONE, NULL,
- *          answer_target},
+ *          answer_target, false},
  *     };
  *     stg_ingress_serve(ingress, routes, 1, hub);
  *
@@ -12,6 +12,7 @@
 #ifndef STAGGER_HUB_OPS_ROUTE_H
 #define STAGGER_HUB_OPS_ROUTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct stg_ask stg_ask;
@@ -44,6 +45,7 @@ typedef struct stg_route {
     const char *const *options; /* names of the query, ended by NULL; NULL: it
                                    has none */
     stg_route_fn *handle;
+    bool is_always; /* also when too many requests are being answered */
 } stg_route;
 
 /* A table, and the context of its handlers. */
