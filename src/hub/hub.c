@@ -185,6 +185,7 @@ static void close_all(void *hub)
 
     h->is_closing = true;
     stg_reload_close(h);
+    stg_people_close(h);
     stg_notify_close(&h->notify);
     if (h->is_open)
         h->end.dead = count_dead(h);
@@ -343,7 +344,6 @@ void stg_hub_free(stg_hub *h)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
     stg_targets_free(&h->targets);
-    stg_people_close(h);
     stg_admin_free(h->admin);
     stg_settings_free(h->settings);
     free(h);

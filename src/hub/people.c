@@ -9,7 +9,7 @@
 struct stg_forgetting {
     stg_forgetting *next;
     uint32_t lane;
-    stg_people_fn *done;
+    stg_forgotten_fn *done;
     void *ctx;
 };
 
@@ -86,7 +86,7 @@ bool stg_people_forgets(const stg_hub *h, uint32_t lane)
     return false;
 }
 
-stg_status stg_hub_forget(stg_hub *h, const char *name, stg_people_fn *done,
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
                           void *ctx, stg_error *err)
 {
     stg_forgetting *f;
@@ -126,7 +126,7 @@ void stg_people_removed(stg_hub *h, uint32_t lane)
     if (f == NULL)
         return;
     *at = f->next;
-    f->done(f->ctx, false);
+    f->done(f->ctx, true);
     free(f);
 }
 
@@ -136,6 +136,7 @@ void stg_people_close(stg_hub *h)
         stg_forgetting *f = h->forgetting;
 
         h->forgetting = f->next;
+        f->done(f->ctx, false);
         free(f);
     }
 }

@@ -2,8 +2,8 @@
  *
  * On the loop's thread; names are those of targets. A call that is refused
  * returns at once, with words; else done is called, once, when it is durable
- * (is_full: the store is, and the call holds until a restart only). Nothing is
- * called any more once the hub is closed. */
+ * (is_full: the store is, and the call holds until a restart only), or when the
+ * hub ends first. */
 #ifndef STAGGER_HUB_PEOPLE_H
 #define STAGGER_HUB_PEOPLE_H
 
@@ -21,10 +21,14 @@ stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i);
 stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_people_fn *done, void *ctx, stg_error *err);
 
+/* False: the hub stops first. What was cancelled until then stays so, and the
+ * next hub has the target again, to be forgotten anew. */
+typedef void stg_forgotten_fn(void *ctx, bool is_forgotten);
+
 /* Ends the lane of a target that the settings have no more: what waits for it
  * is cancelled, and its name is new again. Returns STG_NOT_FOUND; STG_INVALID
  * for a target of the settings, and for one that is being forgotten. */
-stg_status stg_hub_forget(stg_hub *h, const char *name, stg_people_fn *done,
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
                           void *ctx, stg_error *err);
 
 #endif

@@ -793,6 +793,38 @@ alerts:
         self.assertEqual(hub.stop(), 0)
         self.assertEqual({row["state"] for row in self.rows()}, {"cancelled"})
 
+    def test_forgetting_when_the_hub_stops(self):
+        first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",
+                         "--policy", "attempts=9 base=30s jitter=none")
+        first.post(b"x")
+        self.until(lambda: self.good(first, "getTarget",
+                                     name="a")["parked"] == 1, "one parked")
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub("--to", f"b={self.leaf().url()}")
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+            # Both come in one turn of its loop, and the signal is the second.
+            hub.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, hub.process.pid, os.WSTOPPED)
+            connection.request("POST", "/v1/targets/a/forget")
+            hub.process.send_signal(signal.SIGTERM)
+            hub.process.send_signal(signal.SIGCONT)
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 503)
+            self.assertIn("the hub is stopping", answer.read().decode())
+        self.assertEqual(hub.wait(), 0)
+        line = hub.event("audit", action="forget", outcome="refused",
+                         target="a", detail="the hub is stopping, and it is "
+                         "not forgotten; what was cancelled so far stays so: "
+                         "ask again when the hub is back")
+        self.assertIsNotNone(line)
+        hub = self.hub("--to", f"b={self.leaf().url()}")
+        self.assertEqual(self.good(hub, "forgetTarget", name="a"),
+                         {"name": "a"})
+
 
 # -- at last -------------------------------------------------------------------
 

@@ -209,13 +209,17 @@ void stg_admin_resume(void *admin, stg_ask *ask)
     pause_target(admin, ask, false);
 }
 
-static void answer_forgotten(void *ctx, bool is_full)
+static void answer_forgotten(void *ctx, bool is_forgotten)
 {
     stg_change_call *c = ctx;
 
-    (void)is_full;
-
-    stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
+    if (is_forgotten)
+        stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
+    else
+        stg_change_refuse(c, 503,
+                          "the hub is stopping, and it is not forgotten; what "
+                          "was cancelled so far stays so: ask again when the "
+                          "hub is back");
 }
 
 void stg_admin_forget(void *admin, stg_ask *ask)
