@@ -10,6 +10,7 @@
 #include "cli/store_path.h"
 #include "cli/verbs.h"
 #include "core/reader.h"
+#include "hub/wall.h"
 
 static const char help[] =
     "usage: stagger dead list [OPTIONS]\n"
@@ -124,7 +125,7 @@ static bool read_time(const char *text, char instant[STG_SQL_TIME_MAX])
 
     if (!stg_read_duration(&r, &ago) || !stg_reader_is_empty(&r))
         return read_instant(text, instant);
-    stg_sql_time(stg_ns_sub(stg_sql_wall(), ago), instant);
+    stg_sql_time(stg_ns_sub(stg_wall_now(), ago), instant);
     return true;
 }
 

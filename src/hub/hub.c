@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "hub/hub_inside.h"
 #include "hub/lane_policy.h"
+#include "hub/wall.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;
@@ -47,14 +47,6 @@ static void release(void *ctx, void *bytes)
     free(bytes);
 }
 
-static stg_ns wall_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
-
 stg_flow_options stg_hub_flow(const stg_settings *o)
 {
     stg_flow_options f = stg_flow_options_default();
@@ -74,7 +66,7 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 
     if (error != 0)
         return refuse(err, STG_IO, "the system has no random numbers");
-    f.wall_at = wall_now();
+    f.wall_at = stg_wall_now();
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
 

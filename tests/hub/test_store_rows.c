@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "hub/stores/sqlite.h"
+#include "hub/wall.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -149,7 +150,7 @@ TEST(store_rows, go_when_they_are_delivered)
 
 TEST(store_rows, wait_no_longer_than_decided_when_the_clock_was_set_back)
 {
-    stg_ns wall = stg_sql_wall();
+    stg_ns wall = stg_wall_now();
     stg_mark mark = {.due_at = 0};
     shelf s;
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hub/alerts/text.h"
+#include "hub/wall.h"
 
 struct stg_alerts {
     stg_alerts_place place;
@@ -42,14 +42,6 @@ static stg_status fail_memory(stg_error *err)
                  "alerts: there is no memory for them");
     }
     return STG_IO;
-}
-
-static uint64_t utc_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * STG_S + (uint64_t)t.tv_nsec;
 }
 
 /* -- the end --------------------------------------------------------------- */
@@ -183,7 +175,7 @@ static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
                                 .describe = describe,
                                 .ctx = &r,
                                 .now = now,
-                                .utc = utc_now()};
+                                .utc = stg_wall_now()};
     stg_digest d;
 
     if (!stg_digest_make(&d, a->engine, &source))

@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <stagger/text.h>
 
 #include "hub/alerts/alerts.h"
+#include "hub/wall.h"
 
 /* One sink of it. */
 typedef struct
@@ -159,11 +159,7 @@ static void set_world(stg_alert_trial *t, const stg_alert_world *w)
 
 static void make_digest(stg_alert_trial *t, const stg_alert_options *o)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    stg_digest_make_test(&t->digest,
-                         (uint64_t)now.tv_sec * STG_S + (uint64_t)now.tv_nsec);
+    stg_digest_make_test(&t->digest, stg_wall_now());
     stg_alerts_hub_name(o, t->digest.hub);
 }
 

@@ -1,21 +1,13 @@
 #include "hub/alerts/watch.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "hub/hub_inside.h"
+#include "hub/wall.h"
 
 enum { LOOKS_MAX = 1000 }; /* targets a turn: some 100 us */
 
 static const stg_ns TURN_PAUSE = 10 * STG_MS;
-
-static uint64_t wall_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * STG_S + (uint64_t)t.tv_nsec;
-}
 
 /* -- what alerts ask ------------------------------------------------------- */
 
@@ -34,7 +26,7 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
     target->waiting = stg_ns_add(v.waiting, v.lag);
     target->parked = v.parked;
     if (v.state == STG_LANE_HOLDING && v.probe_at > now)
-        target->gate_until = wall_now() + (v.probe_at - now);
+        target->gate_until = stg_wall_now() + (v.probe_at - now);
 }
 
 static bool has_tag(void *ctx, uint32_t lane, const char *name,
@@ -127,7 +119,7 @@ static void look(stg_deadline *d)
     stg_watch *w = STG_HEAP_HOLDER(d, stg_watch, look);
     const stg_targets *all = &w->hub->targets;
     stg_ns now = stg_deadlines_now();
-    uint64_t utc = wall_now();
+    uint64_t utc = stg_wall_now();
     stg_store_view store;
 
     if (w->hub->is_closing || w->hub->is_broken)

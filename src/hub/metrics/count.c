@@ -1,16 +1,8 @@
 /* What is counted, where it happens. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "hub/hub_inside.h"
-
-static stg_ns wall_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
+#include "hub/wall.h"
 
 /* Made when there is something to count: most of ten thousand targets may be
  * idle. NULL: there is no memory, and the target is not counted. */
@@ -43,7 +35,7 @@ void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
                          took);
     stg_counters_decision(c, &v->decision, v->failure == NULL);
     if (v->decision.next == STG_DONE && accepted_at > 0)
-        stg_histogram_add(&c->latency, stg_ns_sub(wall_now(), accepted_at));
+        stg_histogram_add(&c->latency, stg_ns_sub(stg_wall_now(), accepted_at));
 }
 
 void stg_metrics_opened(stg_target *t)

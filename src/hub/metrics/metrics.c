@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hub/hub_inside.h"
 #include "hub/ops/ask.h"
+#include "hub/wall.h"
 
 enum { SLICE = 256 /* targets a turn of the loop */ };
 
@@ -16,14 +16,6 @@ typedef struct waiter {
     stg_metrics_fn *done;
     void *ctx;
 } waiter;
-
-static stg_ns wall_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
 
 /* -- the answer ------------------------------------------------------------ */
 
@@ -218,7 +210,7 @@ static bool start_over(stg_metrics *m)
 
     forget_picture(m);
     m->changes = t->changes;
-    m->wall_at = wall_now();
+    m->wall_at = stg_wall_now();
     m->rows_max = t->count < m->labelled_max ? t->count : m->labelled_max;
     m->picture.rows = calloc(m->rows_max + 1, sizeof *m->picture.rows);
     if (m->picture.rows == NULL)
@@ -290,7 +282,7 @@ void stg_metrics_open(stg_metrics *m, stg_hub *hub, uint32_t labelled_max)
 {
     m->hub = hub;
     m->labelled_max = labelled_max;
-    m->started_at = wall_now();
+    m->started_at = stg_wall_now();
     m->next.passed = take_slice;
     stg_list_init(&m->waiting);
 }

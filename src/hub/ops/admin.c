@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "hub/ops/admin_inside.h"
+#include "hub/wall.h"
 
 static const char *const page[] = {"limit", "cursor", NULL};
 static const char *const targets[] = {"state", "limit", "cursor", NULL};
@@ -58,7 +59,7 @@ stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
         return STG_IO;
     }
     a->hub = h;
-    a->started_at = stg_admin_wall();
+    a->started_at = stg_wall_now();
     status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
     if (status == STG_OK)
         *admin = a;

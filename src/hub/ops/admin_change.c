@@ -6,6 +6,7 @@
 #include "hub/ops/admin_inside.h"
 #include "hub/people.h"
 #include "hub/reload.h"
+#include "hub/wall.h"
 
 struct stg_change_call {
     stg_admin *admin;
@@ -22,7 +23,7 @@ struct stg_change_call {
 static json_t *begin_line(const char *action, const char *who, const char *from)
 {
     json_t *line = json_pack(
-        "{s:o,s:s,s:o,s:s}", "time", stg_json_time(stg_admin_wall()), "action",
+        "{s:o,s:s,s:o,s:s}", "time", stg_json_time(stg_wall_now()), "action",
         action, "who", stg_json_text(*who == '\0' ? NULL : who), "from", from);
 
     return line;

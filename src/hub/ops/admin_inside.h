@@ -54,9 +54,6 @@ int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);
 /* "2026-03-01T12:00:00[.123]Z" as ns since 1970. */
 bool stg_json_read_time(const char *text, stg_ns *wall);
 
-/* The wall clock. */
-stg_ns stg_admin_wall(void);
-
 /* -- admin_look.c ------------------------------------------------------------ */
 
 void stg_admin_status(void *admin, stg_ask *a);

@@ -127,11 +127,3 @@ bool stg_json_read_time(const char *text, stg_ns *wall)
     *wall = (stg_ns)timegm(&whole) * STG_S + fraction;
     return whole.tm_mday == t.tm_mday; // the 31st of June is none
 }
-
-stg_ns stg_admin_wall(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}

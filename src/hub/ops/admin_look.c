@@ -8,6 +8,7 @@
 #include "hub/ops/admin_inside.h"
 #include "hub/people.h"
 #include "hub/url_mask.h"
+#include "hub/wall.h"
 
 /* -- pages ------------------------------------------------------------------- */
 
@@ -114,9 +115,8 @@ void stg_admin_status(void *admin, stg_ask *ask)
         json_pack(
             "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:i}",
             "version", STG_VERSION, "epoch", epoch, "started_at",
-            stg_json_time(a->started_at), "now",
-            stg_json_time(stg_admin_wall()), "state", state, "missing",
-            stg_json_text(missing_of(h)), "accepted",
+            stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
+            "state", state, "missing", stg_json_text(missing_of(h)), "accepted",
             stg_json_count(v.accepted), "in_flight",
             stg_json_count(v.flow.in_flight), "window_messages",
             stg_json_count(v.flow.window), "memory", "held_bytes",
@@ -147,7 +147,7 @@ static const char *const breakers[] = {
 /* An instant of the loop's clock as one of the wall's; 0: none. */
 static stg_ns wall_of(stg_ns at)
 {
-    stg_ns now = stg_deadlines_now(), wall = stg_admin_wall();
+    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
 
     if (at == 0 || at == STG_NEVER)
         return 0;
@@ -185,7 +185,7 @@ static void add_numbers(json_t *json, const stg_lane_view *l)
 /* What the lane is, in flow's words. */
 static void add_lane(json_t *json, const stg_lane_view *l)
 {
-    stg_ns wall = stg_admin_wall();
+    stg_ns wall = stg_wall_now();
 
     json_object_set_new(json, "state", json_string(states[l->state]));
     json_object_set_new(json, "gate_until",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hub/ops/admin_inside.h"
+#include "hub/wall.h"
 
 /* What is under way: a sum that is to come, or a sample before it. */
 typedef struct asked {
@@ -88,9 +89,8 @@ static stg_replay *new_replay(stg_admin *a, const stg_ask *ask)
     do
         r = &a->replays[++a->last_replay % STG_REPLAYS_MAX];
     while (r->is_running);
-    *r = (stg_replay){.id = a->last_replay,
-                      .is_running = true,
-                      .started_at = stg_admin_wall()};
+    *r = (stg_replay){
+        .id = a->last_replay, .is_running = true, .started_at = stg_wall_now()};
     snprintf(r->who, sizeof r->who, "%s", stg_ask_who(ask));
     a->replays_running++;
     return r;
@@ -103,7 +103,7 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
     stg_replay *r = find_replay(a, d->replay);
 
     r->is_running = false;
-    r->ended_at = stg_admin_wall();
+    r->ended_at = stg_wall_now();
     r->sum = *sum;
     if (sum->end == STG_LETTERS_HELD && sum->held != NULL)
         snprintf(r->held, sizeof r->held, "%s", sum->held);

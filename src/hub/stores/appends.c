@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "hub/stores/writer.h"
+#include "hub/wall.h"
 
 static bool make_hash_room(stg_store_writer *w, size_t count)
 {
@@ -132,7 +133,7 @@ bool stg_writer_append(stg_store_writer *w)
 
     if (stg_list_first(&w->appends) == NULL)
         return true;
-    rc = append_calls(w, stg_sql_wall());
+    rc = append_calls(w, stg_wall_now());
     if (rc != SQLITE_OK) {
         w->queue.next = before.next;
         w->queue.bytes = before.bytes;

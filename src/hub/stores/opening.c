@@ -7,6 +7,7 @@
 #include "hub/stores/queue.h"
 #include "hub/stores/rows.h"
 #include "hub/stores/schema.h"
+#include "hub/wall.h"
 
 /* Of this connection. The WAL is moved into the file by the writer, when it has
  * the time; what is deleted need not be overwritten. */
@@ -62,7 +63,7 @@ static int bring_up(sqlite3 *db, stg_epochs *epochs)
     if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "incarnations", incarnations + 1);
     if (rc == SQLITE_OK)
-        rc = stg_rows_pull_in(db, stg_sql_wall());
+        rc = stg_rows_pull_in(db, stg_wall_now());
     return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
 }
 

@@ -12,6 +12,7 @@
 
 #include "hub/stores/find.h"
 #include "hub/stores/inside.h"
+#include "hub/wall.h"
 
 enum {
     PAGE = 256, /* letters that are found at once */
@@ -329,7 +330,7 @@ static void have_done(redo *r, step *s)
 static int write_letters(stg_errand *e, stg_store_writer *w)
 {
     step *s = step_of(e);
-    stg_ns wall = stg_sql_wall();
+    stg_ns wall = stg_wall_now();
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < s->count && rc == SQLITE_OK; i++)
@@ -426,7 +427,7 @@ static int look_range(stg_errand *e, sqlite3 *db)
 static int write_range(stg_errand *e, stg_store_writer *w)
 {
     step *s = step_of(e);
-    int rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_sql_wall(),
+    int rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_wall_now(),
                                &s->out[0]);
 
     s->count = 1;

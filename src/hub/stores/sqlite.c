@@ -259,14 +259,6 @@ void stg_sql_words(stg_error *err, const char *path, const char *what,
     stg_sql_say(err, "%s: %s: %s (%d)%s", path, what, words, rc, advice(rc));
 }
 
-stg_ns stg_sql_wall(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (stg_ns)t.tv_sec * STG_S + (stg_ns)t.tv_nsec;
-}
-
 int stg_sql_end(sqlite3 *db, int rc, const char *path, stg_error *err)
 {
     if (rc == SQLITE_OK)

@@ -81,9 +81,6 @@ void stg_sql_words(stg_error *err, const char *path, const char *what,
 __attribute__((format(printf, 2, 3))) void stg_sql_say(stg_error *err,
                                                        const char *format, ...);
 
-/* Nanoseconds since 1970. */
-stg_ns stg_sql_wall(void);
-
 /* "2026-03-01T12:00:00.250Z". Returns text. */
 #define STG_SQL_TIME_MAX STG_UTC_TEXT_MAX
 #define stg_sql_time stg_utc_text

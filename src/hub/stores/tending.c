@@ -3,6 +3,7 @@
  * are, and moves the WAL into the file. */
 #include "hub/stores/schema.h"
 #include "hub/stores/writer.h"
+#include "hub/wall.h"
 
 enum {
     PIECE_ROWS = 2048, /* of a transaction that deletes */
@@ -25,7 +26,7 @@ static bool has_messages(const stg_store_writer *w)
 /* When the oldest message that is kept turns too old. */
 static int look_at_age(stg_store_writer *w, uint64_t now)
 {
-    stg_ns wall = stg_sql_wall(), left;
+    stg_ns wall = stg_wall_now(), left;
     uint64_t position, there, created_at;
     int rc = stg_queue_younger(&w->queue, wall, w->o->retention, &position);
 
@@ -117,7 +118,7 @@ static int trim_piece(stg_store_writer *w, uint64_t limit)
     if (rc == SQLITE_OK)
         rc = stg_queue_trim(&w->queue, limit, PIECE_ROWS, PIECE_BYTES);
     if (rc == SQLITE_OK)
-        rc = stg_ranges_expire(&w->rows, w->queue.first, stg_sql_wall());
+        rc = stg_ranges_expire(&w->rows, w->queue.first, stg_wall_now());
     rc = stg_writer_end(w, rc);
     if (rc != SQLITE_OK) {
         w->queue.first = before.first;
@@ -162,7 +163,7 @@ static int expire_keys(stg_store_writer *w, uint64_t now)
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
-        rc = stg_keys_expire(&w->keys, stg_sql_wall(), PIECE_ROWS, &removed);
+        rc = stg_keys_expire(&w->keys, stg_wall_now(), PIECE_ROWS, &removed);
     rc = stg_writer_end(w, rc);
     if (removed == PIECE_ROWS)
         w->is_tending = true;

@@ -1,4 +1,5 @@
 #include "hub/stores/writer.h"
+#include "hub/wall.h"
 
 #include <stdlib.h>
 
@@ -98,7 +99,7 @@ static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
 
 static int write_changes(stg_store_writer *w, const stg_group *g, uint64_t told)
 {
-    stg_ns wall = stg_sql_wall();
+    stg_ns wall = stg_wall_now();
     int rc = stg_writer_begin(w);
 
     for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
