@@ -318,8 +318,10 @@ static void change_over(plan *p)
     stg_settings *old = h->settings;
     stg_reloaded *r = &h->reload.result;
 
-    *r = (stg_reloaded){
-        .added = p->added, .changed = p->changed, .same = p->same};
+    *r = (stg_reloaded){.detail = "",
+                        .added = p->added,
+                        .changed = p->changed,
+                        .same = p->same};
     for (size_t i = 0; i < p->count; i++) {
         renew(p, &p->renewals[i]);
         p->all[p->all_count++] = p->renewals[i].target;
@@ -327,9 +329,10 @@ static void change_over(plan *p)
     for (size_t i = 0; i < t->count; i++) {
         if (is_of(p->next, t->all[i]))
             continue;
-        r->gone += is_of(old, t->all[i]);
-        if (is_of(old, t->all[i]))
+        if (is_of(old, t->all[i])) {
             leave(h, t->all[i]);
+            r->gone++;
+        }
         p->all[p->all_count++] = t->all[i];
     }
     free(t->all);
@@ -413,7 +416,6 @@ static void carry_out(stg_deadline *d)
         return;
     }
     if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
-        h->reload.result = (stg_reloaded){.detail = ""};
         change_over(&p);
         stg_shell_note(h);
         tell_if_begun(h);
