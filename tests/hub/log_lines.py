@@ -11,6 +11,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import time
 
 import case
 import leaf
@@ -134,6 +135,18 @@ class Lines(case.Case):
         hub.process.send_signal(signal.SIGHUP)
         self.told(hub, "reload-refused")
 
+    def only_producer(self, hub):
+        """Connected, as soon as the hub has noticed that the one before went."""
+        for _ in range(200):
+            producer = hub.producer()
+            try:
+                producer.post(b"x")
+                return producer
+            except OSError:
+                producer.close()
+                time.sleep(0.05)
+        self.fail("the hub takes no connection")
+
     def test_of_producers(self):
         a = self.leaf()
         hub = self.hub(settings=self.settings(
@@ -142,8 +155,7 @@ class Lines(case.Case):
                     "connections": {"per-address": 1}}))
         call(hub, "POST", "/v1/messages/nowhere")
         self.told(hub, "request-refused")
-        with contextlib.closing(hub.producer()) as producer:
-            producer.post(b"x")
+        with contextlib.closing(self.only_producer(hub)):
             with contextlib.suppress(OSError, http.client.HTTPException):
                 hub.post(b"y")
         self.told(hub, "connections-refused")

@@ -686,17 +686,17 @@ TEST(store_replay, loses_and_doubles_nothing_when_it_is_killed)
         kills += WIFSIGNALED(status);
         shelf_open(s);
         CHECK_STR(shelf_ask(s,
-                            "SELECT (SELECT sum(count) FROM"
+                            "SELECT (SELECT total(count) FROM"
                             " failed_broadcast_logs WHERE state = 'dead')"
                             " + (SELECT count(*) FROM parked),"
                             " (SELECT count(*) FROM parked) ="
                             " (SELECT count(DISTINCT lane * 1000 + position)"
                             " FROM parked)"),
-                  "300|1");
+                  "300.0|1");
         CHECK_STR(shelf_ask(s,
-                            "SELECT (SELECT sum(json_extract(value,"
+                            "SELECT (SELECT total(json_extract(value,"
                             " '$.dead')) FROM cursors, json_each(lanes)) ="
-                            " (SELECT sum(count) FROM failed_broadcast_logs"
+                            " (SELECT total(count) FROM failed_broadcast_logs"
                             " WHERE state = 'dead')"),
                   "1");
         shelf_close(s);
