@@ -127,6 +127,7 @@ add_library(stagger_hub STATIC
     hub/notify.c
     hub/parcel.c
     hub/people.c
+    hub/refuse.c
     hub/reload.c
     hub/service.c
     hub/settings/certificates.c

@@ -1,35 +1,27 @@
 #include "hub/hub.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "hub/hub_inside.h"
 #include "hub/lane_policy.h"
+#include "hub/refuse.h"
 #include "hub/wall.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;
 
-static stg_status refuse(stg_error *err, stg_status status, const char *words)
-{
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%s", words);
-    }
-    return status;
-}
-
 static stg_status check(const stg_settings *o, stg_error *err)
 {
     if (o->target_count == 0)
-        return refuse(err, STG_INVALID, "there is no target");
+        return stg_hub_refuse(err, STG_INVALID, "there is no target");
     if (o->listen.address == NULL && o->source != STG_SOURCE_STDIN)
-        return refuse(err, STG_INVALID,
-                      "there is nothing to take messages from");
+        return stg_hub_refuse(err, STG_INVALID,
+                              "there is nothing to take messages from");
     if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
-        return refuse(err, STG_INVALID, "memory: wanted 8 MiB to 1 TiB");
+        return stg_hub_refuse(err, STG_INVALID,
+                              "memory: wanted 8 MiB to 1 TiB");
     if (o->drain > STG_DAY)
-        return refuse(err, STG_INVALID, "drain: wanted 1d at most");
+        return stg_hub_refuse(err, STG_INVALID, "drain: wanted 1d at most");
     return STG_OK;
 }
 
@@ -65,7 +57,7 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
     int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
 
     if (error != 0)
-        return refuse(err, STG_IO, "the system has no random numbers");
+        return stg_hub_refuse(err, STG_IO, "the system has no random numbers");
     f.wall_at = stg_wall_now();
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
@@ -124,12 +116,13 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
     if (status != STG_OK)
         return status;
     if (stg_flow_add_partition(h->flow, 0, stg_store_first(h->store)) != STG_OK)
-        return refuse(err, STG_IO, "there is no memory for the log");
+        return stg_hub_refuse(err, STG_IO, "there is no memory for the log");
     status = add_lanes(h, err);
     if (status == STG_OK)
         status = stg_store_cursors(h->store, restore, &r, err);
     if (status == STG_OK && r.status != STG_OK)
-        return refuse(err, r.status, "the stored cursors cannot be used");
+        return stg_hub_refuse(err, r.status,
+                              "the stored cursors cannot be used");
     if (status == STG_OK)
         stg_flow_start(h->flow, stg_deadlines_now());
     return status;
@@ -292,7 +285,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
         return status;
     h = make(loop, o);
     if (h == NULL)
-        return refuse(err, STG_IO, "there is no memory for a hub");
+        return stg_hub_refuse(err, STG_IO, "there is no memory for a hub");
     status = open_parts(h, h->settings, err);
     if (status != STG_OK) {
         stg_watch_close(&h->watch, close_all, h); // at once: nothing happened

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hub/hub_inside.h"
+#include "hub/refuse.h"
 
 struct stg_forgetting {
     stg_forgetting *next;
@@ -12,15 +13,6 @@ struct stg_forgetting {
     stg_forgotten_fn *done;
     void *ctx;
 };
-
-static stg_status refuse(stg_error *err, stg_status status, const char *words)
-{
-    if (err != NULL) {
-        err->line = err->column = 0;
-        snprintf(err->text, sizeof err->text, "%s", words);
-    }
-    return status;
-}
 
 stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
 {
@@ -36,9 +28,10 @@ static stg_status find(const stg_hub *h, const char *name, stg_target **target,
     size_t i;
 
     if (h->is_stopping)
-        return refuse(err, STG_IO, "the hub is stopping");
+        return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     if (stg_hub_find_target(h, name, &i) != STG_OK)
-        return refuse(err, STG_NOT_FOUND, "there is no target of this name");
+        return stg_hub_refuse(err, STG_NOT_FOUND,
+                              "there is no target of this name");
     *target = h->targets.all[i];
     return STG_OK;
 }
@@ -48,12 +41,14 @@ static stg_status find(const stg_hub *h, const char *name, stg_target **target,
 static stg_status check_resume(const stg_target *t, stg_error *err)
 {
     if (t->settings == NULL)
-        return refuse(err, STG_INVALID,
-                      "the settings have this target no more; put it back and "
-                      "reload");
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings have this target no more; put it back and "
+            "reload");
     if (t->settings->is_paused)
-        return refuse(err, STG_INVALID,
-                      "the settings pause this target; change them and reload");
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings pause this target; change them and reload");
     return STG_OK;
 }
 
@@ -96,14 +91,15 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
     if (status != STG_OK)
         return status;
     if (t->settings != NULL)
-        return refuse(err, STG_INVALID,
-                      "the settings have this target; take it out and reload "
-                      "first");
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings have this target; take it out and reload "
+            "first");
     if (stg_people_forgets(h, t->lane))
-        return refuse(err, STG_INVALID, "it is being forgotten");
+        return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
     f = malloc(sizeof *f);
     if (f == NULL)
-        return refuse(err, STG_IO, "there is no memory");
+        return stg_hub_refuse(err, STG_IO, "there is no memory");
     *f = (stg_forgetting){h->forgetting, t->lane, done, ctx};
     h->forgetting = f;
     stg_flow_remove(h->flow, t->lane, stg_deadlines_now());

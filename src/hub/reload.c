@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hub/hub_inside.h"
+#include "hub/refuse.h"
 #include "hub/settings/diff.h"
 #include "hub/settings/load.h"
 
@@ -161,15 +162,6 @@ static void drop_plan(plan *p)
 
 /* -- carrying it out ------------------------------------------------------- */
 
-static stg_status fail(stg_error *err, stg_status status, const char *words)
-{
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%s", words);
-    }
-    return status;
-}
-
 /* Nothing of it is sent from here on; what it has waits for its name. */
 static void leave(const stg_hub *h, stg_target *t)
 {
@@ -231,7 +223,8 @@ static stg_status begin_lane(plan *p, size_t i, stg_error *err)
     r->target->settings = next;
     l = stg_hub_lane(h, r->target);
     if (!stg_targets_put(&h->targets, r->target, lane))
-        return fail(err, STG_IO, "there is no memory for one more target");
+        return stg_hub_refuse(err, STG_IO,
+                              "there is no memory for one more target");
     status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
     if (status != STG_OK) // the next reload begins it anew
         h->targets.by_lane[lane] = NULL;
@@ -474,7 +467,7 @@ stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
                           : NULL;
 
     if (why != NULL)
-        return fail(err, STG_INVALID, why);
+        return stg_hub_refuse(err, STG_INVALID, "%s", why);
     stg_notify_reloading(&h->notify);
     h->reload.is_under_way = true;
     h->reload.done = done;

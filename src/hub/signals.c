@@ -1,7 +1,7 @@
 #include "hub/signals.h"
+#include "hub/refuse.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 static void pass_on(uv_signal_t *handle, int signal)
 {
@@ -36,12 +36,8 @@ stg_status stg_signals_open(stg_signals *s, uv_loop_t *loop,
             return STG_OK;
         stg_signals_close(s);
     }
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "cannot watch for signals: %s",
-                 uv_strerror(error));
-    }
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "cannot watch for signals: %s",
+                          uv_strerror(error));
 }
 
 void stg_signals_take_hang_up(stg_signals *s)

@@ -5,15 +5,12 @@
 #include <string.h>
 
 #include "hub/http/url.h"
+#include "hub/refuse.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)
 {
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%.120s%.250s", what, words);
-    }
-    return status;
+    return stg_hub_refuse(err, status, "%.120s%.250s", what, words);
 }
 
 static stg_status fail_memory(stg_error *err)

@@ -1,11 +1,11 @@
 #include "hub/alerts/alerts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "hub/alerts/text.h"
+#include "hub/refuse.h"
 #include "hub/wall.h"
 
 struct stg_alerts {
@@ -36,12 +36,7 @@ bool stg_alerts_are_on(const stg_alerts *a)
 
 static stg_status fail_memory(stg_error *err)
 {
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text,
-                 "alerts: there is no memory for them");
-    }
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "alerts: there is no memory for them");
 }
 
 /* -- the end --------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 #include "hub/alerts/secret.h"
+#include "hub/refuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,11 +13,7 @@
 static stg_status fail(stg_error *err, stg_status status, const char *path,
                        const char *words)
 {
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", path, words);
-    }
-    return status;
+    return stg_hub_refuse(err, status, "%.200s: %s", path, words);
 }
 
 /* How many bytes, -1 with errno. One more than may be: it is too long. */

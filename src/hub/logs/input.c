@@ -1,8 +1,8 @@
 #include "hub/logs/input.h"
+#include "hub/refuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -118,12 +118,8 @@ void stg_input_want(stg_input *i, bool is_wanted)
 
 static stg_status refuse(stg_error *err, const char *what, int error)
 {
-    if (err == NULL)
-        return STG_IO;
-    err->line = err->column = 0;
-    snprintf(err->text, sizeof err->text, "standard input: %s%s", what,
-             error == 0 ? "" : strerror(error));
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "standard input: %s%s", what,
+                          error == 0 ? "" : strerror(error));
 }
 
 static stg_status check_fd(int fd, stg_error *err)

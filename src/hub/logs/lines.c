@@ -6,6 +6,7 @@
 
 #include "hub/logs/input.h"
 #include "hub/logs/line_buffer.h"
+#include "hub/refuse.h"
 
 enum { BATCH_BYTES = 256 * 1024 };
 
@@ -334,9 +335,7 @@ static void free_lines(stg_lines *l)
 
 static stg_status refuse_memory(stg_error *err)
 {
-    if (err != NULL)
-        *err = (stg_error){.text = "standard input: no memory"};
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "standard input: no memory");
 }
 
 static stg_status open_all(stg_lines *l, stg_error *err)

@@ -1,9 +1,9 @@
 #include "hub/ops/admin.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "hub/ops/admin_inside.h"
+#include "hub/refuse.h"
 #include "hub/wall.h"
 
 static const char *const page[] = {"limit", "cursor", NULL};
@@ -53,11 +53,8 @@ stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
     stg_admin *a = calloc(1, sizeof *a);
     stg_status status;
 
-    if (a == NULL) {
-        if (err != NULL)
-            *err = (stg_error){.text = "there is no memory"};
-        return STG_IO;
-    }
+    if (a == NULL)
+        return stg_hub_refuse(err, STG_IO, "there is no memory");
     a->hub = h;
     a->started_at = stg_wall_now();
     status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);

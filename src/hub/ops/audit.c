@@ -1,8 +1,8 @@
 #include "hub/ops/audit.h"
+#include "hub/refuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -169,12 +169,8 @@ static stg_status check(const char *path, stg_error *err)
         close(fd);
     if (error == 0)
         return STG_OK;
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "audit=%.120s: %s", path,
-                 strerror(error));
-    }
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "audit=%.120s: %s", path,
+                          strerror(error));
 }
 
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
@@ -189,9 +185,7 @@ stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
     a->path = strdup(path);
     if (a->path != NULL)
         return STG_OK;
-    if (err != NULL)
-        *err = (stg_error){.text = "audit: there is no memory"};
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "audit: there is no memory");
 }
 
 void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)

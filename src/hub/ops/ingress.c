@@ -9,6 +9,7 @@
 
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
+#include "hub/refuse.h"
 
 stg_ingress_options stg_ingress_options_default(void)
 {
@@ -188,8 +189,7 @@ static stg_status start_poll(stg_ingress *g, stg_error *err)
     int error = uv_poll_init(g->loop, &g->poll, fd);
 
     if (error != 0)
-        return stg_ingress_refuse(err, STG_IO, "ingress: %s",
-                                  uv_strerror(error));
+        return stg_hub_refuse(err, STG_IO, "ingress: %s", uv_strerror(error));
     g->poll.data = g;
     g->handles++;
     (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon); // cannot fail
@@ -227,9 +227,9 @@ static stg_status start(stg_ingress *g, stg_error *err)
     g->daemon = start_daemon(g, fd);
     // It may have closed the socket by then, so that we do not.
     if (g->daemon == NULL)
-        return stg_ingress_refuse(err, STG_IO,
-                                  "listen=%.60s: the server does not start: %s",
-                                  g->address_text, strerror(errno));
+        return stg_hub_refuse(err, STG_IO,
+                              "listen=%.60s: the server does not start: %s",
+                              g->address_text, strerror(errno));
     status = start_poll(g, err);
     if (status != STG_OK)
         MHD_stop_daemon(g->daemon);
@@ -243,7 +243,7 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
     stg_status status;
 
     if (g == NULL)
-        return stg_ingress_refuse(err, STG_IO, "ingress: no memory");
+        return stg_hub_refuse(err, STG_IO, "ingress: no memory");
     g->loop = loop;
     g->options = *o;
     g->turn.passed = pass_turn;

@@ -1,4 +1,5 @@
 #include "hub/ops/ingress_address.h"
+#include "hub/refuse.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,11 +10,7 @@
 static stg_status refuse(stg_error *err, stg_status status, const char *text,
                          const char *why)
 {
-    if (err == NULL)
-        return status;
-    err->line = err->column = 0;
-    snprintf(err->text, sizeof err->text, "listen=%.80s: %s", text, why);
-    return status;
+    return stg_hub_refuse(err, status, "listen=%.80s: %s", text, why);
 }
 
 /* -- text -------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 #include "hub/ops/ingress_headers.h"
+#include "hub/refuse.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -64,12 +64,8 @@ stg_status stg_headers_check(const char *const *rules, stg_error *err)
                 "the sender or to the hub";
         if (why == NULL)
             continue;
-        if (err != NULL) {
-            err->line = err->column = 0;
-            snprintf(err->text, sizeof err->text, "headers=%.80s: %s", *rules,
-                     why);
-        }
-        return STG_INVALID;
+        return stg_hub_refuse(err, STG_INVALID, "headers=%.80s: %s", *rules,
+                              why);
     }
     return STG_OK;
 }

@@ -69,10 +69,6 @@ struct stg_ingress {
 
 /* -- ingress_options.c --------------------------------------------------------- */
 
-/* Words in err, which may be NULL. Returns status. */
-__attribute__((format(printf, 3, 4))) stg_status
-stg_ingress_refuse(stg_error *err, stg_status status, const char *format, ...);
-
 /* Checks g->options, and reads what they name. */
 stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err);
 

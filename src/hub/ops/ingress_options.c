@@ -1,46 +1,32 @@
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
-
-stg_status stg_ingress_refuse(stg_error *err, stg_status status,
-                              const char *format, ...)
-{
-    va_list arguments;
-
-    if (err == NULL)
-        return status;
-    err->line = err->column = 0;
-    va_start(arguments, format);
-    vsnprintf(err->text, sizeof err->text, format, arguments);
-    va_end(arguments);
-    return status;
-}
+#include "hub/refuse.h"
 
 static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
 {
     if (o->message_max == 0 || o->batch_max == 0 || o->lines_max == 0 ||
         o->waiting_max == 0 || o->address_waiting_max == 0 ||
         o->connections_max == 0 || o->address_connections_max == 0)
-        return stg_ingress_refuse(
+        return stg_hub_refuse(
             err, STG_INVALID,
             "ingress: a limit is 0, and nothing could be accepted");
     if (o->message_max > o->pending_max || o->batch_max > o->pending_max)
-        return stg_ingress_refuse(
+        return stg_hub_refuse(
             err, STG_INVALID,
             "ingress: a message of %zu bytes or a batch of %zu does "
             "not fit into what may wait, %zu",
             o->message_max, o->batch_max, o->pending_max);
     if (o->header_max < 1024 || o->header_max > 24 * 1024)
-        return stg_ingress_refuse(
+        return stg_hub_refuse(
             err, STG_INVALID,
             "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
             o->header_max);
     if (o->idle_timeout == 0 || o->request_timeout == 0)
-        return stg_ingress_refuse(err, STG_INVALID, "ingress: a timeout is 0");
+        return stg_hub_refuse(err, STG_INVALID, "ingress: a timeout is 0");
     return STG_OK;
 }
 
@@ -53,7 +39,7 @@ static stg_status read_tokens(const stg_ingress *g,
         return stg_tokens_load(tokens, o->token_file, err);
     if (stg_address_is_loopback(&g->address))
         return STG_OK;
-    return stg_ingress_refuse(
+    return stg_hub_refuse(
         err, STG_INVALID,
         "listen=%.60s: others could reach it, and it has no token "
         "file; to make one: stagger token new FILE --role publish, "
@@ -83,7 +69,7 @@ static stg_status copy_headers(const char *const *rules, char ***headers,
     if (!is_short)
         return STG_OK;
     stg_ingress_free_headers(*headers);
-    return stg_ingress_refuse(err, STG_IO, "ingress: no memory");
+    return stg_hub_refuse(err, STG_IO, "ingress: no memory");
 }
 
 /* What may change while it listens. */

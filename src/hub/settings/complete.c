@@ -4,21 +4,13 @@
 #include <string.h>
 
 #include "hub/lane_policy.h"
+#include "hub/refuse.h"
 #include "hub/settings/inside.h"
 #include "hub/target.h"
 
-static stg_status refuse(stg_error *err, stg_status status, const char *words)
-{
-    if (err != NULL) {
-        *err = (stg_error){.line = 0};
-        snprintf(err->text, sizeof err->text, "%s", words);
-    }
-    return status;
-}
-
 static stg_status refuse_memory(stg_error *err)
 {
-    return refuse(err, STG_IO, "there is no memory for the settings");
+    return stg_hub_refuse(err, STG_IO, "there is no memory for the settings");
 }
 
 /* -- names ----------------------------------------------------------------- */
@@ -29,7 +21,7 @@ static stg_status name_target(stg_settings *s, stg_target_settings *t,
     char name[STG_TARGET_NAME_MAX];
 
     if (t->url == NULL)
-        return refuse(err, STG_INVALID, "it has no URL");
+        return stg_hub_refuse(err, STG_INVALID, "it has no URL");
     if (t->name == NULL) {
         if (stg_target_name(t->url, name, err) != STG_OK)
             return STG_INVALID;
@@ -38,9 +30,10 @@ static stg_status name_target(stg_settings *s, stg_target_settings *t,
     }
     if (stg_target_is_name(t->name))
         return STG_OK;
-    return refuse(err, STG_INVALID,
-                  "this is no name of a target, wanted 1 to 64 of A-Z a-z 0-9 "
-                  ". _ -");
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "this is no name of a target, wanted 1 to 64 of A-Z a-z 0-9 "
+        ". _ -");
 }
 
 static stg_status check_unique(stg_text_table *names, const stg_settings *s,
@@ -52,8 +45,9 @@ static stg_status check_unique(stg_text_table *names, const stg_settings *s,
         return refuse_memory(err);
     if (first == i)
         return STG_OK;
-    return refuse(err, STG_INVALID,
-                  "two targets have this name; give one of them another");
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "two targets have this name; give one of them another");
 }
 
 /* -- policies -------------------------------------------------------------- */

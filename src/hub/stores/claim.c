@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/sqlite.h"
 
 enum { PATH_ROOM = 4096 };
@@ -58,8 +59,8 @@ static stg_status refuse(const char *path, const char *what, stg_error *err)
 {
     const char *why = strerror(errno);
 
-    stg_sql_say(err, "%s: %s: %s; %s", path, what, why, advice(path));
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "%s: %s: %s; %s", path, what, why,
+                          advice(path));
 }
 
 static stg_status refuse_second(const char *path, int fd, stg_error *err)
@@ -69,12 +70,11 @@ static stg_status refuse_second(const char *path, int fd, stg_error *err)
 
     pid[length < 0 ? 0 : length] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
-    stg_sql_say(
-        err,
+    return stg_hub_refuse(
+        err, STG_IO,
         "%s: another hub has it%s%s; a store has one hub: end that one, "
         "or name another file",
         path, *pid == '\0' ? "" : ", process ", pid);
-    return STG_IO;
 }
 
 static void note_pid(int fd)
@@ -217,12 +217,11 @@ static stg_status check_names(const char *path, stg_error *err)
         return refuse(path, "cannot be opened", err);
     if (s.st_nlink <= 1)
         return STG_OK;
-    stg_sql_say(
-        err,
+    return stg_hub_refuse(
+        err, STG_IO,
         "%s: has another name (a hard link), and a store must have one: "
         "remove the others, or name another file",
         path);
-    return STG_IO;
 }
 
 stg_status stg_claim_begin(int *lock, const char *path, stg_error *err)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/claim.h"
 #include "hub/stores/epochs.h"
 #include "hub/stores/schema.h"
@@ -23,8 +24,8 @@ enum {
 
 static stg_status refuse(const char *path, const char *what, stg_error *err)
 {
-    stg_sql_say(err, "%s: %s: %s", path, what, strerror(errno));
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "%s: %s: %s", path, what,
+                          strerror(errno));
 }
 
 static stg_status refuse_sql(const char *path, const char *what, sqlite3 *db,
@@ -149,13 +150,13 @@ static stg_status check_names(const char *path, const char *to, stg_error *err)
     if (stat(to, &b) != 0)
         return STG_OK;
     if (a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
-        stg_sql_say(err, "%s: is the store itself; name another file", to);
-        return STG_INVALID;
+        return stg_hub_refuse(err, STG_INVALID,
+                              "%s: is the store itself; name another file", to);
     }
     if (S_ISREG(b.st_mode))
         return STG_OK;
-    stg_sql_say(err, "%s: is there, and is no file; name another one", to);
-    return STG_INVALID;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "%s: is there, and is no file; name another one", to);
 }
 
 static stg_status check_store(const char *path, stg_error *err)
@@ -331,11 +332,11 @@ static stg_status check_backup(const char *from, stg_error *err)
     status = stg_verify(from, &v, NULL, NULL, err);
     if (status != STG_OK || v.flaws == 0)
         return status;
-    stg_sql_say(err,
-                "%s: is not sound (stagger store verify %s says how), and is "
-                "not restored; take another backup",
-                from, from);
-    return STG_INVALID;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "%s: is not sound (stagger store verify %s says how), and is "
+        "not restored; take another backup",
+        from, from);
 }
 
 static stg_status take_place(const char *path, const char *part, bool was_there,
@@ -383,15 +384,15 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
         return status;
     if (was_there && stat(from, &backup) == 0 &&
         backup.st_dev == there.st_dev && backup.st_ino == there.st_ino) {
-        stg_sql_say(err, "%s: is the store itself; name a backup", from);
-        return STG_INVALID;
+        return stg_hub_refuse(err, STG_INVALID,
+                              "%s: is the store itself; name a backup", from);
     }
     if (was_there && !is_forced) {
-        stg_sql_say(err,
-                    "%s: there is a store already; --force puts it aside, and "
-                    "the backup in its place",
-                    path);
-        return STG_INVALID;
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: there is a store already; --force puts it aside, and "
+            "the backup in its place",
+            path);
     }
     status = stg_claim_begin(&lock, path, err);
     if (status != STG_OK)

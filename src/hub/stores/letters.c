@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/letter.h"
 
 enum {
@@ -281,11 +282,11 @@ stg_status stg_letters_open(stg_letters *l, stg_error *err)
 
     l->fd = -1;
     if (!open_file(l)) {
-        stg_sql_say(err,
-                    "%s: dead letters cannot be written: %s; name a file in a "
-                    "directory that is there and writable",
-                    l->o->letters, strerror(errno));
-        return STG_IO;
+        return stg_hub_refuse(
+            err, STG_IO,
+            "%s: dead letters cannot be written: %s; name a file in a "
+            "directory that is there and writable",
+            l->o->letters, strerror(errno));
     }
     rc = stg_sql_open_reader(&l->db, l->o->path);
     if (rc == SQLITE_OK)

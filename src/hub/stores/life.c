@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/claim.h"
 #include "hub/stores/inside.h"
 #include "hub/stores/opening.h"
@@ -28,8 +29,8 @@ char *stg_store_copy(const char *text)
 
 stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
 {
-    stg_sql_say(err, "%s: there is no memory left", s->o.path);
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
+                          s->o.path);
 }
 
 /* -- closing --------------------------------------------------------------- */
@@ -76,27 +77,22 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
 {
     const uint64_t least = (uint64_t)16 << 20, most = (uint64_t)1 << 44;
 
-    if (o->path == NULL || *o->path == '\0') {
-        stg_sql_say(err, "store: no path; name a file");
-        return STG_INVALID;
-    }
-    if (o->quota < least || o->quota > most) {
-        stg_sql_say(err,
-                    "quota=%" PRIu64
-                    " is out of range, wanted 16 MiB to 16 TiB, in bytes",
-                    o->quota);
-        return STG_INVALID;
-    }
-    if (o->retention < STG_MIN || o->retention > 365 * STG_DAY) {
-        stg_sql_say(err, "retention is out of range, wanted 1m to 365d");
-        return STG_INVALID;
-    }
-    if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY) {
-        stg_sql_say(err,
-                    "idempotency keys: wanted 1 at least, kept for 365d "
-                    "at most");
-        return STG_INVALID;
-    }
+    if (o->path == NULL || *o->path == '\0')
+        return stg_hub_refuse(err, STG_INVALID, "store: no path; name a file");
+    if (o->quota < least || o->quota > most)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "quota=%" PRIu64
+            " is out of range, wanted 16 MiB to 16 TiB, in bytes",
+            o->quota);
+    if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "retention is out of range, wanted 1m to 365d");
+    if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "idempotency keys: wanted 1 at least, kept for 365d "
+            "at most");
     return STG_OK;
 }
 
@@ -150,11 +146,10 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
         uv_thread_join(&s->reader.thread);
     if (s->threads >= 3)
         uv_thread_join(&s->desk.thread);
-    stg_sql_say(err,
-                "%s: a thread cannot be started; raise the limits of "
-                "processes and memory",
-                s->o.path);
-    return STG_IO;
+    return stg_hub_refuse(err, STG_IO,
+                          "%s: a thread cannot be started; raise the limits of "
+                          "processes and memory",
+                          s->o.path);
 }
 
 static stg_status start_threads(stg_store *s, stg_error *err)
@@ -220,10 +215,9 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     if (status != STG_OK)
         return status;
     s = new_store(o);
-    if (s == NULL) {
-        stg_sql_say(err, "%s: there is no memory left", o->path);
-        return STG_IO;
-    }
+    if (s == NULL)
+        return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
+                              o->path);
     status = stg_claim_begin(&s->lock, s->o.path, err);
     if (status == STG_OK && !stg_inbox_init(&s->in, loop, stg_store_answer))
         status = stg_store_refuse_memory(s, err);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/epochs.h"
 #include "hub/stores/queue.h"
 #include "hub/stores/rows.h"
@@ -97,12 +98,12 @@ static int ask_wal(sqlite3 *db, bool *has_wal)
 
 static stg_status refuse_journal(const stg_store_options *o, stg_error *err)
 {
-    stg_sql_say(err,
-                "%s: cannot have a write-ahead log there; a store needs a disk "
-                "of this machine, with room, or nobody else may have it open: "
-                "name a file on another one",
-                o->path);
-    return STG_IO;
+    return stg_hub_refuse(
+        err, STG_IO,
+        "%s: cannot have a write-ahead log there; a store needs a disk "
+        "of this machine, with room, or nobody else may have it open: "
+        "name a file on another one",
+        o->path);
 }
 
 stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
@@ -127,11 +128,11 @@ stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
         return refuse_journal(o, err);
     rc = stg_sql_ask(*db, "PRAGMA page_size", &page_size);
     if (rc == SQLITE_OK && page_size != STG_PAGE) {
-        stg_sql_say(err,
-                    "%s: has pages of %" PRIu64
-                    " bytes, a store has %d; copy it back as it was made",
-                    o->path, page_size, STG_PAGE);
-        return STG_INVALID;
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: has pages of %" PRIu64
+            " bytes, a store has %d; copy it back as it was made",
+            o->path, page_size, STG_PAGE);
     }
     if (rc == SQLITE_OK)
         rc = stg_sql_begin(*db, is_enough, NULL);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/steps.h"
 
 uint64_t stg_schema_version(void)
@@ -59,20 +60,19 @@ stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
         return STG_IO;
     }
     if (kind == STG_SCHEMA_NEWER) {
-        stg_sql_say(err,
-                    "%s: is a store of version %" PRIu64
-                    ", this stagger knows %" PRIu64
-                    " at most; it was written by a newer one: use that",
-                    path, version, stg_steps_count());
-        return STG_INVALID;
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: is a store of version %" PRIu64 ", this stagger knows %" PRIu64
+            " at most; it was written by a newer one: use that",
+            path, version, stg_steps_count());
     }
     if (kind == STG_SCHEMA_FOREIGN ||
         (kind == STG_SCHEMA_EMPTY && !may_be_empty)) {
-        stg_sql_say(err,
-                    "%s: is a database, but no store of stagger; name another "
-                    "file",
-                    path);
-        return STG_INVALID;
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: is a database, but no store of stagger; name another "
+            "file",
+            path);
     }
     return STG_OK;
 }
@@ -89,12 +89,11 @@ stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err)
     }
     if (version == stg_steps_count())
         return STG_OK;
-    stg_sql_say(err,
-                "%s: is a store of version %" PRIu64
-                ", and is read when it is one of %" PRIu64
-                ": start its hub with this stagger once",
-                path, version, stg_steps_count());
-    return STG_INVALID;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "%s: is a store of version %" PRIu64
+                          ", and is read when it is one of %" PRIu64
+                          ": start its hub with this stagger once",
+                          path, version, stg_steps_count());
 }
 
 int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number)

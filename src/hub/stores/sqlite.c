@@ -1,7 +1,7 @@
 #include "hub/stores/sqlite.h"
+#include "hub/refuse.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -213,18 +213,6 @@ bool stg_sql_is_full(int rc)
     return (rc & 0xff) == SQLITE_FULL;
 }
 
-void stg_sql_say(stg_error *err, const char *format, ...)
-{
-    va_list args;
-
-    if (err == NULL)
-        return;
-    err->line = err->column = 0;
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-}
-
 static const char *advice(int rc)
 {
     switch (rc & 0xff) {
@@ -256,7 +244,8 @@ void stg_sql_words(stg_error *err, const char *path, const char *what,
     // The connection may speak of an earlier call; then the code is surer.
     if (db != NULL && sqlite3_extended_errcode(db) == rc)
         words = sqlite3_errmsg(db);
-    stg_sql_say(err, "%s: %s: %s (%d)%s", path, what, words, rc, advice(rc));
+    (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s (%d)%s", path, what, words,
+                         rc, advice(rc));
 }
 
 int stg_sql_end(sqlite3 *db, int rc, const char *path, stg_error *err)

@@ -77,10 +77,6 @@ bool stg_sql_is_full(int rc);
 void stg_sql_words(stg_error *err, const char *path, const char *what,
                    sqlite3 *db, int rc);
 
-/* Any sentence; err may be NULL. */
-__attribute__((format(printf, 2, 3))) void stg_sql_say(stg_error *err,
-                                                       const char *format, ...);
-
 /* "2026-03-01T12:00:00.250Z". Returns text. */
 #define STG_SQL_TIME_MAX STG_UTC_TEXT_MAX
 #define stg_sql_time stg_utc_text

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/refuse.h"
 #include "hub/stores/inside.h"
 #include "hub/url_mask.h"
 
@@ -75,11 +76,11 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
     if (number == UINT32_MAX)
         number = s->lanes.count;
     if (number >= STG_LANES_MAX) {
-        stg_sql_say(err,
-                    "target %s: the store has had %d targets, more have no "
-                    "number; begin with a new store",
-                    name, STG_LANES_MAX);
-        return STG_INVALID;
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "target %s: the store has had %d targets, more have no "
+            "number; begin with a new store",
+            name, STG_LANES_MAX);
     }
     known = number < s->lanes.count ? &s->lanes.names[number] : NULL;
     *lane = number;
