@@ -584,7 +584,7 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_knows_nothing_of_it)
     die(s, 0, 5);
     stg_store_replay(s->store, &any, false, on_sum, &done);
     // Committed, and the loop, which does not turn, has not heard of it.
-    for (int i = 0; i < 100 && shelf_ask(s, parked)[0] == '\0'; i++) {
+    for (int i = 0; i < 1000 && shelf_ask(s, parked)[0] == '\0'; i++) {
         if (i % 25 == 0)
             uv_run(&s->loop, UV_RUN_NOWAIT);
         usleep(10000);
