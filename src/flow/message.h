@@ -28,6 +28,8 @@ typedef struct stg_record {
     stg_ns created_at;
     const void *bytes;
     size_t size;
+    size_t true_size; /* of a body too large to be held, which was left out; 0:
+                         nothing was */
 } stg_record;
 
 #endif

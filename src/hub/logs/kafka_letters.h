@@ -1,0 +1,55 @@
+/* kafka_letters.h - dead letters as messages of a topic: `dead_letters:
+ * kafka:TOPIC`.
+ *
+ * A producer of librdkafka's, idempotent, acks=all. The store's thread of dead
+ * letters calls it behind its durable cursor: a row is there at least once, as
+ * it is at that moment, and again when its state changes, always with its id.
+ *
+ *   key     the message's ordering key, if it has one
+ *   value   the payload as it was published; none for a range row, and for one
+ *           whose payload is gone
+ *   headers stagger-id, stagger-message, stagger-target, stagger-state,
+ *           stagger-cause, stagger-category, stagger-attempts, stagger-position
+ *           and stagger-partition; where there are any stagger-last-position,
+ *           stagger-count, stagger-status, stagger-detail, stagger-replay,
+ *           content-type; and the message's own headers as they came in
+ *
+ * One thread at a time. */
+#ifndef STAGGER_HUB_LOGS_KAFKA_LETTERS_H
+#define STAGGER_HUB_LOGS_KAFKA_LETTERS_H
+
+#include "hub/logs/kafka.h"
+#include "hub/store_letters.h"
+
+typedef struct stg_kafka_letters stg_kafka_letters;
+
+typedef struct stg_kafka_letters_options {
+    const char *brokers;
+    const char *topic;
+    const stg_kafka_property *properties; /* as of stg_kafka_options; those of a
+                                             consumer alone are left out */
+    size_t property_count;
+    stg_ns timeout; /* of stg_kafka_letters_write(): 30 s */
+} stg_kafka_letters_options;
+
+stg_kafka_letters_options stg_kafka_letters_options_default(void);
+
+/* Needs no broker. Options are copied. Returns STG_INVALID as
+ * stg_kafka_check(), STG_IO: no memory. */
+stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
+                                  const stg_kafka_letters_options *o,
+                                  stg_error *err);
+
+/* Blocks until every row is acknowledged by the topic, or returns STG_IO with
+ * words that say what and what to do: any of them may be there or not, and all
+ * are to be written again. Rows are in the topic in this order, in each
+ * partition of it. */
+stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
+                                   size_t count, stg_error *err);
+
+/* By another thread: a write that is under way ends soon, with STG_IO. */
+void stg_kafka_letters_hurry(stg_kafka_letters *l);
+
+void stg_kafka_letters_close(stg_kafka_letters *l);
+
+#endif
