@@ -135,8 +135,10 @@ add_library(stagger_hub STATIC
     hub/settings/complete.c
     hub/settings/diff.c
     hub/settings/files.c
+    hub/settings/from.c
     hub/settings/hints.c
     hub/settings/judge.c
+    hub/settings/judge_kafka.c
     hub/settings/judge_target.c
     hub/settings/load.c
     hub/settings/load_lists.c
@@ -151,6 +153,7 @@ add_library(stagger_hub STATIC
     hub/settings/print_schema.c
     hub/settings/reserved.c
     hub/settings/settings.c
+    hub/settings/shard.c
     hub/settings/table.c
     hub/settings/texts.c
     hub/settings/values.c

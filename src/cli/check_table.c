@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/writer.h"
+#include "hub/settings/from.h"
+#include "hub/settings/shard.h"
 
 enum { COLUMNS = 6, CELL = 32 };
 
@@ -98,6 +100,16 @@ static void print_targets(const stg_settings *s, FILE *to)
     }
 }
 
+static void print_kafka(const stg_settings *s, FILE *to)
+{
+    char group[STG_SHARD_GROUP_MAX];
+
+    fputs("reads    from Kafka,", to);
+    for (size_t i = 0; i < s->kafka.topics.count; i++)
+        fprintf(to, "%s %s", i > 0 ? "," : "", s->kafka.topics.at[i]);
+    fprintf(to, ", as a member of the group %s\n", stg_shard_group(s, group));
+}
+
 static void print_ways(const stg_settings *s, FILE *to)
 {
     char kept[CELL];
@@ -105,12 +117,17 @@ static void print_ways(const stg_settings *s, FILE *to)
     print_time(kept, sizeof kept, s->store.retention);
     if (s->source == STG_SOURCE_STDIN)
         fputs("reads    standard input, a line a message\n", to);
+    if (s->source == STG_SOURCE_KAFKA)
+        print_kafka(s, to);
     if (s->listen.address != NULL)
         fprintf(to, "listens  on %s, %s\n", s->listen.address,
                 s->listen.token_file != NULL ? "with tokens"
                                              : "without tokens");
-    fprintf(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n", s->store.path,
-            s->store.quota >> 20, kept);
+    if (stg_from_is_postgres(s->store.path))
+        fprintf(to, "keeps    %s, for %s\n", s->store.path, kept);
+    else
+        fprintf(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n",
+                s->store.path, s->store.quota >> 20, kept);
     if (s->alerts.sink_count > 0)
         fprintf(to, "tells    %zu sink%s\n", s->alerts.sink_count,
                 s->alerts.sink_count > 1 ? "s" : "");

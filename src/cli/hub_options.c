@@ -9,6 +9,7 @@
 #include "cli/store_path.h"
 #include "hub/lane_policy.h"
 #include "hub/settings/diff.h"
+#include "hub/settings/from.h"
 #include "hub/settings/load.h"
 #include "hub/settings/print.h"
 
@@ -20,9 +21,10 @@ static const char head[] =
     "usage: stagger hub --to [NAME=]URL [OPTIONS]\n"
     "       stagger hub -c FILE [OPTIONS]\n"
     "\n"
-    "Takes messages by HTTP, keeps them in a store, and sends every message to\n"
-    "every target, again as its policy says: at least once, nothing lost. What\n"
-    "ends badly is a dead letter, in the store's table failed_broadcast_logs.\n"
+    "Takes messages by HTTP or from Kafka, keeps what is to be kept in a store,\n"
+    "and sends every message to every target, again as its policy says: at least\n"
+    "once, nothing lost. What ends badly is a dead letter, in the store's table\n"
+    "failed_broadcast_logs.\n"
     "\n";
 
 static const char tail[] =
@@ -40,6 +42,8 @@ static const char tail[] =
     "  stagger hub -c /etc/stagger/stagger.yaml\n"
     "  stagger hub --to a=https://a.example/in --to b=https://b.example/in \\\n"
     "      --policy 'broadcast attempts=5' --store /var/lib/stagger/hub.db\n"
+    "  stagger hub --from kafka://127.0.0.1:9092/orders?group=hub \\\n"
+    "      --to http://127.0.0.1:9000/hook\n"
     "  journalctl -f | stagger hub --from - --to http://127.0.0.1:9000/\n";
 
 void stg_hub_options_help(void)
@@ -176,7 +180,11 @@ static int refuse(const hub_flag *f, const char *words)
     char name[NAME_SIZE];
 
     name_flag(f->setting, name);
-    stg_options_complain(who, "%s=%s: %s", name, f->text, words);
+    // A database's URL may have a password in it.
+    if (f->setting->kind == STG_KIND_STORE)
+        stg_options_complain(who, "%s: %s", name, words);
+    else
+        stg_options_complain(who, "%s=%s: %s", name, f->text, words);
     return STG_EXIT_USAGE;
 }
 
@@ -206,11 +214,6 @@ static int take_flag(hub_options *o, const hub_flag *f)
         return 0; // later: they are made of the defaults
     if (s->kind == STG_KIND_POLICY && check_policy(f) != 0)
         return STG_EXIT_USAGE;
-    if (strcmp(s->path, "source") == 0) {
-        if (strcmp(text, "-") != 0)
-            return refuse(f, "wanted -, which is standard input");
-        text = "stdin";
-    }
     if (!stg_settings_override(o->settings, s, text, &err))
         return refuse(f, err.text);
     return 0;
@@ -286,6 +289,19 @@ static int check(const stg_settings *s)
         return fail(
             "--token-file without --listen: there is nobody to ask "
             "for a token");
+    if (s->source != STG_SOURCE_KAFKA && stg_from_is_postgres(s->store.path))
+        return fail(
+            "--store is a database, which hubs that read from Kafka share: "
+            "wanted a file, or --from kafka://HOST:PORT/TOPIC");
+    if (s->source != STG_SOURCE_KAFKA && s->letters.topic != NULL)
+        return fail(
+            "--dead-letters is a topic, and messages do not come from Kafka: "
+            "wanted file:FILE, or --from kafka://HOST:PORT/TOPIC");
+    if (s->source == STG_SOURCE_KAFKA &&
+        (s->kafka.brokers.count == 0 || s->kafka.topics.count == 0))
+        return fail(
+            "--from kafka without brokers and topics: wanted "
+            "--from kafka://HOST:PORT/TOPIC, or `kafka` in a settings file");
     return 0;
 }
 
@@ -308,7 +324,7 @@ static int make_settings(hub_options *o)
     if (code != 0)
         return code;
     if (o->settings->listen.address == NULL &&
-        o->settings->source == STG_SOURCE_QUEUE)
+        o->settings->source != STG_SOURCE_STDIN)
         o->settings->listen.address = "127.0.0.1:8080";
     return check(o->settings);
 }

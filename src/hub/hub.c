@@ -12,6 +12,10 @@ static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
 
 static stg_status check(const stg_settings *o, stg_error *err)
 {
+    if (o->source == STG_SOURCE_KAFKA)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "source: kafka: this stagger was built without "
+                              "librdkafka");
     if (o->target_count == 0)
         return stg_hub_refuse(err, STG_INVALID, "there is no target");
     if (o->listen.address == NULL && o->source != STG_SOURCE_STDIN)
@@ -210,7 +214,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.is_refusing = o->store.full == STG_FULL_REFUSE;
     s.keys_kept = o->store.keys_kept;
     s.keys_max = o->store.keys_max;
-    s.letters = o->letters;
+    s.letters = o->letters.path;
     s.broken = stg_shell_break;
     s.retaining = stg_shell_retain;
     s.troubled = stg_shell_trouble;

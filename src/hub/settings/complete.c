@@ -6,6 +6,7 @@
 #include "hub/lane_policy.h"
 #include "hub/refuse.h"
 #include "hub/settings/inside.h"
+#include "hub/settings/shard.h"
 #include "hub/target.h"
 
 static stg_status refuse_memory(stg_error *err)
@@ -144,6 +145,17 @@ static stg_status number_error(stg_error *err, size_t i,
     return status;
 }
 
+/* Only those of this hub's shard stay, in their order. */
+static void take_share(stg_settings *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->target_count; i++)
+        if (stg_shard_has(&s->shard, s->targets[i].name))
+            s->targets[count++] = s->targets[i];
+    s->target_count = count;
+}
+
 stg_status stg_settings_complete(stg_settings *s, stg_error *err)
 {
     stg_text_table names = {.at = NULL};
@@ -165,6 +177,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             number_error(err, i, t, status, &why);
     }
     stg_text_table_free(&names);
+    if (status == STG_OK)
+        take_share(s);
     s->inside->is_complete = status == STG_OK;
     return status;
 }

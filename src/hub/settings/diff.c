@@ -51,6 +51,8 @@ static bool same_match(const stg_match_setting *a, const stg_match_setting *b,
 
 /* Structs of so many texts and nothing else. */
 _Static_assert(sizeof(stg_header_setting) == 3 * sizeof(char *), "three texts");
+_Static_assert(sizeof(stg_property_setting) == 3 * sizeof(char *), "the same");
+_Static_assert(sizeof(stg_letters_settings) == 2 * sizeof(char *), "two texts");
 _Static_assert(sizeof(stg_tag_setting) == 2 * sizeof(char *), "two texts");
 
 static bool same_list(const stg_setting *s, const void *a, const void *b,
@@ -61,10 +63,13 @@ static bool same_list(const stg_setting *s, const void *a, const void *b,
     switch (s->kind) {
     case STG_KIND_TEXTS:
     case STG_KIND_RULES:
+    case STG_KIND_BROKERS:
+    case STG_KIND_TOPICS:
         return same_texts(x, y, count);
     case STG_KIND_CIDRS:
         return count == 0 || memcmp(x, y, count * sizeof(stg_cidr)) == 0;
     case STG_KIND_HEADERS:
+    case STG_KIND_PROPERTIES:
         return same_texts(x, y, 3 * count);
     case STG_KIND_MATCH:
         return same_match(x, y, count);
@@ -84,7 +89,7 @@ static bool is_text(const stg_setting *s)
     case STG_KIND_URL:
     case STG_KIND_METHOD:
     case STG_KIND_ADDRESS:
-    case STG_KIND_LETTERS:
+    case STG_KIND_STORE:
     case STG_KIND_POLICY:
         return true;
     default:
@@ -101,6 +106,10 @@ bool stg_setting_equal(const stg_setting *s, const void *a, const void *b)
                same_list(s, a, b, count_at(a, s->count_at));
     if (is_text(s))
         return same_text(pointer_at(a, s->at), pointer_at(b, s->at));
+    if (s->kind == STG_KIND_LETTERS)
+        return same_text(pointer_at(a, s->at), pointer_at(b, s->at)) &&
+               same_text(pointer_at(a, s->at + sizeof(char *)),
+                         pointer_at(b, s->at + sizeof(char *)));
     return memcmp((const char *)a + s->at, (const char *)b + s->at, s->size) ==
            0;
 }
@@ -145,14 +154,18 @@ static bool refuse(stg_error *err, const char *words)
     return false;
 }
 
-static bool refuse_value(stg_error *err, const stg_value_flaw *flaw)
+/* Most are so short that what is wanted says it all. */
+static bool refuse_value(stg_error *err, const stg_setting *s,
+                         const stg_value_flaw *flaw)
 {
     bool has_hint = flaw->hint[0] != '\0';
+    bool says_what = s->kind == STG_KIND_SOURCE || s->kind == STG_KIND_STORE;
 
     if (err == NULL)
         return false;
     *err = (stg_error){.line = 0};
-    snprintf(err->text, sizeof err->text, "wanted %s%s%s%s", flaw->wanted,
+    snprintf(err->text, sizeof err->text, "%.110s%swanted %.170s%s%.70s%s",
+             says_what ? flaw->what : "", says_what ? "; " : "", flaw->wanted,
              has_hint ? "; did you mean " : "", flaw->hint,
              has_hint ? "?" : "");
     return false;
@@ -181,7 +194,7 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
     if (kept == NULL)
         return refuse(err, "there is no memory for it");
     if (!stg_value_read(setting, kept, base_of(s, setting), &flaw))
-        return refuse_value(err, &flaw);
+        return refuse_value(err, setting, &flaw);
     return note(s, setting, kept) || refuse(err, "there is no memory for it");
 }
 

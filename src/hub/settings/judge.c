@@ -10,6 +10,7 @@
 #include "hub/intake.h"
 #include "hub/ops/ingress_address.h"
 #include "hub/ops/token.h"
+#include "hub/settings/from.h"
 #include "hub/settings/loading.h"
 
 enum { MIB_SHIFT = 20 };
@@ -133,7 +134,8 @@ static void judge_quota(stg_loading *l)
     struct statvfs disk;
     uint64_t left;
 
-    if (path == NULL || statvfs(dirname(path), &disk) != 0) {
+    if (path == NULL || stg_from_is_postgres(path) ||
+        statvfs(dirname(path), &disk) != 0) {
         free(path);
         return;
     }
@@ -150,10 +152,11 @@ static void judge_outputs(stg_loading *l)
 {
     const stg_settings *s = l->s;
 
-    if (stg_load_hub_place(l, "store.path").line > 0)
+    if (stg_load_hub_place(l, "store.path").line > 0 &&
+        !stg_from_is_postgres(s->store.path))
         stg_load_check_output(l, "store.path", s->store.path);
-    if (s->letters != NULL)
-        stg_load_check_output(l, "dead-letters", s->letters);
+    if (s->letters.path != NULL)
+        stg_load_check_output(l, "dead-letters", s->letters.path);
     if (s->audit != NULL)
         stg_load_check_output(l, "audit", s->audit);
 }
@@ -191,7 +194,7 @@ static void judge_urls(stg_loading *l)
         size_t first = i;
 
         // With filters they may share one in good order.
-        if (t->url == NULL || t->match_count > 0)
+        if (t->url == NULL || t->match_count > 0 || t->topics.count > 0)
             continue;
         if (stg_text_table_add(&urls, t->url, i, &first) && first != i)
             stg_warn(l->c, stg_load_target_place(l, i, "url"),
@@ -331,6 +334,7 @@ void stg_judge(stg_loading *l)
     judge_memory(l);
     judge_quota(l);
     judge_outputs(l);
+    stg_judge_kafka(l);
     judge_policies(l);
     judge_urls(l);
     for (size_t i = 0; i < l->s->target_count; i++)

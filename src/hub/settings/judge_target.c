@@ -364,5 +364,6 @@ void stg_judge_target(stg_loading *l, size_t target)
     judge_hold(l, target);
     judge_method(l, target);
     judge_timeouts(l, target);
+    stg_judge_topics(l, target);
     stg_load_check_tls(l, target);
 }

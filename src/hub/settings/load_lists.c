@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "hub/ops/ingress_headers.h"
+#include "hub/settings/from.h"
 #include "hub/settings/loading.h"
 
 void stg_load_put_list(const stg_setting *s, void *base, const void *list,
@@ -45,10 +46,29 @@ static bool is_rule(stg_loading *l, const stg_setting *s,
     const char *const rules[] = {n->text, NULL};
     stg_error err;
 
-    if (s->kind != STG_KIND_RULES || stg_headers_check(rules, &err) == STG_OK)
+    if (stg_headers_check(rules, &err) == STG_OK)
         return true;
     stg_complain(l->c, n->place, "`%s`: %s", s->path, err.text);
     return false;
+}
+
+/* What a text of a list of this kind must be. */
+static bool is_of_kind(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n)
+{
+    char wanted[STG_WANTED_MAX];
+    stg_span text = {n->text, strlen(n->text)};
+    bool is_fit;
+
+    if (s->kind == STG_KIND_RULES)
+        return is_rule(l, s, n);
+    is_fit = s->kind == STG_KIND_BROKERS  ? stg_from_is_broker(text)
+             : s->kind == STG_KIND_TOPICS ? stg_from_is_topic(text)
+                                          : true;
+    if (!is_fit)
+        stg_complain(l->c, n->place, "`%s`: `%.60s` is none; wanted %s",
+                     s->path, n->text, stg_setting_wanted(s, wanted));
+    return is_fit;
 }
 
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
@@ -63,7 +83,7 @@ stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
     for (size_t i = 0; at != NULL && i < count; i++) {
         const char *text = stg_load_text(l, s, parts[i]);
 
-        if (text != NULL && is_rule(l, s, parts[i]))
+        if (text != NULL && is_of_kind(l, s, parts[i]))
             at[texts.count++] = text;
     }
     texts.at = at;
@@ -169,6 +189,8 @@ void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
     switch (s->kind) {
     case STG_KIND_TEXTS:
     case STG_KIND_RULES:
+    case STG_KIND_BROKERS:
+    case STG_KIND_TOPICS:
         load_texts(l, s, n, base);
         break;
     case STG_KIND_CIDRS:

@@ -59,7 +59,7 @@ static bool is_header_value(stg_loading *l, stg_file_place place,
     return false;
 }
 
-/* {file: PATH} */
+/* {file: PATH}; not yet judged. */
 static bool read_header_file(stg_loading *l, const stg_setting *s,
                              const stg_yaml_node *n, header *h)
 {
@@ -75,8 +75,7 @@ static bool read_header_file(stg_loading *l, const stg_setting *s,
     if (h->file == NULL)
         return false;
     h->value = stg_load_secret(l, n->at[1]->place, h->name, h->file);
-    return h->value != NULL &&
-           is_header_value(l, n->at[1]->place, h->name, h->value);
+    return h->value != NULL;
 }
 
 static bool read_header(stg_loading *l, const stg_setting *s,
@@ -87,7 +86,8 @@ static bool read_header(stg_loading *l, const stg_setting *s,
     if (h->name == NULL || !is_header_name(l, s, key))
         return false;
     if (n->kind == STG_NODE_MAP)
-        return read_header_file(l, s, n, h);
+        return read_header_file(l, s, n, h) &&
+               is_header_value(l, n->at[1]->place, h->name, h->value);
     if (n->kind != STG_NODE_TEXT || stg_node_is_null(n)) {
         refuse_part(l, s, key, n, "a value, or {file: PATH}");
         return false;
@@ -134,13 +134,45 @@ static bool read_sink_header(stg_loading *l, const stg_setting *s,
     return true;
 }
 
+/* -- properties of librdkafka ---------------------------------------------- */
+
+static bool read_property(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n, size_t i, void *part)
+{
+    const stg_yaml_node *key = n->at[i], *value = n->at[i + 1];
+    header h = {.name = stg_load_keep_text(l, key->text)};
+    const char *why = stg_reserved_property(key->text);
+
+    if (h.name == NULL)
+        return false;
+    if (why != NULL) {
+        stg_complain(l->c, key->place, "`%s`: `%.60s` %s", s->path, key->text,
+                     why);
+        return false;
+    }
+    if (value->kind == STG_NODE_MAP) {
+        if (!read_header_file(l, s, value, &h))
+            return false;
+    } else if (value->kind != STG_NODE_TEXT || stg_node_is_null(value)) {
+        refuse_part(l, s, key, value, "a value, or {file: PATH}");
+        return false;
+    } else {
+        h.value = stg_load_keep_text(l, value->text);
+    }
+    *(stg_property_setting *)part =
+        (stg_property_setting){h.name, h.value, h.file};
+    return h.value != NULL;
+}
+
 /* -- filters --------------------------------------------------------------- */
 
 /* Headers that are not kept of a message can never be asked for. */
 static void check_match_header(stg_loading *l, const stg_yaml_node *key)
 {
     stg_span name = {key->text, strlen(key->text)};
-    const stg_texts *rules = &l->s->listen.headers;
+    bool is_kafka = l->s->source == STG_SOURCE_KAFKA;
+    const stg_texts *rules =
+        is_kafka ? &l->s->kafka.headers : &l->s->listen.headers;
 
     if (stg_header_equal(name, "Content-Type") ||
         stg_header_equal(name, "Stagger-Key"))
@@ -154,8 +186,8 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
                  rules->count > 0 ? rules->at : stg_headers_default, name))
         stg_complain(l->c, key->place,
                      "`match`: header `%.60s` is not kept of a message, so "
-                     "that nothing would match; wanted it in `listen.headers`",
-                     key->text);
+                     "that nothing would match; wanted it in `%s`",
+                     key->text, is_kafka ? "kafka.headers" : "listen.headers");
 }
 
 static void load_match(stg_loading *l, const stg_setting *s,
@@ -277,6 +309,8 @@ void stg_load_pairs(stg_loading *l, const stg_setting *s,
                                   read_target_header, strcasecmp},
                        sink_headers = {sizeof(stg_alert_header),
                                        read_sink_header, strcasecmp},
+                       properties = {sizeof(stg_property_setting),
+                                     read_property, strcmp},
                        tags = {sizeof(stg_tag_setting), read_tag, strcmp},
                        sink_tags = {sizeof(stg_alert_tag), read_tag, strcmp};
 
@@ -288,6 +322,7 @@ void stg_load_pairs(stg_loading *l, const stg_setting *s,
         load_parts(l, s, n, base,
                    s->kind == STG_KIND_HEADERS        ? &headers
                    : s->kind == STG_KIND_SINK_HEADERS ? &sink_headers
+                   : s->kind == STG_KIND_PROPERTIES   ? &properties
                    : s->kind == STG_KIND_TAGS         ? &tags
                                                       : &sink_tags);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/settings/from.h"
 #include "hub/settings/loading.h"
 
 enum { PATH_MAX_SIZE = 128 };
@@ -54,20 +55,24 @@ static void refuse_value(stg_loading *l, const stg_setting *s,
 static const char *keep_value(stg_loading *l, const stg_setting *s,
                               const char *text)
 {
-    if (s->kind == STG_KIND_FILE && *text != '\0')
+    bool is_path = s->kind == STG_KIND_FILE ||
+                   (s->kind == STG_KIND_STORE && !stg_from_is_postgres(text));
+
+    if (is_path && *text != '\0')
         return stg_load_keep_path(l, text);
     return stg_load_keep_text(l, text);
 }
 
 static void fix_letters(stg_loading *l, const stg_setting *s, void *base)
 {
-    const char *path;
+    stg_letters_settings letters;
 
     if (s->kind != STG_KIND_LETTERS)
         return;
-    memcpy(&path, (char *)base + s->at, sizeof path);
-    path = stg_load_keep_path(l, path);
-    memcpy((char *)base + s->at, &path, sizeof path);
+    memcpy(&letters, (char *)base + s->at, sizeof letters);
+    if (letters.path != NULL)
+        letters.path = stg_load_keep_path(l, letters.path);
+    memcpy((char *)base + s->at, &letters, sizeof letters);
 }
 
 static void load_scalar(stg_loading *l, const stg_setting *s,

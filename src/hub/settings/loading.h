@@ -8,6 +8,7 @@
  *     load_policy.c  policies, by name and by text
  *     judge.c        what contradicts, and what is unwise
  *     judge_target.c the same of a target
+ *     judge_kafka.c  the same of Kafka, PostgreSQL and shards
  *     files.c        secrets and certificates */
 #ifndef STAGGER_HUB_SETTINGS_LOADING_H
 #define STAGGER_HUB_SETTINGS_LOADING_H
@@ -121,5 +122,12 @@ void stg_load_check_output(stg_loading *l, const char *name, const char *path);
 
 void stg_judge(stg_loading *l);
 void stg_judge_target(stg_loading *l, size_t target);
+
+/* -- judge_kafka.c --------------------------------------------------------- */
+
+void stg_judge_kafka(stg_loading *l);
+
+/* A target's choice of topics. */
+void stg_judge_topics(stg_loading *l, size_t target);
 
 #endif

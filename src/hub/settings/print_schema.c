@@ -134,7 +134,9 @@ static json_t *value_of(const stg_setting *s)
     case STG_KIND_ADDRESS:
         return text(":[0-9]{1,5}$");
     case STG_KIND_LETTERS:
-        return text("^file:.");
+        return text("^(file|kafka):.");
+    case STG_KIND_SOURCE:
+        return text("^(queue|stdin|-|kafka|kafka://.*)$");
     case STG_KIND_FLAG:
     case STG_KIND_FLAG_NOT:
         return json_pack("{ss}", "type", "boolean");
@@ -153,9 +155,12 @@ static json_t *value_of(const stg_setting *s)
     case STG_KIND_TEXTS:
     case STG_KIND_RULES:
     case STG_KIND_CIDRS:
+    case STG_KIND_BROKERS:
+    case STG_KIND_TOPICS:
         return one_or_list(scalar);
     case STG_KIND_HEADERS:
     case STG_KIND_SINK_HEADERS:
+    case STG_KIND_PROPERTIES:
         return headers();
     case STG_KIND_MATCH:
         return match();

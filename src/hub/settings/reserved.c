@@ -1,5 +1,7 @@
 #include "hub/settings/reserved.h"
 
+#include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 #include "hub/ops/ingress_headers.h"
@@ -22,5 +24,32 @@ const char *stg_reserved_header(stg_span name)
         return "is the hub's own";
     if (stg_header_equal(name, "Content-Type"))
         return "is the message's, as it was published";
+    return NULL;
+}
+
+/* A consumer that commits by itself, or begins elsewhere, loses messages. */
+const char *stg_reserved_property(const char *name)
+{
+    static const struct {
+        const char *name, *why;
+    } reserved[] = {
+        {"bootstrap.servers", "is `kafka.brokers`; wanted it there"},
+        {"metadata.broker.list", "is `kafka.brokers`; wanted it there"},
+        {"group.id", "is `kafka.group`; wanted it there"},
+        {"auto.offset.reset", "is `kafka.reset`; wanted it there"},
+        {"topic.auto.offset.reset", "is `kafka.reset`; wanted it there"},
+        {"enable.auto.commit", "is the hub's own; wanted none"},
+        {"auto.commit.enable", "is the hub's own; wanted none"},
+        {"auto.commit.interval.ms", "is the hub's own; wanted none"},
+        {"enable.auto.offset.store", "is the hub's own; wanted none"},
+        {"enable.partition.eof", "is the hub's own; wanted none"},
+        {"queued.max.messages.kbytes", "is part of `memory`; wanted none"},
+        {"queued.min.messages", "is the hub's own; wanted none"},
+        {"plugin.library.paths", "would load code into the hub; wanted none"},
+    };
+
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(reserved[i].name, name) == 0)
+            return reserved[i].why;
     return NULL;
 }

@@ -113,6 +113,8 @@ static void set_defaults(stg_settings *s)
                                     .retention = store.retention,
                                     .keys_kept = store.keys_kept,
                                     .keys_max = store.keys_max};
+    s->kafka.group = "stagger";
+    s->shard.of = s->shard.me = 1;
     s->listen.connections_max = ingress.connections_max;
     s->listen.address_connections_max = ingress.address_connections_max;
     s->memory_max = UINT64_C(128) << 20;

@@ -47,6 +47,13 @@ typedef struct stg_header_setting {
     const char *file; /* where the value came from; NULL: from the settings */
 } stg_header_setting;
 
+/* A property of librdkafka. The value is a secret if it came from a file. */
+typedef struct stg_property_setting {
+    const char *name;
+    const char *value;
+    const char *file; /* where the value came from; NULL: from the settings */
+} stg_property_setting;
+
 /* What a message must have, in a header (Content-Type and Stagger-Key too): one
  * of the values, byte by byte. */
 typedef struct stg_match_setting {
@@ -89,6 +96,7 @@ typedef struct stg_target_settings {
     stg_target_from from;
     const stg_match_setting *match; /* all of them; none: every message */
     size_t match_count;
+    stg_texts topics; /* of Kafka: only messages of these; none: of all */
 
     /* -- time for an attempt: 1 ms to 1 d, or STG_NEVER */
     stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
@@ -127,7 +135,7 @@ typedef enum stg_full {
 } stg_full;
 
 typedef struct stg_store_settings {
-    const char *path;
+    const char *path; /* of a file; or postgres://..., which Kafka goes with */
     uint64_t quota;   /* bytes, 16 MiB to 2^44 */
     stg_ns retention; /* 1 m to 365 d */
     stg_full full;
@@ -147,7 +155,51 @@ typedef enum stg_source {
     STG_SOURCE_QUEUE, /* what is published by HTTP */
     STG_SOURCE_STDIN, /* lines of the standard input, and what is published if
                          it listens. Without: it ends when all is settled. */
+    STG_SOURCE_KAFKA, /* topics of Kafka; nothing is published by HTTP */
 } stg_source;
+
+/* What becomes of a record of Kafka whose value is null. */
+typedef enum stg_null_value {
+    STG_NULL_SKIP, /* it is no message */
+    STG_NULL_SEND, /* it is one, with an empty body */
+} stg_null_value;
+
+/* Where a partition begins of which neither the store nor the group knows
+ * anything. */
+typedef enum stg_reset {
+    STG_RESET_EARLIEST, /* at its first record */
+    STG_RESET_ERROR,    /* nowhere: it is an error, and the hub says so */
+} stg_reset;
+
+typedef struct stg_kafka_settings {
+    stg_texts brokers; /* host:port, to begin with */
+    stg_texts topics;
+    const char *group;
+    stg_texts headers; /* of a record, that go on to the targets; none:
+                          stg_headers_default */
+    stg_null_value null_value;
+    stg_reset reset;
+    const stg_property_setting *options; /* none that are the hub's own */
+    size_t option_count;
+    const char *from; /* kafka://..., which the rest was read from; or NULL */
+} stg_kafka_settings;
+
+/* How several hubs share the work. */
+typedef enum stg_shard_by {
+    STG_SHARD_PARTITIONS, /* those of the consumer group: it has no settings */
+    STG_SHARD_TARGETS,    /* each takes its share of the targets: see shard.h */
+} stg_shard_by;
+
+typedef struct stg_shard_settings {
+    stg_shard_by by;
+    uint32_t of, me; /* me is 1 to of; of is 1 to 1024 */
+} stg_shard_settings;
+
+/* Where copies of dead letters go; NULL: nowhere. One of them at most. */
+typedef struct stg_letters_settings {
+    const char *path;  /* a file */
+    const char *topic; /* of Kafka */
+} stg_letters_settings;
 
 typedef struct stg_metrics_settings {
     uint32_t targets_max; /* with numbers of their own: 0 to 100000 */
@@ -162,6 +214,8 @@ typedef struct stg_settings {
     const char *file; /* that they were read from; NULL: none */
 
     stg_source source;
+    stg_kafka_settings kafka; /* with STG_SOURCE_KAFKA */
+    stg_shard_settings shard;
     stg_store_settings store;
     stg_listen_settings listen;
     uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message is a
@@ -169,9 +223,9 @@ typedef struct stg_settings {
     uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
     stg_budget_options budget; /* of all retries of all targets */
     stg_ns drain;              /* of attempts, after a stop: up to 1 d */
-    const char *letters;       /* a file for copies of dead letters */
-    const char *audit;         /* a file for what was changed by calls */
-    stg_egress egress;         /* where targets may be */
+    stg_letters_settings letters; /* copies of dead letters */
+    const char *audit;            /* a file for what was changed by calls */
+    stg_egress egress;            /* where targets may be */
     stg_log_settings log;
     stg_metrics_settings metrics;
     stg_trace_mode trace;
@@ -199,8 +253,8 @@ char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);
  * is no memory. */
 stg_target_settings *stg_settings_add_target(stg_settings *s);
 
-/* Gives the targets that have none their names and their policies, and checks
- * what stg_hub_open() relies on. Returns STG_INVALID with words for a target
+/* Gives the targets that have none their names and their policies, leaves out
+ * those that other shards have (see shard.h), and checks what stg_hub_open() relies on. Returns STG_INVALID with words for a target
  * with no URL, a bad policy or name, or two of one name; STG_IO when there is no
  * memory. A second call does nothing. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err);

@@ -3,7 +3,9 @@
 #include <string.h>
 
 static const char *const fulls[] = {"shed", "refuse", NULL};
-static const char *const sources[] = {"queue", "stdin", NULL};
+static const char *const nulls[] = {"skip", "send", NULL};
+static const char *const resets[] = {"earliest", "error", NULL};
+static const char *const shards[] = {"partitions", "targets", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const froms[] = {"now", "oldest", NULL};
 static const char *const formats[] = {"logfmt", "json", NULL};
@@ -44,12 +46,59 @@ static const char *const starttls[] = {"required", "optional", "none", NULL};
 /* clang-format off */
 static const stg_setting table[] = {
 /* -- what comes in --------------------------------------------------------- */
-{HUB("source", WORD, source), .words = sources, .standard = "queue",
- .example = "stdin", .is_fixed = true, .flag = "-f, --from -",
- .says = "Where messages come from: `queue`, what is published by HTTP, or "
-         "`stdin`, a line each of standard input. With `stdin` the hub listens "
-         "only if `listen.address` says so, and without that it ends when all is "
-         "settled."},
+{HUB("source", SOURCE, source), .standard = "queue",
+ .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
+ .flag = "-f, --from FROM",
+ .says = "Where messages come from: `queue`, what is published by HTTP; "
+         "`stdin` (or `-`), a line each of standard input; `kafka`, topics as "
+         "`kafka` says; or kafka://HOST:PORT,.../TOPIC,...?group=GROUP in one. "
+         "With `stdin` the hub listens only if `listen.address` says so, and "
+         "without that it ends when all is settled."},
+{SECTION(STG_IN_HUB, "kafka"),
+ .says = "With `source: kafka`: docs/kafka.md. Nothing is published by HTTP "
+         "then; the topics are the log."},
+{HUB_LIST("kafka.brokers", BROKERS, kafka.brokers.at, kafka.brokers.count),
+ RANGE(1, 100), .example = "[k1.example:9092, k2.example:9092]",
+ .is_fixed = true, .says = "Brokers to ask first; they name the others."},
+{HUB_LIST("kafka.topics", TOPICS, kafka.topics.at, kafka.topics.count),
+ RANGE(1, 1000), .example = "[orders, refunds]", .is_fixed = true,
+ .says = "Whose records are the messages."},
+{HUB("kafka.group", TEXT, kafka.group), RANGE(1, 200), .standard = "stagger",
+ .example = "hub", .is_fixed = true,
+ .says = "The consumer group. Hubs of one group share the partitions."},
+{HUB_LIST("kafka.headers", RULES, kafka.headers.at, kafka.headers.count),
+ .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
+             "X-*]",
+ .example = "[traceparent, X-*, Event-Type]", .is_fixed = true,
+ .says = "Headers of a record that go on to the targets: names, or the "
+         "beginning of names and `*`. Content-Type always does."},
+{HUB("kafka.tombstones", WORD, kafka.null_value), .words = nulls, .standard = "skip",
+ .example = "send", .is_fixed = true,
+ .says = "A record whose value is null, as compacted topics have them: `skip` "
+         "it, or `send` it with an empty body."},
+{HUB("kafka.reset", WORD, kafka.reset), .words = resets,
+ .standard = "earliest", .example = "error", .is_fixed = true,
+ .says = "Where a partition begins that neither the store nor the group knows: "
+         "at its first record, or nowhere, with an error."},
+{HUB_LIST("kafka.options", PROPERTIES, kafka.options, kafka.option_count),
+ .example = "{security.protocol: SASL_SSL, sasl.password: {file: kafka.pw}}",
+ .is_fixed = true,
+ .says = "Properties of librdkafka, as its CONFIGURATION.md has them. A value "
+         "may be the content of a file that nobody else may read. None that are "
+         "the hub's own."},
+{SECTION(STG_IN_HUB, "shard"),
+ .says = "How several hubs share the work: docs/scaling.md."},
+{HUB("shard.by", WORD, shard.by), .words = shards, .standard = "partitions",
+ .example = "targets", .is_fixed = true,
+ .says = "`partitions`: each hub of the group has some, and sends to all "
+         "targets; `targets`: each hub has all partitions, and sends to its "
+         "share of the targets."},
+{HUB("shard.of", COUNT, shard.of), RANGE(1, 1024), .standard = "1",
+ .example = "4", .is_fixed = true,
+ .says = "With `by: targets`, how many hubs there are. It changes only while "
+         "all of them are stopped."},
+{HUB("shard.me", COUNT, shard.me), RANGE(1, 1024), .standard = "1",
+ .example = "2", .is_fixed = true, .says = "Which of them this is, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
 {HUB("listen.address", ADDRESS, listen.address), .standard = "127.0.0.1:8080",
@@ -78,12 +127,15 @@ static const stg_setting table[] = {
 /* -- what is kept ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "store"),
  .says = "The queue, what waits to be tried again, and the dead letters: one "
-         "SQLite file."},
-{HUB("store.path", FILE, store.path), .standard = "stagger.db",
+         "SQLite file. With Kafka it may be a PostgreSQL database that hubs "
+         "share."},
+{HUB("store.path", STORE, store.path), .standard = "stagger.db",
  .example = "/var/lib/stagger/hub.db", .is_fixed = true,
  .flag = "-s, --store FILE",
  .says = "The store; made if missing. Without this setting it is what "
-         "STAGGER_STORE says in the environment, else ./stagger.db."},
+         "STAGGER_STORE says in the environment, else ./stagger.db. With Kafka "
+         "also postgres://USER@HOST/DATABASE, without a password: that is in a "
+         "file of libpq's (`?passfile=FILE`, or ~/.pgpass)."},
 {HUB("store.quota", SIZE, store.quota), RANGE(16 * MIB, 16 * TIB),
  .standard = "8GiB", .example = "100GiB", .is_fixed = true,
  .flag = "--quota SIZE",
@@ -107,8 +159,9 @@ static const stg_setting table[] = {
  .standard = "1000000", .example = "50000", .is_fixed = true,
  .says = "How many are; the oldest goes first."},
 {HUB("dead-letters", LETTERS, letters), .example = "file:dead.jsonl",
- .is_fixed = true, .flag = "--dead-letters file:FILE",
- .says = "A copy of each dead letter, as JSON lines."},
+ .is_fixed = true, .flag = "--dead-letters WHERE",
+ .says = "A copy of each dead letter: `file:FILE`, as JSON lines, or with Kafka "
+         "`kafka:TOPIC`, a record each."},
 {HUB("audit", FILE, audit), .example = "/var/log/stagger/audit.log",
  .is_fixed = true,
  .says = "A file for every change that was made by a call: who, when, what."},
@@ -225,7 +278,11 @@ static const stg_setting table[] = {
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with the value, or with "
          "one of a list, byte by byte. Content-Type and Stagger-Key can be "
-         "asked for, and headers that `listen.headers` keeps."},
+         "asked for, and headers that `listen.headers` keeps, or with Kafka "
+         "`kafka.headers`."},
+{TARGET_LIST("topics", TOPICS, topics.at, topics.count), RANGE(1, 1000),
+ .example = "[orders]",
+ .says = "With Kafka: only messages of these topics."},
 {SECTION(STG_IN_TARGET, "timeouts"),
  .says = "How long the parts of an attempt may take: 1ms to 1d, or `none`. Each "
          "has a fault of its own."},

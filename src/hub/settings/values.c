@@ -11,6 +11,7 @@
 #include "core/writer.h"
 #include "hub/http/url.h"
 #include "hub/ops/ingress_address.h"
+#include "hub/settings/from.h"
 #include "hub/settings/hints.h"
 #include "hub/target.h"
 
@@ -45,7 +46,7 @@ static void put_text(const stg_setting *s, void *base, const char *text)
 
 static bool refuse(stg_value_flaw *flaw, const char *text, const char *why)
 {
-    snprintf(flaw->what, sizeof flaw->what, SHOWN " %s", SHOW(text), why);
+    snprintf(flaw->what, sizeof flaw->what, SHOWN " %.300s", SHOW(text), why);
     return false;
 }
 
@@ -271,13 +272,47 @@ static bool read_address(const stg_setting *s, const char *text, void *base,
 static bool read_letters(const stg_setting *s, const char *text, void *base,
                          stg_value_flaw *flaw)
 {
-    if (strncmp(text, "file:", 5) != 0 || text[5] == '\0') {
+    stg_letters_settings letters = {.path = NULL};
+
+    if (strncmp(text, "kafka:", 6) == 0) {
+        letters.topic = text + 6;
+        if (!stg_from_is_topic((stg_span){text + 6, strlen(text + 6)}))
+            return refuse(flaw, text, "names no topic");
+    } else if (strncmp(text, "file:", 5) == 0 && text[5] != '\0') {
+        letters.path = text + 5;
+    } else {
         if (strchr(text, ':') == NULL && *text != '\0')
             snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
-        return refuse(flaw, text, "does not begin with file:");
+        return refuse(flaw, text, "does not begin with file: or kafka:");
     }
-    put_text(s, base, text + 5);
+    memcpy(field(s, base), &letters, sizeof letters);
     return true;
+}
+
+/* A password would be in the list of processes. */
+static bool read_store(const stg_setting *s, const char *text, void *base,
+                       stg_value_flaw *flaw)
+{
+    if (stg_from_has_password(text))
+        return refuse_by(flaw,
+                         "it has a password: put that into a "
+                         "file of libpq's, and name that by ?passfile=FILE");
+    return read_text(s, text, base, flaw);
+}
+
+/* It is the hub's, and base all of its settings. */
+static bool read_source(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    static const char *const words[] = {"queue", "stdin", "kafka", NULL};
+    stg_error err;
+
+    (void)s;
+    if (stg_from_read(base, text, &err) == STG_OK)
+        return true;
+    if (strchr(text, ':') == NULL)
+        stg_hint_word(text, words, flaw->hint, sizeof flaw->hint);
+    return refuse_by(flaw, err.text);
 }
 
 /* As `budget=` of a policy. */
@@ -332,7 +367,8 @@ static read_fn *const readers[STG_KIND_SINKS + 1] = {
     [STG_KIND_COUNT] = read_count,         [STG_KIND_SIZE] = read_size,
     [STG_KIND_TIME] = read_time,           [STG_KIND_RATE] = read_rate,
     [STG_KIND_WORD] = read_word,           [STG_KIND_BUDGET] = read_budget,
-    [STG_KIND_THRESHOLD] = read_threshold,
+    [STG_KIND_THRESHOLD] = read_threshold, [STG_KIND_SOURCE] = read_source,
+    [STG_KIND_STORE] = read_store,
 };
 
 bool stg_setting_is_scalar(const stg_setting *s)

@@ -70,7 +70,11 @@ static const char *const wanted[] = {
         "path",
     [STG_KIND_METHOD] = "a method of HTTP, like POST or PUT",
     [STG_KIND_ADDRESS] = "address:port, like 127.0.0.1:8080 or [::1]:8080",
-    [STG_KIND_LETTERS] = "file: and the name of a file",
+    [STG_KIND_SOURCE] =
+        "queue, stdin, kafka, or "
+        "kafka://HOST:PORT,.../TOPIC,...?group=GROUP",
+    [STG_KIND_STORE] = "the name of a file, or postgres://USER@HOST/DATABASE",
+    [STG_KIND_LETTERS] = "file: and the name of a file, or kafka: and a topic",
     [STG_KIND_POLICY] = "a name of `policies`, a preset, or a policy's text",
     [STG_KIND_FLAG] = "true or false",
     [STG_KIND_FLAG_NOT] = "true or false",
@@ -86,6 +90,11 @@ static const char *const wanted[] = {
         "certificate, retention",
     [STG_KIND_TEXTS] = "a text, or a list of texts",
     [STG_KIND_RULES] = "a list of names of headers, like [traceparent, X-*]",
+    [STG_KIND_BROKERS] = "a list of brokers, like [k1:9092, k2:9092]",
+    [STG_KIND_TOPICS] = "a list of topics, each 1 to 249 of A-Z a-z 0-9 . _ -",
+    [STG_KIND_PROPERTIES] =
+        "a map of librdkafka's properties: `name: value`, or `name: {file: "
+        "PATH}`",
     [STG_KIND_CIDRS] = "a list of networks, like [10.0.0.0/8, 'fd00::/8']",
     [STG_KIND_HEADERS] =
         "a map of headers: `Name: value`, or `Name: {file: "

@@ -14,6 +14,7 @@ import yaml
 STAGGER = os.environ["STAGGER"]
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 EXAMPLE = SOURCE / "examples/stagger.yaml"
+KAFKA = SOURCE / "examples/kafka/stagger.yaml"
 
 
 class Loader(yaml.SafeLoader):
@@ -66,13 +67,14 @@ class Docs(unittest.TestCase):
                              f"stagger check {option} > {name}")
 
     def test_the_example_is_in_order(self):
-        r = run("-c", EXAMPLE, "--strict")
-        self.assertEqual(r.returncode, 0, r.stdout)
-        self.assertNotIn("warning", r.stdout)
+        for example in EXAMPLE, KAFKA:
+            r = run("-c", example, "--strict")
+            self.assertEqual(r.returncode, 0, r.stdout)
+            self.assertNotIn("warning", r.stdout)
 
     def test_the_example_has_every_setting(self):
         """Or a line of comment that names it."""
-        text = EXAMPLE.read_text()
+        text = EXAMPLE.read_text() + KAFKA.read_text()
         for path in self.paths(self.schema, ""):
             key = path.rsplit(".", 1)[-1]
             self.assertRegex(text, rf"\b{key}\b", path)
@@ -85,7 +87,7 @@ class Docs(unittest.TestCase):
             yield from self.paths(value, f"{prefix}{key}.")
 
     def test_the_schema_takes_what_the_hub_takes(self):
-        texts = [EXAMPLE.read_text(),
+        texts = [EXAMPLE.read_text(), KAFKA.read_text(),
                  (SOURCE / "packaging/stagger.yaml").read_text(),
                  *blocks((SOURCE / "docs/configuration.md").read_text()),
                  *blocks((SOURCE / "README.md").read_text())]
@@ -144,6 +146,8 @@ class Docs(unittest.TestCase):
                 if not example.startswith(("{", "[")) or "." in path:
                     continue
                 keep = "listen: {headers: [X-*]}\n"
+                if path == "topics":
+                    keep = "source: kafka://k1/orders\n"
                 (folder / "hub.yaml").write_text(
                     f"{keep}targets: [{{url: 'http://127.0.0.1:1/', "
                     f"{path}: {example}}}]\n")
