@@ -24,13 +24,14 @@ function(stagger_program target)
     target_link_libraries(${target} PRIVATE stagger_static Threads::Threads)
 endfunction()
 
-# stagger_test(core backoff [THREADS] [UV] [FLOW] [HUB]): the program
+# stagger_test(core backoff [THREADS] [UV] [FLOW] [HUB] [SIM]): the program
 # core/test_backoff.c on cmocka. THREADS: it starts some, and tsan runs it. UV:
-# it needs libstagger-uv. FLOW: it tests flow. HUB: it tests the hub.
+# it needs libstagger-uv. FLOW: it tests flow. HUB: it tests the hub. SIM: it
+# tests the simulator.
 #
 # STAGGER_UNDER in the environment is put before the program (valgrind).
 function(stagger_test part name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;FLOW;HUB" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;FLOW;HUB;SIM" "" "")
     if(NOT TARGET stagger_harness)
         return()
     elseif(arg_HUB AND NOT TARGET stagger_hub)
@@ -49,10 +50,14 @@ function(stagger_test part name)
     target_compile_options(${target} PRIVATE -Wno-pedantic)
     target_link_libraries(${target} PRIVATE cmocka
                           $<$<BOOL:${arg_UV}>:stagger_uv_static>
-                          $<$<BOOL:${arg_HUB}>:stagger_hub>)
+                          $<$<BOOL:${arg_HUB}>:stagger_hub>
+                          $<$<BOOL:${arg_SIM}>:stagger_model>)
     if(arg_FLOW)
         target_sources(${target} PRIVATE $<TARGET_OBJECTS:stagger_flow>
                                          $<TARGET_OBJECTS:stagger_world>)
+    endif()
+    if(arg_SIM)
+        target_sources(${target} PRIVATE sim/memory.c)
     endif()
     set_target_properties(
         ${target} PROPERTIES OUTPUT_NAME test_${name}

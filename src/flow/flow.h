@@ -30,16 +30,11 @@
 
 #include <stagger/policy.h>
 
+#include "base/memory.h"
 #include "flow/group.h"
 
 typedef struct stg_flow stg_flow;
 typedef struct stg_delivery stg_delivery;
-
-typedef struct stg_memory {
-    void *(*allocate)(void *ctx, size_t size); /* NULL: there is none left */
-    void (*release)(void *ctx, void *bytes);   /* never called with NULL */
-    void *ctx;
-} stg_memory;
 
 typedef struct stg_flow_options {
     size_t memory_max;         /* bytes held of messages and answers: 1 MiB to

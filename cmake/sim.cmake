@@ -1,0 +1,30 @@
+# The simulator: the very core of the library, in virtual time.
+#
+#   stagger_sim    objects: engine and models, as pure as core, but for doubles
+#   stagger_model  static library: these, and the threads; with core's objects
+
+set(sim_pure
+    sim/contention.c
+    sim/contention_book.c
+    sim/engine.c
+    sim/estimate.c
+    sim/law.c
+    sim/peak.c
+    sim/queue.c
+    sim/queue_heap.c
+    sim/queue_ladder.c
+    sim/random.c
+    sim/resource.c
+    sim/resource_text.c
+    sim/tally.c
+)
+add_library(stagger_sim OBJECT ${sim_pure})
+target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
+                                           ${no_interposition})
+target_include_directories(stagger_sim PRIVATE ${PROJECT_SOURCE_DIR}/include
+                                               ${CMAKE_CURRENT_SOURCE_DIR})
+
+add_library(stagger_model STATIC sim/spread.c $<TARGET_OBJECTS:stagger_sim>)
+target_compile_definitions(stagger_model PUBLIC ${posix})
+target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)

@@ -1,0 +1,47 @@
+/* law.h - how long something takes: a time that is drawn.
+ *
+ * As a text, the same in every verb of the simulator:
+ *
+ *     10ms                      always
+ *     uniform:5ms:15ms          anywhere from 5 to 15 ms
+ *     normal:10ms:2ms           mean and standard deviation, and its absolute
+ *                               value: no message arrives before it was sent
+ *     exponential:10ms          mean; many short ones and a few long
+ *
+ * Pure, no allocation. A law is plain data. */
+#ifndef STAGGER_SIM_LAW_H
+#define STAGGER_SIM_LAW_H
+
+#include <stagger/ns.h>
+#include <stagger/rng.h>
+#include <stagger/status.h>
+
+typedef enum stg_law_kind {
+    STG_LAW_FIXED,       /* a */
+    STG_LAW_UNIFORM,     /* a to b, whole ns */
+    STG_LAW_NORMAL,      /* |a + b z| */
+    STG_LAW_EXPONENTIAL, /* mean a */
+} stg_law_kind;
+
+typedef struct stg_law {
+    stg_law_kind kind;
+    stg_ns a, b; /* 0 to 365 d each; of uniform a <= b; unused ones 0 */
+} stg_law;
+
+/* Draws from rng as often as the law needs: never for a fixed time. At most
+ * 2^62 ns. */
+stg_ns stg_law_draw(const stg_law *law, stg_rng *rng);
+
+/* The mean, for |a + b z| that of a + b z. */
+stg_ns stg_law_mean(const stg_law *law);
+
+/* Reads a text as above into *law. Returns STG_OK, or STG_INVALID with words in
+ * err, and leaves *law. */
+stg_status stg_law_parse(stg_law *law, const char *text, stg_error *err);
+
+#define STG_LAW_TEXT_MAX 80
+
+/* Writes the text that reads as this law. Returns text. */
+const char *stg_law_print(const stg_law *law, char text[STG_LAW_TEXT_MAX]);
+
+#endif

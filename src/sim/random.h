@@ -1,0 +1,43 @@
+/* random.h - chance in a simulation: a generator stream for each concern, and
+ * draws by our own tables, so that the same seed gives the same bytes on every
+ * machine and by every compiler.
+ *
+ * The generators are those of core (rng.h). The draws use doubles, and of these
+ * only + - * / and comparisons, which IEEE 754 defines to the last bit; compile
+ * with -ffp-contract=off. Pure; one generator belongs to one thread at a time.
+ *
+ * Source: Marsaglia and Tsang, "The ziggurat method for generating random
+ * variables", Journal of Statistical Software 5(8), 2000. */
+#ifndef STAGGER_SIM_RANDOM_H
+#define STAGGER_SIM_RANDOM_H
+
+#include <stagger/rng.h>
+
+/* What is drawn for. Each has a stream of its own, so that another draw of one
+ * moves no other, and policies meet the same network. */
+typedef enum stg_concern {
+    STG_CONCERN_NETWORK,
+    STG_CONCERN_BACKOFF,
+    STG_CONCERN_SERVICE,
+    STG_CONCERN_ARRIVALS,
+    STG_CONCERN_CHOICE, /* whatever else is left to chance */
+} stg_concern;
+
+/* The generator of a concern in a repetition: of any seed, by mixing the three
+ * as splitmix64 does. */
+stg_rng stg_random_stream(uint64_t seed, uint64_t repetition,
+                          stg_concern concern);
+
+/* In [0, 1): a multiple of 2^-53. One draw. */
+double stg_random_uniform(stg_rng *rng);
+
+/* Mean 0 and variance 1. One draw in 98.8 % of the calls, else more. */
+double stg_random_normal(stg_rng *rng);
+
+/* Mean 1. One draw in 98.9 % of the calls, else more. */
+double stg_random_exponential(stg_rng *rng);
+
+/* exp(-x) for x in [0, 64], within 1e-12 of itself. */
+double stg_random_exp(double x);
+
+#endif
