@@ -38,7 +38,7 @@ static void read_on(shell *s, const stg_action *a)
     for (size_t i = 0; i < BATCH; i++)
         s->records[i] = (stg_record){
             .position = a->read.from + i, .bytes = s->body, .size = BODY};
-    stg_flow_messages(s->flow, a->read.is_catch_up, a->partition, s->records,
+    stg_flow_messages(s->flow, a->read.is_catch_up, a->partition, 0, s->records,
                       BATCH, a->read.from + BATCH, s->now);
 }
 
@@ -87,7 +87,7 @@ static double measure(uint32_t lanes, uint64_t deliveries, size_t most)
 
     stg_policy_parse(&policy, "broadcast budget=ratio:0.2+10/s", NULL);
     stg_flow_new(&s->flow, &memory, &o, 0, NULL);
-    stg_flow_add_partition(s->flow, 0, 1);
+    stg_flow_give(s->flow, &(stg_gift){.begin = 1}, 0, NULL);
     for (uint32_t i = 0; i < lanes; i++) {
         stg_lane_options lane = stg_lane_options_default(&policy);
 

@@ -51,7 +51,8 @@ typedef enum stg_fault {
     STG_FAULT_EXIT,     /* a command's exit code */
     STG_FAULT_ERROR,    /* unclassified */
     STG_FAULT_EGRESS,   /* connect: we may not connect to that address */
-    STG_FAULT_COUNT     /* how many there are; no fault */
+    STG_FAULT_TOO_LARGE, /* own: more bytes than we take; nothing was sent */
+    STG_FAULT_COUNT      /* how many there are; no fault */
 } stg_fault;
 
 /* What a code of an outcome is. 0 in a code that means nothing. */

@@ -67,6 +67,8 @@ static const stg_fault_info faults[STG_FAULT_COUNT] = {
     [STG_FAULT_ERROR] = ROW("error", "ERROR", OTHER, "an unclassified error"),
     [STG_FAULT_EGRESS] = ROW("egress", "EGRESS_FORBIDDEN", CONNECT,
                              "the address may not be connected to"),
+    [STG_FAULT_TOO_LARGE] = ROW("too-large", "TOO_LARGE", OWN,
+                                "the message is larger than may be sent"),
 };
 
 static const char *const categories[] = {

@@ -236,14 +236,18 @@ void stg_flow_free(stg_flow *f)
 
 /* -- at the start ---------------------------------------------------------- */
 
-stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
-                                  uint64_t begin)
+stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
+                         stg_error *err)
 {
+    uint32_t partition = g->partition;
+    uint64_t begin = g->begin;
     stg_partition *partitions;
 
-    if (partition != f->partition_count || partition > 65535 ||
+    (void)now;
+    if (partition != f->partition_count || partition >= STG_PARTITIONS_MAX ||
         f->lane_count > 0 || f->is_started)
-        return STG_INVALID;
+        return stg_flow_refuse(err, STG_INVALID,
+                               "partition: wanted the next number");
     partitions = stg_flow_allocate(f, (partition + 1) * sizeof(stg_partition));
     if (partitions == NULL)
         return STG_IO;
@@ -255,6 +259,11 @@ stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
     f->partitions = partitions;
     f->partition_count++;
     return STG_OK;
+}
+
+uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition)
+{
+    return partition < f->partition_count ? partition + 1 : 0;
 }
 
 stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)

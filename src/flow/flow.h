@@ -96,14 +96,7 @@ void stg_flow_free(stg_flow *f);
 stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
                            stg_error *err);
 
-/* -- at the start: what the store knows, in this order --------------------- */
-
-/* A partition of the log, numbered from 0 without gaps (at most 65536), whose
- * oldest message is at begin or above. A lane without a cursor of its own
- * begins where the furthest of the others stands; at begin if there is none, or
- * if it is to begin at the oldest. */
-stg_status stg_flow_add_partition(stg_flow *f, uint32_t partition,
-                                  uint64_t begin);
+/* -- at the start: lanes, partitions, cursors ------------------------------ */
 
 /* A lane by its number (below 1000000; the store gives it, and never to
  * another name). At any time; one that was removed can come back after
@@ -114,21 +107,97 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err);
 
-/* What the store knows of a lane's cursor; before stg_flow_start(). */
+#define STG_PARTITIONS_MAX 65536
+
+/* A partition of a log, by a number that nothing else ever has. */
+typedef struct stg_gift {
+    uint32_t partition;  /* below STG_PARTITIONS_MAX; needs no neighbours */
+    uint64_t generation; /* what the claim of a group says; see stg_claim */
+    uint64_t begin;      /* the log's oldest message is not below */
+    uint64_t floor;      /* no lane begins below; nor is less committed */
+    bool is_merged;      /* read together with others: STG_ANY_PARTITION */
+    bool is_rows_only;   /* nothing is read of it: its parked rows go on */
+    /* What the store knows, of all lanes in this partition: lent; of a lane
+     * that flow does not have, it is passed over. */
+    const stg_cursor *cursors;
+    size_t cursor_count;
+} stg_gift;
+
+/* Gives a partition, at any time; lanes come first. A lane without a cursor
+ * begins where the furthest of the others stands; at begin if there is none, or
+ * if it is to begin at the oldest. Rows that the cursors know of are fetched: no
+ * fetch that was answered before may show them.
+ *
+ * A partition that has its rows only (see stg_flow_take()) may be given again.
+ * Flow then knows its cursors best, and those of the gift are passed over.
+ *
+ * STG_INVALID: out of range, it is there already, or flow stops. STG_IO: no
+ * memory; nothing has changed. */
+stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
+                         stg_error *err);
+
+/* How many partitions flow was given up to this one's last gift, which is what
+ * the messages of it carry; 0: it is not there, or for its rows only. */
+uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition);
+
+/* What the store knows of a lane's cursor in a partition that was given without
+ * any; before stg_flow_start(). */
 stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c);
 
 /* Now it may act. */
 void stg_flow_start(stg_flow *f, stg_ns now);
+
+/* -- partitions that go ---------------------------------------------------- */
+
+/* The partition is to go in order. From the return of this call on nothing is
+ * read of it and none of its untried starts; attempts under way have `drain`,
+ * what they then have not answered counts as a timeout. When all of it is
+ * durable and committed: STG_ACTION_TAKEN, and no action tells of it any more.
+ *
+ * keeps_rows: the store is this hub's alone. What is parked stays, is retried
+ * and settles: the partition is there for its rows only. Else its rows leave
+ * memory, their attempts end as well, and rows of it that a fetch brings are
+ * passed over. */
+void stg_flow_take(stg_flow *f, uint32_t partition, bool keeps_rows,
+                   stg_ns drain, stg_ns now);
+
+/* The partition is gone: another hub has it. From the return of this call on
+ * nothing of it is committed, no group has it that was not out, and what it
+ * was in the books is not. Its attempts are cancelled, and not counted. When
+ * they have ended, and the group that is out was answered: STG_ACTION_TAKEN.
+ *
+ * keeps_rows: as above, and what failed before is still parked. */
+void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows,
+                   stg_ns now);
+
+/* The store refused the group for this partition's claim: it is lost, with all
+ * its rows. Before stg_flow_stored(f, STG_STORED_FENCED, now). */
+void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now);
 
 /* -- events ---------------------------------------------------------------- */
 
 /* The answer to STG_ACTION_READ: what the log has from action.read.from on,
  * in order. next: everything below it has been read, gaps included; it is from
  * where nothing was found (which only the catch-up reader is ever told: a main
- * read is answered when there is something). */
+ * read is answered when there is something).
+ *
+ * assignment: stg_flow_assignment() of when these were read, or what the action
+ * said; what is of an older one is dropped. 0: of a log whose partitions never
+ * go.
+ *
+ * A read of STG_ANY_PARTITION is answered so once for each partition of which
+ * there is something, each from where it was read last, and ends by
+ * stg_flow_read_end(). */
 void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
-                       const stg_record *records, size_t count, uint64_t next,
-                       stg_ns now);
+                       uint64_t assignment, const stg_record *records,
+                       size_t count, uint64_t next, stg_ns now);
+void stg_flow_read_end(stg_flow *f, stg_ns now);
+
+/* The log has lost what was below begin: nothing of it can be read any more.
+ * A lane that has not read so far settles it into a range row of its own
+ * (is_expired), and STG_TELL_LOST says so. What is in memory still goes out. */
+void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
+                      stg_ns now);
 
 /* The answer to STG_ACTION_FETCH: the rows of its kind above the mark, in its
  * order. is_all: there are no more. */
@@ -159,7 +228,9 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *end,
 typedef enum stg_stored {
     STG_STORED,         /* durable */
     STG_STORED_FULL,    /* nothing of it, for want of space */
-    STG_STORED_UNKNOWN, /* no answer: the same group is sent again */
+    STG_STORED_UNKNOWN, /* no answer: the same group is sent again, without what
+                           was lost since */
+    STG_STORED_FENCED,  /* nothing of it: see stg_flow_fenced() */
 } stg_stored;
 
 /* The answer to STG_ACTION_STORE. */
@@ -205,8 +276,12 @@ void stg_flow_stop(stg_flow *f, stg_ns now);
 
 /* -- actions --------------------------------------------------------------- */
 
+#define STG_ANY_PARTITION UINT32_MAX
+
 typedef enum stg_action_kind {
-    STG_ACTION_READ,   /* answer by stg_flow_messages() */
+    STG_ACTION_READ, /* answer by stg_flow_messages(); of STG_ANY_PARTITION: all
+                          those that are merged, from where each was read last:
+                          one such read at a time */
     STG_ACTION_FETCH,  /* answer by stg_flow_rows() */
     STG_ACTION_START,  /* an attempt; answer by stg_flow_ended() */
     STG_ACTION_CANCEL, /* the attempt is to end now: it is still answered, with
@@ -216,6 +291,8 @@ typedef enum stg_action_kind {
     STG_ACTION_TELL,   /* people may want to know */
     STG_ACTION_ADDED,  /* the cursor of a lane that was new is durable */
     STG_ACTION_REMOVED,
+    STG_ACTION_TAKEN, /* the partition has gone, but for rows that it keeps; it
+                         may be given again */
     STG_ACTION_STOPPED,
 } stg_action_kind;
 
@@ -231,17 +308,19 @@ typedef enum stg_tell {
     STG_TELL_STORE_FULL,  /* a group did not fit; its lanes gate */
     STG_TELL_STORE_ROOM,  /* and now it did */
     STG_TELL_EXPIRING,    /* past retention: it sheds up to there */
+    STG_TELL_LOST,        /* count, at most, were gone before it read them */
 } stg_tell;
 
 typedef struct stg_action {
     stg_action_kind kind;
     uint32_t lane;      /* FETCH, START, CANCEL, TELL, ADDED, REMOVED */
-    uint32_t partition; /* READ, COMMIT, TELL */
+    uint32_t partition; /* READ, COMMIT, TELL, TAKEN */
     union {
         struct {
             bool is_catch_up;
-            uint64_t from;    /* the first position wanted */
-            size_t bytes_max; /* of messages, but one at least */
+            uint64_t assignment; /* but for STG_ANY_PARTITION */
+            uint64_t from;       /* the first position wanted; as above */
+            size_t bytes_max;    /* of messages, but one at least */
         } read;
         struct {
             bool is_replay; /* those with replay > 0 only; else with 0 only */
@@ -266,7 +345,7 @@ typedef struct stg_action {
         uint64_t position;      /* COMMIT */
         struct {
             stg_tell what;
-            uint64_t count;  /* SHED */
+            uint64_t count;  /* SHED, LOST */
             stg_ns until_at; /* OPENED: the next probe */
         } tell;
         bool is_clean; /* STOPPED: nothing was cut */
@@ -305,8 +384,8 @@ typedef struct stg_lane_view {
     uint64_t routed, delivered, dead, cancelled, parked; /* the books */
     uint64_t replays;  /* rows of replays among the parked */
     uint64_t ranged;   /* messages in its open range rows; 0: none is open */
-    uint64_t next;     /* in partition 0: where it reads on */
-    uint64_t base;     /* in partition 0: all below is settled */
+    uint64_t next;     /* where it reads on: the lowest of all partitions */
+    uint64_t base;     /* all below is settled: likewise */
     uint64_t lag;      /* messages that were read and it has not taken yet */
     bool is_lag_exact; /* else it is a laggard, and they are more: what lies
                            between next and the window is only in the log */
@@ -328,6 +407,38 @@ typedef struct stg_lane_view {
 stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
                          stg_ns now);
 
+/* A lane in one partition. */
+typedef struct stg_place_view {
+    bool is_laggard;
+    uint64_t next, base; /* positions: as above */
+    uint64_t lag;        /* as above */
+    bool is_lag_exact;
+    stg_ns oldest_at; /* as above */
+    uint64_t waiting, parked;
+} stg_place_view;
+
+/* STG_NOT_FOUND: no such lane, or the partition is not there. */
+stg_status stg_flow_look_place(const stg_flow *f, uint32_t lane,
+                               uint32_t partition, stg_place_view *view);
+
+typedef enum stg_partition_state {
+    STG_PARTITION_GIVEN,
+    STG_PARTITION_GOING, /* taken or lost, and something of it is under way */
+    STG_PARTITION_ROWS,  /* there for its rows only */
+} stg_partition_state;
+
+typedef struct stg_partition_view {
+    stg_partition_state state;
+    uint64_t generation, assignment;
+    uint64_t next;      /* where the main reader goes on */
+    uint64_t committed; /* what was last told, or the floor */
+    uint32_t window;    /* messages */
+} stg_partition_view;
+
+/* STG_NOT_FOUND: it is not there. */
+stg_status stg_flow_look_partition(const stg_flow *f, uint32_t partition,
+                                   stg_partition_view *view);
+
 typedef struct stg_flow_view {
     size_t held;            /* bytes of messages and answers */
     size_t memory_max;      /* of them */
@@ -335,6 +446,7 @@ typedef struct stg_flow_view {
     uint32_t in_flight_max; /* as the options say */
     uint32_t window;        /* messages in the window, all partitions */
     uint32_t lanes;
+    uint32_t partitions;     /* that are there, also for their rows only */
     uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
     uint64_t budget_refused; /* retries, by the global one, since the start */
     bool is_store_full;      /* rows do not fit */

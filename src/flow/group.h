@@ -56,6 +56,9 @@ typedef struct stg_change {
     uint64_t count;         /* RANGE: messages settled by it */
     uint64_t added;         /* RANGE: of them, since it was last durable */
     bool is_cancelled;      /* RANGE: the lane was removed, else it was shed */
+    /* RANGE: the log had lost them before the lane could read them. They have
+     * no bodies, count is an upper bound, and they are outside the books. */
+    bool is_expired;
 } stg_change;
 
 /* Where a lane stands in a partition. Everything below base is settled, and so
@@ -80,6 +83,14 @@ typedef struct stg_cursor {
 
 #define STG_SLICE 256 /* lanes of a stored row of cursors */
 
+/* What is written of a partition is written in the name of a generation: a
+ * number that rises with each taking of the partition, by whomever. The store
+ * refuses the group where an older one than its own is claimed. */
+typedef struct stg_claim {
+    uint32_t partition;
+    uint64_t generation;
+} stg_claim;
+
 typedef struct stg_group {
     const stg_change *changes;
     size_t change_count;
@@ -87,6 +98,9 @@ typedef struct stg_group {
      * in the partition. Sorted by partition, then by lane. */
     const stg_cursor *cursors;
     size_t cursor_count;
+    /* One for each partition that a change or a cursor is of, sorted. */
+    const stg_claim *claims;
+    size_t claim_count;
 } stg_group;
 
 /* A parked row as it comes back from the store, lent for a call. due_at is no

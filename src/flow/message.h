@@ -14,8 +14,10 @@ typedef struct stg_message {
     uint64_t position; /* its place in the log: orders, does not count */
     uint64_t key;      /* hash of its ordering key; 0: it has none */
     uint32_t partition;
-    uint32_t refs;     /* flow's own: who holds it */
-    stg_ns created_at; /* when it was accepted, by the wall clock: since 1970;
+    uint32_t refs;      /* flow's own: who holds it */
+    uint32_t slot;      /* flow's own: of its partition */
+    uint32_t true_size; /* as in stg_record; saturates */
+    stg_ns created_at;  /* when it was accepted, by the wall clock: since 1970;
                           0: not known */
     size_t size;
     unsigned char bytes[];
@@ -28,8 +30,9 @@ typedef struct stg_record {
     stg_ns created_at;
     const void *bytes;
     size_t size;
-    size_t true_size; /* of a body too large to be held, which was left out; 0:
-                         nothing was */
+    size_t true_size; /* of a body too large to be sent, which was left out:
+                         each lane that wants the message settles it as dead, at
+                         once; 0: nothing was */
 } stg_record;
 
 #endif

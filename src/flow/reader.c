@@ -340,10 +340,12 @@ static void share(stg_flow *f, chunk *c, stg_ns now)
 }
 
 void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
-                       const stg_record *records, size_t count, uint64_t next,
-                       stg_ns now)
+                       uint64_t assignment, const stg_record *records,
+                       size_t count, uint64_t next, stg_ns now)
 {
     if (partition >= f->partition_count)
+        return;
+    if (assignment != 0 && assignment != stg_flow_assignment(f, partition))
         return;
     if (is_catch_up) {
         chunk c = {.partition = partition,

@@ -112,6 +112,13 @@ static void restore(void *ctx, const stg_cursor *c)
         r->status = stg_flow_restore(r->hub->flow, c);
 }
 
+static stg_status give_queue(stg_hub *h, stg_error *err)
+{
+    const stg_gift queue = {.begin = stg_store_first(h->store)};
+
+    return stg_flow_give(h->flow, &queue, stg_deadlines_now(), err);
+}
+
 static stg_status start_flow(stg_hub *h, stg_error *err)
 {
     restoring r = {.hub = h};
@@ -119,9 +126,9 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
 
     if (status != STG_OK)
         return status;
-    if (stg_flow_add_partition(h->flow, 0, stg_store_first(h->store)) != STG_OK)
-        return stg_hub_refuse(err, STG_IO, "there is no memory for the log");
-    status = add_lanes(h, err);
+    status = give_queue(h, err);
+    if (status == STG_OK)
+        status = add_lanes(h, err);
     if (status == STG_OK)
         status = stg_store_cursors(h->store, restore, &r, err);
     if (status == STG_OK && r.status != STG_OK)

@@ -17,7 +17,7 @@ static void take_messages(stg_hub *h, bool is_catch_up,
                           const stg_record *records, size_t count,
                           uint64_t next)
 {
-    stg_flow_messages(h->flow, is_catch_up, 0, records, count, next,
+    stg_flow_messages(h->flow, is_catch_up, 0, 0, records, count, next,
                       stg_deadlines_now());
     stg_shell_note(h);
 }
@@ -193,6 +193,8 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_watch_forget(&h->watch, a->lane);
         stg_people_removed(h, a->lane);
         break;
+    case STG_ACTION_TAKEN:
+        break; // the queue's partition never goes
     case STG_ACTION_STOPPED:
         h->is_flow_stopped = true;
         h->end.is_clean = a->is_clean;

@@ -119,6 +119,17 @@ static void tell_shed(const stg_hub *h, const stg_action *a)
             stg_field_text("detail", "they are dead letters, in a range row"));
 }
 
+static void tell_lost(const stg_hub *h, const stg_action *a)
+{
+    STG_LOG(h->log, STG_LOG_ERROR, "messages-lost",
+            stg_field_text("target", name_of(h, a->lane)),
+            stg_field_number("messages", a->tell.count),
+            stg_field_text("detail",
+                           "the log had dropped them, so many at "
+                           "most, before they were read; they are a "
+                           "dead letter, in a range row"));
+}
+
 void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->tell.what) {
@@ -162,6 +173,9 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
     case STG_TELL_STORE_ROOM:
         STG_LOG(h->log, STG_LOG_INFO, "store-room",
                 stg_field_text("detail", "rows fit again"));
+        break;
+    case STG_TELL_LOST:
+        tell_lost(h, a);
         break;
     case STG_TELL_EXPIRING:
         tell(h, a, STG_LOG_WARN, "expiring",

@@ -221,7 +221,7 @@ class Faults(unittest.TestCase):
            "pushback", "grpc:4", "grpc:10", "grpc:14"]
     NO = ["dns", "tls", "3xx", "4xx", "cancelled", "invalid", "circuit-open",
           "nested", "sql", "grpc:8", "other grpc", "exit", "error",
-          "egress"]
+          "egress", "too-large"]
 
     def test_of_the_default_are_as_written(self):
         for text in ("backend", "retry=default"):

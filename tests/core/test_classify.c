@@ -157,6 +157,8 @@ TEST(classify, gives_up_our_own_doing)
          STG_CATEGORY_OWN, NO, NO},
         {"nested", "NESTED", stg_failed(STG_FAULT_NESTED), STG_CATEGORY_OWN, NO,
          NO},
+        {"too-large", "TOO_LARGE", stg_failed(STG_FAULT_TOO_LARGE),
+         STG_CATEGORY_OWN, NO, NO},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)

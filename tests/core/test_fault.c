@@ -58,6 +58,7 @@ TEST(fault, has_a_name_a_cause_a_category_and_a_sentence)
         {STG_FAULT_EXIT, "exit", "EXIT", STG_CATEGORY_OTHER},
         {STG_FAULT_ERROR, "error", "ERROR", STG_CATEGORY_OTHER},
         {STG_FAULT_EGRESS, "egress", "EGRESS_FORBIDDEN", STG_CATEGORY_CONNECT},
+        {STG_FAULT_TOO_LARGE, "too-large", "TOO_LARGE", STG_CATEGORY_OWN},
     };
 
     CHECK_INT(COUNT(rows), STG_FAULT_COUNT);

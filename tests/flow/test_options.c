@@ -65,7 +65,7 @@ static const char *refuse_lane(stg_lane_options o)
 
     err.text[0] = '\0';
     CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
-    CHECK(stg_flow_add_partition(f, 0, 0) == STG_OK);
+    CHECK(stg_flow_give(f, &(stg_gift){.begin = 0}, 0, NULL) == STG_OK);
     status = stg_flow_add_lane(f, 0, &o, 0, &err);
     CHECK(status == STG_OK || status == STG_INVALID);
     CHECK((status == STG_OK) == (err.text[0] == '\0'));
@@ -123,16 +123,14 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
     stg_error err;
 
     CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
-    CHECK_INT(stg_flow_add_partition(f, 1, 0), STG_INVALID);
-    CHECK_INT(stg_flow_add_partition(f, 0, 7), STG_OK);
-    CHECK_INT(stg_flow_add_partition(f, 0, 7), STG_INVALID);
+    CHECK_INT(stg_flow_give(f, &(stg_gift){.begin = 7}, 0, NULL), STG_OK);
+    CHECK_INT(stg_flow_give(f, &(stg_gift){.begin = 7}, 0, NULL), STG_INVALID);
     CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // no such lane
     CHECK_INT(stg_flow_add_lane(f, 1000000, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_OK);
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
-    CHECK_INT(stg_flow_add_partition(f, 1, 0), STG_INVALID); // lanes are there
     CHECK_INT(stg_flow_look(f, 5, &view, 0), STG_NOT_FOUND);
     CHECK_INT(stg_flow_change_lane(f, 5, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: there is none of this number");
@@ -156,8 +154,8 @@ TEST(options, events_for_nobody_are_ignored)
     world_start(w);
     world_run(w, world_after(w, STG_S)); // nothing is under way any more
     f = world_flow(w);
-    stg_flow_messages(f, false, 77, NULL, 0, 5, world_now(w));
-    stg_flow_messages(f, true, 0, NULL, 0, 5, world_now(w));
+    stg_flow_messages(f, false, 77, 0, NULL, 0, 5, world_now(w));
+    stg_flow_messages(f, true, 0, 0, NULL, 0, 5, world_now(w));
     stg_flow_rows(f, 0, false, NULL, 0, true, world_now(w));
     stg_flow_rows(f, 9, true, NULL, 0, true, world_now(w));
     stg_flow_stored(f, STG_STORED, world_now(w));

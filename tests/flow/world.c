@@ -308,6 +308,7 @@ static const char *const tells[] = {
     [STG_TELL_EXPIRING] = "expiring",
     [STG_TELL_PARKED_ROOM] = "parked-room",
     [STG_TELL_JOINED] = "joined",
+    [STG_TELL_LOST] = "lost",
 };
 
 static void tell(world *w, const stg_action *a)
@@ -371,6 +372,8 @@ static void carry_out(world *w, const stg_action *a)
         break;
     case STG_ACTION_REMOVED:
         remove_lane(w, a->lane);
+        break;
+    case STG_ACTION_TAKEN:
         break;
     case STG_ACTION_STOPPED:
         w->is_stopped = true;
@@ -539,9 +542,11 @@ static void begin(world *w)
     if (stg_flow_new(&w->flow, &memory, &w->o, w->now, &err) != STG_OK)
         harness_fail(__FILE__, __LINE__, "%s", err.text);
     for (uint32_t p = 0; p < w->partition_count; p++)
-        CHECK(stg_flow_add_partition(
-                  w->flow, p, stg_ns_max(w->committed[p], w->trimmed[p])) ==
-              STG_OK);
+        CHECK(stg_flow_give(w->flow,
+                            &(stg_gift){.partition = p,
+                                        .begin = stg_ns_max(w->committed[p],
+                                                            w->trimmed[p])},
+                            w->now, NULL) == STG_OK);
     for (uint32_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].was_removed)
             world_add_lane(w, i);

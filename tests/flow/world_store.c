@@ -67,7 +67,7 @@ void world_answer_read(world *w, const event *e)
         at += m->size;
         next = m->position + 1;
     }
-    stg_flow_messages(w->flow, e->what == CATCH_UP, e->partition, records,
+    stg_flow_messages(w->flow, e->what == CATCH_UP, e->partition, 0, records,
                       count, next, w->now);
     free(records);
     free(bytes);

@@ -403,7 +403,7 @@ TEST(store, says_that_a_group_does_not_fit_and_writes_nothing_of_it)
     stg_cursor cursor = {.lane = 1, .base = 9};
     stg_change changes[2] = {{.kind = STG_CHANGE_PARK, .lane = 1},
                              {.kind = STG_CHANGE_PARK, .lane = 1}};
-    stg_group g = {changes, 2, &cursor, 1};
+    stg_group g = {changes, 2, &cursor, 1, NULL, 0};
     char *body = malloc(4 << 20);
     stg_stored how;
     shelf s;

@@ -340,7 +340,7 @@ TEST(store_rows, of_a_group_written_twice_are_as_of_one_written_once)
         change(STG_CHANGE_DEAD, 7),  change(STG_CHANGE_DELIVERED, 8),
         change(STG_CHANGE_RANGE, 9),
     };
-    stg_group g = {changes, 5, cursors, 1};
+    stg_group g = {changes, 5, cursors, 1, NULL, 0};
     char *once, *twice;
     shelf s;
 
