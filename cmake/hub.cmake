@@ -174,6 +174,7 @@ add_library(stagger_hub STATIC
     hub/stores/epochs.c
     hub/stores/fate.c
     hub/stores/find.c
+    hub/stores/ids.c
     hub/stores/inbox.c
     hub/stores/job.c
     hub/stores/keys.c
@@ -184,6 +185,7 @@ add_library(stagger_hub STATIC
     hub/stores/look.c
     hub/stores/opening.c
     hub/stores/parked.c
+    hub/stores/partitions.c
     hub/stores/pause.c
     hub/stores/queue.c
     hub/stores/queue_read.c
@@ -196,6 +198,7 @@ add_library(stagger_hub STATIC
     hub/stores/sqlite.c
     hub/stores/steps.c
     hub/stores/store.c
+    hub/stores/taking.c
     hub/stores/tending.c
     hub/stores/verify.c
     hub/stores/writer.c

@@ -469,7 +469,7 @@ void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
 
     if (!c->is_out || !c->is_told)
         return;
-    if (how == STG_STORED_UNKNOWN) {
+    if (how == STG_STORED_UNKNOWN || how == STG_STORED_FENCED) {
         c->is_told = false;
         return;
     }

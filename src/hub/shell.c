@@ -51,12 +51,15 @@ static void note_stored(stg_hub *h, stg_ns now)
     stg_metrics_stored(&h->metrics, now);
 }
 
-static void take_stored(void *ctx, stg_stored how)
+static void take_stored(void *ctx, stg_stored how, const uint32_t *fenced,
+                        size_t count)
 {
     stg_hub *h = ctx;
 
     stg_ns now = stg_deadlines_now();
 
+    (void)fenced;
+    (void)count;
     if (how == STG_STORED)
         note_stored(h, now);
     stg_flow_stored(h->flow, how, now);

@@ -1,5 +1,7 @@
 /* store.h - what must survive: the embedded queue and all that flow stores, in
- * one SQLite file.
+ * one SQLite file; or what flow stores of another log, in PostgreSQL, where
+ * several hubs share it. The calls are the same; those of the queue are of a
+ * file only.
  *
  * One writer thread commits whatever came during its last commit
  * (synchronous=FULL); one reader thread answers reads and fetches. Calls are
@@ -29,10 +31,17 @@ typedef enum stg_store_trouble {
     STG_STORE_LETTERS, /* the file of dead letters cannot be written */
     STG_STORE_BUSY,    /* another process writes to the store, and does not
                           end: nothing can be stored */
+    STG_STORE_AWAY,    /* the server of PostgreSQL does not answer: nothing can
+                          be stored, and it is tried again */
 } stg_store_trouble;
 
 typedef struct stg_store_options {
-    const char *path;     /* of the file; made if missing, with mode 0600 */
+    const char *path;     /* of the file; made if missing, with mode 0600. Or a
+                             URL, postgres://... or postgresql://...: its
+                             password is in no text of the store's */
+    uint32_t shard_of;    /* targets are spread over so many shards, 1 to 1024;
+                             the same for all who share the store at a time */
+    uint32_t shard;       /* and this is one of them: 0 to shard_of - 1 */
     uint64_t quota;       /* bytes of the file, 16 MiB to 2^44; intake stops at
                              80 %, the rest is for rows and cursors */
     stg_ns retention;     /* of messages behind: 1 m to 365 d */
@@ -143,6 +152,93 @@ stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
 stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
                              stg_error *err);
 
+/* -- partitions of a log that is not the queue ----------------------------- */
+
+/* The store gives a number below 65536 to each (log, topic, partition, epoch),
+ * and never to another: rows and cursors have it. 0 is the queue. */
+#define STG_NO_PARTITION UINT32_MAX
+#define STG_NO_POSITION UINT64_MAX
+
+typedef struct stg_claim_ask {
+    const char *log; /* a name for the cluster: the same for all who share it,
+                        whatever their shard */
+    const char *topic;
+    uint32_t partition; /* of the topic */
+    uint64_t begin;     /* the oldest position that it has */
+    uint64_t end; /* the next that it will give; STG_NO_POSITION: unknown */
+    uint64_t committed; /* the position that the group has committed;
+                           STG_NO_POSITION: none */
+    uint32_t previous;  /* a number that is over, as the topic was deleted and
+                           made again; STG_NO_PARTITION: none that we know of */
+} stg_claim_ask;
+
+/* Rows of an epoch that is over: it has parked rows, and is claimed, too. */
+typedef struct stg_claimed_before {
+    uint32_t number;
+    uint64_t epoch, generation;
+    const stg_cursor *cursors;
+    size_t count;
+} stg_claimed_before;
+
+typedef struct stg_claimed {
+    stg_status status; /* STG_INVALID: it has no number left; STG_IO: it did not
+                          fit. Then only words is there */
+    const char *words;
+    uint32_t number;
+    uint64_t epoch;      /* 0: the first of its topic */
+    uint64_t generation; /* higher than whoever had it before */
+    uint64_t floor;      /* lanes begin there at least: with a file, what the
+                            group has committed of this epoch; else 0 */
+    const stg_cursor *cursors; /* of every lane that is known in it */
+    size_t count;
+    bool was_reset; /* a new epoch: a cursor was above `end`, or `previous` says
+                       so. It has no cursors */
+    const stg_claimed_before *before; /* PostgreSQL only: with a file,
+                                         stg_store_partitions() has them */
+    size_t before_count;
+} stg_claimed;
+
+/* Takes a partition: makes its number if there is none, raises its generation,
+ * so that nobody who had it before writes any more, and reads its cursors. Again
+ * at any time, also by who has it already. ask is copied. */
+typedef void stg_claimed_fn(void *ctx, const stg_claimed *claimed);
+void stg_store_claim(stg_store *s, const stg_claim_ask *ask,
+                     stg_claimed_fn *done, void *ctx);
+
+/* It is no longer ours: from now on no fetch has rows of it. (A file's rows are
+ * ours whoever reads the partition: there it changes nothing.) */
+void stg_store_unclaim(stg_store *s, uint32_t number);
+
+typedef struct stg_store_partition {
+    uint32_t number;
+    const char *log, *topic;
+    uint32_t partition;
+    uint64_t epoch;
+    uint64_t generation; /* with a file: of what it has of rows, at the start */
+} stg_store_partition;
+
+/* Every number that the store has given, as it is known here: what others have
+ * given since it was opened is known when it is claimed. At any time. */
+typedef void stg_store_partition_fn(void *ctx, const stg_store_partition *p);
+void stg_store_partitions(const stg_store *s, stg_store_partition_fn *each,
+                          void *ctx);
+
+/* False: no such number. The texts are the store's. */
+bool stg_store_partition_of(const stg_store *s, uint32_t number,
+                            stg_store_partition *p);
+
+#define STG_MESSAGE_ID_MAX 320
+
+/* "<epoch>-<position>" of the queue; else "TOPIC.PARTITION.OFFSET", with
+ * ".EPOCH" behind it if that is not 0: the same over attempts, crashes, hubs and
+ * replays. At any time. Returns text. */
+const char *stg_store_id(const stg_store *s, uint32_t number, uint64_t position,
+                         char text[STG_MESSAGE_ID_MAX]);
+
+/* False: it is no id, or none of this store. */
+bool stg_store_find_id(const stg_store *s, const char *id, uint32_t *number,
+                       uint64_t *position);
+
 /* -- the queue ------------------------------------------------------------- */
 
 typedef struct stg_append {
@@ -186,8 +282,10 @@ void stg_store_commit(stg_store *s, uint64_t position);
 
 /* -- flow's rows ----------------------------------------------------------- */
 
-/* Writes a group in one transaction. One at a time. */
-typedef void stg_group_fn(void *ctx, stg_stored how);
+/* Writes a group in one transaction. One at a time. fenced: of STG_STORED_FENCED,
+ * the partitions that others have; else none. */
+typedef void stg_group_fn(void *ctx, stg_stored how, const uint32_t *fenced,
+                          size_t count);
 void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
                      void *ctx);
 

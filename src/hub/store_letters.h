@@ -54,6 +54,8 @@ typedef struct stg_letter {
     const char *last_attempt_at; /* of a range row: when its newest message came
                                     into it */
     const char *changed_at;      /* its state; NULL: as it was made */
+    const char *topic;           /* NULL: of the queue */
+    uint32_t topic_partition;    /* of the topic */
     uint32_t lane, partition, replay;
     uint64_t position;
     uint64_t last_position; /* of a range row; 0: one message */
@@ -110,7 +112,7 @@ typedef struct stg_fate {
 
 typedef struct stg_message_fate {
     bool is_known; /* the id is one of this store: else nothing follows */
-    char id[64];
+    char id[STG_MESSAGE_ID_MAX];
     uint32_t partition;
     uint64_t position;
     bool is_kept;          /* in the log: these three are known */

@@ -262,19 +262,25 @@ const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
 typedef struct storing {
     bool is_done;
     stg_stored how;
+    shelf *s;
 } storing;
 
-static void on_stored(void *ctx, stg_stored how)
+static void on_stored(void *ctx, stg_stored how, const uint32_t *fenced,
+                      size_t count)
 {
     storing *s = ctx;
 
     s->is_done = true;
     s->how = how;
+    CHECK(count <= 16);
+    for (size_t i = 0; i < count; i++)
+        s->s->fenced[i] = fenced[i];
+    s->s->fenced_count = count;
 }
 
 stg_stored shelf_store(shelf *s, const stg_group *g)
 {
-    storing answer = {.is_done = false};
+    storing answer = {.s = s};
 
     stg_store_group(s->store, g, on_stored, &answer);
     SHELF_UNTIL(s, answer.is_done);

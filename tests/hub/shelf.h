@@ -12,6 +12,9 @@ typedef struct shelf {
     char folder[64], path[96], letters[96];
     unsigned times_broken, times_retaining, times_troubled, times_untroubled;
     uint64_t retaining;
+    uint32_t fenced[16]; /* of the last group */
+    size_t fenced_count;
+    bool is_postgres;
     char words[400]; /* of what broke, or troubled */
     bool is_closed;
     stg_message *messages[512]; /* that shelf_message() made */

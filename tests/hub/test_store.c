@@ -403,7 +403,10 @@ TEST(store, says_that_a_group_does_not_fit_and_writes_nothing_of_it)
     stg_cursor cursor = {.lane = 1, .base = 9};
     stg_change changes[2] = {{.kind = STG_CHANGE_PARK, .lane = 1},
                              {.kind = STG_CHANGE_PARK, .lane = 1}};
-    stg_group g = {changes, 2, &cursor, 1, NULL, 0};
+    stg_group g = {.changes = changes,
+                   .change_count = 2,
+                   .cursors = &cursor,
+                   .cursor_count = 1};
     char *body = malloc(4 << 20);
     stg_stored how;
     shelf s;
@@ -411,6 +414,8 @@ TEST(store, says_that_a_group_does_not_fit_and_writes_nothing_of_it)
     shelf_make(&s);
     s.options.quota = 16 << 20;
     shelf_open(&s);
+    shelf_lane(&s, "a");
+    shelf_lane(&s, "b");
     while (shelf_try(&s, &m) == STG_APPENDED)
         ;
     memset(body, 'y', (4 << 20) - 1);

@@ -271,7 +271,7 @@ TEST(store_life, refuses_a_store_of_a_newer_version)
     shelf_close(&s);
     shelf_ask(&s, "PRAGMA user_version = 99");
     CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
-    shelf_ask(&s, "PRAGMA user_version = 2");
+    shelf_ask(&s, "PRAGMA user_version = 3");
     shelf_open(&s);
     shelf_end(&s);
 }
@@ -295,8 +295,8 @@ TEST(store_life, refuses_what_contradicts_itself)
     check_damaged("DELETE FROM meta WHERE name = 'epoch'");
     check_damaged("DELETE FROM meta WHERE name = 'next_position'");
     check_damaged("UPDATE meta SET value = 1 WHERE name = 'next_position'");
-    check_damaged("INSERT INTO cursors VALUES (0, 0, '{\"0\": 7}')");
-    check_damaged("INSERT INTO cursors VALUES (0, 0, '{')");
+    check_damaged("INSERT INTO cursors VALUES (0, 0, 0, '{\"0\": 7}')");
+    check_damaged("INSERT INTO cursors VALUES (0, 0, 0, '{')");
     check_damaged(
         "INSERT INTO lanes (number, name, url) VALUES (1000000, 'a', 'b')");
 }
@@ -383,8 +383,11 @@ TEST(store_life, tells_once_that_it_is_broken_and_answers_appends)
     shelf_end(&s);
 }
 
-static void never(void *ctx, stg_stored how)
+static void never(void *ctx, stg_stored how, const uint32_t *fenced,
+                  size_t count)
 {
+    (void)fenced;
+    (void)count;
     (void)ctx;
     (void)how;
     CHECK(false);
@@ -765,5 +768,31 @@ TEST(store_life, brings_an_older_store_up_to_date)
                         "SELECT max(id), max(version)"
                         " FROM failed_broadcast_logs"),
               "5|5");
+    shelf_end(&s);
+}
+
+TEST(store_life, brings_a_store_of_version_2_up_to_date)
+{
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_ask(&s, read_file(STORE_2));
+    shelf_open(&s);
+    CHECK_STR(shelf_stands(&s),
+              "0/0 4 [] 3=3+0+0+0\n"
+              "1/0 4 [] 3=0+3+0+0\n"
+              "2/0 4 [] 3=0+0+0+3\n");
+    shelf_fetch(&s, 2, &mark, 9);
+    CHECK_U64(mark.position, 2);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT message_id FROM failed_broadcast_logs"
+                        " WHERE id = 3"),
+              "8dc00cc0a24b7a51-3");
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM partitions"), "0");
+    // Rows of cursors are found again, and written over.
+    CHECK_INT(shelf_cursors(&s, &(stg_cursor){.base = 5}, 1), STG_STORED);
+    CHECK_STR(shelf_ask(&s, "SELECT partition, shard, slice FROM cursors"),
+              "0|0|0");
     shelf_end(&s);
 }

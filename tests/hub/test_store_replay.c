@@ -563,8 +563,11 @@ typedef struct storing {
     bool is_done;
 } storing;
 
-static void on_stored(void *ctx, stg_stored how)
+static void on_stored(void *ctx, stg_stored how, const uint32_t *fenced,
+                      size_t count)
 {
+    (void)fenced;
+    (void)count;
     CHECK_INT(how, STG_STORED);
     ((storing *)ctx)->is_done = true;
 }

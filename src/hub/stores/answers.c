@@ -30,7 +30,8 @@ static void call_back(stg_store *s, stg_job *job)
     case STG_JOB_GROUP:
         if (job->group.how == STG_STORED)
             forget_lanes(s, job->group.group);
-        job->group.done(job->ctx, job->group.how);
+        job->group.done(job->ctx, job->group.how, job->group.fenced,
+                        job->group.fenced_count);
         break;
     case STG_JOB_READ:
         job->read.done(

@@ -229,8 +229,8 @@ static bool is_ahead(const stg_slice *s, const row *r)
 static int keep_stored(row *r)
 {
     stg_slice *s = &r->now;
-    int rc = stg_sql_bind(r->c->read, "uu", (uint64_t)s->partition,
-                          (uint64_t)s->slice);
+    int rc = stg_sql_bind(r->c->read, "uuu", (uint64_t)s->partition,
+                          (uint64_t)r->c->shard, (uint64_t)s->slice);
 
     if (rc != SQLITE_OK)
         return rc;
@@ -268,8 +268,8 @@ static int write_row(row *r, stg_slice *known)
         return SQLITE_NOMEM;
     put(r->c, r->c->text_size == 0 ? "{}" : "\n}");
     *known = r->now;
-    return stg_sql_run(r->c->write, "uut", (uint64_t)known->partition,
-                       (uint64_t)known->slice,
+    return stg_sql_run(r->c->write, "uuut", (uint64_t)known->partition,
+                       (uint64_t)r->c->shard, (uint64_t)known->slice,
                        (stg_span){r->c->text, r->c->text_size});
 }
 
@@ -428,20 +428,24 @@ int stg_cursors_load(stg_cursors *c, sqlite3 *db)
     drop_moves(c, c->replays + 1, UINT64_MAX);
     if (c->read == NULL)
         rc = stg_sql_prepare(db, &c->read,
-                             "SELECT lanes FROM cursors"
-                             " WHERE partition = ? AND slice = ?");
+                             "SELECT lanes FROM cursors WHERE partition = ?"
+                             " AND shard = ? AND slice = ?");
     if (rc == SQLITE_OK && c->write == NULL)
         rc = stg_sql_prepare(
             db, &c->write,
-            "INSERT INTO cursors (partition, slice, lanes) VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET lanes = excluded.lanes");
+            "INSERT INTO cursors (partition, shard, slice, lanes)"
+            " VALUES (?, ?, ?, ?) ON CONFLICT (partition, shard, slice)"
+            " DO UPDATE SET lanes = excluded.lanes");
     if (rc == SQLITE_OK && c->begin == NULL)
         rc = stg_sql_prepare(db, &c->begin,
                              "UPDATE lanes SET begins = ?2"
                              " WHERE number = ?1 AND begins IS NULL");
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(
-            db, "SELECT partition, slice, lanes FROM cursors", -1, &rows, NULL);
+            db, "SELECT partition, slice, lanes FROM cursors WHERE shard = ?",
+            -1, &rows, NULL);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(rows, "u", (uint64_t)c->shard);
     while (rc == SQLITE_OK && (step = sqlite3_step(rows)) == SQLITE_ROW)
         rc = load_row(c, rows);
     sqlite3_finalize(rows);

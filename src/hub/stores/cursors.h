@@ -20,8 +20,12 @@ typedef void stg_cursor_each(void *ctx, const stg_cursor *c);
 bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
                        stg_cursor_each *each, void *ctx);
 
-/* Every stored cursor, with parked as the table of parked rows has it. */
-int stg_cursors_read(sqlite3 *db, stg_cursor_each *each, void *ctx);
+/* Every stored cursor of a partition, or of all of them; of a lane that several
+ * shards have, the furthest. counts: with parked as the table of parked rows has
+ * it. */
+#define STG_CURSORS_ALL UINT32_MAX
+int stg_cursors_read(sqlite3 *db, uint32_t partition, bool counts,
+                     stg_cursor_each *each, void *ctx);
 
 typedef struct stg_slice stg_slice;
 
@@ -34,6 +38,7 @@ typedef struct stg_move {
 
 /* What the writer knows of the table. */
 typedef struct stg_cursors {
+    uint32_t shard;    /* whose rows are written */
     stg_slice **slots; /* by partition and slice */
     size_t count, slot_count;
     sqlite3_stmt *read, *write, *begin;
@@ -44,7 +49,8 @@ typedef struct stg_cursors {
     size_t text_size, text_room;
 } stg_cursors;
 
-/* Zeroed before; also reads all anew, after a rollback: of a replay, too. */
+/* Zeroed before, but for the shard; also reads all anew, after a rollback: of a
+ * replay, too. */
 int stg_cursors_load(stg_cursors *c, sqlite3 *db);
 void stg_cursors_free(stg_cursors *c);
 

@@ -1,6 +1,7 @@
 /* A row of cursors as text, and back. */
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hub/stores/cursors.h"
 
@@ -97,73 +98,187 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
 
 /* -- all of them ----------------------------------------------------------- */
 
+/* The lanes of a slice, over all shards, and what is parked of the partition. */
 typedef struct reading {
-    sqlite3_stmt *parked, *replays;
+    sqlite3 *db;
+    uint32_t partition, slice;
+    bool has[STG_SLICE];
+    stg_cursor cursors[STG_SLICE];
+    uint64_t *settled[STG_SLICE];
+    struct parked {
+        uint32_t lane;
+        uint64_t rows, replays;
+    } * parked; /* lanes rise */
+    size_t parked_count, parked_room;
     stg_cursor_each *each;
     void *ctx;
-    int rc;
+    bool counts;
+    bool is_short; /* of memory */
 } reading;
 
-static int count_rows(sqlite3_stmt *st, const stg_cursor *c, uint64_t *count)
-{
-    int rc = stg_sql_bind(st, "uu", (uint64_t)c->lane, (uint64_t)c->partition);
-
-    return rc == SQLITE_OK ? stg_sql_number(st, count) : rc;
-}
-
-static void add_parked(void *ctx, const stg_cursor *c)
+static void note(void *ctx, const stg_cursor *c)
 {
     reading *r = ctx;
-    stg_cursor whole = *c;
+    uint32_t at = c->lane % STG_SLICE;
+    size_t size = c->settled_count * sizeof *c->settled;
 
-    if (r->rc == SQLITE_OK)
-        r->rc = count_rows(r->parked, c, &whole.parked);
-    if (r->rc == SQLITE_OK)
-        r->rc = count_rows(r->replays, c, &whole.replays);
-    if (r->rc == SQLITE_OK)
-        r->each(r->ctx, &whole);
+    if (r->has[at] && r->cursors[at].base >= c->base)
+        return;
+    free(r->settled[at]);
+    r->settled[at] = malloc(size + 1);
+    if (r->settled[at] == NULL) {
+        r->is_short = true;
+        return;
+    }
+    if (size > 0)
+        memcpy(r->settled[at], c->settled, size);
+    r->has[at] = true;
+    r->cursors[at] = *c;
+    r->cursors[at].settled = r->settled[at];
 }
 
-static int read_rows(sqlite3_stmt *rows, reading *r)
+static void add_parked(const reading *r, stg_cursor *c)
 {
-    int rc;
+    size_t low = 0, high = r->parked_count;
 
-    while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
-        uint64_t partition = stg_sql_column(rows, 0);
-        uint64_t slice = stg_sql_column(rows, 1);
+    c->parked = c->replays = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
 
-        if (!stg_cursors_parse(stg_sql_column_span(rows, 2),
-                               (uint32_t)partition, (uint32_t)slice, add_parked,
-                               r))
-            return SQLITE_CORRUPT;
-        if (r->rc != SQLITE_OK)
-            return r->rc;
+        if (r->parked[middle].lane < c->lane)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    if (low < r->parked_count && r->parked[low].lane == c->lane) {
+        c->parked = r->parked[low].rows;
+        c->replays = r->parked[low].replays;
+    }
+}
+
+static void tell_slice(reading *r)
+{
+    for (uint32_t at = 0; at < STG_SLICE; at++) {
+        if (r->has[at]) {
+            if (r->counts)
+                add_parked(r, &r->cursors[at]);
+            r->each(r->ctx, &r->cursors[at]);
+        }
+        free(r->settled[at]);
+        r->settled[at] = NULL;
+        r->has[at] = false;
+    }
+}
+
+static bool push_parked(reading *r, sqlite3_stmt *row)
+{
+    if (r->parked_count == r->parked_room) {
+        size_t room = r->parked_room == 0 ? 64 : 2 * r->parked_room;
+        struct parked *parked = realloc(r->parked, room * sizeof *parked);
+
+        if (parked == NULL)
+            return false;
+        r->parked = parked;
+        r->parked_room = room;
+    }
+    r->parked[r->parked_count++] =
+        (struct parked){.lane = (uint32_t)stg_sql_column(row, 0),
+                        .rows = stg_sql_column(row, 1),
+                        .replays = stg_sql_column(row, 2)};
+    return true;
+}
+
+/* Lane by lane, for that is how they are found at once. */
+static int count_parked(reading *r)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        r->db,
+        "SELECT lane, count(*), sum(CASE WHEN replay > 0 THEN 1 ELSE 0 END)"
+        " FROM parked WHERE lane IN (SELECT number FROM lanes)"
+        " AND partition = ? GROUP BY lane ORDER BY lane",
+        -1, &st, NULL);
+
+    r->parked_count = 0;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "u", (uint64_t)r->partition);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = push_parked(r, st) ? SQLITE_OK : SQLITE_NOMEM;
+    sqlite3_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_cursors_read(sqlite3 *db, stg_cursor_each *each, void *ctx)
+static int read_row(reading *r, sqlite3_stmt *row)
 {
-    reading r = {.each = each, .ctx = ctx};
-    sqlite3_stmt *rows = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT count(*) FROM parked WHERE lane = ? AND partition = ?", -1,
-        &r.parked, NULL);
+    uint32_t partition = (uint32_t)stg_sql_column(row, 0);
+    uint32_t slice = (uint32_t)stg_sql_column(row, 1);
+    bool is_new = partition != r->partition;
+    int rc = SQLITE_OK;
 
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db,
-                                "SELECT count(*) FROM parked WHERE lane = ?"
-                                " AND partition = ? AND replay > 0",
-                                -1, &r.replays, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db,
-                                "SELECT partition, slice, lanes FROM cursors"
-                                " ORDER BY partition, slice",
-                                -1, &rows, NULL);
-    if (rc == SQLITE_OK)
-        rc = read_rows(rows, &r);
+    if (is_new || slice != r->slice)
+        tell_slice(r);
+    r->partition = partition;
+    r->slice = slice;
+    if (is_new && r->counts)
+        rc = count_parked(r);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (!stg_cursors_parse(stg_sql_column_span(row, 2), partition, slice, note,
+                           r))
+        return SQLITE_CORRUPT;
+    return r->is_short ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* Of what was read before it failed. */
+static void each_nothing(void *ctx, const stg_cursor *c)
+{
+    (void)ctx;
+    (void)c;
+}
+
+/* All zeros but for the head. */
+static reading *new_reading(sqlite3 *db, stg_cursor_each *each, void *ctx)
+{
+    reading *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    r->db = db;
+    r->partition = STG_CURSORS_ALL;
+    r->each = each;
+    r->ctx = ctx;
+    return r;
+}
+
+int stg_cursors_read(sqlite3 *db, uint32_t partition, bool counts,
+                     stg_cursor_each *each, void *ctx)
+{
+    reading *r = new_reading(db, each, ctx);
+    bool is_all = partition == STG_CURSORS_ALL;
+    sqlite3_stmt *rows = NULL;
+    int rc = r == NULL ? SQLITE_NOMEM : SQLITE_OK;
+
+    if (rc == SQLITE_OK) {
+        r->counts = counts;
+        rc = sqlite3_prepare_v2(
+            db,
+            is_all ? "SELECT partition, slice, lanes FROM cursors"
+                     " ORDER BY partition, slice, shard"
+                   : "SELECT partition, slice, lanes FROM cursors"
+                     " WHERE partition = ? ORDER BY slice, shard",
+            -1, &rows, NULL);
+    }
+    if (rc == SQLITE_OK && !is_all)
+        rc = stg_sql_bind(rows, "u", (uint64_t)partition);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = read_row(r, rows);
     sqlite3_finalize(rows);
-    sqlite3_finalize(r.parked);
-    sqlite3_finalize(r.replays);
-    return rc;
+    if (r == NULL)
+        return rc;
+    if (rc != SQLITE_DONE)
+        r->each = each_nothing;
+    tell_slice(r);
+    free(r->parked);
+    free(r);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

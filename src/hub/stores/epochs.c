@@ -1,6 +1,5 @@
 #include "hub/stores/epochs.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +90,7 @@ int stg_epochs_begin(sqlite3 *db, uint64_t from)
     return stg_meta_write_epoch(db, epoch);
 }
 
-/* -- ids ------------------------------------------------------------------- */
+/* -- which one ------------------------------------------------------------- */
 
 uint64_t stg_epochs_now(const stg_epochs *e)
 {
@@ -106,53 +105,4 @@ uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position)
     while (at > 0 && position < e->all[at - 1].below)
         at--;
     return e->all[at].epoch;
-}
-
-const char *stg_epochs_id(const stg_epochs *e, uint32_t partition,
-                          uint64_t position, char text[STG_MESSAGE_ID_MAX])
-{
-    uint64_t epoch = stg_epochs_at(e, position);
-
-    if (partition == 0)
-        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 "-%" PRIu64, epoch,
-                 position);
-    else
-        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 ".%u-%" PRIu64, epoch,
-                 partition, position);
-    return text;
-}
-
-/* Digits, and what ends them. */
-static bool read_number(const char **at, char end, uint64_t *number)
-{
-    char *behind;
-
-    if (**at < '0' || **at > '9')
-        return false;
-    errno = 0;
-    *number = strtoull(*at, &behind, 10);
-    if (errno != 0 || *behind != end)
-        return false;
-    *at = behind + 1;
-    return true;
-}
-
-bool stg_epochs_parse(const stg_epochs *e, const char *id, uint32_t *partition,
-                      uint64_t *position)
-{
-    char same[STG_MESSAGE_ID_MAX];
-    const char *at = id + 17;
-    uint64_t number = 0;
-
-    if (strspn(id, "0123456789abcdef") != 16)
-        return false;
-    if (id[16] == '.' &&
-        (!read_number(&at, '-', &number) || number > UINT32_MAX))
-        return false;
-    if (id[16] != '.' && id[16] != '-')
-        return false;
-    *partition = (uint32_t)number;
-    if (!read_number(&at, '\0', position))
-        return false;
-    return strcmp(stg_epochs_id(e, *partition, *position, same), id) == 0;
 }

@@ -31,15 +31,4 @@ int stg_epochs_begin(sqlite3 *db, uint64_t from);
 uint64_t stg_epochs_now(const stg_epochs *e);
 uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position);
 
-#define STG_MESSAGE_ID_MAX 64
-
-/* "<epoch>-<position>", and "<epoch>.<partition>-<position>" of others than
- * the first: the same over attempts, crashes and replays. Returns text. */
-const char *stg_epochs_id(const stg_epochs *e, uint32_t partition,
-                          uint64_t position, char text[STG_MESSAGE_ID_MAX]);
-
-/* False: it is no id, or not one of these epochs. */
-bool stg_epochs_parse(const stg_epochs *e, const char *id, uint32_t *partition,
-                      uint64_t *position);
-
 #endif

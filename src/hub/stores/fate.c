@@ -144,24 +144,6 @@ static void note_cursor(void *ctx, const stg_cursor *c)
         f->kind = is_settled ? STG_FATE_DELIVERED : STG_FATE_WAITING;
 }
 
-static int read_cursors(question *q, sqlite3 *db)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT slice, lanes FROM cursors WHERE partition = ?", -1, &st,
-        NULL);
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "u", (uint64_t)q->m.partition);
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
-        rc = stg_cursors_parse(stg_sql_column_span(st, 1), q->m.partition,
-                               (uint32_t)stg_sql_column(st, 0), note_cursor, q)
-                 ? SQLITE_OK
-                 : SQLITE_CORRUPT;
-    sqlite3_finalize(st);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
 /* -- all of it ------------------------------------------------------------- */
 
 static stg_fate *add_fate(question *q)
@@ -220,7 +202,7 @@ static int read_message(question *q, sqlite3 *db)
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", q->m.position);
     if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
-        q->m.is_kept = q->m.partition == 0;
+        q->m.is_kept = true;
         q->m.accepted_at = stg_sql_column(st, 0) * STG_MS;
         q->m.size = stg_sql_column(st, 1);
         q->m.key = stg_arena_column(&q->texts, st, 2).at;
@@ -238,14 +220,16 @@ static int look_all(question *q, sqlite3 *db)
     int rc = stg_sql_ask(
         db, "SELECT value FROM meta WHERE name = 'next_position'", &next);
 
-    q->m.is_known = rc == SQLITE_OK && q->m.position > 0 &&
-                    (q->m.partition > 0 || q->m.position < next);
-    if (rc == SQLITE_OK && q->m.is_known)
+    // What a topic has at its front has position 0, and its end is not known.
+    q->m.is_known =
+        rc == SQLITE_OK &&
+        (q->m.partition > 0 || (q->m.position > 0 && q->m.position < next));
+    if (rc == SQLITE_OK && q->m.is_known && q->m.partition == 0)
         rc = read_message(q, db);
     if (rc == SQLITE_OK && q->m.is_known)
         rc = read_lanes(q, db);
     if (rc == SQLITE_OK && q->m.is_known)
-        rc = read_cursors(q, db);
+        rc = stg_cursors_read(db, q->m.partition, false, note_cursor, q);
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 
@@ -299,7 +283,6 @@ void stg_store_message(stg_store *s, const char *id, stg_message_fate_fn *done,
     q->done = done;
     q->ctx = ctx;
     strncpy(q->m.id, id, sizeof q->m.id - 1);
-    q->is_parsed =
-        stg_epochs_parse(&s->epochs, id, &q->m.partition, &q->m.position);
+    q->is_parsed = stg_store_find_id(s, id, &q->m.partition, &q->m.position);
     stg_errand_send(s, &q->errand);
 }

@@ -10,6 +10,7 @@
 #include "hub/stores/desk.h"
 #include "hub/stores/lanes.h"
 #include "hub/stores/letters.h"
+#include "hub/stores/partitions.h"
 #include "hub/stores/reader.h"
 #include "hub/stores/writer.h"
 
@@ -20,6 +21,7 @@ struct stg_store {
     stg_epochs epochs;
     uint64_t replays_told; /* groups of replays whose end the loop has heard */
     stg_lanes lanes;
+    stg_partitions partitions;
     stg_inbox in;
     stg_store_writer writer;
     stg_store_reader reader;

@@ -15,6 +15,8 @@ stg_job *stg_job_new(stg_job_kind kind, void *ctx, size_t answers)
 
 void stg_job_free(stg_job *job)
 {
+    if (job->kind == STG_JOB_GROUP)
+        free(job->group.fenced);
     if (job->kind == STG_JOB_READ)
         stg_chunk_free(&job->read.found);
     if (job->kind == STG_JOB_FETCH)

@@ -43,7 +43,9 @@ typedef struct stg_job {
             const stg_group *group;
             stg_group_fn *done;
             stg_stored how;
-            uint64_t told; /* groups of replays that it knows of */
+            uint64_t told;    /* groups of replays that it knows of */
+            uint32_t *fenced; /* partitions that others have; given */
+            size_t fenced_count;
         } group;
         struct {
             uint64_t from;

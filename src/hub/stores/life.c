@@ -12,6 +12,7 @@
 stg_store_options stg_store_options_default(const char *path)
 {
     return (stg_store_options){.path = path,
+                               .shard_of = 1,
                                .quota = (uint64_t)8 << 30,
                                .retention = STG_DAY,
                                .keys_kept = STG_DAY,
@@ -43,6 +44,7 @@ static void free_store(stg_store *s)
     if (s->o.letters != NULL)
         stg_letters_free(&s->letters);
     stg_lanes_free(&s->lanes);
+    stg_partitions_free(&s->partitions);
     stg_epochs_free(&s->epochs);
     stg_claim_end(s->lock);
     free((char *)s->o.path);
@@ -88,6 +90,12 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
     if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
         return stg_hub_refuse(err, STG_INVALID,
                               "retention is out of range, wanted 1m to 365d");
+    if (o->shard_of < 1 || o->shard_of > 1024 || o->shard >= o->shard_of)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "shard %" PRIu32 " of %" PRIu32
+                              " is out of range, wanted 1 to 1024 shards, and "
+                              "one of them, from 0",
+                              o->shard, o->shard_of);
     if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY)
         return stg_hub_refuse(
             err, STG_INVALID,
@@ -110,6 +118,8 @@ static stg_status load(stg_store *s, stg_error *err)
     if (rc == SQLITE_OK)
         rc = stg_lanes_load(&s->lanes, s->writer.db);
     if (rc == SQLITE_OK)
+        rc = stg_partitions_load(&s->partitions, s->writer.db, s->o.shard);
+    if (rc == SQLITE_OK)
         rc = stg_meta_read(s->writer.db, "letters_version", &letters_version);
     if (rc == SQLITE_OK)
         rc = stg_store_reader_open(&s->reader);
@@ -119,7 +129,7 @@ static stg_status load(stg_store *s, stg_error *err)
         stg_sql_words(err, s->o.path, what, s->writer.db, rc);
         return STG_IO;
     }
-    s->writer.rows.epochs = &s->epochs;
+    s->writer.rows.ids.epochs = &s->epochs;
     s->next = s->in.next = s->writer.queue.next;
     s->first = s->writer.queue.first;
     s->in.view.first = s->first;

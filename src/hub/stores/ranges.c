@@ -27,11 +27,13 @@ static const char add[] =
     " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
     " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11, ?12, ?13, ?14, ?7)";
 
-/* A row that expired comes back to life with bodies that have not. */
+/* A row that expired comes back to life with bodies that have not; but one of
+ * messages that nobody ever read. */
 static const char extend[] =
     "UPDATE failed_broadcast_logs SET last_position = ?2, count = ?3,"
     " last_attempt_at = ?4,"
-    " state = CASE state WHEN 'expired' THEN 'dead' ELSE state END"
+    " state = CASE WHEN state = 'expired' AND cause <> 'EXPIRED'"
+    " THEN 'dead' ELSE state END"
     " WHERE id = ?1";
 
 static const char is_taken[] =
@@ -132,23 +134,37 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
     return sqlite3_reset(r->find);
 }
 
+/* Why its messages were settled. */
+typedef struct kind {
+    const char *state, *why, *cause;
+} kind;
+
+static kind kind_of(const stg_change *c)
+{
+    if (c->is_cancelled)
+        return (kind){"cancelled", stg_why_name(STG_WHY_CANCELLED),
+                      "CANCELLED"};
+    if (c->is_expired)
+        return (kind){"expired", "expired", "EXPIRED"};
+    return (kind){"dead", "shed", "SHED"};
+}
+
 /* first: where the row begins. taken: of flow's count, what is elsewhere. */
 static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
                    uint64_t taken, stg_ns wall)
 {
     char id[STG_MESSAGE_ID_MAX], now[STG_SQL_TIME_MAX];
+    const kind k = kind_of(c);
     int rc = stg_ranges_free_name(&r->ranges, c->lane, c->partition, &first);
 
     if (rc != SQLITE_OK)
         return rc;
-    return stg_sql_run(
-        r->ranges.add, "suuuuuussssuuu",
-        stg_epochs_id(r->epochs, c->partition, first, id), (uint64_t)c->lane,
-        (uint64_t)c->partition, first, (uint64_t)0, c->last_position,
-        c->count - taken, c->is_cancelled ? "cancelled" : "dead",
-        c->is_cancelled ? stg_why_name(STG_WHY_CANCELLED) : "shed",
-        c->is_cancelled ? "CANCELLED" : "SHED", stg_sql_time(wall, now),
-        c->position, taken, ++r->version);
+    return stg_sql_run(r->ranges.add, "suuuuuussssuuu",
+                       stg_ids_print(&r->ids, c->partition, first, id),
+                       (uint64_t)c->lane, (uint64_t)c->partition, first,
+                       (uint64_t)0, c->last_position, c->count - taken, k.state,
+                       k.why, k.cause, stg_sql_time(wall, now), c->position,
+                       taken, ++r->version);
 }
 
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)

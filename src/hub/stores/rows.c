@@ -111,7 +111,7 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
 
     return stg_sql_run(
         r->bury, "suuuussssosvussstttbu",
-        stg_epochs_id(r->epochs, p->partition, p->position, id), (uint64_t)lane,
+        stg_ids_print(&r->ids, p->partition, p->position, id), (uint64_t)lane,
         (uint64_t)p->partition, p->position, (uint64_t)p->replay, state, why,
         p->has_failure ? category : NULL,
         p->has_failure ? stg_outcome_cause(o, cause) : NULL, status,

@@ -4,7 +4,7 @@
 #define STAGGER_HUB_STORES_ROWS_H
 
 #include "flow/group.h"
-#include "hub/stores/epochs.h"
+#include "hub/stores/ids.h"
 #include "hub/stores/sqlite.h"
 
 /* Of range rows: see ranges.c. */
@@ -15,8 +15,8 @@ typedef struct stg_ranges {
 } stg_ranges;
 
 typedef struct stg_rows {
-    const stg_epochs *epochs; /* of message ids */
-    uint64_t version;         /* the last that a letter was given */
+    stg_ids ids;
+    uint64_t version; /* the last that a letter was given */
     sqlite3_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear,
         *forget;
     stg_ranges ranges;

@@ -19,7 +19,16 @@
  * looked for is found by an index in memory, for random places in a tree of
  * this size would be written with each message.
  *
- * cursors: 256 lanes a row, as JSON for people: see cursors.h.
+ * partitions: the number of each (log, topic, partition, epoch) of a log that is
+ * not the queue, which has 0; never given to another. epoch: 16 hex digits, all 0
+ * at first, random when the topic was truncated or made again; stale: what the
+ * group had committed then.
+ *
+ * claims: who writes a number for a shard: the generation rises with each who
+ * takes it, and what comes with an older one is refused.
+ *
+ * cursors: 256 lanes a row, as JSON for people: see cursors.h. A lane that went
+ * from one shard to another is in the rows of both: the furthest counts.
  *
  * parked: what was tried and waits, with its body. Times in ns since 1970. The
  * outcome is there twice: as the words of a dead letter, and as numbers.
@@ -224,9 +233,37 @@ static const char version_2[] =
 
     "UPDATE meta SET name = 'letters_version' WHERE name = 'letters_row';";
 
+/* Cursors are found by shard, too: in a file there is the one of its hub. */
+static const char version_3[] =
+    "CREATE TABLE partitions ("
+    " number INTEGER PRIMARY KEY,"
+    " log TEXT NOT NULL,"
+    " topic TEXT NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " epoch TEXT NOT NULL,"
+    " stale INTEGER);"
+    "CREATE UNIQUE INDEX partitions_name"
+    " ON partitions (log, topic, partition, epoch);"
+
+    "CREATE TABLE claims ("
+    " number INTEGER NOT NULL,"
+    " shard INTEGER NOT NULL,"
+    " generation INTEGER NOT NULL,"
+    " PRIMARY KEY (number, shard));"
+
+    "CREATE TABLE cursors_3 ("
+    " partition INTEGER NOT NULL,"
+    " shard INTEGER NOT NULL,"
+    " slice INTEGER NOT NULL,"
+    " lanes TEXT NOT NULL,"
+    " PRIMARY KEY (partition, shard, slice));"
+    "INSERT INTO cursors_3 SELECT partition, 0, slice, lanes FROM cursors;"
+    "DROP TABLE cursors;"
+    "ALTER TABLE cursors_3 RENAME TO cursors;";
+
 /* steps[n] leads from version n to n + 1; one that was published does not
  * change any more. */
-static const char *const steps[] = {version_1, version_2};
+static const char *const steps[] = {version_1, version_2, version_3};
 
 uint64_t stg_steps_count(void)
 {

@@ -113,7 +113,7 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
     int rc = stg_sql_open_reader(&db, s->o.path);
 
     if (rc == SQLITE_OK)
-        rc = stg_cursors_read(db, each, ctx);
+        rc = stg_cursors_read(db, STG_CURSORS_ALL, true, each, ctx);
     if (rc != SQLITE_OK)
         stg_sql_words(err, s->o.path, "cursors cannot be read", db, rc);
     stg_sql_close(db);

@@ -97,15 +97,35 @@ static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
 
 /* -- flow's group ---------------------------------------------------------- */
 
-static int write_changes(stg_store_writer *w, const stg_group *g, uint64_t told)
+/* SQLITE_ABORT: others have partitions of it. */
+static int fence(stg_store_writer *w, stg_job *job)
 {
+    const stg_group *g = job->group.group;
+    int rc;
+
+    if (g->claim_count == 0)
+        return SQLITE_OK;
+    free(job->group.fenced);
+    job->group.fenced = calloc(g->claim_count, sizeof *job->group.fenced);
+    if (job->group.fenced == NULL)
+        return SQLITE_NOMEM;
+    rc = stg_partitions_fence(w->db, w->o->shard, g->claims, g->claim_count,
+                              job->group.fenced, &job->group.fenced_count);
+    return rc == SQLITE_OK && job->group.fenced_count > 0 ? SQLITE_ABORT : rc;
+}
+
+static int write_changes(stg_store_writer *w, stg_job *job)
+{
+    const stg_group *g = job->group.group;
     stg_ns wall = stg_wall_now();
     int rc = stg_writer_begin(w);
 
+    if (rc == SQLITE_OK)
+        rc = fence(w, job);
     for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
         rc = stg_rows_write(&w->rows, &g->changes[i], wall);
     if (rc == SQLITE_OK)
-        rc = stg_cursors_write(&w->cursors, g, told);
+        rc = stg_cursors_write(&w->cursors, g, job->group.told);
     return stg_writer_end(w, rc);
 }
 
@@ -125,8 +145,12 @@ static bool write_group(stg_store_writer *w)
 
     if (job == NULL)
         return true;
-    rc = write_changes(w, job->group.group, job->group.told);
-    if (stg_sql_is_full(rc) && stg_cursors_load(&w->cursors, w->db) == 0) {
+    rc = write_changes(w, job);
+    if (job->group.fenced_count > 0 && rc == SQLITE_ABORT) {
+        job->group.how = STG_STORED_FENCED;
+        rc = SQLITE_OK;
+    } else if (stg_sql_is_full(rc) &&
+               stg_cursors_load(&w->cursors, w->db) == 0) {
         job->group.how = STG_STORED_FULL;
     } else if (rc != SQLITE_OK) {
         stg_inbox_break(w->in, &w->why);
@@ -359,6 +383,8 @@ int stg_store_writer_load(stg_store_writer *w)
     w->trim_at = UINT64_MAX;
     w->keys.kept = w->o->keys_kept;
     w->keys.count_max = w->o->keys_max;
+    w->cursors.shard = w->o->shard;
+    w->rows.ids.partitions = &w->partitions;
     sqlite3_wal_hook(w->db, note_pages, w);
     rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
     if (rc == SQLITE_OK)
@@ -379,6 +405,8 @@ int stg_store_writer_load(stg_store_writer *w)
         rc = stg_rows_prepare(&w->rows, w->db);
     if (rc == SQLITE_OK)
         rc = stg_replays_prepare(&w->replays, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
     return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
 }
 
@@ -391,6 +419,7 @@ void stg_store_writer_free(stg_store_writer *w)
     if (w->errand != NULL)
         stg_job_free(w->errand);
     stg_keys_free(&w->keys);
+    stg_partitions_free(&w->partitions);
     stg_cursors_free(&w->cursors);
     free(w->hashes);
     stg_sql_close(w->db);

@@ -21,6 +21,7 @@ struct stg_store_writer {
     stg_keys keys;
     stg_rows rows;
     stg_cursors cursors;
+    stg_partitions partitions;
     stg_replays replays;
     sqlite3_stmt *page_count, *free_count, *add_lane, *pause_lane;
 

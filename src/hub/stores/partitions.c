@@ -1,0 +1,223 @@
+#include "hub/stores/partitions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- in memory ------------------------------------------------------------- */
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *same = malloc(size);
+
+    return same == NULL ? NULL : memcpy(same, text, size);
+}
+
+static void free_one(stg_partition *one)
+{
+    if (one == NULL)
+        return;
+    free(one->log);
+    free(one->topic);
+    free(one);
+}
+
+stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number)
+{
+    return number < p->count ? p->all[number] : NULL;
+}
+
+static bool make_room(stg_partitions *p, uint32_t number)
+{
+    uint32_t room = p->room == 0 ? 64 : p->room;
+    stg_partition **all;
+
+    while (room <= number)
+        room *= 2;
+    if (room == p->room)
+        return true;
+    all = realloc(p->all, room * sizeof *all);
+    if (all == NULL)
+        return false;
+    memset(all + p->room, 0, (room - p->room) * sizeof *all);
+    p->all = all;
+    p->room = room;
+    return true;
+}
+
+stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one)
+{
+    stg_partition *same = malloc(sizeof *same);
+
+    if (same == NULL)
+        return NULL;
+    *same = *one;
+    same->log = copy(one->log);
+    same->topic = copy(one->topic);
+    if (same->log == NULL || same->topic == NULL ||
+        !make_room(p, one->number)) {
+        free_one(same);
+        return NULL;
+    }
+    free_one(p->all[one->number]);
+    p->all[one->number] = same;
+    if (one->number >= p->count)
+        p->count = one->number + 1;
+    return same;
+}
+
+void stg_partitions_free(stg_partitions *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        free_one(p->all[i]);
+    free(p->all);
+    *p = (stg_partitions){.count = 0};
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+#define COLUMNS "number, log, topic, partition, epoch, stale"
+
+static int read_row(stg_partition *one, sqlite3_stmt *row)
+{
+    uint64_t number = stg_sql_column(row, 0);
+    const char *epoch = (const char *)sqlite3_column_text(row, 4);
+
+    if (number < 1 || number >= STG_PARTITIONS_MAX || epoch == NULL)
+        return SQLITE_CORRUPT;
+    one->number = (uint32_t)number;
+    one->partition = (uint32_t)stg_sql_column(row, 3);
+    one->epoch = strtoull(epoch, NULL, 16);
+    one->stale = sqlite3_column_type(row, 5) == SQLITE_NULL
+                     ? STG_NO_POSITION
+                     : stg_sql_column(row, 5);
+    return SQLITE_OK;
+}
+
+static int load_row(stg_partitions *p, sqlite3_stmt *row)
+{
+    stg_partition one = {.log = (char *)sqlite3_column_text(row, 1),
+                         .topic = (char *)sqlite3_column_text(row, 2)};
+    int rc = read_row(&one, row);
+
+    if (rc != SQLITE_OK || one.log == NULL || one.topic == NULL)
+        return SQLITE_CORRUPT;
+    one.generation = stg_sql_column(row, 6);
+    if (stg_partitions_get(p, one.number) != NULL)
+        return SQLITE_OK;
+    return stg_partitions_set(p, &one) == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+int stg_partitions_load(stg_partitions *p, sqlite3 *db, uint32_t shard)
+{
+    sqlite3_stmt *rows = NULL;
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT " COLUMNS
+                                ", ifnull((SELECT generation FROM claims c"
+                                " WHERE c.number = p.number AND shard = ?), 0)"
+                                " FROM partitions p ORDER BY number",
+                                -1, &rows, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(rows, "u", (uint64_t)shard);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = load_row(p, rows);
+    sqlite3_finalize(rows);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_partitions_newest(sqlite3 *db, const stg_claim_ask *ask,
+                          stg_partition *to)
+{
+    sqlite3_stmt *st = NULL;
+    int rc =
+        sqlite3_prepare_v2(db,
+                           "SELECT " COLUMNS
+                           " FROM partitions WHERE log = ? AND topic = ?"
+                           " AND partition = ? ORDER BY number DESC LIMIT 1",
+                           -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "ssu", ask->log, ask->topic,
+                          (uint64_t)ask->partition);
+    if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = read_row(to, st);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int stg_partitions_add(sqlite3 *db, const stg_claim_ask *ask, stg_partition *to)
+{
+    sqlite3_stmt *st = NULL;
+    uint64_t number = 0;
+    char epoch[17];
+    int rc = stg_sql_ask(
+        db, "SELECT ifnull(max(number), 0) + 1 FROM partitions", &number);
+
+    if (rc == SQLITE_OK && number >= STG_PARTITIONS_MAX)
+        return SQLITE_TOOBIG;
+    to->number = (uint32_t)number;
+    snprintf(epoch, sizeof epoch, "%016" PRIx64, to->epoch);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db,
+                                "INSERT INTO partitions (" COLUMNS
+                                ") VALUES (?, ?, ?, ?, ?, ?)",
+                                -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "ussus", number, ask->log, ask->topic,
+                          (uint64_t)ask->partition, epoch);
+    if (rc == SQLITE_OK && to->stale != STG_NO_POSITION)
+        rc = stg_sql_bind_from(st, 6, "u", to->stale);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "");
+    sqlite3_finalize(st);
+    return rc;
+}
+
+/* -- claims ---------------------------------------------------------------- */
+
+int stg_partitions_raise(sqlite3 *db, uint32_t number, uint32_t shard,
+                         uint64_t *generation)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db,
+        "INSERT INTO claims (number, shard, generation) VALUES (?, ?, 1)"
+        " ON CONFLICT (number, shard) DO UPDATE SET"
+        " generation = claims.generation + 1 RETURNING generation",
+        -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "uu", (uint64_t)number, (uint64_t)shard);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(st, generation);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int stg_partitions_fence(sqlite3 *db, uint32_t shard, const stg_claim *claims,
+                         size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT generation FROM claims WHERE number = ? AND shard = ?", -1,
+        &st, NULL);
+
+    *fenced_count = 0;
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+        uint64_t generation = 0;
+
+        rc = stg_sql_bind(st, "uu", (uint64_t)claims[i].partition,
+                          (uint64_t)shard);
+        if (rc == SQLITE_OK)
+            rc = stg_sql_number(st, &generation);
+        if (rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+        if (rc == SQLITE_OK && generation != claims[i].generation)
+            fenced[(*fenced_count)++] = claims[i].partition;
+    }
+    sqlite3_finalize(st);
+    return rc;
+}

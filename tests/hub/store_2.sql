@@ -1,0 +1,34 @@
+-- A store of version 2, as its hub left it: three lanes, of which one has
+-- delivered, one has dead letters, and one has parked rows.
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+INSERT INTO meta VALUES('epoch','8dc00cc0a24b7a51');
+INSERT INTO meta VALUES('incarnations',1);
+INSERT INTO meta VALUES('letters_version',0);
+INSERT INTO meta VALUES('message_bytes',0);
+INSERT INTO meta VALUES('next_position',4);
+CREATE TABLE messages ( position INTEGER PRIMARY KEY, key_hash INTEGER NOT NULL, created_at INTEGER NOT NULL, content_type TEXT, headers TEXT, key TEXT, body BLOB NOT NULL);
+CREATE TABLE idempotency_keys ( position INTEGER PRIMARY KEY, key BLOB NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL);
+CREATE TABLE cursors ( partition INTEGER NOT NULL, slice INTEGER NOT NULL, lanes TEXT NOT NULL, PRIMARY KEY (partition, slice));
+INSERT INTO cursors VALUES(0,0,replace('{\n"0": {"base": 4, "routed": 3, "delivered": 3},\n"1": {"base": 4, "routed": 3, "dead": 3},\n"2": {"base": 4, "routed": 3, "parked": 3}\n}','\n',char(10)));
+CREATE TABLE parked ( lane INTEGER NOT NULL, partition INTEGER NOT NULL, position INTEGER NOT NULL, replay INTEGER NOT NULL, due_at INTEGER NOT NULL, wait INTEGER NOT NULL, attempts INTEGER NOT NULL, own_waits INTEGER NOT NULL, last_wait INTEGER NOT NULL, limited BLOB, has_failure INTEGER NOT NULL, fault INTEGER NOT NULL, code_kind INTEGER NOT NULL, code INTEGER NOT NULL, is_permanent INTEGER NOT NULL, is_unsent INTEGER NOT NULL, delay INTEGER NOT NULL, why INTEGER NOT NULL, cause TEXT, first_attempt_at INTEGER NOT NULL, last_attempt_at INTEGER NOT NULL, detail TEXT, answer BLOB, key_hash INTEGER NOT NULL, content_type TEXT, headers TEXT, key TEXT, body BLOB NOT NULL, attempts_before INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (lane, partition, position, replay));
+INSERT INTO parked VALUES(2,0,1,0,1795289102966693687,54363573282,1,1,60000000000,NULL,1,10,1,503,0,0,0,11,'HTTP_503',1795289048591165655,1795289048591165655,'HTTP 503',NULL,0,'text/plain; charset=utf-8',NULL,NULL,X'6f6e65',0,1795289048590000000);
+INSERT INTO parked VALUES(2,0,2,0,1795289108301619415,59687846361,1,1,60000000000,NULL,1,10,1,503,0,0,0,11,'HTTP_503',1795289048603187522,1795289048603187522,'HTTP 503',NULL,0,'text/plain; charset=utf-8',NULL,NULL,X'74776f',0,1795289048590000000);
+INSERT INTO parked VALUES(2,0,3,0,1795289061776245593,13161278067,1,1,60000000000,NULL,1,10,1,503,0,0,0,11,'HTTP_503',1795289048613824560,1795289048613824560,'HTTP 503',NULL,0,'text/plain; charset=utf-8',NULL,NULL,X'7468726565',0,1795289048590000000);
+CREATE TABLE epochs (below INTEGER PRIMARY KEY, epoch TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS "lanes" ( number INTEGER PRIMARY KEY, name TEXT NOT NULL, url TEXT NOT NULL, is_forgotten INTEGER NOT NULL DEFAULT 0, is_paused INTEGER NOT NULL DEFAULT 0, begins INTEGER);
+INSERT INTO lanes VALUES(0,'ok','http://leaf.example/ok',0,0,1);
+INSERT INTO lanes VALUES(1,'dead','http://leaf.example/dead',0,0,1);
+INSERT INTO lanes VALUES(2,'slow','http://leaf.example/slow',0,0,1);
+CREATE TABLE IF NOT EXISTS "failed_broadcast_logs" ( id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL, target TEXT NOT NULL, target_url TEXT NOT NULL, lane INTEGER NOT NULL, partition INTEGER NOT NULL, position INTEGER NOT NULL, replay INTEGER NOT NULL, last_position INTEGER, count INTEGER NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL, category TEXT, cause TEXT, http_status INTEGER, detail TEXT, attempts INTEGER NOT NULL, first_attempt_at TEXT, last_attempt_at TEXT, created_at TEXT NOT NULL, changed_at TEXT, range_first INTEGER, taken INTEGER NOT NULL DEFAULT 0, eaten INTEGER NOT NULL DEFAULT 0, version INTEGER NOT NULL DEFAULT 0, copied INTEGER NOT NULL DEFAULT 1, content_type TEXT, key TEXT, headers TEXT, answer BLOB, payload BLOB);
+INSERT INTO failed_broadcast_logs VALUES(1,'8dc00cc0a24b7a51-1','dead','http://leaf.example/dead',1,0,1,0,NULL,1,'dead','permanent','C','HTTP_400',400,'HTTP 400',1,'2026-11-21T19:24:08.591Z','2026-11-21T19:24:08.591Z','2026-11-21T19:24:08.622Z',NULL,NULL,0,0,1,1,'text/plain; charset=utf-8',NULL,NULL,NULL,X'6f6e65');
+INSERT INTO failed_broadcast_logs VALUES(2,'8dc00cc0a24b7a51-2','dead','http://leaf.example/dead',1,0,2,0,NULL,1,'dead','permanent','C','HTTP_400',400,'HTTP 400',1,'2026-11-21T19:24:08.596Z','2026-11-21T19:24:08.596Z','2026-11-21T19:24:08.622Z',NULL,NULL,0,0,2,1,'text/plain; charset=utf-8',NULL,NULL,NULL,X'74776f');
+INSERT INTO failed_broadcast_logs VALUES(3,'8dc00cc0a24b7a51-3','dead','http://leaf.example/dead',1,0,3,0,NULL,1,'dead','permanent','C','HTTP_400',400,'HTTP 400',1,'2026-11-21T19:24:08.602Z','2026-11-21T19:24:08.602Z','2026-11-21T19:24:08.622Z',NULL,NULL,0,0,3,1,'text/plain; charset=utf-8',NULL,NULL,NULL,X'7468726565');
+CREATE INDEX parked_due ON parked (lane, due_at, position, partition, replay, wait) WHERE replay = 0;
+CREATE INDEX parked_replays ON parked (lane, due_at, position, partition, replay, wait) WHERE replay > 0;
+CREATE UNIQUE INDEX failed_broadcast_logs_delivery ON failed_broadcast_logs (lane, partition, position, replay);
+CREATE INDEX failed_broadcast_logs_ranges ON failed_broadcast_logs (partition, position) WHERE last_position IS NOT NULL AND state = 'dead';
+CREATE INDEX failed_broadcast_logs_version ON failed_broadcast_logs (version);
+CREATE INDEX failed_broadcast_logs_target ON failed_broadcast_logs (target);
+CREATE INDEX failed_broadcast_logs_lane_ranges ON failed_broadcast_logs (lane, partition, position) WHERE last_position IS NOT NULL;
+CREATE INDEX failed_broadcast_logs_range_names ON failed_broadcast_logs (lane, partition, range_first) WHERE range_first IS NOT NULL;
+PRAGMA application_id = 1937008498; PRAGMA user_version = 2;

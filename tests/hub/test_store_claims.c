@@ -1,0 +1,338 @@
+/* Partitions of a topic: their numbers, claims, epochs, ids. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness.h"
+#include "tests/hub/shelf.h"
+
+typedef struct claiming {
+    bool is_done;
+    stg_claimed claimed;
+    stg_cursor cursors[8];
+} claiming;
+
+static void on_claimed(void *ctx, const stg_claimed *claimed)
+{
+    claiming *c = ctx;
+
+    c->claimed = *claimed;
+    for (size_t i = 0; i < claimed->count && i < 8; i++)
+        c->cursors[i] = claimed->cursors[i];
+    c->is_done = true;
+}
+
+static stg_claim_ask topic(const char *name, uint32_t partition)
+{
+    return (stg_claim_ask){.log = "kafka",
+                           .topic = name,
+                           .partition = partition,
+                           .end = 1000,
+                           .committed = STG_NO_POSITION,
+                           .previous = STG_NO_PARTITION};
+}
+
+static claiming claim(shelf *s, stg_claim_ask ask)
+{
+    claiming c = {.is_done = false};
+
+    stg_store_claim(s->store, &ask, on_claimed, &c);
+    SHELF_UNTIL(s, c.is_done);
+    return c;
+}
+
+/* A cursor of a lane in a number, written under a generation. */
+static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
+                        uint64_t base)
+{
+    stg_cursor cursor = {
+        .lane = lane, .partition = c->claimed.number, .base = base};
+    stg_claim mine = {.partition = c->claimed.number,
+                      .generation = c->claimed.generation};
+
+    return shelf_store(s, &(stg_group){.cursors = &cursor,
+                                       .cursor_count = 1,
+                                       .claims = &mine,
+                                       .claim_count = 1});
+}
+
+TEST(store_claims, gives_each_partition_a_number_for_ever)
+{
+    claiming a, b, c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    a = claim(&s, topic("orders", 0));
+    b = claim(&s, topic("orders", 7));
+    c = claim(&s, topic("returns", 0));
+    CHECK_INT(a.claimed.status, STG_OK);
+    CHECK_U64(a.claimed.number, 1); // 0 is the queue
+    CHECK_U64(b.claimed.number, 2);
+    CHECK_U64(c.claimed.number, 3);
+    CHECK_U64(a.claimed.epoch, 0);
+    CHECK(!a.claimed.was_reset);
+    CHECK_U64(a.claimed.count, 0);
+    shelf_reopen(&s);
+    CHECK_U64(claim(&s, topic("returns", 0)).claimed.number, 3);
+    CHECK_U64(claim(&s, topic("orders", 0)).claimed.number, 1);
+    CHECK_U64(claim(&s, topic("orders", 1)).claimed.number, 4);
+    shelf_end(&s);
+}
+
+TEST(store_claims, give_the_cursors_of_the_number)
+{
+    claiming a, b;
+    uint32_t lane;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    lane = shelf_lane(&s, "a");
+    a = claim(&s, topic("orders", 0));
+    b = claim(&s, topic("orders", 1));
+    CHECK_INT(stand(&s, &a, lane, 40), STG_STORED);
+    CHECK_INT(stand(&s, &b, lane, 90), STG_STORED);
+    a = claim(&s, topic("orders", 0));
+    CHECK_U64(a.claimed.count, 1);
+    CHECK_U64(a.cursors[0].lane, lane);
+    CHECK_U64(a.cursors[0].base, 40);
+    CHECK_U64(a.cursors[0].partition, a.claimed.number);
+    shelf_end(&s);
+}
+
+TEST(store_claims, refuse_whoever_had_the_partition_before)
+{
+    claiming old, new;
+    uint32_t lane;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    lane = shelf_lane(&s, "a");
+    old = claim(&s, topic("orders", 0));
+    CHECK_INT(stand(&s, &old, lane, 40), STG_STORED);
+    new = claim(&s, topic("orders", 0));
+    CHECK(new.claimed.generation > old.claimed.generation);
+    CHECK_U64(new.claimed.number, old.claimed.number);
+    CHECK_INT(stand(&s, &old, lane, 50), STG_STORED_FENCED);
+    CHECK_U64(s.fenced_count, 1);
+    CHECK_U64(s.fenced[0], old.claimed.number);
+    CHECK_STR(shelf_stands(&s), "0/1 40 [] 0=0+0+0+0\n");
+    CHECK_INT(stand(&s, &new, lane, 50), STG_STORED);
+    CHECK_STR(shelf_stands(&s), "0/1 50 [] 0=0+0+0+0\n");
+    shelf_end(&s);
+}
+
+TEST(store_claims, refuse_all_of_a_group_for_one_partition)
+{
+    claiming a, b;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    a = claim(&s, topic("orders", 0));
+    b = claim(&s, topic("orders", 1));
+    claim(&s, topic("orders", 1));
+    {
+        stg_cursor cursors[] = {{.partition = 1, .base = 5},
+                                {.partition = 2, .base = 6}};
+        stg_claim claims[] = {{1, a.claimed.generation},
+                              {2, b.claimed.generation}};
+        stg_group g = {.cursors = cursors,
+                       .cursor_count = 2,
+                       .claims = claims,
+                       .claim_count = 2};
+
+        CHECK_INT(shelf_store(&s, &g), STG_STORED_FENCED);
+        CHECK_U64(s.fenced_count, 1);
+        CHECK_U64(s.fenced[0], 2);
+        CHECK_STR(shelf_stands(&s), "");
+        g.cursor_count = g.claim_count = 1;
+        CHECK_INT(shelf_store(&s, &g), STG_STORED);
+    }
+    shelf_end(&s);
+}
+
+/* -- epochs */
+
+TEST(store_claims, begin_a_new_epoch_when_a_cursor_is_above_the_end)
+{
+    claiming a, b, c;
+    stg_claim_ask ask = topic("orders", 0);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    a = claim(&s, ask);
+    CHECK_INT(stand(&s, &a, 0, 1000), STG_STORED);
+    b = claim(&s, ask); // at the end is not above it
+    CHECK(!b.claimed.was_reset);
+    CHECK_U64(b.claimed.number, a.claimed.number);
+    ask.end = 999;
+    b = claim(&s, ask);
+    CHECK(b.claimed.was_reset);
+    CHECK_U64(b.claimed.number, 2);
+    CHECK(b.claimed.epoch != 0);
+    CHECK_U64(b.claimed.count, 0);
+    // Once.
+    c = claim(&s, ask);
+    CHECK(!c.claimed.was_reset);
+    CHECK_U64(c.claimed.number, 2);
+    CHECK_U64(c.claimed.epoch, b.claimed.epoch);
+    shelf_end(&s);
+}
+
+TEST(store_claims, begin_a_new_epoch_when_they_are_told_that_one_is_over)
+{
+    claiming a, b;
+    stg_claim_ask ask = topic("orders", 0);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    a = claim(&s, ask);
+    ask.previous = a.claimed.number;
+    b = claim(&s, ask);
+    CHECK(b.claimed.was_reset);
+    CHECK(b.claimed.number != a.claimed.number);
+    // Somebody was quicker.
+    CHECK_U64(claim(&s, ask).claimed.number, b.claimed.number);
+    shelf_end(&s);
+}
+
+TEST(store_claims, say_where_the_group_is_if_that_is_of_the_epoch)
+{
+    stg_claim_ask ask = topic("orders", 0);
+    claiming a;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    CHECK_U64(claim(&s, ask).claimed.floor, 0);
+    ask.committed = 700;
+    a = claim(&s, ask);
+    CHECK_U64(a.claimed.floor, s.is_postgres ? 0 : 700);
+    CHECK_INT(stand(&s, &a, 0, 700), STG_STORED);
+    ask.end = 10;
+    CHECK_U64(claim(&s, ask).claimed.floor, 0);
+    // What was committed is of the old one, though it could be of this one.
+    ask.end = 5000;
+    CHECK_U64(claim(&s, ask).claimed.floor, 0);
+    ask.committed = 20;
+    CHECK_U64(claim(&s, ask).claimed.floor, s.is_postgres ? 0 : 20);
+    shelf_end(&s);
+}
+
+/* -- ids */
+
+TEST(store_claims, make_ids_that_are_found_again)
+{
+    char id[STG_MESSAGE_ID_MAX], wanted[STG_MESSAGE_ID_MAX];
+    stg_claim_ask ask = topic("orders.eu-1", 3);
+    uint64_t position = 0;
+    uint32_t number = 0;
+    claiming b;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    ask.previous = claim(&s, ask).claimed.number;
+    b = claim(&s, ask);
+    CHECK_STR(stg_store_id(s.store, 1, 1042, id), "orders.eu-1.3.1042");
+    snprintf(wanted, sizeof wanted, "orders.eu-1.3.0.%016" PRIx64,
+             b.claimed.epoch);
+    CHECK_STR(stg_store_id(s.store, 2, 0, id), wanted);
+    CHECK(stg_store_find_id(s.store, "orders.eu-1.3.1042", &number, &position));
+    CHECK_U64(number, 1);
+    CHECK_U64(position, 1042);
+    CHECK(stg_store_find_id(s.store, wanted, &number, &position));
+    CHECK_U64(number, 2);
+    CHECK_U64(position, 0);
+    CHECK(!stg_store_find_id(s.store, "orders.eu-1.4.1", &number, &position));
+    CHECK(!stg_store_find_id(s.store, "orders.3.1", &number, &position));
+    CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.", &number, &position));
+    CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.007", &number, &position));
+    CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.1.00000000000000aa",
+                             &number, &position));
+    CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.1x", &number, &position));
+    shelf_end(&s);
+}
+
+typedef struct listing {
+    char text[512];
+} listing;
+
+static void list(void *ctx, const stg_store_partition *p)
+{
+    listing *l = ctx;
+    size_t size = strlen(l->text);
+
+    snprintf(l->text + size, sizeof l->text - size, "%u=%s/%s.%u ", p->number,
+             p->log, p->topic, p->partition);
+}
+
+TEST(store_claims, are_known_after_a_restart)
+{
+    listing l = {.text = ""};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    claim(&s, topic("b", 1));
+    claim(&s, topic("a", 0));
+    shelf_reopen(&s);
+    stg_store_partitions(s.store, list, &l);
+    CHECK_STR(l.text, "1=kafka/b.1 2=kafka/a.0 ");
+    shelf_end(&s);
+}
+
+TEST(store_claims, name_dead_letters_by_topic_and_offset)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    claiming a;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    a = claim(&s, topic("orders", 4));
+    CHECK_INT(
+        shelf_change(&s, &(stg_change){.kind = STG_CHANGE_DEAD,
+                                       .partition = a.claimed.number,
+                                       .position = 17,
+                                       .message = shelf_message(&s, 17, "body"),
+                                       .failure = &failure}),
+        STG_STORED);
+    CHECK_STR(shelf_ask(&s, "SELECT message_id FROM failed_broadcast_logs"),
+              "orders.4.17");
+    shelf_end(&s);
+}
+
+TEST(store_claims, note_what_the_log_had_lost)
+{
+    stg_change lost = {.kind = STG_CHANGE_RANGE,
+                       .partition = 1,
+                       .position = 10,
+                       .last_position = 19,
+                       .count = 10,
+                       .is_expired = true};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, topic("orders", 4));
+    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
+    lost.last_position = 24;
+    lost.count = 15;
+    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT state, why, cause, position, last_position,"
+                        " count, message_id FROM failed_broadcast_logs"),
+              "expired|expired|EXPIRED|10|24|15|orders.4.10");
+    shelf_end(&s);
+}
