@@ -8,7 +8,14 @@ set(sim_pure
     sim/contention_book.c
     sim/engine.c
     sim/estimate.c
+    sim/histogram.c
     sim/law.c
+    sim/overload.c
+    sim/overload_clients.c
+    sim/overload_recovery.c
+    sim/overload_service.c
+    sim/overload_summary.c
+    sim/overload_tally.c
     sim/peak.c
     sim/queue.c
     sim/queue_heap.c
@@ -16,7 +23,9 @@ set(sim_pure
     sim/random.c
     sim/resource.c
     sim/resource_text.c
+    sim/service.c
     sim/tally.c
+    sim/throttle.c
 )
 add_library(stagger_sim OBJECT ${sim_pure})
 target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}

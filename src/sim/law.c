@@ -14,12 +14,30 @@ static const struct {
     [STG_LAW_UNIFORM] = {"uniform:", 2},
     [STG_LAW_NORMAL] = {"normal:", 2},
     [STG_LAW_EXPONENTIAL] = {"exponential:", 1},
+    [STG_LAW_ERLANG] = {"erlang:", 1},
+    [STG_LAW_MIX] = {"mix:", 2},
 };
 
 /* Whole ns; x is not negative. */
 static stg_ns round_ns(double x)
 {
     return x < 0x1p62 ? (stg_ns)(x + 0.5) : (stg_ns)1 << 62;
+}
+
+static double draw_stages(const stg_law *law, stg_rng *rng)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < law->count; i++)
+        sum += stg_random_exponential(rng);
+    return sum * ((double)law->a / law->count);
+}
+
+static double draw_mix(const stg_law *law, stg_rng *rng)
+{
+    stg_ns mean = stg_rng_upto(rng, 999) < law->count ? law->a : law->b;
+
+    return (double)mean * stg_random_exponential(rng);
 }
 
 stg_ns stg_law_draw(const stg_law *law, stg_rng *rng)
@@ -36,13 +54,21 @@ stg_ns stg_law_draw(const stg_law *law, stg_rng *rng)
         return round_ns(x < 0 ? -x : x);
     case STG_LAW_EXPONENTIAL:
         return round_ns((double)law->a * stg_random_exponential(rng));
+    case STG_LAW_ERLANG:
+        return round_ns(draw_stages(law, rng));
+    case STG_LAW_MIX:
+        return round_ns(draw_mix(law, rng));
     }
     return law->a;
 }
 
 stg_ns stg_law_mean(const stg_law *law)
 {
-    return law->kind == STG_LAW_UNIFORM ? law->a / 2 + law->b / 2 : law->a;
+    if (law->kind == STG_LAW_UNIFORM)
+        return law->a / 2 + law->b / 2;
+    if (law->kind == STG_LAW_MIX)
+        return (law->a * law->count + law->b * (1000 - law->count)) / 1000;
+    return law->a;
 }
 
 static stg_status refuse_law(const char *text, stg_error *err)
@@ -58,17 +84,33 @@ static stg_status refuse_law(const char *text, stg_error *err)
 
 static stg_law_kind find_kind(stg_reader *r)
 {
-    for (int kind = STG_LAW_UNIFORM; kind <= STG_LAW_EXPONENTIAL; kind++)
+    for (int kind = STG_LAW_UNIFORM; kind <= STG_LAW_MIX; kind++)
         if (stg_read_text(r, kinds[kind].name))
             return (stg_law_kind)kind;
     return STG_LAW_FIXED;
+}
+
+/* How many stages, or what share: what stands before the times. */
+static bool read_count(stg_reader *r, stg_law *law)
+{
+    uint32_t percent; // in thousandths
+
+    if (law->kind == STG_LAW_ERLANG)
+        return stg_read_int(r, &law->count) && stg_read_text(r, ":") &&
+               law->count >= 1 && law->count <= 1000;
+    if (law->kind != STG_LAW_MIX)
+        return true;
+    if (!stg_read_decimal(r, &percent) || !stg_read_text(r, "%:"))
+        return false;
+    law->count = percent / 100;
+    return percent % 100 == 0 && law->count >= 1 && law->count <= 999;
 }
 
 stg_status stg_law_parse(stg_law *law, const char *text, stg_error *err)
 {
     stg_reader r = {text, text + strlen(text)};
     stg_law found = {.kind = find_kind(&r)};
-    bool is_ok = stg_read_duration(&r, &found.a);
+    bool is_ok = read_count(&r, &found) && stg_read_duration(&r, &found.a);
 
     if (is_ok && kinds[found.kind].times == 2)
         is_ok = stg_read_text(&r, ":") && stg_read_duration(&r, &found.b);
@@ -84,6 +126,12 @@ const char *stg_law_print(const stg_law *law, char text[STG_LAW_TEXT_MAX])
     stg_writer w = stg_writer_on(text, STG_LAW_TEXT_MAX);
 
     stg_write_text(&w, kinds[law->kind].name);
+    if (law->kind == STG_LAW_ERLANG)
+        stg_write_number(&w, law->count);
+    if (law->kind == STG_LAW_MIX)
+        stg_write_thousandths(&w, (uint64_t)law->count * 100);
+    if (law->count > 0)
+        stg_write_text(&w, law->kind == STG_LAW_MIX ? "%:" : ":");
     stg_write_duration(&w, law->a);
     if (kinds[law->kind].times == 2) {
         stg_write_char(&w, ':');

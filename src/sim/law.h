@@ -7,6 +7,9 @@
  *     normal:10ms:2ms           mean and standard deviation, and its absolute
  *                               value: no message arrives before it was sent
  *     exponential:10ms          mean; many short ones and a few long
+ *     erlang:4:10ms             the sum of 4 exponential ones: steadier
+ *     mix:5%:200ms:8ms          5 % take 200 ms and the others 8 ms on average,
+ *                               each exponential: a few are slow
  *
  * Pure, no allocation. A law is plain data. */
 #ifndef STAGGER_SIM_LAW_H
@@ -21,11 +24,14 @@ typedef enum stg_law_kind {
     STG_LAW_UNIFORM,     /* a to b, whole ns */
     STG_LAW_NORMAL,      /* |a + b z| */
     STG_LAW_EXPONENTIAL, /* mean a */
+    STG_LAW_ERLANG,      /* mean a, in `count` stages */
+    STG_LAW_MIX,         /* `count` in a thousand have mean a, the others b */
 } stg_law_kind;
 
 typedef struct stg_law {
     stg_law_kind kind;
-    stg_ns a, b; /* 0 to 365 d each; of uniform a <= b; unused ones 0 */
+    stg_ns a, b;    /* 0 to 365 d each; of uniform a <= b; unused ones 0 */
+    uint32_t count; /* erlang: 1 to 1000; mix: 1 to 999; else 0 */
 } stg_law;
 
 /* Draws from rng as often as the law needs: never for a fixed time. At most

@@ -1,0 +1,341 @@
+#include "sim/overload.h"
+
+#include <string.h>
+
+#include "core/writer.h"
+#include "sim/overload_inside.h"
+#include "sim/random.h"
+
+/* -- options --------------------------------------------------------------- */
+
+stg_overload_options stg_overload_default(void)
+{
+    return (stg_overload_options){
+        .policy = stg_policy_default(),
+        .load = {.rate = 700 * 1000},
+        .processes = 10,
+        .timeout = 500 * STG_MS,
+        .network = {.a = STG_MS},
+        .service = {.workers = 10,
+                    .queue_max = 1000,
+                    .time = {.kind = STG_LAW_EXPONENTIAL, .a = 10 * STG_MS}},
+        .trigger = {.kind = STG_TRIGGER_OUTAGE,
+                    .from_at = 20 * STG_S,
+                    .until_at = 30 * STG_S},
+        .warmup = 10 * STG_S,
+        .end_at = 90 * STG_S,
+        .bin = 250 * STG_MS,
+        .live_max = 10000000,
+    };
+}
+
+static stg_status check_load(const stg_load *l, stg_error *err)
+{
+    if (!l->is_closed && (l->rate < 1 || l->rate > 10000000000))
+        return stg_refuse_thousandths(err, "rate", l->rate,
+                                      "0.001 to 10000000 a second");
+    if (l->is_closed && (l->clients < 1 || l->clients > 10000000))
+        return stg_refuse_number(err, "clients", l->clients, "1 to 10000000");
+    return STG_OK;
+}
+
+static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
+{
+    const stg_trigger *t = &o->trigger;
+    uint32_t factor_max = t->kind == STG_TRIGGER_ERRORS ? 1000 : 1000000;
+
+    if (t->kind == STG_TRIGGER_NONE)
+        return STG_OK;
+    if (t->kind >= STG_TRIGGER_SLOW &&
+        (t->factor < 1 || t->factor > factor_max))
+        return stg_refuse_thousandths(
+            err, "trigger", t->factor,
+            t->kind == STG_TRIGGER_ERRORS ? "0.1% to 100%" : "0.001 to 1000");
+    if (t->until_at >= o->end_at)
+        return stg_refuse_duration(err, "the trigger's end", t->until_at,
+                                   "less than the duration");
+    if (t->from_at >= t->until_at)
+        return stg_refuse_duration(err, "the trigger's start", t->from_at,
+                                   "less than its end");
+    return STG_OK;
+}
+
+static stg_status check_times(const stg_overload_options *o, stg_error *err)
+{
+    if (o->end_at < STG_MS || o->end_at > 30 * STG_DAY)
+        return stg_refuse_duration(err, "duration", o->end_at, "1ms to 30d");
+    if (o->warmup >= o->end_at)
+        return stg_refuse_duration(err, "warmup", o->warmup,
+                                   "less than the duration");
+    if (o->bin == 0 || o->end_at % o->bin != 0 ||
+        o->end_at / o->bin > STG_OVERLOAD_BINS_MAX)
+        return stg_refuse_duration(
+            err, "bin", o->bin, "what divides the duration into 1000 at most");
+    if (o->timeout < STG_US ||
+        (o->timeout > STG_DAY && o->timeout != STG_NEVER))
+        return stg_refuse_duration(err, "timeout", o->timeout,
+                                   "1us to 1d, or none");
+    if (o->retry_after > STG_DAY)
+        return stg_refuse_duration(err, "retry-after", o->retry_after,
+                                   "0 to 1d");
+    return STG_OK;
+}
+
+stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
+{
+    if (stg_policy_check(&o->policy, err) != STG_OK ||
+        check_load(&o->load, err) != STG_OK ||
+        stg_service_check(&o->service, err) != STG_OK ||
+        check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK)
+        return STG_INVALID;
+    if (o->processes < 1 || o->processes > 1000000)
+        return stg_refuse_number(err, "processes", o->processes,
+                                 "1 to 1000000");
+    if (o->throttle != 0 && (o->throttle < 1000 || o->throttle > 100000))
+        return stg_refuse_thousandths(err, "throttle", o->throttle,
+                                      "none, or 1 to 100");
+    if (o->errors > 1000000)
+        return stg_refuse_number(err, "errors", o->errors,
+                                 "0 to 1000000 millionths");
+    if (o->live_max < 1 || o->live_max > 50000000)
+        return stg_refuse_number(err, "operations at once", o->live_max,
+                                 "1 to 50000000");
+    if (o->load.is_closed && o->load.clients > o->live_max)
+        return stg_refuse_number(err, "clients", o->load.clients,
+                                 "no more than operations at once");
+    return STG_OK;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* What an open load may have under way at once: what begins in the longest life
+ * of an operation, twice over for the growth of arrays. */
+static double guess_live(const stg_overload_options *o)
+{
+    const stg_load *l = &o->load;
+    double rate = (double)l->rate / 1e12, life, live;
+
+    if (l->is_closed)
+        return l->clients;
+    if (o->trigger.kind == STG_TRIGGER_SPIKE)
+        rate *= most(1, o->trigger.factor / 1000.0);
+    life = (double)stg_ns_min(o->policy.deadline, o->end_at);
+    if (o->policy.attempts_max == 1)
+        life = (double)stg_ns_min(o->timeout, o->end_at);
+    live = rate * life * 2;
+    return live > o->live_max ? o->live_max : live;
+}
+
+uint64_t stg_overload_memory(const stg_overload_options *o)
+{
+    double live = guess_live(o);
+    // Live ones have a request; and there are those that nobody waits for.
+    double requests = live + 2.0 * (o->service.queue_max + o->service.workers);
+    double bins = (double)(uint32_t)(o->end_at / o->bin);
+    double sum = live * (sizeof(stg_overload_operation) + 32) +
+                 requests * (sizeof(stg_request) + 32) +
+                 (double)o->service.workers * sizeof(stg_worker) +
+                 (double)o->processes * (sizeof(stg_peer) + sizeof(stg_with)) +
+                 bins * sizeof(stg_overload_bin);
+
+    if (o->throttle != 0)
+        sum += (double)o->processes * sizeof(stg_throttle);
+    return (uint64_t)sum;
+}
+
+/* -- a run ----------------------------------------------------------------- */
+
+void stg_overload_push(stg_overload_world *w, stg_ns at,
+                       stg_overload_event kind, uint32_t index)
+{
+    // What comes after the end does not happen.
+    if (at < w->options->end_at)
+        stg_engine_push(&w->engine, at, index << 3 | (uint32_t)kind);
+}
+
+static void on_start(void *ctx, uint32_t worker, stg_ns due_at)
+{
+    stg_overload_push(ctx, due_at, STG_EVENT_FINISH, worker);
+}
+
+/* Zeroed bytes. */
+static void *allocate(const stg_memory *memory, size_t count, size_t size)
+{
+    void *bytes = memory->allocate(memory->ctx, count * size);
+
+    return bytes == NULL ? NULL : memset(bytes, 0, count * size);
+}
+
+static void release(const stg_memory *memory, void *bytes)
+{
+    if (bytes != NULL)
+        memory->release(memory->ctx, bytes);
+}
+
+static stg_status make_processes(stg_overload_world *w)
+{
+    const stg_overload_options *o = w->options;
+
+    w->peers = allocate(w->memory, o->processes, sizeof *w->peers);
+    w->withs = allocate(w->memory, o->processes, sizeof *w->withs);
+    if (o->throttle != 0)
+        w->throttles = allocate(w->memory, o->processes, sizeof *w->throttles);
+    if (w->peers == NULL || w->withs == NULL ||
+        (o->throttle != 0 && w->throttles == NULL))
+        return STG_IO;
+    for (uint32_t i = 0; i < o->processes; i++) {
+        (void)stg_peer_init(&w->peers[i], &o->policy);
+        w->withs[i].peer = &w->peers[i];
+    }
+    return STG_OK;
+}
+
+/* A stream a concern; those that have no number of their own come out of one
+ * that has. */
+static void seed_all(stg_overload_world *w, uint64_t seed, uint64_t repetition)
+{
+    stg_rng seeds = stg_random_stream(seed, repetition, STG_CONCERN_CHOICE);
+
+    w->of_load = stg_random_stream(seed, repetition, STG_CONCERN_ARRIVALS);
+    w->of_jitter = stg_random_stream(seed, repetition, STG_CONCERN_BACKOFF);
+    w->of_network = stg_random_stream(seed, repetition, STG_CONCERN_NETWORK);
+    w->service.rng = stg_random_stream(seed, repetition, STG_CONCERN_SERVICE);
+    w->of_process = stg_rng_seed(stg_rng_next(&seeds));
+    w->of_think = stg_rng_seed(stg_rng_next(&seeds));
+    w->of_errors = stg_rng_seed(stg_rng_next(&seeds));
+    w->of_throttle = stg_rng_seed(stg_rng_next(&seeds));
+}
+
+static stg_status make(stg_overload_world *w)
+{
+    const stg_overload_options *o = w->options;
+    uint32_t bins = (uint32_t)(o->end_at / o->bin);
+    uint32_t most_slots =
+        o->live_max > o->service.workers ? o->live_max : o->service.workers;
+
+    stg_engine_init(&w->engine, STG_SIM_QUEUE_AUTO, (most_slots + 1) << 3,
+                    w->memory);
+    if (stg_service_init(&w->service, &o->service, o->live_max, w->memory) !=
+            STG_OK ||
+        make_processes(w) != STG_OK)
+        return STG_IO;
+    w->service.on_start = on_start;
+    w->service.ctx = w;
+    w->result->bins = allocate(w->memory, bins, sizeof *w->result->bins);
+    if (w->result->bins == NULL)
+        return STG_IO;
+    w->result->bin_count = bins;
+    w->bin = w->result->bins;
+    w->bin_end_at = o->bin;
+    return STG_OK;
+}
+
+static void unmake(stg_overload_world *w)
+{
+    stg_engine_close(&w->engine);
+    stg_service_close(&w->service);
+    release(w->memory, w->peers);
+    release(w->memory, w->withs);
+    release(w->memory, w->throttles);
+    release(w->memory, w->operations);
+}
+
+static void handle(stg_overload_world *w, uint32_t id)
+{
+    uint32_t index = id >> 3;
+
+    switch ((stg_overload_event)(id & 7)) {
+    case STG_EVENT_BEGIN:
+        stg_overload_begin(w);
+        break;
+    case STG_EVENT_OPERATION:
+        stg_overload_wake(w, index);
+        break;
+    case STG_EVENT_REACH:
+        stg_overload_reach(w, index);
+        break;
+    case STG_EVENT_FINISH:
+        stg_overload_finish(w, index);
+        break;
+    case STG_EVENT_ANSWER:
+        stg_overload_answer(w, index);
+        break;
+    case STG_EVENT_TRIGGER:
+        stg_overload_change(w, index == 0);
+        break;
+    }
+}
+
+static void go(stg_overload_world *w)
+{
+    uint32_t id;
+
+    while (!w->result->is_cut && stg_engine_next(&w->engine, &id)) {
+        w->now = w->engine.now;
+        stg_overload_pass(w, w->now);
+        handle(w, id);
+    }
+    w->result->events = w->engine.events;
+    if (w->engine.end != STG_END_EMPTY)
+        w->result->is_cut = true;
+}
+
+static void begin(stg_overload_world *w)
+{
+    const stg_trigger *t = &w->options->trigger;
+
+    if (t->kind != STG_TRIGGER_NONE) {
+        stg_overload_push(w, t->from_at, STG_EVENT_TRIGGER, 0);
+        stg_overload_push(w, t->until_at, STG_EVENT_TRIGGER, 1);
+    }
+    stg_overload_begin_load(w);
+}
+
+static void end(stg_overload_world *w)
+{
+    const stg_overload_options *o = w->options;
+    stg_overload_result *r = w->result;
+    stg_ns at = r->is_cut ? w->now : o->end_at;
+
+    stg_overload_pass(w, at);
+    stg_service_count_rest(&w->service, at);
+    r->service = w->service.counts;
+    r->counted = stg_ns_sub(at, o->warmup);
+    r->bin_count = (uint32_t)(at / o->bin);
+    r->recovery = stg_overload_recover(o, r->bins, r->bin_count);
+}
+
+stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
+                            uint64_t repetition, const atomic_bool *stop,
+                            const stg_memory *memory, stg_overload_result *r)
+{
+    stg_overload_world w = {.options = o,
+                            .memory = memory,
+                            .result = r,
+                            .operation_free = STG_SERVICE_NONE};
+    stg_status status;
+
+    memset(r, 0, sizeof *r);
+    status = make(&w);
+    if (status == STG_OK) {
+        w.engine.stop = stop;
+        seed_all(&w, seed, repetition);
+        begin(&w);
+        go(&w);
+        end(&w);
+    } else {
+        stg_overload_free(r, memory);
+    }
+    unmake(&w);
+    return status;
+}
+
+void stg_overload_free(stg_overload_result *r, const stg_memory *memory)
+{
+    release(memory, r->bins);
+    r->bins = NULL;
+    r->bin_count = 0;
+}

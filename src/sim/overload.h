@@ -1,0 +1,143 @@
+/* overload.h - a service, its load, trouble for a while, and clients that
+ * retry: does it recover when the trouble is over?
+ *
+ * Operations begin by themselves (open load) or when a client has thought
+ * (closed load). Each belongs to a process of clients, which has one stg_peer:
+ * its operations share budget and breaker, as they would in a program. What
+ * they do is what core decides: stg_retry_admit() and stg_retry_step().
+ *
+ * An attempt is a request: over the network to the service, which takes,
+ * queues or refuses it; and an answer, over the network. After the attempt's
+ * timeout the client waits no longer, and the service mostly does not know: it
+ * serves a request for nobody. That is what keeps a retry storm going when its
+ * trigger is gone (a metastable failure).
+ *
+ * Pure, in integer nanoseconds from 0: the same options, the same result, on
+ * every machine. Memory comes from the caller. */
+#ifndef STAGGER_SIM_OVERLOAD_H
+#define STAGGER_SIM_OVERLOAD_H
+
+#include <stdatomic.h>
+
+#include <stagger/retry.h>
+
+#include "sim/histogram.h"
+#include "sim/service.h"
+
+/* What goes wrong, from one instant until another. */
+typedef enum stg_trigger_kind {
+    STG_TRIGGER_NONE,
+    STG_TRIGGER_OUTAGE, /* the service is down: what is inside is lost (reset),
+                           what comes is refused at once (refused) */
+    STG_TRIGGER_STALL,  /* it takes requests and serves none */
+    STG_TRIGGER_SLOW,   /* it takes `factor` times as long */
+    STG_TRIGGER_SPIKE,  /* `factor` times as many operations begin */
+    STG_TRIGGER_ERRORS, /* a share of its answers, `factor`, is a 500 */
+} stg_trigger_kind;
+
+typedef struct stg_trigger {
+    stg_trigger_kind kind;
+    uint32_t factor; /* thousandths. slow, spike: 1 to 1000000; errors: 1 to
+                        1000; else 0 */
+    stg_ns from_at, until_at; /* from_at < until_at < end_at; kind none: 0 */
+} stg_trigger;
+
+typedef struct stg_load {
+    bool is_closed;
+    bool is_regular;  /* open: at even distances, not as a Poisson process */
+    uint64_t rate;    /* open: thousandths of an operation a second, 1 to
+                         10^10; closed: 0 */
+    uint32_t clients; /* closed: 1 to 10000000, each with one operation at a
+                         time; open: 0 */
+    stg_law think;    /* closed: from an operation's end to the next */
+} stg_load;
+
+typedef struct stg_overload_options {
+    stg_policy policy;
+    stg_load load;
+    uint32_t processes; /* that the clients live in, 1 to 1000000 */
+    uint32_t throttle;  /* K of throttle.h, thousandths; 0: none */
+    stg_ns timeout;     /* of an attempt, 1 us to 1 d or STG_NEVER; the policy's
+                           own holds if it is less */
+    stg_law network;    /* of a request, and of an answer */
+    stg_service_options service;
+    uint32_t errors;    /* millionths of answers that are a 500, whatever the
+                           load: 0 to 1000000 */
+    stg_ns retry_after; /* what a refusal for want of a place asks for; 0:
+                           nothing; up to 1 d */
+    stg_trigger trigger;
+    stg_ns warmup; /* what begins before is not counted in totals, < end_at */
+    stg_ns end_at; /* 1 ms to 30 d */
+    stg_ns bin;    /* width of the series: it divides end_at, 1000 at most */
+    uint32_t live_max; /* operations, and requests, at once; 1 to 50000000 */
+} stg_overload_options;
+
+#define STG_OVERLOAD_BINS_MAX 1000
+#define STG_OVERLOAD_WHYS (STG_WHY_INVALID + 1) /* how operations end */
+
+/* What began, or happened, in a bin. */
+typedef struct stg_overload_bin {
+    uint32_t begun;     /* operations */
+    uint32_t saved;     /* of those: succeeded, then or later */
+    uint32_t lost;      /* of those: given up, then or later */
+    uint32_t sent;      /* requests */
+    uint32_t retried;   /* of those: not an operation's first attempt */
+    uint32_t held;      /* attempts that breaker or throttle did not let out */
+    uint32_t succeeded; /* operations that succeeded then: goodput */
+    uint32_t given_up;
+    uint32_t refused;      /* requests, for want of a place */
+    uint32_t timeouts;     /* of attempts */
+    uint32_t for_nobody;   /* served in vain */
+    double queue;          /* mean length */
+    double busy;           /* mean of workers at work */
+    stg_histogram latency; /* of the operations that succeeded then, ns */
+} stg_overload_bin;
+
+/* Whether and when, see overload_recovery.c. */
+typedef struct stg_recovery {
+    double before;    /* goodput before the trigger, a second */
+    bool was_healthy; /* then nine in ten of the operations succeeded */
+    bool is_recovered;
+    stg_ns after; /* the trigger's end; 0 if it is not */
+} stg_recovery;
+
+/* One run. From the warm-up on: */
+typedef struct stg_overload_result {
+    uint64_t begun, saved, lost; /* operations; the rest was under way */
+    uint64_t sent, retried, held, refused, timeouts, for_nobody;
+    uint64_t whys[STG_OVERLOAD_WHYS]; /* of those that ended, by stg_why */
+    stg_histogram latency;            /* of those that succeeded */
+    double latency_sum;               /* ns */
+    stg_service_counts service;
+    stg_ns counted; /* how long */
+    /* In the trigger: operations that began then, and what became of them. */
+    uint64_t trigger_begun, trigger_saved;
+    stg_recovery recovery;
+    /* The whole run. */
+    stg_overload_bin *bins; /* bin_count of them, each whole */
+    uint32_t bin_count;
+    uint64_t events;
+    bool is_cut; /* stopped, or live_max was reached, or memory had an end: all
+                    counts are up to then */
+} stg_overload_result;
+
+/* A service of ten workers and 1000 requests a second, under 700 a second that
+ * wait half a second at most; ten seconds of outage. */
+stg_overload_options stg_overload_default(void);
+
+/* Checks the ranges above. STG_INVALID with the setting, what it is and the
+ * range. */
+stg_status stg_overload_check(const stg_overload_options *o, stg_error *err);
+
+/* What a run takes at most, in bytes. */
+uint64_t stg_overload_memory(const stg_overload_options *o);
+
+/* Runs once. o has passed the check, and is borrowed. stop, if not NULL, is
+ * looked at now and then, and ends the run as cut. Returns STG_IO if there was
+ * no memory to begin with; the result is to be freed only after STG_OK. */
+stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
+                            uint64_t repetition, const atomic_bool *stop,
+                            const stg_memory *memory, stg_overload_result *r);
+void stg_overload_free(stg_overload_result *r, const stg_memory *memory);
+
+#endif

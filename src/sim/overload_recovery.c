@@ -1,0 +1,97 @@
+/* Whether goodput came back when the trigger was gone, and when.
+ *
+ * Before is the mean from the warm-up to the trigger. Goodput is back when,
+ * from then on until the end, each stretch of a second or more holds nine tenths
+ * of that, less four standard errors of a count that size: what chance takes.
+ * The stretch is long enough for 400 operations, so that this is not much. */
+#include "sim/overload_inside.h"
+
+typedef struct stretch {
+    uint32_t bins;
+    double wanted; /* successes in it, but for chance */
+} stretch;
+
+static double count_before(const stg_overload_options *o,
+                           const stg_overload_bin *bins, stg_recovery *r)
+{
+    uint64_t begun = 0, lost = 0, succeeded = 0, counted = 0;
+    uint32_t until = (uint32_t)(o->trigger.from_at / o->bin);
+    uint32_t from = (uint32_t)((o->warmup + o->bin - 1) / o->bin);
+
+    if (from >= until)
+        from = 0;
+    for (uint32_t i = from; i < until; i++, counted++) {
+        begun += bins[i].begun;
+        succeeded += bins[i].succeeded;
+        lost += bins[i].given_up; // not what the trigger was to make of them
+    }
+    r->was_healthy = begun > 0 && lost * 10 <= begun;
+    return counted == 0 ? 0 : (double)succeeded / (double)counted;
+}
+
+/* Fewer than wanted, by more than four standard errors. */
+static bool is_bad(const stretch *s, uint64_t succeeded)
+{
+    double missing = s->wanted - (double)succeeded;
+
+    return missing > 0 && missing * missing > 16 * s->wanted;
+}
+
+static stretch find_stretch(const stg_overload_options *o, double per_bin,
+                            uint32_t bins_left)
+{
+    stretch s = {.bins = (uint32_t)((STG_S + o->bin - 1) / o->bin)};
+
+    while (s.bins * per_bin < 400 && s.bins < bins_left / 2)
+        s.bins++;
+    if (s.bins > bins_left)
+        s.bins = bins_left;
+    s.wanted = s.bins * per_bin * 0.9;
+    return s;
+}
+
+/* The bin after the last stretch that was bad; `from` if none was, `count` if
+ * the last one is. */
+static uint32_t find_good(const stg_overload_bin *bins, uint32_t from,
+                          uint32_t count, const stretch *s, double per_bin)
+{
+    uint32_t good = from;
+    uint64_t sum = 0;
+
+    for (uint32_t i = from; i < count; i++) {
+        sum += bins[i].succeeded;
+        if (i >= from + s->bins)
+            sum -= bins[i - s->bins].succeeded;
+        if (i + 1 >= from + s->bins && is_bad(s, sum))
+            good = i + 1 == count ? count : i + 2 - s->bins;
+    }
+    // The stretch is good as a whole; the bins at its front may not be.
+    while (good > from && good < count && 2.0 * bins[good].succeeded < per_bin)
+        good++;
+    return good;
+}
+
+stg_recovery stg_overload_recover(const stg_overload_options *o,
+                                  const stg_overload_bin *bins,
+                                  uint32_t bin_count)
+{
+    stg_recovery r = {.is_recovered = true};
+    uint32_t from = (uint32_t)((o->trigger.until_at + o->bin - 1) / o->bin);
+    double per_bin;
+    stretch s;
+
+    if (o->trigger.kind == STG_TRIGGER_NONE)
+        return r;
+    per_bin = count_before(o, bins, &r);
+    r.before = per_bin * 1e9 / (double)o->bin;
+    if (per_bin <= 0 || from >= bin_count) {
+        r.is_recovered = false;
+        return r;
+    }
+    s = find_stretch(o, per_bin, bin_count - from);
+    from = find_good(bins, from, bin_count, &s, per_bin);
+    r.is_recovered = from < bin_count;
+    if (r.is_recovered)
+        r.after = stg_ns_sub(from * o->bin, o->trigger.until_at);
+    return r;
+}

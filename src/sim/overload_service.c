@@ -1,0 +1,153 @@
+/* Requests: on the way, in the service; and what the trigger does to it. */
+#include "sim/overload_inside.h"
+
+static bool is_trigger_on(const stg_overload_world *w, stg_trigger_kind kind)
+{
+    return w->is_in_trigger && w->options->trigger.kind == kind;
+}
+
+/* When what leaves now has crossed the network. */
+static stg_ns cross(stg_overload_world *w)
+{
+    return stg_ns_add(w->now,
+                      stg_law_draw(&w->options->network, &w->of_network));
+}
+
+uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)
+{
+    uint32_t request = stg_service_take(&w->service, operation);
+
+    if (request == STG_SERVICE_NONE)
+        w->result->is_cut = true;
+    else
+        stg_overload_push(w, cross(w), STG_EVENT_REACH, request);
+    return request;
+}
+
+/* Nobody hears the answer to a request whose caller has gone. */
+static void reply(stg_overload_world *w, uint32_t request,
+                  stg_answer_kind answer)
+{
+    stg_request *q = &w->service.requests[request];
+
+    q->answer = (uint8_t)answer;
+    if (q->is_gone)
+        stg_service_drop(&w->service, request);
+    else
+        stg_overload_push(w, cross(w), STG_EVENT_ANSWER, request);
+}
+
+void stg_overload_reach(stg_overload_world *w, uint32_t request)
+{
+    if (is_trigger_on(w, STG_TRIGGER_OUTAGE)) {
+        reply(w, request, STG_ANSWER_REFUSED);
+        return;
+    }
+    if (w->service.requests[request].is_gone &&
+        w->options->service.skips_gone) {
+        stg_service_drop(&w->service, request);
+        return;
+    }
+    if (stg_service_reach(&w->service, request, w->now) !=
+        STG_RECEPTION_REFUSED)
+        return;
+    stg_overload_count_refused(w);
+    reply(w, request, STG_ANSWER_FULL);
+}
+
+static bool draws(stg_rng *rng, uint32_t millionths)
+{
+    return millionths > 0 && stg_rng_upto(rng, 999999) < millionths;
+}
+
+static bool is_error(stg_overload_world *w)
+{
+    bool found = draws(&w->of_errors, w->options->errors);
+
+    if (is_trigger_on(w, STG_TRIGGER_ERRORS) &&
+        draws(&w->of_errors, w->options->trigger.factor * 1000))
+        found = true;
+    return found;
+}
+
+void stg_overload_finish(stg_overload_world *w, uint32_t worker)
+{
+    uint32_t request;
+
+    if (!stg_service_is_due(&w->service, worker, w->now))
+        return;
+    request = stg_service_finish(&w->service, worker, w->now);
+    if (w->service.requests[request].is_gone)
+        stg_overload_count_for_nobody(w);
+    reply(w, request, is_error(w) ? STG_ANSWER_ERROR : STG_ANSWER_OK);
+}
+
+static stg_outcome find_outcome(const stg_overload_world *w, uint8_t answer)
+{
+    switch ((stg_answer_kind)answer) {
+    case STG_ANSWER_OK:
+        break;
+    case STG_ANSWER_ERROR:
+        return stg_answered(500);
+    case STG_ANSWER_FULL:
+        return stg_answered_after(503, w->options->retry_after);
+    case STG_ANSWER_REFUSED:
+        return stg_failed(STG_FAULT_REFUSED);
+    case STG_ANSWER_RESET:
+        return stg_failed(STG_FAULT_RESET);
+    }
+    return stg_ok();
+}
+
+void stg_overload_answer(stg_overload_world *w, uint32_t request)
+{
+    stg_request q = w->service.requests[request];
+    stg_outcome o = find_outcome(w, q.answer);
+
+    stg_service_drop(&w->service, request);
+    if (!q.is_gone)
+        stg_overload_report(w, q.caller, &o);
+}
+
+void stg_overload_leave(stg_overload_world *w, uint32_t request)
+{
+    if (stg_service_leave(&w->service, request, w->now))
+        stg_service_drop(&w->service, request);
+}
+
+static void lose_all(stg_overload_world *w)
+{
+    uint32_t request;
+
+    while ((request = stg_service_clear(&w->service, w->now)) !=
+           STG_SERVICE_NONE)
+        reply(w, request, STG_ANSWER_RESET);
+}
+
+void stg_overload_change(stg_overload_world *w, bool begins)
+{
+    const stg_trigger *t = &w->options->trigger;
+
+    w->is_in_trigger = begins;
+    switch (t->kind) {
+    case STG_TRIGGER_OUTAGE:
+        if (begins)
+            lose_all(w);
+        break;
+    case STG_TRIGGER_STALL:
+        if (begins)
+            stg_service_stall(&w->service, w->now);
+        else
+            stg_service_resume(&w->service, w->now);
+        break;
+    case STG_TRIGGER_SLOW:
+        w->service.slowness = begins ? t->factor : 1000;
+        break;
+    case STG_TRIGGER_SPIKE:
+        stg_overload_redraw_load(w);
+        break;
+    case STG_TRIGGER_NONE:
+    case STG_TRIGGER_ERRORS:
+        break;
+    }
+}

@@ -1,0 +1,186 @@
+#include "sim/overload_summary.h"
+
+#include <string.h>
+
+stg_status stg_overload_summary_init(stg_overload_summary *s,
+                                     const stg_overload_options *o,
+                                     uint32_t runs_max,
+                                     const stg_memory *memory)
+{
+    uint32_t bins = (uint32_t)(o->end_at / o->bin);
+    size_t values = (size_t)STG_FIGURE_COUNT * runs_max * sizeof *s->values;
+    size_t points = bins * sizeof *s->points;
+
+    *s = (stg_overload_summary){.options = o,
+                                .memory = memory,
+                                .runs_max = runs_max,
+                                .bin_count = bins};
+    s->values = memory->allocate(memory->ctx, values);
+    s->points = memory->allocate(memory->ctx, points);
+    if (s->values == NULL || s->points == NULL) {
+        stg_overload_summary_close(s);
+        return STG_IO;
+    }
+    memset(s->values, 0, values);
+    memset(s->points, 0, points);
+    return STG_OK;
+}
+
+void stg_overload_summary_close(stg_overload_summary *s)
+{
+    if (s->values != NULL)
+        s->memory->release(s->memory->ctx, s->values);
+    if (s->points != NULL)
+        s->memory->release(s->memory->ctx, s->points);
+    s->values = NULL;
+    s->points = NULL;
+}
+
+uint64_t stg_overload_summary_memory(const stg_overload_options *o,
+                                     uint32_t runs_max)
+{
+    return (uint64_t)STG_FIGURE_COUNT * runs_max * sizeof(double) +
+           o->end_at / o->bin * sizeof(stg_overload_point);
+}
+
+/* 0 of nothing. */
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static double find_peak(const stg_overload_result *r, stg_ns bin)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < r->bin_count; i++)
+        if (r->bins[i].sent > most)
+            most = r->bins[i].sent;
+    return most * 1e9 / (double)bin;
+}
+
+static double find_ms(const stg_histogram *h, uint32_t thousandths)
+{
+    return (double)stg_histogram_at(h, thousandths) / 1e6;
+}
+
+/* All figures of a run, in their order. */
+static void work_out(const stg_overload_options *o,
+                     const stg_overload_result *r, double *v)
+{
+    const stg_service_counts *c = &r->service;
+    double counted = (double)r->counted, seconds = counted / 1e9;
+    double busy = share(c->present - c->queued, counted);
+
+    v[STG_FIGURE_GOODPUT] = share((double)r->saved, seconds);
+    v[STG_FIGURE_BEGUN] = share((double)r->begun, seconds);
+    v[STG_FIGURE_OFFERED] = share((double)r->sent, seconds);
+    v[STG_FIGURE_RETRIED] = share((double)r->retried, seconds);
+    v[STG_FIGURE_AMPLIFICATION] = share((double)r->sent, (double)r->begun);
+    v[STG_FIGURE_SUCCESS] =
+        share((double)r->saved, (double)(r->saved + r->lost));
+    v[STG_FIGURE_SAVED] = r->trigger_begun == 0 ? -1
+                                                : (double)r->trigger_saved /
+                                                      (double)r->trigger_begun;
+    v[STG_FIGURE_PEAK] = find_peak(r, o->bin);
+    v[STG_FIGURE_QUEUE] = share(c->queued, counted);
+    v[STG_FIGURE_QUEUE_MOST] = c->queued_most;
+    v[STG_FIGURE_BUSY] = busy / o->service.workers;
+    v[STG_FIGURE_REFUSED] = share((double)r->refused, seconds);
+    v[STG_FIGURE_TIMEOUTS] = share((double)r->timeouts, seconds);
+    v[STG_FIGURE_FOR_NOBODY] =
+        share((double)c->served_for_nobody, (double)c->served);
+    v[STG_FIGURE_HELD] = share((double)r->held, seconds);
+    v[STG_FIGURE_LATENCY] = share(r->latency_sum / 1e6, (double)r->saved);
+    v[STG_FIGURE_P50] = find_ms(&r->latency, 500);
+    v[STG_FIGURE_P95] = find_ms(&r->latency, 950);
+    v[STG_FIGURE_P99] = find_ms(&r->latency, 990);
+    v[STG_FIGURE_BEFORE] =
+        o->trigger.kind == STG_TRIGGER_NONE ? -1 : r->recovery.before;
+    v[STG_FIGURE_RECOVERY] =
+        o->trigger.kind == STG_TRIGGER_NONE || !r->recovery.is_recovered
+            ? -1
+            : (double)r->recovery.after / 1e6;
+}
+
+static void add_point(stg_overload_point *p, const stg_overload_bin *b,
+                      stg_ns width)
+{
+    double second = 1e9 / (double)width;
+    double values[STG_SERIES_COUNT] = {
+        [STG_SERIES_GOODPUT] = b->succeeded * second,
+        [STG_SERIES_OFFERED] = b->sent * second,
+        [STG_SERIES_RETRIED] = b->retried * second,
+        [STG_SERIES_BEGUN] = b->begun * second,
+        [STG_SERIES_AMPLIFICATION] = share(b->sent, b->begun),
+        [STG_SERIES_QUEUE] = b->queue,
+    };
+
+    for (int i = 0; i < STG_SERIES_COUNT; i++) {
+        p->sums[i] += values[i];
+        p->squares[i] += values[i] * values[i];
+    }
+    stg_histogram_merge(&p->latency, &b->latency);
+}
+
+void stg_overload_summary_add(stg_overload_summary *s,
+                              const stg_overload_result *r)
+{
+    double values[STG_FIGURE_COUNT];
+
+    work_out(s->options, r, values);
+    for (int i = 0; i < STG_FIGURE_COUNT; i++)
+        s->values[(size_t)i * s->runs_max + s->runs] = values[i];
+    s->runs++;
+    s->recovered += r->recovery.is_recovered;
+    s->healthy += r->recovery.was_healthy;
+    s->is_cut |= r->is_cut;
+    s->events += r->events;
+    if (r->bin_count < s->bin_count)
+        s->bin_count = r->bin_count;
+    for (uint32_t i = 0; i < s->bin_count; i++)
+        add_point(&s->points[i], &r->bins[i], s->options->bin);
+    stg_histogram_merge(&s->latency, &r->latency);
+    for (int i = 0; i < STG_OVERLOAD_WHYS; i++)
+        s->whys[i] += r->whys[i];
+}
+
+stg_estimate stg_overload_summary_figure(const stg_overload_summary *s,
+                                         stg_figure figure, uint32_t *has)
+{
+    const double *v = s->values + (size_t)figure * s->runs_max;
+    double sum = 0, squares = 0, count = 0;
+    stg_estimate e = {0};
+
+    for (uint32_t i = 0; i < s->runs; i++)
+        if (v[i] >= 0) {
+            sum += v[i];
+            count++;
+        }
+    e.mean = share(sum, count);
+    for (uint32_t i = 0; i < s->runs; i++)
+        if (v[i] >= 0)
+            squares += (v[i] - e.mean) * (v[i] - e.mean);
+    if (count > 1)
+        e.se = stg_estimate_root(squares / (count * (count - 1)));
+    if (has != NULL)
+        *has = (uint32_t)count;
+    return e;
+}
+
+stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
+                                        uint32_t bin,
+                                        stg_overload_series series)
+{
+    const stg_overload_point *p = &s->points[bin];
+    double n = s->runs, variance;
+    stg_estimate e = {0};
+
+    if (s->runs == 0)
+        return e;
+    e.mean = p->sums[series] / n;
+    variance = p->squares[series] / n - e.mean * e.mean;
+    if (s->runs > 1 && variance > 0)
+        e.se = stg_estimate_root(variance / (n - 1));
+    return e;
+}

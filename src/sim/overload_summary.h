@@ -1,0 +1,93 @@
+/* overload_summary.h - what several runs of one overload came to: means, their
+ * standard errors, and the mean series.
+ *
+ * Runs are added in the order of their numbers, so that the sums are the same
+ * however they were spread over cores. Pure; memory comes from the caller. */
+#ifndef STAGGER_SIM_OVERLOAD_SUMMARY_H
+#define STAGGER_SIM_OVERLOAD_SUMMARY_H
+
+#include "sim/estimate.h"
+#include "sim/overload.h"
+
+/* The numbers of a run. "A second" is of the time that is counted. */
+typedef enum stg_figure {
+    STG_FIGURE_GOODPUT,       /* operations that succeeded, a second */
+    STG_FIGURE_BEGUN,         /* operations, a second */
+    STG_FIGURE_OFFERED,       /* requests, a second */
+    STG_FIGURE_RETRIED,       /* of those, retries */
+    STG_FIGURE_AMPLIFICATION, /* requests an operation */
+    STG_FIGURE_SUCCESS,       /* share of operations, 0 to 1 */
+    STG_FIGURE_SAVED,         /* the same of those that began in the trigger */
+    STG_FIGURE_PEAK,          /* most requests a second in any bin */
+    STG_FIGURE_QUEUE,         /* mean length */
+    STG_FIGURE_QUEUE_MOST,
+    STG_FIGURE_BUSY,       /* mean share of workers at work, 0 to 1 */
+    STG_FIGURE_REFUSED,    /* requests for want of a place, a second */
+    STG_FIGURE_TIMEOUTS,   /* attempts, a second */
+    STG_FIGURE_FOR_NOBODY, /* share of what was served, 0 to 1 */
+    STG_FIGURE_HELD,       /* attempts that clients kept back, a second */
+    STG_FIGURE_LATENCY,    /* mean of operations that succeeded, ms */
+    STG_FIGURE_P50,        /* ms */
+    STG_FIGURE_P95,
+    STG_FIGURE_P99,
+    STG_FIGURE_BEFORE,   /* goodput before the trigger, a second */
+    STG_FIGURE_RECOVERY, /* ms from the trigger's end; of runs that do */
+    STG_FIGURE_COUNT
+} stg_figure;
+
+/* What the series has of each bin. Rates are a second. */
+typedef enum stg_overload_series {
+    STG_SERIES_GOODPUT,
+    STG_SERIES_OFFERED,
+    STG_SERIES_RETRIED,
+    STG_SERIES_BEGUN,
+    STG_SERIES_AMPLIFICATION, /* 0 where nothing began */
+    STG_SERIES_QUEUE,
+    STG_SERIES_COUNT
+} stg_overload_series;
+
+typedef struct stg_overload_point {
+    double sums[STG_SERIES_COUNT];
+    double squares[STG_SERIES_COUNT];
+    stg_histogram latency;
+} stg_overload_point;
+
+typedef struct stg_overload_summary {
+    const stg_overload_options *options; /* kept */
+    const stg_memory *memory;            /* kept */
+    uint32_t runs, runs_max;
+    uint32_t recovered, healthy; /* of the runs */
+    bool is_cut;                 /* a run was: it is in, up to then */
+    double *values;              /* a figure: runs_max of them; -1: none */
+    stg_overload_point *points;
+    uint32_t bin_count; /* that all runs have */
+    stg_histogram latency;
+    uint64_t whys[STG_OVERLOAD_WHYS];
+    uint64_t events;
+} stg_overload_summary;
+
+/* Room for so many runs, 1 to 10000. Returns STG_IO if there is no memory, and
+ * there is nothing to close. */
+stg_status stg_overload_summary_init(stg_overload_summary *s,
+                                     const stg_overload_options *o,
+                                     uint32_t runs_max,
+                                     const stg_memory *memory);
+void stg_overload_summary_close(stg_overload_summary *s);
+
+/* What it takes, in bytes. */
+uint64_t stg_overload_summary_memory(const stg_overload_options *o,
+                                     uint32_t runs_max);
+
+void stg_overload_summary_add(stg_overload_summary *s,
+                              const stg_overload_result *r);
+
+/* Of the runs that have it; `has`, if not NULL, is how many. */
+stg_estimate stg_overload_summary_figure(const stg_overload_summary *s,
+                                         stg_figure figure, uint32_t *has);
+
+/* Mean and standard error over the runs of one bin. */
+stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
+                                        uint32_t bin,
+                                        stg_overload_series series);
+
+#endif
