@@ -2,6 +2,7 @@
 #
 #   stagger_sim    objects: engine and models, as pure as core, but for doubles
 #   stagger_model  static library: these, and the threads; with core's objects
+#   sim_verbs      sources of the command
 
 set(sim_pure
     sim/contention.c
@@ -37,3 +38,14 @@ add_library(stagger_model STATIC sim/spread.c $<TARGET_OBJECTS:stagger_sim>)
 target_compile_definitions(stagger_model PUBLIC ${posix})
 target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
+
+set(sim_verbs
+    cli/sim.c
+    cli/sim_contention.c
+    cli/sim_contention_show.c
+    cli/sim_memory.c
+    cli/sim_policies.c
+    cli/sim_progress.c
+    cli/sim_stop.c
+    cli/sim_study.c
+)

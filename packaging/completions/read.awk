@@ -87,6 +87,7 @@ function begin_option(line, at) {
     at = index(line, " ")
     long = at > 0 ? substr(line, 1, at - 1) : line
     value = at > 0 ? substr(line, at + 1) : ""
+    sub(/\[=.*/, "", long) # a value that may be left out
 }
 
 function operand(line) {

@@ -18,6 +18,7 @@ static const struct {
 } verbs[] = {
     {"plan", "stagger plan", stg_cli_plan},
     {"run", "stagger run", stg_cli_run},
+    {"sim", "stagger sim", stg_cli_sim},
 #ifdef STAGGER_HUB
     {"alert", "stagger alert", stg_cli_alert},
     {"check", "stagger check", stg_cli_check},
@@ -46,6 +47,7 @@ static const char help[] =
     "\n"
     "  plan     what a retry policy does, before it does it\n"
     "  run      a command, until it succeeds or the policy gives up\n"
+    "  sim      what a policy does to a system, in virtual time\n"
 #ifdef STAGGER_HUB
     "  alert    a test message to those whom a hub tells of trouble\n"
     "  check    what is wrong with a settings file of the hub, or unwise\n"

@@ -7,6 +7,7 @@
 
 int stg_cli_plan(int argc, char **argv);
 int stg_cli_run(int argc, char **argv);
+int stg_cli_sim(int argc, char **argv);
 
 /* With the hub. */
 int stg_cli_alert(int argc, char **argv);

@@ -1,0 +1,87 @@
+#include "cli/sim_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static void *allocate(void *ctx, size_t size)
+{
+    (void)ctx;
+    return malloc(size);
+}
+
+static void release(void *ctx, void *bytes)
+{
+    (void)ctx;
+    free(bytes);
+}
+
+stg_memory stg_sim_memory(void)
+{
+    return (stg_memory){allocate, release, NULL};
+}
+
+/* The number in the file behind `key`, or alone in it if that is "". Not found,
+ * or no number: UINT64_MAX. */
+static uint64_t read_number(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "re");
+    uint64_t number = UINT64_MAX;
+    char line[128], *end;
+
+    if (file == NULL)
+        return number;
+    while (fgets(line, sizeof line, file) != NULL) {
+        const char *text = line + strlen(key);
+        unsigned long long found;
+
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        found = strtoull(text, &end, 10);
+        if (end != text)
+            number = found;
+        break;
+    }
+    fclose(file);
+    return number;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t read_system(void)
+{
+    uint64_t kib = read_number("/proc/meminfo", "MemAvailable:");
+
+    return kib == UINT64_MAX ? kib : kib * 1024;
+}
+
+/* Of the group of processes that we are in, as a container sees it. */
+static uint64_t read_group(void)
+{
+    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+    uint64_t used = read_number("/sys/fs/cgroup/memory.current", "");
+
+    if (limit == UINT64_MAX || used == UINT64_MAX)
+        return UINT64_MAX;
+    return limit > used ? limit - used : 0;
+}
+
+static uint64_t read_limit(int resource)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+uint64_t stg_sim_memory_left(void)
+{
+    uint64_t limits = least(read_limit(RLIMIT_AS), read_limit(RLIMIT_DATA));
+
+    return least(least(read_system(), read_group()), limits);
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""stagger sim contention, as its users see it.
+
+usage: contention_verb.py [TEST...]
+"""
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+STAGGER = os.environ["STAGGER"]
+USUAL = ["none", "exponential", "equal", "full", "decorrelated"]
+ESTIMATES = ["calls", "wasted", "successes", "given_up", "completion_ms",
+             "peak_100ms"]
+
+
+def sim(*arguments, **options):
+    return subprocess.run([STAGGER, "sim", *arguments], text=True, timeout=300,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+
+
+def results(*arguments):
+    found = sim("contention", "--json", *arguments)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)["results"]
+
+
+class Contention(unittest.TestCase):
+
+    def test_runs_the_experiment_without_options(self):
+        found = results("--reps", "2")
+        self.assertEqual([(cell["clients"], cell["policy"]) for cell in found],
+                         [(n, name) for n in range(10, 191, 10)
+                          for name in USUAL])
+        for cell in found:
+            self.assertEqual((cell["reps"], cell["seed"], cell["cut"]),
+                             (2, 1, 0))
+            self.assertEqual(cell["successes"], {"mean": cell["clients"],
+                                                 "se": 0})
+            for name in ESTIMATES:
+                self.assertEqual(set(cell[name]), {"mean", "se"})
+
+    def test_gives_the_same_with_any_number_of_threads(self):
+        arguments = ["contention", "-n", "7,40..60/20", "--reps", "9", "--json"]
+        texts = {sim(*arguments, "--threads", n).stdout for n in "123"}
+        self.assertEqual(len(texts), 1)
+
+    def test_gives_another_answer_with_another_seed(self):
+        one, two = (results("-n", "20", "-p", "client", "--seed", seed)
+                    for seed in ("1", "2"))
+        self.assertNotEqual(one[0]["calls"], two[0]["calls"])
+
+    def test_takes_policies_by_preset_text_and_name(self):
+        found = results("-n", "3", "--reps", "1", "-p", "backend", "-p",
+                        "jitter=full attempts=9", "-p", "mine=fixed base=1s")
+        self.assertEqual([cell["policy"] for cell in found],
+                         ["backend", "jitter=full attempts=9", "mine"])
+        self.assertTrue(found[2]["text"].startswith("fixed base=1s "))
+
+    def test_knows_every_resource(self):
+        for resource in ("optimistic", "lock hold=5ms", "rate=10/1s",
+                         "rate=10/1s retry-after=yes fault=503",
+                         "workers=2 service=exponential:20ms queue=3",
+                         "workers=2 queue=unlimited", "round=40ms"):
+            cell, = results("-n", "20", "--reps", "3", "-r", resource, "-p",
+                            "client attempts=unlimited deadline=none")
+            self.assertEqual(cell["successes"]["mean"], 20, resource)
+
+    def test_shows_a_table_and_writes_the_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            found = sim("contention", "-n", "10", "--reps", "2",
+                        f"--json={path / 'x.json'}", "--csv", path / "x.csv")
+            self.assertEqual(found.returncode, 0)
+            self.assertIn("decorrelated", found.stdout)
+            with open(path / "x.csv", encoding="ascii") as file:
+                rows = list(csv.DictReader(file))
+            cells = json.loads((path / "x.json").read_text())["results"]
+        self.assertEqual([row["policy"] for row in rows], USUAL)
+        self.assertEqual([float(row["calls"]) for row in rows],
+                         [cell["calls"]["mean"] for cell in cells])
+
+    def test_refuses_what_is_wrong_and_says_the_range(self):
+        for arguments, words in (
+                (["-n", "0"], "1 to 100000000"),
+                (["-n", "10..5"], "10..190/10"),
+                (["-n", "1..2000"], "1000 of them"),
+                (["-n", ""], "10..190/10"),
+                (["-p", "nobody"], "nobody"),
+                (["-p", "a=client", "-p", "a=backend"], "two are called a"),
+                (["-p", "x=jitter=none cap"], "cap"),
+                (["-r", "lock"], None),
+                (["-r", "look"], "optimistic, lock"),
+                (["-r", "rate=0/1s"], "1 to 1000000"),
+                (["-r", "workers=1 hold=3ms"], "hold=3ms"),
+                (["-r", "optimistic fault=200"], "300 to 599"),
+                (["--network", "normal:1ms"], "normal:10ms:2ms"),
+                (["--reps", "0"], "1 to 1000000"),
+                (["--seed", "-1"], "0 to 4294967295"),
+                (["--until", "0"], "365d"),
+                (["--threads", "0"], "1 to 1024"),
+                (["--csv", "/nowhere/x.csv", "-n", "1"], "/nowhere/x.csv"),
+                (["more"], "more")):
+            found = sim("contention", "-n", "2", "--reps", "1", *arguments)
+            if words is None:
+                self.assertEqual(found.returncode, 0, found.stderr)
+            else:
+                self.assertEqual(found.returncode, 2, arguments)
+                self.assertIn(words, found.stderr)
+                self.assertNotIn("successes", found.stdout)
+
+    def test_refuses_what_does_not_fit_memory_before_it_starts(self):
+        found = sim("contention", "-n", "100000000", "--reps", "1",
+                    preexec_fn=limit_memory)
+        self.assertEqual(found.returncode, 2)
+        self.assertIn("MiB of memory", found.stderr)
+        self.assertEqual(found.stdout, "")
+
+    def test_refuses_a_second_word_that_is_none(self):
+        for words in ((), ("contentoin",), ("xylophone",)):
+            found = sim(*words)
+            self.assertEqual(found.returncode, 2)
+            self.assertIn("stagger sim --help", found.stderr)
+        self.assertIn("contention", sim("contentoin").stderr)
+
+    def test_interrupted_prints_what_it_has(self):
+        # The first cell of the output ends at once, and the other never.
+        with subprocess.Popen(
+                [STAGGER, "sim", "contention", "-n", "10,20000", "--reps",
+                 "100", "--json", "--threads", "2", "-p",
+                 "fixed base=1s jitter=full attempts=unlimited deadline=none"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True) as child:
+            while not catches(child.pid, signal.SIGINT):
+                self.assertIsNone(child.poll())
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 130)
+        self.assertIn("interrupted", err)
+        self.assertTrue(json.loads(out)["partial"])
+
+
+def catches(pid, number):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines()
+                  if line.startswith("SigCgt:"))
+    return int(caught, 16) >> (number - 1) & 1
+
+
+def limit_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
+
+
+if __name__ == "__main__":
+    unittest.main()
