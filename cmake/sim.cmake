@@ -28,7 +28,18 @@ set(sim_pure
     sim/tally.c
     sim/throttle.c
 )
-add_library(stagger_sim OBJECT ${sim_pure})
+set(sim_pictures
+    sim/measure.c
+    sim/palette.c
+    sim/paper.c
+    sim/scale.c
+    sim/svg.c
+    sim/svg_frame.c
+    sim/svg_hover.c
+    sim/svg_marks.c
+    sim/svg_names.c
+)
+add_library(stagger_sim OBJECT ${sim_pure} ${sim_pictures})
 target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
                                            ${no_interposition})
 target_include_directories(stagger_sim PRIVATE ${PROJECT_SOURCE_DIR}/include

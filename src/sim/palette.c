@@ -1,0 +1,63 @@
+#include "sim/palette.h"
+
+enum { COLOURS = 8 };
+
+typedef struct theme {
+    const char *ground, *ink, *quiet, *grid, *axis;
+    const char *colours[COLOURS];
+} theme;
+
+static const theme light = {"#ffffff",
+                            "#1c2127",
+                            "#57606a",
+                            "#e3e6ea",
+                            "#8b949e",
+                            {"#0072b2", "#d55e00", "#00875f", "#b8488f",
+                             "#7a5c00", "#3a9bd0", "#6b4fd8", "#444b54"}};
+
+static const theme dark = {"#14171b",
+                           "#e8eaed",
+                           "#a3acb6",
+                           "#2b3138",
+                           "#6e7781",
+                           {"#58a6e8", "#ff8c42", "#2fc79a", "#f08cc8",
+                            "#d9c04a", "#a5dcff", "#a592ff", "#c2c8cf"}};
+
+static void put_theme(stg_paper *paper, const theme *t)
+{
+    stg_paper_form(paper, ".stg{color:%s}.stg .p{fill:%s}", t->ink, t->ground);
+    stg_paper_form(paper, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
+                   t->grid);
+    stg_paper_form(paper, ".stg .a{stroke:%s}.stg .o{stroke:%s}", t->axis,
+                   t->ground);
+    stg_paper_form(paper, ".stg .m{stroke:%s}", t->ground);
+    for (int i = 0; i < COLOURS; i++)
+        stg_paper_form(paper, ".stg .c%d{color:%s}", i, t->colours[i]);
+}
+
+void stg_palette_css(stg_paper *paper)
+{
+    stg_paper_put(
+        paper,
+        ".stg{font:12px Helvetica,Arial,\"Liberation Sans\",sans-serif}"
+        ".stg text{fill:currentColor}"
+        ".stg .t{font-size:17px;font-weight:600}.stg .n{font-weight:600}"
+        ".stg .o{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
+        ".stg .g,.stg .a{fill:none;stroke-width:1}"
+        ".stg .l{fill:none;stroke:currentColor;stroke-width:2;"
+        "stroke-linejoin:round}"
+        ".stg .e{fill:none;stroke:currentColor;stroke-width:1.5}"
+        ".stg .b{fill:currentColor;fill-opacity:.2}"
+        ".stg .f{fill:currentColor}"
+        ".stg .r{fill:currentColor;fill-opacity:.45}"
+        ".stg .m{fill:currentColor;stroke-width:1}"
+        ".stg .d{fill:none;stroke:currentColor;stroke-width:2.4;"
+        "stroke-linecap:round;stroke-opacity:.7}"
+        ".stg .s{fill:currentColor;fill-opacity:.1}"
+        ".stg .h{fill:currentColor;fill-opacity:0}"
+        ".stg .h:hover{fill-opacity:.12}");
+    put_theme(paper, &light);
+    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    put_theme(paper, &dark);
+    stg_paper_put(paper, "}");
+}
