@@ -195,6 +195,7 @@ add_library(stagger_hub STATIC
     hub/stores/replay.c
     hub/stores/rows.c
     hub/stores/schema.c
+    hub/stores/sql.c
     hub/stores/sqlite.c
     hub/stores/steps.c
     hub/stores/store.c

@@ -36,9 +36,9 @@ typedef struct dead_options {
 } dead_options;
 
 typedef struct dead_rows {
-    sqlite3 *db;
+    stg_db *db;
     const dead_options *o;
-    sqlite3_stmt *page;
+    stg_stmt *page;
     uint64_t last; /* the id that was read last */
 } dead_rows;
 
@@ -51,18 +51,18 @@ int dead_fail(const dead_rows *r, int rc);
 
 /* A question about the rows that are asked for: "SELECT ... FROM
  * failed_broadcast_logs" and what comes behind WHERE. */
-int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
+int dead_ask(dead_rows *r, stg_stmt **st, const char *select,
              const char *behind);
 
 /* When the last of a row's messages was given up: a range row takes some for a
  * while. One that an older stagger wrote does not know. */
 #define DEAD_NEWEST                                   \
     "CASE WHEN last_position IS NULL THEN created_at" \
-    " ELSE ifnull(last_attempt_at, created_at) END"
+    " ELSE coalesce(last_attempt_at, created_at) END"
 
 /* Calls each for every row that is asked for, in the order of ids or, where
  * there is a limit, in the reverse, with the columns of a letter. Between a few rows the store is let go. */
-typedef void dead_each(void *ctx, sqlite3_stmt *row);
+typedef void dead_each(void *ctx, stg_stmt *row);
 int dead_read(dead_rows *r, dead_each *each, void *ctx);
 
 /* A line of CSV in the making: quoted where it must be. */

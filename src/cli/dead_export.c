@@ -5,7 +5,7 @@
 #include "cli/dead.h"
 #include "cli/options.h"
 
-static void put_letter(void *ctx, sqlite3_stmt *row)
+static void put_letter(void *ctx, stg_stmt *row)
 {
     stg_line line = {.size = 0};
     bool *is_short = ctx;
@@ -40,7 +40,7 @@ static bool is_blob(int column)
     return column == STG_LETTER_PAYLOAD || column == STG_LETTER_ANSWER;
 }
 
-static void put_csv(void *ctx, sqlite3_stmt *row)
+static void put_csv(void *ctx, stg_stmt *row)
 {
     for (int i = 0; i < STG_LETTER_COLUMNS; i++) {
         bool is_last = i == STG_LETTER_COLUMNS - 1;
@@ -49,7 +49,7 @@ static void put_csv(void *ctx, sqlite3_stmt *row)
             put_blob(stg_sql_column_span(row, i), is_last, ctx);
         } else {
             // Numbers as text, too.
-            sqlite3_column_text(row, i);
+            stg_sql_text(row, i);
             dead_put_csv(stg_sql_column_span(row, i), is_last);
         }
     }

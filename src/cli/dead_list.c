@@ -28,7 +28,7 @@ enum { LISTED = sizeof listed / sizeof *listed };
 
 /* -- JSON, CSV ------------------------------------------------------------- */
 
-static void list_json(void *ctx, sqlite3_stmt *row)
+static void list_json(void *ctx, stg_stmt *row)
 {
     stg_json *j = ctx;
 
@@ -37,23 +37,22 @@ static void list_json(void *ctx, sqlite3_stmt *row)
         const char *name = stg_letter_name(listed[i]);
         int column = (int)listed[i];
 
-        if (sqlite3_column_type(row, column) == SQLITE_NULL)
+        if (stg_sql_is_null(row, column))
             stg_json_null(j, name);
-        else if (sqlite3_column_type(row, column) == SQLITE_INTEGER)
+        else if (stg_sql_is_number(row, column))
             stg_json_number(j, name, stg_sql_column(row, column));
         else
-            stg_json_string(j, name,
-                            (const char *)sqlite3_column_text(row, column));
+            stg_json_string(j, name, stg_sql_text(row, column));
     }
     stg_json_close(j, '}');
 }
 
-static void list_csv(void *ctx, sqlite3_stmt *row)
+static void list_csv(void *ctx, stg_stmt *row)
 {
     (void)ctx;
     for (size_t i = 0; i < LISTED; i++) {
         // Numbers as text, too.
-        sqlite3_column_text(row, (int)listed[i]);
+        stg_sql_text(row, (int)listed[i]);
         dead_put_csv(stg_sql_column_span(row, (int)listed[i]), i == LISTED - 1);
     }
 }
@@ -115,7 +114,7 @@ static int measure(dead_rows *r, dead_table *t)
         " max(length(attempts)),"
         " CASE WHEN max(count) > 1 THEN max(length(count)) END,"
         " max(length(message_id))";
-    sqlite3_stmt *st;
+    stg_stmt *st;
     int rc = dead_ask(r, &st, select, "");
 
     if (rc == SQLITE_OK)
@@ -123,23 +122,22 @@ static int measure(dead_rows *r, dead_table *t)
     if (rc != SQLITE_ROW)
         return rc;
     for (int i = 0; i < COLUMNS; i++)
-        if ((i != COLUMN_STATE && i != COLUMN_COUNT) ||
-            sqlite3_column_type(st, i) != SQLITE_NULL)
+        if ((i != COLUMN_STATE && i != COLUMN_COUNT) || !stg_sql_is_null(st, i))
             dead_table_widen(t, i, stg_sql_column(st, i));
     dead_table_cut(t, COLUMN_TARGET);
     dead_table_cut(t, COLUMN_CAUSE);
     dead_table_cut(t, COLUMN_MESSAGE);
-    return sqlite3_reset(st);
+    return stg_sql_reset(st);
 }
 
-static const char *text_of(sqlite3_stmt *row, stg_letter_column c)
+static const char *text_of(stg_stmt *row, stg_letter_column c)
 {
-    const char *text = (const char *)sqlite3_column_text(row, (int)c);
+    const char *text = stg_sql_text(row, (int)c);
 
     return text == NULL ? "" : text;
 }
 
-static void list_row(void *ctx, sqlite3_stmt *row)
+static void list_row(void *ctx, stg_stmt *row)
 {
     const char *count = text_of(row, STG_LETTER_COUNT);
     char time[20];
@@ -161,7 +159,7 @@ static void list_row(void *ctx, sqlite3_stmt *row)
 
 static int count_rows(dead_rows *r, uint64_t *count)
 {
-    sqlite3_stmt *st;
+    stg_stmt *st;
     int rc = dead_ask(r, &st, "SELECT count(*)", "");
 
     return rc == SQLITE_OK ? stg_sql_number(st, count) : rc;
@@ -176,7 +174,7 @@ static bool is_filtered(const dead_options *o)
 /* A name that nobody has is a slip, and not good news. */
 static int put_none(dead_rows *r)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     uint64_t known = 1;
     int rc = SQLITE_OK;
 

@@ -7,12 +7,13 @@
 #include "cli/dead.h"
 #include "cli/options.h"
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 
 enum { PAGE = 100 };
 
 /* Nobody else has it open, and we may not make the files that sharing it takes:
  * then it does not change. */
-static int open_unshared(sqlite3 **db, const char *path)
+static int open_unshared(stg_db **db, const char *path)
 {
     static const char unshared[] = "?immutable=1";
     size_t room = 3 * strlen(path) + 32;
@@ -26,8 +27,8 @@ static int open_unshared(sqlite3 **db, const char *path)
         to += snprintf(to, 4, strchr("%?#", *at) != NULL ? "%%%02X" : "%c",
                        (unsigned char)*at);
     memcpy(to, unshared, sizeof unshared);
-    sqlite3_close(*db);
-    rc = sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    stg_sql_close(*db);
+    rc = stg_sqlite_open(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
     free(uri);
     return rc;
 }
@@ -112,7 +113,7 @@ static const char *given(const char *text)
     return *text == '\0' ? NULL : text;
 }
 
-int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
+int dead_ask(dead_rows *r, stg_stmt **st, const char *select,
              const char *behind)
 {
     char *text = sqlite3_mprintf("%s FROM failed_broadcast_logs%s%s", select,
@@ -130,16 +131,18 @@ int dead_ask(dead_rows *r, sqlite3_stmt **st, const char *select,
 
 /* A row as values of their own, for the statement is reset before it is
  * printed: they are put into a statement that only says them. */
-static int keep(sqlite3_stmt *says, sqlite3_stmt *row)
+static int keep(stg_stmt *says, stg_stmt *row)
 {
-    int rc = sqlite3_reset(says);
+    int rc = stg_sql_reset(says);
 
     for (int i = 0; i < STG_LETTER_COLUMNS && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_value(says, i + 1, sqlite3_column_value(row, i));
+        rc = sqlite3_bind_value(
+            stg_sqlite_statement(says), i + 1,
+            sqlite3_column_value(stg_sqlite_statement(row), i));
     return rc;
 }
 
-static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t most,
+static int read_page(dead_rows *r, stg_stmt *says[PAGE], size_t most,
                      size_t *count)
 {
     int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
@@ -150,12 +153,12 @@ static int read_page(dead_rows *r, sqlite3_stmt *says[PAGE], size_t most,
         r->last = stg_sql_column(r->page, STG_LETTER_ID);
         rc = keep(says[(*count)++], r->page);
     }
-    sqlite3_reset(r->page);
+    stg_sql_reset(r->page);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* "SELECT ?, ?, ..." of as many values as a letter has. */
-static int prepare_says(dead_rows *r, sqlite3_stmt *says[PAGE])
+static int prepare_says(dead_rows *r, stg_stmt *says[PAGE])
 {
     char text[16 + 3 * STG_LETTER_COLUMNS] = "SELECT ?";
     char *end = text + strlen(text);
@@ -170,7 +173,7 @@ static int prepare_says(dead_rows *r, sqlite3_stmt *says[PAGE])
 
 int dead_read(dead_rows *r, dead_each *each, void *ctx)
 {
-    sqlite3_stmt *says[PAGE];
+    stg_stmt *says[PAGE];
     uint64_t limit = r->o->limit, left = limit == 0 ? UINT64_MAX : limit;
     size_t count = PAGE;
     int rc = dead_ask(r, &r->page, "SELECT " STG_LETTER_SELECT,
@@ -184,9 +187,9 @@ int dead_read(dead_rows *r, dead_each *each, void *ctx)
         rc = read_page(r, says, left < PAGE ? (size_t)left : PAGE, &count);
         left -= count;
         for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
-            if (sqlite3_step(says[i]) == SQLITE_ROW)
+            if (stg_sql_step(says[i]) == SQLITE_ROW)
                 each(ctx, says[i]);
-            rc = sqlite3_reset(says[i]);
+            rc = stg_sql_reset(says[i]);
         }
     }
     return rc;

@@ -13,21 +13,21 @@
 
 enum { INDENT = 16, TEXT = 2048 };
 
-static const char *text_of(sqlite3_stmt *row, stg_letter_column c)
+static const char *text_of(stg_stmt *row, stg_letter_column c)
 {
-    const char *text = (const char *)sqlite3_column_text(row, (int)c);
+    const char *text = stg_sql_text(row, (int)c);
 
     return text == NULL ? "" : text;
 }
 
-static bool is_range(sqlite3_stmt *row)
+static bool is_range(stg_stmt *row)
 {
-    return sqlite3_column_type(row, STG_LETTER_LAST_POSITION) != SQLITE_NULL;
+    return !stg_sql_is_null(row, STG_LETTER_LAST_POSITION);
 }
 
-static bool has_payload(sqlite3_stmt *row)
+static bool has_payload(stg_stmt *row)
 {
-    return sqlite3_column_type(row, STG_LETTER_PAYLOAD) != SQLITE_NULL;
+    return !stg_sql_is_null(row, STG_LETTER_PAYLOAD);
 }
 
 /* -- lines ----------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static const char *sentence_of(const char *why)
     return "";
 }
 
-static void put_decision(const stg_terminal *t, sqlite3_stmt *row)
+static void put_decision(const stg_terminal *t, stg_stmt *row)
 {
     const char *why = text_of(row, STG_LETTER_WHY), *more = sentence_of(why);
     char line[TEXT];
@@ -69,7 +69,7 @@ static void put_decision(const stg_terminal *t, sqlite3_stmt *row)
     put(t, "given up", line);
 }
 
-static void put_cause(const stg_terminal *t, sqlite3_stmt *row)
+static void put_cause(const stg_terminal *t, stg_stmt *row)
 {
     static const char *const categories[] = {
         "nothing was sent", "the server failed, or was silent",
@@ -86,7 +86,7 @@ static void put_cause(const stg_terminal *t, sqlite3_stmt *row)
     put(t, "cause", line);
 }
 
-static void put_attempts(const stg_terminal *t, sqlite3_stmt *row)
+static void put_attempts(const stg_terminal *t, stg_stmt *row)
 {
     const char *first = text_of(row, STG_LETTER_FIRST_ATTEMPT_AT);
     const char *last = text_of(row, STG_LETTER_LAST_ATTEMPT_AT);
@@ -149,7 +149,7 @@ static void put_blob(const char *title, stg_span bytes)
 
 static uint64_t first_message(dead_rows *r)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     uint64_t first = UINT64_MAX;
 
     if (stg_sql_prepare(r->db, &st,
@@ -160,7 +160,7 @@ static uint64_t first_message(dead_rows *r)
 }
 
 /* The bodies of a range row are in the queue, for as long as it keeps them. */
-static void put_range(dead_rows *r, const stg_terminal *t, sqlite3_stmt *row)
+static void put_range(dead_rows *r, const stg_terminal *t, stg_stmt *row)
 {
     uint64_t first = stg_sql_column(row, STG_LETTER_POSITION), kept;
     uint64_t last = stg_sql_column(row, STG_LETTER_LAST_POSITION);
@@ -191,7 +191,7 @@ static void put_range(dead_rows *r, const stg_terminal *t, sqlite3_stmt *row)
 }
 
 /* A replay has taken it with it, and a drop has thrown it away. */
-static void put_gone(const stg_terminal *t, sqlite3_stmt *row)
+static void put_gone(const stg_terminal *t, stg_stmt *row)
 {
     bool is_replayed = strcmp(text_of(row, STG_LETTER_STATE), "replayed") == 0;
 
@@ -200,7 +200,7 @@ static void put_gone(const stg_terminal *t, sqlite3_stmt *row)
                     : "is not kept any more");
 }
 
-static void put_all(dead_rows *r, sqlite3_stmt *row)
+static void put_all(dead_rows *r, stg_stmt *row)
 {
     stg_terminal t = stg_terminal_look();
 
@@ -226,15 +226,15 @@ static void put_all(dead_rows *r, sqlite3_stmt *row)
         put(&t, "replays", text_of(row, STG_LETTER_REPLAY));
     put(&t, "content type", text_of(row, STG_LETTER_CONTENT_TYPE));
     put(&t, "key", text_of(row, STG_LETTER_KEY));
-    if (sqlite3_column_type(row, STG_LETTER_HEADERS) != SQLITE_NULL)
+    if (!stg_sql_is_null(row, STG_LETTER_HEADERS))
         put_blob("Headers", stg_sql_column_span(row, STG_LETTER_HEADERS));
-    if (sqlite3_column_type(row, STG_LETTER_ANSWER) != SQLITE_NULL)
+    if (!stg_sql_is_null(row, STG_LETTER_ANSWER))
         put_blob("Answer", stg_sql_column_span(row, STG_LETTER_ANSWER));
     if (has_payload(row))
         put_blob("Payload", stg_sql_column_span(row, STG_LETTER_PAYLOAD));
 }
 
-static int put_raw(const dead_options *o, sqlite3_stmt *row)
+static int put_raw(const dead_options *o, stg_stmt *row)
 {
     stg_span payload = stg_sql_column_span(row, STG_LETTER_PAYLOAD);
 
@@ -254,7 +254,7 @@ static int put_raw(const dead_options *o, sqlite3_stmt *row)
     return 0;
 }
 
-static int put_json(sqlite3_stmt *row)
+static int put_json(stg_stmt *row)
 {
     stg_line line = {.size = 0};
     bool is_short;
@@ -271,7 +271,7 @@ static int show(dead_rows *r, const dead_options *o)
 {
     char *end;
     uint64_t id = strtoull(o->id, &end, 10);
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     int rc = stg_sql_prepare(r->db, &st,
                              "SELECT " STG_LETTER_SELECT
                              " FROM failed_broadcast_logs WHERE id = ?");

@@ -67,7 +67,7 @@ static void free_groups(groups *g)
     free(g->at);
 }
 
-static int keep(groups *g, sqlite3_stmt *row)
+static int keep(groups *g, stg_stmt *row)
 {
     if (g->count == g->room) {
         size_t room = g->room == 0 ? 64 : 2 * g->room;
@@ -80,7 +80,7 @@ static int keep(groups *g, sqlite3_stmt *row)
     }
     g->at[g->count++] = (group){.cells = {NULL}};
     for (int c = 0; c < COLUMNS; c++) {
-        const char *text = (const char *)sqlite3_column_text(row, c);
+        const char *text = stg_sql_text(row, c);
 
         if (text == NULL)
             continue;
@@ -93,12 +93,12 @@ static int keep(groups *g, sqlite3_stmt *row)
 
 static int read_groups(dead_rows *r, groups *g)
 {
-    sqlite3_stmt *st;
+    stg_stmt *st;
     int rc = dead_ask(r, &st, select_groups, behind_groups);
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = keep(g, st);
-    return rc == SQLITE_DONE ? sqlite3_reset(st) : rc;
+    return rc == SQLITE_DONE ? stg_sql_reset(st) : rc;
 }
 
 static const char *text_of(const group *g, int c)
@@ -245,11 +245,11 @@ typedef struct sums {
     char states[128], causes[512];
 } sums;
 
-typedef void add_row(sums *s, sqlite3_stmt *row);
+typedef void add_row(sums *s, stg_stmt *row);
 
-static void add_state(sums *s, sqlite3_stmt *row)
+static void add_state(sums *s, stg_stmt *row)
 {
-    const char *state = (const char *)sqlite3_column_text(row, 0);
+    const char *state = stg_sql_text(row, 0);
     size_t at = strlen(s->states);
 
     s->letters += stg_sql_column(row, 1);
@@ -260,26 +260,25 @@ static void add_state(sums *s, sqlite3_stmt *row)
              at > 0 ? ", " : "", stg_sql_column(row, 1), state);
 }
 
-static void add_cause(sums *s, sqlite3_stmt *row)
+static void add_cause(sums *s, stg_stmt *row)
 {
     size_t at = strlen(s->causes);
 
     snprintf(s->causes + at, sizeof s->causes - at, "%s%s %" PRIu64,
-             at > 0 ? ", " : "", (const char *)sqlite3_column_text(row, 0),
-             stg_sql_column(row, 1));
+             at > 0 ? ", " : "", stg_sql_text(row, 0), stg_sql_column(row, 1));
 }
 
 static int sum_up(dead_rows *r, const char *select, const char *behind,
                   add_row *add, sums *s)
 {
-    sqlite3_stmt *st;
+    stg_stmt *st;
     int rc = dead_ask(r, &st, select, behind);
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
         add(s, st);
         rc = SQLITE_OK;
     }
-    return rc == SQLITE_DONE ? sqlite3_reset(st) : rc;
+    return rc == SQLITE_DONE ? stg_sql_reset(st) : rc;
 }
 
 /* "1930 dead letters for 2400 messages: 8 dead, 1922 replayed; HTTP_401 1930".
@@ -292,7 +291,7 @@ int dead_put_sums(dead_rows *r)
                     add_state, &s);
 
     if (rc == SQLITE_OK)
-        rc = sum_up(r, "SELECT ifnull(cause, 'no cause'), count(*)",
+        rc = sum_up(r, "SELECT coalesce(cause, 'no cause'), count(*)",
                     " GROUP BY 1 ORDER BY 2 DESC, 1", add_cause, &s);
     printf("%" PRIu64 " dead letter%s", s.letters, plural(s.letters));
     if (s.messages > s.letters)

@@ -8,6 +8,7 @@
 
 #include "hub/store_letters.h"
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -337,9 +338,11 @@ TEST(store_life, makes_of_nothing_what_its_steps_make)
 {
     stg_schema_kind kind;
     uint64_t version;
-    sqlite3 *db;
+    stg_db *db;
 
-    CHECK_INT(sqlite3_open(":memory:", &db), SQLITE_OK);
+    CHECK_INT(stg_sqlite_open(
+                  &db, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
+              SQLITE_OK);
     CHECK_INT(stg_schema_look(db, &kind, &version), SQLITE_OK);
     CHECK_INT(kind, STG_SCHEMA_EMPTY);
     CHECK_U64(version, 0);
@@ -351,7 +354,7 @@ TEST(store_life, makes_of_nothing_what_its_steps_make)
     CHECK_INT(stg_schema_migrate(db, version), SQLITE_OK);
     // A step that fails is told: its tables are there.
     CHECK_INT(stg_schema_migrate(db, 0), SQLITE_ERROR);
-    sqlite3_close(db);
+    stg_sql_close(db);
 }
 
 /* -- breaking */

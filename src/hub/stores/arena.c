@@ -61,12 +61,12 @@ const char *stg_arena_text(stg_arena *a, const char *text)
     return copy == NULL ? NULL : memcpy(copy, text, size);
 }
 
-stg_span stg_arena_column(stg_arena *a, sqlite3_stmt *st, int column)
+stg_span stg_arena_column(stg_arena *a, stg_stmt *st, int column)
 {
     stg_span lent = stg_sql_column_span(st, column);
     char *copy;
 
-    if (sqlite3_column_type(st, column) == SQLITE_NULL)
+    if (stg_sql_is_null(st, column))
         return (stg_span){NULL, 0};
     copy = stg_arena_bytes(a, lent.size + 1);
     if (copy == NULL)

@@ -2,7 +2,7 @@
 #ifndef STAGGER_HUB_STORES_ARENA_H
 #define STAGGER_HUB_STORES_ARENA_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* Zeroed: empty. */
 typedef struct stg_arena {
@@ -17,6 +17,6 @@ void *stg_arena_bytes(stg_arena *a, size_t size);
 const char *stg_arena_text(stg_arena *a, const char *text); /* NULL: NULL */
 
 /* A column, with a zero behind it; at is NULL for NULL. */
-stg_span stg_arena_column(stg_arena *a, sqlite3_stmt *st, int column);
+stg_span stg_arena_column(stg_arena *a, stg_stmt *st, int column);
 
 #endif

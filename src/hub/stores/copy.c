@@ -14,6 +14,7 @@
 #include "hub/stores/claim.h"
 #include "hub/stores/epochs.h"
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 #include "hub/stores/verify.h"
 
 enum {
@@ -28,7 +29,7 @@ static stg_status refuse(const char *path, const char *what, stg_error *err)
                           strerror(errno));
 }
 
-static stg_status refuse_sql(const char *path, const char *what, sqlite3 *db,
+static stg_status refuse_sql(const char *path, const char *what, stg_db *db,
                              int rc, stg_error *err)
 {
     stg_sql_words(err, path, what, db, rc);
@@ -44,7 +45,7 @@ static bool put_name(char name[PATH_ROOM], const char *path, const char *end)
 
 /* The read transaction holds the moment: without one the copy would begin anew
  * with each commit of the hub. */
-static int copy_pages(sqlite3 *to, sqlite3 *from)
+static int copy_pages(stg_db *to, stg_db *from)
 {
     uint64_t tables;
     sqlite3_backup *b;
@@ -54,9 +55,10 @@ static int copy_pages(sqlite3 *to, sqlite3 *from)
         rc = stg_sql_ask(from, "SELECT count(*) FROM sqlite_master", &tables);
     if (rc != SQLITE_OK)
         return rc;
-    b = sqlite3_backup_init(to, "main", from, "main");
+    b = sqlite3_backup_init(stg_sqlite_of(to), "main", stg_sqlite_of(from),
+                            "main");
     if (b == NULL)
-        return sqlite3_errcode(to);
+        return sqlite3_errcode(stg_sqlite_of(to));
     do
         rc = sqlite3_backup_step(b, PIECE);
     while (rc == SQLITE_OK);
@@ -79,8 +81,8 @@ static bool make_empty(const char *path)
 
 /* One plain file: no journal beside it is part of it. It is synced by its
  * caller, and of no use before. */
-static int copy_store(const char *from, sqlite3 **source, const char *to,
-                      sqlite3 **target)
+static int copy_store(const char *from, stg_db **source, const char *to,
+                      stg_db **target)
 {
     int rc = stg_sql_open_reader(source, from);
 
@@ -99,7 +101,7 @@ static int copy_store(const char *from, sqlite3 **source, const char *to,
 
 static stg_status copy(const char *from, const char *to, stg_error *err)
 {
-    sqlite3 *source = NULL, *target = NULL;
+    stg_db *source = NULL, *target = NULL;
     stg_status status = STG_OK;
     int rc;
 
@@ -107,7 +109,8 @@ static stg_status copy(const char *from, const char *to, stg_error *err)
         return refuse(to, "cannot be made", err);
     rc = copy_store(from, &source, to, &target);
     if (rc != SQLITE_OK)
-        status = target != NULL && sqlite3_errcode(target) == (rc & 0xff)
+        status = target != NULL &&
+                         sqlite3_errcode(stg_sqlite_of(target)) == (rc & 0xff)
                      ? refuse_sql(to, "cannot be written", target, rc, err)
                      : refuse_sql(from, "cannot be read", source, rc, err);
     stg_sql_close(target);
@@ -161,7 +164,7 @@ static stg_status check_names(const char *path, const char *to, stg_error *err)
 
 static stg_status check_store(const char *path, stg_error *err)
 {
-    sqlite3 *db = NULL;
+    stg_db *db = NULL;
     stg_status status;
     int rc = stg_sql_open_reader(&db, path);
 
@@ -199,7 +202,7 @@ stg_status stg_copy_backup(const char *path, const char *to, stg_error *err)
 
 /* In one transaction: brought up to date, and in another epoch. Ids of letters
  * go on far behind those that may have been given since the backup. */
-static int begin_anew(sqlite3 *db, stg_restored *done)
+static int begin_anew(stg_db *db, stg_restored *done)
 {
     char text[256];
     stg_epochs epochs = {.count = 0};
@@ -232,7 +235,7 @@ static int begin_anew(sqlite3 *db, stg_restored *done)
 
 static stg_status renew(const char *path, stg_restored *done, stg_error *err)
 {
-    sqlite3 *db = NULL;
+    stg_db *db = NULL;
     stg_status status = STG_OK;
     int rc = stg_sql_open_writer(&db, path);
 
@@ -249,7 +252,7 @@ static stg_status renew(const char *path, stg_restored *done, stg_error *err)
 /* What is in its write-ahead log goes into the store, if it still can. */
 static void fold_wal(const char *path)
 {
-    sqlite3 *db = NULL;
+    stg_db *db = NULL;
 
     if (stg_sql_open_writer(&db, path) == SQLITE_OK)
         stg_sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -5,7 +5,7 @@
 #ifndef STAGGER_HUB_STORES_COPY_H
 #define STAGGER_HUB_STORES_COPY_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* Copies the store at path to the file `to`, as it is at one moment, also while
  * a hub writes to it: all that was committed until then is there. `to` is

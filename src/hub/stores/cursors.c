@@ -240,7 +240,7 @@ static int keep_stored(row *r)
     if (!stg_cursors_parse(stg_sql_column_span(r->c->read, 0), s->partition,
                            s->slice, keep, r))
         rc = SQLITE_CORRUPT;
-    sqlite3_reset(r->c->read);
+    stg_sql_reset(r->c->read);
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
@@ -268,7 +268,7 @@ static int write_row(row *r, stg_slice *known)
         return SQLITE_NOMEM;
     put(r->c, r->c->text_size == 0 ? "{}" : "\n}");
     *known = r->now;
-    return stg_sql_run(r->c->write, "uuut", (uint64_t)known->partition,
+    return stg_sql_run(r->c->write, "uuuj", (uint64_t)known->partition,
                        (uint64_t)r->c->shard, (uint64_t)known->slice,
                        (stg_span){r->c->text, r->c->text_size});
 }
@@ -394,7 +394,7 @@ static void note(void *ctx, const stg_cursor *cursor)
     r->now.bases[at] = cursor->base;
 }
 
-static int load_row(stg_cursors *c, sqlite3_stmt *rows)
+static int load_row(stg_cursors *c, stg_stmt *rows)
 {
     uint32_t partition = (uint32_t)stg_sql_column(rows, 0);
     uint32_t slice = (uint32_t)stg_sql_column(rows, 1);
@@ -419,9 +419,9 @@ static void drop_slices(stg_cursors *c)
     c->count = c->slot_count = 0;
 }
 
-int stg_cursors_load(stg_cursors *c, sqlite3 *db)
+int stg_cursors_load(stg_cursors *c, stg_db *db)
 {
-    sqlite3_stmt *rows = NULL;
+    stg_stmt *rows = NULL;
     int rc = SQLITE_OK, step = SQLITE_DONE;
 
     drop_slices(c);
@@ -441,14 +441,14 @@ int stg_cursors_load(stg_cursors *c, sqlite3 *db)
                              "UPDATE lanes SET begins = ?2"
                              " WHERE number = ?1 AND begins IS NULL");
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(
-            db, "SELECT partition, slice, lanes FROM cursors WHERE shard = ?",
-            -1, &rows, NULL);
+        rc = stg_sql_prepare_once(
+            db, &rows,
+            "SELECT partition, slice, lanes FROM cursors WHERE shard = ?");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(rows, "u", (uint64_t)c->shard);
-    while (rc == SQLITE_OK && (step = sqlite3_step(rows)) == SQLITE_ROW)
+    while (rc == SQLITE_OK && (step = stg_sql_step(rows)) == SQLITE_ROW)
         rc = load_row(c, rows);
-    sqlite3_finalize(rows);
+    stg_sql_finalize(rows);
     return rc != SQLITE_OK || step == SQLITE_DONE ? rc : step;
 }
 

@@ -13,7 +13,7 @@
 #define STAGGER_HUB_STORES_CURSORS_H
 
 #include "flow/group.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* Calls each for the cursors of a row's text; false: it is none. */
 typedef void stg_cursor_each(void *ctx, const stg_cursor *c);
@@ -24,7 +24,7 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
  * shards have, the furthest. counts: with parked as the table of parked rows has
  * it. */
 #define STG_CURSORS_ALL UINT32_MAX
-int stg_cursors_read(sqlite3 *db, uint32_t partition, bool counts,
+int stg_cursors_read(stg_db *db, uint32_t partition, bool counts,
                      stg_cursor_each *each, void *ctx);
 
 typedef struct stg_slice stg_slice;
@@ -41,7 +41,7 @@ typedef struct stg_cursors {
     uint32_t shard;    /* whose rows are written */
     stg_slice **slots; /* by partition and slice */
     size_t count, slot_count;
-    sqlite3_stmt *read, *write, *begin;
+    stg_stmt *read, *write, *begin;
     stg_move *moves; /* those that a group may come without */
     size_t move_count, move_room;
     uint64_t replays; /* transactions with moves so far */
@@ -51,7 +51,7 @@ typedef struct stg_cursors {
 
 /* Zeroed before, but for the shard; also reads all anew, after a rollback: of a
  * replay, too. */
-int stg_cursors_load(stg_cursors *c, sqlite3 *db);
+int stg_cursors_load(stg_cursors *c, stg_db *db);
 void stg_cursors_free(stg_cursors *c);
 
 /* Writes a group's cursors but those of the lanes that it forgets, and drops

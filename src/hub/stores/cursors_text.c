@@ -100,7 +100,7 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
 
 /* The lanes of a slice, over all shards, and what is parked of the partition. */
 typedef struct reading {
-    sqlite3 *db;
+    stg_db *db;
     uint32_t partition, slice;
     bool has[STG_SLICE];
     stg_cursor cursors[STG_SLICE];
@@ -170,7 +170,7 @@ static void tell_slice(reading *r)
     }
 }
 
-static bool push_parked(reading *r, sqlite3_stmt *row)
+static bool push_parked(reading *r, stg_stmt *row)
 {
     if (r->parked_count == r->parked_room) {
         size_t room = r->parked_room == 0 ? 64 : 2 * r->parked_room;
@@ -191,24 +191,23 @@ static bool push_parked(reading *r, sqlite3_stmt *row)
 /* Lane by lane, for that is how they are found at once. */
 static int count_parked(reading *r)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        r->db,
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        r->db, &st,
         "SELECT lane, count(*), sum(CASE WHEN replay > 0 THEN 1 ELSE 0 END)"
         " FROM parked WHERE lane IN (SELECT number FROM lanes)"
-        " AND partition = ? GROUP BY lane ORDER BY lane",
-        -1, &st, NULL);
+        " AND partition = ? GROUP BY lane ORDER BY lane");
 
     r->parked_count = 0;
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", (uint64_t)r->partition);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = push_parked(r, st) ? SQLITE_OK : SQLITE_NOMEM;
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int read_row(reading *r, sqlite3_stmt *row)
+static int read_row(reading *r, stg_stmt *row)
 {
     uint32_t partition = (uint32_t)stg_sql_column(row, 0);
     uint32_t slice = (uint32_t)stg_sql_column(row, 1);
@@ -237,7 +236,7 @@ static void each_nothing(void *ctx, const stg_cursor *c)
 }
 
 /* All zeros but for the head. */
-static reading *new_reading(sqlite3 *db, stg_cursor_each *each, void *ctx)
+static reading *new_reading(stg_db *db, stg_cursor_each *each, void *ctx)
 {
     reading *r = calloc(1, sizeof *r);
 
@@ -250,29 +249,28 @@ static reading *new_reading(sqlite3 *db, stg_cursor_each *each, void *ctx)
     return r;
 }
 
-int stg_cursors_read(sqlite3 *db, uint32_t partition, bool counts,
+int stg_cursors_read(stg_db *db, uint32_t partition, bool counts,
                      stg_cursor_each *each, void *ctx)
 {
     reading *r = new_reading(db, each, ctx);
     bool is_all = partition == STG_CURSORS_ALL;
-    sqlite3_stmt *rows = NULL;
+    stg_stmt *rows = NULL;
     int rc = r == NULL ? SQLITE_NOMEM : SQLITE_OK;
 
     if (rc == SQLITE_OK) {
         r->counts = counts;
-        rc = sqlite3_prepare_v2(
-            db,
+        rc = stg_sql_prepare_once(
+            db, &rows,
             is_all ? "SELECT partition, slice, lanes FROM cursors"
                      " ORDER BY partition, slice, shard"
                    : "SELECT partition, slice, lanes FROM cursors"
-                     " WHERE partition = ? ORDER BY slice, shard",
-            -1, &rows, NULL);
+                     " WHERE partition = ? ORDER BY slice, shard");
     }
     if (rc == SQLITE_OK && !is_all)
         rc = stg_sql_bind(rows, "u", (uint64_t)partition);
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = read_row(r, rows);
-    sqlite3_finalize(rows);
+    stg_sql_finalize(rows);
     if (r == NULL)
         return rc;
     if (rc != SQLITE_DONE)

@@ -1,4 +1,5 @@
 #include "hub/stores/desk.h"
+#include "hub/stores/sqlite.h"
 
 #include <stdlib.h>
 

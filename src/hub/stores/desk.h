@@ -9,7 +9,7 @@
 typedef struct stg_desk {
     stg_inbox *in;
     const stg_store_options *o;
-    sqlite3 *db;
+    stg_db *db;
     uv_thread_t thread;
 } stg_desk;
 

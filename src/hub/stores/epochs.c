@@ -20,36 +20,33 @@ static bool parse_epoch(const char *text, uint64_t *epoch)
     return true;
 }
 
-static int add(stg_epochs *e, sqlite3_stmt *row)
+static int add(stg_epochs *e, stg_stmt *row)
 {
     stg_epoch *all = realloc(e->all, (e->count + 1) * sizeof *all);
 
     if (all == NULL)
         return SQLITE_NOMEM;
     e->all = all;
-    all[e->count].below = sqlite3_column_type(row, 0) == SQLITE_NULL
-                              ? UINT64_MAX
-                              : stg_sql_column(row, 0);
-    if (!parse_epoch((const char *)sqlite3_column_text(row, 1),
-                     &all[e->count].epoch))
+    all[e->count].below =
+        stg_sql_is_null(row, 0) ? UINT64_MAX : stg_sql_column(row, 0);
+    if (!parse_epoch(stg_sql_text(row, 1), &all[e->count].epoch))
         return SQLITE_CORRUPT;
     e->count++;
     return SQLITE_OK;
 }
 
-int stg_epochs_load(stg_epochs *e, sqlite3 *db)
+int stg_epochs_load(stg_epochs *e, stg_db *db)
 {
-    sqlite3_stmt *rows = NULL;
-    int rc =
-        sqlite3_prepare_v2(db,
-                           "SELECT below, epoch FROM epochs UNION ALL"
-                           " SELECT NULL, value FROM meta WHERE name = 'epoch'"
-                           " ORDER BY below NULLS LAST",
-                           -1, &rows, NULL);
+    stg_stmt *rows = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &rows,
+        "SELECT below, epoch FROM epochs UNION ALL"
+        " SELECT NULL, value FROM meta WHERE name = 'epoch'"
+        " ORDER BY below NULLS LAST");
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = add(e, rows);
-    sqlite3_finalize(rows);
+    stg_sql_finalize(rows);
     if (rc != SQLITE_DONE)
         return rc;
     return e->count > 0 && e->all[e->count - 1].below == UINT64_MAX
@@ -63,22 +60,21 @@ void stg_epochs_free(stg_epochs *e)
     *e = (stg_epochs){.count = 0};
 }
 
-static int keep_old(sqlite3 *db, uint64_t from)
+static int keep_old(stg_db *db, uint64_t from)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
         "INSERT OR IGNORE INTO epochs (below, epoch)"
-        " SELECT ?1, value FROM meta WHERE name = 'epoch' AND ?1 > 1",
-        -1, &st, NULL);
+        " SELECT ?1, value FROM meta WHERE name = 'epoch' AND ?1 > 1");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "u", from);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
-int stg_epochs_begin(sqlite3 *db, uint64_t from)
+int stg_epochs_begin(stg_db *db, uint64_t from)
 {
     uint64_t epoch;
     int rc = keep_old(db, from);

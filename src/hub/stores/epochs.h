@@ -8,7 +8,7 @@
 #ifndef STAGGER_HUB_STORES_EPOCHS_H
 #define STAGGER_HUB_STORES_EPOCHS_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 typedef struct stg_epoch {
     uint64_t below; /* of messages below this position, and not below the one
@@ -22,11 +22,11 @@ typedef struct stg_epochs {
 } stg_epochs;
 
 /* e is zeroed. SQLITE_CORRUPT: there is none. */
-int stg_epochs_load(stg_epochs *e, sqlite3 *db);
+int stg_epochs_load(stg_epochs *e, stg_db *db);
 void stg_epochs_free(stg_epochs *e);
 
 /* In the caller's transaction: those from `from` on have a new one. */
-int stg_epochs_begin(sqlite3 *db, uint64_t from);
+int stg_epochs_begin(stg_db *db, uint64_t from);
 
 uint64_t stg_epochs_now(const stg_epochs *e);
 uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position);

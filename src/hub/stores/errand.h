@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "hub/store.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 typedef struct stg_errand stg_errand;
 typedef struct stg_store_writer stg_store_writer;
@@ -19,7 +19,7 @@ struct stg_errand {
     /* One of them. Looks: on the desk's thread, in no transaction. Writes: on
      * the writer's thread, in a transaction; counts for nothing if is_full. They
      * return SQLite's code. */
-    int (*look)(stg_errand *e, sqlite3 *db);
+    int (*look)(stg_errand *e, stg_db *db);
     int (*write)(stg_errand *e, stg_store_writer *w);
     void (*tell)(stg_errand *e); /* on the loop */
     void (*free)(stg_errand *e);

@@ -23,17 +23,17 @@ typedef struct question {
 /* -- a lane's rows --------------------------------------------------------- */
 
 typedef struct asking {
-    sqlite3_stmt *lanes, *parked, *letter, *range;
+    stg_stmt *lanes, *parked, *letter, *range;
 } asking;
 
-static int prepare(asking *a, sqlite3 *db)
+static int prepare(asking *a, stg_db *db)
 {
     const struct {
-        sqlite3_stmt **st;
+        stg_stmt **st;
         const char *text;
     } all[] = {
         {&a->lanes,
-         "SELECT number, name, is_forgotten, ifnull(begins, 0)"
+         "SELECT number, name, is_forgotten, coalesce(begins, 0)"
          " FROM lanes ORDER BY number"},
         {&a->parked,
          "SELECT replay, attempts_before + attempts, due_at, cause"
@@ -52,20 +52,20 @@ static int prepare(asking *a, sqlite3 *db)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
-        rc = sqlite3_prepare_v2(db, all[i].text, -1, all[i].st, NULL);
+        rc = stg_sql_prepare_once(db, all[i].st, all[i].text);
     return rc;
 }
 
 static void finish(asking *a)
 {
-    sqlite3_finalize(a->lanes);
-    sqlite3_finalize(a->parked);
-    sqlite3_finalize(a->letter);
-    sqlite3_finalize(a->range);
+    stg_sql_finalize(a->lanes);
+    stg_sql_finalize(a->parked);
+    stg_sql_finalize(a->letter);
+    stg_sql_finalize(a->range);
 }
 
 /* SQLITE_ROW, SQLITE_DONE, or an error. */
-static int ask(sqlite3_stmt *st, const question *q, const stg_fate *f)
+static int ask(stg_stmt *st, const question *q, const stg_fate *f)
 {
     int rc = stg_sql_bind(st, "uuu", (uint64_t)f->lane,
                           (uint64_t)q->m.partition, q->m.position);
@@ -73,7 +73,7 @@ static int ask(sqlite3_stmt *st, const question *q, const stg_fate *f)
     return rc == SQLITE_OK ? stg_sql_step(st) : rc;
 }
 
-static void take_letter(question *q, stg_fate *f, sqlite3_stmt *st)
+static void take_letter(question *q, stg_fate *f, stg_stmt *st)
 {
     f->kind = STG_FATE_LETTER;
     f->letter = stg_sql_column(st, 0);
@@ -81,17 +81,17 @@ static void take_letter(question *q, stg_fate *f, sqlite3_stmt *st)
     f->cause = stg_arena_column(&q->texts, st, 2).at;
     f->attempts = stg_sql_column(st, 3);
     f->replay = (uint32_t)stg_sql_column(st, 4);
-    sqlite3_reset(st);
+    stg_sql_reset(st);
 }
 
-static void take_parked(question *q, stg_fate *f, sqlite3_stmt *st)
+static void take_parked(question *q, stg_fate *f, stg_stmt *st)
 {
     f->kind = STG_FATE_PARKED;
     f->replay = (uint32_t)stg_sql_column(st, 0);
     f->attempts = stg_sql_column(st, 1);
     f->due_at = stg_sql_column(st, 2);
     f->cause = stg_arena_column(&q->texts, st, 3).at;
-    sqlite3_reset(st);
+    stg_sql_reset(st);
 }
 
 /* A replayed letter whose row is gone was delivered; then it has no row, and
@@ -180,7 +180,7 @@ static int add_lane(asking *a, question *q)
     return rc;
 }
 
-static int read_lanes(question *q, sqlite3 *db)
+static int read_lanes(question *q, stg_db *db)
 {
     asking a = {.lanes = NULL};
     int rc = prepare(&a, db);
@@ -191,13 +191,12 @@ static int read_lanes(question *q, sqlite3 *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int read_message(question *q, sqlite3 *db)
+static int read_message(question *q, stg_db *db)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
-        "SELECT created_at, length(body), key FROM messages WHERE position = ?",
-        -1, &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT created_at, length(body), key FROM messages WHERE position = ?");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", q->m.position);
@@ -208,13 +207,13 @@ static int read_message(question *q, sqlite3 *db)
         q->m.key = stg_arena_column(&q->texts, st, 2).at;
         rc = SQLITE_DONE;
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* All of one moment: else what is settled between two looks has no row in the
  * first and a cursor in the second. */
-static int look_all(question *q, sqlite3 *db)
+static int look_all(question *q, stg_db *db)
 {
     uint64_t next = 0;
     int rc = stg_sql_ask(
@@ -233,7 +232,7 @@ static int look_all(question *q, sqlite3 *db)
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 
-static int look(stg_errand *e, sqlite3 *db)
+static int look(stg_errand *e, stg_db *db)
 {
     question *q = STG_HOLDER(&e->link, question, errand.link);
     int rc;

@@ -86,14 +86,14 @@ enum column {
     " detail, http_status, attempts, first_attempt_at, last_attempt_at," \
     " created_at, changed_at, lane, partition, replay, position,"        \
     " last_position, count, length(payload),"                            \
-    " ifnull((SELECT is_forgotten FROM lanes WHERE number = lane), 1)"
+    " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1)"
 
-static const char *text_of(stg_arena *a, sqlite3_stmt *st, int column)
+static const char *text_of(stg_arena *a, stg_stmt *st, int column)
 {
     return stg_arena_column(a, st, column).at;
 }
 
-static void read_light(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
+static void read_light(stg_letter *l, stg_arena *a, stg_stmt *st)
 {
     *l = (stg_letter){
         .id = stg_sql_column(st, ID),
@@ -117,12 +117,12 @@ static void read_light(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
         .position = stg_sql_column(st, POSITION),
         .last_position = stg_sql_column(st, LAST_POSITION),
         .count = stg_sql_column(st, COUNT),
-        .has_payload = sqlite3_column_type(st, PAYLOAD_SIZE) != SQLITE_NULL,
+        .has_payload = !stg_sql_is_null(st, PAYLOAD_SIZE),
         .payload_size = stg_sql_column(st, PAYLOAD_SIZE),
     };
 }
 
-static void read_rest(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
+static void read_rest(stg_letter *l, stg_arena *a, stg_stmt *st)
 {
     l->content_type = text_of(a, st, CONTENT_TYPE);
     l->headers = text_of(a, st, HEADERS);
@@ -131,7 +131,7 @@ static void read_rest(stg_letter *l, stg_arena *a, sqlite3_stmt *st)
     l->payload = stg_arena_column(a, st, PAYLOAD);
 }
 
-static int add(stg_found *found, sqlite3_stmt *st, bool is_whole)
+static int add(stg_found *found, stg_stmt *st, bool is_whole)
 {
     stg_letter *l = &found->letters[found->count];
 
@@ -165,53 +165,52 @@ void stg_found_free(stg_found *found)
     stg_arena_free(&found->texts);
 }
 
-int stg_find_one(sqlite3 *db, uint64_t id, stg_found *found)
+int stg_find_one(stg_db *db, uint64_t id, stg_found *found)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     int rc;
 
     if (!make_room(found, 1))
         return SQLITE_NOMEM;
-    rc = sqlite3_prepare_v2(db,
-                            "SELECT " LIGHT
-                            ", content_type, headers, key, answer, payload"
-                            " FROM failed_broadcast_logs WHERE id = ?",
-                            -1, &st, NULL);
+    rc = stg_sql_prepare_once(db, &st,
+                              "SELECT " LIGHT
+                              ", content_type, headers, key, answer, payload"
+                              " FROM failed_broadcast_logs WHERE id = ?");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", id);
     if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = add(found, st, true);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* -- whether it is one of them --------------------------------------------- */
 
-static bool is_same(sqlite3_stmt *st, int column, const char *wanted)
+static bool is_same(stg_stmt *st, int column, const char *wanted)
 {
     const char *text;
 
     if (wanted == NULL)
         return true;
-    text = (const char *)sqlite3_column_text(st, column);
+    text = stg_sql_text(st, column);
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
 /* When the last of its messages was given up; a row that an older stagger wrote
  * does not know. */
-static const char *newest_of(sqlite3_stmt *st)
+static const char *newest_of(stg_stmt *st)
 {
-    int column = sqlite3_column_type(st, LAST_POSITION) == SQLITE_NULL ||
-                         sqlite3_column_type(st, LAST_ATTEMPT_AT) == SQLITE_NULL
+    int column = stg_sql_is_null(st, LAST_POSITION) ||
+                         stg_sql_is_null(st, LAST_ATTEMPT_AT)
                      ? CREATED_AT
                      : LAST_ATTEMPT_AT;
 
-    return (const char *)sqlite3_column_text(st, column);
+    return stg_sql_text(st, column);
 }
 
-static bool is_in_time(sqlite3_stmt *st, const stg_filter *f)
+static bool is_in_time(stg_stmt *st, const stg_filter *f)
 {
-    const char *at = (const char *)sqlite3_column_text(st, CREATED_AT);
+    const char *at = stg_sql_text(st, CREATED_AT);
     const char *newest = newest_of(st);
 
     // As texts they are in order.
@@ -220,7 +219,7 @@ static bool is_in_time(sqlite3_stmt *st, const stg_filter *f)
            (f->until[0] == '\0' || strcmp(at, f->until) < 0);
 }
 
-static bool matches(sqlite3_stmt *st, const stg_filter *f)
+static bool matches(stg_stmt *st, const stg_filter *f)
 {
     return is_same(st, TARGET, f->f.target) && is_same(st, STATE, f->f.state) &&
            is_same(st, CAUSE, f->f.cause) &&
@@ -237,7 +236,7 @@ typedef struct search {
 } search;
 
 /* The row that st is at. False: it is enough. */
-static bool take(search *s, sqlite3_stmt *st, int *rc)
+static bool take(search *s, stg_stmt *st, int *rc)
 {
     s->last = stg_sql_column(st, ID);
     s->looked++;
@@ -251,7 +250,7 @@ static bool take(search *s, sqlite3_stmt *st, int *rc)
     return false;
 }
 
-static int go_over(search *s, sqlite3_stmt *st)
+static int go_over(search *s, stg_stmt *st)
 {
     int rc;
 
@@ -264,7 +263,7 @@ static int go_over(search *s, sqlite3_stmt *st)
 }
 
 /* All, or a target's, in the order of their ids. */
-static int search_table(sqlite3 *db, search *s, uint64_t after, bool is_reverse)
+static int search_table(stg_db *db, search *s, uint64_t after, bool is_reverse)
 {
     static const char *const texts[2][2] = {
         {"SELECT " LIGHT " FROM failed_broadcast_logs"
@@ -277,9 +276,8 @@ static int search_table(sqlite3 *db, search *s, uint64_t after, bool is_reverse)
          " WHERE target = ?2 AND id < ?1 ORDER BY id DESC"}};
     const char *target = s->f->f.target;
     uint64_t from = is_reverse && after == 0 ? INT64_MAX : after;
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, texts[target != NULL][is_reverse], -1, &st,
-                                NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(db, &st, texts[target != NULL][is_reverse]);
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", from);
@@ -287,18 +285,17 @@ static int search_table(sqlite3 *db, search *s, uint64_t after, bool is_reverse)
         rc = stg_sql_bind_from(st, 2, "s", target);
     if (rc == SQLITE_OK)
         rc = go_over(s, st);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
 /* Those of a list that rises. */
-static int search_ids(sqlite3 *db, search *s, const uint64_t *ids, size_t count,
+static int search_ids(stg_db *db, search *s, const uint64_t *ids, size_t count,
                       uint64_t after, bool is_reverse)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT " LIGHT " FROM failed_broadcast_logs WHERE id = ?1", -1,
-        &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st, "SELECT " LIGHT " FROM failed_broadcast_logs WHERE id = ?1");
 
     for (size_t i = 0; i < count && rc == SQLITE_OK && s->found->next == 0;
          i++) {
@@ -309,9 +306,9 @@ static int search_ids(sqlite3 *db, search *s, const uint64_t *ids, size_t count,
         rc = stg_sql_bind(st, "u", id);
         if (rc == SQLITE_OK)
             rc = go_over(s, st);
-        sqlite3_reset(st);
+        stg_sql_reset(st);
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
@@ -338,25 +335,24 @@ static bool push(ids *list, uint64_t id)
 }
 
 /* Lane by lane, for that is how they are found at once. */
-static int collect(sqlite3 *db, const stg_letter_filter *f, ids *list)
+static int collect(stg_db *db, const stg_letter_filter *f, ids *list)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
         "SELECT id FROM lanes CROSS JOIN failed_broadcast_logs"
         " ON lane = number AND partition = ?1 AND position = ?2"
         " WHERE last_position IS NULL UNION "
         "SELECT id FROM lanes CROSS JOIN failed_broadcast_logs"
         " ON lane = number AND partition = ?1 AND position <= ?2"
         " WHERE last_position IS NOT NULL AND last_position >= ?2"
-        " ORDER BY id",
-        -1, &st, NULL);
+        " ORDER BY id");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "uu", (uint64_t)f->partition, f->position);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = push(list, stg_sql_column(st, 0)) ? SQLITE_OK : SQLITE_NOMEM;
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -374,7 +370,7 @@ static void intersect(ids *list, const uint64_t *other, size_t count)
     list->count = kept;
 }
 
-static int search_message(sqlite3 *db, search *s, uint64_t after,
+static int search_message(stg_db *db, search *s, uint64_t after,
                           bool is_reverse)
 {
     ids list = {.count = 0};
@@ -388,7 +384,7 @@ static int search_message(sqlite3 *db, search *s, uint64_t after,
     return rc;
 }
 
-int stg_find_page(sqlite3 *db, const stg_filter *f, uint64_t after,
+int stg_find_page(stg_db *db, const stg_filter *f, uint64_t after,
                   size_t rows_max, bool is_newest_first, stg_found *found)
 {
     search s = {.f = f, .found = found, .rows_max = rows_max};

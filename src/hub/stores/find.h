@@ -25,11 +25,11 @@ typedef struct stg_found {
 } stg_found;
 
 /* A page behind `after`. found is zeroed, or was used before. */
-int stg_find_page(sqlite3 *db, const stg_filter *f, uint64_t after,
+int stg_find_page(stg_db *db, const stg_filter *f, uint64_t after,
                   size_t rows_max, bool is_newest_first, stg_found *found);
 
 /* One, whole; count is 0 if there is none. */
-int stg_find_one(sqlite3 *db, uint64_t id, stg_found *found);
+int stg_find_one(stg_db *db, uint64_t id, stg_found *found);
 
 void stg_found_free(stg_found *found);
 

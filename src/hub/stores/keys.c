@@ -116,10 +116,10 @@ void stg_keys_undo(stg_keys *k, uint64_t from)
 
 /* -- the table ------------------------------------------------------------- */
 
-static int prepare(stg_keys *k, sqlite3 *db)
+static int prepare(stg_keys *k, stg_db *db)
 {
     const struct {
-        sqlite3_stmt **st;
+        stg_stmt **st;
         const char *text;
     } all[] = {
         {&k->find,
@@ -154,11 +154,11 @@ static int read_all(stg_keys *k)
         else
             put(k, short_of((const unsigned char *)key.at), position);
     }
-    sqlite3_reset(k->oldest);
+    stg_sql_reset(k->oldest);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_keys_load(stg_keys *k, sqlite3 *db)
+int stg_keys_load(stg_keys *k, stg_db *db)
 {
     int rc = prepare(k, db);
 
@@ -237,7 +237,7 @@ static int look(stg_keys *k, const stg_key *hash, uint64_t position,
         *found = memcmp(body.at, hash->body, STG_KEY_SIZE) == 0
                      ? STG_KEY_REPEATED
                      : STG_KEY_OTHER;
-    return sqlite3_reset(k->find);
+    return stg_sql_reset(k->find);
 }
 
 int stg_keys_find(stg_keys *k, const stg_key *hash, stg_ns wall,
@@ -290,7 +290,7 @@ int stg_keys_expire(stg_keys *k, stg_ns wall, size_t most, size_t *removed)
         if (key.size == STG_KEY_SIZE)
             drop(k, short_of((const unsigned char *)key.at), last);
     }
-    sqlite3_reset(k->oldest);
+    stg_sql_reset(k->oldest);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
     return *removed == 0 ? SQLITE_OK : stg_sql_run(k->remove, "u", last);

@@ -6,7 +6,7 @@
 #ifndef STAGGER_HUB_STORES_KEYS_H
 #define STAGGER_HUB_STORES_KEYS_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 enum { STG_KEY_SIZE = 16 }; /* of SHA-256, the first half */
 
@@ -23,11 +23,11 @@ typedef struct stg_keys {
     stg_key_slot *slots;
     size_t count, slot_count;
     void *digest, *context; /* OpenSSL's */
-    sqlite3_stmt *find, *add, *oldest, *remove;
+    stg_stmt *find, *add, *oldest, *remove;
 } stg_keys;
 
 /* kept and count_max set, the rest zeroed. Reads the table. */
-int stg_keys_load(stg_keys *k, sqlite3 *db);
+int stg_keys_load(stg_keys *k, stg_db *db);
 void stg_keys_free(stg_keys *k);
 
 /* False: OpenSSL failed (no memory). */

@@ -105,33 +105,34 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
     return true;
 }
 
-int stg_lanes_load(stg_lanes *l, sqlite3 *db)
+static int load_row(stg_lanes *l, stg_stmt *row)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
+    uint64_t number = stg_sql_column(row, 0);
+    const char *name = stg_sql_text(row, 1), *url = stg_sql_text(row, 2);
+
+    if (number >= STG_LANES_MAX || name == NULL || url == NULL)
+        return SQLITE_CORRUPT;
+    if (!stg_lanes_set(l, (uint32_t)number, name, url))
+        return SQLITE_NOMEM;
+    if (stg_sql_column(row, 3) != 0)
+        stg_lanes_forget(l, (uint32_t)number);
+    else
+        l->names[number].is_paused = stg_sql_column(row, 4) != 0;
+    return SQLITE_OK;
+}
+
+int stg_lanes_load(stg_lanes *l, stg_db *db)
+{
+    stg_stmt *rows;
+    int rc = stg_sql_prepare_once(
+        db, &rows,
         "SELECT number, name, url, is_forgotten, is_paused FROM lanes"
-        " ORDER BY number",
-        -1, &st, NULL);
+        " ORDER BY number");
 
-    while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
-        uint64_t number = stg_sql_column(st, 0);
-        const char *name = (const char *)sqlite3_column_text(st, 1);
-        const char *url = (const char *)sqlite3_column_text(st, 2);
-
-        if (number >= STG_LANES_MAX || name == NULL || url == NULL)
-            rc = SQLITE_CORRUPT;
-        else if (!stg_lanes_set(l, (uint32_t)number, name, url))
-            rc = SQLITE_NOMEM;
-        else if (stg_sql_column(st, 3) != 0)
-            stg_lanes_forget(l, (uint32_t)number);
-        else
-            l->names[number].is_paused = stg_sql_column(st, 4) != 0;
-    }
-    if (rc == SQLITE_OK)
-        return sqlite3_finalize(st);
-    sqlite3_finalize(st);
-    return rc;
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = load_row(l, rows);
+    stg_sql_finalize(rows);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 void stg_lanes_free(stg_lanes *l)

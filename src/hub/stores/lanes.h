@@ -6,7 +6,7 @@
 #ifndef STAGGER_HUB_STORES_LANES_H
 #define STAGGER_HUB_STORES_LANES_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 enum { STG_LANES_MAX = 1000000 }; /* flow's */
 
@@ -25,7 +25,7 @@ typedef struct stg_lanes {
 } stg_lanes;
 
 /* All zeros is an empty one. */
-int stg_lanes_load(stg_lanes *l, sqlite3 *db);
+int stg_lanes_load(stg_lanes *l, stg_db *db);
 void stg_lanes_free(stg_lanes *l);
 
 /* UINT32_MAX: no such name. */

@@ -145,19 +145,25 @@ const char *stg_letter_name(stg_letter_column column)
     return names[column];
 }
 
-static void write_column(stg_line *l, sqlite3_stmt *st, int column)
+/* The bytes of others, and of targets: the rest is text, or reads as such. */
+static bool is_bytes(int column)
+{
+    return column == STG_LETTER_ANSWER || column == STG_LETTER_PAYLOAD;
+}
+
+static void write_column(stg_line *l, stg_stmt *st, int column)
 {
     stg_span text = stg_sql_column_span(st, column);
-    int type = sqlite3_column_type(st, column);
-    bool is_base64 = type == SQLITE_BLOB && !stg_line_is_utf8(text);
+    bool is_base64 = is_bytes(column) && stg_sql_is_blob(st, column) &&
+                     !stg_line_is_utf8(text);
 
     add_text(l, column == 0 ? "{\"" : ", \"");
     add_text(l, stg_letter_name((stg_letter_column)column));
     add_text(l, is_base64 ? "_base64\": " : "\": ");
-    if (type == SQLITE_NULL) {
+    if (stg_sql_is_null(st, column)) {
         add_text(l, "null");
-    } else if (type == SQLITE_INTEGER) {
-        add_text(l, (const char *)sqlite3_column_text(st, column));
+    } else if (stg_sql_is_number(st, column)) {
+        add_text(l, stg_sql_text(st, column));
     } else if (is_base64) {
         add(l, "\"", 1);
         stg_line_add_base64(l, text);
@@ -167,7 +173,7 @@ static void write_column(stg_line *l, sqlite3_stmt *st, int column)
     }
 }
 
-void stg_letter_write(stg_line *l, sqlite3_stmt *st)
+void stg_letter_write(stg_line *l, stg_stmt *st)
 {
     for (int column = 0; column < STG_LETTER_COLUMNS; column++)
         write_column(l, st, column);

@@ -9,7 +9,7 @@
 #ifndef STAGGER_HUB_STORES_LETTER_H
 #define STAGGER_HUB_STORES_LETTER_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* A text that grows. Zeroed: empty. */
 typedef struct stg_line {
@@ -63,6 +63,6 @@ typedef enum stg_letter_column {
 const char *stg_letter_name(stg_letter_column column);
 
 /* The row that st is at, with an end of line. */
-void stg_letter_write(stg_line *l, sqlite3_stmt *st);
+void stg_letter_write(stg_line *l, stg_stmt *st);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "hub/refuse.h"
 #include "hub/stores/letter.h"
+#include "hub/stores/sqlite.h"
 
 enum {
     PIECE = 256, /* rows between two syncs */
@@ -140,7 +141,7 @@ static int collect(stg_letters *l, stg_line *lines, uint64_t *version,
         *version = stg_sql_column(l->read, STG_LETTER_COLUMNS);
         rows++;
     }
-    sqlite3_reset(l->read);
+    stg_sql_reset(l->read);
     *is_all = rc == SQLITE_DONE && rows < PIECE;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

@@ -18,8 +18,8 @@ enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 typedef struct stg_letters {
     stg_inbox *in;
     const stg_store_options *o;
-    sqlite3 *db;
-    sqlite3_stmt *read;
+    stg_db *db;
+    stg_stmt *read;
     uv_thread_t thread;
     uint64_t version; /* written, and synced */
     uint64_t seen;    /* groups with dead letters that were looked at */

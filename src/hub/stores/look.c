@@ -19,7 +19,7 @@ typedef struct page {
     void *ctx;
 } page;
 
-static int look_page(stg_errand *e, sqlite3 *db)
+static int look_page(stg_errand *e, stg_db *db)
 {
     page *p = STG_HOLDER(&e->link, page, errand.link);
 
@@ -76,7 +76,7 @@ typedef struct one {
     void *ctx;
 } one;
 
-static int look_one(stg_errand *e, sqlite3 *db)
+static int look_one(stg_errand *e, stg_db *db)
 {
     one *o = STG_HOLDER(&e->link, one, errand.link);
 

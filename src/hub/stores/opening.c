@@ -8,11 +8,12 @@
 #include "hub/stores/queue.h"
 #include "hub/stores/rows.h"
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 #include "hub/wall.h"
 
 /* Of this connection. The WAL is moved into the file by the writer, when it has
  * the time; what is deleted need not be overwritten. */
-static int set_up(sqlite3 *db, const stg_store_options *o)
+static int set_up(stg_db *db, const stg_store_options *o)
 {
     char text[512];
 
@@ -32,7 +33,7 @@ static int set_up(sqlite3 *db, const stg_store_options *o)
 }
 
 /* What a new store is told once. */
-static int begin_meta(sqlite3 *db)
+static int begin_meta(stg_db *db)
 {
     // 0 is no position.
     int rc = stg_epochs_begin(db, 1);
@@ -47,7 +48,7 @@ static int begin_meta(sqlite3 *db)
 }
 
 /* In one transaction: a file is never half a store, nor half migrated. */
-static int bring_up(sqlite3 *db, stg_epochs *epochs)
+static int bring_up(stg_db *db, stg_epochs *epochs)
 {
     uint64_t version, incarnations = 0;
     stg_schema_kind kind;
@@ -76,7 +77,7 @@ static bool is_enough(void *ctx)
 }
 
 static stg_status refuse(const stg_store_options *o, const char *what,
-                         sqlite3 *db, int rc, stg_error *err)
+                         stg_db *db, int rc, stg_error *err)
 {
     stg_sql_words(err, o->path, what, db, rc);
     return STG_IO;
@@ -84,15 +85,14 @@ static stg_status refuse(const stg_store_options *o, const char *what,
 
 /* A file system without shared memory (of a network) has no WAL, and SQLite
  * then stays with what it had, without an error. */
-static int ask_wal(sqlite3 *db, bool *has_wal)
+static int ask_wal(stg_db *db, bool *has_wal)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(db, &st, "PRAGMA journal_mode");
 
     if (rc == SQLITE_OK && stg_sql_step(st) == SQLITE_ROW)
-        *has_wal = sqlite3_stricmp((const char *)sqlite3_column_text(st, 0),
-                                   "wal") == 0;
-    sqlite3_finalize(st);
+        *has_wal = sqlite3_stricmp(stg_sql_text(st, 0), "wal") == 0;
+    stg_sql_finalize(st);
     return rc;
 }
 
@@ -106,7 +106,7 @@ static stg_status refuse_journal(const stg_store_options *o, stg_error *err)
         o->path);
 }
 
-stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
+stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
                             stg_epochs *epochs, stg_error *err)
 {
     uint64_t page_size = 0;

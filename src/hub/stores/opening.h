@@ -10,7 +10,7 @@
  * synchronous=FULL, with the quota's number of pages. Returns STG_IO or
  * STG_INVALID with words, and then *db is still to be closed if it is not
  * NULL. */
-stg_status stg_opening_open(sqlite3 **db, const stg_store_options *o,
+stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
                             stg_epochs *epochs, stg_error *err);
 
 #endif

@@ -7,14 +7,14 @@
 enum { FETCH_BYTES_MAX = 16 << 20 };
 
 /* Text that ends with a zero, as SQLite keeps it. */
-static const char *text_of(sqlite3_stmt *st, int column)
+static const char *text_of(stg_stmt *st, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(st, column);
+    const char *text = stg_sql_text(st, column);
 
     return text == NULL ? "" : text;
 }
 
-static void read_progress(stg_progress *p, sqlite3_stmt *st)
+static void read_progress(stg_progress *p, stg_stmt *st)
 {
     stg_span limited = stg_sql_column_span(st, 8);
 
@@ -25,7 +25,7 @@ static void read_progress(stg_progress *p, sqlite3_stmt *st)
         memcpy(p->limited, limited.at, sizeof p->limited);
 }
 
-static void read_failure(stg_failure *f, sqlite3_stmt *st)
+static void read_failure(stg_failure *f, stg_stmt *st)
 {
     stg_span answer = stg_sql_column_span(st, 20);
 
@@ -44,7 +44,7 @@ static void read_failure(stg_failure *f, sqlite3_stmt *st)
         .answer_size = answer.size};
 }
 
-void stg_parked_read(stg_parked *p, sqlite3_stmt *st)
+void stg_parked_read(stg_parked *p, stg_stmt *st)
 {
     *p = (stg_parked){.partition = (uint32_t)stg_sql_column(st, 0),
                       .position = stg_sql_column(st, 1),
@@ -54,7 +54,7 @@ void stg_parked_read(stg_parked *p, sqlite3_stmt *st)
                       .has_failure = stg_sql_column(st, 9) != 0,
                       .attempts_before = stg_sql_column(st, 26),
                       .created_at = stg_sql_column(st, 27),
-                      .key_hash = (uint64_t)sqlite3_column_int64(st, 21),
+                      .key_hash = stg_sql_bits(st, 21),
                       .parcel = {.content_type = stg_sql_column_span(st, 22),
                                  .headers = stg_sql_column_span(st, 23),
                                  .key = stg_sql_column_span(st, 24),
@@ -72,7 +72,7 @@ struct stg_fetched_piece {
 };
 
 /* Each kind has an index of its own. */
-int stg_rows_prepare_fetch(sqlite3 *db, bool is_replay, sqlite3_stmt **st)
+int stg_rows_prepare_fetch(stg_db *db, bool is_replay, stg_stmt **st)
 {
 #define FETCH(which)                                                      \
     "SELECT " STG_PARKED_COLUMNS " FROM parked WHERE lane = ? AND " which \
@@ -122,7 +122,7 @@ static bool add(stg_fetched *f, const stg_parked *p, size_t parcel_size)
     return true;
 }
 
-static int fetch_all(sqlite3_stmt *st, uint32_t rows_max, stg_fetched *f)
+static int fetch_all(stg_stmt *st, uint32_t rows_max, stg_fetched *f)
 {
     size_t bytes = 0;
     int rc;
@@ -145,7 +145,7 @@ static int fetch_all(sqlite3_stmt *st, uint32_t rows_max, stg_fetched *f)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
                    uint32_t rows_max, stg_fetched *f)
 {
     int rc = stg_sql_bind(st, "uuuuu", (uint64_t)lane, after->due_at,
@@ -158,7 +158,7 @@ int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
         return SQLITE_NOMEM;
     if (rc == SQLITE_OK)
         rc = fetch_all(st, rows_max, f);
-    sqlite3_reset(st);
+    stg_sql_reset(st);
     return rc;
 }
 

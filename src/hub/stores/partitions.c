@@ -80,26 +80,25 @@ void stg_partitions_free(stg_partitions *p)
 
 #define COLUMNS "number, log, topic, partition, epoch, stale"
 
-static int read_row(stg_partition *one, sqlite3_stmt *row)
+static int read_row(stg_partition *one, stg_stmt *row)
 {
     uint64_t number = stg_sql_column(row, 0);
-    const char *epoch = (const char *)sqlite3_column_text(row, 4);
+    const char *epoch = stg_sql_text(row, 4);
 
     if (number < 1 || number >= STG_PARTITIONS_MAX || epoch == NULL)
         return SQLITE_CORRUPT;
     one->number = (uint32_t)number;
     one->partition = (uint32_t)stg_sql_column(row, 3);
     one->epoch = strtoull(epoch, NULL, 16);
-    one->stale = sqlite3_column_type(row, 5) == SQLITE_NULL
-                     ? STG_NO_POSITION
-                     : stg_sql_column(row, 5);
+    one->stale =
+        stg_sql_is_null(row, 5) ? STG_NO_POSITION : stg_sql_column(row, 5);
     return SQLITE_OK;
 }
 
-static int load_row(stg_partitions *p, sqlite3_stmt *row)
+static int load_row(stg_partitions *p, stg_stmt *row)
 {
-    stg_partition one = {.log = (char *)sqlite3_column_text(row, 1),
-                         .topic = (char *)sqlite3_column_text(row, 2)};
+    stg_partition one = {.log = (char *)stg_sql_text(row, 1),
+                         .topic = (char *)stg_sql_text(row, 2)};
     int rc = read_row(&one, row);
 
     if (rc != SQLITE_OK || one.log == NULL || one.topic == NULL)
@@ -110,61 +109,59 @@ static int load_row(stg_partitions *p, sqlite3_stmt *row)
     return stg_partitions_set(p, &one) == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-int stg_partitions_load(stg_partitions *p, sqlite3 *db, uint32_t shard)
+int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
 {
-    sqlite3_stmt *rows = NULL;
-    int rc = sqlite3_prepare_v2(db,
-                                "SELECT " COLUMNS
-                                ", ifnull((SELECT generation FROM claims c"
-                                " WHERE c.number = p.number AND shard = ?), 0)"
-                                " FROM partitions p ORDER BY number",
-                                -1, &rows, NULL);
+    stg_stmt *rows = NULL;
+    int rc =
+        stg_sql_prepare_once(db, &rows,
+                             "SELECT " COLUMNS
+                             ", coalesce((SELECT generation FROM claims c"
+                             " WHERE c.number = p.number AND shard = ?), 0)"
+                             " FROM partitions p ORDER BY number");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(rows, "u", (uint64_t)shard);
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = load_row(p, rows);
-    sqlite3_finalize(rows);
+    stg_sql_finalize(rows);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_partitions_newest(sqlite3 *db, const stg_claim_ask *ask,
+int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
                           stg_partition *to)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     int rc =
-        sqlite3_prepare_v2(db,
-                           "SELECT " COLUMNS
-                           " FROM partitions WHERE log = ? AND topic = ?"
-                           " AND partition = ? ORDER BY number DESC LIMIT 1",
-                           -1, &st, NULL);
+        stg_sql_prepare_once(db, &st,
+                             "SELECT " COLUMNS
+                             " FROM partitions WHERE log = ? AND topic = ?"
+                             " AND partition = ? ORDER BY number DESC LIMIT 1");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "ssu", ask->log, ask->topic,
                           (uint64_t)ask->partition);
     if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = read_row(to, st);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
-int stg_partitions_add(sqlite3 *db, const stg_claim_ask *ask, stg_partition *to)
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     uint64_t number = 0;
     char epoch[17];
     int rc = stg_sql_ask(
-        db, "SELECT ifnull(max(number), 0) + 1 FROM partitions", &number);
+        db, "SELECT coalesce(max(number), 0) + 1 FROM partitions", &number);
 
     if (rc == SQLITE_OK && number >= STG_PARTITIONS_MAX)
         return SQLITE_TOOBIG;
     to->number = (uint32_t)number;
     snprintf(epoch, sizeof epoch, "%016" PRIx64, to->epoch);
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db,
-                                "INSERT INTO partitions (" COLUMNS
-                                ") VALUES (?, ?, ?, ?, ?, ?)",
-                                -1, &st, NULL);
+        rc = stg_sql_prepare_once(db, &st,
+                                  "INSERT INTO partitions (" COLUMNS
+                                  ") VALUES (?, ?, ?, ?, ?, ?)");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "ussus", number, ask->log, ask->topic,
                           (uint64_t)ask->partition, epoch);
@@ -172,38 +169,37 @@ int stg_partitions_add(sqlite3 *db, const stg_claim_ask *ask, stg_partition *to)
         rc = stg_sql_bind_from(st, 6, "u", to->stale);
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "");
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
 /* -- claims ---------------------------------------------------------------- */
 
-int stg_partitions_raise(sqlite3 *db, uint32_t number, uint32_t shard,
+int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
                          uint64_t *generation)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
         "INSERT INTO claims (number, shard, generation) VALUES (?, ?, 1)"
         " ON CONFLICT (number, shard) DO UPDATE SET"
-        " generation = claims.generation + 1 RETURNING generation",
-        -1, &st, NULL);
+        " generation = claims.generation + 1 RETURNING generation");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "uu", (uint64_t)number, (uint64_t)shard);
     if (rc == SQLITE_OK)
         rc = stg_sql_number(st, generation);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
-int stg_partitions_fence(sqlite3 *db, uint32_t shard, const stg_claim *claims,
+int stg_partitions_fence(stg_db *db, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT generation FROM claims WHERE number = ? AND shard = ?", -1,
-        &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT generation FROM claims WHERE number = ? AND shard = ?");
 
     *fenced_count = 0;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
@@ -218,6 +214,6 @@ int stg_partitions_fence(sqlite3 *db, uint32_t shard, const stg_claim *claims,
         if (rc == SQLITE_OK && generation != claims[i].generation)
             fenced[(*fenced_count)++] = claims[i].partition;
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }

@@ -9,7 +9,7 @@
 #define STAGGER_HUB_STORES_PARTITIONS_H
 
 #include "hub/store.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 typedef struct stg_partition {
     uint32_t number;
@@ -28,7 +28,7 @@ typedef struct stg_partitions {
 } stg_partitions;
 
 /* Zeroed before, or loaded: then what is new is added. */
-int stg_partitions_load(stg_partitions *p, sqlite3 *db, uint32_t shard);
+int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard);
 void stg_partitions_free(stg_partitions *p);
 
 /* NULL: no such number. */
@@ -41,20 +41,19 @@ stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one);
 
 /* The newest number of (log, topic, partition); SQLITE_DONE: there is none.
  * to->log and to->topic are not set. */
-int stg_partitions_newest(sqlite3 *db, const stg_claim_ask *ask,
+int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
                           stg_partition *to);
 
 /* Gives the next number; SQLITE_TOOBIG: none is left. */
-int stg_partitions_add(sqlite3 *db, const stg_claim_ask *ask,
-                       stg_partition *to);
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
 
 /* Raises the generation of a number for a shard. */
-int stg_partitions_raise(sqlite3 *db, uint32_t number, uint32_t shard,
+int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
                          uint64_t *generation);
 
 /* Those of the claims that others have by now: their generation is higher.
  * fenced has room for all. */
-int stg_partitions_fence(sqlite3 *db, uint32_t shard, const stg_claim *claims,
+int stg_partitions_fence(stg_db *db, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count);
 
 #endif

@@ -2,10 +2,10 @@
 
 #include "hub/stores/schema.h"
 
-static int prepare(stg_queue *q, sqlite3 *db)
+static int prepare(stg_queue *q, stg_db *db)
 {
     const struct {
-        sqlite3_stmt **st;
+        stg_stmt **st;
         const char *text;
     } all[] = {
         {&q->add,
@@ -18,8 +18,8 @@ static int prepare(stg_queue *q, sqlite3 *db)
          "UPDATE meta SET value = ? WHERE name = 'message_bytes'"},
         // Lengths are in the row's head: bodies are not read for them.
         {&q->sizes,
-         "SELECT position, ifnull(length(content_type), 0),"
-         " ifnull(length(headers), 0), ifnull(length(key), 0),"
+         "SELECT position, coalesce(length(content_type), 0),"
+         " coalesce(length(headers), 0), coalesce(length(key), 0),"
          " length(body) FROM messages WHERE position >= ?"
          " ORDER BY position"},
         {&q->remove, "DELETE FROM messages WHERE position < ?"},
@@ -52,25 +52,25 @@ int stg_queue_at(stg_queue *q, uint64_t from, uint64_t *position,
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     *created_at = stg_sql_column(q->created, 0);
     *position = stg_sql_column(q->created, 1);
-    return sqlite3_reset(q->created);
+    return stg_sql_reset(q->created);
 }
 
 static int check_last(stg_queue *q)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     uint64_t last = 0;
-    int rc = sqlite3_prepare_v2(
-        q->db, "SELECT ifnull(max(position), 0) FROM messages", -1, &st, NULL);
+    int rc = stg_sql_prepare_once(
+        q->db, &st, "SELECT coalesce(max(position), 0) FROM messages");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_number(st, &last);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     if (rc == SQLITE_OK && (q->next == 0 || last >= q->next))
         return SQLITE_CORRUPT;
     return rc;
 }
 
-int stg_queue_load(stg_queue *q, sqlite3 *db)
+int stg_queue_load(stg_queue *q, stg_db *db)
 {
     uint64_t created_at;
     int rc;
@@ -134,7 +134,7 @@ int stg_queue_note(stg_queue *q)
 
 /* -- trimming -------------------------------------------------------------- */
 
-static uint64_t row_cost(sqlite3_stmt *st)
+static uint64_t row_cost(stg_stmt *st)
 {
     return cost_of(stg_sql_column(st, 1) + stg_sql_column(st, 2) +
                    stg_sql_column(st, 3) + stg_sql_column(st, 4));
@@ -161,7 +161,7 @@ static int measure(stg_queue *q, uint64_t limit, size_t rows_max,
         *bytes += row_cost(q->sizes);
         rc = SQLITE_OK;
     }
-    sqlite3_reset(q->sizes);
+    stg_sql_reset(q->sizes);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

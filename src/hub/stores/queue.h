@@ -7,21 +7,20 @@
 
 #include "flow/message.h"
 #include "hub/store.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 enum { STG_PAGE = 4096 };
 
 typedef struct stg_queue {
-    sqlite3 *db;
+    stg_db *db;
     uint64_t next;  /* the position that is given next */
     uint64_t first; /* of the first message; next if there is none */
     uint64_t bytes; /* of the file, that messages fill: about */
-    sqlite3_stmt *add, *note_next, *note_bytes, *sizes, *remove, *created,
-        *needed;
+    stg_stmt *add, *note_next, *note_bytes, *sizes, *remove, *created, *needed;
 } stg_queue;
 
 /* SQLITE_CORRUPT: next_position is not above all messages. */
-int stg_queue_load(stg_queue *q, sqlite3 *db);
+int stg_queue_load(stg_queue *q, stg_db *db);
 
 /* What a message fills of the file: its share of a page, or pages. */
 uint64_t stg_queue_cost(const stg_parcel *p);
@@ -56,7 +55,7 @@ int stg_queue_needed(stg_queue *q, uint64_t *position);
 
 /* -- the reader's side ----------------------------------------------------- */
 
-int stg_queue_prepare_read(sqlite3 *db, sqlite3_stmt **st);
+int stg_queue_prepare_read(stg_db *db, stg_stmt **st);
 
 typedef struct stg_chunk {
     stg_record *records; /* point into bytes */
@@ -67,8 +66,7 @@ typedef struct stg_chunk {
 
 /* From a position on, as many as bytes_max, one at least. b is zeroed, and the
  * caller's to free by stg_chunk_free(). */
-int stg_queue_read(sqlite3_stmt *st, uint64_t from, size_t bytes_max,
-                   stg_chunk *b);
+int stg_queue_read(stg_stmt *st, uint64_t from, size_t bytes_max, stg_chunk *b);
 void stg_chunk_free(stg_chunk *b);
 
 #endif

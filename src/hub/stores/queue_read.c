@@ -3,7 +3,7 @@
 
 #include "hub/stores/queue.h"
 
-int stg_queue_prepare_read(sqlite3 *db, sqlite3_stmt **st)
+int stg_queue_prepare_read(stg_db *db, stg_stmt **st)
 {
     return stg_sql_prepare(
         db, st,
@@ -35,15 +35,14 @@ static bool make_room(stg_chunk *b, size_t size)
     return true;
 }
 
-static bool add(stg_chunk *b, sqlite3_stmt *st, const stg_parcel *p,
-                size_t size)
+static bool add(stg_chunk *b, stg_stmt *st, const stg_parcel *p, size_t size)
 {
     if (!make_room(b, size))
         return false;
     stg_parcel_pack(p, b->bytes + b->size);
     b->records[b->count++] =
         (stg_record){.position = stg_sql_column(st, 0),
-                     .key = (uint64_t)sqlite3_column_int64(st, 1),
+                     .key = stg_sql_bits(st, 1),
                      .size = size,
                      .created_at = stg_sql_column(st, 6) * STG_MS};
     b->size += size;
@@ -61,8 +60,7 @@ static void point(stg_chunk *b)
     }
 }
 
-int stg_queue_read(sqlite3_stmt *st, uint64_t from, size_t bytes_max,
-                   stg_chunk *b)
+int stg_queue_read(stg_stmt *st, uint64_t from, size_t bytes_max, stg_chunk *b)
 {
     int rc = stg_sql_bind(st, "u", from);
 
@@ -78,7 +76,7 @@ int stg_queue_read(sqlite3_stmt *st, uint64_t from, size_t bytes_max,
         rc = add(b, st, &p, size) ? SQLITE_OK : SQLITE_NOMEM;
     }
     // No read transaction outlives the call: the WAL could not be reset.
-    sqlite3_reset(st);
+    stg_sql_reset(st);
     point(b);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

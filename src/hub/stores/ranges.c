@@ -23,8 +23,8 @@ static const char add[] =
     " partition, position, replay, last_position, count, state, why, cause,"
     " attempts, created_at, last_attempt_at, range_first, taken, version, copied)"
     " VALUES (?1,"
-    " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
-    " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
+    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
+    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"
     " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11, ?12, ?13, ?14, ?7)";
 
 /* A row that expired comes back to life with bodies that have not; but one of
@@ -58,7 +58,7 @@ static const char expire[] =
     "UPDATE failed_broadcast_logs SET state = 'expired', changed_at = ?2,"
     " version = ?3, copied = count WHERE id = ?1";
 
-int stg_ranges_prepare(stg_ranges *r, sqlite3 *db)
+int stg_ranges_prepare(stg_ranges *r, stg_db *db)
 {
     int rc = stg_sql_prepare(db, &r->find, find);
 
@@ -123,7 +123,7 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
     rc = stg_sql_step(r->find);
     if (rc != SQLITE_ROW)
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    state = (const char *)sqlite3_column_text(r->find, 1);
+    state = stg_sql_text(r->find, 1);
     *k = (known){.id = stg_sql_column(r->find, 0),
                  .last = stg_sql_column(r->find, 2),
                  .taken = stg_sql_column(r->find, 3),
@@ -131,7 +131,7 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
                  .count = stg_sql_column(r->find, 5)};
     k->is_replayed = state != NULL && strcmp(state, "replayed") == 0;
     k->is_over = k->is_replayed || is_over(state, k->eaten);
-    return sqlite3_reset(r->find);
+    return stg_sql_reset(r->find);
 }
 
 /* Why its messages were settled. */
@@ -196,14 +196,14 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
 enum { PIECE = 256 };
 
 /* The ids that a query has, PIECE at most. SQLITE_ROW: there are more. */
-static int read_ids(sqlite3_stmt *st, uint64_t ids[PIECE], size_t *count)
+static int read_ids(stg_stmt *st, uint64_t ids[PIECE], size_t *count)
 {
     int rc = SQLITE_ROW;
 
     *count = 0;
     while (*count < PIECE && (rc = stg_sql_step(st)) == SQLITE_ROW)
         ids[(*count)++] = stg_sql_column(st, 0);
-    sqlite3_reset(st);
+    stg_sql_reset(st);
     return rc;
 }
 

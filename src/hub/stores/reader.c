@@ -1,4 +1,5 @@
 #include "hub/stores/reader.h"
+#include "hub/stores/sqlite.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 typedef struct stg_store_reader {
     stg_inbox *in;
     const stg_store_options *o;
-    sqlite3 *db;
-    sqlite3_stmt *read, *fetch, *fetch_replays;
+    stg_db *db;
+    stg_stmt *read, *fetch, *fetch_replays;
     uv_thread_t thread;
 } stg_store_reader;
 

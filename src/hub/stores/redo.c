@@ -128,16 +128,16 @@ static step *new_step(redo *r, void (*then)(redo *r, step *s))
 
 /* -- a page ---------------------------------------------------------------- */
 
-static int look_page(stg_errand *e, sqlite3 *db)
+static int look_page(stg_errand *e, stg_db *db)
 {
     redo *r = step_of(e)->r;
     int rc = SQLITE_OK;
 
     // What is sent again may end badly at once, and so without an end.
     if (r->after == 0)
-        rc = stg_sql_ask(db,
-                         "SELECT ifnull(max(id), 0) FROM failed_broadcast_logs",
-                         &r->last);
+        rc = stg_sql_ask(
+            db, "SELECT coalesce(max(id), 0) FROM failed_broadcast_logs",
+            &r->last);
     if (rc == SQLITE_OK)
         rc = stg_find_page(db, &r->filter, r->after, PAGE, false, &r->found);
     return rc;
@@ -214,7 +214,7 @@ static void hold(redo *r, const stg_letter *l)
     r->held_lanes[r->held_count++] = l->lane;
 }
 
-static int look_nowhere(stg_errand *e, sqlite3 *db)
+static int look_nowhere(stg_errand *e, stg_db *db)
 {
     (void)e;
     (void)db;
@@ -382,7 +382,7 @@ static void do_letters(redo *r)
 
 /* -- range rows ------------------------------------------------------------ */
 
-static int scan_row(step *s, sqlite3_stmt *st, uint64_t *bytes)
+static int scan_row(step *s, stg_stmt *st, uint64_t *bytes)
 {
     stg_parcel *p = &s->parcels[s->bite.count];
 
@@ -395,17 +395,16 @@ static int scan_row(step *s, sqlite3_stmt *st, uint64_t *bytes)
 }
 
 /* Which messages there are from the row's front on, without their bodies. */
-static int look_range(stg_errand *e, sqlite3 *db)
+static int look_range(stg_errand *e, stg_db *db)
 {
     step *s = step_of(e);
     uint64_t bytes = 0;
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db,
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
         "SELECT position, content_type, headers, key, length(body)"
         " FROM messages WHERE position >= ? AND position <= ?"
-        " ORDER BY position",
-        -1, &st, NULL);
+        " ORDER BY position");
 
     s->bite.count = 0;
     stg_arena_free(&s->texts);
@@ -417,7 +416,7 @@ static int look_range(stg_errand *e, sqlite3 *db)
             (s->bite.count == SCANNED || bytes > PIECE_BYTES))
             break;
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     if (rc != SQLITE_DONE)
         return rc;
     s->bite.to = s->last;

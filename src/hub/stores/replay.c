@@ -2,7 +2,7 @@
 
 static const char look[] =
     "SELECT lane, partition, position, replay, last_position, count, eaten,"
-    " ifnull((SELECT is_forgotten FROM lanes WHERE number = lane), 1), key"
+    " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), key"
     " FROM failed_broadcast_logs WHERE id = ? AND state = 'dead'";
 
 /* Attempts begin anew, and go on being counted. */
@@ -18,7 +18,7 @@ static const char look[] =
 static const char park[] =
     PARKED " SELECT lane, partition, position, replay + 1, ?2, " NOTHING_YET
            ", ?3, content_type, headers, key, payload, attempts,"
-           " ifnull((SELECT m.created_at * 1000000 FROM messages m"
+           " coalesce((SELECT m.created_at * 1000000 FROM messages m"
            " WHERE m.position = f.position AND f.partition = 0), 0)"
            " FROM failed_broadcast_logs f WHERE id = ?1";
 
@@ -56,10 +56,10 @@ static const char end[] =
     " AND o.position = f.range_first AND o.replay = f.replay)"
     " THEN range_first ELSE position END WHERE id = ?1";
 
-int stg_replays_prepare(stg_replays *r, sqlite3 *db)
+int stg_replays_prepare(stg_replays *r, stg_db *db)
 {
     const struct {
-        sqlite3_stmt **st;
+        stg_stmt **st;
         const char *text;
     } all[] = {{&r->look, look}, {&r->park, park}, {&r->over, over},
                {&r->drop, drop}, {&r->eat, eat},   {&r->shorten, shorten},
@@ -89,7 +89,7 @@ static int find(stg_replays *r, uint64_t id, letter *l, stg_replayed *out)
     if (rc != SQLITE_ROW)
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     *l = (letter){.is_there = true,
-                  .is_range = sqlite3_column_type(r->look, 4) != SQLITE_NULL,
+                  .is_range = !stg_sql_is_null(r->look, 4),
                   .position = stg_sql_column(r->look, 2),
                   .last = stg_sql_column(r->look, 4),
                   .count = stg_sql_column(r->look, 5),
@@ -98,13 +98,7 @@ static int find(stg_replays *r, uint64_t id, letter *l, stg_replayed *out)
     out->lane = (uint32_t)stg_sql_column(r->look, 0);
     out->partition = (uint32_t)stg_sql_column(r->look, 1);
     out->is_forgotten = stg_sql_column(r->look, 7) != 0;
-    return sqlite3_reset(r->look);
-}
-
-/* How many rows a statement has changed. */
-static uint64_t changes(sqlite3_stmt *st)
-{
-    return (uint64_t)sqlite3_changes(sqlite3_db_handle(st));
+    return stg_sql_reset(r->look);
 }
 
 int stg_replays_letter(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
@@ -119,7 +113,7 @@ int stg_replays_letter(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
     rc = stg_sql_bind(r->park, "uuh", id, wall, l.key_hash);
     if (rc == SQLITE_OK)
         rc = stg_sql_run(r->park, "");
-    if (rc != SQLITE_OK || changes(r->park) == 0)
+    if (rc != SQLITE_OK || stg_sql_changes(r->park, &rc) == 0)
         return rc;
     out->is_done = true;
     out->messages = 1;
@@ -155,7 +149,7 @@ static int park_messages(stg_replays *r, const stg_bite *b, uint64_t most,
         rc = stg_sql_run(r->eat, "uuuu", (uint64_t)out->lane,
                          (uint64_t)out->partition, b->positions[i], wall);
         if (rc == SQLITE_OK)
-            out->messages += changes(r->eat);
+            out->messages += stg_sql_changes(r->eat, &rc);
     }
     return rc;
 }

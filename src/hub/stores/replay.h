@@ -8,10 +8,10 @@
 #include "hub/stores/rows.h"
 
 typedef struct stg_replays {
-    sqlite3_stmt *look, *park, *over, *drop, *eat, *shorten, *end;
+    stg_stmt *look, *park, *over, *drop, *eat, *shorten, *end;
 } stg_replays;
 
-int stg_replays_prepare(stg_replays *r, sqlite3 *db);
+int stg_replays_prepare(stg_replays *r, stg_db *db);
 
 /* What became of it. */
 typedef struct stg_replayed {

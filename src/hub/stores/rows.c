@@ -44,10 +44,10 @@ static const char bury[] =
     " category, cause, http_status, detail, answer, attempts,"
     " first_attempt_at, last_attempt_at, created_at, headers, content_type, key,"
     " payload, version, copied) VALUES (?1,"
-    " ifnull((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
-    " ifnull((SELECT url FROM lanes WHERE number = ?2), ''),"
+    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
+    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"
     " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-    " ?13 + ifnull((SELECT attempts_before FROM parked WHERE lane = ?2"
+    " ?13 + coalesce((SELECT attempts_before FROM parked WHERE lane = ?2"
     " AND partition = ?3 AND position = ?4 AND replay = ?5), 0),"
     " ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 1)"
     " ON CONFLICT (lane, partition, position, replay) DO NOTHING";
@@ -65,10 +65,10 @@ static const char clear[] =
 static const char forget[] =
     "UPDATE lanes SET is_forgotten = 1 WHERE number = ?";
 
-int stg_rows_prepare(stg_rows *r, sqlite3 *db)
+int stg_rows_prepare(stg_rows *r, stg_db *db)
 {
     const struct {
-        sqlite3_stmt **st;
+        stg_stmt **st;
         const char *text;
     } all[] = {{&r->park, park},   {&r->repark, repark}, {&r->unpark, unpark},
                {&r->bury, bury},   {&r->find, find},     {&r->of_lane, of_lane},
@@ -79,7 +79,7 @@ int stg_rows_prepare(stg_rows *r, sqlite3 *db)
         rc = stg_sql_prepare(db, all[i].st, all[i].text);
     if (rc == SQLITE_OK)
         rc = stg_sql_ask(
-            db, "SELECT ifnull(max(version), 0) FROM failed_broadcast_logs",
+            db, "SELECT coalesce(max(version), 0) FROM failed_broadcast_logs",
             &r->version);
     return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
 }
@@ -142,7 +142,7 @@ static int parked_of(stg_parked *p, const stg_change *c)
                : SQLITE_MISUSE;
 }
 
-static int run_on_row(sqlite3_stmt *st, const stg_change *c)
+static int run_on_row(stg_stmt *st, const stg_change *c)
 {
     return stg_sql_run(st, "uuuu", (uint64_t)c->lane, (uint64_t)c->partition,
                        c->position, (uint64_t)c->replay);
@@ -169,7 +169,7 @@ static int bury_parked(stg_rows *r, const stg_change *c, stg_ns wall)
         p.progress = c->progress;
     }
     rc = write_dead(r, c->lane, &p, "dead", stg_why_name(p.failure.why), wall);
-    sqlite3_reset(r->find);
+    stg_sql_reset(r->find);
     return rc;
 }
 
@@ -201,7 +201,7 @@ static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
         stg_parked_read(&p, r->of_lane);
         rc = write_dead(r, c->lane, &p, "cancelled", why, wall);
     }
-    sqlite3_reset(r->of_lane);
+    stg_sql_reset(r->of_lane);
     if (rc != SQLITE_DONE)
         return rc;
     return stg_sql_run(r->clear, "uu", (uint64_t)c->lane,
@@ -225,7 +225,7 @@ static int write_park(stg_rows *r, const stg_change *c)
     char cause[STG_CAUSE_MAX];
     stg_parked p;
     int rc = parked_of(&p, c);
-    sqlite3_stmt *st = c->message != NULL ? r->park : r->repark;
+    stg_stmt *st = c->message != NULL ? r->park : r->repark;
 
     if (rc != SQLITE_OK)
         return rc;
@@ -268,16 +268,15 @@ int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall)
     return SQLITE_MISUSE;
 }
 
-int stg_rows_pull_in(sqlite3 *db, stg_ns wall)
+int stg_rows_pull_in(stg_db *db, stg_ns wall)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db,
-                                "UPDATE parked SET due_at = ?1 + wait"
-                                " WHERE due_at - ?1 > wait",
-                                -1, &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(db, &st,
+                                  "UPDATE parked SET due_at = ?1 + wait"
+                                  " WHERE due_at - ?1 > wait");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "u", wall);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }

@@ -5,35 +5,33 @@
 
 #include "flow/group.h"
 #include "hub/stores/ids.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* Of range rows: see ranges.c. */
 typedef struct stg_ranges {
-    sqlite3_stmt *find, *add, *extend, *is_taken, *grown, *renew, *spent,
-        *expire;
+    stg_stmt *find, *add, *extend, *is_taken, *grown, *renew, *spent, *expire;
     bool has_grown; /* some may have, since the letters had them */
 } stg_ranges;
 
 typedef struct stg_rows {
     stg_ids ids;
     uint64_t version; /* the last that a letter was given */
-    sqlite3_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear,
-        *forget;
+    stg_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear, *forget;
     stg_ranges ranges;
 } stg_rows;
 
-int stg_rows_prepare(stg_rows *r, sqlite3 *db);
+int stg_rows_prepare(stg_rows *r, stg_db *db);
 
 /* One change, in the caller's transaction. wall: when the row is made. */
 int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
 
 /* At the start: a clock that was set back while nobody ran must not make a row
  * wait for longer than was decided. */
-int stg_rows_pull_in(sqlite3 *db, stg_ns wall);
+int stg_rows_pull_in(stg_db *db, stg_ns wall);
 
 /* -- range rows ------------------------------------------------------------ */
 
-int stg_ranges_prepare(stg_ranges *r, sqlite3 *db);
+int stg_ranges_prepare(stg_ranges *r, stg_db *db);
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
 
 /* Gives a new version to some of those that have grown. */
@@ -72,11 +70,11 @@ typedef struct stg_parked {
     " created_at"
 
 /* Points into the row. */
-void stg_parked_read(stg_parked *p, sqlite3_stmt *st);
+void stg_parked_read(stg_parked *p, stg_stmt *st);
 
 /* -- the reader's side ----------------------------------------------------- */
 
-int stg_rows_prepare_fetch(sqlite3 *db, bool is_replay, sqlite3_stmt **st);
+int stg_rows_prepare_fetch(stg_db *db, bool is_replay, stg_stmt **st);
 
 typedef struct stg_fetched {
     stg_parked_row *rows;
@@ -87,7 +85,7 @@ typedef struct stg_fetched {
 
 /* The lane's rows of the kind above the mark, rows_max at most, and no more than 16 MiB but
  * for the first. f is zeroed, and the caller's to free. */
-int stg_rows_fetch(sqlite3_stmt *st, uint32_t lane, const stg_mark *after,
+int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
                    uint32_t rows_max, stg_fetched *f);
 void stg_fetched_free(stg_fetched *f);
 

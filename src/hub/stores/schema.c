@@ -13,7 +13,7 @@ uint64_t stg_schema_version(void)
     return stg_steps_count();
 }
 
-int stg_schema_look(sqlite3 *db, stg_schema_kind *kind, uint64_t *version)
+int stg_schema_look(stg_db *db, stg_schema_kind *kind, uint64_t *version)
 {
     uint64_t application = 0, tables = 0;
     int rc = stg_sql_ask(db, "SELECT count(*) FROM sqlite_master", &tables);
@@ -32,7 +32,7 @@ int stg_schema_look(sqlite3 *db, stg_schema_kind *kind, uint64_t *version)
     return rc;
 }
 
-int stg_schema_migrate(sqlite3 *db, uint64_t version)
+int stg_schema_migrate(stg_db *db, uint64_t version)
 {
     char text[96];
     int rc;
@@ -48,7 +48,7 @@ int stg_schema_migrate(sqlite3 *db, uint64_t version)
     return stg_sql_exec(db, text);
 }
 
-stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
+stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
                             stg_error *err)
 {
     stg_schema_kind kind = STG_SCHEMA_FOREIGN;
@@ -77,7 +77,7 @@ stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
     return STG_OK;
 }
 
-stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err)
+stg_status stg_schema_check_new(stg_db *db, const char *path, stg_error *err)
 {
     stg_schema_kind kind;
     uint64_t version = 0;
@@ -96,41 +96,40 @@ stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err)
                           path, version, stg_steps_count());
 }
 
-int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number)
+int stg_meta_read(stg_db *db, const char *name, uint64_t *number)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name = ?", -1,
-                                &st, NULL);
+    stg_stmt *st = NULL;
+    int rc =
+        stg_sql_prepare_once(db, &st, "SELECT value FROM meta WHERE name = ?");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "s", name);
     if (rc == SQLITE_OK)
         rc = stg_sql_number(st, number);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
-static int write_value(sqlite3 *db, const char *name, const char *letters,
+static int write_value(stg_db *db, const char *name, const char *letters,
                        uint64_t number, const char *text)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "INSERT OR REPLACE INTO meta (value, name) VALUES (?, ?)", -1, &st,
-        NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st, "INSERT OR REPLACE INTO meta (value, name) VALUES (?, ?)");
 
     if (rc == SQLITE_OK)
         rc = text != NULL ? stg_sql_run(st, letters, text, name)
                           : stg_sql_run(st, letters, number, name);
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc;
 }
 
-int stg_meta_write(sqlite3 *db, const char *name, uint64_t number)
+int stg_meta_write(stg_db *db, const char *name, uint64_t number)
 {
     return write_value(db, name, "us", number, NULL);
 }
 
-int stg_meta_write_epoch(sqlite3 *db, uint64_t epoch)
+int stg_meta_write_epoch(stg_db *db, uint64_t epoch)
 {
     char text[17];
 

@@ -2,7 +2,7 @@
 #ifndef STAGGER_HUB_STORES_SCHEMA_H
 #define STAGGER_HUB_STORES_SCHEMA_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 /* In the file's header: "stgr". */
 #define STG_SCHEMA_APPLICATION 0x73746772
@@ -16,29 +16,29 @@ typedef enum stg_schema_kind {
 } stg_schema_kind;
 
 /* Changes nothing. */
-int stg_schema_look(sqlite3 *db, stg_schema_kind *kind, uint64_t *version);
+int stg_schema_look(stg_db *db, stg_schema_kind *kind, uint64_t *version);
 
 /* The version that stg_schema_migrate() leads to. */
 uint64_t stg_schema_version(void);
 
 /* Takes the steps behind `version`, in the caller's transaction. */
-int stg_schema_migrate(sqlite3 *db, uint64_t version);
+int stg_schema_migrate(stg_db *db, uint64_t version);
 
 /* Refuses what is not ours, with words. */
-stg_status stg_schema_check(sqlite3 *db, const char *path, bool may_be_empty,
+stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
                             stg_error *err);
 
 /* Refuses one of an older version, with words: it is brought up to date by a
  * hub, and by nobody who only reads. */
-stg_status stg_schema_check_new(sqlite3 *db, const char *path, stg_error *err);
+stg_status stg_schema_check_new(stg_db *db, const char *path, stg_error *err);
 
 /* -- the table meta: a value a name ---------------------------------------- */
 
 /* SQLITE_DONE: there is no such name. */
-int stg_meta_read(sqlite3 *db, const char *name, uint64_t *number);
-int stg_meta_write(sqlite3 *db, const char *name, uint64_t number);
+int stg_meta_read(stg_db *db, const char *name, uint64_t *number);
+int stg_meta_write(stg_db *db, const char *name, uint64_t number);
 
 /* The epoch: 16 hex digits, so that people find it in message ids. */
-int stg_meta_write_epoch(sqlite3 *db, uint64_t epoch);
+int stg_meta_write_epoch(stg_db *db, uint64_t epoch);
 
 #endif

@@ -1,216 +1,50 @@
 #include "hub/stores/sqlite.h"
+
+#include <stdlib.h>
+
 #include "hub/refuse.h"
 
-#include <stdarg.h>
-#include <string.h>
-#include <time.h>
+typedef struct lite_db {
+    stg_db db;
+    sqlite3 *file;
+} lite_db;
 
-static int open_file(sqlite3 **db, const char *path, int flags)
+typedef struct lite_stmt {
+    stg_stmt st;
+    sqlite3_stmt *one;
+} lite_stmt;
+
+sqlite3 *stg_sqlite_of(const stg_db *db)
 {
-    int rc = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-
-    if (rc != SQLITE_OK)
-        return rc;
-    sqlite3_extended_result_codes(*db, 1);
-    return sqlite3_busy_timeout(*db, STG_SQL_BUSY_MS);
+    return ((const lite_db *)db)->file;
 }
 
-int stg_sql_open_writer(sqlite3 **db, const char *path)
+sqlite3_stmt *stg_sqlite_statement(const stg_stmt *st)
 {
-    return open_file(db, path, SQLITE_OPEN_READWRITE);
+    return ((const lite_stmt *)st)->one;
 }
 
-int stg_sql_open_reader(sqlite3 **db, const char *path)
-{
-    int rc = open_file(db, path, SQLITE_OPEN_READONLY);
+/* -- connections ----------------------------------------------------------- */
 
-    return rc != SQLITE_OK ? rc
-                           : stg_sql_exec(*db,
-                                          "PRAGMA trusted_schema = OFF;"
-                                          "PRAGMA temp_store = MEMORY;");
+static void close_file(stg_db *db)
+{
+    sqlite3_close(stg_sqlite_of(db));
+    free(db);
 }
 
-void stg_sql_close(sqlite3 *db)
+static int exec(stg_db *db, const char *text)
 {
-    sqlite3_stmt *st;
-
-    if (db == NULL)
-        return;
-    while ((st = sqlite3_next_stmt(db, NULL)) != NULL)
-        sqlite3_finalize(st);
-    sqlite3_close(db);
+    return sqlite3_exec(stg_sqlite_of(db), text, NULL, NULL, NULL);
 }
 
-int stg_sql_exec(sqlite3 *db, const char *text)
-{
-    return sqlite3_exec(db, text, NULL, NULL, NULL);
-}
-
-int stg_sql_prepare(sqlite3 *db, sqlite3_stmt **st, const char *text)
-{
-    return sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, st,
-                              NULL);
-}
-
-static sqlite3_int64 bits(uint64_t number)
-{
-    sqlite3_int64 same;
-
-    memcpy(&same, &number, sizeof same);
-    return same;
-}
-
-static int bind_number(sqlite3_stmt *st, int at, uint64_t number)
-{
-    return sqlite3_bind_int64(
-        st, at, number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number);
-}
-
-static int bind_text(sqlite3_stmt *st, int at, const char *text, size_t size)
-{
-    return text == NULL ? sqlite3_bind_null(st, at)
-                        : sqlite3_bind_text64(st, at, text, size, SQLITE_STATIC,
-                                              SQLITE_UTF8);
-}
-
-static int bind_blob(sqlite3_stmt *st, int at, stg_span span)
-{
-    return sqlite3_bind_blob64(st, at, span.size == 0 ? "" : span.at, span.size,
-                               SQLITE_STATIC);
-}
-
-static int bind_all(sqlite3_stmt *st, int at, const char *letters, va_list args)
-{
-    int rc = SQLITE_OK;
-
-    for (; *letters != '\0' && rc == SQLITE_OK; at++) {
-        stg_span span;
-        const char *text;
-        uint64_t number;
-
-        switch (*letters++) {
-        case 'u':
-            rc = bind_number(st, at, va_arg(args, uint64_t));
-            break;
-        case 'h':
-            rc = sqlite3_bind_int64(st, at, bits(va_arg(args, uint64_t)));
-            break;
-        case 'o':
-            number = va_arg(args, uint64_t);
-            rc = number == 0 ? sqlite3_bind_null(st, at)
-                             : bind_number(st, at, number);
-            break;
-        case 'd':
-            rc = sqlite3_bind_int(st, at, va_arg(args, int));
-            break;
-        case 's':
-            text = va_arg(args, const char *);
-            rc = bind_text(st, at, text, text == NULL ? 0 : strlen(text));
-            break;
-        case 't':
-            span = va_arg(args, stg_span);
-            rc = bind_text(st, at, span.size == 0 ? NULL : span.at, span.size);
-            break;
-        case 'b':
-            rc = bind_blob(st, at, va_arg(args, stg_span));
-            break;
-        case 'v':
-            span = va_arg(args, stg_span);
-            rc = span.size == 0 ? sqlite3_bind_null(st, at)
-                                : bind_blob(st, at, span);
-            break;
-        default:
-            rc = SQLITE_MISUSE;
-        }
-    }
-    return rc;
-}
-
-int stg_sql_bind_from(sqlite3_stmt *st, int first, const char *letters, ...)
-{
-    va_list args;
-    int rc;
-
-    va_start(args, letters);
-    rc = bind_all(st, first, letters, args);
-    va_end(args);
-    return rc;
-}
-
-int stg_sql_run(sqlite3_stmt *st, const char *letters, ...)
-{
-    va_list args;
-    int rc;
-
-    va_start(args, letters);
-    rc = bind_all(st, 1, letters, args);
-    va_end(args);
-    if (rc != SQLITE_OK)
-        return rc;
-    do
-        rc = stg_sql_step(st);
-    while (rc == SQLITE_ROW);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-int stg_sql_step(sqlite3_stmt *st)
-{
-    int rc = sqlite3_step(st);
-
-    if (rc != SQLITE_ROW)
-        sqlite3_reset(st);
-    return rc;
-}
-
-int stg_sql_number(sqlite3_stmt *st, uint64_t *number)
-{
-    int rc = stg_sql_step(st);
-
-    if (rc != SQLITE_ROW)
-        return rc;
-    *number = stg_sql_column(st, 0);
-    return sqlite3_reset(st);
-}
-
-int stg_sql_ask(sqlite3 *db, const char *question, uint64_t *number)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, question, -1, &st, NULL);
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, number);
-    sqlite3_finalize(st);
-    return rc;
-}
-
-uint64_t stg_sql_column(sqlite3_stmt *st, int column)
-{
-    sqlite3_int64 number = sqlite3_column_int64(st, column);
-
-    return number < 0 ? 0 : (uint64_t)number;
-}
-
-stg_span stg_sql_column_span(sqlite3_stmt *st, int column)
-{
-    const char *at = sqlite3_column_blob(st, column);
-
-    return (stg_span){at == NULL ? "" : at,
-                      (size_t)sqlite3_column_bytes(st, column)};
-}
-
-int stg_sql_begin(sqlite3 *db, bool (*is_over)(void *ctx), void *ctx)
+static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
 {
     int rc;
 
     do
-        rc = stg_sql_exec(db, "BEGIN IMMEDIATE");
+        rc = exec(db, "BEGIN IMMEDIATE");
     while ((rc & 0xff) == SQLITE_BUSY && (is_over == NULL || !is_over(ctx)));
     return rc;
-}
-
-bool stg_sql_is_full(int rc)
-{
-    return (rc & 0xff) == SQLITE_FULL;
 }
 
 static const char *advice(int rc)
@@ -236,27 +70,214 @@ static const char *advice(int rc)
     }
 }
 
-void stg_sql_words(stg_error *err, const char *path, const char *what,
-                   sqlite3 *db, int rc)
+static void put_words(stg_error *err, const char *path, const char *what,
+                      stg_db *db, int rc)
 {
     const char *words = sqlite3_errstr(rc);
+    sqlite3 *file = db == NULL ? NULL : stg_sqlite_of(db);
 
     // The connection may speak of an earlier call; then the code is surer.
-    if (db != NULL && sqlite3_extended_errcode(db) == rc)
-        words = sqlite3_errmsg(db);
+    if (file != NULL && sqlite3_extended_errcode(file) == rc)
+        words = sqlite3_errmsg(file);
     (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s (%d)%s", path, what, words,
                          rc, advice(rc));
 }
 
-int stg_sql_end(sqlite3 *db, int rc, const char *path, stg_error *err)
+static int end(stg_db *db, int rc, const char *path, stg_error *err)
 {
     if (rc == SQLITE_OK)
-        rc = stg_sql_exec(db, "COMMIT");
+        rc = exec(db, "COMMIT");
     if (rc == SQLITE_OK)
         return rc;
-    stg_sql_words(err, path, "cannot be written", db, rc);
+    put_words(err, path, "cannot be written", db, rc);
     // Some errors have rolled it back already.
-    if (sqlite3_get_autocommit(db) == 0)
-        stg_sql_exec(db, "ROLLBACK");
+    if (sqlite3_get_autocommit(stg_sqlite_of(db)) == 0)
+        exec(db, "ROLLBACK");
     return rc;
+}
+
+/* Its end is never unknown. */
+static bool has_committed(stg_db *db)
+{
+    (void)db;
+    return false;
+}
+
+static int revive(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
+{
+    (void)db;
+    (void)is_over;
+    (void)ctx;
+    return SQLITE_OK;
+}
+
+/* A transaction that writes is alone. */
+static int serialize(stg_db *db)
+{
+    (void)db;
+    return SQLITE_OK;
+}
+
+/* -- statements ------------------------------------------------------------ */
+
+static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
+{
+    lite_stmt *one = calloc(1, sizeof *one);
+    int rc;
+
+    if (one == NULL)
+        return SQLITE_NOMEM;
+    rc = sqlite3_prepare_v3(stg_sqlite_of(db), text, -1,
+                            is_kept ? SQLITE_PREPARE_PERSISTENT : 0, &one->one,
+                            NULL);
+    if (rc != SQLITE_OK) {
+        free(one);
+        return rc;
+    }
+    *st = &one->st;
+    return SQLITE_OK;
+}
+
+static void finalize(stg_stmt *st)
+{
+    sqlite3_finalize(stg_sqlite_statement(st));
+    free(st);
+}
+
+static int bind(stg_stmt *st, int at, const stg_sql_value *v)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+
+    if (v->is_null)
+        return sqlite3_bind_null(one, at);
+    if (v->kind == STG_SQL_NUMBER)
+        return sqlite3_bind_int64(one, at, v->number);
+    if (v->kind == STG_SQL_BLOB)
+        return sqlite3_bind_blob64(one, at, v->span.size == 0 ? "" : v->span.at,
+                                   v->span.size, SQLITE_STATIC);
+    return sqlite3_bind_text64(one, at, v->span.at, v->span.size, SQLITE_STATIC,
+                               SQLITE_UTF8);
+}
+
+static int step(stg_stmt *st)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+    int rc = sqlite3_step(one);
+
+    if (rc != SQLITE_ROW)
+        sqlite3_reset(one);
+    return rc;
+}
+
+static int run(stg_stmt *st)
+{
+    int rc;
+
+    do
+        rc = step(st);
+    while (rc == SQLITE_ROW);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static uint64_t changes(stg_stmt *st, int *rc)
+{
+    *rc = SQLITE_OK;
+    return (uint64_t)sqlite3_changes(stg_sqlite_of(st->db));
+}
+
+static int reset(stg_stmt *st)
+{
+    return sqlite3_reset(stg_sqlite_statement(st));
+}
+
+static stg_sql_type type(stg_stmt *st, int column)
+{
+    switch (sqlite3_column_type(stg_sqlite_statement(st), column)) {
+    case SQLITE_NULL:
+        return STG_SQL_IS_NULL;
+    case SQLITE_INTEGER:
+        return STG_SQL_IS_NUMBER;
+    case SQLITE_BLOB:
+        return STG_SQL_IS_BLOB;
+    default:
+        return STG_SQL_IS_TEXT;
+    }
+}
+
+static sqlite3_int64 number(stg_stmt *st, int column)
+{
+    return sqlite3_column_int64(stg_sqlite_statement(st), column);
+}
+
+static const char *text(stg_stmt *st, int column)
+{
+    return (const char *)sqlite3_column_text(stg_sqlite_statement(st), column);
+}
+
+static stg_span span(stg_stmt *st, int column)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+    const char *at = sqlite3_column_blob(one, column);
+
+    return (stg_span){at, (size_t)sqlite3_column_bytes(one, column)};
+}
+
+static const stg_sql_calls calls = {.close = close_file,
+                                    .exec = exec,
+                                    .prepare = prepare,
+                                    .finalize = finalize,
+                                    .bind = bind,
+                                    .run = run,
+                                    .changes = changes,
+                                    .step = step,
+                                    .reset = reset,
+                                    .type = type,
+                                    .number = number,
+                                    .text = text,
+                                    .span = span,
+                                    .begin = begin,
+                                    .end = end,
+                                    .has_committed = has_committed,
+                                    .revive = revive,
+                                    .serialize = serialize,
+                                    .words = put_words};
+
+/* -- opening --------------------------------------------------------------- */
+
+int stg_sqlite_open(stg_db **db, const char *path, int flags)
+{
+    lite_db *made = calloc(1, sizeof *made);
+
+    *db = NULL;
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    made->db.calls = &calls;
+    stg_list_init(&made->db.statements);
+    *db = &made->db;
+    return sqlite3_open_v2(path, &made->file, flags, NULL);
+}
+
+static int open_file(stg_db **db, const char *path, int flags)
+{
+    int rc = stg_sqlite_open(db, path, flags | SQLITE_OPEN_NOMUTEX);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_extended_result_codes(stg_sqlite_of(*db), 1);
+    return sqlite3_busy_timeout(stg_sqlite_of(*db), STG_SQL_BUSY_MS);
+}
+
+int stg_sql_open_writer(stg_db **db, const char *path)
+{
+    return open_file(db, path, SQLITE_OPEN_READWRITE);
+}
+
+int stg_sql_open_reader(stg_db **db, const char *path)
+{
+    int rc = open_file(db, path, SQLITE_OPEN_READONLY);
+
+    return rc != SQLITE_OK ? rc
+                           : exec(*db,
+                                  "PRAGMA trusted_schema = OFF;"
+                                  "PRAGMA temp_store = MEMORY;");
 }

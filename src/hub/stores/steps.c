@@ -46,6 +46,7 @@
 
 #include <stdlib.h>
 
+#include "hub/stores/sqlite.h"
 #include "hub/url_mask.h"
 
 static const char version_1[] =
@@ -285,9 +286,9 @@ static void mask_url(sqlite3_context *context, int count, sqlite3_value **args)
     free(masked);
 }
 
-int stg_steps_take(sqlite3 *db, uint64_t version)
+int stg_steps_take(stg_db *db, uint64_t version)
 {
-    int rc = sqlite3_create_function(db, "mask_url", 1,
+    int rc = sqlite3_create_function(stg_sqlite_of(db), "mask_url", 1,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                      mask_url, NULL, NULL);
 

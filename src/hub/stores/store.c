@@ -6,6 +6,7 @@
 
 #include "hub/refuse.h"
 #include "hub/stores/inside.h"
+#include "hub/stores/sqlite.h"
 #include "hub/url_mask.h"
 
 /* -- at the start ---------------------------------------------------------- */
@@ -109,7 +110,7 @@ stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
 stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
                              stg_error *err)
 {
-    sqlite3 *db = NULL;
+    stg_db *db = NULL;
     int rc = stg_sql_open_reader(&db, s->o.path);
 
     if (rc == SQLITE_OK)

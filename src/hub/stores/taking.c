@@ -59,7 +59,7 @@ static void keep_cursor(void *ctx, const stg_cursor *c)
     t->cursors[t->count++].settled = settled;
 }
 
-static int read_cursors(taking *t, sqlite3 *db)
+static int read_cursors(taking *t, stg_db *db)
 {
     int rc;
 

@@ -2,6 +2,7 @@
  * what is too old or too much, trims, drops old keys, notes how far the letters
  * are, and moves the WAL into the file. */
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 #include "hub/stores/writer.h"
 #include "hub/wall.h"
 
@@ -205,12 +206,12 @@ static int checkpoint(stg_store_writer *w, uint64_t now)
     if (w->wal_pages < most || now < w->checkpoint_at)
         return SQLITE_OK;
     // Commits wait meanwhile: a reader that stays is not waited for.
-    sqlite3_busy_timeout(w->db, STG_SQL_SHORT_MS);
-    rc = sqlite3_wal_checkpoint_v2(w->db, NULL,
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_SHORT_MS);
+    rc = sqlite3_wal_checkpoint_v2(stg_sqlite_of(w->db), NULL,
                                    is_long ? SQLITE_CHECKPOINT_TRUNCATE
                                            : SQLITE_CHECKPOINT_PASSIVE,
                                    &pages, &moved);
-    sqlite3_busy_timeout(w->db, STG_SQL_BUSY_MS);
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_BUSY_MS);
     stg_histogram_add(&w->checkpoints, uv_hrtime() - began_at);
     if (rc == SQLITE_OK && moved == pages) {
         // The next commit begins it anew.

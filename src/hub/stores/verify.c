@@ -9,14 +9,15 @@
 #include "hub/stores/epochs.h"
 #include "hub/stores/lanes.h"
 #include "hub/stores/schema.h"
+#include "hub/stores/sqlite.h"
 
 typedef struct check {
-    sqlite3 *db;
+    stg_db *db;
     stg_verified *v;
     stg_flaw_fn *each;
     void *ctx;
     uint64_t next; /* position */
-    sqlite3_stmt *rows, *letters, *lane;
+    stg_stmt *rows, *letters, *lane;
     int rc; /* of what a callback did */
 } check;
 
@@ -38,18 +39,17 @@ __attribute__((format(printf, 2, 3))) static void flaw(check *c,
 
 static int check_integrity(check *c)
 {
-    sqlite3_stmt *st = NULL;
-    int rc =
-        sqlite3_prepare_v2(c->db, "PRAGMA integrity_check(20)", -1, &st, NULL);
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(c->db, &st, "PRAGMA integrity_check(20)");
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
-        const char *words = (const char *)sqlite3_column_text(st, 0);
+        const char *words = stg_sql_text(st, 0);
 
         if (words == NULL || sqlite3_stricmp(words, "ok") != 0)
             flaw(c, "the file is damaged: %s", words == NULL ? "" : words);
         rc = SQLITE_OK;
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -83,7 +83,7 @@ static const struct {
     {"dead letters for one message have no payload",
      "SELECT count(*) FROM failed_broadcast_logs WHERE state = 'dead'"
      " AND last_position IS NULL AND payload IS NULL"
-     " AND ifnull(cause, '') <> 'TOO_LARGE'"},
+     " AND coalesce(cause, '') <> 'TOO_LARGE'"},
     {"range rows end before they begin",
      "SELECT count(*) FROM failed_broadcast_logs WHERE state = 'dead'"
      " AND last_position < position"},
@@ -145,30 +145,28 @@ static int check_meta(check *c)
 
 static int prepare_books(check *c)
 {
-    int rc = sqlite3_prepare_v2(
-        c->db, "SELECT count(*) FROM parked WHERE lane = ? AND partition = ?",
-        -1, &c->rows, NULL);
+    int rc = stg_sql_prepare_once(
+        c->db, &c->rows,
+        "SELECT count(*) FROM parked WHERE lane = ? AND partition = ?");
 
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(
-            c->db,
-            "SELECT ifnull(sum(count) FILTER (WHERE state IN"
+        rc = stg_sql_prepare_once(
+            c->db, &c->letters,
+            "SELECT coalesce(sum(count) FILTER (WHERE state IN"
             " ('dead', 'dropped', 'expired')), 0),"
-            " ifnull(sum(count) FILTER (WHERE state = 'cancelled'), 0)"
-            " FROM failed_broadcast_logs WHERE lane = ? AND partition = ?",
-            -1, &c->letters, NULL);
+            " coalesce(sum(count) FILTER (WHERE state = 'cancelled'), 0)"
+            " FROM failed_broadcast_logs WHERE lane = ? AND partition = ?");
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(
-            c->db, "SELECT is_forgotten FROM lanes WHERE number = ?", -1,
-            &c->lane, NULL);
+        rc = stg_sql_prepare_once(
+            c->db, &c->lane, "SELECT is_forgotten FROM lanes WHERE number = ?");
     return rc;
 }
 
 static void finish_books(check *c)
 {
-    sqlite3_finalize(c->rows);
-    sqlite3_finalize(c->letters);
-    sqlite3_finalize(c->lane);
+    stg_sql_finalize(c->rows);
+    stg_sql_finalize(c->letters);
+    stg_sql_finalize(c->lane);
 }
 
 static int count_letters(check *c, const stg_cursor *cursor, uint64_t *dead,
@@ -183,7 +181,7 @@ static int count_letters(check *c, const stg_cursor *cursor, uint64_t *dead,
         return rc;
     *dead = stg_sql_column(c->letters, 0);
     *cancelled = stg_sql_column(c->letters, 1);
-    return sqlite3_reset(c->letters);
+    return stg_sql_reset(c->letters);
 }
 
 static int check_books(check *c, const stg_cursor *cursor)
@@ -261,13 +259,12 @@ static void check_cursor(void *ctx, const stg_cursor *cursor)
 
 static int check_cursors(check *c)
 {
-    sqlite3_stmt *st = NULL;
+    stg_stmt *st = NULL;
     int rc = prepare_books(c);
 
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(c->db,
-                                "SELECT partition, slice, lanes FROM cursors",
-                                -1, &st, NULL);
+        rc = stg_sql_prepare_once(
+            c->db, &st, "SELECT partition, slice, lanes FROM cursors");
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
         uint64_t partition = stg_sql_column(st, 0);
         uint64_t slice = stg_sql_column(st, 1);
@@ -280,7 +277,7 @@ static int check_cursors(check *c)
                  partition, slice);
         rc = c->rc;
     }
-    sqlite3_finalize(st);
+    stg_sql_finalize(st);
     finish_books(c);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -342,10 +339,11 @@ static int look(check *c)
         rc = check_all(c);
     // What is so damaged that it cannot be read at all is damaged, too.
     if ((rc & 0xff) == SQLITE_CORRUPT) {
-        flaw(c, "the file is damaged: %s", sqlite3_errmsg(c->db));
+        flaw(c, "the file is damaged: %s",
+             sqlite3_errmsg(stg_sqlite_of(c->db)));
         rc = SQLITE_OK;
     }
-    if (sqlite3_get_autocommit(c->db) == 0)
+    if (sqlite3_get_autocommit(stg_sqlite_of(c->db)) == 0)
         stg_sql_exec(c->db, "ROLLBACK");
     return rc;
 }

@@ -4,7 +4,7 @@
 #ifndef STAGGER_HUB_STORES_VERIFY_H
 #define STAGGER_HUB_STORES_VERIFY_H
 
-#include "hub/stores/sqlite.h"
+#include "hub/stores/sql.h"
 
 typedef struct stg_verified {
     uint64_t version;

@@ -1,4 +1,5 @@
 #include "hub/stores/writer.h"
+#include "hub/stores/sqlite.h"
 #include "hub/wall.h"
 
 #include <stdlib.h>
@@ -385,7 +386,7 @@ int stg_store_writer_load(stg_store_writer *w)
     w->keys.count_max = w->o->keys_max;
     w->cursors.shard = w->o->shard;
     w->rows.ids.partitions = &w->partitions;
-    sqlite3_wal_hook(w->db, note_pages, w);
+    sqlite3_wal_hook(stg_sqlite_of(w->db), note_pages, w);
     rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare(w->db, &w->free_count, "PRAGMA freelist_count");

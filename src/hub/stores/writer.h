@@ -14,7 +14,7 @@
 struct stg_store_writer {
     stg_inbox *in;
     const stg_store_options *o;
-    sqlite3 *db;
+    stg_db *db;
     uv_thread_t thread;
 
     stg_queue queue;
@@ -23,7 +23,7 @@ struct stg_store_writer {
     stg_cursors cursors;
     stg_partitions partitions;
     stg_replays replays;
-    sqlite3_stmt *page_count, *free_count, *add_lane, *pause_lane;
+    stg_stmt *page_count, *free_count, *add_lane, *pause_lane;
 
     /* the round */
     stg_list appends, lanes;
