@@ -7,19 +7,23 @@
             return #claim; \
     } while (0)
 
-static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
+static const char *check_place(const stg_flow *f, const stg_lane *l,
+                               const stg_partition *p)
 {
-    const stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    const stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
     uint64_t settled = place->delivered + place->dead + place->cancelled;
     uint64_t unsettled = 0, last = 0;
 
     // I17 The books balance.
     HOLD(place->routed ==
          settled + place->rows + place->waiting + place->in_flight);
+    if (p->phase == STG_PHASE_LOST)
+        return NULL;
     // I2 Nothing is called settled that is not.
-    HOLD(!f->is_started || place->durable <= stg_place_base(f, l, p));
-    HOLD(!f->is_started || f->partitions[p].committed <= place->durable);
+    HOLD(!f->is_started || place->durable <= stg_place_base(l, p));
+    HOLD(!f->is_started || p->phase == STG_PHASE_ROWS || p->is_foreign ||
+         p->committed <= stg_ns_max(place->durable, p->floor));
     HOLD(place->replays <= place->rows);
     HOLD(place->ring.count <= place->ring.capacity);
     for (uint32_t i = 0; i < place->ring.count; i++) {
@@ -27,13 +31,14 @@ static const char *check_place(const stg_flow *f, const stg_lane *l, uint32_t p)
 
         HOLD(i == 0 || slot->position > last);
         last = slot->position;
-        HOLD(slot->position < stg_place_next(f, l, p));
+        HOLD(slot->position < stg_place_next(l, p));
         HOLD(slot->delivery == NULL || slot->delivery->in_ring);
         HOLD(slot->delivery == NULL || slot->delivery->lane == l);
         unsettled += slot->delivery != NULL && !slot->delivery->is_stored;
     }
     HOLD(unsettled == place->waiting + place->in_flight);
-    HOLD(!f->is_started || place->is_laggard || place->number <= w->end);
+    HOLD(!f->is_started || place->is_laggard || !stg_partition_is_given(p) ||
+         place->number <= w->end);
     HOLD(!place->is_laggard || stg_list_has(&l->laggard));
     return NULL;
 }
@@ -129,8 +134,8 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
     // I22 One probe.
     HOLD(probes <= 1 && (probes == 1) == l->is_probing);
     HOLD(l->limit.value >= 1 && l->limit.value <= l->limit.max);
-    for (uint32_t p = 0; p < f->partition_count && flaw == NULL; p++)
-        flaw = check_place(f, l, p);
+    for (uint32_t i = 0; i < f->partition_count && flaw == NULL; i++)
+        flaw = check_place(f, l, f->partitions[i]);
     if (flaw == NULL)
         flaw = check_order(l);
     return flaw == NULL ? check_parked(f, l) : flaw;

@@ -20,14 +20,14 @@ static bool is_settled(const stg_slot *slot)
 
 /* Writes the settled positions above the base to `settled`, which has room, and
  * returns their number. */
-static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
+static size_t find_settled(const stg_lane *l, const stg_partition *p,
                            uint64_t *base, uint64_t *settled)
 {
-    const stg_place *place = &l->places[p];
+    const stg_place *place = stg_lane_place(l, p);
     size_t count = 0;
     bool is_above = false;
 
-    *base = stg_place_next(f, l, p);
+    *base = stg_place_next(l, p);
     for (uint32_t i = 0; i < place->ring.count; i++) {
         const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
 
@@ -40,7 +40,7 @@ static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
         }
     }
     for (size_t i = place->restored_at; i < place->restored_count; i++) {
-        if (place->restored[i] < stg_place_next(f, l, p))
+        if (place->restored[i] < stg_place_next(l, p))
             continue;
         settled[count++] = place->restored[i];
     }
@@ -48,34 +48,35 @@ static size_t find_settled(const stg_flow *f, const stg_lane *l, uint32_t p,
 }
 
 /* Only of those that are behind: for most it changes all the time. */
-static stg_ns find_oldest(const stg_flow *f, const stg_lane *l, uint32_t p,
+static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
                           stg_ns wall_at)
 {
-    stg_ns oldest_at = stg_place_oldest(f, l, p);
+    stg_ns oldest_at = stg_place_oldest(l, p);
 
     return stg_ns_add(oldest_at, STG_MIN) <= wall_at ? oldest_at : 0;
 }
 
-static void snapshot(const stg_flow *f, const stg_lane *l, uint32_t p,
-                     stg_ns wall_at, stg_cursor *c, uint64_t *settled)
+static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
+                     stg_cursor *c, uint64_t *settled)
 {
-    const stg_place *place = &l->places[p];
+    const stg_place *place = stg_lane_place(l, p);
     const stg_books_change *g = &place->in_group;
 
     *c = (stg_cursor){
         .lane = l->number,
-        .partition = p,
+        .partition = p->number,
         .routed = place->routed - place->waiting - place->in_flight + g->fresh,
         .delivered = place->delivered + g->delivered,
         .dead = place->dead + g->dead,
         .cancelled = place->cancelled,
         .parked = (uint64_t)((int64_t)place->rows + g->rows),
         .replays = (uint64_t)((int64_t)place->replays + g->replays),
-        .is_ordered = l->o.order != STG_ORDER_NONE,
-        .oldest_at = find_oldest(f, l, p, wall_at),
+        // As its rows stand, which were parked under another order.
+        .is_ordered = (l->o.order != STG_ORDER_NONE) != place->is_draining,
+        .oldest_at = find_oldest(l, p, wall_at),
         .settled = settled,
     };
-    c->settled_count = find_settled(f, l, p, &c->base, settled);
+    c->settled_count = find_settled(l, p, &c->base, settled);
 }
 
 /* -- which rows ------------------------------------------------------------ */
@@ -128,50 +129,51 @@ static size_t take_rows(stg_flow *f, stg_change *changes)
     return count;
 }
 
-static size_t add_range(const stg_lane *l, uint32_t p, stg_change *change)
+static size_t add_range(const stg_lane *l, const stg_partition *p, stg_range *r,
+                        stg_change *change)
 {
-    stg_range *r = &l->places[p].range;
-
     if (!r->is_dirty)
         return 0;
     *change = (stg_change){.kind = STG_CHANGE_RANGE,
                            .lane = l->number,
-                           .partition = p,
+                           .partition = p->number,
                            .position = r->first,
                            .last_position = r->last,
                            .count = r->count,
                            .added = r->count - r->stored,
-                           .is_cancelled = r->is_cancelled};
+                           .is_cancelled = r->is_cancelled,
+                           .is_expired = r == &stg_lane_place(l, p)->expired};
     r->is_dirty = false;
     r->is_in_group = true;
     return 1;
 }
 
-static size_t add_end(const stg_lane *l, uint32_t p, stg_change *changes)
+static size_t add_end(const stg_lane *l, const stg_partition *p,
+                      stg_change *changes)
 {
     changes[0] = (stg_change){
-        .kind = STG_CHANGE_CANCEL, .lane = l->number, .partition = p};
+        .kind = STG_CHANGE_CANCEL, .lane = l->number, .partition = p->number};
     changes[1] = (stg_change){
-        .kind = STG_CHANGE_FORGET, .lane = l->number, .partition = p};
+        .kind = STG_CHANGE_FORGET, .lane = l->number, .partition = p->number};
     return 2;
 }
 
 /* -- the group ------------------------------------------------------------- */
 
-typedef void each_fn(stg_flow *f, stg_lane *l, uint32_t p, void *ctx);
+typedef void each_fn(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx);
 
 /* Every lane of every slice that is to be written. */
 static void visit(stg_flow *f, uint8_t wanted, each_fn *each, void *ctx)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++)
+    for (uint32_t k = 0; k < f->partition_count; k++)
         for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++) {
-            if ((f->partitions[p].slices[s] & wanted) == 0)
+            if ((f->partitions[k]->slices[s] & wanted) == 0)
                 continue;
             for (uint32_t i = 0; i < STG_SLICE; i++) {
                 stg_lane *l = f->lanes[s * STG_SLICE + i];
 
                 if (l != NULL)
-                    each(f, l, p, ctx);
+                    each(f, l, f->partitions[k], ctx);
             }
         }
 }
@@ -180,15 +182,17 @@ typedef struct need {
     size_t cursors, settled, changes;
 } need;
 
-static void measure(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
+static void measure(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
 {
     need *n = ctx;
 
     n->cursors++;
-    n->settled += l->places[p].ring.count + l->places[p].restored_count;
-    n->changes += l->places[p].range.is_dirty;
+    n->settled +=
+        stg_lane_place(l, p)->ring.count + stg_lane_place(l, p)->restored_count;
+    n->changes += stg_lane_place(l, p)->range.is_dirty;
+    n->changes += stg_lane_place(l, p)->expired.is_dirty;
     n->changes += l->is_ending ? 2 : 0;
-    l->places[p].in_group = (stg_books_change){.fresh = 0};
+    stg_lane_place(l, p)->in_group = (stg_books_change){.fresh = 0};
     (void)f;
 }
 
@@ -198,27 +202,54 @@ typedef struct filling {
     stg_ns wall_at;
 } filling;
 
-static void add_cursor(stg_flow *f, stg_lane *l, uint32_t p, void *ctx)
+static void add_cursor(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
 {
     filling *to = ctx;
     stg_checkpoint *c = to->c;
 
+    (void)f;
     if (l->is_ending) {
         to->changes += add_end(l, p, &c->changes[to->changes]);
         return;
     }
-    to->changes += add_range(l, p, &c->changes[to->changes]);
-    snapshot(f, l, p, to->wall_at, &c->cursors[to->cursors],
+    to->changes +=
+        add_range(l, p, &stg_lane_place(l, p)->range, &c->changes[to->changes]);
+    to->changes += add_range(l, p, &stg_lane_place(l, p)->expired,
+                             &c->changes[to->changes]);
+    snapshot(l, p, to->wall_at, &c->cursors[to->cursors],
              &c->settled[to->settled]);
     to->settled += c->cursors[to->cursors++].settled_count;
 }
 
-static void clear_marks(stg_flow *f, uint8_t wanted)
+static bool clear_slices(const stg_flow *f, stg_partition *p, uint8_t wanted)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
-            if (f->partitions[p].slices[s] & wanted)
-                f->partitions[p].slices[s] = 0;
+    bool is_any = false;
+
+    for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
+        if (p->slices[s] & wanted) {
+            p->slices[s] = 0;
+            is_any = true;
+        }
+    return is_any;
+}
+
+/* All that is in the group of a partition has its claim. Of one that goes the
+ * last group has all that was marked. */
+static size_t clear_marks(stg_flow *f, uint8_t wanted, stg_claim *claims)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        p->is_in_group = clear_slices(f, p, wanted);
+        if (!p->is_in_group)
+            continue;
+        claims[count++] = (stg_claim){p->number, p->generation};
+        if (p->last == STG_LAST_DUE)
+            p->last = STG_LAST_OUT;
+    }
+    return count;
 }
 
 static bool allocate_group(stg_flow *f, const need *n)
@@ -228,16 +259,21 @@ static bool allocate_group(stg_flow *f, const need *n)
     c->changes = stg_flow_allocate(f, (n->changes + 1) * sizeof *c->changes);
     c->cursors = stg_flow_allocate(f, (n->cursors + 1) * sizeof *c->cursors);
     c->settled = stg_flow_allocate(f, (n->settled + 1) * sizeof *c->settled);
-    return c->changes != NULL && c->cursors != NULL && c->settled != NULL;
+    c->claims =
+        stg_flow_allocate(f, (f->partition_count + 1) * sizeof *c->claims);
+    return c->changes != NULL && c->cursors != NULL && c->settled != NULL &&
+           c->claims != NULL;
 }
 
-static void free_group(stg_flow *f)
+void stg_checkpoint_free(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
     stg_flow_release(f, c->changes);
     stg_flow_release(f, c->cursors);
     stg_flow_release(f, c->settled);
+    stg_flow_release(f, c->claims);
+    c->claims = NULL;
     c->changes = NULL;
     c->cursors = NULL;
     c->settled = NULL;
@@ -261,6 +297,7 @@ static bool build(stg_flow *f, stg_ns now)
     uint8_t wanted = find_wanted(f, now);
     need n = {.changes = 0};
     filling to = {.c = c, .wall_at = stg_flow_wall(f, now)};
+    size_t claims;
 
     visit(f, wanted, measure, &n);
     n.changes += c->is_bare_due ? 0 : c->pending_count;
@@ -269,7 +306,7 @@ static bool build(stg_flow *f, stg_ns now)
         return false;
     }
     if (!allocate_group(f, &n)) {
-        free_group(f);
+        stg_checkpoint_free(f);
         c->retry_at = stg_ns_add(now, 100 * STG_MS);
         return false;
     }
@@ -278,7 +315,7 @@ static bool build(stg_flow *f, stg_ns now)
     if (!c->is_bare)
         to.changes = take_rows(f, c->changes);
     visit(f, wanted, add_cursor, &to);
-    clear_marks(f, wanted);
+    claims = clear_marks(f, wanted, c->claims);
     if (wanted & STG_SLICE_DIRTY) {
         c->is_dirty = false;
         c->cursors_at = stg_ns_add(
@@ -289,7 +326,9 @@ static bool build(stg_flow *f, stg_ns now)
     c->group = (stg_group){.changes = c->changes,
                            .change_count = to.changes,
                            .cursors = c->cursors,
-                           .cursor_count = to.cursors};
+                           .cursor_count = to.cursors,
+                           .claims = c->claims,
+                           .claim_count = claims};
     c->is_out = true;
     c->is_told = false;
     return true;
@@ -319,176 +358,4 @@ bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now)
     *action = (stg_action){.kind = STG_ACTION_STORE};
     action->group = &c->group;
     return true;
-}
-
-/* -- the answer ------------------------------------------------------------ */
-
-/* All of a lane that was new is durable now. */
-static void note_added(stg_flow *f, stg_lane *l)
-{
-    if (!l->is_new)
-        return;
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (!l->places[p].is_restored)
-            return;
-    l->is_new = false;
-    stg_list_push(&f->added, &l->added);
-}
-
-static void note_cursors(stg_flow *f)
-{
-    const stg_group *g = &f->checkpoint.group;
-
-    for (size_t i = 0; i < g->cursor_count; i++) {
-        const stg_cursor *c = &g->cursors[i];
-        stg_lane *l = stg_flow_lane(f, c->lane);
-        stg_place *place;
-
-        if (l == NULL)
-            continue;
-        place = &l->places[c->partition];
-        place->durable = c->base;
-        place->is_restored = true;
-        note_added(f, l);
-        // A gap that the window has seen is not read again.
-        place->next = stg_ns_max(place->next, c->base);
-    }
-}
-
-static void note_changes(stg_flow *f, bool is_durable)
-{
-    const stg_group *g = &f->checkpoint.group;
-
-    for (size_t i = 0; i < g->change_count; i++) {
-        const stg_change *c = &g->changes[i];
-        stg_lane *l = stg_flow_lane(f, c->lane);
-
-        if (l == NULL)
-            continue;
-        if (c->kind == STG_CHANGE_RANGE) {
-            stg_range *r = &l->places[c->partition].range;
-
-            r->is_in_group = false;
-            r->is_dirty |= !is_durable;
-            if (is_durable)
-                r->stored = c->count;
-            stg_lane_wake(f, l);
-        } else if (c->kind == STG_CHANGE_FORGET && is_durable &&
-                   ++l->forgotten == f->partition_count) {
-            stg_lane_move(f, l, STG_IN_NONE);
-            stg_list_push(&f->removed, &l->link);
-        }
-        if (!is_durable)
-            stg_place_mark(f, l, c->partition, STG_SLICE_MUST);
-    }
-}
-
-static void succeed(stg_flow *f)
-{
-    stg_checkpoint *c = &f->checkpoint;
-    stg_link *at;
-
-    note_cursors(f);
-    note_changes(f, true);
-    free_group(f);
-    c->is_out = false;
-    while ((at = stg_list_shift(&c->in_group)) != NULL) {
-        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
-
-        d->is_in_group = false;
-        stg_settle_durable(f, d);
-    }
-    stg_watermark_raise(f);
-}
-
-static void open_store_gates(stg_flow *f)
-{
-    for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && f->lanes[i]->is_store_full) {
-            f->lanes[i]->is_store_full = false;
-            stg_lane_wake(f, f->lanes[i]);
-        }
-    stg_flow_tell(f, 0, 0, STG_TELL_STORE_ROOM, 0, 0);
-}
-
-/* Nothing of the group was written: all of it waits again, first its rows. */
-static void take_back(stg_flow *f)
-{
-    stg_checkpoint *c = &f->checkpoint;
-    stg_link *at;
-
-    note_changes(f, false);
-    for (size_t i = 0; i < c->group.cursor_count; i++)
-        stg_place_mark(f, stg_flow_lane(f, c->cursors[i].lane),
-                       c->cursors[i].partition, STG_SLICE_DIRTY);
-    free_group(f);
-    c->is_out = false;
-    while ((at = stg_list_last(&c->in_group)) != NULL) {
-        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
-
-        stg_list_remove(at);
-        stg_list_unshift(&c->pending, at);
-        c->pending_count++;
-        d->is_in_group = false;
-        d->lane->is_store_full = true;
-    }
-}
-
-/* What rows rely on is written with them. */
-static void mark_pending(stg_flow *f)
-{
-    stg_list *pending = &f->checkpoint.pending;
-
-    for (stg_link *at = stg_list_first(pending); at != NULL;
-         at = stg_list_next(pending, at)) {
-        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
-
-        stg_place_mark(f, d->lane, d->message->partition, STG_SLICE_MUST);
-    }
-}
-
-/* The store is full: first the cursors without the rows, with the room that
- * they make; then the rows, every second. */
-static void refuse(stg_flow *f, stg_ns now)
-{
-    stg_checkpoint *c = &f->checkpoint;
-    bool was_bare = c->is_bare;
-
-    take_back(f);
-    mark_pending(f);
-    if (!c->is_full)
-        stg_flow_tell(f, 0, 0, STG_TELL_STORE_FULL, 0, 0);
-    c->is_full = true;
-    c->is_bare_due = !was_bare;
-    c->retry_at = was_bare ? stg_ns_add(now, STG_S) : now;
-}
-
-void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
-{
-    stg_checkpoint *c = &f->checkpoint;
-
-    if (!c->is_out || !c->is_told)
-        return;
-    if (how == STG_STORED_UNKNOWN || how == STG_STORED_FENCED) {
-        c->is_told = false;
-        return;
-    }
-    if (how == STG_STORED_FULL) {
-        refuse(f, now);
-        return;
-    }
-    succeed(f);
-    if (c->is_bare) {
-        mark_pending(f);
-        c->retry_at = stg_ns_add(now, STG_S);
-    } else if (c->is_full) {
-        c->is_full = false;
-        open_store_gates(f);
-    }
-    c->is_bare = false;
-}
-
-void stg_checkpoint_free(stg_flow *f)
-{
-    free_group(f);
 }

@@ -33,7 +33,8 @@ struct stg_delivery {
     bool is_in_group;
     bool is_blocked; /* an earlier one of its key is not settled */
     bool is_probe;
-    bool is_cut; /* cancelled, since the hub stops */
+    bool is_cut;   /* cancelled, since the hub stops or its partition goes */
+    bool is_going; /* its partition waits for its end */
     bool has_failure;
     uint32_t paid, all_paid; /* of the lane's budget and the global one */
     stg_change_kind kind;    /* settling: what is to be stored */

@@ -73,9 +73,9 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
 
 /* In an ordered lane what waits behind a head is held in memory, too: no more
  * than its share. */
-static bool has_ring_room(stg_flow *f, const stg_lane *l, uint32_t p)
+static bool has_ring_room(stg_flow *f, const stg_lane *l, stg_partition *p)
 {
-    stg_ring *r = &l->places[p].ring;
+    stg_ring *r = &stg_lane_place(l, p)->ring;
 
     if (!stg_lane_may_take(f, l))
         return false;
@@ -84,11 +84,14 @@ static bool has_ring_room(stg_flow *f, const stg_lane *l, uint32_t p)
 
 /* Takes from the window until something can start. False: the window has no
  * more for it, or there is no room. */
-static bool take_live(stg_flow *f, stg_lane *l, uint32_t p, bool *is_idle)
+static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
+                      bool *wants_merged)
 {
-    stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
 
+    if (!stg_partition_is_given(p) || stg_place_is_draining(place))
+        return false;
     if (!place->is_laggard && place->number < w->first)
         stg_place_join(f, l, p);
     if (place->is_laggard)
@@ -106,6 +109,7 @@ static bool take_live(stg_flow *f, stg_lane *l, uint32_t p, bool *is_idle)
             return true;
     }
     place->next = w->next;
+    *wants_merged |= p->is_merged;
     stg_order_attach(f, l, p, w->next);
     return false;
 }
@@ -114,12 +118,17 @@ static bool take_live(stg_flow *f, stg_lane *l, uint32_t p, bool *is_idle)
 static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
 {
     stg_link *first = stg_list_first(&l->untried);
+    bool wants_merged = false;
 
     for (uint32_t i = 0; first == NULL && i < f->partition_count; i++) {
-        uint32_t p = (l->starts + i) % f->partition_count;
+        uint32_t at = (l->starts + i) % f->partition_count;
 
-        if (take_live(f, l, p, is_idle))
+        if (take_live(f, l, f->partitions[at], is_idle, &wants_merged))
             first = stg_list_first(&l->untried);
+    }
+    if (first == NULL && wants_merged) {
+        l->is_hungry = true;
+        f->hungry++;
     }
     return STG_HOLDER(first, stg_delivery, link);
 }
@@ -395,8 +404,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 static void end_lane(stg_flow *f, stg_lane *l)
 {
     l->is_ending = true;
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        stg_place_mark(f, l, p, STG_SLICE_MUST);
+    stg_place_mark_all(f, l, STG_SLICE_MUST);
 }
 
 /* One lane's turn. */
@@ -405,6 +413,8 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 {
     stg_ns gate_at = l->gate_at;
 
+    f->hungry -= l->is_hungry;
+    l->is_hungry = false;
     if (f->is_stopping)
         return IDLE;
     open_parked_gate(f, l);
@@ -446,6 +456,8 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
         turn t = take_turn(f, l, action, now, &wake);
 
         stg_lane_move(f, l, l->is_ending ? STG_IN_NONE : next_list[t]);
+        if (l->is_ending)
+            stg_lane_note(f, l); // where there is no partition, it has gone
         stg_parking_want(f, l, now, &wake);
         wake_at(f, l, wake);
         if (t == STARTED)

@@ -34,7 +34,7 @@ stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at)
     return stg_ns_add(f->origin_at, wall_at - f->o.wall_at);
 }
 
-stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
+stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
                               const stg_record *r)
 {
     stg_message *m = stg_flow_allocate(f, sizeof *m + r->size);
@@ -43,7 +43,10 @@ stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
         return NULL;
     m->position = r->position;
     m->key = r->key;
-    m->partition = partition;
+    m->partition = p->number;
+    m->slot = p->slot;
+    m->true_size =
+        (uint32_t)(r->true_size < UINT32_MAX ? r->true_size : UINT32_MAX);
     m->refs = 1;
     m->created_at = r->created_at;
     m->size = r->size;
@@ -83,14 +86,14 @@ static bool evict_message(stg_flow *f)
 {
     stg_partition *largest = NULL;
 
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_partition *partition = &f->partitions[p];
-        uint64_t count = partition->furthest - partition->window.first;
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+        uint64_t count = p->furthest - p->window.first;
 
-        if (partition->window.first < partition->furthest &&
+        if (p->window.first < p->furthest &&
             (largest == NULL ||
              count > largest->furthest - largest->window.first))
-            largest = partition;
+            largest = p;
     }
     if (largest == NULL)
         return false;
@@ -209,14 +212,6 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
     return STG_OK;
 }
 
-static void free_partition(stg_flow *f, stg_partition *partition)
-{
-    while (partition->window.first < partition->window.end)
-        stg_flow_drop(f, stg_window_shift(&partition->window));
-    stg_flow_release(f, partition->window.messages);
-    stg_flow_release(f, partition->slices);
-}
-
 void stg_flow_free(stg_flow *f)
 {
     stg_link *at;
@@ -224,127 +219,15 @@ void stg_flow_free(stg_flow *f)
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
             stg_lane_free(f, f->lanes[i]);
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        free_partition(f, &f->partitions[p]);
+    while (f->partition_count > 0)
+        stg_partition_free(f, f->partitions[0]);
     while ((at = stg_list_shift(&f->tells)) != NULL)
         stg_flow_release(f, STG_HOLDER(at, stg_told, link));
     stg_checkpoint_free(f);
     stg_flow_release(f, f->partitions);
+    stg_flow_release(f, f->slots);
     stg_flow_release(f, f->lanes);
     stg_flow_release(f, f);
-}
-
-/* -- at the start ---------------------------------------------------------- */
-
-stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
-                         stg_error *err)
-{
-    uint32_t partition = g->partition;
-    uint64_t begin = g->begin;
-    stg_partition *partitions;
-
-    (void)now;
-    if (partition != f->partition_count || partition >= STG_PARTITIONS_MAX ||
-        f->lane_count > 0 || f->is_started)
-        return stg_flow_refuse(err, STG_INVALID,
-                               "partition: wanted the next number");
-    partitions = stg_flow_allocate(f, (partition + 1) * sizeof(stg_partition));
-    if (partitions == NULL)
-        return STG_IO;
-    if (partition > 0)
-        memcpy(partitions, f->partitions, partition * sizeof *partitions);
-    partitions[partition] = (stg_partition){.begin = begin};
-    stg_window_init(&partitions[partition].window, begin);
-    stg_flow_release(f, f->partitions);
-    f->partitions = partitions;
-    f->partition_count++;
-    return STG_OK;
-}
-
-uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition)
-{
-    return partition < f->partition_count ? partition + 1 : 0;
-}
-
-stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
-{
-    stg_lane *l = stg_flow_lane(f, c->lane);
-    stg_place *place;
-
-    if (l == NULL || c->partition >= f->partition_count || f->is_started)
-        return STG_INVALID;
-    place = &l->places[c->partition];
-    if (c->settled_count > 0) {
-        place->restored =
-            stg_flow_allocate(f, c->settled_count * sizeof *c->settled);
-        if (place->restored == NULL)
-            return STG_IO;
-        memcpy(place->restored, c->settled,
-               c->settled_count * sizeof *c->settled);
-    }
-    place->restored_count = c->settled_count;
-    place->next = place->durable = c->base;
-    place->is_restored = true;
-    place->routed = c->routed;
-    place->delivered = c->delivered;
-    place->dead = c->dead;
-    place->cancelled = c->cancelled;
-    place->rows = c->parked;
-    place->replays = c->replays;
-    place->behind_at = c->oldest_at;
-    stg_order_restore(l, c);
-    if (c->parked > c->replays)
-        l->shelves[STG_SHELF_FIRST].is_all = false;
-    if (c->replays > 0)
-        l->shelves[STG_SHELF_REPLAYS].is_all = false;
-    return STG_OK;
-}
-
-/* The furthest of those that the store knows; what the log has lost nobody
- * reads. */
-static uint64_t find_start(const stg_flow *f, uint32_t p)
-{
-    uint64_t furthest = f->partitions[p].window.next;
-
-    for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && f->lanes[i]->places[p].is_restored)
-            furthest = stg_ns_max(furthest, f->lanes[i]->places[p].next);
-    return furthest;
-}
-
-static bool is_restored(const stg_flow *f, const stg_lane *l)
-{
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (!l->places[p].is_restored)
-            return false;
-    return true;
-}
-
-void stg_flow_start(stg_flow *f, stg_ns now)
-{
-    (void)now;
-    f->is_started = true;
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        uint64_t start = find_start(f, p);
-
-        stg_window_init(&f->partitions[p].window, start);
-        for (uint32_t i = 0; i < f->lane_capacity; i++) {
-            stg_lane *l = f->lanes[i];
-
-            if (l == NULL)
-                continue;
-            if (!l->places[p].is_restored) {
-                stg_place_begin(f, l, p);
-                stg_place_mark(f, l, p, STG_SLICE_MUST);
-            }
-            stg_place_join(f, l, p);
-            stg_lane_wake(f, l);
-        }
-    }
-    for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL)
-            f->lanes[i]->is_new = !is_restored(f, f->lanes[i]);
-    stg_watermark_raise(f);
 }
 
 /* -- the end --------------------------------------------------------------- */
@@ -460,13 +343,17 @@ static bool remove_next(stg_flow *f, stg_action *action)
 
 bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
 {
+    f->now = now;
     if (f->is_stopping && !f->is_cut && now >= f->drain_at)
         cut(f);
+    if (f->going > 0)
+        stg_going_cut(f, now);
     return tell_next(f, action) || cancel_next(f, action) ||
            stg_dispatch_next(f, action, now) || add_next(f, action) ||
            remove_next(f, action) || stg_checkpoint_next(f, action, now) ||
-           stg_watermark_next(f, action) || stg_reader_next(f, action, now) ||
-           stop_next(f, action) || stg_checkpoint_next(f, action, now);
+           stg_watermark_next(f, action) || stg_going_next(f, action, now) ||
+           stg_reader_next(f, action, now) || stop_next(f, action) ||
+           stg_checkpoint_next(f, action, now);
 }
 
 stg_ns stg_flow_wake_at(const stg_flow *f)
@@ -477,5 +364,5 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
         at = stg_ns_min(at, f->drain_at);
     if (!f->is_stopping && f->timers.top != NULL)
         at = stg_ns_min(at, f->timers.top->key);
-    return at;
+    return f->going > 0 ? stg_ns_min(at, stg_going_at(f)) : at;
 }

@@ -75,6 +75,9 @@ typedef struct stg_lane_options {
                             reader will read */
     /* Whether the lane wants the message; NULL: all. */
     bool (*accepts)(void *ctx, const stg_message *m);
+    /* Whether it may want anything of the partition; NULL: of all. What the log
+     * has lost of another is not told. */
+    bool (*follows)(void *ctx, uint32_t partition);
     void *ctx;
 } stg_lane_options;
 

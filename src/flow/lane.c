@@ -62,23 +62,26 @@ static void free_all(stg_flow *f, stg_list *list, size_t offset)
         stg_delivery_free(f, stg_list_holder(at, offset));
 }
 
-/* A delivery that is in a ring and nowhere else: it waits behind another. */
+/* A delivery that is in a ring and nowhere else: it waits behind another, or
+ * for the end of its partition. */
 static void free_blocked(stg_flow *f, stg_ring *r)
 {
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
 
-        if (d != NULL && d->state == STG_DELIVERY_UNTRIED && d->is_blocked)
+        if (d != NULL && !stg_list_has(&d->link) && !stg_list_has(&d->busy))
             stg_delivery_free(f, d);
     }
 }
 
 void stg_lane_free(stg_flow *f, stg_lane *l)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        free_blocked(f, &l->places[p].ring);
-        stg_ring_free(&l->places[p].ring, &f->memory);
-        stg_flow_release(f, l->places[p].restored);
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_place *place = stg_lane_place(l, f->partitions[i]);
+
+        free_blocked(f, &place->ring);
+        stg_ring_free(&place->ring, &f->memory);
+        stg_flow_release(f, place->restored);
     }
     free_all(f, &l->untried, offsetof(stg_delivery, link));
     for (int i = 0; i < STG_SHELVES; i++) {
@@ -93,6 +96,7 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->places);
     f->shedding_count -= l->is_shedding;
+    f->hungry -= l->is_hungry;
     f->lanes[l->number] = NULL;
     f->lane_count--;
     stg_flow_release(f, l);
@@ -152,10 +156,10 @@ static bool make_place_for(stg_flow *f, uint32_t number)
         }
         for (uint32_t i = 0; i < count; i++)
             slices[i] = i < f->lane_capacity / STG_SLICE
-                            ? f->partitions[p].slices[i]
+                            ? f->partitions[p]->slices[i]
                             : 0;
-        stg_flow_release(f, f->partitions[p].slices);
-        f->partitions[p].slices = slices;
+        stg_flow_release(f, f->partitions[p]->slices);
+        f->partitions[p]->slices = slices;
     }
     stg_flow_release(f, f->lanes);
     f->lanes = lanes;
@@ -175,22 +179,35 @@ static stg_status make_peer(stg_peer *peer, const stg_lane_options *o,
 static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
 {
     stg_lane *l = stg_flow_allocate(f, sizeof *l);
-    stg_place *places =
-        stg_flow_allocate(f, (f->partition_count + 1) * sizeof *places);
 
-    if (l == NULL || places == NULL) {
+    if (l == NULL)
+        return NULL;
+    *l = (stg_lane){.number = number, .is_new = true};
+    if (!stg_partition_fit(f, l, f->slot_count)) {
         stg_flow_release(f, l);
-        stg_flow_release(f, places);
         return NULL;
     }
-    *l = (stg_lane){.number = number, .places = places, .is_new = true};
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        places[p] = (stg_place){.next = 0};
     stg_list_init(&l->untried);
     stg_list_init(&l->busy);
     stg_parking_init(l);
     l->trying_at = now;
     return l;
+}
+
+/* Where there is no partition there is nothing to be stored. */
+static void join_all(stg_flow *f, stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        stg_place_begin(l, p);
+        stg_place_mark(f, l, p, STG_SLICE_MUST);
+        if (!stg_partition_is_given(p))
+            continue;
+        stg_place_join(f, l, p);
+        stg_place_lead(f, l, p);
+    }
+    stg_lane_note(f, l);
 }
 
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
@@ -220,14 +237,8 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     stg_limit_start(&l->limit, o->in_flight_max, now);
     f->lanes[lane] = l;
     f->lane_count++;
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_place_begin(f, l, p);
-        if (f->is_started) {
-            stg_place_join(f, l, p);
-            stg_place_lead(f, l, p);
-            stg_place_mark(f, l, p, STG_SLICE_MUST);
-        }
-    }
+    if (f->is_started)
+        join_all(f, l);
     stg_lane_wake(f, l);
     return STG_OK;
 }
@@ -316,9 +327,9 @@ void stg_lane_note_end(stg_lane *l)
  * taken. */
 static void note_ends(stg_flow *f, stg_lane *l)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_place *place = &l->places[p];
-        uint64_t end = f->partitions[p].window.next;
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_place *place = stg_lane_place(l, f->partitions[i]);
+        uint64_t end = f->partitions[i]->window.next;
 
         if (place->restored_count > 0)
             end =
@@ -342,6 +353,20 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane_wake(f, l);
 }
 
+/* What waits in a partition that goes leaves with it; and of one that has its
+ * rows only nothing waits. */
+static bool is_place_spent(const stg_lane *l, const stg_partition *p)
+{
+    const stg_place *place = stg_lane_place(l, p);
+
+    if (p->phase == STG_PHASE_LOST)
+        return true;
+    if (p->phase == STG_PHASE_GOING || stg_range_is_unsaved(place))
+        return false;
+    return !stg_partition_is_given(p) || place->is_draining ||
+           stg_place_next(l, p) >= place->shed_below;
+}
+
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
 {
     if (l->in_flight + l->settling + l->untried_count > 0 ||
@@ -350,28 +375,58 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
     // The rows of an ordered lane say how far it had come.
     if (!stg_lane_is_loaded(l))
         return false;
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (stg_place_next(f, l, p) < l->places[p].shed_below ||
-            stg_range_is_unsaved(&l->places[p]))
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (!is_place_spent(l, f->partitions[i]))
             return false;
     return true;
+}
+
+/* What is lost is not stored any more. */
+static bool is_forgotten(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (f->partitions[i]->phase != STG_PHASE_LOST &&
+            !stg_lane_place(l, f->partitions[i])->is_forgotten)
+            return false;
+    return true;
+}
+
+bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (f->partitions[i]->phase != STG_PHASE_LOST &&
+            !stg_lane_place(l, f->partitions[i])->is_restored)
+            return false;
+    return true;
+}
+
+void stg_lane_note(stg_flow *f, stg_lane *l)
+{
+    if (l->is_ending && is_forgotten(f, l)) {
+        stg_lane_move(f, l, STG_IN_NONE);
+        stg_list_push(&f->removed, &l->link);
+    } else if (l->is_new && stg_lane_is_durable(f, l)) {
+        l->is_new = false;
+        stg_list_push(&f->added, &l->added);
+    }
 }
 
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, stg_ns now)
 {
     stg_lane *l = stg_flow_lane(f, lane);
+    stg_partition *p = stg_flow_partition(f, partition);
     stg_place *place;
 
     (void)now;
-    if (l == NULL || partition >= f->partition_count)
+    if (l == NULL || p == NULL || p->phase == STG_PHASE_LOST)
         return;
-    place = &l->places[partition];
+    place = stg_lane_place(l, p);
     place->dead -= count;
     place->rows += count;
     place->replays += count;
     // Rows are due that memory does not know, and may come before others.
     stg_parking_reset(f, &l->shelves[STG_SHELF_REPLAYS]);
-    stg_place_mark(f, l, partition, STG_SLICE_MUST);
+    stg_place_mark(f, l, p, STG_SLICE_MUST);
     stg_lane_wake(f, l);
 }

@@ -43,7 +43,13 @@ typedef struct stg_place {
 
     /* What the store knew to be settled above the base, to be skipped. */
     uint64_t *restored;
-    size_t restored_count, restored_at;
+    size_t restored_count, restored_at, restored_capacity;
+    /* Rows below it have no place in the ring: the base has passed them. */
+    uint64_t loose_below;
+    /* Its rows were parked when the lane had another order, by another hub:
+     * they have no place in the ring, and nothing is taken before they end. */
+    bool is_draining;
+    bool is_forgotten; /* the lane is removed, durably, in this partition */
 
     /* The books. rows: parked rows that are durable; waiting: taken, without a
      * row, and not in flight; in_flight: without a row, too. */
@@ -52,6 +58,7 @@ typedef struct stg_place {
     stg_books_change in_group;
 
     stg_range range;
+    stg_range expired;   /* what the log had lost */
     uint64_t taken;      /* the highest position that is not in a range */
     uint64_t shed_below; /* past retention: what is below is shed */
     uint64_t durable;    /* the base that the store knows */
@@ -61,7 +68,8 @@ typedef struct stg_place {
 
 static inline bool stg_range_is_unsaved(const stg_place *p)
 {
-    return p->range.is_dirty || p->range.is_in_group;
+    return p->range.is_dirty || p->range.is_in_group || p->expired.is_dirty ||
+           p->expired.is_in_group;
 }
 
 #define STG_PARKED_HELD 64 /* rows in memory, of each kind */
@@ -99,7 +107,8 @@ typedef struct stg_lane {
     stg_lane_options o;
     stg_order order_wanted; /* o.order becomes it when it can */
     stg_peer peer;
-    stg_place *places; /* one a partition */
+    stg_place *places; /* by the slot of a partition */
+    uint32_t place_count;
 
     stg_list untried; /* deliveries taken and not tried, in order */
     stg_list busy;    /* in flight, settling and gone */
@@ -128,9 +137,9 @@ typedef struct stg_lane {
     bool is_parked_max; /* people were told */
     bool is_paused;
     bool is_removing;
-    bool is_new;        /* the store does not know it */
-    bool is_ending;     /* and all of it is settled: it is to be forgotten */
-    uint32_t forgotten; /* partitions where it is, durably */
+    bool is_new;    /* the store does not know it */
+    bool is_ending; /* and all of it is settled: it is to be forgotten */
+    bool is_hungry; /* may start, and waits for what the merged reader reads */
     uint64_t shed_count;
     uint64_t retries, budget_refused, openings;
     size_t pinned;  /* bytes of untried messages */

@@ -29,13 +29,33 @@ static stg_ns find_gate(const stg_lane *l, const stg_lane_view *v, stg_ns now)
 
 /* -- a place --------------------------------------------------------------- */
 
-static void add_place(const stg_flow *f, const stg_lane *l, uint32_t p,
+static void look_at_place(const stg_lane *l, const stg_partition *p,
+                          stg_place_view *v)
+{
+    const stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
+    bool is_in_window = stg_place_is_in_window(l, p);
+
+    *v = (stg_place_view){.is_laggard = place->is_laggard,
+                          .next = stg_place_next(l, p),
+                          .base = stg_place_base(l, p),
+                          .lag = w->end -
+                                 (is_in_window ? place->number : w->first),
+                          .is_lag_exact = is_in_window,
+                          .oldest_at = stg_place_oldest(l, p),
+                          .waiting = place->waiting,
+                          .parked = place->rows};
+    if (!stg_partition_is_given(p)) // what it does not read it does not lack
+        v->is_lag_exact = true;
+}
+
+static void add_place(const stg_lane *l, const stg_partition *p,
                       stg_lane_view *v)
 {
-    const stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
-    stg_ns oldest_at = stg_place_oldest(f, l, p);
+    const stg_place *place = stg_lane_place(l, p);
+    stg_place_view at;
 
+    look_at_place(l, p, &at);
     v->routed += place->routed;
     v->delivered += place->delivered;
     v->dead += place->dead;
@@ -45,14 +65,55 @@ static void add_place(const stg_flow *f, const stg_lane *l, uint32_t p,
     v->replays += place->replays;
     if (!place->range.is_closed)
         v->ranged += place->range.count;
-    if (stg_place_is_in_window(f, l, p)) {
-        v->lag += w->end - place->number;
-    } else {
-        v->lag += w->end - w->first;
-        v->is_lag_exact = false;
+    v->lag += at.lag;
+    v->is_lag_exact &= at.is_lag_exact;
+    if (at.oldest_at != 0 && (v->oldest_at == 0 || at.oldest_at < v->oldest_at))
+        v->oldest_at = at.oldest_at;
+    if (!stg_partition_is_given(p))
+        return;
+    v->next = at.next < v->next ? at.next : v->next;
+    v->base = at.base < v->base ? at.base : v->base;
+}
+
+stg_status stg_flow_look_place(const stg_flow *f, uint32_t lane,
+                               uint32_t partition, stg_place_view *view)
+{
+    const stg_lane *l = stg_flow_lane(f, lane);
+    const stg_partition *p = stg_flow_partition(f, partition);
+
+    if (l == NULL || p == NULL)
+        return STG_NOT_FOUND;
+    look_at_place(l, p, view);
+    return STG_OK;
+}
+
+static stg_partition_state find_partition_state(const stg_partition *p)
+{
+    switch (p->phase) {
+    case STG_PHASE_GIVEN:
+        return STG_PARTITION_GIVEN;
+    case STG_PHASE_ROWS:
+        return STG_PARTITION_ROWS;
+    default:
+        return STG_PARTITION_GOING;
     }
-    if (oldest_at != 0 && (v->oldest_at == 0 || oldest_at < v->oldest_at))
-        v->oldest_at = oldest_at;
+}
+
+stg_status stg_flow_look_partition(const stg_flow *f, uint32_t partition,
+                                   stg_partition_view *view)
+{
+    const stg_partition *p = stg_flow_partition(f, partition);
+
+    if (p == NULL)
+        return STG_NOT_FOUND;
+    *view = (stg_partition_view){
+        .state = find_partition_state(p),
+        .generation = p->generation,
+        .assignment = p->assignment,
+        .next = p->window.next,
+        .committed = p->committed,
+        .window = (uint32_t)(p->window.end - p->window.first)};
+    return STG_OK;
 }
 
 /* -- a lane ---------------------------------------------------------------- */
@@ -83,20 +144,20 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
                         .limit = l->limit.value,
                         .in_flight = l->in_flight,
                         .is_lag_exact = true,
+                        .next = UINT64_MAX,
+                        .base = UINT64_MAX,
                         .retries = l->retries,
                         .budget_refused = l->budget_refused};
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        add_place(f, l, p, view);
-        in_flight += l->places[p].in_flight;
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        add_place(l, f->partitions[i], view);
+        in_flight += stg_lane_place(l, f->partitions[i])->in_flight;
     }
     // A row that is being tried again counts as in flight, not as parked.
     view->parked -= l->in_flight - in_flight;
     look_at_peer(l, view, now);
     view->gate_until = find_gate(l, view, now);
-    if (f->partition_count > 0) {
-        view->next = stg_place_next(f, l, 0);
-        view->base = stg_place_base(f, l, 0);
-    }
+    if (view->next == UINT64_MAX) // it reads nothing
+        view->next = view->base = 0;
     return STG_OK;
 }
 
@@ -106,14 +167,15 @@ void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
 {
     uint64_t window = 0;
 
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        window += f->partitions[p].window.end - f->partitions[p].window.first;
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        window += f->partitions[i]->window.end - f->partitions[i]->window.first;
     *view = (stg_flow_view){.held = f->held,
                             .memory_max = f->o.memory_max,
                             .in_flight = f->in_flight,
                             .in_flight_max = f->o.in_flight_max,
                             .window = (uint32_t)window,
                             .lanes = f->lane_count,
+                            .partitions = f->partition_count,
                             .budget_left = stg_budget_left(&f->budget, now),
                             .budget_refused = f->budget_refused,
                             .is_store_full = f->checkpoint.is_full,

@@ -13,7 +13,7 @@ static bool is_behind(const stg_lane *l, const stg_delivery *before,
 
 bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d)
 {
-    const stg_ring *r = &l->places[d->message->partition].ring;
+    const stg_ring *r = &l->places[d->message->slot].ring;
 
     if (l->o.order == STG_ORDER_NONE)
         return false;
@@ -43,8 +43,10 @@ static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
 
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
 {
-    const stg_ring *r = &l->places[d->message->partition].ring;
+    const stg_ring *r = &l->places[d->message->slot].ring;
 
+    if (stg_flow_home(f, d->message)->phase == STG_PHASE_GOING)
+        return;
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
 
@@ -57,8 +59,26 @@ void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
 
 /* -- after a restart ------------------------------------------------------- */
 
-/* The one with the least position among those in memory and not in the ring. */
-static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
+/* The row has a place in the ring, or will have when the reader comes there. */
+static bool has_place(const stg_delivery *d, const stg_partition *p)
+{
+    const stg_place *place = stg_delivery_place(d);
+
+    return d->message->slot == p->slot && !d->is_released && d->is_stored &&
+           d->replay == 0 && d->state != STG_DELIVERY_GONE &&
+           !place->is_draining && d->message->position >= place->loose_below;
+}
+
+static stg_delivery *least(stg_delivery *a, stg_delivery *b)
+{
+    if (a == NULL || a->message->position > b->message->position)
+        return b;
+    return a;
+}
+
+/* The one with the least position among those in memory and not in the ring.
+ * What is under way is among them where the partition was given again. */
+static stg_delivery *find_unattached(const stg_lane *l, const stg_partition *p)
 {
     const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
     stg_delivery *first = NULL;
@@ -67,15 +87,23 @@ static stg_delivery *find_unattached(const stg_lane *l, uint32_t p)
          at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        if (d->in_ring || d->is_released || d->message->partition != p)
-            continue;
-        if (first == NULL || d->message->position < first->message->position)
-            first = d;
+        if (!d->in_ring && has_place(d, p))
+            first = least(first, d);
+    }
+    if (stg_lane_place(l, p)->restored == NULL)
+        return first;
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (!d->in_ring && has_place(d, p))
+            first = least(first, d);
     }
     return first;
 }
 
-void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below)
+void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
+                      uint64_t below)
 {
     if (l->o.order == STG_ORDER_NONE)
         return;
@@ -83,7 +111,7 @@ void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below)
         stg_delivery *d = find_unattached(l, p);
 
         if (d == NULL || d->message->position >= below ||
-            !stg_ring_reserve(&l->places[p].ring, &f->memory))
+            !stg_ring_reserve(&stg_lane_place(l, p)->ring, &f->memory))
             return;
         stg_place_enter(l, d);
     }
@@ -91,10 +119,12 @@ void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below)
 
 bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
 {
-    uint32_t p = m->partition;
+    stg_partition *p = stg_flow_home(f, m);
     const stg_delivery *d;
 
-    if (l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].count == 0)
+    if (l->o.order == STG_ORDER_NONE ||
+        (l->shelves[STG_SHELF_FIRST].count == 0 &&
+         stg_lane_place(l, p)->restored == NULL))
         return false;
     stg_order_attach(f, l, p, m->position);
     d = find_unattached(l, p);
@@ -107,10 +137,15 @@ bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
 /* -- a change -------------------------------------------------------------- */
 
 /* Rows say where they stand by the order that there was. */
-void stg_order_restore(stg_lane *l, const stg_cursor *c)
+void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
+                       const stg_cursor *c)
 {
     if (c->parked <= c->replays)
         return;
+    if (f->is_started) { // others of its rows may stand otherwise
+        place->is_draining = c->is_ordered != (l->o.order != STG_ORDER_NONE);
+        return;
+    }
     if (!c->is_ordered)
         l->o.order = STG_ORDER_NONE;
     else if (l->o.order == STG_ORDER_NONE)
@@ -129,8 +164,8 @@ bool stg_order_is_waiting(const stg_lane *l)
 
 static bool is_any_taken(const stg_flow *f, const stg_lane *l)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (l->places[p].ring.count > 0)
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (stg_lane_place(l, f->partitions[i])->ring.count > 0)
             return true;
     return false;
 }
@@ -138,8 +173,8 @@ static bool is_any_taken(const stg_flow *f, const stg_lane *l)
 /* Whether every row that has a place is there. */
 static bool is_attached(const stg_flow *f, const stg_lane *l)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (find_unattached(l, p) != NULL)
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (find_unattached(l, f->partitions[i]) != NULL)
             return false;
     return stg_lane_is_loaded(l);
 }
@@ -184,10 +219,12 @@ static void block(stg_delivery *d)
 }
 
 /* Who waits now, and who no more. */
-static void block_anew(stg_flow *f, stg_lane *l, uint32_t p)
+static void block_anew(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
-    const stg_ring *r = &l->places[p].ring;
+    const stg_ring *r = &stg_lane_place(l, p)->ring;
 
+    if (p->phase == STG_PHASE_GOING) // what is not under way is to wait
+        return;
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
 
@@ -206,13 +243,14 @@ void stg_order_change(stg_flow *f, stg_lane *l)
         return;
     l->o.order = l->order_wanted;
     l->shelves[STG_SHELF_FIRST].is_all |= stg_parking_rows(f, l) == 0;
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        block_anew(f, l, p);
-        // In one group: a restart goes by what the cursors say of all rows.
-        stg_place_mark(f, l, p, STG_SLICE_MUST);
-    }
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        block_anew(f, l, f->partitions[i]);
+    // In one group: a restart goes by what the cursors say of all rows.
+    stg_place_mark_all(f, l, STG_SLICE_MUST);
     if (l->o.order != STG_ORDER_NONE)
         return;
     release_rows(f, l);
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        stg_lane_place(l, f->partitions[i])->is_draining = false;
     stg_parking_trim(f, &l->shelves[STG_SHELF_FIRST]);
 }

@@ -58,8 +58,11 @@ uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l)
 {
     uint64_t rows = 0;
 
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        rows += l->places[p].rows - l->places[p].replays;
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        const stg_place *place = stg_lane_place(l, f->partitions[i]);
+
+        rows += place->rows - place->replays;
+    }
     return rows;
 }
 
@@ -67,8 +70,8 @@ uint64_t stg_parking_replays(const stg_flow *f, const stg_lane *l)
 {
     uint64_t rows = 0;
 
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        rows += l->places[p].replays;
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        rows += stg_lane_place(l, f->partitions[i])->replays;
     return rows;
 }
 
@@ -149,6 +152,11 @@ void stg_parking_trim(stg_flow *f, stg_shelf *shelf)
         evict_last(f, shelf);
 }
 
+void stg_parking_doubt(stg_shelf *shelf)
+{
+    shelf->has_stale_fetch |= shelf->is_fetching;
+}
+
 void stg_parking_put(stg_flow *f, stg_delivery *d)
 {
     stg_shelf *shelf = stg_parking_shelf(d);
@@ -167,10 +175,14 @@ void stg_parking_put(stg_flow *f, stg_delivery *d)
 }
 
 /* A row of before the restart whose place in an ordered lane was not reached
- * yet. What is replayed has none. */
+ * yet. What is replayed has none, nor what the base has passed. */
 static bool is_early(const stg_delivery *d)
 {
-    return d->lane->o.order != STG_ORDER_NONE && !d->in_ring && d->replay == 0;
+    const stg_place *place = stg_delivery_place(d);
+
+    return d->lane->o.order != STG_ORDER_NONE && !d->in_ring &&
+           d->replay == 0 && !place->is_draining &&
+           d->message->position >= place->loose_below;
 }
 
 /* What was never tried since its replay needs no budget. */
@@ -275,7 +287,7 @@ static void forget_gone(stg_flow *f, const stg_shelf *shelf)
 
 void stg_parking_reset(stg_flow *f, stg_shelf *shelf)
 {
-    shelf->has_stale_fetch = shelf->is_fetching;
+    stg_parking_doubt(shelf);
     evict(f, shelf);
     shelf->is_all = false;
     shelf->mark = (stg_mark){.due_at = 0};
@@ -303,13 +315,14 @@ static bool is_known(const stg_shelf *shelf, const stg_parked_row *row)
     return false;
 }
 
-static bool add_row(stg_flow *f, stg_lane *l, const stg_parked_row *row)
+static bool add_row(stg_flow *f, stg_lane *l, const stg_partition *p,
+                    const stg_parked_row *row)
 {
     stg_message *m = NULL;
     stg_delivery *d = NULL;
 
     if (stg_flow_make_room(f, row->record.size))
-        m = stg_flow_message(f, row->partition, &row->record);
+        m = stg_flow_message(f, p, &row->record);
     if (m != NULL)
         d = stg_delivery_new(l, f, m);
     if (d == NULL) {
@@ -332,6 +345,16 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_parked_row *row)
         stg_delivery_note(f, d, &row->failure);
     insert(f, stg_parking_shelf(d), d);
     return true;
+}
+
+/* The row is of a partition that is here with its rows. */
+static stg_partition *find_home(const stg_flow *f, const stg_parked_row *row)
+{
+    stg_partition *p = stg_flow_partition(f, row->partition);
+    bool is_gone = p == NULL || p->phase == STG_PHASE_LOST ||
+                   (p->phase == STG_PHASE_GOING && !p->keeps_rows);
+
+    return is_gone ? NULL : p;
 }
 
 static stg_mark mark_of(const stg_parked_row *row)
@@ -385,7 +408,10 @@ static void take_rows(stg_flow *f, stg_shelf *shelf, const stg_parked_row *rows,
     size_t i = 0;
 
     for (; i < count; i++) {
-        if (!is_known(shelf, &rows[i]) && !add_row(f, l, &rows[i]))
+        const stg_partition *p = find_home(f, &rows[i]);
+
+        if (p != NULL && !is_known(shelf, &rows[i]) &&
+            !add_row(f, l, p, &rows[i]))
             break;
         shelf->mark = mark_of(&rows[i]);
     }
@@ -413,7 +439,7 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
     if (!shelf->is_fetching)
         return;
     if (shelf->has_stale_fetch || (l->is_removing && !is_whole(shelf))) {
-        shelf->is_fetching = false;
+        shelf->is_fetching = shelf->has_stale_fetch = false;
         forget_gone(f, shelf);
         stg_parking_reset(f, shelf);
     } else {

@@ -1,105 +1,162 @@
 /* A lane's cursor in one partition. */
+#include <string.h>
+
 #include "flow/state.h"
 
-uint64_t stg_place_next(const stg_flow *f, const stg_lane *l, uint32_t p)
+uint64_t stg_place_next(const stg_lane *l, const stg_partition *p)
 {
-    const stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    const stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
 
-    if (place->is_laggard || place->number < w->first)
+    if (!stg_place_is_in_window(l, p))
         return place->next;
     return stg_window_position(w, place->number);
 }
 
-uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p)
+uint64_t stg_place_base(const stg_lane *l, const stg_partition *p)
 {
-    const stg_ring *r = &l->places[p].ring;
+    const stg_ring *r = &stg_lane_place(l, p)->ring;
 
     return r->count > 0 ? stg_ring_at(r, r->first)->position
-                        : stg_place_next(f, l, p);
+                        : stg_place_next(l, p);
 }
 
-bool stg_place_is_in_window(const stg_flow *f, const stg_lane *l, uint32_t p)
+bool stg_place_is_in_window(const stg_lane *l, const stg_partition *p)
 {
-    const stg_place *place = &l->places[p];
+    const stg_place *place = stg_lane_place(l, p);
 
-    return !place->is_laggard && place->number >= f->partitions[p].window.first;
+    return stg_partition_is_given(p) && !place->is_laggard &&
+           place->number >= p->window.first;
 }
 
-stg_ns stg_place_oldest(const stg_flow *f, const stg_lane *l, uint32_t p)
+stg_ns stg_place_oldest(const stg_lane *l, const stg_partition *p)
 {
-    const stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    const stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
     const stg_ring *r = &place->ring;
 
     if (r->count > 0)
         return stg_ring_at(r, r->first)->delivery->message->created_at;
-    if (!stg_place_is_in_window(f, l, p))
+    if (!stg_place_is_in_window(l, p))
         return place->behind_at;
     return place->number < w->end ? stg_window_at(w, place->number)->created_at
                                   : 0;
 }
 
-void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark)
+void stg_place_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
+                    uint8_t mark)
 {
-    f->partitions[p].slices[l->number / STG_SLICE] |= mark;
+    p->slices[l->number / STG_SLICE] |= mark;
     f->checkpoint.is_dirty = true;
     if (mark & STG_SLICE_MUST)
         f->checkpoint.is_must = true;
 }
 
+void stg_place_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        stg_place_mark(f, l, f->partitions[i], mark);
+}
+
 static bool is_any_laggard(const stg_flow *f, const stg_lane *l)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (l->places[p].is_laggard)
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (stg_lane_place(l, f->partitions[i])->is_laggard)
             return true;
     return false;
 }
 
-/* Below what was committed the log may be trimmed at any time. */
-void stg_place_begin(const stg_flow *f, stg_lane *l, uint32_t p)
+/* Not behind the window any more: in it, or it is gone. */
+void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
-    const stg_partition *partition = &f->partitions[p];
-    uint64_t oldest = stg_ns_max(partition->begin, partition->committed);
-
-    l->places[p].next = l->places[p].durable =
-        l->o.is_from_oldest ? stg_ns_min(oldest, partition->window.next)
-                            : partition->window.next;
+    stg_lane_place(l, p)->is_laggard = false;
+    if (!stg_list_has(&l->laggard) || is_any_laggard(f, l))
+        return;
+    stg_list_remove(&l->laggard);
+    stg_flow_tell(f, l->number, p->number, STG_TELL_JOINED, 0, 0);
 }
 
-void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p)
+/* Below what was committed the log may be trimmed at any time. */
+void stg_place_begin(stg_lane *l, const stg_partition *p)
 {
-    stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    uint64_t oldest = stg_ns_max(p->begin, p->committed);
+
+    stg_lane_place(l, p)->next = stg_lane_place(l, p)->durable =
+        l->o.is_from_oldest ? stg_ns_min(oldest, p->window.next)
+                            : p->window.next;
+}
+
+void stg_place_join(stg_flow *f, stg_lane *l, const stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
 
     if (place->next >= w->start) {
         place->number = stg_window_find(w, place->next);
-        place->is_laggard = false;
-        if (!is_any_laggard(f, l) && stg_list_has(&l->laggard)) {
-            stg_list_remove(&l->laggard);
-            stg_flow_tell(f, l->number, p, STG_TELL_JOINED, 0, 0);
-        }
+        stg_place_catch_up(f, l, p);
         return;
     }
     if (!place->is_laggard)
-        stg_flow_tell(f, l->number, p, STG_TELL_LAGGARD, 0, 0);
+        stg_flow_tell(f, l->number, p->number, STG_TELL_LAGGARD, 0, 0);
     place->is_laggard = true;
     if (!stg_list_has(&l->laggard))
         stg_list_push(&f->laggards, &l->laggard);
 }
 
+static void forget_restored(stg_flow *f, stg_place *place)
+{
+    stg_flow_release(f, place->restored);
+    place->restored = NULL;
+    place->restored_at = place->restored_count = place->restored_capacity = 0;
+}
+
+/* What was passed is not needed any more, unless rows may still be noted. */
 static bool is_restored(stg_flow *f, stg_place *place, uint64_t position)
 {
     while (place->restored_at < place->restored_count &&
            place->restored[place->restored_at] < position)
         place->restored_at++;
-    if (place->restored_at == place->restored_count) {
-        stg_flow_release(f, place->restored);
-        place->restored = NULL;
-        place->restored_at = place->restored_count = 0;
-        return false;
+    if (place->restored_at < place->restored_count)
+        return place->restored[place->restored_at] == position;
+    if (place->rows == place->replays)
+        forget_restored(f, place);
+    return false;
+}
+
+static size_t find_restored(const stg_place *place, uint64_t position)
+{
+    size_t i = place->restored_at;
+
+    while (i < place->restored_count && place->restored[i] < position)
+        i++;
+    return i;
+}
+
+/* A row without a place in the ring is settled, above all that was taken: when
+ * the reader comes there it is to be passed over. There is room, for as many as
+ * there were rows. */
+void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d)
+{
+    stg_partition *p = stg_flow_home(f, d->message);
+    stg_place *place = stg_lane_place(l, p);
+    uint64_t position = d->message->position;
+    size_t i = find_restored(place, position), count = place->restored_count;
+
+    if (d->replay > 0 || !d->is_stored || position < stg_place_next(l, p) ||
+        (i < count && place->restored[i] == position) ||
+        count - place->restored_at == place->restored_capacity)
+        return;
+    if (count == place->restored_capacity) { // what was passed makes room
+        memmove(place->restored, place->restored + place->restored_at,
+                (count - place->restored_at) * sizeof *place->restored);
+        i -= place->restored_at;
+        count -= place->restored_at;
+        place->restored_at = 0;
     }
-    return place->restored[place->restored_at] == position;
+    memmove(place->restored + i + 1, place->restored + i,
+            (count - i) * sizeof *place->restored);
+    place->restored[i] = position;
+    place->restored_count = count + 1;
 }
 
 void stg_place_enter(stg_lane *l, stg_delivery *d)
@@ -116,7 +173,7 @@ void stg_place_enter(stg_lane *l, stg_delivery *d)
 /* The ring has room for one. */
 bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
 {
-    stg_place *place = &l->places[m->partition];
+    stg_place *place = &l->places[m->slot];
 
     if (place->restored != NULL && is_restored(f, place, m->position)) {
         place->taken = m->position;
@@ -129,9 +186,39 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
     return l->o.accepts != NULL && !l->o.accepts(l->o.ctx, m);
 }
 
+/* "1234 bytes", at the end of text. */
+static const char *print_size(char *text, size_t room, uint32_t size)
+{
+    static const char unit[] = " bytes";
+    char *at = text + room - sizeof unit;
+
+    memcpy(at, unit, sizeof unit);
+    do
+        *--at = (char)('0' + size % 10);
+    while ((size /= 10) > 0);
+    return at;
+}
+
+/* It may not be sent: the row of a dead letter says how large it was. */
+static void refuse(stg_flow *f, stg_delivery *d)
+{
+    char text[32];
+    stg_failure failure = {
+        .outcome = stg_failed(STG_FAULT_TOO_LARGE),
+        .why = STG_WHY_PERMANENT,
+        .first_attempt_at = stg_flow_wall(f, f->now),
+        .last_attempt_at = stg_flow_wall(f, f->now),
+        .detail = print_size(text, sizeof text, d->message->true_size),
+    };
+
+    stg_delivery_note(f, d, &failure);
+    d->is_blocked = false;
+    stg_settle(f, d, STG_CHANGE_DEAD);
+}
+
 bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
 {
-    stg_place *place = &l->places[m->partition];
+    stg_place *place = &l->places[m->slot];
     stg_delivery *d;
 
     if (!stg_ring_reserve(&place->ring, &f->memory))
@@ -143,7 +230,9 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
     stg_place_enter(l, d);
     place->routed++;
     place->waiting++;
-    if (d->is_blocked) {
+    if (m->true_size > 0) {
+        refuse(f, d);
+    } else if (d->is_blocked) {
         l->untried_count++;
         l->pinned += m->size;
     } else {
@@ -152,20 +241,18 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
     return true;
 }
 
-void stg_place_lead(stg_flow *f, const stg_lane *l, uint32_t p)
+void stg_place_lead(stg_flow *f, const stg_lane *l, stg_partition *p)
 {
-    stg_partition *partition = &f->partitions[p];
 
-    while (partition->furthest < l->places[p].number)
-        partition->ahead -=
-            stg_window_at(&partition->window, partition->furthest++)->size;
+    while (p->furthest < stg_lane_place(l, p)->number)
+        stg_partition_lead(f, p);
 }
 
 /* A lane that sheds is quick, and would leave the others behind. */
-void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p)
+void stg_place_advance(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
 
     place->behind_at = stg_window_at(w, place->number)->created_at;
     place->next = stg_window_at(w, place->number++)->position + 1;
@@ -179,9 +266,11 @@ void stg_place_settle(stg_flow *f, stg_delivery *d)
     stg_lane *l = d->lane;
     stg_place *place = stg_delivery_place(d);
 
-    stg_place_mark(f, l, d->message->partition, STG_SLICE_DIRTY);
-    if (!d->in_ring)
+    stg_place_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_DIRTY);
+    if (!d->in_ring) {
+        stg_place_note(f, l, d);
         return;
+    }
     d->in_ring = false;
     stg_shed_break(l, place, d->message->position);
     l->in_ring -= d->message->size;

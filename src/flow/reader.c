@@ -27,45 +27,121 @@ static bool is_driver(const stg_lane *l)
 }
 
 /* Where all lanes shed, the quickest of them leads. */
-static void let_shedders_lead(stg_flow *f, uint32_t p)
+static void let_shedders_lead(stg_flow *f, stg_partition *p)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (is_driver(f->lanes[i]))
             return;
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL && f->lanes[i]->is_shedding &&
-            !f->lanes[i]->places[p].is_laggard)
+            !stg_lane_place(f->lanes[i], p)->is_laggard)
             stg_place_lead(f, f->lanes[i], p);
 }
 
-static bool wants_more(stg_flow *f, uint32_t p)
+static bool wants_more(stg_flow *f, stg_partition *p)
 {
-    stg_partition *partition = &f->partitions[p];
     size_t ahead_max = least(4 << 20, f->o.memory_max / 8);
 
-    if (partition->is_reading || f->lane_count == 0)
+    if (p->is_reading || p->is_merged || !stg_partition_is_given(p) ||
+        f->lane_count == 0)
         return false;
-    if (partition->ahead >= ahead_max && f->shedding_count > 0)
+    if (p->ahead >= ahead_max && f->shedding_count > 0)
         let_shedders_lead(f, p);
-    return partition->ahead < ahead_max;
+    return p->ahead < ahead_max;
 }
 
-static bool read_on(stg_flow *f, uint32_t p, stg_action *action)
+static size_t chunk_of(const stg_flow *f)
 {
-    stg_partition *partition = &f->partitions[p];
-    size_t bytes_max = least(1 << 20, f->o.memory_max / 16);
-    size_t reserved = reserve_for(f, bytes_max);
+    return least(1 << 20, f->o.memory_max / 16);
+}
+
+static bool read_on(stg_flow *f, stg_partition *p, stg_action *action)
+{
+    size_t reserved = reserve_for(f, chunk_of(f));
 
     if (!wants_more(f, p) || !stg_flow_make_room(f, reserved))
         return false;
     f->held += reserved;
-    partition->reserved = reserved;
-    partition->is_reading = true;
-    *action = (stg_action){.kind = STG_ACTION_READ, .partition = p};
-    action->read.from = partition->window.next;
-    action->read.bytes_max = bytes_max;
+    p->reserved = reserved;
+    p->is_reading = true;
+    *action = (stg_action){.kind = STG_ACTION_READ, .partition = p->number};
+    action->read.assignment = p->assignment;
+    action->read.from = p->window.next;
+    action->read.bytes_max = chunk_of(f);
     return true;
 }
+
+/* -- the reader of those that are merged ----------------------------------- */
+
+static stg_partition *find_most_ahead(const stg_flow *f)
+{
+    stg_partition *most = NULL;
+
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        if (p->is_merged && p->ahead > (most == NULL ? 0 : most->ahead))
+            most = p;
+    }
+    return most;
+}
+
+/* Out of the window, though no lane may have taken it. */
+static void drop_first(stg_flow *f, stg_partition *p)
+{
+    if (p->window.first == p->furthest)
+        stg_partition_lead(f, p);
+    stg_flow_drop(f, stg_window_shift(&p->window));
+}
+
+/* All that is read comes by one way: where lanes of some partitions do not go
+ * on, others would wait for ever. So what there is no room for leaves the
+ * window, when a lane has nothing left to do; who stood there reads alone. */
+static bool make_way(stg_flow *f, size_t ahead_max)
+{
+    while (f->merged.ahead >= ahead_max) {
+        stg_partition *p = find_most_ahead(f);
+
+        if (f->hungry == 0 || p == NULL)
+            return false;
+        drop_first(f, p);
+    }
+    return true;
+}
+
+static bool read_merged(stg_flow *f, stg_action *action)
+{
+    stg_merged *m = &f->merged;
+    size_t reserved = reserve_for(f, chunk_of(f));
+    size_t ahead_max = least(16 << 20, f->o.memory_max / 8);
+
+    if (m->is_reading || m->count == 0 || f->lane_count == 0)
+        return false;
+    for (uint32_t i = 0; m->ahead >= ahead_max && f->shedding_count > 0 &&
+                         i < f->partition_count;
+         i++)
+        if (f->partitions[i]->is_merged)
+            let_shedders_lead(f, f->partitions[i]);
+    if (!make_way(f, ahead_max) || !stg_flow_make_room(f, reserved))
+        return false;
+    f->held += reserved;
+    m->reserved = reserved;
+    m->is_reading = true;
+    *action =
+        (stg_action){.kind = STG_ACTION_READ, .partition = STG_ANY_PARTITION};
+    action->read.bytes_max = chunk_of(f);
+    return true;
+}
+
+void stg_flow_read_end(stg_flow *f, stg_ns now)
+{
+    f->now = now;
+    f->held -= f->merged.reserved;
+    f->merged.reserved = 0;
+    f->merged.is_reading = false;
+}
+
+/* -- what comes ------------------------------------------------------------ */
 
 static void wake_idle(stg_flow *f)
 {
@@ -81,40 +157,58 @@ static void note_size(stg_flow *f, size_t size)
 }
 
 /* False: no memory; what was not put in is read again. */
-static bool add(stg_flow *f, uint32_t p, const stg_record *r)
+static bool add(stg_flow *f, stg_partition *p, const stg_record *r)
 {
-    stg_partition *partition = &f->partitions[p];
     stg_message *m;
 
-    if (r->position < partition->window.next)
+    if (r->position < p->window.next)
         return true; // read twice
-    if (!stg_window_reserve(&partition->window, 1, &f->memory))
+    if (!stg_window_reserve(&p->window, 1, &f->memory))
         return false;
     m = stg_flow_message(f, p, r);
     if (m == NULL)
         return false;
-    stg_window_push(&partition->window, m);
-    partition->window.next = r->position + 1;
-    partition->ahead += m->size;
+    stg_window_push(&p->window, m);
+    p->window.next = r->position + 1;
+    p->ahead += m->size;
+    if (p->is_merged)
+        f->merged.ahead += m->size;
     note_size(f, m->size);
     return true;
 }
 
-static void take_in(stg_flow *f, uint32_t p, const stg_record *records,
+/* What was kept free for it. A batch of those that are merged has its part. */
+static bool give_back_room(stg_flow *f, stg_partition *p,
+                           const stg_record *records, size_t count)
+{
+    size_t *reserved = p->is_merged ? &f->merged.reserved : &p->reserved;
+    size_t size = *reserved;
+
+    if (!(p->is_merged ? f->merged.is_reading : p->is_reading))
+        return false;
+    p->is_reading = false;
+    if (p->is_merged) {
+        size = 0;
+        for (size_t i = 0; i < count; i++)
+            size += records[i].size;
+        size = least(size, *reserved);
+    }
+    f->held -= size;
+    *reserved -= size;
+    return true;
+}
+
+static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
                     size_t count, uint64_t next)
 {
-    stg_partition *partition = &f->partitions[p];
     size_t i = 0;
 
-    if (!partition->is_reading)
+    if (!give_back_room(f, p, records, count))
         return;
-    partition->is_reading = false;
-    f->held -= partition->reserved;
-    partition->reserved = 0;
     while (i < count && add(f, p, &records[i]))
         i++;
-    if (i == count && next > partition->window.next)
-        partition->window.next = next;
+    if (i == count && next > p->window.next)
+        p->window.next = next;
     wake_idle(f);
 }
 
@@ -122,9 +216,11 @@ static void take_in(stg_flow *f, uint32_t p, const stg_record *records,
 
 /* How many more messages the lane takes ahead of its attempts. One may always
  * be, however large. */
-static uint32_t find_room(const stg_flow *f, const stg_lane *l, uint32_t p)
+static uint32_t find_room(const stg_flow *f, const stg_lane *l,
+                          stg_partition *p)
 {
-    uint32_t ahead = stg_lane_ahead(l), taken = l->places[p].ring.count;
+    uint32_t ahead = stg_lane_ahead(l),
+             taken = stg_lane_place(l, p)->ring.count;
 
     if (taken >= ahead || !stg_lane_may_take(f, l))
         return 0;
@@ -140,61 +236,73 @@ static bool may_send(const stg_lane *l, stg_ns now)
 
 /* Half of what it may have under way has to be gone first: not a read for each
  * message. */
-static bool is_hungry(const stg_flow *f, stg_lane *l, uint32_t p, stg_ns now)
+static bool is_eager(const stg_flow *f, const stg_lane *l, stg_ns now)
 {
-    stg_place *place = &l->places[p];
-
-    if (!place->is_laggard || place->ring.count >= stg_lane_ahead(l))
-        return false;
-    if (stg_shed_wants(l, place, place->next))
-        return true;
-    return may_send(l, now) && find_room(f, l, p) > 0 &&
+    return may_send(l, now) && stg_lane_may_take(f, l) &&
            l->untried_count <= l->limit.value / 2;
 }
 
-static int compare_place(uint32_t p, uint64_t from, const stg_catch_up *last)
+static bool is_hungry(stg_lane *l, stg_partition *p, bool is_eager)
 {
-    if (p != last->partition)
-        return p < last->partition ? -1 : 1;
-    return (from > last->from) - (from < last->from);
+    stg_place *place = stg_lane_place(l, p);
+
+    if (!place->is_laggard || place->ring.count >= stg_lane_ahead(l) ||
+        stg_place_is_draining(place))
+        return false;
+    return is_eager || stg_shed_wants(l, place, place->next);
+}
+
+static int compare_place(const stg_catch_up *a, const stg_catch_up *b)
+{
+    if (a->partition != b->partition)
+        return a->partition < b->partition ? -1 : 1;
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+typedef struct choice {
+    stg_catch_up at;
+    stg_partition *partition;
+    stg_lane *lane;
+} choice;
+
+static void consider(choice *best, const choice *c)
+{
+    if (best->lane == NULL || compare_place(&c->at, &best->at) < 0)
+        *best = *c;
 }
 
 /* The lowest place above the last one, else the lowest of all. */
-static stg_lane *choose(const stg_flow *f, uint32_t *partition, stg_ns now)
+static choice choose(const stg_flow *f, stg_ns now)
 {
-    stg_catch_up first = {.partition = UINT32_MAX}, next = first;
-    stg_lane *first_lane = NULL, *next_lane = NULL;
+    choice first = {.lane = NULL}, next = first;
 
     for (stg_link *at = stg_list_first(&f->laggards); at != NULL;
          at = stg_list_next(&f->laggards, at)) {
-        stg_lane *l = STG_HOLDER(at, stg_lane, laggard);
+        choice c = {.lane = STG_HOLDER(at, stg_lane, laggard)};
+        bool eager = is_eager(f, c.lane, now);
+        bool sheds =
+            c.lane->is_shedding || c.lane->is_removing || c.lane->is_expiring;
 
-        for (uint32_t p = 0; p < f->partition_count; p++) {
-            uint64_t from = l->places[p].next;
-
-            if (!is_hungry(f, l, p, now))
+        for (uint32_t i = 0; (eager || sheds) && i < f->partition_count; i++) {
+            c.partition = f->partitions[i];
+            if (!is_hungry(c.lane, c.partition, eager))
                 continue;
-            if (compare_place(p, from, &first) < 0) {
-                first = (stg_catch_up){.partition = p, .from = from};
-                first_lane = l;
-            }
-            if (compare_place(p, from, &f->catch_up) > 0 &&
-                compare_place(p, from, &next) < 0) {
-                next = (stg_catch_up){.partition = p, .from = from};
-                next_lane = l;
-            }
+            c.at.partition = c.partition->number;
+            c.at.from = stg_lane_place(c.lane, c.partition)->next;
+            consider(&first, &c);
+            if (compare_place(&c.at, &f->catch_up) > 0)
+                consider(&next, &c);
         }
     }
-    *partition = next_lane != NULL ? next.partition : first.partition;
-    return next_lane != NULL ? next_lane : first_lane;
+    return next.lane != NULL ? next : first;
 }
 
-static size_t chunk_for(const stg_flow *f, const stg_lane *l, uint32_t p)
+static size_t chunk_for(const stg_flow *f, const stg_lane *l, stg_partition *p)
 {
     size_t most = least(4 << 20, f->o.memory_max / 16);
     size_t wanted = find_room(f, l, p) * greatest(f->average, 1);
 
-    if (stg_shed_wants(l, &l->places[p], l->places[p].next))
+    if (stg_shed_wants(l, stg_lane_place(l, p), stg_lane_place(l, p)->next))
         return most;
     return least(most, greatest(wanted, 64 << 10));
 }
@@ -202,25 +310,26 @@ static size_t chunk_for(const stg_flow *f, const stg_lane *l, uint32_t p)
 static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_catch_up *c = &f->catch_up;
-    uint32_t p = 0;
-    stg_lane *l;
     size_t chunk;
+    choice to;
 
     if (c->is_reading || stg_list_is_empty(&f->laggards))
         return false;
-    l = choose(f, &p, now);
-    if (l == NULL)
+    to = choose(f, now);
+    if (to.lane == NULL)
         return false;
-    chunk = chunk_for(f, l, p);
+    chunk = chunk_for(f, to.lane, to.partition);
     if (!stg_flow_make_room(f, reserve_for(f, chunk)))
         return false;
     *c = (stg_catch_up){.is_reading = true,
-                        .partition = p,
-                        .from = l->places[p].next,
+                        .partition = to.at.partition,
+                        .assignment = to.partition->assignment,
+                        .from = to.at.from,
                         .reserved = reserve_for(f, chunk)};
     f->held += c->reserved;
-    *action = (stg_action){.kind = STG_ACTION_READ, .partition = p};
+    *action = (stg_action){.kind = STG_ACTION_READ, .partition = c->partition};
     action->read.is_catch_up = true;
+    action->read.assignment = c->assignment;
     action->read.from = c->from;
     action->read.bytes_max = chunk;
     return true;
@@ -229,7 +338,7 @@ static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)
 /* What was read, shared by the lanes that stand in it; messages are made when
  * the first lane looks at one. */
 typedef struct chunk {
-    uint32_t partition;
+    stg_partition *partition;
     const stg_record *records;
     size_t count;
     uint64_t next;
@@ -261,7 +370,7 @@ static size_t find_record(const chunk *c, uint64_t position)
 /* One message for one laggard; false: it stops before it. */
 static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
 {
-    stg_place *place = &l->places[c->partition];
+    stg_place *place = stg_lane_place(l, c->partition);
     stg_message *m;
 
     if (place->ring.count >= stg_lane_ahead(l) ||
@@ -280,7 +389,7 @@ static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
 
 static void serve_lane(stg_flow *f, stg_lane *l, chunk *c, stg_ns now)
 {
-    stg_place *place = &l->places[c->partition];
+    stg_place *place = stg_lane_place(l, c->partition);
     size_t i = find_record(c, place->next);
 
     while (i < c->count && serve(f, l, c, i, now)) {
@@ -303,7 +412,7 @@ static void serve_all(stg_flow *f, chunk *c, uint64_t from, stg_ns now)
 
     while (at != NULL) {
         stg_lane *l = STG_HOLDER(at, stg_lane, laggard);
-        const stg_place *place = &l->places[c->partition];
+        const stg_place *place = stg_lane_place(l, c->partition);
 
         at = stg_list_next(&f->laggards, at);
         if (place->is_laggard && place->next >= from && place->next < c->next)
@@ -311,15 +420,25 @@ static void serve_all(stg_flow *f, chunk *c, uint64_t from, stg_ns now)
     }
 }
 
+/* The read is over, whatever came of it. False: it is not the one that is
+ * waited for, or the partition has gone since. */
+static bool end_catch_up(stg_flow *f, uint32_t partition, uint64_t assignment)
+{
+    stg_catch_up *c = &f->catch_up;
+
+    if (!c->is_reading || c->partition != partition ||
+        (assignment != 0 && assignment != c->assignment))
+        return false;
+    c->is_reading = false;
+    f->held -= c->reserved;
+    return stg_flow_assignment(f, partition) == c->assignment;
+}
+
 static void share(stg_flow *f, chunk *c, stg_ns now)
 {
     stg_catch_up *reader = &f->catch_up;
-    const stg_window *w = &f->partitions[c->partition].window;
+    const stg_window *w = &c->partition->window;
 
-    if (!reader->is_reading || reader->partition != c->partition)
-        return;
-    reader->is_reading = false;
-    f->held -= reader->reserved;
     // Nothing up to the end: what the window begins with comes next.
     if (c->count == 0 && c->next <= reader->from)
         c->next = w->start;
@@ -343,30 +462,31 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        uint64_t assignment, const stg_record *records,
                        size_t count, uint64_t next, stg_ns now)
 {
-    if (partition >= f->partition_count)
-        return;
-    if (assignment != 0 && assignment != stg_flow_assignment(f, partition))
-        return;
-    if (is_catch_up) {
-        chunk c = {.partition = partition,
-                   .records = records,
-                   .count = count,
-                   .next = next};
+    stg_partition *p = stg_flow_partition(f, partition);
+    chunk c = {
+        .partition = p, .records = records, .count = count, .next = next};
 
-        share(f, &c, now);
-    } else {
-        take_in(f, partition, records, count, next);
+    f->now = now;
+    if (is_catch_up) {
+        if (end_catch_up(f, partition, assignment))
+            share(f, &c, now);
+        return;
     }
+    if (p == NULL || !stg_partition_is_given(p) ||
+        (assignment != 0 && assignment != p->assignment))
+        return;
+    take_in(f, p, records, count, next);
 }
 
 bool stg_reader_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     if (!f->is_started || f->is_stopping)
         return false;
-    if (stg_parking_next(f, action) || catch_up(f, action, now))
+    if (stg_parking_next(f, action) || catch_up(f, action, now) ||
+        read_merged(f, action))
         return true;
-    for (uint32_t p = 0; p < f->partition_count; p++)
-        if (read_on(f, p, action))
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (read_on(f, f->partitions[i], action))
             return true;
     return false;
 }

@@ -17,7 +17,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
     l->parking += kind == STG_CHANGE_PARK && !d->is_stored;
     stg_list_push(&f->checkpoint.pending, &d->change);
     f->checkpoint.pending_count++;
-    stg_place_mark(f, l, d->message->partition, STG_SLICE_MUST);
+    stg_place_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_MUST);
     if (f->checkpoint.is_full)
         l->is_store_full = true;
 }
@@ -35,13 +35,24 @@ static void finish(stg_flow *f, stg_delivery *d)
     stg_delivery_free(f, d);
 }
 
+/* Its partition goes, and its row with it. */
+static bool is_leaving(const stg_flow *f, const stg_delivery *d)
+{
+    const stg_partition *p = stg_flow_home(f, d->message);
+
+    return p->phase == STG_PHASE_GOING && !p->keeps_rows;
+}
+
 static void park(stg_flow *f, stg_delivery *d)
 {
     d->is_stored = true;
     // Parked is settled; but in an ordered lane it keeps its place.
     if (d->lane->o.order == STG_ORDER_NONE)
         stg_place_settle(f, d);
-    stg_parking_put(f, d);
+    if (is_leaving(f, d))
+        stg_going_leave(f, d);
+    else
+        stg_parking_put(f, d);
 }
 
 /* A row is new, replaced or gone. */
@@ -67,6 +78,7 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
     l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
     book(stg_delivery_place(d), d);
     stg_list_remove(&d->busy);
+    stg_going_note(f, d);
     if (d->kind == STG_CHANGE_PARK)
         park(f, d);
     else
@@ -153,7 +165,11 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
     d->progress.attempts--;
     d->is_probe = false;
-    if (d->is_stored) {
+    if (is_leaving(f, d) ||
+        (!d->is_stored &&
+         !stg_partition_is_given(stg_flow_home(f, d->message)))) {
+        stg_going_leave(f, d);
+    } else if (d->is_stored) {
         d->due_at = stg_ns_min(d->due_at, now);
         stg_parking_put(f, d);
     } else {
@@ -217,6 +233,7 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     }
     place->waiting--;
     place->delivered++;
+    stg_going_note(f, d);
     finish(f, d);
 }
 
@@ -251,12 +268,13 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
 }
 
 /* An attempt that the hub cut at its stop may have arrived: a timeout. */
-static void judge_cut(const stg_delivery *d, stg_end *end)
+static void judge_cut(const stg_delivery *d, bool is_going, stg_end *end)
 {
     if (!d->is_cut || end->outcome.fault != STG_FAULT_CANCELLED)
         return;
     end->outcome = stg_failed(STG_FAULT_TIMEOUT);
-    end->detail = "cut when the hub stopped, after the drain time";
+    end->detail = is_going ? "cut when its partition was taken away"
+                           : "cut when the hub stopped, after the drain time";
 }
 
 /* Nothing was sent: neither the probe of an open breaker nor what was under way
@@ -279,6 +297,20 @@ static bool is_limit_used(const stg_lane *l, const stg_delivery *d)
            (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
 }
 
+static bool is_lost(const stg_flow *f, const stg_delivery *d)
+{
+    return stg_flow_home(f, d->message)->phase == STG_PHASE_LOST;
+}
+
+/* Another hub has it, whatever came of it here. */
+static stg_decision lose(stg_flow *f, stg_delivery *d, const stg_outcome *o)
+{
+    stg_going_drop(f, d);
+    if (o->fault == STG_FAULT_NONE)
+        return (stg_decision){.next = STG_DONE};
+    return (stg_decision){.next = STG_WAIT, .why = STG_WHY_CANCELLED};
+}
+
 stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
                            stg_ns now)
 {
@@ -288,11 +320,13 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     bool is_used = is_limit_used(l, d);
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
-    judge_cut(d, &end);
+    judge_cut(d, d->is_going, &end);
     leave_flight(f, l, d);
     report(f, l, d, &end.outcome, is_used, now);
     stg_lane_wake(f, l);
-    if (end.outcome.fault == STG_FAULT_NONE) {
+    if (is_lost(f, d)) {
+        v.decision = lose(f, d, &end.outcome);
+    } else if (end.outcome.fault == STG_FAULT_NONE) {
         v.decision = (stg_decision){.next = STG_DONE};
         succeed(f, l, d);
     } else if (is_as_before(l, d, &end.outcome, was_open)) {

@@ -27,17 +27,17 @@ bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
     // What is cancelled under way comes back before anything is cancelled.
     if (l->is_removing && l->in_flight + l->settling > 0)
         return false;
-    if (needs_another(l, p, position) && stg_range_is_unsaved(p))
+    if (needs_another(l, p, position) &&
+        (p->range.is_dirty || p->range.is_in_group))
         return false;
     if (position < p->shed_below)
         return true;
     return l->is_shedding && l->is_held && !l->is_probing && !l->is_paused;
 }
 
-static void fold(stg_flow *f, stg_lane *l, uint32_t partition,
-                 uint64_t position)
+static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
 {
-    stg_place *place = &l->places[partition];
+    stg_place *place = stg_lane_place(l, p);
     stg_range *r = &place->range;
 
     if (needs_another(l, place, position))
@@ -54,17 +54,17 @@ static void fold(stg_flow *f, stg_lane *l, uint32_t partition,
     else
         place->dead++;
     l->shed_count++;
-    stg_place_mark(f, l, partition, STG_SLICE_MUST);
+    stg_place_mark(f, l, p, STG_SLICE_MUST);
 }
 
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m)
 {
-    stg_place *place = &l->places[m->partition];
+    stg_place *place = &l->places[m->slot];
 
     if (!stg_ring_reserve(&place->ring, &f->memory))
         return false;
     place->routed++;
-    fold(f, l, m->partition, m->position);
+    fold(f, l, stg_flow_home(f, m), m->position);
     // Above an unsettled one its place has to be remembered.
     if (place->ring.count > 0)
         stg_ring_push(&place->ring, m->position, NULL);
@@ -79,7 +79,7 @@ static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
     place->waiting--;
     l->untried_count--;
     l->pinned -= d->message->size;
-    fold(f, l, d->message->partition, d->message->position);
+    fold(f, l, stg_flow_home(f, d->message), d->message->position);
     stg_place_settle(f, d);
     stg_delivery_free(f, d);
 }
@@ -107,9 +107,9 @@ static void fold_slot(stg_flow *f, stg_lane *l, stg_place *place, uint32_t slot)
 }
 
 /* In the order of the ring, for the first is what names the range. */
-static void fold_ring(stg_flow *f, stg_lane *l, uint32_t partition)
+static void fold_ring(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = &l->places[partition];
+    stg_place *place = stg_lane_place(l, p);
     uint32_t slot = place->ring.first;
     uint32_t end = place->ring.first + place->ring.count;
 
@@ -118,10 +118,10 @@ static void fold_ring(stg_flow *f, stg_lane *l, uint32_t partition)
             fold_slot(f, l, place, slot);
 }
 
-static void fold_window(stg_flow *f, stg_lane *l, uint32_t p)
+static void fold_window(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = &l->places[p];
-    const stg_window *w = &f->partitions[p].window;
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
 
     while (!place->is_laggard && place->number < w->end) {
         const stg_message *m = stg_window_at(w, place->number);
@@ -158,17 +158,20 @@ void stg_shed_all(stg_flow *f, stg_lane *l)
 {
     bool is_expiring = false;
 
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_place *place = &l->places[p];
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+        stg_place *place = stg_lane_place(l, p);
 
+        if (!stg_partition_is_given(p) || stg_place_is_draining(place))
+            continue;
         release_heads(f, l);
         fold_ring(f, l, p);
-        if (!place->is_laggard && place->number < f->partitions[p].window.first)
+        if (!place->is_laggard && place->number < p->window.first)
             stg_place_join(f, l, p);
         fold_window(f, l, p);
         release_heads(f, l);
         fold_window(f, l, p);
-        is_expiring |= stg_place_next(f, l, p) < place->shed_below;
+        is_expiring |= stg_place_next(l, p) < place->shed_below;
     }
     l->is_expiring = is_expiring;
 }
@@ -189,9 +192,11 @@ void stg_shed_end(stg_flow *f, stg_lane *l)
     l->is_shedding = false;
     f->shedding_count--;
     stg_flow_tell(f, l->number, 0, STG_TELL_SHED, l->shed_count, 0);
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        l->places[p].range.is_closed = true;
-        if (!l->places[p].is_laggard)
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        stg_lane_place(l, p)->range.is_closed = true;
+        if (stg_partition_is_given(p) && !stg_lane_place(l, p)->is_laggard)
             stg_place_lead(f, l, p);
     }
 }
@@ -199,16 +204,18 @@ void stg_shed_end(stg_flow *f, stg_lane *l)
 void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
                      stg_ns now)
 {
+    stg_partition *p = stg_flow_partition(f, partition);
+
     (void)now;
-    if (partition >= f->partition_count)
+    if (p == NULL || !stg_partition_is_given(p))
         return;
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         stg_lane *l = f->lanes[i];
 
-        if (l == NULL || stg_place_base(f, l, partition) >= position ||
-            l->places[partition].shed_below >= position)
+        if (l == NULL || stg_place_base(l, p) >= position ||
+            stg_lane_place(l, p)->shed_below >= position)
             continue;
-        l->places[partition].shed_below = position;
+        stg_lane_place(l, p)->shed_below = position;
         l->is_expiring = true;
         stg_flow_tell(f, i, partition, STG_TELL_EXPIRING, 0, 0);
         stg_lane_wake(f, l);

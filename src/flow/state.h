@@ -8,17 +8,47 @@
 #include "flow/lane.h"
 #include "flow/window.h"
 
-/* One partition of the log. */
+/* Where a partition is in its life here. */
+typedef enum stg_phase {
+    STG_PHASE_GIVEN,
+    STG_PHASE_GOING, /* in order: nothing begins, and what is under way ends */
+    STG_PHASE_LOST,  /* nothing of it is stored any more */
+    STG_PHASE_ROWS,  /* there for its rows only */
+} stg_phase;
+
+/* The last checkpoint of one that is going. */
+typedef enum stg_last {
+    STG_LAST_NONE, /* some of it is under way */
+    STG_LAST_DUE,  /* all of it goes into the next group */
+    STG_LAST_OUT,  /* and that is with the store */
+    STG_LAST_DONE,
+} stg_last;
+
+/* One partition of a log. */
 typedef struct stg_partition {
     stg_window window;
+    uint32_t number; /* as the store has given it */
+    uint32_t slot;   /* its place in each lane */
+    stg_phase phase;
+    bool is_merged;
+    uint64_t generation, assignment;
     uint64_t begin;    /* the log's oldest message is not below */
     uint64_t furthest; /* the number that the furthest live lane takes next */
     size_t ahead;      /* bytes of messages from there on */
     bool is_reading;
     size_t reserved;       /* bytes that the read may bring */
     bool is_committed_new; /* committed has risen: to be told */
-    uint64_t committed;
+    bool is_raised;        /* durable cursors have risen */
+    bool is_in_group;      /* the group that is out has something of it */
+    uint64_t committed, floor;
     uint8_t *slices; /* stg_slice_mark of each slice of cursors */
+
+    /* Of one that goes. */
+    bool keeps_rows, is_foreign; /* nothing of it is committed any more */
+    bool is_cut;
+    stg_last last;
+    uint32_t under_way; /* deliveries that have to end first: is_going */
+    stg_ns cut_at;      /* attempts are cut; then: tried again, for memory */
 } stg_partition;
 
 /* Whether a slice of cursors is to be written. */
@@ -35,6 +65,7 @@ typedef struct stg_checkpoint {
     stg_change *changes;
     stg_cursor *cursors;
     uint64_t *settled;
+    stg_claim *claims;
     stg_list in_group; /* deliveries, in the order of their changes */
     bool is_out;       /* the store has it */
     bool is_told;      /* the shell was given it */
@@ -50,10 +81,19 @@ typedef struct stg_checkpoint {
 /* The catch-up reader: one place at a time, in turn. */
 typedef struct stg_catch_up {
     bool is_reading;
-    uint32_t partition; /* where it was last */
+    uint32_t partition; /* its number: where it was last */
+    uint64_t assignment;
     uint64_t from;
     size_t reserved;
 } stg_catch_up;
+
+/* The reader of all partitions that are merged. */
+typedef struct stg_merged {
+    bool is_reading;
+    size_t reserved; /* of what it may bring, what it has not yet */
+    size_t ahead;    /* of all of them */
+    uint32_t count;  /* of them, those that are given */
+} stg_merged;
 
 typedef struct stg_told {
     stg_link link;
@@ -69,9 +109,13 @@ struct stg_flow {
     stg_budget budget;
     stg_rng rng;
     stg_ns origin_at; /* now, when wall_at was what the wall clock showed */
+    stg_ns now;       /* of this or the last event that takes messages */
 
-    stg_partition *partitions;
-    uint32_t partition_count;
+    stg_partition **partitions; /* by rising numbers */
+    stg_partition **slots;      /* by slot; NULL: none */
+    uint32_t partition_count, slot_count;
+    uint32_t going;   /* of them, those that go */
+    uint64_t given;   /* so far */
     stg_lane **lanes; /* by number; NULL: none */
     uint32_t lane_capacity, lane_count;
 
@@ -97,6 +141,8 @@ struct stg_flow {
 
     stg_checkpoint checkpoint;
     stg_catch_up catch_up;
+    stg_merged merged;
+    uint32_t hungry; /* lanes */
     bool is_started;
     bool is_stopping;
     bool is_cut; /* the drain time is over */
@@ -118,13 +164,50 @@ void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
                    stg_tell what, uint64_t count, stg_ns until_at);
 
 /* A message of its own, with one reference; NULL: no memory. */
-stg_message *stg_flow_message(stg_flow *f, uint32_t partition,
+stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
                               const stg_record *r);
 void stg_flow_drop(stg_flow *f, stg_message *m); /* a reference; NULL: none */
 
 /* Room for so many more bytes; gives up what it can: rows that are parked, then
  * the oldest of the windows. */
 bool stg_flow_make_room(stg_flow *f, size_t bytes);
+
+/* -- partition.c ------------------------------------------------------------ */
+
+stg_partition *stg_flow_partition(const stg_flow *f, uint32_t number);
+/* Room in each lane for one more place, and for as many as there are slots. */
+bool stg_partition_fit(stg_flow *f, stg_lane *l, uint32_t count);
+/* Messages, and what is kept of them; no lane is in the window any more. */
+void stg_partition_clear(stg_flow *f, stg_partition *p);
+void stg_partition_free(stg_flow *f, stg_partition *p);
+
+static inline stg_place *stg_lane_place(const stg_lane *l,
+                                        const stg_partition *p)
+{
+    return &l->places[p->slot];
+}
+
+static inline stg_partition *stg_flow_home(const stg_flow *f,
+                                           const stg_message *m)
+{
+    return f->slots[m->slot];
+}
+
+/* The furthest lane has taken the next message of the window. */
+static inline void stg_partition_lead(stg_flow *f, stg_partition *p)
+{
+    size_t size = stg_window_at(&p->window, p->furthest++)->size;
+
+    p->ahead -= size;
+    if (p->is_merged)
+        f->merged.ahead -= size;
+}
+
+/* Its messages are read, and taken by lanes. */
+static inline bool stg_partition_is_given(const stg_partition *p)
+{
+    return p->phase == STG_PHASE_GIVEN;
+}
 
 /* -- delivery.c ------------------------------------------------------------ */
 
@@ -154,20 +237,30 @@ bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
 void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
 bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
+/* The store has a cursor of it in each partition. */
+bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l);
+/* It is forgotten, or new and durable, in each partition that there is. */
+void stg_lane_note(stg_flow *f, stg_lane *l);
 
 /* -- place.c: a cursor ----------------------------------------------------- */
 
-uint64_t stg_place_next(const stg_flow *f, const stg_lane *l, uint32_t p);
-uint64_t stg_place_base(const stg_flow *f, const stg_lane *l, uint32_t p);
-bool stg_place_is_in_window(const stg_flow *f, const stg_lane *l, uint32_t p);
+uint64_t stg_place_next(const stg_lane *l, const stg_partition *p);
+uint64_t stg_place_base(const stg_lane *l, const stg_partition *p);
+bool stg_place_is_in_window(const stg_lane *l, const stg_partition *p);
 /* When the oldest message was accepted that is not settled, by the wall clock;
  * 0: there is none, or it is not known. */
-stg_ns stg_place_oldest(const stg_flow *f, const stg_lane *l, uint32_t p);
-void stg_place_mark(stg_flow *f, const stg_lane *l, uint32_t p, uint8_t mark);
+stg_ns stg_place_oldest(const stg_lane *l, const stg_partition *p);
+void stg_place_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
+                    uint8_t mark);
+void stg_place_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark);
 /* Where a lane begins that the store does not know. */
-void stg_place_begin(const stg_flow *f, stg_lane *l, uint32_t p);
+void stg_place_begin(stg_lane *l, const stg_partition *p);
+/* It is not behind the window any more. */
+void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
+/* A row without a place in the ring is settled: its message is not taken. */
+void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Puts the lane in the window if it can be, else among the laggards. */
-void stg_place_join(stg_flow *f, stg_lane *l, uint32_t p);
+void stg_place_join(stg_flow *f, stg_lane *l, const stg_partition *p);
 /* Whether the lane has no business with the message: filtered out, or settled
  * before the restart. */
 bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
@@ -175,9 +268,17 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
  * memory. */
 bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m);
 /* The lane is live at its number: it may lead the reader. */
-void stg_place_lead(stg_flow *f, const stg_lane *l, uint32_t p);
+void stg_place_lead(stg_flow *f, const stg_lane *l, stg_partition *p);
 /* Goes on behind number. */
-void stg_place_advance(stg_flow *f, stg_lane *l, uint32_t p);
+void stg_place_advance(stg_flow *f, stg_lane *l, stg_partition *p);
+/* Rows that stand otherwise come first: it takes nothing. */
+static inline bool stg_place_is_draining(stg_place *place)
+{
+    if (place->is_draining && place->rows == place->replays)
+        place->is_draining = false;
+    return place->is_draining;
+}
+
 /* The delivery's place in the ring is settled. */
 void stg_place_settle(stg_flow *f, stg_delivery *d);
 /* Puts it into the ring, where there is room, behind all that is there. */
@@ -190,9 +291,12 @@ bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d);
 /* d is settled: the first of those that waited for it may go. */
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Rows that were parked before a restart enter the ring; true: m has one. */
-void stg_order_attach(stg_flow *f, stg_lane *l, uint32_t p, uint64_t below);
+void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
+                      uint64_t below);
 bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
-void stg_order_restore(stg_lane *l, const stg_cursor *c);
+/* Where the rows stand in a place that was given: see stg_place.is_draining. */
+void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
+                       const stg_cursor *c);
 /* Takes over the order that is wanted, as soon as that can be. Before, a lane
  * that was without takes nothing; one that shall be strict starts nothing. */
 void stg_order_change(stg_flow *f, stg_lane *l);
@@ -208,6 +312,8 @@ stg_shelf *stg_parking_shelf(const stg_delivery *d);
 void stg_parking_put(stg_flow *f, stg_delivery *d);
 /* Off the list of those that wait in memory. */
 void stg_parking_take(stg_flow *f, stg_delivery *d);
+/* Rows have come, or gone: what is being fetched is fetched again. */
+void stg_parking_doubt(stg_shelf *shelf);
 /* Nothing is known of the rows: they are fetched from the first on. */
 void stg_parking_reset(stg_flow *f, stg_shelf *shelf);
 /* Gives back the memory of a lane's rows. */
@@ -257,13 +363,33 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d);
 
 bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
 stg_ns stg_checkpoint_at(const stg_flow *f);
-void stg_checkpoint_free(stg_flow *f);
+void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 
 /* -- watermark.c ----------------------------------------------------------- */
 
 /* Cursors have become durable: what does no lane need any more? */
 void stg_watermark_raise(stg_flow *f);
 bool stg_watermark_next(stg_flow *f, stg_action *action);
+
+/* -- going.c ---------------------------------------------------------------- */
+
+/* The attempts that have had their time are cancelled. */
+void stg_going_cut(stg_flow *f, stg_ns now);
+bool stg_going_next(stg_flow *f, stg_action *action, stg_ns now);
+stg_ns stg_going_at(const stg_flow *f);
+/* d has ended, and is neither tried again nor stored: it waits for the end of
+ * its partition, or is dropped with it. */
+void stg_going_leave(stg_flow *f, stg_delivery *d);
+/* The group was answered: what a partition that was lost had in it. */
+void stg_going_drop(stg_flow *f, stg_delivery *d);
+/* One that its partition waits for has ended. */
+static inline void stg_going_note(const stg_flow *f, stg_delivery *d)
+{
+    if (!d->is_going)
+        return;
+    d->is_going = false;
+    stg_flow_home(f, d->message)->under_way--;
+}
 
 /* -- reader.c -------------------------------------------------------------- */
 

@@ -2,57 +2,77 @@
  * by where the lanes stand. */
 #include "flow/state.h"
 
-static uint64_t find_lowest(const stg_flow *f, uint32_t p)
+static uint64_t find_lowest(const stg_flow *f, const stg_partition *p)
 {
     uint64_t lowest = UINT64_MAX;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && f->lanes[i]->places[p].durable < lowest)
-            lowest = f->lanes[i]->places[p].durable;
+        if (f->lanes[i] != NULL &&
+            stg_lane_place(f->lanes[i], p)->durable < lowest)
+            lowest = stg_lane_place(f->lanes[i], p)->durable;
     return lowest;
 }
 
 /* The number of the window that no lane is below. */
-static uint64_t find_passed(const stg_flow *f, uint32_t p)
+static uint64_t find_passed(const stg_flow *f, const stg_partition *p)
 {
-    uint64_t passed = f->partitions[p].furthest;
+    uint64_t passed = p->furthest;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         const stg_lane *l = f->lanes[i];
 
-        if (l != NULL && !l->places[p].is_laggard &&
-            l->places[p].number < passed)
-            passed = l->places[p].number;
+        if (l != NULL && !stg_lane_place(l, p)->is_laggard &&
+            stg_lane_place(l, p)->number < passed)
+            passed = stg_lane_place(l, p)->number;
     }
     return passed;
 }
 
+static void drop_passed(stg_flow *f, stg_partition *p)
+{
+    uint64_t passed = find_passed(f, p);
+
+    while (p->window.first < passed)
+        stg_flow_drop(f, stg_window_shift(&p->window));
+}
+
+/* Nothing is committed of what another hub has. */
+static bool is_over(const stg_partition *p)
+{
+    return p->is_foreign || p->phase == STG_PHASE_LOST ||
+           p->phase == STG_PHASE_ROWS;
+}
+
 void stg_watermark_raise(stg_flow *f)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_partition *partition = &f->partitions[p];
-        uint64_t lowest = find_lowest(f, p);
-        uint64_t passed = find_passed(f, p);
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+        uint64_t lowest;
 
-        while (partition->window.first < passed)
-            stg_flow_drop(f, stg_window_shift(&partition->window));
-        if (lowest == UINT64_MAX || lowest <= partition->committed)
+        if (!p->is_raised)
             continue;
-        partition->committed = lowest;
-        partition->is_committed_new = true;
+        p->is_raised = false;
+        if (stg_partition_is_given(p))
+            drop_passed(f, p);
+        lowest = find_lowest(f, p);
+        if (lowest == UINT64_MAX || lowest <= p->committed || is_over(p))
+            continue;
+        p->committed = lowest;
+        p->is_committed_new = true;
     }
 }
 
 bool stg_watermark_next(stg_flow *f, stg_action *action)
 {
-    for (uint32_t p = 0; p < f->partition_count; p++) {
-        stg_partition *partition = &f->partitions[p];
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
 
-        if (!partition->is_committed_new)
+        if (!p->is_committed_new)
             continue;
-        partition->is_committed_new = false;
-        *action = (stg_action){.kind = STG_ACTION_COMMIT, .partition = p};
-        action->position = partition->committed;
+        p->is_committed_new = false;
+        *action =
+            (stg_action){.kind = STG_ACTION_COMMIT, .partition = p->number};
+        action->position = p->committed;
         return true;
     }
     return false;

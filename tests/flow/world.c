@@ -483,15 +483,15 @@ void world_note_begin(world *w, uint32_t number)
 {
     for (uint32_t p = 0; p < w->partition_count; p++)
         if (!w->lanes[number].cursors[p].is_known)
-            w->lanes[number].cursors[p].begin =
-                stg_place_next(w->flow, stg_flow_lane(w->flow, number), p);
+            w->lanes[number].cursors[p].begin = stg_place_next(
+                stg_flow_lane(w->flow, number), stg_flow_partition(w->flow, p));
 }
 
 /* All that a reader has read, or the lane had come to before a crash. */
 static uint64_t find_end(const world *w, uint32_t number, uint32_t p)
 {
     const stg_cursor *c = &w->lanes[number].cursors[p].c;
-    uint64_t end = w->flow->partitions[p].window.next;
+    uint64_t end = stg_flow_partition(w->flow, p)->window.next;
 
     if (w->lanes[number].cursors[p].is_known && c->settled_count > 0)
         end = stg_ns_max(end, c->settled[c->settled_count - 1] + 1);

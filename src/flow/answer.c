@@ -1,0 +1,287 @@
+/* What the store answers to a group. */
+#include "flow/state.h"
+
+/* A partition of the group that is still here, or NULL: what was lost counts
+ * no more. */
+static stg_partition *find_kept(const stg_flow *f, uint32_t number)
+{
+    stg_partition *p = stg_flow_partition(f, number);
+
+    return p == NULL || p->phase == STG_PHASE_LOST ? NULL : p;
+}
+
+/* -- it is durable --------------------------------------------------------- */
+
+static void note_cursors(stg_flow *f)
+{
+    const stg_group *g = &f->checkpoint.group;
+    stg_partition *p = NULL;
+
+    for (size_t i = 0; i < g->cursor_count; i++) {
+        const stg_cursor *c = &g->cursors[i];
+        stg_lane *l = stg_flow_lane(f, c->lane);
+        stg_place *place;
+
+        if (p == NULL || p->number != c->partition)
+            p = find_kept(f, c->partition);
+        if (l == NULL || p == NULL)
+            continue;
+        place = stg_lane_place(l, p);
+        place->durable = c->base;
+        place->is_restored = true;
+        if (l->is_new)
+            stg_lane_note(f, l);
+        // A gap that the window has seen is not read again.
+        place->next = stg_ns_max(place->next, c->base);
+    }
+}
+
+static void note_range(stg_flow *f, stg_lane *l, const stg_partition *p,
+                       const stg_change *c, bool is_durable)
+{
+    stg_place *place = stg_lane_place(l, p);
+    stg_range *r = c->is_expired ? &place->expired : &place->range;
+
+    r->is_in_group = false;
+    r->is_dirty |= !is_durable;
+    if (is_durable)
+        r->stored = c->count;
+    if (c->is_expired && is_durable && !r->is_dirty)
+        *r = (stg_range){.count = 0}; // the next is another row
+    stg_lane_wake(f, l);
+}
+
+static void note_changes(stg_flow *f, bool is_durable)
+{
+    const stg_group *g = &f->checkpoint.group;
+
+    for (size_t i = 0; i < g->change_count; i++) {
+        const stg_change *c = &g->changes[i];
+        stg_lane *l = stg_flow_lane(f, c->lane);
+        stg_partition *p = find_kept(f, c->partition);
+
+        if (l == NULL || p == NULL)
+            continue;
+        if (c->kind == STG_CHANGE_RANGE) {
+            note_range(f, l, p, c, is_durable);
+        } else if (c->kind == STG_CHANGE_FORGET && is_durable) {
+            stg_lane_place(l, p)->is_forgotten = true;
+            stg_lane_note(f, l);
+        }
+        if (!is_durable)
+            stg_place_mark(f, l, p, STG_SLICE_MUST);
+    }
+}
+
+static void note_partitions(stg_flow *f, bool is_durable)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        if (!p->is_in_group)
+            continue;
+        p->is_in_group = false;
+        p->is_raised |= is_durable;
+        if (p->last == STG_LAST_OUT)
+            p->last = is_durable ? STG_LAST_DONE : STG_LAST_NONE;
+    }
+}
+
+/* What goes on after the answer; what was lost does not. */
+static void settle_group(stg_flow *f)
+{
+    stg_link *at;
+
+    while ((at = stg_list_shift(&f->checkpoint.in_group)) != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
+        d->is_in_group = false;
+        if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST)
+            stg_going_drop(f, d);
+        else
+            stg_settle_durable(f, d);
+    }
+}
+
+static void succeed(stg_flow *f)
+{
+    note_cursors(f);
+    note_changes(f, true);
+    note_partitions(f, true);
+    stg_checkpoint_free(f);
+    f->checkpoint.is_out = false;
+    settle_group(f);
+    stg_watermark_raise(f);
+}
+
+static void open_store_gates(stg_flow *f)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && f->lanes[i]->is_store_full) {
+            f->lanes[i]->is_store_full = false;
+            stg_lane_wake(f, f->lanes[i]);
+        }
+    stg_flow_tell(f, 0, 0, STG_TELL_STORE_ROOM, 0, 0);
+}
+
+/* -- nothing of it was written --------------------------------------------- */
+
+static void mark_cursors(stg_flow *f)
+{
+    const stg_group *g = &f->checkpoint.group;
+
+    for (size_t i = 0; i < g->cursor_count; i++) {
+        const stg_cursor *c = &g->cursors[i];
+        stg_partition *p = find_kept(f, c->partition);
+
+        if (p != NULL)
+            stg_place_mark(f, stg_flow_lane(f, c->lane), p, STG_SLICE_DIRTY);
+    }
+}
+
+/* All of it waits again, first its rows. */
+static void take_back(stg_flow *f, bool is_full)
+{
+    stg_checkpoint *c = &f->checkpoint;
+    stg_link *at;
+
+    note_changes(f, false);
+    mark_cursors(f);
+    note_partitions(f, false);
+    stg_checkpoint_free(f);
+    c->is_out = false;
+    while ((at = stg_list_last(&c->in_group)) != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
+        stg_list_remove(at);
+        d->is_in_group = false;
+        if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST) {
+            stg_going_drop(f, d);
+            continue;
+        }
+        stg_list_unshift(&c->pending, at);
+        c->pending_count++;
+        d->lane->is_store_full |= is_full;
+    }
+}
+
+/* What rows rely on is written with them. */
+static void mark_pending(stg_flow *f)
+{
+    stg_list *pending = &f->checkpoint.pending;
+
+    for (stg_link *at = stg_list_first(pending); at != NULL;
+         at = stg_list_next(pending, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
+        stg_place_mark(f, d->lane, stg_flow_home(f, d->message),
+                       STG_SLICE_MUST);
+    }
+}
+
+/* The store is full: first the cursors without the rows, with the room that
+ * they make; then the rows, every second. */
+static void refuse(stg_flow *f, stg_ns now)
+{
+    stg_checkpoint *c = &f->checkpoint;
+    bool was_bare = c->is_bare;
+
+    take_back(f, true);
+    mark_pending(f);
+    if (!c->is_full)
+        stg_flow_tell(f, 0, 0, STG_TELL_STORE_FULL, 0, 0);
+    c->is_full = true;
+    c->is_bare_due = !was_bare;
+    c->retry_at = was_bare ? stg_ns_add(now, STG_S) : now;
+}
+
+/* -- nobody knows whether it was ------------------------------------------- */
+
+/* The same group is sent again, but for what was lost since. */
+static void strip(stg_flow *f)
+{
+    stg_checkpoint *c = &f->checkpoint;
+    stg_group *g = &c->group;
+    size_t count = 0;
+
+    for (size_t i = 0; i < g->change_count; i++)
+        if (find_kept(f, c->changes[i].partition) != NULL)
+            c->changes[count++] = c->changes[i];
+    g->change_count = count;
+    count = 0;
+    for (size_t i = 0; i < g->cursor_count; i++)
+        if (find_kept(f, c->cursors[i].partition) != NULL)
+            c->cursors[count++] = c->cursors[i];
+    g->cursor_count = count;
+    count = 0;
+    for (size_t i = 0; i < g->claim_count; i++)
+        if (find_kept(f, c->claims[i].partition) != NULL)
+            c->claims[count++] = c->claims[i];
+    g->claim_count = count;
+}
+
+static void drop_lost(stg_flow *f)
+{
+    stg_list *in_group = &f->checkpoint.in_group;
+    stg_link *at = stg_list_first(in_group);
+
+    strip(f);
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (f->partitions[i]->phase == STG_PHASE_LOST)
+            f->partitions[i]->is_in_group = false;
+    while (at != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
+        at = stg_list_next(in_group, at);
+        if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST)
+            stg_going_drop(f, d);
+    }
+}
+
+static void repeat(stg_flow *f)
+{
+    stg_checkpoint *c = &f->checkpoint;
+
+    c->is_told = false;
+    if (f->going == 0)
+        return;
+    drop_lost(f);
+    if (c->group.change_count + c->group.cursor_count > 0)
+        return;
+    stg_checkpoint_free(f);
+    c->is_out = c->is_bare = false;
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
+{
+    stg_checkpoint *c = &f->checkpoint;
+
+    if (!c->is_out || !c->is_told)
+        return;
+    switch (how) {
+    case STG_STORED_UNKNOWN:
+        repeat(f);
+        return;
+    case STG_STORED_FULL:
+        refuse(f, now);
+        return;
+    case STG_STORED_FENCED:
+        c->is_bare_due |= c->is_bare;
+        c->is_bare = false;
+        take_back(f, false);
+        return;
+    case STG_STORED:
+        break;
+    }
+    succeed(f);
+    if (c->is_bare) {
+        mark_pending(f);
+        c->retry_at = stg_ns_add(now, STG_S);
+    } else if (c->is_full) {
+        c->is_full = false;
+        open_store_gates(f);
+    }
+    c->is_bare = false;
+}

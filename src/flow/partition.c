@@ -1,0 +1,370 @@
+/* Partitions: given at the start or later, with what the store knows of the
+ * lanes in them. */
+#include <string.h>
+
+#include "flow/state.h"
+
+/* The first whose number is not below. */
+static uint32_t find(const stg_flow *f, uint32_t number)
+{
+    uint32_t low = 0, high = f->partition_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (f->partitions[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+stg_partition *stg_flow_partition(const stg_flow *f, uint32_t number)
+{
+    uint32_t i = find(f, number);
+
+    if (i == f->partition_count || f->partitions[i]->number != number)
+        return NULL;
+    return f->partitions[i];
+}
+
+uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition)
+{
+    const stg_partition *p = stg_flow_partition(f, partition);
+
+    return p == NULL || !stg_partition_is_given(p) ? 0 : p->assignment;
+}
+
+/* -- room for it ----------------------------------------------------------- */
+
+bool stg_partition_fit(stg_flow *f, stg_lane *l, uint32_t count)
+{
+    stg_place *places;
+
+    if (count <= l->place_count)
+        return true;
+    places = stg_flow_allocate(f, count * sizeof *places);
+    if (places == NULL)
+        return false;
+    memset(places, 0, count * sizeof *places);
+    if (l->place_count > 0)
+        memcpy(places, l->places, l->place_count * sizeof *places);
+    stg_flow_release(f, l->places);
+    l->places = places;
+    l->place_count = count;
+    return true;
+}
+
+static bool grow_table(stg_flow *f, stg_partition ***table, uint32_t count)
+{
+    stg_partition **wider = stg_flow_allocate(f, count * sizeof(*table));
+
+    if (wider == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        wider[i] = i < f->slot_count ? (*table)[i] : NULL;
+    stg_flow_release(f, *table);
+    *table = wider;
+    return true;
+}
+
+/* Slots are few, and used again: a lane has a place for each. */
+static bool make_slot(stg_flow *f)
+{
+    uint32_t count = f->slot_count == 0 ? 1 : 2 * f->slot_count;
+
+    if (f->partition_count < f->slot_count)
+        return true;
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && !stg_partition_fit(f, f->lanes[i], count))
+            return false;
+    if (!grow_table(f, &f->partitions, count) ||
+        !grow_table(f, &f->slots, count))
+        return false;
+    f->slot_count = count;
+    return true;
+}
+
+static stg_partition *make(stg_flow *f, const stg_gift *g)
+{
+    stg_partition *p = stg_flow_allocate(f, sizeof *p);
+    uint32_t slices = f->lane_capacity / STG_SLICE;
+
+    if (p == NULL)
+        return NULL;
+    *p = (stg_partition){.number = g->partition};
+    while (f->slots[p->slot] != NULL)
+        p->slot++;
+    if (slices > 0 && (p->slices = stg_flow_allocate(f, slices)) == NULL) {
+        stg_flow_release(f, p);
+        return NULL;
+    }
+    if (slices > 0)
+        memset(p->slices, 0, slices);
+    return p;
+}
+
+static void put_in(stg_flow *f, stg_partition *p)
+{
+    uint32_t i = find(f, p->number);
+
+    for (uint32_t k = f->partition_count++; k > i; k--)
+        f->partitions[k] = f->partitions[k - 1];
+    f->partitions[i] = p;
+    f->slots[p->slot] = p;
+    for (uint32_t k = 0; k < f->lane_capacity; k++)
+        if (f->lanes[k] != NULL)
+            *stg_lane_place(f->lanes[k], p) = (stg_place){.next = 0};
+}
+
+void stg_partition_clear(stg_flow *f, stg_partition *p)
+{
+    while (p->window.first < p->window.end)
+        stg_flow_drop(f, stg_window_shift(&p->window));
+    stg_flow_release(f, p->window.messages);
+    stg_window_init(&p->window, p->window.next);
+    if (p->is_merged)
+        f->merged.ahead -= p->ahead;
+    p->ahead = 0;
+    p->furthest = 0;
+}
+
+void stg_partition_free(stg_flow *f, stg_partition *p)
+{
+    uint32_t i = find(f, p->number);
+
+    stg_partition_clear(f, p);
+    f->partition_count--;
+    for (; i < f->partition_count; i++)
+        f->partitions[i] = f->partitions[i + 1];
+    f->slots[p->slot] = NULL;
+    stg_flow_release(f, p->slices);
+    stg_flow_release(f, p);
+}
+
+/* -- what the store knows -------------------------------------------------- */
+
+/* Of rows that have no place in the ring, as they settle, positions are noted
+ * among those that are settled: there is room for them. */
+static bool restore_settled(stg_flow *f, stg_place *place, const stg_cursor *c)
+{
+    size_t rows = c->is_ordered ? c->parked - c->replays : 0;
+
+    if (c->settled_count + rows == 0)
+        return true;
+    place->restored = stg_flow_allocate(f, (c->settled_count + rows) *
+                                               sizeof *place->restored);
+    if (place->restored == NULL)
+        return false;
+    if (c->settled_count > 0)
+        memcpy(place->restored, c->settled,
+               c->settled_count * sizeof *c->settled);
+    place->restored_count = c->settled_count;
+    place->restored_capacity = c->settled_count + rows;
+    return true;
+}
+
+static bool restore(stg_flow *f, stg_lane *l, stg_partition *p,
+                    const stg_cursor *c)
+{
+    stg_place *place = stg_lane_place(l, p);
+
+    if (!restore_settled(f, place, c))
+        return false;
+    place->durable = c->base;
+    place->next = place->loose_below = stg_ns_max(c->base, p->committed);
+    place->is_restored = true;
+    place->routed = c->routed;
+    place->delivered = c->delivered;
+    place->dead = c->dead;
+    place->cancelled = c->cancelled;
+    place->rows = c->parked;
+    place->replays = c->replays;
+    place->behind_at = c->oldest_at;
+    return true;
+}
+
+/* All of it is there: the lane is told. */
+static void note_rows(stg_flow *f, stg_lane *l, stg_partition *p,
+                      const stg_cursor *c)
+{
+    stg_order_restore(f, l, stg_lane_place(l, p), c);
+    if (c->parked > c->replays)
+        stg_parking_reset(f, &l->shelves[STG_SHELF_FIRST]);
+    if (c->replays > 0)
+        stg_parking_reset(f, &l->shelves[STG_SHELF_REPLAYS]);
+}
+
+stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
+{
+    stg_lane *l = stg_flow_lane(f, c->lane);
+    stg_partition *p = stg_flow_partition(f, c->partition);
+
+    if (l == NULL || p == NULL || f->is_started ||
+        stg_lane_place(l, p)->is_restored)
+        return STG_INVALID;
+    if (!restore(f, l, p, c))
+        return STG_IO;
+    note_rows(f, l, p, c);
+    return STG_OK;
+}
+
+/* -- a beginning ----------------------------------------------------------- */
+
+/* The furthest of those that the store knows; what the log has lost nobody
+ * reads. */
+static uint64_t find_start(const stg_flow *f, const stg_partition *p)
+{
+    uint64_t furthest = stg_ns_max(p->begin, p->committed);
+
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && stg_lane_place(f->lanes[i], p)->is_restored)
+            furthest =
+                stg_ns_max(furthest, stg_lane_place(f->lanes[i], p)->next);
+    return furthest;
+}
+
+/* A fetch that is under way does not know of the partition. */
+static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+
+    if (!place->is_restored)
+        stg_place_begin(l, p);
+    if (!place->is_restored || l->is_ending)
+        stg_place_mark(f, l, p, STG_SLICE_MUST);
+    if (stg_partition_is_given(p))
+        stg_place_join(f, l, p);
+    else
+        place->loose_below = UINT64_MAX;
+    for (int i = 0; i < STG_SHELVES; i++)
+        stg_parking_doubt(&l->shelves[i]);
+    stg_lane_wake(f, l);
+}
+
+static void begin(stg_flow *f, stg_partition *p)
+{
+    stg_window_init(&p->window, find_start(f, p));
+    p->is_raised = true;
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            begin_lane(f, f->lanes[i], p);
+    stg_watermark_raise(f);
+}
+
+void stg_flow_start(stg_flow *f, stg_ns now)
+{
+    f->now = now;
+    f->is_started = true;
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        begin(f, f->partitions[i]);
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            f->lanes[i]->is_new = !stg_lane_is_durable(f, f->lanes[i]);
+}
+
+/* -- a gift ---------------------------------------------------------------- */
+
+static void set_gift(stg_flow *f, stg_partition *p, const stg_gift *g)
+{
+    p->phase = g->is_rows_only ? STG_PHASE_ROWS : STG_PHASE_GIVEN;
+    p->is_merged = g->is_merged;
+    p->generation = g->generation;
+    p->assignment = ++f->given;
+    p->begin = g->begin;
+    p->committed = p->floor = g->floor;
+    p->keeps_rows = p->is_foreign = p->is_cut = false;
+    p->last = STG_LAST_NONE;
+    f->merged.count += p->is_merged && stg_partition_is_given(p);
+}
+
+/* It had its rows only. Those that a lane with an order has at its base or
+ * above keep their places. */
+static void give_again(stg_flow *f, stg_partition *p, const stg_gift *g)
+{
+    set_gift(f, p, g);
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        stg_place *place;
+
+        if (f->lanes[i] == NULL)
+            continue;
+        place = stg_lane_place(f->lanes[i], p);
+        if (place->next < g->floor)
+            place->next = g->floor;
+        place->loose_below = place->next;
+    }
+    if (f->is_started)
+        begin(f, p);
+}
+
+static bool restore_all(stg_flow *f, stg_partition *p, const stg_gift *g)
+{
+    for (size_t i = 0; i < g->cursor_count; i++) {
+        stg_lane *l = stg_flow_lane(f, g->cursors[i].lane);
+
+        if (l != NULL && !stg_lane_place(l, p)->is_restored &&
+            !restore(f, l, p, &g->cursors[i]))
+            return false;
+    }
+    return true;
+}
+
+static void take_back(stg_flow *f, stg_partition *p)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            stg_flow_release(f, stg_lane_place(f->lanes[i], p)->restored);
+    stg_partition_free(f, p);
+}
+
+static stg_status refuse(stg_error *err)
+{
+    return stg_flow_refuse(err, STG_IO,
+                           "there is no memory for one more partition");
+}
+
+static stg_status give_new(stg_flow *f, const stg_gift *g, stg_error *err)
+{
+    stg_partition *p;
+
+    if (!make_slot(f) || (p = make(f, g)) == NULL)
+        return refuse(err);
+    put_in(f, p);
+    p->committed = g->floor;
+    if (!restore_all(f, p, g)) {
+        take_back(f, p);
+        return refuse(err);
+    }
+    set_gift(f, p, g);
+    for (size_t i = 0; i < g->cursor_count; i++) {
+        stg_lane *l = stg_flow_lane(f, g->cursors[i].lane);
+
+        if (l != NULL)
+            note_rows(f, l, p, &g->cursors[i]);
+    }
+    if (f->is_started)
+        begin(f, p);
+    return STG_OK;
+}
+
+stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
+                         stg_error *err)
+{
+    stg_partition *p = stg_flow_partition(f, g->partition);
+
+    f->now = now;
+    if (g->partition >= STG_PARTITIONS_MAX)
+        return stg_flow_refuse(err, STG_INVALID,
+                               "partition: wanted a number below 65536");
+    if (f->is_stopping)
+        return stg_flow_refuse(err, STG_INVALID,
+                               "partition: none is taken on while flow stops");
+    if (p != NULL && p->phase != STG_PHASE_ROWS)
+        return stg_flow_refuse(err, STG_INVALID,
+                               "partition: wanted one that is not there");
+    if (p == NULL)
+        return give_new(f, g, err);
+    give_again(f, p, g);
+    return STG_OK;
+}
