@@ -29,7 +29,11 @@ set(sim_pure
     sim/throttle.c
 )
 set(sim_pictures
+    sim/album.c
+    sim/contention_charts.c
+    sim/contention_times.c
     sim/measure.c
+    sim/page.c
     sim/palette.c
     sim/paper.c
     sim/scale.c
@@ -38,6 +42,8 @@ set(sim_pictures
     sim/svg_hover.c
     sim/svg_marks.c
     sim/svg_names.c
+    sim/table.c
+    sim/table_people.c
 )
 add_library(stagger_sim OBJECT ${sim_pure} ${sim_pictures})
 target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
@@ -54,7 +60,9 @@ set(sim_verbs
     cli/sim.c
     cli/sim_contention.c
     cli/sim_contention_show.c
+    cli/sim_contention_charts.c
     cli/sim_memory.c
+    cli/sim_output.c
     cli/sim_policies.c
     cli/sim_progress.c
     cli/sim_stop.c

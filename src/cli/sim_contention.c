@@ -41,6 +41,8 @@ const char stg_sim_contention_help[] =
     "                        output does not depend on it\n"
     "      --json[=FILE]     every number, for programs\n"
     "      --csv FILE        a line for each policy and number of clients\n"
+    "      --html FILE       a page with all pictures, for any browser\n"
+    "      --svg DIR         the pictures, each in a file\n"
     "  -h, --help            this text\n"
     "\n"
     "  stagger sim contention\n"
@@ -153,8 +155,6 @@ enum {
     UNTIL,
     CALLS_MAX,
     THREADS,
-    JSON,
-    CSV,
 };
 
 static int read_run_option(stg_contention_settings *s, int option)
@@ -202,18 +202,13 @@ static int read_option(void *ctx, int option)
         return stg_law_parse(&s->study.each.network, optarg, &err) == STG_OK
                    ? 0
                    : fail("--network", &err);
-    case JSON:
-        s->is_json = true;
-        s->json = optarg;
-        return 0;
-    case CSV:
-        s->csv = optarg;
-        return 0;
     case 'h':
         s->is_help = true;
         return 0;
     default:
-        return read_run_option(s, option);
+        return stg_sim_output_option(&s->output, option, optarg)
+                   ? 0
+                   : read_run_option(s, option);
     }
 }
 
@@ -229,8 +224,7 @@ static int read_options(stg_contention_settings *s, int argc, char **argv)
         {"until", required_argument, NULL, UNTIL},
         {"calls-max", required_argument, NULL, CALLS_MAX},
         {"threads", required_argument, NULL, THREADS},
-        {"json", optional_argument, NULL, JSON},
-        {"csv", required_argument, NULL, CSV},
+        STG_SIM_OUTPUT_OPTIONS,
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -308,7 +302,11 @@ int stg_sim_contention(int argc, char **argv)
         fputs(stg_sim_contention_help, stdout);
         code = stg_options_finish(who, 0);
     } else if (code == 0) {
+        s->argc = argc;
+        s->argv = argv;
         code = complete(s);
+        if (code == 0)
+            code = stg_sim_output_check(&s->output, who);
         if (code == 0)
             code = run(s);
     }

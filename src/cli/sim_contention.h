@@ -3,13 +3,14 @@
 #ifndef STAGGER_CLI_SIM_CONTENTION_H
 #define STAGGER_CLI_SIM_CONTENTION_H
 
+#include "cli/sim_output.h"
 #include "cli/sim_study.h"
 
 typedef struct stg_contention_settings {
     stg_study_options study;
-    bool is_json;
-    const char *json; /* a file, or NULL: stdout */
-    const char *csv;  /* a file, or NULL: none */
+    stg_sim_output output;
+    int argc; /* the command, for its page */
+    char *const *argv;
     bool is_help;
 } stg_contention_settings;
 

@@ -1,169 +1,139 @@
-/* What `stagger sim contention` prints. */
-#include <errno.h>
+/* What `stagger sim contention` prints, and writes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/options.h"
 #include "cli/sim_contention.h"
-#include "cli/time_text.h"
+#include "cli/sim_contention_charts.h"
+#include "cli/sim_memory.h"
+#include "cli/sim_output.h"
 
 static const char who[] = "stagger sim contention";
 
-/* -- a table for people */
+static const stg_table_column columns[] = {
+    {"policy", NULL, .rank = 0},
+    {"text", NULL, .rank = 0},
+    {"clients", "clients", .rank = 0},
+    {NULL, "policy", .rank = 0},
+    {"reps", NULL, .rank = 0},
+    {"seed", NULL, .rank = 0},
+    {"calls", "calls", .rank = 0},
+    {"wasted", "wasted", .rank = 5},
+    {"successes", NULL, .rank = 0},
+    {"given_up", "gave up", .rank = 6},
+    {"completion_ms", "completion", .is_time = true},
+    {"peak_100ms", "in 100 ms", .rank = 2},
+    {"client_ms.p50", "p50", .is_time = true, .rank = 4},
+    {"client_ms.p95", "p95", .is_time = true, .rank = 1},
+    {"client_ms.max", "max", .is_time = true, .rank = 3},
+    {"cut", NULL, .rank = 0},
+    {NULL, "calls over time", .rank = 0},
+};
 
-static const char *time_of(double ms, char text[STG_NS_TEXT_MAX])
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static stg_cell estimate(stg_estimate e)
 {
-    return stg_ns_text((stg_ns)(ms * 1e6), text);
+    return stg_cell_estimate(e.mean, e.se);
 }
 
-static void show_row(const stg_study_cell *cell, const stg_study_result *r)
+static stg_cell quantile(const stg_study_cell *cell, double share)
 {
-    char completion[STG_NS_TEXT_MAX], half[STG_NS_TEXT_MAX],
-        most[STG_NS_TEXT_MAX], nearly[STG_NS_TEXT_MAX];
-    const stg_sim_tally *done = &cell->book.done;
-
-    printf("%9" PRIu32
-           "  %-14.14s %12.1f %12.1f %10s %8.1f %8.1f  %8s %8s "
-           "%8s\n",
-           cell->clients, cell->policy->name, r->calls.mean, r->wasted.mean,
-           time_of(r->completion_ms.mean, completion), r->peak.mean,
-           r->given_up.mean,
-           stg_ns_text(stg_sim_tally_quantile(done, 0.5), half),
-           stg_ns_text(stg_sim_tally_quantile(done, 0.95), nearly),
-           stg_ns_text(stg_sim_tally_quantile(done, 1), most));
+    return stg_cell_number(
+        (double)stg_sim_tally_quantile(&cell->book.done, share) / 1e6);
 }
 
-static void show_table(const stg_study *study)
+/* Calls in each slice until the mean completion. */
+static stg_cell spark(stg_album *album, const stg_study_cell *cell,
+                      const stg_study_result *r)
 {
-    char text[STG_RESOURCE_TEXT_MAX];
+    const stg_sim_series *s = &cell->book.calls;
+    double slices = r->completion_ms.mean * 1e6 / (double)s->width + 1;
+    size_t count = slices < (double)s->used ? (size_t)slices : s->used;
+    double *curve = stg_album_take(album, count * sizeof *curve);
 
-    printf("%s, %" PRIu32
-           " repetitions, seed %ju\n\n"
-           "  clients  policy                calls       wasted completion "
-           "in 100ms  gave up       p50      p95      max\n",
-           stg_resource_print(&study->options.each.resource, text),
-           study->options.reps, (uintmax_t)study->options.each.seed);
-    for (size_t i = 0; i < study->count; i++) {
+    for (size_t i = 0; curve != NULL && i < count; i++)
+        curve[i] = (double)s->sums[i];
+    return stg_cell_spark(curve, curve == NULL ? 0 : count);
+}
+
+static void fill_row(stg_album *album, const stg_study *study,
+                     const stg_study_cell *cell, const stg_study_result *r,
+                     stg_cell *row)
+{
+    const stg_cell cells[COLUMNS] = {
+        stg_cell_text(cell->policy->name),
+        stg_cell_text(cell->policy->text),
+        stg_cell_number(cell->clients),
+        stg_cell_text(cell->policy->name),
+        stg_cell_number(cell->reps),
+        stg_cell_number((double)study->options.each.seed),
+        estimate(r->calls),
+        estimate(r->wasted),
+        estimate(r->successes),
+        estimate(r->given_up),
+        estimate(r->completion_ms),
+        estimate(r->peak),
+        quantile(cell, 0.5),
+        quantile(cell, 0.95),
+        quantile(cell, 1),
+        stg_cell_number(r->cut),
+        spark(album, cell, r),
+    };
+
+    memcpy(row, cells, sizeof cells);
+}
+
+static bool fill_table(stg_album *album, const stg_study *study, stg_table *t)
+{
+    stg_cell *cells =
+        stg_album_take(album, study->count * COLUMNS * sizeof *cells);
+
+    *t = (stg_table){
+        .columns = columns, .column_count = COLUMNS, .cells = cells};
+    for (size_t i = 0; cells != NULL && i < study->count; i++) {
         stg_study_result r;
 
-        if (study->cells[i].reps > 0 &&
-            stg_study_judge(study, &study->cells[i], &r))
-            show_row(&study->cells[i], &r);
-    }
-}
-
-/* -- for programs */
-
-static void put_estimate(FILE *out, const char *key, stg_estimate e)
-{
-    fprintf(out, ",\n     \"%s\": {\"mean\": %.6f, \"se\": %.6f}", key, e.mean,
-            e.se);
-}
-
-static void put_text(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-}
-
-static void put_cell(FILE *out, const stg_study *study,
-                     const stg_study_cell *cell)
-{
-    const stg_sim_tally *done = &cell->book.done;
-    stg_study_result r;
-
-    if (!stg_study_judge(study, cell, &r))
-        return;
-    fputs("    {\"policy\": \"", out);
-    put_text(out, cell->policy->name);
-    fprintf(out,
-            "\", \"text\": \"%s\", \"clients\": %" PRIu32 ", \"reps\": %" PRIu32
-            ", \"seed\": %ju",
-            cell->policy->text, cell->clients, cell->reps,
-            (uintmax_t)study->options.each.seed);
-    put_estimate(out, "calls", r.calls);
-    put_estimate(out, "wasted", r.wasted);
-    put_estimate(out, "successes", r.successes);
-    put_estimate(out, "given_up", r.given_up);
-    put_estimate(out, "completion_ms", r.completion_ms);
-    put_estimate(out, "peak_100ms", r.peak);
-    fprintf(out,
-            ",\n     \"client_ms\": {\"p50\": %.6f, \"p95\": %.6f, "
-            "\"max\": %.6f}",
-            (double)stg_sim_tally_quantile(done, 0.5) / 1e6,
-            (double)stg_sim_tally_quantile(done, 0.95) / 1e6,
-            (double)stg_sim_tally_quantile(done, 1) / 1e6);
-    fprintf(out, ", \"cut\": %" PRIu32 "}", r.cut);
-}
-
-static void put_json(FILE *out, const stg_study *study)
-{
-    bool is_first = true;
-
-    fprintf(out, "{\"partial\": %s,\n \"results\": [",
-            study->is_partial ? "true" : "false");
-    for (size_t i = 0; i < study->count; i++) {
         if (study->cells[i].reps == 0)
             continue;
-        fputs(is_first ? "\n" : ",\n", out);
-        put_cell(out, study, &study->cells[i]);
-        is_first = false;
+        if (!stg_study_judge(study, &study->cells[i], &r))
+            return false;
+        fill_row(album, study, &study->cells[i], &r,
+                 &cells[COLUMNS * t->row_count++]);
     }
-    fputs("\n ]}\n", out);
-}
-
-static void put_csv(FILE *out, const stg_study *study)
-{
-    fputs(
-        "policy,clients,reps,seed,calls,calls_se,wasted,wasted_se,"
-        "completion_ms,completion_ms_se,peak_100ms,given_up\n",
-        out);
-    for (size_t i = 0; i < study->count; i++) {
-        const stg_study_cell *cell = &study->cells[i];
-        stg_study_result r;
-
-        if (cell->reps == 0 || !stg_study_judge(study, cell, &r))
-            continue;
-        fprintf(out,
-                "\"%s\",%" PRIu32 ",%" PRIu32
-                ",%ju,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f\n",
-                cell->policy->name, cell->clients, cell->reps,
-                (uintmax_t)study->options.each.seed, r.calls.mean, r.calls.se,
-                r.wasted.mean, r.wasted.se, r.completion_ms.mean,
-                r.completion_ms.se, r.peak.mean, r.given_up.mean);
-    }
-}
-
-static int write_file(const char *path, const stg_study *study,
-                      void (*put)(FILE *out, const stg_study *study))
-{
-    FILE *out = fopen(path, "we");
-    bool is_ok = out != NULL;
-
-    if (is_ok) {
-        put(out, study);
-        is_ok = !ferror(out);
-        is_ok = fclose(out) == 0 && is_ok;
-    }
-    if (!is_ok)
-        stg_options_complain(who, "cannot write %s: %s", path, strerror(errno));
-    return is_ok ? 0 : STG_EXIT_USAGE;
+    return !album->is_short;
 }
 
 int stg_contention_show(const stg_contention_settings *s,
                         const stg_study *study)
 {
-    int code = 0;
+    char resource[STG_RESOURCE_TEXT_MAX], lead[STG_RESOURCE_TEXT_MAX + 80];
+    stg_memory memory = stg_sim_memory();
+    stg_album album = stg_album_on(&memory);
+    stg_table table;
+    stg_sim_report report = {
+        .title = "Contention: what retries cost, and how long they take",
+        .lead = lead,
+        .table = &table,
+        .album = &album,
+        .is_partial = study->is_partial,
+    };
+    int code;
 
-    if (s->is_json && s->json == NULL)
-        put_json(stdout, study);
-    else
-        show_table(study);
-    code = stg_options_finish(who, code);
-    if (code == 0 && s->json != NULL)
-        code = write_file(s->json, study, put_json);
-    if (code == 0 && s->csv != NULL)
-        code = write_file(s->csv, study, put_csv);
+    snprintf(lead, sizeof lead,
+             "Resource: %s; %" PRIu32 " repetition%s, seed %ju.",
+             stg_resource_print(&study->options.each.resource, resource),
+             study->options.reps, study->options.reps == 1 ? "" : "s",
+             (uintmax_t)study->options.each.seed);
+    if (fill_table(&album, study, &table) &&
+        (!stg_sim_output_has_pictures(&s->output) ||
+         stg_contention_draw(&album, study, lead))) {
+        code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
+    } else {
+        stg_options_complain(who, "there is no memory left");
+        code = STG_EXIT_USAGE;
+    }
+    stg_album_free(&album);
     return code;
 }

@@ -61,3 +61,22 @@ void stg_palette_css(stg_paper *paper)
     put_theme(paper, &dark);
     stg_paper_put(paper, "}");
 }
+
+static void put_page_theme(stg_paper *paper, const theme *t)
+{
+    stg_paper_form(paper, "body{background:%s;color:%s}", t->ground, t->ink);
+    stg_paper_form(paper,
+                   ".note,small,caption,summary{color:%s}th,td{border-color:"
+                   "%s}",
+                   t->quiet, t->grid);
+    stg_paper_form(paper, ".warning{color:%s}.spark{color:%s}", t->colours[1],
+                   t->colours[0]);
+}
+
+void stg_palette_page_css(stg_paper *paper)
+{
+    put_page_theme(paper, &light);
+    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    put_page_theme(paper, &dark);
+    stg_paper_put(paper, "}");
+}

@@ -12,4 +12,7 @@
  * printed. */
 void stg_palette_css(stg_paper *paper);
 
+/* The same for the rest of a page. */
+void stg_palette_page_css(stg_paper *paper);
+
 #endif

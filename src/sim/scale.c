@@ -239,10 +239,17 @@ double stg_scale_place(const stg_scale *s, double number)
 
 void stg_scale_put_tick(const stg_scale *s, double number, stg_paper *paper)
 {
-    if (s->is_log && s->is_time)
+    const double second = 1e3;
+
+    if (s->is_log && s->is_time && number >= second) {
+        // 100 s, not 1.67 min: these ticks are decimal.
+        stg_paper_put_people(paper, number / second);
+        stg_paper_put(paper, " s");
+    } else if (s->is_log && s->is_time) {
         stg_paper_put_time(paper, number);
-    else
+    } else {
         stg_paper_put_people(paper, number / s->unit);
+    }
 }
 
 void stg_axis_put(const stg_chart_axis *axis, double number, stg_paper *paper)

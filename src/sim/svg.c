@@ -4,7 +4,7 @@
 #include "sim/palette.h"
 #include "sim/svg_inside.h"
 
-enum { EDGE = 14, NARROWEST = 280, WIDEST = 2000 };
+enum { EDGE = 14, INSET = 1, EDGE_LEAST = 6, NARROWEST = 280, WIDEST = 2000 };
 
 stg_svg_options stg_svg_options_default(void)
 {
@@ -52,13 +52,24 @@ static stg_extent y_extent(const stg_chart *chart, unsigned panel)
     return e;
 }
 
+/* Bars stand free of the edges. */
+static void include_x(stg_extent *e, const stg_chart *chart,
+                      const stg_chart_series *s, double x)
+{
+    const double margin = s->mark == STG_MARK_RANGE ? 0.6 : 0;
+
+    stg_extent_include(e, &chart->x, x - margin);
+    stg_extent_include(e, &chart->x, x + margin);
+}
+
 static stg_extent x_extent(const stg_chart *chart)
 {
     stg_extent e = {.is_empty = true};
 
     for (size_t i = 0; i < chart->series_count; i++)
         for (size_t k = 0; k < chart->series[i].count; k++)
-            stg_extent_include(&e, &chart->x, chart->series[i].points[k].x);
+            include_x(&e, chart, &chart->series[i],
+                      chart->series[i].points[k].x);
     for (size_t i = 0; i < chart->span_count; i++) {
         stg_extent_include(&e, &chart->x, chart->spans[i].from);
         stg_extent_include(&e, &chart->x, chart->spans[i].to);
@@ -70,8 +81,7 @@ static stg_extent x_extent(const stg_chart *chart)
 static bool has_spots(const stg_chart *chart)
 {
     for (size_t i = 0; i < chart->series_count; i++)
-        if (chart->series[i].mark == STG_MARK_SPOT ||
-            chart->series[i].mark == STG_MARK_RANGE)
+        if (chart->series[i].mark == STG_MARK_SPOT)
             return true;
     return false;
 }
@@ -90,11 +100,11 @@ static double height_of(const stg_picture *pic)
 
 static stg_plot plot_of(const stg_picture *pic, unsigned panel)
 {
-    enum { ROOM = 44 };
+    enum { ROOM = 44, SMALL_ROOM = 30 };
     const stg_chart *chart = pic->chart;
     double height = height_of(pic);
     stg_extent e = y_extent(chart, panel);
-    int ticks = (int)(height / ROOM);
+    int ticks = (int)(height / (chart->panel_count > 2 ? SMALL_ROOM : ROOM));
     stg_plot plot = {.index = panel, .panel = &chart->panels[panel]};
 
     plot.y = stg_scale_make(&plot.panel->y, &e, ticks < 2 ? 2 : ticks, false);
@@ -129,7 +139,7 @@ static void lay_out(stg_picture *pic)
     stg_extent e = x_extent(pic->chart);
     int ticks;
 
-    pic->left = EDGE + tick_width(pic) + GAP;
+    pic->left = pic->edge + tick_width(pic) + GAP;
     pic->right =
         pic->width - EDGE - stg_svg_names_width(pic->chart, pic->width);
     ticks = (int)((pic->right - pic->left) / ROOM);
@@ -146,7 +156,7 @@ static void draw_heading(stg_picture *pic, unsigned index)
 {
     const stg_chart_panel *panel = &pic->chart->panels[index];
     stg_plot plot = plot_of(pic, index);
-    double x = EDGE;
+    double x = pic->edge;
 
     pic->y += LINE_HEIGHT + (index == 0 ? 0 : GAP);
     if (panel->name != NULL) {

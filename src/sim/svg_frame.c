@@ -17,7 +17,7 @@ void stg_svg_text(const stg_picture *pic, double x, double y,
 void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
                    double line_height, const char *text)
 {
-    const double margin = 14;
+    double margin = pic->edge;
 
     while (*text != '\0') {
         size_t length = stg_measure_break(text, size, pic->width - 2 * margin);
@@ -54,7 +54,9 @@ const char *stg_svg_axis_title(const stg_picture *pic,
         return "";
     stg_paper_put(p, axis->label);
     if (axis->is_time && axis->is_log)
-        stg_paper_put(p, " (time, logarithmic)");
+        stg_paper_put(p, strcmp(axis->label, "time") == 0
+                             ? " (logarithmic)"
+                             : " (time, logarithmic)");
     else if (unit[0] != '\0' && strstr(axis->label, unit) == NULL)
         stg_paper_form(p, axis->is_log ? " (%s, logarithmic)" : " (%s)", unit);
     else if (axis->is_log)

@@ -19,13 +19,14 @@ enum {
 };
 
 /* How much wider than others bold letters are. */
-#define BOLD 1.1
+#define BOLD 1.3
 
 typedef struct stg_picture {
     const stg_chart *chart;
     stg_paper *paper;
     stg_paper *scratch; /* for a label while it is measured */
     double width;
+    double edge;        /* left free on both sides */
     double left, right; /* of all plots */
     double y;           /* where the next part begins */
     stg_scale x;

@@ -145,6 +145,7 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
 
 typedef struct box {
     double left, right, top, bottom;
+    const char *anchor; /* of a text in it */
 } box;
 
 typedef struct boxes {
@@ -185,12 +186,12 @@ static bool find_place(const boxes *all, const stg_picture *pic,
         double right = x + near, left = x - near - width;
         double below = y + near + far, above = y - near - far;
         box places[] = {
-            {right, right + width, y - half + far, y + half + far},
-            {right, right + width, y - half - far, y + half - far},
-            {left, left + width, y - half - far, y + half - far},
-            {left, left + width, y - half + far, y + half + far},
-            {x - width / 2, x + width / 2, above - 2 * half, above},
-            {x - width / 2, x + width / 2, below, below + 2 * half},
+            {right, right + width, y - half + far, y + half + far, "start"},
+            {right, right + width, y - half - far, y + half - far, "start"},
+            {left, left + width, y - half - far, y + half - far, "end"},
+            {left, left + width, y - half + far, y + half + far, "end"},
+            {x - width / 2, x + width / 2, above - 2 * half, above, "middle"},
+            {x - width / 2, x + width / 2, below, below + 2 * half, "middle"},
         };
 
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -210,12 +211,16 @@ static void name_spot(const stg_picture *pic, const stg_plot *plot,
     double width = stg_measure(s->name, TEXT_SIZE) * BOLD;
     char classes[] = "n o c0";
     box place;
+    double at;
 
     if (!find_place(all, pic, plot, x, y, width, &place))
         return;
     classes[5] = (char)('0' + s->colour % 8);
     add_box(all, place);
-    stg_svg_text(pic, place.left, place.bottom - 4, "start", classes, s->name);
+    at = place.anchor[0] == 's'   ? place.left
+         : place.anchor[0] == 'e' ? place.right
+                                  : (place.left + place.right) / 2;
+    stg_svg_text(pic, at, place.bottom - 4, place.anchor, classes, s->name);
 }
 
 static bool is_spot(const stg_picture *pic, const stg_plot *plot,
@@ -237,7 +242,7 @@ void stg_svg_spot_names(const stg_picture *pic, const stg_plot *plot)
             double x = stg_scale_place(&pic->x, s->points[0].x);
             double y = stg_scale_place(&plot->y, s->points[0].y);
 
-            add_box(&all, (box){x - half, x + half, y - half, y + half});
+            add_box(&all, (box){x - half, x + half, y - half, y + half, NULL});
         }
     }
     for (size_t i = 0; i < pic->chart->series_count; i++)
@@ -290,9 +295,9 @@ static void put_key(const stg_picture *pic, double x, double y,
 
 void stg_svg_legend(stg_picture *pic, unsigned panel)
 {
-    enum { KEY = 26, MARGIN = 14, APART = 18 };
+    enum { KEY = 26, APART = 18 };
     const stg_chart *chart = pic->chart;
-    double x = MARGIN, room = pic->width - 2 * MARGIN - KEY;
+    double x = pic->edge, room = pic->width - 2 * pic->edge - KEY;
 
     if (stg_svg_names_beside(chart, panel, pic->width) ||
         is_named_by_panel(chart, panel) ||
@@ -307,8 +312,8 @@ void stg_svg_legend(stg_picture *pic, unsigned panel)
         if (!is_of(s, panel) || s->mark == STG_MARK_SPOT)
             continue;
         width = width > room ? room : width;
-        if (x > MARGIN && x + KEY + width > pic->width - MARGIN) {
-            x = MARGIN;
+        if (x > pic->edge && x + KEY + width > pic->width - pic->edge) {
+            x = pic->edge;
             pic->y += LINE_HEIGHT + 2;
         }
         put_key(pic, x, pic->y - 4, s);

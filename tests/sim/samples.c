@@ -1,6 +1,6 @@
 #include "tests/sim/samples.h"
 
-enum { POLICIES = 5, SIZES = 19, BINS = 240, CALLS = 900 };
+enum { POLICIES = 5, SIZES = 19, BINS = 120, CALLS = 400 };
 
 static const char *const policies[POLICIES] = {"none", "exponential", "equal",
                                                "full", "decorrelated"};
@@ -213,15 +213,15 @@ static const stg_chart *ecdf(void)
 
 static const stg_chart *storm(void)
 {
-    static stg_chart_point rates[2][180], queue[180];
+    static stg_chart_point rates[2][90], queue[90];
     static const stg_chart_series series[] = {
-        {"offered", STG_MARK_LINE, 1, 0, rates[0], 180},
-        {"goodput", STG_MARK_LINE, 2, 0, rates[1], 180},
-        {"queue", STG_MARK_LINE, 3, 1, queue, 180}};
+        {"offered", STG_MARK_LINE, 1, 0, rates[0], 90},
+        {"goodput", STG_MARK_LINE, 2, 0, rates[1], 90},
+        {"queue", STG_MARK_LINE, 3, 1, queue, 90}};
     static const stg_chart_panel panels[] = {
         {"rates", {.label = "requests a second", .unit = "/s"}},
         {"queue", {.label = "waiting", .unit = "requests"}}};
-    static const stg_chart_span outage = {"outage", 30e3, 45e3};
+    static const stg_chart_span outage = {"outage", 30e3, 46e3};
     static const stg_chart chart = {
         .name = "overload",
         .title = "Naive retries keep the service down after the outage",
@@ -234,18 +234,18 @@ static const stg_chart *storm(void)
         .spans = &outage,
         .span_count = 1};
 
-    for (int i = 0; i < 180; i++) {
-        double x = i * 1000;
-        int is_out = i >= 30 && i < 45;
+    for (int i = 0; i < 90; i++) {
+        double x = i * 2000;
+        int is_out = i >= 15 && i < 23;
 
         rates[0][i] = (stg_chart_point){
-            .x = x, .y = i < 30 ? 700 : 2000 - 300.0 / (i - 29), .y_se = 10};
+            .x = x, .y = i < 15 ? 700 : 2000 - 300.0 / (i - 14), .y_se = 10};
         rates[1][i] = (stg_chart_point){.x = x,
                                         .y = is_out   ? 0
-                                             : i < 30 ? 690
+                                             : i < 15 ? 690
                                                       : 80,
                                         .y_se = 5};
-        queue[i] = (stg_chart_point){.x = x, .y = i < 30 ? 3 : 500};
+        queue[i] = (stg_chart_point){.x = x, .y = i < 15 ? 3 : 500};
     }
     return &chart;
 }

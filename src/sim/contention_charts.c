@@ -1,0 +1,361 @@
+/* Calls and completion against the number of clients and against one another,
+ * and the waits. What happens over time is in contention_times.c. */
+#include "sim/contention_charts.h"
+
+/* The cases of the largest number of clients. */
+static const stg_contention_case *last_of(const stg_contention_found *f)
+{
+    return &f->cases[f->count - f->policies];
+}
+
+typedef double reading(const stg_contention_case *c);
+
+static double calls_of(const stg_contention_case *c)
+{
+    return c->calls.mean;
+}
+
+static double completion_of(const stg_contention_case *c)
+{
+    return c->completion_ms.mean;
+}
+
+/* The least and the most of a number, at the largest number of clients. */
+static void rank(const stg_contention_found *f, reading *read,
+                 const stg_contention_case **least,
+                 const stg_contention_case **most)
+{
+    const stg_contention_case *last = last_of(f);
+
+    *least = *most = last;
+    for (size_t i = 1; i < f->policies; i++) {
+        if (read(&last[i]) < read(*least))
+            *least = &last[i];
+        if (read(&last[i]) > read(*most))
+            *most = &last[i];
+    }
+}
+
+static void put_clients(stg_paper *p, uint32_t clients)
+{
+    stg_paper_put_people(p, clients);
+    stg_paper_put(p, clients == 1 ? " client" : " clients");
+}
+
+static void put_calls(stg_paper *p, const stg_contention_case *c)
+{
+    stg_paper_put_people(p, c->calls.mean);
+    stg_paper_put(p, " calls");
+}
+
+/* "3.5 times", "12 times" */
+static void put_times(stg_paper *p, double ratio)
+{
+    stg_paper_put_fixed(p, ratio, ratio < 10 ? 1 : 0);
+    stg_paper_put(p, " times");
+}
+
+static void say_calls(const stg_contention_found *f, stg_paper *p)
+{
+    const double alike = 1.05;
+    const stg_contention_case *least, *most;
+
+    rank(f, calls_of, &least, &most);
+    put_clients(p, least->clients);
+    if (f->policies == 1) {
+        stg_paper_put(p, " make ");
+        put_calls(p, least);
+    } else if (most->calls.mean < alike * least->calls.mean) {
+        stg_paper_put(p, " make about ");
+        put_calls(p, least);
+        stg_paper_put(p, " with each policy");
+    } else {
+        stg_paper_form(p, " make ");
+        put_calls(p, least);
+        stg_paper_form(p, " with \"%s\", and ", least->policy);
+        put_times(p, most->calls.mean / least->calls.mean);
+        stg_paper_form(p, " as many with \"%s\"", most->policy);
+    }
+}
+
+static void say_completion(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *least, *most;
+
+    rank(f, completion_of, &least, &most);
+    put_clients(p, least->clients);
+    stg_paper_put(p, " are done after ");
+    stg_paper_put_time(p, least->completion_ms.mean);
+    if (f->policies == 1)
+        return;
+    stg_paper_form(p, " with \"%s\", and after ", least->policy);
+    stg_paper_put_time(p, most->completion_ms.mean);
+    stg_paper_form(p, " with \"%s\"", most->policy);
+}
+
+/* -- against the number of clients */
+
+typedef stg_chart_point plotting(const stg_contention_case *c);
+
+static stg_chart_point plot_calls(const stg_contention_case *c)
+{
+    return (stg_chart_point){
+        .x = c->clients, .y = c->calls.mean, .y_se = c->calls.se};
+}
+
+static stg_chart_point plot_completion(const stg_contention_case *c)
+{
+    return (stg_chart_point){.x = c->clients,
+                             .y = c->completion_ms.mean,
+                             .y_se = c->completion_ms.se};
+}
+
+static bool draw_by_clients(stg_album *a, const stg_contention_found *f,
+                            const stg_sheet *sheet, plotting *plot)
+{
+    size_t sizes = f->count / f->policies;
+
+    sheet->chart->x = (stg_chart_axis){.label = "clients", .unit = "clients"};
+    for (size_t p = 0; p < f->policies; p++) {
+        stg_chart_series *s = &sheet->series[p];
+        stg_chart_point *points = stg_album_points(a, s, sizes);
+
+        s->name = f->cases[p].policy;
+        s->colour = f->cases[p].colour;
+        s->mark = STG_MARK_LINE;
+        for (size_t i = 0; points != NULL && i < sizes; i++)
+            points[i] = plot(&f->cases[i * f->policies + p]);
+    }
+    return !a->is_short;
+}
+
+/* What was simulated, and how to read it. */
+static const char *note_of(stg_album *a, const char *note, const char *more)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    stg_paper_form(&p, "%s%s", more, note == NULL ? "" : note);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+static const char *title_of(stg_album *a, const stg_contention_found *f,
+                            void (*say)(const stg_contention_found *f,
+                                        stg_paper *p))
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    say(f, &p);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f)
+{
+    stg_sheet sheet;
+
+    if (f->count <= f->policies)
+        return true;
+    if (!stg_album_add(a, "calls-by-clients", 1, f->policies, &sheet))
+        return false;
+    sheet.chart->title = title_of(a, f, say_calls);
+    sheet.chart->note =
+        note_of(a, f->note,
+                "Calls at the resource until all clients have stopped; mean, "
+                "with a band of 2 standard errors. ");
+    sheet.panels[0].y = (stg_chart_axis){
+        .label = "calls", .unit = "calls", .is_from_zero = true};
+    return draw_by_clients(a, f, &sheet, plot_calls);
+}
+
+bool stg_contention_chart_completion(stg_album *a,
+                                     const stg_contention_found *f)
+{
+    stg_sheet sheet;
+
+    if (f->count <= f->policies)
+        return true;
+    if (!stg_album_add(a, "completion-by-clients", 1, f->policies, &sheet))
+        return false;
+    sheet.chart->title = title_of(a, f, say_completion);
+    sheet.chart->note = note_of(
+        a, f->note,
+        "When the last client has stopped; mean, with a band of 2 standard "
+        "errors. ");
+    sheet.panels[0].y = (stg_chart_axis){
+        .label = "completion", .is_time = true, .is_log = true};
+    return draw_by_clients(a, f, &sheet, plot_completion);
+}
+
+/* -- work against time */
+
+static void say_work(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *cheap, *quick, *most;
+
+    rank(f, calls_of, &cheap, &most);
+    rank(f, completion_of, &quick, &most);
+    if (f->policies == 1) {
+        put_clients(p, cheap->clients);
+        stg_paper_put(p, " make ");
+        put_calls(p, cheap);
+        stg_paper_put(p, " and are done after ");
+        stg_paper_put_time(p, cheap->completion_ms.mean);
+    } else if (cheap == quick) {
+        stg_paper_form(p,
+                       "With \"%s\" the clients are done first, and with the "
+                       "fewest calls",
+                       cheap->policy);
+    } else {
+        stg_paper_form(p,
+                       "The fewest calls are made with \"%s\"; with \"%s\" the "
+                       "clients are done first, for ",
+                       cheap->policy, quick->policy);
+        put_times(p, quick->calls.mean / cheap->calls.mean);
+        stg_paper_put(p, " as many calls");
+    }
+}
+
+bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f)
+{
+    const stg_contention_case *last = last_of(f);
+    stg_sheet sheet;
+
+    if (!stg_album_add(a, "work-against-time", 1, f->policies, &sheet))
+        return false;
+    sheet.chart->title = title_of(a, f, say_work);
+    sheet.chart->note =
+        note_of(a, f->note,
+                "At the largest number of clients; the lower and the further "
+                "left, the better. ");
+    sheet.chart->x = (stg_chart_axis){
+        .label = "completion", .is_time = true, .is_log = true};
+    sheet.panels[0].y = (stg_chart_axis){
+        .label = "work", .unit = "calls", .is_from_zero = true};
+    for (size_t p = 0; p < f->policies; p++) {
+        stg_chart_series *s = &sheet.series[p];
+        stg_chart_point *point = stg_album_points(a, s, 1);
+
+        s->name = last[p].policy;
+        s->colour = last[p].colour;
+        s->mark = STG_MARK_SPOT;
+        if (point != NULL)
+            *point = (stg_chart_point){.x = last[p].completion_ms.mean,
+                                       .x_se = last[p].completion_ms.se,
+                                       .y = last[p].calls.mean,
+                                       .y_se = last[p].calls.se};
+    }
+    return !a->is_short;
+}
+
+/* -- waits by retry */
+
+static double ms_of(const stg_sim_tally *t, double share)
+{
+    return (double)stg_sim_tally_quantile(t, share) / 1e6;
+}
+
+/* How many retries have waits that a logarithmic axis can show. */
+static size_t count_waits(const stg_contention_book *b)
+{
+    size_t count = 0;
+
+    while (count < STG_BOOK_WAITS && b->waits[count].count > 0)
+        count++;
+    return count > 0 && b->waits[count - 1].most > 0 ? count : 0;
+}
+
+static bool draw_waits(stg_album *a, const stg_contention_case *c,
+                       stg_chart_series *s)
+{
+    size_t count = count_waits(c->book);
+    stg_chart_point *points = stg_album_points(a, s, count);
+
+    s->name = c->policy;
+    s->colour = c->colour;
+    s->mark = STG_MARK_RANGE;
+    for (size_t i = 0; points != NULL && i < count; i++)
+        points[i] = (stg_chart_point){
+            .x = (double)i + 1,
+            .y = ms_of(&c->book->waits[i], 0.5),
+            .low = ms_of(&c->book->waits[i], 0.05),
+            .high = ms_of(&c->book->waits[i], 0.95),
+        };
+    return points != NULL;
+}
+
+/* By the widest and the narrowest of one retry that all have. */
+static void say_waits(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *last = last_of(f), *wide = NULL, *firm = NULL;
+    size_t retry = 5;
+    double most = 0, least = 0;
+
+    for (size_t i = 0; i < f->policies; i++) {
+        size_t count = count_waits(last[i].book);
+
+        retry = count > 0 && count < retry ? count : retry;
+    }
+    for (size_t i = 0; i < f->policies; i++) {
+        const stg_sim_tally *t = &last[i].book->waits[retry - 1];
+        double spread = ms_of(t, 0.95) - ms_of(t, 0.05);
+
+        if (count_waits(last[i].book) == 0)
+            continue;
+        if (wide == NULL || spread > most) {
+            most = spread;
+            wide = &last[i];
+        }
+        if (firm == NULL || spread < least) {
+            least = spread;
+            firm = &last[i];
+        }
+    }
+    if (wide == NULL || firm == NULL)
+        return;
+    stg_paper_put(p, "Before retry ");
+    stg_paper_put_count(p, retry);
+    stg_paper_form(p, ", waits with \"%s\" are spread over ", wide->policy);
+    stg_paper_put_time(p, most);
+    if (wide == firm)
+        return;
+    stg_paper_form(p, ", with \"%s\" over ", firm->policy);
+    stg_paper_put_time(p, least);
+}
+
+bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
+{
+    const stg_contention_case *last = last_of(f);
+    size_t panels = 0, at = 0;
+    stg_sheet sheet;
+
+    for (size_t p = 0; p < f->policies; p++)
+        panels += count_waits(last[p].book) > 0;
+    if (panels == 0)
+        return true;
+    if (!stg_album_add(a, "waits-by-retry", panels, panels, &sheet))
+        return false;
+    sheet.chart->title = title_of(a, f, say_waits);
+    sheet.chart->note = note_of(
+        a, f->note,
+        "Bars go from the 5th to the 95th percentile, and the median is "
+        "marked; the last one has all later retries. ");
+    sheet.chart->is_y_shared = true;
+    sheet.chart->x = (stg_chart_axis){.label = "retry", .unit = ""};
+    for (size_t p = 0; p < f->policies; p++) {
+        if (count_waits(last[p].book) == 0)
+            continue;
+        sheet.panels[at] = (stg_chart_panel){
+            .name = last[p].policy,
+            .y = {.label = "wait", .is_time = true, .is_log = true}};
+        sheet.series[at].panel = (unsigned)at;
+        if (!draw_waits(a, &last[p], &sheet.series[at]))
+            return false;
+        at++;
+    }
+    return !a->is_short;
+}

@@ -1,0 +1,55 @@
+/* contention_charts.h - what contention came to, in pictures.
+ *
+ * Each function adds a chart to an album, and its title says what was found;
+ * false if there was no memory. One that has nothing to show adds nothing.
+ * Pure, so that a page in a browser draws the same. */
+#ifndef STAGGER_SIM_CONTENTION_CHARTS_H
+#define STAGGER_SIM_CONTENTION_CHARTS_H
+
+#include "sim/album.h"
+#include "sim/contention_book.h"
+#include "sim/estimate.h"
+
+/* A policy at a number of clients. */
+typedef struct stg_contention_case {
+    const char *policy; /* its name */
+    unsigned colour;    /* the policy's */
+    uint32_t clients;
+    stg_estimate calls, completion_ms;
+    const stg_contention_book *book; /* of all repetitions */
+} stg_contention_case;
+
+/* One repetition, call by call: x is ms, y the client from 1 on. */
+typedef struct stg_contention_trace {
+    const char *policy;
+    unsigned colour;
+    uint32_t clients;
+    const stg_chart_point *calls;
+    size_t count;
+} stg_contention_trace;
+
+/* Cases by clients, and for the same clients by policy, all with the same
+ * policies in the same order. note: what was simulated, in a sentence; both
+ * lent as long as the album. */
+typedef struct stg_contention_found {
+    const stg_contention_case *cases;
+    size_t count;
+    size_t policies; /* 1 at least; count is a multiple of it */
+    const char *note;
+} stg_contention_found;
+
+/* Over the numbers of clients, where there are several. */
+bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f);
+bool stg_contention_chart_completion(stg_album *a,
+                                     const stg_contention_found *f);
+
+/* Of the largest number of clients. */
+bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f);
+bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f);
+bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f);
+bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f);
+bool stg_contention_chart_traces(stg_album *a,
+                                 const stg_contention_trace *traces,
+                                 size_t count, const char *note);
+
+#endif

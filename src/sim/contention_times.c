@@ -1,0 +1,394 @@
+/* What contention does over time: calls in each 10 ms, call by call, and who
+ * is done by when. */
+#include "sim/contention_charts.h"
+
+static const stg_contention_case *last_of(const stg_contention_found *f)
+{
+    return &f->cases[f->count - f->policies];
+}
+
+static double ms_of(stg_ns ns)
+{
+    return (double)ns / 1e6;
+}
+
+/* -- how long a time to show */
+
+/* One slow policy must not press the others into a corner: at most half as
+ * much again as the median of the policies takes. */
+static double window_of(const stg_contention_found *f, bool *is_cut)
+{
+    const double more = 1.5;
+    const stg_contention_case *last = last_of(f);
+    double longest = 0, median = 0;
+
+    for (size_t i = 0; i < f->policies; i++) {
+        double mine = last[i].completion_ms.mean;
+        size_t below = 0, same = 0;
+
+        longest = mine > longest ? mine : longest;
+        for (size_t k = 0; k < f->policies; k++) {
+            below += last[k].completion_ms.mean < mine;
+            same += last[k].completion_ms.mean == mine;
+        }
+        if (below <= f->policies / 2 && below + same > f->policies / 2)
+            median = mine;
+    }
+    *is_cut = longest > more * median;
+    return *is_cut ? more * median : longest;
+}
+
+/* -- calls in each slice */
+
+/* The share of the calls that fall into the busiest tenth of the slices until
+ * completion: sorted by counting down from the top. */
+static double crowding(const stg_contention_case *c)
+{
+    const stg_sim_series *s = &c->book->calls;
+    double width = ms_of(s->width);
+    size_t count = (size_t)(c->completion_ms.mean / width) + 1, tenth;
+    double busiest = 0, all = 0, bar = 0, above = 0;
+    uint64_t low = 0, high = 0;
+
+    count = count < s->used ? count : s->used;
+    tenth = (count + 9) / 10;
+    for (size_t i = 0; i < count; i++) {
+        all += (double)s->sums[i];
+        high = s->sums[i] > high ? s->sums[i] : high;
+    }
+    while (low < high) { // the tenth-largest sum
+        uint64_t middle = low + (high - low) / 2;
+        size_t larger = 0;
+
+        for (size_t i = 0; i < count; i++)
+            larger += s->sums[i] > middle;
+        if (larger < tenth)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    bar = (double)low;
+    for (size_t i = 0; i < count; i++)
+        if (s->sums[i] > low) {
+            busiest += (double)s->sums[i];
+            above++;
+        }
+    busiest += ((double)tenth - above) * bar;
+    return all > 0 ? busiest / all : 0;
+}
+
+static void put_percent(stg_paper *p, double share)
+{
+    const double nearly_all = 0.995;
+
+    if (share >= nearly_all) {
+        stg_paper_put(p, share < 1 ? "nearly all" : "all");
+        return;
+    }
+    stg_paper_put_fixed(p, 100 * share, 0);
+    stg_paper_put(p, " %");
+}
+
+static void say_times(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *last = last_of(f), *crowded = last, *even = last;
+
+    for (size_t i = 1; i < f->policies; i++) {
+        if (crowding(&last[i]) > crowding(crowded))
+            crowded = &last[i];
+        if (crowding(&last[i]) < crowding(even))
+            even = &last[i];
+    }
+    stg_paper_form(p, "With \"%s\", ", crowded->policy);
+    put_percent(p, crowding(crowded));
+    stg_paper_put(p, " of the calls fall into a tenth of the time");
+    if (crowded == even)
+        return;
+    stg_paper_form(p, "; with \"%s\", ", even->policy);
+    put_percent(p, crowding(even));
+}
+
+/* Bins up to the end of the window, each with its standard error. */
+static bool draw_bins(stg_album *a, const stg_contention_case *c, double end,
+                      stg_chart_series *s)
+{
+    const stg_sim_series *calls = &c->book->calls;
+    double width = ms_of(calls->width);
+    size_t count = (size_t)(end / width) + 1;
+    stg_chart_point *points;
+
+    count = count < calls->used ? count : calls->used;
+    points = stg_album_points(a, s, count);
+    s->name = c->policy;
+    s->colour = c->colour;
+    s->mark = STG_MARK_AREA;
+    for (size_t i = 0; points != NULL && i < count; i++) {
+        points[i].x = (double)i * width;
+        points[i].y = stg_sim_series_mean(calls, i, &points[i].y_se);
+    }
+    return points != NULL;
+}
+
+static const char *label_of(stg_album *a, const stg_sim_series *s)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    stg_paper_put(&p, "calls in ");
+    stg_paper_put_time(&p, ms_of(s->width));
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+/* What the axis leaves out is said. */
+static const char *time_note(stg_album *a, const char *more, double end,
+                             bool is_cut, const char *note)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    stg_paper_put(&p, more);
+    if (is_cut) {
+        stg_paper_put(&p, "The axis ends at ");
+        stg_paper_put_time(&p, end);
+        stg_paper_put(&p, ", and some go on. ");
+    }
+    stg_paper_put(&p, note == NULL ? "" : note);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+static const char *time_title(stg_album *a, const stg_contention_found *f,
+                              void (*say)(const stg_contention_found *f,
+                                          stg_paper *p))
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    say(f, &p);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
+{
+    const stg_contention_case *last = last_of(f);
+    stg_sheet sheet;
+    double end;
+    bool is_cut;
+
+    if (last->book->calls.used == 0)
+        return true;
+    if (!stg_album_add(a, "calls-over-time", f->policies, f->policies, &sheet))
+        return false;
+    end = window_of(f, &is_cut);
+    sheet.chart->title = time_title(a, f, say_times);
+    sheet.chart->note = time_note(
+        a, "Mean over the repetitions, at the largest number of clients. ", end,
+        is_cut, f->note);
+    sheet.chart->is_y_shared = true;
+    sheet.chart->x =
+        (stg_chart_axis){.label = "time", .is_time = true, .to = end};
+    for (size_t p = 0; p < f->policies; p++) {
+        sheet.panels[p] = (stg_chart_panel){
+            .name = last[p].policy,
+            .y = {.label = label_of(a, &last[p].book->calls), .unit = "calls"}};
+        sheet.series[p].panel = (unsigned)p;
+        if (!draw_bins(a, &last[p], end, &sheet.series[p]))
+            return false;
+    }
+    return !a->is_short;
+}
+
+/* -- who is done by when */
+
+static void put_half(stg_paper *p, const stg_contention_case *c)
+{
+    stg_paper_put_time(p, ms_of(stg_sim_tally_quantile(&c->book->done, 0.5)));
+    stg_paper_form(p, " with \"%s\"", c->policy);
+}
+
+static void say_done(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *last = last_of(f), *quick = NULL, *slow = NULL;
+
+    for (size_t i = 0; i < f->policies; i++) {
+        stg_ns half = stg_sim_tally_quantile(&last[i].book->done, 0.5);
+
+        if (last[i].book->done.count == 0)
+            continue;
+        if (quick == NULL ||
+            half < stg_sim_tally_quantile(&quick->book->done, 0.5))
+            quick = &last[i];
+        if (slow == NULL ||
+            half > stg_sim_tally_quantile(&slow->book->done, 0.5))
+            slow = &last[i];
+    }
+    if (quick == NULL || slow == NULL) {
+        stg_paper_put(p, "No client succeeds");
+        return;
+    }
+    stg_paper_put(p, "Half of those who succeed are done after ");
+    put_half(p, quick);
+    if (quick == slow)
+        return;
+    stg_paper_put(p, ", and after ");
+    put_half(p, slow);
+}
+
+static bool draw_done(stg_album *a, const stg_contention_case *c,
+                      stg_chart_series *s)
+{
+    enum { STEPS = 100 };
+    stg_chart_point *points = stg_album_points(a, s, STEPS + 2);
+    double all = (double)c->book->attempts.count;
+    double share = all > 0 ? (double)c->book->done.count / all : 0;
+
+    s->name = c->policy;
+    s->colour = c->colour;
+    s->mark = STG_MARK_STEP;
+    for (int i = 0; points != NULL && i <= STEPS; i++)
+        points[i + 1] =
+            (stg_chart_point){.x = ms_of(stg_sim_tally_quantile(
+                                  &c->book->done, (double)i / STEPS)),
+                              .y = share * i};
+    return points != NULL;
+}
+
+bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
+{
+    const stg_contention_case *last = last_of(f);
+    stg_sheet sheet;
+
+    if (!stg_album_add(a, "done-by-time", 1, f->policies, &sheet))
+        return false;
+    sheet.chart->title = time_title(a, f, say_done);
+    sheet.chart->note = time_note(
+        a, "Clients of all repetitions, at the largest number of clients. ", 0,
+        false, f->note);
+    sheet.chart->x = (stg_chart_axis){.label = "time", .is_time = true};
+    sheet.panels[0].y =
+        (stg_chart_axis){.label = "clients done", .unit = "%", .to = 100};
+    for (size_t p = 0; p < f->policies; p++)
+        if (!draw_done(a, &last[p], &sheet.series[p]))
+            return false;
+    // Slow ones make the axis logarithmic, or the quick ones are all one.
+    for (size_t p = 0; p < f->policies; p++)
+        for (size_t k = 0; k < f->policies; k++)
+            if (last[p].book->done.most > 8 * last[k].book->done.most)
+                sheet.chart->x.is_log = true;
+    return !a->is_short;
+}
+
+/* -- call by call */
+
+/* The share of 10 ms slices, until the last call, in which nobody calls. */
+static double idle_share(stg_album *a, const stg_contention_trace *t)
+{
+    const double width = 10;
+    double end = 0;
+    size_t slices, used = 0;
+    unsigned char *taken;
+
+    for (size_t i = 0; i < t->count; i++)
+        end = t->calls[i].x > end ? t->calls[i].x : end;
+    slices = (size_t)(end / width) + 1;
+    taken = stg_album_take(a, slices);
+    if (taken == NULL)
+        return 0;
+    for (size_t i = 0; i < t->count; i++) {
+        size_t at = (size_t)(t->calls[i].x / width);
+
+        used += taken[at] == 0;
+        taken[at] = 1;
+    }
+    return 1 - (double)used / (double)slices;
+}
+
+static const char *trace_title(stg_album *a, const stg_contention_trace *traces,
+                               size_t count)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    size_t most = 0, least = 0;
+    const char *text;
+
+    for (size_t i = 1; i < count; i++) {
+        if (idle_share(a, &traces[i]) > idle_share(a, &traces[most]))
+            most = i;
+        if (idle_share(a, &traces[i]) < idle_share(a, &traces[least]))
+            least = i;
+    }
+    stg_paper_form(&p, "With \"%s\" nobody calls in ", traces[most].policy);
+    put_percent(&p, idle_share(a, &traces[most]));
+    stg_paper_put(&p, " of the time");
+    if (most != least) {
+        stg_paper_form(&p, ", with \"%s\" in ", traces[least].policy);
+        put_percent(&p, idle_share(a, &traces[least]));
+    }
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+/* As window_of(), by the last calls. */
+static double trace_window(const stg_contention_trace *traces, size_t count,
+                           bool *is_cut)
+{
+    const double more = 1.5;
+    double longest = 0, median = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double mine =
+            traces[i].count > 0 ? traces[i].calls[traces[i].count - 1].x : 0;
+        size_t below = 0;
+
+        longest = mine > longest ? mine : longest;
+        for (size_t k = 0; k < count; k++)
+            below += k != i && traces[k].count > 0 &&
+                     traces[k].calls[traces[k].count - 1].x < mine;
+        if (below == count / 2)
+            median = mine;
+    }
+    *is_cut = median > 0 && longest > more * median;
+    return *is_cut ? more * median : longest;
+}
+
+bool stg_contention_chart_traces(stg_album *a,
+                                 const stg_contention_trace *traces,
+                                 size_t count, const char *note)
+{
+    stg_sheet sheet;
+    double end;
+    bool is_cut;
+
+    if (count == 0)
+        return true;
+    if (!stg_album_add(a, "clients-by-time", count, count, &sheet))
+        return false;
+    end = trace_window(traces, count, &is_cut);
+    sheet.chart->title = trace_title(a, traces, count);
+    sheet.chart->note = time_note(
+        a, "One repetition: a dot is a call of a client. ", end, is_cut, note);
+    sheet.chart->is_y_shared = true;
+    sheet.chart->x =
+        (stg_chart_axis){.label = "time", .is_time = true, .to = end};
+    for (size_t i = 0; i < count; i++) {
+        const stg_contention_trace *t = &traces[i];
+        size_t shown = t->count;
+
+        while (shown > 0 && t->calls[shown - 1].x > end)
+            shown--;
+        sheet.panels[i] = (stg_chart_panel){
+            .name = t->policy, .y = {.label = "client", .unit = "number"}};
+        sheet.series[i] = (stg_chart_series){.name = t->policy,
+                                             .mark = STG_MARK_DOTS,
+                                             .colour = t->colour,
+                                             .panel = (unsigned)i,
+                                             .points = t->calls,
+                                             .count = shown};
+    }
+    return !a->is_short;
+}

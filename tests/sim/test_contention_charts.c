@@ -1,0 +1,141 @@
+#include "sim/contention_charts.h"
+
+#include <string.h>
+
+#include "tests/harness.h"
+#include "tests/sim/memory.h"
+
+enum { POLICIES = 2, SIZES = 2, CASES = POLICIES * SIZES };
+
+static test_memory told;
+static stg_memory memory;
+static stg_contention_book books[CASES];
+static stg_contention_case cases[CASES];
+
+/* "crowd" calls at three moments and never between, "even" each 10 ms; at 20
+ * clients they make 300 and 100 calls, and are done after 2 s and 1 s. */
+static void fill(stg_contention_book *b, bool is_crowd, uint32_t clients)
+{
+    stg_contention_book_init(b, 10 * STG_MS, 1000, &memory);
+    for (uint32_t i = 0; i < 10 * clients; i++) {
+        stg_ns at = (is_crowd ? i % 3 * 300 : i % 100 * 10) * STG_MS;
+
+        CHECK(stg_sim_series_add(&b->calls, at));
+        CHECK(stg_sim_tally_add(&b->waits[0],
+                                is_crowd ? 5 * STG_MS : i * STG_MS));
+    }
+    stg_sim_series_finish(&b->calls);
+    for (uint32_t i = 1; i <= clients; i++) {
+        CHECK(stg_sim_tally_add(&b->done, (is_crowd ? 2 : 1) * i * STG_S));
+        CHECK(stg_sim_tally_add(&b->attempts, 5));
+    }
+}
+
+static stg_contention_found make(void)
+{
+    memory = test_memory_of(&told);
+    for (uint32_t i = 0; i < CASES; i++) {
+        bool is_crowd = i % 2 == 0;
+        uint32_t clients = i < POLICIES ? 10 : 20;
+        double more = is_crowd ? 1 : 0;
+
+        fill(&books[i], is_crowd, clients);
+        cases[i] = (stg_contention_case){
+            .policy = is_crowd ? "crowd" : "even",
+            .colour = i % 2,
+            .clients = clients,
+            .calls = {5.0 * clients * (1 + 2 * more), 2},
+            .completion_ms = {1000 * (1 + more), 5},
+            .book = &books[i],
+        };
+    }
+    return (stg_contention_found){.cases = cases,
+                                  .count = CASES,
+                                  .policies = POLICIES,
+                                  .note = "Made up."};
+}
+
+static void free_all(stg_album *a)
+{
+    stg_album_free(a);
+    for (int i = 0; i < CASES; i++)
+        stg_contention_book_close(&books[i]);
+    CHECK_INT(told.held, 0);
+}
+
+TEST(contention_charts, say_what_was_found)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    CHECK(stg_contention_chart_calls(&a, &f));
+    CHECK(stg_contention_chart_completion(&a, &f));
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK(stg_contention_chart_time(&a, &f));
+    CHECK(stg_contention_chart_done(&a, &f));
+    CHECK(stg_contention_chart_waits(&a, &f));
+    CHECK_INT(a.count, 6);
+    CHECK_STR(a.charts[0]->title,
+              "20 clients make 100 calls with \"even\", "
+              "and 3 times as many with \"crowd\"");
+    CHECK_STR(a.charts[1]->title,
+              "20 clients are done after 1 s with "
+              "\"even\", and after 2 s with \"crowd\"");
+    CHECK_STR(a.charts[2]->title,
+              "With \"even\" the clients are done first, "
+              "and with the fewest calls");
+    CHECK_STR(a.charts[3]->title,
+              "With \"crowd\", all of the calls fall into a tenth of the time; "
+              "with \"even\", 10 %");
+    CHECK(strstr(a.charts[4]->title, "with \"even\", and after ") != NULL);
+    CHECK(strstr(a.charts[5]->title, "with \"crowd\" over 0 ms") != NULL);
+    for (size_t i = 0; i < a.count; i++)
+        CHECK(strstr(a.charts[i]->note, "Made up.") != NULL);
+    free_all(&a);
+}
+
+/* Of one number of clients there is nothing to see against it. */
+TEST(contention_charts, show_what_there_is)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    f.count = POLICIES;
+    CHECK(stg_contention_chart_calls(&a, &f));
+    CHECK(stg_contention_chart_completion(&a, &f));
+    CHECK(stg_contention_chart_traces(&a, NULL, 0, NULL));
+    CHECK_INT(a.count, 0);
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK_INT(a.count, 1);
+    free_all(&a);
+}
+
+TEST(contention_charts, have_standard_errors)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+    const stg_chart_point *p;
+
+    CHECK(stg_contention_chart_calls(&a, &f));
+    p = &a.charts[0]->series[0].points[1];
+    CHECK(p->x == 20 && p->y == 300 && p->y_se == 2);
+    free_all(&a);
+}
+
+TEST(contention_charts, end_without_memory)
+{
+    for (size_t left = 0; left < 40; left++) {
+        stg_contention_found f = make();
+        stg_album a = stg_album_on(&memory);
+        bool is_done;
+
+        told.left = left;
+        is_done = stg_contention_chart_time(&a, &f) &&
+                  stg_contention_chart_done(&a, &f) &&
+                  stg_contention_chart_waits(&a, &f);
+        CHECK(is_done == !a.is_short);
+        CHECK(left > 0 || !is_done);
+        CHECK(left < 39 || is_done);
+        free_all(&a);
+    }
+}
