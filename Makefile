@@ -11,11 +11,13 @@ build:
 
 help:
 	@echo 'make             build the libraries and the command (build/release)'
+	@echo 'make web         the simulator as a page: build/web/stagger-sim.html'
 	@echo 'make demo        see what it does'
 	@echo 'make test        run the tests'
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
 	@echo 'make bench       measure the library'
+	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
 	@echo 'make coverage    list the branches of core that no test takes'
@@ -23,6 +25,13 @@ help:
 	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'
 	@echo 'make deb         Debian packages, in build/deb'
 	@echo 'make clean       remove build/'
+
+web:
+	@scripts/deps web
+	@scripts/build release stagger_web
+	@mkdir -p build/web
+	@cp build/release/web/stagger-sim.html build/web/
+	@echo build/web/stagger-sim.html
 
 demo: build
 	@scripts/demo build/release/stagger
@@ -44,6 +53,9 @@ bench: build
 
 bench-hub: build
 	@python3 bench/hub.py build/release/stagger
+
+bench-web: build
+	@python3 bench/web.py build/release
 
 fuzz:
 	@scripts/deps all
@@ -67,5 +79,5 @@ deb:
 clean:
 	rm -rf build
 
-.PHONY: build help demo test check check-long bench fuzz coverage format
-.PHONY: bench-hub install deb clean
+.PHONY: build help web demo test check check-long bench fuzz coverage format
+.PHONY: bench-hub bench-web install deb clean

@@ -98,6 +98,18 @@ function(stagger_script script)
         ENVIRONMENT "${environment}")
 endfunction()
 
+# stagger_browser_script(sim/web.py [arguments]): the same, in a browser; the
+# stage `browser` of scripts/check runs it, and `test` does not.
+function(stagger_browser_script script)
+    stagger_script(${script} ${ARGN})
+    string(REGEX REPLACE "\\.py$" "" name ${script})
+    if(TEST ${name})
+        set_property(TEST ${name} APPEND PROPERTY LABELS browser)
+        set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+                     STAGGER_SHOTS=${PROJECT_BINARY_DIR}/shots)
+    endif()
+endfunction()
+
 # stagger_example(connect [UV]): examples/connect.c, which runs to a good end.
 function(stagger_example name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "UV" "" "")

@@ -37,6 +37,8 @@ source=$STAGGER_SOURCE
 for page in "$source"/docs/man/*.[135]; do
     there "share/man/man${page##*.}/${page##*/}"
 done
+[ ! -e "$build/web/stagger-sim.html" ] \
+    || there share/doc/stagger/stagger-sim.html
 for page in "$source"/docs/*.md; do
     there "share/doc/stagger/${page##*/}"
 done

@@ -101,6 +101,24 @@ void stg_sim_series_finish(stg_sim_series *s)
     s->runs++;
 }
 
+void stg_sim_series_join(stg_sim_series *s, size_t of)
+{
+    size_t used = (s->used + of - 1) / of;
+
+    for (size_t i = 0; i < used; i++) {
+        uint64_t sum = 0;
+
+        for (size_t k = i * of; k < (i + 1) * of && k < s->used; k++)
+            sum += s->sums[k];
+        s->sums[i] = sum;
+        s->squares[i] = sum * sum;
+    }
+    for (size_t i = used; i < s->used; i++)
+        s->sums[i] = s->squares[i] = 0;
+    s->used = used;
+    s->width *= of;
+}
+
 bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other)
 {
     if (!reach(s, other->used))

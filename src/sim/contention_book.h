@@ -37,6 +37,10 @@ bool stg_sim_series_add(stg_sim_series *s, stg_ns at);
 /* The repetition has ended: its slices are added up. */
 void stg_sim_series_finish(stg_sim_series *s);
 
+/* Each `of` slices become one, which is as wide as they were. Exact only for one
+ * repetition at most: what several had in two slices together is not kept. */
+void stg_sim_series_join(stg_sim_series *s, size_t of);
+
 bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other);
 
 /* The mean number in a slice, and its standard error; *se may not be NULL. */

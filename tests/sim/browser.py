@@ -258,6 +258,7 @@ class Page:
         return found[0]
 
     def resize(self, width, height):
+        self._size = width, height
         self.command("Emulation.setDeviceMetricsOverride", width=width,
                      height=height, deviceScaleFactor=1, mobile=False)
 
@@ -289,13 +290,17 @@ class Page:
 
     def screenshot(self, path, whole=True):
         """Of the page in its whole height, or of what is in view."""
-        params = {"format": "png"}
+        width, height = self._size
         if whole:
+            # As high as the page, not "beyond the view": that would lay the
+            # page out anew, in a width that is not its own.
             size = self.command("Page.getLayoutMetrics")["cssContentSize"]
-            params |= {"captureBeyondViewport": True,
-                       "clip": {"x": 0, "y": 0, "width": size["width"],
-                                "height": size["height"], "scale": 1}}
-        shot = self.command("Page.captureScreenshot", **params)["data"]
+            self.resize(width, max(height, int(size["height"])))
+            self.evaluate("new Promise((go) => requestAnimationFrame(() => "
+                          "requestAnimationFrame(() => go(true))))")
+        shot = self.command("Page.captureScreenshot", format="png")["data"]
+        if whole:
+            self.resize(width, height)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot))

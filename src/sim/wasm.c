@@ -1,0 +1,188 @@
+/* A run as a page drives it: a repetition at a time, of one policy after the
+ * other, so that it can draw what there is so far. */
+#include "sim/wasm.h"
+
+#include <string.h>
+
+#include "sim/estimate.h"
+#include "sim/wasm_inside.h"
+
+enum {
+    SLICE_MS = 10,
+    SLICES = 60000, /* ten minutes; calls after them are not in the picture */
+    SHOWN = 500,    /* slices of a picture, or a few more */
+};
+
+stg_wasm *stg_wasm_new(const stg_memory *memory)
+{
+    stg_wasm *w = memory->allocate(memory->ctx, sizeof *w);
+
+    if (w == NULL)
+        return NULL;
+    memset(w, 0, sizeof *w);
+    w->memory = *memory;
+    w->paper = stg_paper_on(&w->memory);
+    w->options = stg_contention_options_default();
+    w->options.until_at = 365 * STG_DAY; // as the command has them
+    w->options.calls_max = 1000000000;
+    return w;
+}
+
+static void release(stg_wasm *w, void *bytes)
+{
+    if (bytes != NULL)
+        w->memory.release(w->memory.ctx, bytes);
+}
+
+static void close_side(stg_wasm *w, stg_wasm_side *side)
+{
+    if (side->contention != NULL)
+        stg_contention_free(side->contention);
+    stg_contention_book_close(&side->book);
+    release(w, side->runs);
+}
+
+static void forget(stg_wasm *w)
+{
+    while (w->count > 0)
+        close_side(w, &w->sides[--w->count]);
+}
+
+void stg_wasm_free(stg_wasm *w)
+{
+    stg_memory memory = w->memory;
+
+    forget(w);
+    stg_paper_free(&w->paper);
+    memory.release(memory.ctx, w);
+}
+
+char *stg_wasm_take(stg_wasm *w, size_t size)
+{
+    return w->memory.allocate(w->memory.ctx, size);
+}
+
+void stg_wasm_drop(stg_wasm *w, char *text)
+{
+    release(w, text);
+}
+
+/* -- what it is about */
+
+static stg_status read_options(stg_wasm *w, uint32_t clients,
+                               uint32_t repetitions, const char *resource,
+                               const char *network, stg_error *err)
+{
+    stg_status status;
+
+    if (clients < 1 || clients > STG_WASM_CLIENTS_MAX)
+        return stg_refuse_number(err, "clients", clients, "1 to 100000");
+    if (repetitions < 1 || repetitions > STG_WASM_REPETITIONS_MAX)
+        return stg_refuse_number(err, "reps", repetitions, "1 to 1000");
+    status = stg_resource_parse(&w->options.resource, resource, err);
+    if (status == STG_OK)
+        status = stg_law_parse(&w->options.network, network, err);
+    return status;
+}
+
+const char *stg_wasm_begin(stg_wasm *w, uint32_t clients, uint32_t repetitions,
+                           uint64_t seed, const char *resource,
+                           const char *network)
+{
+    stg_error err = {0};
+
+    forget(w);
+    w->repetitions = 0;
+    if (read_options(w, clients, repetitions, resource, network, &err) !=
+        STG_OK)
+        return stg_wasm_refuse(w, &err);
+    w->options.clients = clients;
+    w->options.seed = seed;
+    w->repetitions = repetitions;
+    (void)stg_wasm_answer(w);
+    return w->answer;
+}
+
+static stg_status make_side(stg_wasm *w, stg_wasm_side *side, const char *name,
+                            const char *text, stg_error *err)
+{
+    stg_contention_options options = w->options;
+    stg_writer label = stg_writer_on(side->name, sizeof side->name);
+    stg_status status = stg_policy_parse(&side->policy, text, err);
+
+    if (status != STG_OK)
+        return status;
+    stg_write_text(&label, name);
+    options.policy = &side->policy;
+    side->runs =
+        w->memory.allocate(w->memory.ctx, w->repetitions * sizeof *side->runs);
+    if (side->runs == NULL) {
+        (void)stg_refuse(err, "there is no memory for so many repetitions");
+        return STG_IO;
+    }
+    return stg_contention_new(&side->contention, &w->memory, &options, err);
+}
+
+const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text)
+{
+    stg_wasm_side *side = &w->sides[w->count];
+    stg_error err = {0};
+
+    if (w->repetitions == 0 || w->count == STG_WASM_POLICIES_MAX) {
+        (void)stg_refuse_number(&err, "policies", w->count + 1,
+                                "1 to 8, after a beginning");
+        return stg_wasm_refuse(w, &err);
+    }
+    memset(side, 0, sizeof *side);
+    stg_contention_book_init(&side->book, SLICE_MS * STG_MS, SLICES,
+                             &w->memory);
+    if (make_side(w, side, name, text, &err) != STG_OK) {
+        close_side(w, side);
+        return stg_wasm_refuse(w, &err);
+    }
+    w->count++;
+    (void)stg_wasm_answer(w);
+    return w->answer;
+}
+
+/* How many slices make one, so that a picture has room for them: 1, 2, 5, 10,
+ * 20 ... */
+static size_t find_join(size_t slices)
+{
+    static const size_t steps[] = {1, 2, 5};
+
+    for (size_t decade = 1;; decade *= 10)
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            if (slices <= SHOWN * steps[i] * decade)
+                return steps[i] * decade;
+}
+
+/* When all policies have had one repetition it is known how long a run is, and
+ * all get slices of one width. */
+static void settle_slices(stg_wasm *w)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->sides[i].count != 1)
+            return;
+        if (w->sides[i].book.calls.used > most)
+            most = w->sides[i].book.calls.used;
+    }
+    for (uint32_t i = 0; i < w->count; i++)
+        stg_sim_series_join(&w->sides[i].book.calls, find_join(most));
+}
+
+bool stg_wasm_repeat(stg_wasm *w, uint32_t i)
+{
+    stg_wasm_side *side = &w->sides[i];
+
+    if (i >= w->count || side->count == w->repetitions)
+        return false;
+    if (!stg_contention_repeat(side->contention, side->count,
+                               &side->runs[side->count], &side->book))
+        return false;
+    side->count++;
+    settle_slices(w);
+    return true;
+}

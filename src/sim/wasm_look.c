@@ -1,0 +1,130 @@
+/* What a text means, in lines that a page can read. */
+#include "sim/wasm_inside.h"
+
+enum { WINDOWS = 10 };
+
+static const char *const growths[] = {
+    [STG_FIXED] = "fixed",
+    [STG_LINEAR] = "linear",
+    [STG_EXPONENTIAL] = "exponential",
+    [STG_LIST] = "list",
+};
+
+static const char *const jitters[] = {
+    [STG_JITTER_NONE] = "none",
+    [STG_JITTER_FULL] = "full",
+    [STG_JITTER_EQUAL] = "equal",
+    [STG_JITTER_DECORRELATED] = "decorrelated",
+    [STG_JITTER_PERCENT] = "percent",
+};
+
+stg_writer stg_wasm_answer(stg_wasm *w)
+{
+    return stg_writer_on(w->answer, sizeof w->answer);
+}
+
+const char *stg_wasm_refuse(stg_wasm *w, const stg_error *err)
+{
+    stg_writer out = stg_wasm_answer(w);
+
+    stg_write_text(&out, "error ");
+    if (err->column > 0) {
+        stg_write_number(&out, err->column);
+        stg_write_char(&out, ' ');
+    }
+    stg_write_text(&out, err->text);
+    return w->answer;
+}
+
+void stg_wasm_put_text(stg_writer *out, const char *key, const char *value)
+{
+    stg_write_text(out, key);
+    stg_write_char(out, ' ');
+    stg_write_text(out, value);
+    stg_write_char(out, '\n');
+}
+
+void stg_wasm_put_number(stg_writer *out, const char *key, uint64_t value)
+{
+    stg_write_text(out, key);
+    stg_write_char(out, ' ');
+    stg_write_number(out, value);
+    stg_write_char(out, '\n');
+}
+
+const char *stg_wasm_preset(stg_wasm *w, uint32_t i)
+{
+    stg_writer out = stg_wasm_answer(w);
+    const stg_preset *preset = stg_preset_at(i);
+
+    if (preset != NULL) {
+        stg_wasm_put_text(&out, "name", preset->name);
+        stg_wasm_put_text(&out, "text", preset->text);
+        stg_wasm_put_text(&out, "use", preset->use);
+    }
+    return w->answer;
+}
+
+static void put_windows(stg_writer *out, const stg_backoff *backoff)
+{
+    stg_write_text(out, "windows");
+    for (uint32_t n = 1; n <= WINDOWS; n++) {
+        stg_write_char(out, ' ');
+        stg_write_number(out, stg_backoff_window(backoff, n));
+    }
+    stg_write_char(out, '\n');
+}
+
+const char *stg_wasm_policy(stg_wasm *w, const char *text)
+{
+    stg_writer out;
+    stg_policy policy;
+    stg_error err;
+    char canonical[STG_POLICY_TEXT_MAX];
+    const stg_backoff *b = &policy.backoff;
+
+    if (stg_policy_parse(&policy, text, &err) != STG_OK)
+        return stg_wasm_refuse(w, &err);
+    out = stg_wasm_answer(w);
+    stg_wasm_put_text(&out, "growth", growths[b->growth]);
+    stg_wasm_put_text(&out, "jitter", jitters[b->jitter]);
+    stg_wasm_put_number(&out, "percent", b->percent);
+    stg_wasm_put_number(&out, "factor", b->factor);
+    stg_wasm_put_number(&out, "base", b->base);
+    stg_wasm_put_number(&out, "cap", b->cap == STG_NEVER ? 0 : b->cap);
+    stg_wasm_put_number(
+        &out, "attempts",
+        policy.attempts_max == STG_UNLIMITED ? 0 : policy.attempts_max);
+    put_windows(&out, b);
+    if (stg_policy_print(&policy, canonical) == STG_OK)
+        stg_wasm_put_text(&out, "text", canonical);
+    return w->answer;
+}
+
+const char *stg_wasm_resource(stg_wasm *w, const char *text)
+{
+    stg_writer out;
+    stg_resource resource;
+    stg_error err = {0};
+    char canonical[STG_RESOURCE_TEXT_MAX];
+
+    if (stg_resource_parse(&resource, text, &err) != STG_OK)
+        return stg_wasm_refuse(w, &err);
+    out = stg_wasm_answer(w);
+    stg_wasm_put_text(&out, "text", stg_resource_print(&resource, canonical));
+    return w->answer;
+}
+
+const char *stg_wasm_law(stg_wasm *w, const char *text)
+{
+    stg_writer out;
+    stg_law law;
+    stg_error err = {0};
+    char canonical[STG_LAW_TEXT_MAX];
+
+    if (stg_law_parse(&law, text, &err) != STG_OK)
+        return stg_wasm_refuse(w, &err);
+    out = stg_wasm_answer(w);
+    stg_wasm_put_text(&out, "text", stg_law_print(&law, canonical));
+    return w->answer;
+}

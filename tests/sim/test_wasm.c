@@ -1,0 +1,339 @@
+#include "sim/wasm.h"
+
+#include <string.h>
+
+#include <stagger/text.h>
+
+#include "sim/contention.h"
+#include "sim/estimate.h"
+#include "tests/harness.h"
+#include "tests/sim/memory.h"
+
+static const char full[] =
+    "exponential base=10ms cap=2s jitter=full attempts=unlimited deadline=none";
+
+enum { REPETITIONS = 8 };
+
+/* A page's handle, and what it took. */
+typedef struct page {
+    test_memory counts;
+    stg_memory memory;
+    stg_wasm *w;
+} page;
+
+static void open_page(page *p)
+{
+    p->memory = test_memory_of(&p->counts);
+    p->w = stg_wasm_new(&p->memory);
+    CHECK(p->w != NULL);
+}
+
+static void close_page(page *p)
+{
+    stg_wasm_free(p->w);
+    CHECK_INT(p->counts.held, 0);
+}
+
+static void begin(page *p, uint32_t clients)
+{
+    CHECK_STR(stg_wasm_begin(p->w, clients, REPETITIONS, 1, "optimistic",
+                             "normal:10ms:2ms"),
+              "");
+}
+
+/* All repetitions of all policies, by turns. */
+static void run(page *p, uint32_t policies)
+{
+    for (int i = 0; i < REPETITIONS; i++)
+        for (uint32_t policy = 0; policy < policies; policy++)
+            CHECK(stg_wasm_repeat(p->w, policy));
+}
+
+/* -- what texts mean */
+
+TEST(wasm, says_what_a_policy_means)
+{
+    page p;
+
+    open_page(&p);
+    CHECK_STR(stg_wasm_policy(p.w, "fixed base=1s jitter=20% attempts=4"),
+              "growth fixed\n"
+              "jitter percent\n"
+              "percent 20\n"
+              "factor 2000\n"
+              "base 1000000000\n"
+              "cap 30000000000\n"
+              "attempts 4\n"
+              "windows 1000000000 1000000000 1000000000 1000000000 1000000000 "
+              "1000000000 1000000000 1000000000 1000000000 1000000000\n"
+              "text fixed base=1s jitter=20% attempts=4 deadline=2m "
+              "retry=default\n");
+    CHECK(strstr(stg_wasm_policy(p.w, full), "windows 10000000 20000000 "));
+    CHECK(strstr(stg_wasm_policy(p.w, full), "attempts 0\n"));
+    close_page(&p);
+}
+
+TEST(wasm, says_what_is_wrong_with_a_policy_and_where)
+{
+    page p;
+    stg_policy policy;
+    stg_error err;
+    const char *answer;
+
+    open_page(&p);
+    answer = stg_wasm_policy(p.w, "exponential bse=10ms");
+    CHECK_INT(strncmp(answer, "error 13 policy:1:13: bse=10ms: wanted ", 39),
+              0);
+    CHECK_INT(stg_policy_parse(&policy, "exponential bse=10ms", &err),
+              STG_INVALID);
+    CHECK_STR(answer + strlen("error 13 "), err.text);
+    close_page(&p);
+}
+
+TEST(wasm, reads_resources_and_laws)
+{
+    page p;
+
+    open_page(&p);
+    CHECK_STR(stg_wasm_resource(p.w, "workers=8 queue=9 service=5ms"),
+              "text workers=8 service=5ms queue=9\n");
+    CHECK_INT(strncmp(stg_wasm_resource(p.w, "worker"), "error resource:", 15),
+              0);
+    CHECK_STR(stg_wasm_law(p.w, "uniform:5ms:1s"), "text uniform:5ms:1s\n");
+    CHECK_INT(strncmp(stg_wasm_law(p.w, "5"), "error ", 6), 0);
+    close_page(&p);
+}
+
+TEST(wasm, lists_the_presets)
+{
+    page p;
+    uint32_t i;
+
+    open_page(&p);
+    for (i = 0; stg_preset_at(i) != NULL; i++) {
+        const char *answer = stg_wasm_preset(p.w, i);
+        size_t length = strlen(stg_preset_at(i)->name);
+
+        CHECK_INT(strncmp(answer, "name ", 5), 0);
+        CHECK_INT(strncmp(answer + 5, stg_preset_at(i)->name, length), 0);
+        CHECK(strstr(answer, stg_preset_at(i)->use) != NULL);
+    }
+    CHECK(i > 0);
+    CHECK_STR(stg_wasm_preset(p.w, i), "");
+    close_page(&p);
+}
+
+/* -- runs */
+
+TEST(wasm, refuses_what_is_out_of_range)
+{
+    static const struct {
+        uint32_t clients, repetitions;
+        const char *resource, *network, *answer;
+    } wrong[] = {
+        {0, 1, "optimistic", "1ms",
+         "error clients=0 is out of range, wanted 1 to 100000"},
+        {100001, 1, "optimistic", "1ms",
+         "error clients=100001 is out of range, wanted 1 to 100000"},
+        {1, 0, "optimistic", "1ms",
+         "error reps=0 is out of range, wanted 1 to 1000"},
+        {1, 1001, "optimistic", "1ms",
+         "error reps=1001 is out of range, wanted 1 to 1000"},
+        {1, 1, "pessimistic", "1ms", "error resource: pessimistic: wanted "},
+        {1, 1, "optimistic", "soon", "error "},
+    };
+    page p;
+
+    open_page(&p);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *answer =
+            stg_wasm_begin(p.w, wrong[i].clients, wrong[i].repetitions, 1,
+                           wrong[i].resource, wrong[i].network);
+
+        CHECK_INT(strncmp(answer, wrong[i].answer, strlen(wrong[i].answer)), 0);
+        CHECK_INT(strncmp(stg_wasm_add(p.w, "full", full), "error ", 6), 0);
+    }
+    close_page(&p);
+}
+
+TEST(wasm, takes_eight_policies_that_are_right)
+{
+    page p;
+
+    open_page(&p);
+    begin(&p, 2);
+    CHECK_INT(strncmp(stg_wasm_add(p.w, "bad", "bas=1"), "error 1 policy", 14),
+              0);
+    for (int i = 0; i < STG_WASM_POLICIES_MAX; i++)
+        CHECK_STR(stg_wasm_add(p.w, "full", full), "");
+    CHECK_INT(strncmp(stg_wasm_add(p.w, "full", full), "error ", 6), 0);
+    run(&p, STG_WASM_POLICIES_MAX);
+    CHECK(!stg_wasm_repeat(p.w, 0));
+    CHECK(!stg_wasm_repeat(p.w, STG_WASM_POLICIES_MAX));
+    close_page(&p);
+}
+
+TEST(wasm, comes_to_what_contention_comes_to)
+{
+    page p;
+    stg_policy policy;
+    stg_contention_options o = stg_contention_options_default();
+    stg_contention *c;
+    stg_contention_run each;
+    double calls[REPETITIONS], completion[REPETITIONS];
+    const double *sums;
+    stg_estimate e;
+
+    open_page(&p);
+    begin(&p, 50);
+    CHECK_STR(stg_wasm_add(p.w, "none", "none"), "");
+    CHECK_STR(stg_wasm_add(p.w, "full", full), "");
+    run(&p, 2);
+
+    CHECK_INT(stg_policy_parse(&policy, full, NULL), STG_OK);
+    o.clients = 50;
+    o.policy = &policy;
+    CHECK_INT(stg_contention_new(&c, &p.memory, &o, NULL), STG_OK);
+    for (uint32_t i = 0; i < REPETITIONS; i++) {
+        CHECK(stg_contention_repeat(c, i, &each, NULL));
+        calls[i] = (double)each.calls;
+        completion[i] = (double)each.completion / (double)STG_MS;
+    }
+    stg_contention_free(c);
+
+    sums = stg_wasm_sums(p.w, 1);
+    CHECK(sums[STG_WASM_REPETITIONS] == REPETITIONS);
+    e = stg_estimate_make(calls, REPETITIONS);
+    CHECK(sums[STG_WASM_CALLS] == e.mean && sums[STG_WASM_CALLS_SE] == e.se);
+    CHECK(sums[STG_WASM_WASTED] == e.mean - 50);
+    e = stg_estimate_make(completion, REPETITIONS);
+    CHECK(sums[STG_WASM_COMPLETION] == e.mean);
+    CHECK(sums[STG_WASM_COMPLETION_SE] == e.se);
+    CHECK(sums[STG_WASM_SUCCESSES] == 50);
+    CHECK(sums[STG_WASM_P50] < sums[STG_WASM_P95]);
+    CHECK(sums[STG_WASM_P95] < sums[STG_WASM_MOST]);
+
+    sums = stg_wasm_sums(p.w, 0);
+    CHECK(sums[STG_WASM_CALLS] == 50);
+    CHECK(sums[STG_WASM_GIVEN_UP] == 50 - sums[STG_WASM_SUCCESSES]);
+    CHECK(stg_wasm_sums(p.w, 2) == NULL);
+    close_page(&p);
+}
+
+TEST(wasm, forgets_the_last_run)
+{
+    page p;
+    size_t held = 0;
+
+    open_page(&p);
+    for (int i = 0; i < 3; i++) {
+        begin(&p, 50);
+        CHECK_STR(stg_wasm_add(p.w, "full", full), "");
+        run(&p, 1);
+        CHECK(stg_wasm_chart(p.w, 0, 600)[0] != '\0');
+        CHECK(held == 0 || held == p.counts.held);
+        held = p.counts.held;
+    }
+    close_page(&p);
+}
+
+/* -- pictures */
+
+TEST(wasm, draws_with_a_title_and_a_note)
+{
+    page p;
+    uint32_t i;
+
+    open_page(&p);
+    CHECK_STR(stg_wasm_chart(p.w, 0, 600), "");
+    begin(&p, 50);
+    CHECK_STR(stg_wasm_add(p.w, "<full>", full), "");
+    CHECK_STR(stg_wasm_add(p.w, "none", "none"), "");
+    run(&p, 2);
+    for (i = 0; stg_wasm_chart(p.w, i, 600)[0] != '\0'; i++) {
+        const char *title = stg_wasm_chart(p.w, i, 600);
+        const char *note = strchr(title, '\n'), *svg;
+
+        CHECK(note != NULL && note > title);
+        svg = strchr(note + 1, '\n');
+        CHECK(svg != NULL && svg > note + 1);
+        CHECK_INT(strncmp(svg, "\n<svg ", 6), 0);
+        CHECK(strstr(svg, "<full>") == NULL);
+    }
+    CHECK(i >= 3);
+    close_page(&p);
+}
+
+TEST(wasm, has_styles_and_markers_for_a_page)
+{
+    page p;
+
+    open_page(&p);
+    CHECK(strstr(stg_wasm_style(p.w), ".c0{color:") != NULL);
+    for (uint32_t i = 0; i < STG_WASM_POLICIES_MAX; i++)
+        CHECK_INT(stg_wasm_marker(p.w, i)[0], 'M');
+    close_page(&p);
+}
+
+/* The texts of a page are its own until it gives them back. */
+TEST(wasm, has_room_for_texts)
+{
+    page p;
+    char *text;
+
+    open_page(&p);
+    text = stg_wasm_take(p.w, 10);
+    memcpy(text, "123456789", 10);
+    stg_wasm_drop(p.w, text);
+    close_page(&p);
+}
+
+/* Whenever memory ends, it is said, and nothing is lost. */
+TEST(wasm, says_when_there_is_no_memory)
+{
+    page p;
+    bool is_done = false;
+
+    for (size_t left = 0; !is_done; left++) {
+        CHECK(left < 10000);
+        p.memory = test_memory_of(&p.counts);
+        p.counts.left = left;
+        p.w = stg_wasm_new(&p.memory);
+        if (p.w == NULL)
+            continue;
+        if (stg_wasm_begin(p.w, 20, 1, 1, "optimistic", "10ms")[0] == '\0' &&
+            stg_wasm_add(p.w, "full", full)[0] == '\0' &&
+            stg_wasm_repeat(p.w, 0))
+            is_done = stg_wasm_chart(p.w, 0, 600)[0] != '\0';
+        close_page(&p);
+    }
+}
+
+TEST(series, joins_slices)
+{
+    test_memory counts;
+    stg_memory memory = test_memory_of(&counts);
+    stg_sim_series s;
+    double se;
+
+    stg_sim_series_init(&s, 10, 100, &memory);
+    for (stg_ns at = 0; at < 70; at += 5)
+        CHECK(stg_sim_series_add(&s, at));
+    stg_sim_series_finish(&s);
+    stg_sim_series_join(&s, 5);
+    CHECK_INT(s.used, 2);
+    CHECK_U64(s.width, 50);
+    CHECK(stg_sim_series_mean(&s, 0, &se) == 10);
+    CHECK(stg_sim_series_mean(&s, 1, &se) == 4);
+
+    // The next repetition counts in the wider ones.
+    for (stg_ns at = 0; at < 120; at += 5)
+        CHECK(stg_sim_series_add(&s, at));
+    stg_sim_series_finish(&s);
+    CHECK_INT(s.used, 3);
+    CHECK(stg_sim_series_mean(&s, 1, &se) == 7);
+    CHECK(se == 3);
+    CHECK(stg_sim_series_mean(&s, 2, &se) == 2);
+    stg_sim_series_close(&s);
+    CHECK_INT(counts.held, 0);
+}

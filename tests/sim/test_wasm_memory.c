@@ -1,0 +1,117 @@
+/* The memory primitives of the page, under other names, beside the system's. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/rng.h>
+
+#include "tests/harness.h"
+
+void *our_memchr(const void *bytes, int byte, size_t size);
+int our_memcmp(const void *a, const void *b, size_t size);
+void *our_memcpy(void *to, const void *from, size_t size);
+void *our_memmove(void *to, const void *from, size_t size);
+void *our_memset(void *bytes, int byte, size_t size);
+char *our_strchr(const char *text, int byte);
+int our_strcmp(const char *a, const char *b);
+size_t our_strlen(const char *text);
+int our_strncmp(const char *a, const char *b, size_t size);
+char *our_strstr(const char *text, const char *part);
+
+#define memchr our_memchr
+#define memcmp our_memcmp
+#define memcpy our_memcpy
+#define memmove our_memmove
+#define memset our_memset
+#define strchr our_strchr
+#define strcmp our_strcmp
+#define strlen our_strlen
+#define strncmp our_strncmp
+#define strstr our_strstr
+#include "web/wasm/memory.c"
+#include "web/wasm/wide.c"
+#undef memchr
+#undef memcmp
+#undef memcpy
+#undef memmove
+#undef memset
+#undef strchr
+#undef strcmp
+#undef strlen
+#undef strncmp
+#undef strstr
+
+enum { SIZE = 64 };
+
+static int sign(int x)
+{
+    return (x > 0) - (x < 0);
+}
+
+/* Few different bytes, so that much is equal. */
+static void fill(char bytes[SIZE + 1], stg_rng *rng)
+{
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (char)(254 + stg_rng_upto(rng, 3));
+    bytes[stg_rng_upto(rng, SIZE)] = '\0';
+    bytes[SIZE] = '\0';
+}
+
+TEST(wasm_memory, does_as_the_system_does)
+{
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        char a[SIZE + 1], b[SIZE + 1], copy[SIZE + 1];
+        size_t size = stg_rng_upto(&rng, SIZE);
+        size_t from = stg_rng_upto(&rng, SIZE - size);
+        size_t to = stg_rng_upto(&rng, SIZE - size);
+        int byte = (int)stg_rng_upto(&rng, 255);
+
+        fill(a, &rng);
+        fill(b, &rng);
+        memcpy(b, a, from); // much of them is the same
+        CHECK_FROM(seed,
+                   sign(our_memcmp(a, b, size)) == sign(memcmp(a, b, size)));
+        CHECK_FROM(seed, sign(our_strcmp(a, b)) == sign(strcmp(a, b)));
+        CHECK_FROM(seed,
+                   sign(our_strncmp(a, b, size)) == sign(strncmp(a, b, size)));
+        CHECK_FROM(seed, our_strlen(a) == strlen(a));
+        CHECK_FROM(seed, our_strchr(a, a[from]) == strchr(a, a[from]));
+        CHECK_FROM(seed, our_strchr(a, byte) == strchr(a, byte));
+        CHECK_FROM(seed, our_memchr(a, byte, size) == memchr(a, byte, size));
+        b[2] = '\0';
+        CHECK_FROM(seed, our_strstr(a, b) == strstr(a, b));
+
+        memcpy(copy, a, sizeof a);
+        CHECK_FROM(seed, our_memmove(a + to, a + from, size) == a + to);
+        memmove(copy + to, copy + from, size);
+        CHECK_FROM(seed, memcmp(a, copy, sizeof a) == 0);
+        CHECK_FROM(seed, our_memset(a + from, byte, size) == a + from);
+        memset(copy + from, byte, size);
+        CHECK_FROM(seed, memcmp(a, copy, sizeof a) == 0);
+        fill(b, &rng);
+        CHECK_FROM(seed, our_memcpy(a + to, b + from, size) == a + to);
+        memcpy(copy + to, b + from, size);
+        CHECK_FROM(seed, memcmp(a, copy, sizeof a) == 0);
+    }
+}
+
+TEST(wasm_memory, multiplies_to_128_bits)
+{
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        uint64_t word[4];
+        unsigned __int128 a, b;
+        wide product;
+
+        for (int i = 0; i < 4; i++)
+            word[i] = stg_rng_next(&rng) >> stg_rng_upto(&rng, 63);
+        a = (unsigned __int128)word[1] << 64 | word[0];
+        b = (unsigned __int128)word[3] << 64 | word[2];
+        a *= b;
+        product = __multi3(word[0], word[1], word[2], word[3]);
+        CHECK_FROM(seed, product.low == (uint64_t)a);
+        CHECK_FROM(seed, product.high == (uint64_t)(a >> 64));
+    }
+}

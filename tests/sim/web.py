@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""The simulator's page in headless Chromium, from a file.
+
+usage: web.py PAGE
+
+Numbers are those of the command; whatever is moved shows at once; what is wrong
+is said in core's own words; nothing goes out. STAGGER_SHOTS is a folder that
+keeps the screenshots.
+"""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from urllib import parse
+
+import browser
+
+STAGGER = os.environ["STAGGER"]
+PAGE = None
+SHOTS = os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp()
+
+DONE = "document.getElementById('results').dataset.done"
+# Of a slider, by its label: the element.
+FIELD = """[...document.querySelectorAll('#controls label')].find((label) =>
+    label.textContent === %s && label.htmlFor &&
+    document.getElementById(label.htmlFor))"""
+
+
+def by_label(label):
+    return f"document.getElementById(({FIELD % json.dumps(label)}).htmlFor)"
+
+
+def put(page, element, value, event="input"):
+    """As if it had been typed, or chosen, there."""
+    page.evaluate(f"""(() => {{
+        const it = {element};
+        it.value = {json.dumps(value)};
+        it.dispatchEvent(new Event("{event}", {{bubbles: true}}));
+    }})()""")
+
+
+def numbers(result):
+    """Those of the command's JSON that the page has, too."""
+    client = result["client_ms"]
+    return [result["policy"], *(
+        figure for name in ("calls", "wasted", "completion_ms", "peak_100ms",
+                            "successes", "given_up")
+        for figure in (result[name]["mean"], result[name]["se"])),
+        client["p50"], client["p95"], client["max"]]
+
+
+NAMES = ["calls", "callsSe", "wasted", "wastedSe", "completion",
+         "completionSe", "peak", "peakSe", "successes", "successesSe",
+         "givenUp", "givenUpSe", "p50", "p95", "most"]
+
+
+class Web(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.chromium = browser.Browser()
+        cls.addClassCleanup(cls.chromium.close)
+
+    def open(self, link="", **options):
+        page = self.chromium.open(f"file://{PAGE}{link}", **options)
+        self.addCleanup(page.close)
+        page.wait("window.page !== undefined")
+        return page
+
+    def settle(self, page):
+        """Until all repetitions of what is asked for have been shown."""
+        page.wait(f"{DONE} === String(page.computer.id) && !page.isAsking")
+
+    def assert_quiet(self, page):
+        self.assertEqual(page.complaints, [])
+        self.assertEqual([each for each in page.requests
+                          if not each.startswith(("file:///", "blob:"))], [])
+
+    def by_command(self, page):
+        """What the command that the page shows comes to."""
+        text = page.evaluate("document.getElementById('command').textContent")
+        words = shlex.split(text.replace("\\\n", " "))
+        self.assertEqual(words[:3], ["stagger", "sim", "contention"])
+        run = subprocess.run([STAGGER, *words[1:], "--json"], text=True,
+                             stdout=subprocess.PIPE, check=True,
+                             timeout=browser.PATIENCE)
+        return [numbers(each) for each in json.loads(run.stdout)["results"]]
+
+    def by_page(self, page):
+        sums = page.evaluate("page.sums")
+        names = page.evaluate("page.run.policies.map(({name}) => name)")
+        return [[name, *(float(f"{each[key]:.6f}") for key in NAMES)]
+                for name, each in zip(names, sums, strict=True)]
+
+    def assert_same(self, page):
+        self.settle(page)
+        self.assertEqual(self.by_page(page), self.by_command(page))
+
+    # -- it works, from a file, by itself
+
+    def test_loads_from_a_file_and_asks_for_nothing(self):
+        page = self.open()
+        self.settle(page)
+        self.assert_quiet(page)
+        self.assertEqual(page.evaluate(
+            "document.querySelectorAll('#totals tbody tr').length"), 5)
+        self.assertGreaterEqual(page.evaluate(
+            "document.querySelectorAll('#charts svg').length"), 4)
+        with open(PAGE, encoding="utf-8") as file:
+            text = re.sub(r"http://www\.w3\.org/2000/svg", "", file.read())
+        self.assertEqual(re.findall(r"https?://\S*", text), [])
+
+    def test_may_not_fetch_anything(self):
+        page = self.open()
+        self.settle(page)
+        self.assertEqual(page.evaluate(
+            "fetch('https://stagger.example/').then(() => 'went', () => 'no')"),
+            "no")
+        self.assertEqual(page.evaluate(
+            "fetch(location.href).then(() => 'went', () => 'no')"), "no")
+        self.assertFalse([each for each in page.requests
+                          if each.startswith("http")])
+
+    def test_works_without_a_worker(self):
+        page = self.open(script="delete window.Worker")
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    # -- the numbers
+
+    def test_totals_are_those_of_the_command(self):
+        page = self.open()
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_each_resource_has_the_totals_of_the_command(self):
+        page = self.open()
+        put(page, by_label("clients"), "37")
+        put(page, by_label("seed"), "4294967295")
+        put(page, by_label("repetitions"), "7")
+        for kind in page.evaluate("Object.keys(RESOURCES)"):
+            with self.subTest(resource=kind):
+                put(page, "document.getElementById('resource-kind')", kind,
+                    "change")
+                for slider in range(page.evaluate(
+                        "document.querySelectorAll('#resource [type=range]')"
+                        ".length")):
+                    element = ("document.querySelectorAll("
+                               f"'#resource [type=range]')[{slider}]")
+                    put(page, element, page.evaluate(
+                        f"String(Number({element}.value) + 1)"))
+                self.assert_same(page)
+        page.evaluate("document.querySelector('#resource-kind').value")
+        self.assert_quiet(page)
+
+    def test_presets_have_the_totals_of_the_command(self):
+        page = self.open()
+        while page.evaluate("page.state.policies.length"):
+            page.evaluate("document.querySelector('.remove').click()")
+        for name in "none", "backend", "aws", "webhook":
+            put(page, "document.getElementById('new-policy')",
+                f"preset {name}", "change")
+            page.evaluate("document.getElementById('add-policy').click()")
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_the_same_seed_draws_the_same_bytes(self):
+        drawn = "[...document.querySelectorAll('#charts svg')].map((svg) => " \
+                "svg.outerHTML).join('')"
+        pages = [self.open(), self.open()]
+        for page in pages:
+            self.settle(page)
+        first, second = [page.evaluate(drawn) for page in pages]
+        self.assertEqual(first, second)
+        pages[0].command("Page.bringToFront")  # the others draw nothing
+        put(pages[0], by_label("seed"), "2")
+        self.settle(pages[0])
+        self.assertNotEqual(pages[0].evaluate(drawn), second)
+
+    # -- moving things
+
+    def test_redraws_while_a_slider_is_dragged(self):
+        page = self.open()
+        self.settle(page)
+        slider = "document.querySelector('#clients [type=range]')"
+        box = page.evaluate(
+            f"(({{x, y, width, height}}) => [x, y, width, height])"
+            f"({slider}.getBoundingClientRect())")
+        x, y = box[0] + box[2] * 0.52, box[1] + box[3] / 2
+        seen = set()
+        page.mouse("mousePressed", x, y, buttons=1)
+        for step in range(5):
+            page.mouse("mouseMoved", x + step * 12, y, buttons=1)
+            self.settle(page)
+            seen.add(page.evaluate("document.querySelector('#totals tbody')"
+                                   ".textContent + document.querySelector("
+                                   "'#charts svg').outerHTML"))
+        page.mouse("mouseReleased", x + 48, y)
+        self.assertGreaterEqual(len(seen), 4)
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_is_the_readers_also_while_it_computes(self):
+        page = self.open()
+        self.settle(page)
+        before = page.evaluate(DONE)
+        # Minutes of work, which nobody waits for.
+        put(page, by_label("repetitions"), "1000")
+        put(page, by_label("clients"), "10000")
+        page.wait("page.computer.isBusy && !page.isAsking")
+        self.assertEqual(page.evaluate(
+            "new Promise((go) => requestAnimationFrame(() => go(7)))"), 7)
+        self.assertIn(page.evaluate(DONE), (before, ""))
+        put(page, by_label("clients"), "10")
+        put(page, by_label("repetitions"), "2")
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_shows_a_part_of_a_long_run(self):
+        page = self.open()
+        put(page, by_label("repetitions"), "1000")
+        put(page, by_label("clients"), "1000")
+        page.wait("/^[0-9]+ of 1000 /.test("
+                  "document.getElementById('status').textContent) && "
+                  "page.sums[0].repetitions < 1000 && "
+                  "page.sums[0].calls > 1000")
+        self.assert_quiet(page)
+
+    def test_sliders_write_the_policy(self):
+        page = self.open()
+        card = "document.querySelectorAll('.card')[3]"
+        text = f"{card}.querySelector('textarea').value"
+        page.evaluate(f"{card}.querySelector('details').open = true")
+        sliders = f"{card}.querySelectorAll('[type=range]')"
+        put(page, f"{sliders}[0]", "14")
+        self.assertRegex(page.evaluate(text), r"^exponential base=\S+ cap=2s "
+                         "jitter=full attempts=unlimited deadline=none$")
+        self.assertNotIn("base=10ms", page.evaluate(text))
+        put(page, f"{sliders}[3]", "4")
+        self.assertIn("attempts=5 ", page.evaluate(text))
+        put(page, f"{card}.querySelector('select')", "equal", "change")
+        self.assertIn("jitter=equal", page.evaluate(text))
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_policies_come_and_go(self):
+        page = self.open()
+        page.evaluate("document.querySelector('.remove').click()")
+        self.settle(page)
+        rows = "[...document.querySelectorAll('#totals tbody th')].map(" \
+               "(th) => th.textContent.trim())"
+        self.assertEqual(page.evaluate(rows), [
+            "exponential", "equal", "full", "decorrelated"])
+        for _ in range(4):
+            page.evaluate("document.getElementById('add-policy').click()")
+        self.assertTrue(page.evaluate(
+            "document.getElementById('add-policy').disabled"))
+        self.settle(page)
+        self.assertEqual(page.evaluate(rows)[4:], [
+            "full-2", "full-3", "full-4", "full-5"])
+        while page.evaluate("page.cards.length"):
+            page.evaluate("document.querySelector('.remove').click()")
+        page.wait("!document.getElementById('refused').hidden")
+        self.assert_quiet(page)
+
+    # -- what is wrong
+
+    def test_says_what_core_says_of_a_wrong_policy(self):
+        page = self.open()
+        self.settle(page)
+        area = "document.querySelectorAll('.card textarea')[1]"
+        said = "document.querySelectorAll('.card .says')[1].textContent"
+        for wrong in ("exponential bse=10ms", "exponential base=5m cap=2s",
+                      "jitter=most", "fixed base=1s retry=599x", ""):
+            with self.subTest(policy=wrong):
+                put(page, area, wrong)
+                plan = subprocess.run(
+                    [STAGGER, "plan", wrong], text=True, check=False,
+                    stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+                if plan.returncode == 0:
+                    continue
+                words = plan.stderr.split("\n")[0]
+                self.assertEqual("stagger plan: " + page.evaluate(said), words)
+                self.assertEqual(page.evaluate(
+                    f"{area}.getAttribute('aria-invalid')"), "true")
+                page.wait("!document.getElementById('refused').hidden")
+        put(page, area, "backend")
+        page.wait("document.getElementById('refused').hidden")
+        self.assert_same(page)
+        self.assert_quiet(page)
+
+    def test_a_number_out_of_range_changes_nothing(self):
+        page = self.open()
+        self.settle(page)
+        before = page.evaluate("page.state.clients")
+        for wrong in "0", "10001", "1.5", "":
+            put(page, by_label("clients"), wrong)
+            self.assertEqual(page.evaluate("page.state.clients"), before)
+            self.assertEqual(page.evaluate(
+                by_label("clients") + ".getAttribute('aria-invalid')"), "true")
+        put(page, by_label("clients"), "99")
+        self.assert_same(page)
+
+    # -- links
+
+    def test_a_link_has_all_of_it(self):
+        page = self.open()
+        put(page, by_label("clients"), "42")
+        put(page, "document.querySelectorAll('.card textarea')[2]",
+            "linear base=30ms cap=3s jitter=equal")
+        put(page, "document.getElementById('resource-kind')", "rate", "change")
+        link = page.evaluate("page.link()")
+        other = self.open(link)
+        self.settle(page)
+        self.settle(other)
+        self.assertEqual(other.evaluate("page.state"),
+                         page.evaluate("page.state"))
+        self.assertEqual(self.by_page(other), self.by_page(page))
+        self.assert_quiet(other)
+
+    def test_a_link_of_nonsense_is_harmless(self):
+        said = {"clients": "many", "seed": 3, "resource": {"kind": "magic"},
+                "policies": [{"name": "<b>x</b>", "text": "<img src=x>"}]}
+        page = self.open("#" + parse.quote(json.dumps(said)))
+        page.wait("!document.getElementById('refused').hidden")
+        self.assertEqual(page.evaluate("page.state.clients"), 100)
+        self.assertEqual(page.evaluate("page.state.seed"), 3)
+        self.assertIsNone(page.evaluate("document.querySelector('img')"))
+        self.assert_quiet(page)
+        for link in "#%7b", "#null", "#[]":
+            self.settle(self.open(link))
+
+    # -- for everybody
+
+    def test_works_by_keys_alone(self):
+        page = self.open()
+        self.settle(page)
+        before = page.evaluate("page.state.clients")
+        focus = "document.activeElement"
+        for _ in range(10):
+            page.key("Tab")
+            if page.evaluate(f"{focus} === document.querySelector("
+                             "'#clients [type=range]')"):
+                break
+        page.key("ArrowRight", times=3)
+        self.assertGreater(page.evaluate("page.state.clients"), before)
+        self.assert_same(page)
+        seen = set()
+        for _ in range(60):
+            page.key("Tab")
+            seen.add(page.evaluate(
+                f"{focus}.id || {focus}.className || {focus}.tagName"))
+        for name in ("add-policy", "resource-kind", "copy-command", "remove",
+                     "scroll", "reset"):
+            self.assertIn(name, seen)
+
+    def test_all_that_can_be_used_has_a_name(self):
+        page = self.open()
+        page.evaluate("document.querySelectorAll('details').forEach("
+                      "(each) => { each.open = true; })")
+        self.settle(page)
+        nodes = page.command("Accessibility.getFullAXTree")["nodes"]
+        roles = {"slider", "textbox", "spinbutton", "combobox", "button",
+                 "checkbox", "image", "table", "region", "form"}
+        used = [node for node in nodes if not node["ignored"] and
+                node.get("role", {}).get("value") in roles]
+        self.assertGreater(len(used), 40)
+        nameless = [node["role"]["value"] for node in used
+                    if not node.get("name", {}).get("value")]
+        self.assertEqual(nameless, [])
+        self.assertEqual(page.evaluate(
+            "[...document.querySelectorAll('.card')].map((card) => "
+            "card.getAttribute('aria-label'))")[1:3],
+            ["Policy exponential", "Policy equal"])
+
+    def test_texts_stand_out(self):
+        """A contrast of 4.5 for texts, as WCAG 2.2, 1.4.3 has it."""
+        for dark in False, True:
+            page = self.open(dark=dark)
+            put(page, "document.querySelector('.card textarea')", "oops")
+            page.evaluate("document.querySelectorAll('details').forEach("
+                          "(each) => { each.open = true; })")
+            page.wait("!document.getElementById('refused').hidden")
+            self.assertEqual(page.evaluate(FAINT), [], f"dark: {dark}")
+
+    def test_fits_narrow_and_wide(self):
+        for name, width, dark in (
+                ("wide", 1400, False), ("wide-dark", 1400, True),
+                ("middle", 900, False), ("narrow", 360, False),
+                ("narrow-dark", 360, True)):
+            page = self.open(width=width, dark=dark)
+            self.settle(page)
+            page.screenshot(os.path.join(SHOTS, f"web-{name}.png"))
+            self.assertLessEqual(
+                page.evaluate("document.documentElement.scrollWidth"), width)
+            self.assertEqual(page.evaluate(OVERLAPS), [], name)
+            self.assert_quiet(page)
+
+    def test_memory_is_used_again(self):
+        page = self.open()
+        put(page, by_label("clients"), "300")
+        put(page, by_label("repetitions"), "2")
+        self.settle(page)
+        grown = page.evaluate("""(() => {
+            const engine = new Engine(page.computer.module);
+            const sizes = [];
+            for (let i = 0; i < 8; i++) {
+                engine.begin(page.run);
+                for (let k = 0; k < page.run.policies.length; k++)
+                    while (engine.repeat(k));
+                engine.charts(900);
+                sizes.push(engine.c.memory.buffer.byteLength);
+            }
+            return sizes.at(-1) - sizes[1];
+        })()""")
+        self.assertEqual(grown, 0)
+
+
+# Texts whose contrast against what is behind them is below 4.5.
+FAINT = """(() => {
+  const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const shine = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92
+      : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const ground = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = parse(getComputedStyle(node).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *")].filter((node) =>
+    node.checkVisibility() && !node.closest("svg, .stale #totals, select") &&
+    !node.disabled &&
+    [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim()) ||
+    node.matches("input, textarea")).filter((node) => {
+      const [a, b] = [parse(getComputedStyle(node).color), ground(node)]
+        .map(shine).sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05) < 4.5;
+    }).map((node) => node.outerHTML.slice(0, 120));
+})()"""
+
+# Texts of the form and of the totals that lie on one another.
+OVERLAPS = """(() => {
+  const boxes = [...document.querySelectorAll(
+    "#controls label, #controls output, #controls input, #controls select, " +
+    "#controls textarea, #controls button, #controls p, #totals td, " +
+    "#totals th, h1, h2, figcaption, .note")]
+    .filter((node) => node.checkVisibility() && !node.closest(".near"))
+    .map((node) => [node, node.getBoundingClientRect()]);
+  const bad = [];
+  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+    if (a.contains(b) || b.contains(a)) return;
+    const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+    const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+    if (x > 1 && y > 1)
+      bad.push(`${a.outerHTML.slice(0, 60)} on ${b.outerHTML.slice(0, 60)}`);
+  }));
+  return bad;
+})()"""
+
+
+def main(arguments):
+    global PAGE
+    if len(arguments) < 2:
+        sys.exit(__doc__)
+    browser.skip_without()
+    PAGE = os.path.abspath(arguments.pop(1))
+    print(f"screenshots: {SHOTS}")
+    unittest.main(argv=arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

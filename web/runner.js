@@ -1,0 +1,87 @@
+"use strict";
+// Runs what the page asks for, a repetition at a time, and tells of it now and
+// then. In a worker it keeps the page free; without one it does so by pauses.
+
+const TELL_MS = 80; // between two pictures of a run
+
+class Runner {
+  // tell: gets messages, as those of a worker.
+  constructor(module, tell) {
+    this.engine = new Engine(module);
+    this.tell = tell;
+    this.latest = 0;
+    this.channel = new MessageChannel();
+  }
+
+  // Lets whatever else waits have its turn, without the delay of a timer.
+  pause() {
+    return new Promise((go) => {
+      this.channel.port1.onmessage = go;
+      this.channel.port2.postMessage(0);
+    });
+  }
+
+  hear(message) {
+    this.width = message.width;
+    if (message.run) this.run(message.id, message.run);
+    else if (this.progress) this.show();
+  }
+
+  async run(id, run) {
+    this.latest = id;
+    const error = this.engine.begin(run);
+    this.progress = null;
+    if (error) {
+      this.tell({ id, error });
+      return;
+    }
+    const count = run.policies.length;
+    const began = performance.now();
+    let next = began;
+    for (let done = 1; done <= run.reps; done++) {
+      for (let i = 0; i < count; i++) {
+        if (!this.engine.repeat(i)) {
+          this.tell({ id, error: "there is no memory for so many clients" });
+          return;
+        }
+        if (performance.now() - next > TELL_MS) {
+          await this.pause();
+          if (this.latest !== id) return;
+          next = performance.now();
+          if (done > 1) { // each policy has a repetition at least
+            this.progress = { id, count, done: done - 1, of: run.reps };
+            next += 2 * this.show();
+          }
+        }
+      }
+    }
+    this.progress = {
+      id, count, done: run.reps, of: run.reps,
+      ms: performance.now() - began,
+    };
+    this.show();
+  }
+
+  // Tells of what there is; returns how long that took.
+  show() {
+    const began = performance.now();
+    const { count } = this.progress;
+    const sums = [];
+    for (let i = 0; i < count; i++) sums.push(this.engine.sums(i));
+    this.tell({
+      ...this.progress, sums, charts: this.engine.charts(this.width),
+    });
+    return performance.now() - began;
+  }
+}
+
+// What a worker does; it is made of the text of this file and the engine's.
+function work() {
+  let runner;
+  self.onmessage = ({ data }) => {
+    if (data.module)
+      runner = new Runner(data.module, (message) => self.postMessage(message));
+    else
+      runner.hear(data);
+  };
+}
