@@ -101,8 +101,12 @@ static uint64_t scale(uint64_t base, const wide_float *f, uint64_t limit)
 static uint64_t whole_power(uint64_t base, uint32_t p, uint32_t exponent,
                             uint64_t limit)
 {
-    uint64_t most = limit / p; // may be multiplied once more
+    uint64_t most;
 
+    if (p == 2) // the factor of nearly all policies: no division
+        return exponent > 63 || base > limit >> exponent ? limit
+                                                         : base << exponent;
+    most = limit / p; // may be multiplied once more
     for (; exponent > 0; exponent--) {
         if (base > most)
             return limit;

@@ -55,8 +55,6 @@ static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
     return STG_WHY_DONE;
 }
 
-/* Whether a retry that starts at due_at can end before the deadline. A moment
- * that never comes is past any. */
 /* The wait, and whether it is the policy's own or what the server asked. */
 static stg_ns find_wait(stg_retry *r, const stg_outcome *o, stg_rng *rng,
                         stg_why *why)
@@ -125,8 +123,11 @@ stg_decision stg_retry_begin_wait(const stg_retry *r, stg_ns due_at,
 static stg_decision pay_and_wait(stg_retry *r, stg_ns due_at, stg_why why,
                                  const stg_outcome *o, stg_ns now)
 {
-    stg_grant g = stg_retry_pay(r, now);
+    stg_grant g;
 
+    if (r->with->peer == NULL && r->with->shared_budget == NULL)
+        return stg_retry_begin_wait(r, due_at, why, o, now);
+    g = stg_retry_pay(r, now);
     if (!g.granted && (!r->policy->budget_waits || g.from_at != STG_NEVER))
         return stg_retry_end(r, STG_WHY_BUDGET, o, now);
     if (!g.granted)

@@ -1,0 +1,29 @@
+/* rng_draw.h - the generator's step, for those who take it often enough to feel
+ * a call. Private. */
+#ifndef STAGGER_CORE_RNG_DRAW_H
+#define STAGGER_CORE_RNG_DRAW_H
+
+#include <stagger/rng.h>
+
+static inline uint64_t stg_rng_rotate(uint64_t x, unsigned count)
+{
+    return x << count | x >> (64 - count);
+}
+
+/* stg_rng_next(). */
+static inline uint64_t stg_rng_draw(stg_rng *rng)
+{
+    uint64_t *s = rng->s;
+    uint64_t result = stg_rng_rotate(s[0] + s[3], 23) + s[0];
+    uint64_t shifted = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = stg_rng_rotate(s[3], 45);
+    return result;
+}
+
+#endif
