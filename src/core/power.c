@@ -101,12 +101,8 @@ static uint64_t scale(uint64_t base, const wide_float *f, uint64_t limit)
 static uint64_t whole_power(uint64_t base, uint32_t p, uint32_t exponent,
                             uint64_t limit)
 {
-    uint64_t most;
+    uint64_t most = limit / p; // may be multiplied once more
 
-    if (p == 2) // the factor of nearly all policies: no division
-        return exponent > 63 || base > limit >> exponent ? limit
-                                                         : base << exponent;
-    most = limit / p; // may be multiplied once more
     for (; exponent > 0; exponent--) {
         if (base > most)
             return limit;
@@ -146,6 +142,9 @@ uint64_t stg_power(uint64_t base, uint32_t factor, uint32_t exponent,
         return limit;
     if (base == 0 || factor <= 1000 || exponent == 0)
         return base;
+    if (factor == 2000) // nearly all policies: no division
+        return exponent > 63 || base > limit >> exponent ? limit
+                                                         : base << exponent;
     if (factor % 1000 == 0)
         return whole_power(base, factor / 1000, exponent, limit);
     divisor = greatest_common_divisor(factor, 1000);

@@ -7,9 +7,9 @@
 #include "sim/random.h"
 
 enum {
-    LINE = 64,  /* bytes that come from memory at once */
-    AHEAD = 4,  /* events whose clients are fetched before their turn */
-    STATE = 80, /* bytes of a client's own: a retry, and the time it read */
+    LINE = 64,     /* bytes that come from memory at once */
+    STATE = 80,    /* bytes of a client's own: a retry, and the time it read */
+    CACHED = 4096, /* clients whose state is surely near */
 };
 
 /* What a policy with a budget or a breaker needs besides. */
@@ -91,6 +91,9 @@ static bool make_clients(stg_contention *c)
         if (c->programs == NULL)
             return false;
     }
+    if (clients > CACHED)
+        stg_sim_queue_fetch(&c->engine.queue, c->retries, sizeof *c->retries,
+                            c->read_at, sizeof *c->read_at);
     return stg_sim_queue_reserve(&c->engine.queue, clients);
 }
 
@@ -282,6 +285,7 @@ static bool is_too_late(const stg_contention *c, uint32_t id, stg_ns *at)
 
 static void take_call(stg_contention *c, uint32_t id)
 {
+    static const stg_outcome timeout = {.fault = STG_FAULT_TIMEOUT};
     stg_ns read_at = c->is_optimistic ? c->read_at[id] : 0;
     stg_answer a = stg_server_call(&c->server, c->engine.now, read_at);
     stg_ns at =
@@ -289,8 +293,8 @@ static void take_call(stg_contention *c, uint32_t id)
 
     count_call(c, id, a.is_success);
     if (c->has_timeout && is_too_late(c, id, &at))
-        a.outcome = stg_failed(STG_FAULT_TIMEOUT);
-    hear(c, id, &a.outcome, at);
+        a.outcome = &timeout;
+    hear(c, id, a.outcome, at);
 }
 
 /* -- a repetition */
@@ -330,19 +334,13 @@ static void clear(stg_contention *c, uint64_t repetition,
 bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
                            stg_contention_run *run, stg_contention_book *book)
 {
-    uint32_t id, soon;
+    uint32_t id;
 
     clear(c, repetition, book);
     start_clients(c);
-    while (stg_engine_next(&c->engine, &id)) {
-        if (stg_sim_queue_soon(&c->engine.queue, AHEAD, &soon)) {
-            __builtin_prefetch(&c->retries[soon], 1);
-            if (c->is_optimistic)
-                __builtin_prefetch(&c->read_at[soon], 1);
-        }
+    while (stg_engine_next(&c->engine, &id))
         take_call(c, id);
-    }
-    c->run.peak = c->peak.most;
+    c->run.peak = stg_sim_peak_most(&c->peak);
     c->run.end = c->is_lost ? STG_END_MEMORY : c->engine.end;
     *run = c->run;
     if (book != NULL)

@@ -1,6 +1,6 @@
 #include "sim/engine.h"
 
-enum { STOP_EVERY = 0xffff }; /* events between looks, less 1 */
+enum { LOOK_EVERY = 65536 }; /* events */
 
 void stg_engine_init(stg_engine *e, stg_sim_queue_kind kind, uint32_t ids,
                      const stg_memory *memory)
@@ -22,43 +22,49 @@ void stg_engine_clear(stg_engine *e)
     stg_sim_queue_clear(&e->queue);
     e->now = 0;
     e->events = 0;
+    e->look_at = 0;
     e->end = STG_END_NONE;
 }
 
 void stg_engine_push(stg_engine *e, stg_ns at, uint32_t id)
 {
-    if (!stg_sim_queue_push(&e->queue, at, id))
-        e->end = STG_END_MEMORY;
+    if (stg_sim_queue_push(&e->queue, at, id))
+        return;
+    e->end = STG_END_MEMORY;
+    e->look_at = 0;
 }
 
-static bool is_stopped(const stg_engine *e)
+static bool finish(stg_engine *e, stg_engine_end end)
 {
-    return (e->events & STOP_EVERY) == 0 && e->stop != NULL &&
-           atomic_load_explicit(e->stop, memory_order_relaxed);
+    e->end = end;
+    e->look_at = 0; // from now on it ends at once
+    return false;
 }
 
-/* Why nothing was taken out of the queue. */
-static stg_engine_end find_end(const stg_engine *e)
+/* Whether it goes on; and for how long without a look. */
+static bool look(stg_engine *e)
 {
-    return stg_sim_queue_count(&e->queue) == 0 ? STG_END_EMPTY : STG_END_MEMORY;
+    if (e->end != STG_END_NONE)
+        return false;
+    if (e->events >= e->events_max)
+        return finish(e, STG_END_EVENTS);
+    if (e->stop != NULL && atomic_load_explicit(e->stop, memory_order_relaxed))
+        return finish(e, STG_END_STOPPED);
+    e->look_at = stg_ns_min(e->events + LOOK_EVERY, e->events_max);
+    return true;
 }
 
 bool stg_engine_next(stg_engine *e, uint32_t *id)
 {
     stg_ns at;
 
-    if (e->end != STG_END_NONE)
+    if (e->events >= e->look_at && !look(e))
         return false;
-    if (e->events >= e->events_max)
-        e->end = STG_END_EVENTS;
-    else if (is_stopped(e))
-        e->end = STG_END_STOPPED;
-    else if (!stg_sim_queue_pop(&e->queue, &at, id))
-        e->end = find_end(e);
-    else if (at >= e->until_at)
-        e->end = STG_END_TIME;
-    if (e->end != STG_END_NONE)
-        return false;
+    if (!stg_sim_queue_pop(&e->queue, &at, id))
+        return finish(e, stg_sim_queue_count(&e->queue) == 0 ? STG_END_EMPTY
+                                                             : STG_END_MEMORY);
+    if (at >= e->until_at)
+        return finish(e, STG_END_TIME);
     e->now = at;
     e->events++;
     return true;

@@ -31,6 +31,7 @@ typedef struct stg_engine {
     uint64_t events;         /* that have happened */
     stg_ns until_at;         /* STG_NEVER: no limit */
     uint64_t events_max;     /* UINT64_MAX: no limit */
+    uint64_t look_at;        /* at so many events: at stop and limits */
     const atomic_bool *stop; /* looked at now and then; or NULL */
     stg_engine_end end;
 } stg_engine;

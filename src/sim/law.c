@@ -4,7 +4,6 @@
 
 #include "core/reader.h"
 #include "core/writer.h"
-#include "sim/random.h"
 
 static const struct {
     const char *name; /* "" for a bare time */
@@ -40,18 +39,14 @@ static double draw_mix(const stg_law *law, stg_rng *rng)
     return (double)mean * stg_random_exponential(rng);
 }
 
-stg_ns stg_law_draw(const stg_law *law, stg_rng *rng)
+stg_ns stg_law_draw_other(const stg_law *law, stg_rng *rng)
 {
-    double x;
-
     switch (law->kind) {
     case STG_LAW_FIXED:
+    case STG_LAW_NORMAL: // drawn where it is called
         return law->a;
     case STG_LAW_UNIFORM:
         return law->a + stg_rng_upto(rng, law->b - law->a);
-    case STG_LAW_NORMAL:
-        x = (double)law->a + (double)law->b * stg_random_normal(rng);
-        return round_ns(x < 0 ? -x : x);
     case STG_LAW_EXPONENTIAL:
         return round_ns((double)law->a * stg_random_exponential(rng));
     case STG_LAW_ERLANG:

@@ -19,6 +19,8 @@
 #include <stagger/rng.h>
 #include <stagger/status.h>
 
+#include "sim/random.h"
+
 typedef enum stg_law_kind {
     STG_LAW_FIXED,       /* a */
     STG_LAW_UNIFORM,     /* a to b, whole ns */
@@ -34,9 +36,21 @@ typedef struct stg_law {
     uint32_t count; /* erlang: 1 to 1000; mix: 1 to 999; else 0 */
 } stg_law;
 
+/* Any law but a normal one. */
+stg_ns stg_law_draw_other(const stg_law *law, stg_rng *rng);
+
 /* Draws from rng as often as the law needs: never for a fixed time. At most
  * 2^62 ns. */
-stg_ns stg_law_draw(const stg_law *law, stg_rng *rng);
+static inline stg_ns stg_law_draw(const stg_law *law, stg_rng *rng)
+{
+    double x;
+
+    if (law->kind != STG_LAW_NORMAL)
+        return stg_law_draw_other(law, rng);
+    x = (double)(int64_t)law->a;
+    x += (double)(int64_t)law->b * stg_random_normal(rng);
+    return (stg_ns)(int64_t)(__builtin_fabs(x) + 0.5); // below 2^59
+}
 
 /* The mean, for |a + b z| that of a + b z. */
 stg_ns stg_law_mean(const stg_law *law);

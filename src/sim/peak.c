@@ -1,57 +1,127 @@
 #include "sim/peak.h"
 
+#include <string.h>
+
+#define NO_SLICE UINT64_MAX /* no time is in it */
+
 void stg_sim_peak_init(stg_sim_peak *p, stg_ns width, const stg_memory *memory)
 {
-    *p = (stg_sim_peak){.width = width, .memory = memory};
+    stg_ns half = (stg_ns)1 << (STG_PEAK_SLICE_BITS - 1);
+
+    *p = (stg_sim_peak){
+        .width = (uint32_t)((width + half) >> STG_PEAK_SLICE_BITS),
+        .last = NO_SLICE,
+        .memory = memory,
+    };
+}
+
+static void close_block(const stg_sim_peak *p, stg_peak_block *b)
+{
+    if (b->slices != NULL)
+        p->memory->release(p->memory->ctx, b->slices);
+    *b = (stg_peak_block){0};
 }
 
 void stg_sim_peak_close(stg_sim_peak *p)
 {
-    if (p->times != NULL)
-        p->memory->release(p->memory->ctx, p->times);
-    stg_sim_peak_init(p, p->width, p->memory);
+    close_block(p, &p->before);
+    close_block(p, &p->now);
+    stg_sim_peak_clear(p);
+}
+
+static void begin_block(stg_peak_block *b, uint64_t begin)
+{
+    b->begin = begin;
+    b->count = 0;
+    b->used = 0;
 }
 
 void stg_sim_peak_clear(stg_sim_peak *p)
 {
-    p->first = p->count = p->most = 0;
-    p->last_at = 0;
+    begin_block(&p->before, 0);
+    begin_block(&p->now, 0);
+    p->most = 0;
+    p->last = NO_SLICE;
 }
 
-static bool grow(stg_sim_peak *p)
+static bool grow(const stg_sim_peak *p, stg_peak_block *b)
 {
-    size_t room = p->room == 0 ? 64 : 2 * p->room;
-    uint32_t *times;
+    uint32_t room = b->room == 0 ? 64 : 2 * b->room;
+    stg_peak_slice *slices;
 
-    if (room > SIZE_MAX / sizeof *times)
+    if (room > p->width)
+        room = p->width;
+    slices = p->memory->allocate(p->memory->ctx, room * sizeof *slices);
+    if (slices == NULL)
         return false;
-    times = p->memory->allocate(p->memory->ctx, room * sizeof *times);
-    if (times == NULL)
-        return false;
-    for (size_t i = 0; i < p->count; i++)
-        times[i] = p->times[(p->first + i) & (p->room - 1)];
-    if (p->times != NULL)
-        p->memory->release(p->memory->ctx, p->times);
-    p->times = times;
-    p->room = room;
-    p->first = 0;
+    if (b->slices != NULL) {
+        memcpy(slices, b->slices, b->used * sizeof *slices);
+        p->memory->release(p->memory->ctx, b->slices);
+    }
+    b->slices = slices;
+    b->room = room;
     return true;
 }
 
-bool stg_sim_peak_add(stg_sim_peak *p, stg_ns at)
+/* The windows that end in a slice of this block and begin in the one before:
+ * the latter's slices leave, one by one, as the former's come. */
+static uint64_t find_most(const stg_sim_peak *p)
 {
-    if (at - p->last_at >= p->width)
-        p->count = 0;
-    p->last_at = at;
-    while (p->count > 0 && (uint32_t)at - p->times[p->first] >= p->width) {
-        p->first = (p->first + 1) & (p->room - 1);
-        p->count--;
+    const stg_peak_block *before = &p->before, *now = &p->now;
+    uint64_t count = before->count, most = 0;
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < now->used; i++) {
+        // Both blocks are as long as the window, so the same number a block
+        // ago is where it begins.
+        while (left < before->used &&
+               before->slices[left].number <= now->slices[i].number)
+            count -= before->slices[left++].count;
+        count += now->slices[i].count;
+        if (count > most)
+            most = count;
     }
-    if (p->count == p->room && !grow(p))
+    return most;
+}
+
+uint64_t stg_sim_peak_most(stg_sim_peak *p)
+{
+    if (p->before.count + p->now.count > p->most) {
+        uint64_t most = find_most(p);
+
+        if (most > p->most)
+            p->most = most;
+    }
+    return p->most;
+}
+
+/* The block is over: the next one has this slice. */
+static void turn(stg_sim_peak *p, uint64_t slice)
+{
+    uint64_t begin = slice - slice % p->width;
+    stg_peak_block old = p->before;
+
+    (void)stg_sim_peak_most(p);
+    p->before = p->now;
+    p->now = old;
+    if (p->before.begin + p->width != begin)
+        begin_block(&p->before, 0);
+    begin_block(&p->now, begin);
+}
+
+bool stg_sim_peak_begin(stg_sim_peak *p, uint64_t slice)
+{
+    stg_peak_block *now = &p->now;
+
+    if (slice - now->begin >= p->width)
+        turn(p, slice);
+    if (now->used == now->room && !grow(p, now))
         return false;
-    p->times[(p->first + p->count) & (p->room - 1)] = (uint32_t)at;
-    p->count++;
-    if (p->count > p->most)
-        p->most = p->count;
+    now->slices[now->used++] = (stg_peak_slice){
+        .number = (uint32_t)(slice - now->begin),
+        .count = 1,
+    };
+    now->count++;
+    p->last = slice;
     return true;
 }

@@ -1,5 +1,10 @@
-/* peak.h - the most events in any window of time, exactly: a ring of the times
- * of those in the window that ends now. Pure. */
+/* peak.h - the most events in any window of time.
+ *
+ * Time is cut into slices of 33 us, and the window is whole slices, so however
+ * many events there are, some thousand numbers hold them. Time is cut into
+ * blocks of a window's length, too: a window lies in two of them at most, and
+ * where these two have fewer events together than the most so far nothing needs
+ * to be looked at. Pure. */
 #ifndef STAGGER_SIM_PEAK_H
 #define STAGGER_SIM_PEAK_H
 
@@ -9,25 +14,53 @@
 
 #include "base/memory.h"
 
+enum { STG_PEAK_SLICE_BITS = 15 }; /* of 2^15 ns */
+
+typedef struct stg_peak_slice {
+    uint32_t number; /* in its block */
+    uint32_t count;
+} stg_peak_slice;
+
+typedef struct stg_peak_block {
+    uint64_t begin;         /* its first slice */
+    uint64_t count;         /* of events */
+    stg_peak_slice *slices; /* that have any, in order */
+    uint32_t used, room;
+} stg_peak_block;
+
 typedef struct stg_sim_peak {
-    stg_ns width;    /* of the window: 1 ns to 4 s */
-    uint32_t *times; /* their low 32 bits, which tell 4 s apart */
-    size_t room;     /* a power of two, or 0 */
-    size_t first;
-    size_t count;
-    size_t most;
-    stg_ns last_at;
+    uint32_t width; /* of the window, in slices */
+    uint64_t most;  /* of the blocks that are over */
+    uint64_t last;  /* the slice of the last event */
+    stg_peak_block before, now;
     const stg_memory *memory;
 } stg_sim_peak;
 
+/* For windows of width, which is rounded to slices: 1 ms to 1 h. memory is
+ * kept. */
 void stg_sim_peak_init(stg_sim_peak *p, stg_ns width, const stg_memory *memory);
 void stg_sim_peak_close(stg_sim_peak *p);
 
 /* Forgets all events, and keeps the memory. */
 void stg_sim_peak_clear(stg_sim_peak *p);
 
-/* An event, not before the last one. most is then the most in any window
- * [t, t + width). Returns false if there is no memory. */
-bool stg_sim_peak_add(stg_sim_peak *p, stg_ns at);
+/* An event in another slice than the last one. Returns false if there is no
+ * memory. */
+bool stg_sim_peak_begin(stg_sim_peak *p, uint64_t slice);
+
+/* An event, not before the last one. Returns false if there is no memory. */
+static inline bool stg_sim_peak_add(stg_sim_peak *p, stg_ns at)
+{
+    uint64_t slice = at >> STG_PEAK_SLICE_BITS;
+
+    if (slice != p->last)
+        return stg_sim_peak_begin(p, slice);
+    p->now.slices[p->now.used - 1].count++;
+    p->now.count++;
+    return true;
+}
+
+/* The most in any window. */
+uint64_t stg_sim_peak_most(stg_sim_peak *p);
 
 #endif

@@ -4,7 +4,7 @@
 
 enum {
     /* From so many ids on the ladder is faster than the heap. Measured. */
-    LADDER_FROM = 2048,
+    LADDER_FROM = 512,
 };
 
 /* How many bits an id below `ids` takes. */
@@ -46,7 +46,7 @@ void stg_sim_queue_close(stg_sim_queue *q)
 void stg_sim_queue_clear(stg_sim_queue *q)
 {
     q->origin = 0;
-    q->heap.count = 0;
+    stg_sim_heap_clear(&q->heap);
     q->far_count = 0;
     stg_sim_ladder_clear(&q->ladder);
 }
@@ -83,8 +83,9 @@ static bool grow_far(stg_sim_queue *q)
     return true;
 }
 
-static bool push_far(stg_sim_queue *q, stg_sim_far event)
+bool stg_sim_queue_push_far(stg_sim_queue *q, stg_ns at, uint32_t id)
 {
+    stg_sim_far event = {.at = at, .id = id};
     size_t i = q->far_count;
 
     if (i == q->far_room && !grow_far(q))
@@ -123,14 +124,6 @@ static size_t count_near(const stg_sim_queue *q)
     return q->kind == STG_SIM_QUEUE_HEAP ? q->heap.count : q->ladder.count;
 }
 
-static bool push_near(stg_sim_queue *q, stg_ns at, uint32_t id)
-{
-    uint64_t key = (at - q->origin) << q->id_bits | id;
-
-    return q->kind == STG_SIM_QUEUE_HEAP ? stg_sim_heap_push(&q->heap, key)
-                                         : stg_sim_ladder_push(&q->ladder, key);
-}
-
 /* Nothing is left before the horizon: the origin moves to the next event. */
 static bool move_origin(stg_sim_queue *q)
 {
@@ -141,7 +134,7 @@ static bool move_origin(stg_sim_queue *q)
     while (q->far_count > 0 && q->far[0].at - q->origin <= q->span) {
         stg_sim_far event = q->far[0];
 
-        if (!push_near(q, event.at, event.id))
+        if (!stg_sim_queue_push(q, event.at, event.id))
             return false;
         (void)pop_far(q);
     }
@@ -162,13 +155,6 @@ static void unpack(const stg_sim_queue *q, uint64_t key, stg_ns *at,
 {
     *at = q->origin + (key >> q->id_bits);
     *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
-}
-
-bool stg_sim_queue_push(stg_sim_queue *q, stg_ns at, uint32_t id)
-{
-    if (at - q->origin > q->span)
-        return push_far(q, (stg_sim_far){.at = at, .id = id});
-    return push_near(q, at, id);
 }
 
 bool stg_sim_queue_pop(stg_sim_queue *q, stg_ns *at, uint32_t *id)
@@ -198,14 +184,14 @@ size_t stg_sim_queue_count(const stg_sim_queue *q)
     return count_near(q) + q->far_count;
 }
 
-bool stg_sim_queue_soon(const stg_sim_queue *q, size_t ahead, uint32_t *id)
+void stg_sim_queue_fetch(stg_sim_queue *q, const void *one, size_t one_size,
+                         const void *other, size_t other_size)
 {
-    const stg_sim_ladder *l = &q->ladder;
-    uint64_t mask = ((uint64_t)1 << q->id_bits) - 1;
-
-    if (q->kind == STG_SIM_QUEUE_LADDER && l->near_count >= ahead) {
-        *id = (uint32_t)(l->near[l->near_count - ahead] & mask);
-        return true;
-    }
-    return false;
+    q->ladder.fetch = (stg_ladder_fetch){
+        .mask = ((uint64_t)1 << q->id_bits) - 1,
+        .one = one,
+        .other = other == NULL ? one : other,
+        .one_size = one_size,
+        .other_size = other == NULL ? one_size : other_size,
+    };
 }

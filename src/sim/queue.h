@@ -67,10 +67,22 @@ void stg_sim_queue_clear(stg_sim_queue *q);
  * not needed: a queue grows. */
 bool stg_sim_queue_reserve(stg_sim_queue *q, size_t events);
 
+/* An event beyond the horizon. */
+bool stg_sim_queue_push_far(stg_sim_queue *q, stg_ns at, uint32_t id);
+
 /* Puts an event in; an id may have any number of them. at is not before the
  * last time that came out. Returns false if there is no memory: nothing has
  * changed. */
-bool stg_sim_queue_push(stg_sim_queue *q, stg_ns at, uint32_t id);
+static inline bool stg_sim_queue_push(stg_sim_queue *q, stg_ns at, uint32_t id)
+{
+    stg_ns ahead = at - q->origin;
+
+    if (ahead > q->span)
+        return stg_sim_queue_push_far(q, at, id);
+    if (q->kind == STG_SIM_QUEUE_HEAP)
+        return stg_sim_heap_push(&q->heap, ahead << q->id_bits | id);
+    return stg_sim_ladder_push(&q->ladder, ahead << q->id_bits | id);
+}
 
 /* Takes the next event out. Returns false if there is none, or none that
  * there is memory for (stg_sim_queue_count() tells them apart): nothing has
@@ -83,9 +95,11 @@ bool stg_sim_queue_top(stg_sim_queue *q, stg_ns *at, uint32_t *id);
 /* How many there are. */
 size_t stg_sim_queue_count(const stg_sim_queue *q);
 
-/* The id of an event that is likely to come out soon, `ahead` events from now
- * (from 1), so that what it needs can be fetched. Returns false, and leaves
- * *id, where that is not known. */
-bool stg_sim_queue_soon(const stg_sim_queue *q, size_t ahead, uint32_t *id);
+/* What belongs to id i lies at one + i * one_size, and at other + i * other_size
+ * (NULL: nothing): a ladder has it fetched from memory before the event's turn
+ * comes. Borrowed until the close. It changes nothing but the time that
+ * simulating takes. */
+void stg_sim_queue_fetch(stg_sim_queue *q, const void *one, size_t one_size,
+                         const void *other, size_t other_size);
 
 #endif

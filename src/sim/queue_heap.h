@@ -18,6 +18,9 @@ typedef struct stg_sim_heap {
 void stg_sim_heap_init(stg_sim_heap *h, const stg_memory *memory);
 void stg_sim_heap_close(stg_sim_heap *h);
 
+/* Forgets all keys, and keeps the memory. */
+void stg_sim_heap_clear(stg_sim_heap *h);
+
 /* Room for so many keys. Returns false if there is no memory. */
 bool stg_sim_heap_reserve(stg_sim_heap *h, size_t room);
 

@@ -52,19 +52,20 @@ static void free_chunk(stg_sim_ladder *l, stg_ladder_chunk *c)
     l->free = c;
 }
 
-/* The chunk that a bucket's next key goes to, or NULL: no memory. */
+/* Another chunk for the bucket, or NULL: no memory. */
 static stg_ladder_chunk *open_chunk(stg_sim_ladder *l, unsigned level,
                                     unsigned digit)
 {
+    stg_ladder_bucket *b = &l->buckets[level][digit];
     stg_ladder_chunk *c;
 
     if (l->free == NULL && !add_page(l))
         return NULL;
     c = l->free;
     l->free = c->next;
-    c->next = l->buckets[level][digit];
+    c->next = b->first;
     c->count = 0;
-    l->buckets[level][digit] = c;
+    b->first = c;
     l->used[level] |= (uint64_t)1 << digit;
     l->levels |= (uint32_t)1 << level;
     return c;
@@ -74,18 +75,22 @@ static stg_ladder_chunk *open_chunk(stg_sim_ladder *l, unsigned level,
 static bool put(stg_sim_ladder *l, uint64_t key)
 {
     unsigned level, digit;
+    stg_ladder_bucket *b;
     stg_ladder_chunk *c;
 
     if (key <= l->floor)
         return stg_sim_heap_push(&l->late, key);
     level = find_level(key, l->floor);
     digit = key >> (STG_LADDER_BITS * level) & (STG_LADDER_DIGITS - 1);
-    c = l->buckets[level][digit];
-    if (c == NULL || c->count == STG_LADDER_CHUNK)
+    b = &l->buckets[level][digit];
+    c = b->first;
+    if (c == NULL || c->count == STG_LADDER_CHUNK) {
         c = open_chunk(l, level, digit);
-    if (c == NULL)
-        return false;
+        if (c == NULL)
+            return false;
+    }
     c->keys[c->count++] = key;
+    b->count++;
     return true;
 }
 
@@ -103,13 +108,14 @@ void stg_sim_ladder_clear(stg_sim_ladder *l)
         unsigned level = lowest_bit(l->levels);
 
         for (; l->used[level] != 0; l->used[level] &= l->used[level] - 1) {
-            stg_ladder_chunk **bucket =
+            stg_ladder_bucket *b =
                 &l->buckets[level][lowest_bit(l->used[level])];
 
-            while (*bucket != NULL) {
-                stg_ladder_chunk *c = *bucket;
+            b->count = 0;
+            while (b->first != NULL) {
+                stg_ladder_chunk *c = b->first;
 
-                *bucket = c->next;
+                b->first = c->next;
                 free_chunk(l, c);
             }
         }
@@ -117,7 +123,7 @@ void stg_sim_ladder_clear(stg_sim_ladder *l)
     l->floor = 0;
     l->count = 0;
     l->near_count = 0;
-    l->late.count = 0;
+    stg_sim_heap_clear(&l->late);
 }
 
 /* By insertion: they are few. The least comes last. */
@@ -166,50 +172,57 @@ static bool deal_out(stg_sim_ladder *l, stg_ladder_chunk *c)
     return true;
 }
 
-static bool has_few(const stg_ladder_chunk *c)
-{
-    size_t count = 0;
-
-    for (; c != NULL && count <= STG_LADDER_FEW; c = c->next)
-        count += c->count;
-    return count <= STG_LADDER_FEW;
-}
-
 /* The first bucket of all, which is not in the ladder any more. */
-static stg_ladder_chunk *take_bucket(stg_sim_ladder *l, unsigned *level)
+static stg_ladder_bucket take_bucket(stg_sim_ladder *l, unsigned *level)
 {
     unsigned digit;
-    stg_ladder_chunk *c;
+    stg_ladder_bucket b;
 
     *level = lowest_bit(l->levels);
     digit = lowest_bit(l->used[*level]);
-    c = l->buckets[*level][digit];
-    l->buckets[*level][digit] = NULL;
+    b = l->buckets[*level][digit];
+    l->buckets[*level][digit] = (stg_ladder_bucket){0};
     l->used[*level] &= l->used[*level] - 1;
     if (l->used[*level] == 0)
         l->levels &= l->levels - 1;
-    return c;
+    return b;
+}
+
+/* They come out before long. */
+static void fetch(const stg_sim_ladder *l, const stg_ladder_chunk *c)
+{
+    const stg_ladder_fetch *f = &l->fetch;
+
+    for (; c != NULL; c = c->next)
+        for (uint32_t i = 0; i < c->count; i++) {
+            size_t id = (size_t)(c->keys[i] & f->mask);
+
+            __builtin_prefetch(f->one + id * f->one_size, 1);
+            __builtin_prefetch(f->other + id * f->other_size, 1);
+        }
 }
 
 bool stg_sim_ladder_refill(stg_sim_ladder *l)
 {
     while (!stg_sim_ladder_has_near(l)) {
-        stg_ladder_chunk *c;
+        stg_ladder_bucket b;
         unsigned level;
         uint64_t width;
 
         if (l->levels == 0)
             return false;
-        c = take_bucket(l, &level);
+        b = take_bucket(l, &level);
         width = ((uint64_t)1 << (STG_LADDER_BITS * level)) - 1;
-        if (has_few(c)) {
-            l->floor = c->keys[0] | width;
-            take_near(l, c);
-        } else {
-            l->floor = c->keys[0] & ~width;
-            if (!deal_out(l, c))
-                return false;
+        if (b.count <= STG_LADDER_FEW) {
+            l->floor = b.first->keys[0] | width;
+            take_near(l, b.first);
+            continue;
         }
+        if (l->fetch.one != NULL && b.count <= STG_LADDER_SOON)
+            fetch(l, b.first);
+        l->floor = b.first->keys[0] & ~width;
+        if (!deal_out(l, b.first))
+            return false;
     }
     return true;
 }

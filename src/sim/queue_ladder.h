@@ -17,8 +17,10 @@ enum {
     STG_LADDER_DIGITS = 1 << STG_LADDER_BITS,
     STG_LADDER_LEVELS = 11, /* 66 bits */
     STG_LADDER_CHUNK = 14,  /* keys; a chunk is two cache lines */
-    STG_LADDER_FEW = 3 * STG_LADDER_CHUNK,
-    STG_LADDER_PAGE = 63, /* chunks */
+    STG_LADDER_FEW = 5 * STG_LADDER_CHUNK,
+    STG_LADDER_PAGE = 63,   /* chunks */
+    STG_LADDER_SOON = 2048, /* keys of a bucket that is dealt out, at most, to
+                               have what belongs to them fetched */
 };
 
 typedef struct stg_ladder_chunk {
@@ -27,12 +29,25 @@ typedef struct stg_ladder_chunk {
     uint64_t keys[STG_LADDER_CHUNK];
 } stg_ladder_chunk;
 
+typedef struct stg_ladder_bucket {
+    stg_ladder_chunk *first; /* the only one that may not be full */
+    size_t count;            /* of keys */
+} stg_ladder_bucket;
+
 typedef struct stg_ladder_page {
     struct stg_ladder_page *next;
     stg_ladder_chunk chunks[STG_LADDER_PAGE];
 } stg_ladder_page;
 
+/* What belongs to a key lies in two arrays, by the key's lowest bits. */
+typedef struct stg_ladder_fetch {
+    uint64_t mask;
+    const char *one, *other; /* NULL: nothing does */
+    size_t one_size, other_size;
+} stg_ladder_fetch;
+
 typedef struct stg_sim_ladder {
+    stg_ladder_fetch fetch;
     uint64_t floor;
     size_t count;
     uint32_t near_count;
@@ -40,7 +55,7 @@ typedef struct stg_sim_ladder {
     stg_sim_heap late;             /* up to the floor, too */
     uint32_t levels;               /* a bit each: has a bucket that is used */
     uint64_t used[STG_LADDER_LEVELS];
-    stg_ladder_chunk *buckets[STG_LADDER_LEVELS][STG_LADDER_DIGITS];
+    stg_ladder_bucket buckets[STG_LADDER_LEVELS][STG_LADDER_DIGITS];
     stg_ladder_chunk *free;
     stg_ladder_page *pages;
     const stg_memory *memory;

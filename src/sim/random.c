@@ -25,7 +25,7 @@ stg_rng stg_random_stream(uint64_t seed, uint64_t repetition,
 
 double stg_random_uniform(stg_rng *rng)
 {
-    return (double)(stg_rng_next(rng) >> 11) * unit;
+    return (double)(stg_rng_draw(rng) >> 11) * unit;
 }
 
 /* e^-x = (e^-(x/256))^256, and the series of so small a number is short. */
@@ -55,7 +55,7 @@ double stg_random_exponential(stg_rng *rng)
     double beyond = 0;
 
     for (;;) {
-        uint64_t draw = stg_rng_next(rng);
+        uint64_t draw = stg_rng_draw(rng);
         unsigned layer = draw & LAYER;
         double x = (double)(draw >> 11) * unit * exponential_x[layer];
 
@@ -72,7 +72,7 @@ double stg_random_exponential(stg_rng *rng)
  * normal distribution", Technometrics 6, 1964. */
 static double draw_tail(stg_rng *rng)
 {
-    const double r = normal_x[1];
+    const double r = stg_random_normal_x[1];
     double x, y;
 
     do {
@@ -82,15 +82,17 @@ static double draw_tail(stg_rng *rng)
     return r + x;
 }
 
-double stg_random_normal(stg_rng *rng)
+double stg_random_normal_edge(stg_rng *rng, uint64_t draw)
 {
-    for (;;) {
-        uint64_t draw = stg_rng_next(rng);
-        unsigned layer = draw & LAYER;
-        bool is_negative = (draw & 256) != 0;
-        double x = (double)(draw >> 11) * unit * normal_x[layer];
+    const double *const reach = stg_random_normal_x;
 
-        if (x >= normal_x[layer + 1]) {
+    for (;; draw = stg_rng_draw(rng)) {
+        unsigned layer = draw & LAYER;
+        bool is_negative = (int64_t)draw < 0;
+        double x = (double)((int64_t)draw >> 10) * unit * reach[layer];
+
+        x = is_negative ? -x : x;
+        if (x >= reach[layer + 1]) {
             if (layer == 0)
                 x = draw_tail(rng);
             else if (!is_below(normal_f, layer, stg_random_exp(x * x / 2), rng))

@@ -5,7 +5,7 @@
 /* clang-format off */
 
 /* Where the layers end: r is 3.654152885361009. */
-static const double normal_x[257] = {
+const double stg_random_normal_x[257] = {
     0x1.f493b7815d982p+1, 0x1.d3bb48209ad33p+1, 0x1.b981f3878fdb0p+1,
     0x1.a8fdc78947759p+1, 0x1.9cbee014057aap+1, 0x1.92ee0946f4496p+1,
     0x1.8ab0fbfaa7c14p+1, 0x1.839030529f233p+1, 0x1.7d42df4d6ce8bp+1,

@@ -36,6 +36,7 @@ PI = 16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239)
 class Normal:
     """exp(-x^2 / 2), of which the right half is covered."""
     name = "normal"
+    reach = "const double stg_random_normal_x" # drawn from where it is called
     lowest, highest = Decimal(3), Decimal(4)
 
     @staticmethod
@@ -61,6 +62,7 @@ class Normal:
 class Exponential:
     """exp(-x)."""
     name = "exponential"
+    reach = "static const double exponential_x"
     lowest, highest = Decimal(7), Decimal(8)
 
     @staticmethod
@@ -101,7 +103,7 @@ def solve(law):
 
 
 def table(name, values):
-    print(f"static const double {name}[{len(values)}] = {{")
+    print(f"{name}[{len(values)}] = {{")
     for i in range(0, len(values), 3):
         print("    " + " ".join(f"{float(v).hex()}," for v in values[i:i + 3]))
     print("};")
@@ -118,9 +120,10 @@ def main():
     for law in (Normal, Exponential):
         x = solve(law)
         print(f"/* Where the layers end: r is {float(x[1])!r}. */")
-        table(f"{law.name}_x", x)
+        table(law.reach, x)
         print("\n/* How high they lie. */")
-        table(f"{law.name}_f", [law.density(each) for each in x])
+        table(f"static const double {law.name}_f",
+              [law.density(each) for each in x])
         print()
     print("/* clang-format on */\n\n#endif")
 

@@ -1,6 +1,6 @@
 #include "sim/resource.h"
 
-/* -- a run */
+const stg_outcome stg_server_success = {.fault = STG_FAULT_NONE};
 
 bool stg_server_init(stg_server *s, const stg_resource *resource,
                      const stg_memory *memory)
@@ -38,7 +38,7 @@ void stg_server_clear(stg_server *s, stg_rng rng)
     s->window = UINT64_MAX;
     s->used = 0;
     s->first = s->waiting = 0;
-    s->free_at.count = 0;
+    stg_sim_heap_clear(&s->free_at);
     if (s->resource.kind == STG_RESOURCE_WORKERS)
         for (uint32_t i = 0; i < s->resource.count; i++)
             (void)stg_sim_heap_push(&s->free_at, 0); // there is room
@@ -46,21 +46,12 @@ void stg_server_clear(stg_server *s, stg_rng rng)
 
 static stg_answer succeed(stg_ns at)
 {
-    return (stg_answer){.is_success = true, .at = at};
+    return (stg_answer){true, at, &stg_server_success};
 }
 
 static stg_answer refuse(const stg_server *s, stg_ns at)
 {
-    return (stg_answer){.at = at, .outcome = s->resource.fault};
-}
-
-/* A read in the instant of a change sees the new version. */
-static stg_answer write_version(stg_server *s, stg_ns at, stg_ns read_at)
-{
-    if (read_at < s->changed_at)
-        return refuse(s, at);
-    s->changed_at = at;
-    return succeed(at);
+    return (stg_answer){.at = at, .outcome = &s->resource.fault};
 }
 
 static stg_answer take_lock(stg_server *s, stg_ns at)
@@ -84,9 +75,11 @@ static stg_answer count_call(stg_server *s, stg_ns at)
         return succeed(at);
     }
     refused = refuse(s, at);
-    if (s->resource.says_when)
-        refused.outcome.delay =
-            s->resource.width - (at - window * s->resource.width);
+    if (s->resource.says_when) {
+        s->late = s->resource.fault;
+        s->late.delay = s->resource.width - (at - window * s->resource.width);
+        refused.outcome = &s->late;
+    }
     return refused;
 }
 
@@ -139,11 +132,11 @@ static stg_answer enter_round(stg_server *s, stg_ns at)
     return succeed(end_at);
 }
 
-stg_answer stg_server_call(stg_server *s, stg_ns at, stg_ns read_at)
+stg_answer stg_server_call_other(stg_server *s, stg_ns at)
 {
     switch (s->resource.kind) {
-    case STG_RESOURCE_OPTIMISTIC:
-        return write_version(s, at, read_at);
+    case STG_RESOURCE_OPTIMISTIC: // where it is called
+        break;
     case STG_RESOURCE_LOCK:
         return take_lock(s, at);
     case STG_RESOURCE_RATE:

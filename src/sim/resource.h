@@ -70,6 +70,7 @@ const char *stg_resource_print(const stg_resource *resource,
 
 typedef struct stg_server {
     stg_resource resource; /* as it was made */
+    stg_outcome late;      /* rate: a refusal that says when */
     stg_rng rng;           /* of how long things take */
     stg_ns changed_at;     /* optimistic: the last success; lock: when it is
                               free again */
@@ -83,8 +84,9 @@ typedef struct stg_server {
 
 typedef struct stg_answer {
     bool is_success;
-    stg_ns at;           /* when it leaves the server */
-    stg_outcome outcome; /* what the client hears */
+    stg_ns at;                  /* when it leaves the server */
+    const stg_outcome *outcome; /* what the client hears: lent until the next
+                                   call */
 } stg_answer;
 
 /* Returns false if there is no memory. memory is kept. */
@@ -95,8 +97,23 @@ void stg_server_close(stg_server *s);
 /* As it was at time 0. */
 void stg_server_clear(stg_server *s, stg_rng rng);
 
+extern const stg_outcome stg_server_success;
+
+/* Any resource but an optimistic one. */
+stg_answer stg_server_call_other(stg_server *s, stg_ns at);
+
 /* A call arrives at `at`, not before the last one; read_at is when the client
- * read, for an optimistic resource. */
-stg_answer stg_server_call(stg_server *s, stg_ns at, stg_ns read_at);
+ * read, for an optimistic resource: a read in the instant of a change sees the
+ * new version. */
+static inline stg_answer stg_server_call(stg_server *s, stg_ns at,
+                                         stg_ns read_at)
+{
+    if (s->resource.kind != STG_RESOURCE_OPTIMISTIC)
+        return stg_server_call_other(s, at);
+    if (read_at < s->changed_at)
+        return (stg_answer){.at = at, .outcome = &s->resource.fault};
+    s->changed_at = at;
+    return (stg_answer){true, at, &stg_server_success};
+}
 
 #endif
