@@ -56,7 +56,7 @@ static inline double stg_random_normal(stg_rng *rng)
 /* Mean 1. One draw in 98.9 % of the calls, else more. */
 double stg_random_exponential(stg_rng *rng);
 
-/* exp(-x) for x in [0, 64], within 1e-12 of itself. */
+/* exp(-x) for x in [0, 32], within 1e-12 of itself; beyond, ever less. */
 double stg_random_exp(double x);
 
 #endif

@@ -180,7 +180,7 @@ TEST(overload, gives_the_same_on_every_machine)
     o.network =
         (stg_law){.kind = STG_LAW_NORMAL, .a = 2 * STG_MS, .b = 500 * STG_US};
     r = help_run(&o, 0);
-    CHECK_U64(hash_of(&r), UINT64_C(15216093071188416043));
+    CHECK_U64(hash_of(&r), UINT64_C(1618363326557568213));
     stg_overload_free(&r, &help_memory);
 }
 
