@@ -32,6 +32,7 @@ set(sim_pure
 set(sim_pictures
     sim/album.c
     sim/contention_charts.c
+    sim/contention_result.c
     sim/contention_times.c
     sim/measure.c
     sim/page.c

@@ -84,7 +84,7 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
 
         for (size_t p = 0; p < policies; p++) {
             const stg_study_cell *cell = &study->cells[i + p];
-            stg_study_result r;
+            stg_contention_result r;
 
             is_whole =
                 is_whole && cell->reps > 0 && stg_study_judge(study, cell, &r);

@@ -257,70 +257,9 @@ void stg_study_close(stg_study *s)
     s->cells = NULL;
 }
 
-/* -- what came of it */
-
-typedef double measure(const stg_contention_run *run);
-
-static double calls_of(const stg_contention_run *run)
-{
-    return (double)run->calls;
-}
-
-static double wasted_of(const stg_contention_run *run)
-{
-    return (double)stg_contention_wasted(run);
-}
-
-static double successes_of(const stg_contention_run *run)
-{
-    return (double)run->successes;
-}
-
-static double given_up_of(const stg_contention_run *run)
-{
-    return (double)run->given_up;
-}
-
-static double completion_of(const stg_contention_run *run)
-{
-    return (double)run->completion / 1e6;
-}
-
-static double peak_of(const stg_contention_run *run)
-{
-    return (double)run->peak;
-}
-
 bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
-                     stg_study_result *result)
+                     stg_contention_result *result)
 {
-    const struct {
-        measure *of;
-        stg_estimate *to;
-    } measures[] = {
-        {calls_of, &result->calls},
-        {wasted_of, &result->wasted},
-        {successes_of, &result->successes},
-        {given_up_of, &result->given_up},
-        {completion_of, &result->completion_ms},
-        {peak_of, &result->peak},
-    };
-    double *values = malloc(s->options.reps * sizeof *values);
-
-    if (values == NULL)
-        return false;
-    *result = (stg_study_result){0};
-    for (size_t m = 0; m < sizeof measures / sizeof *measures; m++) {
-        size_t count = 0;
-
-        for (uint32_t i = 0; i < s->options.reps; i++)
-            if (has_ended(&cell->runs[i]))
-                values[count++] = measures[m].of(&cell->runs[i]);
-        *measures[m].to = stg_estimate_make(values, count);
-    }
-    for (uint32_t i = 0; i < s->options.reps; i++)
-        if (has_ended(&cell->runs[i]) && cell->runs[i].end != STG_END_EMPTY)
-            result->cut++;
-    free(values);
-    return true;
+    return stg_contention_judge(cell->runs, s->options.reps, &s->memory,
+                                result);
 }

@@ -5,8 +5,7 @@
 #define STAGGER_CLI_SIM_STUDY_H
 
 #include "cli/sim_policies.h"
-#include "sim/contention.h"
-#include "sim/estimate.h"
+#include "sim/contention_result.h"
 
 enum { STG_STUDY_CLIENTS_MAX = 1000, STG_STUDY_REPS_MAX = 1000000 };
 
@@ -47,14 +46,9 @@ stg_status stg_study_run(stg_study *s, const stg_study_options *options,
                          stg_error *err);
 void stg_study_close(stg_study *s);
 
-/* What the repetitions of a cell came to. */
-typedef struct stg_study_result {
-    stg_estimate calls, wasted, successes, given_up, completion_ms, peak;
-    uint32_t cut; /* repetitions that a limit ended */
-} stg_study_result;
-
-/* Returns false if there is no memory. */
+/* What the repetitions of a cell came to. Returns false if there is no
+ * memory. */
 bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
-                     stg_study_result *result);
+                     stg_contention_result *result);
 
 #endif

@@ -1,0 +1,168 @@
+#include "sim/contention_result.h"
+
+#include <string.h>
+
+/* -- estimates */
+
+typedef double measure(const stg_contention_run *run);
+
+static double calls_of(const stg_contention_run *run)
+{
+    return (double)run->calls;
+}
+
+static double wasted_of(const stg_contention_run *run)
+{
+    return (double)stg_contention_wasted(run);
+}
+
+static double successes_of(const stg_contention_run *run)
+{
+    return (double)run->successes;
+}
+
+static double given_up_of(const stg_contention_run *run)
+{
+    return (double)run->given_up;
+}
+
+static double completion_of(const stg_contention_run *run)
+{
+    return (double)run->completion / 1e6;
+}
+
+static double peak_of(const stg_contention_run *run)
+{
+    return (double)run->peak;
+}
+
+static bool has_ended(const stg_contention_run *run)
+{
+    return run->end != STG_END_NONE && run->end != STG_END_STOPPED;
+}
+
+bool stg_contention_judge(const stg_contention_run *runs, uint32_t count,
+                          const stg_memory *memory,
+                          stg_contention_result *result)
+{
+    const struct {
+        measure *of;
+        stg_estimate *to;
+    } measures[] = {
+        {calls_of, &result->calls},
+        {wasted_of, &result->wasted},
+        {successes_of, &result->successes},
+        {given_up_of, &result->given_up},
+        {completion_of, &result->completion_ms},
+        {peak_of, &result->peak},
+    };
+    double *values =
+        memory->allocate(memory->ctx, ((size_t)count + 1) * sizeof *values);
+
+    if (values == NULL)
+        return false;
+    *result = (stg_contention_result){0};
+    for (size_t m = 0; m < sizeof measures / sizeof *measures; m++) {
+        size_t ended = 0;
+
+        for (uint32_t i = 0; i < count; i++)
+            if (has_ended(&runs[i]))
+                values[ended++] = measures[m].of(&runs[i]);
+        *measures[m].to = stg_estimate_make(values, ended);
+        result->reps = (uint32_t)ended;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (has_ended(&runs[i]) && runs[i].end != STG_END_EMPTY)
+            result->cut++;
+    memory->release(memory->ctx, values);
+    return true;
+}
+
+/* -- rows */
+
+static const stg_table_column columns[] = {
+    {"policy", NULL, .rank = 0},
+    {"text", NULL, .rank = 0},
+    {"clients", "clients", .rank = 0},
+    {NULL, "policy", .rank = 0},
+    {"reps", NULL, .rank = 0},
+    {"seed", NULL, .rank = 0},
+    {"calls", "calls", .rank = 0},
+    {"wasted", "wasted", .rank = 5},
+    {"successes", NULL, .rank = 0},
+    {"given_up", "gave up", .rank = 6},
+    {"completion_ms", "completion", .is_time = true},
+    {"peak_100ms", "in 100 ms", .rank = 2},
+    {"client_ms.p50", "p50", .is_time = true, .rank = 4},
+    {"client_ms.p95", "p95", .is_time = true, .rank = 1},
+    {"client_ms.max", "max", .is_time = true, .rank = 3},
+    {"cut", NULL, .rank = 0},
+    {NULL, "calls over time", .rank = 0},
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static stg_cell estimate(stg_estimate e)
+{
+    return stg_cell_estimate(e.mean, e.se);
+}
+
+static stg_cell quantile(const stg_contention_row *row, double share)
+{
+    return stg_cell_number(
+        (double)stg_sim_tally_quantile(&row->book->done, share) / 1e6);
+}
+
+/* Calls in each slice until the mean completion. */
+static stg_cell spark(stg_album *a, const stg_contention_row *row)
+{
+    const stg_sim_series *s = &row->book->calls;
+    double slices = row->result.completion_ms.mean * 1e6 / (double)s->width + 1;
+    size_t count = slices < (double)s->used ? (size_t)slices : s->used;
+    double *curve = stg_album_take(a, count * sizeof *curve);
+
+    for (size_t i = 0; curve != NULL && i < count; i++)
+        curve[i] = (double)s->sums[i];
+    return stg_cell_spark(curve, curve == NULL ? 0 : count);
+}
+
+static void fill_row(stg_album *a, const stg_contention_row *row,
+                     stg_cell *cells)
+{
+    const stg_contention_result *r = &row->result;
+    const stg_cell filled[COLUMNS] = {
+        stg_cell_text(row->policy),
+        stg_cell_text(row->text),
+        stg_cell_number(row->clients),
+        stg_cell_text(row->policy),
+        stg_cell_number(r->reps),
+        stg_cell_number((double)row->seed),
+        estimate(r->calls),
+        estimate(r->wasted),
+        estimate(r->successes),
+        estimate(r->given_up),
+        estimate(r->completion_ms),
+        estimate(r->peak),
+        quantile(row, 0.5),
+        quantile(row, 0.95),
+        quantile(row, 1),
+        stg_cell_number(r->cut),
+        spark(a, row),
+    };
+
+    memcpy(cells, filled, sizeof filled);
+}
+
+bool stg_contention_table(stg_album *a, const stg_contention_row *rows,
+                          size_t count, stg_table *table)
+{
+    stg_cell *cells = stg_album_take(a, count * COLUMNS * sizeof *cells);
+
+    *table = (stg_table){.columns = columns,
+                         .column_count = COLUMNS,
+                         .cells = cells,
+                         .row_count = cells == NULL ? 0 : count};
+    for (size_t i = 0; cells != NULL && i < count; i++)
+        fill_row(a, &rows[i], &cells[COLUMNS * i]);
+    return !a->is_short;
+}
