@@ -209,6 +209,35 @@ add_library(stagger_hub STATIC
     hub/trace.c
     $<TARGET_OBJECTS:stagger_flow>
 )
+# Kafka as the log, where there is its library.
+if(STAGGER_KAFKA AND PKG_CONFIG_FOUND)
+    pkg_check_modules(HUB_rdkafka QUIET IMPORTED_TARGET rdkafka>=2.0.2)
+endif()
+if(HUB_rdkafka_FOUND)
+    target_sources(stagger_hub PRIVATE
+        hub/logs/kafka.c
+        hub/logs/kafka_batch.c
+        hub/logs/kafka_behind.c
+        hub/logs/kafka_commits.c
+        hub/logs/kafka_conf.c
+        hub/logs/kafka_ends.c
+        hub/logs/kafka_group.c
+        hub/logs/kafka_letters.c
+        hub/logs/kafka_mail.c
+        hub/logs/kafka_member.c
+        hub/logs/kafka_record.c
+        hub/logs/kafka_slots.c
+        hub/logs/kafka_take.c
+        hub/logs/kafka_watch.c
+    )
+    target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_rdkafka)
+else()
+    target_sources(stagger_hub PRIVATE hub/logs/kafka_none.c)
+    if(STAGGER_KAFKA)
+        stagger_leave_out("Kafka" "no librdkafka 2.0.2")
+    endif()
+endif()
+
 target_compile_definitions(stagger_hub PUBLIC ${posix})
 target_include_directories(stagger_hub PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(stagger_hub PUBLIC stagger_static stagger_llhttp

@@ -7,7 +7,7 @@
  * group.id, so that no other right is needed), reads for laggards, one place at
  * a time, and never commits. Calls are made on the loop's thread, do not block,
  * and are answered by callbacks on it; what a callback is given is lent for its
- * time, what a call is given is copied.
+ * time, but for names of topics, which stay; what a call is given is copied.
  *
  *   assigned   the group gave partitions: each is claimed in the store and
  *              given to flow, then stg_kafka_begin() says where to read from
@@ -100,7 +100,8 @@ typedef enum stg_kafka_null {
     STG_KAFKA_NULL_EMPTY, /* one with an empty body */
 } stg_kafka_null;
 
-/* Where what is wanted is not there any more. */
+/* Where what is wanted is not there any more. (What a laggard has not read in
+ * time has expired in any case.) */
 typedef enum stg_kafka_reset {
     STG_KAFKA_RESET_EARLIEST, /* from the oldest that is; and it is told */
     STG_KAFKA_RESET_ERROR,    /* the partition is not read: REFUSED */
@@ -127,13 +128,16 @@ typedef struct stg_kafka_options {
     size_t message_max;       /* bytes of a value: 1 MiB */
     stg_kafka_null null;
     stg_kafka_reset reset;
+    size_t queue_max;    /* bytes that librdkafka reads ahead: 16 MiB. Some
+                            answers of brokers may come on top of it, 8 MiB
+                            each */
     stg_ns hold;         /* a revoked partition is let go after it, whatever is
                             missing: 5 s */
     stg_ns commit_every; /* commits are gathered so long: 200 ms */
     uint64_t seed;       /* of the jitter of waits */
 
-    /* See above. Partitions of one assignment come in one call, by topic and
-     * partition. */
+    /* See above. Partitions are told of as soon as a broker has said where they
+     * begin and end; so those of one assignment may come in several calls. */
     void (*assigned)(void *ctx, const stg_kafka_given *given, size_t count);
     void (*revoked)(void *ctx, const stg_kafka_place *places, size_t count);
     void (*lost)(void *ctx, const stg_kafka_place *places, size_t count);
@@ -153,7 +157,7 @@ stg_kafka_options stg_kafka_options_default(void);
  * not in the words: they may be secrets. */
 stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err);
 
-/* "librdkafka 2.0.2"; NULL where the program was built without it. */
+/* Of librdkafka, "2.0.2"; NULL where the program was built without it. */
 const char *stg_kafka_version(void);
 
 /* -- a consumer ------------------------------------------------------------ */

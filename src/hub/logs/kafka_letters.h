@@ -9,10 +9,11 @@
  *   value   the payload as it was published; none for a range row, and for one
  *           whose payload is gone
  *   headers stagger-id, stagger-message, stagger-target, stagger-state,
- *           stagger-cause, stagger-category, stagger-attempts, stagger-position
- *           and stagger-partition; where there are any stagger-last-position,
- *           stagger-count, stagger-status, stagger-detail, stagger-replay,
- *           content-type; and the message's own headers as they came in
+ *           stagger-cause, stagger-category, stagger-attempts, stagger-topic,
+ *           stagger-partition and stagger-position; where there are any
+ *           stagger-last-position, stagger-count, stagger-status,
+ *           stagger-detail, stagger-replay, content-type; and those headers of
+ *           the message that were kept
  *
  * One thread at a time. */
 #ifndef STAGGER_HUB_LOGS_KAFKA_LETTERS_H

@@ -1,0 +1,129 @@
+/* A message of Kafka as a parcel: headers through the allow list, the key as
+ * one that can stand in a header, the value as the body. */
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "hub/logs/kafka_inside.h"
+#include "hub/ops/batch.h"
+#include "hub/ops/ingress_headers.h"
+#include "hub/parcel.h"
+
+enum {
+    ENCODED_MAX = 180, /* bytes of a key that fit in base64 */
+    HASH_SIZE = 32,
+};
+
+typedef struct lines {
+    char at[STG_HEADERS_SIZE_MAX];
+    size_t size;
+} lines;
+
+/* A key that is no text cannot stand in a header: it is told in base64, or, if
+ * it is too long for that, by its hash. Different keys stay different. */
+static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
+{
+    unsigned char hash[HASH_SIZE];
+    int size;
+
+    if (key.size == 0 || stg_batch_is_key(key))
+        return key;
+    if (key.size <= ENCODED_MAX) {
+        memcpy(text, "base64:", 7);
+        size = EVP_EncodeBlock((unsigned char *)text + 7,
+                               (const unsigned char *)key.at, (int)key.size);
+        return (stg_span){text, (size_t)size + 7};
+    }
+    memcpy(text, "sha256:", 7);
+    if (EVP_Digest(key.at, key.size, hash, NULL, EVP_sha256(), NULL) != 1)
+        return (stg_span){NULL, 0};
+    for (size_t i = 0; i < HASH_SIZE; i++)
+        snprintf(text + 7 + 2 * i, 3, "%02x", hash[i]);
+    return (stg_span){text, 7 + 2 * HASH_SIZE};
+}
+
+/* What does not fit any more is left out. */
+static void add_line(lines *l, stg_span name, stg_span value)
+{
+    size_t size = name.size + 2 + value.size + 2;
+    char *to = l->at + l->size;
+
+    if (size > sizeof l->at - l->size)
+        return;
+    memcpy(to, name.at, name.size);
+    memcpy(to + name.size, ": ", 2);
+    if (value.size > 0)
+        memcpy(to + name.size + 2, value.at, value.size);
+    memcpy(to + size - 2, "\r\n", 2);
+    l->size += size;
+}
+
+static void read_headers(const stg_kafka_options *o,
+                         const rd_kafka_message_t *m, lines *l, stg_parcel *p)
+{
+    rd_kafka_headers_t *headers;
+    const char *text;
+    stg_span name, value;
+
+    if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    for (size_t i = 0;
+         rd_kafka_header_get_all(headers, i, &text, (const void **)&value.at,
+                                 &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR;
+         i++) {
+        name = (stg_span){text, strlen(text)};
+        if (value.at == NULL)
+            value.size = 0;
+        if (!stg_header_is_name(name) || !stg_header_is_value(value))
+            continue;
+        if (stg_header_equal(name, "Content-Type")) {
+            if (value.size > 0 && value.size <= STG_KEY_SIZE_MAX)
+                p->content_type = value;
+        } else if (stg_headers_keep(o->headers, name)) {
+            add_line(l, name, value);
+        }
+    }
+}
+
+static stg_ns created_at(const rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t type;
+    int64_t ms = rd_kafka_message_timestamp(m, &type);
+
+    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || ms <= 0)
+        return 0;
+    return (uint64_t)ms > STG_NEVER / STG_MS ? 0 : (uint64_t)ms * STG_MS;
+}
+
+bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
+                      const rd_kafka_message_t *m, stg_record *record)
+{
+    char key[STG_KEY_SIZE_MAX + 1];
+    lines l;
+    stg_parcel p = {.body = {m->payload, m->len}};
+    bool is_large = m->len > o->message_max;
+    void *bytes;
+
+    if (m->payload == NULL && o->null == STG_KAFKA_NULL_SKIP)
+        return false;
+    l.size = 0;
+    if (o->content_type != NULL)
+        p.content_type = (stg_span){o->content_type, strlen(o->content_type)};
+    if (m->key != NULL)
+        p.key = text_of_key((stg_span){m->key, m->key_len}, key);
+    read_headers(o, m, &l, &p);
+    p.headers = (stg_span){l.at, l.size};
+    if (is_large)
+        p.body = (stg_span){NULL, 0};
+    *record = (stg_record){
+        .position = (uint64_t)m->offset,
+        .key = stg_parcel_hash(p.key),
+        .created_at = created_at(m),
+        .size = stg_parcel_size(&p),
+        .true_size = is_large ? m->len : 0,
+    };
+    record->bytes = bytes = stg_kafka_batch_bytes(b, record->size);
+    stg_parcel_pack(&p, bytes);
+    return true;
+}
