@@ -7,7 +7,6 @@
 set(sim_pure
     sim/contention.c
     sim/contention_book.c
-    sim/contention_summary.c
     sim/engine.c
     sim/estimate.c
     sim/histogram.c

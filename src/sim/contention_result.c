@@ -96,6 +96,9 @@ static const stg_table_column columns[] = {
     {"client_ms.p50", "p50", .is_time = true, .rank = 4},
     {"client_ms.p95", "p95", .is_time = true, .rank = 1},
     {"client_ms.max", "max", .is_time = true, .rank = 3},
+    {"client_calls.p50", NULL, .rank = 0},
+    {"client_calls.p95", NULL, .rank = 0},
+    {"client_calls.max", NULL, .rank = 0},
     {"cut", NULL, .rank = 0},
     {NULL, "calls over time", .rank = 0},
 };
@@ -111,6 +114,13 @@ static stg_cell quantile(const stg_contention_row *row, double share)
 {
     return stg_cell_number(
         (double)stg_sim_tally_quantile(&row->book->done, share) / 1e6);
+}
+
+/* How many calls a client made. */
+static stg_cell attempts(const stg_contention_row *row, double share)
+{
+    return stg_cell_number(
+        (double)stg_sim_tally_quantile(&row->book->attempts, share));
 }
 
 /* Calls in each slice until the mean completion. */
@@ -146,6 +156,9 @@ static void fill_row(stg_album *a, const stg_contention_row *row,
         quantile(row, 0.5),
         quantile(row, 0.95),
         quantile(row, 1),
+        attempts(row, 0.5),
+        attempts(row, 0.95),
+        attempts(row, 1),
         stg_cell_number(r->cut),
         spark(a, row),
     };

@@ -453,3 +453,251 @@ TEST(contention, goes_on_for_30_days_with_a_million_clients)
 
     CHECK_U64(ladder.sum, heap.sum);
 }
+
+/* -- one run, as it was */
+
+typedef struct story {
+    char text[4000];
+    size_t length;
+} story;
+
+static void tell(void *ctx, const stg_contention_call *call)
+{
+    story *s = ctx;
+
+    s->length += (size_t)snprintf(
+        s->text + s->length, sizeof s->text - s->length,
+        "%4ju.%06ju ms  client %u  attempt %u  %s\n",
+        (uintmax_t)(call->at / STG_MS), (uintmax_t)(call->at % STG_MS),
+        call->client, call->attempt, call->is_success ? "yes" : "no");
+}
+
+TEST(contention, of_three_clients_goes_like_this)
+{
+    stg_policy policy = policy_of(
+        "exponential base=10ms jitter=full "
+        "attempts=4");
+    stg_contention_options o = stg_contention_options_default();
+    story s = {.length = 0};
+
+    o.clients = 3;
+    o.policy = &policy;
+    o.on_call = tell;
+    o.ctx = &s;
+    (void)repeat(&o, 1);
+    CHECK_TRACE(s.text,
+                "  30.023671 ms  client 1  attempt 1  yes\n"
+                "  30.130158 ms  client 0  attempt 1  no\n"
+                "  31.913825 ms  client 2  attempt 1  no\n"
+                "  79.154491 ms  client 2  attempt 2  yes\n"
+                "  81.995135 ms  client 0  attempt 2  no\n"
+                " 139.444521 ms  client 0  attempt 3  yes\n");
+}
+
+/* The bits of very many draws, decisions and events, in one number: the same
+ * by every compiler and at every level of optimisation, or this fails. */
+TEST(contention, is_the_same_to_the_last_bit_by_every_compiler)
+{
+    static const struct {
+        const char *resource, *network, *policy;
+        uint64_t sum;
+    } runs[] = {
+        {"optimistic", "normal:10ms:2ms",
+         "exponential base=10ms cap=2s jitter=full attempts=unlimited",
+         0xc3b77b6cd99337c0},
+        {"lock hold=exponential:3ms", "uniform:1ms:9ms",
+         "exponential base=1ms factor=1.7 cap=1s jitter=equal "
+         "attempts=unlimited",
+         0x2c60faf6bf7e9b93},
+        {"rate=20/1s retry-after=yes", "exponential:10ms",
+         "linear base=50ms jitter=30% attempts=20", 0x6ff69a65b114a251},
+        {"workers=3 service=normal:5ms:5ms queue=20", "10ms",
+         "base=5ms jitter=decorrelated attempts=unlimited "
+         "attempt-timeout=60ms",
+         0x965564a249553e5a},
+        {"round=25ms", "normal:1ms:1ms", "backend attempts=9 breaker=5:1s",
+         0xdfa4589f78b58c11},
+    };
+
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        stg_policy policy = policy_of(runs[i].policy);
+        stg_contention_options o = stg_contention_options_default();
+        digest d = {0};
+        outcome out;
+
+        o.clients = 150;
+        o.policy = &policy;
+        o.on_call = mix_call;
+        o.ctx = &d;
+        CHECK_INT(stg_resource_parse(&o.resource, runs[i].resource, NULL),
+                  STG_OK);
+        CHECK_INT(stg_law_parse(&o.network, runs[i].network, NULL), STG_OK);
+        out = repeat(&o, 1);
+        d.sum ^= out.last.completion ^ out.last.peak << 40;
+        if (d.sum != runs[i].sum)
+            harness_fail(__FILE__, __LINE__, "%s: %#jx", runs[i].resource,
+                         (uintmax_t)d.sum);
+    }
+}
+
+TEST(contention, with_a_timeout_stops_waiting_and_calls_again)
+{
+    stg_policy policy = policy_of(
+        "fixed base=1ms jitter=none attempts=3 "
+        "attempt-timeout=15ms deadline=none");
+    stg_contention_options o = stg_contention_options_default();
+    story s = {.length = 0};
+    outcome out;
+
+    // The second client's answer would come after 22 ms.
+    o.clients = 2;
+    o.policy = &policy;
+    o.network = (stg_law){.a = STG_MS};
+    o.on_call = tell;
+    o.ctx = &s;
+    CHECK_INT(stg_resource_parse(&o.resource, "workers=1 service=10ms", NULL),
+              STG_OK);
+    out = repeat(&o, 1);
+    CHECK_TRACE(s.text,
+                "   1.000000 ms  client 0  attempt 1  yes\n"
+                "   1.000000 ms  client 1  attempt 1  yes\n"
+                "  17.000000 ms  client 1  attempt 2  yes\n"
+                "  33.000000 ms  client 1  attempt 3  yes\n");
+    // The first two of its calls were worked on for nobody.
+    CHECK_U64(out.last.successes, 2);
+    CHECK_U64(out.last.completion, 44 * STG_MS);
+}
+
+/* A program's budget and breaker are its own. */
+TEST(contention, with_a_budget_stops_where_it_is_empty)
+{
+    stg_policy policy = policy_of(
+        "fixed base=10ms jitter=none attempts=9 "
+        "budget=tokens:3:0.001/s retry=429 deadline=none");
+    stg_contention_options o = stg_contention_options_default();
+    outcome out;
+
+    o.clients = 11;
+    o.policy = &policy;
+    CHECK_INT(stg_resource_parse(&o.resource, "rate=1/365d", NULL), STG_OK);
+    out = repeat(&o, 1);
+    CHECK_U64(out.last.calls, 1 + 10 * 4);
+    CHECK_U64(out.last.given_up, 10);
+}
+
+TEST(contention, ends_where_it_is_told_to)
+{
+    stg_policy policy = policy_of(text_of("full"));
+    stg_contention_options o = stg_contention_options_default();
+    atomic_bool stop = false;
+    outcome out;
+
+    o.policy = &policy;
+    o.calls_max = 77;
+    out = repeat(&o, 2);
+    CHECK_U64(out.last.calls, 77);
+    CHECK_INT(out.last.end, STG_END_EVENTS);
+
+    o.calls_max = UINT64_MAX;
+    o.until_at = 100 * STG_MS;
+    out = repeat(&o, 1);
+    CHECK_INT(out.last.end, STG_END_TIME);
+    CHECK(out.last.calls > 100);
+
+    o.stop = &stop;
+    o.until_at = STG_NEVER;
+    atomic_store(&stop, true);
+    out = repeat(&o, 1);
+    CHECK_INT(out.last.end, STG_END_STOPPED);
+    CHECK_U64(out.last.calls, 0);
+}
+
+TEST(contention, refuses_what_it_cannot_run)
+{
+    stg_policy policy = policy_of("none"), zeroed = {0};
+    stg_contention_options o = stg_contention_options_default();
+    test_memory counts;
+    stg_memory memory = test_memory_of(&counts);
+    stg_contention *c;
+    stg_error err;
+
+    CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
+    o.policy = &zeroed;
+    CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
+    o.policy = &policy;
+    o.clients = 0;
+    CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
+    CHECK(strstr(err.text, "1 to 100000000") != NULL);
+    o.clients = 100;
+    for (size_t left = 0; left < 3; left++) {
+        memory = test_memory_of(&counts);
+        counts.left = left;
+        CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_IO);
+        CHECK_INT(counts.held, 0);
+    }
+}
+
+/* However soon memory ends, a run says so, and no byte is lost. */
+TEST(contention, without_memory_says_so)
+{
+    stg_policy policy = policy_of(text_of("full"));
+    stg_contention_options o = stg_contention_options_default();
+
+    o.clients = 1000;
+    o.policy = &policy;
+    o.queue = STG_SIM_QUEUE_LADDER;
+    for (size_t left = 3; left < 60; left++) {
+        test_memory counts;
+        stg_memory memory = test_memory_of(&counts);
+        stg_contention_book book;
+        stg_contention_run run;
+        stg_contention *c;
+        bool is_whole;
+
+        stg_contention_book_init(&book, 10 * STG_MS, 10000, &memory);
+        CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
+        counts.left = left - 3;
+        is_whole = stg_contention_repeat(c, 0, &run, &book);
+        CHECK_INT(run.end, is_whole ? STG_END_EMPTY : STG_END_MEMORY);
+        stg_contention_free(c);
+        stg_contention_book_close(&book);
+        CHECK_INT(counts.held, 0);
+    }
+}
+
+TEST(contention, keeps_a_book_of_clients_and_waits)
+{
+    stg_policy policy = policy_of(
+        "list=5ms,20ms jitter=none attempts=3 "
+        "deadline=none retry=429");
+    stg_contention_options o = stg_contention_options_default();
+    test_memory counts;
+    stg_memory memory = test_memory_of(&counts);
+    stg_contention_book book;
+    stg_contention_run run;
+    stg_contention *c;
+
+    o.clients = 10;
+    o.policy = &policy;
+    o.network = (stg_law){.a = STG_MS};
+    CHECK_INT(stg_resource_parse(&o.resource, "rate=4/1s", NULL), STG_OK);
+    CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
+    stg_contention_book_init(&book, 10 * STG_MS, 10, &memory);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK(stg_contention_repeat(c, i, &run, &book));
+    CHECK_U64(book.done.count, 8);
+    CHECK_U64(book.done.most, 2 * STG_MS);
+    CHECK_U64(book.attempts.count, 20);
+    CHECK_U64(stg_sim_tally_quantile(&book.attempts, 0.4), 1);
+    CHECK_U64(stg_sim_tally_quantile(&book.attempts, 0.41), 3);
+    CHECK_U64(book.waits[0].count, 12);
+    CHECK_U64(book.waits[0].least, 5 * STG_MS);
+    CHECK_U64(book.waits[1].most, 20 * STG_MS);
+    CHECK_U64(book.waits[2].count, 0);
+    CHECK_U64(book.calls.runs, 2);
+    CHECK_U64(book.calls.sums[0], 2 * 10 + 2 * 6); // at 1 and at 8 ms
+    CHECK_U64(run.peak, 10 + 6 + 6);
+    stg_contention_free(c);
+    stg_contention_book_close(&book);
+    CHECK_INT(counts.held, 0);
+}
