@@ -90,23 +90,20 @@ class Engine {
 
   // The pictures of what there is so far: [{title, note, svg}, ...].
   charts(width) {
-    const all = [];
-    for (;;) {
-      const text = this.text("chart", all.length, width);
-      if (text === "") return all;
-      const [title, note] = text.split("\n", 2);
-      all.push({
-        title, note, svg: text.slice(title.length + note.length + 2),
-      });
-    }
+    return this.text("charts", width).split("\f").slice(0, -1).map((chart) => {
+      const [title, note] = chart.split("\n", 2);
+      return { title, note, svg: chart.slice(title.length + note.length + 2) };
+    });
   }
 
+  csv() { return this.text("csv"); }
   style() { return this.text("style"); }
   marker(colour) { return this.text("marker", colour); }
 
   // What policy number i has come to: numbers by the names above.
   sums(i) {
     const at = this.call("sums", i);
+    if (at === 0) throw new Error("no memory for the totals");
     const numbers = new Float64Array(this.c.memory.buffer, at, SUMS.length);
     return Object.fromEntries(SUMS.map((name, k) => [name, numbers[k]]));
   }

@@ -265,6 +265,12 @@ class Page {
       history.replaceState(null, "", this.link());
       copy(location.href, "The link");
     });
+    this.find("save").addEventListener("click", () => {
+      const url = URL.createObjectURL(new Blob([this.csv],
+        { type: "text/csv" }));
+      element("a", { href: url, download: "contention.csv" }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    });
     this.find("controls").addEventListener("submit", (event) =>
       event.preventDefault());
   }
@@ -383,7 +389,7 @@ class Page {
       ? `${done} of ${of} repetitions …`
       : `${of} repetitions, in ${timeWords(Math.round(ms))}.`;
     this.find("results").dataset.done = done === of ? message.id : "";
-    this.sums = message.sums;
+    Object.assign(this, { sums: message.sums, csv: message.csv });
     this.showTotals(message.sums);
     this.showCharts(message.charts);
   }

@@ -69,7 +69,8 @@ class Runner {
     const sums = [];
     for (let i = 0; i < count; i++) sums.push(this.engine.sums(i));
     this.tell({
-      ...this.progress, sums, charts: this.engine.charts(this.width),
+      ...this.progress, sums, csv: this.engine.csv(),
+      charts: this.engine.charts(this.width),
     });
     return performance.now() - began;
   }

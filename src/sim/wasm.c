@@ -10,7 +10,7 @@
 enum {
     SLICE_MS = 10,
     SLICES = 60000, /* ten minutes; calls after them are not in the picture */
-    SHOWN = 500,    /* slices of a picture, or a few more */
+    SHOWN = 600,    /* slices of a picture, or half as many more */
 };
 
 stg_wasm *stg_wasm_new(const stg_memory *memory)
@@ -157,20 +157,33 @@ static size_t find_join(size_t slices)
                 return steps[i] * decade;
 }
 
+/* The middle one of the times that the policies take, in slices. */
+static size_t find_middle(const stg_wasm *w)
+{
+    size_t used[STG_WASM_POLICIES_MAX] = {0};
+
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint32_t at = i;
+
+        for (; at > 0 && used[at - 1] > w->sides[i].book.calls.used; at--)
+            used[at] = used[at - 1];
+        used[at] = w->sides[i].book.calls.used;
+    }
+    return used[w->count / 2];
+}
+
 /* When all policies have had one repetition it is known how long a run is, and
  * all get slices of one width. */
 static void settle_slices(stg_wasm *w)
 {
-    size_t most = 0;
+    size_t join;
 
-    for (uint32_t i = 0; i < w->count; i++) {
+    for (uint32_t i = 0; i < w->count; i++)
         if (w->sides[i].count != 1)
             return;
-        if (w->sides[i].book.calls.used > most)
-            most = w->sides[i].book.calls.used;
-    }
+    join = find_join(find_middle(w));
     for (uint32_t i = 0; i < w->count; i++)
-        stg_sim_series_join(&w->sides[i].book.calls, find_join(most));
+        stg_sim_series_join(&w->sides[i].book.calls, join);
 }
 
 bool stg_wasm_repeat(stg_wasm *w, uint32_t i)

@@ -5,7 +5,7 @@
  *     stg_wasm_begin(w, clients, repetitions, seed, "optimistic", "10ms")
  *     stg_wasm_add(w, "full", "exponential jitter=full")     for each policy
  *     stg_wasm_repeat(w, 0)                      as often as there is time for
- *     stg_wasm_sums(w, 0), stg_wasm_chart(w, ...)
+ *     stg_wasm_sums(w, 0), stg_wasm_charts(w, 760)
  *
  * Texts are UTF-8 and terminated. Those that go in are borrowed; the page has
  * them in memory from stg_wasm_take(). Those that come out are the handle's,
@@ -70,7 +70,8 @@ const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text);
 bool stg_wasm_repeat(stg_wasm *w, uint32_t i);
 
 /* What the repetitions of policy i have come to, in the order of
- * stg_wasm_sum. The handle's, until the next call. */
+ * stg_wasm_sum. The handle's, until the next call; NULL if there is no such
+ * policy, or no memory. */
 const double *stg_wasm_sums(stg_wasm *w, uint32_t i);
 
 /* Each mean is followed by its standard error. Times are milliseconds. */
@@ -96,10 +97,13 @@ typedef enum stg_wasm_sum {
 
 /* -- pictures */
 
-/* Picture number 0 to 3 of what there is so far, 280 to 2000 pixels wide: a line
- * of title, a line that says how to read it, and the <svg> element. "" for no
- * picture, or no memory. */
-const char *stg_wasm_chart(stg_wasm *w, uint32_t number, int width);
+/* What there is so far, in pictures, 280 to 2000 pixels wide. Each is a line of
+ * title, a line that says how to read it, the <svg> element, and a form feed.
+ * "" for no picture, or no memory. */
+const char *stg_wasm_charts(stg_wasm *w, int width);
+
+/* The same numbers as the command writes to a file: CSV. */
+const char *stg_wasm_csv(stg_wasm *w);
 
 /* What a page's style needs for them. */
 const char *stg_wasm_style(stg_wasm *w);

@@ -1,72 +1,36 @@
 /* What a policy's repetitions came to, in numbers. */
-#include "sim/estimate.h"
+#include "sim/contention_result.h"
 #include "sim/wasm_inside.h"
 
-typedef double (*figure)(const stg_contention_run *run);
-
-static double calls(const stg_contention_run *run)
+static void put(stg_wasm *w, stg_wasm_sum sum, stg_estimate e)
 {
-    return (double)run->calls;
+    w->sums[sum] = e.mean;
+    w->sums[sum + 1] = e.se;
 }
 
-static double wasted(const stg_contention_run *run)
+static void put_quantile(stg_wasm *w, stg_wasm_sum sum,
+                         const stg_sim_tally *done, double share)
 {
-    return (double)stg_contention_wasted(run);
-}
-
-static double in_ms(stg_ns ns)
-{
-    return (double)ns / (double)STG_MS;
-}
-
-static double completion(const stg_contention_run *run)
-{
-    return in_ms(run->completion);
-}
-
-static double peak(const stg_contention_run *run)
-{
-    return (double)run->peak;
-}
-
-static double successes(const stg_contention_run *run)
-{
-    return (double)run->successes;
-}
-
-static double given_up(const stg_contention_run *run)
-{
-    return (double)run->given_up;
+    w->sums[sum] = (double)stg_sim_tally_quantile(done, share) / (double)STG_MS;
 }
 
 const double *stg_wasm_sums(stg_wasm *w, uint32_t i)
 {
-    static const struct {
-        stg_wasm_sum sum;
-        figure of;
-    } means[] = {
-        {STG_WASM_CALLS, calls},           {STG_WASM_WASTED, wasted},
-        {STG_WASM_COMPLETION, completion}, {STG_WASM_PEAK, peak},
-        {STG_WASM_SUCCESSES, successes},   {STG_WASM_GIVEN_UP, given_up},
-    };
     const stg_wasm_side *side = &w->sides[i];
-    const stg_sim_tally *done = &side->book.done;
-    double values[STG_WASM_REPETITIONS_MAX];
+    stg_contention_result r;
 
-    if (i >= w->count)
+    if (i >= w->count ||
+        !stg_contention_judge(side->runs, side->count, &w->memory, &r))
         return NULL;
-    w->sums[STG_WASM_REPETITIONS] = side->count;
-    for (size_t k = 0; k < sizeof means / sizeof *means; k++) {
-        stg_estimate e;
-
-        for (uint32_t run = 0; run < side->count; run++)
-            values[run] = means[k].of(&side->runs[run]);
-        e = stg_estimate_make(values, side->count);
-        w->sums[means[k].sum] = e.mean;
-        w->sums[means[k].sum + 1] = e.se;
-    }
-    w->sums[STG_WASM_P50] = in_ms(stg_sim_tally_quantile(done, 0.5));
-    w->sums[STG_WASM_P95] = in_ms(stg_sim_tally_quantile(done, 0.95));
-    w->sums[STG_WASM_MOST] = in_ms(stg_sim_tally_quantile(done, 1));
+    w->sums[STG_WASM_REPETITIONS] = r.reps;
+    put(w, STG_WASM_CALLS, r.calls);
+    put(w, STG_WASM_WASTED, r.wasted);
+    put(w, STG_WASM_COMPLETION, r.completion_ms);
+    put(w, STG_WASM_PEAK, r.peak);
+    put(w, STG_WASM_SUCCESSES, r.successes);
+    put(w, STG_WASM_GIVEN_UP, r.given_up);
+    put_quantile(w, STG_WASM_P50, &side->book.done, 0.5);
+    put_quantile(w, STG_WASM_P95, &side->book.done, 0.95);
+    put_quantile(w, STG_WASM_MOST, &side->book.done, 1);
     return w->sums;
 }

@@ -34,10 +34,11 @@ def find():
 
 
 def skip_without():
-    """Ends a test with the code that says so, if there is no browser."""
+    """Ends a test with the code that says so, if there is no browser; where CI
+    is set, that is a failure."""
     if find() is None:
         print("left out: no chromium")
-        sys.exit(77)
+        sys.exit(1 if os.environ.get("CI") == "true" else 77)
 
 
 class Failed(AssertionError):

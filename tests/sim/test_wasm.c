@@ -230,7 +230,7 @@ TEST(wasm, forgets_the_last_run)
         begin(&p, 50);
         CHECK_STR(stg_wasm_add(p.w, "full", full), "");
         run(&p, 1);
-        CHECK(stg_wasm_chart(p.w, 0, 600)[0] != '\0');
+        CHECK(stg_wasm_charts(p.w, 600)[0] != '\0');
         CHECK(held == 0 || held == p.counts.held);
         held = p.counts.held;
     }
@@ -239,28 +239,47 @@ TEST(wasm, forgets_the_last_run)
 
 /* -- pictures */
 
-TEST(wasm, draws_with_a_title_and_a_note)
+TEST(wasm, draws_with_titles_and_notes)
 {
     page p;
-    uint32_t i;
+    const char *at, *end;
+    int charts = 0;
 
     open_page(&p);
-    CHECK_STR(stg_wasm_chart(p.w, 0, 600), "");
+    CHECK_STR(stg_wasm_charts(p.w, 600), "");
     begin(&p, 50);
     CHECK_STR(stg_wasm_add(p.w, "<full>", full), "");
     CHECK_STR(stg_wasm_add(p.w, "none", "none"), "");
     run(&p, 2);
-    for (i = 0; stg_wasm_chart(p.w, i, 600)[0] != '\0'; i++) {
-        const char *title = stg_wasm_chart(p.w, i, 600);
-        const char *note = strchr(title, '\n'), *svg;
+    for (at = stg_wasm_charts(p.w, 600); *at != '\0'; at = end + 1, charts++) {
+        const char *note = strchr(at, '\n'), *svg, *tag;
 
-        CHECK(note != NULL && note > title);
+        end = strchr(at, '\f');
+        CHECK(note != NULL && note > at);
         svg = strchr(note + 1, '\n');
-        CHECK(svg != NULL && svg > note + 1);
+        CHECK(svg != NULL && svg > note + 1 && end > svg);
         CHECK_INT(strncmp(svg, "\n<svg ", 6), 0);
-        CHECK(strstr(svg, "<full>") == NULL);
+        tag = strstr(svg, "<full>"); // of a title behind it, at most
+        CHECK(tag == NULL || tag > end);
     }
-    CHECK(i >= 3);
+    CHECK(charts >= 3);
+    close_page(&p);
+}
+
+TEST(wasm, writes_the_numbers_as_a_file)
+{
+    page p;
+    const char *csv;
+
+    open_page(&p);
+    begin(&p, 50);
+    CHECK_STR(stg_wasm_add(p.w, "a, b", full), "");
+    run(&p, 1);
+    csv = stg_wasm_csv(p.w);
+    CHECK_INT(strncmp(csv, "policy,text,clients,reps,seed,calls,calls_se,", 45),
+              0);
+    CHECK(strstr(csv, "\n\"a, b\",exponential base=10ms ") != NULL);
+    CHECK(strstr(csv, ",50,8,1,") != NULL);
     close_page(&p);
 }
 
@@ -304,7 +323,9 @@ TEST(wasm, says_when_there_is_no_memory)
         if (stg_wasm_begin(p.w, 20, 1, 1, "optimistic", "10ms")[0] == '\0' &&
             stg_wasm_add(p.w, "full", full)[0] == '\0' &&
             stg_wasm_repeat(p.w, 0))
-            is_done = stg_wasm_chart(p.w, 0, 600)[0] != '\0';
+            is_done = stg_wasm_sums(p.w, 0) != NULL &&
+                      stg_wasm_csv(p.w)[0] != '\0' &&
+                      stg_wasm_charts(p.w, 600)[0] != '\0';
         close_page(&p);
     }
 }

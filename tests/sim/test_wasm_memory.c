@@ -17,6 +17,7 @@ char *our_strchr(const char *text, int byte);
 int our_strcmp(const char *a, const char *b);
 size_t our_strlen(const char *text);
 int our_strncmp(const char *a, const char *b, size_t size);
+char *our_strpbrk(const char *text, const char *bytes);
 char *our_strstr(const char *text, const char *part);
 
 #define memchr our_memchr
@@ -28,6 +29,7 @@ char *our_strstr(const char *text, const char *part);
 #define strcmp our_strcmp
 #define strlen our_strlen
 #define strncmp our_strncmp
+#define strpbrk our_strpbrk
 #define strstr our_strstr
 #include "web/wasm/memory.c"
 #include "web/wasm/wide.c"
@@ -40,6 +42,7 @@ char *our_strstr(const char *text, const char *part);
 #undef strcmp
 #undef strlen
 #undef strncmp
+#undef strpbrk
 #undef strstr
 
 enum { SIZE = 64 };
@@ -81,6 +84,7 @@ TEST(wasm_memory, does_as_the_system_does)
         CHECK_FROM(seed, our_strchr(a, byte) == strchr(a, byte));
         CHECK_FROM(seed, our_memchr(a, byte, size) == memchr(a, byte, size));
         b[2] = '\0';
+        CHECK_FROM(seed, our_strpbrk(a, b) == strpbrk(a, b));
         CHECK_FROM(seed, our_strstr(a, b) == strstr(a, b));
 
         memcpy(copy, a, sizeof a);

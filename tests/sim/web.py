@@ -7,6 +7,7 @@ Numbers are those of the command; whatever is moved shows at once; what is wrong
 is said in core's own words; nothing goes out. STAGGER_SHOTS is a folder that
 keeps the screenshots.
 """
+import csv
 import json
 import os
 import re
@@ -43,21 +44,6 @@ def put(page, element, value, event="input"):
     }})()""")
 
 
-def numbers(result):
-    """Those of the command's JSON that the page has, too."""
-    client = result["client_ms"]
-    return [result["policy"], *(
-        figure for name in ("calls", "wasted", "completion_ms", "peak_100ms",
-                            "successes", "given_up")
-        for figure in (result[name]["mean"], result[name]["se"])),
-        client["p50"], client["p95"], client["max"]]
-
-
-NAMES = ["calls", "callsSe", "wasted", "wastedSe", "completion",
-         "completionSe", "peak", "peakSe", "successes", "successesSe",
-         "givenUp", "givenUpSe", "p50", "p95", "most"]
-
-
 class Web(unittest.TestCase):
     maxDiff = None
 
@@ -82,24 +68,31 @@ class Web(unittest.TestCase):
                           if not each.startswith(("file:///", "blob:"))], [])
 
     def by_command(self, page):
-        """What the command that the page shows comes to."""
+        """What the command that the page shows writes."""
         text = page.evaluate("document.getElementById('command').textContent")
         words = shlex.split(text.replace("\\\n", " "))
         self.assertEqual(words[:3], ["stagger", "sim", "contention"])
-        run = subprocess.run([STAGGER, *words[1:], "--json"], text=True,
-                             stdout=subprocess.PIPE, check=True,
-                             timeout=browser.PATIENCE)
-        return [numbers(each) for each in json.loads(run.stdout)["results"]]
-
-    def by_page(self, page):
-        sums = page.evaluate("page.sums")
-        names = page.evaluate("page.run.policies.map(({name}) => name)")
-        return [[name, *(float(f"{each[key]:.6f}") for key in NAMES)]
-                for name, each in zip(names, sums, strict=True)]
+        with tempfile.NamedTemporaryFile(mode="r") as file:
+            subprocess.run([STAGGER, *words[1:], "--csv", file.name],
+                           stdout=subprocess.DEVNULL, check=True,
+                           timeout=browser.PATIENCE)
+            return file.read()
 
     def assert_same(self, page):
+        """The page's numbers are the command's, byte by byte; and what it shows
+        is made of them."""
         self.settle(page)
-        self.assertEqual(self.by_page(page), self.by_command(page))
+        written = page.evaluate("page.csv")
+        self.assertEqual(written, self.by_command(page))
+        shown = page.evaluate("""[...document.querySelectorAll(
+            '#totals tbody tr')].map((row) => [row.cells[0], row.cells[1]].map(
+            (cell) => cell.textContent.trim().split(' ')[0]))""")
+        rows = list(csv.DictReader(written.splitlines()))
+        self.assertEqual([row["policy"] for row in rows],
+                         [name for name, _ in shown])
+        for row, (_, calls) in zip(rows, shown):
+            self.assertAlmostEqual(float(calls.replace(",", "")),
+                                   float(row["calls"]), delta=0.5)
 
     # -- it works, from a file, by itself
 
@@ -320,7 +313,8 @@ class Web(unittest.TestCase):
         self.settle(other)
         self.assertEqual(other.evaluate("page.state"),
                          page.evaluate("page.state"))
-        self.assertEqual(self.by_page(other), self.by_page(page))
+        self.assertEqual(other.evaluate("page.csv"),
+                         page.evaluate("page.csv"))
         self.assert_quiet(other)
 
     def test_a_link_of_nonsense_is_harmless(self):

@@ -100,6 +100,14 @@ int strncmp(const char *a, const char *b, size_t size)
     return 0;
 }
 
+char *strpbrk(const char *text, const char *bytes)
+{
+    for (; *text != '\0'; text++)
+        if (strchr(bytes, *text) != NULL)
+            return (char *)(uintptr_t)text;
+    return NULL;
+}
+
 char *strstr(const char *text, const char *part)
 {
     size_t length = strlen(part);

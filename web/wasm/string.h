@@ -14,6 +14,7 @@ char *strchr(const char *text, int byte);
 int strcmp(const char *a, const char *b);
 size_t strlen(const char *text);
 int strncmp(const char *a, const char *b, size_t size);
+char *strpbrk(const char *text, const char *bytes);
 char *strstr(const char *text, const char *part);
 
 #endif
