@@ -17,6 +17,7 @@ set(sim_pure
     sim/overload_service.c
     sim/overload_summary.c
     sim/overload_tally.c
+    sim/overload_text.c
     sim/peak.c
     sim/queue.c
     sim/queue_heap.c

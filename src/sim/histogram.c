@@ -13,7 +13,8 @@ static unsigned find_bucket(stg_ns ns)
     octave = 63 - (unsigned)__builtin_clzll(ns);
     bucket = (unsigned)(ns >> (octave - EIGHTHS)) & 7;
     bucket += (octave - LEAST) << EIGHTHS;
-    return bucket < STG_HISTOGRAM_BUCKETS ? bucket : STG_HISTOGRAM_BUCKETS - 1;
+    return bucket < STG_SIM_HISTOGRAM_BUCKETS ? bucket
+                                              : STG_SIM_HISTOGRAM_BUCKETS - 1;
 }
 
 /* Where a bucket begins; that of the first is 0. */
@@ -24,7 +25,7 @@ static stg_ns find_start(unsigned bucket)
     return (stg_ns)(8 + (bucket & 7)) << (LEAST - EIGHTHS + (bucket >> 3));
 }
 
-void stg_histogram_add(stg_histogram *h, stg_ns ns)
+void stg_sim_histogram_add(stg_sim_histogram *h, stg_ns ns)
 {
     uint32_t *n = &h->buckets[find_bucket(ns)];
 
@@ -33,22 +34,23 @@ void stg_histogram_add(stg_histogram *h, stg_ns ns)
         ++*n;
 }
 
-void stg_histogram_merge(stg_histogram *h, const stg_histogram *other)
+void stg_sim_histogram_merge(stg_sim_histogram *h,
+                             const stg_sim_histogram *other)
 {
     h->count += other->count;
-    for (unsigned i = 0; i < STG_HISTOGRAM_BUCKETS; i++)
+    for (unsigned i = 0; i < STG_SIM_HISTOGRAM_BUCKETS; i++)
         h->buckets[i] = h->buckets[i] > UINT32_MAX - other->buckets[i]
                             ? UINT32_MAX
                             : h->buckets[i] + other->buckets[i];
 }
 
-stg_ns stg_histogram_at(const stg_histogram *h, uint32_t share)
+stg_ns stg_sim_histogram_at(const stg_sim_histogram *h, uint32_t share)
 {
     uint64_t wanted = (h->count * share + 999) / 1000, below = 0;
 
     if (wanted == 0)
         wanted = 1;
-    for (unsigned i = 0; i < STG_HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = 0; i < STG_SIM_HISTOGRAM_BUCKETS; i++) {
         uint32_t n = h->buckets[i];
 
         if (n > 0 && below + n >= wanted) {

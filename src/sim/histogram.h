@@ -7,20 +7,21 @@
 
 #include <stagger/ns.h>
 
-#define STG_HISTOGRAM_BUCKETS 256
+#define STG_SIM_HISTOGRAM_BUCKETS 256
 
-typedef struct stg_histogram {
+typedef struct stg_sim_histogram {
     uint64_t count;
-    uint32_t buckets[STG_HISTOGRAM_BUCKETS]; /* each stops at 2^32 - 1 */
-} stg_histogram;
+    uint32_t buckets[STG_SIM_HISTOGRAM_BUCKETS]; /* each stops at 2^32 - 1 */
+} stg_sim_histogram;
 
-void stg_histogram_add(stg_histogram *h, stg_ns ns);
+void stg_sim_histogram_add(stg_sim_histogram *h, stg_ns ns);
 
 /* Adds all of other. */
-void stg_histogram_merge(stg_histogram *h, const stg_histogram *other);
+void stg_sim_histogram_merge(stg_sim_histogram *h,
+                             const stg_sim_histogram *other);
 
 /* What `share` thousandths (0 to 1000) of them do not exceed, spread evenly
  * over its bucket; 0 of an empty one. */
-stg_ns stg_histogram_at(const stg_histogram *h, uint32_t share);
+stg_ns stg_sim_histogram_at(const stg_sim_histogram *h, uint32_t share);
 
 #endif

@@ -31,9 +31,9 @@ stg_overload_options stg_overload_default(void)
 
 static stg_status check_load(const stg_load *l, stg_error *err)
 {
-    if (!l->is_closed && (l->rate < 1 || l->rate > 10000000000))
+    if (!l->is_closed && (l->rate < 1 || l->rate > 4000000000))
         return stg_refuse_thousandths(err, "rate", l->rate,
-                                      "0.001 to 10000000 a second");
+                                      "0.001 to 4000000 a second");
     if (l->is_closed && (l->clients < 1 || l->clients > 10000000))
         return stg_refuse_number(err, "clients", l->clients, "1 to 10000000");
     return STG_OK;
@@ -85,7 +85,7 @@ stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
 {
     if (stg_policy_check(&o->policy, err) != STG_OK ||
         check_load(&o->load, err) != STG_OK ||
-        stg_service_check(&o->service, err) != STG_OK ||
+        stg_sim_service_check(&o->service, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK)
         return STG_INVALID;
     if (o->processes < 1 || o->processes > 1000000)
@@ -136,13 +136,13 @@ uint64_t stg_overload_memory(const stg_overload_options *o)
     double requests = live + 2.0 * (o->service.queue_max + o->service.workers);
     double bins = (double)(uint32_t)(o->end_at / o->bin);
     double sum = live * (sizeof(stg_overload_operation) + 32) +
-                 requests * (sizeof(stg_request) + 32) +
-                 (double)o->service.workers * sizeof(stg_worker) +
+                 requests * (sizeof(stg_sim_request) + 32) +
+                 (double)o->service.workers * sizeof(stg_sim_worker) +
                  (double)o->processes * (sizeof(stg_peer) + sizeof(stg_with)) +
                  bins * sizeof(stg_overload_bin);
 
     if (o->throttle != 0)
-        sum += (double)o->processes * sizeof(stg_throttle);
+        sum += (double)o->processes * sizeof(stg_sim_throttle);
     return (uint64_t)sum;
 }
 
@@ -218,8 +218,8 @@ static stg_status make(stg_overload_world *w)
 
     stg_engine_init(&w->engine, STG_SIM_QUEUE_AUTO, (most_slots + 1) << 3,
                     w->memory);
-    if (stg_service_init(&w->service, &o->service, o->live_max, w->memory) !=
-            STG_OK ||
+    if (stg_sim_service_init(&w->service, &o->service, o->live_max,
+                             w->memory) != STG_OK ||
         make_processes(w) != STG_OK)
         return STG_IO;
     w->service.on_start = on_start;
@@ -236,7 +236,7 @@ static stg_status make(stg_overload_world *w)
 static void unmake(stg_overload_world *w)
 {
     stg_engine_close(&w->engine);
-    stg_service_close(&w->service);
+    stg_sim_service_close(&w->service);
     release(w->memory, w->peers);
     release(w->memory, w->withs);
     release(w->memory, w->throttles);
@@ -301,7 +301,7 @@ static void end(stg_overload_world *w)
     stg_ns at = r->is_cut ? w->now : o->end_at;
 
     stg_overload_pass(w, at);
-    stg_service_count_rest(&w->service, at);
+    stg_sim_service_count_rest(&w->service, at);
     r->service = w->service.counts;
     r->counted = stg_ns_sub(at, o->warmup);
     r->bin_count = (uint32_t)(at / o->bin);
@@ -315,7 +315,7 @@ stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
     stg_overload_world w = {.options = o,
                             .memory = memory,
                             .result = r,
-                            .operation_free = STG_SERVICE_NONE};
+                            .operation_free = STG_SIM_NONE};
     stg_status status;
 
     memset(r, 0, sizeof *r);

@@ -46,7 +46,7 @@ typedef struct stg_load {
     bool is_closed;
     bool is_regular;  /* open: at even distances, not as a Poisson process */
     uint64_t rate;    /* open: thousandths of an operation a second, 1 to
-                         10^10; closed: 0 */
+                         4 * 10^9; closed: 0 */
     uint32_t clients; /* closed: 1 to 10000000, each with one operation at a
                          time; open: 0 */
     stg_law think;    /* closed: from an operation's end to the next */
@@ -60,7 +60,7 @@ typedef struct stg_overload_options {
     stg_ns timeout;     /* of an attempt, 1 us to 1 d or STG_NEVER; the policy's
                            own holds if it is less */
     stg_law network;    /* of a request, and of an answer */
-    stg_service_options service;
+    stg_sim_service_options service;
     uint32_t errors;    /* millionths of answers that are a 500, whatever the
                            load: 0 to 1000000 */
     stg_ns retry_after; /* what a refusal for want of a place asks for; 0:
@@ -85,12 +85,12 @@ typedef struct stg_overload_bin {
     uint32_t held;      /* attempts that breaker or throttle did not let out */
     uint32_t succeeded; /* operations that succeeded then: goodput */
     uint32_t given_up;
-    uint32_t refused;      /* requests, for want of a place */
-    uint32_t timeouts;     /* of attempts */
-    uint32_t for_nobody;   /* served in vain */
-    double queue;          /* mean length */
-    double busy;           /* mean of workers at work */
-    stg_histogram latency; /* of the operations that succeeded then, ns */
+    uint32_t refused;          /* requests, for want of a place */
+    uint32_t timeouts;         /* of attempts */
+    uint32_t for_nobody;       /* served in vain */
+    double queue;              /* mean length */
+    double busy;               /* mean of workers at work */
+    stg_sim_histogram latency; /* of the operations that succeeded then, ns */
 } stg_overload_bin;
 
 /* Whether and when, see overload_recovery.c. */
@@ -106,9 +106,9 @@ typedef struct stg_overload_result {
     uint64_t begun, saved, lost; /* operations; the rest was under way */
     uint64_t sent, retried, held, refused, timeouts, for_nobody;
     uint64_t whys[STG_OVERLOAD_WHYS]; /* of those that ended, by stg_why */
-    stg_histogram latency;            /* of those that succeeded */
+    stg_sim_histogram latency;        /* of those that succeeded */
     double latency_sum;               /* ns */
-    stg_service_counts service;
+    stg_sim_service_counts service;
     stg_ns counted; /* how long */
     /* In the trigger: operations that began then, and what became of them. */
     uint64_t trigger_begun, trigger_saved;

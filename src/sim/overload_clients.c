@@ -39,9 +39,9 @@ static uint32_t take(stg_overload_world *w)
 {
     uint32_t id;
 
-    if (w->operation_free == STG_SERVICE_NONE && !grow(w)) {
+    if (w->operation_free == STG_SIM_NONE && !grow(w)) {
         w->result->is_cut = true;
-        return STG_SERVICE_NONE;
+        return STG_SIM_NONE;
     }
     id = w->operation_free;
     w->operation_free = w->operations[id].next;
@@ -91,7 +91,7 @@ static void send(stg_overload_world *w, uint32_t id)
         stg_ns_min(stg_retry_timeout(&op->retry, w->now), w->options->timeout);
 
     op->request = stg_overload_send(w, id);
-    if (op->request == STG_SERVICE_NONE)
+    if (op->request == STG_SIM_NONE)
         return;
     stg_overload_count_sent(w, op->has_sent);
     op->has_sent = true;
@@ -104,8 +104,8 @@ static bool pass_throttle(stg_overload_world *w, uint32_t id)
     uint32_t process = w->operations[id].process;
 
     return w->throttles == NULL ||
-           stg_throttle_pass(&w->throttles[process], w->options->throttle,
-                             w->now, &w->of_throttle);
+           stg_sim_throttle_pass(&w->throttles[process], w->options->throttle,
+                                 w->now, &w->of_throttle);
 }
 
 /* Refused by the client itself, and at once: it is told "not now", and does not
@@ -155,7 +155,7 @@ static void begin(stg_overload_world *w, uint32_t id, uint32_t process)
 
     op->begun_at = w->now;
     op->process = process;
-    op->request = STG_SERVICE_NONE;
+    op->request = STG_SIM_NONE;
     op->has_sent = false;
     stg_overload_count_begun(w);
     (void)stg_retry_start(&op->retry, &w->options->policy, &w->withs[process],
@@ -168,10 +168,10 @@ void stg_overload_report(stg_overload_world *w, uint32_t id,
 {
     stg_overload_operation *op = &w->operations[id];
 
-    op->request = STG_SERVICE_NONE;
+    op->request = STG_SIM_NONE;
     op->waiting = STG_WAITING_NOT;
     if (w->throttles != NULL && (o->fault == STG_FAULT_NONE || o->code == 500))
-        stg_throttle_accept(&w->throttles[op->process], w->now);
+        stg_sim_throttle_accept(&w->throttles[op->process], w->now);
     follow(w, id, stg_retry_step(&op->retry, o, w->now, &w->of_jitter));
 }
 
@@ -233,7 +233,7 @@ void stg_overload_begin(stg_overload_world *w)
     if (processes > 1)
         process = (uint32_t)stg_rng_upto(&w->of_process, processes - 1);
     id = take(w);
-    if (id != STG_SERVICE_NONE)
+    if (id != STG_SIM_NONE)
         begin(w, id, process);
 }
 
@@ -248,7 +248,7 @@ void stg_overload_begin_load(stg_overload_world *w)
         uint32_t id = take(w);
         stg_ns time = stg_law_draw(&w->options->load.think, &w->of_think);
 
-        if (id == STG_SERVICE_NONE)
+        if (id == STG_SIM_NONE)
             return;
         wait_until(w, id, STG_WAITING_THOUGHT,
                    stg_rng_upto(&w->of_think, time));

@@ -37,13 +37,13 @@ typedef struct stg_overload_operation {
     stg_ns begun_at;
     stg_ns due_at; /* of what it waits for; an answer: its timeout */
     uint32_t process;
-    uint32_t request; /* under way, or STG_SERVICE_NONE */
+    uint32_t request; /* under way, or STG_SIM_NONE */
     uint32_t next;    /* among the free */
     uint8_t waiting;  /* stg_waiting */
     bool has_sent;    /* a request, at least once */
 } stg_overload_operation;
 
-/* How an attempt was answered: stg_request.answer. */
+/* How an attempt was answered: stg_sim_request.answer. */
 typedef enum stg_answer_kind {
     STG_ANSWER_OK,
     STG_ANSWER_ERROR,   /* 500 */
@@ -57,10 +57,10 @@ typedef struct stg_overload_world {
     const stg_memory *memory;
     stg_overload_result *result;
     stg_engine engine;
-    stg_service service;
+    stg_sim_service service;
     stg_peer *peers; /* one a process, as are: */
     stg_with *withs;
-    stg_throttle *throttles; /* NULL: none */
+    stg_sim_throttle *throttles; /* NULL: none */
     stg_overload_operation *operations;
     uint32_t operation_count, operation_free;
     stg_ns now;      /* the engine's */
@@ -100,7 +100,7 @@ void stg_overload_report(stg_overload_world *w, uint32_t id,
 
 /* -- overload_service.c ---------------------------------------------------- */
 
-/* Sends a request for an operation: STG_SERVICE_NONE if it cannot. */
+/* Sends a request for an operation: STG_SIM_NONE if it cannot. */
 uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation);
 
 void stg_overload_reach(stg_overload_world *w, uint32_t request);

@@ -15,9 +15,9 @@ static stg_ns cross(stg_overload_world *w)
 
 uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)
 {
-    uint32_t request = stg_service_take(&w->service, operation);
+    uint32_t request = stg_sim_service_take(&w->service, operation);
 
-    if (request == STG_SERVICE_NONE)
+    if (request == STG_SIM_NONE)
         w->result->is_cut = true;
     else
         stg_overload_push(w, cross(w), STG_EVENT_REACH, request);
@@ -28,11 +28,11 @@ uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)
 static void reply(stg_overload_world *w, uint32_t request,
                   stg_answer_kind answer)
 {
-    stg_request *q = &w->service.requests[request];
+    stg_sim_request *q = &w->service.requests[request];
 
     q->answer = (uint8_t)answer;
     if (q->is_gone)
-        stg_service_drop(&w->service, request);
+        stg_sim_service_drop(&w->service, request);
     else
         stg_overload_push(w, cross(w), STG_EVENT_ANSWER, request);
 }
@@ -45,10 +45,10 @@ void stg_overload_reach(stg_overload_world *w, uint32_t request)
     }
     if (w->service.requests[request].is_gone &&
         w->options->service.skips_gone) {
-        stg_service_drop(&w->service, request);
+        stg_sim_service_drop(&w->service, request);
         return;
     }
-    if (stg_service_reach(&w->service, request, w->now) !=
+    if (stg_sim_service_reach(&w->service, request, w->now) !=
         STG_RECEPTION_REFUSED)
         return;
     stg_overload_count_refused(w);
@@ -74,9 +74,9 @@ void stg_overload_finish(stg_overload_world *w, uint32_t worker)
 {
     uint32_t request;
 
-    if (!stg_service_is_due(&w->service, worker, w->now))
+    if (!stg_sim_service_is_due(&w->service, worker, w->now))
         return;
-    request = stg_service_finish(&w->service, worker, w->now);
+    request = stg_sim_service_finish(&w->service, worker, w->now);
     if (w->service.requests[request].is_gone)
         stg_overload_count_for_nobody(w);
     reply(w, request, is_error(w) ? STG_ANSWER_ERROR : STG_ANSWER_OK);
@@ -101,26 +101,26 @@ static stg_outcome find_outcome(const stg_overload_world *w, uint8_t answer)
 
 void stg_overload_answer(stg_overload_world *w, uint32_t request)
 {
-    stg_request q = w->service.requests[request];
+    stg_sim_request q = w->service.requests[request];
     stg_outcome o = find_outcome(w, q.answer);
 
-    stg_service_drop(&w->service, request);
+    stg_sim_service_drop(&w->service, request);
     if (!q.is_gone)
         stg_overload_report(w, q.caller, &o);
 }
 
 void stg_overload_leave(stg_overload_world *w, uint32_t request)
 {
-    if (stg_service_leave(&w->service, request, w->now))
-        stg_service_drop(&w->service, request);
+    if (stg_sim_service_leave(&w->service, request, w->now))
+        stg_sim_service_drop(&w->service, request);
 }
 
 static void lose_all(stg_overload_world *w)
 {
     uint32_t request;
 
-    while ((request = stg_service_clear(&w->service, w->now)) !=
-           STG_SERVICE_NONE)
+    while ((request = stg_sim_service_clear(&w->service, w->now)) !=
+           STG_SIM_NONE)
         reply(w, request, STG_ANSWER_RESET);
 }
 
@@ -136,9 +136,9 @@ void stg_overload_change(stg_overload_world *w, bool begins)
         break;
     case STG_TRIGGER_STALL:
         if (begins)
-            stg_service_stall(&w->service, w->now);
+            stg_sim_service_stall(&w->service, w->now);
         else
-            stg_service_resume(&w->service, w->now);
+            stg_sim_service_resume(&w->service, w->now);
         break;
     case STG_TRIGGER_SLOW:
         w->service.slowness = begins ? t->factor : 1000;

@@ -59,16 +59,16 @@ static double find_peak(const stg_overload_result *r, stg_ns bin)
     return most * 1e9 / (double)bin;
 }
 
-static double find_ms(const stg_histogram *h, uint32_t thousandths)
+static double find_ms(const stg_sim_histogram *h, uint32_t thousandths)
 {
-    return (double)stg_histogram_at(h, thousandths) / 1e6;
+    return (double)stg_sim_histogram_at(h, thousandths) / 1e6;
 }
 
 /* All figures of a run, in their order. */
 static void work_out(const stg_overload_options *o,
                      const stg_overload_result *r, double *v)
 {
-    const stg_service_counts *c = &r->service;
+    const stg_sim_service_counts *c = &r->service;
     double counted = (double)r->counted, seconds = counted / 1e9;
     double busy = share(c->present - c->queued, counted);
 
@@ -120,7 +120,7 @@ static void add_point(stg_overload_point *p, const stg_overload_bin *b,
         p->sums[i] += values[i];
         p->squares[i] += values[i] * values[i];
     }
-    stg_histogram_merge(&p->latency, &b->latency);
+    stg_sim_histogram_merge(&p->latency, &b->latency);
 }
 
 void stg_overload_summary_add(stg_overload_summary *s,
@@ -140,7 +140,7 @@ void stg_overload_summary_add(stg_overload_summary *s,
         s->bin_count = r->bin_count;
     for (uint32_t i = 0; i < s->bin_count; i++)
         add_point(&s->points[i], &r->bins[i], s->options->bin);
-    stg_histogram_merge(&s->latency, &r->latency);
+    stg_sim_histogram_merge(&s->latency, &r->latency);
     for (int i = 0; i < STG_OVERLOAD_WHYS; i++)
         s->whys[i] += r->whys[i];
 }

@@ -49,7 +49,7 @@ typedef enum stg_overload_series {
 typedef struct stg_overload_point {
     double sums[STG_SERIES_COUNT];
     double squares[STG_SERIES_COUNT];
-    stg_histogram latency;
+    stg_sim_histogram latency;
 } stg_overload_point;
 
 typedef struct stg_overload_summary {
@@ -61,7 +61,7 @@ typedef struct stg_overload_summary {
     double *values;              /* a figure: runs_max of them; -1: none */
     stg_overload_point *points;
     uint32_t bin_count; /* that all runs have */
-    stg_histogram latency;
+    stg_sim_histogram latency;
     uint64_t whys[STG_OVERLOAD_WHYS];
     uint64_t events;
 } stg_overload_summary;

@@ -3,7 +3,7 @@
 
 static void close_bin(stg_overload_world *w)
 {
-    const stg_service_counts *c = &w->service.counts;
+    const stg_sim_service_counts *c = &w->service.counts;
     double width = (double)w->options->bin;
     double queued = c->queued - w->queued_before;
     double present = c->present - w->present_before;
@@ -27,7 +27,7 @@ static void begin_to_count(stg_overload_world *w)
 {
     w->is_counting = true;
     close_bin(w);
-    stg_service_count_from(&w->service, w->options->warmup);
+    stg_sim_service_count_from(&w->service, w->options->warmup);
     w->queued_before = w->present_before = 0;
 }
 
@@ -39,7 +39,7 @@ void stg_overload_pass(stg_overload_world *w, stg_ns at)
 
         if (next > at)
             return;
-        stg_service_count(&w->service, next);
+        stg_sim_service_count(&w->service, next);
         if (is_warm) {
             begin_to_count(w);
             continue;
@@ -101,14 +101,14 @@ static void count_success(stg_overload_world *w, stg_ns begun_at)
     const stg_trigger *t = &w->options->trigger;
 
     w->bin->succeeded++;
-    stg_histogram_add(&w->bin->latency, took);
+    stg_sim_histogram_add(&w->bin->latency, took);
     if (begun_at >= t->from_at && begun_at < t->until_at)
         w->result->trigger_saved++;
     if (begun_at < w->options->warmup)
         return;
     w->result->saved++;
     w->result->latency_sum += (double)took;
-    stg_histogram_add(&w->result->latency, took);
+    stg_sim_histogram_add(&w->result->latency, took);
 }
 
 void stg_overload_count_end(stg_overload_world *w, stg_ns begun_at, stg_why why)

@@ -7,7 +7,8 @@
 enum { NORMAL = 1000 }; // thousandths of the usual time
 enum { REQUESTS_FIRST = 1024 };
 
-stg_status stg_service_check(const stg_service_options *o, stg_error *err)
+stg_status stg_sim_service_check(const stg_sim_service_options *o,
+                                 stg_error *err)
 {
     if (o->workers < 1 || o->workers > 100000)
         return stg_refuse_number(err, "workers", o->workers, "1 to 100000");
@@ -16,26 +17,27 @@ stg_status stg_service_check(const stg_service_options *o, stg_error *err)
     return STG_OK;
 }
 
-static void make_workers(stg_service *s)
+static void make_workers(stg_sim_service *s)
 {
     for (uint32_t i = 0; i < s->options.workers; i++)
-        s->workers[i] = (stg_worker){
-            .request = STG_SERVICE_NONE,
-            .next = i + 1 < s->options.workers ? i + 1 : STG_SERVICE_NONE,
+        s->workers[i] = (stg_sim_worker){
+            .request = STG_SIM_NONE,
+            .next = i + 1 < s->options.workers ? i + 1 : STG_SIM_NONE,
         };
     s->worker_free = 0;
 }
 
-stg_status stg_service_init(stg_service *s, const stg_service_options *o,
-                            uint32_t request_max, const stg_memory *memory)
+stg_status stg_sim_service_init(stg_sim_service *s,
+                                const stg_sim_service_options *o,
+                                uint32_t request_max, const stg_memory *memory)
 {
-    *s = (stg_service){
+    *s = (stg_sim_service){
         .options = *o,
         .memory = memory,
-        .request_free = STG_SERVICE_NONE,
+        .request_free = STG_SIM_NONE,
         .request_max = request_max,
-        .first = STG_SERVICE_NONE,
-        .last = STG_SERVICE_NONE,
+        .first = STG_SIM_NONE,
+        .last = STG_SIM_NONE,
         .slowness = NORMAL,
     };
     s->workers = memory->allocate(memory->ctx, o->workers * sizeof *s->workers);
@@ -45,7 +47,7 @@ stg_status stg_service_init(stg_service *s, const stg_service_options *o,
     return STG_OK;
 }
 
-void stg_service_close(stg_service *s)
+void stg_sim_service_close(stg_sim_service *s)
 {
     if (s->workers != NULL)
         s->memory->release(s->memory->ctx, s->workers);
@@ -57,11 +59,11 @@ void stg_service_close(stg_service *s)
 
 /* -- slots ----------------------------------------------------------------- */
 
-static bool grow(stg_service *s)
+static bool grow(stg_sim_service *s)
 {
     uint32_t count =
         s->request_count == 0 ? REQUESTS_FIRST : s->request_count * 2;
-    stg_request *requests;
+    stg_sim_request *requests;
 
     if (count > s->request_max)
         count = s->request_max;
@@ -75,7 +77,7 @@ static bool grow(stg_service *s)
         s->memory->release(s->memory->ctx, s->requests);
     }
     for (uint32_t i = count; i-- > s->request_count;) {
-        requests[i] = (stg_request){.next = s->request_free};
+        requests[i] = (stg_sim_request){.next = s->request_free};
         s->request_free = i;
     }
     s->requests = requests;
@@ -83,32 +85,32 @@ static bool grow(stg_service *s)
     return true;
 }
 
-uint32_t stg_service_take(stg_service *s, uint32_t caller)
+uint32_t stg_sim_service_take(stg_sim_service *s, uint32_t caller)
 {
     uint32_t id;
 
-    if (s->request_free == STG_SERVICE_NONE && !grow(s))
-        return STG_SERVICE_NONE;
+    if (s->request_free == STG_SIM_NONE && !grow(s))
+        return STG_SIM_NONE;
     id = s->request_free;
     s->request_free = s->requests[id].next;
-    s->requests[id] = (stg_request){
+    s->requests[id] = (stg_sim_request){
         .caller = caller,
-        .next = STG_SERVICE_NONE,
-        .prev = STG_SERVICE_NONE,
+        .next = STG_SIM_NONE,
+        .prev = STG_SIM_NONE,
         .place = STG_REQUEST_AWAY,
     };
     return id;
 }
 
-void stg_service_drop(stg_service *s, uint32_t request)
+void stg_sim_service_drop(stg_sim_service *s, uint32_t request)
 {
-    s->requests[request] = (stg_request){.next = s->request_free};
+    s->requests[request] = (stg_sim_request){.next = s->request_free};
     s->request_free = request;
 }
 
 /* -- counts ---------------------------------------------------------------- */
 
-void stg_service_count(stg_service *s, stg_ns now)
+void stg_sim_service_count(stg_sim_service *s, stg_ns now)
 {
     double passed = (double)stg_ns_sub(now, s->counted_at);
 
@@ -117,22 +119,22 @@ void stg_service_count(stg_service *s, stg_ns now)
     s->counted_at = now;
 }
 
-void stg_service_count_from(stg_service *s, stg_ns now)
+void stg_sim_service_count_from(stg_sim_service *s, stg_ns now)
 {
-    s->counts = (stg_service_counts){.queued_most = s->queued};
+    s->counts = (stg_sim_service_counts){.queued_most = s->queued};
     s->counted_from_at = s->counted_at = now;
 }
 
-static void count_stay(stg_service *s, const stg_request *q, stg_ns now)
+static void count_stay(stg_sim_service *s, const stg_sim_request *q, stg_ns now)
 {
     stg_ns from_at = stg_ns_max(q->reached_at, s->counted_from_at);
 
     s->counts.stay_inside += (double)stg_ns_sub(now, from_at);
 }
 
-void stg_service_count_rest(stg_service *s, stg_ns now)
+void stg_sim_service_count_rest(stg_sim_service *s, stg_ns now)
 {
-    stg_service_count(s, now);
+    stg_sim_service_count(s, now);
     for (uint32_t i = 0; i < s->request_count; i++)
         if (s->requests[i].place >= STG_REQUEST_QUEUED)
             count_stay(s, &s->requests[i], now);
@@ -140,14 +142,14 @@ void stg_service_count_rest(stg_service *s, stg_ns now)
 
 /* -- the queue ------------------------------------------------------------- */
 
-static void append(stg_service *s, uint32_t id)
+static void append(stg_sim_service *s, uint32_t id)
 {
-    stg_request *q = &s->requests[id];
+    stg_sim_request *q = &s->requests[id];
 
     q->place = STG_REQUEST_QUEUED;
     q->prev = s->last;
-    q->next = STG_SERVICE_NONE;
-    if (s->last == STG_SERVICE_NONE)
+    q->next = STG_SIM_NONE;
+    if (s->last == STG_SIM_NONE)
         s->first = id;
     else
         s->requests[s->last].next = id;
@@ -157,15 +159,15 @@ static void append(stg_service *s, uint32_t id)
         s->counts.queued_most = s->queued;
 }
 
-static void take_out(stg_service *s, uint32_t id)
+static void take_out(stg_sim_service *s, uint32_t id)
 {
-    stg_request *q = &s->requests[id];
+    stg_sim_request *q = &s->requests[id];
 
-    if (q->prev == STG_SERVICE_NONE)
+    if (q->prev == STG_SIM_NONE)
         s->first = q->next;
     else
         s->requests[q->prev].next = q->next;
-    if (q->next == STG_SERVICE_NONE)
+    if (q->next == STG_SIM_NONE)
         s->last = q->prev;
     else
         s->requests[q->next].prev = q->prev;
@@ -181,15 +183,15 @@ static stg_ns scale(stg_ns ns, uint32_t factor)
     return stg_ns_add(stg_ns_mul(ns / 1000, factor), ns % 1000 * factor / 1000);
 }
 
-static void start(stg_service *s, uint32_t request, stg_ns now)
+static void start(stg_sim_service *s, uint32_t request, stg_ns now)
 {
-    stg_request *q = &s->requests[request];
+    stg_sim_request *q = &s->requests[request];
     uint32_t id = s->worker_free;
-    stg_worker *w = &s->workers[id];
+    stg_sim_worker *w = &s->workers[id];
     stg_ns time = scale(stg_law_draw(&s->options.time, &s->rng), s->slowness);
 
     s->worker_free = w->next;
-    *w = (stg_worker){
+    *w = (stg_sim_worker){
         .request = request, .started_at = now, .due_at = stg_ns_add(now, time)};
     q->place = STG_REQUEST_SERVED;
     s->busy++;
@@ -199,15 +201,15 @@ static void start(stg_service *s, uint32_t request, stg_ns now)
     s->on_start(s->ctx, id, w->due_at);
 }
 
-static void set_free(stg_service *s, uint32_t worker)
+static void set_free(stg_sim_service *s, uint32_t worker)
 {
-    s->workers[worker].request = STG_SERVICE_NONE;
+    s->workers[worker].request = STG_SIM_NONE;
     s->workers[worker].next = s->worker_free;
     s->worker_free = worker;
     s->busy--;
 }
 
-static void start_next(stg_service *s, stg_ns now)
+static void start_next(stg_sim_service *s, stg_ns now)
 {
     uint32_t id = s->options.is_lifo ? s->last : s->first;
 
@@ -215,14 +217,15 @@ static void start_next(stg_service *s, stg_ns now)
     start(s, id, now);
 }
 
-static bool has_free_worker(const stg_service *s)
+static bool has_free_worker(const stg_sim_service *s)
 {
-    return !s->is_stalled && s->worker_free != STG_SERVICE_NONE;
+    return !s->is_stalled && s->worker_free != STG_SIM_NONE;
 }
 
-stg_reception stg_service_reach(stg_service *s, uint32_t request, stg_ns now)
+stg_reception stg_sim_service_reach(stg_sim_service *s, uint32_t request,
+                                    stg_ns now)
 {
-    stg_service_count(s, now);
+    stg_sim_service_count(s, now);
     s->counts.reached++;
     s->requests[request].reached_at = now;
     if (has_free_worker(s)) {
@@ -237,16 +240,18 @@ stg_reception stg_service_reach(stg_service *s, uint32_t request, stg_ns now)
     return STG_RECEPTION_REFUSED;
 }
 
-bool stg_service_is_due(const stg_service *s, uint32_t worker, stg_ns now)
+bool stg_sim_service_is_due(const stg_sim_service *s, uint32_t worker,
+                            stg_ns now)
 {
-    const stg_worker *w = &s->workers[worker];
+    const stg_sim_worker *w = &s->workers[worker];
 
-    return w->request != STG_SERVICE_NONE && w->due_at == now && !s->is_stalled;
+    return w->request != STG_SIM_NONE && w->due_at == now && !s->is_stalled;
 }
 
-static void count_served(stg_service *s, const stg_worker *w, stg_ns now)
+static void count_served(stg_sim_service *s, const stg_sim_worker *w,
+                         stg_ns now)
 {
-    const stg_request *q = &s->requests[w->request];
+    const stg_sim_request *q = &s->requests[w->request];
 
     s->counts.served++;
     s->counts.served_for_nobody += q->is_gone;
@@ -258,11 +263,11 @@ static void count_served(stg_service *s, const stg_worker *w, stg_ns now)
     s->counts.stay += (double)(now - q->reached_at);
 }
 
-uint32_t stg_service_finish(stg_service *s, uint32_t worker, stg_ns now)
+uint32_t stg_sim_service_finish(stg_sim_service *s, uint32_t worker, stg_ns now)
 {
     uint32_t request = s->workers[worker].request;
 
-    stg_service_count(s, now);
+    stg_sim_service_count(s, now);
     count_served(s, &s->workers[worker], now);
     s->requests[request].place = STG_REQUEST_AWAY;
     set_free(s, worker);
@@ -271,14 +276,14 @@ uint32_t stg_service_finish(stg_service *s, uint32_t worker, stg_ns now)
     return request;
 }
 
-bool stg_service_leave(stg_service *s, uint32_t request, stg_ns now)
+bool stg_sim_service_leave(stg_sim_service *s, uint32_t request, stg_ns now)
 {
-    stg_request *q = &s->requests[request];
+    stg_sim_request *q = &s->requests[request];
 
     q->is_gone = true;
     if (!s->options.skips_gone || q->place != STG_REQUEST_QUEUED)
         return false;
-    stg_service_count(s, now);
+    stg_sim_service_count(s, now);
     count_stay(s, q, now);
     take_out(s, request);
     s->counts.lost++;
@@ -287,44 +292,43 @@ bool stg_service_leave(stg_service *s, uint32_t request, stg_ns now)
 
 /* -- trouble --------------------------------------------------------------- */
 
-void stg_service_stall(stg_service *s, stg_ns now)
+void stg_sim_service_stall(stg_sim_service *s, stg_ns now)
 {
     s->is_stalled = true;
     for (uint32_t i = 0; i < s->options.workers; i++)
         s->workers[i].left = stg_ns_sub(s->workers[i].due_at, now);
 }
 
-void stg_service_resume(stg_service *s, stg_ns now)
+void stg_sim_service_resume(stg_sim_service *s, stg_ns now)
 {
-    stg_service_count(s, now);
+    stg_sim_service_count(s, now);
     s->is_stalled = false;
     for (uint32_t i = 0; i < s->options.workers; i++) {
-        stg_worker *w = &s->workers[i];
+        stg_sim_worker *w = &s->workers[i];
 
-        if (w->request == STG_SERVICE_NONE)
+        if (w->request == STG_SIM_NONE)
             continue;
         w->due_at = stg_ns_add(now, w->left);
         s->on_start(s->ctx, i, w->due_at);
     }
-    while (s->queued > 0 && s->worker_free != STG_SERVICE_NONE)
+    while (s->queued > 0 && s->worker_free != STG_SIM_NONE)
         start_next(s, now);
 }
 
-uint32_t stg_service_clear(stg_service *s, stg_ns now)
+uint32_t stg_sim_service_clear(stg_sim_service *s, stg_ns now)
 {
     uint32_t id = s->first;
 
-    stg_service_count(s, now);
-    if (id != STG_SERVICE_NONE) {
+    stg_sim_service_count(s, now);
+    if (id != STG_SIM_NONE) {
         take_out(s, id);
     } else {
         uint32_t i = 0;
 
-        while (i < s->options.workers &&
-               s->workers[i].request == STG_SERVICE_NONE)
+        while (i < s->options.workers && s->workers[i].request == STG_SIM_NONE)
             i++;
         if (i == s->options.workers)
-            return STG_SERVICE_NONE;
+            return STG_SIM_NONE;
         id = s->workers[i].request;
         s->requests[id].place = STG_REQUEST_AWAY;
         set_free(s, i);

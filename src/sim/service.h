@@ -6,7 +6,7 @@
  * list through them.
  *
  * When a request is started the service says when it will end, by a hook; the
- * owner calls stg_service_finish() then. Pure; memory comes from the owner. */
+ * owner calls stg_sim_service_finish() then. Pure; memory comes from the owner. */
 #ifndef STAGGER_SIM_SERVICE_H
 #define STAGGER_SIM_SERVICE_H
 
@@ -15,16 +15,16 @@
 #include "base/memory.h"
 #include "sim/law.h"
 
-#define STG_SERVICE_NONE UINT32_MAX
+#define STG_SIM_NONE UINT32_MAX
 
-typedef struct stg_service_options {
+typedef struct stg_sim_service_options {
     uint32_t workers;   /* 1 to 100000 */
     uint32_t queue_max; /* places to wait in, 0 to 10000000 */
     stg_law time;       /* what a worker takes for a request */
     bool is_lifo;       /* the last to come is served first */
     bool skips_gone;    /* a request whose caller has gone leaves the queue;
                            else it is served for nobody */
-} stg_service_options;
+} stg_sim_service_options;
 
 /* Where a request is. */
 typedef enum stg_request_place {
@@ -34,25 +34,25 @@ typedef enum stg_request_place {
     STG_REQUEST_SERVED, /* a worker has it */
 } stg_request_place;
 
-typedef struct stg_request {
+typedef struct stg_sim_request {
     stg_ns reached_at;
     uint32_t caller;     /* the owner's */
     uint32_t next, prev; /* in the queue, or among the free */
     uint8_t place;       /* stg_request_place */
     uint8_t answer;      /* the owner's */
     bool is_gone;        /* nobody waits for the answer */
-} stg_request;
+} stg_sim_request;
 
-typedef struct stg_worker {
-    uint32_t request;  /* STG_SERVICE_NONE: it is free */
+typedef struct stg_sim_worker {
+    uint32_t request;  /* STG_SIM_NONE: it is free */
     uint32_t next;     /* among the free */
     stg_ns due_at;     /* when it ends */
     stg_ns left;       /* of a stalled service: what it still takes */
     stg_ns started_at; /* for the owner */
-} stg_worker;
+} stg_sim_worker;
 
-/* What has been counted since stg_service_count_from(). */
-typedef struct stg_service_counts {
+/* What has been counted since stg_sim_service_count_from(). */
+typedef struct stg_sim_service_counts {
     uint64_t reached; /* requests that came, refused ones included */
     uint64_t refused; /* for want of a place */
     uint64_t waited;  /* of those that were taken, how many had to wait; known
@@ -60,7 +60,7 @@ typedef struct stg_service_counts {
     uint64_t started;
     uint64_t served;
     uint64_t served_for_nobody;
-    uint64_t lost;  /* thrown away by stg_service_clear(), or gone */
+    uint64_t lost;  /* thrown away by stg_sim_service_clear(), or gone */
     uint64_t timed; /* served ones that came since, whose times these are: */
     double wait;    /* sum of their time in the queue, ns */
     double stay;    /* sum of their time in the service, ns */
@@ -69,42 +69,44 @@ typedef struct stg_service_counts {
     double present;     /* integral of requests in the service, ns */
     double queued;      /* integral of requests in the queue, ns */
     uint32_t queued_most;
-} stg_service_counts;
+} stg_sim_service_counts;
 
-typedef struct stg_service {
-    stg_service_options options;
+typedef struct stg_sim_service {
+    stg_sim_service_options options;
     const stg_memory *memory; /* kept */
     stg_rng rng;              /* of service times: the owner seeds it */
     void (*on_start)(void *ctx, uint32_t worker, stg_ns due_at);
     void *ctx;
-    stg_request *requests;
+    stg_sim_request *requests;
     uint32_t request_count, request_free, request_max;
-    stg_worker *workers;
+    stg_sim_worker *workers;
     uint32_t worker_free; /* the first of the free */
     uint32_t first, last; /* of the queue */
     uint32_t queued, busy;
     uint32_t slowness; /* thousandths: what is started takes so many times */
     bool is_stalled;
     stg_ns counted_from_at, counted_at;
-    stg_service_counts counts;
-} stg_service;
+    stg_sim_service_counts counts;
+} stg_sim_service;
 
 /* Makes an idle service at instant 0. o has passed the check; memory is kept;
  * request_max bounds the slots. rng, on_start and ctx are the owner's to set. Returns STG_IO if there is no memory,
  * and there is nothing to close. */
-stg_status stg_service_init(stg_service *s, const stg_service_options *o,
-                            uint32_t request_max, const stg_memory *memory);
-void stg_service_close(stg_service *s);
+stg_status stg_sim_service_init(stg_sim_service *s,
+                                const stg_sim_service_options *o,
+                                uint32_t request_max, const stg_memory *memory);
+void stg_sim_service_close(stg_sim_service *s);
 
 /* Checks the ranges above. */
-stg_status stg_service_check(const stg_service_options *o, stg_error *err);
+stg_status stg_sim_service_check(const stg_sim_service_options *o,
+                                 stg_error *err);
 
-/* A slot for a request, on its way; STG_SERVICE_NONE if there is no memory, or
+/* A slot for a request, on its way; STG_SIM_NONE if there is no memory, or
  * as many as there may be. */
-uint32_t stg_service_take(stg_service *s, uint32_t caller);
+uint32_t stg_sim_service_take(stg_sim_service *s, uint32_t caller);
 
 /* The slot of a request that is away is free again. */
-void stg_service_drop(stg_service *s, uint32_t request);
+void stg_sim_service_drop(stg_sim_service *s, uint32_t request);
 
 typedef enum stg_reception {
     STG_RECEPTION_STARTED,
@@ -113,34 +115,37 @@ typedef enum stg_reception {
 } stg_reception;
 
 /* A request has reached the service. */
-stg_reception stg_service_reach(stg_service *s, uint32_t request, stg_ns now);
+stg_reception stg_sim_service_reach(stg_sim_service *s, uint32_t request,
+                                    stg_ns now);
 
 /* A worker is done, at its due_at. Returns the request, away again; the worker
  * has the next one, if one waits. */
-uint32_t stg_service_finish(stg_service *s, uint32_t worker, stg_ns now);
+uint32_t stg_sim_service_finish(stg_sim_service *s, uint32_t worker,
+                                stg_ns now);
 
 /* Whether what on_start said of this worker still holds. */
-bool stg_service_is_due(const stg_service *s, uint32_t worker, stg_ns now);
+bool stg_sim_service_is_due(const stg_sim_service *s, uint32_t worker,
+                            stg_ns now);
 
 /* Nobody waits for the answer any more. True: the request waited, was taken out
  * of the queue, and is away again. */
-bool stg_service_leave(stg_service *s, uint32_t request, stg_ns now);
+bool stg_sim_service_leave(stg_sim_service *s, uint32_t request, stg_ns now);
 
 /* No worker moves, and nothing is started, until the stall ends. */
-void stg_service_stall(stg_service *s, stg_ns now);
-void stg_service_resume(stg_service *s, stg_ns now);
+void stg_sim_service_stall(stg_sim_service *s, stg_ns now);
+void stg_sim_service_resume(stg_sim_service *s, stg_ns now);
 
 /* A request of those that are inside, thrown away: it is away again, and its
- * worker free. STG_SERVICE_NONE when none is left. Starts nothing. */
-uint32_t stg_service_clear(stg_service *s, stg_ns now);
+ * worker free. STG_SIM_NONE when none is left. Starts nothing. */
+uint32_t stg_sim_service_clear(stg_sim_service *s, stg_ns now);
 
 /* Counts anew from now on. */
-void stg_service_count_from(stg_service *s, stg_ns now);
+void stg_sim_service_count_from(stg_sim_service *s, stg_ns now);
 
 /* Brings the integrals up to now. */
-void stg_service_count(stg_service *s, stg_ns now);
+void stg_sim_service_count(stg_sim_service *s, stg_ns now);
 
 /* At the end: the stay of those still inside, up to now. */
-void stg_service_count_rest(stg_service *s, stg_ns now);
+void stg_sim_service_count_rest(stg_sim_service *s, stg_ns now);
 
 #endif

@@ -1,11 +1,11 @@
 #include "sim/throttle.h"
 
-static void move_on(stg_throttle *t, stg_ns now)
+static void move_on(stg_sim_throttle *t, stg_ns now)
 {
     uint64_t slice = now / (10 * STG_S);
 
     if (slice >= t->slice + STG_THROTTLE_SLICES) {
-        *t = (stg_throttle){.slice = slice};
+        *t = (stg_sim_throttle){.slice = slice};
         return;
     }
     while (t->slice < slice) {
@@ -24,7 +24,8 @@ static uint64_t sum_up(const uint32_t counts[STG_THROTTLE_SLICES])
     return sum;
 }
 
-bool stg_throttle_pass(stg_throttle *t, uint32_t k, stg_ns now, stg_rng *rng)
+bool stg_sim_throttle_pass(stg_sim_throttle *t, uint32_t k, stg_ns now,
+                           stg_rng *rng)
 {
     uint64_t requests, accepts, excess;
 
@@ -36,7 +37,7 @@ bool stg_throttle_pass(stg_throttle *t, uint32_t k, stg_ns now, stg_rng *rng)
     return excess == 0 || stg_rng_upto(rng, requests) >= excess;
 }
 
-void stg_throttle_accept(stg_throttle *t, stg_ns now)
+void stg_sim_throttle_accept(stg_sim_throttle *t, stg_ns now)
 {
     move_on(t, now);
     t->accepts[t->slice % STG_THROTTLE_SLICES]++;

@@ -18,17 +18,18 @@
 
 #define STG_THROTTLE_SLICES 12 /* of 10 s */
 
-typedef struct stg_throttle {
+typedef struct stg_sim_throttle {
     uint64_t slice; /* the newest, from 0 */
     uint32_t requests[STG_THROTTLE_SLICES];
     uint32_t accepts[STG_THROTTLE_SLICES];
-} stg_throttle;
+} stg_sim_throttle;
 
 /* Whether an attempt may go out now. A zeroed throttle has seen nothing. k is in
  * thousandths, 1000 to 100000. Draws once, unless nothing is to be refused. */
-bool stg_throttle_pass(stg_throttle *t, uint32_t k, stg_ns now, stg_rng *rng);
+bool stg_sim_throttle_pass(stg_sim_throttle *t, uint32_t k, stg_ns now,
+                           stg_rng *rng);
 
 /* The service took one. */
-void stg_throttle_accept(stg_throttle *t, stg_ns now);
+void stg_sim_throttle_accept(stg_sim_throttle *t, stg_ns now);
 
 #endif

@@ -354,7 +354,7 @@ TEST(overload, refuses_what_is_out_of_range_and_says_the_range)
                   "queue=10000001 is out of range, wanted 0 to 10000000");
     CHECK_REFUSED(o.load.rate = 0,
                   "rate=0 is out of range, wanted 0.001 to "
-                  "10000000 a second");
+                  "4000000 a second");
     CHECK_REFUSED(o.processes = 0,
                   "processes=0 is out of range, wanted 1 to 1000000");
     CHECK_REFUSED(o.throttle = 999,

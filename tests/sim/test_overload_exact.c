@@ -33,7 +33,7 @@ static measured measure(const stg_overload_options *o)
 
     for (uint64_t i = 0; i < REPETITIONS; i++) {
         stg_overload_result r = help_run(o, i);
-        const stg_service_counts *c = &r.service;
+        const stg_sim_service_counts *c = &r.service;
         double seconds = (double)r.counted / 1e9;
 
         CHECK(!r.is_cut);

@@ -7,7 +7,7 @@
 
 /* A service of 10 ms a request, and the story of what became of each. */
 typedef struct stage {
-    stg_service service;
+    stg_sim_service service;
     test_memory counts;
     stg_memory memory;
     stg_ns due_at[8]; /* of each worker */
@@ -29,31 +29,31 @@ static void tell(stage *s, const char *what, uint32_t caller, stg_ns now)
              (uintmax_t)(now / STG_MS), (char)('a' + caller), what);
 }
 
-static void set_up(stage *s, stg_service_options o)
+static void set_up(stage *s, stg_sim_service_options o)
 {
     memset(s, 0, sizeof *s);
     s->memory = test_memory_of(&s->counts);
     o.time.a = 10 * STG_MS;
-    CHECK(stg_service_init(&s->service, &o, 100, &s->memory) == STG_OK);
+    CHECK(stg_sim_service_init(&s->service, &o, 100, &s->memory) == STG_OK);
     s->service.on_start = on_start;
     s->service.ctx = s;
 }
 
 static void tear_down(stage *s)
 {
-    stg_service_close(&s->service);
+    stg_sim_service_close(&s->service);
     CHECK_U64(s->counts.held, 0);
 }
 
 static uint32_t reach(stage *s, uint32_t caller, stg_ns ms)
 {
     static const char *const words[] = {"starts", "waits", "is refused"};
-    uint32_t id = stg_service_take(&s->service, caller);
-    stg_reception r = stg_service_reach(&s->service, id, ms * STG_MS);
+    uint32_t id = stg_sim_service_take(&s->service, caller);
+    stg_reception r = stg_sim_service_reach(&s->service, id, ms * STG_MS);
 
     tell(s, words[r], caller, ms * STG_MS);
     if (r == STG_RECEPTION_REFUSED)
-        stg_service_drop(&s->service, id);
+        stg_sim_service_drop(&s->service, id);
     return id;
 }
 
@@ -62,17 +62,17 @@ static void finish(stage *s, uint32_t worker)
     stg_ns now = s->due_at[worker];
     uint32_t id;
 
-    CHECK(stg_service_is_due(&s->service, worker, now));
-    id = stg_service_finish(&s->service, worker, now);
+    CHECK(stg_sim_service_is_due(&s->service, worker, now));
+    id = stg_sim_service_finish(&s->service, worker, now);
     tell(s, "is served", s->service.requests[id].caller, now);
-    stg_service_drop(&s->service, id);
+    stg_sim_service_drop(&s->service, id);
 }
 
 TEST(service, serves_in_order_and_refuses_what_has_no_place)
 {
     stage s;
 
-    set_up(&s, (stg_service_options){.workers = 1, .queue_max = 2});
+    set_up(&s, (stg_sim_service_options){.workers = 1, .queue_max = 2});
     for (uint32_t i = 0; i < 4; i++)
         reach(&s, i, i);
     for (int i = 0; i < 3; i++)
@@ -85,7 +85,7 @@ TEST(service, serves_in_order_and_refuses_what_has_no_place)
                 " 10 ms  a is served\n"
                 " 20 ms  b is served\n"
                 " 30 ms  c is served\n");
-    CHECK(!stg_service_is_due(&s.service, 0, 30 * STG_MS));
+    CHECK(!stg_sim_service_is_due(&s.service, 0, 30 * STG_MS));
     tear_down(&s);
 }
 
@@ -93,7 +93,7 @@ TEST(service, serves_the_last_first_where_it_is_told_to)
 {
     stage s;
 
-    set_up(&s, (stg_service_options){
+    set_up(&s, (stg_sim_service_options){
                    .workers = 1, .queue_max = 9, .is_lifo = true});
     for (uint32_t i = 0; i < 3; i++)
         reach(&s, i, i);
@@ -113,7 +113,7 @@ TEST(service, has_as_many_under_way_as_workers)
 {
     stage s;
 
-    set_up(&s, (stg_service_options){.workers = 3, .queue_max = 0});
+    set_up(&s, (stg_sim_service_options){.workers = 3, .queue_max = 0});
     for (uint32_t i = 0; i < 4; i++)
         reach(&s, i, 0);
     CHECK_INT(s.service.busy, 3);
@@ -135,14 +135,14 @@ TEST(service, serves_for_nobody_unless_it_skips_who_has_gone)
         stage s;
         uint32_t b;
 
-        set_up(&s, (stg_service_options){
+        set_up(&s, (stg_sim_service_options){
                        .workers = 1, .queue_max = 9, .skips_gone = skips});
         reach(&s, 0, 0);
         b = reach(&s, 1, 1);
         reach(&s, 2, 2);
-        CHECK(stg_service_leave(&s.service, b, 3 * STG_MS) == skips);
+        CHECK(stg_sim_service_leave(&s.service, b, 3 * STG_MS) == skips);
         if (skips)
-            stg_service_drop(&s.service, b);
+            stg_sim_service_drop(&s.service, b);
         finish(&s, 0);
         finish(&s, 0);
         CHECK_INT(s.service.counts.served_for_nobody, !skips);
@@ -157,12 +157,12 @@ TEST(service, stands_still_in_a_stall_and_goes_on_after_it)
 {
     stage s;
 
-    set_up(&s, (stg_service_options){.workers = 2, .queue_max = 9});
+    set_up(&s, (stg_sim_service_options){.workers = 2, .queue_max = 9});
     reach(&s, 0, 0);
-    stg_service_stall(&s.service, 4 * STG_MS);
-    CHECK(!stg_service_is_due(&s.service, 0, 10 * STG_MS));
+    stg_sim_service_stall(&s.service, 4 * STG_MS);
+    CHECK(!stg_sim_service_is_due(&s.service, 0, 10 * STG_MS));
     reach(&s, 1, 5); // a worker is free, and does not move
-    stg_service_resume(&s.service, 100 * STG_MS);
+    stg_sim_service_resume(&s.service, 100 * STG_MS);
     CHECK_U64(s.due_at[0], 106 * STG_MS);
     CHECK_U64(s.due_at[1], 110 * STG_MS);
     finish(&s, 0);
@@ -175,7 +175,7 @@ TEST(service, takes_longer_when_it_is_slow)
 {
     stage s;
 
-    set_up(&s, (stg_service_options){.workers = 1, .queue_max = 9});
+    set_up(&s, (stg_sim_service_options){.workers = 1, .queue_max = 9});
     s.service.slowness = 2500;
     reach(&s, 0, 0);
     CHECK_U64(s.due_at[0], 25 * STG_MS);
@@ -188,16 +188,16 @@ TEST(service, loses_all_that_is_inside)
     int lost = 0;
     uint32_t id;
 
-    set_up(&s, (stg_service_options){.workers = 2, .queue_max = 9});
+    set_up(&s, (stg_sim_service_options){.workers = 2, .queue_max = 9});
     for (uint32_t i = 0; i < 5; i++)
         reach(&s, i, 0);
-    while ((id = stg_service_clear(&s.service, STG_MS)) != STG_SERVICE_NONE) {
-        stg_service_drop(&s.service, id);
+    while ((id = stg_sim_service_clear(&s.service, STG_MS)) != STG_SIM_NONE) {
+        stg_sim_service_drop(&s.service, id);
         lost++;
     }
     CHECK_INT(lost, 5);
     CHECK_INT(s.service.busy + s.service.queued, 0);
-    CHECK(!stg_service_is_due(&s.service, 0, 10 * STG_MS));
+    CHECK(!stg_sim_service_is_due(&s.service, 0, 10 * STG_MS));
     reach(&s, 5, 20);
     CHECK_INT(s.service.busy, 1);
     tear_down(&s);
@@ -206,14 +206,14 @@ TEST(service, loses_all_that_is_inside)
 TEST(service, counts_who_waited_how_long_and_how_many_there_were)
 {
     stage s;
-    const stg_service_counts *c = &s.service.counts;
+    const stg_sim_service_counts *c = &s.service.counts;
 
-    set_up(&s, (stg_service_options){.workers = 1, .queue_max = 9});
+    set_up(&s, (stg_sim_service_options){.workers = 1, .queue_max = 9});
     for (uint32_t i = 0; i < 3; i++)
         reach(&s, i, 0);
     for (int i = 0; i < 3; i++)
         finish(&s, 0);
-    stg_service_count_rest(&s.service, 40 * STG_MS);
+    stg_sim_service_count_rest(&s.service, 40 * STG_MS);
     CHECK_INT(c->reached, 3);
     CHECK_INT(c->timed, 3);
     CHECK(c->wait == 30e6 && c->stay == 60e6);
@@ -228,8 +228,8 @@ TEST(service, has_no_more_slots_than_it_may)
     stage s;
     int count = 0;
 
-    set_up(&s, (stg_service_options){.workers = 1, .queue_max = 9});
-    while (stg_service_take(&s.service, 0) != STG_SERVICE_NONE)
+    set_up(&s, (stg_sim_service_options){.workers = 1, .queue_max = 9});
+    while (stg_sim_service_take(&s.service, 0) != STG_SIM_NONE)
         count++;
     CHECK_INT(count, 100);
     tear_down(&s);

@@ -1,0 +1,334 @@
+#include "sim/overload_text.h"
+
+#include <string.h>
+
+#include "core/reader.h"
+#include "core/writer.h"
+
+/* -- values ---------------------------------------------------------------- */
+
+static bool read_yes(stg_reader *r, bool *is_yes)
+{
+    *is_yes = stg_read_text(r, "yes");
+    return *is_yes || stg_read_text(r, "no");
+}
+
+static bool read_law(stg_reader *r, stg_law *law)
+{
+    char text[STG_LAW_TEXT_MAX];
+    size_t length = (size_t)(r->end - r->at);
+
+    if (length >= sizeof text)
+        return false;
+    memcpy(text, r->at, length);
+    text[length] = '\0';
+    r->at = r->end;
+    return stg_law_parse(law, text, NULL) == STG_OK;
+}
+
+/* A percentage as parts of `whole`, which is 100 % and divides by 100. */
+static bool read_percent(stg_reader *r, uint32_t whole, uint32_t *parts)
+{
+    uint32_t percent; // in thousandths
+    uint64_t product;
+
+    if (!stg_read_decimal(r, &percent) || !stg_read_text(r, "%"))
+        return false;
+    product = (uint64_t)percent * (whole / 100);
+    *parts = (uint32_t)(product / 1000);
+    return percent <= 100000 && product % 1000 == 0;
+}
+
+static bool read_or_none(stg_reader *r, bool *is_none)
+{
+    *is_none = stg_read_text(r, "none");
+    return *is_none;
+}
+
+/* -- settings -------------------------------------------------------------- */
+
+static bool set_rate(stg_overload_options *o, stg_reader *r)
+{
+    uint32_t rate;
+
+    if (!stg_read_decimal(r, &rate))
+        return false;
+    (void)stg_read_text(r, "/s");
+    o->load.is_closed = false;
+    o->load.clients = 0;
+    o->load.rate = rate;
+    return rate >= 1 && rate <= 4000000000;
+}
+
+static bool set_arrivals(stg_overload_options *o, stg_reader *r)
+{
+    o->load.is_regular = stg_read_text(r, "regular");
+    return o->load.is_regular || stg_read_text(r, "poisson");
+}
+
+static bool set_clients(stg_overload_options *o, stg_reader *r)
+{
+    o->load.is_closed = true;
+    o->load.rate = 0;
+    return stg_read_int(r, &o->load.clients) && o->load.clients >= 1 &&
+           o->load.clients <= 10000000;
+}
+
+static bool set_think(stg_overload_options *o, stg_reader *r)
+{
+    return read_law(r, &o->load.think);
+}
+
+static bool set_processes(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_int(r, &o->processes) && o->processes >= 1 &&
+           o->processes <= 1000000;
+}
+
+static bool set_workers(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_int(r, &o->service.workers) && o->service.workers >= 1 &&
+           o->service.workers <= 100000;
+}
+
+static bool set_service(stg_overload_options *o, stg_reader *r)
+{
+    return read_law(r, &o->service.time);
+}
+
+static bool set_queue(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_int(r, &o->service.queue_max) &&
+           o->service.queue_max <= 10000000;
+}
+
+static bool set_order(stg_overload_options *o, stg_reader *r)
+{
+    o->service.is_lifo = stg_read_text(r, "lifo");
+    return o->service.is_lifo || stg_read_text(r, "fifo");
+}
+
+static bool set_skip_gone(stg_overload_options *o, stg_reader *r)
+{
+    return read_yes(r, &o->service.skips_gone);
+}
+
+static bool set_timeout(stg_overload_options *o, stg_reader *r)
+{
+    bool is_none;
+
+    if (read_or_none(r, &is_none)) {
+        o->timeout = STG_NEVER;
+        return true;
+    }
+    return stg_read_duration(r, &o->timeout) && o->timeout >= STG_US &&
+           o->timeout <= STG_DAY;
+}
+
+static bool set_network(stg_overload_options *o, stg_reader *r)
+{
+    return read_law(r, &o->network);
+}
+
+static bool set_errors(stg_overload_options *o, stg_reader *r)
+{
+    return read_percent(r, 1000000, &o->errors);
+}
+
+static bool set_retry_after(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->retry_after) && o->retry_after <= STG_DAY;
+}
+
+static bool set_throttle(stg_overload_options *o, stg_reader *r)
+{
+    bool is_none;
+
+    o->throttle = 0;
+    if (read_or_none(r, &is_none))
+        return true;
+    return stg_read_decimal(r, &o->throttle) && o->throttle >= 1000 &&
+           o->throttle <= 100000;
+}
+
+static const char *const triggers[] = {"none",  "outage", "stall",
+                                       "slow:", "spike:", "errors:"};
+
+static bool set_trigger(stg_overload_options *o, stg_reader *r)
+{
+    stg_trigger *t = &o->trigger;
+    size_t kind = 0, count = sizeof triggers / sizeof *triggers;
+
+    while (kind < count && !stg_read_text(r, triggers[kind]))
+        kind++;
+    if (kind == count)
+        return false;
+    t->kind = (stg_trigger_kind)kind;
+    t->factor = 0;
+    if (t->kind == STG_TRIGGER_ERRORS)
+        return read_percent(r, 1000, &t->factor) && t->factor >= 1;
+    if (t->kind >= STG_TRIGGER_SLOW)
+        return stg_read_decimal(r, &t->factor) && t->factor >= 1 &&
+               t->factor <= 1000000;
+    return true;
+}
+
+static bool set_from(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->trigger.from_at);
+}
+
+static bool set_to(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->trigger.until_at);
+}
+
+static bool set_duration(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->end_at) && o->end_at >= STG_MS &&
+           o->end_at <= 30 * STG_DAY;
+}
+
+static bool set_warmup(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->warmup);
+}
+
+static bool set_bin(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_duration(r, &o->bin) && o->bin > 0;
+}
+
+#define LAW "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
+
+static const struct {
+    stg_overload_setting about;
+    bool (*set)(stg_overload_options *o, stg_reader *r);
+} settings[] = {
+    {{"rate", "operations a second, 0.001 to 4000000"}, set_rate},
+    {{"arrivals", "poisson or regular"}, set_arrivals},
+    {{"clients", "1 to 10000000"}, set_clients},
+    {{"think", LAW}, set_think},
+    {{"processes", "1 to 1000000"}, set_processes},
+    {{"workers", "1 to 100000"}, set_workers},
+    {{"service", LAW}, set_service},
+    {{"queue", "0 to 10000000"}, set_queue},
+    {{"order", "fifo or lifo"}, set_order},
+    {{"skip-gone", "yes or no"}, set_skip_gone},
+    {{"timeout", "1us to 1d, or none"}, set_timeout},
+    {{"network", LAW}, set_network},
+    {{"errors", "0% to 100%, to 0.0001%"}, set_errors},
+    {{"retry-after", "0 to 1d"}, set_retry_after},
+    {{"throttle", "1 to 100, or none"}, set_throttle},
+    {{"trigger",
+      "outage, stall, slow:FACTOR or spike:FACTOR (0.001 to 1000), "
+      "errors:PERCENT (0.1% to 100%) or none"},
+     set_trigger},
+    {{"from", "a time up to 365d"}, set_from},
+    {{"to", "a time up to 365d"}, set_to},
+    {{"duration", "1ms to 30d"}, set_duration},
+    {{"warmup", "a time up to 365d"}, set_warmup},
+    {{"bin", "a time above 0"}, set_bin},
+};
+
+const stg_overload_setting *stg_overload_setting_at(size_t i)
+{
+    return i < sizeof settings / sizeof *settings ? &settings[i].about : NULL;
+}
+
+static stg_status refuse(const stg_overload_setting *about, const char *value,
+                         stg_error *err)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, about->name);
+    stg_write_char(&w, '=');
+    stg_write_part(&w, value, 60);
+    stg_write_text(&w, ": wanted ");
+    stg_write_text(&w, about->wanted);
+    return STG_INVALID;
+}
+
+stg_status stg_overload_set(stg_overload_options *o, const char *name,
+                            const char *value, stg_error *err)
+{
+    stg_overload_options changed = *o;
+    stg_reader r = {value, value + strlen(value)};
+    size_t i = 0, count = sizeof settings / sizeof *settings;
+
+    while (i < count && strcmp(settings[i].about.name, name) != 0)
+        i++;
+    if (i == count)
+        return STG_NOT_FOUND;
+    if (!settings[i].set(&changed, &r) || !stg_reader_is_empty(&r))
+        return refuse(&settings[i].about, value, err);
+    *o = changed;
+    return STG_OK;
+}
+
+/* -- what was left open ---------------------------------------------------- */
+
+static stg_ns find_bin(stg_ns end_at)
+{
+    static const uint32_t steps[] = {10, 20, 25, 50};
+
+    for (stg_ns unit = 100; unit < STG_DAY; unit *= 10)
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            stg_ns bin = unit * steps[i] / 10;
+
+            if (end_at / bin <= 400 && end_at % bin == 0)
+                return bin;
+        }
+    for (stg_ns bins = 400; bins > 1; bins--)
+        if (end_at % bins == 0)
+            return end_at / bins;
+    return end_at;
+}
+
+void stg_overload_settle(stg_overload_options *o)
+{
+    if (o->trigger.kind == STG_TRIGGER_NONE)
+        o->trigger = (stg_trigger){.kind = STG_TRIGGER_NONE};
+    if (o->warmup == STG_NEVER)
+        o->warmup = o->trigger.kind == STG_TRIGGER_NONE
+                        ? o->end_at / 10
+                        : stg_ns_min(o->trigger.from_at, o->end_at) / 2;
+    if (o->bin == 0)
+        o->bin = find_bin(o->end_at);
+}
+
+const char *stg_trigger_print(const stg_trigger *t,
+                              char text[STG_TRIGGER_TEXT_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_TRIGGER_TEXT_MAX);
+
+    stg_write_text(&w, triggers[t->kind]);
+    if (t->kind == STG_TRIGGER_ERRORS) {
+        stg_write_thousandths(&w, (uint64_t)t->factor * 100);
+        stg_write_char(&w, '%');
+    } else if (t->kind >= STG_TRIGGER_SLOW) {
+        stg_write_thousandths(&w, t->factor);
+    }
+    return text;
+}
+
+const char *stg_trigger_say(const stg_trigger *t,
+                            char text[STG_TRIGGER_TEXT_MAX])
+{
+    static const char *const words[] = {"nothing wrong",      "the outage",
+                                        "the stall",          "the slow-down ",
+                                        "the spike of load ", "the errors "};
+    stg_writer w = stg_writer_on(text, STG_TRIGGER_TEXT_MAX);
+
+    stg_write_text(&w, words[t->kind]);
+    if (t->kind == STG_TRIGGER_ERRORS) {
+        stg_write_char(&w, '(');
+        stg_write_thousandths(&w, (uint64_t)t->factor * 100);
+        stg_write_text(&w, " %)");
+    } else if (t->kind >= STG_TRIGGER_SLOW) {
+        stg_write_char(&w, '(');
+        stg_write_thousandths(&w, t->factor);
+        stg_write_text(&w, " times)");
+    }
+    return text;
+}
