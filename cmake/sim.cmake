@@ -35,6 +35,9 @@ set(sim_pictures
     sim/contention_result.c
     sim/contention_times.c
     sim/measure.c
+    sim/overload_charts.c
+    sim/overload_table.c
+    sim/overload_words.c
     sim/page.c
     sim/palette.c
     sim/paper.c
@@ -70,9 +73,13 @@ set(sim_verbs
     cli/sim_contention_show.c
     cli/sim_contention_charts.c
     cli/sim_memory.c
+    cli/sim_overload.c
+    cli/sim_overload_show.c
     cli/sim_output.c
     cli/sim_policies.c
     cli/sim_progress.c
     cli/sim_stop.c
     cli/sim_study.c
+    cli/sim_sweep.c
+    cli/sim_trials.c
 )

@@ -17,6 +17,8 @@ static const struct {
 } words[] = {
     {"contention", "stagger sim contention", stg_sim_contention,
      stg_sim_contention_help},
+    {"overload", "stagger sim overload", stg_sim_overload,
+     stg_sim_overload_help},
 };
 
 enum { WORDS = sizeof words / sizeof *words };

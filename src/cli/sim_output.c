@@ -135,6 +135,8 @@ static int write_json(writing *job, const char *path)
     stg_paper_form(&job->paper, "{\"partial\": %s,\n  \"results\": ",
                    job->report->is_partial ? "true" : "false");
     stg_table_json(job->report->table, &job->paper);
+    if (job->report->series != NULL)
+        stg_paper_form(&job->paper, ",\n  \"series\": %s", job->report->series);
     stg_paper_put(&job->paper, "}\n");
     return deliver(job, path);
 }

@@ -44,6 +44,7 @@ typedef struct stg_sim_report {
     const char *title;      /* of the page */
     const char *lead;       /* what was simulated, in sentences */
     const stg_table *table; /* "results" */
+    const char *series;     /* "series" of the JSON; NULL: there are none */
     const stg_album *album; /* NULL: no pictures */
     bool is_partial;
 } stg_sim_report;

@@ -59,9 +59,11 @@ static double find_peak(const stg_overload_result *r, stg_ns bin)
     return most * 1e9 / (double)bin;
 }
 
+/* -1: nothing succeeded. */
 static double find_ms(const stg_sim_histogram *h, uint32_t thousandths)
 {
-    return (double)stg_sim_histogram_at(h, thousandths) / 1e6;
+    return h->count == 0 ? -1
+                         : (double)stg_sim_histogram_at(h, thousandths) / 1e6;
 }
 
 /* All figures of a run, in their order. */
@@ -91,7 +93,8 @@ static void work_out(const stg_overload_options *o,
     v[STG_FIGURE_FOR_NOBODY] =
         share((double)c->served_for_nobody, (double)c->served);
     v[STG_FIGURE_HELD] = share((double)r->held, seconds);
-    v[STG_FIGURE_LATENCY] = share(r->latency_sum / 1e6, (double)r->saved);
+    v[STG_FIGURE_LATENCY] =
+        r->saved == 0 ? -1 : r->latency_sum / 1e6 / (double)r->saved;
     v[STG_FIGURE_P50] = find_ms(&r->latency, 500);
     v[STG_FIGURE_P95] = find_ms(&r->latency, 950);
     v[STG_FIGURE_P99] = find_ms(&r->latency, 990);

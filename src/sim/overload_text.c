@@ -243,7 +243,7 @@ static stg_status refuse(const stg_overload_setting *about, const char *value,
 
     stg_write_text(&w, about->name);
     stg_write_char(&w, '=');
-    stg_write_part(&w, value, 60);
+    stg_write_part(&w, value, strlen(value) < 60 ? strlen(value) : 60);
     stg_write_text(&w, ": wanted ");
     stg_write_text(&w, about->wanted);
     return STG_INVALID;

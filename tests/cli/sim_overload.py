@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""stagger sim overload: what it prints, writes, refuses, and when it is
+interrupted."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+STAGGER = os.environ["STAGGER"]
+# A small one: a second of outage in ten.
+SMALL = ["--rate", "200", "--workers", "4", "--from", "2s", "--to", "3s",
+         "--duration", "10s", "--reps", "2"]
+
+
+def run(*options, word="overload", **more):
+    return subprocess.run([STAGGER, "sim", word, *options], text=True,
+                          capture_output=True, timeout=300, **more)
+
+
+def results(*options):
+    found = run("--json", *options)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+class Overload(unittest.TestCase):
+    def test_shows_the_storm_and_that_a_budget_ends_it(self):
+        found = results("--reps", "2", "--sweep",
+                        "budget=none,tokens:100:10/s,ratio:0.1")
+        none, tokens, ratio = found["results"]
+        self.assertEqual(none["recovered"], 0)
+        self.assertIsNone(none["recovery_ms"])
+        self.assertGreater(none["amplification"]["mean"], 3)
+        for each in tokens, ratio:
+            self.assertEqual(each["recovered"], 2)
+            self.assertLess(each["recovery_ms"]["mean"], 10000)
+            self.assertLess(each["amplification"]["mean"], 1.2)
+            self.assertIn("budget=", each["text"])
+
+    def test_compares_policies_without_options(self):
+        found = run("--reps", "1")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("After the outage budgeted recovers", found.stdout)
+        self.assertRegex(found.stdout, r"(?m)^jittered +never ")
+        self.assertEqual(found.stderr, "")
+
+    def test_gives_the_same_bytes_for_the_same_seed(self):
+        first = run(*SMALL, "--json", "--threads", "1")
+        second = run(*SMALL, "--json", "--threads", "3")
+        other = run(*SMALL, "--json", "--seed", "2")
+        self.assertEqual(first.stdout, second.stdout)
+        self.assertNotEqual(first.stdout, other.stdout)
+
+    def test_writes_what_it_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            found = run(*SMALL, f"--json={at}/o.json", "--csv", at / "o.csv",
+                        "--html", at / "o.html", "--svg", at / "svg")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            whole = json.loads((at / "o.json").read_text())
+            with (at / "o.csv").open() as table:
+                rows = list(csv.DictReader(table))
+            page = (at / "o.html").read_text()
+            pictures = sorted(p.name for p in (at / "svg").iterdir())
+        self.assertFalse(whole["partial"])
+        self.assertEqual([row["policy"] for row in rows],
+                         [each["policy"] for each in whole["results"]])
+        for row, each in zip(rows, whole["results"]):
+            self.assertAlmostEqual(float(row["goodput_per_s"]),
+                                   each["goodput_per_s"]["mean"], 6)
+        for each in whole["series"]:
+            bins = round(10000 / each["bin_ms"])
+            self.assertEqual(len(each["queue"]), bins)
+            self.assertEqual(len(each["latency_p99_ms"]), bins)
+        self.assertEqual(pictures, [
+            "overload-amplification.svg", "overload-cost.svg",
+            "overload-latency.svg", "overload-rates.svg"])
+        self.assertIn("<svg", page)
+        self.assertNotIn("<script", page)
+
+    def test_takes_a_closed_load(self):
+        found = results(*SMALL[2:], "--clients", "50", "--think",
+                        "exponential:200ms", "-p", "attempts=2")["results"][0]
+        self.assertLess(found["goodput_before_per_s"]["mean"], 250)
+        self.assertGreater(found["goodput_before_per_s"]["mean"], 150)
+
+    def test_sweeps_all_combinations(self):
+        found = results(*SMALL, "--sweep", "order=fifo,lifo", "--sweep",
+                        "attempts=1,2,3", "--sweep", "backoff=linear;list=1s,2s")
+        names = [each["policy"] for each in found["results"]]
+        self.assertEqual(len(names), 12)
+        self.assertEqual(len(set(names)), 12)
+        self.assertIn("order=lifo attempts=2 backoff=list=1s,2s", names)
+        for each in found["results"]:
+            attempts = each["policy"].split("attempts=")[1][0]
+            if attempts != "3": # the default, which a text does not say
+                self.assertIn(f"attempts={attempts}", each["text"])
+            self.assertEqual("list=1s,2s" in each["text"],
+                             "list=1s,2s" in each["policy"])
+
+    def test_says_nothing_of_recovery_without_a_trigger(self):
+        found = results(*SMALL, "--trigger", "none")["results"][0]
+        self.assertIsNone(found["recovered"])
+        self.assertIsNone(found["recovery_ms"])
+
+    def test_refuses_what_is_wrong_and_says_the_range(self):
+        for options, words in [
+                (["--queue", "x"], "--queue=x: wanted 0 to 10000000"),
+                (["--workers", "0"], "wanted 1 to 100000"),
+                (["--rate", "-1"], "0.001 to 4000000"),
+                (["--service", "fast"], "wanted a time as 10ms"),
+                (["--trigger", "slow"], "slow:FACTOR"),
+                (["--errors", "101%"], "0% to 100%"),
+                (["--to", "95s"], "less than the duration"),
+                (["--from", "31s"], "less than its end"),
+                (["--bin", "7ms"], "divides the duration"),
+                (["--reps", "0"], "wanted 1 to 10000"),
+                (["--sweep", "budget"], "wanted a setting and values"),
+                (["--sweep", "budget=foo"], "budget=foo: wanted none"),
+                (["--sweep", "colour=red"], "colour=red"),
+                (["--sweep", "rate=" + ",".join("1" * 33)], "1 to 32 values"),
+                (["-p", "fixed attempts=0"], "attempts=0"),
+                (["--svg", "/dev/null"], "folder"),
+                (["--html", "/nowhere/x"], "cannot write"),
+                (["one"], "no arguments are wanted"),
+        ]:
+            with self.subTest(options=options):
+                found = run(*options)
+                self.assertEqual(found.returncode, 2, found.stderr)
+                self.assertIn(words, found.stderr)
+                self.assertEqual(found.stdout, "")
+
+    def test_refuses_what_does_not_fit_memory(self):
+        found = run("--clients", "10000000", "--processes", "1000000",
+                    preexec_fn=limit_memory)
+        self.assertEqual(found.returncode, 2)
+        self.assertRegex(found.stderr, r"MiB of memory, and there are \d+")
+
+    def test_prints_what_it_has_when_it_is_interrupted(self):
+        with subprocess.Popen(
+                [STAGGER, "sim", "overload", "--json", "--reps", "10000",
+                 "--threads", "1", *SMALL[:-2]], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                process.wait(2)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted: this is a part of it", err)
+        found = json.loads(out)
+        self.assertTrue(found["partial"])
+        self.assertGreater(found["results"][0]["reps"], 0)
+
+
+def limit_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (512 << 20, 512 << 20))
+
+
+if __name__ == "__main__":
+    unittest.main()
