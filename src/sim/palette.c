@@ -7,21 +7,23 @@ typedef struct theme {
     const char *colours[COLOURS];
 } theme;
 
+/* Found by search: as far apart as can be, also to who sees two of the three
+ * primary colours. Names are in ink, for letters need more contrast. */
 static const theme light = {"#ffffff",
                             "#1c2127",
                             "#57606a",
                             "#e3e6ea",
                             "#8b949e",
-                            {"#0072b2", "#d55e00", "#00875f", "#b8488f",
-                             "#7a5c00", "#3a9bd0", "#6b4fd8", "#444b54"}};
+                            {"#1d2eaf", "#ff380e", "#788c84", "#82455a",
+                             "#542603", "#0698d6", "#1252f8", "#142b44"}};
 
 static const theme dark = {"#14171b",
                            "#e8eaed",
                            "#a3acb6",
                            "#2b3138",
                            "#6e7781",
-                           {"#58a6e8", "#ff8c42", "#2fc79a", "#f08cc8",
-                            "#d9c04a", "#a5dcff", "#a592ff", "#c2c8cf"}};
+                           {"#5a6cff", "#f95c00", "#89dc9b", "#bf96d6",
+                            "#fdff1f", "#63fdff", "#9e59b5", "#849381"}};
 
 static void put_theme(stg_paper *paper, const theme *t)
 {

@@ -165,7 +165,7 @@ static void draw_heading(stg_picture *pic, unsigned index)
     }
     // In panels of one kind the axis is named once.
     if (index == 0 || !pic->chart->is_y_shared)
-        stg_svg_text(pic, x, pic->y - 4, "start", "q",
+        stg_svg_text(pic, x, pic->y - 4, "start", "q u",
                      stg_svg_axis_title(pic, &panel->y, &plot.y));
     stg_svg_legend(pic, index);
     pic->y += GAP;

@@ -114,7 +114,7 @@ void stg_svg_x_axis(stg_picture *pic)
     stg_paper_form(pic->paper, "<path class=\"a\" d=\"M%f %fH%f\"/>\n",
                    pic->left, y, pic->right);
     draw_ticks(pic, y);
-    stg_svg_text(pic, (pic->left + pic->right) / 2, y + 38, "middle", "q",
+    stg_svg_text(pic, (pic->left + pic->right) / 2, y + 38, "middle", "q u",
                  stg_svg_axis_title(pic, &pic->chart->x, &pic->x));
     pic->y = y + 44;
 }

@@ -5,7 +5,12 @@
 
 #include <string.h>
 
-enum { BESIDE_WIDTH_LEAST = 560, BESIDE_NAME_MOST = 150, NAME_STEP = 15 };
+enum {
+    BESIDE_WIDTH_LEAST = 560,
+    BESIDE_NAME_MOST = 150,
+    NAME_STEP = 15,
+    MARK = 16
+};
 
 static bool is_of(const stg_chart_series *s, unsigned panel)
 {
@@ -60,7 +65,7 @@ double stg_svg_names_width(const stg_chart *chart, double width)
 
     for (size_t i = 0; i < chart->series_count; i++) {
         const stg_chart_series *s = &chart->series[i];
-        double name = stg_measure(s->name, TEXT_SIZE) * BOLD + GAP;
+        double name = stg_measure(s->name, TEXT_SIZE) * BOLD + MARK + GAP;
 
         if (s->panel < chart->panel_count && name > widest &&
             stg_svg_names_beside(chart, s->panel, width))
@@ -133,11 +138,15 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
     count = collect(pic, plot, names);
     spread(names, count, plot->top + 2, plot->bottom - 2);
     for (size_t i = 0; i < count; i++) {
-        char classes[] = "n c0";
+        const stg_chart_series *series = names[i].s;
 
-        classes[3] = (char)('0' + names[i].s->colour % 8);
-        stg_svg_text(pic, pic->right + GAP, names[i].y + 4, "start", classes,
-                     names[i].s->name);
+        stg_paper_form(pic->paper, "<path class=\"m c%d\" d=\"",
+                       (int)(series->colour % 8));
+        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 4,
+                       names[i].y, 4);
+        stg_paper_put(pic->paper, "\"/>");
+        stg_svg_text(pic, pic->right + MARK, names[i].y + 4, "start", "n",
+                     series->name);
     }
 }
 
@@ -209,18 +218,16 @@ static void name_spot(const stg_picture *pic, const stg_plot *plot,
     double x = stg_scale_place(&pic->x, s->points[0].x);
     double y = stg_scale_place(&plot->y, s->points[0].y);
     double width = stg_measure(s->name, TEXT_SIZE) * BOLD;
-    char classes[] = "n o c0";
     box place;
     double at;
 
     if (!find_place(all, pic, plot, x, y, width, &place))
         return;
-    classes[5] = (char)('0' + s->colour % 8);
     add_box(all, place);
     at = place.anchor[0] == 's'   ? place.left
          : place.anchor[0] == 'e' ? place.right
                                   : (place.left + place.right) / 2;
-    stg_svg_text(pic, at, place.bottom - 4, place.anchor, classes, s->name);
+    stg_svg_text(pic, at, place.bottom - 4, place.anchor, "n o", s->name);
 }
 
 static bool is_spot(const stg_picture *pic, const stg_plot *plot,
