@@ -55,6 +55,20 @@ static void put_times(stg_paper *p, double ratio)
     stg_paper_put(p, " times");
 }
 
+void stg_contention_put_policy(stg_paper *paper, const stg_contention_case *c)
+{
+    uint64_t all = c->book->attempts.count, done = c->book->done.count;
+    double lost = all > done ? (double)(all - done) / (double)all : 0;
+
+    stg_paper_form(paper, "\"%s\"", c->policy);
+    if (lost <= 0)
+        return;
+    stg_paper_put(paper, " (");
+    stg_paper_put_people(paper, lost < 0.1 ? 0.1 * (int)(1000 * lost + 0.5)
+                                           : (int)(100 * lost + 0.5));
+    stg_paper_put(paper, "\u00a0% give up)");
+}
+
 static void say_calls(const stg_contention_found *f, stg_paper *p)
 {
     const double alike = 1.05;
@@ -72,9 +86,12 @@ static void say_calls(const stg_contention_found *f, stg_paper *p)
     } else {
         stg_paper_form(p, " make ");
         put_calls(p, least);
-        stg_paper_form(p, " with \"%s\", and ", least->policy);
+        stg_paper_put(p, " with ");
+        stg_contention_put_policy(p, least);
+        stg_paper_put(p, ", and ");
         put_times(p, most->calls.mean / least->calls.mean);
-        stg_paper_form(p, " as many with \"%s\"", most->policy);
+        stg_paper_put(p, " as many with ");
+        stg_contention_put_policy(p, most);
     }
 }
 
@@ -86,11 +103,14 @@ static void say_completion(const stg_contention_found *f, stg_paper *p)
     put_clients(p, least->clients);
     stg_paper_put(p, " are done after ");
     stg_paper_put_time(p, least->completion_ms.mean);
+    stg_paper_put(p, " with ");
+    stg_contention_put_policy(p, least);
     if (f->policies == 1)
         return;
-    stg_paper_form(p, " with \"%s\", and after ", least->policy);
+    stg_paper_put(p, ", and after ");
     stg_paper_put_time(p, most->completion_ms.mean);
-    stg_paper_form(p, " with \"%s\"", most->policy);
+    stg_paper_put(p, " with ");
+    stg_contention_put_policy(p, most);
 }
 
 /* -- against the number of clients */
@@ -206,15 +226,17 @@ static void say_work(const stg_contention_found *f, stg_paper *p)
         stg_paper_put(p, " and are done after ");
         stg_paper_put_time(p, cheap->completion_ms.mean);
     } else if (cheap == quick) {
-        stg_paper_form(p,
-                       "With \"%s\" the clients are done first, and with the "
-                       "fewest calls",
-                       cheap->policy);
+        stg_paper_put(p, "With ");
+        stg_contention_put_policy(p, cheap);
+        stg_paper_put(p,
+                      " the clients are done first, and with the fewest "
+                      "calls");
     } else {
-        stg_paper_form(p,
-                       "The fewest calls are made with \"%s\"; with \"%s\" the "
-                       "clients are done first, for ",
-                       cheap->policy, quick->policy);
+        stg_paper_put(p, "The fewest calls are made with ");
+        stg_contention_put_policy(p, cheap);
+        stg_paper_put(p, "; with ");
+        stg_contention_put_policy(p, quick);
+        stg_paper_put(p, " the clients are done first, for ");
         put_times(p, quick->calls.mean / cheap->calls.mean);
         stg_paper_put(p, " as many calls");
     }

@@ -52,4 +52,8 @@ bool stg_contention_chart_traces(stg_album *a,
                                  const stg_contention_trace *traces,
                                  size_t count, const char *note);
 
+/* The policy's name in quotes, and which share of its clients gives up, if any;
+ * for titles. */
+void stg_contention_put_policy(stg_paper *paper, const stg_contention_case *c);
+
 #endif

@@ -86,7 +86,7 @@ static void put_percent(stg_paper *p, double share)
         return;
     }
     stg_paper_put_fixed(p, 100 * share, 0);
-    stg_paper_put(p, " %");
+    stg_paper_put(p, "\u00a0%");
 }
 
 static void say_times(const stg_contention_found *f, stg_paper *p)
@@ -208,7 +208,8 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
 static void put_half(stg_paper *p, const stg_contention_case *c)
 {
     stg_paper_put_time(p, ms_of(stg_sim_tally_quantile(&c->book->done, 0.5)));
-    stg_paper_form(p, " with \"%s\"", c->policy);
+    stg_paper_put(p, " with ");
+    stg_contention_put_policy(p, c);
 }
 
 static void say_done(const stg_contention_found *f, stg_paper *p)

@@ -151,23 +151,35 @@ static void lay_out(stg_picture *pic)
 
 /* -- drawing */
 
+/* In panels of one kind the axis is named once. */
+static const char *axis_title(const stg_picture *pic, const stg_plot *plot)
+{
+    return plot->index > 0 && pic->chart->is_y_shared
+               ? ""
+               : stg_svg_axis_title(pic, &plot->panel->y, &plot->y);
+}
+
 /* The name of a panel, its y axis in words, and the names of its lines. */
 static void draw_heading(stg_picture *pic, unsigned index)
 {
     const stg_chart_panel *panel = &pic->chart->panels[index];
     stg_plot plot = plot_of(pic, index);
+    const char *title = axis_title(pic, &plot);
     double x = pic->edge;
 
     pic->y += LINE_HEIGHT + (index == 0 ? 0 : GAP);
     if (panel->name != NULL) {
-        stg_svg_text(pic, x, pic->y - 4, "start", "n", panel->name);
+        stg_svg_name(pic, x, pic->y - 4, "n", panel->name,
+                     (pic->width - 2 * x) / BOLD);
         x += stg_measure(panel->name, TEXT_SIZE) * BOLD + 2 * GAP;
     }
-    // In panels of one kind the axis is named once.
-    if (index == 0 || !pic->chart->is_y_shared)
-        stg_svg_text(pic, x, pic->y - 4, "start", "q u",
-                     stg_svg_axis_title(pic, &panel->y, &plot.y));
-    stg_svg_legend(pic, index);
+    if (x + stg_measure(title, TEXT_SIZE) > pic->width - pic->edge) {
+        x = pic->edge;
+        pic->y += LINE_HEIGHT;
+    }
+    if (title[0] != '\0')
+        stg_svg_text(pic, x, pic->y - 4, "start", "q u", title);
+    stg_svg_legend(pic, &plot);
     pic->y += GAP;
 }
 

@@ -14,6 +14,32 @@ void stg_svg_text(const stg_picture *pic, double x, double y,
     stg_paper_form(pic->paper, ">%e</text>\n", text);
 }
 
+static void put_part(const stg_picture *pic, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char one[2] = {text[i], '\0'};
+
+        stg_paper_put_escaped(pic->paper, one);
+    }
+}
+
+void stg_svg_name(const stg_picture *pic, double x, double y,
+                  const char *class_names, const char *name, double room)
+{
+    const double dots = 14;
+    size_t length = stg_measure_fit(name, TEXT_SIZE, room);
+
+    if (name[length] == '\0') {
+        stg_svg_text(pic, x, y, "start", class_names, name);
+        return;
+    }
+    length = stg_measure_fit(name, TEXT_SIZE, room - dots);
+    stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">", x, y,
+                   class_names);
+    put_part(pic, name, length);
+    stg_paper_form(pic->paper, "...<title>%e</title></text>\n", name);
+}
+
 void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
                    double line_height, const char *text)
 {
@@ -25,11 +51,7 @@ void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
         pic->y += line_height;
         stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">",
                        margin, pic->y - 5, class_names);
-        for (size_t i = 0; i < length; i++) {
-            char one[2] = {text[i], '\0'};
-
-            stg_paper_put_escaped(pic->paper, one);
-        }
+        put_part(pic, text, length);
         stg_paper_put(pic->paper, "</text>\n");
         text += length;
         while (*text == ' ')

@@ -51,6 +51,10 @@ void stg_svg_text(const stg_picture *pic, double x, double y,
                   const char *anchor, const char *class_names,
                   const char *text);
 
+/* As much of a name as fits into the room, and dots. */
+void stg_svg_name(const stg_picture *pic, double x, double y,
+                  const char *class_names, const char *name, double room);
+
 /* A text of several lines; moves pic->y. */
 void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
                    double line_height, const char *text);
@@ -87,9 +91,10 @@ double stg_svg_names_width(const stg_chart *chart, double width);
 void stg_svg_names(const stg_picture *pic, const stg_plot *plot);
 void stg_svg_spot_names(const stg_picture *pic, const stg_plot *plot);
 
-/* The names in rows above a plot that has them neither beside its lines nor as
- * its own name; moves pic->y. */
-void stg_svg_legend(stg_picture *pic, unsigned panel);
+/* The names in rows above a plot that has them neither beside its lines or
+ * spots nor as its own name; moves pic->y. The plot may be where the rows will
+ * be. */
+void stg_svg_legend(stg_picture *pic, const stg_plot *plot);
 
 /* -- svg_hover.c: the numbers under the pointer */
 void stg_svg_hover(const stg_picture *pic, const stg_plot *plot);

@@ -142,7 +142,7 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
 
         stg_paper_form(pic->paper, "<path class=\"m c%d\" d=\"",
                        (int)(series->colour % 8));
-        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 4,
+        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 5,
                        names[i].y, 4);
         stg_paper_put(pic->paper, "\"/>");
         stg_svg_text(pic, pic->right + MARK, names[i].y + 4, "start", "n",
@@ -212,24 +212,6 @@ static bool find_place(const boxes *all, const stg_picture *pic,
     return false;
 }
 
-static void name_spot(const stg_picture *pic, const stg_plot *plot,
-                      const stg_chart_series *s, boxes *all)
-{
-    double x = stg_scale_place(&pic->x, s->points[0].x);
-    double y = stg_scale_place(&plot->y, s->points[0].y);
-    double width = stg_measure(s->name, TEXT_SIZE) * BOLD;
-    box place;
-    double at;
-
-    if (!find_place(all, pic, plot, x, y, width, &place))
-        return;
-    add_box(all, place);
-    at = place.anchor[0] == 's'   ? place.left
-         : place.anchor[0] == 'e' ? place.right
-                                  : (place.left + place.right) / 2;
-    stg_svg_text(pic, at, place.bottom - 4, place.anchor, "n o", s->name);
-}
-
 static bool is_spot(const stg_picture *pic, const stg_plot *plot,
                     const stg_chart_series *s)
 {
@@ -237,10 +219,10 @@ static bool is_spot(const stg_picture *pic, const stg_plot *plot,
            s->count > 0 && stg_plot_has(pic, plot, &s->points[0]);
 }
 
-void stg_svg_spot_names(const stg_picture *pic, const stg_plot *plot)
+static void block_spots(const stg_picture *pic, const stg_plot *plot,
+                        boxes *all)
 {
     const double half = 7;
-    boxes all = {.count = 0};
 
     for (size_t i = 0; i < pic->chart->series_count; i++) {
         const stg_chart_series *s = &pic->chart->series[i];
@@ -249,36 +231,53 @@ void stg_svg_spot_names(const stg_picture *pic, const stg_plot *plot)
             double x = stg_scale_place(&pic->x, s->points[0].x);
             double y = stg_scale_place(&plot->y, s->points[0].y);
 
-            add_box(&all, (box){x - half, x + half, y - half, y + half, NULL});
+            add_box(all, (box){x - half, x + half, y - half, y + half, NULL});
         }
     }
-    for (size_t i = 0; i < pic->chart->series_count; i++)
-        if (is_spot(pic, plot, &pic->chart->series[i]))
-            name_spot(pic, plot, &pic->chart->series[i], &all);
+}
+
+static void put_spot(const stg_picture *pic, const box *place, const char *text)
+{
+    double x = place->anchor[0] == 's'   ? place->left
+               : place->anchor[0] == 'e' ? place->right
+                                         : (place->left + place->right) / 2;
+
+    stg_svg_text(pic, x, place->bottom - 4, place->anchor, "n o", text);
+}
+
+/* Finds a place for each name, and puts them there if so asked; false: there
+ * is not enough room for all. */
+static bool place_spots(const stg_picture *pic, const stg_plot *plot,
+                        bool is_asked)
+{
+    boxes all = {.count = 0};
+
+    block_spots(pic, plot, &all);
+    for (size_t i = 0; i < pic->chart->series_count; i++) {
+        const stg_chart_series *s = &pic->chart->series[i];
+        box place;
+
+        if (!is_spot(pic, plot, s))
+            continue;
+        if (!find_place(&all, pic, plot,
+                        stg_scale_place(&pic->x, s->points[0].x),
+                        stg_scale_place(&plot->y, s->points[0].y),
+                        stg_measure(s->name, TEXT_SIZE) * BOLD, &place))
+            return false;
+        add_box(&all, place);
+        if (is_asked)
+            put_spot(pic, &place, s->name);
+    }
+    return true;
+}
+
+void stg_svg_spot_names(const stg_picture *pic, const stg_plot *plot)
+{
+    if (place_spots(pic, plot, false))
+        (void)place_spots(pic, plot, true);
 }
 
 /* -- above the plot */
-
-/* As much of a name as fits, and dots. */
-static void put_name(const stg_picture *pic, double x, double y,
-                     const stg_chart_series *s, double room)
-{
-    size_t length = stg_measure_fit(s->name, TEXT_SIZE, room);
-
-    stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\">", x, y);
-    if (s->name[length] == '\0') {
-        stg_paper_put_escaped(pic->paper, s->name);
-    } else {
-        length = stg_measure_fit(s->name, TEXT_SIZE, room - 14);
-        for (size_t i = 0; i < length; i++) {
-            char one[2] = {s->name[i], '\0'};
-
-            stg_paper_put_escaped(pic->paper, one);
-        }
-        stg_paper_form(pic->paper, "...<title>%e</title>", s->name);
-    }
-    stg_paper_put(pic->paper, "</text>\n");
-}
 
 static void put_key(const stg_picture *pic, double x, double y,
                     const stg_chart_series *s)
@@ -300,23 +299,29 @@ static void put_key(const stg_picture *pic, double x, double y,
         stg_paper_put(pic->paper, "\"/>");
 }
 
-void stg_svg_legend(stg_picture *pic, unsigned panel)
+void stg_svg_legend(stg_picture *pic, const stg_plot *plot)
 {
+    unsigned panel = plot->index;
     enum { KEY = 26, APART = 18 };
     const stg_chart *chart = pic->chart;
     double x = pic->edge, room = pic->width - 2 * pic->edge - KEY;
+    bool has_spots = false;
 
     if (stg_svg_names_beside(chart, panel, pic->width) ||
         is_named_by_panel(chart, panel) ||
         (count_series(chart, panel) < 2 && chart->panels[panel].name == NULL &&
          chart->panel_count == 1))
         return;
+    for (size_t i = 0; i < chart->series_count; i++)
+        has_spots = has_spots || is_spot(pic, plot, &chart->series[i]);
+    if (has_spots && place_spots(pic, plot, false))
+        return;
     pic->y += LINE_HEIGHT + 2;
     for (size_t i = 0; i < chart->series_count; i++) {
         const stg_chart_series *s = &chart->series[i];
         double width = stg_measure(s->name, TEXT_SIZE);
 
-        if (!is_of(s, panel) || s->mark == STG_MARK_SPOT)
+        if (!is_of(s, panel))
             continue;
         width = width > room ? room : width;
         if (x > pic->edge && x + KEY + width > pic->width - pic->edge) {
@@ -324,7 +329,7 @@ void stg_svg_legend(stg_picture *pic, unsigned panel)
             pic->y += LINE_HEIGHT + 2;
         }
         put_key(pic, x, pic->y - 4, s);
-        put_name(pic, x + KEY, pic->y - 4, s, room);
+        stg_svg_name(pic, x + KEY, pic->y - 4, "", s->name, room);
         x += KEY + width + APART;
     }
 }

@@ -128,9 +128,17 @@ void stg_table_json(const stg_table *t, stg_paper *paper)
 
 /* -- CSV */
 
+static bool needs_quotes(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (strchr(",\"\n\r", *text) != NULL)
+            return true;
+    return false;
+}
+
 static void put_csv_text(stg_paper *paper, const char *text)
 {
-    if (strpbrk(text, ",\"\n\r") == NULL) {
+    if (!needs_quotes(text)) {
         stg_paper_put(paper, text);
         return;
     }

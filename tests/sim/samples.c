@@ -151,8 +151,8 @@ static const stg_chart *scatter(void)
     static stg_chart_point dots[2][CALLS];
     static stg_chart_series series[2];
     static const stg_chart_panel panels[2] = {
-        {"exponential", {.label = "client", .unit = ""}},
-        {"full", {.label = "client", .unit = ""}}};
+        {"exponential", {.label = "client", .unit = "number"}},
+        {"full", {.label = "client", .unit = "number"}}};
     static const stg_chart chart = {
         .name = "clients-by-time",
         .title = "Clients that fail together come back together",

@@ -86,11 +86,26 @@ TEST(contention_charts, say_what_was_found)
               "and with the fewest calls");
     CHECK_STR(a.charts[3]->title,
               "With \"crowd\", all of the calls fall into a tenth of the time; "
-              "with \"even\", 10 %");
+              "with \"even\", 10\u00a0%");
     CHECK(strstr(a.charts[4]->title, "with \"even\", and after ") != NULL);
     CHECK(strstr(a.charts[5]->title, "with \"crowd\" over 0 ms") != NULL);
     for (size_t i = 0; i < a.count; i++)
         CHECK(strstr(a.charts[i]->note, "Made up.") != NULL);
+    free_all(&a);
+}
+
+/* To be done first by giving up is no merit. */
+TEST(contention_charts, say_who_gives_up)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    for (int i = 0; i < 20; i++)
+        CHECK(stg_sim_tally_add(&books[3].attempts, 5));
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK_STR(a.charts[0]->title,
+              "With \"even\" (50\u00a0% give up) the clients are done first, "
+              "and with the fewest calls");
     free_all(&a);
 }
 
