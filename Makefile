@@ -50,6 +50,7 @@ check-long:
 
 bench: build
 	@build/release/bench/core
+	@build/release/bench/sim
 
 bench-hub: build
 	@python3 bench/hub.py build/release/stagger

@@ -3,12 +3,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
+/* A million clients, each in a page of its own at each step, wait for the table
+ * of pages as long as for what is in them. */
 static void *allocate(void *ctx, size_t size)
 {
+    const size_t huge = (size_t)2 << 20;
+    size_t whole = (size + huge - 1) / huge * huge;
+    void *bytes;
+
     (void)ctx;
-    return malloc(size);
+    if (size < huge || whole < size)
+        return malloc(size);
+    bytes = aligned_alloc(huge, whole);
+#ifdef MADV_HUGEPAGE
+    if (bytes != NULL)
+        (void)madvise(bytes, whole, MADV_HUGEPAGE);
+#endif
+    return bytes;
 }
 
 static void release(void *ctx, void *bytes)
@@ -79,9 +93,18 @@ static uint64_t read_limit(int resource)
     return limit.rlim_cur;
 }
 
+/* What the limits leave of addresses: a part of them is taken. */
+static uint64_t read_limits(void)
+{
+    uint64_t most = least(read_limit(RLIMIT_AS), read_limit(RLIMIT_DATA));
+    uint64_t kib = read_number("/proc/self/status", "VmSize:");
+
+    if (most == UINT64_MAX || kib == UINT64_MAX)
+        return most;
+    return most > kib * 1024 ? most - kib * 1024 : 0;
+}
+
 uint64_t stg_sim_memory_left(void)
 {
-    uint64_t limits = least(read_limit(RLIMIT_AS), read_limit(RLIMIT_DATA));
-
-    return least(least(read_system(), read_group()), limits);
+    return least(least(read_system(), read_group()), read_limits());
 }

@@ -7,7 +7,8 @@
 
 #include "base/memory.h"
 
-/* malloc() and free(); for any thread. */
+/* malloc() and free(), with the system's huge pages for what is large; for any
+ * thread. */
 stg_memory stg_sim_memory(void);
 
 /* Bytes that this process may take besides what it has: what the system has

@@ -141,7 +141,7 @@ static bool move_origin(stg_sim_queue *q)
     return true;
 }
 
-static bool prepare(stg_sim_queue *q)
+bool stg_sim_queue_prepare(stg_sim_queue *q)
 {
     if (count_near(q) == 0 && !move_origin(q))
         return false;
@@ -150,32 +150,16 @@ static bool prepare(stg_sim_queue *q)
            stg_sim_ladder_refill(&q->ladder);
 }
 
-static void unpack(const stg_sim_queue *q, uint64_t key, stg_ns *at,
-                   uint32_t *id)
-{
-    *at = q->origin + (key >> q->id_bits);
-    *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
-}
-
-bool stg_sim_queue_pop(stg_sim_queue *q, stg_ns *at, uint32_t *id)
-{
-    if (!prepare(q))
-        return false;
-    unpack(q,
-           q->kind == STG_SIM_QUEUE_HEAP ? stg_sim_heap_pop(&q->heap)
-                                         : stg_sim_ladder_pop(&q->ladder),
-           at, id);
-    return true;
-}
-
 bool stg_sim_queue_top(stg_sim_queue *q, stg_ns *at, uint32_t *id)
 {
-    if (!prepare(q))
+    uint64_t key;
+
+    if (!stg_sim_queue_prepare(q))
         return false;
-    unpack(q,
-           q->kind == STG_SIM_QUEUE_HEAP ? q->heap.keys[0]
-                                         : stg_sim_ladder_top(&q->ladder),
-           at, id);
+    key = q->kind == STG_SIM_QUEUE_HEAP ? q->heap.keys[0]
+                                        : stg_sim_ladder_top(&q->ladder);
+    *at = q->origin + (key >> q->id_bits);
+    *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
     return true;
 }
 

@@ -84,10 +84,24 @@ static inline bool stg_sim_queue_push(stg_sim_queue *q, stg_ns at, uint32_t id)
     return stg_sim_ladder_push(&q->ladder, ahead << q->id_bits | id);
 }
 
+/* Makes some events near; the rest of what a pop may have to do. */
+bool stg_sim_queue_prepare(stg_sim_queue *q);
+
 /* Takes the next event out. Returns false if there is none, or none that
  * there is memory for (stg_sim_queue_count() tells them apart): nothing has
  * been written. */
-bool stg_sim_queue_pop(stg_sim_queue *q, stg_ns *at, uint32_t *id);
+static inline bool stg_sim_queue_pop(stg_sim_queue *q, stg_ns *at, uint32_t *id)
+{
+    uint64_t key;
+
+    if (q->ladder.near_count == 0 && !stg_sim_queue_prepare(q))
+        return false;
+    key = q->kind == STG_SIM_QUEUE_HEAP ? stg_sim_heap_pop(&q->heap)
+                                        : stg_sim_ladder_pop(&q->ladder);
+    *at = q->origin + (key >> q->id_bits);
+    *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
+    return true;
+}
 
 /* The same, and leaves it in. */
 bool stg_sim_queue_top(stg_sim_queue *q, stg_ns *at, uint32_t *id);

@@ -27,7 +27,7 @@ static uint64_t find_value(unsigned bits, size_t place)
 
     if (place < 2 * half)
         return place;
-    shift = (unsigned)(place / half) - 1;
+    shift = ((unsigned)(place / half) - 1) & 63;
     return ((uint64_t)(place - shift * half) << shift |
             (((uint64_t)1 << shift) - 1));
 }
