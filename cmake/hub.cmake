@@ -163,6 +163,7 @@ add_library(stagger_hub STATIC
     hub/settings/yaml_tree.c
     hub/shell.c
     hub/signals.c
+    hub/stores/again.c
     hub/stores/answers.c
     hub/stores/appends.c
     hub/stores/arena.c
@@ -195,6 +196,7 @@ add_library(stagger_hub STATIC
     hub/stores/replay.c
     hub/stores/rows.c
     hub/stores/schema.c
+    hub/stores/shared_lanes.c
     hub/stores/sql.c
     hub/stores/sqlite.c
     hub/stores/steps.c
@@ -250,6 +252,27 @@ if(HUB_libsystemd_FOUND)
     target_compile_definitions(stagger_hub PRIVATE STAGGER_SYSTEMD)
 else()
     stagger_leave_out("telling systemd" "no libsystemd")
+endif()
+
+# A store that several hubs share.
+option(STAGGER_POSTGRES "The store in PostgreSQL, where libpq is found" ON)
+if(STAGGER_POSTGRES)
+    pkg_check_modules(HUB_libpq QUIET IMPORTED_TARGET libpq>=14)
+endif()
+if(HUB_libpq_FOUND)
+    target_sources(stagger_hub PRIVATE
+        hub/stores/pg_link.c
+        hub/stores/pg_open.c
+        hub/stores/pg_schema.c
+        hub/stores/pg_stmt.c
+    )
+    target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_libpq)
+    target_compile_definitions(stagger_hub PUBLIC STAGGER_POSTGRES)
+else()
+    target_sources(stagger_hub PRIVATE hub/stores/pg_none.c)
+    if(STAGGER_POSTGRES)
+        stagger_leave_out("the store in PostgreSQL" "no libpq")
+    endif()
 endif()
 
 # `stagger send` retries on its loop.

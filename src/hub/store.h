@@ -35,6 +35,21 @@ typedef enum stg_store_trouble {
                           be stored, and it is tried again */
 } stg_store_trouble;
 
+typedef struct stg_letter stg_letter; /* store_letters.h */
+
+/* Where dead letters are copied to, beside a file: see kafka_letters.h. Calls
+ * are made on a thread of the store's, one at a time. */
+typedef struct stg_letters_sink {
+    /* Returns when all of them are durable there; else with words, and they
+     * come again. */
+    stg_status (*write)(void *ctx, const stg_letter *letters, size_t count,
+                        stg_error *err);
+    /* By the loop: it is to end soon, a write that waits gives up. NULL: it
+     * does by itself. */
+    void (*hurry)(void *ctx);
+    void *ctx;
+} stg_letters_sink;
+
 typedef struct stg_store_options {
     const char *path;     /* of the file; made if missing, with mode 0600. Or a
                              URL, postgres://... or postgresql://...: its
@@ -52,6 +67,7 @@ typedef struct stg_store_options {
     uint64_t keys_max;    /* 1000000 */
     const char *letters;  /* --dead-letters file:PATH, the PATH; NULL: none */
     uint64_t letters_max; /* bytes before the file is rotated */
+    const stg_letters_sink *sink; /* instead of a file; NULL: none. Kept */
     void (*broken)(void *ctx, const stg_error *why);
     /* The log will be trimmed up to position for age or room, whoever still
      * waits below it: see stg_flow_retain(). */
@@ -71,8 +87,19 @@ typedef struct stg_store_options {
     /* Whether the lane's target wants a message of a range row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
+    /* Reads forward in the log of a partition that is not the queue's, for the
+     * bodies of range rows: answers by done, on the loop, as stg_store_read()
+     * does; with next == from where nothing is left. NULL: those range rows
+     * stay dead. */
+    void (*read)(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
+                 void (*done)(void *done_ctx, const stg_record *records,
+                              size_t count, uint64_t next),
+                 void *done_ctx);
     void *ctx;
 } stg_store_options;
+
+/* Whether a path is a URL of PostgreSQL. */
+bool stg_store_is_url(const char *path);
 
 stg_store_options stg_store_options_default(const char *path);
 

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifdef STAGGER_POSTGRES
+#include <libpq-fe.h>
+#endif
+
 #include "tests/harness.h"
 
 enum { TEXT = 65536 };
@@ -63,9 +67,79 @@ static void on_troubled(void *ctx, stg_store_trouble what, const stg_error *why)
     snprintf(s->words, sizeof s->words, "%s", why->text);
 }
 
+/* -- PostgreSQL: a schema for each shelf */
+
+#ifdef STAGGER_POSTGRES
+static void ask_postgres(const char *url, const char *sql)
+{
+    PGconn *conn = PQconnectdb(url);
+    PGresult *r;
+
+    CHECK_STR(PQerrorMessage(conn), "");
+    // As SQLite would show it.
+    PQclear(PQexec(conn,
+                   "SET client_min_messages = 'warning';"
+                   "SET bytea_output = 'escape'"));
+    r = PQexec(conn, sql);
+    CHECK_STR(PQresultErrorMessage(r), "");
+    for (int row = 0; row < PQntuples(r); row++)
+        for (int i = 0; i < PQnfields(r); i++)
+            say("%s%s",
+                i > 0           ? "|"
+                : text_size > 0 ? "\n"
+                                : "",
+                PQftype(r, i) != 16             ? PQgetvalue(r, row, i)
+                : *PQgetvalue(r, row, i) == 't' ? "1"
+                                                : "0");
+    PQclear(r);
+    PQfinish(conn);
+}
+
+static void make_schema(shelf *s, const char *url)
+{
+    char sql[96];
+
+    s->is_postgres = true;
+    snprintf(s->schema, sizeof s->schema, "shelf_%d_%lx", (int)getpid(),
+             (unsigned long)uv_hrtime());
+    snprintf(s->server, sizeof s->server, "%s", url);
+    snprintf(s->path, sizeof s->path, "%s&options=-csearch_path%%3D%s", url,
+             s->schema);
+    snprintf(sql, sizeof sql, "CREATE SCHEMA %s", s->schema);
+    ask_postgres(s->server, sql);
+}
+
+static void drop_schema(shelf *s)
+{
+    char sql[96];
+
+    snprintf(sql, sizeof sql, "DROP SCHEMA %s CASCADE", s->schema);
+    ask_postgres(s->server, sql);
+}
+#else
+static void ask_postgres(const char *url, const char *sql)
+{
+    (void)url;
+    (void)sql;
+}
+
+static void make_schema(shelf *s, const char *url)
+{
+    (void)s;
+    (void)url;
+    CHECK(!"built with PostgreSQL");
+}
+
+static void drop_schema(shelf *s)
+{
+    (void)s;
+}
+#endif
+
 void shelf_make(shelf *s)
 {
     const char *tmp = getenv("TMPDIR");
+    const char *url = getenv("STAGGER_TEST_POSTGRES");
 
     memset(s, 0, sizeof *s);
     snprintf(s->folder, sizeof s->folder, "%.40s/stagger-XXXXXX",
@@ -73,6 +147,8 @@ void shelf_make(shelf *s)
     CHECK(mkdtemp(s->folder) != NULL);
     snprintf(s->path, sizeof s->path, "%s/store.db", s->folder);
     snprintf(s->letters, sizeof s->letters, "%s/letters", s->folder);
+    if (url != NULL)
+        make_schema(s, url);
     s->options = stg_store_options_default(s->path);
     s->options.broken = on_broken;
     s->options.retaining = on_retaining;
@@ -121,6 +197,8 @@ void shelf_end(shelf *s)
     CHECK_INT(uv_loop_close(&s->loop), 0);
     for (size_t i = 0; i < s->message_count; i++)
         free(s->messages[i]);
+    if (s->is_postgres)
+        drop_schema(s);
     snprintf(command, sizeof command, "rm -rf %s", s->folder);
     CHECK_INT(system(command), 0);
 }
@@ -159,6 +237,10 @@ const char *shelf_ask(shelf *s, const char *sql)
     char *words = NULL;
 
     clear();
+    if (s->is_postgres) {
+        ask_postgres(s->path, sql);
+        return text;
+    }
     CHECK_INT(sqlite3_open(s->path, &db), SQLITE_OK);
     sqlite3_busy_timeout(db, 10000);
     sqlite3_exec(db, sql, add_row, NULL, &words);

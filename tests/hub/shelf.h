@@ -1,5 +1,6 @@
 /* shelf.h - a store in a folder of its own, and calls that wait for their
- * answer. */
+ * answer. With STAGGER_TEST_POSTGRES in the environment, the URL of a server, it
+ * is in a schema of its own there. */
 #ifndef TESTS_HUB_SHELF_H
 #define TESTS_HUB_SHELF_H
 
@@ -9,7 +10,9 @@ typedef struct shelf {
     uv_loop_t loop;
     stg_store *store; /* NULL: closed */
     stg_store_options options;
-    char folder[64], path[96], letters[96];
+    char folder[64], letters[96];
+    char path[300]; /* of the file; or a URL, of a schema of its own: */
+    char server[200], schema[64];
     unsigned times_broken, times_retaining, times_troubled, times_untroubled;
     uint64_t retaining;
     uint32_t fenced[16]; /* of the last group */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hub/wall.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -10,6 +11,7 @@ typedef struct claiming {
     bool is_done;
     stg_claimed claimed;
     stg_cursor cursors[8];
+    uint32_t before; /* the newest number of those */
 } claiming;
 
 static void on_claimed(void *ctx, const stg_claimed *claimed)
@@ -19,6 +21,8 @@ static void on_claimed(void *ctx, const stg_claimed *claimed)
     c->claimed = *claimed;
     for (size_t i = 0; i < claimed->count && i < 8; i++)
         c->cursors[i] = claimed->cursors[i];
+    if (claimed->before_count > 0)
+        c->before = claimed->before[0].number;
     c->is_done = true;
 }
 
@@ -334,5 +338,97 @@ TEST(store_claims, note_what_the_log_had_lost)
                         "SELECT state, why, cause, position, last_position,"
                         " count, message_id FROM failed_broadcast_logs"),
               "expired|expired|EXPIRED|10|24|15|orders.4.10");
+    shelf_end(&s);
+}
+
+/* -- rows */
+
+static void park(shelf *s, uint32_t number, uint64_t position, stg_ns due_at)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    stg_change c = {.kind = STG_CHANGE_PARK,
+                    .partition = number,
+                    .position = position,
+                    .message = shelf_message(s, position, "body"),
+                    .failure = &failure,
+                    .progress = {.attempts = 1},
+                    .wait = 60 * STG_S,
+                    .due_at = due_at};
+
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+}
+
+TEST(store_claims, have_rows_wait_no_longer_than_decided_by_a_clock_set_back)
+{
+    stg_ns wall = stg_wall_now();
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, topic("orders", 0));
+    park(&s, 1, 5, wall + 3600 * STG_S);
+    park(&s, 1, 6, wall + 30 * STG_S);
+    park(&s, 1, 7, 100);
+    shelf_reopen(&s);
+    claim(&s, topic("orders", 0));
+    shelf_fetch(&s, 0, &mark, 9);
+    CHECK_U64(mark.position, 5);
+    // Its wait is a minute, from the moment of opening.
+    CHECK(mark.due_at >= wall + 60 * STG_S && mark.due_at < wall + STG_HOUR);
+    mark = (stg_mark){.due_at = 0};
+    shelf_fetch(&s, 0, &mark, 2);
+    CHECK_U64(mark.due_at, wall + 30 * STG_S);
+    shelf_end(&s);
+}
+
+TEST(store_claims, leave_rows_to_whoever_has_the_partition)
+{
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, topic("orders", 0));
+    claim(&s, topic("orders", 1));
+    park(&s, 1, 5, 100);
+    park(&s, 2, 6, 101);
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:body 6@101:body");
+    stg_store_unclaim(s.store, 1);
+    mark = (stg_mark){.due_at = 0};
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+              s.is_postgres ? "6@101:body" : "5@100:body 6@101:body");
+    shelf_reopen(&s);
+    mark = (stg_mark){.due_at = 0};
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+              s.is_postgres ? "" : "5@100:body 6@101:body");
+    CHECK_U64(claim(&s, topic("orders", 1)).claimed.number, 2);
+    mark = (stg_mark){.due_at = 0};
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+              s.is_postgres ? "6@101:body" : "5@100:body 6@101:body");
+    shelf_end(&s);
+}
+
+TEST(store_claims, bring_the_rows_of_epochs_that_are_over)
+{
+    stg_claim_ask ask = topic("orders", 0);
+    stg_mark mark = {.due_at = 0};
+    claiming a;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    ask.previous = claim(&s, ask).claimed.number;
+    park(&s, 1, 5, 100);
+    a = claim(&s, ask);
+    CHECK_U64(a.claimed.number, 2);
+    CHECK_U64(a.claimed.before_count, s.is_postgres ? 1 : 0);
+    CHECK_U64(a.before, s.is_postgres ? 1 : 0);
+    shelf_reopen(&s);
+    claim(&s, topic("orders", 0));
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:body");
     shelf_end(&s);
 }

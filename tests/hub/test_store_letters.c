@@ -318,7 +318,7 @@ static const char *id_of(shelf *s, uint64_t position)
     return id;
 }
 
-TEST(store_letters, tell_what_became_of_a_message_for_each_lane)
+TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
 {
     const uint64_t above[] = {5};
     stg_cursor cursors[] = {
@@ -368,7 +368,7 @@ TEST(store_letters, tell_what_became_of_a_message_for_each_lane)
     shelf_end(&s);
 }
 
-TEST(store_letters, know_no_message_that_was_not_accepted)
+TEST(queue_letters, know_no_message_that_was_not_accepted)
 {
     char id[100];
     shelf s;

@@ -78,7 +78,7 @@ TEST(store_life, refuses_options_out_of_range)
 
 TEST(store_life, refuses_a_directory_that_is_missing)
 {
-    char path[128];
+    char path[400];
     shelf s;
 
     shelf_make(&s);
@@ -304,7 +304,7 @@ TEST(store_life, refuses_what_contradicts_itself)
 
 TEST(store_life, leaves_one_file_and_its_lock_when_it_closes)
 {
-    char path[128];
+    char path[400];
     struct stat st;
     shelf s;
 
@@ -476,7 +476,7 @@ static void copy(shelf *s, const char *suffix)
 TEST(store_life, finds_all_that_was_answered_after_a_crash)
 {
     static appending a[40];
-    char path[128];
+    char path[400];
     uint64_t last = 0;
     shelf s;
 
@@ -511,7 +511,7 @@ TEST(store_life, keeps_the_wal_short)
     stg_append m = {.parcel = {.body = {big, sizeof big}}};
     stg_store_view view;
     struct stat st;
-    char path[128];
+    char path[400];
     shelf s;
 
     shelf_make(&s);
@@ -682,7 +682,7 @@ static bool has_text(const char *path, const char *part)
 
 TEST(store_life, rotates_the_file_of_dead_letters)
 {
-    char path[128];
+    char path[400];
     struct stat st;
     shelf s;
 

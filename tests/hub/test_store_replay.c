@@ -141,7 +141,7 @@ static const char *drop(shelf *s, const stg_letter_filter *f, bool is_dry)
 static const stg_letter_filter any = {.id_count = 0};
 
 static const char states[] =
-    "SELECT state, count(*), sum(count), sum(payload IS NOT NULL)"
+    "SELECT state, count(*), sum(count), count(payload)"
     " FROM failed_broadcast_logs GROUP BY state ORDER BY state";
 
 static const char parked[] =
@@ -360,7 +360,7 @@ static const char ranges[] =
     "SELECT position, last_position, count, state FROM failed_broadcast_logs"
     " WHERE last_position IS NOT NULL ORDER BY id";
 
-TEST(store_replay, eats_a_range_row_from_its_front)
+TEST(queue_replay, eats_a_range_row_from_its_front)
 {
     told t;
     shelf *s = &t.shelf;
@@ -382,7 +382,7 @@ TEST(store_replay, eats_a_range_row_from_its_front)
     shelf_end(s);
 }
 
-TEST(store_replay, stops_in_a_range_row_where_its_lane_has_enough)
+TEST(queue_replay, stops_in_a_range_row_where_its_lane_has_enough)
 {
     told t;
     shelf *s = &t.shelf;
@@ -406,7 +406,7 @@ TEST(store_replay, stops_in_a_range_row_where_its_lane_has_enough)
 }
 
 /* What was trimmed is not replayable, and the row says so. */
-TEST(store_replay, says_what_of_a_range_row_has_expired)
+TEST(queue_replay, says_what_of_a_range_row_has_expired)
 {
     told t;
     shelf *s = &t.shelf;
@@ -426,7 +426,7 @@ TEST(store_replay, says_what_of_a_range_row_has_expired)
     shelf_end(s);
 }
 
-TEST(store_replay, of_a_range_row_leaves_out_what_was_not_in_it)
+TEST(queue_replay, of_a_range_row_leaves_out_what_was_not_in_it)
 {
     stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
     appending a = {.messages = {shelf_text(NULL, "other")}};
@@ -459,7 +459,7 @@ TEST(store_replay, of_a_range_row_leaves_out_what_was_not_in_it)
 }
 
 /* Flow goes on with the same range while it is replayed. */
-TEST(store_replay, of_a_range_row_that_grows_keeps_what_came)
+TEST(queue_replay, of_a_range_row_that_grows_keeps_what_came)
 {
     told t;
     shelf *s = &t.shelf;
@@ -497,7 +497,7 @@ TEST(store_replay, of_a_range_row_that_grows_keeps_what_came)
 
 /* One that the target does not want any more is what is left of the row. What was
  * sent again is in the log still, and nothing tells that it was delivered. */
-TEST(store_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
+TEST(queue_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
 {
     appending a = {.messages = {shelf_text(NULL, "other")}};
     told t;
@@ -540,7 +540,7 @@ TEST(store_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
 }
 
 /* Its filter went with its settings. */
-TEST(store_replay, leaves_a_range_row_of_a_target_that_is_not_known)
+TEST(queue_replay, leaves_a_range_row_of_a_target_that_is_not_known)
 {
     told t;
     shelf *s = &t.shelf;
@@ -654,7 +654,7 @@ TEST(store_replay, ends_when_the_store_closes)
 }
 
 /* Killed at any moment: what is parked is replayed, and what is not is dead. */
-TEST(store_replay, loses_and_doubles_nothing_when_it_is_killed)
+TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
 {
     told t;
     shelf *s = &t.shelf;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "hub/stores/sqlite.h"
-#include "hub/wall.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -145,28 +144,6 @@ TEST(store_rows, go_when_they_are_delivered)
     c.partition = 0;
     CHECK_INT(shelf_change(&s, &c), STG_STORED);
     CHECK_STR(shelf_ask(&s, "SELECT position FROM parked"), "6");
-    shelf_end(&s);
-}
-
-TEST(store_rows, wait_no_longer_than_decided_when_the_clock_was_set_back)
-{
-    stg_ns wall = stg_wall_now();
-    stg_mark mark = {.due_at = 0};
-    shelf s;
-
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_park(&s, 0, 5, wall + 3600 * STG_S, "a");
-    shelf_park(&s, 0, 6, wall + 30 * STG_S, "b");
-    shelf_park(&s, 0, 7, 100, "c");
-    shelf_reopen(&s);
-    shelf_fetch(&s, 0, &mark, 9);
-    CHECK_U64(mark.position, 5);
-    // Its wait is a minute, from the moment of opening.
-    CHECK(mark.due_at >= wall + 60 * STG_S && mark.due_at < wall + STG_HOUR);
-    mark = (stg_mark){.due_at = 0};
-    shelf_fetch(&s, 0, &mark, 2);
-    CHECK_U64(mark.due_at, wall + 30 * STG_S);
     shelf_end(&s);
 }
 
@@ -414,7 +391,8 @@ TEST(store_rows, of_cursors_are_readable_and_come_back)
     shelf_make(&s);
     shelf_open(&s);
     CHECK_INT(shelf_cursors(&s, cursors, 4), STG_STORED);
-    shelf_ask(&s, "INSERT INTO lanes (number, name, url) VALUES (255, 'z', '')");
+    shelf_ask(&s,
+              "INSERT INTO lanes (number, name, url) VALUES (255, 'z', '')");
     shelf_park(&s, 255, 2, 100, "a");
     CHECK_STR(shelf_ask(&s,
                         "SELECT * FROM cursors WHERE slice = 0"

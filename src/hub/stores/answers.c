@@ -18,6 +18,21 @@ static void name_repeats(const stg_store *s, stg_job *job)
                 stg_epochs_at(&s->epochs, job->answers[i].position);
 }
 
+/* What was let go since it was asked for. */
+static void drop_unclaimed(const stg_store *s, stg_fetched *f)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const stg_partition *p =
+            stg_partitions_get(&s->partitions, f->rows[i].partition);
+
+        if (f->rows[i].partition == 0 || (p != NULL && p->is_claimed))
+            f->rows[kept++] = f->rows[i];
+    }
+    f->count = kept;
+}
+
 /* How a call ended; the job's own memory is lent for it. */
 static void call_back(stg_store *s, stg_job *job)
 {
@@ -42,6 +57,8 @@ static void call_back(stg_store *s, stg_job *job)
                       1);
         break;
     case STG_JOB_FETCH:
+        if (s->url != NULL)
+            drop_unclaimed(s, &job->fetch.found);
         job->fetch.done(job->ctx, job->fetch.lane, job->fetch.is_replay,
                         job->fetch.found.rows, job->fetch.found.count,
                         job->fetch.found.is_all);

@@ -133,6 +133,11 @@ bool stg_writer_append(stg_store_writer *w)
 
     if (stg_list_first(&w->appends) == NULL)
         return true;
+    // There is no queue.
+    if (w->url != NULL) {
+        answer(w, false);
+        return true;
+    }
     rc = append_calls(w, stg_wall_now());
     if (rc != SQLITE_OK) {
         w->queue.next = before.next;

@@ -452,6 +452,25 @@ int stg_cursors_load(stg_cursors *c, stg_db *db)
     return rc != SQLITE_OK || step == SQLITE_DONE ? rc : step;
 }
 
+int stg_cursors_reload(stg_cursors *c, stg_db *db, uint32_t partition)
+{
+    stg_stmt *rows;
+    int rc = stg_sql_prepare_once(db, &rows,
+                                  "SELECT partition, slice, lanes FROM cursors"
+                                  " WHERE shard = ? AND partition = ?");
+
+    for (size_t i = 0; i < c->slot_count; i++)
+        if (c->slots[i] != NULL && c->slots[i]->partition == partition)
+            *c->slots[i] = (stg_slice){.partition = partition,
+                                       .slice = c->slots[i]->slice};
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(rows, "uu", (uint64_t)c->shard, (uint64_t)partition);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = load_row(c, rows);
+    stg_sql_finalize(rows);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 void stg_cursors_free(stg_cursors *c)
 {
     drop_slices(c);

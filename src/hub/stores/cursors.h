@@ -54,6 +54,9 @@ typedef struct stg_cursors {
 int stg_cursors_load(stg_cursors *c, stg_db *db);
 void stg_cursors_free(stg_cursors *c);
 
+/* Others may have written the partition's rows. */
+int stg_cursors_reload(stg_cursors *c, stg_db *db, uint32_t partition);
+
 /* Writes a group's cursors but those of the lanes that it forgets, and drops
  * these. told: the number of the last replay that flow knew of when it made the
  * group; what was replayed after it is put right. In the caller's transaction. */

@@ -1,5 +1,5 @@
 #include "hub/stores/desk.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/again.h"
 
 #include <stdlib.h>
 
@@ -42,14 +42,14 @@ static stg_job *take(stg_inbox *in)
     return job;
 }
 
-/* Another process has the store for a moment: from the start again. */
+/* Where it does not answer: from the start again. */
 static int look(stg_desk *d, stg_errand *e)
 {
     int rc;
 
     do
         rc = e->look(e, d->db);
-    while ((rc & 0xff) == SQLITE_BUSY && !stg_inbox_is_broken(d->in));
+    while (rc != SQLITE_OK && stg_store_again(d->in, d->db, rc));
     return rc;
 }
 
@@ -77,8 +77,11 @@ void stg_desk_run(void *desk)
     while ((job = take(d->in)) != NULL) {
         int rc = look(d, job->errand);
 
-        if (rc != SQLITE_OK) {
+        if (rc != SQLITE_OK)
             stg_job_free(job);
+        if (rc == STG_SQL_AWAY)
+            break;
+        if (rc != SQLITE_OK) {
             stg_sql_words(&why, d->o->path, "cannot be read", d->db, rc);
             stg_inbox_break(d->in, &why);
             break;
@@ -90,7 +93,7 @@ void stg_desk_run(void *desk)
 
 int stg_desk_open(stg_desk *d)
 {
-    return stg_sql_open_reader(&d->db, d->o->path);
+    return stg_store_connect(&d->db, d->url, d->o->path);
 }
 
 void stg_desk_free(stg_desk *d)

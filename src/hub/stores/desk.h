@@ -9,6 +9,7 @@
 typedef struct stg_desk {
     stg_inbox *in;
     const stg_store_options *o;
+    const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
     uv_thread_t thread;
 } stg_desk;

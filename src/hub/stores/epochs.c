@@ -54,6 +54,19 @@ int stg_epochs_load(stg_epochs *e, stg_db *db)
                : SQLITE_CORRUPT;
 }
 
+bool stg_epochs_make(stg_epochs *e)
+{
+    uint64_t epoch = uv_hrtime();
+
+    e->all = calloc(1, sizeof *e->all);
+    if (e->all == NULL)
+        return false;
+    uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL);
+    e->all[0] = (stg_epoch){.below = UINT64_MAX, .epoch = epoch};
+    e->count = 1;
+    return true;
+}
+
 void stg_epochs_free(stg_epochs *e)
 {
     free(e->all);

@@ -25,6 +25,10 @@ typedef struct stg_epochs {
 int stg_epochs_load(stg_epochs *e, stg_db *db);
 void stg_epochs_free(stg_epochs *e);
 
+/* A store without a queue: one of its own for each time it is opened. e is
+ * zeroed. False: no memory. */
+bool stg_epochs_make(stg_epochs *e);
+
 /* In the caller's transaction: those from `from` on have a new one. */
 int stg_epochs_begin(stg_db *db, uint64_t from);
 

@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKED_MAX = 20000 }; /* letters, in one call */
+#include "hub/stores/letter.h"
+
+enum {
+    LOOKED_MAX = 20000, /* letters, in one call */
+    CHUNK = 500,        /* of them, of one statement */
+};
 
 /* -- filters --------------------------------------------------------------- */
 
@@ -74,11 +79,14 @@ enum column {
     COUNT,
     PAYLOAD_SIZE,
     IS_FORGOTTEN,
+    TOPIC,
+    TOPIC_PARTITION,
     CONTENT_TYPE,
     HEADERS,
     KEY,
     ANSWER,
-    PAYLOAD
+    PAYLOAD,
+    VERSION
 };
 
 #define LIGHT                                                            \
@@ -86,7 +94,9 @@ enum column {
     " detail, http_status, attempts, first_attempt_at, last_attempt_at," \
     " created_at, changed_at, lane, partition, replay, position,"        \
     " last_position, count, length(payload),"                            \
-    " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1)"
+    " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), " STG_LETTER_PLACE
+
+#define WHOLE LIGHT ", content_type, headers, key, answer, payload"
 
 static const char *text_of(stg_arena *a, stg_stmt *st, int column)
 {
@@ -116,6 +126,8 @@ static void read_light(stg_letter *l, stg_arena *a, stg_stmt *st)
         .replay = (uint32_t)stg_sql_column(st, REPLAY),
         .position = stg_sql_column(st, POSITION),
         .last_position = stg_sql_column(st, LAST_POSITION),
+        .topic = text_of(a, st, TOPIC),
+        .topic_partition = (uint32_t)stg_sql_column(st, TOPIC_PARTITION),
         .count = stg_sql_column(st, COUNT),
         .has_payload = !stg_sql_is_null(st, PAYLOAD_SIZE),
         .payload_size = stg_sql_column(st, PAYLOAD_SIZE),
@@ -172,16 +184,43 @@ int stg_find_one(stg_db *db, uint64_t id, stg_found *found)
 
     if (!make_room(found, 1))
         return SQLITE_NOMEM;
-    rc = stg_sql_prepare_once(db, &st,
-                              "SELECT " LIGHT
-                              ", content_type, headers, key, answer, payload"
-                              " FROM failed_broadcast_logs WHERE id = ?");
+    rc = stg_sql_prepare_once(
+        db, &st, "SELECT " WHOLE " FROM failed_broadcast_logs WHERE id = ?");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", id);
     if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = add(found, st, true);
     stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* -- those that have changed ------------------------------------------------- */
+
+_Static_assert((int)VERSION == STG_FIND_CHANGED_VERSION, "of its column");
+
+int stg_find_prepare_changed(stg_db *db, stg_stmt **st)
+{
+    return stg_sql_prepare(
+        db, st,
+        stg_sql_is_shared(db)
+            ? "SELECT " WHOLE
+              ", version FROM failed_broadcast_logs"
+              " WHERE version <> sent_version"
+              " AND partition = ANY (CAST(?1 AS INTEGER[]))"
+              " ORDER BY id LIMIT ?2"
+            : "SELECT " WHOLE
+              ", version FROM failed_broadcast_logs"
+              " WHERE version > ?1 ORDER BY version LIMIT ?2");
+}
+
+bool stg_found_clear(stg_found *found, size_t rows_max)
+{
+    return make_room(found, rows_max);
+}
+
+bool stg_find_add(stg_found *found, stg_stmt *st, size_t rows_max)
+{
+    return found->count < rows_max && add(found, st, true) == SQLITE_OK;
 }
 
 /* -- whether it is one of them --------------------------------------------- */
@@ -259,6 +298,7 @@ static int go_over(search *s, stg_stmt *st)
         if (!take(s, st, &rc))
             break;
     }
+    stg_sql_reset(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -267,24 +307,31 @@ static int search_table(stg_db *db, search *s, uint64_t after, bool is_reverse)
 {
     static const char *const texts[2][2] = {
         {"SELECT " LIGHT " FROM failed_broadcast_logs"
-         " WHERE id > ?1 ORDER BY id",
+         " WHERE id > ?1 ORDER BY id LIMIT ?2",
          "SELECT " LIGHT " FROM failed_broadcast_logs"
-         " WHERE id < ?1 ORDER BY id DESC"},
+         " WHERE id < ?1 ORDER BY id DESC LIMIT ?2"},
         {"SELECT " LIGHT " FROM failed_broadcast_logs"
-         " WHERE target = ?2 AND id > ?1 ORDER BY id",
+         " WHERE target = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
          "SELECT " LIGHT " FROM failed_broadcast_logs"
-         " WHERE target = ?2 AND id < ?1 ORDER BY id DESC"}};
+         " WHERE target = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2"}};
     const char *target = s->f->f.target;
     uint64_t from = is_reverse && after == 0 ? INT64_MAX : after;
     stg_stmt *st = NULL;
     int rc = stg_sql_prepare_once(db, &st, texts[target != NULL][is_reverse]);
 
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "u", from);
     if (rc == SQLITE_OK && target != NULL)
-        rc = stg_sql_bind_from(st, 2, "s", target);
-    if (rc == SQLITE_OK)
-        rc = go_over(s, st);
+        rc = stg_sql_bind_from(st, 3, "s", target);
+    // Some at a time: of a server they come all at once.
+    while (rc == SQLITE_OK && s->found->next == 0) {
+        size_t looked = s->looked;
+
+        rc = stg_sql_bind(st, "uu", from, (uint64_t)CHUNK);
+        if (rc == SQLITE_OK)
+            rc = go_over(s, st);
+        if (s->looked - looked < CHUNK)
+            break;
+        from = s->last;
+    }
     stg_sql_finalize(st);
     return rc;
 }

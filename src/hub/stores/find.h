@@ -31,6 +31,17 @@ int stg_find_page(stg_db *db, const stg_filter *f, uint64_t after,
 /* One, whole; count is 0 if there is none. */
 int stg_find_one(stg_db *db, uint64_t id, stg_found *found);
 
+/* Letters that a copy is to have, whole, with the version of each: those behind
+ * ?1; or, in a store that others use, of the partitions ?1. At most ?2. */
+#define STG_FIND_CHANGED_VERSION 30 /* the column of the version */
+int stg_find_prepare_changed(stg_db *db, stg_stmt **st);
+
+/* The row that st is at; the letter is whole. False: no memory. */
+bool stg_find_add(stg_found *found, stg_stmt *st, size_t rows_max);
+
+/* Forgets what it has. False: no memory. */
+bool stg_found_clear(stg_found *found, size_t rows_max);
+
 void stg_found_free(stg_found *found);
 
 #endif

@@ -49,11 +49,23 @@ void stg_inbox_free(stg_inbox *in)
     stg_jobs_free(&in->answers);
     if (in->group != NULL)
         stg_job_free(in->group);
+    free(in->claimed);
     uv_cond_destroy(&in->desk_wake);
     uv_cond_destroy(&in->letters_wake);
     uv_cond_destroy(&in->reader_wake);
     uv_cond_destroy(&in->writer_wake);
     uv_mutex_destroy(&in->lock);
+}
+
+/* There may be letters of those that are new. */
+void stg_inbox_set_claimed(stg_inbox *in, char *claimed)
+{
+    uv_mutex_lock(&in->lock);
+    free(in->claimed);
+    in->claimed = claimed;
+    in->dead_groups++;
+    uv_cond_signal(&in->letters_wake);
+    uv_mutex_unlock(&in->lock);
 }
 
 void stg_inbox_answer(stg_inbox *in, stg_job *job)

@@ -29,6 +29,7 @@ typedef struct stg_inbox {
 
     /* for the letters */
     uint64_t dead_groups; /* groups with dead letters so far */
+    char *claimed; /* partitions whose letters are ours: "{1,7}"; NULL: all */
 
     /* for the loop */
     stg_list answers;
@@ -52,6 +53,9 @@ void stg_inbox_free(stg_inbox *in);
 /* To the loop, in this order. By any thread; the lock is not held. */
 void stg_inbox_answer(stg_inbox *in, stg_job *job);
 void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs);
+
+/* The partitions that are claimed now; given. */
+void stg_inbox_set_claimed(stg_inbox *in, char *claimed);
 
 /* By the writer, in whose hands it is not even a job; the lock is held. */
 void stg_inbox_answer_pings(stg_inbox *in);

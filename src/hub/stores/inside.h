@@ -16,6 +16,8 @@
 
 struct stg_store {
     stg_store_options o; /* its texts are ours */
+    char *url;           /* of PostgreSQL, with the password; NULL: a file */
+    stg_db *lane_db;     /* of the loop, for numbers of lanes; NULL: none yet */
     int lock;
     uint64_t next, first;
     stg_epochs epochs;
@@ -39,6 +41,9 @@ void stg_store_answer(uv_async_t *async);
 
 /* All threads have ended: joins them, and closes the handle. */
 void stg_store_end(stg_store *s);
+
+/* "{1,7}", the partitions that are claimed. Of malloc(); NULL: no memory. */
+char *stg_store_claimed(const stg_store *s);
 
 /* Of malloc(); NULL: no memory. */
 char *stg_store_copy(const char *text);

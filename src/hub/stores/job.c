@@ -21,6 +21,8 @@ void stg_job_free(stg_job *job)
         stg_chunk_free(&job->read.found);
     if (job->kind == STG_JOB_FETCH)
         stg_fetched_free(&job->fetch.found);
+    if (job->kind == STG_JOB_FETCH)
+        free(job->fetch.claimed);
     if (job->kind == STG_JOB_LANE) {
         free(job->lane.name);
         free(job->lane.url);

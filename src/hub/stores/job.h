@@ -60,6 +60,8 @@ typedef struct stg_job {
             uint32_t rows_max;
             bool is_replay;
             stg_mark after;
+            char *claimed; /* "{1,7}": of these partitions only; given; NULL: of
+                              all */
             stg_fetch_fn *done;
             stg_fetched found;
         } fetch;

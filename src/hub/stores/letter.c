@@ -130,6 +130,7 @@ const char *stg_letter_name(stg_letter_column column)
         [STG_LETTER_LAST_ATTEMPT_AT] = "last_attempt_at",
         [STG_LETTER_CREATED_AT] = "created_at",
         [STG_LETTER_CHANGED_AT] = "changed_at",
+        [STG_LETTER_TOPIC] = "topic",
         [STG_LETTER_PARTITION] = "partition",
         [STG_LETTER_POSITION] = "position",
         [STG_LETTER_LAST_POSITION] = "last_position",

@@ -40,7 +40,8 @@ typedef enum stg_letter_column {
     STG_LETTER_LAST_ATTEMPT_AT,
     STG_LETTER_CREATED_AT,
     STG_LETTER_CHANGED_AT,
-    STG_LETTER_PARTITION,
+    STG_LETTER_TOPIC,     /* NULL: of the queue */
+    STG_LETTER_PARTITION, /* of the topic */
     STG_LETTER_POSITION,
     STG_LETTER_LAST_POSITION,
     STG_LETTER_COUNT,
@@ -53,11 +54,19 @@ typedef enum stg_letter_column {
     STG_LETTER_COLUMNS
 } stg_letter_column;
 
+/* The topic and its partition, of a row of failed_broadcast_logs. */
+#define STG_LETTER_PLACE                                  \
+    "(SELECT topic FROM partitions p"                     \
+    " WHERE p.number = failed_broadcast_logs.partition)," \
+    " coalesce((SELECT p.partition FROM partitions p"     \
+    " WHERE p.number = failed_broadcast_logs.partition), partition)"
+
 /* Their names, as SELECT wants them, and one by one. */
-#define STG_LETTER_SELECT                                                         \
-    "id, message_id, target, target_url, state, why, category, cause,"            \
-    " http_status, detail, attempts, first_attempt_at, last_attempt_at,"          \
-    " created_at, changed_at, partition, position, last_position, count, replay," \
+#define STG_LETTER_SELECT                                                \
+    "id, message_id, target, target_url, state, why, category, cause,"   \
+    " http_status, detail, attempts, first_attempt_at, last_attempt_at," \
+    " created_at, changed_at, " STG_LETTER_PLACE                         \
+    ", position, last_position, count, replay,"                          \
     " content_type, headers, key, answer, payload"
 
 const char *stg_letter_name(stg_letter_column column);

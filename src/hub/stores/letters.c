@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "hub/refuse.h"
+#include "hub/stores/again.h"
 #include "hub/stores/letter.h"
 #include "hub/stores/sqlite.h"
 
 enum {
-    PIECE = 256, /* rows between two syncs */
+    PIECE = 256,       /* rows between two syncs */
+    SHARED_PIECE = 32, /* of a server they come all at once */
     PIECE_BYTES = 1 << 20,
 };
 
@@ -123,26 +125,59 @@ static bool write_line(stg_letters *l, stg_span line)
 
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
-/* Some rows as lines, and the last one's version. A file may hang, and then no read
- * transaction may be open: so they are in memory first. */
-static int collect(stg_letters *l, stg_line *lines, uint64_t *version,
-                   bool *is_all)
+/* A row that was read: for the file as a line, for the sink as a letter. */
+static int take_row(stg_letters *l, stg_line *lines)
 {
-    int rc = stg_sql_bind(l->read, "uu", l->version, (uint64_t)PIECE);
-    size_t rows = 0;
+    int version =
+        l->o->sink != NULL ? STG_FIND_CHANGED_VERSION : STG_LETTER_COLUMNS;
 
-    *version = l->version;
+    if (l->o->sink == NULL)
+        stg_letter_write(lines, l->read);
+    else if (!stg_find_add(&l->found, l->read, PIECE))
+        return SQLITE_NOMEM;
+    l->ids[l->count] = stg_sql_column(l->read, 0);
+    l->versions[l->count++] = stg_sql_column(l->read, version);
+    return SQLITE_OK;
+}
+
+static uint64_t bytes_of(const stg_letters *l, const stg_line *lines)
+{
+    uint64_t bytes = lines->size;
+
+    for (size_t i = 0; i < l->found.count; i++)
+        bytes += l->found.letters[i].payload_size;
+    return bytes;
+}
+
+static int bind_read(stg_letters *l)
+{
+    if (l->url == NULL)
+        return stg_sql_bind(l->read, "uu", l->version, (uint64_t)PIECE);
+    return stg_sql_bind(l->read, "su", l->claimed, (uint64_t)SHARED_PIECE);
+}
+
+/* Some rows. A file may hang, and then no read transaction may be open: so they
+ * are in memory first. */
+static int collect(stg_letters *l, stg_line *lines, bool *is_all)
+{
+    size_t most = l->url == NULL ? PIECE : SHARED_PIECE;
+    int rc = bind_read(l);
+
+    l->count = 0;
     *is_all = false;
+    if (rc == SQLITE_OK && !stg_found_clear(&l->found, PIECE))
+        rc = SQLITE_NOMEM;
     if (rc != SQLITE_OK)
         return rc;
-    while (lines->size < PIECE_BYTES &&
+    while (bytes_of(l, lines) < PIECE_BYTES &&
            (rc = stg_sql_step(l->read)) == SQLITE_ROW) {
-        stg_letter_write(lines, l->read);
-        *version = stg_sql_column(l->read, STG_LETTER_COLUMNS);
-        rows++;
+        rc = take_row(l, lines);
+        if (rc != SQLITE_OK)
+            break;
+        rc = SQLITE_ROW;
     }
     stg_sql_reset(l->read);
-    *is_all = rc == SQLITE_DONE && rows < PIECE;
+    *is_all = rc == SQLITE_DONE && l->count < most;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -161,36 +196,70 @@ static bool write_lines(stg_letters *l, const stg_line *lines)
     return fdatasync(l->fd) == 0;
 }
 
-/* The next piece of the table. *rc: what SQLite said. */
+static bool fail(stg_letters *l, const char *reason)
+{
+    snprintf(l->why.text, sizeof l->why.text,
+             "%s: dead letters cannot be "
+             "copied: %s; they are in the store, and it is tried again",
+             l->o->letters, reason);
+    return false;
+}
+
+/* They are durable there. */
+static bool write_out(stg_letters *l, const stg_line *lines)
+{
+    if (l->count == 0)
+        return true;
+    if (l->o->sink == NULL)
+        return write_lines(l, lines) || fail(l, strerror(errno));
+    return l->o->sink->write(l->o->sink->ctx, l->found.letters, l->found.count,
+                             &l->why) == STG_OK;
+}
+
+/* In the rows themselves; what has changed since is copied again. */
+static int mark_rows(stg_letters *l)
+{
+    int rc = stg_sql_begin(l->db, NULL, NULL);
+
+    for (size_t i = 0; i < l->count && rc == SQLITE_OK; i++)
+        rc = stg_sql_run(l->mark, "uu", l->ids[i], l->versions[i]);
+    return stg_sql_end(l->db, rc, l->o->path, &l->why);
+}
+
+static int note_copied(stg_letters *l)
+{
+    if (l->count == 0)
+        return SQLITE_OK;
+    l->version = l->versions[l->count - 1];
+    return l->url == NULL ? SQLITE_OK : mark_rows(l);
+}
+
+/* The next piece of the table. *rc: what the database said. */
 static copied copy_rows(stg_letters *l, int *rc)
 {
     stg_line lines = {.size = 0};
-    uint64_t version;
     bool is_all, is_written = true;
 
-    *rc = collect(l, &lines, &version, &is_all);
-    if (*rc == SQLITE_OK && lines.size > 0)
-        is_written = write_lines(l, &lines);
-    l->error = errno;
+    *rc = collect(l, &lines, &is_all);
+    if (*rc == SQLITE_OK)
+        is_written = write_out(l, &lines);
     stg_line_free(&lines);
+    if (*rc == SQLITE_OK && is_written)
+        *rc = note_copied(l);
     if ((*rc & 0xff) == SQLITE_BUSY) {
         // Another process has the store for a moment.
         *rc = SQLITE_OK;
-        l->error = EBUSY;
+        fail(l, "another process writes to the store");
         return COPIED_NONE;
     }
     if (*rc != SQLITE_OK || !is_written)
         return COPIED_NONE;
-    l->version = version;
     return is_all ? COPIED_ALL : COPIED_SOME;
 }
 
 static void tell_trouble(stg_letters *l)
 {
-    stg_inbox_tell(l->in, STG_STORE_LETTERS,
-                   "%s: dead letters cannot be copied: %s; they are in the "
-                   "store, and it is tried again",
-                   l->o->letters, strerror(l->error));
+    stg_inbox_tell(l->in, STG_STORE_LETTERS, "%s", l->why.text);
     l->is_troubled = true;
 }
 
@@ -203,6 +272,16 @@ static void tell_end_of_trouble(stg_letters *l)
 
 /* -- the thread ------------------------------------------------------------ */
 
+/* False: no memory. The lock is held. */
+static bool take_claimed(stg_letters *l)
+{
+    if (l->url == NULL)
+        return true;
+    free(l->claimed);
+    l->claimed = strdup(l->in->claimed);
+    return l->claimed != NULL;
+}
+
 /* Waits for new rows, or for a time. False: it is over. */
 static bool take(stg_letters *l, copied last)
 {
@@ -211,7 +290,7 @@ static bool take(stg_letters *l, copied last)
     bool goes_on = true;
 
     uv_mutex_lock(&in->lock);
-    if (in->letters_version != l->version) {
+    if (l->url == NULL && in->letters_version != l->version) {
         in->letters_version = l->version;
         uv_cond_signal(&in->writer_wake);
     }
@@ -232,7 +311,7 @@ static bool take(stg_letters *l, copied last)
             uv_cond_wait(&in->letters_wake, &in->lock);
     }
     l->seen = in->dead_groups;
-    goes_on = goes_on && !in->is_broken;
+    goes_on = goes_on && !in->is_broken && take_claimed(l);
     uv_mutex_unlock(&in->lock);
     return goes_on;
 }
@@ -262,7 +341,11 @@ void stg_letters_run(void *letters)
     while (take(l, last)) {
         int rc;
 
-        last = copy_rows(l, &rc);
+        do
+            last = copy_rows(l, &rc);
+        while (rc != SQLITE_OK && stg_store_again(l->in, l->db, rc));
+        if (rc == STG_SQL_AWAY)
+            break;
         if (rc != SQLITE_OK) {
             stg_sql_words(&why, l->o->path, "dead letters cannot be read",
                           l->db, rc);
@@ -277,26 +360,52 @@ void stg_letters_run(void *letters)
     end(l);
 }
 
+static int prepare(stg_letters *l)
+{
+    static const char of_file[] = "SELECT " STG_LETTER_SELECT
+                                  ", version FROM failed_broadcast_logs"
+                                  " WHERE version > ?1"
+                                  " ORDER BY version LIMIT ?2";
+    static const char of_shared[] =
+        "SELECT " STG_LETTER_SELECT
+        ", version FROM failed_broadcast_logs"
+        " WHERE version <> sent_version"
+        " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2";
+    int rc = stg_store_connect(&l->db, l->url, l->o->path);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = l->o->sink != NULL
+             ? stg_find_prepare_changed(l->db, &l->read)
+             : stg_sql_prepare(l->db, &l->read,
+                               l->url == NULL ? of_file : of_shared);
+    return rc == SQLITE_OK && l->url != NULL
+               ? stg_sql_prepare(l->db, &l->mark,
+                                 "UPDATE failed_broadcast_logs"
+                                 " SET sent_version = ?2 WHERE id = ?1")
+               : rc;
+}
+
 stg_status stg_letters_open(stg_letters *l, stg_error *err)
 {
     int rc;
 
     l->fd = -1;
-    if (!open_file(l)) {
+    if (l->o->sink == NULL && !open_file(l)) {
         return stg_hub_refuse(
             err, STG_IO,
             "%s: dead letters cannot be written: %s; name a file in a "
             "directory that is there and writable",
             l->o->letters, strerror(errno));
     }
-    rc = stg_sql_open_reader(&l->db, l->o->path);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_prepare(l->db, &l->read,
-                             "SELECT " STG_LETTER_SELECT
-                             ", version FROM failed_broadcast_logs"
-                             " WHERE version > ? ORDER BY version LIMIT ?");
+    l->ids = calloc(PIECE, sizeof *l->ids);
+    l->versions = calloc(PIECE, sizeof *l->versions);
+    rc = l->ids == NULL || l->versions == NULL ? SQLITE_NOMEM : prepare(l);
     if (rc == SQLITE_OK)
         return STG_OK;
+    if (l->db == NULL)
+        return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
+                              l->o->path);
     stg_sql_words(err, l->o->path, "cannot be read", l->db, rc);
     return STG_IO;
 }
@@ -304,5 +413,9 @@ stg_status stg_letters_open(stg_letters *l, stg_error *err)
 void stg_letters_free(stg_letters *l)
 {
     stg_sql_close(l->db);
+    stg_found_free(&l->found);
+    free(l->ids);
+    free(l->versions);
+    free(l->claimed);
     close_file(l);
 }

@@ -7,10 +7,14 @@
  * moves. When a line does not
  * fit into `letters_max` bytes, PATH becomes PATH.1, PATH.1 becomes PATH.2, and
  * so on; PATH.5 goes. A file that cannot be written is tried again every
- * second, and told once. */
+ * second, and told once. Where there is a sink, they go to it instead.
+ *
+ * In a store that others use, too, each hub copies those of the partitions that
+ * it has claimed, and notes at each row which version of it was copied. */
 #ifndef STAGGER_HUB_STORES_LETTERS_H
 #define STAGGER_HUB_STORES_LETTERS_H
 
+#include "hub/stores/find.h"
 #include "hub/stores/inbox.h"
 
 enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
@@ -18,15 +22,20 @@ enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 typedef struct stg_letters {
     stg_inbox *in;
     const stg_store_options *o;
+    const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
-    stg_stmt *read;
+    stg_stmt *read, *mark;
+    stg_found found;          /* for the sink */
+    uint64_t *ids, *versions; /* of what was read last */
+    size_t count;
+    char *claimed; /* partitions */
     uv_thread_t thread;
     uint64_t version; /* written, and synced */
     uint64_t seen;    /* groups with dead letters that were looked at */
     uint64_t size;    /* of the file */
     int fd;
     bool is_regular;  /* a device or a pipe is not rotated */
-    int error;        /* errno of what failed last */
+    stg_error why;    /* of what failed last */
     bool is_troubled; /* and it was told */
 } stg_letters;
 

@@ -7,6 +7,7 @@
 #include "hub/stores/claim.h"
 #include "hub/stores/inside.h"
 #include "hub/stores/opening.h"
+#include "hub/stores/pg_open.h"
 #include "hub/stores/schema.h"
 
 stg_store_options stg_store_options_default(const char *path)
@@ -34,6 +35,12 @@ stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
                           s->o.path);
 }
 
+/* Whether they are copied. */
+static bool has_letters(const stg_store *s)
+{
+    return s->o.letters != NULL || s->o.sink != NULL;
+}
+
 /* -- closing --------------------------------------------------------------- */
 
 static void free_store(stg_store *s)
@@ -41,12 +48,14 @@ static void free_store(stg_store *s)
     stg_store_writer_free(&s->writer);
     stg_store_reader_free(&s->reader);
     stg_desk_free(&s->desk);
-    if (s->o.letters != NULL)
+    if (has_letters(s))
         stg_letters_free(&s->letters);
     stg_lanes_free(&s->lanes);
     stg_partitions_free(&s->partitions);
     stg_epochs_free(&s->epochs);
     stg_claim_end(s->lock);
+    stg_sql_close(s->lane_db);
+    free(s->url);
     free((char *)s->o.path);
     free((char *)s->o.letters);
     free(s);
@@ -68,7 +77,7 @@ void stg_store_end(stg_store *s)
     uv_thread_join(&s->writer.thread);
     uv_thread_join(&s->reader.thread);
     uv_thread_join(&s->desk.thread);
-    if (s->o.letters != NULL)
+    if (has_letters(s))
         uv_thread_join(&s->letters.thread);
     uv_close((uv_handle_t *)&s->in.answered, on_closed);
 }
@@ -108,18 +117,23 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
 static stg_status load(stg_store *s, stg_error *err)
 {
     uint64_t letters_version = 0;
-    stg_status status = stg_opening_open(&s->writer.db, &s->o, &s->epochs, err);
-    const char *what = "is damaged";
+    stg_status status =
+        s->url != NULL
+            ? stg_pg_open_writer(&s->writer.db, s->url, s->o.shard_of, err)
+            : stg_opening_open(&s->writer.db, &s->o, &s->epochs, err);
+    const char *what = s->url != NULL ? "cannot be read" : "is damaged";
     int rc;
 
     if (status != STG_OK)
         return status;
+    if (s->url != NULL && !stg_epochs_make(&s->epochs))
+        return stg_store_refuse_memory(s, err);
     rc = stg_store_writer_load(&s->writer);
     if (rc == SQLITE_OK)
         rc = stg_lanes_load(&s->lanes, s->writer.db);
     if (rc == SQLITE_OK)
         rc = stg_partitions_load(&s->partitions, s->writer.db, s->o.shard);
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && s->url == NULL)
         rc = stg_meta_read(s->writer.db, "letters_version", &letters_version);
     if (rc == SQLITE_OK)
         rc = stg_store_reader_open(&s->reader);
@@ -136,8 +150,10 @@ static stg_status load(stg_store *s, stg_error *err)
     s->writer.letters_version = s->writer.letters_noted = letters_version;
     s->letters.version = s->in.letters_version = letters_version;
     s->in.has_reader = s->in.has_desk = true;
-    s->in.has_letters = s->o.letters != NULL;
-    return s->o.letters == NULL ? STG_OK : stg_letters_open(&s->letters, err);
+    if (s->url != NULL && (s->in.claimed = stg_store_claimed(s)) == NULL)
+        return stg_store_refuse_memory(s, err);
+    s->in.has_letters = has_letters(s);
+    return has_letters(s) ? stg_letters_open(&s->letters, err) : STG_OK;
 }
 
 /* Those that started are told to end, and waited for. */
@@ -175,7 +191,7 @@ static stg_status start_threads(stg_store *s, stg_error *err)
     if (uv_thread_create(&s->desk.thread, stg_desk_run, &s->desk) != 0)
         return stop_threads(s, err);
     s->threads = 3;
-    if (s->o.letters == NULL)
+    if (!has_letters(s))
         return STG_OK;
     if (uv_thread_create(&s->letters.thread, stg_letters_run, &s->letters) != 0)
         return stop_threads(s, err);
@@ -200,10 +216,17 @@ static stg_store *new_store(const stg_store_options *o)
     s->o = *o;
     s->lock = -1;
     s->letters.fd = -1;
-    s->o.path = stg_store_copy(o->path);
+    if (stg_store_is_url(o->path)) {
+        s->url = stg_store_copy(o->path);
+        s->o.path = stg_pg_name_of(o->path);
+        s->writer.url = s->reader.url = s->desk.url = s->letters.url = s->url;
+    } else {
+        s->o.path = stg_store_copy(o->path);
+    }
     if (o->letters != NULL)
         s->o.letters = stg_store_copy(o->letters);
     if (s->o.path == NULL || (o->letters != NULL && s->o.letters == NULL)) {
+        free(s->url);
         free((char *)s->o.path);
         free((char *)s->o.letters);
         free(s);
@@ -226,9 +249,10 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
         return status;
     s = new_store(o);
     if (s == NULL)
-        return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
-                              o->path);
-    status = stg_claim_begin(&s->lock, s->o.path, err);
+        return stg_hub_refuse(err, STG_IO,
+                              "the store: there is no memory left");
+    if (s->url == NULL)
+        status = stg_claim_begin(&s->lock, s->o.path, err);
     if (status == STG_OK && !stg_inbox_init(&s->in, loop, stg_store_answer))
         status = stg_store_refuse_memory(s, err);
     if (status != STG_OK) {
@@ -256,6 +280,8 @@ void stg_store_hurry(stg_store *s)
     uv_mutex_lock(&s->in.lock);
     s->in.is_hurried = true;
     uv_mutex_unlock(&s->in.lock);
+    if (s->o.sink != NULL && s->o.sink->hurry != NULL)
+        s->o.sink->hurry(s->o.sink->ctx);
 }
 
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)

@@ -71,16 +71,24 @@ struct stg_fetched_piece {
     unsigned char bytes[];
 };
 
-/* Each kind has an index of its own. */
+/* Each kind has an index of its own. All rows of an answer of PostgreSQL's come
+ * at once, and some are of partitions that others have. */
 int stg_rows_prepare_fetch(stg_db *db, bool is_replay, stg_stmt **st)
 {
-#define FETCH(which)                                                      \
-    "SELECT " STG_PARKED_COLUMNS " FROM parked WHERE lane = ? AND " which \
-    " AND (due_at, position, partition, replay) > (?, ?, ?, ?)"           \
-    " ORDER BY due_at, position, partition, replay"
+#define FETCH(which, claimed, limit)                                        \
+    "SELECT " STG_PARKED_COLUMNS " FROM parked WHERE lane = ?1 AND " which  \
+    " AND (due_at, position, partition, replay) > (?2, ?3, ?4, ?5)" claimed \
+    " ORDER BY due_at, position, partition, replay" limit
+#define OF_FILE(which) FETCH(which, "", "")
+#define OF_SHARED(which) \
+    FETCH(which, " AND partition = ANY (CAST(?6 AS INTEGER[]))", " LIMIT ?7")
 
+    if (stg_sql_is_shared(db))
+        return stg_sql_prepare(db, st,
+                               is_replay ? OF_SHARED("replay > 0")
+                                         : OF_SHARED("replay = 0"));
     return stg_sql_prepare(
-        db, st, is_replay ? FETCH("replay > 0") : FETCH("replay = 0"));
+        db, st, is_replay ? OF_FILE("replay > 0") : OF_FILE("replay = 0"));
 }
 
 static void copy_row(const stg_parked *p, size_t parcel_size,
@@ -146,12 +154,16 @@ static int fetch_all(stg_stmt *st, uint32_t rows_max, stg_fetched *f)
 }
 
 int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
-                   uint32_t rows_max, stg_fetched *f)
+                   uint32_t rows_max, const char *claimed, stg_fetched *f)
 {
     int rc = stg_sql_bind(st, "uuuuu", (uint64_t)lane, after->due_at,
                           after->position, (uint64_t)after->partition,
                           (uint64_t)after->replay);
 
+    if (rc == SQLITE_OK && claimed != NULL)
+        rc = stg_sql_bind_from(st, 6, "su", claimed, (uint64_t)rows_max + 1);
+    stg_fetched_free(f);
+    *f = (stg_fetched){.count = 0};
     if (f->rows == NULL)
         f->rows = calloc((size_t)rows_max + 1, sizeof *f->rows);
     if (f->rows == NULL)

@@ -165,12 +165,36 @@ int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "ussus", number, ask->log, ask->topic,
                           (uint64_t)ask->partition, epoch);
-    if (rc == SQLITE_OK && to->stale != STG_NO_POSITION)
-        rc = stg_sql_bind_from(st, 6, "u", to->stale);
+    // One that is 0 says nothing: lanes begin there anyway.
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind_from(st, 6, "o",
+                               to->stale == STG_NO_POSITION ? 0 : to->stale);
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "");
     stg_sql_finalize(st);
     return rc;
+}
+
+int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
+                          stg_partition *all, size_t most, size_t *count)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT " COLUMNS
+        " FROM partitions p WHERE log = ? AND topic = ?"
+        " AND partition = ? AND number < ? AND EXISTS (SELECT 1 FROM parked"
+        " WHERE parked.partition = p.number) ORDER BY number DESC LIMIT ?");
+
+    *count = 0;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "ssuuu", ask->log, ask->topic,
+                          (uint64_t)ask->partition, (uint64_t)of,
+                          (uint64_t)most);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = read_row(&all[(*count)++], st);
+    stg_sql_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* -- claims ---------------------------------------------------------------- */
@@ -193,27 +217,96 @@ int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
     return rc;
 }
 
-int stg_partitions_fence(stg_db *db, uint32_t shard, const stg_claim *claims,
-                         size_t count, uint32_t *fenced, size_t *fenced_count)
+static int ask_generation(stg_stmt *st, uint32_t number, uint32_t shard,
+                          uint64_t *generation)
 {
-    stg_stmt *st = NULL;
+    int rc = stg_sql_bind(st, "uu", (uint64_t)number, (uint64_t)shard);
+
+    *generation = 0;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(st, generation);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int fence_each(stg_db *db, uint32_t shard, const stg_claim *claims,
+                      size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    stg_stmt *st;
+    uint64_t generation;
     int rc = stg_sql_prepare_once(
         db, &st,
         "SELECT generation FROM claims WHERE number = ? AND shard = ?");
 
-    *fenced_count = 0;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
-        uint64_t generation = 0;
-
-        rc = stg_sql_bind(st, "uu", (uint64_t)claims[i].partition,
-                          (uint64_t)shard);
-        if (rc == SQLITE_OK)
-            rc = stg_sql_number(st, &generation);
-        if (rc == SQLITE_DONE)
-            rc = SQLITE_OK;
+        rc = ask_generation(st, claims[i].partition, shard, &generation);
         if (rc == SQLITE_OK && generation != claims[i].generation)
             fenced[(*fenced_count)++] = claims[i].partition;
     }
     stg_sql_finalize(st);
     return rc;
+}
+
+/* "{1,7}". NULL: no memory. */
+static char *list_of(const stg_claim *claims, size_t count)
+{
+    char *list = malloc(3 + 11 * count), *to = list;
+
+    if (list == NULL)
+        return NULL;
+    *to++ = '{';
+    for (size_t i = 0; i < count; i++)
+        to += sprintf(to, "%s%" PRIu32, i > 0 ? "," : "", claims[i].partition);
+    memcpy(to, "}", 2);
+    return list;
+}
+
+/* The generation of a number among the rows that st steps through. */
+static int fence_rows(stg_stmt *st, const stg_claim *claims, size_t count,
+                      bool *is_ours)
+{
+    int rc;
+
+    while ((rc = stg_sql_step(st)) == SQLITE_ROW)
+        for (size_t i = 0; i < count; i++)
+            if (claims[i].partition == stg_sql_column(st, 0))
+                is_ours[i] = claims[i].generation == stg_sql_column(st, 1);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All at once; who wants to take one of them waits for the end of the
+ * transaction. */
+static int fence_shared(stg_db *db, uint32_t shard, const stg_claim *claims,
+                        size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    stg_stmt *st = NULL;
+    char *list = list_of(claims, count);
+    bool *is_ours = calloc(count, sizeof *is_ours);
+    int rc = list == NULL || is_ours == NULL ? SQLITE_NOMEM : SQLITE_OK;
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare_once(
+            db, &st,
+            "SELECT number, generation FROM claims WHERE shard = ?1"
+            " AND number = ANY (CAST(?2 AS INTEGER[])) ORDER BY number"
+            " FOR SHARE");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "us", (uint64_t)shard, list);
+    if (rc == SQLITE_OK)
+        rc = fence_rows(st, claims, count, is_ours);
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+        if (!is_ours[i])
+            fenced[(*fenced_count)++] = claims[i].partition;
+    stg_sql_finalize(st);
+    free(list);
+    free(is_ours);
+    return rc;
+}
+
+int stg_partitions_fence(stg_db *db, uint32_t shard, const stg_claim *claims,
+                         size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    *fenced_count = 0;
+    return stg_sql_is_shared(db)
+               ? fence_shared(db, shard, claims, count, fenced, fenced_count)
+               : fence_each(db, shard, claims, count, fenced, fenced_count);
 }

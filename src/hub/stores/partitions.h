@@ -47,6 +47,11 @@ int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
 /* Gives the next number; SQLITE_TOOBIG: none is left. */
 int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
 
+/* The numbers of earlier epochs of `of` that have parked rows: at most `most`,
+ * the newest. */
+int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
+                          stg_partition *all, size_t most, size_t *count);
+
 /* Raises the generation of a number for a shard. */
 int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
                          uint64_t *generation);

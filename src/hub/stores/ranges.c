@@ -164,7 +164,7 @@ static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
                        (uint64_t)c->lane, (uint64_t)c->partition, first,
                        (uint64_t)0, c->last_position, c->count - taken, k.state,
                        k.why, k.cause, stg_sql_time(wall, now), c->position,
-                       taken, ++r->version);
+                       taken, stg_rows_version(r));
 }
 
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
@@ -223,8 +223,8 @@ int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall)
         more = read_ids(r->ranges.spent, ids, &count);
         rc = more == SQLITE_ROW || more == SQLITE_DONE ? SQLITE_OK : more;
         for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
-            rc =
-                stg_sql_run(r->ranges.expire, "usu", ids[i], now, ++r->version);
+            rc = stg_sql_run(r->ranges.expire, "usu", ids[i], now,
+                             stg_rows_version(r));
     } while (rc == SQLITE_OK && count == PIECE);
     return rc;
 }
@@ -239,6 +239,6 @@ int stg_ranges_renew(stg_rows *r, bool *is_more)
     *is_more = ranges->has_grown = rc == SQLITE_ROW;
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
-        rc = stg_sql_run(ranges->renew, "uu", ++r->version, ids[i]);
+        rc = stg_sql_run(ranges->renew, "uu", stg_rows_version(r), ids[i]);
     return rc;
 }

@@ -1,5 +1,5 @@
 #include "hub/stores/reader.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/again.h"
 
 #include <stdlib.h>
 
@@ -52,7 +52,8 @@ static int run(stg_store_reader *r, stg_job *job)
     if (job->kind == STG_JOB_FETCH)
         return stg_rows_fetch(
             job->fetch.is_replay ? r->fetch_replays : r->fetch, job->fetch.lane,
-            &job->fetch.after, job->fetch.rows_max, &job->fetch.found);
+            &job->fetch.after, job->fetch.rows_max, job->fetch.claimed,
+            &job->fetch.found);
     return stg_queue_read(r->read, job->read.from, job->read.bytes_max,
                           &job->read.found);
 }
@@ -78,12 +79,14 @@ void stg_store_reader_run(void *reader)
     while ((job = take(r->in)) != NULL) {
         int rc;
 
-        // Another process has it for a moment; nothing was read yet.
         do
             rc = run(r, job);
-        while ((rc & 0xff) == SQLITE_BUSY && !stg_inbox_is_broken(r->in));
-        if (rc != SQLITE_OK) {
+        while (rc != SQLITE_OK && stg_store_again(r->in, r->db, rc));
+        if (rc != SQLITE_OK)
             stg_job_free(job);
+        if (rc == STG_SQL_AWAY)
+            break;
+        if (rc != SQLITE_OK) {
             stg_sql_words(&why, r->o->path, "cannot be read", r->db, rc);
             stg_inbox_break(r->in, &why);
             break;
@@ -108,9 +111,9 @@ void stg_store_reader_run(void *reader)
 
 int stg_store_reader_open(stg_store_reader *r)
 {
-    int rc = stg_sql_open_reader(&r->db, r->o->path);
+    int rc = stg_store_connect(&r->db, r->url, r->o->path);
 
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && r->url == NULL)
         rc = stg_queue_prepare_read(r->db, &r->read);
     if (rc == SQLITE_OK)
         rc = stg_rows_prepare_fetch(r->db, false, &r->fetch);

@@ -8,6 +8,7 @@
 typedef struct stg_store_reader {
     stg_inbox *in;
     const stg_store_options *o;
+    const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
     stg_stmt *read, *fetch, *fetch_replays;
     uv_thread_t thread;

@@ -8,7 +8,7 @@
 #include "hub/stores/rows.h"
 
 typedef struct stg_replays {
-    stg_stmt *look, *park, *over, *drop, *eat, *shorten, *end;
+    stg_stmt *look, *park, *over, *drop, *eat, *feed, *shorten, *end;
 } stg_replays;
 
 int stg_replays_prepare(stg_replays *r, stg_db *db);
@@ -33,6 +33,8 @@ typedef struct stg_bite {
     uint64_t id;
     uint64_t from;             /* where the row must begin, or it has changed */
     const uint64_t *positions; /* messages to be parked; rising */
+    const stg_record *records; /* they, of a log that is not the queue; NULL:
+                                  they are in the store */
     size_t count;
     uint64_t to; /* nothing else up to here is wanted */
 } stg_bite;

@@ -1,6 +1,7 @@
 #include "hub/stores/rows.h"
 
 #include "hub/category.h"
+#include "hub/wall.h"
 
 /* A row that is there keeps its message, and what it was before its replay. */
 static const char park[] =
@@ -56,8 +57,12 @@ static const char find[] = "SELECT " STG_PARKED_COLUMNS
                            " FROM parked WHERE lane = ? AND partition = ?"
                            " AND position = ? AND replay = ?";
 
-static const char of_lane[] = "SELECT " STG_PARKED_COLUMNS
-                              " FROM parked WHERE lane = ? AND partition = ?";
+/* Some at a time: of a server they come all at once. */
+static const char of_lane[] =
+    "SELECT " STG_PARKED_COLUMNS
+    " FROM parked WHERE lane = ?1"
+    " AND partition = ?2 AND (position, replay) > (?3, ?4)"
+    " ORDER BY position, replay LIMIT 64";
 
 static const char clear[] =
     "DELETE FROM parked WHERE lane = ? AND partition = ?";
@@ -77,11 +82,26 @@ int stg_rows_prepare(stg_rows *r, stg_db *db)
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
         rc = stg_sql_prepare(db, all[i].st, all[i].text);
-    if (rc == SQLITE_OK)
+    // With others a version is a time, see stg_rows_version().
+    r->is_shared = stg_sql_is_shared(db);
+    if (rc == SQLITE_OK && !r->is_shared)
         rc = stg_sql_ask(
             db, "SELECT coalesce(max(version), 0) FROM failed_broadcast_logs",
             &r->version);
     return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
+}
+
+uint64_t stg_rows_version(stg_rows *r)
+{
+    stg_ns wall;
+
+    r->version++;
+    if (!r->is_shared)
+        return r->version;
+    wall = stg_wall_now();
+    if (wall > r->version)
+        r->version = wall;
+    return r->version;
 }
 
 /* -- dead letters ---------------------------------------------------------- */
@@ -110,7 +130,7 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];
 
     return stg_sql_run(
-        r->bury, "suuuussssosvussstttbu",
+        r->bury, "suuuussssosvussstttnu",
         stg_ids_print(&r->ids, p->partition, p->position, id), (uint64_t)lane,
         (uint64_t)p->partition, p->position, (uint64_t)p->replay, state, why,
         p->has_failure ? category : NULL,
@@ -119,7 +139,7 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
         (uint64_t)p->progress.attempts, time_of(f->first_attempt_at, first),
         time_of(f->last_attempt_at, last), stg_sql_time(wall, now),
         p->parcel.headers, p->parcel.content_type, p->parcel.key,
-        p->parcel.body, ++r->version);
+        p->parcel.body, stg_rows_version(r));
 }
 
 /* What a change with a message says, as a parked row would. */
@@ -137,9 +157,12 @@ static int parked_of(stg_parked *p, const stg_change *c)
     if (c->message == NULL)
         return SQLITE_OK;
     p->key_hash = c->message->key;
-    return stg_parcel_unpack(&p->parcel, c->message->bytes, c->message->size)
-               ? SQLITE_OK
-               : SQLITE_MISUSE;
+    if (!stg_parcel_unpack(&p->parcel, c->message->bytes, c->message->size))
+        return SQLITE_MISUSE;
+    // Its body was left out, for it was too large.
+    if (c->message->true_size > 0)
+        p->parcel.body = (stg_span){NULL, 0};
+    return SQLITE_OK;
 }
 
 static int run_on_row(stg_stmt *st, const stg_change *c)
@@ -189,19 +212,36 @@ static int write_dead_change(stg_rows *r, const stg_change *c, stg_ns wall)
     return rc == SQLITE_OK ? run_on_row(r->unpark, c) : rc;
 }
 
-static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
+/* The next rows of a lane behind a place; SQLITE_ROW: there may be more. */
+static int cancel_some(stg_rows *r, const stg_change *c, uint64_t *position,
+                       uint64_t *replay, stg_ns wall)
 {
     const char *why = stg_why_name(STG_WHY_CANCELLED);
-    int rc = stg_sql_bind(r->of_lane, "uu", (uint64_t)c->lane,
-                          (uint64_t)c->partition);
+    int rc = stg_sql_bind(r->of_lane, "uuhh", (uint64_t)c->lane,
+                          (uint64_t)c->partition, *position, *replay);
+    bool is_any = false;
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(r->of_lane)) == SQLITE_ROW) {
         stg_parked p;
 
         stg_parked_read(&p, r->of_lane);
+        *position = p.position;
+        *replay = p.replay;
+        is_any = true;
         rc = write_dead(r, c->lane, &p, "cancelled", why, wall);
     }
     stg_sql_reset(r->of_lane);
+    return rc == SQLITE_DONE && is_any ? SQLITE_ROW : rc;
+}
+
+static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
+{
+    uint64_t position = UINT64_MAX, replay = 0; // -1: before the first
+    int rc;
+
+    do
+        rc = cancel_some(r, c, &position, &replay, wall);
+    while (rc == SQLITE_ROW);
     if (rc != SQLITE_DONE)
         return rc;
     return stg_sql_run(r->clear, "uu", (uint64_t)c->lane,
@@ -268,15 +308,30 @@ int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall)
     return SQLITE_MISUSE;
 }
 
-int stg_rows_pull_in(stg_db *db, stg_ns wall)
+static int pull_in(stg_db *db, const char *text, uint32_t partition,
+                   stg_ns wall)
 {
-    stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(db, &st,
-                                  "UPDATE parked SET due_at = ?1 + wait"
-                                  " WHERE due_at - ?1 > wait");
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(db, &st, text);
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "u", wall);
+        rc = stg_sql_run(st, "uu", wall, (uint64_t)partition);
     stg_sql_finalize(st);
     return rc;
+}
+
+int stg_rows_pull_in(stg_db *db, stg_ns wall)
+{
+    return pull_in(db,
+                   "UPDATE parked SET due_at = ?1 + wait"
+                   " WHERE due_at - ?1 > wait AND ?2 = 0",
+                   0, wall);
+}
+
+int stg_rows_pull_in_one(stg_db *db, uint32_t partition, stg_ns wall)
+{
+    return pull_in(db,
+                   "UPDATE parked SET due_at = ?1 + wait"
+                   " WHERE due_at - ?1 > wait AND partition = ?2",
+                   partition, wall);
 }

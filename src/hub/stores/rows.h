@@ -16,11 +16,15 @@ typedef struct stg_ranges {
 typedef struct stg_rows {
     stg_ids ids;
     uint64_t version; /* the last that a letter was given */
+    bool is_shared;   /* with other hubs */
     stg_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear, *forget;
     stg_ranges ranges;
 } stg_rows;
 
 int stg_rows_prepare(stg_rows *r, stg_db *db);
+
+/* The next version of a letter: it rises; with other hubs, by the wall clock. */
+uint64_t stg_rows_version(stg_rows *r);
 
 /* One change, in the caller's transaction. wall: when the row is made. */
 int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
@@ -28,6 +32,9 @@ int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
 /* At the start: a clock that was set back while nobody ran must not make a row
  * wait for longer than was decided. */
 int stg_rows_pull_in(stg_db *db, stg_ns wall);
+
+/* The same for a partition that is taken over, by the clock of whoever does. */
+int stg_rows_pull_in_one(stg_db *db, uint32_t partition, stg_ns wall);
 
 /* -- range rows ------------------------------------------------------------ */
 
@@ -86,7 +93,7 @@ typedef struct stg_fetched {
 /* The lane's rows of the kind above the mark, rows_max at most, and no more than 16 MiB but
  * for the first. f is zeroed, and the caller's to free. */
 int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
-                   uint32_t rows_max, stg_fetched *f);
+                   uint32_t rows_max, const char *claimed, stg_fetched *f);
 void stg_fetched_free(stg_fetched *f);
 
 #endif

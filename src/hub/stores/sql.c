@@ -151,9 +151,11 @@ static bool read_value(stg_sql_value *value, char letter, va_list *args)
         return true;
     case 'b':
     case 'v':
+    case 'n':
         *value = (stg_sql_value){.kind = STG_SQL_BLOB,
                                  .span = va_arg(*args, stg_span)};
-        value->is_null = letter == 'v' && value->span.size == 0;
+        value->is_null = (letter == 'v' && value->span.size == 0) ||
+                         (letter == 'n' && value->span.at == NULL);
         return true;
     default:
         return false;

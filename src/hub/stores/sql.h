@@ -53,6 +53,7 @@ void stg_sql_finalize(stg_stmt *st); /* NULL: nothing */
  *   s  const char *, or NULL    j  stg_span as text
  *   t  stg_span as it came by the wire, empty: NULL (a text of any bytes)
  *   b  stg_span as a blob       v  stg_span as a blob, empty: NULL
+ *                               n  stg_span as a blob, at is NULL: NULL
  *
  * Texts and blobs are lent until the statement ends. Each parameter has the
  * same letter each time. */

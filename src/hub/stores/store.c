@@ -1,13 +1,23 @@
 #include "hub/store.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hub/refuse.h"
+#include "hub/stores/again.h"
 #include "hub/stores/inside.h"
-#include "hub/stores/sqlite.h"
+#include "hub/stores/pg_open.h"
+#include "hub/stores/shared_lanes.h"
 #include "hub/url_mask.h"
+
+bool stg_store_is_url(const char *path)
+{
+    return strncmp(path, "postgres://", 11) == 0 ||
+           strncmp(path, "postgresql://", 13) == 0;
+}
 
 /* -- at the start ---------------------------------------------------------- */
 
@@ -66,6 +76,30 @@ static bool send_lane(stg_store *s, uint32_t number, const char *name,
     return true;
 }
 
+/* With a connection of the loop's own, which is made when it is needed. */
+static bool ask_lane(stg_store *s, const char *name, const char *url,
+                     uint32_t *lane, stg_error *err)
+{
+    int rc = SQLITE_OK;
+
+    if (s->lane_db == NULL)
+        rc = stg_pg_open_another(&s->lane_db, s->url);
+    if (rc == SQLITE_OK)
+        rc = stg_shared_lanes_find(s->lane_db, name, url, lane);
+    if (rc == SQLITE_OK && !stg_lanes_set(&s->lanes, *lane, name, url))
+        rc = SQLITE_NOMEM;
+    if (rc == SQLITE_OK)
+        return true;
+    (void)stg_hub_refuse(err, STG_IO,
+                         rc == SQLITE_TOOBIG
+                             ? "target %s: the store has had as many targets "
+                               "as it may, more have no number"
+                             : "target %s: the store does not answer, and it "
+                               "needs a number from there; try it again",
+                         name);
+    return false;
+}
+
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err)
 {
@@ -76,7 +110,7 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
 
     if (number == UINT32_MAX)
         number = s->lanes.count;
-    if (number >= STG_LANES_MAX) {
+    if (number >= STG_LANES_MAX && s->url == NULL) {
         return stg_hub_refuse(
             err, STG_INVALID,
             "target %s: the store has had %d targets, more have no "
@@ -84,13 +118,18 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
             name, STG_LANES_MAX);
     }
     known = number < s->lanes.count ? &s->lanes.names[number] : NULL;
+    if (known != NULL && known->name == NULL)
+        known = NULL;
     *lane = number;
     masked = stg_url_mask(url);
     if (masked == NULL)
         return stg_store_refuse_memory(s, err);
     if (known == NULL || strcmp(known->url, masked) != 0)
-        is_sent = send_lane(s, number, name, masked);
+        is_sent = s->url != NULL ? ask_lane(s, name, masked, lane, err)
+                                 : send_lane(s, number, name, masked);
     free(masked);
+    if (!is_sent && s->url != NULL)
+        return STG_IO;
     return is_sent ? STG_OK : stg_store_refuse_memory(s, err);
 }
 
@@ -111,11 +150,11 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
                              stg_error *err)
 {
     stg_db *db = NULL;
-    int rc = stg_sql_open_reader(&db, s->o.path);
+    int rc = stg_store_connect(&db, s->url, s->o.path);
 
     if (rc == SQLITE_OK)
         rc = stg_cursors_read(db, STG_CURSORS_ALL, true, each, ctx);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK && db != NULL)
         stg_sql_words(err, s->o.path, "cursors cannot be read", db, rc);
     stg_sql_close(db);
     return rc == SQLITE_OK ? STG_OK : STG_IO;
@@ -199,7 +238,13 @@ void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
     job->read.bytes_max = bytes_max;
     job->read.waits = waits;
     job->read.done = done;
-    ask_reader(s, job);
+    // There is no queue, and nothing ever comes.
+    if (s->url != NULL && waits)
+        stg_job_free(job);
+    else if (s->url != NULL)
+        stg_inbox_answer(&s->in, job);
+    else
+        ask_reader(s, job);
 }
 
 void stg_store_commit(stg_store *s, uint64_t position)
@@ -255,5 +300,11 @@ void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
     job->fetch.after = *after;
     job->fetch.rows_max = rows_max;
     job->fetch.done = done;
+    job->fetch.claimed = s->url == NULL ? NULL : stg_store_claimed(s);
+    if (s->url != NULL && job->fetch.claimed == NULL) {
+        stg_job_free(job);
+        stg_store_starve(s);
+        return;
+    }
     ask_reader(s, job);
 }

@@ -239,7 +239,8 @@ static bool has_letters(const stg_store_writer *w)
 
 static bool has_grown(const stg_store_writer *w)
 {
-    return w->o->letters != NULL && w->rows.ranges.has_grown;
+    return (w->o->letters != NULL || w->o->sink != NULL) &&
+           w->rows.ranges.has_grown;
 }
 
 /* Range rows have grown since the file of dead letters had them last. */
@@ -294,10 +295,12 @@ static int tend(stg_store_writer *w, uint64_t now)
         rc = make_room(w, now);
     if (rc == SQLITE_OK)
         rc = write_notes(w, now);
-    if (stg_sql_is_full(rc)) {
+    if (stg_sql_is_full(rc) || (rc == STG_SQL_AWAY && !w->is_hopeless)) {
         // The disk is full, which is nothing new to what can wait.
         w->is_tending = false;
-        w->trim_at = w->keys_at = w->letters_at = now + trim_pause;
+        w->letters_at = now + trim_pause;
+        if (w->url == NULL)
+            w->trim_at = w->keys_at = now + trim_pause;
         w->renew_at = now + trim_pause;
         if (w->is_closing)
             w->letters_version = w->letters_noted;

@@ -1,4 +1,5 @@
 #include "hub/stores/writer.h"
+#include "hub/stores/pg_open.h"
 #include "hub/stores/sqlite.h"
 #include "hub/wall.h"
 
@@ -13,17 +14,48 @@ enum {
 
 /* -- transactions ---------------------------------------------------------- */
 
-/* Whether it is no use to wait for another process any longer. */
+static void tell_trouble(stg_store_writer *w)
+{
+    stg_error why;
+
+    w->is_told = true;
+    if (w->url == NULL) {
+        stg_inbox_tell(w->in, STG_STORE_BUSY,
+                       "%s: another process writes to it, and does not end; "
+                       "nothing can be stored meanwhile: end it",
+                       w->o->path);
+        return;
+    }
+    stg_sql_words(&why, w->o->path, "is away", w->db, STG_SQL_AWAY);
+    stg_inbox_tell(w->in, STG_STORE_AWAY,
+                   "%s; nothing can be stored meanwhile, and it is tried again",
+                   why.text);
+}
+
+/* Whether it is no use to wait for it any longer. */
 static bool is_over(void *ctx)
 {
     stg_store_writer *w = ctx;
     bool over;
 
-    if (++w->busy_tries == TOLD_TRIES)
-        stg_inbox_tell(w->in, STG_STORE_BUSY,
-                       "%s: another process writes to it, and does not end; "
-                       "nothing can be stored meanwhile: end it",
-                       w->o->path);
+    w->busy_tries++;
+    if (!w->is_told && (w->url != NULL || w->busy_tries >= TOLD_TRIES))
+        tell_trouble(w);
+    uv_mutex_lock(&w->in->lock);
+    stg_inbox_answer_pings(w->in);
+    over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
+                                ++w->closing_tries >= CLOSING_TRIES);
+    uv_mutex_unlock(&w->in->lock);
+    w->is_hopeless = over;
+    return over;
+}
+
+/* The same while the server has a command. */
+static bool is_hanging(void *ctx)
+{
+    stg_store_writer *w = ctx;
+    bool over;
+
     uv_mutex_lock(&w->in->lock);
     stg_inbox_answer_pings(w->in);
     over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
@@ -38,8 +70,11 @@ static int begin(stg_store_writer *w)
 
     w->busy_tries = 0;
     rc = stg_sql_begin(w->db, is_over, w);
-    if (rc == SQLITE_OK && w->busy_tries >= TOLD_TRIES)
-        stg_inbox_tell(w->in, STG_STORE_BUSY, NULL);
+    if (rc == SQLITE_OK && w->is_told) {
+        w->is_told = false;
+        stg_inbox_tell(w->in, w->url != NULL ? STG_STORE_AWAY : STG_STORE_BUSY,
+                       NULL);
+    }
     return rc;
 }
 
@@ -64,6 +99,9 @@ int stg_writer_begin(stg_store_writer *w)
     int rc = begin(w);
 
     w->began_at = uv_hrtime();
+    // A server's room is its own; lanes are there before they are named.
+    if (w->url != NULL)
+        return rc;
     if (rc == SQLITE_OK)
         rc = stg_sql_number(w->page_count, &pages);
     if (rc == SQLITE_OK)
@@ -150,6 +188,10 @@ static bool write_group(stg_store_writer *w)
     if (job->group.fenced_count > 0 && rc == SQLITE_ABORT) {
         job->group.how = STG_STORED_FENCED;
         rc = SQLITE_OK;
+    } else if (rc == STG_SQL_AWAY && !w->is_hopeless) {
+        // It may be there, or not: it comes again.
+        job->group.how = STG_STORED_UNKNOWN;
+        rc = SQLITE_OK;
     } else if (stg_sql_is_full(rc) &&
                stg_cursors_load(&w->cursors, w->db) == 0) {
         job->group.how = STG_STORED_FULL;
@@ -159,7 +201,7 @@ static bool write_group(stg_store_writer *w)
     } else {
         job->group.how = STG_STORED;
     }
-    if (rc == SQLITE_OK && w->rows.version != version)
+    if (job->group.how == STG_STORED && w->rows.version != version)
         stg_writer_tell_letters(w);
     w->group = NULL;
     stg_inbox_answer(w->in, job);
@@ -178,15 +220,26 @@ static void hold_fetches(stg_store_writer *w, bool holds)
     uv_mutex_unlock(&w->in->lock);
 }
 
+/* A transaction whose end was not heard of. */
+static bool has_committed(stg_store_writer *w)
+{
+    return stg_sql_revive(w->db, is_over, w) == SQLITE_OK &&
+           stg_sql_has_committed(w->db);
+}
+
 static int run_errand(stg_store_writer *w, stg_errand *e)
 {
     uint64_t version = w->rows.version;
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
+        rc = stg_sql_serialize(w->db);
+    if (rc == SQLITE_OK)
         rc = e->write(e, w);
     hold_fetches(w, true);
     rc = stg_writer_end(w, rc);
+    if (rc == STG_SQL_AWAY && has_committed(w))
+        rc = SQLITE_OK;
     if (rc == SQLITE_OK)
         stg_cursors_replayed(&w->cursors);
     if (rc == SQLITE_OK && w->rows.version != version)
@@ -211,7 +264,9 @@ static bool write_errand(stg_store_writer *w)
     if (job == NULL)
         return true;
     w->errand = NULL;
-    rc = run_errand(w, job->errand);
+    do
+        rc = run_errand(w, job->errand);
+    while (rc == STG_SQL_AWAY && !w->is_hopeless);
     job->errand->is_full = stg_sql_is_full(rc);
     if (stg_sql_is_full(rc))
         rc = stg_cursors_load(&w->cursors, w->db);
@@ -274,7 +329,7 @@ static void show(stg_store_writer *w)
 {
     w->in->view = (stg_store_view){
         .used = w->used,
-        .quota = w->o->quota,
+        .quota = w->url != NULL ? 0 : w->o->quota,
         .wal = (uint64_t)w->wal_pages * STG_PAGE,
         .first = w->queue.first,
         .next = w->queue.next,
@@ -374,18 +429,42 @@ void stg_store_writer_run(void *writer)
     stg_inbox_answer(w->in, ended);
 }
 
+static int load_rows(stg_store_writer *w)
+{
+    int rc = stg_rows_prepare(&w->rows, w->db);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(w->db, &w->pause_lane,
+                             "UPDATE lanes SET is_paused = ? WHERE number = ?");
+    if (rc == SQLITE_OK)
+        rc = stg_replays_prepare(&w->replays, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
+    return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
+}
+
+/* There is no queue, nothing that is trimmed, and no file to be kept small. */
+static int load_shared(stg_store_writer *w)
+{
+    w->age_at = w->room_at = w->keys_at = UINT64_MAX;
+    stg_pg_watch(w->db, is_hanging, w);
+    return load_rows(w);
+}
+
 int stg_store_writer_load(stg_store_writer *w)
 {
     int rc;
 
     stg_list_init(&w->appends);
     stg_list_init(&w->lanes);
-    // What may be too old or too much is looked at first of all.
-    w->trim_at = UINT64_MAX;
-    w->keys.kept = w->o->keys_kept;
-    w->keys.count_max = w->o->keys_max;
     w->cursors.shard = w->o->shard;
     w->rows.ids.partitions = &w->partitions;
+    // What may be too old or too much is looked at first of all.
+    w->trim_at = UINT64_MAX;
+    if (w->url != NULL)
+        return load_shared(w);
+    w->keys.kept = w->o->keys_kept;
+    w->keys.count_max = w->o->keys_max;
     sqlite3_wal_hook(stg_sqlite_of(w->db), note_pages, w);
     rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
     if (rc == SQLITE_OK)
@@ -396,19 +475,10 @@ int stg_store_writer_load(stg_store_writer *w)
             "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
             " ON CONFLICT (number) DO UPDATE SET url = excluded.url");
     if (rc == SQLITE_OK)
-        rc = stg_sql_prepare(w->db, &w->pause_lane,
-                             "UPDATE lanes SET is_paused = ? WHERE number = ?");
-    if (rc == SQLITE_OK)
         rc = stg_queue_load(&w->queue, w->db);
     if (rc == SQLITE_OK)
         rc = stg_keys_load(&w->keys, w->db);
-    if (rc == SQLITE_OK)
-        rc = stg_rows_prepare(&w->rows, w->db);
-    if (rc == SQLITE_OK)
-        rc = stg_replays_prepare(&w->replays, w->db);
-    if (rc == SQLITE_OK)
-        rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
-    return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
+    return rc == SQLITE_OK ? load_rows(w) : rc;
 }
 
 void stg_store_writer_free(stg_store_writer *w)

@@ -15,6 +15,9 @@ struct stg_store_writer {
     stg_inbox *in;
     const stg_store_options *o;
     stg_db *db;
+    const char *url;  /* of PostgreSQL; NULL: a file */
+    bool is_hopeless; /* it is away, and is not waited for any more */
+    bool is_told;     /* that nothing can be stored now */
     uv_thread_t thread;
 
     stg_queue queue;

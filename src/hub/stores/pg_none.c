@@ -1,0 +1,50 @@
+/* A stagger that was built without PostgreSQL. */
+#include <string.h>
+
+#include <stdlib.h>
+
+#include "hub/refuse.h"
+#include "hub/stores/pg_open.h"
+
+char *stg_pg_name_of(const char *url)
+{
+    (void)url;
+    return strdup("postgres");
+}
+
+static stg_status refuse(stg_db **db, stg_error *err)
+{
+    *db = NULL;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "the store is in PostgreSQL, and this stagger was "
+                          "built without it: build it where libpq is found, "
+                          "or name a file");
+}
+
+stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
+                              stg_error *err)
+{
+    (void)url;
+    (void)shard_of;
+    return refuse(db, err);
+}
+
+stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err)
+{
+    (void)url;
+    return refuse(db, err);
+}
+
+int stg_pg_open_another(stg_db **db, const char *url)
+{
+    (void)url;
+    *db = NULL;
+    return SQLITE_NOMEM;
+}
+
+void stg_pg_watch(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
+{
+    (void)db;
+    (void)is_over;
+    (void)ctx;
+}

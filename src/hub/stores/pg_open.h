@@ -1,0 +1,32 @@
+/* pg_open.h - a store in PostgreSQL is opened: by a hub, or to be looked at.
+ *
+ * Where stagger is built without PostgreSQL, all of them refuse, with words. */
+#ifndef STAGGER_HUB_STORES_PG_OPEN_H
+#define STAGGER_HUB_STORES_PG_OPEN_H
+
+#include "hub/store.h"
+#include "hub/stores/sql.h"
+
+/* Whether it is a URL of PostgreSQL, and no file's name. */
+#define stg_pg_is_url stg_store_is_url
+
+/* The name of the store in texts: without password and options. Of malloc(). */
+char *stg_pg_name_of(const char *url);
+
+/* Connects, makes or migrates the tables, and agrees on the shards; again with
+ * each new connection. STG_IO: the server does not answer; STG_INVALID: all that
+ * does not end by itself. */
+stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
+                              stg_error *err);
+
+/* The writer's connection asks this about once a second while it waits. */
+void stg_pg_watch(stg_db *db, bool (*is_over)(void *ctx), void *ctx);
+
+/* Another connection to it, for reading or for writing. *db is made whatever
+ * comes back but for SQLITE_NOMEM. */
+int stg_pg_open_another(stg_db **db, const char *url);
+
+/* One that is there, and of this version; by somebody who only looks. */
+stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err);
+
+#endif

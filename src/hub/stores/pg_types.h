@@ -1,0 +1,14 @@
+/* pg_types.h - the numbers that PostgreSQL has for types: pg_type.dat of its
+ * sources, and the same in every server. */
+#ifndef STAGGER_HUB_STORES_PG_TYPES_H
+#define STAGGER_HUB_STORES_PG_TYPES_H
+
+enum {
+    STG_PG_BYTEA = 17,
+    STG_PG_INT8 = 20,
+    STG_PG_INT2 = 21,
+    STG_PG_INT4 = 23,
+    STG_PG_TEXT = 25,
+};
+
+#endif
