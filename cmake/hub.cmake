@@ -193,6 +193,7 @@ add_library(stagger_hub STATIC
     hub/stores/ranges.c
     hub/stores/reader.c
     hub/stores/redo.c
+    hub/stores/redo_range.c
     hub/stores/replay.c
     hub/stores/rows.c
     hub/stores/schema.c
@@ -204,6 +205,7 @@ add_library(stagger_hub STATIC
     hub/stores/taking.c
     hub/stores/tending.c
     hub/stores/verify.c
+    hub/stores/wishes.c
     hub/stores/writer.c
     hub/url_mask.c
     hub/target.c

@@ -39,7 +39,7 @@ typedef struct stg_letter stg_letter; /* store_letters.h */
 
 /* Where dead letters are copied to, beside a file: see kafka_letters.h. Calls
  * are made on a thread of the store's, one at a time. */
-typedef struct stg_letters_sink {
+typedef struct stg_letter_sink {
     /* Returns when all of them are durable there; else with words, and they
      * come again. */
     stg_status (*write)(void *ctx, const stg_letter *letters, size_t count,
@@ -48,7 +48,7 @@ typedef struct stg_letters_sink {
      * does by itself. */
     void (*hurry)(void *ctx);
     void *ctx;
-} stg_letters_sink;
+} stg_letter_sink;
 
 typedef struct stg_store_options {
     const char *path;     /* of the file; made if missing, with mode 0600. Or a
@@ -67,7 +67,7 @@ typedef struct stg_store_options {
     uint64_t keys_max;    /* 1000000 */
     const char *letters;  /* --dead-letters file:PATH, the PATH; NULL: none */
     uint64_t letters_max; /* bytes before the file is rotated */
-    const stg_letters_sink *sink; /* instead of a file; NULL: none. Kept */
+    stg_letter_sink sink; /* instead of a file; write is NULL: none */
     void (*broken)(void *ctx, const stg_error *why);
     /* The log will be trimmed up to position for age or room, whoever still
      * waits below it: see stg_flow_retain(). */
@@ -90,7 +90,7 @@ typedef struct stg_store_options {
     /* Reads forward in the log of a partition that is not the queue's, for the
      * bodies of range rows: answers by done, on the loop, as stg_store_read()
      * does; with next == from where nothing is left. NULL: those range rows
-     * stay dead. */
+     * stay dead. Not after the store has closed. */
     void (*read)(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
                  void (*done)(void *done_ctx, const stg_record *records,
                               size_t count, uint64_t next),

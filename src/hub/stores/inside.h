@@ -29,8 +29,9 @@ struct stg_store {
     stg_store_reader reader;
     stg_letters letters;
     stg_desk desk;
-    uint32_t threads; /* that have not ended */
-    bool is_over;     /* broken, and told: nothing else is */
+    uint32_t threads;  /* that have not ended */
+    bool is_over;      /* broken, and told: nothing else is */
+    stg_list readings; /* redos for which another log reads */
     void (*closed)(void *ctx);
     void *closed_ctx;
 };
@@ -44,6 +45,9 @@ void stg_store_end(stg_store *s);
 
 /* "{1,7}", the partitions that are claimed. Of malloc(); NULL: no memory. */
 char *stg_store_claimed(const stg_store *s);
+
+/* wishes.c: looks for them after a pause, and again. */
+void stg_wishes_watch(stg_store *s, uint64_t pause);
 
 /* Of malloc(); NULL: no memory. */
 char *stg_store_copy(const char *text);

@@ -128,10 +128,10 @@ typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 /* A row that was read: for the file as a line, for the sink as a letter. */
 static int take_row(stg_letters *l, stg_line *lines)
 {
-    int version =
-        l->o->sink != NULL ? STG_FIND_CHANGED_VERSION : STG_LETTER_COLUMNS;
+    int version = l->o->sink.write != NULL ? STG_FIND_CHANGED_VERSION
+                                           : STG_LETTER_COLUMNS;
 
-    if (l->o->sink == NULL)
+    if (l->o->sink.write == NULL)
         stg_letter_write(lines, l->read);
     else if (!stg_find_add(&l->found, l->read, PIECE))
         return SQLITE_NOMEM;
@@ -210,10 +210,10 @@ static bool write_out(stg_letters *l, const stg_line *lines)
 {
     if (l->count == 0)
         return true;
-    if (l->o->sink == NULL)
+    if (l->o->sink.write == NULL)
         return write_lines(l, lines) || fail(l, strerror(errno));
-    return l->o->sink->write(l->o->sink->ctx, l->found.letters, l->found.count,
-                             &l->why) == STG_OK;
+    return l->o->sink.write(l->o->sink.ctx, l->found.letters, l->found.count,
+                            &l->why) == STG_OK;
 }
 
 /* In the rows themselves; what has changed since is copied again. */
@@ -375,7 +375,7 @@ static int prepare(stg_letters *l)
 
     if (rc != SQLITE_OK)
         return rc;
-    rc = l->o->sink != NULL
+    rc = l->o->sink.write != NULL
              ? stg_find_prepare_changed(l->db, &l->read)
              : stg_sql_prepare(l->db, &l->read,
                                l->url == NULL ? of_file : of_shared);
@@ -391,7 +391,7 @@ stg_status stg_letters_open(stg_letters *l, stg_error *err)
     int rc;
 
     l->fd = -1;
-    if (l->o->sink == NULL && !open_file(l)) {
+    if (l->o->sink.write == NULL && !open_file(l)) {
         return stg_hub_refuse(
             err, STG_IO,
             "%s: dead letters cannot be written: %s; name a file in a "

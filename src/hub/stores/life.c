@@ -8,6 +8,7 @@
 #include "hub/stores/inside.h"
 #include "hub/stores/opening.h"
 #include "hub/stores/pg_open.h"
+#include "hub/stores/redo.h"
 #include "hub/stores/schema.h"
 
 stg_store_options stg_store_options_default(const char *path)
@@ -38,7 +39,7 @@ stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
 /* Whether they are copied. */
 static bool has_letters(const stg_store *s)
 {
-    return s->o.letters != NULL || s->o.sink != NULL;
+    return s->o.letters != NULL || s->o.sink.write != NULL;
 }
 
 /* -- closing --------------------------------------------------------------- */
@@ -54,6 +55,7 @@ static void free_store(stg_store *s)
     stg_partitions_free(&s->partitions);
     stg_epochs_free(&s->epochs);
     stg_claim_end(s->lock);
+    stg_redo_drop_readings(s);
     stg_sql_close(s->lane_db);
     free(s->url);
     free((char *)s->o.path);
@@ -234,6 +236,7 @@ static stg_store *new_store(const stg_store_options *o)
     }
     s->writer.in = s->reader.in = s->letters.in = s->desk.in = &s->in;
     s->writer.o = s->reader.o = s->letters.o = s->desk.o = &s->o;
+    stg_list_init(&s->readings);
     stg_list_init(&s->writer.appends);
     stg_list_init(&s->writer.lanes);
     return s;
@@ -271,6 +274,8 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
         uv_close((uv_handle_t *)&s->in.answered, on_open_failed);
         return status;
     }
+    if (s->url != NULL)
+        stg_wishes_watch(s, STG_S);
     *store = s;
     return STG_OK;
 }
@@ -280,8 +285,8 @@ void stg_store_hurry(stg_store *s)
     uv_mutex_lock(&s->in.lock);
     s->in.is_hurried = true;
     uv_mutex_unlock(&s->in.lock);
-    if (s->o.sink != NULL && s->o.sink->hurry != NULL)
-        s->o.sink->hurry(s->o.sink->ctx);
+    if (s->o.sink.hurry != NULL)
+        s->o.sink.hurry(s->o.sink.ctx);
 }
 
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)

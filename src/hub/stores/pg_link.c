@@ -321,7 +321,7 @@ void stg_pg_forget(stg_pg *pg, const stg_pg_stmt *st)
 
 /* -- commands -------------------------------------------------------------- */
 
-int stg_pg_sent(stg_pg *pg, int is_sent, int kind, stg_pg_stmt *st)
+int stg_pg_sent(stg_pg *pg, int is_sent, stg_pg_kind kind, stg_pg_stmt *st)
 {
     if (is_sent != 1)
         return lose(pg);
@@ -332,7 +332,7 @@ int stg_pg_sent(stg_pg *pg, int is_sent, int kind, stg_pg_stmt *st)
                : pg->rc;
 }
 
-int stg_pg_send(stg_pg *pg, const char *command, int kind)
+int stg_pg_send(stg_pg *pg, const char *command, stg_pg_kind kind)
 {
     if (pg->conn == NULL)
         return lose(pg);

@@ -17,8 +17,15 @@
 typedef struct stg_pg_stmt stg_pg_stmt;
 
 /* What is to come back for a command that was sent. */
+typedef enum stg_pg_kind {
+    STG_PG_PREPARE,
+    STG_PG_RUN,
+    STG_PG_QUERY,
+    STG_PG_COMMIT,
+} stg_pg_kind;
+
 typedef struct stg_pg_wait {
-    enum { STG_PG_PREPARE, STG_PG_RUN, STG_PG_QUERY, STG_PG_COMMIT } kind;
+    stg_pg_kind kind;
     stg_pg_stmt *st; /* NULL: none, or it is no more */
 } stg_pg_wait;
 
@@ -65,10 +72,10 @@ int stg_pg_revive(stg_pg *pg, bool (*is_over)(void *ctx), void *ctx);
 
 /* The next command; its result is waited for by stg_pg_settle(). Texts go out by
  * the call. */
-int stg_pg_send(stg_pg *pg, const char *command, int kind);
+int stg_pg_send(stg_pg *pg, const char *command, stg_pg_kind kind);
 
 /* A place for what PQsend...() has just sent; is_sent: what it said. */
-int stg_pg_sent(stg_pg *pg, int is_sent, int kind, stg_pg_stmt *st);
+int stg_pg_sent(stg_pg *pg, int is_sent, stg_pg_kind kind, stg_pg_stmt *st);
 
 /* Waits for the results of all that was sent. */
 int stg_pg_settle(stg_pg *pg);

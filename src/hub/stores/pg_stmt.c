@@ -177,7 +177,7 @@ static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 }
 
 /* Sends it, behind its text if the connection has not heard that yet. */
-static int send(stg_pg_stmt *one, int kind)
+static int send(stg_pg_stmt *one, stg_pg_kind kind)
 {
     stg_pg *pg = pg_of(one->st.db);
     int rc = SQLITE_OK;

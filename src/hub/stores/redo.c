@@ -6,65 +6,17 @@
  * whether it wants them. One step is under way at any time, and whatever it
  * relies on may have changed when it comes to it: so each names what it
  * expects. */
+#include "hub/stores/redo.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/stores/find.h"
-#include "hub/stores/inside.h"
 #include "hub/wall.h"
-
-enum {
-    PAGE = 256, /* letters that are found at once */
-    PIECE = 64, /* rows of a transaction */
-    PIECE_BYTES = 1 << 20,
-    SCANNED = 256, /* messages of a range row that are looked at at once */
-};
 
 static const uint64_t pause_time = 100 * STG_MS, patience = 10 * STG_S;
 
-typedef struct redo redo;
-
-/* One step; the redo goes with it if it is never answered. */
-typedef struct step {
-    stg_errand errand;
-    redo *r;
-    void (*then)(redo *r, struct step *s);
-
-    /* of letters: these, from r->at on, and what became of them */
-    uint64_t ids[PIECE];
-    stg_replayed out[PIECE];
-    size_t count;
-    uint64_t number; /* of the transaction, to be told with the next group */
-
-    /* of a range row */
-    uint64_t last, positions[SCANNED];
-    stg_parcel *parcels; /* without bodies */
-    stg_arena texts;
-    stg_bite bite;
-} step;
-
-struct redo {
-    stg_store *s;
-    stg_filter filter;
-    bool is_drop, is_dry;
-    stg_found found;
-    size_t at;
-    uint64_t after, last; /* ids: a letter that is made later is another one */
-    bool is_last;         /* page */
-    stg_letters_sum sum;
-    char held[128];
-    uint32_t *held_lanes; /* that are not waited for any more */
-    size_t held_count;
-    uint64_t waiting_at; /* since when nothing gets on; 0: it does */
-    uint64_t bitten;     /* the range row that was counted */
-    stg_letters_sum_fn *done;
-    void *ctx;
-};
-
-static void advance(redo *r);
-
-static void free_redo(redo *r)
+void stg_redo_free(stg_redo *r)
 {
     stg_filter_free(&r->filter);
     stg_found_free(&r->found);
@@ -72,26 +24,26 @@ static void free_redo(redo *r)
     free(r);
 }
 
-static void finish(redo *r, stg_letters_end end)
+void stg_redo_finish(stg_redo *r, stg_letters_end end)
 {
     if (end != STG_LETTERS_DONE)
         r->sum.end = end;
     r->sum.held = r->held[0] == '\0' ? NULL : r->held;
     r->done(r->ctx, &r->sum);
-    free_redo(r);
+    stg_redo_free(r);
 }
 
 /* -- steps ----------------------------------------------------------------- */
 
-static step *step_of(stg_errand *e)
+static stg_redo_step *step_of(stg_errand *e)
 {
-    return STG_HOLDER(&e->link, step, errand.link);
+    return STG_HOLDER(&e->link, stg_redo_step, errand.link);
 }
 
 static void tell_step(stg_errand *e)
 {
-    step *s = step_of(e);
-    redo *r = s->r;
+    stg_redo_step *s = step_of(e);
+    stg_redo *r = s->r;
 
     s->r = NULL;
     s->then(r, s);
@@ -99,23 +51,25 @@ static void tell_step(stg_errand *e)
 
 static void free_step(stg_errand *e)
 {
-    step *s = step_of(e);
+    stg_redo_step *s = step_of(e);
 
     if (s->r != NULL)
-        free_redo(s->r);
+        stg_redo_free(s->r);
     stg_arena_free(&s->texts);
     free(s->parcels);
+    free(s->records);
     free(s);
 }
 
 /* NULL: no memory; the store breaks, and the redo is gone. */
-static step *new_step(redo *r, void (*then)(redo *r, step *s))
+stg_redo_step *stg_redo_step_new(stg_redo *r,
+                                 void (*then)(stg_redo *r, stg_redo_step *s))
 {
-    step *s = calloc(1, sizeof *s);
+    stg_redo_step *s = calloc(1, sizeof *s);
 
     if (s == NULL) {
         stg_store_starve(r->s);
-        free_redo(r);
+        stg_redo_free(r);
         return NULL;
     }
     s->errand.tell = tell_step;
@@ -130,7 +84,7 @@ static step *new_step(redo *r, void (*then)(redo *r, step *s))
 
 static int look_page(stg_errand *e, stg_db *db)
 {
-    redo *r = step_of(e)->r;
+    stg_redo *r = step_of(e)->r;
     int rc = SQLITE_OK;
 
     // What is sent again may end badly at once, and so without an end.
@@ -139,11 +93,12 @@ static int look_page(stg_errand *e, stg_db *db)
             db, "SELECT coalesce(max(id), 0) FROM failed_broadcast_logs",
             &r->last);
     if (rc == SQLITE_OK)
-        rc = stg_find_page(db, &r->filter, r->after, PAGE, false, &r->found);
+        rc = stg_find_page(db, &r->filter, r->after, STG_REDO_PAGE, false,
+                           &r->found);
     return rc;
 }
 
-static void cut_page(redo *r)
+static void cut_page(stg_redo *r)
 {
     stg_found *f = &r->found;
 
@@ -155,19 +110,19 @@ static void cut_page(redo *r)
         f->next = 0;
 }
 
-static void have_page(redo *r, step *s)
+static void have_page(stg_redo *r, stg_redo_step *s)
 {
     (void)s;
     cut_page(r);
     r->at = 0;
     r->after = r->found.next;
     r->is_last = r->found.next == 0;
-    advance(r);
+    stg_redo_advance(r);
 }
 
-static void ask_page(redo *r)
+static void ask_page(stg_redo *r)
 {
-    step *s = new_step(r, have_page);
+    stg_redo_step *s = stg_redo_step_new(r, have_page);
 
     if (s == NULL)
         return;
@@ -177,14 +132,14 @@ static void ask_page(redo *r)
 
 /* -- waiting for room ------------------------------------------------------ */
 
-static uint64_t room_of(const redo *r, uint32_t lane)
+uint64_t stg_redo_room(const stg_redo *r, uint32_t lane)
 {
     const stg_store_options *o = &r->s->o;
 
     return o->room == NULL ? UINT64_MAX : o->room(o->ctx, lane);
 }
 
-static bool is_held(const redo *r, uint32_t lane)
+static bool is_held(const stg_redo *r, uint32_t lane)
 {
     for (size_t i = 0; i < r->held_count; i++)
         if (r->held_lanes[i] == lane)
@@ -193,7 +148,7 @@ static bool is_held(const redo *r, uint32_t lane)
 }
 
 /* The letter stays dead. */
-static void leave(redo *r, const stg_letter *l)
+void stg_redo_leave(stg_redo *r, const stg_letter *l)
 {
     if (r->held[0] == '\0')
         snprintf(r->held, sizeof r->held, "%s", l->target);
@@ -201,12 +156,12 @@ static void leave(redo *r, const stg_letter *l)
 }
 
 /* And so does the rest of its lane's. */
-static void hold(redo *r, const stg_letter *l)
+static void hold(stg_redo *r, const stg_letter *l)
 {
     uint32_t *lanes =
         realloc(r->held_lanes, (r->held_count + 1) * sizeof *lanes);
 
-    leave(r, l);
+    stg_redo_leave(r, l);
     r->waiting_at = 0;
     if (lanes == NULL)
         return;
@@ -221,15 +176,15 @@ static int look_nowhere(stg_errand *e, stg_db *db)
     return SQLITE_OK;
 }
 
-static void go_on(redo *r, step *s)
+static void go_on(stg_redo *r, stg_redo_step *s)
 {
     (void)s;
-    advance(r);
+    stg_redo_advance(r);
 }
 
-static void rest(redo *r)
+static void rest(stg_redo *r)
 {
-    step *s = new_step(r, go_on);
+    stg_redo_step *s = stg_redo_step_new(r, go_on);
 
     if (s == NULL)
         return;
@@ -239,7 +194,7 @@ static void rest(redo *r)
 }
 
 /* False: it was waited for long enough. */
-static bool waits(redo *r, const stg_letter *l)
+static bool waits(stg_redo *r, const stg_letter *l)
 {
     uint64_t now = uv_hrtime();
 
@@ -255,7 +210,7 @@ static bool waits(redo *r, const stg_letter *l)
 
 /* -- what was done --------------------------------------------------------- */
 
-static void count_out(redo *r, const stg_replayed *out)
+void stg_redo_count(stg_redo *r, const stg_replayed *out)
 {
     r->sum.letters += out->is_done;
     r->sum.messages += out->messages;
@@ -266,7 +221,7 @@ static void count_out(redo *r, const stg_replayed *out)
 }
 
 /* Flow hears of all that went to a lane at once. */
-static void tell_flow(redo *r, step *s)
+void stg_redo_tell(stg_redo *r, stg_redo_step *s)
 {
     const stg_store_options *o = &r->s->o;
 
@@ -289,7 +244,7 @@ static void tell_flow(redo *r, step *s)
 }
 
 /* The books: what was parked of one lane, in the transaction that did it. */
-static int move_books(stg_store_writer *w, step *s)
+int stg_redo_move_books(stg_store_writer *w, stg_redo_step *s)
 {
     int rc = SQLITE_OK;
 
@@ -312,37 +267,67 @@ static int move_books(stg_store_writer *w, step *s)
     return rc;
 }
 
-static void have_done(redo *r, step *s)
+static void have_done(stg_redo *r, stg_redo_step *s)
 {
     if (s->errand.is_full) {
-        finish(r, STG_LETTERS_FULL);
+        stg_redo_finish(r, STG_LETTERS_FULL);
         return;
     }
     for (size_t i = 0; i < s->count; i++)
-        count_out(r, &s->out[i]);
+        stg_redo_count(r, &s->out[i]);
     r->at += s->count;
-    tell_flow(r, s);
-    advance(r);
+    stg_redo_tell(r, s);
+    stg_redo_advance(r);
 }
 
 /* -- letters --------------------------------------------------------------- */
 
+int stg_redo_fence(stg_store_writer *w, stg_redo_step *s)
+{
+    stg_claim claims[STG_REDO_PIECE];
+    uint32_t fenced[STG_REDO_PIECE];
+    size_t count = 0, fenced_count;
+    int rc;
+
+    s->is_fenced = false;
+    if (w->url == NULL || s->r->is_drop)
+        return SQLITE_OK;
+    for (size_t i = 0; i < s->count; i++) {
+        const stg_partition *p =
+            stg_partitions_get(&w->partitions, s->partitions[i]);
+
+        if (p != NULL &&
+            (count == 0 || claims[count - 1].partition != s->partitions[i]))
+            claims[count++] = (stg_claim){.partition = s->partitions[i],
+                                          .generation = p->generation};
+    }
+    rc = stg_partitions_fence(w->db, w->o->shard, claims, count, fenced,
+                              &fenced_count);
+    s->is_fenced = rc == SQLITE_OK && fenced_count > 0;
+    if (s->is_fenced)
+        memset(s->out, 0, sizeof s->out);
+    return rc;
+}
+
 static int write_letters(stg_errand *e, stg_store_writer *w)
 {
-    step *s = step_of(e);
+    stg_redo_step *s = step_of(e);
     stg_ns wall = stg_wall_now();
-    int rc = SQLITE_OK;
+    int rc = stg_redo_fence(w, s);
 
+    if (rc != SQLITE_OK || s->is_fenced)
+        return rc;
     for (size_t i = 0; i < s->count && rc == SQLITE_OK; i++)
         rc = s->r->is_drop ? stg_replays_drop(&w->replays, &w->rows, s->ids[i],
                                               wall, &s->out[i])
                            : stg_replays_letter(&w->replays, &w->rows,
                                                 s->ids[i], wall, &s->out[i]);
-    return rc == SQLITE_OK && !s->r->is_drop ? move_books(w, s) : rc;
+    return rc == SQLITE_OK && !s->r->is_drop ? stg_redo_move_books(w, s) : rc;
 }
 
 /* How many letters of the lane are in the step already. */
-static uint64_t count_lane(const redo *r, const step *s, uint32_t lane)
+static uint64_t count_lane(const stg_redo *r, const stg_redo_step *s,
+                           uint32_t lane)
 {
     uint64_t count = 0;
 
@@ -352,26 +337,30 @@ static uint64_t count_lane(const redo *r, const step *s, uint32_t lane)
 }
 
 /* As many as make a good transaction, and their lanes have room for. */
-static void pick(redo *r, step *s)
+static void pick(stg_redo *r, stg_redo_step *s)
 {
     uint64_t bytes = 0;
 
-    while (s->count < PIECE && r->at + s->count < r->found.count) {
+    while (s->count < STG_REDO_PIECE && r->at + s->count < r->found.count) {
         const stg_letter *l = &r->found.letters[r->at + s->count];
 
-        if (!r->is_drop && (l->last_position > 0 || is_held(r, l->lane) ||
-                            room_of(r, l->lane) <= count_lane(r, s, l->lane)))
+        if (!stg_redo_is_ours(r, l))
+            return;
+        if (!r->is_drop &&
+            (l->last_position > 0 || is_held(r, l->lane) ||
+             stg_redo_room(r, l->lane) <= count_lane(r, s, l->lane)))
             return;
         bytes += l->payload_size;
-        if (s->count > 0 && bytes > PIECE_BYTES)
+        if (s->count > 0 && bytes > STG_REDO_BYTES)
             return;
+        s->partitions[s->count] = l->partition;
         s->ids[s->count++] = l->id;
     }
 }
 
-static void do_letters(redo *r)
+static void do_letters(stg_redo *r)
 {
-    step *s = new_step(r, have_done);
+    stg_redo_step *s = stg_redo_step_new(r, have_done);
 
     if (s == NULL)
         return;
@@ -380,136 +369,9 @@ static void do_letters(redo *r)
     stg_errand_send(r->s, &s->errand);
 }
 
-/* -- range rows ------------------------------------------------------------ */
-
-static int scan_row(step *s, stg_stmt *st, uint64_t *bytes)
-{
-    stg_parcel *p = &s->parcels[s->bite.count];
-
-    *p = (stg_parcel){.content_type = stg_arena_column(&s->texts, st, 1),
-                      .headers = stg_arena_column(&s->texts, st, 2),
-                      .key = stg_arena_column(&s->texts, st, 3)};
-    s->positions[s->bite.count++] = s->bite.to = stg_sql_column(st, 0);
-    *bytes += stg_sql_column(st, 4);
-    return s->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
-}
-
-/* Which messages there are from the row's front on, without their bodies. */
-static int look_range(stg_errand *e, stg_db *db)
-{
-    step *s = step_of(e);
-    uint64_t bytes = 0;
-    stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(
-        db, &st,
-        "SELECT position, content_type, headers, key, length(body)"
-        " FROM messages WHERE position >= ? AND position <= ?"
-        " ORDER BY position");
-
-    s->bite.count = 0;
-    stg_arena_free(&s->texts);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "uu", s->bite.from, s->last);
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
-        rc = scan_row(s, st, &bytes);
-        if (rc == SQLITE_OK &&
-            (s->bite.count == SCANNED || bytes > PIECE_BYTES))
-            break;
-    }
-    stg_sql_finalize(st);
-    if (rc != SQLITE_DONE)
-        return rc;
-    s->bite.to = s->last;
-    return SQLITE_OK;
-}
-
-static int write_range(stg_errand *e, stg_store_writer *w)
-{
-    step *s = step_of(e);
-    int rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_wall_now(),
-                               &s->out[0]);
-
-    s->count = 1;
-    return rc == SQLITE_OK ? move_books(w, s) : rc;
-}
-
-/* The row goes on from its new front, up to where it was found to end; one
- * that has changed meanwhile is left to another call. */
-static void have_bitten(redo *r, step *s)
-{
-    stg_letter *l = &r->found.letters[r->at];
-    stg_replayed *out = &s->out[0];
-
-    if (s->errand.is_full) {
-        finish(r, STG_LETTERS_FULL);
-        return;
-    }
-    if (out->next == 0 || s->bite.to >= l->last_position)
-        r->at++;
-    l->position = out->next;
-    // It is one letter, in however many pieces.
-    if (out->is_done && r->bitten == l->id)
-        out->is_done = false;
-    r->bitten = l->id;
-    count_out(r, out);
-    tell_flow(r, s);
-    advance(r);
-}
-
-/* What the target wants, and no more than the lane has room for. */
-static void choose(redo *r, step *to, const step *from, const stg_letter *l)
-{
-    const stg_store_options *o = &r->s->o;
-    uint64_t room = stg_ns_max(room_of(r, l->lane), 1);
-    stg_bite *b = &to->bite;
-
-    *b = from->bite;
-    b->positions = to->positions;
-    b->count = 0;
-    for (size_t i = 0; i < from->bite.count; i++) {
-        if (o->wants != NULL && !o->wants(o->ctx, l->lane, &from->parcels[i]))
-            continue;
-        if (b->count == room) {
-            b->to = from->positions[i] - 1;
-            return;
-        }
-        to->positions[b->count++] = from->positions[i];
-    }
-}
-
-static void have_scan(redo *r, step *scan)
-{
-    step *s = new_step(r, have_bitten);
-
-    if (s == NULL)
-        return;
-    s->errand.write = write_range;
-    choose(r, s, scan, &r->found.letters[r->at]);
-    stg_errand_send(r->s, &s->errand);
-}
-
-static void do_range(redo *r, const stg_letter *l)
-{
-    step *s = new_step(r, have_scan);
-
-    if (s == NULL)
-        return;
-    s->parcels = calloc(SCANNED, sizeof *s->parcels);
-    if (s->parcels == NULL) {
-        stg_store_starve(r->s);
-        free_step(&s->errand);
-        return;
-    }
-    s->errand.look = look_range;
-    s->last = l->last_position;
-    s->bite.id = l->id;
-    s->bite.from = l->position;
-    stg_errand_send(r->s, &s->errand);
-}
-
 /* -- a dry run ------------------------------------------------------------- */
 
-static void count_dry(redo *r, size_t i)
+static void count_dry(stg_redo *r, size_t i)
 {
     const stg_letter *l = &r->found.letters[i];
     uint64_t there = l->count, first = r->s->first;
@@ -529,7 +391,7 @@ static void count_dry(redo *r, size_t i)
 
 /* A range row is not said to have what its target does not want: without the
  * filter those would be sent, and as many of the others never. */
-static bool is_unclear(const redo *r, const stg_letter *l)
+static bool is_unclear(const stg_redo *r, const stg_letter *l)
 {
     const stg_store_options *o = &r->s->o;
 
@@ -538,7 +400,7 @@ static bool is_unclear(const redo *r, const stg_letter *l)
 }
 
 /* Those that nothing can be done for. */
-static bool passes(redo *r)
+static bool passes(stg_redo *r)
 {
     if (r->is_dry) {
         count_dry(r, r->at);
@@ -553,10 +415,10 @@ static bool passes(redo *r)
     return is_held(r, r->found.letters[r->at].lane);
 }
 
-static void advance(redo *r)
+void stg_redo_advance(stg_redo *r)
 {
     if (r->s->closed != NULL) {
-        finish(r, STG_LETTERS_STOPPED);
+        stg_redo_finish(r, STG_LETTERS_STOPPED);
         return;
     }
     while (r->at < r->found.count) {
@@ -565,14 +427,17 @@ static void advance(redo *r)
         if (passes(r)) {
             r->at++;
         } else if (is_unclear(r, l)) {
-            leave(r, l);
+            stg_redo_leave(r, l);
             r->at++;
-        } else if (!r->is_drop && room_of(r, l->lane) == 0) {
+        } else if (!stg_redo_is_ours(r, l)) {
+            stg_redo_wish(r);
+            return;
+        } else if (!r->is_drop && stg_redo_room(r, l->lane) == 0) {
             if (waits(r, l))
                 return;
             r->at++;
         } else if (!r->is_drop && l->last_position > 0) {
-            do_range(r, l);
+            stg_redo_range(r, l);
             return;
         } else {
             do_letters(r);
@@ -580,15 +445,15 @@ static void advance(redo *r)
         }
     }
     if (r->is_last)
-        finish(r, STG_LETTERS_DONE);
+        stg_redo_finish(r, STG_LETTERS_DONE);
     else
         ask_page(r);
 }
 
-static void begin(stg_store *s, const stg_letter_filter *f, redo how,
+static void begin(stg_store *s, const stg_letter_filter *f, stg_redo how,
                   stg_letters_sum_fn *done, void *ctx)
 {
-    redo *r = malloc(sizeof *r);
+    stg_redo *r = malloc(sizeof *r);
     stg_letter_filter dead = *f;
 
     if (r == NULL) {
@@ -601,7 +466,7 @@ static void begin(stg_store *s, const stg_letter_filter *f, redo how,
     r->ctx = ctx;
     dead.state = "dead";
     if (!stg_filter_copy(&r->filter, &dead)) {
-        free_redo(r);
+        stg_redo_free(r);
         stg_store_starve(s);
         return;
     }
@@ -611,11 +476,11 @@ static void begin(stg_store *s, const stg_letter_filter *f, redo how,
 void stg_store_replay(stg_store *s, const stg_letter_filter *f, bool is_dry,
                       stg_letters_sum_fn *done, void *ctx)
 {
-    begin(s, f, (redo){.is_dry = is_dry}, done, ctx);
+    begin(s, f, (stg_redo){.is_dry = is_dry}, done, ctx);
 }
 
 void stg_store_drop(stg_store *s, const stg_letter_filter *f, bool is_dry,
                     stg_letters_sum_fn *done, void *ctx)
 {
-    begin(s, f, (redo){.is_drop = true, .is_dry = is_dry}, done, ctx);
+    begin(s, f, (stg_redo){.is_drop = true, .is_dry = is_dry}, done, ctx);
 }

@@ -239,7 +239,7 @@ static bool has_letters(const stg_store_writer *w)
 
 static bool has_grown(const stg_store_writer *w)
 {
-    return (w->o->letters != NULL || w->o->sink != NULL) &&
+    return (w->o->letters != NULL || w->o->sink.write != NULL) &&
            w->rows.ranges.has_grown;
 }
 
