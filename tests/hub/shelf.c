@@ -157,6 +157,15 @@ void shelf_make(shelf *s)
     CHECK_INT(uv_loop_init(&s->loop), 0);
 }
 
+void shelf_share(shelf *s, const shelf *with)
+{
+    shelf_make(s);
+    if (s->schema[0] != '\0')
+        drop_schema(s);
+    s->schema[0] = '\0';
+    snprintf(s->path, sizeof s->path, "%s", with->path);
+}
+
 void shelf_open(shelf *s)
 {
     stg_error err = {.text = ""};
@@ -197,7 +206,7 @@ void shelf_end(shelf *s)
     CHECK_INT(uv_loop_close(&s->loop), 0);
     for (size_t i = 0; i < s->message_count; i++)
         free(s->messages[i]);
-    if (s->is_postgres)
+    if (s->schema[0] != '\0')
         drop_schema(s);
     snprintf(command, sizeof command, "rm -rf %s", s->folder);
     CHECK_INT(system(command), 0);
@@ -367,6 +376,23 @@ stg_stored shelf_store(shelf *s, const stg_group *g)
     stg_store_group(s->store, g, on_stored, &answer);
     SHELF_UNTIL(s, answer.is_done);
     return answer.how;
+}
+
+static void on_begun(void *ctx, stg_stored how, const uint32_t *fenced,
+                     size_t count)
+{
+    shelf *s = ctx;
+
+    (void)how;
+    (void)fenced;
+    (void)count;
+    s->is_storing = false;
+}
+
+void shelf_begin_store(shelf *s, const stg_group *g)
+{
+    s->is_storing = true;
+    stg_store_group(s->store, g, on_begun, s);
 }
 
 stg_stored shelf_change(shelf *s, const stg_change *c)

@@ -18,6 +18,7 @@ typedef struct shelf {
     uint32_t fenced[16]; /* of the last group */
     size_t fenced_count;
     bool is_postgres;
+    bool is_storing; /* shelf_begin_store() */
     char words[400]; /* of what broke, or troubled */
     bool is_closed;
     stg_message *messages[512]; /* that shelf_message() made */
@@ -26,6 +27,9 @@ typedef struct shelf {
 
 /* A folder and the options for a file in it; nothing is open. */
 void shelf_make(shelf *s);
+/* The same store as another, which is in PostgreSQL, for another hub. */
+void shelf_share(shelf *s, const shelf *with);
+
 void shelf_open(shelf *s);
 void shelf_close(shelf *s);
 void shelf_reopen(shelf *s);
@@ -86,6 +90,9 @@ const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max);
 const stg_message *shelf_message(shelf *s, uint64_t position, const char *body);
 
 stg_stored shelf_store(shelf *s, const stg_group *g);
+/* Does not wait: see is_storing. g is kept. */
+void shelf_begin_store(shelf *s, const stg_group *g);
+
 stg_stored shelf_change(shelf *s, const stg_change *c);
 stg_stored shelf_cursors(shelf *s, const stg_cursor *c, size_t count);
 
