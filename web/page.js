@@ -150,6 +150,7 @@ class Computer {
   hear(message) {
     if (message.id !== this.id) return;
     clearTimeout(this.timer);
+    if (message.begun) return;
     this.isBusy = message.error === undefined && message.ms === undefined;
     this.heard(message);
   }
@@ -361,7 +362,7 @@ class Page {
       this.engine.policy(text).error !== undefined);
     if (run.policies.length === 0 || wrong) {
       this.refuse(wrong ? `The policy ${wrong.name} cannot be run as it is: ` +
-        this.engine.policy(wrong.text).error : "There is no policy to run.");
+        "what is wrong with it is said below it." : "There is no policy to run.");
       return;
     }
     this.find("status").textContent = "Running …";

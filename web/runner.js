@@ -35,6 +35,7 @@ class Runner {
       this.tell({ id, error });
       return;
     }
+    this.tell({ id, begun: true });
     const count = run.policies.length;
     const began = performance.now();
     let next = began;

@@ -22,6 +22,8 @@ import browser
 
 STAGGER = os.environ["STAGGER"]
 PAGE = None
+AXE = os.path.join(os.environ.get("STAGGER_SOURCE", "."),
+                   "build/tools/node_modules/axe-core/axe.min.js")
 SHOTS = os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp()
 
 DONE = "document.getElementById('results').dataset.done"
@@ -371,6 +373,23 @@ class Web(unittest.TestCase):
             "[...document.querySelectorAll('.card')].map((card) => "
             "card.getAttribute('aria-label'))")[1:3],
             ["Policy exponential", "Policy equal"])
+
+    def test_has_nothing_serious_for_axe(self):
+        if not os.path.exists(AXE):
+            if os.environ.get("CI") == "true":
+                self.fail("no axe-core: scripts/deps all")
+            self.skipTest("no axe-core: scripts/deps all installs it")
+        with open(AXE, encoding="utf-8") as file:
+            axe = file.read()
+        for dark, width in (False, 1300), (True, 390):
+            page = self.open(dark=dark, width=width)
+            self.settle(page)
+            page.evaluate("document.querySelectorAll('details').forEach("
+                          "(each) => { each.open = true; })")
+            page.evaluate(axe + "; 0")
+            self.assertEqual(page.evaluate(
+                "axe.run().then((run) => run.violations.map((it) => "
+                "[it.id, it.impact, it.nodes[0].html]))"), [])
 
     def test_texts_stand_out(self):
         """A contrast of 4.5 for texts, as WCAG 2.2, 1.4.3 has it."""
