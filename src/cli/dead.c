@@ -30,7 +30,8 @@ static const char help[] =
     "  drop    put them aside: they are not to be sent again\n"
     "\n"
     "  -s, --store FILE     list, show, export: the hub's store (STAGGER_STORE in\n"
-    "                       the environment, or ./stagger.db)\n"
+    "                       the environment, or ./stagger.db); also a URL, as\n"
+    "                       postgres://USER@HOST/DATABASE\n"
     "  -t, --target NAME    only those of a target\n"
     "  -c, --cause CAUSE    only those with a cause: HTTP_503, or a category: A\n"
     "                       connect, B server, C request, D overload\n"
@@ -382,6 +383,8 @@ int stg_cli_dead(int argc, char **argv)
         code = refuse("--summary", "", "has no --limit: it is short");
     if (code == 0)
         code = check_words(&o, v, argc - optind - 1, argv + optind + 1);
+    if (code == 0 && !stg_store_path_check("stagger dead", o.store))
+        code = STG_EXIT_USAGE;
     o.store = stg_store_path(o.store);
     return code != 0 ? code : v->run(&o);
 }

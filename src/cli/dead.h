@@ -38,6 +38,7 @@ typedef struct dead_options {
 typedef struct dead_rows {
     stg_db *db;
     const dead_options *o;
+    char *name; /* of the store, without a password */
     stg_stmt *page;
     uint64_t last; /* the id that was read last */
 } dead_rows;

@@ -109,10 +109,12 @@ static const dead_column columns[COLUMNS] = {
 static int measure(dead_rows *r, dead_table *t)
 {
     static const char select[] =
-        "SELECT max(length(id)), 19, max(length(target)), max(length(cause)),"
-        " CASE WHEN max(state <> 'dead') THEN max(length(state)) END,"
-        " max(length(attempts)),"
-        " CASE WHEN max(count) > 1 THEN max(length(count)) END,"
+        "SELECT length(CAST(max(id) AS TEXT)), 19, max(length(target)),"
+        " max(length(cause)),"
+        " CASE WHEN max(CASE state WHEN 'dead' THEN 0 ELSE 1 END) = 1"
+        " THEN max(length(state)) END,"
+        " length(CAST(max(attempts) AS TEXT)),"
+        " CASE WHEN max(count) > 1 THEN length(CAST(max(count) AS TEXT)) END,"
         " max(length(message_id))";
     stg_stmt *st;
     int rc = dead_ask(r, &st, select, "");

@@ -6,6 +6,8 @@
 
 #include "cli/dead.h"
 #include "cli/options.h"
+#include "hub/store.h"
+#include "hub/stores/pg_open.h"
 #include "hub/stores/schema.h"
 #include "hub/stores/sqlite.h"
 
@@ -47,7 +49,17 @@ static bool has_wal(const char *path)
     return has;
 }
 
-static int open_store(dead_rows *r)
+static bool open_url(dead_rows *r)
+{
+    stg_error err;
+
+    if (stg_pg_open_to_look(&r->db, r->o->store, &err) == STG_OK)
+        return true;
+    stg_options_complain("stagger dead", "%s", err.text);
+    return false;
+}
+
+static int open_file(dead_rows *r)
 {
     stg_schema_kind kind;
     uint64_t version;
@@ -60,19 +72,32 @@ static int open_store(dead_rows *r)
     return rc;
 }
 
+static bool name_store(dead_rows *r)
+{
+    r->name = stg_store_is_url(r->o->store) ? stg_pg_name_of(r->o->store)
+                                            : strdup(r->o->store);
+    return r->name != NULL;
+}
+
 bool dead_open(dead_rows *r, const dead_options *o)
 {
     stg_error err;
     int rc;
 
     *r = (dead_rows){.o = o};
+    if (!name_store(r)) {
+        stg_options_complain("stagger dead", "there is no memory left");
+        return false;
+    }
+    if (stg_store_is_url(o->store))
+        return open_url(r);
     if (access(o->store, R_OK) != 0) {
         stg_options_complain(
             "stagger dead", "%s: %s; name a store with --store", o->store,
             errno == ENOENT ? "there is no such file" : strerror(errno));
         return false;
     }
-    rc = open_store(r);
+    rc = open_file(r);
     if (rc != SQLITE_OK) {
         dead_fail(r, rc);
         return false;
@@ -87,13 +112,17 @@ bool dead_open(dead_rows *r, const dead_options *o)
 void dead_close(dead_rows *r)
 {
     stg_sql_close(r->db);
+    free(r->name);
 }
 
 int dead_fail(const dead_rows *r, int rc)
 {
     stg_error err;
 
-    stg_sql_words(&err, r->o->store, "cannot be read", r->db, rc);
+    if (r->db != NULL)
+        stg_sql_words(&err, r->name, "cannot be read", r->db, rc);
+    else
+        snprintf(err.text, sizeof err.text, "there is no memory left");
     stg_options_complain("stagger dead", "%s", err.text);
     return STG_EXIT_USAGE;
 }
@@ -171,9 +200,28 @@ static int prepare_says(dead_rows *r, stg_stmt *says[PAGE])
     return rc;
 }
 
+/* Of a server the rows of a page are here already: nobody waits for them. */
+static int print_page(dead_rows *r, uint64_t most, dead_each *each, void *ctx,
+                      size_t *count)
+{
+    int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
+
+    *count = 0;
+    while (rc == SQLITE_OK && *count < most &&
+           (rc = stg_sql_step(r->page)) == SQLITE_ROW) {
+        r->last = stg_sql_column(r->page, STG_LETTER_ID);
+        (*count)++;
+        each(ctx, r->page);
+        rc = SQLITE_OK;
+    }
+    stg_sql_reset(r->page);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 int dead_read(dead_rows *r, dead_each *each, void *ctx)
 {
     stg_stmt *says[PAGE];
+    bool is_shared = stg_sql_is_shared(r->db);
     uint64_t limit = r->o->limit, left = limit == 0 ? UINT64_MAX : limit;
     size_t count = PAGE;
     int rc = dead_ask(r, &r->page, "SELECT " STG_LETTER_SELECT,
@@ -181,12 +229,15 @@ int dead_read(dead_rows *r, dead_each *each, void *ctx)
                                  : " AND id < ?6 ORDER BY id DESC LIMIT 100");
 
     r->last = limit == 0 ? 0 : INT64_MAX;
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && !is_shared)
         rc = prepare_says(r, says);
     while (rc == SQLITE_OK && count == PAGE && left > 0) {
-        rc = read_page(r, says, left < PAGE ? (size_t)left : PAGE, &count);
+        if (is_shared)
+            rc = print_page(r, left, each, ctx, &count);
+        else
+            rc = read_page(r, says, left < PAGE ? (size_t)left : PAGE, &count);
         left -= count;
-        for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+        for (size_t i = 0; i < count && rc == SQLITE_OK && !is_shared; i++) {
             if (stg_sql_step(says[i]) == SQLITE_ROW)
                 each(ctx, says[i]);
             rc = stg_sql_reset(says[i]);

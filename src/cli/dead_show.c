@@ -173,7 +173,7 @@ static void put_range(dead_rows *r, const stg_terminal *t, stg_stmt *row)
              stg_sql_column(row, STG_LETTER_COUNT), first, last);
     put(t, "messages", line);
     put(t, "newest", text_of(row, STG_LETTER_LAST_ATTEMPT_AT));
-    if (stg_sql_column(row, STG_LETTER_PARTITION) != 0 ||
+    if (!stg_sql_is_null(row, STG_LETTER_TOPIC) ||
         strcmp(text_of(row, STG_LETTER_STATE), "dead") != 0)
         return;
     kept = first_message(r);
@@ -195,6 +195,10 @@ static void put_gone(const stg_terminal *t, stg_stmt *row)
 {
     bool is_replayed = strcmp(text_of(row, STG_LETTER_STATE), "replayed") == 0;
 
+    if (strcmp(text_of(row, STG_LETTER_STATE), "dead") == 0) {
+        put(t, "payload", "was too large to be kept");
+        return;
+    }
     put(t, "payload",
         is_replayed ? "went with the delivery that was made of it"
                     : "is not kept any more");
@@ -208,6 +212,7 @@ static void put_all(dead_rows *r, stg_stmt *row)
            text_of(row, STG_LETTER_ID),
            stg_terminal_style(&t, STG_STYLE_PLAIN));
     put(&t, "message", text_of(row, STG_LETTER_MESSAGE_ID));
+    put(&t, "topic", text_of(row, STG_LETTER_TOPIC));
     put(&t, "target", text_of(row, STG_LETTER_TARGET));
     put(&t, "url", text_of(row, STG_LETTER_TARGET_URL));
     put(&t, "state", text_of(row, STG_LETTER_STATE));

@@ -35,7 +35,8 @@ static const char *const names[COLUMNS] = {
     "target", "cause", "state", "letters", "messages", "first_at", "last_at"};
 
 static const char select_groups[] =
-    "SELECT target, cause, state, count(*), sum(count), min(created_at),"
+    "SELECT target, cause, state, count(*),"
+    " CAST(sum(count) AS BIGINT), min(created_at),"
     " max(" DEAD_NEWEST ")";
 
 static const char behind_groups[] =
@@ -286,7 +287,7 @@ static int sum_up(dead_rows *r, const char *select, const char *behind,
 int dead_put_sums(dead_rows *r)
 {
     sums s = {.letters = 0};
-    int rc = sum_up(r, "SELECT state, count(*), sum(count)",
+    int rc = sum_up(r, "SELECT state, count(*), CAST(sum(count) AS BIGINT)",
                     " GROUP BY 1 ORDER BY state <> 'dead', 2 DESC, 1",
                     add_state, &s);
 

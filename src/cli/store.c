@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/store_path.h"
 #include "cli/verbs.h"
+#include "hub/store.h"
 #include "hub/stores/copy.h"
 #include "hub/stores/schema.h"
 #include "hub/stores/verify.h"
@@ -246,7 +247,13 @@ static int run(size_t verb, store_options *o, int count, char **files)
     if (o->is_forced && verbs[verb].run != restore)
         return refuse("--force", "is for restore");
     o->file = count > 0 ? files[0] : NULL;
+    if (!stg_store_path_check(who, o->store))
+        return STG_EXIT_USAGE;
     o->store = stg_store_path(o->store);
+    if (stg_store_is_url(o->store))
+        return refuse(verbs[verb].name,
+                      "the store is in PostgreSQL, which has its own: "
+                      "pg_dump and pg_restore copy it; wanted a file");
     return stg_options_finish(who, verbs[verb].run(o));
 }
 

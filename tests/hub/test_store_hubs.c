@@ -396,3 +396,95 @@ TEST(store_hubs, refuse_a_store_of_a_newer_version)
     CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
     shelf_end(&s);
 }
+
+/* -- the command */
+
+/* What it prints about the store; static. */
+static const char *ask_command(const shelf *s, const char *words)
+{
+    static char text[8192];
+    char command[512];
+    FILE *out;
+    size_t size;
+
+    CHECK(getenv("STAGGER") != NULL);
+    CHECK_INT(setenv("STAGGER_STORE", s->path, 1), 0);
+    snprintf(command, sizeof command, "\"$STAGGER\" dead %s 2>&1", words);
+    out = popen(command, "r");
+    CHECK(out != NULL);
+    size = fread(text, 1, sizeof text - 1, out);
+    text[size] = '\0';
+    if (pclose(out) != 0)
+        CHECK_STR(text, "");
+    return text;
+}
+
+TEST(store_hubs, have_letters_that_the_command_shows)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, 3);
+    for (uint64_t i = 1; i <= 120; i++)
+        CHECK_INT(write_change(&s, dead(&s, 1, i, &failure)), STG_STORED);
+    CHECK_HAS(ask_command(&s, "list --summary"), "120 dead letters");
+    CHECK_HAS(ask_command(&s, "list --limit 2"), "HTTP_503");
+    CHECK_HAS(ask_command(&s, "show 120 --json"), "\"topic\": \"orders\"");
+    CHECK_HAS(ask_command(&s, "show 120 --json"), "\"payload\": \"body\"");
+    CHECK_HAS(ask_command(&s, "show 7"), "orders.3.7");
+    CHECK_HAS(ask_command(&s, "export --target a | tail -1"), "orders.3.120");
+    CHECK(strstr(ask_command(&s, "list --cause HTTP_404"), "orders") == NULL);
+    shelf_end(&s);
+}
+
+/* -- the file of dead letters */
+
+static unsigned count_lines(const shelf *s)
+{
+    FILE *file = fopen(s->letters, "r");
+    unsigned lines = 0;
+    int c;
+
+    if (file == NULL)
+        return 0;
+    while ((c = fgetc(file)) != EOF)
+        lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+TEST(store_hubs, copy_the_letters_of_their_partitions)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    claiming one, two;
+    shelf a, b;
+
+    shelf_make(&a);
+    a.options.letters = a.letters;
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    b.options.letters = b.letters;
+    shelf_open(&b);
+    shelf_lane(&a, "x");
+    one = claim(&a, 0);
+    two = claim(&b, 1);
+    CHECK_INT(write_change(&a, dead(&a, one.number, 5, &failure)), STG_STORED);
+    CHECK_INT(write_change(&b, dead(&b, two.number, 6, &failure)), STG_STORED);
+    CHECK_INT(write_change(&b, dead(&b, two.number, 7, &failure)), STG_STORED);
+    SHELF_POLL(&a, count_lines(&a) == 1);
+    SHELF_POLL(&b, count_lines(&b) == 2);
+    SHELF_POLL(&b, strcmp(shelf_ask(&a,
+                                    "SELECT count(*)"
+                                    " FROM failed_broadcast_logs"
+                                    " WHERE version <> sent_version"),
+                          "0") == 0);
+    shelf_end(&b);
+    // What the other had is copied no second time.
+    claim(&a, 1);
+    CHECK_INT(write_change(&a, dead(&a, two.number, 8, &failure)), STG_STORED);
+    SHELF_POLL(&a, count_lines(&a) == 2);
+    shelf_end(&a);
+}

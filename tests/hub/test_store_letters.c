@@ -390,3 +390,77 @@ TEST(queue_letters, know_no_message_that_was_not_accepted)
     CHECK_STR(fate(&s, id), "unknown");
     shelf_end(&s);
 }
+
+/* -- copies to a sink */
+
+typedef struct sink {
+    uv_mutex_t lock;
+    unsigned calls, refusals; /* to be made first */
+    char text[512];
+} sink;
+
+static stg_status on_letters(void *ctx, const stg_letter *letters, size_t count,
+                             stg_error *err)
+{
+    sink *to = ctx;
+    bool refuses;
+
+    uv_mutex_lock(&to->lock);
+    to->calls++;
+    refuses = to->refusals > 0;
+    to->refusals -= refuses;
+    for (size_t i = 0; i < count && !refuses; i++) {
+        size_t at = strlen(to->text);
+
+        snprintf(to->text + at, sizeof to->text - at, "%s %s %.*s\n",
+                 letters[i].target, letters[i].state,
+                 (int)letters[i].payload.size, letters[i].payload.at);
+    }
+    uv_mutex_unlock(&to->lock);
+    snprintf(err->text, sizeof err->text, "the sink does not take them");
+    return refuses ? STG_IO : STG_OK;
+}
+
+static bool has_text(sink *s, const char *text)
+{
+    bool has;
+
+    uv_mutex_lock(&s->lock);
+    has = strcmp(s->text, text) == 0;
+    uv_mutex_unlock(&s->lock);
+    return has;
+}
+
+static void on_dropped(void *ctx, const stg_letters_sum *sum)
+{
+    (void)sum;
+    *(bool *)ctx = true;
+}
+
+TEST(store_letters, go_to_a_sink_until_it_has_them)
+{
+    sink to = {.refusals = 1};
+    bool is_done = false;
+    shelf s;
+
+    CHECK_INT(uv_mutex_init(&to.lock), 0);
+    shelf_make(&s);
+    s.options.sink.write = on_letters;
+    s.options.sink.ctx = &to;
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    die(&s, 0, 5, 500);
+    SHELF_POLL(&s, has_text(&to, "a dead body\n"));
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    CHECK_INT(s.times_troubled, 1);
+    CHECK(strstr(s.words, "does not take them") != NULL);
+    // Once, and again when it has changed.
+    shelf_reopen(&s);
+    stg_store_drop(s.store, &(stg_letter_filter){.target = "a"}, false,
+                   on_dropped, &is_done);
+    SHELF_UNTIL(&s, is_done);
+    SHELF_POLL(&s, has_text(&to, "a dead body\na dropped \n"));
+    shelf_end(&s);
+    CHECK(has_text(&to, "a dead body\na dropped \n"));
+    uv_mutex_destroy(&to.lock);
+}

@@ -715,3 +715,131 @@ TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
               "0/0 151 [] 150=0+0+0+150\n1/0 151 [] 150=0+0+0+150\n");
     shelf_end(s);
 }
+
+/* -- range rows of a topic */
+
+typedef struct topic_log {
+    shelf *s;
+    uint64_t end; /* the first position that it does not have */
+    unsigned reads;
+} topic_log;
+
+static topic_log topic;
+
+/* Every second position has a message. */
+static void read_topic(void *ctx, uint32_t number, uint64_t from,
+                       size_t bytes_max, stg_read_fn *done, void *done_ctx)
+{
+    stg_record records[4];
+    size_t count = 0;
+    uint64_t next = from;
+
+    (void)ctx;
+    (void)bytes_max;
+    CHECK_INT(number, 1);
+    topic.reads++;
+    for (; next < topic.end && count < 4; next++)
+        if (next % 2 == 0) {
+            const stg_message *m = shelf_message(topic.s, next, "of the topic");
+
+            records[count++] = (stg_record){.position = next,
+                                            .key = m->key,
+                                            .bytes = m->bytes,
+                                            .size = m->size,
+                                            .created_at = STG_S};
+        }
+    done(done_ctx, records, count, next);
+}
+
+static void on_claimed(void *ctx, const stg_claimed *claimed)
+{
+    CHECK_INT(claimed->number, 1);
+    *(bool *)ctx = true;
+}
+
+static void shed_of_topic(shelf *s, uint64_t first, uint64_t last,
+                          uint64_t count)
+{
+    stg_claim_ask ask = {.log = "kafka",
+                         .topic = "orders",
+                         .end = STG_NO_POSITION,
+                         .committed = STG_NO_POSITION,
+                         .previous = STG_NO_PARTITION};
+    stg_cursor c = {
+        .partition = 1, .base = last + 1, .routed = count, .dead = count};
+    stg_change shed = {.kind = STG_CHANGE_RANGE,
+                       .partition = 1,
+                       .position = first,
+                       .last_position = last,
+                       .count = count};
+    bool is_claimed = false;
+
+    stg_store_claim(s->store, &ask, on_claimed, &is_claimed);
+    SHELF_UNTIL(s, is_claimed);
+    CHECK_INT(shelf_store(s, &(stg_group){.changes = &shed,
+                                          .change_count = 1,
+                                          .cursors = &c,
+                                          .cursor_count = 1}),
+              STG_STORED);
+}
+
+TEST(store_replay, reads_the_bodies_of_a_topic_from_its_log)
+{
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    s.options.read = read_topic;
+    topic = (topic_log){.s = &s, .end = 100};
+    shelf_open(&s);
+    CHECK_INT(shelf_lane(&s, "a"), 0);
+    shed_of_topic(&s, 10, 29, 10);
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "done: 1 10 0 0");
+    CHECK(topic.reads >= 3);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT count(*), min(position), max(position),"
+                        " min(created_at) FROM parked WHERE replay = 1"),
+              "10|10|28|1000000000");
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT state, position, count"
+                        " FROM failed_broadcast_logs"),
+              "replayed|10|10");
+    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+0+0+10\n");
+    shelf_fetch_replays(&s, 0, &mark, 99);
+    CHECK_U64(mark.position, 28);
+    shelf_end(&s);
+}
+
+TEST(store_replay, says_what_the_log_of_a_topic_has_lost)
+{
+    shelf s;
+
+    shelf_make(&s);
+    s.options.read = read_topic;
+    topic = (topic_log){.s = &s, .end = 20};
+    shelf_open(&s);
+    CHECK_INT(shelf_lane(&s, "a"), 0);
+    shed_of_topic(&s, 10, 29, 10);
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "done: 1 5 5 0");
+    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+              "expired|5");
+    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
+    shelf_end(&s);
+}
+
+TEST(store_replay, leaves_range_rows_of_a_topic_that_nobody_reads)
+{
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    CHECK_INT(shelf_lane(&s, "a"), 0);
+    shed_of_topic(&s, 10, 29, 10);
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "held a: 0 0 0 0");
+    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+              "dead|10");
+    shelf_end(&s);
+}
