@@ -5,6 +5,7 @@
 #   sim_verbs      sources of the command
 
 set(sim_pure
+    sim/advise.c
     sim/contention.c
     sim/contention_book.c
     sim/engine.c
@@ -69,6 +70,8 @@ set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 
 set(sim_verbs
     cli/sim.c
+    cli/sim_advise.c
+    cli/sim_advise_show.c
     cli/sim_contention.c
     cli/sim_contention_show.c
     cli/sim_contention_charts.c

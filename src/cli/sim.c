@@ -19,6 +19,7 @@ static const struct {
      stg_sim_contention_help},
     {"overload", "stagger sim overload", stg_sim_overload,
      stg_sim_overload_help},
+    {"advise", "stagger sim advise", stg_sim_advise, stg_sim_advise_help},
 };
 
 enum { WORDS = sizeof words / sizeof *words };

@@ -8,10 +8,12 @@
 
 int stg_sim_contention(int argc, char **argv);
 int stg_sim_overload(int argc, char **argv);
+int stg_sim_advise(int argc, char **argv);
 
 /* From "usage:" on; `stagger sim --help` shows them all. */
 extern const char stg_sim_contention_help[];
 extern const char stg_sim_overload_help[];
+extern const char stg_sim_advise_help[];
 
 enum {
     STG_EXIT_INTERRUPTED = 130, /* what was printed is a part */

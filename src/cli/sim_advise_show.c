@@ -1,0 +1,281 @@
+/* What `stagger sim advise` answers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/sim_advise.h"
+#include "cli/sim_memory.h"
+#include "sim/overload_charts.h"
+
+enum { COLUMNS = 13 };
+
+static const stg_table_column columns[COLUMNS] = {
+    {"policy", "policy", false, 0},
+    {"text", NULL, false, 0},
+    {NULL, "after outage", false, 1},
+    {NULL, "after stall", false, 0},
+    {"recovery_outage_ms", NULL, true, 0},
+    {"recovery_stall_ms", NULL, true, 0},
+    {"recovery_outage_more_ms", NULL, true, 0},
+    {"recovery_stall_more_ms", NULL, true, 0},
+    {"lost_percent", "lost %", false, 0},
+    {"amplification", "requests each", false, 2},
+    {"peak_of_capacity", "peak/capacity", false, 3},
+    {"runs", NULL, false, 0},
+    {"not_recovered", "not recovered", false, 4},
+};
+
+typedef struct row {
+    stg_cell cells[COLUMNS];
+    char text[STG_POLICY_TEXT_MAX];
+    char words[2][STG_NS_TEXT_MAX];
+} row;
+
+/* -- in words -------------------------------------------------------------- */
+
+/* Of the usual load and of more of it: what takes longer. */
+static double worst_of(const stg_verdict *v, stg_ordeal ordeal)
+{
+    double usual = v->recovery_ms[ordeal];
+    double more =
+        v->recovery_ms[ordeal == STG_ORDEAL_OUTAGE ? STG_ORDEAL_OUTAGE_MORE
+                                                   : STG_ORDEAL_STALL_MORE];
+
+    if (usual < 0 || more < 0)
+        return -1;
+    return usual > more ? usual : more;
+}
+
+static const char *say_after(const stg_verdict *v, stg_ordeal ordeal,
+                             char text[STG_NS_TEXT_MAX])
+{
+    double ms = worst_of(v, ordeal);
+
+    if (ms < 0)
+        snprintf(text, STG_NS_TEXT_MAX, "never");
+    else if (ms < 1)
+        snprintf(text, STG_NS_TEXT_MAX, "at once");
+    else
+        (void)stg_ns_text((stg_ns)(ms * 1e6), text);
+    return text;
+}
+
+static void say_question(const stg_advice *a, stg_paper *p)
+{
+    const stg_question *q = &a->question;
+    char text[STG_NS_TEXT_MAX];
+
+    stg_paper_put_people(p, q->clients);
+    stg_paper_put(p, q->clients == 1 ? " client" : " clients");
+    if (q->processes != q->clients) {
+        stg_paper_put(p, " in ");
+        stg_paper_put_people(p, q->processes);
+        stg_paper_put(p, q->processes == 1 ? " process" : " processes");
+    }
+    stg_paper_put(p, ", ");
+    stg_paper_put_people(p, (double)q->capacity / 1000);
+    stg_paper_put(p, " requests a second, of which ");
+    stg_paper_put_people(p, (double)q->load / 10);
+    stg_paper_form(p, " %% are wanted; %s of outage",
+                   stg_ns_text(q->outage, text));
+    stg_paper_form(p, ", %s of patience", stg_ns_text(q->patience, text));
+    if (stg_question_scale(q) > 1)
+        stg_paper_form(p, "; simulated 1 : %d", (int)stg_question_scale(q));
+    stg_paper_put(p, ".\n");
+}
+
+static void say_recovery(const stg_advised *best, stg_paper *p)
+{
+    char text[STG_NS_TEXT_MAX];
+    double outage = worst_of(&best->verdict, STG_ORDEAL_OUTAGE);
+    double stall = worst_of(&best->verdict, STG_ORDEAL_STALL);
+
+    if (best->verdict.failed > 0) {
+        stg_paper_form(p,
+                       "No policy survives: the best one does not recover "
+                       "in %d of %d runs. ",
+                       (int)best->verdict.failed, (int)best->verdict.runs);
+        stg_paper_put(p,
+                      "The service needs more capacity, or a shorter "
+                      "queue.\n");
+        return;
+    }
+    stg_paper_put(p, "The service is back ");
+    stg_paper_put(p, outage < 1 ? "" : "within ");
+    stg_paper_put(p, say_after(&best->verdict, STG_ORDEAL_OUTAGE, text));
+    stg_paper_put(p, outage < 1 ? " after an outage, and "
+                                : " of an outage's end, and ");
+    stg_paper_put(p, stall < 1 ? "" : "within ");
+    stg_paper_put(p, say_after(&best->verdict, STG_ORDEAL_STALL, text));
+    stg_paper_put(p, stall < 1 ? " after a stall; in all "
+                               : " of a stall's end; in all ");
+    stg_paper_form(p, "%d runs, with ", (int)best->verdict.runs);
+}
+
+static void say_cost(const stg_advice *a, const stg_advised *best, stg_paper *p)
+{
+    const stg_verdict *v = &best->verdict;
+
+    if (v->failed == 0) {
+        stg_paper_put_people(
+            p, stg_ordeal_load(&a->question, STG_ORDEAL_STALL_MORE) / 10.0);
+        stg_paper_put(p, " % of the capacity wanted, too.\n");
+    }
+    stg_paper_put(p, "Lost: ");
+    stg_paper_put_people(p, 100 * v->lost);
+    stg_paper_put(p, " % of the operations, of which ");
+    stg_paper_put_people(p, 100 * stg_question_hopeless(&a->question));
+    stg_paper_put(p, " % no policy can save. Load: ");
+    stg_paper_put_people(p, v->load);
+    stg_paper_put(p, " requests for each operation, and ");
+    stg_paper_put_people(p, v->peak);
+    stg_paper_put(p, " times the capacity at the peak.\n");
+}
+
+/* What the ones for comparison show: why a policy is needed, and a budget. */
+static void say_others(const stg_advice *a, stg_paper *p)
+{
+    const stg_advised *best = &a->finalists[0];
+
+    for (size_t i = 1; i < a->count; i++) {
+        const stg_advised *other = &a->finalists[i];
+
+        if (!other->is_plain)
+            continue;
+        stg_paper_form(p, "With %s ", other->candidate.name);
+        if (other->verdict.failed > best->verdict.failed) {
+            stg_paper_form(p, "%d of %d runs do not recover.\n",
+                           (int)other->verdict.failed,
+                           (int)other->verdict.runs);
+            continue;
+        }
+        stg_paper_put_people(p, 100 * other->verdict.lost);
+        stg_paper_put(p, " % would be lost, at ");
+        stg_paper_put_people(p, other->verdict.load);
+        stg_paper_put(p, " requests for each operation.\n");
+    }
+}
+
+static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
+{
+    const stg_advised *best = &a->finalists[0];
+
+    say_question(a, p);
+    stg_paper_form(p, "\n    %s\n\n", text);
+    say_recovery(best, p);
+    say_cost(a, best, p);
+    say_others(a, p);
+    stg_paper_put(p,
+                  "\nThe best, and what the others cost; the longer of the "
+                  "two loads:");
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+static stg_cell time_cell(double ms)
+{
+    return ms < 0 ? (stg_cell){.kind = STG_CELL_NONE} : stg_cell_number(ms);
+}
+
+static void fill(row *r, const stg_advised *advised)
+{
+    const stg_verdict *v = &advised->verdict;
+
+    (void)stg_policy_print(&advised->candidate.policy, r->text);
+    r->cells[0] = stg_cell_text(advised->candidate.name);
+    r->cells[1] = stg_cell_text(r->text);
+    r->cells[2] = stg_cell_text(say_after(v, STG_ORDEAL_OUTAGE, r->words[0]));
+    r->cells[3] = stg_cell_text(say_after(v, STG_ORDEAL_STALL, r->words[1]));
+    r->cells[4] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE]);
+    r->cells[5] = time_cell(v->recovery_ms[STG_ORDEAL_STALL]);
+    r->cells[6] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE_MORE]);
+    r->cells[7] = time_cell(v->recovery_ms[STG_ORDEAL_STALL_MORE]);
+    r->cells[8] = stg_cell_number(100 * v->lost);
+    r->cells[9] = stg_cell_number(v->load);
+    r->cells[10] = stg_cell_number(v->peak);
+    r->cells[11] = stg_cell_number(v->runs);
+    r->cells[12] = stg_cell_number(v->failed);
+}
+
+/* -- the picture ----------------------------------------------------------- */
+
+/* The ordeal in which those for comparison do worst: it shows why. */
+static stg_ordeal find_ordeal(const stg_advice *a)
+{
+    static const stg_ordeal order[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL,
+                                       STG_ORDEAL_OUTAGE_MORE,
+                                       STG_ORDEAL_STALL_MORE};
+
+    for (size_t k = 0; k < STG_ORDEAL_COUNT; k++)
+        for (size_t i = 0; i < a->count; i++)
+            if (a->finalists[i].is_plain &&
+                a->finalists[i].verdict.recovery_ms[order[k]] < 0)
+                return order[k];
+    return STG_ORDEAL_OUTAGE;
+}
+
+/* The best, the next, and those for comparison. */
+static void draw(const stg_advice *a, stg_album *album)
+{
+    stg_overload_case cases[STG_ADVISED_MAX];
+    stg_ordeal ordeal = find_ordeal(a);
+    size_t count = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *f = &a->finalists[i];
+
+        if ((i < 2 || f->is_plain) && f->trials[ordeal].summary.runs > 0)
+            cases[count++] =
+                (stg_overload_case){.name = f->candidate.name,
+                                    .summary = &f->trials[ordeal].summary};
+    }
+    if (count > 0)
+        stg_overload_chart_rates(album, cases, count, NULL);
+}
+
+/* -- all of it ------------------------------------------------------------- */
+
+static int write_out(const stg_advice *a, const char *who, const row *rows,
+                     const stg_table *table)
+{
+    stg_memory memory = stg_sim_memory();
+    stg_album album = stg_album_on(&memory);
+    stg_paper lead = stg_paper_on(&memory), title = stg_paper_on(&memory);
+    int code = STG_EXIT_USAGE;
+
+    say_lead(a, rows[0].text, &lead);
+    stg_paper_form(&title, "Advice: %s", a->finalists[0].candidate.name);
+    if (stg_sim_output_has_pictures(&a->output))
+        draw(a, &album);
+    if (!lead.is_short && !title.is_short) {
+        stg_sim_report report = {.title = title.text,
+                                 .lead = lead.text,
+                                 .table = table,
+                                 .album = &album,
+                                 .is_partial = a->is_partial};
+
+        code = stg_sim_output_write(&a->output, who, &report, a->argc, a->argv);
+    } else {
+        stg_options_complain(who, "there is no memory left");
+    }
+    stg_paper_free(&lead);
+    stg_paper_free(&title);
+    stg_album_free(&album);
+    return code;
+}
+
+int stg_advice_show(const stg_advice *a, const char *who)
+{
+    row rows[STG_ADVISED_MAX] = {0};
+    stg_cell cells[STG_ADVISED_MAX * COLUMNS];
+    stg_table table = {.columns = columns,
+                       .column_count = COLUMNS,
+                       .cells = cells,
+                       .row_count = a->count};
+
+    for (size_t i = 0; i < a->count; i++) {
+        fill(&rows[i], &a->finalists[i]);
+        memcpy(&cells[i * COLUMNS], rows[i].cells, sizeof rows[i].cells);
+    }
+    return write_out(a, who, rows, &table);
+}

@@ -1,0 +1,95 @@
+/* advise.h - which policy: candidates for a service that may fail, and how they
+ * are judged by simulation.
+ *
+ * Each candidate is tried where the service is down (outage) and where it hangs
+ * (stall), with the load as it is and with more of it: advice that holds only
+ * on the day that was described is none. One answer in a hundred is an error
+ * that passes, for which retries are good on any day. What counts, in this order: that the
+ * service recovers, in every run; that few operations are lost; that the load is
+ * low. Pure. */
+#ifndef STAGGER_SIM_ADVISE_H
+#define STAGGER_SIM_ADVISE_H
+
+#include <stagger/text.h>
+
+#include "sim/overload_summary.h"
+#include "sim/paper.h"
+
+typedef struct stg_question {
+    uint32_t clients;   /* that call the service, 1 to 10000000 */
+    uint32_t processes; /* that they live in: each has one budget and one
+                           breaker; 1 to clients */
+    uint64_t capacity;  /* requests a second that the service can do, in
+                           thousandths: 1000 to 4 * 10^9 */
+    uint32_t load;      /* the share of it that is wanted when all is well, in
+                           thousandths: 10 to 950 */
+    stg_ns outage;      /* to be survived, 100 ms to 1 h */
+    stg_ns patience;    /* how long a client may wait, 10 ms to 1 h */
+    stg_ns service; /* what a request takes when nobody waits, 1 us to 1 min;
+                           less than patience */
+    uint32_t queue; /* places to wait in; UINT32_MAX: twice
+                           what comes in an attempt's timeout */
+} stg_question;
+
+/* 5000 clients in as many processes, 800 requests a second of which 70 % are
+ * wanted, 30 s of outage, 10 s of patience, requests of 20 ms. */
+stg_question stg_question_default(void);
+
+/* Checks the ranges above. */
+stg_status stg_question_check(const stg_question *q, stg_error *err);
+
+/* How a candidate is tried. */
+typedef enum stg_ordeal {
+    STG_ORDEAL_OUTAGE,
+    STG_ORDEAL_STALL,
+    STG_ORDEAL_OUTAGE_MORE, /* with more load */
+    STG_ORDEAL_STALL_MORE,
+    STG_ORDEAL_COUNT
+} stg_ordeal;
+
+/* The load of an ordeal, as a share of the capacity in thousandths. */
+uint32_t stg_ordeal_load(const stg_question *q, stg_ordeal ordeal);
+
+/* By how much the model is smaller than what was asked, clients and capacity
+ * alike, so that a run takes a moment: 1 or more. */
+uint32_t stg_question_scale(const stg_question *q);
+
+/* The model of an ordeal, but for its policy. */
+stg_overload_options stg_ordeal_options(const stg_question *q,
+                                        stg_ordeal ordeal);
+
+#define STG_CANDIDATE_NAME_MAX 96
+
+typedef struct stg_candidate {
+    char name[STG_CANDIDATE_NAME_MAX]; /* what tells it from the others */
+    uint32_t family;                   /* same budget and breaker; 0: none */
+    stg_policy policy;
+} stg_candidate;
+
+/* The candidate number i from 0; false after the last. The first two are for
+ * comparison: no retries at all, and retries without a budget or breaker. */
+bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c);
+
+/* What a candidate came to, over all ordeals that it was tried in. */
+typedef struct stg_verdict {
+    uint32_t runs, failed;                /* those that did not recover */
+    double recovery_ms[STG_ORDEAL_COUNT]; /* mean; -1: never, or not tried */
+    double lost; /* share of the operations of a run, mean over ordeals */
+    double load; /* requests for each operation, mean */
+    double peak; /* of the load, over the capacity: the highest mean */
+} stg_verdict;
+
+/* A verdict that knows of nothing yet. */
+stg_verdict stg_verdict_begin(void);
+
+void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
+                     const stg_overload_summary *s);
+
+/* Below 0: a is better; 0: as good. */
+int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b);
+
+/* The share of a run's operations that no policy can save: those that began in
+ * the outage so early that their client's patience ends before it does. */
+double stg_question_hopeless(const stg_question *q);
+
+#endif

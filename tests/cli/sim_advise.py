@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""stagger sim advise: an answer to paste, why, and what the others cost."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+STAGGER = os.environ["STAGGER"]
+# Two processes of ten clients, and a service that is quickly simulated.
+SMALL = ["--clients", "20", "--processes", "2", "--capacity", "40",
+         "--outage", "5s", "--patience", "3s", "--reps", "1"]
+
+
+def run(*words):
+    return subprocess.run([STAGGER, *words], text=True, capture_output=True,
+                          timeout=300)
+
+
+class Advise(unittest.TestCase):
+    def test_answers_with_a_text_to_paste_and_what_the_others_cost(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            found = run("sim", "advise", *SMALL, f"--json={at}/a.json",
+                        "--html", at / "a.html", "--svg", at / "svg",
+                        "--csv", at / "a.csv")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            rows = json.loads((at / "a.json").read_text())["results"]
+            pictures = [path.name for path in (at / "svg").iterdir()]
+            page = (at / "a.html").read_text()
+        best = rows[0]
+        self.assertIn(f"\n    {best['text']}\n", found.stdout)
+        self.assertEqual(pictures, ["overload-rates.svg"])
+        self.assertIn("<svg", page)
+        self.assertEqual(best["not_recovered"], 0)
+        self.assertEqual(run("plan", best["text"]).returncode, 0)
+        # It stands a storm that retries without a budget do not.
+        bare = next(row for row in rows if row["policy"] == "no budget")
+        self.assertGreater(bare["not_recovered"], 0)
+        self.assertIn("With no budget", found.stdout)
+        for row in rows[1:]:
+            self.assertGreaterEqual(
+                (row["not_recovered"], row["lost_percent"] + 3),
+                (0, best["lost_percent"]))
+
+    def test_gives_the_same_bytes_for_the_same_seed(self):
+        first = run("sim", "advise", *SMALL, "--json", "--threads", "1")
+        second = run("sim", "advise", *SMALL, "--json", "--threads", "2")
+        self.assertEqual(first.stdout, second.stdout)
+
+    def test_refuses_what_is_wrong_and_says_the_range(self):
+        for words, wanted in [
+                (["--clients", "0"], "wanted 1 to 10000000"),
+                (["--processes", "6000"], "as many as there are clients"),
+                (["--capacity", "much"], "1 to 4000000 requests a second"),
+                (["--capacity", "0.5"], "1 to 4000000 requests a second"),
+                (["--load", "70"], "wanted 1% to 95%"),
+                (["--load", "96%"], "1% to 95%"),
+                (["--outage", "soon"], "wanted a time"),
+                (["--patience", "2h"], "10ms to 1h"),
+                (["--service", "20s"], "less than the patience"),
+                (["--reps", "101"], "wanted 1 to 100"),
+                (["one"], "no arguments are wanted"),
+        ]:
+            with self.subTest(words=words):
+                found = run("sim", "advise", *words)
+                self.assertEqual(found.returncode, 2, found.stderr)
+                self.assertIn(wanted, found.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

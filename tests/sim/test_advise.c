@@ -1,0 +1,178 @@
+#include "tests/harness.h"
+
+#include "sim/advise.h"
+#include "sim/overload_text.h"
+
+static uint64_t up_to(stg_rng *rng, uint64_t most)
+{
+    return stg_rng_upto(rng, most);
+}
+
+/* Small and large ones alike. */
+static stg_question any_question(uint64_t seed)
+{
+    stg_rng rng = stg_rng_seed(seed);
+    stg_question q = stg_question_default();
+
+    q.clients = (uint32_t)1 << up_to(&rng, 23);
+    q.processes = 1 + (uint32_t)up_to(&rng, q.clients - 1);
+    q.capacity = 1000 + (((uint64_t)1 << up_to(&rng, 31)) - 1);
+    q.load = 10 + (uint32_t)up_to(&rng, 940);
+    q.outage = 100 * STG_MS + up_to(&rng, (uint64_t)1 << up_to(&rng, 41));
+    q.patience = 10 * STG_MS + up_to(&rng, (uint64_t)1 << up_to(&rng, 41));
+    q.service = STG_US + up_to(&rng, q.patience / 2);
+    if (q.service > STG_MIN)
+        q.service = STG_MIN;
+    if (up_to(&rng, 1) == 0)
+        q.queue = (uint32_t)up_to(&rng, 10000000);
+    return q;
+}
+
+TEST(advise, asks_nothing_of_the_model_that_it_refuses)
+{
+    for (uint64_t seed = 0; seed < seeds(3000); seed++) {
+        stg_question q = any_question(seed);
+        stg_error err = {.text = ""};
+
+        CHECK_FROM(seed, stg_question_check(&q, &err) == STG_OK);
+        for (int k = 0; k < STG_ORDEAL_COUNT; k++) {
+            stg_overload_options o = stg_ordeal_options(&q, (stg_ordeal)k);
+
+            stg_overload_settle(&o);
+            if (stg_overload_check(&o, &err) != STG_OK)
+                harness_fail(__FILE__, __LINE__, "seed %ju: %s",
+                             (uintmax_t)seed, err.text);
+        }
+    }
+}
+
+TEST(advise, has_candidates_that_are_policies_and_differ)
+{
+    for (uint64_t seed = 0; seed < seeds(300); seed++) {
+        stg_question q = any_question(seed);
+        stg_candidate c;
+        size_t count = 0;
+
+        for (; stg_candidate_make(&q, count, &c); count++) {
+            char text[STG_POLICY_TEXT_MAX];
+            stg_policy back;
+            stg_error err;
+
+            if (stg_policy_check(&c.policy, &err) != STG_OK)
+                harness_fail(__FILE__, __LINE__, "seed %ju: %s: %s",
+                             (uintmax_t)seed, c.name, err.text);
+            CHECK(stg_policy_print(&c.policy, text) == STG_OK);
+            CHECK(stg_policy_parse(&back, text, NULL) == STG_OK);
+            CHECK(stg_policy_equal(&back, &c.policy));
+            CHECK_FROM(seed, c.policy.deadline == q.patience);
+            CHECK_FROM(seed, c.policy.backoff.jitter != STG_JITTER_NONE);
+        }
+        CHECK_INT(count, 62);
+    }
+}
+
+TEST(advise, tells_candidates_apart_by_name)
+{
+    enum { COUNT = 62 };
+    stg_question q = stg_question_default();
+    static stg_candidate all[COUNT];
+
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK(stg_candidate_make(&q, i, &all[i]));
+        for (size_t k = 0; k < i; k++)
+            CHECK(strcmp(all[k].name, all[i].name) != 0);
+    }
+    CHECK_STR(all[0].name, "no retries");
+    CHECK_STR(all[1].name, "no budget");
+    CHECK_STR(all[2 + 6].name, "base=100ms attempts=3 ratio:0.1");
+}
+
+/* A capacity of 800: all retries of 5000 processes together may ask for 5 % of
+ * it, a retry a process every two minutes. */
+TEST(advise, shares_the_budget_among_processes)
+{
+    stg_question q = stg_question_default();
+    stg_candidate many, one;
+
+    CHECK(stg_candidate_make(&q, 2 + 3 * 6, &many));
+    q.processes = 1;
+    CHECK(stg_candidate_make(&q, 2 + 3 * 6, &one));
+    CHECK_INT(many.policy.budget.kind, STG_BUDGET_TOKENS);
+    CHECK_INT(many.policy.budget.rate, 8);
+    CHECK_INT(many.policy.budget.capacity, 1);
+    CHECK_INT(one.policy.budget.rate, 40000);
+    CHECK_INT(one.policy.budget.capacity, 400);
+}
+
+TEST(advise, makes_large_questions_small)
+{
+    stg_question q = stg_question_default();
+    stg_overload_options o;
+
+    CHECK_INT(stg_question_scale(&q), 1);
+    q.capacity *= 100;
+    q.clients *= 100;
+    q.processes *= 100;
+    CHECK(stg_question_scale(&q) > 10 && stg_question_scale(&q) < 100);
+    o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    CHECK(o.load.rate * 70 / 1000 < 150000);
+    // Each process has as much to do as before.
+    CHECK_INT(o.load.rate / o.processes,
+              q.capacity * q.load / 1000 / q.processes);
+}
+
+TEST(advise, puts_what_recovers_first_and_then_what_loses_least)
+{
+    stg_verdict good = stg_verdict_begin(), bad = good, worse = good,
+                heavy = good;
+
+    good.runs = bad.runs = worse.runs = heavy.runs = 4;
+    good.lost = heavy.lost = 0.2;
+    bad.lost = 0.3;
+    good.load = bad.load = worse.load = 1;
+    heavy.load = 2;
+    worse.lost = 0.1;
+    worse.failed = 1;
+    CHECK(stg_verdict_compare(&good, &bad) < 0);
+    CHECK(stg_verdict_compare(&bad, &worse) < 0);
+    CHECK(stg_verdict_compare(&good, &heavy) < 0);
+    CHECK(stg_verdict_compare(&heavy, &bad) < 0);
+    CHECK_INT(stg_verdict_compare(&good, &good), 0);
+}
+
+TEST(advise, knows_what_no_policy_can_save)
+{
+    stg_question q = stg_question_default();
+    double hopeless = stg_question_hopeless(&q);
+
+    // 20 of the 30 s of outage, of 65 s that are counted.
+    CHECK(hopeless > 0.307 && hopeless < 0.308);
+    q.patience = q.outage;
+    CHECK(stg_question_hopeless(&q) == 0);
+}
+
+static void check_refused(stg_question q, const char *words)
+{
+    stg_error err;
+
+    CHECK(stg_question_check(&q, &err) == STG_INVALID);
+    CHECK(strstr(err.text, words) != NULL);
+}
+
+TEST(advise, refuses_what_is_out_of_range)
+{
+    stg_question q = stg_question_default();
+
+    CHECK(stg_question_check(&q, NULL) == STG_OK);
+    q.processes = 5001;
+    check_refused(q, "as many as there are clients");
+    q = stg_question_default();
+    q.load = 951;
+    check_refused(q, "1% to 95%");
+    q = stg_question_default();
+    q.service = q.patience;
+    check_refused(q, "less than the patience");
+    q = stg_question_default();
+    q.outage = 2 * STG_HOUR;
+    check_refused(q, "100ms to 1h");
+}
