@@ -19,6 +19,7 @@ help:
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
+	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
 	@echo 'make coverage    list the branches of core that no test takes'
 	@echo 'make format      format the sources'
@@ -58,6 +59,10 @@ bench-hub: build
 bench-web: build
 	@python3 bench/web.py build/release
 
+bench-kafka: build
+	@scripts/deps all
+	@python3 bench/kafka.py build/release/stagger
+
 fuzz:
 	@scripts/deps all
 	@scripts/fuzz
@@ -81,4 +86,4 @@ clean:
 	rm -rf build
 
 .PHONY: build help web demo test check check-long bench fuzz coverage format
-.PHONY: bench-hub bench-web install deb clean
+.PHONY: bench-hub bench-web bench-kafka install deb clean

@@ -121,6 +121,7 @@ add_library(stagger_hub STATIC
     hub/metrics/histogram.c
     hub/metrics/metrics.c
     hub/metrics/print.c
+    hub/metrics/print_kafka.c
     hub/metrics/print_targets.c
     hub/metrics/process.c
     hub/metrics/text.c
@@ -130,6 +131,9 @@ add_library(stagger_hub STATIC
     hub/refuse.c
     hub/reload.c
     hub/service.c
+    hub/source.c
+    hub/source_kafka.c
+    hub/source_tell.c
     hub/settings/certificates.c
     hub/settings/complaints.c
     hub/settings/complete.c

@@ -182,6 +182,51 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
                            : "");
 }
 
+enum { TOPICS_SHOWN = 4 };
+
+/* "4 of orders, 2 of refunds": they come by topic. */
+static void count_topics(const json_t *places, char *text, size_t size)
+{
+    size_t at = 0, shown = 0, count = json_array_size(places);
+
+    text[0] = '\0';
+    for (size_t i = 0, next; i < count && at < size; i = next) {
+        const char *topic =
+            stg_json_text_of(json_array_get(places, i), "topic");
+
+        for (next = i + 1; next < count; next++)
+            if (strcmp(stg_json_text_of(json_array_get(places, next), "topic"),
+                       topic) != 0)
+                break;
+        if (shown++ == TOPICS_SHOWN) {
+            snprintf(text + at, size - at, ", ...");
+            return;
+        }
+        at += (size_t)snprintf(text + at, size - at, "%s%zu of %s",
+                               i > 0 ? ", " : "", next - i, topic);
+    }
+}
+
+static void put_kafka(sheet *s, const status_look *look)
+{
+    const json_t *kafka = part_of(look, "kafka");
+    const json_t *places = json_object_get(kafka, "partitions");
+    char topics[512], behind[8];
+    uint64_t lag = 0;
+
+    if (!json_is_object(kafka))
+        return;
+    for (size_t i = 0; i < json_array_size(places); i++)
+        lag += stg_json_count_of(json_array_get(places, i), "lag_messages");
+    count_topics(places, topics, sizeof topics);
+    put_line(s, "Kafka: %zu partition%s%s%s, %s to read%s",
+             json_array_size(places), json_array_size(places) == 1 ? "" : "s",
+             topics[0] != '\0' ? ", " : "", topics, status_count(lag, behind),
+             json_is_true(json_object_get(kafka, "is_away"))
+                 ? "; no broker answers"
+                 : "");
+}
+
 /* "3 live, 1 holding" of the rows from `from` on. */
 static void count_states(const status_look *look, size_t from, char *text,
                          size_t size)
@@ -354,6 +399,7 @@ unsigned status_table_print(const status_paper *paper, const char *hub,
 
     share_width(&s, look);
     put_hub(&s, hub, look);
+    put_kafka(&s, look);
     put_targets(&s, look);
     end_line(&s);
     if (look->count > 0)

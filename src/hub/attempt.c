@@ -9,7 +9,8 @@
 enum {
     INSIDE = 448,    /* bytes of headers that need no memory of their own */
     FREE_MAX = 1024, /* kept for the next ones */
-    OWN_MAX = 320    /* of the hub's own headers, without what is given */
+    OWN_MAX = 240    /* of the hub's own headers, without what is given, and
+                        without ids */
 };
 
 struct stg_attempt {
@@ -18,6 +19,7 @@ struct stg_attempt {
     stg_target *target;
     stg_delivery *delivery; /* NULL: flow is not told any more */
     stg_exchange *exchange;
+    uint32_t partition;
     uint64_t position, number, number_max;
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
     stg_trace trace;
@@ -92,25 +94,36 @@ static char *put_number(char *to, uint64_t number)
     return put(to, at, (size_t)(digits + sizeof digits - at));
 }
 
-static char *put_id(char *to, const stg_attempts *all, uint64_t position)
+/* Of the queue, and not of before a restore: most of them. */
+static bool is_plain(const stg_attempts *all, const stg_attempt *a)
 {
-    char old[STG_ID_TEXT_MAX];
-    uint64_t epoch = stg_store_epoch_at(all->hub->store, position);
+    return a->partition == 0 &&
+           stg_store_epoch_at(all->hub->store, a->position) == all->epoch;
+}
 
-    if (epoch == all->epoch)
-        return put_number(put(to, all->prefix, all->prefix_size), position);
-    // It is of before a restore, and keeps its id.
-    stg_id_print(epoch, position, old);
-    return put(to, old, strlen(old));
+static stg_span id_of(const stg_attempts *all, const stg_attempt *a,
+                      char text[STG_MESSAGE_ID_MAX])
+{
+    if (is_plain(all, a)) {
+        char *end =
+            put_number(put(text, all->prefix, all->prefix_size), a->position);
+
+        return (stg_span){text, (size_t)(end - text)};
+    }
+    stg_store_id(all->hub->store, a->partition, a->position, text);
+    return (stg_span){text, strlen(text)};
 }
 
 /* The headers that the intake has kept. */
-static char *put_kept(char *to, stg_attempts *all, stg_attempt *a,
+static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
                       const stg_parcel *p)
 {
+    // The same trace for all attempts of a message, wherever they are made.
+    uint64_t epoch = a->partition == 0 ? all->epoch : stg_parcel_hash(id);
+
     if (all->trace == STG_TRACE_OFF)
         return put(to, p->headers.at, p->headers.size);
-    return stg_trace_put(to, p->headers, all->trace, all->epoch, a->position,
+    return stg_trace_put(to, p->headers, all->trace, epoch, a->position,
                          stg_rng_next(&all->rng), &a->trace);
 }
 
@@ -126,30 +139,31 @@ static char *put_given(char *to, const stg_parcel *p)
 }
 
 static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
-                         const stg_parcel *p)
+                         stg_span id, const stg_parcel *p)
 {
-    to = put_id(PUT(to, "Idempotency-Key: "), all, a->position);
-    to = put_id(PUT(to, "\r\nStagger-Message: "), all, a->position);
+    to = put(PUT(to, "Idempotency-Key: "), id.at, id.size);
+    to = put(PUT(to, "\r\nStagger-Message: "), id.at, id.size);
     to = put_number(PUT(to, "\r\nStagger-Attempt: "), a->number);
     if (a->number_max != STG_UNLIMITED)
         to = put_number(PUT(to, "\r\nStagger-Attempts-Max: "), a->number_max);
-    return put_kept(put_given(PUT(to, "\r\n"), p), all, a, p);
+    return put_kept(put_given(PUT(to, "\r\n"), p), all, a, id, p);
 }
 
 /* False: no memory. */
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
                          stg_span *headers)
 {
-    size_t room =
-        OWN_MAX + p->key.size + p->content_type.size + p->headers.size;
-    char *to = a->inside;
+    char text[STG_MESSAGE_ID_MAX], *to = a->inside;
+    stg_span id = id_of(all, a, text);
+    size_t room = OWN_MAX + 2 * id.size + p->key.size + p->content_type.size +
+                  p->headers.size;
 
     if (room > INSIDE)
         to = a->more = malloc(room);
     if (to == NULL)
         return false;
     headers->at = to;
-    headers->size = (size_t)(put_headers(to, all, a, p) - to);
+    headers->size = (size_t)(put_headers(to, all, a, id, p) - to);
     return true;
 }
 
@@ -188,6 +202,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_ns now = stg_deadlines_now();
     stg_verdict v = stg_flow_ended(h->flow, a->delivery, how, now);
     stg_attempt_end told = {.target = a->target,
+                            .partition = a->partition,
                             .position = a->position,
                             .number = a->number,
                             .number_max = a->number_max,
@@ -258,6 +273,7 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     a->target = stg_targets_at(&all->hub->targets, action->lane);
     a->delivery = action->start.delivery;
     a->exchange = NULL;
+    a->partition = action->start.message->partition;
     a->position = action->start.message->position;
     a->number = action->start.attempt;
     a->number_max = action->start.attempts_max;

@@ -32,7 +32,7 @@ typedef struct stg_attempts {
     stg_trace_mode trace;
     stg_rng rng; /* of parent ids */
     uint64_t epoch;
-    char prefix[STG_ID_TEXT_MAX]; /* of every id: the epoch and a hyphen */
+    char prefix[STG_ID_TEXT_MAX]; /* of the queue's ids: the epoch, a hyphen */
     size_t prefix_size;
 } stg_attempts;
 
@@ -55,6 +55,7 @@ void stg_attempts_close(stg_attempts *all);
 /* What the hub logs of an attempt. */
 typedef struct stg_attempt_end {
     const stg_target *target;
+    uint32_t partition;
     uint64_t position, number, number_max;
     stg_ns took;
     int status;

@@ -5,6 +5,7 @@
 #include "hub/hub_inside.h"
 #include "hub/lane_policy.h"
 #include "hub/refuse.h"
+#include "hub/settings/match.h"
 #include "hub/wall.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
@@ -12,13 +13,9 @@ static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
 
 static stg_status check(const stg_settings *o, stg_error *err)
 {
-    if (o->source == STG_SOURCE_KAFKA)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "source: kafka: this stagger was built without "
-                              "librdkafka");
     if (o->target_count == 0)
         return stg_hub_refuse(err, STG_INVALID, "there is no target");
-    if (o->listen.address == NULL && o->source != STG_SOURCE_STDIN)
+    if (o->listen.address == NULL && o->source == STG_SOURCE_QUEUE)
         return stg_hub_refuse(err, STG_INVALID,
                               "there is nothing to take messages from");
     if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
@@ -66,12 +63,27 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
 
-stg_lane_options stg_hub_lane(const stg_hub *h, const stg_target *t)
+/* A target with topics of its own: ctx is the target, for the store knows which
+ * topic a partition is of. */
+static bool accepts_topic(void *ctx, const stg_message *m)
+{
+    const stg_target *t = ctx;
+
+    return stg_source_is_of(t->hub, m->partition, &t->settings->topics) &&
+           stg_match_accepts((void *)(uintptr_t)t->settings, m);
+}
+
+stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
 {
     stg_lane_options l;
 
+    t->hub = h;
     if (t->settings != NULL) {
         l = stg_settings_lane(t->settings);
+        if (t->settings->topics.count > 0) {
+            l.accepts = accepts_topic;
+            l.ctx = (void *)(uintptr_t)t; // it is only read
+        }
         l.is_paused = l.is_paused || t->is_paused_by_call;
     } else {
         l = stg_lane_options_default(&h->policy);
@@ -85,7 +97,7 @@ static stg_status add_lanes(stg_hub *h, stg_error *err)
     stg_status status = STG_OK;
 
     for (size_t i = 0; i < h->targets.count && status == STG_OK; i++) {
-        const stg_target *t = h->targets.all[i];
+        stg_target *t = h->targets.all[i];
         stg_lane_options l = stg_hub_lane(h, t);
 
         if (t->settings == NULL)
@@ -112,13 +124,6 @@ static void restore(void *ctx, const stg_cursor *c)
         r->status = stg_flow_restore(r->hub->flow, c);
 }
 
-static stg_status give_queue(stg_hub *h, stg_error *err)
-{
-    const stg_gift queue = {.begin = stg_store_first(h->store)};
-
-    return stg_flow_give(h->flow, &queue, stg_deadlines_now(), err);
-}
-
 static stg_status start_flow(stg_hub *h, stg_error *err)
 {
     restoring r = {.hub = h};
@@ -126,7 +131,7 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
 
     if (status != STG_OK)
         return status;
-    status = give_queue(h, err);
+    status = stg_source_give(&h->source, err);
     if (status == STG_OK)
         status = add_lanes(h, err);
     if (status == STG_OK)
@@ -186,6 +191,7 @@ static void close_all(void *hub)
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
+    stg_source_close(&h->source, part_closed, h);
     stg_targets_close(&h->targets);
     stg_metrics_close(&h->metrics, part_closed, h);
     if (h->client != NULL)
@@ -222,6 +228,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.keys_kept = o->store.keys_kept;
     s.keys_max = o->store.keys_max;
     s.letters = o->letters.path;
+    s.shard_of = o->shard.of;
+    s.shard = o->shard.me - 1;
     s.broken = stg_shell_break;
     s.retaining = stg_shell_retain;
     s.troubled = stg_shell_trouble;
@@ -230,8 +238,10 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.knows = stg_shell_knows;
     s.wants = stg_shell_wants;
     s.ctx = h;
-    status = stg_store_open(&h->store, h->loop, &s, err);
-    h->handles += status == STG_OK;
+    status = stg_source_check(&h->source, h, o, &s, err);
+    if (status == STG_OK)
+        status = stg_store_open(&h->store, h->loop, &s, err);
+    h->handles += h->store != NULL;
     return status;
 }
 
@@ -257,7 +267,7 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
                           h->settings->trace);
     if (status == STG_OK)
-        status = stg_targets_find_lanes(&h->targets, h->store, err);
+        status = stg_targets_find_lanes(&h->targets, h->store, &o->shard, err);
     if (status == STG_OK)
         status = start_flow(h, err);
     if (status == STG_OK)
@@ -266,6 +276,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = stg_intake_open(&h->intake, h, o, &h->handles, err);
     if (status == STG_OK && h->intake.ingress != NULL)
         stg_admin_serve(h->admin, h->intake.ingress);
+    if (status == STG_OK)
+        status = stg_source_open(&h->source, &h->handles, err);
     return status;
 }
 
@@ -339,6 +351,7 @@ void stg_hub_free(stg_hub *h)
     if (h->flow != NULL)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
+    stg_source_free(&h->source);
     stg_targets_free(&h->targets);
     stg_admin_free(h->admin);
     stg_settings_free(h->settings);
@@ -388,7 +401,9 @@ stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
 
     if (status != STG_OK || h->store == NULL)
         return status;
-    view->lag = stg_store_count_from(h->store, view->next);
+    view->lag = stg_source_is_kafka(&h->source)
+                    ? stg_source_lag(&h->source, lane)
+                    : stg_store_count_from(h->store, view->next);
     view->is_lag_exact = true;
     return STG_OK;
 }

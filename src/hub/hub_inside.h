@@ -5,6 +5,7 @@
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     intake.c    the ingress, and lines of a file
+ *     source*.c   the log that flow reads: the queue, or Kafka
  *     reload.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
@@ -26,6 +27,7 @@
 typedef struct stg_forgetting stg_forgetting;
 #include "hub/reload.h"
 #include "hub/settings/complaints.h"
+#include "hub/source.h"
 
 /* A reload that is under way. */
 typedef struct stg_reload {
@@ -50,6 +52,7 @@ struct stg_hub {
     stg_targets targets;
     stg_attempts attempts;
     stg_intake intake;
+    stg_source source;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
     stg_admin *admin;           /* NULL: not opened yet */
@@ -102,7 +105,7 @@ stg_flow_options stg_hub_flow(const stg_settings *o);
 
 /* What its lane is told: of the settings' target, or of one that only the store
  * knows. */
-stg_lane_options stg_hub_lane(const stg_hub *h, const stg_target *t);
+stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
 
 /* -- reload.c -------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@ uint64_t stg_intake_share(uint64_t memory_max)
 
 /* The largest body, so that the message fits into a sixteenth of what is
  * flow's, with its headers. */
-static size_t message_max(uint64_t memory_max)
+size_t stg_intake_message_max(uint64_t memory_max)
 {
     return (size_t)(memory_max / 32);
 }
@@ -61,7 +61,9 @@ static stg_status open_ingress(stg_intake *in, const stg_settings *o,
 
     i.epoch = stg_store_epoch(in->hub->store);
     i.pending_max = pending_max;
-    i.message_max = message_max(o->memory_max);
+    i.message_max = stg_intake_message_max(o->memory_max);
+    if (o->source == STG_SOURCE_KAFKA)
+        i.elsewhere = "messages come from Kafka: publish them there";
     i.batch_max = least(i.batch_max, pending_max / 2);
     i.append = append;
     i.missing = find_missing;
@@ -119,7 +121,7 @@ static stg_status open_lines(stg_intake *in, const stg_settings *o,
     stg_lines_options l = stg_lines_options_default();
 
     l.fd = 0;
-    l.message_max = message_max(o->memory_max);
+    l.message_max = stg_intake_message_max(o->memory_max);
     l.pending_max = pending_max;
     l.append = append_lines;
     l.ended = end_lines;

@@ -27,6 +27,9 @@ typedef struct stg_intake {
 /* How much of the memory is the intake's; the rest is flow's. */
 uint64_t stg_intake_share(uint64_t memory_max);
 
+/* The largest body of a message. */
+size_t stg_intake_message_max(uint64_t memory_max);
+
 /* The hub's store is open. What has been opened is to be closed, also after an
  * error; *parts counts it. */
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,

@@ -13,27 +13,6 @@ enum { TICK_MS = 1000 };
 
 /* -- what the store answers ------------------------------------------------ */
 
-static void take_messages(stg_hub *h, bool is_catch_up,
-                          const stg_record *records, size_t count,
-                          uint64_t next)
-{
-    stg_flow_messages(h->flow, is_catch_up, 0, 0, records, count, next,
-                      stg_deadlines_now());
-    stg_shell_note(h);
-}
-
-static void read_main(void *ctx, const stg_record *records, size_t count,
-                      uint64_t next)
-{
-    take_messages(ctx, false, records, count, next);
-}
-
-static void read_behind(void *ctx, const stg_record *records, size_t count,
-                        uint64_t next)
-{
-    take_messages(ctx, true, records, count, next);
-}
-
 static void take_rows(void *ctx, uint32_t lane, bool is_replay,
                       const stg_parked_row *rows, size_t count, bool is_all)
 {
@@ -62,6 +41,8 @@ static void take_stored(void *ctx, stg_stored how, const uint32_t *fenced,
     (void)count;
     if (how == STG_STORED)
         note_stored(h, now);
+    if (how == STG_STORED_FENCED)
+        stg_source_fenced(&h->source, fenced, count);
     stg_flow_stored(h->flow, how, now);
     stg_shell_note(h);
 }
@@ -117,17 +98,21 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
 
 void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
 {
+    static const struct {
+        stg_alert_trouble alert;
+        const char *what;
+    } troubles[] = {
+        [STG_STORE_LETTERS] = {STG_TROUBLE_LETTERS, "dead letters file"},
+        [STG_STORE_BUSY] = {STG_TROUBLE_BUSY, "another process"},
+        [STG_STORE_AWAY] = {STG_TROUBLE_AWAY, "database"},
+    };
     stg_hub *h = hub;
 
-    stg_watch_store(&h->watch,
-                    what == STG_STORE_BUSY ? STG_TROUBLE_BUSY
-                                           : STG_TROUBLE_LETTERS,
+    stg_watch_store(&h->watch, troubles[what].alert,
                     why == NULL ? NULL : why->text, stg_deadlines_now());
     if (why == NULL)
         STG_LOG(h->log, STG_LOG_INFO, "store-trouble-over",
-                stg_field_text("what", what == STG_STORE_BUSY
-                                           ? "another process"
-                                           : "dead letters file"));
+                stg_field_text("what", troubles[what].what));
     else
         STG_LOG(h->log, STG_LOG_ERROR, "store-trouble",
                 stg_field_text("detail", why->text),
@@ -152,19 +137,11 @@ void stg_shell_break(void *hub, const stg_error *why)
 
 /* -- the switch ------------------------------------------------------------ */
 
-static void read_log(stg_hub *h, const stg_action *a)
-{
-    bool is_catch_up = a->read.is_catch_up;
-
-    stg_store_read(h->store, a->read.from, a->read.bytes_max, !is_catch_up,
-                   is_catch_up ? read_behind : read_main, h);
-}
-
 static void act(stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->kind) {
     case STG_ACTION_READ:
-        read_log(h, a);
+        stg_source_read(&h->source, a);
         break;
     case STG_ACTION_FETCH:
         stg_store_fetch(h->store, a->lane, a->fetch.is_replay, &a->fetch.after,
@@ -181,7 +158,10 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_store_group(h->store, a->group, take_stored, h);
         break;
     case STG_ACTION_COMMIT:
-        stg_store_commit(h->store, a->position);
+        stg_source_commit(&h->source, a->partition, a->position);
+        break;
+    case STG_ACTION_TAKEN:
+        stg_source_taken(&h->source, a->partition);
         break;
     case STG_ACTION_TELL:
         if (a->tell.what == STG_TELL_OPENED)
@@ -196,8 +176,6 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_watch_forget(&h->watch, a->lane);
         stg_people_removed(h, a->lane);
         break;
-    case STG_ACTION_TAKEN:
-        break; // the queue's partition never goes
     case STG_ACTION_STOPPED:
         h->is_flow_stopped = true;
         h->end.is_clean = a->is_clean;

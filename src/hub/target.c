@@ -6,6 +6,7 @@
 
 #include "hub/http/url.h"
 #include "hub/refuse.h"
+#include "hub/settings/shard.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)
@@ -234,6 +235,7 @@ bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane)
 
 typedef struct search {
     stg_targets *targets;
+    const stg_shard_settings *shard;
     bool has_failed; /* no memory */
 } search;
 
@@ -243,7 +245,8 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
     search *s = ctx;
     stg_target *target;
 
-    if (s->has_failed || stg_targets_at(s->targets, lane) != NULL)
+    if (s->has_failed || stg_targets_at(s->targets, lane) != NULL ||
+        !stg_shard_has(s->shard, name))
         return;
     target = add(s->targets, name, url);
     s->has_failed =
@@ -251,9 +254,10 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
 }
 
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
+                                  const stg_shard_settings *shard,
                                   stg_error *err)
 {
-    search s = {.targets = t};
+    search s = {.targets = t, .shard = shard};
     stg_status status = STG_OK;
     uint32_t lane = 0;
 

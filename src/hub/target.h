@@ -20,6 +20,7 @@ typedef enum stg_target_label {
 
 typedef struct stg_target {
     char *name, *url;
+    const stg_hub *hub;                  /* NULL: not in one yet */
     const stg_target_settings *settings; /* the hub's; NULL: only the store
                                             knows it */
     uint32_t lane;
@@ -73,8 +74,10 @@ void stg_target_free(stg_target *t);
 stg_status stg_targets_open(stg_targets *t, stg_client *client,
                             const stg_settings *s, stg_error *err);
 
-/* Gives each its lane, and adds those that only the store knows. */
+/* Gives each its lane, and adds those that only the store knows and that no
+ * other shard has. */
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
+                                  const stg_shard_settings *shard,
                                   stg_error *err);
 
 /* The lane is the target's. False: there is no memory. */

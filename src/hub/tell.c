@@ -73,9 +73,9 @@ static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
 
 void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now)
 {
-    char id[STG_ID_TEXT_MAX], trace[STG_TRACE_TEXT_MAX];
+    char id[STG_MESSAGE_ID_MAX], trace[STG_TRACE_TEXT_MAX];
 
-    stg_id_print(stg_store_epoch_at(h->store, e->position), e->position, id);
+    stg_store_id(h->store, e->partition, e->position, id);
     if (e->verdict->decision.next != STG_DONE) {
         tell_failure(h, e, id, now);
         return;

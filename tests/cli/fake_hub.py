@@ -64,7 +64,7 @@ STATUS = {
     "ingress": dict.fromkeys(
         ["connections", "requests", "accepted", "repeats", "refused_4xx",
          "refused_5xx", "cut", "waiting", "pending_bytes"], 0),
-    "replays_running": 0,
+    "kafka": None, "replays_running": 0,
 }
 
 LETTER = {

@@ -159,6 +159,17 @@ class Golden(Case):
                                replays_running=2)
         self.both("status-trouble", "status", "--interval=10ms")
 
+    def test_status_of_a_hub_that_reads_topics(self):
+        place = {"next_position": 10, "end_position": 15,
+                 "committed_position": 8, "lag_messages": 5}
+        self.hub.status["kafka"] = {
+            "is_away": True, "partitions": [
+                {"topic": topic, "partition": number, **place}
+                for topic, number in (("orders", 0), ("orders", 3),
+                                      ("refunds", 1))]}
+        self.hub.targets = self.hub.targets[:1]
+        self.both("status-kafka", "status", "--interval=10ms")
+
     def test_status_without_targets(self):
         self.hub.targets = []
         self.both("status-none", "status", "--interval=10ms")

@@ -353,7 +353,9 @@ class Metrics(case.Case):
                                "way": "webhook"}]}))
         self.publish(hub, 5)
         a.wait(10)
-        documented = documented_families()
+        # Those of topics are looked at where there are some: kafka_hub.py.
+        documented = {name: row for name, row in documented_families().items()
+                      if not name.startswith("stagger_kafka_")}
         for name, (kind, labels) in families(self.scrape(hub)).items():
             self.assertIn(name, documented, "not in docs/metrics.md")
             self.assertEqual(documented[name][0], kind, name)

@@ -40,6 +40,8 @@ typedef enum stg_alert_trouble {
     STG_TROUBLE_FULL,    /* rows do not fit */
     STG_TROUBLE_LETTERS, /* the file of dead letters cannot be written */
     STG_TROUBLE_BUSY,    /* another process does not let us write to it */
+    STG_TROUBLE_AWAY,    /* the database that is the store does not answer */
+    STG_TROUBLE_LOG,     /* Kafka cannot be read, or not all of it */
     STG_TROUBLE_BROKEN,  /* the hub ends */
 } stg_alert_trouble;
 #define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))

@@ -145,6 +145,8 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_LETTERS] = "the file of dead letters cannot be written",
         [STG_TROUBLE_BUSY] = ("another process writes to the store, and does "
                               "not end"),
+        [STG_TROUBLE_AWAY] = "the database does not answer",
+        [STG_TROUBLE_LOG] = "Kafka cannot be read, or not all of it",
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     write_before(w, i);
@@ -267,6 +269,12 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_BUSY] =
             "waiting; nothing is stored meanwhile, and new "
             "messages have no answer",
+        [STG_TROUBLE_AWAY] =
+            "trying again; nothing is stored or committed meanwhile, and "
+            "reading stops when memory is at its limit",
+        [STG_TROUBLE_LOG] =
+            "trying again; what was read goes on, and nothing is lost that "
+            "Kafka still has",
         [STG_TROUBLE_BROKEN] =
             "ending, for nothing can be kept any more; a "
             "restart recovers"};

@@ -91,13 +91,10 @@ static void look_at(stg_watch *w, const stg_target *t,
     uint64_t behind;
     stg_ns age;
 
-    if (stg_flow_look(w->hub->flow, t->lane, &v, now) != STG_OK)
+    if (stg_hub_look_lane(w->hub, t->lane, &v, now) != STG_OK)
         return;
     age = v.oldest_at > 0 ? stg_ns_sub(utc, v.oldest_at) : 0;
     behind = stg_ns_add(v.waiting, v.lag);
-    // What lies between is only in the log: there are gaps, so it is the most.
-    if (!v.is_lag_exact)
-        behind = stg_ns_add(v.waiting, stg_ns_sub(store->next, v.next));
     w->is_busy = w->is_busy || behind > 0 || v.in_flight > 0;
     stg_alerts_lag(w->alerts, t->lane, behind, age, now);
     stg_alerts_retention(w->alerts, t->lane, percent_kept(w, &v, store, age),

@@ -53,6 +53,7 @@ static void give(stg_metrics *m, char *text, size_t size)
 static void forget_picture(stg_metrics *m)
 {
     free(m->picture.rows);
+    stg_picture_free_kafka(&m->picture);
     m->picture = (stg_picture){.rows = NULL};
     m->rows_max = m->at = 0;
 }
@@ -111,6 +112,7 @@ static void look_at(const stg_metrics *m, const stg_target *t,
 
     *row = (stg_picture_row){.targets = 1};
     memcpy(row->name, t->name, strlen(t->name) + 1);
+    row->lane_number = t->lane;
     if (t->endpoint != NULL)
         stg_endpoint_look(t->endpoint, &row->sockets);
     if (stg_hub_look_lane(m->hub, t->lane, lane, now) != STG_OK)
@@ -181,6 +183,7 @@ static void take_hub(stg_metrics *m)
     p->known = h->targets.known;
     p->unknown = h->targets.count - h->targets.known;
     p->groups = m->groups;
+    stg_picture_take_kafka(p, &h->source);
     take_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);
     p->started_at = m->started_at;

@@ -13,6 +13,7 @@
 #include "hub/metrics/process.h"
 #include "hub/metrics/text.h"
 #include "hub/ops/ingress.h"
+#include "hub/source.h"
 #include "hub/store.h"
 
 #define STG_OTHER_TARGETS "(other)"
@@ -22,6 +23,7 @@ enum { STG_LANE_STATES = STG_LANE_REMOVING + 1 };
 /* A target; or many, whose numbers are added up. */
 typedef struct stg_picture_row {
     char name[STG_TARGET_NAME_MAX];
+    uint32_t lane_number;             /* of a target by itself */
     uint32_t targets;                 /* that it is of */
     stg_lane_view lane;               /* what can be added up is */
     uint32_t states[STG_LANE_STATES]; /* targets in each */
@@ -31,6 +33,24 @@ typedef struct stg_picture_row {
     stg_ns lag_time; /* age of the oldest message that it has not settled */
     stg_counters counters;
 } stg_picture_row;
+
+/* A partition of Kafka. */
+typedef struct stg_picture_place {
+    char *topic;
+    uint32_t partition;
+    uint64_t next, end, committed;
+} stg_picture_place;
+
+/* Topics of Kafka as the log. */
+typedef struct stg_picture_kafka {
+    bool is_there; /* else the log is the queue */
+    stg_picture_place *places;
+    size_t count;
+    uint64_t *lags; /* of each row but that of the others, in each place; NULL:
+                       they were too many */
+    stg_kafka_counts counts;
+    stg_source_counts source;
+} stg_picture_kafka;
 
 /* A sink of alerts, whose name may go with a reload. */
 typedef struct stg_picture_sink {
@@ -44,6 +64,7 @@ typedef struct stg_picture {
     bool has_others;
     size_t known, unknown; /* targets of the settings, and of the store alone */
 
+    stg_picture_kafka kafka;
     stg_hub_view hub;
     stg_store_view store;
     bool has_ingress;
@@ -61,11 +82,16 @@ typedef struct stg_picture {
 void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
                      const stg_counters *counters);
 
+/* What is known of the log, when the rows are complete. To be freed. */
+void stg_picture_take_kafka(stg_picture *p, const stg_source *s);
+void stg_picture_free_kafka(stg_picture *p);
+
 void stg_picture_print(const stg_picture *p, const stg_process_view *process,
                        stg_page *page);
 
 /* -- between the files that print ------------------------------------------ */
 
 void stg_picture_print_targets(const stg_picture *p, stg_page *page);
+void stg_picture_print_kafka(const stg_picture *p, stg_page *page);
 
 #endif

@@ -247,6 +247,7 @@ void stg_picture_print(const stg_picture *p, const stg_process_view *process,
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);
+    stg_picture_print_kafka(p, page);
     if (p->has_ingress)
         print_ingress(&p->ingress, page);
     print_alerts(p, page);

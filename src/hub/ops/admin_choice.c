@@ -78,12 +78,12 @@ static bool take_message(const given *g)
 {
     stg_letter_filter *f = &g->choice->filter;
     const stg_store *store = g->admin->hub->store;
-    uint64_t epoch;
 
     f->has_position = true;
-    if (!stg_id_parse(g->text, strlen(g->text), &epoch, &f->position))
+    if (!stg_admin_is_id(g->text))
         return refuse(g, "the id of a message");
-    g->choice->is_impossible = epoch != stg_store_epoch_at(store, f->position);
+    g->choice->is_impossible =
+        !stg_store_find_id(store, g->text, &f->partition, &f->position);
     return true;
 }
 

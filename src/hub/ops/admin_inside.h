@@ -133,4 +133,7 @@ void stg_admin_drop(void *admin, stg_ask *a);
 void stg_admin_replays(void *admin, stg_ask *a);
 void stg_admin_one_replay(void *admin, stg_ask *a);
 
+/* Whether a text has the shape of a message's id: of the queue or of a topic. */
+bool stg_admin_is_id(const char *id);
+
 #endif

@@ -155,6 +155,25 @@ void stg_admin_letter(void *admin, stg_ask *ask)
 
 /* -- a message --------------------------------------------------------------- */
 
+/* "TOPIC.PARTITION.OFFSET", and perhaps an epoch: whether there is such a topic
+ * is the store's to say. */
+static bool is_id_of_topic(const char *id)
+{
+    const char *last = strrchr(id, '.');
+
+    return last != NULL && last != id && last[1] != '\0' &&
+           strlen(id) < STG_MESSAGE_ID_MAX &&
+           strspn(last + 1, "0123456789abcdef") == strlen(last + 1);
+}
+
+bool stg_admin_is_id(const char *id)
+{
+    uint64_t epoch, position;
+
+    return stg_id_parse(id, strlen(id), &epoch, &position) ||
+           is_id_of_topic(id);
+}
+
 typedef struct page {
     stg_ask *ask;
     size_t from, limit;
@@ -226,11 +245,11 @@ void stg_admin_message(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;
     const char *id = stg_ask_word(ask, 0);
-    uint64_t epoch, position, from;
+    uint64_t from;
     uint32_t limit;
     page *p;
 
-    if (!stg_id_parse(id, strlen(id), &epoch, &position)) {
+    if (!stg_admin_is_id(id)) {
         stg_ask_refuse(ask, 400, "wanted the id of a message");
         return;
     }

@@ -91,6 +91,31 @@ static json_t *print_ingress(const stg_hub *h)
         "pending_bytes", stg_json_count(v.pending));
 }
 
+static json_t *print_place(const stg_source_view *v)
+{
+    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "topic", v->topic,
+                     "partition", stg_json_count(v->partition), "next_position",
+                     stg_json_count(v->next), "end_position",
+                     stg_json_count(v->end), "committed_position",
+                     stg_json_count(v->committed), "lag_messages",
+                     stg_json_count(stg_ns_sub(v->end, v->next)));
+}
+
+static json_t *print_kafka(const stg_hub *h)
+{
+    json_t *places = json_array();
+    stg_source_view v;
+
+    if (!stg_source_is_kafka(&h->source)) {
+        json_decref(places);
+        return json_null();
+    }
+    for (size_t i = 0; stg_source_look(&h->source, i, &v); i++)
+        json_array_append_new(places, print_place(&v));
+    return json_pack("{s:b,s:o}", "is_away", (int)h->source.is_away,
+                     "partitions", places);
+}
+
 static const char *missing_of(const stg_hub *h)
 {
     if (h->is_broken)
@@ -113,7 +138,8 @@ void stg_admin_status(void *admin, stg_ask *ask)
     stg_ask_answer_json(
         ask, 200,
         json_pack(
-            "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:i}",
+            "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
+            "s:i}",
             "version", STG_VERSION, "epoch", epoch, "started_at",
             stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
             "state", state, "missing", stg_json_text(missing_of(h)), "accepted",
@@ -123,7 +149,8 @@ void stg_admin_status(void *admin, stg_ask *ask)
             stg_json_count(v.flow.held), "max_bytes",
             stg_json_count(h->settings->memory_max), "targets",
             print_target_counts(h), "store", print_store(h), "ingress",
-            print_ingress(h), "replays_running", (int)a->replays_running));
+            print_ingress(h), "kafka", print_kafka(h), "replays_running",
+            (int)a->replays_running));
 }
 
 /* -- targets ----------------------------------------------------------------- */

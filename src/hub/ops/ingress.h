@@ -34,6 +34,10 @@ typedef struct stg_ingress_options {
                                    or "X-*"; see ingress_headers.h */
     uint64_t epoch; /* the first half of every id */
 
+    /* Why nothing can be published here, for producers: they get a 404. NULL: it
+     * can. Static. */
+    const char *elsewhere;
+
     size_t message_max; /* bytes of a body: 1 MiB */
     size_t batch_max;   /* bytes of a batch: 16 MiB */
     size_t lines_max;   /* messages of a batch: 10000 */

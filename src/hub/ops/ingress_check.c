@@ -54,6 +54,9 @@ static bool check_route(stg_caller *c, const char *url, const char *method)
         return stg_problem_set(&c->problem, 400, 0,
                                "a path with a blank or a zero byte");
     stg_routes_match(g->tables, g->table_count, url, method, &c->match);
+    if (c->match.route != NULL && g->options.elsewhere != NULL &&
+        stg_request_is_published(c))
+        return stg_problem_set(&c->problem, 404, 0, "%s", g->options.elsewhere);
     if (c->match.route != NULL)
         return true;
     if (c->match.allowed[0] != '\0')

@@ -163,7 +163,7 @@ static stg_status read_url(stg_settings *s, const char *text, stg_error *err)
 
 stg_status stg_from_read(stg_settings *s, const char *text, stg_error *err)
 {
-    stg_source source;
+    stg_source_kind source;
     stg_status status = STG_OK;
 
     if (strcmp(text, "queue") == 0)

@@ -151,12 +151,12 @@ typedef struct stg_listen_settings {
     uint32_t connections_max, address_connections_max;
 } stg_listen_settings;
 
-typedef enum stg_source {
+typedef enum stg_source_kind {
     STG_SOURCE_QUEUE, /* what is published by HTTP */
     STG_SOURCE_STDIN, /* lines of the standard input, and what is published if
                          it listens. Without: it ends when all is settled. */
     STG_SOURCE_KAFKA, /* topics of Kafka; nothing is published by HTTP */
-} stg_source;
+} stg_source_kind;
 
 /* What becomes of a record of Kafka whose value is null. */
 typedef enum stg_null_value {
@@ -213,7 +213,7 @@ typedef struct stg_log_settings {
 typedef struct stg_settings {
     const char *file; /* that they were read from; NULL: none */
 
-    stg_source source;
+    stg_source_kind source;
     stg_kafka_settings kafka; /* with STG_SOURCE_KAFKA */
     stg_shard_settings shard;
     stg_store_settings store;

@@ -1,0 +1,154 @@
+/* source.h - the log that flow reads: the embedded queue, or topics of Kafka.
+ *
+ * The shell hands on what flow wants of a log; what the log has goes straight to
+ * flow. Of the queue that is partition 0 of the store. Of Kafka it is a
+ * partition after the other, as the group gives and takes them:
+ *
+ *     assigned  ->  claim in the store  ->  give to flow  ->  begin to read
+ *     revoked   ->  flow ends it  ->  STG_ACTION_TAKEN  ->  let go
+ *     lost, fenced  ->  flow drops it  ->  STG_ACTION_TAKEN; claimed anew if it
+ *                       is still ours
+ *
+ *     source.c         both; what flow wants of a log
+ *     source_kafka.c   partitions that come and go
+ *     source_tell.c    what the consumer says, for people */
+#ifndef STAGGER_HUB_SOURCE_H
+#define STAGGER_HUB_SOURCE_H
+
+#include "base/list.h"
+#include "hub/deadlines.h"
+#include "hub/hub.h"
+#include "hub/logs/kafka.h"
+#include "hub/logs/kafka_letters.h"
+#include "hub/store.h"
+
+/* Where a partition of Kafka is on its way. */
+typedef enum stg_source_state {
+    STG_SOURCE_WAITING,  /* until flow has let go of what it had of it */
+    STG_SOURCE_CLAIMING, /* the store was asked */
+    STG_SOURCE_GIVEN,    /* flow has it */
+    STG_SOURCE_GOING,    /* it was revoked or lost, and flow ends it */
+    STG_SOURCE_OVER,     /* it has gone; known for the one that replaces it */
+    STG_SOURCE_REFUSED,  /* it is ours, and cannot be read: people were told */
+} stg_source_state;
+
+typedef struct stg_source_place {
+    stg_link link;
+    struct stg_source *source;
+    stg_source_state state;
+    char *topic;
+    uint32_t partition;  /* of the topic */
+    uint64_t assignment; /* of the consumer */
+    uint64_t begin, end; /* of the log, as is known */
+    bool has_committed;  /* by the group, when it was assigned */
+    uint64_t committed;
+    uint32_t number;    /* that the store gave it; STG_NO_PARTITION: not yet */
+    uint32_t previous;  /* the number that it replaces; or STG_NO_PARTITION */
+    bool is_held;       /* the consumer waits until it is let go */
+    bool is_over;       /* the topic was made again: its number is done with */
+    bool is_fenced;     /* another hub had it meanwhile: to be claimed anew */
+    bool is_asking;     /* the store owes an answer: its memory stays */
+    bool is_gone;       /* and then it goes */
+    stg_deadline again; /* when it is claimed once more */
+} stg_source_place;
+
+typedef struct stg_source_counts {
+    uint64_t taken, fenced, renewed; /* partitions, since the start */
+    uint64_t messages;               /* handed to flow */
+} stg_source_counts;
+
+typedef struct stg_source {
+    stg_hub *hub;
+    stg_kafka *kafka;           /* NULL: the embedded queue */
+    stg_kafka_letters *letters; /* copies of dead letters; NULL: none */
+    stg_list places;            /* of stg_source_place */
+    stg_list asking;            /* those that went while the store was asked */
+    char *brokers;              /* "host:port,host:port" */
+    bool keeps_rows;            /* the store is this hub's alone */
+    bool is_away;               /* no broker answers */
+    size_t topics_gone;
+    stg_action behind; /* the catch-up read that is under way */
+    stg_source_counts counts;
+} stg_source;
+
+/* What the store is to be told of it before it is opened: who writes copies of
+ * dead letters. Returns STG_INVALID with words for a property that Kafka does
+ * not take, or where there is no librdkafka. Zeroed before; to be freed in any
+ * case. */
+stg_status stg_source_check(stg_source *s, stg_hub *hub, const stg_settings *o,
+                            stg_store_options *store, stg_error *err);
+
+/* Before flow's cursors are restored: gives it the queue, or the rows that a file
+ * has of partitions which are not this hub's now. */
+stg_status stg_source_give(stg_source *s, stg_error *err);
+
+/* The consumer joins its group; *parts counts what is to be closed. */
+stg_status stg_source_open(stg_source *s, unsigned *parts, stg_error *err);
+
+/* Nothing comes any more; what was to be committed is. closed is called once
+ * for what stg_source_open() has counted. */
+void stg_source_close(stg_source *s, void (*closed)(void *ctx), void *ctx);
+
+/* The store is closed. */
+void stg_source_free(stg_source *s);
+
+static inline bool stg_source_is_kafka(const stg_source *s)
+{
+    return s->kafka != NULL;
+}
+
+/* -- what flow wants ------------------------------------------------------- */
+
+void stg_source_read(stg_source *s, const stg_action *a);
+void stg_source_commit(stg_source *s, uint32_t partition, uint64_t position);
+void stg_source_taken(stg_source *s, uint32_t partition);
+
+/* The store refused what was written of these partitions. */
+void stg_source_fenced(stg_source *s, const uint32_t *partitions, size_t count);
+
+/* -- for people ------------------------------------------------------------ */
+
+/* A partition that is read, as people see it; topic is lent until the loop goes
+ * on. */
+typedef struct stg_source_view {
+    const char *topic;
+    uint32_t partition, number;
+    uint64_t begin, end; /* of the log, as is known */
+    uint64_t next;       /* where it is read on */
+    uint64_t committed;  /* all below it is: 0 at first */
+} stg_source_view;
+
+/* That number i from 0, by topic and partition. False: there are no more. */
+bool stg_source_look(const stg_source *s, size_t i, stg_source_view *v);
+
+/* Records that a lane has not taken of all its partitions: at most, for there
+ * are gaps. */
+uint64_t stg_source_lag(const stg_source *s, uint32_t lane);
+
+/* Whether the message of this partition is of one of the topics; all of them
+ * where there are none. */
+bool stg_source_is_of(const stg_hub *h, uint32_t partition,
+                      const stg_texts *topics);
+
+/* -- source_tell.c --------------------------------------------------------- */
+
+/* For stg_kafka_options: what it says goes to the log, alerts, and flow. */
+void stg_source_told(void *source, const stg_kafka_told *told);
+
+/* -- source_kafka.c -------------------------------------------------------- */
+
+void stg_source_assigned(void *source, const stg_kafka_given *given,
+                         size_t count);
+void stg_source_revoked(void *source, const stg_kafka_place *places,
+                        size_t count);
+void stg_source_lost(void *source, const stg_kafka_place *places, size_t count);
+
+/* NULL: none that is so. */
+stg_source_place *stg_source_find(const stg_source *s,
+                                  const stg_kafka_place *place);
+stg_source_place *stg_source_find_number(const stg_source *s, uint32_t number);
+
+/* Frees all places; those that wait for the store, too. */
+void stg_source_drop_places(stg_source *s);
+
+#endif

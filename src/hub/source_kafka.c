@@ -1,0 +1,485 @@
+/* Partitions of Kafka that come and go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_inside.h"
+#include "hub/settings/shard.h"
+
+/* Long enough for a consumer to hear that it has lost what it was fenced of. */
+static const stg_ns AGAIN = 2 * STG_S;
+
+/* In flight at a revocation: see docs/kafka.md. */
+static const stg_ns DRAIN = 2 * STG_S;
+
+enum { NUMBER_BITS = 16 };
+
+static void claim(stg_source_place *p);
+
+/* -- places ---------------------------------------------------------------- */
+
+static bool is_same(const stg_source_place *p, const char *topic,
+                    uint32_t partition)
+{
+    return p->partition == partition && strcmp(p->topic, topic) == 0;
+}
+
+stg_source_place *stg_source_find(const stg_source *s,
+                                  const stg_kafka_place *place)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->assignment == place->assignment &&
+            is_same(p, place->topic, place->partition))
+            return p;
+    }
+    return NULL;
+}
+
+static bool is_flows(const stg_source_place *p)
+{
+    return p->state == STG_SOURCE_GIVEN || p->state == STG_SOURCE_GOING;
+}
+
+stg_source_place *stg_source_find_number(const stg_source *s, uint32_t number)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->number == number && is_flows(p))
+            return p;
+    }
+    return NULL;
+}
+
+/* The older assignment of the same partition, which flow still ends. */
+static bool is_still_going(const stg_source *s, const stg_source_place *place)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        const stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p != place && is_flows(p) &&
+            is_same(p, place->topic, place->partition))
+            return true;
+    }
+    return false;
+}
+
+static void tell(const stg_source_place *p, stg_log_level level,
+                 const char *event, const char *detail)
+{
+    STG_LOG(p->source->hub->log, level, event,
+            stg_field_text("topic", p->topic),
+            stg_field_number("partition", p->partition),
+            stg_field_text("detail", detail));
+}
+
+static stg_kafka_place place_of(const stg_source_place *p)
+{
+    return (stg_kafka_place){.topic = p->topic,
+                             .partition = p->partition,
+                             .assignment = p->assignment};
+}
+
+static void free_place(stg_source_place *p)
+{
+    stg_deadline_clear(&p->source->hub->deadlines, &p->again);
+    stg_list_remove(&p->link);
+    free(p->topic);
+    free(p);
+}
+
+/* Its memory stays while the store owes an answer. */
+static void drop(stg_source_place *p)
+{
+    stg_source *s = p->source;
+
+    if (!p->is_asking) {
+        free_place(p);
+        return;
+    }
+    stg_deadline_clear(&s->hub->deadlines, &p->again);
+    p->is_gone = true;
+    stg_list_remove(&p->link);
+    stg_list_push(&s->asking, &p->link);
+}
+
+static void drop_list(stg_list *list)
+{
+    stg_link *at;
+
+    while ((at = stg_list_first(list)) != NULL)
+        free_place(STG_HOLDER(at, stg_source_place, link));
+}
+
+void stg_source_drop_places(stg_source *s)
+{
+    if (s->places.ends.next == NULL)
+        return; // it was never opened
+    drop_list(&s->places);
+    drop_list(&s->asking);
+}
+
+/* By topic and partition, the older assignment first. */
+static void put_in_order(stg_source *s, stg_source_place *p)
+{
+    stg_link *at = stg_list_last(&s->places);
+
+    for (; at != NULL; at = stg_list_prev(&s->places, at)) {
+        const stg_source_place *q = STG_HOLDER(at, stg_source_place, link);
+        int order = strcmp(q->topic, p->topic);
+
+        if (order < 0 || (order == 0 && q->partition <= p->partition))
+            break;
+    }
+    stg_list_insert(at != NULL ? at : &s->places.ends, &p->link);
+}
+
+static stg_source_place *add(stg_source *s, const stg_kafka_given *g)
+{
+    stg_source_place *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return NULL;
+    *p = (stg_source_place){.source = s,
+                            .topic = strdup(g->place.topic),
+                            .partition = g->place.partition,
+                            .assignment = g->place.assignment,
+                            .begin = g->begin,
+                            .end = g->end,
+                            .has_committed = g->has_committed,
+                            .committed = g->committed,
+                            .number = STG_NO_PARTITION,
+                            .previous = STG_NO_PARTITION};
+    if (p->topic == NULL) {
+        free(p);
+        return NULL;
+    }
+    put_in_order(s, p);
+    return p;
+}
+
+/* -- claimed and given ----------------------------------------------------- */
+
+static void claim_again(stg_deadline *d)
+{
+    claim(STG_HEAP_HOLDER(d, stg_source_place, again));
+}
+
+static void claim_later(stg_source_place *p)
+{
+    p->state = STG_SOURCE_WAITING;
+    p->again.passed = claim_again;
+    stg_deadline_set(&p->source->hub->deadlines, &p->again,
+                     stg_ns_add(stg_deadlines_now(), AGAIN));
+}
+
+/* Rows of epochs that are over, which this hub has now. */
+static void give_rows(stg_hub *h, const stg_claimed *c)
+{
+    for (size_t i = 0; i < c->before_count; i++) {
+        const stg_claimed_before *b = &c->before[i];
+        stg_gift g = {.partition = b->number,
+                      .generation = b->generation,
+                      .is_merged = true,
+                      .is_rows_only = true,
+                      .cursors = b->cursors,
+                      .cursor_count = b->count};
+
+        // One that flow has already goes on as it is.
+        (void)stg_flow_give(h->flow, &g, stg_deadlines_now(), NULL);
+    }
+}
+
+static stg_status give(stg_source_place *p, const stg_claimed *c,
+                       stg_error *err)
+{
+    stg_gift g = {.partition = c->number,
+                  .generation = c->generation,
+                  .begin = p->begin,
+                  .floor = c->floor,
+                  .is_merged = true,
+                  .cursors = c->cursors,
+                  .cursor_count = c->count};
+
+    return stg_flow_give(p->source->hub->flow, &g, stg_deadlines_now(), err);
+}
+
+/* Where it is read, and under which tag: flow's number and its assignment. */
+static void begin(stg_source_place *p)
+{
+    stg_hub *h = p->source->hub;
+    stg_kafka_place place = place_of(p);
+    stg_partition_view v;
+
+    if (stg_flow_look_partition(h->flow, p->number, &v) != STG_OK)
+        return;
+    stg_kafka_begin(p->source->kafka, &place, v.next,
+                    v.assignment << NUMBER_BITS | p->number);
+    p->source->counts.taken++;
+    STG_LOG(h->log, STG_LOG_INFO, "partition-taken",
+            stg_field_text("topic", p->topic),
+            stg_field_number("partition", p->partition),
+            stg_field_number("position", v.next),
+            stg_field_number("lag", stg_ns_sub(p->end, v.next)));
+}
+
+static void refuse(stg_source_place *p, const char *words)
+{
+    p->state = STG_SOURCE_REFUSED;
+    tell(p, STG_LOG_ERROR, "partition-refused", words);
+    stg_watch_store(&p->source->hub->watch, STG_TROUBLE_LOG, words,
+                    stg_deadlines_now());
+}
+
+/* Neither the store nor the group knows where to begin. */
+static bool is_unknown(const stg_source_place *p, const stg_claimed *c)
+{
+    return p->source->hub->settings->kafka.reset == STG_RESET_ERROR &&
+           c->count == 0 && !p->has_committed;
+}
+
+static void take(stg_source_place *p, const stg_claimed *c)
+{
+    stg_hub *h = p->source->hub;
+    stg_error err = {.line = 0};
+    stg_status status;
+
+    p->number = c->number;
+    p->previous = STG_NO_PARTITION;
+    if (is_unknown(p, c)) {
+        refuse(p,
+               "nobody knows where it begins, and `kafka.reset` is error: set "
+               "the group's offset, or `reset: earliest`");
+        return;
+    }
+    if (c->was_reset) {
+        p->source->counts.renewed++;
+        tell(p, STG_LOG_WARN, "partition-renewed",
+             "it ends below what was read of it: the topic was made "
+             "again, or cut off. It is read from its start, and ids "
+             "of messages have another epoch");
+    }
+    give_rows(h, c);
+    status = give(p, c, &err);
+    if (status == STG_OK) {
+        p->state = STG_SOURCE_GIVEN;
+        begin(p);
+    } else if (!h->is_stopping) {
+        tell(p, STG_LOG_ERROR, "partition-refused", err.text);
+        claim_later(p);
+    }
+    stg_shell_note(h);
+}
+
+static void claimed(void *ctx, const stg_claimed *c)
+{
+    stg_source_place *p = ctx;
+    stg_hub *h = p->source->hub;
+
+    p->is_asking = false;
+    if (p->is_gone || h->is_closing) {
+        if (c->status == STG_OK && p->is_gone && !h->is_closing)
+            stg_store_unclaim(h->store, c->number);
+        free_place(p);
+        return;
+    }
+    if (c->status == STG_OK) {
+        take(p, c);
+        return;
+    }
+    tell(p, STG_LOG_ERROR, "partition-refused", c->words);
+    if (c->status == STG_INVALID)
+        p->state = STG_SOURCE_REFUSED;
+    else
+        claim_later(p);
+}
+
+static void claim(stg_source_place *p)
+{
+    stg_source *s = p->source;
+    stg_claim_ask ask = {
+        .log = "kafka", // a store is of one cluster and one group
+        .topic = p->topic,
+        .partition = p->partition,
+        .begin = p->begin,
+        .end = p->end,
+        .committed = p->has_committed ? p->committed : STG_NO_POSITION,
+        .previous = p->previous};
+
+    if (s->hub->is_closing || s->hub->is_broken)
+        return;
+    p->state = STG_SOURCE_CLAIMING;
+    p->is_asking = true;
+    stg_store_claim(s->hub->store, &ask, claimed, p);
+}
+
+/* -- what the group says --------------------------------------------------- */
+
+/* A number that is over has waited for the one that replaces it. */
+static void take_over(stg_source *s, stg_source_place *next)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->state == STG_SOURCE_OVER &&
+            is_same(p, next->topic, next->partition)) {
+            next->previous = p->number;
+            drop(p);
+            return;
+        }
+    }
+}
+
+void stg_source_assigned(void *source, const stg_kafka_given *given,
+                         size_t count)
+{
+    stg_source *s = source;
+
+    for (size_t i = 0; i < count; i++) {
+        stg_source_place *p = add(s, &given[i]);
+
+        if (p == NULL) {
+            STG_LOG(s->hub->log, STG_LOG_ERROR, "partition-refused",
+                    stg_field_text("topic", given[i].place.topic),
+                    stg_field_number("partition", given[i].place.partition),
+                    stg_field_text("detail", "there is no memory for it"));
+            continue;
+        }
+        take_over(s, p);
+        if (is_still_going(s, p))
+            p->state = STG_SOURCE_WAITING; // for STG_ACTION_TAKEN
+        else
+            claim(p);
+    }
+}
+
+static void let_go(stg_source_place *p)
+{
+    stg_kafka_place place = place_of(p);
+
+    stg_kafka_let_go(p->source->kafka, &place);
+}
+
+/* That it goes was said, and flow does not have it. */
+static void forget(stg_source_place *p, bool is_lost)
+{
+    if (!is_lost)
+        let_go(p);
+    drop(p);
+}
+
+void stg_source_revoked(void *source, const stg_kafka_place *places,
+                        size_t count)
+{
+    stg_source *s = source;
+
+    for (size_t i = 0; i < count; i++) {
+        stg_source_place *p = stg_source_find(s, &places[i]);
+
+        if (p == NULL)
+            continue;
+        if (p->state != STG_SOURCE_GIVEN && p->state != STG_SOURCE_GOING) {
+            forget(p, false);
+            continue;
+        }
+        tell(p, STG_LOG_INFO, "partition-revoked",
+             "another member of the group gets it");
+        p->is_held = true;
+        if (p->state == STG_SOURCE_GIVEN)
+            stg_flow_take(s->hub->flow, p->number, s->keeps_rows, DRAIN,
+                          stg_deadlines_now());
+        p->is_fenced = false;
+        p->state = STG_SOURCE_GOING;
+    }
+    stg_shell_note(s->hub);
+}
+
+void stg_source_lost(void *source, const stg_kafka_place *places, size_t count)
+{
+    stg_source *s = source;
+
+    for (size_t i = 0; i < count; i++) {
+        stg_source_place *p = stg_source_find(s, &places[i]);
+
+        if (p == NULL)
+            continue;
+        if (!is_flows(p)) {
+            forget(p, true);
+            continue;
+        }
+        tell(p, STG_LOG_WARN, "partition-lost",
+             "the group has given it to another member: nothing "
+             "more of it is stored or committed");
+        p->is_held = p->is_fenced = false;
+        p->state = STG_SOURCE_GOING;
+        stg_flow_lose(s->hub->flow, p->number, s->keeps_rows,
+                      stg_deadlines_now());
+    }
+    stg_shell_note(s->hub);
+}
+
+/* -- what the store and flow say ------------------------------------------- */
+
+void stg_source_fenced(stg_source *s, const uint32_t *partitions, size_t count)
+{
+    stg_ns now = stg_deadlines_now();
+
+    for (size_t i = 0; i < count; i++) {
+        stg_source_place *p = stg_source_find_number(s, partitions[i]);
+
+        stg_flow_fenced(s->hub->flow, partitions[i], now);
+        s->counts.fenced++;
+        if (p == NULL)
+            continue; // rows of an epoch that is over
+        tell(p, STG_LOG_WARN, "partition-fenced",
+             "another hub has taken it in the store");
+        p->is_fenced = p->state == STG_SOURCE_GIVEN;
+        p->state = STG_SOURCE_GOING;
+    }
+}
+
+/* Who has waited for the older assignment of the same partition, or NULL. */
+static stg_source_place *find_next(stg_source *s, const stg_source_place *last)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->state == STG_SOURCE_WAITING &&
+            is_same(p, last->topic, last->partition) &&
+            stg_deadline_at(&p->again) == STG_NEVER)
+            return p;
+    }
+    return NULL;
+}
+
+void stg_source_taken(stg_source *s, uint32_t partition)
+{
+    stg_source_place *p = stg_source_find_number(s, partition), *next;
+
+    if (p == NULL || p->state != STG_SOURCE_GOING)
+        return;
+    if (!s->keeps_rows)
+        stg_store_unclaim(s->hub->store, partition);
+    if (p->is_fenced) {
+        p->is_fenced = false;
+        claim_later(p);
+        return;
+    }
+    if (p->is_held)
+        let_go(p);
+    p->state = STG_SOURCE_OVER;
+    next = find_next(s, p);
+    if (next != NULL) {
+        next->previous = p->is_over ? p->number : STG_NO_PARTITION;
+        claim(next);
+    }
+    // One that was renewed is known until its successor is claimed.
+    if (next != NULL || !p->is_over)
+        drop(p);
+}

@@ -1,0 +1,399 @@
+"""A hub that reads topics of Kafka, on librdkafka's mock cluster."""
+import collections
+import http.client
+import json
+import os
+import re
+import subprocess
+import threading
+
+import case
+import kafka_case
+from case import wait_for
+from kafka_case import ids
+from leaf import PATIENCE, STAGGER
+
+
+def lines(count, word="m"):
+    return [f"{word}{i}".encode() for i in range(count)]
+
+
+class Kafka(kafka_case.Case):
+    # -- messages
+
+    def test_every_record_goes_to_every_leaf_once(self):
+        broker = self.mock(t=4)
+        broker.produce("t", {p: lines(25, f"p{p}-") for p in range(4)})
+        a, b, c = (self.leaf() for _ in range(3))
+        watcher = self.watch(broker, "t", 4)
+        hub = self.hub(broker, "t", *(f"{n}={x.url()}" for n, x in
+                                      zip("abc", (a, b, c))))
+        for leaf in a, b, c:
+            leaf.wait(100)
+        watcher.wait(dict.fromkeys(range(4), 25))
+        self.assertEqual(hub.stop(), 0)
+        wanted = {f"t.{p}.{i}": f"p{p}-{i}".encode()
+                  for p in range(4) for i in range(25)}
+        for leaf in a, b, c:
+            self.assertEqual({r.id: r.body for r in leaf.receipts}, wanted)
+            self.assertEqual(len(leaf.receipts), 100)
+        self.assertEqual({n: book["delivered"]
+                          for n, book in self.totals().items()},
+                         dict.fromkeys("abc", 100))
+
+    def totals(self, store=None):
+        """The books of each lane over all partitions; each balances."""
+        all_books = collections.defaultdict(collections.Counter)
+        for row in self.rows(
+                "SELECT name, value AS cursor FROM cursors, json_each(lanes), "
+                "lanes WHERE number = json_each.key", store=store):
+            book = json.loads(row["cursor"])
+            for name in ("routed", "delivered", "dead", "cancelled", "parked"):
+                all_books[row["name"]][name] += book.get(name, 0)
+        for name, book in all_books.items():
+            self.assertEqual(book["routed"],
+                             book["delivered"] + book["dead"]
+                             + book["cancelled"] + book["parked"],
+                             f"I17: the books of {name}: {book}")
+        return all_books
+
+    def test_key_and_headers_go_on_through_the_list(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: [b"k1:body"]}, "-K", ":", "-H", "X-Kind=paid",
+                       "-H", "Secret=no", "-H", "Content-Type=text/x")
+        a = self.leaf()
+        self.hub(broker, "t", f"a={a.url()}")
+        r = a.wait(1)[0]
+        self.assertEqual(r.body, b"body")
+        self.assertEqual(r.one("stagger-key"), "k1")
+        self.assertEqual(r.one("x-kind"), "paid")
+        self.assertEqual(r.one("content-type"), "text/x")
+        self.assertIsNone(r.one("secret"))
+        self.assertEqual(r.one("idempotency-key"), "t.0.0")
+
+    def test_a_key_is_an_order_where_a_target_wants_one(self):
+        broker = self.mock(t=2)
+        broker.produce("t", {p: [f"k{i % 3}:{p}-{i}".encode()
+                                 for i in range(60)] for p in range(2)},
+                       "-K", ":")
+        a = self.leaf(lambda r: 503 if r.attempt == 1 and r.body[-1:] == b"5"
+                      else 200)
+        self.hub(broker, "t", f"a={a.url()}",
+                 defaults="order: key, policy: fixed base=10ms attempts=5")
+        def delivered():
+            with a.changed:
+                return [r for r in a.receipts
+                        if r.attempt > 1 or r.body[-1:] != b"5"]
+        wait_for(lambda: len(delivered()) >= 120, "all of them")
+        seen = collections.defaultdict(list)
+        for r in delivered():
+            partition, number = map(int, r.body.split(b"-"))
+            seen[partition, r.one("stagger-key")].append(number)
+        for key, numbers in seen.items():
+            self.assertEqual(numbers, sorted(numbers), key)
+
+    def test_a_target_chooses_its_topics(self):
+        broker = self.mock(orders=2, refunds=1)
+        broker.produce("orders", {0: lines(3, "o"), 1: lines(3, "o")})
+        broker.produce("refunds", {0: lines(4, "r")})
+        a, b, c = (self.leaf() for _ in range(3))
+        hub = self.hub_of(f"""
+source: kafka
+kafka: {{brokers: [{broker.addresses.replace(',', ', ')}],
+         topics: [orders, refunds], group: hub}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets:
+  - {{name: a, url: "{a.url()}"}}
+  - {{name: b, url: "{b.url()}", topics: refunds}}
+  - {{name: c, url: "{c.url()}", topics: [orders]}}
+""")
+        a.wait(10), b.wait(4), c.wait(6)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(len(a.receipts), 10)
+        self.assertEqual({r.id for r in b.receipts},
+                         {f"refunds.0.{i}" for i in range(4)})
+        self.assertEqual({r.id.rsplit(".", 1)[0] for r in c.receipts},
+                         {"orders.0", "orders.1"})
+
+    def test_a_record_without_a_value_is_skipped_or_sent(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: [b"k:one", b"k:", b"k:two"]}, "-K", ":", "-Z")
+        a, b = self.leaf(), self.leaf()
+        watcher = self.watch(broker, "t", 1, group="skips")
+        self.hub(broker, "t", f"a={a.url()}", group="skips")
+        watcher.wait({0: 3})
+        self.assertEqual({r.body for r in a.wait(2)}, {b"one", b"two"})
+        self.hub_of(f"""
+source: "{broker.url('t', group='sends')}"
+kafka: {{tombstones: send}}
+store: {{path: other.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: b, url: "{b.url()}"}}]
+""")
+        self.assertEqual({r.id: r.body for r in b.wait(3)},
+                         {"t.0.0": b"one", "t.0.1": b"", "t.0.2": b"two"})
+
+    def test_a_message_that_is_too_large_is_a_dead_letter_of_each(self):
+        broker = self.mock(t=1)
+        # A thirty-second of 8 MiB is 256 KiB.
+        broker.produce("t", {0: [b"small", b"x" * (300 << 10), b"last"]})
+        a, b = self.leaf(), self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}", f"b={b.url()}",
+                       options=["--memory", "8M"])
+        watcher.wait({0: 3})
+        self.assertEqual(hub.stop(), 0)
+        for leaf in a, b:
+            self.assertEqual({r.body for r in leaf.receipts},
+                             {b"small", b"last"})
+        rows = self.rows()
+        self.assertEqual([r["cause"] for r in rows], ["TOO_LARGE"] * 2)
+        self.assertTrue(hub.events("message-too-large"))
+
+    def test_nothing_is_published_by_http(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        with self.assertRaises(case.Refused) as refused:
+            hub.post(b"x")
+        self.assertEqual(refused.exception.status, 404)
+        self.assertIn("Kafka", str(refused.exception))
+
+    # -- commits
+
+    def test_no_commit_passes_what_is_not_settled(self):
+        broker = self.mock(t=2)
+        broker.produce("t", {0: lines(50), 1: lines(50)})
+        gate = threading.Event()
+        a = self.leaf()
+        b = self.leaf(lambda r: gate.wait(PATIENCE) and 200
+                      if r.id == "t.0.20" else 200)
+        watcher = self.watch(broker, "t", 2)
+        hub = self.hub(broker, "t", f"a={a.url()}", f"b={b.url()}")
+        watcher.wait({0: 20, 1: 50})
+        a.wait(100)
+        self.assertEqual(watcher.committed[0], 20)
+        gate.set()
+        watcher.wait({0: 50})
+        self.assertEqual(hub.stop(), 0)
+        offsets = [offset for _, p, offset in watcher.history if p == 0]
+        self.assertEqual(offsets, sorted(offsets))
+
+    def test_a_dead_letter_is_settled_and_carries_its_id(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(5)})
+        a = self.leaf(lambda r: 404 if r.id == "t.0.2" else 200)
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        watcher.wait({0: 5})
+        found = self.call(hub, "/v1/dead-letters")["dead_letters"]
+        self.assertEqual([(f["message_id"], f["cause"]) for f in found],
+                         [("t.0.2", "HTTP_404")])
+        message = self.call(hub, "/v1/messages/t.0.2")
+        self.assertEqual(message["targets"][0]["state"], "dead")
+        self.assertEqual(hub.stop(), 0)
+
+    def call(self, hub, path):
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
+        c.request("GET", path)
+        answer = c.getresponse()
+        text = answer.read()
+        c.close()
+        self.assertEqual(answer.status, 200, text)
+        return json.loads(text)
+
+    # -- restarts
+
+    def test_a_restart_goes_on_where_it_was(self):
+        broker = self.mock(t=3)
+        a = self.leaf()
+        sent = 0
+        for round in range(3):
+            broker.produce("t", {p: lines(10, f"r{round}-") for p in range(3)})
+            sent += 30
+            hub = self.hub(broker, "t", f"a={a.url()}")
+            a.wait(sent)
+            self.assertEqual(hub.stop(), 0)
+        self.assertEqual(set(ids(a.receipts).values()), {1})
+        self.assertEqual(len(a.receipts), 90)
+
+    def test_a_kill_loses_nothing(self):
+        broker = self.mock(t=2)
+        broker.produce("t", {p: lines(300) for p in range(2)})
+        a = self.leaf(lambda r: 503 if r.attempt == 1 and r.id.endswith("7")
+                      else 200)
+        policy = "policy: fixed base=10ms attempts=5"
+        wanted = {f"t.{p}.{i}" for p in range(2) for i in range(300)}
+        for kill in range(3):
+            hub = self.hub(broker, "t", f"a={a.url()}", defaults=policy)
+            a.wait(len(a.receipts) + 60)
+            hub.kill()
+        watcher = self.watch(broker, "t", 2)
+        hub = self.hub(broker, "t", f"a={a.url()}", defaults=policy)
+        watcher.wait({0: 300, 1: 300})
+        wait_for(lambda: self.call(hub, "/v1/targets/a")["parked"] == 0,
+                 "nothing is parked")
+        self.assertEqual(hub.stop(), 0)
+        good = ids(r for r in a.receipts
+                   if r.attempt > 1 or not r.id.endswith("7"))
+        self.assertEqual(set(good), wanted)
+        self.assertLessEqual(max(good.values()), 4) # I16: 1 + kills
+        self.totals()
+
+    def test_a_group_that_is_set_back_does_not_send_again(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(20)})
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        a.wait(20)
+        self.assertEqual(hub.stop(), 0)
+        # Another group has committed nothing: its offsets are set back.
+        broker.produce("t", {0: [b"last"]})
+        hub = self.hub(broker, "t", f"a={a.url()}", group="other")
+        a.wait(21)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(len(a.receipts), 21)
+
+    def test_a_dead_target_costs_the_others_nothing(self):
+        broker = self.mock(t=2)
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 2)
+        hub = self.hub(broker, "t", f"a={a.url()}", f"gone={self.refused()}")
+        broker.produce("t", {p: lines(200) for p in range(2)})
+        a.wait(400)
+        self.assertEqual(set(ids(a.receipts).values()), {1})
+        self.assertLess(watcher.committed[0], 200)
+        hub.stop()
+
+    # -- several hubs
+
+    def test_two_hubs_share_the_partitions(self):
+        broker = self.mock(t=4)
+        a = self.leaf()
+        quick = ["--drain", "2s"]
+        one = self.hub(broker, "t", f"a={a.url()}", options=quick)
+        self.await_partitions(one, count=4)
+        broker.produce("t", {p: lines(50, "x") for p in range(4)})
+        a.wait(200)
+        two = self.hub(broker, "t", f"a={a.url()}", options=quick,
+                       store="two.db")
+        wait_for(lambda: len(two.events("partition-taken")) > 0,
+                 "the second has some")
+        self.await_partitions(one, two, count=4)
+        broker.produce("t", {p: lines(50, "y") for p in range(4)})
+        watcher = self.watch(broker, "t", 4)
+        watcher.wait(dict.fromkeys(range(4), 100))
+        self.assertEqual(one.stop(), 0)
+        self.await_partitions(two, count=4)
+        broker.produce("t", {p: lines(50, "z") for p in range(4)})
+        watcher.wait(dict.fromkeys(range(4), 150))
+        self.assertEqual(two.stop(), 0)
+        self.assertEqual(len(ids(a.receipts)), 600)
+        lost = sum(len(h.events("partition-lost")) for h in (one, two))
+        case.note(self, f"{len(a.receipts) - 600} twice, {lost} lost")
+
+    # -- what goes wrong
+
+    def test_a_broker_that_goes_and_comes_is_told_and_loses_nothing(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(10)})
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        a.wait(10)
+        for node in 1, 2, 3:
+            broker.tell("down", node)
+        hub.event("kafka-away")
+        for node in 1, 2, 3:
+            broker.tell("up", node)
+        broker.produce("t", {0: lines(10)})
+        a.wait(20)
+        watcher.wait({0: 20})
+        self.assertEqual(set(ids(a.receipts).values()), {1})
+        hub.event("kafka-back")
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_commit_that_is_refused_is_made_again(self):
+        broker = self.mock(t=1)
+        offset_commit, coordinator_gone = 8, 15
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        self.await_partitions(hub, count=1)
+        broker.tell("error", offset_commit, coordinator_gone, 2)
+        broker.produce("t", {0: lines(10)})
+        watcher.wait({0: 10})
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_leader_that_moves_is_followed(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        for round, node in enumerate((1, 2, 3), 1):
+            broker.tell("leader", "t", 0, node)
+            broker.produce("t", {0: lines(5)})
+            a.wait(5 * round)
+        watcher.wait({0: 15})
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(set(ids(a.receipts).values()), {1})
+
+    def test_a_property_that_is_none_is_told_at_once(self):
+        broker = self.mock(t=1)
+        with open(os.path.join(self.folder, "x.yaml"), "w") as file:
+            file.write(f"source: \"{broker.url('t')}\"\n"
+                       "kafka: {options: {no.such.property: x}}\n"
+                       "targets: [{name: a, url: 'http://127.0.0.1:1/'}]\n")
+        r = subprocess.run([STAGGER, "hub", "-c", file.name], text=True,
+                           capture_output=True, timeout=PATIENCE)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("no.such.property", r.stderr)
+
+    # -- for people
+
+    def test_status_and_metrics_tell_of_partitions(self):
+        broker = self.mock(orders=2)
+        broker.produce("orders", {0: lines(7)})
+        a = self.leaf()
+        watcher = self.watch(broker, "orders", 2)
+        hub = self.hub(broker, "orders", f"a={a.url()}")
+        watcher.wait({0: 7})
+        self.await_partitions(hub, count=2)
+        found = wait_for(
+            lambda: [p for p in self.call(hub, "/v1/status")["kafka"]
+                     ["partitions"] if p["committed_position"] == 7], "7")
+        self.assertEqual((found[0]["topic"], found[0]["partition"],
+                          found[0]["next_position"], found[0]["lag_messages"]),
+                         ("orders", 0, 7, 0))
+        table = subprocess.run(
+            [STAGGER, "status", "--hub", f"http://127.0.0.1:{hub.port}",
+             "--once", "--interval", "10ms"], text=True, check=True,
+            capture_output=True, timeout=PATIENCE).stdout
+        self.assertIn("Kafka: 2 partitions, 2 of orders, 0 to read", table)
+        page = self.page(hub)
+        self.assertIn('stagger_kafka_committed_position{topic="orders",'
+                      'partition="0"} 7', page)
+        self.assertIn('stagger_kafka_lag_messages{topic="orders",'
+                      'partition="0",target="a"} 0', page)
+        self.assertIn("stagger_kafka_up 1", page)
+        for name in self.documented():
+            self.assertIn(f"# TYPE {name} ", page)
+        self.assertEqual(hub.stop(), 0)
+
+    def documented(self):
+        path = os.path.join(os.environ["STAGGER_SOURCE"], "docs/metrics.md")
+        with open(path) as text:
+            return set(re.findall(r"^\| `(stagger_kafka_\w+)`", text.read(),
+                                  re.M))
+
+    def page(self, hub):
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
+        c.request("GET", "/metrics")
+        text = c.getresponse().read().decode()
+        c.close()
+        return text
+
+
+if __name__ == "__main__":
+    case.main(4)
