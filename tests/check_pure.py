@@ -3,8 +3,8 @@
 
 usage: check_pure.py NM OBJECT... [--shared LIBRARY]
 
-The objects of core and flow may need memory primitives and each other, no
-more. No source of core, flow or base computes in floating point or 128 bits,
+The objects of core, flow and the simulator may need memory primitives and each
+other, no more. No source of core, flow or base computes in floating point or 128 bits,
 one file of the adapters at most reads a clock or entropy, and the shared
 library gives out no name that is not ours.
 """
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ALLOWED = re.compile(
-    r"mem(cpy|set|cmp|move|chr)|str(len|cmp|ncmp|chr)"
+    r"mem(cpy|set|cmp|move|chr)|str(len|cmp|ncmp|chr|str)"
     r"|__(mem(cpy|set|move)|str(cpy|ncpy|cat|ncat))_chk"
     r"|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__assert_fail")
 NOT_INTEGER = re.compile(
