@@ -55,7 +55,7 @@ void *memmove(void *to, const void *from, size_t size)
 
 void *memset(void *bytes, int byte, size_t size)
 {
-    const uint64_t eight = 0x0101010101010101 * (unsigned char)byte;
+    const uint64_t eight = (unsigned char)byte * UINT64_C(0x0101010101010101);
     unsigned char *out = bytes;
 
     for (; size >= 8; out += 8, size -= 8)
