@@ -228,6 +228,7 @@ if(HUB_rdkafka_FOUND)
         hub/logs/kafka_behind.c
         hub/logs/kafka_commits.c
         hub/logs/kafka_conf.c
+        hub/logs/kafka_end.c
         hub/logs/kafka_ends.c
         hub/logs/kafka_group.c
         hub/logs/kafka_letters.c

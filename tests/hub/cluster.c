@@ -19,27 +19,37 @@ static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
         harness_fail(__FILE__, __LINE__, "%s", why);
 }
 
-void cluster_open(cluster *c, int brokers)
+static void open_producer(cluster *c, const char *name, const char *value)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char why[256];
 
-    // The mock's owner needs brokers to write to: those of the mock.
+    set(conf, name, value);
     set(conf, "linger.ms", "1");
     set(conf, "batch.num.messages", "200");
     set(conf, "message.max.bytes", "4000000");
+    set(conf, "topic.metadata.refresh.interval.ms", "500");
     set(conf, "log_level", "0");
-    {
-        char number[16];
-
-        snprintf(number, sizeof number, "%d", brokers);
-        set(conf, "test.mock.num.brokers", number);
-    }
     c->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     CHECK(c->rk != NULL);
+}
+
+void cluster_open(cluster *c, int brokers)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", brokers);
+    open_producer(c, "test.mock.num.brokers", number);
     c->mock = rd_kafka_handle_mock_cluster(c->rk);
     CHECK(c->mock != NULL);
     c->brokers = rd_kafka_mock_cluster_bootstraps(c->mock);
+}
+
+void cluster_join(cluster *c, const char *brokers)
+{
+    open_producer(c, "bootstrap.servers", brokers);
+    c->mock = NULL;
+    c->brokers = brokers;
 }
 
 void cluster_topic(cluster *c, const char *topic, int partitions)
@@ -52,8 +62,10 @@ void cluster_close(cluster *c)
     rd_kafka_destroy(c->rk);
 }
 
-void cluster_send(cluster *c, const char *topic, int partition, const char *key,
-                  const char *value, size_t size, const char *header)
+static rd_kafka_resp_err_t send_once(cluster *c, const char *topic,
+                                     int partition, const char *key,
+                                     const char *value, size_t size,
+                                     const char *header)
 {
     rd_kafka_headers_t *h = rd_kafka_headers_new(1);
     rd_kafka_vu_t parts[6] = {
@@ -65,19 +77,41 @@ void cluster_send(cluster *c, const char *topic, int partition, const char *key,
         {.vtype = RD_KAFKA_VTYPE_VALUE},
         {.vtype = RD_KAFKA_VTYPE_KEY},
     };
+    const char *colon = header == NULL ? NULL : strstr(header, ": ");
+    rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_error_t *error;
 
     parts[4].u.mem.ptr = (void *)(uintptr_t)value;
     parts[4].u.mem.size = size;
     parts[5].u.mem.ptr = (void *)(uintptr_t)key;
     parts[5].u.mem.size = key == NULL ? 0 : strlen(key);
-    if (header != NULL) {
-        const char *colon = strstr(header, ": ");
-
+    if (colon != NULL)
         rd_kafka_header_add(h, header, colon - header, colon + 2, -1);
-    }
     error = rd_kafka_produceva(c->rk, parts, 6);
-    CHECK(error == NULL);
+    if (error != NULL) {
+        err = rd_kafka_error_code(error);
+        rd_kafka_error_destroy(error);
+        rd_kafka_headers_destroy(h);
+    }
+    return err;
+}
+
+void cluster_send(cluster *c, const char *topic, int partition, const char *key,
+                  const char *value, size_t size, const char *header)
+{
+    uint64_t until = uv_hrtime() + PATIENCE_S * STG_S;
+    rd_kafka_resp_err_t err;
+
+    // A partition that is new is known to a producer after a while.
+    do {
+        err = send_once(c, topic, partition, key, value, size, header);
+        if (err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+            err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC)
+            rd_kafka_poll(c->rk, 100);
+    } while ((err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+              err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC) &&
+             uv_hrtime() < until);
+    CHECK_INT(err, 0);
 }
 
 void cluster_send_many(cluster *c, const char *topic, int partition,
@@ -236,6 +270,8 @@ static void take_run(reader *r, const stg_kafka_run *run)
         p->twice += record->position < at;
         CHECK(i == 0 || record->position >= at);
         at = record->position + 1;
+        if (r->saw != NULL)
+            r->saw(r->ctx, run->place.partition, record->position);
         if (p->first == UINT64_MAX)
             p->first = record->position;
     }

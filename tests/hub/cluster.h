@@ -31,6 +31,8 @@ typedef struct cluster {
 } cluster;
 
 void cluster_open(cluster *c, int brokers);
+/* A real one, that is there already. */
+void cluster_join(cluster *c, const char *brokers);
 void cluster_topic(cluster *c, const char *topic, int partitions);
 void cluster_close(cluster *c);
 
@@ -84,6 +86,9 @@ typedef struct reader {
     char texts[TOLD_MAX][512];
     unsigned told_count, assigned, revoked, lost, batches;
     uint64_t messages;
+    /* Each position that is read of the topic `topics[0]`; NULL: none. */
+    void (*saw)(void *ctx, uint32_t partition, uint64_t position);
+    void *ctx;
     bool is_reading, is_behind, is_closed;
     /* of the last one */
     stg_parcel parcel;

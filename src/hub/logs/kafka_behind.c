@@ -63,7 +63,7 @@ static void close_consumer(stg_kafka_behind *b)
         return;
     rd_kafka_queue_cb_event_enable(b->events, NULL, NULL);
     rd_kafka_queue_destroy(b->events);
-    rd_kafka_destroy_flags(b->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    stg_kafka_destroy(b->rk);
     b->rk = NULL;
     b->events = NULL;
 }

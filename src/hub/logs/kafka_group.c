@@ -441,7 +441,7 @@ void stg_kafka_member_shut(stg_kafka_member *m)
         rd_kafka_queue_destroy(m->events);
     }
     if (m->rk != NULL)
-        rd_kafka_destroy_flags(m->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+        stg_kafka_destroy(m->rk);
     m->events = NULL;
     m->rk = NULL;
     m->is_committing = false;

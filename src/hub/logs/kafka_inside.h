@@ -12,6 +12,7 @@
  *     kafka_batch.c    a batch
  *     kafka_record.c   a message as a parcel
  *     kafka_watch.c    topics and brokers that come and go
+ *     kafka_end.c      the end of an instance of librdkafka
  *     kafka_behind.c   the reader behind, with its own thread
  *
  * Without memory these end the process, as librdkafka itself does. */
@@ -140,6 +141,10 @@ rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
 /* Opens a consumer; conf is given. Its events go to its own queue. */
 rd_kafka_t *stg_kafka_consumer(rd_kafka_conf_t *conf, stg_error *err);
 
+/* Waits until it is gone, a few seconds at most. Its queues and topics were
+ * destroyed before. */
+void stg_kafka_destroy(rd_kafka_t *rk);
+
 /* Whether conf asks for an assignor that moves partitions one by one; and
  * whether this version of librdkafka has bugs there. */
 bool stg_kafka_is_cooperative(const rd_kafka_conf_t *conf);
@@ -226,52 +231,51 @@ typedef struct stg_kafka_member {
     stg_kafka_post *post;
     stg_kafka_box box;
     uv_thread_t thread;
-    bool is_cooperative;
 
     /* -- librdkafka's; NULL after an error that it could not get over */
     rd_kafka_t *rk;
     rd_kafka_queue_t *events;
     rd_kafka_queue_t *records; /* all partitions' queues are forwarded to it */
     stg_ns reopen_at;
-    unsigned reopens; /* in a row */
     stg_rng rng;
 
     /* -- what is ours */
     stg_kafka_slots slots;
     uint64_t assignments; /* given so far */
-    bool must_assign;     /* what is read has changed */
     stg_ns assign_at;     /* not before, while some have not begun yet */
     stg_ns ask_at;        /* ends, again */
-    bool is_revoking;
-    bool is_flushing; /* all was let go; its commits are awaited */
-    stg_ns let_go_at; /* without the loop's word; then: without commits */
+    stg_ns let_go_at;     /* without the loop's word; then: without commits */
 
     /* -- reading */
     size_t bytes_max; /* wanted; 0: nothing is */
     stg_kafka_hand hand;
 
-    /* -- commits */
-    bool is_committing;
     stg_ns commit_at; /* not before */
 
-    /* -- brokers and topics */
-    bool is_away;
+    /* -- topics */
     stg_ns watch_at;
-    unsigned watch_soon;         /* times */
-    bool is_failed;              /* an error that librdkafka cannot get over */
     struct stg_kafka_known {     /* one a topic of the options */
         rd_kafka_topic_t *topic; /* so that librdkafka asks for it */
         uint32_t partitions;     /* 0: not known yet */
         bool is_gone;
     } * known;
 
-    /* -- for a look: under the lock */
+    /* -- for a look: under the lock, but for the thread's own counts */
     uv_mutex_t look_lock;
     stg_ns look_at;
-    stg_kafka_counts counts; /* the thread's own */
+    stg_kafka_counts counts;
     stg_kafka_counts seen_counts;
     stg_kafka_view *seen;
     size_t seen_count;
+
+    unsigned reopens;    /* in a row */
+    bool is_cooperative; /* partitions move one by one */
+    bool must_assign;    /* what is read has changed */
+    bool is_revoking;
+    bool is_flushing; /* all was let go; its commits are awaited */
+    bool is_committing;
+    bool is_away;   /* no broker answers */
+    bool is_failed; /* an error that librdkafka cannot get over */
 } stg_kafka_member;
 
 /* -- kafka_member.c: the thread -------------------------------------------- */

@@ -231,7 +231,7 @@ static void close_producer(stg_kafka_letters *l)
     rd_kafka_queue_destroy(l->events);
     (void)rd_kafka_purge(l->rk,
                          RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    rd_kafka_destroy(l->rk);
+    stg_kafka_destroy(l->rk);
     l->events = NULL;
     l->rk = NULL;
 }

@@ -20,6 +20,13 @@ typedef struct lines {
     size_t size;
 } lines;
 
+static char *put(char *to, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(to, bytes, size);
+    return to + size;
+}
+
 /* A key that is no text cannot stand in a header: it is told in base64, or, if
  * it is too long for that, by its hash. Different keys stay different. */
 static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
@@ -30,12 +37,11 @@ static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
     if (key.size == 0 || stg_batch_is_key(key))
         return key;
     if (key.size <= ENCODED_MAX) {
-        memcpy(text, "base64:", 7);
-        size = EVP_EncodeBlock((unsigned char *)text + 7,
+        size = EVP_EncodeBlock((unsigned char *)put(text, "base64:", 7),
                                (const unsigned char *)key.at, (int)key.size);
         return (stg_span){text, (size_t)size + 7};
     }
-    memcpy(text, "sha256:", 7);
+    (void)put(text, "sha256:", 7);
     if (EVP_Digest(key.at, key.size, hash, NULL, EVP_sha256(), NULL) != 1)
         return (stg_span){NULL, 0};
     for (size_t i = 0; i < HASH_SIZE; i++)
@@ -51,11 +57,8 @@ static void add_line(lines *l, stg_span name, stg_span value)
 
     if (size > sizeof l->at - l->size)
         return;
-    memcpy(to, name.at, name.size);
-    memcpy(to + name.size, ": ", 2);
-    if (value.size > 0)
-        memcpy(to + name.size + 2, value.at, value.size);
-    memcpy(to + size - 2, "\r\n", 2);
+    to = put(put(to, name.at, name.size), ": ", 2);
+    (void)put(put(to, value.at, value.size), "\r\n", 2);
     l->size += size;
 }
 
