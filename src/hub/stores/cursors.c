@@ -275,6 +275,19 @@ static int write_row(row *r, stg_slice *known)
 
 /* -- a group --------------------------------------------------------------- */
 
+/* In a store that others use, only what was claimed is ours to write: elsewhere
+ * the cursor stays, of a number that nobody asks for any more. */
+static bool is_ours(const stg_cursors *c, const stg_group *g,
+                    uint32_t partition)
+{
+    if (!c->is_shared)
+        return true;
+    for (size_t i = 0; i < g->claim_count; i++)
+        if (g->claims[i].partition == partition)
+            return true;
+    return false;
+}
+
 /* The rows of all partitions that have the lane, but for it. */
 static int forget(stg_cursors *c, const stg_group *g, uint32_t lane)
 {
@@ -284,7 +297,7 @@ static int forget(stg_cursors *c, const stg_group *g, uint32_t lane)
         stg_slice *s = c->slots[i];
 
         if (s != NULL && s->slice == lane / STG_SLICE &&
-            has(s, lane % STG_SLICE)) {
+            has(s, lane % STG_SLICE) && is_ours(c, g, s->partition)) {
             row r = {.c = c, .group = g};
 
             rc = write_row(&r, s);
@@ -424,6 +437,7 @@ int stg_cursors_load(stg_cursors *c, stg_db *db)
     stg_stmt *rows = NULL;
     int rc = SQLITE_OK, step = SQLITE_DONE;
 
+    c->is_shared = stg_sql_is_shared(db);
     drop_slices(c);
     drop_moves(c, c->replays + 1, UINT64_MAX);
     if (c->read == NULL)

@@ -39,6 +39,7 @@ typedef struct stg_move {
 /* What the writer knows of the table. */
 typedef struct stg_cursors {
     uint32_t shard;    /* whose rows are written */
+    bool is_shared;    /* with other hubs */
     stg_slice **slots; /* by partition and slice */
     size_t count, slot_count;
     stg_stmt *read, *write, *begin;

@@ -12,13 +12,13 @@
 #include "hub/stores/sql.h"
 
 typedef struct stg_partition {
-    uint32_t number;
     char *log, *topic;
-    uint32_t partition;
     uint64_t epoch;
     uint64_t generation; /* of our shard, as far as it is known here */
     uint64_t stale; /* what the group had committed in the epoch before: it says
                        nothing of this one; STG_NO_POSITION: nothing */
+    uint32_t number;
+    uint32_t partition;
     bool is_claimed; /* in the loop's */
 } stg_partition;
 

@@ -115,12 +115,17 @@ void stg_pg_disconnect(stg_pg *pg)
     pg->conn = NULL;
 }
 
-/* An owner who hangs in a transaction holds up the one who takes over. */
+/* An owner who hangs in a transaction holds up the one who takes over; and one
+ * whose machine went holds its locks until the server finds out. */
 static const char set_up[] =
     "SET idle_in_transaction_session_timeout = '10s';"
     "SET client_min_messages = 'warning';"
     "SET default_transaction_isolation = 'read committed';"
-    "SET client_encoding = 'UTF8'";
+    "SET client_encoding = 'UTF8';"
+    "SET tcp_keepalives_idle = 10;"
+    "SET tcp_keepalives_interval = 5;"
+    "SET tcp_keepalives_count = 3;"
+    "SET tcp_user_timeout = '20s'";
 
 static int greet(stg_pg *pg)
 {

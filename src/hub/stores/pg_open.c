@@ -102,24 +102,18 @@ static int greet(stg_pg *pg, void *ctx)
     return SQLITE_MISUSE;
 }
 
-static stg_status open_link(stg_db **db, const char *url, opening *o,
-                            stg_error *err)
+static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
 {
-    stg_pg *pg = stg_pg_new(url);
-    stg_status status;
+    stg_status status = check_url(pg, err);
     int rc;
 
-    *db = NULL;
-    if (pg == NULL)
-        return stg_hub_refuse(err, STG_IO, "there is no memory left");
-    *db = &pg->db;
-    status = check_url(pg, err);
     if (status != STG_OK)
         return status;
     pg->greet = greet;
     pg->greet_ctx = o;
     rc = stg_pg_connect(pg);
     pg->rc = SQLITE_OK;
+    pg->greet = NULL;
     if (rc == SQLITE_OK)
         return STG_OK;
     if (o->status != STG_OK && rc != STG_SQL_AWAY) {
@@ -137,28 +131,38 @@ static int greet_again(stg_pg *pg, void *ctx)
     return greet(pg, &o);
 }
 
+/* NULL: no memory. */
+static stg_pg *make(stg_db **db, const char *url, stg_error *err)
+{
+    stg_pg *pg = stg_pg_new(url);
+
+    *db = pg == NULL ? NULL : &pg->db;
+    if (pg == NULL)
+        (void)stg_hub_refuse(err, STG_IO, "there is no memory left");
+    return pg;
+}
+
 stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
                               stg_error *err)
 {
     opening o = {.shard_of = shard_of};
-    stg_status status = open_link(db, url, &o, err);
-    stg_pg *pg = (stg_pg *)*db;
+    stg_pg *pg = make(db, url, err);
+    stg_status status;
 
-    if (status == STG_OK) {
-        pg->greet = greet_again;
-        pg->greet_ctx = (void *)(uintptr_t)shard_of;
-    }
+    if (pg == NULL)
+        return STG_IO;
+    status = connect_first(pg, &o, err);
+    pg->greet = greet_again;
+    pg->greet_ctx = (void *)(uintptr_t)shard_of;
     return status;
 }
 
 stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err)
 {
     opening o = {.is_looking = true};
-    stg_status status = open_link(db, url, &o, err);
+    stg_pg *pg = make(db, url, err);
 
-    if (status == STG_OK)
-        ((stg_pg *)*db)->greet = NULL;
-    return status;
+    return pg == NULL ? STG_IO : connect_first(pg, &o, err);
 }
 
 int stg_pg_open_another(stg_db **db, const char *url)

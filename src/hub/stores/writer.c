@@ -61,6 +61,7 @@ static bool is_hanging(void *ctx)
     over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
                                 ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
+    w->is_hopeless = w->is_hopeless || over;
     return over;
 }
 
