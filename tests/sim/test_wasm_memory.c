@@ -63,7 +63,7 @@ static void fill(char bytes[SIZE + 1], stg_rng *rng)
 
 TEST(wasm_memory, does_as_the_system_does)
 {
-    for (uint64_t seed = 0; seed < 20000; seed++) {
+    for (uint64_t seed = 0; seed < seeds(20000); seed++) {
         stg_rng rng = stg_rng_seed(seed);
         char a[SIZE + 1], b[SIZE + 1], copy[SIZE + 1];
         size_t size = stg_rng_upto(&rng, SIZE);
@@ -103,7 +103,7 @@ TEST(wasm_memory, does_as_the_system_does)
 
 TEST(wasm_memory, multiplies_to_128_bits)
 {
-    for (uint64_t seed = 0; seed < 20000; seed++) {
+    for (uint64_t seed = 0; seed < seeds(20000); seed++) {
         stg_rng rng = stg_rng_seed(seed);
         uint64_t word[4];
         unsigned __int128 a, b;
