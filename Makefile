@@ -22,6 +22,7 @@ help:
 	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
 	@echo 'make coverage    list the branches of core that no test takes'
+	@echo 'make figures     draw the figures of docs/jitter.md anew'
 	@echo 'make format      format the sources'
 	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'
 	@echo 'make deb         Debian packages, in build/deb'
@@ -71,6 +72,9 @@ coverage:
 	@scripts/deps test
 	@scripts/coverage
 
+figures: build
+	@python3 scripts/figures build/release/stagger
+
 format:
 	@scripts/deps all
 	@scripts/format
@@ -86,4 +90,4 @@ clean:
 	rm -rf build
 
 .PHONY: build help web demo test check check-long bench fuzz coverage format
-.PHONY: bench-hub bench-web bench-kafka install deb clean
+.PHONY: figures bench-hub bench-web bench-kafka install deb clean

@@ -14,8 +14,8 @@ static const theme light = {"#ffffff",
                             "#57606a",
                             "#e3e6ea",
                             "#8b949e",
-                            {"#1d2eaf", "#ff380e", "#788c84", "#82455a",
-                             "#542603", "#0698d6", "#1252f8", "#142b44"}};
+                            {"#160ae8", "#ff4e02", "#00a491", "#4f1a5a",
+                             "#a01105", "#9d61d5", "#160da3", "#291a02"}};
 
 static const theme dark = {"#14171b",
                            "#e8eaed",
@@ -54,7 +54,7 @@ void stg_palette_css(stg_paper *paper)
         ".stg .r{fill:currentColor;fill-opacity:.45}"
         ".stg .m{fill:currentColor;stroke-width:1}"
         ".stg .d{fill:none;stroke:currentColor;stroke-width:2.4;"
-        "stroke-linecap:round;stroke-opacity:.7}"
+        "stroke-linecap:round;stroke-opacity:.85}"
         ".stg .s{fill:currentColor;fill-opacity:.1}"
         ".stg .h{fill:currentColor;fill-opacity:0}"
         ".stg .h:hover{fill-opacity:.12}");

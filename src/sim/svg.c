@@ -207,6 +207,7 @@ static void draw(stg_picture *pic, const stg_svg_options *options)
     pic->y = options->is_alone ? EDGE : 0;
     if (options->is_alone)
         stg_svg_lines(pic, "t", BOLD * TITLE_SIZE, TITLE_HEIGHT, chart->title);
+    pic->y += options->is_alone ? GAP : 0;
     lay_out(pic);
     for (unsigned i = 0; i < chart->panel_count; i++)
         draw_panel(pic, i);
@@ -229,6 +230,7 @@ void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
     stg_paper none = {.memory = paper->memory, .is_short = true};
     stg_paper scratch = stg_paper_on(paper->memory);
     stg_picture pic = {.chart = chart,
+                       .edge = options->is_alone ? EDGE : INSET,
                        .paper = &none,
                        .scratch = &scratch,
                        .width = bounded(options->width)};

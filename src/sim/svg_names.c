@@ -142,7 +142,7 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
 
         stg_paper_form(pic->paper, "<path class=\"m c%d\" d=\"",
                        (int)(series->colour % 8));
-        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 5,
+        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 6,
                        names[i].y, 4);
         stg_paper_put(pic->paper, "\"/>");
         stg_svg_text(pic, pic->right + MARK, names[i].y + 4, "start", "n",
