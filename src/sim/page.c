@@ -4,6 +4,8 @@
 #include "sim/scale.h"
 #include "sim/svg.h"
 
+#include <string.h>
+
 enum { WIDE = 760, NARROW = 360 };
 
 static const char head[] =
@@ -44,6 +46,27 @@ static const char style[] =
     "@media print{main{max-width:none;padding:0}section{break-inside:avoid}"
     ".wide{display:block}.narrow,details{display:none}}";
 
+/* A paragraph a line; one that is set in is for a machine: a policy. */
+static void put_lead(const char *lead, stg_paper *paper)
+{
+    while (*lead != '\0') {
+        const char *end = strchr(lead, '\n');
+        size_t length = end == NULL ? strlen(lead) : (size_t)(end - lead);
+        bool is_code = lead[0] == ' ';
+
+        if (length > 0)
+            stg_paper_put(paper, is_code ? "<p><code>" : "<p>");
+        for (size_t i = 0; i < length; i++) {
+            char one[2] = {lead[i], '\0'};
+
+            stg_paper_put_escaped(paper, one);
+        }
+        if (length > 0)
+            stg_paper_put(paper, is_code ? "</code></p>\n" : "</p>\n");
+        lead += length + (end != NULL);
+    }
+}
+
 static void put_head(const stg_page *page, stg_paper *paper)
 {
     stg_paper_put(paper, head);
@@ -56,7 +79,7 @@ static void put_head(const stg_page *page, stg_paper *paper)
     if (page->warning != NULL)
         stg_paper_form(paper, "<p class=\"warning\">%e</p>\n", page->warning);
     if (page->lead != NULL)
-        stg_paper_form(paper, "<p>%e</p>\n", page->lead);
+        put_lead(page->lead, paper);
     if (page->command != NULL)
         stg_paper_form(paper, "<p><code>%e</code></p>\n", page->command);
 }

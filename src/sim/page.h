@@ -12,7 +12,8 @@
 
 typedef struct stg_page {
     const char *title;   /* a sentence */
-    const char *lead;    /* what was simulated; NULL: nothing to say */
+    const char *lead;    /* what was simulated, a paragraph a line; lines that
+                            are set in are code; NULL: nothing to say */
     const char *command; /* that makes this page again; NULL: not known */
     const char *warning; /* "interrupted: ..."; NULL: none */
     const stg_table *tables;

@@ -299,6 +299,26 @@ static void put_key(const stg_picture *pic, double x, double y,
         stg_paper_put(pic->paper, "\"/>");
 }
 
+/* Whether the first panel has named the same series. */
+static bool is_named_above(const stg_chart *chart, unsigned panel)
+{
+    size_t at = 0;
+
+    if (panel == 0 || count_series(chart, panel) != count_series(chart, 0))
+        return false;
+    for (size_t i = 0; i < chart->series_count; i++) {
+        if (!is_of(&chart->series[i], panel))
+            continue;
+        while (!is_of(&chart->series[at], 0))
+            at++;
+        if (strcmp(chart->series[i].name, chart->series[at].name) != 0 ||
+            chart->series[i].colour != chart->series[at].colour)
+            return false;
+        at++;
+    }
+    return true;
+}
+
 void stg_svg_legend(stg_picture *pic, const stg_plot *plot)
 {
     unsigned panel = plot->index;
@@ -308,7 +328,7 @@ void stg_svg_legend(stg_picture *pic, const stg_plot *plot)
     bool has_spots = false;
 
     if (stg_svg_names_beside(chart, panel, pic->width) ||
-        is_named_by_panel(chart, panel) ||
+        is_named_by_panel(chart, panel) || is_named_above(chart, panel) ||
         (count_series(chart, panel) < 2 && chart->panels[panel].name == NULL &&
          chart->panel_count == 1))
         return;

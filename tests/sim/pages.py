@@ -34,6 +34,7 @@ PAGES = {
     "workers": ["contention", "--reps", "5", "-n", "5,50,500", "-p", LONG,
                 "-p", "client", "-p", "client attempts=9 base=1s",
                 "-r", "workers=4 service=exponential:50ms queue=20"],
+    "storm": ["overload", "--reps", "3"],
 }
 
 # Pairs of texts of a picture that overlap, and texts that leave it.

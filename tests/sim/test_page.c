@@ -28,13 +28,14 @@ static stg_page sample(void)
     cells[1] = stg_cell_estimate(1802, 3);
     charts[0] = test_sample(3);
     charts[1] = test_sample(7);
-    return (stg_page){.title = "What <retries> cost",
-                      .lead = "Made up & small.",
-                      .command = "stagger sim contention -p 'a=b'",
-                      .tables = &table,
-                      .table_count = 1,
-                      .charts = charts,
-                      .chart_count = 2};
+    return (stg_page){
+        .title = "What <retries> cost",
+        .lead = "Made up & small.\n\n    fixed base=<1s>\nThat is all.",
+        .command = "stagger sim contention -p 'a=b'",
+        .tables = &table,
+        .table_count = 1,
+        .charts = charts,
+        .chart_count = 2};
 }
 
 TEST(page, is_the_golden_one)
