@@ -243,7 +243,7 @@ class Bench(base.Bench):
         machine of its own would."""
         database = os.path.join(self.place, "postgres")
         url = script("postgres", "up", database)
-        self.stack.callback(script, "postgres", "down", "--clear", database)
+        self.stack.callback(script, "postgres", "down", database)
         messages = 10000 if self.is_quick else 40000
         print("pair         hubs  deliveries/s  us CPU each")
         for hubs in 1, 2:

@@ -134,7 +134,8 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
     status = stg_source_give(&h->source, err);
     if (status == STG_OK)
         status = add_lanes(h, err);
-    if (status == STG_OK)
+    // Those of a database come with the partitions that are claimed.
+    if (status == STG_OK && h->source.keeps_rows)
         status = stg_store_cursors(h->store, restore, &r, err);
     if (status == STG_OK && r.status != STG_OK)
         return stg_hub_refuse(err, r.status,

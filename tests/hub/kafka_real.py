@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -63,12 +64,21 @@ class Real(kafka_case.Broker):
 class Postgres:
     def __init__(self, folder):
         self.folder = os.path.join(folder, "postgres")
-        self.url = script("postgres", "up", self.folder).splitlines()[-1]
+        self.url = self.without_password(
+            script("postgres", "up", self.folder).splitlines()[-1])
+
+    def without_password(self, url):
+        """It is in a file, as the hub wants it."""
+        user, password = re.match(r"\w+://(\w+):([^@]*)@", url).groups()
+        path = os.path.join(os.path.dirname(self.folder), "passfile")
+        pathlib.Path(path).write_text(f"*:*:*:*:{password}\n")
+        os.chmod(path, 0o600)
+        return url.replace(f":{password}@", "@", 1) + f"&passfile={path}"
 
     def restart(self):
-        script("postgres", "down", self.folder)
+        script("postgres", "kill", self.folder)
         time.sleep(1)
-        script("postgres", "up", self.folder)
+        script("postgres", "start", self.folder)
 
     def ask(self, query):
         return subprocess.run(["psql", self.url, "-XAtc", query], check=True,
@@ -76,7 +86,7 @@ class Postgres:
                               timeout=PATIENCE).stdout.strip()
 
     def close(self):
-        script("postgres", "down", "--clear", self.folder, check=False)
+        script("postgres", "down", self.folder, check=False)
 
 
 class Case(kafka_case.Case):
@@ -102,7 +112,9 @@ kafka:
   options: {{session.timeout.ms: {SESSION}, heartbeat.interval.ms: 1000}}
 store: {{path: "{store}"}}
 listen: {{address: 127.0.0.1:0}}
-policies: {{quick: fixed base=200ms jitter=50% attempts=100 deadline=10m}}
+policies:
+  quick: fixed base=200ms jitter=50% attempts=100 deadline=10m
+    attempt-timeout=30s
 defaults: {{policy: quick}}
 {more}
 targets:

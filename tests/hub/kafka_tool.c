@@ -137,7 +137,9 @@ static bool print_changes(const rd_kafka_topic_partition_list_t *list,
     bool has_changed = false;
 
     for (int i = 0; i < list->cnt; i++) {
-        if (list->elems[i].offset == last[i])
+        // A coordinator that has just started has no answer yet.
+        if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR ||
+            list->elems[i].offset < 0 || list->elems[i].offset == last[i])
             continue;
         last[i] = list->elems[i].offset;
         printf("%d %lld\n", i, (long long)last[i]);

@@ -288,7 +288,6 @@ rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
 {
     static const pair ours[] = {
         {"client.id", "stagger"},
-        {"compression.codec", "lz4"},
         {"linger.ms", "5"},
         {"message.max.bytes", "67108864"},
         {"socket.keepalive.enable", "true"},
