@@ -38,10 +38,10 @@ static bool make_room(stg_partitions *p, uint32_t number)
         room *= 2;
     if (room == p->room)
         return true;
-    all = realloc(p->all, room * sizeof *all);
+    all = realloc(p->all, room * sizeof(stg_partition *));
     if (all == NULL)
         return false;
-    memset(all + p->room, 0, (room - p->room) * sizeof *all);
+    memset(all + p->room, 0, (room - p->room) * sizeof(stg_partition *));
     p->all = all;
     p->room = room;
     return true;

@@ -188,11 +188,9 @@ static bool write_group(stg_store_writer *w)
     rc = write_changes(w, job);
     if (job->group.fenced_count > 0 && rc == SQLITE_ABORT) {
         job->group.how = STG_STORED_FENCED;
-        rc = SQLITE_OK;
     } else if (rc == STG_SQL_AWAY && !w->is_hopeless) {
         // It may be there, or not: it comes again.
         job->group.how = STG_STORED_UNKNOWN;
-        rc = SQLITE_OK;
     } else if (stg_sql_is_full(rc) &&
                stg_cursors_load(&w->cursors, w->db) == 0) {
         job->group.how = STG_STORED_FULL;
