@@ -122,7 +122,7 @@ static int compare(const void *a, const void *b)
 static void show(const char *name, uint32_t clients, uint64_t calls,
                  stg_sim_queue_kind queue, double goal)
 {
-    enum { ROUNDS = 9 };
+    enum { ROUNDS = 7 };
     double rounds[ROUNDS];
     speed s = {0};
 
@@ -186,9 +186,9 @@ int main(void)
     show("", 100, 2000000, STG_SIM_QUEUE_AUTO, 8);
     show("", 1000, 2000000, STG_SIM_QUEUE_AUTO, 8);
     show("", 10000, 4000000, STG_SIM_QUEUE_AUTO, 8);
-    show("", 1000000, 10000000, STG_SIM_QUEUE_AUTO, 4);
+    show("", 1000000, 8000000, STG_SIM_QUEUE_AUTO, 4);
     show("heap", 10000, 4000000, STG_SIM_QUEUE_HEAP, 0);
-    show("heap", 1000000, 10000000, STG_SIM_QUEUE_HEAP, 0);
+    show("heap", 1000000, 3000000, STG_SIM_QUEUE_HEAP, 0);
     show_cores();
     return 0;
 }
