@@ -214,17 +214,28 @@ static stg_ordeal find_ordeal(const stg_advice *a)
     return STG_ORDEAL_OUTAGE;
 }
 
+/* Not one of those that came to just the same as the best. */
+static size_t find_next(const stg_advice *a)
+{
+    for (size_t i = 1; i < a->count; i++)
+        if (!a->finalists[i].is_plain &&
+            a->finalists[i].verdict.lost != a->finalists[0].verdict.lost)
+            return i;
+    return 0;
+}
+
 /* The best, the next, and those for comparison. */
 static void draw(const stg_advice *a, stg_album *album)
 {
     stg_overload_case cases[STG_ADVISED_MAX];
     stg_ordeal ordeal = find_ordeal(a);
-    size_t count = 0;
+    size_t count = 0, next = find_next(a);
 
     for (size_t i = 0; i < a->count; i++) {
         const stg_advised *f = &a->finalists[i];
 
-        if ((i < 2 || f->is_plain) && f->trials[ordeal].summary.runs > 0)
+        if ((i == 0 || i == next || f->is_plain) &&
+            f->trials[ordeal].summary.runs > 0)
             cases[count++] =
                 (stg_overload_case){.name = f->candidate.name,
                                     .summary = &f->trials[ordeal].summary};
@@ -244,7 +255,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     int code = STG_EXIT_USAGE;
 
     say_lead(a, rows[0].text, &lead);
-    stg_paper_form(&title, "Advice: %s", a->finalists[0].candidate.name);
+    stg_paper_form(&title, "Advice: %s", rows[0].text);
     if (stg_sim_output_has_pictures(&a->output))
         draw(a, &album);
     if (!lead.is_short && !title.is_short) {

@@ -31,7 +31,7 @@ static void say_lead(const stg_overload_case *cases, size_t count,
 {
     const stg_overload_options *o = cases[0].summary->options;
 
-    stg_overload_say_setting(o, lead);
+    stg_overload_say_setting(cases, count, lead);
     stg_paper_put(lead, ".");
     if (o->trigger.kind == STG_TRIGGER_NONE)
         return;

@@ -1,5 +1,7 @@
 #include "sim/overload_words.h"
 
+#include <string.h>
+
 #include "sim/overload_text.h"
 
 void stg_overload_say_recovery(const stg_overload_summary *s, stg_paper *p)
@@ -66,14 +68,27 @@ static void say_verdict(const stg_overload_case *cases, size_t count,
     stg_paper_put(p, of == 1 ? one : many);
 }
 
+/* "the outage"; where they differ "the trouble". */
+static const char *say_trouble(const stg_overload_case *cases, size_t count,
+                               char text[STG_TRIGGER_TEXT_MAX])
+{
+    const stg_trigger *first = &cases[0].summary->options->trigger;
+
+    for (size_t i = 1; i < count; i++) {
+        const stg_trigger *t = &cases[i].summary->options->trigger;
+
+        if (t->kind != first->kind || t->factor != first->factor)
+            return "the trouble";
+    }
+    return stg_trigger_say(first, text);
+}
+
 static void say_some(const stg_overload_case *cases, size_t count, size_t good,
                      stg_paper *p)
 {
     char text[STG_TRIGGER_TEXT_MAX];
 
-    stg_paper_put(p, "After ");
-    stg_paper_put(p,
-                  stg_trigger_say(&cases[0].summary->options->trigger, text));
+    stg_paper_form(p, "After %s", say_trouble(cases, count, text));
     if (count > 4) {
         stg_paper_form(p, " %d of %d recover", (int)good, (int)count);
         return;
@@ -104,14 +119,33 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
         else
             stg_paper_put(p, good == count ? "It recovers"
                                            : "It does not recover");
-        stg_paper_form(p, " from %s", stg_trigger_say(t, text));
+        stg_paper_form(p, " from %s", say_trouble(cases, count, text));
         return;
     }
     say_some(cases, count, good, p);
 }
 
-static void say_load(const stg_load *l, stg_paper *p)
+/* -- what was simulated ---------------------------------------------------- */
+
+static void say_workers(const stg_overload_options *o, stg_paper *p)
 {
+    char text[STG_LAW_TEXT_MAX];
+
+    stg_paper_put_people(p, o->service.workers);
+    stg_paper_put(p, o->service.workers == 1 ? " worker of " : " workers of ");
+    stg_paper_put(p, stg_law_print(&o->service.time, text));
+}
+
+static void say_queue(const stg_overload_options *o, stg_paper *p)
+{
+    stg_paper_put(p, "a queue of ");
+    stg_paper_put_people(p, o->service.queue_max);
+    stg_paper_put(p, o->service.is_lifo ? ", last come first" : "");
+}
+
+static void say_load(const stg_overload_options *o, stg_paper *p)
+{
+    const stg_load *l = &o->load;
     char text[STG_LAW_TEXT_MAX];
 
     if (l->is_closed) {
@@ -124,26 +158,61 @@ static void say_load(const stg_load *l, stg_paper *p)
     stg_paper_put(p, " operations a second");
 }
 
-void stg_overload_say_setting(const stg_overload_options *o, stg_paper *p)
+static void say_timeout(const stg_overload_options *o, stg_paper *p)
 {
-    char text[STG_LAW_TEXT_MAX];
+    if (o->timeout == STG_NEVER)
+        return;
+    stg_paper_put(p, "timeout ");
+    stg_paper_put_time(p, (double)o->timeout / 1e6);
+}
 
-    stg_paper_put_people(p, o->service.workers);
-    stg_paper_form(p,
-                   o->service.workers == 1 ? " worker of %s" : " workers of %s",
-                   stg_law_print(&o->service.time, text));
-    stg_paper_put(p, ", a queue of ");
-    stg_paper_put_people(p, o->service.queue_max);
-    stg_paper_put(p, o->service.is_lifo ? " (last come first), " : ", ");
-    say_load(&o->load, p);
-    if (o->timeout != STG_NEVER) {
-        stg_paper_put(p, ", timeout ");
-        stg_paper_put_time(p, (double)o->timeout / 1e6);
-    }
+static void say_trigger(const stg_overload_options *o, stg_paper *p)
+{
+    char text[STG_TRIGGER_TEXT_MAX];
+
     if (o->trigger.kind == STG_TRIGGER_NONE)
         return;
-    stg_paper_form(p, "; %s from ", stg_trigger_print(&o->trigger, text));
+    stg_paper_form(p, "%s from ", stg_trigger_print(&o->trigger, text));
     stg_paper_put_time(p, (double)o->trigger.from_at / 1e6);
     stg_paper_put(p, " to ");
     stg_paper_put_time(p, (double)o->trigger.until_at / 1e6);
+}
+
+typedef void say(const stg_overload_options *o, stg_paper *p);
+
+/* Whether it is something, and the same of all. */
+static bool is_common(const stg_overload_case *cases, size_t count, say *part,
+                      stg_paper *p)
+{
+    stg_paper other = stg_paper_on(p->memory);
+    bool is_same;
+
+    part(cases[0].summary->options, p);
+    is_same = p->length > 0;
+    for (size_t i = 1; i < count && is_same; i++) {
+        stg_paper_clear(&other);
+        part(cases[i].summary->options, &other);
+        is_same = other.length == p->length &&
+                  memcmp(other.text, p->text, p->length) == 0;
+    }
+    stg_paper_free(&other);
+    return is_same;
+}
+
+void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
+                              stg_paper *p)
+{
+    say *const parts[] = {say_workers, say_queue, say_load, say_timeout,
+                          say_trigger};
+    stg_paper part = stg_paper_on(p->memory);
+    bool is_first = true;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        stg_paper_clear(&part);
+        if (!is_common(cases, count, parts[i], &part))
+            continue;
+        stg_paper_form(p, "%s%s", is_first ? "" : ", ", part.text);
+        is_first = false;
+    }
+    stg_paper_free(&part);
 }

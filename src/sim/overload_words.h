@@ -19,7 +19,8 @@ void stg_overload_say_recovery(const stg_overload_summary *s, stg_paper *paper);
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
                               stg_paper *paper);
 
-/* What was simulated: service, load, trigger. */
-void stg_overload_say_setting(const stg_overload_options *o, stg_paper *paper);
+/* What was simulated, as far as it is the same in all: service, load, trigger. */
+void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
+                              stg_paper *paper);
 
 #endif

@@ -1,0 +1,215 @@
+/* What is said of an overload, and when it counts as over. */
+#include "tests/sim/overload_help.h"
+
+#include "sim/overload_inside.h"
+#include "sim/overload_table.h"
+#include "sim/overload_text.h"
+
+enum { BINS = 90, BEFORE = 20, AFTER = 30 }; // of a second each
+
+/* 700 succeed a second; from the trigger's end on as `after` says. */
+static stg_recovery judge(double (*after)(int second))
+{
+    static stg_overload_bin bins[BINS];
+    stg_overload_options o = stg_overload_default();
+
+    o.bin = STG_S;
+    memset(bins, 0, sizeof bins);
+    for (int i = 0; i < BINS; i++) {
+        double share = i < BEFORE ? 1 : i < AFTER ? 0 : after(i - AFTER);
+
+        bins[i].begun = 700;
+        bins[i].succeeded = (uint32_t)(700 * share);
+        bins[i].given_up = 700 - bins[i].succeeded;
+    }
+    return stg_overload_recover(&o, bins, BINS);
+}
+
+static double at_once(int second)
+{
+    (void)second;
+    return 1;
+}
+
+static double never(int second)
+{
+    (void)second;
+    return 0;
+}
+
+static double after_five(int second)
+{
+    return second < 5 ? 0.1 : 1;
+}
+
+static double again_and_again(int second)
+{
+    return second % 20 == 15 ? 0.5 : 1;
+}
+
+static double nearly(int second)
+{
+    return second % 2 == 0 ? 0.89 : 0.95;
+}
+
+static double half(int second)
+{
+    (void)second;
+    return 0.5;
+}
+
+TEST(recovery, is_the_moment_from_which_goodput_stays)
+{
+    stg_recovery r = judge(at_once);
+
+    CHECK(r.was_healthy && r.is_recovered && r.after == 0);
+    CHECK(r.before > 699 && r.before < 701);
+    r = judge(after_five);
+    CHECK(r.is_recovered && r.after == 5 * STG_S);
+    r = judge(again_and_again); // the last time in second 55
+    CHECK(r.is_recovered && r.after == 56 * STG_S);
+    r = judge(nearly);
+    CHECK(r.is_recovered && r.after == 0);
+    CHECK(!judge(never).is_recovered);
+    CHECK(!judge(half).is_recovered);
+}
+
+/* Runs the policies, and leaves cases that are to be given back. */
+typedef struct studied {
+    stg_overload_options options[3];
+    stg_overload_summary summaries[3];
+    stg_overload_case cases[3];
+} studied;
+
+static void study(studied *s, const char *const texts[3])
+{
+    for (int i = 0; i < 3; i++) {
+        s->options[i] = stg_overload_default();
+        s->options[i].policy = help_policy(texts[i]);
+        CHECK(stg_overload_summary_init(&s->summaries[i], &s->options[i], 2,
+                                        &help_memory) == STG_OK);
+        for (uint64_t run = 0; run < 2; run++) {
+            stg_overload_result r = help_run(&s->options[i], run);
+
+            stg_overload_summary_add(&s->summaries[i], &r);
+            stg_overload_free(&r, &help_memory);
+        }
+        s->cases[i] = (stg_overload_case){texts[i], &s->summaries[i]};
+    }
+}
+
+static void give_back(studied *s)
+{
+    for (int i = 0; i < 3; i++)
+        stg_overload_summary_close(&s->summaries[i]);
+}
+
+static void check_said(stg_paper *p, const char *text)
+{
+    CHECK_STR(p->text, text);
+    stg_paper_free(p);
+}
+
+TEST(overload_words, say_who_recovers_and_what_was_simulated)
+{
+    static const char *const texts[3] = {
+        "attempts=6 base=500ms cap=5s",
+        "attempts=6 base=500ms cap=5s budget=ratio:0.1", "attempts=1"};
+    static studied s;
+    stg_paper p = stg_paper_on(&help_memory);
+    stg_overload_table table;
+    stg_estimate e;
+    uint32_t has;
+
+    study(&s, texts);
+    stg_overload_say_finding(s.cases, 3, &p);
+    check_said(&p,
+               "After the outage attempts=6 base=500ms cap=5s budget=ratio:0.1 "
+               "and attempts=1 recover, attempts=6 base=500ms cap=5s never "
+               "does");
+    stg_overload_say_finding(&s.cases[1], 2, &p);
+    check_said(&p, "All recover from the outage");
+    stg_overload_say_finding(s.cases, 1, &p);
+    check_said(&p, "It does not recover from the outage");
+    stg_overload_say_recovery(&s.summaries[0], &p);
+    check_said(&p, "never");
+    stg_overload_say_recovery(&s.summaries[1], &p);
+    check_said(&p, "at once");
+    s.options[1].service.queue_max = 5; // is not the same in all, then
+    s.options[2].trigger.kind = STG_TRIGGER_STALL;
+    stg_overload_say_setting(s.cases, 3, &p);
+    check_said(&p,
+               "10 workers of exponential:10ms, 700 operations a second, "
+               "timeout 500 ms");
+    stg_overload_say_finding(&s.cases[1], 2, &p);
+    check_said(&p, "All recover from the trouble");
+
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_RECOVERY, &has);
+    CHECK(has == 0 && e.mean == 0);
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_SUCCESS, &has);
+    CHECK(has == 2 && e.mean > 0.1 && e.mean < 0.2 && e.se > 0);
+    CHECK(stg_overload_table_make(&table, s.cases, 3, 7, &help_memory) ==
+          STG_OK);
+    stg_table_csv(&table.table, &p);
+    CHECK(strncmp(p.text, "policy,text,reps,seed,recovered,cut,", 36) == 0);
+    CHECK(strstr(p.text, ",2,7,2,") != NULL);
+    stg_paper_free(&p);
+    stg_overload_table_free(&table);
+    give_back(&s);
+}
+
+TEST(overload_words, says_each_trigger_as_it_is_written)
+{
+    static const char *const texts[] = {"none",     "outage",  "stall",
+                                        "slow:2.5", "spike:3", "errors:12.5%"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        stg_overload_options o = stg_overload_default();
+        char text[STG_TRIGGER_TEXT_MAX];
+
+        CHECK(stg_overload_set(&o, "trigger", texts[i], NULL) == STG_OK);
+        CHECK_STR(stg_trigger_print(&o.trigger, text), texts[i]);
+    }
+}
+
+TEST(overload_words, sets_all_of_a_value_or_nothing)
+{
+    stg_overload_options o = stg_overload_default(), before = o;
+    const stg_overload_setting *about;
+    stg_error err;
+
+    CHECK(stg_overload_set(&o, "colour", "red", &err) == STG_NOT_FOUND);
+    for (size_t i = 0; (about = stg_overload_setting_at(i)) != NULL; i++) {
+        CHECK(stg_overload_set(&o, about->name, "", &err) == STG_INVALID);
+        CHECK(stg_overload_set(&o, about->name, "1 2", &err) == STG_INVALID);
+        CHECK(strncmp(err.text, about->name, strlen(about->name)) == 0);
+        CHECK(strstr(err.text, about->wanted) != NULL);
+    }
+    CHECK(memcmp(&o, &before, sizeof o) == 0);
+    CHECK(stg_overload_set(&o, "clients", "20", &err) == STG_OK);
+    CHECK(o.load.is_closed && o.load.clients == 20 && o.load.rate == 0);
+    CHECK(stg_overload_set(&o, "rate", "12.5/s", &err) == STG_OK);
+    CHECK(!o.load.is_closed && o.load.rate == 12500);
+    CHECK(stg_overload_set(&o, "errors", "0.5%", &err) == STG_OK);
+    CHECK_INT(o.errors, 5000);
+}
+
+TEST(overload_words, chooses_bins_that_divide_the_duration)
+{
+    static const stg_ns ends[] = {STG_MS,       90 * STG_S,       7 * STG_S,
+                                  31 * STG_MIN, 30 * STG_DAY,     STG_HOUR + 1,
+                                  997 * STG_MS, 1999 * STG_US + 1};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        stg_overload_options o = stg_overload_default();
+
+        o.end_at = ends[i];
+        o.bin = 0;
+        o.warmup = STG_NEVER;
+        o.trigger.kind = STG_TRIGGER_NONE;
+        stg_overload_settle(&o);
+        CHECK_FROM(i, ends[i] % o.bin == 0);
+        CHECK_FROM(i, ends[i] / o.bin <= 400);
+        CHECK_FROM(i, stg_overload_check(&o, NULL) == STG_OK);
+    }
+}
