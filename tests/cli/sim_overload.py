@@ -147,7 +147,7 @@ class Overload(unittest.TestCase):
                  "--threads", "1", *SMALL[:-2]], text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
-                process.wait(2)
+                process.wait(6) # enough for a run, and not for all
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
