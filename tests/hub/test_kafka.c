@@ -242,6 +242,7 @@ TEST(kafka, commits_what_it_is_told_and_nothing_else)
     cluster_topic(&c, "t", 1);
     cluster_send_many(&c, "t", 0, 0, 100);
     reader_begin(&r, &c, "t");
+    reader_set(&r, "session.timeout.ms", "6000");
     r.commits = false;
     reader_open(&r);
     reader_until_messages(&r, 100);
@@ -309,6 +310,8 @@ TEST(kafka, shares_partitions_and_none_is_read_twice)
         cluster_send_many(&c, "t", p, 0, 50);
     reader_begin(&a, &c, "t");
     reader_begin(&b, &c, "t");
+    reader_set(&a, "session.timeout.ms", "6000");
+    reader_set(&b, "session.timeout.ms", "6000");
     reader_open(&a);
     reader_until_messages(&a, 200);
     while (!has_committed_all(&c))
@@ -352,6 +355,8 @@ TEST(kafka, lets_go_by_itself_and_goes_on_when_another_leaves)
         cluster_send_many(&c, "t", p, 0, 50);
     reader_begin(&a, &c, "t");
     reader_begin(&b, &c, "t");
+    reader_set(&a, "session.timeout.ms", "6000");
+    reader_set(&b, "session.timeout.ms", "6000");
     a.lets_go = false;
     a.options.hold = 300 * STG_MS;
     reader_open(&a);
