@@ -254,12 +254,22 @@ static void repeat(stg_flow *f)
 
 /* -- the answer ------------------------------------------------------------ */
 
-void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
+/* What had no room is no more to be stored: its partition is lost. */
+void stg_checkpoint_relax(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (!c->is_out || !c->is_told)
+    if (!c->is_full || c->is_out || c->pending_count > 0)
         return;
+    c->is_full = c->is_bare_due = false;
+    c->retry_at = 0;
+    open_store_gates(f);
+}
+
+static void answer(stg_flow *f, stg_stored how, stg_ns now)
+{
+    stg_checkpoint *c = &f->checkpoint;
+
     switch (how) {
     case STG_STORED_UNKNOWN:
         repeat(f);
@@ -284,4 +294,12 @@ void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
         open_store_gates(f);
     }
     c->is_bare = false;
+}
+
+void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
+{
+    if (!f->checkpoint.is_out || !f->checkpoint.is_told)
+        return;
+    answer(f, how, now);
+    stg_checkpoint_relax(f);
 }

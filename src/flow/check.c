@@ -55,7 +55,8 @@ static const char *check_order(const stg_lane *l)
             const stg_delivery *one = STG_HOLDER(a, stg_delivery, busy);
             const stg_delivery *other = STG_HOLDER(b, stg_delivery, busy);
 
-            if (one->replay > 0 || other->replay > 0 ||
+            if (!one->in_ring || !other->in_ring || // loose rows
+                one->replay > 0 || other->replay > 0 ||
                 one->state != STG_DELIVERY_IN_FLIGHT ||
                 other->state != STG_DELIVERY_IN_FLIGHT ||
                 one->message->partition != other->message->partition)

@@ -59,7 +59,7 @@ static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
 static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
                      stg_cursor *c, uint64_t *settled)
 {
-    const stg_place *place = stg_lane_place(l, p);
+    stg_place *place = stg_lane_place(l, p);
     const stg_books_change *g = &place->in_group;
 
     *c = (stg_cursor){
@@ -77,6 +77,8 @@ static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
         .settled = settled,
     };
     c->settled_count = find_settled(l, p, &c->base, settled);
+    // A row below is one that the log has lost: it gets no place any more.
+    place->loose_below = stg_ns_max(place->loose_below, c->base);
 }
 
 /* -- which rows ------------------------------------------------------------ */
@@ -143,6 +145,8 @@ static size_t add_range(const stg_lane *l, const stg_partition *p, stg_range *r,
                            .added = r->count - r->stored,
                            .is_cancelled = r->is_cancelled,
                            .is_expired = r == &stg_lane_place(l, p)->expired};
+    if (change->is_expired)
+        change->replay = STG_REPLAY_LOST;
     r->is_dirty = false;
     r->is_in_group = true;
     return 1;

@@ -126,7 +126,7 @@ static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
         if (take_live(f, l, f->partitions[at], is_idle, &wants_merged))
             first = stg_list_first(&l->untried);
     }
-    if (first == NULL && wants_merged) {
+    if (first == NULL && wants_merged && !l->is_hungry) {
         l->is_hungry = true;
         f->hungry++;
     }

@@ -8,6 +8,7 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
 {
     stg_range *r = &stg_lane_place(l, p)->expired;
 
+    stg_lane_place(l, p)->lost = end - 1;
     if (r->count == 0)
         *r = (stg_range){.first = from};
     r->last = end - 1;
@@ -23,10 +24,11 @@ static bool follows(const stg_lane *l, const stg_partition *p)
 }
 
 /* A lane in the window goes on in it, and then behind what is lost. */
-static void pass(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t begin)
+void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p)
 {
     stg_place *place = stg_lane_place(l, p);
     const stg_window *w = &p->window;
+    uint64_t begin = p->lost_below;
     bool is_in_window = stg_place_is_in_window(l, p);
     uint64_t from = is_in_window ? w->next : place->next, end = begin;
 
@@ -34,7 +36,7 @@ static void pass(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t begin)
         end = is_in_window ? from : stg_ns_min(begin, w->start);
     if (from >= end)
         return;
-    if (follows(l, p) && !l->is_removing)
+    if (follows(l, p) && !l->is_ending)
         fold(f, l, p, from, end);
     if (is_in_window)
         return;
@@ -53,9 +55,10 @@ void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
     f->now = now;
     if (p == NULL || !stg_partition_is_given(p))
         return;
+    p->lost_below = stg_ns_max(p->lost_below, begin);
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
-            pass(f, f->lanes[i], p, begin);
+            stg_expired_pass(f, f->lanes[i], p);
     p->begin = stg_ns_max(p->begin, begin);
     if (begin > p->window.next)
         p->window.next = begin;

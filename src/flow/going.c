@@ -263,10 +263,10 @@ static void lose_all(stg_flow *f, stg_partition *p)
 {
     p->phase = STG_PHASE_LOST;
     p->keeps_rows = false;
-    drop_pending(f, p);
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
             lose_lane(f, f->lanes[i], p);
+    drop_pending(f, p);
     for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
         p->slices[s] = 0;
 }
@@ -288,6 +288,7 @@ void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows, stg_ns now)
     if (!keeps_rows)
         lose_all(f, p);
     cancel(f, p, false);
+    stg_checkpoint_relax(f);
 }
 
 void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now)

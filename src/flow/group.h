@@ -61,6 +61,10 @@ typedef struct stg_change {
     bool is_expired;
 } stg_change;
 
+/* The replay in the name of such a row: nothing else has it, though a message
+ * may be settled, or have a row, where it begins. */
+#define STG_REPLAY_LOST INT32_MAX
+
 /* Where a lane stands in a partition. Everything below base is settled, and so
  * are the positions listed, which are not below it and rise.
  *

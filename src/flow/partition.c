@@ -234,6 +234,8 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
         stg_place_begin(l, p);
     if (!place->is_restored || l->is_ending)
         stg_place_mark(f, l, p, STG_SLICE_MUST);
+    else if (place->next > place->durable)
+        stg_place_mark(f, l, p, STG_SLICE_DIRTY); // it begins at the floor
     if (stg_partition_is_given(p))
         stg_place_join(f, l, p);
     else
@@ -273,6 +275,7 @@ static void set_gift(stg_flow *f, stg_partition *p, const stg_gift *g)
     p->generation = g->generation;
     p->assignment = ++f->given;
     p->begin = g->begin;
+    p->lost_below = 0;
     p->committed = p->floor = g->floor;
     p->keeps_rows = p->is_foreign = p->is_cut = false;
     p->last = STG_LAST_NONE;

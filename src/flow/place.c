@@ -86,7 +86,7 @@ void stg_place_begin(stg_lane *l, const stg_partition *p)
                             : p->window.next;
 }
 
-void stg_place_join(stg_flow *f, stg_lane *l, const stg_partition *p)
+void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p)
 {
     stg_place *place = stg_lane_place(l, p);
     const stg_window *w = &p->window;
@@ -94,6 +94,10 @@ void stg_place_join(stg_flow *f, stg_lane *l, const stg_partition *p)
     if (place->next >= w->start) {
         place->number = stg_window_find(w, place->next);
         stg_place_catch_up(f, l, p);
+        return;
+    }
+    if (place->next < p->lost_below) { // and it is not in memory any more
+        stg_expired_pass(f, l, p);
         return;
     }
     if (!place->is_laggard)

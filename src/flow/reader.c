@@ -120,7 +120,8 @@ static bool read_merged(stg_flow *f, stg_action *action)
     for (uint32_t i = 0; m->ahead >= ahead_max && f->shedding_count > 0 &&
                          i < f->partition_count;
          i++)
-        if (f->partitions[i]->is_merged)
+        if (f->partitions[i]->is_merged &&
+            stg_partition_is_given(f->partitions[i]))
             let_shedders_lead(f, f->partitions[i]);
     if (!make_way(f, ahead_max) || !stg_flow_make_room(f, reserved))
         return false;
@@ -198,6 +199,16 @@ static bool give_back_room(stg_flow *f, stg_partition *p,
     return true;
 }
 
+/* There was no memory, and those that are merged are not read again from here:
+ * the window begins behind, and every lane is a laggard. */
+static void skip(stg_flow *f, stg_partition *p, uint64_t next)
+{
+    while (p->window.first < p->window.end)
+        drop_first(f, p);
+    p->furthest = p->window.first = ++p->window.end;
+    p->window.start = p->window.next = stg_ns_max(next, p->window.next);
+}
+
 static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
                     size_t count, uint64_t next)
 {
@@ -207,7 +218,9 @@ static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
         return;
     while (i < count && add(f, p, &records[i]))
         i++;
-    if (i == count && next > p->window.next)
+    if (i < count && p->is_merged)
+        skip(f, p, next);
+    else if (i == count && next > p->window.next)
         p->window.next = next;
     wake_idle(f);
 }

@@ -15,6 +15,8 @@ static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
 
     if (position > p->taken)
         stg_shed_break(l, p, p->taken);
+    if (position > p->lost)
+        stg_shed_break(l, p, p->lost);
     return r->count > 0 && (r->is_closed || position < r->first ||
                             r->is_cancelled != l->is_removing);
 }

@@ -32,9 +32,10 @@ typedef struct stg_partition {
     stg_phase phase;
     bool is_merged;
     uint64_t generation, assignment;
-    uint64_t begin;    /* the log's oldest message is not below */
-    uint64_t furthest; /* the number that the furthest live lane takes next */
-    size_t ahead;      /* bytes of messages from there on */
+    uint64_t begin;      /* the log's oldest message is not below */
+    uint64_t lost_below; /* and there were some, which lanes may have missed */
+    uint64_t furthest;   /* the number that the furthest live lane takes next */
+    size_t ahead;        /* bytes of messages from there on */
     bool is_reading;
     size_t reserved;       /* bytes that the read may bring */
     bool is_committed_new; /* committed has risen: to be told */
@@ -260,7 +261,7 @@ void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
 /* A row without a place in the ring is settled: its message is not taken. */
 void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Puts the lane in the window if it can be, else among the laggards. */
-void stg_place_join(stg_flow *f, stg_lane *l, const stg_partition *p);
+void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Whether the lane has no business with the message: filtered out, or settled
  * before the restart. */
 bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
@@ -363,6 +364,8 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d);
 
 bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
 stg_ns stg_checkpoint_at(const stg_flow *f);
+/* Rows had no room, and are gone: lanes go on. */
+void stg_checkpoint_relax(stg_flow *f);
 void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 
 /* -- watermark.c ----------------------------------------------------------- */
@@ -390,6 +393,11 @@ static inline void stg_going_note(const stg_flow *f, stg_delivery *d)
     d->is_going = false;
     stg_flow_home(f, d->message)->under_way--;
 }
+
+/* -- expire.c --------------------------------------------------------------- */
+
+/* What the log has lost and the lane has not read is settled. */
+void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 
 /* -- reader.c -------------------------------------------------------------- */
 

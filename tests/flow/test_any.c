@@ -233,8 +233,44 @@ static void disturb_log(world *w, stg_rng *rng, uint32_t partitions)
         world_retain(w, world_partition(w, i), world_position(w, i));
 }
 
-static void disturb(world *w, stg_rng *rng, uint32_t partitions)
+/* Partitions that come and go, and what the other hubs do. */
+static void disturb_part(world *w, stg_rng *rng, uint32_t partitions)
 {
+    uint32_t p = (uint32_t)stg_rng_upto(rng, partitions - 1);
+    uint64_t i = stg_rng_upto(rng, world_published(w));
+
+    switch (stg_rng_upto(rng, 11)) {
+    case 0:
+    case 1:
+    case 2:
+        world_take(w, p, stg_rng_upto(rng, STG_S));
+        break;
+    case 3:
+        world_lose(w, p);
+        break;
+    case 4:
+        world_fence(w, p);
+        world_elsewhere(w, p, stg_rng_upto(rng, 30));
+        break;
+    case 5:
+    case 6:
+        world_elsewhere(w, p, stg_rng_upto(rng, 60));
+        break;
+    case 7:
+        if (i < world_published(w))
+            world_expire(w, world_partition(w, i), world_position(w, i));
+        break;
+    default:
+        world_give(w, p);
+    }
+}
+
+static void disturb(world *w, stg_rng *rng, uint32_t partitions, bool has_parts)
+{
+    if (has_parts && stg_rng_upto(rng, 1) == 0) {
+        disturb_part(w, rng, partitions);
+        return;
+    }
     switch (stg_rng_upto(rng, 6)) {
     case 0:
         disturb_hub(w, rng);
@@ -256,13 +292,25 @@ static void disturb(world *w, stg_rng *rng, uint32_t partitions)
     }
 }
 
-static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
+/* Whose partitions there are. */
+typedef enum kind {
+    QUEUE,
+    OWN_STORE,    /* of a group of hubs, each with its own store */
+    SHARED_STORE, /* or with one */
+} kind;
+
+static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
+                 kind of)
 {
     world *w = world_new(seed);
     stg_rng rng = stg_rng_seed(seed + 1000000);
     uint32_t partitions = make_partitions(w, &rng);
 
     world_trace_off(w);
+    if (of != QUEUE)
+        world_merge(w, of == OWN_STORE);
+    if (of != QUEUE && stg_rng_upto(&rng, 3) == 0)
+        world_large(w, 2 + stg_rng_upto(&rng, 20));
     world_options(w)->memory_max =
         (1 << 20) + (size_t)stg_rng_upto(&rng, 1 << 20);
     world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(&rng, 40);
@@ -278,7 +326,7 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
     world_start(w);
     for (uint64_t i = stg_rng_upto(&rng, 20); i > 0; i--) {
         world_steps(w, stg_rng_upto(&rng, 400));
-        disturb(w, &rng, partitions);
+        disturb(w, &rng, partitions, of != QUEUE);
     }
     world_calm(w, answer_well, seed);
     world_free(w);
@@ -287,11 +335,23 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max)
 TEST(any, loses_nothing_whatever_happens)
 {
     for (uint64_t seed = 0; seed < seeds(600); seed++)
-        live(seed, 6, 200);
+        live(seed, 6, 200, QUEUE);
 }
 
 TEST(any, loses_nothing_with_many_lanes)
 {
     for (uint64_t seed = 0; seed < seeds(30); seed++)
-        live(seed, 60, 100);
+        live(seed, 60, 100, QUEUE);
+}
+
+TEST(any, loses_nothing_of_partitions_that_come_and_go)
+{
+    for (uint64_t seed = 0; seed < seeds(120); seed++)
+        live(seed, 6, 200, OWN_STORE);
+}
+
+TEST(any, loses_nothing_of_partitions_that_hubs_share)
+{
+    for (uint64_t seed = 0; seed < seeds(120); seed++)
+        live(seed, 6, 200, SHARED_STORE);
 }

@@ -197,6 +197,10 @@ void world_publish_to(world *w, uint32_t partition, uint64_t count)
         m->partition = partition;
         m->key = w->key_count == 0 ? 0 : w->log_count % w->key_count + 1;
         m->size = w->size;
+        if (w->large > 0 && w->log_count % w->large == w->large - 1) {
+            m->size = 12;
+            m->true_size = 5000000;
+        }
         m->created_at = w->wall_at + (w->now - w->origin_at);
         w->of_partition[partition][w->partition_logged[partition]++] =
             w->log_count++;
@@ -257,6 +261,8 @@ event *world_post(world *w, what kind, stg_ns after)
 /* A read that waits for messages has no time yet. */
 static bool is_ready(const world *w, const event *e)
 {
+    if (e->what == POLL)
+        return world_is_pollable(w);
     return e->what == MESSAGES ? world_is_readable(w, e) : e->at != STG_NEVER;
 }
 
@@ -329,7 +335,7 @@ static void add_lane(world *w, uint32_t number)
     CHECK(!l->was_added);
     l->was_added = true;
     for (uint32_t p = 0; p < w->partition_count; p++)
-        CHECK(l->cursors[p].is_known);
+        CHECK(l->cursors[p].is_known || w->parts[p].where != HERE);
 }
 
 static void remove_lane(world *w, uint32_t number)
@@ -338,6 +344,8 @@ static void remove_lane(world *w, uint32_t number)
     w->lanes[number].was_removed = true;
     world_note(w, "%u: removed", number);
     // What was never stored is no lane: the next one of the name is new.
+    if (w->is_merged)
+        world_forget_elsewhere(w, number);
     if (w->lanes[number].was_known)
         world_check_removed(w, number);
 }
@@ -361,8 +369,7 @@ static void carry_out(world *w, const stg_action *a)
         world_store(w, a);
         break;
     case STG_ACTION_COMMIT:
-        CHECK(a->position >= w->committed[a->partition]);
-        w->committed[a->partition] = a->position;
+        world_note_commit(w, a);
         break;
     case STG_ACTION_TELL:
         tell(w, a);
@@ -374,6 +381,7 @@ static void carry_out(world *w, const stg_action *a)
         remove_lane(w, a->lane);
         break;
     case STG_ACTION_TAKEN:
+        world_note_taken(w, a->partition);
         break;
     case STG_ACTION_STOPPED:
         w->is_stopped = true;
@@ -416,6 +424,12 @@ static void handle(world *w, event *e)
     case MESSAGES:
     case CATCH_UP:
         world_answer_read(w, e);
+        break;
+    case POLL:
+        world_answer_poll(w, e->bytes_max);
+        break;
+    case MERGED:
+        world_answer_merged(w, e);
         break;
     case LOOK:
         world_look_rows(w, e);
@@ -482,9 +496,12 @@ void world_steps(world *w, uint64_t count)
 void world_note_begin(world *w, uint32_t number)
 {
     for (uint32_t p = 0; p < w->partition_count; p++)
-        if (!w->lanes[number].cursors[p].is_known)
-            w->lanes[number].cursors[p].begin = stg_place_next(
-                stg_flow_lane(w->flow, number), stg_flow_partition(w->flow, p));
+        if (!w->lanes[number].cursors[p].is_known &&
+            stg_flow_partition(w->flow, p) != NULL)
+            w->lanes[number].cursors[p].begin =
+                world_begin_of(w, p,
+                               stg_place_next(stg_flow_lane(w->flow, number),
+                                              stg_flow_partition(w->flow, p)));
 }
 
 /* All that a reader has read, or the lane had come to before a crash. */
@@ -506,7 +523,8 @@ void world_end_lane(world *w, uint32_t number)
     if (stg_flow_lane(w->flow, number)->is_removing)
         return;
     for (uint32_t p = 0; p < w->partition_count; p++)
-        w->lanes[number].cursors[p].end = find_end(w, number, p);
+        w->lanes[number].cursors[p].end =
+            w->parts[p].where == HERE ? find_end(w, number, p) : 0;
     stg_flow_remove(w->flow, number, w->now);
 }
 
@@ -529,6 +547,25 @@ static void cap_waits(world *w)
     }
 }
 
+static void give_queue(world *w)
+{
+    for (uint32_t p = 0; p < w->partition_count; p++) {
+        stg_gift g = {.partition = p,
+                      .begin = stg_ns_max(w->committed[p], w->trimmed[p])};
+
+        CHECK(stg_flow_give(w->flow, &g, w->now, NULL) == STG_OK);
+    }
+}
+
+static void restore(world *w)
+{
+    for (uint32_t i = 0; i < w->lane_count; i++)
+        for (uint32_t p = 0; p < w->partition_count; p++)
+            if (w->lanes[i].cursors[p].is_known)
+                CHECK(stg_flow_restore(w->flow, &w->lanes[i].cursors[p].c) ==
+                      STG_OK);
+}
+
 static void begin(world *w)
 {
     stg_memory memory = {allocate, release, w};
@@ -541,23 +578,20 @@ static void begin(world *w)
     w->o.seed = stg_rng_next(&w->rng);
     if (stg_flow_new(&w->flow, &memory, &w->o, w->now, &err) != STG_OK)
         harness_fail(__FILE__, __LINE__, "%s", err.text);
-    for (uint32_t p = 0; p < w->partition_count; p++)
-        CHECK(stg_flow_give(w->flow,
-                            &(stg_gift){.partition = p,
-                                        .begin = stg_ns_max(w->committed[p],
-                                                            w->trimmed[p])},
-                            w->now, NULL) == STG_OK);
+    if (!w->is_merged)
+        give_queue(w);
     for (uint32_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].was_removed)
             world_add_lane(w, i);
     }
-    for (uint32_t i = 0; i < w->lane_count; i++)
-        for (uint32_t p = 0; p < w->partition_count; p++)
-            if (w->lanes[i].cursors[p].is_known)
-                CHECK(stg_flow_restore(w->flow, &w->lanes[i].cursors[p].c) ==
-                      STG_OK);
+    if (w->is_merged)
+        world_begin_parts(w);
+    else
+        restore(w);
     w->is_stopped = false;
     stg_flow_start(w->flow, w->now);
+    if (w->is_merged)
+        world_give_parts(w);
     w->fail_one_in = one_in;
     for (uint32_t i = 0; i < w->lane_count; i++)
         if (!w->lanes[i].was_removed)
@@ -601,7 +635,7 @@ static stg_ns find_wait(const world *w, const row *r)
 }
 
 /* What was not durable is forgotten: the wait is the stored row's, or none. */
-static void forget(world *w, uint32_t l)
+void world_forget_part(world *w, uint32_t l, uint32_t p)
 {
     lane *at = &w->lanes[l];
 
@@ -610,6 +644,8 @@ static void forget(world *w, uint32_t l)
         world_receipt *r = &at->receipts[i];
         const row *parked = NULL;
 
+        if (m->partition != p)
+            continue;
         r->is_over = world_is_settled(&at->cursors[m->partition], m->position);
         if (r->not_before == 0)
             continue;
@@ -642,7 +678,8 @@ void world_restart(world *w, stg_ns after)
         if (has_gone(&w->lanes[l]))
             remove_lane(w, l);
         else
-            forget(w, l);
+            for (uint32_t p = 0; p < w->partition_count; p++)
+                world_forget_part(w, l, p);
     }
     begin(w);
     for (uint32_t l = 0; l < w->lane_count; l++) {

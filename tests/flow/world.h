@@ -50,7 +50,7 @@ typedef struct world_dead {
     uint64_t position, last_position, count; /* count 0: no range */
     stg_outcome outcome;
     stg_why why;
-    bool is_cancelled;
+    bool is_cancelled, is_expired;
     uint32_t life; /* of the lane: how often it had come back */
 } world_dead;
 
@@ -126,6 +126,22 @@ void world_trim(world *w, uint32_t partition, uint64_t position);
 /* Dead rows (no ranges) of the lane are parked anew, `count` at most. Returns
  * how many. */
 uint32_t world_replay(world *w, uint32_t lane, uint32_t count);
+
+/* -- partitions that come and go (world_merge() before the start): one consumer
+ * reads them all, other hubs have what this one has not */
+void world_merge(world *w, bool keeps_rows);
+void world_large(world *w, uint64_t n); /* each nth message is too large */
+bool world_is_here(const world *w, uint32_t partition);
+bool world_is_away(const world *w, uint32_t partition);
+void world_give(world *w, uint32_t partition); /* if it is away */
+void world_take(world *w, uint32_t partition, stg_ns drain);
+void world_lose(world *w, uint32_t partition);
+/* Another hub has taken it, and flow does not know. */
+void world_fence(world *w, uint32_t partition);
+/* Other hubs settle up to `count` of its messages, of each lane. */
+void world_elsewhere(world *w, uint32_t partition, uint64_t count);
+/* The log has lost what is below the position. */
+void world_expire(world *w, uint32_t partition, uint64_t position);
 
 /* -- the store: it has room for so many rows more; the next so many answers
  * get lost; how long a group and a fetch take */

@@ -7,7 +7,39 @@
 
 enum { TRACE_MAX = 1 << 17, SCRIPT_MAX = 64, PARTITIONS = 4 };
 
-typedef enum what { MESSAGES, CATCH_UP, LOOK, ROWS, ENDED, STORED } what;
+typedef enum what {
+    MESSAGES,
+    CATCH_UP,
+    POLL,
+    MERGED,
+    LOOK,
+    ROWS,
+    ENDED,
+    STORED
+} what;
+
+/* Where a partition of a group of hubs is. */
+typedef enum where {
+    HERE,
+    GOING, /* taken or lost, and flow has not said that it is gone */
+    AWAY,
+} where;
+
+/* One that comes and goes. */
+typedef struct part {
+    where where;
+    bool is_lost;        /* GOING, and not in order */
+    uint64_t generation; /* as the store has it */
+    uint64_t claimed;    /* and as flow was given it */
+    uint64_t assignment;
+    uint64_t read_at; /* the position where the consumer goes on */
+    uint64_t group;   /* the offset that is committed */
+} part;
+
+/* What one poll brought of a partition: of its messages, by index. */
+typedef struct run {
+    uint64_t assignment, first, count, next;
+} run;
 
 /* The rows as they were some time before the answer. */
 typedef struct fetched {
@@ -28,6 +60,8 @@ typedef struct event {
     uint32_t rows_max;
     stg_ns left;
     fetched fetched;
+    run runs[PARTITIONS];
+    uint64_t assignment;
     stg_delivery *delivery;
     uint32_t replay;
     uint64_t position;
@@ -39,7 +73,7 @@ typedef struct logged {
     uint64_t position, key;
     stg_ns created_at;
     uint32_t partition;
-    size_t size;
+    size_t size, true_size;
 } logged;
 
 typedef struct row {
@@ -78,6 +112,7 @@ typedef struct lane {
     bool was_added;          /* flow said that its cursor is durable */
     bool was_known;          /* the store had a cursor of it, in this life */
     bool has_changed;        /* its policy: of how many attempts? */
+    bool has_lost;           /* or others had some of it */
     bool has_shed;           /* some of it, so that its order has holes */
     world_receipt *receipts; /* by index of the message */
 } lane;
@@ -98,6 +133,10 @@ struct world {
     uint64_t partition_logged[PARTITIONS];
     uint64_t committed[PARTITIONS], trimmed[PARTITIONS];
     size_t size;
+    uint64_t large;  /* every so manyth message is too large; 0: none */
+    bool is_merged;  /* partitions come and go */
+    bool keeps_rows; /* the store is this hub's alone */
+    part parts[PARTITIONS];
     row *rows;
     size_t row_count;
     world_dead *dead;
@@ -166,6 +205,37 @@ void world_lose_store(world *w);
 row *world_find_row(world *w, uint32_t l, uint32_t p, uint64_t position,
                     uint32_t replay);
 bool world_is_settled(const cursor *c, uint64_t position);
+
+void world_give_records(world *w, uint32_t p, const event *e, uint64_t first,
+                        uint64_t count, uint64_t next, uint64_t assignment);
+/* A row is settled by somebody else. */
+void world_delete_row(world *w, row *r);
+row *world_add_row(world *w);
+void world_put_dead(world *w, const stg_change *c);
+void world_cancel_rows(world *w, const stg_change *c);
+
+/* -- world_move.c ---------------------------------------------------------- */
+
+void world_begin_parts(world *w); /* before the start of flow */
+void world_give_parts(world *w);  /* and after it */
+/* What others had done before is not the lane's business. */
+uint64_t world_begin_of(const world *w, uint32_t p, uint64_t next);
+void world_poll(world *w, const stg_action *a);
+bool world_is_pollable(const world *w);
+void world_answer_poll(world *w, size_t left);
+void world_answer_merged(world *w, const event *e);
+void world_note_commit(world *w, const stg_action *a);
+void world_note_taken(world *w, uint32_t p);
+/* I2: in the name of what flow was given, of what it has. */
+void world_check_claims(const world *w, const stg_group *g);
+/* Whether the store refuses it; then flow is told for what. */
+bool world_is_fenced(world *w, const stg_group *g);
+/* Nothing begins of what was taken. */
+void world_check_here(world *w, const stg_action *a);
+/* REMOVED, and other hubs have some of its partitions. */
+void world_forget_elsewhere(world *w, uint32_t number);
+/* What the store says of a partition's messages, and not this hub. */
+void world_forget_part(world *w, uint32_t number, uint32_t p);
 
 /* -- world_ends.c ---------------------------------------------------------- */
 

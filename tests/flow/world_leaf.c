@@ -1,7 +1,7 @@
 /* The leaves of a world, and what they see. */
 #include <stdlib.h>
 
-#include "flow/lane.h"
+#include "flow/state.h"
 
 #include "tests/flow/world_inside.h"
 
@@ -95,8 +95,8 @@ static bool has_shed(world *w, uint32_t number)
 {
     const stg_lane *own = world_lane_of(w, number);
 
-    for (uint32_t p = 0; p < w->partition_count; p++)
-        if (own->places[p].range.count > 0)
+    for (uint32_t i = 0; i < w->flow->partition_count; i++)
+        if (stg_lane_place(own, w->flow->partitions[i])->range.count > 0)
             w->lanes[number].has_shed = true;
     return w->lanes[number].has_shed;
 }
@@ -152,6 +152,9 @@ static void check_start(world *w, const stg_action *a)
     CHECK_U64(a->start.replay, r->replays);
     CHECK(a->start.attempt > a->start.is_retry);
     CHECK_U64(m->created_at, w->log[i].created_at);
+    CHECK_U64(w->log[i].true_size, 0);
+    if (w->is_merged)
+        world_check_here(w, a);
     check_turn(w, a->lane, i);
 }
 

@@ -101,6 +101,9 @@ void world_calm(world *w, world_leaf *leaf, uint64_t seed)
         world_pause(w, l, false);
     }
     world_run(w, STG_NEVER);
+    for (uint32_t p = 0; w->is_merged && p < w->partition_count; p++)
+        world_give(w, p);
+    world_run(w, STG_NEVER);
     world_check_ends(w, seed);
 }
 

@@ -13,12 +13,19 @@ static stg_ns some_time(world *w, stg_ns most)
 
 void world_read_log(world *w, const stg_action *a)
 {
-    event *e = world_post(w, a->read.is_catch_up ? CATCH_UP : MESSAGES,
-                          some_time(w, 2 * STG_MS));
+    event *e;
+
+    if (a->partition == STG_ANY_PARTITION) {
+        world_poll(w, a);
+        return;
+    }
+    e = world_post(w, a->read.is_catch_up ? CATCH_UP : MESSAGES,
+                   some_time(w, 2 * STG_MS));
 
     // I2: nothing is asked for that was trimmed.
-    CHECK(a->read.from >= w->committed[a->partition]);
+    CHECK(w->is_merged || a->read.from >= w->committed[a->partition]);
     w->reads++;
+    e->assignment = a->read.assignment;
     w->catch_ups += a->read.is_catch_up;
     e->partition = a->partition;
     e->from = a->read.from;
@@ -42,8 +49,6 @@ void world_answer_read(world *w, const event *e)
     uint64_t from = stg_ns_max(e->from, w->trimmed[e->partition]);
     size_t count = 0, total = 0;
     uint64_t next = e->from;
-    stg_record *records;
-    unsigned char *bytes, *at;
 
     while (first > 0 && w->log[of[first - 1]].position >= from)
         first--;
@@ -52,9 +57,22 @@ void world_answer_read(world *w, const event *e)
             break;
         total += w->log[of[i]].size;
         count++;
+        next = w->log[of[i]].position + 1;
     }
-    records = calloc(count + 1, sizeof *records);
-    at = bytes = calloc(1, total + 16);
+    world_give_records(w, e->partition, e, first, count, next, e->assignment);
+}
+
+void world_give_records(world *w, uint32_t p, const event *e, uint64_t first,
+                        uint64_t count, uint64_t next, uint64_t assignment)
+{
+    const uint64_t *of = w->of_partition[p];
+    stg_record *records = calloc(count + 1, sizeof *records);
+    size_t total = 16;
+    unsigned char *bytes, *at;
+
+    for (size_t i = 0; i < count; i++)
+        total += w->log[of[first + i]].size;
+    at = bytes = calloc(1, total);
     for (size_t i = 0; i < count; i++) {
         const logged *m = &w->log[of[first + i]];
 
@@ -63,11 +81,11 @@ void world_answer_read(world *w, const event *e)
                                   .key = m->key,
                                   .created_at = m->created_at,
                                   .bytes = at,
-                                  .size = m->size};
+                                  .size = m->size,
+                                  .true_size = m->true_size};
         at += m->size;
-        next = m->position + 1;
     }
-    stg_flow_messages(w->flow, e->what == CATCH_UP, e->partition, 0, records,
+    stg_flow_messages(w->flow, e->what == CATCH_UP, p, assignment, records,
                       count, next, w->now);
     free(records);
     free(bytes);
@@ -85,13 +103,13 @@ row *world_find_row(world *w, uint32_t l, uint32_t p, uint64_t position,
     return NULL;
 }
 
-static void delete_row(world *w, row *r)
+void world_delete_row(world *w, row *r)
 {
     if (r != NULL)
         *r = w->rows[--w->row_count];
 }
 
-static row *add_row(world *w)
+row *world_add_row(world *w)
 {
     w->rows = realloc(w->rows, (w->row_count + 1) * sizeof *w->rows);
     return &w->rows[w->row_count++];
@@ -129,7 +147,7 @@ static bool was_replayed(const world *w, const stg_change *c)
     return false;
 }
 
-static void put_dead(world *w, const stg_change *c)
+void world_put_dead(world *w, const stg_change *c)
 {
     world_dead *d = find_dead(w, c);
     const row *r =
@@ -155,6 +173,7 @@ static void put_dead(world *w, const stg_change *c)
                       .last_position = c->last_position,
                       .count = c->count,
                       .is_cancelled = c->is_cancelled,
+                      .is_expired = c->is_expired,
                       .life = w->lanes[c->lane].life,
                       .attempts = (uint32_t)before + c->progress.attempts};
     if (c->failure != NULL) {
@@ -170,7 +189,7 @@ static void park(world *w, const stg_change *c)
 
     CHECK(r != NULL || c->message != NULL);
     if (r == NULL)
-        r = add_row(w);
+        r = world_add_row(w);
     *r = (row){.lane = c->lane,
                .partition = c->partition,
                .position = c->position,
@@ -188,7 +207,7 @@ static void park(world *w, const stg_change *c)
     }
 }
 
-static void cancel_rows(world *w, const stg_change *c)
+void world_cancel_rows(world *w, const stg_change *c)
 {
     for (size_t i = 0; i < w->row_count;) {
         stg_change each = *c;
@@ -201,8 +220,8 @@ static void cancel_rows(world *w, const stg_change *c)
         each.position = w->rows[i].position;
         each.replay = w->rows[i].replay;
         each.is_cancelled = true;
-        put_dead(w, &each);
-        delete_row(w, &w->rows[i]);
+        world_put_dead(w, &each);
+        world_delete_row(w, &w->rows[i]);
     }
 }
 
@@ -217,19 +236,19 @@ static void apply_change(world *w, const stg_change *c)
         park(w, c);
         break;
     case STG_CHANGE_DEAD:
-        put_dead(w, c);
+        world_put_dead(w, c);
         // Given up before an attempt, perhaps.
         world_receipt_at(w, c->lane, c->partition, c->position)->is_over = true;
         __attribute__((fallthrough));
     case STG_CHANGE_DELIVERED:
         r = world_find_row(w, c->lane, c->partition, c->position, c->replay);
-        delete_row(w, r);
+        world_delete_row(w, r);
         break;
     case STG_CHANGE_RANGE:
-        put_dead(w, c);
+        world_put_dead(w, c);
         break;
     case STG_CHANGE_CANCEL:
-        cancel_rows(w, c);
+        world_cancel_rows(w, c);
         break;
     case STG_CHANGE_FORGET:
         w->lanes[c->lane].cursors[c->partition].is_known = false;
@@ -291,6 +310,7 @@ static uint64_t count_rows(const stg_group *g)
 void world_store(world *w, const stg_action *a)
 {
     CHECK(w->group == NULL);
+    world_check_claims(w, a->group);
     w->group = a->group;
     w->is_group_out = true;
     w->groups++;
@@ -302,7 +322,9 @@ void world_end_store(world *w)
     stg_stored how = STG_STORED;
     uint64_t rows = count_rows(w->group);
 
-    if (rows > w->store_room) {
+    if (world_is_fenced(w, w->group)) {
+        how = STG_STORED_FENCED;
+    } else if (rows > w->store_room) {
         how = STG_STORED_FULL;
     } else if (w->store_unknown > 0) {
         // It was written, or not, and nobody heard of it.
@@ -323,7 +345,7 @@ void world_end_store(world *w)
 void world_lose_store(world *w)
 {
     if (w->group != NULL && stg_rng_upto(&w->rng, 1) == 1 &&
-        count_rows(w->group) <= w->store_room)
+        !world_is_fenced(w, w->group) && count_rows(w->group) <= w->store_room)
         apply_group(w, w->group);
     forget_group(w);
 }
@@ -398,6 +420,17 @@ void world_fetch(world *w, const stg_action *a)
     e->left = delay - looks_after;
 }
 
+/* A store that is shared gives the rows of what was claimed. Those of what has
+ * gone since may still come. */
+static bool is_fetched(world *w, const row *r)
+{
+    const part *p = &w->parts[r->partition];
+
+    if (!w->is_merged || w->keeps_rows || p->where == HERE)
+        return true;
+    return p->where == GOING && stg_rng_upto(&w->rng, 1) == 0;
+}
+
 void world_look_rows(world *w, const event *look)
 {
     event *e = world_post(w, ROWS, look->left);
@@ -408,7 +441,7 @@ void world_look_rows(world *w, const event *look)
     f->rows = calloc(w->row_count + 1, sizeof(row));
     f->is_all = true;
     for (size_t i = 0; i < w->row_count; i++)
-        if (w->rows[i].lane == e->lane &&
+        if (w->rows[i].lane == e->lane && is_fetched(w, &w->rows[i]) &&
             (w->rows[i].replay > 0) == e->is_replay &&
             is_above(&w->rows[i], &look->after))
             f->rows[f->count++] = w->rows[i];
@@ -465,7 +498,7 @@ static void replay_one(world *w, world_dead *d)
     lane *l = &w->lanes[d->lane];
     cursor *c = &l->cursors[d->partition];
     world_receipt *r = world_receipt_at(w, d->lane, d->partition, d->position);
-    row *parked = add_row(w);
+    row *parked = world_add_row(w);
 
     *parked = (row){.lane = d->lane,
                     .partition = d->partition,
@@ -498,7 +531,8 @@ uint32_t world_replay(world *w, uint32_t l, uint32_t count)
         const lane *at = &w->lanes[d->lane];
 
         if (d->lane != l || d->count > 0 || d->is_cancelled ||
-            d->life != at->life || at->is_removing || at->was_removed)
+            d->outcome.fault == STG_FAULT_TOO_LARGE || d->life != at->life ||
+            at->is_removing || at->was_removed)
             continue;
         replay_one(w, d);
         replayed++;
