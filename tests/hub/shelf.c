@@ -127,7 +127,7 @@ static void make_schema(shelf *s, const char *url)
 {
     (void)s;
     (void)url;
-    CHECK(!"built with PostgreSQL");
+    CHECK_STR("no libpq", "built with PostgreSQL");
 }
 
 static void drop_schema(shelf *s)

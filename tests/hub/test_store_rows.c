@@ -477,7 +477,10 @@ TEST(store_rows, of_a_lane_that_is_forgotten_go_and_its_number_stays_used)
     CHECK_INT(shelf_lane(&s, "b"), 1);
     CHECK_INT(shelf_cursors(&s, cursors, 3), STG_STORED);
     CHECK_INT(shelf_change(&s, &c), STG_STORED);
-    CHECK_STR(shelf_stands(&s), "1/0 9 [] 0=0+0+0+0\n");
+    // In a store that others use, what was not claimed is not ours to write.
+    CHECK_STR(shelf_stands(&s), s.is_postgres
+                                    ? "1/0 9 [] 0=0+0+0+0\n0/1 3 [] 0=0+0+0+0\n"
+                                    : "1/0 9 [] 0=0+0+0+0\n");
     CHECK_STR(lanes(&s), "1 b http://b.example/\n");
     shelf_reopen(&s);
     CHECK_STR(lanes(&s), "1 b http://b.example/\n");

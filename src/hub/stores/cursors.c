@@ -280,7 +280,7 @@ static int write_row(row *r, stg_slice *known)
 static bool is_ours(const stg_cursors *c, const stg_group *g,
                     uint32_t partition)
 {
-    if (!c->is_shared)
+    if (!c->is_shared || partition == 0)
         return true;
     for (size_t i = 0; i < g->claim_count; i++)
         if (g->claims[i].partition == partition)

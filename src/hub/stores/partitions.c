@@ -293,8 +293,9 @@ static int fence_shared(stg_db *db, uint32_t shard, const stg_claim *claims,
         rc = stg_sql_bind(st, "us", (uint64_t)shard, list);
     if (rc == SQLITE_OK)
         rc = fence_rows(st, claims, count, is_ours);
+    // What is of no topic, a target that is forgotten, nobody else has.
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
-        if (!is_ours[i])
+        if (!is_ours[i] && claims[i].partition != 0)
             fenced[(*fenced_count)++] = claims[i].partition;
     stg_sql_finalize(st);
     free(list);
