@@ -1,5 +1,6 @@
 #include "hub/source.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,17 +15,15 @@ enum { NUMBER_BITS = 16, NUMBER_MASK = 0xffff };
 
 static char *join_brokers(const stg_texts *brokers)
 {
-    size_t size = 1;
+    size_t size = 1, used = 0;
     char *all;
 
     for (size_t i = 0; i < brokers->count; i++)
         size += strlen(brokers->at[i]) + 1;
     all = calloc(1, size);
-    for (size_t i = 0; all != NULL && i < brokers->count; i++) {
-        if (i > 0)
-            strcat(all, ",");
-        strcat(all, brokers->at[i]);
-    }
+    for (size_t i = 0; all != NULL && i < brokers->count; i++)
+        used += (size_t)snprintf(all + used, size - used, "%s%s",
+                                 i > 0 ? "," : "", brokers->at[i]);
     return all;
 }
 

@@ -111,7 +111,7 @@ static void drop_list(stg_list *list)
 {
     stg_link *at;
 
-    while ((at = stg_list_first(list)) != NULL)
+    while ((at = stg_list_shift(list)) != NULL)
         free_place(STG_HOLDER(at, stg_source_place, link));
 }
 

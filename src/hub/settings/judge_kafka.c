@@ -20,8 +20,8 @@ static void judge_twice(stg_loading *l)
     if (k->from == NULL)
         return;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (is_written(l, paths[i]) &&
-            (i < 2 || strstr(k->from, "?group=") != NULL))
+        if ((i < 2 || strstr(k->from, "?group=") != NULL) &&
+            is_written(l, paths[i]))
             stg_complain(l->c, stg_load_hub_place(l, paths[i]),
                          "`%s`, and `source` says it, too; wanted it once",
                          paths[i]);
