@@ -110,6 +110,7 @@ stg_status stg_source_check(stg_source *s, stg_hub *hub, const stg_settings *o,
     s->hub = hub;
     stg_list_init(&s->places);
     stg_list_init(&s->asking);
+    stg_list_init(&s->gone);
     s->keeps_rows = !stg_from_is_postgres(o->store.path);
     if (o->source != STG_SOURCE_KAFKA)
         return STG_OK;

@@ -62,6 +62,7 @@ typedef struct stg_source {
     stg_kafka *kafka;           /* NULL: the embedded queue */
     stg_kafka_letters *letters; /* copies of dead letters; NULL: none */
     stg_list places;            /* of stg_source_place */
+    stg_list gone;              /* those that are done with */
     stg_list asking;            /* those that went while the store was asked */
     char *brokers;              /* "host:port,host:port" */
     bool keeps_rows;            /* the store is this hub's alone */

@@ -92,19 +92,15 @@ static void free_place(stg_source_place *p)
     free(p);
 }
 
-/* Its memory stays while the store owes an answer. */
+/* Its memory stays while the store owes an answer, and until reap(). */
 static void drop(stg_source_place *p)
 {
     stg_source *s = p->source;
 
-    if (!p->is_asking) {
-        free_place(p);
-        return;
-    }
     stg_deadline_clear(&s->hub->deadlines, &p->again);
     p->is_gone = true;
     stg_list_remove(&p->link);
-    stg_list_push(&s->asking, &p->link);
+    stg_list_push(p->is_asking ? &s->asking : &s->gone, &p->link);
 }
 
 static void drop_list(stg_list *list)
@@ -115,12 +111,19 @@ static void drop_list(stg_list *list)
         free_place(STG_HOLDER(at, stg_source_place, link));
 }
 
+/* Those that are done with. */
+static void reap(stg_source *s)
+{
+    drop_list(&s->gone);
+}
+
 void stg_source_drop_places(stg_source *s)
 {
     if (s->places.ends.next == NULL)
         return; // it was never opened
     drop_list(&s->places);
     drop_list(&s->asking);
+    drop_list(&s->gone);
 }
 
 /* By topic and partition, the older assignment first. */
@@ -340,6 +343,7 @@ void stg_source_assigned(void *source, const stg_kafka_given *given,
 {
     stg_source *s = source;
 
+    reap(s);
     for (size_t i = 0; i < count; i++) {
         stg_source_place *p = add(s, &given[i]);
 
