@@ -359,14 +359,11 @@ static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
 {
     stg_place *place = stg_lane_place(l, p);
     size_t most = count_rows(&place->ring) + place->restored_capacity;
-    uint64_t *settled = NULL;
+    uint64_t *settled = stg_flow_allocate(f, (most + 1) * sizeof *settled);
     uint64_t base;
 
-    if (most > 0) {
-        settled = stg_flow_allocate(f, most * sizeof *settled);
-        if (settled == NULL)
-            return false;
-    }
+    if (settled == NULL)
+        return false;
     place->restored_count = find_settled(place, &base, settled);
     place->next = base;
     place->restored_at = 0;

@@ -224,10 +224,11 @@ static void begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
 
 static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
 {
-    uint32_t retry =
-        r->attempts < STG_BOOK_WAITS ? r->attempts : STG_BOOK_WAITS;
+    uint32_t before = r->attempts - 1;
+    uint32_t last = STG_BOOK_WAITS - 1;
 
-    if (!stg_sim_tally_add(&c->book->waits[retry - 1], wait))
+    if (!stg_sim_tally_add(&c->book->waits[before < last ? before : last],
+                           wait))
         c->is_lost = true;
 }
 
