@@ -136,8 +136,8 @@ class Run(unittest.TestCase):
         show = 'echo $STAGGER_ATTEMPT of $STAGGER_ATTEMPTS_MAX; exit 1'
         r = run("-p", QUICK, "--", "sh", "-c", show)
         self.assertEqual(r.stdout, "1 of 3\n2 of 3\n3 of 3\n")
-        r = run("-p", "none attempts=unlimited deadline=1ms", "--", "sh", "-c",
-                show)
+        r = run("-p", "attempts=unlimited fixed base=1h deadline=1m", "--",
+                "sh", "-c", show)
         self.assertEqual(r.stdout, "1 of unlimited\n")
 
     # -- exit codes

@@ -19,10 +19,19 @@ import log_shapes
 
 # Told by the hubs of other scripts.
 ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
-             "expiring": "quota.py", "files-short": "ingress.py"}
+             "expiring": "quota.py", "files-short": "ingress.py",
+             "message-too-large": "kafka_hub.py",
+             "partition-taken": "kafka_hub.py",
+             "partition-lost": "kafka_hub.py",
+             "kafka-away": "kafka_hub.py", "kafka-back": "kafka_hub.py"}
 # A disk with no room even for rows, a commit that nobody knows of, and half a
-# minute of patience: only check_logs.py compares these.
-NOWHERE = {"store-full", "store-room", "input-broken", "request-cut"}
+# minute of patience: only check_logs.py compares these. And so it is with what
+# only topics that are cut off, made again or gone have to tell.
+NOWHERE = {"store-full", "store-room", "input-broken", "request-cut",
+           "messages-lost", "partition-revoked", "partition-fenced",
+           "partition-renewed", "partition-refused", "log-expired",
+           "log-renewed", "kafka-trouble", "kafka-reopened", "kafka-unwise",
+           "topic-gone", "topic-found", "partitions-added", "librdkafka"}
 
 
 def call(hub, method, path, body=None):
