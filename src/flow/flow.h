@@ -181,8 +181,9 @@ void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now);
 
 /* The answer to STG_ACTION_READ: what the log has from action.read.from on,
  * in order. next: everything below it has been read, gaps included; it is from
- * where nothing was found (which only the catch-up reader is ever told: a main
- * read is answered when there is something).
+ * where the log has nothing from there on (which only the catch-up reader is ever
+ * told: a main read is answered when there is something). Lanes then pass over
+ * what is missing: where it may be there, it is stg_flow_unread().
  *
  * assignment: stg_flow_assignment() of when these were read, or what the action
  * said; what is of an older one is dropped. 0: of a log whose partitions never
@@ -195,6 +196,11 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        uint64_t assignment, const stg_record *records,
                        size_t count, uint64_t next, stg_ns now);
 void stg_flow_read_end(stg_flow *f, stg_ns now);
+
+/* Instead, of a read of the catch-up reader: the log did not say what it has,
+ * and nothing is known of it. In its turn the place is read once more. */
+void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
+                     stg_ns now);
 
 /* The log has lost what was below begin: nothing of it can be read any more.
  * A lane that has not read so far settles it into a range row of its own

@@ -491,6 +491,13 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
     take_in(f, p, records, count, next);
 }
 
+void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
+                     stg_ns now)
+{
+    f->now = now;
+    (void)end_catch_up(f, partition, assignment); // others have their turn
+}
+
 bool stg_reader_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     if (!f->is_started || f->is_stopping)

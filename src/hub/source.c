@@ -269,18 +269,21 @@ static void end_behind(stg_source *s)
 {
     const stg_action *a = &s->behind;
 
-    stg_flow_messages(s->hub->flow, true, a->partition, a->read.assignment,
-                      NULL, 0, a->read.from, stg_deadlines_now());
+    stg_flow_unread(s->hub->flow, a->partition, a->read.assignment,
+                    stg_deadlines_now());
 }
 
+/* Of what a laggard lacks there is always something, or a gap up to the end: who
+ * found nothing did not reach the broker in time, or one that has just begun and
+ * does not know its end yet. What has expired was told. */
 static void take_behind(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_source *s = ctx;
 
-    if (count == 0)
+    if (count == 0 || runs->next <= s->behind.read.from)
         end_behind(s);
-    for (size_t i = 0; i < count; i++)
-        take_run(s, &runs[i], true);
+    else
+        take_run(s, runs, true);
     stg_shell_note(s->hub);
 }
 

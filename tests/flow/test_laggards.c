@@ -35,6 +35,21 @@ TEST(laggards, are_served_from_the_log_and_join_again)
     world_end(w, 1);
 }
 
+/* A log that cannot be reached is not one that has nothing: I1. */
+TEST(laggards, pass_over_nothing_that_could_not_be_read)
+{
+    world *w = make_world(9, 2, 500);
+
+    world_unread(w, 5);
+    world_pause(w, 1, false);
+    world_pause(w, 2, false);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 1).delivered, 500);
+    CHECK_U64(world_look(w, 2).delivered, 500);
+    CHECK(!world_look(w, 1).is_laggard);
+    world_end(w, 9);
+}
+
 /* Once it has joined it needs nobody. */
 TEST(laggards, need_no_reader_once_they_have_joined)
 {

@@ -181,7 +181,8 @@ bool world_was_removed(const world *w, uint32_t lane);
 bool world_was_added(const world *w, uint32_t lane); /* durably */
 bool world_is_stopped(const world *w);
 uint64_t world_reads(const world *w);
-uint64_t world_catch_ups(const world *w); /* reads of that reader */
+uint64_t world_catch_ups(const world *w);    /* reads of that reader */
+void world_unread(world *w, uint32_t count); /* so many come to nothing */
 uint64_t world_fetches(const world *w);
 uint64_t world_groups(const world *w); /* sent to the store */
 

@@ -151,6 +151,7 @@ struct world {
     stg_ns store_delay, fetch_delay;
     uint32_t crashes;
     uint64_t reads, catch_ups, fetches;
+    uint32_t unread; /* catch-up reads that come to nothing from now on */
     size_t allocated;
     uint64_t allocations, fail_at;
     uint32_t fail_one_in;

@@ -150,6 +150,11 @@ uint64_t world_catch_ups(const world *w)
     return w->catch_ups;
 }
 
+void world_unread(world *w, uint32_t count)
+{
+    w->unread = count;
+}
+
 uint64_t world_fetches(const world *w)
 {
     return w->fetches;

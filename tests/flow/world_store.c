@@ -41,6 +41,18 @@ bool world_is_readable(const world *w, const event *e)
            w->log[of[count - 1]].position >= w->trimmed[e->partition];
 }
 
+/* The broker is away, or does not know its end yet. */
+static bool is_unread(world *w, const event *e)
+{
+    if (e->what != CATCH_UP)
+        return false;
+    if (w->unread > 0) {
+        w->unread--;
+        return true;
+    }
+    return w->is_merged && !w->is_traced && stg_rng_upto(&w->rng, 7) == 0;
+}
+
 void world_answer_read(world *w, const event *e)
 {
     uint64_t logged_count = w->partition_logged[e->partition];
@@ -50,6 +62,10 @@ void world_answer_read(world *w, const event *e)
     size_t count = 0, total = 0;
     uint64_t next = e->from;
 
+    if (is_unread(w, e)) {
+        stg_flow_unread(w->flow, e->partition, e->assignment, w->now);
+        return;
+    }
     while (first > 0 && w->log[of[first - 1]].position >= from)
         first--;
     for (uint64_t i = first; i < logged_count; i++) {

@@ -215,6 +215,8 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
 /* The same of one partition, from a position on, by the reader behind; without
  * waiting for what the topic does not have: then there is one run with no
  * records and next is from (or above it, where there was a gap up to the end).
+ * The same where brokers do not answer within some seconds: so next == from says
+ * nothing of what there is.
  * One at a time. Where the place is let go or lost meanwhile, it is answered
  * all the same. */
 void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,

@@ -7,7 +7,7 @@
 
 enum {
     POLL_S = 1,
-    PATIENCE_S = 5, /* until it says that it has found nothing */
+    PATIENCE_S = 5, /* until it says that it knows nothing more */
     RETRY_MS = 500, /* the same after an error: not in a tight loop */
     IDLE_S = 5,     /* before it lets go of what it has read ahead */
     QUEUE_MAX = 8 << 20,
@@ -125,6 +125,7 @@ static void answer(stg_kafka_behind *b, stg_kafka_batch *batch)
     note->batch = batch;
     b->is_wanted = false;
     b->idle_at = stg_kafka_now() + IDLE_S * STG_S;
+    b->again_at = b->is_assigned ? 0 : stg_kafka_now() + RETRY_MS * STG_MS;
     stg_kafka_post_send(b->post, note);
 }
 
@@ -220,7 +221,7 @@ static void read_some(stg_kafka_behind *b)
     stg_kafka_batch *batch;
     uint64_t before;
 
-    if (!b->is_wanted)
+    if (!b->is_wanted || stg_kafka_now() < b->again_at)
         return;
     if (!open_consumer(b) || !place(b)) {
         if (stg_kafka_now() >= b->answer_at)
@@ -275,6 +276,8 @@ static stg_ns next_wake(const stg_kafka_behind *b, stg_ns now)
 
     if (b->is_wanted && b->answer_at < at)
         at = b->answer_at;
+    if (b->is_wanted && now < b->again_at && b->again_at < at)
+        at = b->again_at;
     return at;
 }
 

@@ -361,6 +361,7 @@ typedef struct stg_kafka_behind {
     bool is_wanted;
     stg_kafka_ask ask;
     stg_ns answer_at; /* at the latest */
+    stg_ns again_at;  /* after an error: not before */
     bool is_assigned; /* to `at`, and what comes next is `next` */
     stg_kafka_place at;
     uint64_t next, end;
