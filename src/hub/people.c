@@ -22,18 +22,20 @@ stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
     return STG_NOT_FOUND;
 }
 
-static stg_status find(const stg_hub *h, const char *name, stg_target **target,
-                       stg_error *err)
+/* NULL: there is none, or it is too late; *status says which. */
+static stg_target *find(const stg_hub *h, const char *name, stg_status *status,
+                        stg_error *err)
 {
     size_t i;
 
-    if (h->is_stopping)
-        return stg_hub_refuse(err, STG_IO, "the hub is stopping");
-    if (stg_hub_find_target(h, name, &i) != STG_OK)
-        return stg_hub_refuse(err, STG_NOT_FOUND,
-                              "there is no target of this name");
-    *target = h->targets.all[i];
-    return STG_OK;
+    *status = STG_OK;
+    if (!h->is_stopping && stg_hub_find_target(h, name, &i) == STG_OK)
+        return h->targets.all[i];
+    *status = h->is_stopping
+                  ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
+                  : stg_hub_refuse(err, STG_NOT_FOUND,
+                                   "there is no target of this name");
+    return NULL;
 }
 
 /* -- pause ------------------------------------------------------------------- */
@@ -43,8 +45,7 @@ static stg_status check_resume(const stg_target *t, stg_error *err)
     if (t->settings == NULL)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "the settings have this target no more; put it back and "
-            "reload");
+            "the settings have this target no more; put it back and reload");
     if (t->settings->is_paused)
         return stg_hub_refuse(
             err, STG_INVALID,
@@ -55,10 +56,12 @@ static stg_status check_resume(const stg_target *t, stg_error *err)
 stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_people_fn *done, void *ctx, stg_error *err)
 {
-    stg_target *t;
-    stg_status status = find(h, name, &t, err);
+    stg_status status;
+    stg_target *t = find(h, name, &status, err);
 
-    if (status == STG_OK && !is_paused)
+    if (t == NULL)
+        return status;
+    if (!is_paused)
         status = check_resume(t, err);
     if (status != STG_OK)
         return status;
@@ -85,16 +88,15 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
                           void *ctx, stg_error *err)
 {
     stg_forgetting *f;
-    stg_target *t;
-    stg_status status = find(h, name, &t, err);
+    stg_status status;
+    stg_target *t = find(h, name, &status, err);
 
-    if (status != STG_OK)
+    if (t == NULL)
         return status;
     if (t->settings != NULL)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "the settings have this target; take it out and reload "
-            "first");
+            "the settings have this target; take it out and reload first");
     if (stg_people_forgets(h, t->lane))
         return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
     f = malloc(sizeof *f);

@@ -153,6 +153,7 @@ static void mark_linear(stg_scale *s, int room, bool is_tight)
     bool is_sixty = s->unit >= 1e3 && s->unit <= 60e3 && range > 10;
     double step = step_of(range, room, is_sixty) * s->unit;
     double first = floor_of(s->from / step + slack);
+    int count;
 
     if (!is_tight) {
         double last = floor_of(s->to / step - slack) + 1;
@@ -162,8 +163,9 @@ static void mark_linear(stg_scale *s, int room, bool is_tight)
     } else if (first * step < s->from - slack * step) {
         first++;
     }
-    for (; first * step <= s->to + slack * step; first++)
-        add_tick(s, first * step);
+    count = (int)floor_of(s->to / step + slack - first) + 1;
+    for (int i = 0; i < count; i++)
+        add_tick(s, (first + i) * step);
 }
 
 /* Powers of ten, with 2 and 5 of each where few are in the range. */

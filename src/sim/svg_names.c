@@ -191,7 +191,8 @@ static bool find_place(const boxes *all, const stg_picture *pic,
 {
     const double near = 11, half = 8;
 
-    for (double far = 0; far < 80; far += 8) {
+    for (int ring = 0; ring < 10; ring++) {
+        double far = 8.0 * ring;
         double right = x + near, left = x - near - width;
         double below = y + near + far, above = y - near - far;
         box places[] = {
