@@ -43,7 +43,7 @@ TEST(overload, shows_a_storm_that_naive_retries_never_end)
     };
 
     for (size_t i = 0; i < sizeof naive / sizeof *naive; i++)
-        for (uint64_t n = 0; n < 2; n++) {
+        for (uint64_t n = 0; n < seeds(2); n++) {
             stg_overload_options o = stalled(naive[i]);
             stg_overload_result r = help_run(&o, n);
             late l = look_late(&o, &r);
@@ -67,7 +67,7 @@ TEST(overload, shows_that_a_budget_ends_the_storm)
     };
 
     for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
-        for (uint64_t n = 0; n < 2; n++) {
+        for (uint64_t n = 0; n < seeds(2); n++) {
             stg_overload_options o = stalled(budgets[i]);
             stg_overload_result r = help_run(&o, n);
             late l = look_late(&o, &r);
