@@ -736,6 +736,29 @@ TEST(retry, pays_both_budgets_or_neither)
                 "    0 ms  503  give up (budget)\n");
 }
 
+/* A retry that was paid by the shared budget alone, and does not start. */
+TEST(retry, gives_back_to_a_shared_budget_without_a_peer)
+{
+    stg_policy p = parse("fixed base=1s jitter=none attempts=9");
+    const stg_outcome o = stg_answered(503);
+    stg_budget shared;
+    stg_with with = {.shared_budget = &shared};
+    stg_retry r;
+    stg_rng rng = ones();
+
+    CHECK_INT(stg_budget_init(&shared,
+                              &(stg_budget_options){.kind = STG_BUDGET_TOKENS,
+                                                    .capacity = 2,
+                                                    .rate = 1}),
+              STG_OK);
+    CHECK_INT(stg_retry_start(&r, &p, &with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+    CHECK_INT(stg_retry_cancel(&r, 0).next, STG_GIVE_UP);
+    CHECK_U64(stg_budget_left(&shared, 0), 2000);
+}
+
 TEST(retry, tells_its_budget_of_first_attempts_failures_and_successes)
 {
     stg_policy p = parse("fixed base=0 jitter=none budget=ratio:1");
