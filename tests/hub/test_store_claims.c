@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hub/store_letters.h"
 #include "hub/wall.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
@@ -323,6 +324,7 @@ TEST(store_claims, note_what_the_log_had_lost)
                        .position = 10,
                        .last_position = 19,
                        .count = 10,
+                       .replay = STG_REPLAY_LOST,
                        .is_expired = true};
     shelf s;
 
@@ -338,6 +340,65 @@ TEST(store_claims, note_what_the_log_had_lost)
                         "SELECT state, why, cause, position, last_position,"
                         " count, message_id FROM failed_broadcast_logs"),
               "expired|expired|EXPIRED|10|24|15|orders.4.10");
+    shelf_end(&s);
+}
+
+static void count_letters(void *ctx, const stg_letter *letters, size_t count,
+                          uint64_t next)
+{
+    (void)next;
+    for (size_t i = 0; i < count; i++)
+        CHECK_U64(letters[i].replay, 0);
+    *(size_t *)ctx = count;
+}
+
+/* A message that was shed, or that died, may be where the loss begins. */
+TEST(store_claims, note_what_the_log_had_lost_beside_what_ended_there)
+{
+    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
+    stg_change shed = {.kind = STG_CHANGE_RANGE,
+                       .partition = 1,
+                       .position = 10,
+                       .last_position = 14,
+                       .count = 5};
+    stg_change lost = {.kind = STG_CHANGE_RANGE,
+                       .partition = 1,
+                       .position = 10,
+                       .last_position = 19,
+                       .count = 10,
+                       .replay = STG_REPLAY_LOST,
+                       .is_expired = true};
+    stg_change dead = {.kind = STG_CHANGE_DEAD,
+                       .partition = 1,
+                       .position = 30,
+                       .failure = &failure};
+    size_t count = SIZE_MAX;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, topic("orders", 4));
+    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
+    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
+    CHECK_INT(shelf_change(&s, &lost), STG_STORED); // a second time
+    dead.message = shelf_message(&s, 30, "body");
+    CHECK_INT(shelf_change(&s, &dead), STG_STORED);
+    lost.position = 30;
+    lost.last_position = 39;
+    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT state, position, last_position, count, replay"
+                        " FROM failed_broadcast_logs ORDER BY id"),
+              "dead|10|14|5|0\n"
+              "expired|10|19|10|2147483647\n"
+              "dead|30||1|0\n"
+              "expired|30|39|10|2147483647");
+    // The number is no replay, and nobody is shown it.
+    stg_store_letters(s.store, &(stg_letter_filter){.id_count = 0}, 0, 9, false,
+                      count_letters, &count);
+    SHELF_UNTIL(&s, count != SIZE_MAX);
+    CHECK_U64(count, 4);
     shelf_end(&s);
 }
 

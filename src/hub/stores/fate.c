@@ -7,6 +7,7 @@
 #include "hub/stores/arena.h"
 #include "hub/stores/cursors.h"
 #include "hub/stores/inside.h"
+#include "hub/stores/letter.h"
 
 typedef struct question {
     stg_errand errand;
@@ -43,11 +44,11 @@ static int prepare(asking *a, stg_db *db)
          "SELECT id, state, cause, attempts, replay FROM failed_broadcast_logs"
          " WHERE lane = ? AND partition = ? AND position = ?"
          " AND last_position IS NULL ORDER BY replay DESC LIMIT 1"},
-        {&a->range,
-         "SELECT id, state, cause, attempts, replay FROM failed_broadcast_logs"
-         " WHERE lane = ?1 AND partition = ?2 AND position <= ?3"
-         " AND last_position IS NOT NULL AND last_position >= ?3"
-         " ORDER BY position DESC LIMIT 1"},
+        {&a->range, "SELECT id, state, cause, attempts, " STG_LETTER_REPLAYS
+                    " FROM failed_broadcast_logs"
+                    " WHERE lane = ?1 AND partition = ?2 AND position <= ?3"
+                    " AND last_position IS NOT NULL AND last_position >= ?3"
+                    " ORDER BY position DESC LIMIT 1"},
     };
     int rc = SQLITE_OK;
 

@@ -1,5 +1,6 @@
 #include "hub/stores/find.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,10 +90,13 @@ enum column {
     VERSION
 };
 
+static_assert(STG_REPLAY_LOST == 2147483647, "see STG_LETTER_REPLAYS");
+
 #define LIGHT                                                            \
     "id, message_id, target, target_url, state, why, category, cause,"   \
     " detail, http_status, attempts, first_attempt_at, last_attempt_at," \
-    " created_at, changed_at, lane, partition, replay, position,"        \
+    " created_at, changed_at, lane, partition, " STG_LETTER_REPLAYS      \
+    ", position,"                                                        \
     " last_position, count, length(payload),"                            \
     " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), " STG_LETTER_PLACE
 

@@ -61,12 +61,18 @@ typedef enum stg_letter_column {
     " coalesce((SELECT p.partition FROM partitions p"     \
     " WHERE p.number = failed_broadcast_logs.partition), partition)"
 
+/* How often it was replayed. What the log had lost never was: the number that it
+ * has instead, STG_REPLAY_LOST, is the store's alone. */
+#define STG_LETTER_REPLAYS \
+    "CASE WHEN replay = 2147483647 THEN 0 ELSE replay END"
+
 /* Their names, as SELECT wants them, and one by one. */
 #define STG_LETTER_SELECT                                                \
     "id, message_id, target, target_url, state, why, category, cause,"   \
     " http_status, detail, attempts, first_attempt_at, last_attempt_at," \
     " created_at, changed_at, " STG_LETTER_PLACE                         \
-    ", position, last_position, count, replay,"                          \
+    ", position, last_position, count, " STG_LETTER_REPLAYS              \
+    ","                                                                  \
     " content_type, headers, key, answer, payload"
 
 const char *stg_letter_name(stg_letter_column column);

@@ -7,6 +7,9 @@
  * expired behind a replay) what flow adds goes into another row of the same name,
  * which knows by `taken` what of flow's count is in the rows before.
  *
+ * What the log had lost before it was read is a row of its own, by the replay
+ * that flow gives it (STG_REPLAY_LOST): another may begin where it does.
+ *
  * Nothing of it was ever tried: its last_attempt_at is when its newest message
  * came into it. */
 #include <string.h>
@@ -16,7 +19,7 @@
 static const char find[] =
     "SELECT id, state, last_position, taken, eaten, count"
     " FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
-    " AND range_first = ? ORDER BY id DESC LIMIT 1";
+    " AND range_first = ? AND replay = ? ORDER BY id DESC LIMIT 1";
 
 static const char add[] =
     "INSERT INTO failed_broadcast_logs (message_id, target, target_url, lane,"
@@ -38,7 +41,7 @@ static const char extend[] =
 
 static const char is_taken[] =
     "SELECT 1 FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
-    " AND position = ? AND replay = 0";
+    " AND position = ? AND replay = ?";
 
 /* Those that the file of dead letters has with another count. */
 static const char grown[] =
@@ -80,14 +83,14 @@ int stg_ranges_prepare(stg_ranges *r, stg_db *db)
 }
 
 int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
-                         uint64_t *position)
+                         uint32_t replay, uint64_t *position)
 {
     uint64_t one;
     int rc;
 
     for (;; ++*position) {
-        rc = stg_sql_bind(r->is_taken, "uuu", (uint64_t)lane,
-                          (uint64_t)partition, *position);
+        rc = stg_sql_bind(r->is_taken, "uuuu", (uint64_t)lane,
+                          (uint64_t)partition, *position, (uint64_t)replay);
         if (rc == SQLITE_OK)
             rc = stg_sql_number(r->is_taken, &one);
         if (rc != SQLITE_OK)
@@ -114,8 +117,9 @@ static bool is_over(const char *state, uint64_t eaten)
 static int find_known(stg_ranges *r, const stg_change *c, known *k)
 {
     const char *state;
-    int rc = stg_sql_bind(r->find, "uuu", (uint64_t)c->lane,
-                          (uint64_t)c->partition, c->position);
+    int rc =
+        stg_sql_bind(r->find, "uuuu", (uint64_t)c->lane, (uint64_t)c->partition,
+                     c->position, (uint64_t)c->replay);
 
     *k = (known){.id = 0};
     if (rc != SQLITE_OK)
@@ -155,16 +159,17 @@ static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
 {
     char id[STG_MESSAGE_ID_MAX], now[STG_SQL_TIME_MAX];
     const kind k = kind_of(c);
-    int rc = stg_ranges_free_name(&r->ranges, c->lane, c->partition, &first);
+    int rc = stg_ranges_free_name(&r->ranges, c->lane, c->partition, c->replay,
+                                  &first);
 
     if (rc != SQLITE_OK)
         return rc;
     return stg_sql_run(r->ranges.add, "suuuuuussssuuu",
                        stg_ids_print(&r->ids, c->partition, first, id),
                        (uint64_t)c->lane, (uint64_t)c->partition, first,
-                       (uint64_t)0, c->last_position, c->count - taken, k.state,
-                       k.why, k.cause, stg_sql_time(wall, now), c->position,
-                       taken, stg_rows_version(r));
+                       (uint64_t)c->replay, c->last_position, c->count - taken,
+                       k.state, k.why, k.cause, stg_sql_time(wall, now),
+                       c->position, taken, stg_rows_version(r));
 }
 
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)

@@ -223,7 +223,8 @@ int stg_replays_range(stg_replays *r, stg_rows *rows, const stg_bite *b,
             left == 0 ? eaten : left, eaten, now, stg_rows_version(rows));
     }
     rows->ranges.has_grown = true; // or shrunk
-    rc = stg_ranges_free_name(&rows->ranges, out->lane, out->partition, &next);
+    rc = stg_ranges_free_name(&rows->ranges, out->lane, out->partition, 0,
+                              &next);
     out->next = next;
     return rc == SQLITE_OK
                ? stg_sql_run(r->shorten, "uuuus", b->id, next, left, eaten, now)

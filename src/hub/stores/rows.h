@@ -48,9 +48,10 @@ int stg_ranges_renew(stg_rows *r, bool *is_more);
  * expired, and the file of dead letters hears of it. In a transaction. */
 int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall);
 
-/* *position: the first from there on that names no letter of the lane. */
+/* *position: the first from there on that names no letter of the lane with this
+ * replay. */
 int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
-                         uint64_t *position);
+                         uint32_t replay, uint64_t *position);
 
 /* -- parked rows as columns ------------------------------------------------ */
 
