@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 
@@ -314,6 +315,26 @@ targets: [{{name: b, url: "{b.url()}"}}]
         hub.event("kafka-back")
         self.assertEqual(hub.stop(), 0)
 
+    def test_a_broker_that_hangs_is_told_and_loses_nothing(self):
+        """Its connections stay, and nothing comes by them."""
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(10)})
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        a.wait(10)
+        broker.process.send_signal(signal.SIGSTOP)
+        try:
+            hub.event("kafka-away")
+            wait_for(lambda: "stagger_kafka_up 0" in self.page(hub), "0")
+        finally:
+            broker.process.send_signal(signal.SIGCONT)
+        hub.event("kafka-back")
+        broker.produce("t", {0: lines(10)})
+        wait_for(lambda: len(ids(a.receipts)) == 20, "all of them")
+        watcher.wait({0: 20})
+        self.assertEqual(hub.stop(), 0)
+
     def test_a_commit_that_is_refused_is_made_again(self):
         broker = self.mock(t=1)
         offset_commit, coordinator_gone = 8, 15
@@ -339,16 +360,35 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(set(ids(a.receipts).values()), {1})
 
-    def test_a_property_that_is_none_is_told_at_once(self):
-        broker = self.mock(t=1)
+    def refusal(self, verb, options):
+        """What is said of them; no store is made."""
         with open(os.path.join(self.folder, "x.yaml"), "w") as file:
-            file.write(f"source: \"{broker.url('t')}\"\n"
-                       "kafka: {options: {no.such.property: x}}\n"
+            file.write("source: \"kafka://127.0.0.1:1/t\"\n"
+                       f"kafka: {{options: {{{options}}}}}\n"
+                       "store: {path: none.db}\n"
+                       "listen: {address: 127.0.0.1:0}\n"
                        "targets: [{name: a, url: 'http://127.0.0.1:1/'}]\n")
-        r = subprocess.run([STAGGER, "hub", "-c", file.name], text=True,
-                           capture_output=True, timeout=PATIENCE)
-        self.assertEqual(r.returncode, 2)
-        self.assertIn("no.such.property", r.stderr)
+        r = subprocess.run([STAGGER, verb, "-c", file.name], text=True,
+                           capture_output=True, timeout=PATIENCE,
+                           cwd=self.folder)
+        self.assertEqual(r.returncode, 2, r.stdout + r.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "none.db")))
+        return r.stdout + r.stderr
+
+    def test_a_property_that_is_none_is_told_at_once(self):
+        for verb in "hub", "check":
+            said = self.refusal(verb, "no.such.property: x")
+            self.assertRegex(said, r":2:\d+:.*no\.such\.property")
+            said = self.refusal(verb, "session.timeout.ms: soon")
+            self.assertRegex(said, r":2:\d+:.*session\.timeout\.ms")
+
+    def test_what_librdkafka_refuses_is_told_at_once(self):
+        """Only an instance of it finds them out: a hub that went on would wait
+        for ever, and say nothing."""
+        self.assertIn("ssl.ca.location", self.refusal(
+            "hub", "security.protocol: ssl, ssl.ca.location: /no/such"))
+        self.assertIn("sasl.username", self.refusal(
+            "hub", "security.protocol: sasl_ssl, sasl.mechanism: PLAIN"))
 
     # -- for people
 

@@ -152,10 +152,17 @@ stg_kafka_options stg_kafka_options_default(void);
 /* Whether it could be opened, as far as that can be said without a broker.
  * Returns STG_INVALID with words: no topic, a name that Kafka does not allow, a
  * property that librdkafka does not know, a value that it does not take, or one
- * that is the hub's own (enable.auto.commit, group.id, auto.offset.reset ...).
- * STG_INVALID too where the program was built without librdkafka. Values are
- * not in the words: they may be secrets. */
+ * that is the hub's own (enable.auto.commit, group.id, auto.offset.reset ...);
+ * and what an instance of librdkafka finds out when it is made, as this does: a
+ * certificate that cannot be read, a password without a user. STG_INVALID too
+ * where the program was built without librdkafka. Values are not in the words:
+ * they may be secrets. */
 stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err);
+
+/* One property by itself. Without a value (NULL) its name alone. STG_OK where the
+ * program was built without librdkafka. */
+stg_status stg_kafka_check_property(const char *name, const char *value,
+                                    stg_error *err);
 
 /* Of librdkafka, "2.0.2"; NULL where the program was built without it. */
 const char *stg_kafka_version(void);

@@ -20,13 +20,19 @@ static bool open_consumer(stg_kafka_behind *b)
 {
     static const stg_kafka_sizes sizes = {QUEUE_MAX, ANSWER_MAX, ANSWER_MAX};
     rd_kafka_conf_t *conf;
+    stg_error err;
 
     if (b->rk != NULL)
         return true;
-    conf = stg_kafka_conf(b->o, &sizes, NULL);
-    b->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, NULL);
-    if (b->rk == NULL)
+    conf = stg_kafka_conf(b->o, &sizes, &err);
+    b->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
+    if (b->rk == NULL) {
+        stg_kafka_post_tell(
+            b->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
+            "nothing can be read for laggards: %s; tried again", err.text);
+        b->again_at = stg_kafka_now() + PATIENCE_S * STG_S;
         return false;
+    }
     b->events = rd_kafka_queue_get_consumer(b->rk);
     rd_kafka_queue_cb_event_enable(b->events, stg_kafka_box_wake, &b->box);
     return true;

@@ -117,6 +117,7 @@ static stg_status set(rd_kafka_conf_t *conf, const char *name,
 {
     char why[512];
 
+    // Without a value it is as if nobody had set it, where there is one.
     switch (rd_kafka_conf_set(conf, name, value, why, sizeof why)) {
     case RD_KAFKA_CONF_OK:
         return STG_OK;
@@ -333,6 +334,18 @@ static stg_status check_topics(const char *const *topics, stg_error *err)
     return STG_OK;
 }
 
+/* What only an instance finds out: a certificate that cannot be read, a mechanism
+ * that it was built without, numbers that do not go together. */
+static stg_status try_instance(rd_kafka_conf_t *conf, stg_error *err)
+{
+    rd_kafka_t *rk = stg_kafka_consumer(conf, err);
+
+    if (rk == NULL)
+        return STG_INVALID;
+    stg_kafka_destroy(rk);
+    return STG_OK;
+}
+
 stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
 {
     static const stg_kafka_sizes sizes = {16 << 20, 8 << 20, 1 << 20};
@@ -351,10 +364,18 @@ stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
         (status = stg_headers_check(o->headers, err)) != STG_OK)
         return status;
     conf = stg_kafka_conf(o, &sizes, err);
-    if (conf == NULL)
-        return STG_INVALID;
+    return conf == NULL ? STG_INVALID : try_instance(conf, err);
+}
+
+stg_status stg_kafka_check_property(const char *name, const char *value,
+                                    stg_error *err)
+{
+    stg_kafka_property one = {name, value};
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    stg_status status = set_given(conf, &one, 1, err);
+
     rd_kafka_conf_destroy(conf);
-    return STG_OK;
+    return status;
 }
 
 bool stg_kafka_has_bugs(const rd_kafka_conf_t *conf)

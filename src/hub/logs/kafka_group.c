@@ -415,14 +415,17 @@ bool stg_kafka_member_open(stg_kafka_member *m)
 {
     // Of three brokers' answers, none is more than half of the limit.
     stg_kafka_sizes sizes = {m->o->queue_max, m->o->queue_max / 2, 1 << 20};
-    rd_kafka_conf_t *conf = stg_kafka_conf(m->o, &sizes, NULL);
+    stg_error err;
+    rd_kafka_conf_t *conf = stg_kafka_conf(m->o, &sizes, &err);
 
-    if (conf == NULL)
+    m->is_cooperative = conf != NULL && stg_kafka_is_cooperative(conf);
+    m->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
+    if (m->rk == NULL) {
+        stg_kafka_post_tell(
+            m->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
+            "the group cannot be joined: %s; tried again", err.text);
         return false;
-    m->is_cooperative = stg_kafka_is_cooperative(conf);
-    m->rk = stg_kafka_consumer(conf, NULL);
-    if (m->rk == NULL)
-        return false;
+    }
     m->events = rd_kafka_queue_get_consumer(m->rk);
     rd_kafka_queue_cb_event_enable(m->events, stg_kafka_box_wake, &m->box);
     stg_kafka_watch_begin(m);

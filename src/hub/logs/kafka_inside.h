@@ -269,6 +269,7 @@ typedef struct stg_kafka_member {
     size_t seen_count;
 
     unsigned reopens;    /* in a row */
+    unsigned unanswered; /* looks at brokers, in a row */
     bool is_cooperative; /* partitions move one by one */
     bool must_assign;    /* what is read has changed */
     bool is_revoking;

@@ -22,6 +22,15 @@ stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
     return refuse(err);
 }
 
+stg_status stg_kafka_check_property(const char *name, const char *value,
+                                    stg_error *err)
+{
+    (void)name;
+    (void)value;
+    (void)err;
+    return STG_OK;
+}
+
 const char *stg_kafka_version(void)
 {
     return NULL;

@@ -7,9 +7,10 @@
 enum {
     AWAY_S = 1, /* between two looks, while no broker answers */
     GONE_S = 3, /* while a topic is not there */
-    CALM_S = 15,
+    CALM_S = 5,
     AWAY_MS = 200, /* for an answer: nothing else happens meanwhile */
     ANSWER_MS = 1000,
+    PATIENCE = 3, /* looks without an answer, until it is said */
 };
 
 void stg_kafka_watch_begin(stg_kafka_member *m)
@@ -84,6 +85,17 @@ static void note_topics(stg_kafka_member *m, const struct rd_kafka_metadata *md)
                 note_topic(m, i, &md->topics[t]);
 }
 
+static void note_away(stg_kafka_member *m, const char *why)
+{
+    if (!m->is_away)
+        stg_kafka_post_tell(
+            m->post, &(stg_kafka_told){.what = STG_KAFKA_AWAY, .level = 3},
+            "%s: %s", m->o->brokers, why);
+    m->is_away = true;
+}
+
+/* Of brokers whose connections are open, and who are silent, librdkafka says
+ * nothing for a long time. */
 static void note_answer(stg_kafka_member *m, bool answers)
 {
     if (answers && m->is_away)
@@ -92,6 +104,9 @@ static void note_answer(stg_kafka_member *m, bool answers)
             "%s: a broker answers again", m->o->brokers);
     if (answers)
         m->is_away = false;
+    m->unanswered = answers ? 0 : m->unanswered + 1;
+    if (m->unanswered == PATIENCE)
+        note_away(m, "no broker answers");
 }
 
 static bool has_gone(const stg_kafka_member *m)
@@ -141,15 +156,6 @@ static void tell_trouble(stg_kafka_member *m, rd_kafka_event_t *ev)
         rd_kafka_topic_partition_destroy(p);
 }
 
-static void note_away(stg_kafka_member *m, rd_kafka_event_t *ev)
-{
-    if (!m->is_away)
-        stg_kafka_post_tell(
-            m->post, &(stg_kafka_told){.what = STG_KAFKA_AWAY, .level = 3},
-            "%s: %s", m->o->brokers, rd_kafka_event_error_string(ev));
-    m->is_away = true;
-}
-
 void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev)
 {
     if (rd_kafka_event_error_is_fatal(ev)) {
@@ -158,7 +164,7 @@ void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev)
     }
     switch (rd_kafka_event_error(ev)) {
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-        note_away(m, ev);
+        note_away(m, rd_kafka_event_error_string(ev));
         m->watch_at = stg_kafka_now() + AWAY_S * STG_S;
         break;
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "hub/logs/kafka.h"
 #include "hub/ops/ingress_headers.h"
 #include "hub/settings/loading.h"
 #include "hub/settings/reserved.h"
@@ -142,6 +143,7 @@ static bool read_property(stg_loading *l, const stg_setting *s,
     const stg_yaml_node *key = n->at[i], *value = n->at[i + 1];
     header h = {.name = stg_load_keep_text(l, key->text)};
     const char *why = stg_reserved_property(key->text);
+    stg_error err;
 
     if (h.name == NULL)
         return false;
@@ -158,6 +160,10 @@ static bool read_property(stg_loading *l, const stg_setting *s,
         return false;
     } else {
         h.value = stg_load_keep_text(l, value->text);
+    }
+    if (stg_kafka_check_property(h.name, h.value, &err) != STG_OK) {
+        stg_complain(l->c, key->place, "%s", err.text);
+        return false;
     }
     *(stg_property_setting *)part =
         (stg_property_setting){h.name, h.value, h.file};

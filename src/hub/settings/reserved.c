@@ -27,7 +27,8 @@ const char *stg_reserved_header(stg_span name)
     return NULL;
 }
 
-/* A consumer that commits by itself, or begins elsewhere, loses messages. */
+/* A consumer that commits by itself, or begins elsewhere, loses messages; and a
+ * producer must tell what has arrived, once and in order. */
 const char *stg_reserved_property(const char *name)
 {
     static const struct {
@@ -45,6 +46,17 @@ const char *stg_reserved_property(const char *name)
         {"enable.partition.eof", "is the hub's own; wanted none"},
         {"queued.max.messages.kbytes", "is part of `memory`; wanted none"},
         {"queued.min.messages", "is the hub's own; wanted none"},
+        {"offset.store.method", "is the hub's own; wanted none"},
+        {"offset.store.path", "is the hub's own; wanted none"},
+        {"offset.store.sync.interval.ms", "is the hub's own; wanted none"},
+        {"group.protocol", "is the hub's own: classic; wanted none"},
+        {"group.remote.assignor", "is the hub's own; wanted none"},
+        {"log.queue", "is the hub's own; wanted none"},
+        {"enabled_events", "is the hub's own; wanted none"},
+        {"internal.termination.signal", "is the hub's own; wanted none"},
+        {"enable.idempotence", "is the hub's own; wanted none"},
+        {"transactional.id", "is the hub's own; wanted none"},
+        {"delivery.report.only.error", "is the hub's own; wanted none"},
         {"plugin.library.paths", "would load code into the hub; wanted none"},
     };
 
