@@ -3,93 +3,59 @@
 usage: kafka_real.py [TEST...]      for example Chaos, or Foreign
 
 Left out where Java, Maven or kcat is missing. STAGGER_CHAOS: how many messages
-there are (20000); STAGGER_CHAOS_SEED: which things go wrong when.
+there are (20000); STAGGER_CHAOS_SEED: which things go wrong when;
+STAGGER_CHAOS_LOGS: a folder for the logs of hubs and leaves, and the store.
 """
 import collections
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import case
 import kafka_case
-from case import wait_for
+from kafka_case import SOURCE, Postgres, script
 from leaf import PATIENCE
 
-SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 MESSAGES = int(os.environ.get("STAGGER_CHAOS") or "20000")
 SEED = int(os.environ.get("STAGGER_CHAOS_SEED", "0")) or random.randrange(1 << 30)
+LOGS = os.environ.get("STAGGER_CHAOS_LOGS")
 SLOW = 180 # seconds to wait for what a broker and a group take their time for
 SESSION = "6000"
 
 
-def script(name, *words, check=True):
-    r = subprocess.run([SOURCE / "scripts" / name, *map(str, words)],
-                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                       timeout=3 * SLOW) # the first one fetches it
-    if r.returncode == 77:
-        print(f"left out: {r.stderr.strip()}")
-        sys.stdout.flush()
-        os._exit(77)
-    assert not check or r.returncode == 0, f"{name} {words}: {r.stderr}"
-    return r.stdout.strip()
-
-
 class Real(kafka_case.Broker):
-    def __init__(self, folder):
+    def __init__(self, folder, nodes=1):
         self.folder = os.path.join(folder, "kafka")
-        self.addresses = script("kafka", "up", self.folder).splitlines()[-1]
+        self.addresses = script("kafka", "up", "--nodes", nodes,
+                                self.folder).splitlines()[-1]
 
     def topic(self, name, partitions, *words):
         script("kafka", "topics", self.folder, "--", "--create", "--topic",
                name, "--partitions", partitions, *words)
 
-    def restart(self):
-        script("kafka", "kill", 1, self.folder)
-        time.sleep(1)
-        script("kafka", "up", self.folder)
+    @contextlib.contextmanager
+    def without(self, node):
+        script("kafka", "kill", node, self.folder)
+        yield
+        script("kafka", "start", node, self.folder)
 
     def close(self):
         script("kafka", "down", "--clear", self.folder, check=False)
 
 
-class Postgres:
-    def __init__(self, folder):
-        self.folder = os.path.join(folder, "postgres")
-        self.url = self.without_password(
-            script("postgres", "up", self.folder).splitlines()[-1])
-
-    def without_password(self, url):
-        """It is in a file, as the hub wants it."""
-        user, password = re.match(r"\w+://(\w+):([^@]*)@", url).groups()
-        path = os.path.join(os.path.dirname(self.folder), "passfile")
-        pathlib.Path(path).write_text(f"*:*:*:*:{password}\n")
-        os.chmod(path, 0o600)
-        return url.replace(f":{password}@", "@", 1) + f"&passfile={path}"
-
-    def restart(self):
-        script("postgres", "kill", self.folder)
-        time.sleep(1)
-        script("postgres", "start", self.folder)
-
-    def ask(self, query):
-        return subprocess.run(["psql", self.url, "-XAtc", query], check=True,
-                              text=True, capture_output=True,
-                              timeout=PATIENCE).stdout.strip()
-
-    def close(self):
-        script("postgres", "down", self.folder, check=False)
-
-
 class Case(kafka_case.Case):
+    def setUp(self):
+        super().setUp()
+        self.runs = [] # every hub that there was
+
     def call(self, hub, path):
         c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
         try:
@@ -124,6 +90,7 @@ targets:
 
     def start(self, settings):
         hub = case.Hub(None, settings=settings)
+        self.runs.append(hub)
         self.addCleanup(hub.end)
         return hub
 
@@ -131,79 +98,142 @@ targets:
 class Chaos(Case):
     """Hubs share a group and PostgreSQL, and things go wrong at random."""
     PARTITIONS = 6
+    HUBS_MAX = 4
+    RATE = 350 # messages a second; in bursts
+    CALM = 300 # messages at the end, when nothing goes wrong any more
+    NODES = 1
+    TOPIC = () # what else is said of it
+    count = MESSAGES
 
     def test_no_message_is_lost_whatever_dies(self):
         self.random = random.Random(SEED)
         case.note(self, f"STAGGER_CHAOS_SEED={SEED}")
-        self.broker = self.kept(Real(self.folder))
-        self.postgres = (self.kept(Postgres(self.folder))
-                         if (SOURCE / "scripts/postgres").exists() else None)
-        self.broker.topic("t", self.PARTITIONS)
-        self.leaves = {"a": self.sinks(), "b": self.sinks(),
-                       "c": self.sinks("--random", "200:97,503:3", "--seed",
-                                       str(SEED))}
-        urls = {name: sink.url("/" + name)
-                for name, sink in self.leaves.items()}
-        # A database, or a file each, which who comes next goes on with.
-        self.files = [self.settings(self.broker, "t", self.postgres.url
-                                    if self.postgres else f"hub-{i}.db", urls)
-                      for i in range(3)]
-        self.hubs, self.kills, self.moves = {}, 0, 0
+        self.leaves, self.postgres = {}, None
+        try:
+            self.run_chaos()
+        finally:
+            self.keep_evidence()
+
+    def run_chaos(self):
+        self.broker = self.kept(Real(self.folder, self.NODES))
+        self.postgres = self.kept(Postgres(self.folder))
+        self.broker.topic("t", self.PARTITIONS, *self.TOPIC)
+        self.leaves = {
+            "a": self.sinks(),
+            "b": self.sinks("--delay", "0ms-200ms"),
+            "c": self.sinks("--random", "200:97,503:3", "--seed", str(SEED))}
+        self.file = self.settings(
+            self.broker, "t", self.postgres.url,
+            {name: sink.url("/" + name) for name, sink in self.leaves.items()})
+        self.hubs, self.deeds = [], collections.Counter()
         watcher = self.watch(self.broker, "t", self.PARTITIONS)
-        for i in range(3):
-            self.hubs[i] = self.start(self.files[i])
-        producer = threading.Thread(target=self.produce)
-        began = time.monotonic()
+        for _ in range(3):
+            self.start_hub()
+        producer = threading.Thread(target=self.produce, args=(0, self.count))
+        self.began = time.monotonic()
         producer.start()
         self.break_things(producer)
         producer.join()
-        self.settle(watcher)
-        case.note(self, f"{time.monotonic() - began:.0f} s")
+        self.settle(watcher, self.count)
+        self.took = time.monotonic() - self.began
+        self.be_calm(watcher)
+        self.end(watcher)
         self.judge(watcher)
+
+    def keep_evidence(self):
+        """Logs of all hubs and leaves, and what the store has."""
+        if not LOGS:
+            return
+        folder = pathlib.Path(LOGS) / type(self).__name__
+        folder.mkdir(parents=True, exist_ok=True)
+        for i, hub in enumerate(self.runs):
+            (folder / f"hub-{i}.log").write_text("".join(
+                json.dumps(line) + "\n" for line in list(hub.lines)))
+        for name, sink in self.leaves.items():
+            shutil.copy(sink.path, folder / f"leaf-{name}.log")
+        if self.postgres:
+            (folder / "store.sql").write_text(subprocess.run(
+                ["pg_dump", "--data-only", self.postgres.url], text=True,
+                capture_output=True, timeout=PATIENCE).stdout)
 
     # -- what happens
 
-    def produce(self):
-        """In pieces, each by a kcat of its own, which waits for the broker."""
-        self.produced = 0
-        while self.produced < MESSAGES:
-            piece = min(500, MESSAGES - self.produced)
-            lines = "".join(f"k{i % 100}:{{\"n\": {i}}}\n" for i in
-                            range(self.produced, self.produced + piece))
-            r = subprocess.run(
-                ["kcat", "-P", "-b", self.broker.addresses, "-t", "t", "-K:",
-                 "-E", "-X", "log_level=0", "-X", "enable.idempotence=true"],
-                input=lines, text=True, stderr=subprocess.DEVNULL)
-            self.assertEqual(r.returncode, 0, "kcat lost messages")
-            self.produced += piece
-            time.sleep(self.random.random() * 0.6)
+    def produce(self, first, end):
+        """By a kcat that waits for the broker, in bursts."""
+        kcat = subprocess.Popen(
+            ["kcat", "-P", "-b", self.broker.addresses, "-t", "t", "-K:", "-E",
+             "-X", "log_level=0", "-X", "enable.idempotence=true"],
+            stdin=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
+        chance = random.Random(SEED)
+        while first < end:
+            piece = min(chance.randrange(1, 200), end - first)
+            kcat.stdin.write("".join(f"k{i % 100}:{{\"n\": {i}}}\n"
+                                     for i in range(first, first + piece)))
+            kcat.stdin.flush()
+            first += piece
+            time.sleep(piece / self.RATE)
+        kcat.stdin.close()
+        self.assertEqual(kcat.wait(SLOW), 0, "kcat lost messages")
+
+    def start_hub(self):
+        self.hubs.append(self.start(self.file))
+
+    def take_hub(self):
+        return self.hubs.pop(self.random.randrange(len(self.hubs)))
 
     def kill_hub(self):
-        i = self.random.randrange(3)
-        self.kills += 1
-        self.hubs[i].kill()
-        self.hubs[i] = self.start(self.files[i])
+        self.take_hub().kill()
+        self.start_hub()
 
     def stop_hub(self):
-        i = self.random.randrange(3)
-        self.assertEqual(self.hubs[i].stop(), 0)
-        self.hubs[i] = self.start(self.files[i])
+        self.assertEqual(self.take_hub().stop(), 0)
+        self.start_hub()
+
+    def change_number(self):
+        """One more, or fewer."""
+        if len(self.hubs) < self.HUBS_MAX and self.random.random() < 0.5:
+            self.start_hub()
+        elif len(self.hubs) > 2:
+            self.assertEqual(self.take_hub().stop(), 0)
+        else:
+            self.start_hub()
+
+    def restart_broker(self):
+        """In half of the cases a hub dies while there is none."""
+        with self.broker.without(1 + self.random.randrange(self.NODES)):
+            time.sleep(2 * self.random.random())
+            if self.random.random() < 0.5:
+                self.kill_hub()
+            time.sleep(2 * self.random.random())
+
+    def restart_postgres(self):
+        self.postgres.restart(2 * self.random.random())
+
+    def stall_leaf(self):
+        """So that a hub which dies then leaves somebody far behind."""
+        leaf = self.random.choice(list(self.leaves.values())).process
+        leaf.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(1 + 2 * self.random.random())
+            if self.random.random() < 0.5:
+                self.kill_hub()
+        finally:
+            leaf.send_signal(signal.SIGCONT)
+
+    DEEDS = (kill_hub, kill_hub, stop_hub, change_number, restart_broker,
+             restart_postgres, stall_leaf)
 
     def break_things(self, producer):
-        """One after the other, each at least once."""
-        deeds = [self.kill_hub, self.stop_hub, self.broker.restart,
-                 self.kill_hub]
-        if self.postgres:
-            deeds.append(self.postgres.restart)
-        self.random.shuffle(deeds)
-        for deed in deeds:
-            time.sleep(2 + 4 * self.random.random())
-            self.moves += 1
-            deed()
-        while producer.is_alive():
-            self.random.choice([self.kill_hub, self.stop_hub])()
-            self.moves += 1
-            producer.join(4 + 4 * self.random.random())
+        """Each at least once; in rounds, with little time between."""
+        deeds = []
+        while deeds or producer.is_alive():
+            if not deeds:
+                deeds = list(self.DEEDS)
+                self.random.shuffle(deeds)
+            time.sleep(3 * self.random.random())
+            deed = deeds.pop()
+            self.deeds[deed.__name__] += 1
+            deed(self)
 
     def ends(self):
         """The next offset of each partition, as the broker says."""
@@ -213,64 +243,104 @@ class Chaos(Case):
         return {int(line.split("[")[1].split("]")[0]):
                 int(line.rsplit(" ", 1)[1]) for line in text.splitlines()}
 
-    def settle(self, watcher):
+    def settle(self, watcher, count):
+        """Until all of it is committed, and nothing waits."""
         ends = self.ends_seen = self.ends()
-        self.assertEqual(sum(ends.values()), MESSAGES)
+        self.assertEqual(sum(ends.values()), count)
         until = time.monotonic() + SLOW
+
         def behind():
             return {p: (watcher.committed[p], e) for p, e in ends.items()
                     if watcher.committed[p] < e}
         while behind() and time.monotonic() < until:
             time.sleep(0.2)
         self.assertEqual(behind(), {}, f"in {SLOW} s")
-        if self.postgres: # one hub has everything in the end
-            for i in 1, 2:
-                self.assertEqual(self.hubs.pop(i).stop(), 0)
-        def is_quiet():
-            looks = [(self.call(hub, "/v1/status")["kafka"]["partitions"],
-                      self.call(hub, "/v1/targets")["targets"])
-                     for hub in self.hubs.values()]
-            return (sum(len(places) for places, _ in looks) == self.PARTITIONS
-                    and all(t["parked"] == t["waiting"] == t["in_flight"] == 0
-                            for _, targets in looks for t in targets))
-        until = time.monotonic() + SLOW
-        while not is_quiet() and time.monotonic() < until:
+
+        def waiting():
+            return {(t["name"], word): t[word] for hub in self.hubs for t in
+                    self.call(hub, "/v1/targets")["targets"]
+                    for word in ("parked", "waiting", "in_flight") if t[word]}
+        while waiting() and time.monotonic() < until:
             time.sleep(0.2)
-        self.assertTrue(is_quiet())
-        self.books = [{t["name"]: t for t in
-                       self.call(hub, "/v1/targets")["targets"]}
-                      for hub in self.hubs.values()]
-        for hub in self.hubs.values():
-            self.assertEqual(hub.stop(), 0)
+        self.assertEqual(waiting(), {}, f"in {SLOW} s")
+
+    def be_calm(self, watcher):
+        """I16: without faults, exactly one."""
+        before = self.ends_seen
+        moves = self.count_moves()
+        self.produce(self.count, self.count + self.CALM)
+        self.settle(watcher, self.count + self.CALM)
+        self.calm = {f"t.{p}.{i}" for p, end in self.ends_seen.items()
+                     for i in range(before[p], end)}
+        self.has_been_calm = self.count_moves() == moves
+
+    def count_moves(self):
+        return sum(len(hub.events("partition-" + how)) for hub in self.runs
+                   for how in ("taken", "revoked", "lost"))
+
+    def end(self, watcher):
+        """One hub has everything in the end, and then none."""
+        while len(self.hubs) > 1:
+            self.assertEqual(self.hubs.pop().stop(), 0)
+        hub = self.hubs.pop()
+
+        def has_all():
+            return (len(self.call(hub, "/v1/status")["kafka"]["partitions"])
+                    == self.PARTITIONS)
+        until = time.monotonic() + SLOW
+        while not has_all() and time.monotonic() < until:
+            time.sleep(0.2)
+        self.assertTrue(has_all())
+        self.settle(watcher, self.count + self.CALM)
+        self.books = {t["name"]: t for t in
+                      self.call(hub, "/v1/targets")["targets"]}
+        self.assertEqual(hub.stop(), 0)
 
     # -- what must hold
 
     def judge(self, watcher):
         receipts = {name: sink.receipts()
                     for name, sink in self.leaves.items()}
+        # Each death and each move may cut what was in flight.
+        most = 1 + 2 * self.deeds.total() + len(self.runs)
+        count = self.count + self.CALM
         copies = {}
         for name, rows in receipts.items():
             good = collections.Counter(r["id"] for r in rows
                                        if r["status"] == 200)
             missing = [i for i in self.ids() if i not in good]
-            self.assertFalse(missing, f"I1: {len(missing)} of {name}; "
+            self.assertEqual(len(missing), 0, f"I1: lost at {name}: "
                              + self.explain(missing[0], rows) if missing
                              else "")
-            # I16: each death and each move may cut what was in flight.
-            self.assertLessEqual(max(good.values()),
-                                 1 + self.kills + 2 * self.moves)
-            copies[name] = sum(good.values()) - MESSAGES
-            for book in (books[name] for books in self.books):
-                self.assertEqual(book["routed"],
-                                 book["delivered"] + book["dead"]
-                                 + book["cancelled"] + book["parked"], name)
-                self.assertEqual(book["dead"], 0, name)
-                if self.postgres:
-                    self.assertEqual(book["delivered"], MESSAGES,
-                                     f"I17: the books of {name}")
+            self.assertEqual(len(good), count, "ids that nobody sent")
+            self.assertLessEqual(max(good.values()), most, f"I16: {name}")
+            if self.has_been_calm:
+                self.assertEqual([i for i in self.calm if good[i] > 1], [],
+                                 f"I16: {name}, without a fault")
+            copies[name] = sum(good.values()) - count
+            book = self.books[name]
+            self.assertEqual(book["routed"], book["delivered"] + book["dead"]
+                             + book["cancelled"] + book["parked"], name)
+            self.assertEqual((book["delivered"], book["dead"]), (count, 0),
+                             f"I17: the books of {name}")
         self.judge_commits(watcher, receipts)
-        case.note(self, f"{self.kills} kills, {self.moves} things in all, "
-                        f"{sum(copies.values())} of {3 * MESSAGES} twice")
+        self.tell(watcher, receipts, copies)
+
+    def tell(self, watcher, receipts, copies):
+        count = self.count + self.CALM
+        times = {name: sorted(r["time"] for r in rows if r["status"] == 200)
+                 for name, rows in receipts.items()}
+        gap, name = max((after - before, name) for name, all in times.items()
+                        for before, after in zip(all, all[1:]))
+        deeds = ", ".join(f"{word} {number}" for word, number in
+                          sorted(self.deeds.items()))
+        case.note(self, f"""
+     {count} messages, {self.count} of them in {self.took:.0f} s
+     {3 * count + sum(copies.values())} deliveries, {sum(copies.values())} of \
+them again: {copies}
+     {len(self.runs)} hubs: {deeds}
+     {len(watcher.history)} commits seen
+     {gap:.1f} s at {name} was the longest time without a delivery""")
 
     def ids(self):
         return (f"t.{p}.{i}" for p, end in self.ends_seen.items()
@@ -280,13 +350,12 @@ class Chaos(Case):
         """All that is known of one."""
         partition, position = map(int, message.split(".")[1:])
         known = [(r["time"], r["status"]) for r in rows if r["id"] == message]
-        if self.postgres:
-            known.append(self.postgres.ask(
-                "SELECT * FROM parked WHERE position = %d" % position))
-            known.append(self.postgres.ask(
-                "SELECT * FROM failed_broadcast_logs WHERE position = %d"
-                % position))
-            known.append(self.postgres.ask("SELECT * FROM cursors"))
+        known.append(self.postgres.ask(
+            "SELECT * FROM parked WHERE position = %d" % position))
+        known.append(self.postgres.ask(
+            "SELECT * FROM failed_broadcast_logs WHERE position = %d"
+            % position))
+        known.append(self.postgres.ask("SELECT * FROM cursors"))
         return f"{message}: {known}"
 
     def judge_commits(self, watcher, receipts):
@@ -310,6 +379,15 @@ class Chaos(Case):
                                     f"I2: {partition}.{position} was committed "
                                     f"before {name} saw it")
             below[partition] = max(below[partition], offset)
+
+
+class Nodes(Chaos):
+    """Three brokers, of which one at a time dies and comes again."""
+    NODES = 3
+    TOPIC = ("--replication-factor", 3, "--config", "min.insync.replicas=2")
+    DEEDS = (Chaos.restart_broker, Chaos.restart_broker, Chaos.kill_hub,
+             Chaos.stall_leaf)
+    count = MESSAGES // 2
 
 
 class Foreign(Case):
@@ -354,4 +432,4 @@ class Foreign(Case):
 
 
 if __name__ == "__main__":
-    case.main(2)
+    case.main(1)
