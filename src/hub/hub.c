@@ -1,5 +1,6 @@
 #include "hub/hub.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "hub/hub_inside.h"
@@ -13,6 +14,11 @@ static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
 
 static stg_status check(const stg_settings *o, stg_error *err)
 {
+    if (o->target_count == 0 && o->shard.by == STG_SHARD_TARGETS)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "there is no target whose name falls to shard "
+                              "%" PRIu32 " of %" PRIu32 "; wanted fewer shards",
+                              o->shard.me, o->shard.of);
     if (o->target_count == 0)
         return stg_hub_refuse(err, STG_INVALID, "there is no target");
     if (o->listen.address == NULL && o->source == STG_SOURCE_QUEUE)

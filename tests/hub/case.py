@@ -297,8 +297,9 @@ def run(test):
     return test, result, time.monotonic() - started_at
 
 
-def main(at_once=8):
-    """The tests of the script, `at_once` side by side."""
+def main(at_once=8, behind=()):
+    """The tests of the script, `at_once` side by side. behind: what is called
+    when they are through."""
     module = sys.modules["__main__"]
     suite = (unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:], module)
              if len(sys.argv) > 1
@@ -318,6 +319,8 @@ def main(at_once=8):
             print(f"{state:4} {name.replace('_', ' ')} ({took:.1f} s)"
                   + "".join(f": {w}" for w in (reason, words) if w),
                   *wrong, sep="\n", flush=True)
+    for call in behind:
+        call()
     print(f"{len(tests) - failed} of {len(tests)} hold")
     sys.stdout.flush()
     os._exit(1 if failed or not tests else 0)

@@ -265,4 +265,5 @@ class Egress(Case):
         self.assertEqual(self.rows(), [])
 
 
-case.main()
+if __name__ == "__main__":
+    case.main()

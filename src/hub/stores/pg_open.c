@@ -50,12 +50,28 @@ static stg_status check_url(const stg_pg *pg, stg_error *err)
     return STG_OK;
 }
 
+/* It would answer who asks without TLS, if only to send him away: a certificate
+ * that is not believed looks like no answer at all. */
+static bool answers_plainly(const stg_pg *pg)
+{
+    const char *names[] = {"dbname", "sslmode", NULL};
+    const char *values[] = {pg->url, "disable", NULL};
+
+    return PQpingParams(names, values, true) == PQPING_OK;
+}
+
 /* Nothing that is wrong with who we are ends by itself; but a server that does
  * not answer, or is just starting. */
 static stg_status refuse(const stg_pg *pg, stg_error *err)
 {
     PGPing ping = PQping(pg->url);
 
+    if (ping == PQPING_NO_RESPONSE && answers_plainly(pg))
+        return stg_hub_refuse(err, STG_INVALID,
+                              "%s: there is no TLS with the server: %s; see to "
+                              "its certificate, and to sslmode and sslrootcert "
+                              "of the URL",
+                              pg->name, pg->words);
     if (ping == PQPING_OK)
         return stg_hub_refuse(err, STG_INVALID,
                               "%s: the server refuses: %s; see to the "
