@@ -268,6 +268,13 @@ static void complain(const json_t *state)
             "take them: mend it, then ask again; what is left "
             "is dead as before",
             stg_json_text_of(state, "held"));
+    else if (strcmp(how, "away") == 0)
+        stg_options_complain(
+            who,
+            "range rows of %.128s stay dead: Kafka does not give their "
+            "messages to this hub now; ask again when its brokers answer and "
+            "it reads their partitions",
+            stg_json_text_of(state, "held"));
     else if (strcmp(how, "full") == 0)
         stg_options_complain(who,
                              "the store is full; what is left is dead as "

@@ -111,9 +111,11 @@ stg_status stg_source_check(stg_source *s, stg_hub *hub, const stg_settings *o,
     stg_list_init(&s->places);
     stg_list_init(&s->asking);
     stg_list_init(&s->gone);
+    stg_list_init(&s->readings);
     s->keeps_rows = !stg_from_is_postgres(o->store.path);
     if (o->source != STG_SOURCE_KAFKA)
         return STG_OK;
+    store->read = stg_source_read_again;
     s->brokers = join_brokers(&o->kafka.brokers);
     properties = copy_properties(&o->kafka);
     if (s->brokers == NULL || properties == NULL) {
@@ -201,6 +203,7 @@ void stg_source_close(stg_source *s, void (*closed)(void *ctx), void *ctx)
     if (s->kafka != NULL)
         stg_kafka_close(s->kafka, closed, ctx);
     s->kafka = NULL;
+    stg_source_end_readings(s);
 }
 
 void stg_source_free(stg_source *s)
@@ -241,7 +244,8 @@ static void read_behind(void *ctx, const stg_record *records, size_t count,
 /* -- what Kafka has -------------------------------------------------------- */
 
 /* A run's tag says for which gift of flow's it was read. */
-static void take_run(stg_source *s, const stg_kafka_run *run, bool is_catch_up)
+void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
+                         bool is_catch_up)
 {
     stg_source_place *p = stg_source_find(s, &run->place);
 
@@ -259,53 +263,17 @@ static void take_runs(void *ctx, const stg_kafka_run *runs, size_t count)
     stg_source *s = ctx;
 
     for (size_t i = 0; i < count; i++)
-        take_run(s, &runs[i], false);
+        stg_source_take_run(s, &runs[i], false);
     stg_flow_read_end(s->hub->flow, stg_deadlines_now());
-    stg_shell_note(s->hub);
-}
-
-/* Flow waits for an answer to its read, whatever has become of the place. */
-static void end_behind(stg_source *s)
-{
-    const stg_action *a = &s->behind;
-
-    stg_flow_unread(s->hub->flow, a->partition, a->read.assignment,
-                    stg_deadlines_now());
-}
-
-/* Of what a laggard lacks there is always something, or a gap up to the end: who
- * found nothing did not reach the broker in time, or one that has just begun and
- * does not know its end yet. What has expired was told. */
-static void take_behind(void *ctx, const stg_kafka_run *runs, size_t count)
-{
-    stg_source *s = ctx;
-
-    if (count == 0 || runs->next <= s->behind.read.from)
-        end_behind(s);
-    else
-        take_run(s, runs, true);
     stg_shell_note(s->hub);
 }
 
 static void read_kafka(stg_source *s, const stg_action *a)
 {
-    const stg_source_place *p;
-    stg_kafka_place place;
-
-    if (!a->read.is_catch_up) {
+    if (a->read.is_catch_up)
+        stg_source_read_laggards(s, a);
+    else
         stg_kafka_read(s->kafka, a->read.bytes_max, take_runs, s);
-        return;
-    }
-    s->behind = *a;
-    p = stg_source_find_number(s, a->partition);
-    if (p == NULL) {
-        end_behind(s);
-        return;
-    }
-    place = (stg_kafka_place){p->topic, p->partition, p->assignment};
-    stg_kafka_read_behind(s->kafka, &place, a->read.from, a->read.bytes_max,
-                          a->read.assignment << NUMBER_BITS | a->partition,
-                          take_behind, s);
 }
 
 /* -- what flow wants ------------------------------------------------------- */

@@ -10,6 +10,7 @@
  *                       is still ours
  *
  *     source.c         both; what flow wants of a log
+ *     source_behind.c  the reader behind, for laggards and for replays
  *     source_kafka.c   partitions that come and go
  *     source_tell.c    what the consumer says, for people */
 #ifndef STAGGER_HUB_SOURCE_H
@@ -64,11 +65,15 @@ typedef struct stg_source {
     stg_list places;            /* of stg_source_place */
     stg_list gone;              /* those that are done with */
     stg_list asking;            /* those that went while the store was asked */
+    stg_list readings;          /* of the reader behind, for the store */
     char *brokers;              /* "host:port,host:port" */
     bool keeps_rows;            /* the store is this hub's alone */
     bool is_away;               /* no broker answers */
     size_t topics_gone;
-    stg_action behind; /* the catch-up read that is under way */
+    stg_action behind;   /* what flow's catch-up reader wants, or waits for */
+    bool has_laggards;   /* it is to be asked for */
+    bool was_laggards;   /* who had the reader behind last */
+    bool is_behind_busy; /* it reads, for one of them */
     stg_source_counts counts;
 } stg_source;
 
@@ -130,6 +135,23 @@ uint64_t stg_source_lag(const stg_source *s, uint32_t lane);
  * where there are none. */
 bool stg_source_is_of(const stg_hub *h, uint32_t partition,
                       const stg_texts *topics);
+
+/* -- source_behind.c ------------------------------------------------------- */
+
+/* What flow's catch-up reader wants of Kafka. */
+void stg_source_read_laggards(stg_source *s, const stg_action *a);
+
+/* For stg_store_options.read. */
+void stg_source_read_again(void *hub, uint32_t number, uint64_t from,
+                           size_t bytes_max, size_t count_max,
+                           stg_read_fn *done, void *done_ctx);
+
+/* A run of the consumer, for flow. */
+void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
+                         bool is_catch_up);
+
+/* Nothing is read any more: who waits is told that nothing could be. */
+void stg_source_end_readings(stg_source *s);
 
 /* -- source_tell.c --------------------------------------------------------- */
 

@@ -88,10 +88,13 @@ typedef struct stg_store_options {
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
     /* Reads forward in the log of a partition that is not the queue's, for the
-     * bodies of range rows: answers by done, on the loop, as stg_store_read()
-     * does; with next == from where nothing is left. NULL: those range rows
-     * stay dead. Not after the store has closed. */
+     * bodies of range rows, count_max records at most: answers by done, on the
+     * loop, as stg_store_read() does. What is below next and was not given is
+     * not there any more; UINT64_MAX: nor is what comes behind. next == from: it
+     * could not be read now, and those range rows stay dead; as all do where
+     * this is NULL. Not after the store has closed. */
     void (*read)(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
+                 size_t count_max,
                  void (*done)(void *done_ctx, const stg_record *records,
                               size_t count, uint64_t next),
                  void *done_ctx);

@@ -134,13 +134,16 @@ typedef enum stg_letters_end {
     STG_LETTERS_DONE, /* all that could be */
     STG_LETTERS_HELD, /* the lane `held` has as many parked rows as a replay may
                          make, and did not get on: the rest stays dead */
+    STG_LETTERS_AWAY, /* the log did not give the messages of range rows of the
+                         lane `held` now (no broker, or another hub has their
+                         partition): those stay dead, the others were taken */
     STG_LETTERS_FULL, /* the store is: the rest stays dead */
     STG_LETTERS_STOPPED, /* the hub stops */
 } stg_letters_end;
 
 typedef struct stg_letters_sum {
     stg_letters_end end;
-    const char *held;   /* a target; HELD */
+    const char *held;   /* a target; HELD, AWAY */
     uint64_t letters;   /* replayed or dropped; range rows, in part too */
     uint64_t messages;  /* that they stand for: parked again, or given up */
     uint64_t expired;   /* messages whose bodies are gone: not replayable */

@@ -335,6 +335,16 @@ void reader_read_behind(reader *r, uint32_t partition, uint64_t from,
     stg_kafka_read_behind(r->kafka, &p, from, bytes_max, 77, on_read_behind, r);
 }
 
+void reader_read_again(reader *r, uint32_t partition, uint64_t from,
+                       size_t count_max)
+{
+    stg_kafka_place p = reader_place(r, partition);
+
+    r->is_behind = true;
+    stg_kafka_read_again(r->kafka, &p, from, 1 << 20, count_max, on_read_behind,
+                         r);
+}
+
 /* -- open, run, close ------------------------------------------------------ */
 
 void reader_set(reader *r, const char *property, const char *value)

@@ -121,6 +121,8 @@ const stg_kafka_told *reader_told(const reader *r, stg_kafka_tell what);
 void reader_read(reader *r);
 void reader_read_behind(reader *r, uint32_t partition, uint64_t from,
                         size_t bytes_max);
+void reader_read_again(reader *r, uint32_t partition, uint64_t from,
+                       size_t count_max);
 stg_kafka_place reader_place(const reader *r, uint32_t partition);
 
 #endif

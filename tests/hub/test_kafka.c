@@ -406,6 +406,14 @@ TEST(kafka, reads_for_a_laggard_beside_the_rest)
     reader_until(&r, is_behind_answered);
     CHECK_U64(r.behind_count, 1);
     CHECK_U64(r.behind_first, 17);
+    // As many as are wanted, and on from there.
+    for (uint64_t from = 40; from < 70; from = r.behind_next) {
+        reader_read_again(&r, 0, from, 10);
+        reader_until(&r, is_behind_answered);
+        CHECK(r.behind_count > 0 && r.behind_count <= 10);
+        CHECK_U64(r.behind_first, from);
+        CHECK_U64(r.behind_next, from + r.behind_count);
+    }
 
     // The rest of the topic went on meanwhile, and nothing was committed.
     cluster_send_many(&c, "t", 1, 0, 10);

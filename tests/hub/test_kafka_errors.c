@@ -211,6 +211,14 @@ TEST(kafka_errors, reads_on_from_the_begin_where_messages_have_expired)
     while (r.is_behind)
         reader_run_for(&r, 10);
     CHECK_U64(r.behind_count, 1);
+    // A replay is not told, and passes over it.
+    r.told_count = 0;
+    reader_read_again(&r, 0, 4, 1);
+    while (r.is_behind)
+        reader_run_for(&r, 10);
+    CHECK_U64(r.behind_count, 0);
+    CHECK_U64(r.behind_next, r.parts[0].given.begin);
+    CHECK(!is_expired(&r));
     reader_close(&r);
     cluster_close(&c);
 }

@@ -1,5 +1,6 @@
 /* Replay and drop, and the books meanwhile. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -102,6 +103,7 @@ typedef struct sum {
 
 static const char *const ends[] = {[STG_LETTERS_DONE] = "done",
                                    [STG_LETTERS_HELD] = "held",
+                                   [STG_LETTERS_AWAY] = "away",
                                    [STG_LETTERS_FULL] = "full",
                                    [STG_LETTERS_STOPPED] = "stopped"};
 
@@ -720,7 +722,9 @@ TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
 
 typedef struct topic_log {
     shelf *s;
-    uint64_t end; /* the first position that it does not have */
+    uint64_t end;   /* the first position that it does not have */
+    uint64_t begin; /* what is below has expired */
+    unsigned aways; /* reads that are answered by nothing; UINT_MAX: all */
     unsigned reads;
 } topic_log;
 
@@ -728,17 +732,24 @@ static topic_log topic;
 
 /* Every second position has a message. */
 static void read_topic(void *ctx, uint32_t number, uint64_t from,
-                       size_t bytes_max, stg_read_fn *done, void *done_ctx)
+                       size_t bytes_max, size_t count_max, stg_read_fn *done,
+                       void *done_ctx)
 {
     stg_record records[4];
     size_t count = 0;
-    uint64_t next = from;
+    uint64_t next = from < topic.begin ? topic.begin : from;
 
     (void)ctx;
     (void)bytes_max;
     CHECK_INT(number, 1);
+    CHECK(count_max > 0);
     topic.reads++;
-    for (; next < topic.end && count < 4; next++)
+    if (topic.aways > 0) {
+        topic.aways -= topic.aways < UINT_MAX;
+        done(done_ctx, NULL, 0, from);
+        return;
+    }
+    for (; next < topic.end && count < 4 && count < count_max; next++)
         if (next % 2 == 0) {
             const stg_message *m = shelf_message(topic.s, next, "of the topic");
 
@@ -748,7 +759,7 @@ static void read_topic(void *ctx, uint32_t number, uint64_t from,
                                             .size = m->size,
                                             .created_at = STG_S};
         }
-    done(done_ctx, records, count, next);
+    done(done_ctx, records, count, next == from ? UINT64_MAX : next);
 }
 
 static void on_claimed(void *ctx, const stg_claimed *claimed)
@@ -829,6 +840,55 @@ TEST(store_replay, says_what_the_log_of_a_topic_has_lost)
     shelf_end(&s);
 }
 
+TEST(store_replay, passes_over_what_has_expired_in_front)
+{
+    shelf s;
+
+    shelf_make(&s);
+    s.options.read = read_topic;
+    topic = (topic_log){.s = &s, .begin = 20, .end = 100};
+    shelf_open(&s);
+    CHECK_INT(shelf_lane(&s, "a"), 0);
+    shed_of_topic(&s, 10, 29, 10);
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "done: 1 5 5 0");
+    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+              "expired|5");
+    CHECK_STR(shelf_ask(&s, "SELECT min(position), max(position) FROM parked"),
+              "20|28");
+    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
+    shelf_end(&s);
+}
+
+TEST(store_replay, leaves_range_rows_of_a_topic_that_cannot_be_read_now)
+{
+    unsigned reads;
+    shelf s;
+
+    shelf_make(&s);
+    s.options.read = read_topic;
+    topic = (topic_log){.s = &s, .end = 100, .aways = UINT_MAX};
+    shelf_open(&s);
+    CHECK_INT(shelf_lane(&s, "a"), 0);
+    shed_of_topic(&s, 10, 19, 5);
+    shed_of_topic(&s, 30, 39, 5);
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "away a: 0 0 0 0");
+    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+              "dead|5\ndead|5");
+    // Their partition is not asked for again.
+    reads = topic.reads;
+    CHECK(reads > 0);
+    replay(&s, &(stg_letter_filter){.target = "a"}, false);
+    CHECK_U64(topic.reads, 2 * reads);
+    // Once is no harm; and later all of them go.
+    topic.aways = 1;
+    CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
+              "done: 2 10 0 0");
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "10");
+    shelf_end(&s);
+}
+
 TEST(store_replay, leaves_range_rows_of_a_topic_that_nobody_reads)
 {
     shelf s;
@@ -838,7 +898,7 @@ TEST(store_replay, leaves_range_rows_of_a_topic_that_nobody_reads)
     CHECK_INT(shelf_lane(&s, "a"), 0);
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
-              "held a: 0 0 0 0");
+              "away a: 0 0 0 0");
     CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
               "dead|10");
     shelf_end(&s);

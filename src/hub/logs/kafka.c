@@ -246,20 +246,38 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
     stg_kafka_box_post(&k->member.box, &ask);
 }
 
+static void ask_behind(stg_kafka *k, stg_kafka_ask *ask,
+                       stg_kafka_read_fn *done, void *ctx)
+{
+    ask->kind = STG_KAFKA_ASK_READ;
+    ask->place.topic = stg_kafka_topic(&k->o, ask->place.topic);
+    ask->bytes_max = ask->bytes_max > 0 ? ask->bytes_max : 1;
+    k->read_behind = done;
+    k->read_behind_ctx = ctx;
+    stg_kafka_box_post(&k->behind.box, ask);
+}
+
 void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
                            uint64_t from, size_t bytes_max, uint64_t tag,
                            stg_kafka_read_fn *done, void *ctx)
 {
-    stg_kafka_ask ask = {.kind = STG_KAFKA_ASK_READ,
-                         .place = *p,
-                         .position = from,
-                         .tag = tag,
-                         .bytes_max = bytes_max > 0 ? bytes_max : 1};
+    stg_kafka_ask ask = {
+        .place = *p, .position = from, .tag = tag, .bytes_max = bytes_max};
 
-    ask.place.topic = stg_kafka_topic(&k->o, p->topic);
-    k->read_behind = done;
-    k->read_behind_ctx = ctx;
-    stg_kafka_box_post(&k->behind.box, &ask);
+    ask_behind(k, &ask, done, ctx);
+}
+
+void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+                          size_t bytes_max, size_t count_max,
+                          stg_kafka_read_fn *done, void *ctx)
+{
+    stg_kafka_ask ask = {.place = *p,
+                         .position = from,
+                         .bytes_max = bytes_max,
+                         .count_max = count_max,
+                         .is_again = true};
+
+    ask_behind(k, &ask, done, ctx);
 }
 
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,

@@ -230,6 +230,13 @@ void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
                            uint64_t from, size_t bytes_max, uint64_t tag,
                            stg_kafka_read_fn *done, void *ctx);
 
+/* The same for what is to be sent again, and count_max records at most. What has
+ * expired is not told, but passed over: next is then where the topic begins. The
+ * reader is the same one, and has one call at a time. */
+void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+                          size_t bytes_max, size_t count_max,
+                          stg_kafka_read_fn *done, void *ctx);
+
 /* -- a look, for metrics --------------------------------------------------- */
 
 typedef struct stg_kafka_view {

@@ -1,5 +1,5 @@
 /* The reader behind: a second consumer, in no group, that reads one place at a
- * time for laggards. It is opened when it is first wanted, and holds nothing
+ * time for laggards, and what is to be sent again. It is opened when it is first wanted, and holds nothing
  * while it is not. */
 #include <stdlib.h>
 
@@ -119,7 +119,7 @@ static void answer(stg_kafka_behind *b, stg_kafka_batch *batch)
     stg_kafka_run run = {.place = b->ask.place, .tag = b->ask.tag};
     int64_t low, high;
 
-    run.next = b->is_assigned ? b->next : b->ask.position;
+    run.next = b->is_assigned || b->is_passing ? b->next : b->ask.position;
     if (b->is_assigned &&
         rd_kafka_get_watermark_offsets(b->rk, b->at.topic,
                                        (int32_t)b->at.partition, &low,
@@ -129,13 +129,16 @@ static void answer(stg_kafka_behind *b, stg_kafka_batch *batch)
     run.end = b->end > run.next ? b->end : run.next;
     stg_kafka_batch_close(batch, &run, 1);
     note->batch = batch;
-    b->is_wanted = false;
+    b->is_wanted = b->is_passing = false;
     b->idle_at = stg_kafka_now() + IDLE_S * STG_S;
-    b->again_at = b->is_assigned ? 0 : stg_kafka_now() + RETRY_MS * STG_MS;
+    b->again_at = b->is_assigned || run.next > b->ask.position
+                      ? 0
+                      : stg_kafka_now() + RETRY_MS * STG_MS;
     stg_kafka_post_send(b->post, note);
 }
 
-/* The messages have expired: told, and the lanes pass over them. */
+/* The messages have expired: told, and the lanes pass over them. What is to be
+ * sent again passes by itself. */
 static void stray(stg_kafka_behind *b)
 {
     stg_kafka_ends ends;
@@ -145,6 +148,11 @@ static void stray(stg_kafka_behind *b)
     if (!stg_kafka_ends_ask(b->rk, &b->at, 1, &ends, false, &err) ||
         ends.begin < 0 || b->next >= (uint64_t)ends.begin)
         return;
+    if (b->ask.is_again) {
+        b->next = (uint64_t)ends.begin;
+        b->is_passing = true;
+        return;
+    }
     stg_kafka_post_tell(
         b->post,
         &(stg_kafka_told){.what = STG_KAFKA_EXPIRED,
@@ -174,7 +182,8 @@ static bool take_error(stg_kafka_behind *b, const rd_kafka_message_t *m)
             b->post,
             &(stg_kafka_told){
                 .what = STG_KAFKA_TROUBLE, .place = b->ask.place, .level = 4},
-            "%s/%u, for a laggard: %s", b->at.topic, (unsigned)b->at.partition,
+            "%s/%u, for %s: %s", b->at.topic, (unsigned)b->at.partition,
+            b->ask.is_again ? "a replay" : "a laggard",
             rd_kafka_message_errstr(m));
         return false;
     }
@@ -199,12 +208,18 @@ static bool fits(const stg_kafka_behind *b, const stg_kafka_batch *batch,
            m->len <= b->ask.bytes_max - batch->size;
 }
 
+static bool has_room(const stg_kafka_behind *b, const stg_kafka_batch *batch)
+{
+    return batch->size < b->ask.bytes_max &&
+           (b->ask.count_max == 0 || batch->count < b->ask.count_max);
+}
+
 /* True: no more is to be waited for. */
 static bool fill(stg_kafka_behind *b, stg_kafka_batch *batch)
 {
     bool is_over = false;
 
-    while (!is_over && batch->size < b->ask.bytes_max) {
+    while (!is_over && has_room(b, batch)) {
         rd_kafka_message_t *m =
             stg_kafka_hand_next(&b->hand, b->records, STG_KAFKA_HANDFUL);
 

@@ -54,6 +54,8 @@ typedef struct stg_kafka_ask {
     uint64_t position;     /* BEGIN, COMMIT, READ of the reader behind */
     uint64_t tag;
     size_t bytes_max;
+    size_t count_max; /* READ of the reader behind; 0: any number */
+    bool is_again;    /* the same: it is to be sent again */
 } stg_kafka_ask;
 
 /* What a thread tells. */
@@ -364,6 +366,7 @@ typedef struct stg_kafka_behind {
     stg_ns answer_at; /* at the latest */
     stg_ns again_at;  /* after an error: not before */
     bool is_assigned; /* to `at`, and what comes next is `next` */
+    bool is_passing;  /* what is below `next` has expired */
     stg_kafka_place at;
     uint64_t next, end;
     stg_ns idle_at;

@@ -85,6 +85,19 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
     (void)ctx;
 }
 
+void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+                          size_t bytes_max, size_t count_max,
+                          stg_kafka_read_fn *done, void *ctx)
+{
+    (void)k;
+    (void)p;
+    (void)from;
+    (void)bytes_max;
+    (void)count_max;
+    (void)done;
+    (void)ctx;
+}
+
 void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
                            uint64_t from, size_t bytes_max, uint64_t tag,
                            stg_kafka_read_fn *done, void *ctx)

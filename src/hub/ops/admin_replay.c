@@ -53,9 +53,8 @@ static stg_replay *find_replay(stg_admin *a, uint64_t id)
 static const char *state_of(const stg_replay *r)
 {
     static const char *const states[] = {
-        [STG_LETTERS_DONE] = "done",
-        [STG_LETTERS_HELD] = "held",
-        [STG_LETTERS_FULL] = "full",
+        [STG_LETTERS_DONE] = "done",       [STG_LETTERS_HELD] = "held",
+        [STG_LETTERS_AWAY] = "away",       [STG_LETTERS_FULL] = "full",
         [STG_LETTERS_STOPPED] = "stopped",
     };
 
@@ -105,7 +104,8 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
     r->is_running = false;
     r->ended_at = stg_wall_now();
     r->sum = *sum;
-    if (sum->end == STG_LETTERS_HELD && sum->held != NULL)
+    if ((sum->end == STG_LETTERS_HELD || sum->end == STG_LETTERS_AWAY) &&
+        sum->held != NULL)
         snprintf(r->held, sizeof r->held, "%s", sum->held);
     r->sum.held = NULL;
     a->replays_running--;

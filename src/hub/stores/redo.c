@@ -21,6 +21,7 @@ void stg_redo_free(stg_redo *r)
     stg_filter_free(&r->filter);
     stg_found_free(&r->found);
     free(r->held_lanes);
+    free(r->unread);
     free(r);
 }
 
@@ -148,11 +149,12 @@ static bool is_held(const stg_redo *r, uint32_t lane)
 }
 
 /* The letter stays dead. */
-void stg_redo_leave(stg_redo *r, const stg_letter *l)
+void stg_redo_leave(stg_redo *r, const stg_letter *l, stg_letters_end end)
 {
-    if (r->held[0] == '\0')
-        snprintf(r->held, sizeof r->held, "%s", l->target);
-    r->sum.end = STG_LETTERS_HELD;
+    if (r->held[0] != '\0')
+        return;
+    snprintf(r->held, sizeof r->held, "%s", l->target);
+    r->sum.end = end;
 }
 
 /* And so does the rest of its lane's. */
@@ -161,7 +163,7 @@ static void hold(stg_redo *r, const stg_letter *l)
     uint32_t *lanes =
         realloc(r->held_lanes, (r->held_count + 1) * sizeof *lanes);
 
-    stg_redo_leave(r, l);
+    stg_redo_leave(r, l, STG_LETTERS_HELD);
     r->waiting_at = 0;
     if (lanes == NULL)
         return;
@@ -182,7 +184,7 @@ static void go_on(stg_redo *r, stg_redo_step *s)
     stg_redo_advance(r);
 }
 
-static void rest(stg_redo *r)
+void stg_redo_rest(stg_redo *r)
 {
     stg_redo_step *s = stg_redo_step_new(r, go_on);
 
@@ -204,7 +206,7 @@ static bool waits(stg_redo *r, const stg_letter *l)
         hold(r, l);
         return false;
     }
-    rest(r);
+    stg_redo_rest(r);
     return true;
 }
 
@@ -374,7 +376,7 @@ static void do_letters(stg_redo *r)
 static void count_dry(stg_redo *r, size_t i)
 {
     const stg_letter *l = &r->found.letters[i];
-    uint64_t there = l->count, first = r->s->first;
+    uint64_t there = l->count, first = l->partition == 0 ? r->s->first : 0;
 
     if (!r->is_drop && r->found.are_forgotten[i]) {
         r->sum.forgotten++;
@@ -427,11 +429,14 @@ void stg_redo_advance(stg_redo *r)
         if (passes(r)) {
             r->at++;
         } else if (is_unclear(r, l)) {
-            stg_redo_leave(r, l);
+            stg_redo_leave(r, l, STG_LETTERS_HELD);
             r->at++;
         } else if (!stg_redo_is_ours(r, l)) {
             stg_redo_wish(r);
             return;
+        } else if (stg_redo_is_unread(r, l)) {
+            stg_redo_leave(r, l, STG_LETTERS_AWAY);
+            r->at++;
         } else if (!r->is_drop && stg_redo_room(r, l->lane) == 0) {
             if (waits(r, l))
                 return;

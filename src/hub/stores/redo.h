@@ -50,7 +50,10 @@ struct stg_redo {
     uint64_t after, last; /* ids: a letter that is made later is another one */
     bool is_last;         /* page */
     stg_letters_sum sum;
-    char held[128];
+    char held[128];   /* of the first that ended it so */
+    uint32_t *unread; /* partitions whose log is not asked any more */
+    size_t unread_count;
+    unsigned tries;       /* to read for the letter at `at`, in vain */
     uint32_t *held_lanes; /* that are not waited for any more */
     size_t held_count;
     uint64_t waiting_at; /* since when nothing gets on; 0: it does */
@@ -78,7 +81,10 @@ void stg_redo_count(stg_redo *r, const stg_replayed *out);
 void stg_redo_tell(stg_redo *r, stg_redo_step *s);
 
 /* The letter stays dead, and the target is named. */
-void stg_redo_leave(stg_redo *r, const stg_letter *l);
+void stg_redo_leave(stg_redo *r, const stg_letter *l, stg_letters_end end);
+
+/* Goes on after a pause. */
+void stg_redo_rest(stg_redo *r);
 
 /* How many rows the lane may take now. */
 uint64_t stg_redo_room(const stg_redo *r, uint32_t lane);
@@ -91,6 +97,9 @@ int stg_redo_fence(stg_store_writer *w, stg_redo_step *s);
 
 /* redo_range.c: the letter at r->at, which is a range row. */
 void stg_redo_range(stg_redo *r, const stg_letter *l);
+
+/* Whether it is a range row whose log is not asked, or not any more. */
+bool stg_redo_is_unread(const stg_redo *r, const stg_letter *l);
 
 /* Those that still wait for another log when the store closes. */
 void stg_redo_drop_readings(stg_store *s);

@@ -125,6 +125,40 @@ static void have_scan(stg_redo *r, stg_redo_step *scan)
 
 /* -- another log ----------------------------------------------------------- */
 
+enum { TRIES = 3 }; /* of a read; each takes some seconds at most */
+
+static bool is_unread(const stg_redo *r, uint32_t partition)
+{
+    for (size_t i = 0; i < r->unread_count; i++)
+        if (r->unread[i] == partition)
+            return true;
+    return false;
+}
+
+/* Nor are the other letters of the partition asked for. */
+static void give_up(stg_redo *r, const stg_letter *l)
+{
+    uint32_t *unread =
+        realloc(r->unread, (r->unread_count + 1) * sizeof *unread);
+
+    stg_redo_leave(r, l, STG_LETTERS_AWAY);
+    r->tries = 0;
+    r->at++;
+    if (unread == NULL)
+        return;
+    r->unread = unread;
+    r->unread[r->unread_count++] = l->partition;
+}
+
+/* It was answered, though nothing came of it. After a pause, for the answer may
+ * have come within the call. */
+static void have_nothing(stg_redo *r, const stg_letter *l)
+{
+    if (++r->tries == TRIES)
+        give_up(r, l);
+    stg_redo_rest(r);
+}
+
 /* What the target wants of it, and no more than the lane has room for. A body
  * that was too large when it was read before is so now. */
 static void add_record(stg_redo *r, stg_redo_step *s, const stg_record *record,
@@ -167,8 +201,8 @@ static void take_records(stg_redo *r, stg_redo_step *s,
                     .positions = s->positions,
                     .records = s->records,
                     .to = l->last_position};
-    // Where nothing is left, the rest has expired.
-    if (next > l->position && next <= l->last_position)
+    // What it does not give up to there has expired.
+    if (next <= l->last_position)
         b->to = next - 1;
     for (size_t i = 0; i < count; i++) {
         uint64_t to = b->to;
@@ -183,6 +217,7 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
                          uint64_t next)
 {
     stg_redo *r = ctx;
+    const stg_letter *l = &r->found.letters[r->at];
     stg_redo_step *s;
 
     stg_list_remove(&r->reading);
@@ -190,6 +225,11 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
         stg_redo_finish(r, STG_LETTERS_STOPPED);
         return;
     }
+    if (next <= l->position) {
+        have_nothing(r, l);
+        return;
+    }
+    r->tries = 0;
     s = stg_redo_step_new(r, have_bitten);
     if (s == NULL)
         return;
@@ -201,7 +241,7 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
         s->errand.free(&s->errand);
         return;
     }
-    s->partitions[0] = r->found.letters[r->at].partition;
+    s->partitions[0] = l->partition;
     s->errand.write = write_range;
     stg_errand_send(r->s, &s->errand);
 }
@@ -209,15 +249,19 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
 static void read_log(stg_redo *r, const stg_letter *l)
 {
     const stg_store_options *o = &r->s->o;
+    uint64_t room = stg_redo_room(r, l->lane);
 
-    if (o->read == NULL) {
-        stg_redo_leave(r, l);
-        r->at++;
-        stg_redo_advance(r);
-        return;
-    }
     stg_list_push(&r->s->readings, &r->reading);
-    o->read(o->ctx, l->partition, l->position, STG_REDO_BYTES, have_records, r);
+    o->read(o->ctx, l->partition, l->position, STG_REDO_BYTES,
+            (size_t)stg_ns_min(stg_ns_max(room, 1), STG_REDO_SCANNED),
+            have_records, r);
+}
+
+/* Whether it cannot be read at all. */
+bool stg_redo_is_unread(const stg_redo *r, const stg_letter *l)
+{
+    return !r->is_drop && l->last_position > 0 && l->partition != 0 &&
+           (r->s->o.read == NULL || is_unread(r, l->partition));
 }
 
 void stg_redo_drop_readings(stg_store *s)
