@@ -34,6 +34,8 @@ class Shared:
     """It is a database."""
 
     def make_store(self):
+        if os.environ.get("STAGGER_LIBPQ") == "0":
+            raise unittest.SkipTest("this stagger was built without libpq")
         try:
             self.server = self.kept(postgres.Server(self.folder))
         except postgres.Missing as missing:
