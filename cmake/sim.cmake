@@ -8,6 +8,7 @@ set(sim_pure
     sim/advise.c
     sim/contention.c
     sim/contention_book.c
+    sim/curve.c
     sim/engine.c
     sim/estimate.c
     sim/histogram.c
@@ -16,6 +17,7 @@ set(sim_pure
     sim/overload_clients.c
     sim/overload_recovery.c
     sim/overload_service.c
+    sim/overload_stretch.c
     sim/overload_summary.c
     sim/overload_tally.c
     sim/overload_text.c

@@ -84,6 +84,16 @@ static void say_question(const stg_advice *a, stg_paper *p)
     stg_paper_put(p, ".\n");
 }
 
+static void say_title(const stg_advice *a, stg_paper *p)
+{
+    stg_paper_put(p, "The policy for ");
+    stg_paper_put_people(p, a->question.clients);
+    stg_paper_put(p, a->question.clients == 1 ? " client" : " clients");
+    stg_paper_put(p, " and a service that can do ");
+    stg_paper_put_people(p, (double)a->question.capacity / 1000);
+    stg_paper_put(p, " requests a second");
+}
+
 static void say_recovery(const stg_advised *best, stg_paper *p)
 {
     char text[STG_NS_TEXT_MAX];
@@ -255,7 +265,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     int code = STG_EXIT_USAGE;
 
     say_lead(a, rows[0].text, &lead);
-    stg_paper_form(&title, "Advice: %s", rows[0].text);
+    say_title(a, &title);
     if (stg_sim_output_has_pictures(&a->output))
         draw(a, &album);
     if (!lead.is_short && !title.is_short) {

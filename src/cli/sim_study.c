@@ -38,7 +38,8 @@ static uint64_t book_size(const stg_study *s)
 {
     enum { TALLIES = 400 * 1024 };
 
-    return TALLIES + s->options.slices * (2 * sizeof(uint64_t) + 4);
+    return TALLIES + stg_sim_curve_size() +
+           s->options.slices * (2 * sizeof(uint64_t) + 4);
 }
 
 static uint64_t largest_size(const stg_study *s)

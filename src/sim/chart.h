@@ -14,14 +14,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How the points of a series are shown. Series of different marks may share a
+/* How the points of a series are shown. Lines, areas and steps have a band of 2
+ * standard errors about them, spots and ranges are crossed by as much. Series of different marks may share a
  * panel. x does not fall from point to point but in dots and spots. */
 typedef enum stg_chart_mark {
-    STG_MARK_LINE,  /* joined, with a band of 2 standard errors about it */
+    STG_MARK_LINE,  /* joined */
     STG_MARK_AREA,  /* bins: filled from 0; x is a bin's start */
     STG_MARK_STEP,  /* level from each point to the next: an eCDF */
     STG_MARK_DOTS,  /* many, unconnected */
-    STG_MARK_SPOT,  /* few, each large, crossed by its standard errors */
+    STG_MARK_SPOT,  /* few, each large */
     STG_MARK_RANGE, /* a bar from low to high, and y marked in it */
 } stg_chart_mark;
 

@@ -189,7 +189,7 @@ static void succeed(stg_contention *c, const stg_retry *r, stg_ns at)
 {
     c->run.successes++;
     stop_client(c, r, at);
-    if (c->book != NULL && !stg_sim_tally_add(&c->book->done, at))
+    if (c->book != NULL && !stg_contention_book_succeed(c->book, at))
         c->is_lost = true;
 }
 
@@ -345,6 +345,6 @@ bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
     c->run.end = c->is_lost ? STG_END_MEMORY : c->engine.end;
     *run = c->run;
     if (book != NULL)
-        stg_sim_series_finish(&book->calls);
+        stg_contention_book_finish(book, run->end != STG_END_STOPPED);
     return run->end != STG_END_MEMORY;
 }

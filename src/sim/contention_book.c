@@ -101,6 +101,12 @@ void stg_sim_series_finish(stg_sim_series *s)
     s->runs++;
 }
 
+void stg_sim_series_drop(stg_sim_series *s)
+{
+    for (size_t i = 0; i < s->used; i++)
+        s->now[i] = 0;
+}
+
 void stg_sim_series_join(stg_sim_series *s, size_t of)
 {
     size_t used = (s->used + of - 1) / of;
@@ -154,6 +160,7 @@ void stg_contention_book_init(stg_contention_book *b, stg_ns width,
     enum { FINE = 10, PLAIN = 8, COARSE = 5 };
 
     stg_sim_tally_init(&b->done, FINE, memory);
+    stg_sim_curve_init(&b->by_then, memory);
     stg_sim_tally_init(&b->attempts, PLAIN, memory);
     for (size_t i = 0; i < STG_BOOK_WAITS; i++)
         stg_sim_tally_init(&b->waits[i], COARSE, memory);
@@ -163,16 +170,35 @@ void stg_contention_book_init(stg_contention_book *b, stg_ns width,
 void stg_contention_book_close(stg_contention_book *b)
 {
     stg_sim_tally_close(&b->done);
+    stg_sim_curve_close(&b->by_then);
     stg_sim_tally_close(&b->attempts);
     for (size_t i = 0; i < STG_BOOK_WAITS; i++)
         stg_sim_tally_close(&b->waits[i]);
     stg_sim_series_close(&b->calls);
 }
 
+bool stg_contention_book_succeed(stg_contention_book *b, stg_ns at)
+{
+    return stg_sim_tally_add(&b->done, at) &&
+           stg_sim_curve_add(&b->by_then, at);
+}
+
+void stg_contention_book_finish(stg_contention_book *b, bool is_whole)
+{
+    if (is_whole) {
+        stg_sim_curve_finish(&b->by_then);
+        stg_sim_series_finish(&b->calls);
+    } else {
+        stg_sim_curve_drop(&b->by_then);
+        stg_sim_series_drop(&b->calls);
+    }
+}
+
 bool stg_contention_book_merge(stg_contention_book *b,
                                const stg_contention_book *other)
 {
     bool is_ok = stg_sim_tally_merge(&b->done, &other->done) &&
+                 stg_sim_curve_merge(&b->by_then, &other->by_then) &&
                  stg_sim_tally_merge(&b->attempts, &other->attempts) &&
                  stg_sim_series_merge(&b->calls, &other->calls);
 

@@ -7,6 +7,7 @@
 
 #include <stagger/ns.h>
 
+#include "sim/curve.h"
 #include "sim/tally.h"
 
 enum {
@@ -34,8 +35,9 @@ void stg_sim_series_close(stg_sim_series *s);
 /* An event of this repetition. Returns false if there is no memory. */
 bool stg_sim_series_add(stg_sim_series *s, stg_ns at);
 
-/* The repetition has ended: its slices are added up. */
+/* The repetition has ended: its slices are added up, or forgotten. */
 void stg_sim_series_finish(stg_sim_series *s);
+void stg_sim_series_drop(stg_sim_series *s);
 
 /* Each `of` slices become one, which is as wide as they were. Exact only for one
  * repetition at most: what several had in two slices together is not kept. */
@@ -48,6 +50,7 @@ double stg_sim_series_mean(const stg_sim_series *s, size_t slice, double *se);
 
 typedef struct stg_contention_book {
     stg_sim_tally done;     /* when clients succeeded, ns */
+    stg_sim_curve by_then;  /* how many have succeeded by when */
     stg_sim_tally attempts; /* calls of a client, however it ended */
     stg_sim_tally waits[STG_BOOK_WAITS]; /* before retry i + 1, ns */
     stg_sim_series calls;                /* at the resource, over time */
@@ -58,6 +61,14 @@ typedef struct stg_contention_book {
 void stg_contention_book_init(stg_contention_book *b, stg_ns width,
                               size_t slices, const stg_memory *memory);
 void stg_contention_book_close(stg_contention_book *b);
+
+/* The client succeeded then. Returns false if there is no memory. */
+bool stg_contention_book_succeed(stg_contention_book *b, stg_ns at);
+
+/* The repetition has ended. One that was stopped counts for the tallies, but
+ * is no value of its own: what is known by time and by repetition is without
+ * it. */
+void stg_contention_book_finish(stg_contention_book *b, bool is_whole);
 
 /* Adds all that other has; both count in the same slices. Returns false if
  * there is no memory: the book is then of no use. */

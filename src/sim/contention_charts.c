@@ -8,16 +8,16 @@ static const stg_contention_case *last_of(const stg_contention_found *f)
     return &f->cases[f->count - f->policies];
 }
 
-typedef double reading(const stg_contention_case *c);
+typedef stg_estimate reading(const stg_contention_case *c);
 
-static double calls_of(const stg_contention_case *c)
+static stg_estimate calls_of(const stg_contention_case *c)
 {
-    return c->calls.mean;
+    return c->calls;
 }
 
-static double completion_of(const stg_contention_case *c)
+static stg_estimate completion_of(const stg_contention_case *c)
 {
-    return c->completion_ms.mean;
+    return c->completion_ms;
 }
 
 /* The least and the most of a number, at the largest number of clients. */
@@ -29,11 +29,22 @@ static void rank(const stg_contention_found *f, reading *read,
 
     *least = *most = last;
     for (size_t i = 1; i < f->policies; i++) {
-        if (read(&last[i]) < read(*least))
+        if (read(&last[i]).mean < read(*least).mean)
             *least = &last[i];
-        if (read(&last[i]) > read(*most))
+        if (read(&last[i]).mean > read(*most).mean)
             *most = &last[i];
     }
+}
+
+/* Whether nothing says that c is not as good as the least: they are within two
+ * standard errors of their difference. */
+static bool is_least(const stg_contention_case *c,
+                     const stg_contention_case *least, reading *read)
+{
+    stg_estimate a = read(c), b = read(least);
+    double apart = a.mean - b.mean;
+
+    return apart * apart <= 4 * (a.se * a.se + b.se * b.se);
 }
 
 static void put_clients(stg_paper *p, uint32_t clients)
@@ -69,6 +80,25 @@ void stg_contention_put_policy(stg_paper *paper, const stg_contention_case *c)
     stg_paper_put(paper, "\u00a0% give up)");
 }
 
+/* "a", "b" and "c": all that are as good as the least. */
+static void put_least(stg_paper *p, const stg_contention_found *f,
+                      reading *read)
+{
+    const stg_contention_case *last = last_of(f), *least, *most;
+    size_t left = 0;
+
+    rank(f, read, &least, &most);
+    for (size_t i = 0; i < f->policies; i++)
+        left += is_least(&last[i], least, read);
+    for (size_t i = 0; i < f->policies; i++) {
+        if (!is_least(&last[i], least, read))
+            continue;
+        stg_contention_put_policy(p, &last[i]);
+        left--;
+        stg_paper_put(p, left > 1 ? ", " : left == 1 ? " and " : "");
+    }
+}
+
 static void say_calls(const stg_contention_found *f, stg_paper *p)
 {
     const double alike = 1.05;
@@ -84,10 +114,10 @@ static void say_calls(const stg_contention_found *f, stg_paper *p)
         put_calls(p, least);
         stg_paper_put(p, " with each policy");
     } else {
-        stg_paper_form(p, " make ");
+        stg_paper_put(p, " make ");
         put_calls(p, least);
         stg_paper_put(p, " with ");
-        stg_contention_put_policy(p, least);
+        put_least(p, f, calls_of);
         stg_paper_put(p, ", and ");
         put_times(p, most->calls.mean / least->calls.mean);
         stg_paper_put(p, " as many with ");
@@ -104,8 +134,8 @@ static void say_completion(const stg_contention_found *f, stg_paper *p)
     stg_paper_put(p, " are done after ");
     stg_paper_put_time(p, least->completion_ms.mean);
     stg_paper_put(p, " with ");
-    stg_contention_put_policy(p, least);
-    if (f->policies == 1)
+    put_least(p, f, completion_of);
+    if (is_least(most, least, completion_of))
         return;
     stg_paper_put(p, ", and after ");
     stg_paper_put_time(p, most->completion_ms.mean);
@@ -213,9 +243,24 @@ bool stg_contention_chart_completion(stg_album *a,
 
 /* -- work against time */
 
+/* The first that is among the quickest and makes the fewest calls; NULL: none
+ * is both. */
+static const stg_contention_case *find_best(const stg_contention_found *f)
+{
+    const stg_contention_case *last = last_of(f), *cheap, *quick, *most;
+
+    rank(f, calls_of, &cheap, &most);
+    rank(f, completion_of, &quick, &most);
+    for (size_t i = 0; i < f->policies; i++)
+        if (is_least(&last[i], cheap, calls_of) &&
+            is_least(&last[i], quick, completion_of))
+            return &last[i];
+    return NULL;
+}
+
 static void say_work(const stg_contention_found *f, stg_paper *p)
 {
-    const stg_contention_case *cheap, *quick, *most;
+    const stg_contention_case *cheap, *quick, *most, *best = find_best(f);
 
     rank(f, calls_of, &cheap, &most);
     rank(f, completion_of, &quick, &most);
@@ -225,17 +270,17 @@ static void say_work(const stg_contention_found *f, stg_paper *p)
         put_calls(p, cheap);
         stg_paper_put(p, " and are done after ");
         stg_paper_put_time(p, cheap->completion_ms.mean);
-    } else if (cheap == quick) {
+    } else if (best != NULL) {
         stg_paper_put(p, "With ");
-        stg_contention_put_policy(p, cheap);
+        stg_contention_put_policy(p, best);
         stg_paper_put(p,
                       " the clients are done first, and with the fewest "
                       "calls");
     } else {
         stg_paper_put(p, "The fewest calls are made with ");
-        stg_contention_put_policy(p, cheap);
+        put_least(p, f, calls_of);
         stg_paper_put(p, "; with ");
-        stg_contention_put_policy(p, quick);
+        put_least(p, f, completion_of);
         stg_paper_put(p, " the clients are done first, for ");
         put_times(p, quick->calls.mean / cheap->calls.mean);
         stg_paper_put(p, " as many calls");
@@ -281,6 +326,19 @@ static double ms_of(const stg_sim_tally *t, double share)
     return (double)stg_sim_tally_quantile(t, share) / 1e6;
 }
 
+/* Of a median, by the order of the values alone: how many of n are below it has
+ * the standard deviation sqrt(n) / 2. 0 of too few to tell. */
+static double median_error(const stg_sim_tally *t)
+{
+    enum { FEW = 10 };
+    double n = (double)t->count, off;
+
+    if (t->count < FEW)
+        return 0;
+    off = 0.5 / stg_estimate_root(n);
+    return (ms_of(t, 0.5 + off) - ms_of(t, 0.5 - off)) / 2;
+}
+
 /* How many retries have waits that a logarithmic axis can show. */
 static size_t count_waits(const stg_contention_book *b)
 {
@@ -304,6 +362,7 @@ static bool draw_waits(stg_album *a, const stg_contention_case *c,
         points[i] = (stg_chart_point){
             .x = (double)i + 1,
             .y = ms_of(&c->book->waits[i], 0.5),
+            .y_se = median_error(&c->book->waits[i]),
             .low = ms_of(&c->book->waits[i], 0.05),
             .high = ms_of(&c->book->waits[i], 0.95),
         };
@@ -365,7 +424,8 @@ bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
     sheet.chart->note = note_of(
         a, f->note,
         "Bars go from the 5th to the 95th percentile, and the median is "
-        "marked; the last one has all later retries. ");
+        "marked, with 2 standard errors; the last one has all later "
+        "retries. ");
     sheet.chart->is_y_shared = true;
     sheet.chart->x = (stg_chart_axis){.label = "retry", .unit = ""};
     for (size_t p = 0; p < f->policies; p++) {

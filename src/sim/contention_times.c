@@ -187,8 +187,10 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
     end = window_of(f, &is_cut);
     sheet.chart->title = time_title(a, f, say_times);
     sheet.chart->note = time_note(
-        a, "Mean over the repetitions, at the largest number of clients. ", end,
-        is_cut, f->note);
+        a,
+        "Mean over the repetitions, at the largest number of clients, with a "
+        "band of 2 standard errors. ",
+        end, is_cut, f->note);
     sheet.chart->is_y_shared = true;
     sheet.chart->x =
         (stg_chart_axis){.label = "time", .is_time = true, .to = end};
@@ -243,20 +245,24 @@ static void say_done(const stg_contention_found *f, stg_paper *p)
 static bool draw_done(stg_album *a, const stg_contention_case *c,
                       stg_chart_series *s)
 {
-    enum { STEPS = 100 };
-    stg_chart_point *points = stg_album_points(a, s, STEPS + 2);
-    double all = (double)c->book->attempts.count;
-    double share = all > 0 ? (double)c->book->done.count / all : 0;
+    const stg_sim_curve *curve = &c->book->by_then;
+    size_t count = stg_sim_curve_read(curve, NULL);
+    stg_sim_curve_point *read = stg_album_take(a, (count + 1) * sizeof *read);
+    stg_chart_point *points = stg_album_points(a, s, count + 1);
 
     s->name = c->policy;
     s->colour = c->colour;
     s->mark = STG_MARK_STEP;
-    for (int i = 0; points != NULL && i <= STEPS; i++)
-        points[i + 1] =
-            (stg_chart_point){.x = ms_of(stg_sim_tally_quantile(
-                                  &c->book->done, (double)i / STEPS)),
-                              .y = share * i};
-    return points != NULL;
+    if (read == NULL || points == NULL)
+        return false;
+    (void)stg_sim_curve_read(curve, read);
+    for (size_t i = 0; i < count; i++)
+        points[i + 1] = (stg_chart_point){
+            .x = ms_of(read[i].at),
+            .y = 100 * read[i].count.mean / c->clients,
+            .y_se = 100 * read[i].count.se / c->clients,
+        };
+    return true;
 }
 
 bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
@@ -268,8 +274,11 @@ bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
         return false;
     sheet.chart->title = time_title(a, f, say_done);
     sheet.chart->note = time_note(
-        a, "Clients of all repetitions, at the largest number of clients. ", 0,
-        false, f->note);
+        a,
+        "Share of all clients that have succeeded, at the largest number of "
+        "clients; mean over the repetitions, with a band of 2 standard "
+        "errors. ",
+        0, false, f->note);
     sheet.chart->x = (stg_chart_axis){.label = "time", .is_time = true};
     sheet.panels[0].y =
         (stg_chart_axis){.label = "clients done", .unit = "%", .to = 100};

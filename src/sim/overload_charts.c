@@ -1,78 +1,39 @@
 #include "sim/overload_charts.h"
 
-#include <string.h>
-
-enum { POINTS_MAX = 180 }; // a line, so that a page stays small
-
 /* -- points ---------------------------------------------------------------- */
 
-/* How many bins make a point. */
-static uint32_t find_step(const stg_overload_summary *s)
+typedef stg_estimate estimate_of(const stg_overload_stretch *s, int what);
+
+static stg_estimate rate_of(const stg_overload_stretch *s, int what)
 {
-    uint32_t step = (s->bin_count + POINTS_MAX - 1) / POINTS_MAX;
-
-    return step > 0 ? step : 1;
-}
-
-static double middle_of(const stg_overload_summary *s, uint32_t bin,
-                        uint32_t bins)
-{
-    return ((double)bin + bins / 2.0) * (double)s->options->bin / 1e6;
-}
-
-static stg_chart_point rate_of(const stg_overload_summary *s, uint32_t from,
-                               uint32_t bins, stg_overload_series series)
-{
-    double sum = 0, squares = 0;
-
-    for (uint32_t i = from; i < from + bins; i++) {
-        stg_estimate e = stg_overload_summary_point(s, i, series);
-
-        sum += e.mean;
-        squares += e.se * e.se;
-    }
-    return (stg_chart_point){
-        .x = middle_of(s, from, bins),
-        .y = sum / bins,
-        .y_se = stg_estimate_root(squares) / bins,
-    };
+    return stg_overload_sum_estimate(&s->series[what]);
 }
 
 /* Nothing succeeded, so there is no latency: 0, which a logarithmic axis leaves
  * out. */
-static stg_chart_point latency_of(const stg_overload_summary *s, uint32_t from,
-                                  uint32_t bins, uint32_t share)
+static stg_estimate latency_of(const stg_overload_stretch *s, int what)
 {
-    stg_sim_histogram h = {0};
-
-    for (uint32_t i = from; i < from + bins; i++)
-        stg_sim_histogram_merge(&h, &s->points[i].latency);
-    return (stg_chart_point){
-        .x = middle_of(s, from, bins),
-        .y = (double)stg_sim_histogram_at(&h, share) / 1e6,
-    };
+    return stg_overload_sum_estimate(&s->waits[what]);
 }
 
-typedef stg_chart_point point_of(const stg_overload_summary *s, uint32_t from,
-                                 uint32_t bins, uint32_t what);
-
-static stg_chart_point point_of_rate(const stg_overload_summary *s,
-                                     uint32_t from, uint32_t bins,
-                                     uint32_t what)
-{
-    return rate_of(s, from, bins, (stg_overload_series)what);
-}
-
-/* A line for a case, over time. */
+/* A line for a case, over time; a point is in the middle of its stretch. */
 static void draw(stg_album *a, stg_chart_series *series,
-                 const stg_overload_case *c, point_of *find, uint32_t what)
+                 const stg_overload_case *c, estimate_of *find, int what)
 {
     const stg_overload_summary *s = c->summary;
-    uint32_t step = find_step(s);
-    stg_chart_point *points = stg_album_points(a, series, s->bin_count / step);
+    uint32_t count = stg_overload_summary_stretches(s);
+    stg_chart_point *points = stg_album_points(a, series, count);
 
-    for (uint32_t i = 0; points != NULL && i < s->bin_count / step; i++)
-        points[i] = find(s, i * step, step, what);
+    for (uint32_t i = 0; points != NULL && i < count; i++) {
+        stg_estimate e = find(&s->stretches[i], what);
+
+        points[i] =
+            (stg_chart_point){.x = (stg_overload_summary_begin(s, i) +
+                                    stg_overload_summary_begin(s, i + 1)) /
+                                   2,
+                              .y = e.mean,
+                              .y_se = e.se};
+    }
 }
 
 /* -- charts ---------------------------------------------------------------- */
@@ -97,8 +58,8 @@ static void shade(stg_album *a, stg_chart *chart, const stg_trigger *t)
 /* What a panel shows of each case. */
 typedef struct content {
     stg_chart_panel panel;
-    point_of *find;
-    uint32_t what;
+    estimate_of *find;
+    int what;
 } content;
 
 static void draw_over_time(stg_album *a, const char *name, const char *title,
@@ -134,19 +95,19 @@ void stg_overload_chart_rates(stg_album *a, const stg_overload_case *cases,
                    .y = {.label = "operations that succeed, a second",
                          .unit = "a second",
                          .is_from_zero = true}},
-         .find = point_of_rate,
+         .find = rate_of,
          .what = STG_SERIES_GOODPUT},
         {.panel = {.name = "offered load",
                    .y = {.label = "requests sent, retries too, a second",
                          .unit = "a second",
                          .is_from_zero = true}},
-         .find = point_of_rate,
+         .find = rate_of,
          .what = STG_SERIES_OFFERED},
         {.panel = {.name = "queue",
                    .y = {.label = "requests that wait",
                          .unit = "requests",
                          .is_from_zero = true}},
-         .find = point_of_rate,
+         .find = rate_of,
          .what = STG_SERIES_QUEUE},
     };
     stg_paper paper = stg_paper_on(a->memory);
@@ -162,6 +123,95 @@ void stg_overload_chart_rates(stg_album *a, const stg_overload_case *cases,
     stg_paper_free(&paper);
 }
 
+/* The cases of the least and the most of a figure; false: none has it. */
+static bool rank(const stg_overload_case *cases, size_t count,
+                 stg_figure figure, const stg_overload_case **least,
+                 const stg_overload_case **most)
+{
+    double low = 0, high = 0;
+
+    *least = *most = NULL;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t has;
+        double mean =
+            stg_overload_summary_figure(cases[i].summary, figure, &has).mean;
+
+        if (has == 0)
+            continue;
+        if (*least == NULL || mean < low) {
+            *least = &cases[i];
+            low = mean;
+        }
+        if (*most == NULL || mean > high) {
+            *most = &cases[i];
+            high = mean;
+        }
+    }
+    return *least != NULL;
+}
+
+static double figure_of(const stg_overload_case *c, stg_figure figure)
+{
+    return stg_overload_summary_figure(c->summary, figure, NULL).mean;
+}
+
+/* " with A", where there is more than one. */
+static void put_with(stg_paper *p, const stg_overload_case *c, size_t count)
+{
+    if (count > 1)
+        stg_paper_form(p, " with %s", c->name);
+}
+
+static const char *keep(stg_album *a, stg_paper *p)
+{
+    const char *text = stg_album_text(a, p);
+
+    stg_paper_free(p);
+    return text;
+}
+
+static const char *say_latency(stg_album *a, const stg_overload_case *cases,
+                               size_t count)
+{
+    const stg_overload_case *quick, *slow;
+    stg_paper p = stg_paper_on(a->memory);
+
+    if (!rank(cases, count, STG_FIGURE_P99, &quick, &slow)) {
+        stg_paper_put(&p, "Nothing succeeds");
+        return keep(a, &p);
+    }
+    stg_paper_put(&p, "99 in 100 of the operations that succeed do so within ");
+    stg_paper_put_time(&p, figure_of(quick, STG_FIGURE_P99));
+    put_with(&p, quick, count);
+    if (quick != slow) {
+        stg_paper_put(&p, ", and within ");
+        stg_paper_put_time(&p, figure_of(slow, STG_FIGURE_P99));
+        put_with(&p, slow, count);
+    }
+    return keep(a, &p);
+}
+
+static const char *
+say_amplification(stg_album *a, const stg_overload_case *cases, size_t count)
+{
+    const stg_overload_case *least, *most;
+    stg_paper p = stg_paper_on(a->memory);
+
+    (void)rank(cases, count, STG_FIGURE_AMPLIFICATION, &least, &most);
+    if (most == NULL)
+        return keep(a, &p);
+    stg_paper_put(&p, "An operation becomes ");
+    stg_paper_put_people(&p, figure_of(most, STG_FIGURE_AMPLIFICATION));
+    stg_paper_put(&p, " requests");
+    put_with(&p, most, count);
+    if (least != most) {
+        stg_paper_put(&p, ", and ");
+        stg_paper_put_people(&p, figure_of(least, STG_FIGURE_AMPLIFICATION));
+        put_with(&p, least, count);
+    }
+    return keep(a, &p);
+}
+
 void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
                                 size_t count)
 {
@@ -171,20 +221,19 @@ void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
                          .is_time = true,
                          .is_log = true}},
          .find = latency_of,
-         .what = 500},
+         .what = STG_WAIT_MEDIAN},
         {.panel = {.name = "all but one in a hundred",
                    .y = {.label = "latency, p99",
                          .is_time = true,
                          .is_log = true}},
          .find = latency_of,
-         .what = 990},
+         .what = STG_WAIT_P99},
     };
 
-    draw_over_time(a, "overload-latency",
-                   "Latency of the operations that succeed; no line where "
-                   "none does",
+    draw_over_time(a, "overload-latency", say_latency(a, cases, count),
                    "From an operation's begin, all its attempts and waits "
-                   "included.",
+                   "included; no line where none succeeds. Bands: two standard "
+                   "errors.",
                    contents, 2, cases, count);
 }
 
@@ -196,45 +245,48 @@ void stg_overload_chart_amplification(stg_album *a,
         {.panel = {.y = {.label = "requests for each operation that begins",
                          .unit = "requests",
                          .is_from_zero = true}},
-         .find = point_of_rate,
+         .find = rate_of,
          .what = STG_SERIES_AMPLIFICATION},
     };
 
     draw_over_time(a, "overload-amplification",
-                   "Amplification: how many requests each operation becomes",
-                   NULL, contents, 1, cases, count);
+                   say_amplification(a, cases, count),
+                   "Amplification: requests sent for each operation that "
+                   "begins, retries too. Bands: two standard errors.",
+                   contents, 1, cases, count);
 }
 
 /* -- success against load -------------------------------------------------- */
 
+static void put_share(stg_paper *p, double share)
+{
+    stg_paper_put_people(p, 100 * share);
+    stg_paper_put(p, "\u00a0%");
+}
+
 static const char *say_cost(stg_album *a, const stg_overload_case *cases,
                             size_t count)
 {
+    const stg_overload_case *worst, *best;
     stg_paper p = stg_paper_on(a->memory);
-    size_t best = 0, most = 0;
-    double success = -1, load = -1;
-    const char *text;
 
-    for (size_t i = 0; i < count; i++) {
-        const stg_overload_summary *s = cases[i].summary;
-        double good =
-            stg_overload_summary_figure(s, STG_FIGURE_SUCCESS, NULL).mean;
-        double sent =
-            stg_overload_summary_figure(s, STG_FIGURE_AMPLIFICATION, NULL).mean;
-
-        best = good > success ? i : best;
-        success = good > success ? good : success;
-        most = sent > load ? i : most;
-        load = sent > load ? sent : load;
+    if (rank(cases, count, STG_FIGURE_SUCCESS, &worst, &best)) {
+        put_share(&p, figure_of(best, STG_FIGURE_SUCCESS));
+        stg_paper_put(&p, " of the operations succeed");
+        put_with(&p, best, count);
+        stg_paper_put(&p, ", for ");
+        stg_paper_put_people(&p, figure_of(best, STG_FIGURE_AMPLIFICATION));
+        stg_paper_put(&p, " requests each");
+        if (worst != best) {
+            stg_paper_put(&p, "; ");
+            put_share(&p, figure_of(worst, STG_FIGURE_SUCCESS));
+            put_with(&p, worst, count);
+            stg_paper_put(&p, ", for ");
+            stg_paper_put_people(&p,
+                                 figure_of(worst, STG_FIGURE_AMPLIFICATION));
+        }
     }
-    if (best == most)
-        stg_paper_form(&p, "Most success and most load: %s", cases[best].name);
-    else
-        stg_paper_form(&p, "Most success: %s. Most load: %s", cases[best].name,
-                       cases[most].name);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
-    return text;
+    return keep(a, &p);
 }
 
 static stg_chart_point spot_of(const stg_overload_summary *s)

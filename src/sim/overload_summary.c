@@ -11,10 +11,12 @@ stg_status stg_overload_summary_init(stg_overload_summary *s,
     size_t values = (size_t)STG_FIGURE_COUNT * runs_max * sizeof *s->values;
     size_t points = bins * sizeof *s->points;
 
-    *s = (stg_overload_summary){.options = o,
-                                .memory = memory,
-                                .runs_max = runs_max,
-                                .bin_count = bins};
+    *s =
+        (stg_overload_summary){.options = o,
+                               .memory = memory,
+                               .runs_max = runs_max,
+                               .bin_count = bins,
+                               .stretch_bins = stg_overload_stretch_bins(bins)};
     s->values = memory->allocate(memory->ctx, values);
     s->points = memory->allocate(memory->ctx, points);
     if (s->values == NULL || s->points == NULL) {
@@ -109,19 +111,13 @@ static void work_out(const stg_overload_options *o,
 static void add_point(stg_overload_point *p, const stg_overload_bin *b,
                       stg_ns width)
 {
-    double second = 1e9 / (double)width;
-    double values[STG_SERIES_COUNT] = {
-        [STG_SERIES_GOODPUT] = b->succeeded * second,
-        [STG_SERIES_OFFERED] = b->sent * second,
-        [STG_SERIES_RETRIED] = b->retried * second,
-        [STG_SERIES_BEGUN] = b->begun * second,
-        [STG_SERIES_AMPLIFICATION] = share(b->sent, b->begun),
-        [STG_SERIES_QUEUE] = b->queue,
-    };
+    double values[STG_SERIES_COUNT];
 
+    stg_overload_bins_mean(b, 1, width, values);
     for (int i = 0; i < STG_SERIES_COUNT; i++) {
-        p->sums[i] += values[i];
-        p->squares[i] += values[i] * values[i];
+        p->series[i].sum += values[i];
+        p->series[i].squares += values[i] * values[i];
+        p->series[i].count++;
     }
     stg_sim_histogram_merge(&p->latency, &b->latency);
 }
@@ -143,6 +139,10 @@ void stg_overload_summary_add(stg_overload_summary *s,
         s->bin_count = r->bin_count;
     for (uint32_t i = 0; i < s->bin_count; i++)
         add_point(&s->points[i], &r->bins[i], s->options->bin);
+    for (uint32_t i = 0; i < stg_overload_summary_stretches(s); i++)
+        stg_overload_stretch_add(&s->stretches[i],
+                                 &r->bins[i * s->stretch_bins], s->stretch_bins,
+                                 s->options->bin);
     stg_sim_histogram_merge(&s->latency, &r->latency);
     for (int i = 0; i < STG_OVERLOAD_WHYS; i++)
         s->whys[i] += r->whys[i];
@@ -175,15 +175,16 @@ stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
                                         uint32_t bin,
                                         stg_overload_series series)
 {
-    const stg_overload_point *p = &s->points[bin];
-    double n = s->runs, variance;
-    stg_estimate e = {0};
+    return stg_overload_sum_estimate(&s->points[bin].series[series]);
+}
 
-    if (s->runs == 0)
-        return e;
-    e.mean = p->sums[series] / n;
-    variance = p->squares[series] / n - e.mean * e.mean;
-    if (s->runs > 1 && variance > 0)
-        e.se = stg_estimate_root(variance / (n - 1));
-    return e;
+uint32_t stg_overload_summary_stretches(const stg_overload_summary *s)
+{
+    return s->bin_count / s->stretch_bins;
+}
+
+double stg_overload_summary_begin(const stg_overload_summary *s,
+                                  uint32_t stretch)
+{
+    return (double)stretch * s->stretch_bins * (double)s->options->bin / 1e6;
 }

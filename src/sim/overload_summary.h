@@ -6,8 +6,7 @@
 #ifndef STAGGER_SIM_OVERLOAD_SUMMARY_H
 #define STAGGER_SIM_OVERLOAD_SUMMARY_H
 
-#include "sim/estimate.h"
-#include "sim/overload.h"
+#include "sim/overload_stretch.h"
 
 /* The numbers of a run. "A second" is of the time that is counted. */
 typedef enum stg_figure {
@@ -35,20 +34,8 @@ typedef enum stg_figure {
     STG_FIGURE_COUNT
 } stg_figure;
 
-/* What the series has of each bin. Rates are a second. */
-typedef enum stg_overload_series {
-    STG_SERIES_GOODPUT,
-    STG_SERIES_OFFERED,
-    STG_SERIES_RETRIED,
-    STG_SERIES_BEGUN,
-    STG_SERIES_AMPLIFICATION, /* 0 where nothing began */
-    STG_SERIES_QUEUE,
-    STG_SERIES_COUNT
-} stg_overload_series;
-
 typedef struct stg_overload_point {
-    double sums[STG_SERIES_COUNT];
-    double squares[STG_SERIES_COUNT];
+    stg_overload_sum series[STG_SERIES_COUNT];
     stg_sim_histogram latency;
 } stg_overload_point;
 
@@ -61,6 +48,9 @@ typedef struct stg_overload_summary {
     double *values;              /* a figure: runs_max of them; -1: none */
     stg_overload_point *points;
     uint32_t bin_count; /* that all runs have */
+    stg_overload_stretch stretches[STG_STRETCHES_MAX];
+    uint32_t stretch_bins; /* bins of each stretch; those at the end that make
+                              no whole one are in none */
     stg_sim_histogram latency;
     uint64_t whys[STG_OVERLOAD_WHYS];
     uint64_t events;
@@ -89,5 +79,10 @@ stg_estimate stg_overload_summary_figure(const stg_overload_summary *s,
 stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
                                         uint32_t bin,
                                         stg_overload_series series);
+
+/* How many stretches all runs have, and when one begins, in ms. */
+uint32_t stg_overload_summary_stretches(const stg_overload_summary *s);
+double stg_overload_summary_begin(const stg_overload_summary *s,
+                                  uint32_t stretch);
 
 #endif

@@ -98,20 +98,60 @@ static void say_some(const stg_overload_case *cases, size_t count, size_t good,
     say_verdict(cases, count, 0, " never does", " never do", p);
 }
 
+static double success_of(const stg_overload_case *c)
+{
+    return stg_overload_summary_figure(c->summary, STG_FIGURE_SUCCESS, NULL)
+        .mean;
+}
+
+static void put_success(const stg_overload_case *c, stg_paper *p)
+{
+    stg_paper_put_people(p, 100 * success_of(c));
+    stg_paper_put(p, " %");
+}
+
+/* There is nothing to recover from. */
+static void say_success(const stg_overload_case *cases, size_t count,
+                        stg_paper *p)
+{
+    const stg_overload_case *best = cases, *worst = cases;
+
+    for (size_t i = 1; i < count; i++) {
+        best = success_of(&cases[i]) > success_of(best) ? &cases[i] : best;
+        worst = success_of(&cases[i]) < success_of(worst) ? &cases[i] : worst;
+    }
+    stg_paper_put(p, "With nothing wrong from outside, ");
+    put_success(best, p);
+    stg_paper_put(p, " of the operations succeed");
+    if (best == worst)
+        return;
+    stg_paper_form(p, " with %s, and ", best->name);
+    put_success(worst, p);
+    stg_paper_form(p, " with %s", worst->name);
+}
+
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
                               stg_paper *p)
 {
     const stg_trigger *t = &cases[0].summary->options->trigger;
     char text[STG_TRIGGER_TEXT_MAX];
-    size_t good = 0, bad = 0;
+    size_t good = 0, bad = 0, unwell = 0;
 
     if (t->kind == STG_TRIGGER_NONE) {
-        stg_paper_put(p, "Goodput, with nothing wrong from outside");
+        say_success(cases, count, p);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         good += judge(cases[i].summary) == 2;
         bad += judge(cases[i].summary) == 0;
+        unwell += cases[i].summary->healthy == 0;
+    }
+    if (unwell == count) {
+        stg_paper_form(p,
+                       count > 1 ? "None was well before %s"
+                                 : "It was not well before %s",
+                       say_trouble(cases, count, text));
+        return;
     }
     if (good == count || bad == count) {
         if (count > 1)

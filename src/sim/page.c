@@ -46,14 +46,29 @@ static const char style[] =
     "@media print{main{max-width:none;padding:0}section{break-inside:avoid}"
     ".wide{display:block}.narrow,details{display:none}}";
 
-/* A paragraph a line; one that is set in is for a machine: a policy. */
-static void put_lead(const char *lead, stg_paper *paper)
+/* Whether a line says what the title has said. */
+static bool is_title(const stg_page *page, const char *line, size_t length)
 {
+    size_t title = strlen(page->title);
+
+    length -= length > 0 && line[length - 1] == '.';
+    return length == title && memcmp(line, page->title, title) == 0;
+}
+
+/* A paragraph a line; one that is set in is for a machine: a policy. */
+static void put_lead(const stg_page *page, stg_paper *paper)
+{
+    const char *lead = page->lead;
+
     while (*lead != '\0') {
         const char *end = strchr(lead, '\n');
         size_t length = end == NULL ? strlen(lead) : (size_t)(end - lead);
         bool is_code = lead[0] == ' ';
 
+        if (is_title(page, lead, length)) {
+            lead += length + (end != NULL);
+            continue;
+        }
         if (length > 0)
             stg_paper_put(paper, is_code ? "<p><code>" : "<p>");
         for (size_t i = 0; i < length; i++) {
@@ -79,7 +94,7 @@ static void put_head(const stg_page *page, stg_paper *paper)
     if (page->warning != NULL)
         stg_paper_form(paper, "<p class=\"warning\">%e</p>\n", page->warning);
     if (page->lead != NULL)
-        put_lead(page->lead, paper);
+        put_lead(page, paper);
     if (page->command != NULL)
         stg_paper_form(paper, "<p><code>%e</code></p>\n", page->command);
 }

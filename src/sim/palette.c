@@ -47,7 +47,7 @@ void stg_palette_css(stg_paper *paper)
         ".stg .o{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
         ".stg .g,.stg .a{fill:none;stroke-width:1}"
         ".stg .l{fill:none;stroke:currentColor;stroke-width:2;"
-        "stroke-linejoin:round}"
+        "stroke-linejoin:round;stroke-linecap:round}"
         ".stg .e{fill:none;stroke:currentColor;stroke-width:1.5}"
         ".stg .b{fill:currentColor;fill-opacity:.2}"
         ".stg .f{fill:currentColor}"

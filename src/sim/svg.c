@@ -24,14 +24,14 @@ static void include_point(stg_extent *e, const stg_chart_axis *axis,
                           stg_chart_mark mark, const stg_chart_point *point)
 {
     stg_extent_include(e, axis, point->y);
+    if (mark != STG_MARK_STEP) // a share ends at all of them
+        stg_extent_include(e, axis, point->y + 2 * point->y_se);
     if (mark == STG_MARK_RANGE) {
         stg_extent_include(e, axis, point->low);
         stg_extent_include(e, axis, point->high);
     } else if (mark == STG_MARK_AREA || mark == STG_MARK_STEP) {
         if (!axis->is_log)
             stg_extent_include(e, axis, 0);
-    } else {
-        stg_extent_include(e, axis, point->y + 2 * point->y_se);
     }
 }
 

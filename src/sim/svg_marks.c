@@ -131,6 +131,8 @@ static void put_line(const brush *pen, size_t from, size_t end)
         }
         i = last > i + 2 ? last - 1 : i;
     }
+    if (end == from + 1)
+        stg_paper_put(pen->paper, "h0"); // alone, it is a dot
 }
 
 static void put_band(const brush *pen, size_t from, size_t end)
@@ -155,6 +157,17 @@ static bool has_errors(const brush *pen)
         if (pen->s->points[i].y_se > 0)
             return true;
     return false;
+}
+
+/* The band about a bin: a box from 2 errors below to 2 above. */
+static void put_bin_band(const brush *pen, double left, double right,
+                         const stg_chart_point *p)
+{
+    if (!(p->y_se > 0))
+        return;
+    stg_paper_form(pen->paper, "M%f %fH%f", left, y_of(pen, p->y - 2 * p->y_se),
+                   right);
+    stg_paper_form(pen->paper, "V%fH%fZ", y_of(pen, p->y + 2 * p->y_se), left);
 }
 
 static void draw_points(const brush *pen, double size)
@@ -204,14 +217,14 @@ static double bin_end(const brush *pen, size_t i)
 }
 
 /* Bins; those that fall into one pixel are one, as high as the highest. */
-static void draw_area(const brush *pen)
+static void put_bins(const brush *pen, bool is_band)
 {
     const stg_chart_point *p = pen->s->points;
     double base = pen->plot->bottom;
 
-    open_path(pen, "f");
     for (size_t i = 0, last; i < pen->s->count; i = last + 1) {
         size_t high = i;
+        double left, right;
 
         last = i;
         if (!has(pen, i))
@@ -219,13 +232,51 @@ static void draw_area(const brush *pen)
         last = column_end(pen, i, run_end(pen, i));
         for (size_t k = i; k <= last; k++)
             high = p[k].y > p[high].y ? k : high;
-        if (p[high].y > 0) {
-            stg_paper_form(pen->paper, "M%f %fV%fH%f", x_of(pen, p[i].x), base,
-                           y_of(pen, p[high].y), x_of(pen, bin_end(pen, last)));
+        left = x_of(pen, p[i].x);
+        right = x_of(pen, bin_end(pen, last));
+        if (is_band) {
+            put_bin_band(pen, left, right, &p[high]);
+        } else if (p[high].y > 0) {
+            stg_paper_form(pen->paper, "M%f %fV%fH%f", left, base,
+                           y_of(pen, p[high].y), right);
             stg_paper_form(pen->paper, "V%fZ", base);
         }
     }
+}
+
+static void draw_area(const brush *pen)
+{
+    open_path(pen, "f");
+    put_bins(pen, false);
     close_path(pen);
+    if (!has_errors(pen))
+        return;
+    open_path(pen, "b");
+    put_bins(pen, true);
+    close_path(pen);
+}
+
+/* The next point of a step that has its own pixel; its count: none. */
+static size_t next_step(const brush *pen, size_t i)
+{
+    while (i < pen->s->count && !has(pen, i))
+        i++;
+    return i < pen->s->count ? column_end(pen, i, run_end(pen, i)) : i;
+}
+
+/* A box a step: it is level up to the next. */
+static void put_step_band(const brush *pen)
+{
+    const stg_chart_point *p = pen->s->points;
+    size_t count = pen->s->count;
+
+    for (size_t i = next_step(pen, 0), next; i < count; i = next) {
+        double left = x_of(pen, p[i].x), right;
+
+        next = next_step(pen, i + 1);
+        right = next < count ? x_of(pen, p[next].x) : left;
+        put_bin_band(pen, left, right, &p[i]);
+    }
 }
 
 static void draw_step(const brush *pen)
@@ -233,11 +284,14 @@ static void draw_step(const brush *pen)
     const stg_chart_point *p = pen->s->points;
     bool is_first = true;
 
+    if (has_errors(pen)) {
+        open_path(pen, "b");
+        put_step_band(pen);
+        close_path(pen);
+    }
     open_path(pen, "l");
-    for (size_t i = 0; i < pen->s->count; i++) {
-        if (!has(pen, i))
-            continue;
-        i = column_end(pen, i, run_end(pen, i));
+    for (size_t i = next_step(pen, 0); i < pen->s->count;
+         i = next_step(pen, i + 1)) {
         if (is_first)
             put_point(pen, true, x_of(pen, p[i].x), y_of(pen, p[i].y));
         else
@@ -337,6 +391,13 @@ static void draw_ranges(const brush *pen)
                        "height=\"%f\"/>",
                        (int)(pen->s->colour % 8), x - 3.5, high,
                        low - high > 1 ? low - high : 1);
+        if (p->y_se > 0) {
+            open_path(pen, "e");
+            stg_paper_form(pen->paper, "M%f %fV%f", x,
+                           y_of(pen, p->y - 2 * p->y_se),
+                           y_of(pen, p->y + 2 * p->y_se));
+            close_path(pen);
+        }
         open_path(pen, "m");
         stg_svg_marker(pen->paper, pen->s->colour, x, y_of(pen, p->y), 3.2);
         close_path(pen);

@@ -8,8 +8,8 @@
 enum {
     BESIDE_WIDTH_LEAST = 560,
     BESIDE_NAME_MOST = 150,
-    NAME_STEP = 15,
-    MARK = 16
+    NAME_STEP = 17,
+    MARK = 26
 };
 
 static bool is_of(const stg_chart_series *s, unsigned panel)
@@ -189,7 +189,7 @@ static bool find_place(const boxes *all, const stg_picture *pic,
                        const stg_plot *plot, double x, double y, double width,
                        box *found)
 {
-    const double near = 11, half = 8;
+    const double near = 14, half = 8;
 
     for (int ring = 0; ring < 10; ring++) {
         double far = 8.0 * ring;

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-static size_t count_places(unsigned bits)
+size_t stg_sim_tally_places(unsigned bits)
 {
     return ((size_t)(64 - bits) + 2) << (bits - 1);
 }
 
 /* Where value is counted: as it is below 2^bits, else by its power of two and
  * the bits - 1 digits behind its first. */
-static size_t find_place(unsigned bits, uint64_t value)
+size_t stg_sim_tally_place(unsigned bits, uint64_t value)
 {
     unsigned shift;
 
@@ -20,7 +20,7 @@ static size_t find_place(unsigned bits, uint64_t value)
 }
 
 /* The greatest value that is counted there. */
-static uint64_t find_value(unsigned bits, size_t place)
+uint64_t stg_sim_tally_value(unsigned bits, size_t place)
 {
     size_t half = (size_t)1 << (bits - 1);
     unsigned shift;
@@ -47,7 +47,7 @@ void stg_sim_tally_close(stg_sim_tally *t)
 
 static bool make_counts(stg_sim_tally *t)
 {
-    size_t size = count_places(t->bits) * sizeof *t->counts;
+    size_t size = stg_sim_tally_places(t->bits) * sizeof *t->counts;
 
     if (t->counts == NULL)
         t->counts = t->memory->allocate(t->memory->ctx, size);
@@ -69,7 +69,7 @@ bool stg_sim_tally_add(stg_sim_tally *t, uint64_t value)
 {
     if (t->counts == NULL && !make_counts(t))
         return false;
-    t->counts[find_place(t->bits, value)]++;
+    t->counts[stg_sim_tally_place(t->bits, value)]++;
     if (t->count == 0 || value < t->least)
         t->least = value;
     if (value > t->most)
@@ -85,7 +85,7 @@ bool stg_sim_tally_merge(stg_sim_tally *t, const stg_sim_tally *other)
         return true;
     if (!make_counts(t))
         return false;
-    for (size_t i = 0; i < count_places(t->bits); i++)
+    for (size_t i = 0; i < stg_sim_tally_places(t->bits); i++)
         t->counts[i] += other->counts[i];
     if (t->count == 0 || other->least < t->least)
         t->least = other->least;
@@ -111,11 +111,11 @@ uint64_t stg_sim_tally_quantile(const stg_sim_tally *t, double share)
 
     if (t->count == 0)
         return 0;
-    for (size_t i = 0; i < count_places(t->bits); i++) {
+    for (size_t i = 0; i < stg_sim_tally_places(t->bits); i++) {
         passed += t->counts[i];
         if (passed == 0 || (double)passed < wanted)
             continue;
-        value = find_value(t->bits, i);
+        value = stg_sim_tally_value(t->bits, i);
         if (value < t->least)
             return t->least;
         return value < t->most ? value : t->most;
@@ -131,7 +131,8 @@ uint64_t stg_sim_tally_below(const stg_sim_tally *t, uint64_t value)
         return 0;
     if (value >= t->most)
         return t->count;
-    for (size_t i = 0, last = find_place(t->bits, value); i <= last; i++)
+    for (size_t i = 0, last = stg_sim_tally_place(t->bits, value); i <= last;
+         i++)
         passed += t->counts[i];
     return passed;
 }

@@ -8,6 +8,7 @@
 #define STAGGER_SIM_TALLY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/memory.h"
@@ -38,6 +39,12 @@ double stg_sim_tally_mean(const stg_sim_tally *t);
 /* The value that `share` of all (0 to 1) do not exceed, 0 if there is none. 1 is
  * the greatest. */
 uint64_t stg_sim_tally_quantile(const stg_sim_tally *t, double share);
+
+/* Where a tally of so many bits counts a value, how many such places there
+ * are, and the greatest value of one. */
+size_t stg_sim_tally_place(unsigned bits, uint64_t value);
+size_t stg_sim_tally_places(unsigned bits);
+uint64_t stg_sim_tally_value(unsigned bits, size_t place);
 
 /* How many are at most value; between counts, all of the count. */
 uint64_t stg_sim_tally_below(const stg_sim_tally *t, uint64_t value);

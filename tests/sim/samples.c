@@ -198,8 +198,10 @@ static const stg_chart *ecdf(void)
 
     for (unsigned p = 0; p < POLICIES; p++) {
         for (int i = 0; i <= 100; i++)
-            steps[p][i] = (stg_chart_point){
-                .x = i * (9.0 - p) + i * i * 0.04 * (POLICIES - p), .y = i};
+            steps[p][i] = (stg_chart_point){.x = i * (9.0 - p) +
+                                                 i * i * 0.04 * (POLICIES - p),
+                                            .y = i,
+                                            .y_se = i * (100 - i) / 1000.0};
         series[p] = (stg_chart_series){.name = policies[p],
                                        .mark = STG_MARK_STEP,
                                        .colour = p,
@@ -276,6 +278,7 @@ static const stg_chart *waits(void)
 
         ranges[i] = (stg_chart_point){.x = i + 1,
                                       .y = window / 2,
+                                      .y_se = window / 20,
                                       .low = window * 0.05,
                                       .high = window * 0.95};
     }

@@ -24,11 +24,11 @@ static void fill(stg_contention_book *b, bool is_crowd, uint32_t clients)
         CHECK(stg_sim_tally_add(&b->waits[0],
                                 is_crowd ? 5 * STG_MS : i * STG_MS));
     }
-    stg_sim_series_finish(&b->calls);
     for (uint32_t i = 1; i <= clients; i++) {
-        CHECK(stg_sim_tally_add(&b->done, (is_crowd ? 2 : 1) * i * STG_S));
+        CHECK(stg_contention_book_succeed(b, (is_crowd ? 2 : 1) * i * STG_S));
         CHECK(stg_sim_tally_add(&b->attempts, 5));
     }
+    stg_contention_book_finish(b, true);
 }
 
 static stg_contention_found make(void)
@@ -134,6 +134,47 @@ TEST(contention_charts, have_standard_errors)
     CHECK(stg_contention_chart_calls(&a, &f));
     p = &a.charts[0]->series[0].points[1];
     CHECK(p->x == 20 && p->y == 300 && p->y_se == 2);
+    // Half of a second repetition never succeed.
+    for (uint32_t i = 1; i <= 10; i++)
+        CHECK(stg_contention_book_succeed(&books[2], 2 * i * STG_S));
+    stg_contention_book_finish(&books[2], true);
+    CHECK(stg_contention_chart_done(&a, &f));
+    CHECK_INT(a.charts[1]->series[0].count, 21);
+    p = &a.charts[1]->series[0].points[10];
+    CHECK(p->y == 50 && p->y_se == 0);
+    p = &a.charts[1]->series[0].points[20];
+    CHECK(p->y == 75 && p->y_se == 25);
+    CHECK(stg_contention_chart_waits(&a, &f));
+    p = &a.charts[2]->series[1].points[0]; // of 200, 0 to 199 ms
+    CHECK(p->y > 96 && p->y < 106 && p->y_se > 4 && p->y_se < 10);
+    free_all(&a);
+}
+
+/* Where chance may be the reason, nobody is called the best alone. */
+TEST(contention_charts, name_all_that_are_as_good)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    cases[2].calls = (stg_estimate){104, 2};
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK_STR(a.charts[0]->title,
+              "With \"even\" the clients are done first, and with the fewest "
+              "calls");
+    cases[2].completion_ms = (stg_estimate){900, 5};
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK_STR(a.charts[1]->title,
+              "With \"crowd\" the clients are done first, and with the fewest "
+              "calls");
+    cases[2].calls = (stg_estimate){106, 2};
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK_STR(a.charts[2]->title,
+              "The fewest calls are made with \"even\"; with \"crowd\" the "
+              "clients are done first, for 1.1 times as many calls");
+    cases[2].completion_ms = (stg_estimate){1010, 5};
+    CHECK(stg_contention_chart_completion(&a, &f));
+    CHECK_STR(a.charts[3]->title,
+              "20 clients are done after 1 s with \"crowd\" and \"even\"");
     free_all(&a);
 }
 

@@ -1,6 +1,7 @@
 /* What is said of an overload, and when it counts as over. */
 #include "tests/sim/overload_help.h"
 
+#include "sim/overload_charts.h"
 #include "sim/overload_inside.h"
 #include "sim/overload_table.h"
 #include "sim/overload_text.h"
@@ -155,6 +156,76 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
     CHECK(strstr(p.text, ",2,7,2,") != NULL);
     stg_paper_free(&p);
     stg_overload_table_free(&table);
+    give_back(&s);
+}
+
+/* Two runs of three bins and a rest: a stretch has what its bins have. */
+TEST(overload_stretch, has_a_value_a_run)
+{
+    enum { WIDE = 2 };
+    stg_overload_bin bins[2][WIDE] = {{{.begun = 10}, {.begun = 30}},
+                                      {{.begun = 20}, {.begun = 20}}};
+    stg_overload_stretch s = {0};
+    stg_estimate e;
+
+    bins[0][0].sent = 40;
+    bins[0][1].sent = 40;
+    bins[1][0].sent = bins[1][1].sent = 20;
+    bins[0][0].queue = 6;
+    stg_sim_histogram_add(&bins[1][1].latency, 20 * STG_MS);
+    for (int run = 0; run < 2; run++)
+        stg_overload_stretch_add(&s, bins[run], WIDE, 500 * STG_MS);
+    e = stg_overload_sum_estimate(&s.series[STG_SERIES_BEGUN]);
+    CHECK(e.mean == 40 && e.se == 0); // a second; each run has as many
+    e = stg_overload_sum_estimate(&s.series[STG_SERIES_AMPLIFICATION]);
+    CHECK(e.mean == 1.5 && e.se == 0.5);
+    e = stg_overload_sum_estimate(&s.series[STG_SERIES_QUEUE]);
+    CHECK(e.mean == 1.5 && e.se == 1.5);
+    e = stg_overload_sum_estimate(&s.waits[STG_WAIT_MEDIAN]);
+    CHECK(s.waits[STG_WAIT_MEDIAN].count == 1 && e.se == 0);
+    CHECK(e.mean > 18 && e.mean < 22);
+    CHECK_INT(stg_overload_stretch_bins(0), 1);
+    CHECK_INT(stg_overload_stretch_bins(STG_STRETCHES_MAX), 1);
+    CHECK_INT(stg_overload_stretch_bins(STG_STRETCHES_MAX + 1), 2);
+}
+
+TEST(overload_charts, have_titles_that_are_true_and_bands)
+{
+    static const char *const texts[3] = {"attempts=6 base=500ms cap=5s",
+                                         "attempts=2 base=500ms cap=5s",
+                                         "attempts=1"};
+    static studied s;
+    stg_album a = stg_album_on(&help_memory);
+    stg_paper p = stg_paper_on(&help_memory);
+
+    study(&s, texts);
+    stg_overload_chart_rates(&a, s.cases, 3, NULL);
+    stg_overload_chart_latency(&a, s.cases, 3);
+    stg_overload_chart_amplification(&a, s.cases, 3);
+    stg_overload_chart_cost(&a, s.cases, 3);
+    CHECK(!a.is_short && a.count == 4);
+    for (size_t i = 0; i < a.count; i++) {
+        bool has_band = false;
+
+        for (size_t k = 0; k < a.charts[i]->series_count; k++)
+            for (size_t n = 0; n < a.charts[i]->series[k].count; n++)
+                has_band |= a.charts[i]->series[k].points[n].y_se > 0;
+        CHECK(has_band);
+        CHECK(a.charts[i]->series[0].count <= STG_STRETCHES_MAX);
+    }
+    CHECK(strncmp(a.charts[1]->title,
+                  "99 in 100 of the operations that succeed do so within ",
+                  54) == 0);
+    CHECK(strstr(a.charts[2]->title,
+                 " requests with attempts=6 base=500ms cap=5s, and 1 with "
+                 "attempts=1") != NULL);
+    CHECK(strstr(a.charts[3]->title,
+                 "with attempts=6 base=500ms cap=5s, for 5.") != NULL);
+    s.options[0].trigger.kind = s.options[2].trigger.kind = STG_TRIGGER_NONE;
+    stg_overload_say_finding(s.cases, 1, &p);
+    CHECK(strncmp(p.text, "With nothing wrong from outside, 1", 34) == 0);
+    stg_paper_free(&p);
+    stg_album_free(&a);
     give_back(&s);
 }
 

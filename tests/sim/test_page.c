@@ -52,6 +52,22 @@ TEST(page, is_the_golden_one)
     CHECK_INT(told.held, 0);
 }
 
+TEST(page, says_nothing_twice)
+{
+    stg_page page = {.title = "All recover",
+                     .lead = "A setting.\nAll recover.\nAll recover, too.\n"};
+    stg_paper p;
+
+    memory = test_memory_of(&told);
+    p = stg_paper_on(&memory);
+    stg_page_html(&page, &p);
+    CHECK(strstr(p.text, "<p>A setting.</p>") != NULL);
+    CHECK(strstr(p.text, "<p>All recover.</p>") == NULL);
+    CHECK(strstr(p.text, "<p>All recover, too.</p>") != NULL);
+    stg_paper_free(&p);
+    CHECK_INT(told.held, 0);
+}
+
 /* It is for any machine, for ever: no script, and nothing from elsewhere. */
 TEST(page, needs_nothing_else)
 {
