@@ -2,8 +2,7 @@
 
 #include <stdbool.h>
 
-#include "core/power.h"
-#include "core/wide.h"
+#include "core/backoff_draw.h"
 #include "core/writer.h"
 
 stg_backoff stg_backoff_default(void)
@@ -73,28 +72,17 @@ stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
     return check_list(b, err);
 }
 
-stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n)
+stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n)
 {
-    uint32_t retry = n == 0 ? 1 : n;
     uint32_t last = b->list_count > STG_LIST_MAX ? STG_LIST_MAX : b->list_count;
 
-    switch (b->growth) {
-    case STG_FIXED:
-        return b->base;
-    case STG_LINEAR:
-        return stg_ns_min(b->cap, stg_ns_mul(b->base, retry));
-    case STG_EXPONENTIAL:
-        return stg_power(b->base, b->factor, retry - 1, b->cap);
-    case STG_LIST:
-        if (last == 0)
-            return 0;
-        return b->list[retry < last ? retry - 1 : last - 1];
-    }
-    return b->base; // gcov-excl: no such growth
+    if (last == 0)
+        return 0;
+    return b->list[n < last ? n - 1 : last - 1];
 }
 
 /* m (1 - p + 2 p u): the spread is d = m p to either side of m. */
-static stg_ns spread(const stg_backoff *b, stg_ns window, stg_rng *rng)
+stg_ns stg_backoff_spread(const stg_backoff *b, stg_ns window, stg_rng *rng)
 {
     uint64_t percent = b->percent < 100 ? b->percent : 100;
     bool has_cap = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
@@ -106,27 +94,15 @@ static stg_ns spread(const stg_backoff *b, stg_ns window, stg_rng *rng)
     return middle - d + stg_rng_upto(rng, 2 * d);
 }
 
+stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n)
+{
+    return stg_backoff_reach(b, n);
+}
+
 stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
                         stg_rng *rng)
 {
-    stg_ns window, most;
-
-    switch (b->jitter) {
-    case STG_JITTER_NONE:
-        return stg_backoff_window(b, n);
-    case STG_JITTER_FULL:
-        return stg_rng_upto(rng, stg_backoff_window(b, n));
-    case STG_JITTER_EQUAL:
-        window = stg_backoff_window(b, n);
-        return window / 2 + stg_rng_upto(rng, window - window / 2);
-    case STG_JITTER_DECORRELATED:
-        most = stg_ns_max(b->base, stg_ns_mul(*last, 3));
-        *last = stg_ns_min(b->cap, b->base + stg_rng_upto(rng, most - b->base));
-        return *last;
-    case STG_JITTER_PERCENT:
-        return spread(b, stg_backoff_window(b, n), rng);
-    }
-    return stg_backoff_window(b, n); // gcov-excl: no such jitter
+    return stg_backoff_draw(b, n, last, rng);
 }
 
 stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n, stg_ns floor,

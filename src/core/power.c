@@ -133,10 +133,8 @@ static uint64_t broken_power(uint64_t base, uint32_t p, uint32_t q,
     return scale(base, &power, limit);
 }
 
-/* For 0 < base < limit and factor > 1000. Not inlined: what calls it has few
- * registers to save. */
-__attribute__((noinline)) static uint64_t
-multiply(uint64_t base, uint32_t factor, uint32_t exponent, uint64_t limit)
+uint64_t stg_power_multiply(uint64_t base, uint32_t factor, uint32_t exponent,
+                            uint64_t limit)
 {
     uint32_t divisor, p, q;
 
@@ -153,17 +151,4 @@ multiply(uint64_t base, uint32_t factor, uint32_t exponent, uint64_t limit)
         base = base / q * p;
     }
     return exponent == 0 ? base : broken_power(base, p, q, exponent, limit);
-}
-
-uint64_t stg_power(uint64_t base, uint32_t factor, uint32_t exponent,
-                   uint64_t limit)
-{
-    if (base >= limit)
-        return limit;
-    if (base == 0 || factor <= 1000 || exponent == 0)
-        return base;
-    if (factor == 2000) // nearly all policies: no division
-        return exponent > 63 || base > limit >> exponent ? limit
-                                                         : base << exponent;
-    return multiply(base, factor, exponent, limit);
 }

@@ -91,19 +91,13 @@ static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
     return begin_attempt(r, now);
 }
 
-stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
+/* Whatever is shared, watched or timed is asked. Not inlined, for what needs
+ * none of it has no registers to save. */
+__attribute__((noinline)) static stg_decision ask_all(stg_retry *r, stg_ns now,
+                                                      stg_rng *rng)
 {
     stg_decision d = {.next = STG_GO};
 
-    if (!is_running(r))
-        return stg_retry_ended(r);
-    if (has(r, IN_ATTEMPT))
-        return d;
-    if (has(r, PLAIN)) {
-        set(r, IN_ATTEMPT);
-        count_attempt(r, now);
-        return d;
-    }
     if (stg_retry_is_cancelled(r))
         return stg_retry_end(r, STG_WHY_CANCELLED, NULL, now);
     if (now >= r->deadline_at)
@@ -118,4 +112,17 @@ stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
     return r->policy->breaker.rule == STG_BREAKER_NONE
                ? begin_attempt(r, now)
                : pass_breaker(r, now, rng);
+}
+
+stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    if (!is_running(r))
+        return stg_retry_ended(r);
+    if (has(r, IN_ATTEMPT))
+        return (stg_decision){.next = STG_GO};
+    if (!has(r, PLAIN))
+        return ask_all(r, now, rng);
+    set(r, IN_ATTEMPT);
+    count_attempt(r, now);
+    return (stg_decision){.next = STG_GO};
 }

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "core/backoff_draw.h"
 #include "core/retry_inside.h"
+#include "core/rule.h"
 
 bool stg_retry_is_cancelled(const stg_retry *r)
 {
@@ -34,9 +36,10 @@ static bool is_unprocessed(const stg_outcome *o)
 /* The order of the questions is the policy: the first that holds is the
  * reason. STG_WHY_DONE: none does. */
 static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
-                            uint16_t retries_max, int limited)
+                            stg_ruling ruling)
 {
     const stg_policy *p = r->policy;
+    uint16_t retries_max = ruling.retries_max;
 
     if (o->fault == STG_FAULT_CANCELLED || stg_retry_is_cancelled(r))
         return STG_WHY_CANCELLED;
@@ -48,7 +51,7 @@ static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
         return STG_WHY_NOT_IDEMPOTENT;
     if (r->depth > 0 && p->nested == STG_NESTED_ONCE)
         return STG_WHY_NESTED;
-    if (limited >= 0 && r->limited[limited] >= retries_max)
+    if (ruling.limited >= 0 && r->limited[ruling.limited] >= retries_max)
         return STG_WHY_FAULT_LIMIT;
     if (r->attempts >= p->attempts_max)
         return STG_WHY_ATTEMPTS;
@@ -69,7 +72,7 @@ static stg_ns find_wait(stg_retry *r, const stg_outcome *o, stg_rng *rng,
         return stg_backoff_wait_after(b, n, floor, rng);
     *why = STG_WHY_BACKOFF;
     r->own_waits = n;
-    return stg_backoff_wait(b, n, &r->last, rng);
+    return stg_backoff_draw(b, n, &r->last, rng);
 }
 
 static stg_grant ask(stg_budget *b, const stg_retry *r, stg_ns now)
@@ -161,41 +164,42 @@ static stg_decision succeed(stg_retry *r, const stg_outcome *o, stg_ns now)
     return stg_retry_end(r, STG_WHY_DONE, o, now);
 }
 
-static void count_failure(stg_retry *r, const stg_outcome *o)
+static void count_failure(const stg_with *with, const stg_outcome *o)
 {
+    if (with->peer == NULL && with->shared_budget == NULL)
+        return;
     if (stg_fault_about(o->fault)->category == STG_CATEGORY_OWN)
         return;
-    if (r->with->peer != NULL)
-        stg_budget_fail(&r->with->peer->budget);
-    if (r->with->shared_budget != NULL)
-        stg_budget_fail(r->with->shared_budget);
+    if (with->peer != NULL)
+        stg_budget_fail(&with->peer->budget);
+    if (with->shared_budget != NULL)
+        stg_budget_fail(with->shared_budget);
 }
 
 /* After a failure. */
 stg_decision stg_retry_decide(stg_retry *r, const stg_outcome *o, stg_ns now,
                               stg_rng *rng)
 {
-    int limited;
-    uint16_t retries_max;
+    stg_ruling ruling;
     stg_why why;
     stg_ns due_at;
 
     reset_if_long(r, now);
-    retries_max = stg_policy_retries(r->policy, o, &limited);
-    if (retries_max != 0)
-        count_failure(r, o);
-    why = find_refusal(r, o, retries_max, limited);
+    ruling = stg_rule_find(r->policy, o);
+    if (ruling.retries_max != 0)
+        count_failure(r->with, o);
+    why = find_refusal(r, o, ruling);
     if (why != STG_WHY_DONE)
         return stg_retry_end(r, why, o, now);
 
     due_at = stg_ns_add(now, find_wait(r, o, rng, &why));
     if (!fits_deadline(r, due_at))
         return stg_retry_end(r, STG_WHY_DEADLINE, o, now);
-    clear(r, AFTER_TIMEOUT);
+    clear(r, IN_ATTEMPT | AFTER_TIMEOUT);
     if (o->fault == STG_FAULT_TIMEOUT || o->fault == STG_FAULT_CONNECT_TIMEOUT)
         set(r, AFTER_TIMEOUT);
-    if (limited >= 0)
-        r->limited[limited]++;
+    if (ruling.limited >= 0)
+        r->limited[ruling.limited]++;
     return pay_and_wait(r, due_at, why, o, now);
 }
 
@@ -219,24 +223,37 @@ static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
     clear(r, PROBE);
 }
 
+/* Of an operation that shares something, or is watched or timed. Not inlined:
+ * the others have no registers to save. */
+__attribute__((noinline)) static stg_decision
+step_whole(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
+{
+    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
+        report_to_breaker(r, o, now);
+    return o->fault == STG_FAULT_NONE ? succeed(r, o, now)
+                                      : stg_retry_decide(r, o, now, rng);
+}
+
+/* No attempt is under way. */
+static stg_decision refuse_step(const stg_retry *r)
+{
+    if (!is_running(r))
+        return stg_retry_ended(r);
+    return (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_INVALID};
+}
+
 stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
                             stg_rng *rng)
 {
     static const stg_outcome unknown = {.fault = STG_FAULT_ERROR};
     const stg_outcome *outcome = o == NULL ? &unknown : o;
 
-    if (!is_running(r))
-        return stg_retry_ended(r);
-    if (!has(r, IN_ATTEMPT))
-        return (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_INVALID};
-    if (has(r, PLAIN) && outcome->fault == STG_FAULT_NONE) {
-        r->flags = ENDED;
-        return (stg_decision){.next = STG_DONE};
-    }
-    clear(r, IN_ATTEMPT);
-    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
-        report_to_breaker(r, outcome, now);
-    return outcome->fault == STG_FAULT_NONE
-               ? succeed(r, outcome, now)
-               : stg_retry_decide(r, outcome, now, rng);
+    if (r == NULL || !has(r, IN_ATTEMPT)) // nor has one that is not running
+        return refuse_step(r);
+    if (!has(r, PLAIN))
+        return step_whole(r, outcome, now, rng);
+    if (outcome->fault != STG_FAULT_NONE)
+        return stg_retry_decide(r, outcome, now, rng);
+    r->flags = ENDED;
+    return (stg_decision){.next = STG_DONE};
 }

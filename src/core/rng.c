@@ -1,7 +1,6 @@
 #include <stagger/rng.h>
 
 #include "core/rng_draw.h"
-#include "core/wide.h"
 
 stg_rng stg_rng_seed(uint64_t seed)
 {
@@ -24,7 +23,5 @@ uint64_t stg_rng_next(stg_rng *rng)
 
 uint64_t stg_rng_upto(stg_rng *rng, uint64_t limit)
 {
-    uint64_t draw = stg_rng_draw(rng);
-
-    return limit == UINT64_MAX ? draw : stg_wide_high(draw, limit + 1);
+    return stg_rng_draw_upto(rng, limit);
 }

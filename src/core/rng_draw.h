@@ -5,6 +5,8 @@
 
 #include <stagger/rng.h>
 
+#include "core/wide.h"
+
 static inline uint64_t stg_rng_rotate(uint64_t x, unsigned count)
 {
     return x << count | x >> (64 - count);
@@ -24,6 +26,14 @@ static inline uint64_t stg_rng_draw(stg_rng *rng)
     s[2] ^= shifted;
     s[3] = stg_rng_rotate(s[3], 45);
     return result;
+}
+
+/* stg_rng_upto(). */
+static inline uint64_t stg_rng_draw_upto(stg_rng *rng, uint64_t limit)
+{
+    uint64_t draw = stg_rng_draw(rng);
+
+    return limit == UINT64_MAX ? draw : stg_wide_high(draw, limit + 1);
 }
 
 #endif

@@ -126,45 +126,10 @@ static bool matches(const stg_rule *r, const stg_outcome *o)
     return false; // gcov-excl: no such link
 }
 
-enum { NO_LINK = STG_LINK_ANY + 1 };
-
-/* On which link of the outcome the default has a rule; all its rules are
- * "always". */
-static unsigned default_link(const stg_outcome *o)
+stg_ruling stg_rule_find_own(const stg_policy *p, const stg_outcome *o,
+                             stg_ruling found, unsigned best)
 {
-    switch (o->fault) {
-    case STG_FAULT_REFUSED:
-    case STG_FAULT_UNREACHABLE:
-    case STG_FAULT_DNS_TEMPORARY:
-    case STG_FAULT_CONNECT_TIMEOUT:
-    case STG_FAULT_TIMEOUT:
-    case STG_FAULT_RESET:
-    case STG_FAULT_PROTOCOL:
-    case STG_FAULT_DEADLOCK:
-    case STG_FAULT_SERIALIZATION:
-    case STG_FAULT_LOCK_TIMEOUT:
-    case STG_FAULT_TOO_MANY_CONNECTIONS:
-    case STG_FAULT_CONNECTION_LOST:
-    case STG_FAULT_PUSHBACK:
-        return STG_LINK_NAME;
-    case STG_FAULT_5XX:
-        return STG_LINK_FAMILY;
-    case STG_FAULT_OVERLOAD: // 408, 425, 429
-        return STG_LINK_CODE;
-    case STG_FAULT_GRPC: // DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE
-        return o->code == 4 || o->code == 10 || o->code == 14 ? STG_LINK_CODE
-                                                              : NO_LINK;
-    default:
-        return NO_LINK;
-    }
-}
-
-uint16_t stg_policy_retries(const stg_policy *p, const stg_outcome *o,
-                            int *limited)
-{
-    unsigned best = p->default_rules ? default_link(o) : NO_LINK;
-    uint16_t retries_max = best == NO_LINK ? 0 : STG_ALWAYS;
-    int index = -1, limited_seen = 0;
+    int16_t limited_seen = 0;
 
     // At most one rule stands on a link, and at equal links a policy's own rule
     // goes before the default's.
@@ -174,14 +139,22 @@ uint16_t stg_policy_retries(const stg_policy *p, const stg_outcome *o,
 
         if (r->link <= best && matches(r, o)) {
             best = r->link;
-            retries_max = r->retries_max;
-            index = is_limited ? limited_seen : -1;
+            found.retries_max = r->retries_max;
+            found.limited = is_limited ? limited_seen : -1;
         }
-        limited_seen += is_limited;
+        limited_seen = (int16_t)(limited_seen + is_limited);
     }
+    return found;
+}
+
+uint16_t stg_policy_retries(const stg_policy *p, const stg_outcome *o,
+                            int *limited)
+{
+    stg_ruling found = stg_rule_find(p, o);
+
     if (limited != NULL)
-        *limited = index;
-    return retries_max;
+        *limited = found.limited;
+    return found.retries_max;
 }
 
 static void write_code(stg_writer *w, const stg_rule *r)

@@ -18,6 +18,60 @@ stg_status stg_rule_check(const stg_rule *r, stg_error *err);
 struct stg_writer;
 void stg_rule_write(struct stg_writer *w, const stg_rule *r);
 
+/* What a policy says of an outcome: stg_policy_retries(). */
+typedef struct stg_ruling {
+    uint16_t retries_max;
+    int16_t limited; /* of the rule, among the limited ones; or -1 */
+} stg_ruling;
+
+enum { STG_NO_LINK = STG_LINK_ANY + 1 };
+
+/* On which link of the outcome the default has a rule; all its rules are
+ * "always". */
+static inline unsigned stg_rule_default_link(const stg_outcome *o)
+{
+    if (o->fault == STG_FAULT_GRPC) // DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE
+        return o->code == 4 || o->code == 10 || o->code == 14 ? STG_LINK_CODE
+                                                              : STG_NO_LINK;
+    switch (o->fault) {
+    case STG_FAULT_REFUSED:
+    case STG_FAULT_UNREACHABLE:
+    case STG_FAULT_DNS_TEMPORARY:
+    case STG_FAULT_CONNECT_TIMEOUT:
+    case STG_FAULT_TIMEOUT:
+    case STG_FAULT_RESET:
+    case STG_FAULT_PROTOCOL:
+    case STG_FAULT_DEADLOCK:
+    case STG_FAULT_SERIALIZATION:
+    case STG_FAULT_LOCK_TIMEOUT:
+    case STG_FAULT_TOO_MANY_CONNECTIONS:
+    case STG_FAULT_CONNECTION_LOST:
+    case STG_FAULT_PUSHBACK:
+        return STG_LINK_NAME;
+    case STG_FAULT_5XX:
+        return STG_LINK_FAMILY;
+    case STG_FAULT_OVERLOAD: // 408, 425, 429
+        return STG_LINK_CODE;
+    default:
+        return STG_NO_LINK;
+    }
+}
+
+/* Of a policy that has rules of its own, over one that was found on the link
+ * `best`. */
+stg_ruling stg_rule_find_own(const stg_policy *p, const stg_outcome *o,
+                             stg_ruling found, unsigned best);
+
+static inline stg_ruling stg_rule_find(const stg_policy *p,
+                                       const stg_outcome *o)
+{
+    unsigned best = p->default_rules ? stg_rule_default_link(o) : STG_NO_LINK;
+    stg_ruling found = {.retries_max = best == STG_NO_LINK ? 0 : STG_ALWAYS,
+                        .limited = -1};
+
+    return p->rule_count == 0 ? found : stg_rule_find_own(p, o, found, best);
+}
+
 /* "3xx", "4xx", "5xx", "grpc"; "" for none. */
 const char *stg_family_name(stg_family family);
 
