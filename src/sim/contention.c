@@ -24,7 +24,8 @@ struct stg_contention {
     stg_engine engine;
     stg_server server;
     stg_sim_peak peak;
-    stg_rng network, backoff;
+    stg_law_ahead network;
+    stg_rng backoff;
     bool has_timeout;   /* an attempt may be given up before its answer */
     bool is_optimistic; /* the call comes after a read */
     void *block;        /* of the retries, which begin at a line */
@@ -163,15 +164,13 @@ void stg_contention_free(stg_contention *c)
 /* -- a client */
 
 /* The attempt begins at `at`; when its call arrives is known at once. */
-static void send_call(stg_contention *c, uint32_t id, stg_ns at)
+static inline void send_call(stg_contention *c, uint32_t id, stg_ns at)
 {
-    const stg_law *network = &c->options.network;
-
-    at = stg_ns_add(at, stg_law_draw(network, &c->network));
+    at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
     if (c->is_optimistic) {
         c->read_at[id] = at;
-        at = stg_ns_add(at, stg_law_draw(network, &c->network));
-        at = stg_ns_add(at, stg_law_draw(network, &c->network));
+        at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
+        at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
     }
     stg_engine_push(&c->engine, at, id);
 }
@@ -201,7 +200,7 @@ static void give_up(stg_contention *c, const stg_retry *r, stg_ns at)
 
 /* May an attempt begin at *at? If so, *at is when: a budget or a breaker may
  * want more time. */
-static bool is_admitted(stg_contention *c, stg_retry *r, stg_ns *at)
+static inline bool is_admitted(stg_contention *c, stg_retry *r, stg_ns *at)
 {
     for (;;) {
         stg_decision d = stg_retry_admit(r, *at, &c->backoff);
@@ -212,7 +211,9 @@ static bool is_admitted(stg_contention *c, stg_retry *r, stg_ns *at)
     }
 }
 
-static void begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
+/* Always inlined: each call comes here, and only the start besides. */
+__attribute__((always_inline)) static inline void
+begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
 {
     stg_retry *r = &c->retries[id];
 
@@ -289,8 +290,7 @@ static void take_call(stg_contention *c, uint32_t id)
     static const stg_outcome timeout = {.fault = STG_FAULT_TIMEOUT};
     stg_ns read_at = c->is_optimistic ? c->read_at[id] : 0;
     stg_answer a = stg_server_call(&c->server, c->engine.now, read_at);
-    stg_ns at =
-        stg_ns_add(a.at, stg_law_draw(&c->options.network, &c->network));
+    stg_ns at = stg_ns_add(a.at, stg_law_ahead_draw(&c->network));
 
     count_call(c, id, a.is_success);
     if (c->has_timeout && is_too_late(c, id, &at))
@@ -325,7 +325,9 @@ static void clear(stg_contention *c, uint64_t repetition,
     stg_sim_peak_clear(&c->peak);
     stg_server_clear(&c->server,
                      stg_random_stream(seed, repetition, STG_CONCERN_SERVICE));
-    c->network = stg_random_stream(seed, repetition, STG_CONCERN_NETWORK);
+    stg_law_ahead_init(
+        &c->network, &c->options.network,
+        stg_random_stream(seed, repetition, STG_CONCERN_NETWORK));
     c->backoff = stg_random_stream(seed, repetition, STG_CONCERN_BACKOFF);
     c->run = (stg_contention_run){0};
     c->book = book;

@@ -26,48 +26,40 @@ void stg_engine_clear(stg_engine *e)
     e->end = STG_END_NONE;
 }
 
-void stg_engine_push(stg_engine *e, stg_ns at, uint32_t id)
+/* From now on it ends at once. */
+void stg_engine_finish(stg_engine *e, stg_engine_end end)
 {
-    if (stg_sim_queue_push(&e->queue, at, id))
-        return;
-    e->end = STG_END_MEMORY;
+    e->end = end;
     e->look_at = 0;
 }
 
-static bool finish(stg_engine *e, stg_engine_end end)
+/* There was no memory for an event. */
+void stg_engine_lose(stg_engine *e)
 {
-    e->end = end;
-    e->look_at = 0; // from now on it ends at once
-    return false;
+    stg_engine_finish(e, STG_END_MEMORY);
+}
+
+/* No event came out. */
+void stg_engine_run_dry(stg_engine *e)
+{
+    bool is_empty = stg_sim_queue_count(&e->queue) == 0;
+
+    stg_engine_finish(e, is_empty ? STG_END_EMPTY : STG_END_MEMORY);
 }
 
 /* Whether it goes on; and for how long without a look. */
-static bool look(stg_engine *e)
+bool stg_engine_look(stg_engine *e)
 {
     if (e->end != STG_END_NONE)
         return false;
     if (e->events >= e->events_max)
-        return finish(e, STG_END_EVENTS);
-    if (e->stop != NULL && atomic_load_explicit(e->stop, memory_order_relaxed))
-        return finish(e, STG_END_STOPPED);
-    e->look_at = stg_ns_min(e->events + LOOK_EVERY, e->events_max);
-    return true;
-}
-
-bool stg_engine_next(stg_engine *e, uint32_t *id)
-{
-    stg_ns at;
-
-    if (e->events >= e->look_at && !look(e))
-        return false;
-    if (!stg_sim_queue_pop(&e->queue, &at, id))
-        return finish(e, stg_sim_queue_count(&e->queue) == 0 ? STG_END_EMPTY
-                                                             : STG_END_MEMORY);
-    if (at >= e->until_at)
-        return finish(e, STG_END_TIME);
-    e->now = at;
-    e->events++;
-    return true;
+        stg_engine_finish(e, STG_END_EVENTS);
+    else if (e->stop != NULL &&
+             atomic_load_explicit(e->stop, memory_order_relaxed))
+        stg_engine_finish(e, STG_END_STOPPED);
+    else
+        e->look_at = stg_ns_min(e->events + LOOK_EVERY, e->events_max);
+    return e->end == STG_END_NONE;
 }
 
 const char *stg_engine_end_text(stg_engine_end end)

@@ -44,13 +44,40 @@ void stg_engine_close(stg_engine *e);
 /* Back to time 0, without events; limits and memory stay. */
 void stg_engine_clear(stg_engine *e);
 
+/* What pushing and taking events rarely need. */
+void stg_engine_lose(stg_engine *e);
+bool stg_engine_look(stg_engine *e);
+void stg_engine_run_dry(stg_engine *e);
+void stg_engine_finish(stg_engine *e, stg_engine_end end);
+
 /* id has an event at `at`, now or later. If there is no memory for it the next
  * event is the end. */
-void stg_engine_push(stg_engine *e, stg_ns at, uint32_t id);
+static inline void stg_engine_push(stg_engine *e, stg_ns at, uint32_t id)
+{
+    if (!stg_sim_queue_push(&e->queue, at, id))
+        stg_engine_lose(e);
+}
 
 /* The next event: now is its time. Returns false at the end, and from then
  * on. */
-bool stg_engine_next(stg_engine *e, uint32_t *id);
+static inline bool stg_engine_next(stg_engine *e, uint32_t *id)
+{
+    stg_ns at;
+
+    if (e->events >= e->look_at && !stg_engine_look(e))
+        return false;
+    if (!stg_sim_queue_pop(&e->queue, &at, id)) {
+        stg_engine_run_dry(e);
+        return false;
+    }
+    if (at >= e->until_at) {
+        stg_engine_finish(e, STG_END_TIME);
+        return false;
+    }
+    e->now = at;
+    e->events++;
+    return true;
+}
 
 /* "nothing is left", "the time is over" ... for people. Static. */
 const char *stg_engine_end_text(stg_engine_end end);

@@ -57,6 +57,40 @@ stg_ns stg_law_draw_other(const stg_law *law, stg_rng *rng)
     return law->a;
 }
 
+/* The generator is a copy whose address is not taken, so that registers hold
+ * it. */
+static void draw_normals(const stg_law *law, stg_rng *rng, stg_ns *times,
+                         size_t count)
+{
+    const double mean = (double)(int64_t)law->a;
+    const double deviation = (double)(int64_t)law->b;
+    stg_rng state = *rng;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t draw = stg_rng_draw(&state);
+        double z, x;
+
+        if (!stg_random_normal_inside(draw, &z)) {
+            *rng = state;
+            z = stg_random_normal_edge(rng, draw);
+            state = *rng;
+        }
+        x = mean + deviation * z;
+        times[i] = (stg_ns)(int64_t)(__builtin_fabs(x) + 0.5); // below 2^59
+    }
+    *rng = state;
+}
+
+void stg_law_draw_many(const stg_law *law, stg_rng *rng, stg_ns *times,
+                       size_t count)
+{
+    if (law->kind == STG_LAW_NORMAL)
+        draw_normals(law, rng, times, count);
+    else
+        for (size_t i = 0; i < count; i++)
+            times[i] = stg_law_draw_other(law, rng);
+}
+
 stg_ns stg_law_mean(const stg_law *law)
 {
     if (law->kind == STG_LAW_UNIFORM)

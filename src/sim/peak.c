@@ -109,19 +109,9 @@ static void turn(stg_sim_peak *p, uint64_t slice)
     begin_block(&p->now, begin);
 }
 
-bool stg_sim_peak_begin(stg_sim_peak *p, uint64_t slice)
+bool stg_sim_peak_make_room(stg_sim_peak *p, uint64_t slice)
 {
-    stg_peak_block *now = &p->now;
-
-    if (slice - now->begin >= p->width)
+    if (slice - p->now.begin >= p->width)
         turn(p, slice);
-    if (now->used == now->room && !grow(p, now))
-        return false;
-    now->slices[now->used++] = (stg_peak_slice){
-        .number = (uint32_t)(slice - now->begin),
-        .count = 1,
-    };
-    now->count++;
-    p->last = slice;
-    return true;
+    return p->now.used < p->now.room || grow(p, &p->now);
 }

@@ -44,19 +44,26 @@ void stg_sim_peak_close(stg_sim_peak *p);
 /* Forgets all events, and keeps the memory. */
 void stg_sim_peak_clear(stg_sim_peak *p);
 
-/* An event in another slice than the last one. Returns false if there is no
- * memory. */
-bool stg_sim_peak_begin(stg_sim_peak *p, uint64_t slice);
+/* Room for a slice that is not in the last block, or not in its array. Returns
+ * false if there is no memory. */
+bool stg_sim_peak_make_room(stg_sim_peak *p, uint64_t slice);
 
 /* An event, not before the last one. Returns false if there is no memory. */
 static inline bool stg_sim_peak_add(stg_sim_peak *p, stg_ns at)
 {
     uint64_t slice = at >> STG_PEAK_SLICE_BITS;
+    stg_peak_block *now = &p->now;
 
-    if (slice != p->last)
-        return stg_sim_peak_begin(p, slice);
-    p->now.slices[p->now.used - 1].count++;
-    p->now.count++;
+    if (slice != p->last) {
+        if ((slice - now->begin >= p->width || now->used == now->room) &&
+            !stg_sim_peak_make_room(p, slice))
+            return false;
+        now->slices[now->used].number = (uint32_t)(slice - now->begin);
+        now->slices[now->used++].count = 0;
+        p->last = slice;
+    }
+    now->slices[now->used - 1].count++;
+    now->count++;
     return true;
 }
 

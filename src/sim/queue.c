@@ -4,7 +4,7 @@
 
 enum {
     /* From so many ids on the ladder is faster than the heap. Measured. */
-    LADDER_FROM = 512,
+    LADDER_FROM = 64,
 };
 
 /* How many bits an id below `ids` takes. */
@@ -24,6 +24,7 @@ void stg_sim_queue_init(stg_sim_queue *q, stg_sim_queue_kind kind, uint32_t ids,
         kind = ids < LADDER_FROM ? STG_SIM_QUEUE_HEAP : STG_SIM_QUEUE_LADDER;
     q->kind = kind;
     q->id_bits = count_bits(ids);
+    q->id_mask = ((uint64_t)1 << q->id_bits) - 1;
     q->span = UINT64_MAX >> q->id_bits;
     q->origin = 0;
     q->memory = memory;
@@ -159,7 +160,7 @@ bool stg_sim_queue_top(stg_sim_queue *q, stg_ns *at, uint32_t *id)
     key = q->kind == STG_SIM_QUEUE_HEAP ? q->heap.keys[0]
                                         : stg_sim_ladder_top(&q->ladder);
     *at = q->origin + (key >> q->id_bits);
-    *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
+    *id = (uint32_t)(key & q->id_mask);
     return true;
 }
 
@@ -172,7 +173,7 @@ void stg_sim_queue_fetch(stg_sim_queue *q, const void *one, size_t one_size,
                          const void *other, size_t other_size)
 {
     q->ladder.fetch = (stg_ladder_fetch){
-        .mask = ((uint64_t)1 << q->id_bits) - 1,
+        .mask = q->id_mask,
         .one = one,
         .other = other == NULL ? one : other,
         .one_size = one_size,

@@ -42,6 +42,7 @@ typedef struct stg_sim_far {
 typedef struct stg_sim_queue {
     stg_sim_queue_kind kind; /* heap or ladder */
     unsigned id_bits;
+    uint64_t id_mask;
     stg_ns span; /* how far ahead of the origin the horizon is */
     stg_ns origin;
     stg_sim_heap heap;
@@ -92,14 +93,15 @@ bool stg_sim_queue_prepare(stg_sim_queue *q);
  * been written. */
 static inline bool stg_sim_queue_pop(stg_sim_queue *q, stg_ns *at, uint32_t *id)
 {
+    bool is_heap = q->kind == STG_SIM_QUEUE_HEAP;
     uint64_t key;
 
-    if (q->ladder.near_count == 0 && !stg_sim_queue_prepare(q))
+    if ((is_heap ? q->heap.count : q->ladder.near_count) == 0 &&
+        !stg_sim_queue_prepare(q))
         return false;
-    key = q->kind == STG_SIM_QUEUE_HEAP ? stg_sim_heap_pop(&q->heap)
-                                        : stg_sim_ladder_pop(&q->ladder);
+    key = is_heap ? stg_sim_heap_pop(&q->heap) : stg_sim_ladder_pop(&q->ladder);
     *at = q->origin + (key >> q->id_bits);
-    *id = (uint32_t)(key & (((uint64_t)1 << q->id_bits) - 1));
+    *id = (uint32_t)(key & q->id_mask);
     return true;
 }
 

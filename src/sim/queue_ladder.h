@@ -18,21 +18,15 @@ enum {
     STG_LADDER_LEVELS = 11, /* 66 bits */
     STG_LADDER_CHUNK = 14,  /* keys; a chunk is two cache lines */
     STG_LADDER_FEW = 5 * STG_LADDER_CHUNK,
-    STG_LADDER_PAGE = 63,   /* chunks */
-    STG_LADDER_SOON = 2048, /* keys of a bucket that is dealt out, at most, to
-                               have what belongs to them fetched */
+    STG_LADDER_PAGE = 63, /* chunks */
 };
 
 typedef struct stg_ladder_chunk {
     struct stg_ladder_chunk *next; /* full ones of the same bucket, or free */
     uint32_t count;
+    uint32_t behind; /* keys of those */
     uint64_t keys[STG_LADDER_CHUNK];
 } stg_ladder_chunk;
-
-typedef struct stg_ladder_bucket {
-    stg_ladder_chunk *first; /* the only one that may not be full */
-    size_t count;            /* of keys */
-} stg_ladder_bucket;
 
 typedef struct stg_ladder_page {
     struct stg_ladder_page *next;
@@ -47,18 +41,19 @@ typedef struct stg_ladder_fetch {
 } stg_ladder_fetch;
 
 typedef struct stg_sim_ladder {
-    stg_ladder_fetch fetch;
     uint64_t floor;
     size_t count;
-    uint32_t near_count;
+    size_t near_count;
     uint64_t near[STG_LADDER_FEW]; /* the least is the last */
     stg_sim_heap late;             /* up to the floor, too */
-    uint32_t levels;               /* a bit each: has a bucket that is used */
+    stg_ladder_fetch fetch;
+    uint32_t levels; /* a bit each: has a bucket that is used */
     uint64_t used[STG_LADDER_LEVELS];
-    stg_ladder_bucket buckets[STG_LADDER_LEVELS][STG_LADDER_DIGITS];
     stg_ladder_chunk *free;
     stg_ladder_page *pages;
     const stg_memory *memory;
+    /* A bucket is its chunks. Only the first may not be full. */
+    stg_ladder_chunk *buckets[STG_LADDER_LEVELS << STG_LADDER_BITS];
 } stg_sim_ladder;
 
 void stg_sim_ladder_init(stg_sim_ladder *l, const stg_memory *memory);
@@ -67,8 +62,46 @@ void stg_sim_ladder_close(stg_sim_ladder *l);
 /* Forgets all keys, and begins at 0 again. */
 void stg_sim_ladder_clear(stg_sim_ladder *l);
 
+/* Which bucket it lies in, by the highest digit in which it differs from the
+ * floor, and by that digit. */
+static inline size_t stg_sim_ladder_place(uint64_t floor, uint64_t key)
+{
+    unsigned bit = 63 - (unsigned)__builtin_clzll(key ^ floor);
+    unsigned level = bit / STG_LADDER_BITS;
+    uint64_t digit = key >> (STG_LADDER_BITS * level);
+
+    return (size_t)level << STG_LADDER_BITS |
+           (size_t)(digit & (STG_LADDER_DIGITS - 1));
+}
+
+/* The same where there is no room in the first chunk. */
+bool stg_sim_ladder_put_new(stg_sim_ladder *l, size_t place, uint64_t key);
+
+/* Into its bucket, or among the late ones; it is not counted. */
+static inline bool stg_sim_ladder_put(stg_sim_ladder *l, uint64_t key)
+{
+    stg_ladder_chunk *c;
+    size_t place;
+
+    if (key <= l->floor)
+        return stg_sim_heap_push(&l->late, key);
+    place = stg_sim_ladder_place(l->floor, key);
+    c = l->buckets[place];
+    if (c == NULL || c->count == STG_LADDER_CHUNK)
+        return stg_sim_ladder_put_new(l, place, key);
+    c->keys[c->count++] = key;
+    return true;
+}
+
 /* Returns false if there is no memory: nothing has changed. */
-bool stg_sim_ladder_push(stg_sim_ladder *l, uint64_t key);
+static inline bool stg_sim_ladder_push(stg_sim_ladder *l, uint64_t key)
+{
+    l->count++;
+    if (stg_sim_ladder_put(l, key))
+        return true;
+    l->count--;
+    return false;
+}
 
 /* Makes the next keys near. Returns false if there is no memory, or no key. */
 bool stg_sim_ladder_refill(stg_sim_ladder *l);

@@ -1,7 +1,5 @@
 #include "sim/random.h"
 
-#include <stdbool.h>
-
 #include "sim/random_tables.h"
 
 enum { LAYER = 255 }; /* the bits that choose one */

@@ -11,6 +11,8 @@
 #ifndef STAGGER_SIM_RANDOM_H
 #define STAGGER_SIM_RANDOM_H
 
+#include <stdbool.h>
+
 #include <stagger/rng.h>
 
 #include "core/rng_draw.h"
@@ -39,18 +41,27 @@ extern const double stg_random_normal_x[257];
 /* What is not wholly below the density. draw is what was drawn for it. */
 double stg_random_normal_edge(stg_rng *rng, uint64_t draw);
 
-/* Mean 0 and variance 1. One draw in 98.8 % of the calls, else more. Its lowest
- * 8 bits choose a layer, and its highest 54 a place in it, with the sign. */
-static inline double stg_random_normal(stg_rng *rng)
+/* Whether what was drawn is wholly below the density, with *z then: 98.8 % are.
+ * Its lowest 8 bits choose a layer, and its highest 54 a place in it, with the
+ * sign. */
+static inline bool stg_random_normal_inside(uint64_t draw, double *z)
 {
-    uint64_t draw = stg_rng_draw(rng);
     unsigned layer = draw & 255;
     double x = (double)((int64_t)draw >> 10) * 0x1p-53;
 
-    x *= stg_random_normal_x[layer];
-    if (__builtin_fabs(x) < stg_random_normal_x[layer + 1])
-        return x;
-    return stg_random_normal_edge(rng, draw);
+    *z = x * stg_random_normal_x[layer];
+    return __builtin_fabs(*z) < stg_random_normal_x[layer + 1];
+}
+
+/* Mean 0 and variance 1. One draw, rarely more. */
+static inline double stg_random_normal(stg_rng *rng)
+{
+    uint64_t draw = stg_rng_draw(rng);
+    double z;
+
+    return stg_random_normal_inside(draw, &z)
+               ? z
+               : stg_random_normal_edge(rng, draw);
 }
 
 /* Mean 1. One draw in 98.9 % of the calls, else more. */
