@@ -18,7 +18,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 GOLDEN = SOURCE / "tests/sim/bytes.txt"
-PARTS = ["contention", "contention_book", "engine",
+PARTS = ["contention", "contention_book", "curve", "engine",
          "estimate", "law", "peak", "queue", "queue_heap", "queue_ladder",
          "random", "resource", "resource_text", "tally"]
 
