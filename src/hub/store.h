@@ -215,10 +215,11 @@ typedef struct stg_claimed {
                           fit. Then only words is there */
     const char *words;
     uint32_t number;
-    uint64_t epoch;      /* 0: the first of its topic */
-    uint64_t generation; /* higher than whoever had it before */
-    uint64_t floor;      /* lanes begin there at least: with a file, what the
-                            group has committed of this epoch; else 0 */
+    uint64_t epoch;            /* 0: the first of its topic */
+    uint64_t generation;       /* higher than whoever had it before */
+    uint64_t floor;            /* lanes begin there at least: what the group has
+                            committed of this epoch, with a file, and with
+                            PostgreSQL where there is no cursor; else 0 */
     const stg_cursor *cursors; /* of every lane that is known in it */
     size_t count;
     bool was_reset; /* a new epoch: a cursor was above `end`, or `previous` says

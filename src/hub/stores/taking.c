@@ -163,12 +163,14 @@ static int take_before(taking *t, stg_store_writer *w)
     return rc;
 }
 
-/* What the group has committed, if it speaks of this epoch. */
+/* What the group has committed, if it speaks of this epoch. Cursors that hubs
+ * share count alone; but a new database has none. */
 static uint64_t floor_of(const taking *t)
 {
     uint64_t committed = t->ask.committed;
+    bool is_known = t->s->url != NULL && t->now.count > 0;
 
-    return t->s->url != NULL || committed == STG_NO_POSITION ||
+    return is_known || committed == STG_NO_POSITION ||
                    committed == t->now.p.stale || committed > t->ask.end
                ? 0
                : committed;
