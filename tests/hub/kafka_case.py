@@ -9,13 +9,11 @@ group has committed.
             broker.produce("t", {0: [b"one", b"two"]})
 
 The cluster is librdkafka's mock, in a process of its own; or a real one
-(kafka_real.py). PostgreSQL is a server by scripts/postgres.
+(kafka_real.py).
 """
 import collections
 import contextlib
 import os
-import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +26,6 @@ from case import wait_for
 from leaf import PATIENCE
 
 TOOL = os.environ.get("STAGGER_KAFKA_TOOL", "")
-SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 
 if not TOOL or not shutil.which("kcat"):
     print("left out: no librdkafka or no kcat")
@@ -83,48 +80,6 @@ class Mock(Broker):
             self.process.stdin.close()
         self.process.wait(PATIENCE)
         self.process.stdout.close()
-
-
-def script(name, *words, check=True):
-    """One of scripts. What it has no tools for is left out, but in CI."""
-    r = subprocess.run([SOURCE / "scripts" / name, *map(str, words)],
-                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                       timeout=10 * PATIENCE) # the first one fetches it
-    if r.returncode == 77 and os.environ.get("CI") != "true":
-        print(f"left out: {r.stderr.strip()}")
-        sys.stdout.flush()
-        os._exit(77)
-    assert not check or r.returncode == 0, f"{name} {words}: {r.stderr}"
-    return r.stdout.strip()
-
-
-class Postgres:
-    """A server. url: what a hub wants; the password is in a file."""
-
-    def __init__(self, folder, *options, words=""):
-        """words: parameters behind the URL."""
-        self.folder = os.path.join(folder, "postgres")
-        url = script("postgres", "up", *options, self.folder).splitlines()[-1]
-        user, password = re.match(r"\w+://(\w+):([^@]*)@", url).groups()
-        self.passfile = os.path.join(folder, "passfile")
-        pathlib.Path(self.passfile).write_text(f"*:*:*:*:{password}\n")
-        os.chmod(self.passfile, 0o600)
-        self.url = url.replace(f":{password}@", "@", 1)
-        self.url += (f"{'&' if '?' in url else '?'}passfile={self.passfile}"
-                     f"{words}")
-
-    def restart(self, pause):
-        script("postgres", "kill", self.folder)
-        time.sleep(pause)
-        script("postgres", "start", self.folder)
-
-    def ask(self, query, url=None):
-        return subprocess.run(["psql", url or self.url, "-XAtc", query],
-                              check=True, text=True, capture_output=True,
-                              timeout=PATIENCE).stdout.strip()
-
-    def close(self):
-        script("postgres", "down", self.folder, check=False)
 
 
 class Watcher:

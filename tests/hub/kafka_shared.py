@@ -4,14 +4,15 @@ import collections
 import itertools
 import json
 import os
-import pathlib
 import subprocess
+import sys
 import tempfile
 import threading
 
 import case
 import endpoint
 import kafka_case
+import postgres
 from case import wait_for
 from kafka_case import ids
 from leaf import PATIENCE, STAGGER
@@ -201,19 +202,18 @@ targets: {json.dumps([{"name": name, "url": "http://127.0.0.1:1/"}
             self.assertLessEqual(max(found.values()), most, name)
 
 
-class Server(kafka_case.Postgres):
+class Server(postgres.Server):
     """It wants TLS."""
 
     def __init__(self, folder):
-        self.certificates = endpoint.Certificates(folder)
-        self.certificates.sign("postgres", "DNS:localhost")
-        path = self.certificates.path
+        certificates = endpoint.Certificates(folder)
+        certificates.sign("postgres", "DNS:localhost")
+        path = certificates.path
         super().__init__(folder, "--tls", path("postgres.crt"),
-                         path("postgres.key"),
-                         words="&sslmode=verify-full&sslrootcert="
-                               + path("root.crt"))
-        self.password = pathlib.Path(self.passfile).read_text().strip()[8:]
-
+                         path("postgres.key"))
+        self.url += "&sslmode=verify-full&sslrootcert=" + path("root.crt")
+        with open(self.passfile) as line:
+            self.password = line.read().strip().split(":")[-1]
         self.numbers = itertools.count()
 
     def database(self):
@@ -228,5 +228,9 @@ class Server(kafka_case.Postgres):
 
 if __name__ == "__main__":
     folder = tempfile.TemporaryDirectory(prefix="stagger-")
-    server = Server(folder.name)
+    try:
+        server = Server(folder.name)
+    except postgres.Missing as missing:
+        print(f"left out: {missing}")
+        sys.exit(1 if os.environ.get("CI") == "true" else 77)
     case.main(3, behind=(server.close, folder.cleanup))

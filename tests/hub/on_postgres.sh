@@ -20,6 +20,10 @@ if [ "$code" -eq 77 ] && [ "${CI:-}" != true ]; then
     exit 77
 fi
 [ "$code" -eq 0 ] || exit 1
+# With a password in it: what is told of it must not have that.
+password=$(cut -d: -f5 "$folder/passfile")
+STAGGER_TEST_POSTGRES=$(echo "${STAGGER_TEST_POSTGRES%&passfile=*}" |
+    sed "s/stagger@/stagger:$password@/")
 STAGGER_TEST_SERVER=$folder
 STAGGER_TEST_SCRIPT=$scripts/postgres
 export STAGGER_TEST_POSTGRES STAGGER_TEST_SERVER STAGGER_TEST_SCRIPT

@@ -1,8 +1,8 @@
 """PostgreSQL for the end-to-end tests: scripts/postgres, in a folder of theirs."""
 import os
 import pathlib
-import re
 import subprocess
+import time
 
 from leaf import PATIENCE
 
@@ -23,21 +23,22 @@ def script(*words, check=True):
 
 
 class Server:
-    """url is as the hub wants it: the password is in a file."""
+    """url is as the hub wants it: the password is in passfile."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = os.path.join(folder, "postgres")
-        url = script("up", self.folder).splitlines()[-1]
-        user, password = re.match(r"\w+://(\w+):([^@]*)@", url).groups()
-        path = os.path.join(folder, "passfile")
-        pathlib.Path(path).write_text(f"*:*:*:*:{password}\n")
-        os.chmod(path, 0o600)
-        self.url = (url.replace(f":{password}@", "@", 1)
-                    + f"&passfile={path}")
+        self.passfile = os.path.join(self.folder, "passfile")
+        self.url = script("up", *options, self.folder).splitlines()[-1]
 
-    def ask(self, query):
+    def restart(self, pause):
+        """As after a crash."""
+        script("kill", self.folder)
+        time.sleep(pause)
+        script("start", self.folder)
+
+    def ask(self, query, url=None):
         """Rows as "a|b", one a line."""
-        return subprocess.run(["psql", self.url, "-XAtc", query], check=True,
+        return subprocess.run(["psql", url or self.url, "-XAtc", query], check=True,
                               text=True, capture_output=True,
                               timeout=PATIENCE).stdout.strip()
 
