@@ -114,6 +114,25 @@ static const char *password(const shelf *s)
     return text;
 }
 
+static void ignore_rows(void *ctx, uint32_t lane, bool is_replay,
+                        const stg_parked_row *rows, size_t count, bool is_all)
+{
+    (void)ctx;
+    (void)lane;
+    (void)is_replay;
+    (void)rows;
+    (void)count;
+    (void)is_all;
+}
+
+/* It need not answer. */
+static void ask_reader(shelf *s)
+{
+    stg_mark mark = {.due_at = 0};
+
+    stg_store_fetch(s->store, 0, false, &mark, 9, ignore_rows, NULL);
+}
+
 TEST(store_hubs, wait_for_a_server_that_is_away)
 {
     stg_mark mark = {.due_at = 0};
@@ -198,6 +217,39 @@ TEST(store_hubs, close_in_time_while_the_server_is_away)
     serve("start");
     shelf_open(&s);
     CHECK_STR(shelf_stands(&s), "0/1 5 [] 0=0+0+0+0\n");
+    shelf_end(&s);
+}
+
+/* Its connections stay, and nothing comes by them: who waits for an answer is
+ * told, asks for nothing more, and closes all the same. */
+TEST(store_hubs, close_in_time_while_the_server_hangs)
+{
+    stg_cursor cursor = {.base = 6};
+    stg_group g = {.cursors = &cursor, .cursor_count = 1};
+    uint32_t lane;
+    stg_error err;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    cursor.partition = c.number;
+    serve("freeze");
+    shelf_begin_store(&s, &g);
+    ask_reader(&s);
+    SHELF_UNTIL(&s, s.times_troubled == 1);
+    CHECK_HAS(s.words, "away");
+    CHECK_INT(stg_store_lane(s.store, "b", "http://b/", &lane, &err), STG_IO);
+    CHECK_HAS(err.text, "does not answer");
+    shelf_close(&s);
+    strcat(s.path, "&connect_timeout=2");
+    CHECK_HAS(shelf_refused(&s, STG_IO), "does not answer");
+    serve("thaw");
+    shelf_open(&s);
+    CHECK_INT(s.times_untroubled, 0);
     shelf_end(&s);
 }
 

@@ -3,38 +3,47 @@
 #include "hub/stores/pg_open.h"
 #include "hub/stores/sqlite.h"
 
-enum { CLOSING_TRIES = 10 }; /* about a second each */
+static const uint64_t PATIENCE = 10 * STG_S; /* from when it closes */
 
-typedef struct waiting {
-    stg_inbox *in;
-    int tries;
-} waiting;
-
+/* Also while an answer is waited for: a server may hang. */
 static bool is_over(void *ctx)
 {
-    waiting *w = ctx;
+    stg_again *a = ctx;
+    uint64_t now = uv_hrtime();
     bool over;
 
-    uv_mutex_lock(&w->in->lock);
-    over =
-        w->in->is_broken || (w->in->is_closing && ++w->tries >= CLOSING_TRIES);
-    uv_mutex_unlock(&w->in->lock);
+    uv_mutex_lock(&a->in->lock);
+    if (a->in->is_closing && a->closing_at == 0)
+        a->closing_at = now;
+    over = a->in->is_broken ||
+           (a->closing_at > 0 && now - a->closing_at >= PATIENCE);
+    uv_mutex_unlock(&a->in->lock);
     return over;
 }
 
-bool stg_store_again(stg_inbox *in, stg_db *db, int rc)
+bool stg_store_again(stg_again *a, stg_db *db, int rc)
 {
-    waiting w = {.in = in};
-
     // Another process has it for a moment; nothing was read yet.
     if ((rc & 0xff) == SQLITE_BUSY)
-        return !stg_inbox_is_broken(in);
-    return rc == STG_SQL_AWAY && stg_sql_revive(db, is_over, &w) == SQLITE_OK &&
-           !stg_inbox_is_broken(in);
+        return !stg_inbox_is_broken(a->in);
+    return rc == STG_SQL_AWAY && !is_over(a) &&
+           stg_sql_revive(db, is_over, a) == SQLITE_OK &&
+           !stg_inbox_is_broken(a->in);
 }
 
 int stg_store_connect(stg_db **db, const char *url, const char *path)
 {
     return url != NULL ? stg_pg_open_another(db, url)
                        : stg_sql_open_reader(db, path);
+}
+
+int stg_store_connect_again(stg_again *a, stg_inbox *in, stg_db **db,
+                            const char *url, const char *path)
+{
+    int rc = stg_store_connect(db, url, path);
+
+    *a = (stg_again){.in = in};
+    if (rc == SQLITE_OK && url != NULL)
+        stg_pg_watch(*db, is_over, a);
+    return rc;
 }

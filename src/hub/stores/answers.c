@@ -74,6 +74,8 @@ static void call_back(stg_store *s, stg_job *job)
             s->o.retaining(s->o.ctx, job->position);
         break;
     case STG_JOB_TROUBLE:
+        if (job->trouble.what == STG_STORE_AWAY)
+            s->is_away = job->trouble.error != NULL;
         if (s->o.troubled != NULL)
             s->o.troubled(s->o.ctx, job->trouble.what, job->trouble.error);
         break;

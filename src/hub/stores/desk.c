@@ -1,5 +1,4 @@
 #include "hub/stores/desk.h"
-#include "hub/stores/again.h"
 
 #include <stdlib.h>
 
@@ -49,7 +48,7 @@ static int look(stg_desk *d, stg_errand *e)
 
     do
         rc = e->look(e, d->db);
-    while (rc != SQLITE_OK && stg_store_again(d->in, d->db, rc));
+    while (rc != SQLITE_OK && stg_store_again(&d->again, d->db, rc));
     return rc;
 }
 
@@ -93,7 +92,8 @@ void stg_desk_run(void *desk)
 
 int stg_desk_open(stg_desk *d)
 {
-    return stg_store_connect(&d->db, d->url, d->o->path);
+    return stg_store_connect_again(&d->again, d->in, &d->db, d->url,
+                                   d->o->path);
 }
 
 void stg_desk_free(stg_desk *d)

@@ -4,13 +4,14 @@
 #ifndef STAGGER_HUB_STORES_DESK_H
 #define STAGGER_HUB_STORES_DESK_H
 
-#include "hub/stores/inbox.h"
+#include "hub/stores/again.h"
 
 typedef struct stg_desk {
     stg_inbox *in;
     const stg_store_options *o;
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
+    stg_again again;
     uv_thread_t thread;
 } stg_desk;
 

@@ -31,6 +31,7 @@ struct stg_store {
     stg_desk desk;
     uint32_t threads;  /* that have not ended */
     bool is_over;      /* broken, and told: nothing else is */
+    bool is_away;      /* the server; the writer waits for it */
     stg_list readings; /* redos for which another log reads */
     void (*closed)(void *ctx);
     void *closed_ctx;

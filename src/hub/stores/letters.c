@@ -343,7 +343,7 @@ void stg_letters_run(void *letters)
 
         do
             last = copy_rows(l, &rc);
-        while (rc != SQLITE_OK && stg_store_again(l->in, l->db, rc));
+        while (rc != SQLITE_OK && stg_store_again(&l->again, l->db, rc));
         if (rc == STG_SQL_AWAY)
             break;
         if (rc != SQLITE_OK) {
@@ -371,7 +371,8 @@ static int prepare(stg_letters *l)
         ", version FROM failed_broadcast_logs"
         " WHERE version <> sent_version"
         " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2";
-    int rc = stg_store_connect(&l->db, l->url, l->o->path);
+    int rc =
+        stg_store_connect_again(&l->again, l->in, &l->db, l->url, l->o->path);
 
     if (rc != SQLITE_OK)
         return rc;

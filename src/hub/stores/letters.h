@@ -14,8 +14,8 @@
 #ifndef STAGGER_HUB_STORES_LETTERS_H
 #define STAGGER_HUB_STORES_LETTERS_H
 
+#include "hub/stores/again.h"
 #include "hub/stores/find.h"
-#include "hub/stores/inbox.h"
 
 enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 
@@ -24,6 +24,7 @@ typedef struct stg_letters {
     const stg_store_options *o;
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
+    stg_again again;
     stg_stmt *read, *mark;
     stg_found found;          /* for the sink */
     uint64_t *ids, *versions; /* of what was read last */

@@ -50,21 +50,27 @@ static stg_status check_url(const stg_pg *pg, stg_error *err)
     return STG_OK;
 }
 
+/* It may hang. What the URL says counts, but for sslmode (NULL: as there). */
+static PGPing ping_server(const stg_pg *pg, const char *sslmode)
+{
+    const char *names[] = {"connect_timeout", "dbname", "sslmode", NULL};
+    const char *values[] = {"5", pg->url, sslmode, NULL};
+
+    return PQpingParams(names, values, true);
+}
+
 /* It would answer who asks without TLS, if only to send him away: a certificate
  * that is not believed looks like no answer at all. */
 static bool answers_plainly(const stg_pg *pg)
 {
-    const char *names[] = {"dbname", "sslmode", NULL};
-    const char *values[] = {pg->url, "disable", NULL};
-
-    return PQpingParams(names, values, true) == PQPING_OK;
+    return ping_server(pg, "disable") == PQPING_OK;
 }
 
 /* Nothing that is wrong with who we are ends by itself; but a server that does
  * not answer, or is just starting. */
 static stg_status refuse(const stg_pg *pg, stg_error *err)
 {
-    PGPing ping = PQping(pg->url);
+    PGPing ping = ping_server(pg, NULL);
 
     if (ping == PQPING_NO_RESPONSE && answers_plainly(pg))
         return stg_hub_refuse(err, STG_INVALID,

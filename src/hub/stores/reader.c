@@ -1,5 +1,4 @@
 #include "hub/stores/reader.h"
-#include "hub/stores/again.h"
 
 #include <stdlib.h>
 
@@ -81,7 +80,7 @@ void stg_store_reader_run(void *reader)
 
         do
             rc = run(r, job);
-        while (rc != SQLITE_OK && stg_store_again(r->in, r->db, rc));
+        while (rc != SQLITE_OK && stg_store_again(&r->again, r->db, rc));
         if (rc != SQLITE_OK)
             stg_job_free(job);
         if (rc == STG_SQL_AWAY)
@@ -111,7 +110,8 @@ void stg_store_reader_run(void *reader)
 
 int stg_store_reader_open(stg_store_reader *r)
 {
-    int rc = stg_store_connect(&r->db, r->url, r->o->path);
+    int rc =
+        stg_store_connect_again(&r->again, r->in, &r->db, r->url, r->o->path);
 
     if (rc == SQLITE_OK && r->url == NULL)
         rc = stg_queue_prepare_read(r->db, &r->read);

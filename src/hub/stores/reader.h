@@ -3,13 +3,14 @@
 #ifndef STAGGER_HUB_STORES_READER_H
 #define STAGGER_HUB_STORES_READER_H
 
-#include "hub/stores/inbox.h"
+#include "hub/stores/again.h"
 
 typedef struct stg_store_reader {
     stg_inbox *in;
     const stg_store_options *o;
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
+    stg_again again;
     stg_stmt *read, *fetch, *fetch_replays;
     uv_thread_t thread;
 } stg_store_reader;

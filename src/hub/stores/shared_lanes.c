@@ -1,10 +1,29 @@
 #include "hub/stores/shared_lanes.h"
 
+#include "hub/stores/pg_open.h"
+
+enum { TRIES = 2 };
+
+/* The loop stands still meanwhile. */
+static const uint64_t PATIENCE = 10 * STG_S;
+
+typedef struct waiting {
+    uint64_t until;
+    int tries;
+} waiting;
+
+static bool is_late(void *ctx)
+{
+    const waiting *w = ctx;
+
+    return uv_hrtime() >= w->until;
+}
+
 static bool is_enough(void *ctx)
 {
-    int *tries = ctx;
+    waiting *w = ctx;
 
-    return ++*tries >= 2;
+    return ++w->tries >= TRIES || is_late(w);
 }
 
 static int look(stg_db *db, const char *name, uint64_t *number)
@@ -71,19 +90,22 @@ static int find(stg_db *db, const char *name, const char *url, uint64_t *number)
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
                           uint32_t *number)
 {
+    waiting w = {.until = uv_hrtime() + PATIENCE};
     uint64_t found = 0;
     stg_error none;
-    int tries = 0, rc;
+    int rc;
 
+    stg_pg_watch(db, is_late, &w);
     // A connection that broke while nobody used it is found out only now.
     for (int i = 0; i < 2; i++) {
-        rc = stg_sql_begin(db, is_enough, &tries);
+        rc = stg_sql_begin(db, is_enough, &w);
         if (rc == SQLITE_OK)
             rc = find(db, name, url, &found);
         rc = stg_sql_end(db, rc, "", &none);
-        if (rc != STG_SQL_AWAY)
+        if (rc != STG_SQL_AWAY || is_late(&w))
             break;
     }
+    stg_pg_watch(db, NULL, NULL);
     *number = (uint32_t)found;
     return rc;
 }

@@ -80,9 +80,9 @@ static bool send_lane(stg_store *s, uint32_t number, const char *name,
 static bool ask_lane(stg_store *s, const char *name, const char *url,
                      uint32_t *lane, stg_error *err)
 {
-    int rc = SQLITE_OK;
+    int rc = s->is_away ? STG_SQL_AWAY : SQLITE_OK;
 
-    if (s->lane_db == NULL)
+    if (rc == SQLITE_OK && s->lane_db == NULL)
         rc = stg_pg_open_another(&s->lane_db, s->url);
     if (rc == SQLITE_OK)
         rc = stg_shared_lanes_find(s->lane_db, name, url, lane);

@@ -56,6 +56,9 @@ static bool is_hanging(void *ctx)
     stg_store_writer *w = ctx;
     bool over;
 
+    w->busy_tries++;
+    if (!w->is_told && w->busy_tries >= TOLD_TRIES)
+        tell_trouble(w);
     uv_mutex_lock(&w->in->lock);
     stg_inbox_answer_pings(w->in);
     over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
