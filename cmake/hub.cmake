@@ -132,6 +132,7 @@ add_library(stagger_hub STATIC
     hub/reload.c
     hub/service.c
     hub/source.c
+    hub/source_before.c
     hub/source_behind.c
     hub/source_kafka.c
     hub/source_tell.c

@@ -12,6 +12,7 @@
  *     source.c         both; what flow wants of a log
  *     source_behind.c  the reader behind, for laggards and for replays
  *     source_kafka.c   partitions that come and go
+ *     source_before.c  their rows of earlier epochs, which go with them
  *     source_tell.c    what the consumer says, for people */
 #ifndef STAGGER_HUB_SOURCE_H
 #define STAGGER_HUB_SOURCE_H
@@ -43,8 +44,12 @@ typedef struct stg_source_place {
     uint64_t begin, end; /* of the log, as is known */
     bool has_committed;  /* by the group, when it was assigned */
     uint64_t committed;
-    uint32_t number;    /* that the store gave it; STG_NO_PARTITION: not yet */
-    uint32_t previous;  /* the number that it replaces; or STG_NO_PARTITION */
+    uint32_t number;   /* that the store gave it; STG_NO_PARTITION: not yet */
+    uint32_t previous; /* the number that it replaces; or STG_NO_PARTITION */
+    /* Numbers of earlier epochs, whose rows flow has: they go with it. */
+    uint32_t before[STG_CLAIMED_BEFORE_MAX];
+    size_t before_count;
+    bool is_taken;      /* flow has let go of its own number */
     bool is_held;       /* the consumer waits until it is let go */
     bool is_over;       /* the topic was made again: its number is done with */
     bool is_fenced;     /* another hub had it meanwhile: to be claimed anew */
@@ -170,6 +175,24 @@ void stg_source_lost(void *source, const stg_kafka_place *places, size_t count);
 stg_source_place *stg_source_find(const stg_source *s,
                                   const stg_kafka_place *place);
 stg_source_place *stg_source_find_number(const stg_source *s, uint32_t number);
+
+/* -- source_before.c ------------------------------------------------------- */
+
+/* Rows of epochs that are over, which this hub has now. */
+void stg_source_give_rows(stg_source_place *p, const stg_claimed *c);
+
+/* Others have the partition, or will: its rows in the store are theirs from
+ * there on, and what is under way is not stored. STG_ACTION_TAKEN follows for
+ * each number. */
+void stg_source_lose_rows(stg_source_place *p);
+
+/* Flow has let go of such a number: whose it was; NULL: it is none. */
+stg_source_place *stg_source_end_rows(stg_source *s, uint32_t number);
+
+/* What was claimed, and flow does not get. */
+void stg_source_unclaim(stg_source *s, const stg_claimed *c);
+
+/* -- source_kafka.c, again ------------------------------------------------- */
 
 /* Frees all places; those that wait for the store, too. */
 void stg_source_drop_places(stg_source *s);

@@ -180,23 +180,6 @@ static void claim_later(stg_source_place *p)
                      stg_ns_add(stg_deadlines_now(), AGAIN));
 }
 
-/* Rows of epochs that are over, which this hub has now. */
-static void give_rows(stg_hub *h, const stg_claimed *c)
-{
-    for (size_t i = 0; i < c->before_count; i++) {
-        const stg_claimed_before *b = &c->before[i];
-        stg_gift g = {.partition = b->number,
-                      .generation = b->generation,
-                      .is_merged = true,
-                      .is_rows_only = true,
-                      .cursors = b->cursors,
-                      .cursor_count = b->count};
-
-        // One that flow has already goes on as it is.
-        (void)stg_flow_give(h->flow, &g, stg_deadlines_now(), NULL);
-    }
-}
-
 static stg_status give(stg_source_place *p, const stg_claimed *c,
                        stg_error *err)
 {
@@ -254,6 +237,7 @@ static void take(stg_source_place *p, const stg_claimed *c)
     p->number = c->number;
     p->previous = STG_NO_PARTITION;
     if (is_unknown(p, c)) {
+        stg_source_unclaim(p->source, c);
         refuse(p,
                "nobody knows where it begins, and `kafka.reset` is error: set "
                "the group's offset, or `reset: earliest`");
@@ -266,12 +250,13 @@ static void take(stg_source_place *p, const stg_claimed *c)
              "again, or cut off. It is read from its start, and ids "
              "of messages have another epoch");
     }
-    give_rows(h, c);
     status = give(p, c, &err);
     if (status == STG_OK) {
         p->state = STG_SOURCE_GIVEN;
+        stg_source_give_rows(p, c);
         begin(p);
     } else if (!h->is_stopping) {
+        stg_source_unclaim(p->source, c);
         tell(p, STG_LOG_ERROR, "partition-refused", err.text);
         claim_later(p);
     }
@@ -286,7 +271,7 @@ static void claimed(void *ctx, const stg_claimed *c)
     p->is_asking = false;
     if (p->is_gone || h->is_closing) {
         if (c->status == STG_OK && p->is_gone && !h->is_closing)
-            stg_store_unclaim(h->store, c->number);
+            stg_source_unclaim(p->source, c);
         free_place(p);
         return;
     }
@@ -394,9 +379,11 @@ void stg_source_revoked(void *source, const stg_kafka_place *places,
         tell(p, STG_LOG_INFO, "partition-revoked",
              "another member of the group gets it");
         p->is_held = true;
-        if (p->state == STG_SOURCE_GIVEN)
+        if (p->state == STG_SOURCE_GIVEN) {
             stg_flow_take(s->hub->flow, p->number, s->keeps_rows, DRAIN,
                           stg_deadlines_now());
+            stg_source_lose_rows(p);
+        }
         p->is_fenced = false;
         p->state = STG_SOURCE_GOING;
     }
@@ -423,6 +410,7 @@ void stg_source_lost(void *source, const stg_kafka_place *places, size_t count)
         p->state = STG_SOURCE_GOING;
         stg_flow_lose(s->hub->flow, p->number, s->keeps_rows,
                       stg_deadlines_now());
+        stg_source_lose_rows(p);
     }
     stg_shell_note(s->hub);
 }
@@ -444,6 +432,7 @@ void stg_source_fenced(stg_source *s, const uint32_t *partitions, size_t count)
              "another hub has taken it in the store");
         p->is_fenced = p->state == STG_SOURCE_GIVEN;
         p->state = STG_SOURCE_GOING;
+        stg_source_lose_rows(p);
     }
 }
 
@@ -462,14 +451,13 @@ static stg_source_place *find_next(stg_source *s, const stg_source_place *last)
     return NULL;
 }
 
-void stg_source_taken(stg_source *s, uint32_t partition)
+/* Flow has nothing of the place any more. */
+static void end_going(stg_source_place *p)
 {
-    stg_source_place *p = stg_source_find_number(s, partition), *next;
+    stg_source *s = p->source;
+    stg_source_place *next;
 
-    if (p == NULL || p->state != STG_SOURCE_GOING)
-        return;
-    if (!s->keeps_rows)
-        stg_store_unclaim(s->hub->store, partition);
+    p->is_taken = false;
     if (p->is_fenced) {
         p->is_fenced = false;
         claim_later(p);
@@ -486,4 +474,20 @@ void stg_source_taken(stg_source *s, uint32_t partition)
     // One that was renewed is known until its successor is claimed.
     if (next != NULL || !p->is_over)
         drop(p);
+}
+
+void stg_source_taken(stg_source *s, uint32_t partition)
+{
+    stg_source_place *p = stg_source_end_rows(s, partition);
+
+    if (p == NULL) {
+        p = stg_source_find_number(s, partition);
+        if (p == NULL || p->state != STG_SOURCE_GOING)
+            return;
+        p->is_taken = true;
+    }
+    if (!s->keeps_rows)
+        stg_store_unclaim(s->hub->store, partition);
+    if (p->is_taken && p->before_count == 0)
+        end_going(p);
 }

@@ -202,7 +202,10 @@ typedef struct stg_claim_ask {
                            made again; STG_NO_PARTITION: none that we know of */
 } stg_claim_ask;
 
-/* Rows of an epoch that is over: it has parked rows, and is claimed, too. */
+#define STG_CLAIMED_BEFORE_MAX 16
+
+/* Rows of an epoch that is over: it has parked rows, and is claimed, too; each
+ * to be unclaimed by itself. */
 typedef struct stg_claimed_before {
     uint32_t number;
     uint64_t epoch, generation;

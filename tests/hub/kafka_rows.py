@@ -168,5 +168,71 @@ class ReplaysOfADatabase(Replays, Shared, Case):
     pass
 
 
+class Epochs(Shared, Case):
+    """Rows of a topic that was made again since: they go with the partition."""
+    ROWS = 5 # of each partition
+
+    def start(self, broker, leaf):
+        return self.hub(broker, "t", f"bad={leaf.url()}", store=self.url,
+                        options=["--drain", "2s"],
+                        defaults="policy: fixed base=500ms jitter=none "
+                        "attempts=10000 deadline=none breaker=none budget=none")
+
+    def fenced(self, hub):
+        with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}/metrics",
+                                    timeout=PATIENCE) as page:
+            for line in page.read().decode().splitlines():
+                if line.startswith("stagger_kafka_fenced_total "):
+                    return int(line.split()[1])
+
+    def make_epochs(self):
+        """As the store is when topics were made again."""
+        self.ask("INSERT INTO partitions (number, log, topic, partition, epoch)"
+                 " SELECT number + 2, log, topic, partition, '00000000000000e1'"
+                 " FROM partitions")
+
+    def test_rows_of_an_epoch_that_is_over_move_with_their_partition(self):
+        self.make_store()
+        broker = self.mock(t=2)
+        answers = [503]
+        first, second = self.leaf(lambda r: answers[0]), self.leaf(
+            lambda r: answers[0])
+        broker.produce("t", {p: lines(self.ROWS) for p in range(2)})
+        one = self.start(broker, first)
+        wait_for(lambda: self.number("SELECT count(*) FROM parked")
+                 == 2 * self.ROWS, "rows")
+        self.assertEqual(one.stop(), 0)
+        self.make_epochs()
+        old = {f"t.{p}.{i}" for p in range(2) for i in range(self.ROWS)}
+
+        def tried(leaf, ids, times):
+            with leaf.changed:
+                seen = collections.Counter(r.id for r in leaf.receipts[since:])
+            return all(seen[i] >= times for i in ids)
+
+        since = len(first.receipts)
+        one = self.start(broker, first)
+        self.await_partitions(one, count=2)
+        wait_for(lambda: tried(first, old, 1), "old rows go on")
+        since = 0
+        two = self.start(broker, second)
+        wait_for(lambda: two.events("partition-taken"), "the second has one")
+        self.await_partitions(one, two, count=2)
+        moved = {i for i in old for e in two.events("partition-taken")
+                 if i.startswith(f"t.{e['partition']}.")}
+        wait_for(lambda: tried(second, moved, 3), "they go on there")
+        # Who has let go of them does not write them any more.
+        if not one.events("partition-lost") + two.events("partition-lost"):
+            self.assertEqual((self.fenced(one), self.fenced(two)), (0, 0))
+        self.assertEqual(two.stop(), 0)
+        self.await_partitions(one, count=2)
+        since = len(first.receipts)
+        wait_for(lambda: tried(first, old, 1), "and back again")
+        answers[0] = 200
+        wait_for(lambda: self.number("SELECT count(*) FROM parked") == 0,
+                 "all are delivered")
+        self.assertEqual(one.stop(), 0)
+
+
 if __name__ == "__main__":
     case.main(4)

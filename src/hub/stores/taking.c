@@ -8,7 +8,7 @@
 #include "hub/stores/inside.h"
 #include "hub/wall.h"
 
-enum { BEFORE_MAX = 16 }; /* epochs that are over, and have rows */
+enum { BEFORE_MAX = STG_CLAIMED_BEFORE_MAX };
 
 /* A number that was taken, with its cursors. */
 typedef struct taken {
