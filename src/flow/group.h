@@ -28,7 +28,9 @@ typedef struct stg_failure {
 } stg_failure;
 
 typedef enum stg_change_kind {
-    STG_CHANGE_PARK,      /* insert, or replace, the parked row */
+    STG_CHANGE_PARK,      /* insert, or replace, the parked row; without a
+                             message the row must be there, or the store is
+                             damaged */
     STG_CHANGE_DELIVERED, /* delete the parked row */
     STG_CHANGE_DEAD,      /* insert into failed_broadcast_logs, and delete the
                              parked row if there is one */

@@ -129,6 +129,33 @@ TEST(store_rows, are_parked_again_with_and_without_their_body)
     shelf_end(&s);
 }
 
+/* Flow waits for a row that it was told is durable: without the row, and without
+ * a word, its message would be lost. */
+TEST(store_rows, that_are_not_there_are_not_parked_again)
+{
+    stg_change again = change(STG_CHANGE_PARK, 5);
+    stg_change other = change(STG_CHANGE_PARK, 6);
+    stg_change both[2];
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    other.message = shelf_message(&s, 6, "b");
+    other.due_at = 100;
+    both[0] = other;
+    both[1] = again;
+    shelf_begin_store(&s, &(stg_group){.changes = both, .change_count = 2});
+    SHELF_UNTIL(&s, s.times_broken > 0);
+    CHECK(s.is_storing);
+    // Nothing of the group is there.
+    shelf_reopen(&s);
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "");
+    CHECK_INT(shelf_change(&s, &other), STG_STORED);
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "6@100:b");
+    shelf_end(&s);
+}
+
 TEST(store_rows, go_when_they_are_delivered)
 {
     stg_change c = change(STG_CHANGE_DELIVERED, 5);

@@ -23,7 +23,9 @@ static const char park[] =
     " last_attempt_at = excluded.last_attempt_at, cause = excluded.cause,"
     " detail = excluded.detail, answer = excluded.answer";
 
-/* What it waits for is new; the message is there. */
+/* What it waits for is new; the message is there. Nobody else can have taken the
+ * row away: who may write has the partition, and ends deliveries by its own
+ * groups alone. */
 static const char repark[] =
     "UPDATE parked SET due_at = ?5, wait = ?6, attempts = ?7, own_waits = ?8,"
     " last_wait = ?9, limited = ?10, has_failure = ?11, fault = ?12,"
@@ -286,7 +288,12 @@ static int write_park(stg_rows *r, const stg_change *c)
                                p.parcel.content_type, p.parcel.headers,
                                p.parcel.key, p.parcel.body,
                                c->message->created_at);
-    return rc == SQLITE_OK ? stg_sql_run(st, "") : rc;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "");
+    // A delivery would be waited for that nobody has: it would be lost.
+    if (rc == SQLITE_OK && c->message == NULL && stg_sql_changes(st, &rc) == 0)
+        rc = rc == SQLITE_OK ? SQLITE_CORRUPT : rc;
+    return rc;
 }
 
 int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall)
