@@ -70,10 +70,12 @@ typedef struct stg_source {
     stg_list places;            /* of stg_source_place */
     stg_list gone;              /* those that are done with */
     stg_list asking;            /* those that went while the store was asked */
-    stg_list readings;          /* of the reader behind, for the store */
-    char *brokers;              /* "host:port,host:port" */
-    bool keeps_rows;            /* the store is this hub's alone */
-    bool is_away;               /* no broker answers */
+    stg_list readings;          /* of the reader behind, for the store: they
+                                   wait; and the one that is under way */
+    struct stg_source_reading *reading;
+    char *brokers;   /* "host:port,host:port" */
+    bool keeps_rows; /* the store is this hub's alone */
+    bool is_away;    /* no broker answers */
     size_t topics_gone;
     stg_action behind;   /* what flow's catch-up reader wants, or waits for */
     bool has_laggards;   /* it is to be asked for */

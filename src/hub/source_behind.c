@@ -9,7 +9,7 @@
 enum { NUMBER_BITS = 16 };
 
 /* What the store asks for. */
-typedef struct reading {
+typedef struct stg_source_reading {
     stg_link link;
     uint32_t number;
     uint64_t assignment; /* of the place when it was asked */
@@ -72,7 +72,6 @@ static void read_laggards(stg_source *s)
 static void answer(reading *r, const stg_record *records, size_t count,
                    uint64_t next)
 {
-    stg_list_remove(&r->link);
     r->done(r->done_ctx, records, count, next);
     free(r);
 }
@@ -110,9 +109,10 @@ static bool is_over(const stg_source *s, uint32_t number)
 static void take_reading(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_source *s = ctx;
-    reading *r = STG_HOLDER(stg_list_first(&s->readings), reading, link);
+    reading *r = s->reading;
     const stg_source_place *p = find_given(s, r->number);
 
+    s->reading = NULL;
     s->is_behind_busy = false;
     if (count == 0 || p == NULL || p->assignment != r->assignment)
         answer(r, NULL, 0, r->from);
@@ -121,10 +121,8 @@ static void take_reading(void *ctx, const stg_kafka_run *runs, size_t count)
     read_next(s);
 }
 
-/* The first of them, which stays in its place. */
-static void read_for_store(stg_source *s)
+static void read_for_store(stg_source *s, reading *r)
 {
-    reading *r = STG_HOLDER(stg_list_first(&s->readings), reading, link);
     const stg_source_place *p = find_given(s, r->number);
     stg_kafka_place place;
 
@@ -134,11 +132,17 @@ static void read_for_store(stg_source *s)
                p == NULL && is_over(s, r->number) ? UINT64_MAX : r->from);
         return;
     }
+    s->reading = r;
     r->assignment = p->assignment;
     place = (stg_kafka_place){p->topic, p->partition, p->assignment};
     s->is_behind_busy = true;
     stg_kafka_read_again(s->kafka, &place, r->from, r->bytes_max, r->count_max,
                          take_reading, s);
+}
+
+static reading *shift(stg_source *s)
+{
+    return STG_HOLDER(stg_list_shift(&s->readings), reading, link);
 }
 
 /* -- in turn --------------------------------------------------------------- */
@@ -151,7 +155,7 @@ static void read_next(stg_source *s)
         if (s->has_laggards && !(has_readings && s->was_laggards))
             read_laggards(s);
         else if (has_readings)
-            read_for_store(s);
+            read_for_store(s, shift(s));
         else
             return;
     }
@@ -187,11 +191,13 @@ void stg_source_read_again(void *hub, uint32_t number, uint64_t from,
 
 void stg_source_end_readings(stg_source *s)
 {
+    reading *r;
+
     if (s->readings.ends.next == NULL)
         return; // it was never opened
-    while (!stg_list_is_empty(&s->readings)) {
-        reading *r = STG_HOLDER(stg_list_first(&s->readings), reading, link);
-
+    if (s->reading != NULL)
+        answer(s->reading, NULL, 0, s->reading->from);
+    s->reading = NULL;
+    while ((r = shift(s)) != NULL)
         answer(r, NULL, 0, r->from);
-    }
 }
