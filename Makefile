@@ -19,6 +19,7 @@ help:
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
+	@echo 'make bench-store measure its store, SQLite and PostgreSQL'
 	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
 	@echo 'make coverage    list the branches of core that no test takes'
@@ -60,6 +61,10 @@ bench-hub: build
 bench-web: build
 	@python3 bench/web.py build/release
 
+bench-store: build
+	@scripts/deps all
+	@python3 bench/store.py build/release/bench/store
+
 bench-kafka: build
 	@scripts/deps all
 	@python3 bench/kafka.py build/release/stagger
@@ -90,4 +95,4 @@ clean:
 	rm -rf build
 
 .PHONY: build help web demo test check check-long bench fuzz coverage format
-.PHONY: figures bench-hub bench-web bench-kafka install deb clean
+.PHONY: figures bench-hub bench-store bench-web bench-kafka install deb clean

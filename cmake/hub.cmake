@@ -272,6 +272,7 @@ if(HUB_libpq_FOUND)
     target_sources(stagger_hub PRIVATE
         hub/stores/pg_link.c
         hub/stores/pg_open.c
+        hub/stores/pg_rows.c
         hub/stores/pg_schema.c
         hub/stores/pg_stmt.c
     )

@@ -437,6 +437,34 @@ TEST(store_hubs, are_told_what_is_wrong_with_their_store)
     shelf_end(&s);
 }
 
+TEST(store_hubs, bring_a_store_of_an_older_version_up_to_date)
+{
+    stg_mark mark = {.due_at = 0};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_park(&s, shelf_lane(&s, "a"), 5, 100, "x");
+    shelf_close(&s);
+    // As the first version had it.
+    shelf_ask(&s,
+              "ALTER TABLE parked DROP CONSTRAINT parked_pkey,"
+              " ADD PRIMARY KEY (lane, partition, position, replay);"
+              "CREATE INDEX parked_partition"
+              " ON parked (partition, lane, replay);"
+              "UPDATE stagger SET version = 1");
+    shelf_open(&s);
+    CHECK_STR(shelf_ask(&s, "SELECT version FROM stagger"), "2");
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT indexdef LIKE '%(partition, lane,%'"
+                        " FROM pg_indexes WHERE schemaname ="
+                        " current_schema() AND tablename = 'parked'"
+                        " ORDER BY indexname"),
+              "0\n1\n0");
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:x");
+    shelf_end(&s);
+}
+
 TEST(store_hubs, refuse_a_store_of_a_newer_version)
 {
     shelf s;

@@ -334,6 +334,83 @@ static char *dump(shelf *s)
     return all;
 }
 
+/* A server hears of all rows of a kind at once, but not across these. */
+TEST(store_rows, that_a_group_has_twice_end_as_it_says_last)
+{
+    stg_failure f = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_mark mark = {.due_at = 0};
+    stg_change changes[] = {
+        change(STG_CHANGE_PARK, 5), change(STG_CHANGE_PARK, 5),
+        change(STG_CHANGE_PARK, 6), change(STG_CHANGE_DELIVERED, 6),
+        change(STG_CHANGE_PARK, 7), change(STG_CHANGE_DEAD, 7),
+        change(STG_CHANGE_PARK, 8), change(STG_CHANGE_CANCEL, 0),
+        change(STG_CHANGE_PARK, 9), change(STG_CHANGE_PARK, 9)};
+    size_t count = sizeof changes / sizeof *changes;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    shelf_lane(&s, "b");
+    for (size_t i = 0; i < count; i++)
+        changes[i].due_at = 100 + i;
+    for (size_t i = 0; i < count; i += 2)
+        changes[i].message = shelf_message(&s, changes[i].position, "x");
+    changes[5].failure = &f;
+    // The others' row is another one.
+    changes[7].lane = changes[8].lane = changes[9].lane = 1;
+    CHECK_INT(shelf_store(
+                  &s, &(stg_group){.changes = changes, .change_count = count}),
+              STG_STORED);
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@101:x 8@106:x");
+    mark = (stg_mark){.due_at = 0};
+    CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "9@109:x");
+    CHECK_STR(shelf_ask(&s, all_dead),
+              "a|7|0|dead|attempts|B|HTTP_503|503|0|x");
+    shelf_end(&s);
+}
+
+/* More than fits into a command, one of them alone. */
+TEST(store_rows, of_a_large_group_are_all_written)
+{
+    enum { ROWS = 2500, LARGE = 3 << 20 };
+    stg_failure f = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_change *changes = calloc(ROWS, sizeof *changes);
+    stg_group g = {.changes = changes, .change_count = ROWS};
+    char *large = calloc(1, LARGE + 1);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    memset(large, 'y', LARGE);
+    for (uint64_t i = 0; i < ROWS; i++)
+        changes[i] = change(STG_CHANGE_PARK, i);
+    changes[0].message = shelf_message(&s, 0, "x");
+    for (uint64_t i = 1; i < ROWS; i++)
+        changes[i].message = changes[0].message;
+    changes[99].message = shelf_message(&s, 99, large);
+    CHECK_INT(shelf_store(&s, &g), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT count(*), sum(position),"
+                        " sum(length(body)) FROM parked"),
+              "2500|3123750|3148227");
+    for (uint64_t i = 0; i < ROWS; i++) {
+        changes[i] =
+            change(i % 2 == 0 ? STG_CHANGE_DEAD : STG_CHANGE_DELIVERED, i);
+        changes[i].failure = i % 2 == 0 ? &f : NULL;
+    }
+    CHECK_INT(shelf_store(&s, &g), STG_STORED);
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "0");
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT count(*), sum(position), max(state)"
+                        " FROM failed_broadcast_logs"),
+              "1250|1561250|dead");
+    free(large);
+    free(changes);
+    shelf_end(&s);
+}
+
 TEST(store_rows, of_a_group_written_twice_are_as_of_one_written_once)
 {
     stg_failure f = shelf_failure(503, STG_WHY_ATTEMPTS);

@@ -228,21 +228,17 @@ static int ask_generation(stg_stmt *st, uint32_t number, uint32_t shard,
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int fence_each(stg_db *db, uint32_t shard, const stg_claim *claims,
+static int fence_each(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                       size_t count, uint32_t *fenced, size_t *fenced_count)
 {
-    stg_stmt *st;
     uint64_t generation;
-    int rc = stg_sql_prepare_once(
-        db, &st,
-        "SELECT generation FROM claims WHERE number = ? AND shard = ?");
+    int rc = SQLITE_OK;
 
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         rc = ask_generation(st, claims[i].partition, shard, &generation);
         if (rc == SQLITE_OK && generation != claims[i].generation)
             fenced[(*fenced_count)++] = claims[i].partition;
     }
-    stg_sql_finalize(st);
     return rc;
 }
 
@@ -275,39 +271,43 @@ static int fence_rows(stg_stmt *st, const stg_claim *claims, size_t count,
 
 /* All at once; who wants to take one of them waits for the end of the
  * transaction. */
-static int fence_shared(stg_db *db, uint32_t shard, const stg_claim *claims,
+static int fence_shared(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                         size_t count, uint32_t *fenced, size_t *fenced_count)
 {
-    stg_stmt *st = NULL;
     char *list = list_of(claims, count);
     bool *is_ours = calloc(count, sizeof *is_ours);
     int rc = list == NULL || is_ours == NULL ? SQLITE_NOMEM : SQLITE_OK;
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_prepare_once(
-            db, &st,
-            "SELECT number, generation FROM claims WHERE shard = ?1"
-            " AND number = ANY (CAST(?2 AS INTEGER[])) ORDER BY number"
-            " FOR SHARE");
-    if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "us", (uint64_t)shard, list);
     if (rc == SQLITE_OK)
         rc = fence_rows(st, claims, count, is_ours);
+    stg_sql_reset(st);
     // What is of no topic, a target that is forgotten, nobody else has.
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
         if (!is_ours[i] && claims[i].partition != 0)
             fenced[(*fenced_count)++] = claims[i].partition;
-    stg_sql_finalize(st);
     free(list);
     free(is_ours);
     return rc;
 }
 
-int stg_partitions_fence(stg_db *db, uint32_t shard, const stg_claim *claims,
+int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st)
+{
+    return stg_sql_prepare(
+        db, st,
+        stg_sql_is_shared(db)
+            ? "SELECT number, generation FROM claims WHERE shard = ?1"
+              " AND number = ANY (CAST(?2 AS INTEGER[])) ORDER BY number"
+              " FOR SHARE"
+            : "SELECT generation FROM claims WHERE number = ? AND shard = ?");
+}
+
+int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count)
 {
     *fenced_count = 0;
-    return stg_sql_is_shared(db)
-               ? fence_shared(db, shard, claims, count, fenced, fenced_count)
-               : fence_each(db, shard, claims, count, fenced, fenced_count);
+    return stg_sql_is_shared(st->db)
+               ? fence_shared(st, shard, claims, count, fenced, fenced_count)
+               : fence_each(st, shard, claims, count, fenced, fenced_count);
 }

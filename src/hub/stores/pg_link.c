@@ -10,7 +10,7 @@
 
 #include <stagger/backoff.h>
 
-#include "hub/stores/pg_stmt.h"
+#include "hub/stores/pg_rows.h"
 
 enum { SLICE_MS = 1000 }; /* between two questions whether it is over */
 
@@ -108,6 +108,7 @@ void stg_pg_disconnect(stg_pg *pg)
     for (size_t i = 0; i < pg->wait_count; i++)
         pg->is_unknown |= pg->waits[i].kind == STG_PG_COMMIT;
     pg->wait_count = 0;
+    stg_pg_rows_drop(pg);
     PQclear(pg->result);
     pg->result = NULL;
     pg->is_begun = false;
@@ -339,6 +340,7 @@ int stg_pg_sent(stg_pg *pg, int is_sent, stg_pg_kind kind, stg_pg_stmt *st)
 
 int stg_pg_send(stg_pg *pg, const char *command, stg_pg_kind kind)
 {
+    stg_pg_rows_flush(pg);
     if (pg->conn == NULL)
         return lose(pg);
     return stg_pg_sent(
@@ -351,6 +353,7 @@ PGresult *stg_pg_ask(stg_pg *pg, const char *command, int count,
 {
     PGresult *r;
 
+    stg_pg_rows_flush(pg);
     if (pg->conn == NULL) {
         lose(pg);
         return NULL;

@@ -43,12 +43,13 @@ typedef struct stg_pg {
 
     stg_pg_wait waits[2 * STG_PG_WAITS];
     size_t wait_count;
-    PGresult *result; /* of the last STG_PG_QUERY */
-    int rc;           /* of the first that failed since the transaction began */
-    char words[300];  /* of it, or of the last try to connect */
-    bool is_begun;    /* a transaction */
-    bool is_unknown;  /* its COMMIT was sent, and not answered */
-    char xid[24];     /* of it; "": not asked for */
+    stg_pg_stmt *gathering; /* has rows that are not sent yet; NULL: none has */
+    PGresult *result;       /* of the last STG_PG_QUERY */
+    int rc;          /* of the first that failed since the transaction began */
+    char words[300]; /* of it, or of the last try to connect */
+    bool is_begun;   /* a transaction */
+    bool is_unknown; /* its COMMIT was sent, and not answered */
+    char xid[24];    /* of it; "": not asked for */
 
     /* What the next connection is to do first; NULL: nothing. */
     int (*greet)(struct stg_pg *pg, void *ctx);

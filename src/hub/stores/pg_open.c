@@ -114,6 +114,8 @@ static int greet(stg_pg *pg, void *ctx)
     if (o->status == STG_OK && !o->is_looking)
         o->status =
             stg_pg_schema_agree(pg->conn, pg->name, o->shard_of, &o->err);
+    if (o->status == STG_OK && !o->is_looking)
+        o->status = stg_pg_schema_plan(pg->conn, pg->name, &o->err);
     if (o->status == STG_OK)
         return SQLITE_OK;
     // A connection that broke meanwhile is another thing.

@@ -140,9 +140,17 @@ static const char version_1[] =
     " ON failed_broadcast_logs (lane, partition, range_first)"
     " WHERE range_first IS NOT NULL;";
 
+/* One index for a row by its key and for those of a partition: of two that begin
+ * alike a server without statistics takes either, and reads all of a lane's rows
+ * for each that it writes. */
+static const char version_2[] =
+    "ALTER TABLE parked DROP CONSTRAINT parked_pkey,"
+    " ADD PRIMARY KEY (partition, lane, position, replay);"
+    "DROP INDEX parked_partition;";
+
 /* steps[n] leads from version n to n + 1; one that was published does not
  * change any more. */
-static const char *const steps[] = {version_1};
+static const char *const steps[] = {version_1, version_2};
 
 uint64_t stg_pg_schema_version(void)
 {
@@ -277,6 +285,20 @@ stg_status stg_pg_schema_check(PGconn *conn, const char *name, stg_error *err)
                               ": start its hub with this stagger once",
                               name, version, stg_pg_schema_version());
     return STG_OK;
+}
+
+/* Whoever writes knows its rows by their keys. The server, which may have seen
+ * the tables when they were empty, would read all of them, and keep that plan for
+ * the time of the connection. */
+static const char by_keys[] =
+    "SET plan_cache_mode = force_generic_plan;"
+    "SET enable_seqscan = off;"
+    "SET enable_hashjoin = off;"
+    "SET enable_mergejoin = off";
+
+stg_status stg_pg_schema_plan(PGconn *conn, const char *name, stg_error *err)
+{
+    return command(conn, name, by_keys, err) ? STG_OK : STG_INVALID;
 }
 
 /* -- shards ---------------------------------------------------------------- */

@@ -21,6 +21,10 @@ stg_status stg_pg_schema_bring_up(PGconn *conn, const char *name,
  * another version. */
 stg_status stg_pg_schema_check(PGconn *conn, const char *name, stg_error *err);
 
+/* The connection is one that writes rows by their keys: its plans are for that,
+ * whatever the server thinks that the tables have. */
+stg_status stg_pg_schema_plan(PGconn *conn, const char *name, stg_error *err);
+
 /* All who are there at a time agree on how many shards there are: holds that for
  * the time of the connection. STG_INVALID with words: others say otherwise. */
 stg_status stg_pg_schema_agree(PGconn *conn, const char *name,

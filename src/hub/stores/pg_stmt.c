@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hub/refuse.h"
+#include "hub/stores/pg_rows.h"
 #include "hub/stores/pg_types.h"
 #include "hub/utf8.h"
 
@@ -88,6 +89,11 @@ static char *clean(stg_span text)
 
 /* -- statements ------------------------------------------------------------ */
 
+static void name_it(stg_db *db, stg_pg_stmt *one)
+{
+    snprintf(one->name, sizeof one->name, "s%" PRIu64, ++pg_of(db)->statements);
+}
+
 static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
 {
     stg_pg_stmt *one = calloc(1, sizeof *one);
@@ -101,8 +107,24 @@ static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
     }
     // One that is not kept has no name, and its place is the next one's.
     if (is_kept)
-        snprintf(one->name, sizeof one->name, "s%" PRIu64,
-                 ++pg_of(db)->statements);
+        name_it(db, one);
+    *st = &one->st;
+    return SQLITE_OK;
+}
+
+static int prepare_many(stg_db *db, stg_stmt **st, const char *head,
+                        const char *joint, const char *tail)
+{
+    stg_pg_stmt *one = calloc(1, sizeof *one);
+
+    if (one == NULL)
+        return SQLITE_NOMEM;
+    one->rows = stg_pg_rows_new(head, joint, tail);
+    if (one->rows == NULL) {
+        free(one);
+        return SQLITE_NOMEM;
+    }
+    name_it(db, one);
     *st = &one->st;
     return SQLITE_OK;
 }
@@ -122,9 +144,12 @@ static void finalize(stg_stmt *st)
     stg_pg_stmt *one = of(st);
 
     stg_pg_forget(pg_of(st->db), one);
+    if (pg_of(st->db)->gathering == one)
+        stg_pg_rows_drop(pg_of(st->db));
     reset(st);
     for (int i = 0; i < STG_PG_PARAMS; i++)
         free(one->clean[i]);
+    stg_pg_rows_free(one->rows);
     free(one->text);
     free(one);
 }
@@ -148,10 +173,12 @@ static void bind_bytes(stg_pg_stmt *one, int i, stg_span bytes)
 
 static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
 {
-    snprintf(one->digits[i], sizeof one->digits[i], "%lld", (long long)number);
+    for (int byte = 0; byte < 8; byte++)
+        one->numbers[i][byte] = (char)((uint64_t)number >> (56 - 8 * byte));
     one->types[i] = STG_PG_INT8;
-    one->formats[i] = 0;
-    one->values[i] = one->digits[i];
+    one->formats[i] = 1;
+    one->values[i] = one->numbers[i];
+    one->sizes[i] = 8;
 }
 
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
@@ -176,8 +203,8 @@ static int bind(stg_stmt *st, int at, const stg_sql_value *v)
     return SQLITE_OK;
 }
 
-/* Sends it, behind its text if the connection has not heard that yet. */
-static int send(stg_pg_stmt *one, stg_pg_kind kind)
+int stg_pg_stmt_send(stg_pg_stmt *one, const char *const *values,
+                     const int *sizes, stg_pg_kind kind)
 {
     stg_pg *pg = pg_of(one->st.db);
     int rc = SQLITE_OK;
@@ -197,16 +224,31 @@ static int send(stg_pg_stmt *one, stg_pg_kind kind)
                ? rc
                : stg_pg_sent(pg,
                              PQsendQueryPrepared(pg->conn, one->name,
-                                                 one->count, one->values,
-                                                 one->sizes, one->formats, 1),
+                                                 one->count, values, sizes,
+                                                 one->formats, 1),
                              kind, one);
+}
+
+static int send(stg_pg_stmt *one, stg_pg_kind kind)
+{
+    int rc = stg_pg_rows_flush(pg_of(one->st.db));
+
+    return rc != SQLITE_OK
+               ? rc
+               : stg_pg_stmt_send(one, one->values, one->sizes, kind);
 }
 
 static int run(stg_stmt *st)
 {
     stg_pg *pg = pg_of(st->db);
-    int rc = send(of(st), STG_PG_RUN);
+    int rc;
 
+    if (of(st)->rows != NULL && pg->is_begun)
+        return stg_pg_rows_add(of(st));
+    rc = of(st)->rows == NULL ? send(of(st), STG_PG_RUN)
+                              : stg_pg_rows_add(of(st));
+    if (rc == SQLITE_OK)
+        rc = stg_pg_rows_flush(pg);
     if (rc == SQLITE_OK && !pg->is_begun)
         rc = stg_pg_settle(pg);
     return rc == SQLITE_OK ? rc : told(pg, rc);
@@ -216,7 +258,9 @@ static uint64_t changes(stg_stmt *st, int *rc)
 {
     stg_pg *pg = pg_of(st->db);
 
-    *rc = stg_pg_settle(pg);
+    *rc = stg_pg_rows_flush(pg);
+    if (*rc == SQLITE_OK)
+        *rc = stg_pg_settle(pg);
     if (*rc != SQLITE_OK)
         told(pg, *rc);
     return *rc == SQLITE_OK ? of(st)->changed : 0;
@@ -366,6 +410,7 @@ static void roll_back(stg_pg *pg)
     if (pg->conn == NULL)
         return;
     // What failed before is not of this.
+    stg_pg_rows_drop(pg);
     pg->rc = SQLITE_OK;
     if (stg_pg_send(pg, "ROLLBACK", STG_PG_RUN) == SQLITE_OK)
         stg_pg_settle(pg);
@@ -377,7 +422,7 @@ static int end(stg_db *db, int rc, const char *path, stg_error *err)
     stg_pg *pg = pg_of(db);
 
     if (rc == SQLITE_OK)
-        rc = pg->rc;
+        rc = stg_pg_rows_flush(pg);
     if (rc == SQLITE_OK)
         rc = stg_pg_send(pg, "COMMIT", STG_PG_COMMIT);
     if (rc == SQLITE_OK)
@@ -438,6 +483,11 @@ static bool has_committed(stg_db *db)
     return has;
 }
 
+static int flush(stg_db *db)
+{
+    return stg_pg_rows_flush(pg_of(db));
+}
+
 static int revive(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
 {
     return stg_pg_revive(pg_of(db), is_over, ctx);
@@ -466,6 +516,8 @@ const stg_sql_calls stg_pg_calls = {.is_shared = true,
                                     .close = close_link,
                                     .exec = exec,
                                     .prepare = prepare,
+                                    .prepare_many = prepare_many,
+                                    .flush = flush,
                                     .finalize = finalize,
                                     .bind = bind,
                                     .run = run,

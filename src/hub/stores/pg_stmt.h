@@ -18,13 +18,18 @@ struct stg_pg_stmt {
     Oid types[STG_PG_PARAMS];
     const char *values[STG_PG_PARAMS];
     int sizes[STG_PG_PARAMS], formats[STG_PG_PARAMS];
-    char digits[STG_PG_PARAMS][24];
-    char *clean[STG_PG_PARAMS]; /* texts that were no UTF-8 */
-    PGresult *result;           /* of the rows that are stepped through */
+    char numbers[STG_PG_PARAMS][8]; /* the highest byte first */
+    char *clean[STG_PG_PARAMS];     /* texts that were no UTF-8 */
+    PGresult *result;               /* of the rows that are stepped through */
     int row;
-    uint64_t changed; /* rows */
-    char shown[24];   /* a number, as text */
+    uint64_t changed;         /* rows */
+    char shown[24];           /* a number, as text */
+    struct stg_pg_rows *rows; /* that are gathered; NULL: each run is sent */
 };
+
+/* Sends it, behind its text if the connection has not heard that yet. */
+int stg_pg_stmt_send(stg_pg_stmt *one, const char *const *values,
+                     const int *sizes, stg_pg_kind kind);
 
 extern const stg_sql_calls stg_pg_calls;
 

@@ -9,6 +9,9 @@ enum {
     STG_PG_INT2 = 21,
     STG_PG_INT4 = 23,
     STG_PG_TEXT = 25,
+    STG_PG_BYTEAS = 1001, /* arrays */
+    STG_PG_TEXTS = 1009,
+    STG_PG_INT8S = 1016,
 };
 
 #endif

@@ -303,7 +303,7 @@ int stg_redo_fence(stg_store_writer *w, stg_redo_step *s)
             claims[count++] = (stg_claim){.partition = s->partitions[i],
                                           .generation = p->generation};
     }
-    rc = stg_partitions_fence(w->db, w->o->shard, claims, count, fenced,
+    rc = stg_partitions_fence(w->fence, w->o->shard, claims, count, fenced,
                               &fenced_count);
     s->is_fenced = rc == SQLITE_OK && fenced_count > 0;
     if (s->is_fenced)

@@ -1,5 +1,8 @@
 #include "hub/stores/rows.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "hub/category.h"
 #include "hub/wall.h"
 
@@ -9,9 +12,12 @@ static const char park[] =
     " wait, attempts, own_waits, last_wait, limited, has_failure, fault,"
     " code_kind, code, is_permanent, is_unsent, delay, why, first_attempt_at,"
     " last_attempt_at, cause, detail, answer, key_hash, content_type, headers,"
-    " key, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (lane, partition, position, replay) DO UPDATE SET"
+    " key, body, created_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+    " ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,"
+    " ?25, ?26, ?27, ?28, ?29";
+
+static const char park_again[] =
+    " WHERE true ON CONFLICT (lane, partition, position, replay) DO UPDATE SET"
     " due_at = excluded.due_at, wait = excluded.wait,"
     " attempts = excluded.attempts, own_waits = excluded.own_waits,"
     " last_wait = excluded.last_wait, limited = excluded.limited,"
@@ -31,29 +37,43 @@ static const char repark[] =
     " last_wait = ?9, limited = ?10, has_failure = ?11, fault = ?12,"
     " code_kind = ?13, code = ?14, is_permanent = ?15, is_unsent = ?16,"
     " delay = ?17, why = ?18, first_attempt_at = ?19, last_attempt_at = ?20,"
-    " cause = ?21, detail = ?22, answer = ?23"
-    " WHERE lane = ?1 AND partition = ?2 AND position = ?3 AND replay = ?4";
+    " cause = ?21, detail = ?22, answer = ?23";
 
-static const char unpark[] =
-    "DELETE FROM parked WHERE lane = ?"
-    " AND partition = ? AND position = ?"
-    " AND replay = ?";
+static const char unpark[] = "DELETE FROM parked";
 
-/* A row that is there stays as it is: it may have been replayed since. What was
- * tried before a replay is in the parked row. */
-static const char bury[] =
-    "INSERT INTO failed_broadcast_logs (message_id, target,"
-    " target_url, lane, partition, position, replay, count, state, why,"
-    " category, cause, http_status, detail, answer, attempts,"
-    " first_attempt_at, last_attempt_at, created_at, headers, content_type, key,"
-    " payload, version, copied) VALUES (?1,"
-    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
-    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"
-    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-    " ?13 + coalesce((SELECT attempts_before FROM parked WHERE lane = ?2"
-    " AND partition = ?3 AND position = ?4 AND replay = ?5), 0),"
-    " ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 1)"
-    " ON CONFLICT (lane, partition, position, replay) DO NOTHING";
+/* With a plain "replay = ?4" SQLite looks anew with each value whether an index of
+ * some replays would do, and parses the statement again for that. */
+static const char by_key[] =
+    " WHERE lane = ?1 AND partition = ?2"
+    " AND position = ?3 AND replay = +?4";
+
+#define LETTER                                                              \
+    "INSERT INTO failed_broadcast_logs (message_id, target,"                \
+    " target_url, lane, partition, position, replay, count, state, why,"    \
+    " category, cause, http_status, detail, answer, attempts,"              \
+    " first_attempt_at, last_attempt_at, created_at, version, headers,"     \
+    " content_type, key, payload, copied) SELECT ?1,"                       \
+    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2)," \
+    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"             \
+    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 + "
+
+/* A row that is there stays as it is: it may have been replayed since. */
+#define ONCE " ON CONFLICT (lane, partition, position, replay) DO NOTHING"
+
+/* What was tried before a replay is in the parked row. */
+static const char bury[] = LETTER
+    "coalesce((SELECT attempts_before FROM parked WHERE lane = ?2"
+    " AND partition = ?3 AND position = ?4 AND replay = +?5), 0),"
+    " ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 1";
+
+/* The message is there, too. No row: the group comes a second time. */
+static const char bury_parked[] = LETTER
+    "p.attempts_before, ?14, ?15, ?16, ?17, p.headers, p.content_type,"
+    " p.key, p.body, 1 FROM parked p";
+
+static const char of_parked[] =
+    " WHERE p.lane = ?2 AND p.partition = ?3"
+    " AND p.position = ?4 AND p.replay = +?5" ONCE;
 
 static const char find[] = "SELECT " STG_PARKED_COLUMNS
                            " FROM parked WHERE lane = ? AND partition = ?"
@@ -72,18 +92,38 @@ static const char clear[] =
 static const char forget[] =
     "UPDATE lanes SET is_forgotten = 1 WHERE number = ?";
 
+static int prepare_many(stg_rows *r, stg_db *db)
+{
+    const struct {
+        stg_stmt **st;
+        const char *head, *joint, *tail;
+    } all[] = {{&r->park, park, "FROM", park_again},
+               {&r->repark, repark, "FROM", by_key},
+               {&r->unpark, unpark, "USING", by_key},
+               {&r->bury, bury, "FROM", " WHERE true" ONCE},
+               {&r->bury_parked, bury_parked, ",", of_parked}};
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare_many(db, all[i].st, all[i].head, all[i].joint,
+                                  all[i].tail);
+    return rc;
+}
+
 int stg_rows_prepare(stg_rows *r, stg_db *db)
 {
     const struct {
         stg_stmt **st;
         const char *text;
-    } all[] = {{&r->park, park},   {&r->repark, repark}, {&r->unpark, unpark},
-               {&r->bury, bury},   {&r->find, find},     {&r->of_lane, of_lane},
-               {&r->clear, clear}, {&r->forget, forget}};
-    int rc = SQLITE_OK;
+    } all[] = {{&r->find, find},
+               {&r->of_lane, of_lane},
+               {&r->clear, clear},
+               {&r->forget, forget}};
+    int rc = prepare_many(r, db);
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
         rc = stg_sql_prepare(db, all[i].st, all[i].text);
+    r->db = db;
     // With others a version is a time, see stg_rows_version().
     r->is_shared = stg_sql_is_shared(db);
     if (rc == SQLITE_OK && !r->is_shared)
@@ -119,9 +159,11 @@ static const char *text_of(const char *text)
     return text == NULL || *text == '\0' ? NULL : text;
 }
 
-/* A dead letter of what a parked row says, or would say. */
-static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
-                      const char *state, const char *why, stg_ns wall)
+/* A dead letter of what a parked row says, or would say; by bury_parked what it
+ * has of the message is in a row. */
+static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
+                      const stg_parked *p, const char *state, const char *why,
+                      stg_ns wall)
 {
     const stg_failure *f = &p->failure;
     const stg_outcome *o = &f->outcome;
@@ -130,9 +172,8 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
     uint64_t status = o->code_kind == STG_CODE_STATUS ? o->code : 0;
     char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX], first[STG_SQL_TIME_MAX],
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];
-
-    return stg_sql_run(
-        r->bury, "suuuussssosvussstttnu",
+    int rc = stg_sql_bind(
+        st, "suuuussssosvusssu",
         stg_ids_print(&r->ids, p->partition, p->position, id), (uint64_t)lane,
         (uint64_t)p->partition, p->position, (uint64_t)p->replay, state, why,
         p->has_failure ? category : NULL,
@@ -140,8 +181,13 @@ static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
         text_of(f->detail), (stg_span){f->answer, f->answer_size},
         (uint64_t)p->progress.attempts, time_of(f->first_attempt_at, first),
         time_of(f->last_attempt_at, last), stg_sql_time(wall, now),
-        p->parcel.headers, p->parcel.content_type, p->parcel.key,
-        p->parcel.body, stg_rows_version(r));
+        stg_rows_version(r));
+
+    if (rc == SQLITE_OK && st == r->bury)
+        rc = stg_sql_bind_from(st, 18, "tttn", p->parcel.headers,
+                               p->parcel.content_type, p->parcel.key,
+                               p->parcel.body);
+    return rc == SQLITE_OK ? stg_sql_run(st, "") : rc;
 }
 
 /* What a change with a message says, as a parked row would. */
@@ -173,9 +219,8 @@ static int run_on_row(stg_stmt *st, const stg_change *c)
                        c->position, (uint64_t)c->replay);
 }
 
-/* The parked row turns into a dead letter; what the change does not say, the
- * row does. No row: the group comes a second time. */
-static int bury_parked(stg_rows *r, const stg_change *c, stg_ns wall)
+/* It never failed but by what its parked row says. */
+static int bury_as_it_is(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     stg_parked p;
     int rc =
@@ -188,12 +233,8 @@ static int bury_parked(stg_rows *r, const stg_change *c, stg_ns wall)
     if (rc != SQLITE_ROW)
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     stg_parked_read(&p, r->find);
-    if (c->failure != NULL) {
-        p.failure = *c->failure;
-        p.has_failure = true;
-        p.progress = c->progress;
-    }
-    rc = write_dead(r, c->lane, &p, "dead", stg_why_name(p.failure.why), wall);
+    rc = write_dead(r, r->bury, c->lane, &p, "dead",
+                    stg_why_name(p.failure.why), wall);
     stg_sql_reset(r->find);
     return rc;
 }
@@ -203,15 +244,14 @@ static int write_dead_change(stg_rows *r, const stg_change *c, stg_ns wall)
     stg_parked p;
     int rc;
 
-    if (c->message == NULL) {
-        rc = bury_parked(r, c, wall);
-    } else {
-        rc = parked_of(&p, c);
-        if (rc == SQLITE_OK)
-            rc = write_dead(r, c->lane, &p, "dead", stg_why_name(p.failure.why),
+    if (c->message == NULL && c->failure == NULL)
+        return bury_as_it_is(r, c, wall);
+    rc = parked_of(&p, c);
+    return rc != SQLITE_OK
+               ? rc
+               : write_dead(r, c->message != NULL ? r->bury : r->bury_parked,
+                            c->lane, &p, "dead", stg_why_name(p.failure.why),
                             wall);
-    }
-    return rc == SQLITE_OK ? run_on_row(r->unpark, c) : rc;
 }
 
 /* The next rows of a lane behind a place; SQLITE_ROW: there may be more. */
@@ -230,7 +270,7 @@ static int cancel_some(stg_rows *r, const stg_change *c, uint64_t *position,
         *position = p.position;
         *replay = p.replay;
         is_any = true;
-        rc = write_dead(r, c->lane, &p, "cancelled", why, wall);
+        rc = write_dead(r, r->bury, c->lane, &p, "cancelled", why, wall);
     }
     stg_sql_reset(r->of_lane);
     return rc == SQLITE_DONE && is_any ? SQLITE_ROW : rc;
@@ -296,23 +336,156 @@ static int write_park(stg_rows *r, const stg_change *c)
     return rc;
 }
 
-int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall)
+/* -- a group --------------------------------------------------------------- */
+
+/* What is written of the changes at a time. */
+typedef enum turn {
+    PARKED,
+    PARKED_AGAIN,
+    BURIED,
+    BURIED_PARKED,
+    GONE, /* parked rows, behind what is made of them */
+    TURNS,
+} turn;
+
+static bool is_of(turn t, const stg_change *c)
+{
+    bool is_dead = c->kind == STG_CHANGE_DEAD;
+    bool is_parked = c->kind == STG_CHANGE_PARK;
+
+    switch (t) {
+    case PARKED:
+        return is_parked && c->message != NULL;
+    case PARKED_AGAIN:
+        return is_parked && c->message == NULL;
+    case BURIED:
+        return is_dead && c->message != NULL;
+    case BURIED_PARKED:
+        return is_dead && c->message == NULL;
+    default:
+        return is_dead || c->kind == STG_CHANGE_DELIVERED;
+    }
+}
+
+static int write_turn(stg_rows *r, turn t, const stg_change *c, stg_ns wall)
+{
+    if (t == GONE)
+        return run_on_row(r->unpark, c);
+    return c->kind == STG_CHANGE_PARK ? write_park(r, c)
+                                      : write_dead_change(r, c, wall);
+}
+
+/* Changes of different rows, by turns: a server hears one command for each. */
+static int write_rows(stg_rows *r, const stg_change *c, size_t count,
+                      stg_ns wall)
+{
+    int rc = SQLITE_OK;
+
+    for (turn t = PARKED; t < TURNS; t++)
+        for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+            if (is_of(t, &c[i]))
+                rc = write_turn(r, t, &c[i], wall);
+    return rc == SQLITE_OK ? stg_sql_flush(r->db) : rc;
+}
+
+/* What concerns more than a row. */
+static int write_wide(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     switch (c->kind) {
-    case STG_CHANGE_PARK:
-        return write_park(r, c);
-    case STG_CHANGE_DELIVERED:
-        return run_on_row(r->unpark, c);
-    case STG_CHANGE_DEAD:
-        return write_dead_change(r, c, wall);
     case STG_CHANGE_RANGE:
         return stg_ranges_write(r, c, wall);
     case STG_CHANGE_CANCEL:
         return write_cancel(r, c, wall);
     case STG_CHANGE_FORGET:
         return stg_sql_run(r->forget, "u", (uint64_t)c->lane);
+    default:
+        return SQLITE_MISUSE;
     }
-    return SQLITE_MISUSE;
+}
+
+static bool is_wide(const stg_change *c)
+{
+    return c->kind == STG_CHANGE_RANGE || c->kind == STG_CHANGE_CANCEL ||
+           c->kind == STG_CHANGE_FORGET;
+}
+
+static bool is_same(const stg_change *a, const stg_change *b)
+{
+    return a->lane == b->lane && a->partition == b->partition &&
+           a->position == b->position && a->replay == b->replay;
+}
+
+/* Where in the table of those that were seen. */
+static size_t place_of(const stg_rows *r, const stg_change *all,
+                       const stg_change *c)
+{
+    uint64_t key = (uint64_t)c->lane << 32 ^ (uint64_t)c->partition << 16 ^
+                   c->replay ^ c->position * 0x9e3779b97f4a7c15;
+    size_t mask = r->seen_room - 1;
+    size_t at = (size_t)(key * 0x9e3779b97f4a7c15 >> 32) & mask;
+
+    while (r->seen[at] != 0 && !is_same(&all[r->seen[at] - 1], c))
+        at = (at + 1) & mask;
+    return at;
+}
+
+/* Empty, with room for so many. */
+static bool clear_seen(stg_rows *r, size_t count)
+{
+    size_t room = r->seen_room == 0 ? 64 : r->seen_room;
+
+    while (room < 2 * count)
+        room *= 2;
+    if (room != r->seen_room) {
+        free(r->seen);
+        r->seen = malloc(room * sizeof *r->seen);
+        r->seen_room = r->seen == NULL ? 0 : room;
+    }
+    if (r->seen != NULL)
+        memset(r->seen, 0, r->seen_room * sizeof *r->seen);
+    return r->seen != NULL;
+}
+
+/* How many of them are of different rows. */
+static size_t count_rows(stg_rows *r, const stg_change *c, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t at;
+
+        if (is_wide(&c[i]))
+            return i;
+        at = place_of(r, c, &c[i]);
+        if (r->seen[at] != 0)
+            return i;
+        r->seen[at] = (uint32_t)i + 1;
+    }
+    return count;
+}
+
+int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
+                   stg_ns wall)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t at = 0, end; at < count && rc == SQLITE_OK; at = end) {
+        if (is_wide(&changes[at])) {
+            end = at + 1;
+            rc = write_wide(r, &changes[at], wall);
+            continue;
+        }
+        if (!clear_seen(r, count - at))
+            return SQLITE_NOMEM;
+        end = at + count_rows(r, changes + at, count - at);
+        rc = write_rows(r, changes + at, end - at, wall);
+    }
+    return rc;
+}
+
+void stg_rows_free(stg_rows *r)
+{
+    free(r->seen);
+    r->seen = NULL;
+    r->seen_room = 0;
 }
 
 static int pull_in(stg_db *db, const char *text, uint32_t partition,

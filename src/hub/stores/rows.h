@@ -17,17 +17,25 @@ typedef struct stg_rows {
     stg_ids ids;
     uint64_t version; /* the last that a letter was given */
     bool is_shared;   /* with other hubs */
-    stg_stmt *park, *repark, *unpark, *bury, *find, *of_lane, *clear, *forget;
+    stg_db *db;
+    stg_stmt *park, *repark, *unpark, *bury, *bury_parked, *find, *of_lane,
+        *clear, *forget;
     stg_ranges ranges;
+    uint32_t *seen; /* changes of a group by their rows, from 1; 0: none */
+    size_t seen_room;
 } stg_rows;
 
+/* r is zeroed. */
 int stg_rows_prepare(stg_rows *r, stg_db *db);
+void stg_rows_free(stg_rows *r);
 
 /* The next version of a letter: it rises; with other hubs, by the wall clock. */
 uint64_t stg_rows_version(stg_rows *r);
 
-/* One change, in the caller's transaction. wall: when the row is made. */
-int stg_rows_write(stg_rows *r, const stg_change *c, stg_ns wall);
+/* The changes of a group, in the caller's transaction; in their order, as far as
+ * they are of the same row. wall: when rows are made. */
+int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
+                   stg_ns wall);
 
 /* At the start: a clock that was set back while nobody ran must not make a row
  * wait for longer than was decided. */

@@ -1,6 +1,8 @@
 #include "hub/stores/sql.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* -- connections ----------------------------------------------------------- */
@@ -64,17 +66,23 @@ void stg_sql_words(stg_error *err, const char *path, const char *what,
 
 /* -- statements ------------------------------------------------------------ */
 
+/* rc: of the call that made it. */
+static int note(stg_db *db, stg_stmt *st, int rc)
+{
+    if (rc != SQLITE_OK)
+        return rc;
+    st->db = db;
+    stg_list_push(&db->statements, &st->link);
+    return SQLITE_OK;
+}
+
 static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
 {
     int rc;
 
     *st = NULL;
     rc = db->calls->prepare(db, st, text, is_kept);
-    if (rc != SQLITE_OK)
-        return rc;
-    (*st)->db = db;
-    stg_list_push(&db->statements, &(*st)->link);
-    return SQLITE_OK;
+    return note(db, *st, rc);
 }
 
 int stg_sql_prepare(stg_db *db, stg_stmt **st, const char *text)
@@ -85,6 +93,32 @@ int stg_sql_prepare(stg_db *db, stg_stmt **st, const char *text)
 int stg_sql_prepare_once(stg_db *db, stg_stmt **st, const char *text)
 {
     return prepare(db, st, text, false);
+}
+
+int stg_sql_prepare_many(stg_db *db, stg_stmt **st, const char *head,
+                         const char *joint, const char *tail)
+{
+    size_t size = strlen(head) + strlen(tail) + 1;
+    char *text;
+    int rc;
+
+    *st = NULL;
+    if (db->calls->prepare_many != NULL) {
+        rc = db->calls->prepare_many(db, st, head, joint, tail);
+        return note(db, *st, rc);
+    }
+    text = malloc(size);
+    if (text == NULL)
+        return SQLITE_NOMEM;
+    snprintf(text, size, "%s%s", head, tail);
+    rc = prepare(db, st, text, true);
+    free(text);
+    return rc;
+}
+
+int stg_sql_flush(stg_db *db)
+{
+    return db->calls->flush == NULL ? SQLITE_OK : db->calls->flush(db);
 }
 
 void stg_sql_finalize(stg_stmt *st)

@@ -42,6 +42,16 @@ int stg_sql_exec(stg_db *db, const char *text);
 /* To be used again and again, until the connection closes. */
 int stg_sql_prepare(stg_db *db, stg_stmt **st, const char *text);
 
+/* One that writes, and has its rows from its parameters: head, and then tail,
+ * both with "?1", "?2". A server gathers the rows of many runs, and hears all of
+ * them in one command: there joint (FROM, USING or a comma) stands between the
+ * two, and a table of the rows behind it. They are sent when anything else is, or
+ * by stg_sql_flush(); rows that are the same are not to be in one command. The
+ * texts are kept. */
+int stg_sql_prepare_many(stg_db *db, stg_stmt **st, const char *head,
+                         const char *joint, const char *tail);
+int stg_sql_flush(stg_db *db);
+
 /* To be used once. *st is NULL on an error. */
 int stg_sql_prepare_once(stg_db *db, stg_stmt **st, const char *text);
 void stg_sql_finalize(stg_stmt *st); /* NULL: nothing */
@@ -145,6 +155,10 @@ typedef struct stg_sql_calls {
     void (*close)(stg_db *db);
     int (*exec)(stg_db *db, const char *text);
     int (*prepare)(stg_db *db, stg_stmt **st, const char *text, bool is_kept);
+    /* Both NULL: each run is a command. */
+    int (*prepare_many)(stg_db *db, stg_stmt **st, const char *head,
+                        const char *joint, const char *tail);
+    int (*flush)(stg_db *db);
     void (*finalize)(stg_stmt *st);
     int (*bind)(stg_stmt *st, int at, const stg_sql_value *value);
     int (*run)(stg_stmt *st);

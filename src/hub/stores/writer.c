@@ -152,7 +152,7 @@ static int fence(stg_store_writer *w, stg_job *job)
     job->group.fenced = calloc(g->claim_count, sizeof *job->group.fenced);
     if (job->group.fenced == NULL)
         return SQLITE_NOMEM;
-    rc = stg_partitions_fence(w->db, w->o->shard, g->claims, g->claim_count,
+    rc = stg_partitions_fence(w->fence, w->o->shard, g->claims, g->claim_count,
                               job->group.fenced, &job->group.fenced_count);
     return rc == SQLITE_OK && job->group.fenced_count > 0 ? SQLITE_ABORT : rc;
 }
@@ -165,8 +165,8 @@ static int write_changes(stg_store_writer *w, stg_job *job)
 
     if (rc == SQLITE_OK)
         rc = fence(w, job);
-    for (size_t i = 0; i < g->change_count && rc == SQLITE_OK; i++)
-        rc = stg_rows_write(&w->rows, &g->changes[i], wall);
+    if (rc == SQLITE_OK)
+        rc = stg_rows_write(&w->rows, g->changes, g->change_count, wall);
     if (rc == SQLITE_OK)
         rc = stg_cursors_write(&w->cursors, g, job->group.told);
     return stg_writer_end(w, rc);
@@ -439,6 +439,8 @@ static int load_rows(stg_store_writer *w)
         rc = stg_sql_prepare(w->db, &w->pause_lane,
                              "UPDATE lanes SET is_paused = ? WHERE number = ?");
     if (rc == SQLITE_OK)
+        rc = stg_partitions_prepare_fence(w->db, &w->fence);
+    if (rc == SQLITE_OK)
         rc = stg_replays_prepare(&w->replays, w->db);
     if (rc == SQLITE_OK)
         rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
@@ -494,6 +496,7 @@ void stg_store_writer_free(stg_store_writer *w)
     stg_keys_free(&w->keys);
     stg_partitions_free(&w->partitions);
     stg_cursors_free(&w->cursors);
+    stg_rows_free(&w->rows);
     free(w->hashes);
     stg_sql_close(w->db);
 }

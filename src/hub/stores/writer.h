@@ -26,7 +26,7 @@ struct stg_store_writer {
     stg_cursors cursors;
     stg_partitions partitions;
     stg_replays replays;
-    stg_stmt *page_count, *free_count, *add_lane, *pause_lane;
+    stg_stmt *page_count, *free_count, *add_lane, *pause_lane, *fence;
 
     /* the round */
     stg_list appends, lanes;
