@@ -53,7 +53,7 @@ check-long:
 
 bench: build
 	@build/release/bench/core
-	@build/release/bench/sim
+	@build/release/bench/sim build/release/stagger
 
 bench-hub: build
 	@python3 bench/hub.py build/release/stagger

@@ -1,14 +1,25 @@
-/* sim.c - how fast the simulator is: calls of contention a second on one core,
- * through stg_retry_step() as programs run it; bytes a client; and repetitions
- * on all cores. `make bench` runs it. */
+/* sim.c - how fast the simulator is.
+ *
+ * usage: sim [STAGGER]
+ *
+ * Calls of contention a second on one core, through stg_retry_step() as programs
+ * run it, and bytes a client; events of overload a second; repetitions on one
+ * core and on all; and with the command, the whole experiment that it repeats
+ * when it is given no options. What is compared is measured in turn, for a
+ * machine is not as fast in one minute as in the next. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <stagger/text.h>
 
 #include "sim/contention.h"
+#include "sim/overload.h"
 #include "sim/spread.h"
 
 /* -- memory that is counted */
@@ -110,8 +121,11 @@ static speed measure(uint32_t clients, uint64_t calls, stg_sim_queue_kind queue)
     return (speed){(double)done / begun, (double)most_held / clients};
 }
 
-/* The best and the median of some rounds: what else the machine does only makes
- * it slower. */
+/* -- some rounds: the median, and the best, since what else the machine does only
+ * makes it slower */
+
+enum { ROUNDS = 7, PAIRS = 5 };
+
 static int compare(const void *a, const void *b)
 {
     const double *x = a, *y = b;
@@ -119,26 +133,102 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static void show(const char *name, uint32_t clients, uint64_t calls,
-                 stg_sim_queue_kind queue, double goal)
+static double median(double *values, size_t count)
 {
-    enum { ROUNDS = 7 };
-    double rounds[ROUNDS];
-    speed s = {0};
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
 
-    for (int i = 0; i < ROUNDS; i++) {
-        s = measure(clients, calls, queue);
-        rounds[i] = s.calls_a_second / 1e6;
+typedef struct row {
+    const char *queue;
+    stg_sim_queue_kind kind;
+    uint32_t clients;
+    uint64_t calls;
+    double goal; /* 0: none */
+    double rounds[ROUNDS];
+    double bytes_a_client;
+} row;
+
+static void show_row(row *r)
+{
+    double middle = median(r->rounds, ROUNDS);
+
+    printf("%9u  %-7s %8.1f %8.1f", r->clients, r->queue, middle,
+           r->rounds[ROUNDS - 1]);
+    if (r->goal > 0)
+        printf(" %8.1f", r->goal);
+    else
+        printf("        -");
+    printf("  %6.1f%s\n", r->bytes_a_client,
+           middle < r->goal ? "  below the goal" : "");
+}
+
+static void show_one_core(void)
+{
+    row rows[] = {
+        {"", STG_SIM_QUEUE_AUTO, 100, 2000000, 8, {0}, 0},
+        {"", STG_SIM_QUEUE_AUTO, 1000, 2000000, 8, {0}, 0},
+        {"", STG_SIM_QUEUE_AUTO, 10000, 4000000, 8, {0}, 0},
+        {"", STG_SIM_QUEUE_AUTO, 1000000, 8000000, 4, {0}, 0},
+        {"heap", STG_SIM_QUEUE_HEAP, 10000, 2000000, 0, {0}, 0},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+
+    for (size_t i = 0; i < ROUNDS; i++)
+        for (size_t k = 0; k < ROWS; k++) {
+            row *r = &rows[k];
+            speed s = measure(r->clients, r->calls, r->kind);
+
+            r->rounds[i] = s.calls_a_second / 1e6;
+            r->bytes_a_client = s.bytes_a_client;
+        }
+    printf(
+        "contention, optimistic, %s\n\n"
+        "  clients  queue   M calls/s     best     goal  bytes a client\n",
+        text);
+    for (size_t k = 0; k < ROWS; k++)
+        show_row(&rows[k]);
+}
+
+static void show_overload(void)
+{
+    stg_overload_options o = stg_overload_default();
+    stg_memory memory = {take, give_back, NULL};
+    double rounds[ROUNDS];
+
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        stg_overload_result r;
+        uint64_t events = 0;
+
+        for (uint64_t k = 0; k < 8; k++) {
+            if (stg_overload_run(&o, 1, 8 * i + k, NULL, &memory, &r) != STG_OK)
+                return;
+            events += r.events;
+            stg_overload_free(&r, &memory);
+        }
+        rounds[i] =
+            (double)events / 1e6 / (seconds(CLOCK_PROCESS_CPUTIME_ID) - begun);
     }
-    qsort(rounds, ROUNDS, sizeof *rounds, compare);
-    printf("%9u  %-7s %8.1f %8.1f %8.1f  %6.1f%s\n", clients, name,
-           rounds[ROUNDS / 2], rounds[ROUNDS - 1], goal, s.bytes_a_client,
-           goal > 0 && rounds[ROUNDS / 2] < goal ? "  below the goal" : "");
+    printf("\noverload, as it is without options: %.1f M events/s, best %.1f\n",
+           median(rounds, ROUNDS), rounds[ROUNDS - 1]);
 }
 
 /* -- all cores */
 
-enum { REPETITIONS = 64 };
+/* What is done on one core and on all, in turn. */
+typedef struct pairs {
+    double one[PAIRS], all[PAIRS], ratio[PAIRS];
+} pairs;
+
+static void show_pairs(const char *what, unsigned cores, pairs *p)
+{
+    printf("%s: %.2f s on one core, %.2f s on %u: %.2f times as fast\n", what,
+           median(p->one, PAIRS), median(p->all, PAIRS), cores,
+           median(p->ratio, PAIRS));
+}
+
+enum { REPETITIONS = 640 };
 
 static void repeat(void *ctx, size_t number, unsigned worker)
 {
@@ -154,41 +244,94 @@ static void repeat(void *ctx, size_t number, unsigned worker)
     stg_contention_free(c);
 }
 
-static void show_cores(void)
+static double time_repetitions(stg_contention_options *o, unsigned threads)
+{
+    double begun = seconds(CLOCK_MONOTONIC);
+
+    stg_spread_run(REPETITIONS, threads, repeat, o);
+    return seconds(CLOCK_MONOTONIC) - begun;
+}
+
+static void show_cores(unsigned cores)
 {
     stg_contention_options o = stg_contention_options_default();
-    unsigned cores = stg_spread_cores();
     stg_policy policy;
-    double one, all;
+    pairs p;
+    char what[40];
 
     if (stg_policy_parse(&policy, text, NULL) != STG_OK)
         return;
     o.clients = 1000;
     o.policy = &policy;
-    one = seconds(CLOCK_MONOTONIC);
-    stg_spread_run(REPETITIONS, 1, repeat, &o);
-    all = seconds(CLOCK_MONOTONIC);
-    one = all - one;
-    stg_spread_run(REPETITIONS, cores, repeat, &o);
-    all = seconds(CLOCK_MONOTONIC) - all;
-    printf(
-        "\n%d repetitions: %.2f s on one core, %.2f s on %u: %.2f times as "
-        "fast\n",
-        REPETITIONS, one, all, cores, one / all);
+    for (size_t i = 0; i < PAIRS; i++) {
+        p.one[i] = time_repetitions(&o, 1);
+        p.all[i] = time_repetitions(&o, cores);
+        p.ratio[i] = p.one[i] / p.all[i];
+    }
+    (void)snprintf(what, sizeof what, "%d repetitions", REPETITIONS);
+    show_pairs(what, cores, &p);
 }
 
-int main(void)
+/* -- the experiment, by the command */
+
+/* How long it takes with so many threads; 0: it did not succeed. Adds the
+ * processor's time to *cpu. */
+static double time_command(const char *stagger, unsigned threads, double *cpu)
 {
-    printf(
-        "contention, optimistic, %s\n\n"
-        "  clients  queue   M calls/s     best     goal  bytes a client\n",
-        text);
-    show("", 100, 2000000, STG_SIM_QUEUE_AUTO, 8);
-    show("", 1000, 2000000, STG_SIM_QUEUE_AUTO, 8);
-    show("", 10000, 4000000, STG_SIM_QUEUE_AUTO, 8);
-    show("", 1000000, 8000000, STG_SIM_QUEUE_AUTO, 4);
-    show("heap", 10000, 4000000, STG_SIM_QUEUE_HEAP, 0);
-    show("heap", 1000000, 3000000, STG_SIM_QUEUE_HEAP, 0);
-    show_cores();
+    double begun = seconds(CLOCK_MONOTONIC);
+    char number[12];
+    struct rusage used;
+    int status;
+    pid_t child;
+
+    (void)snprintf(number, sizeof number, "%u", threads);
+    (void)fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        (void)dup2(null, 1);
+        (void)execl(stagger, stagger, "sim", "contention", "--threads", number,
+                    (char *)NULL);
+        _exit(127);
+    }
+    if (child < 0 || wait4(child, &status, 0, &used) != child || status != 0)
+        return 0;
+    *cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    return seconds(CLOCK_MONOTONIC) - begun;
+}
+
+static void show_experiment(const char *stagger, unsigned cores)
+{
+    double cpus[PAIRS], cpu;
+    pairs p;
+
+    for (size_t i = 0; i < PAIRS; i++) {
+        p.one[i] = time_command(stagger, 1, &cpus[i]);
+        p.all[i] = time_command(stagger, cores, &cpu);
+        if (p.one[i] <= 0 || p.all[i] <= 0) {
+            fprintf(stderr, "bench/sim: %s sim contention failed\n", stagger);
+            return;
+        }
+        p.ratio[i] = p.one[i] / p.all[i];
+    }
+    show_pairs(
+        "stagger sim contention, 5 policies, 10 to 190 clients, 100 "
+        "repetitions",
+        cores, &p);
+    printf("  %.2f s of the processor's time; the goal is 2 s\n",
+           median(cpus, PAIRS));
+}
+
+int main(int argc, char **argv)
+{
+    unsigned cores = stg_spread_cores();
+
+    show_one_core();
+    show_overload();
+    show_cores(cores);
+    if (argc > 1)
+        show_experiment(argv[1], cores);
     return 0;
 }

@@ -144,23 +144,41 @@ static void do_block(void *ctx, size_t number, unsigned worker)
     stg_contention_free(c);
 }
 
+/* How many repetitions a block of the cell has: as many as are a 32nd of all the
+ * work, or all of the cell's. Each block costs an empty book, and the adding up
+ * of a full one. */
+static uint32_t block_of(const stg_study *s, const stg_study_cell *cell,
+                         double total)
+{
+    double wanted = total / 32 / work_of(cell);
+
+    if (wanted >= s->options.reps)
+        return s->options.reps;
+    return wanted < 1 ? 1 : (uint32_t)wanted;
+}
+
 /* The largest cells first, so that no thread is left with one at the end. */
-static bool make_blocks(work *w)
+static bool make_blocks(work *w, double total)
 {
     const stg_study *s = w->study;
-    uint32_t reps = s->options.reps, each = (reps + 7) / 8;
-    size_t of_cell = (reps + each - 1) / each;
+    uint32_t reps = s->options.reps;
+    size_t room = 0;
 
-    w->blocks = calloc(s->count * of_cell, sizeof *w->blocks);
+    for (size_t i = 0; i < s->count; i++)
+        room += reps / block_of(s, &s->cells[i], total) + 1;
+    w->blocks = calloc(room, sizeof *w->blocks);
     if (w->blocks == NULL)
         return false;
-    for (size_t i = s->count; i-- > 0;)
+    for (size_t i = s->count; i-- > 0;) {
+        uint32_t each = block_of(s, &s->cells[i], total);
+
         for (uint32_t first = 0; first < reps; first += each)
             w->blocks[w->count++] = (block){
                 .cell = &s->cells[i],
                 .first = first,
                 .count = reps - first < each ? reps - first : each,
             };
+    }
     return true;
 }
 
@@ -169,10 +187,10 @@ static stg_status do_all(stg_study *s, stg_error *err)
     work w = {.study = s};
     double total = 0;
 
-    if (!make_blocks(&w))
-        goto out;
     for (size_t i = 0; i < s->count; i++)
         total += work_of(&s->cells[i]) * s->options.reps;
+    if (!make_blocks(&w, total))
+        goto out;
     (void)pthread_mutex_init(&w.lock, NULL);
     stg_sim_progress_begin(&w.progress, total);
     stg_spread_run(w.count, s->options.threads, do_block, &w);

@@ -76,7 +76,11 @@ bool stg_sim_series_add(stg_sim_series *s, stg_ns at)
 
     if (s->room == 0)
         return true;
-    slice = at / s->width;
+    if (at - s->from >= s->width) { // another one than the last: a division
+        s->slice = at / s->width;
+        s->from = s->slice * s->width;
+    }
+    slice = s->slice;
     if (slice >= s->room) {
         s->beyond++;
         return true;
@@ -123,6 +127,7 @@ void stg_sim_series_join(stg_sim_series *s, size_t of)
         s->sums[i] = s->squares[i] = 0;
     s->used = used;
     s->width *= of;
+    s->slice = s->from = 0;
 }
 
 bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other)

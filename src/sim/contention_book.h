@@ -17,6 +17,8 @@ enum {
 /* Events by time, in slices of equal width, of several repetitions. */
 typedef struct stg_sim_series {
     stg_ns width;
+    uint64_t slice;    /* of the last event */
+    stg_ns from;       /* when it begins */
     size_t room;       /* slices at most; 0: none are counted */
     size_t used;       /* the last slice that has any, plus 1 */
     size_t made;       /* of the arrays */
