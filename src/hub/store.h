@@ -221,8 +221,8 @@ typedef struct stg_claimed {
     uint64_t epoch;            /* 0: the first of its topic */
     uint64_t generation;       /* higher than whoever had it before */
     uint64_t floor;            /* lanes begin there at least: what the group has
-                            committed of this epoch, with a file, and with
-                            PostgreSQL where there is no cursor; else 0 */
+                            committed of this epoch; 0 with PostgreSQL where
+                            there are cursors, and if it has nothing */
     const stg_cursor *cursors; /* of every lane that is known in it */
     size_t count;
     bool was_reset; /* a new epoch: a cursor was above `end`, or `previous` says
