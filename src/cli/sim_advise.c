@@ -221,7 +221,7 @@ static void make_trial(stg_trial *trial, const stg_question *q,
                        stg_ordeal ordeal, const stg_candidate *c)
 {
     trial->options = stg_ordeal_options(q, ordeal);
-    trial->options.policy = c->policy;
+    trial->options.policy = stg_question_policy(q, &c->policy);
     stg_overload_settle(&trial->options);
     memcpy(trial->name, c->name, sizeof c->name);
 }
@@ -298,15 +298,33 @@ static bool has_family(const stg_advice *a, uint32_t family)
     return false;
 }
 
-/* The best of each family, for ten that differ in nothing that matters are no
- * choice; and those for comparison, whatever they came to. */
+/* Whether it is in, or one that came to the very same. */
+static bool has_same(const stg_advice *a, const stg_advised *each)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *other = &a->finalists[i];
+
+        if (stg_policy_equal(&other->candidate.policy, &each->candidate.policy))
+            return true;
+        if (!other->is_plain &&
+            stg_verdict_equal(&other->verdict, &each->verdict))
+            return true;
+    }
+    return false;
+}
+
+/* Those for comparison, whatever they came to; and the best of each family, for
+ * ten that differ in nothing that matters are no choice. */
 static void choose(stg_advice *a, const field *f)
 {
-    for (size_t i = 0; i < f->count; i++) {
+    for (size_t i = 0; i < f->count; i++)
+        if (f->all[i].is_plain)
+            a->finalists[a->count++] = f->all[i];
+    for (size_t i = 0; i < f->count && a->count < STG_ADVISED_MAX; i++) {
         const stg_advised *each = &f->all[i];
 
-        if (each->is_plain || (a->count < STG_FINALISTS &&
-                               !has_family(a, each->candidate.family)))
+        if (!each->is_plain && !has_family(a, each->candidate.family) &&
+            !has_same(a, each))
             a->finalists[a->count++] = *each;
     }
 }

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/sim_advise.h"
 #include "cli/sim_memory.h"
+#include "core/writer.h"
 #include "sim/overload_charts.h"
 
 enum { COLUMNS = 13 };
@@ -60,6 +61,12 @@ static const char *say_after(const stg_verdict *v, stg_ordeal ordeal,
     return text;
 }
 
+/* As it is printed. */
+static bool is_one(double number)
+{
+    return number > 0.995 && number < 1.005;
+}
+
 static void say_question(const stg_advice *a, stg_paper *p)
 {
     const stg_question *q = &a->question;
@@ -74,7 +81,9 @@ static void say_question(const stg_advice *a, stg_paper *p)
     }
     stg_paper_put(p, ", ");
     stg_paper_put_people(p, (double)q->capacity / 1000);
-    stg_paper_put(p, " requests a second, of which ");
+    stg_paper_put(p, is_one((double)q->capacity / 1000)
+                         ? " request a second, of which "
+                         : " requests a second, of which ");
     stg_paper_put_people(p, (double)q->load / 10);
     stg_paper_form(p, " %% are wanted; %s of outage",
                    stg_ns_text(q->outage, text));
@@ -91,7 +100,28 @@ static void say_title(const stg_advice *a, stg_paper *p)
     stg_paper_put(p, a->question.clients == 1 ? " client" : " clients");
     stg_paper_put(p, " and a service that can do ");
     stg_paper_put_people(p, (double)a->question.capacity / 1000);
-    stg_paper_put(p, " requests a second");
+    stg_paper_put(p, is_one((double)a->question.capacity / 1000)
+                         ? " request a second"
+                         : " requests a second");
+}
+
+/* What the best of them did not do. */
+static void say_defeat(const stg_verdict *v, stg_paper *p)
+{
+    bool is_unwell = v->unwell == v->failed;
+
+    stg_paper_form(p,
+                   is_unwell ? "No policy helps: with the best one the service "
+                               "is not well even before the trouble, in %d of "
+                               "%d runs. "
+                             : "No policy survives: the best one does not "
+                               "recover in %d of %d runs. ",
+                   (int)v->failed, (int)v->runs);
+    stg_paper_put(p, is_unwell
+                         ? "It needs less load, more capacity, or clients "
+                           "with more patience.\n"
+                         : "The service needs more capacity, or a shorter "
+                           "queue.\n");
 }
 
 static void say_recovery(const stg_advised *best, stg_paper *p)
@@ -101,13 +131,7 @@ static void say_recovery(const stg_advised *best, stg_paper *p)
     double stall = worst_of(&best->verdict, STG_ORDEAL_STALL);
 
     if (best->verdict.failed > 0) {
-        stg_paper_form(p,
-                       "No policy survives: the best one does not recover "
-                       "in %d of %d runs. ",
-                       (int)best->verdict.failed, (int)best->verdict.runs);
-        stg_paper_put(p,
-                      "The service needs more capacity, or a shorter "
-                      "queue.\n");
+        say_defeat(&best->verdict, p);
         return;
     }
     stg_paper_put(p, "The service is back ");
@@ -122,9 +146,21 @@ static void say_recovery(const stg_advised *best, stg_paper *p)
     stg_paper_form(p, "%d runs, with ", (int)best->verdict.runs);
 }
 
+static void put_percent(stg_paper *p, double share)
+{
+    const double least = 0.0001;
+
+    if (share > 0 && share < least)
+        stg_paper_put(p, "less than 0.01");
+    else
+        stg_paper_put_people(p, 100 * share);
+    stg_paper_put(p, " %");
+}
+
 static void say_cost(const stg_advice *a, const stg_advised *best, stg_paper *p)
 {
     const stg_verdict *v = &best->verdict;
+    char text[STG_NS_TEXT_MAX];
 
     if (v->failed == 0) {
         stg_paper_put_people(
@@ -132,10 +168,13 @@ static void say_cost(const stg_advice *a, const stg_advised *best, stg_paper *p)
         stg_paper_put(p, " % of the capacity wanted, too.\n");
     }
     stg_paper_put(p, "Lost: ");
-    stg_paper_put_people(p, 100 * v->lost);
-    stg_paper_put(p, " % of the operations, of which ");
-    stg_paper_put_people(p, 100 * stg_question_hopeless(&a->question));
-    stg_paper_put(p, " % no policy can save. Load: ");
+    put_percent(p, v->lost);
+    stg_paper_form(p, " of the operations of a run of %s; ",
+                   stg_ns_text(stg_question_run(&a->question), text));
+    put_percent(p, stg_question_hopeless(&a->question));
+    stg_paper_put(p,
+                  " no policy can save, for their clients lose patience "
+                  "before the outage ends.\nLoad: ");
     stg_paper_put_people(p, v->load);
     stg_paper_put(p, " requests for each operation, and ");
     stg_paper_put_people(p, v->peak);
@@ -159,11 +198,49 @@ static void say_others(const stg_advice *a, stg_paper *p)
                            (int)other->verdict.runs);
             continue;
         }
-        stg_paper_put_people(p, 100 * other->verdict.lost);
-        stg_paper_put(p, " % would be lost, at ");
+        put_percent(p, other->verdict.lost);
+        stg_paper_put(p, " would be lost, at ");
         stg_paper_put_people(p, other->verdict.load);
-        stg_paper_put(p, " requests for each operation.\n");
+        stg_paper_put(p, is_one(other->verdict.load)
+                             ? " request for each operation.\n"
+                             : " requests for each operation.\n");
     }
+}
+
+/* What runs the best one through an ordeal, as it was done here. */
+static void say_command(const stg_advice *a, stg_paper *p)
+{
+    const stg_question *q = &a->question;
+    stg_overload_options o = stg_ordeal_options(q, STG_ORDEAL_OUTAGE);
+    char policy[STG_POLICY_TEXT_MAX], text[512], law[STG_LAW_TEXT_MAX];
+    stg_writer w = stg_writer_on(text, sizeof text);
+
+    o.policy = stg_question_policy(q, &a->finalists[0].candidate.policy);
+    (void)stg_policy_print(&o.policy, policy);
+    stg_write_text(&w, "--rate ");
+    stg_write_thousandths(&w, o.load.rate);
+    stg_write_text(&w, " --processes ");
+    stg_write_number(&w, o.processes);
+    stg_write_text(&w, " --workers ");
+    stg_write_number(&w, o.service.workers);
+    stg_write_text(&w, " --service ");
+    stg_write_text(&w, stg_law_print(&o.service.time, law));
+    stg_write_text(&w, " --queue ");
+    stg_write_number(&w, o.service.queue_max);
+    stg_write_text(&w, " --timeout ");
+    stg_write_duration(&w, o.timeout);
+    stg_write_text(&w, " --errors 1% --trigger outage --from ");
+    stg_write_duration(&w, o.trigger.from_at);
+    stg_write_text(&w, " --to ");
+    stg_write_duration(&w, o.trigger.until_at);
+    stg_write_text(&w, " --warmup ");
+    stg_write_duration(&w, o.warmup);
+    stg_write_text(&w, " --duration ");
+    stg_write_duration(&w, o.end_at);
+    stg_paper_form(p, "    stagger sim overload %s", text);
+    stg_paper_form(p, " --reps %d --seed ", (int)a->reps);
+    stg_paper_put_count(p, a->seed);
+    stg_paper_form(p, " -p '%s'\n", policy);
 }
 
 static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
@@ -175,6 +252,8 @@ static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
     say_recovery(best, p);
     say_cost(a, best, p);
     say_others(a, p);
+    stg_paper_put(p, "\nThe outage in full:\n\n");
+    say_command(a, p);
     stg_paper_put(p,
                   "\nThe best, and what the others cost; the longer of the "
                   "two loads:");

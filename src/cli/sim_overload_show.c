@@ -88,7 +88,8 @@ static void warn_of_cuts(const char *who, const stg_trials *t)
             stg_options_complain(
                 who,
                 "%s: cut where more than %u operations were under way, or "
-                "memory had an end; what stands here is up to then",
+                "nothing took any time, or memory had an end; what stands here "
+                "is up to then",
                 t->all[i].name, t->all[i].options.live_max);
 }
 

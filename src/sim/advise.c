@@ -5,8 +5,9 @@
 #include "core/writer.h"
 
 enum {
-    OPERATIONS_MAX = 150000, // of a run: what takes a tenth of a second
-    BEFORE = 10,             // seconds until the trouble begins
+    OPERATIONS_MAX = 40000, // of a run: what takes some ten milliseconds
+    BEFORE = 10,            // seconds until the trouble begins, at least
+    ENOUGH = 800,           // operations, to know the goodput by
 };
 
 /* -- the question ---------------------------------------------------------- */
@@ -58,27 +59,72 @@ uint32_t stg_ordeal_load(const stg_question *q, stg_ordeal ordeal)
     return more > 950 ? 950 : more;
 }
 
-static stg_ns end_of(const stg_question *q)
+/* After the trouble. */
+static stg_ns rest_of(const stg_question *q)
 {
-    stg_ns rest = stg_ns_max(30 * STG_S, 2 * q->patience);
+    return stg_ns_max(stg_ns_max(30 * STG_S, 2 * q->patience), q->outage);
+}
 
-    return (BEFORE * STG_S + q->outage + stg_ns_max(rest, q->outage)) / STG_S *
-           STG_S;
+/* Of operations a second, when all is well. */
+static double rate_wanted(const stg_question *q)
+{
+    return (double)q->capacity / 1000 * (q->load / 1000.0);
 }
 
 uint32_t stg_question_scale(const stg_question *q)
 {
-    double operations = (double)q->capacity / 1000 * (q->load / 1000.0) *
-                        ((double)end_of(q) / 1e9);
-    double scale = operations / OPERATIONS_MAX;
-    uint32_t most = q->processes;
+    double seconds = (double)(BEFORE * STG_S + q->outage + rest_of(q)) / 1e9;
+    double scale = rate_wanted(q) * seconds / OPERATIONS_MAX;
+    double most = (double)q->capacity / 1000; // one request a second is left
 
-    if (scale <= 1)
-        return 1;
-    // A tenth of the processes at least stays whole.
-    if (scale > most)
-        return most;
-    return (uint32_t)scale + 1 > most ? most : (uint32_t)scale + 1;
+    scale = scale > most ? most : scale;
+    return scale <= 1 ? 1 : (uint32_t)scale + 1;
+}
+
+/* How long enough operations take to begin, in whole seconds. */
+static stg_ns enough_of(const stg_question *q)
+{
+    double seconds = ENOUGH / (rate_wanted(q) / stg_question_scale(q));
+
+    return ((stg_ns)seconds + 1) * STG_S;
+}
+
+/* The first half of it is the warm-up. */
+static stg_ns before_of(const stg_question *q)
+{
+    return stg_ns_max(BEFORE * STG_S, 2 * enough_of(q));
+}
+
+static stg_ns end_of(const stg_question *q)
+{
+    stg_ns rest = stg_ns_max(rest_of(q), enough_of(q));
+
+    return (before_of(q) + q->outage + rest) / STG_S * STG_S;
+}
+
+stg_ns stg_question_run(const stg_question *q)
+{
+    return end_of(q) - before_of(q) / 2;
+}
+
+static uint64_t capacity_of(const stg_question *q)
+{
+    uint64_t capacity = q->capacity / stg_question_scale(q);
+
+    return capacity < 1 ? 1 : capacity;
+}
+
+static uint32_t workers_of(const stg_question *q)
+{
+    double busy = (double)capacity_of(q) / 1000 * ((double)q->service / 1e9);
+
+    return busy < 1 ? 1 : busy > 100000 ? 100000 : (uint32_t)(busy + 0.5);
+}
+
+/* What a request takes, so that all workers together have the capacity. */
+static stg_ns service_of(const stg_question *q)
+{
+    return (stg_ns)(workers_of(q) * 1e12 / (double)capacity_of(q) + 0.5);
 }
 
 /* How long a client waits for one attempt: a quarter of its patience, within
@@ -87,8 +133,15 @@ static stg_ns timeout_of(const stg_question *q)
 {
     stg_ns timeout = stg_ns_min(q->patience / 4, 2 * STG_S);
 
-    timeout = stg_ns_max(timeout, 10 * q->service);
+    timeout = stg_ns_max(timeout, 10 * stg_ns_max(q->service, service_of(q)));
     return stg_ns_min(timeout, q->patience);
+}
+
+static uint32_t processes_of(const stg_question *q)
+{
+    uint32_t processes = q->processes / stg_question_scale(q);
+
+    return processes < 1 ? 1 : processes > 1000000 ? 1000000 : processes;
 }
 
 /* Few services bound their queue by what their clients wait for. So it has
@@ -100,36 +153,63 @@ static uint32_t usual_queue(const stg_question *q, uint64_t capacity)
     return places < 10 ? 10 : places > 1e7 ? 10000000 : (uint32_t)places;
 }
 
+/* One that is there does not vanish. */
+static uint32_t queue_of(const stg_question *q)
+{
+    uint32_t scale = stg_question_scale(q);
+
+    if (q->queue == UINT32_MAX)
+        return usual_queue(q, capacity_of(q));
+    return q->queue / scale + (q->queue % scale > 0);
+}
+
 stg_overload_options stg_ordeal_options(const stg_question *q,
                                         stg_ordeal ordeal)
 {
-    uint32_t scale = stg_question_scale(q);
-    uint64_t capacity = q->capacity / scale;
     stg_overload_options o = stg_overload_default();
-    double busy = (double)capacity / 1000 * ((double)q->service / 1e9);
-    uint32_t workers = busy < 1 ? 1 : (uint32_t)(busy + 0.5);
 
-    workers = workers > 100000 ? 100000 : workers;
-    o.service.workers = workers;
-    o.service.time.a = (stg_ns)(workers * 1e12 / (double)capacity + 0.5);
-    o.service.queue_max =
-        q->queue == UINT32_MAX ? usual_queue(q, capacity) : q->queue / scale;
-    o.load.rate = capacity * stg_ordeal_load(q, ordeal) / 1000;
-    o.processes = q->processes / scale > 0 ? q->processes / scale : 1;
-    if (o.processes > 1000000)
-        o.processes = 1000000;
+    o.service.workers = workers_of(q);
+    o.service.time.a = service_of(q);
+    o.service.queue_max = queue_of(q);
+    o.load.rate = capacity_of(q) * stg_ordeal_load(q, ordeal) / 1000;
+    o.load.rate = o.load.rate < 1 ? 1 : o.load.rate;
+    o.processes = processes_of(q);
     o.timeout = timeout_of(q);
     o.errors = 10000; // one in a hundred: what retries are for on a good day
     o.trigger.kind =
         ordeal == STG_ORDEAL_OUTAGE || ordeal == STG_ORDEAL_OUTAGE_MORE
             ? STG_TRIGGER_OUTAGE
             : STG_TRIGGER_STALL;
-    o.trigger.from_at = BEFORE * STG_S;
-    o.trigger.until_at = BEFORE * STG_S + q->outage;
-    o.warmup = BEFORE / 2 * STG_S;
+    o.trigger.from_at = before_of(q);
+    o.trigger.until_at = before_of(q) + q->outage;
+    o.warmup = before_of(q) / 2;
     o.end_at = end_of(q);
     o.bin = 0; // stg_overload_settle() has better ones
     return o;
+}
+
+/* As many a second or in a bucket, of a process of the model. */
+static uint32_t scaled(const stg_question *q, uint32_t number)
+{
+    double share = (double)q->processes /
+                   ((double)stg_question_scale(q) * processes_of(q));
+    double most = 1e9, n = number * share + 0.5;
+
+    return number == 0 ? 0
+           : n < 1     ? 1
+           : n > most  ? (uint32_t)most
+                       : (uint32_t)n;
+}
+
+stg_policy stg_question_policy(const stg_question *q, const stg_policy *policy)
+{
+    stg_policy p = *policy;
+    uint32_t most = 1000000;
+
+    p.budget.rate = scaled(q, p.budget.rate);
+    p.budget.capacity = scaled(q, p.budget.capacity);
+    p.budget.capacity = p.budget.capacity > most ? most : p.budget.capacity;
+    return p;
 }
 
 /* -- candidates ------------------------------------------------------------ */
@@ -304,8 +384,7 @@ void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
                      const stg_overload_summary *s)
 {
     double runs = s->runs, before = v->runs, all = before + runs;
-    uint64_t scaled = q->capacity / stg_question_scale(q);
-    double capacity = (double)scaled / 1000;
+    double capacity = (double)capacity_of(q) / 1000;
     double peak = mean_of(s, STG_FIGURE_PEAK) / capacity;
     uint32_t has;
     stg_estimate after =
@@ -321,7 +400,9 @@ void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
         (v->load * before + mean_of(s, STG_FIGURE_AMPLIFICATION) * runs) / all;
     v->peak = peak > v->peak ? peak : v->peak;
     v->runs += s->runs;
-    v->failed += s->runs - s->recovered;
+    v->unwell += s->runs - s->healthy;
+    v->failed +=
+        s->runs - (s->recovered < s->healthy ? s->recovered : s->healthy);
 }
 
 /* One request more for each operation weighs as much as one operation in a
@@ -345,8 +426,15 @@ int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b)
 
 double stg_question_hopeless(const stg_question *q)
 {
-    const stg_ns warmup = BEFORE / 2 * STG_S;
-    double counted = (double)(end_of(q) - warmup);
+    return (double)stg_ns_sub(q->outage, q->patience) /
+           (double)stg_question_run(q);
+}
 
-    return (double)stg_ns_sub(q->outage, q->patience) / counted;
+bool stg_verdict_equal(const stg_verdict *a, const stg_verdict *b)
+{
+    for (int i = 0; i < STG_ORDEAL_COUNT; i++)
+        if (a->recovery_ms[i] != b->recovery_ms[i])
+            return false;
+    return a->runs == b->runs && a->failed == b->failed && a->lost == b->lost &&
+           a->load == b->load && a->peak == b->peak;
 }

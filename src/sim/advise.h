@@ -58,6 +58,13 @@ uint32_t stg_question_scale(const stg_question *q);
 stg_overload_options stg_ordeal_options(const stg_question *q,
                                         stg_ordeal ordeal);
 
+/* The policy for a process of the model: where there are fewer of them than the
+ * scale would have, each has more to do, and its budget as much more. */
+stg_policy stg_question_policy(const stg_question *q, const stg_policy *policy);
+
+/* What is counted of a run. */
+stg_ns stg_question_run(const stg_question *q);
+
 #define STG_CANDIDATE_NAME_MAX 96
 
 typedef struct stg_candidate {
@@ -72,7 +79,8 @@ bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c);
 
 /* What a candidate came to, over all ordeals that it was tried in. */
 typedef struct stg_verdict {
-    uint32_t runs, failed;                /* those that did not recover */
+    uint32_t runs, failed; /* those that did not recover, or were not well */
+    uint32_t unwell;       /* those that were not well before the trouble */
     double recovery_ms[STG_ORDEAL_COUNT]; /* mean; -1: never, or not tried */
     double lost; /* share of the operations of a run, mean over ordeals */
     double load; /* requests for each operation, mean */
@@ -87,6 +95,10 @@ void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
 
 /* Below 0: a is better; 0: as good. */
 int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b);
+
+/* Whether they came to the very same: what tells the two policies apart made no
+ * difference. */
+bool stg_verdict_equal(const stg_verdict *a, const stg_verdict *b);
 
 /* The share of a run's operations that no policy can save: those that began in
  * the outage so early that their client's patience ends before it does. */

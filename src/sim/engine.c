@@ -1,6 +1,11 @@
 #include "sim/engine.h"
 
-enum { LOOK_EVERY = 65536 }; /* events */
+enum {
+    LOOK_EVERY = 65536,     /* events */
+    INSTANT_MOST = 1 << 22, /* that one instant has, and some for each of
+                               those that wait: all may come at one */
+    INSTANT_EACH = 8,
+};
 
 void stg_engine_init(stg_engine *e, stg_sim_queue_kind kind, uint32_t ids,
                      const stg_memory *memory)
@@ -23,6 +28,8 @@ void stg_engine_clear(stg_engine *e)
     e->now = 0;
     e->events = 0;
     e->look_at = 0;
+    e->instant = 0;
+    e->instant_most = UINT64_MAX;
     e->end = STG_END_NONE;
 }
 
@@ -47,6 +54,16 @@ void stg_engine_run_dry(stg_engine *e)
     stg_engine_finish(e, is_empty ? STG_END_EMPTY : STG_END_MEMORY);
 }
 
+static bool stands_still(stg_engine *e)
+{
+    if (e->now == e->instant && e->instant_most != UINT64_MAX)
+        return e->events > e->instant_most;
+    e->instant = e->now;
+    e->instant_most = e->events + INSTANT_MOST +
+                      INSTANT_EACH * (uint64_t)stg_sim_queue_count(&e->queue);
+    return false;
+}
+
 /* Whether it goes on; and for how long without a look. */
 bool stg_engine_look(stg_engine *e)
 {
@@ -57,6 +74,8 @@ bool stg_engine_look(stg_engine *e)
     else if (e->stop != NULL &&
              atomic_load_explicit(e->stop, memory_order_relaxed))
         stg_engine_finish(e, STG_END_STOPPED);
+    else if (stands_still(e))
+        stg_engine_finish(e, STG_END_INSTANT);
     else
         e->look_at = stg_ns_min(e->events + LOOK_EVERY, e->events_max);
     return e->end == STG_END_NONE;
@@ -71,6 +90,7 @@ const char *stg_engine_end_text(stg_engine_end end)
         [STG_END_EVENTS] = "there were too many calls",
         [STG_END_STOPPED] = "it was interrupted",
         [STG_END_MEMORY] = "there was no memory",
+        [STG_END_INSTANT] = "nothing took any time",
     };
 
     return texts[end];

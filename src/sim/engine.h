@@ -23,6 +23,7 @@ typedef enum stg_engine_end {
     STG_END_EVENTS,  /* events_max have happened */
     STG_END_STOPPED, /* somebody asked for it */
     STG_END_MEMORY,  /* there was none for an event: the run is lost */
+    STG_END_INSTANT, /* time stands still: nothing that happens takes any */
 } stg_engine_end;
 
 typedef struct stg_engine {
@@ -32,6 +33,8 @@ typedef struct stg_engine {
     stg_ns until_at;         /* STG_NEVER: no limit */
     uint64_t events_max;     /* UINT64_MAX: no limit */
     uint64_t look_at;        /* at so many events: at stop and limits */
+    stg_ns instant;          /* when it last looked */
+    uint64_t instant_most;   /* events that may have happened at its end */
     const atomic_bool *stop; /* looked at now and then; or NULL */
     stg_engine_end end;
 } stg_engine;

@@ -322,6 +322,8 @@ stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
     status = make(&w);
     if (status == STG_OK) {
         w.engine.stop = stop;
+        if (o->events_max > 0)
+            w.engine.events_max = o->events_max;
         seed_all(&w, seed, repetition);
         begin(&w);
         go(&w);

@@ -69,7 +69,8 @@ typedef struct stg_overload_options {
     stg_ns warmup; /* what begins before is not counted in totals, < end_at */
     stg_ns end_at; /* 1 ms to 30 d */
     stg_ns bin;    /* width of the series: it divides end_at, 1000 at most */
-    uint32_t live_max; /* operations, and requests, at once; 1 to 50000000 */
+    uint32_t live_max;   /* operations, and requests, at once; 1 to 50000000 */
+    uint64_t events_max; /* of a run; 0: no limit */
 } stg_overload_options;
 
 #define STG_OVERLOAD_BINS_MAX 1000
@@ -117,8 +118,8 @@ typedef struct stg_overload_result {
     stg_overload_bin *bins; /* bin_count of them, each whole */
     uint32_t bin_count;
     uint64_t events;
-    bool is_cut; /* stopped, or live_max was reached, or memory had an end: all
-                    counts are up to then */
+    bool is_cut; /* stopped, or live_max or events_max was reached, or memory
+                    had an end, or time stood still: all counts are up to then */
 } stg_overload_result;
 
 /* A service of ten workers and 1000 requests a second, under 700 a second that

@@ -22,6 +22,7 @@ static const char head[] =
 static const char style[] =
     "body{margin:0;font:16px/1.5 system-ui,Helvetica,Arial,sans-serif}"
     "main{max-width:54rem;margin:0 auto;padding:1.5rem 1rem 3rem}"
+    "h1,h2{overflow-wrap:anywhere}"
     "h1{font-size:1.7rem;line-height:1.25;margin:0 0 .5rem}"
     "h2{font-size:1.2rem;line-height:1.3;margin:0 0 .75rem}"
     "section{margin:2.75rem 0 0}"

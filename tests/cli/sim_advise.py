@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -44,6 +45,41 @@ class Advise(unittest.TestCase):
             self.assertGreaterEqual(
                 (row["not_recovered"], row["lost_percent"] + 3),
                 (0, best["lost_percent"]))
+
+    def test_names_no_policy_twice(self):
+        # Of ten thousand processes none may have a retry a second: budgets of
+        # several sizes are one.
+        for words in (SMALL, ["--clients", "10000", "--capacity", "2",
+                              "--outage", "5s", "--reps", "1"]):
+            found = run("sim", "advise", *words, "--json")
+            rows = json.loads(found.stdout)["results"]
+            self.assertGreater(len(rows), 3)
+            for key in "policy", "text":
+                values = [row[key] for row in rows]
+                self.assertEqual(len(values), len(set(values)))
+
+    def test_shows_a_command_that_gives_the_same_numbers(self):
+        found = run("sim", "advise", *SMALL)
+        line = next(line for line in found.stdout.splitlines()
+                    if "stagger sim overload" in line)
+        rows = json.loads(run("sim", "advise", *SMALL, "--json").stdout)
+        shown = run(*shlex.split(line)[1:], "--json")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        result, = json.loads(shown.stdout)["results"]
+        best = rows["results"][0]
+        self.assertEqual(result["text"], best["text"])
+        self.assertEqual(result["recovered"], 1)
+        self.assertEqual(result["recovery_ms"]["mean"],
+                         best["recovery_outage_ms"])
+
+    def test_says_where_no_policy_helps(self):
+        # Clients that leave before the service can answer.
+        found = run("sim", "advise", "--clients", "20", "--capacity", "20",
+                    "--patience", "60ms", "--service", "50ms", "--outage",
+                    "2s", "--reps", "1")
+        self.assertEqual(found.returncode, 1, found.stderr)
+        self.assertIn("not well even before the trouble, in 4 of 4 runs",
+                      found.stdout)
 
     def test_gives_the_same_bytes_for_the_same_seed(self):
         first = run("sim", "advise", *SMALL, "--json", "--threads", "1")

@@ -35,6 +35,10 @@ PAGES = {
                 "-p", "client", "-p", "client attempts=9 base=1s",
                 "-r", "workers=4 service=exponential:50ms queue=20"],
     "storm": ["overload", "--reps", "3"],
+    "sweep": ["overload", "--reps", "2", "--sweep",
+              "budget=none,tokens:100:10/s,ratio:0.1"],
+    "advise": ["advise", "--clients", "20", "--processes", "2", "--capacity",
+               "40", "--outage", "5s", "--patience", "3s", "--reps", "1"],
 }
 
 # Pairs of texts of a picture that overlap, and texts that leave it.
@@ -206,7 +210,9 @@ class Pages(unittest.TestCase):
                 self.fail("no axe-core: scripts/deps all")
             self.skipTest("no axe-core: scripts/deps all installs it")
         for name, width, dark in (("aws", 1280, False), ("one", 1280, True),
-                                  ("workers", 390, False)):
+                                  ("workers", 390, False),
+                                  ("sweep", 1280, False),
+                                  ("advise", 390, True)):
             page = self.open(name, width=width, dark=dark)
             with self.subTest(page=name, width=width, dark=dark):
                 page.evaluate(AXE.read_text() + "; 0")

@@ -2,6 +2,7 @@
 
 #include "sim/advise.h"
 #include "sim/overload_text.h"
+#include "tests/sim/memory.h"
 
 static uint64_t up_to(stg_rng *rng, uint64_t most)
 {
@@ -119,6 +120,64 @@ TEST(advise, makes_large_questions_small)
     // Each process has as much to do as before.
     CHECK_INT(o.load.rate / o.processes,
               q.capacity * q.load / 1000 / q.processes);
+}
+
+/* However few processes there are: their budgets are what becomes smaller. */
+TEST(advise, keeps_a_run_short_and_budgets_in_proportion)
+{
+    for (uint64_t seed = 0; seed < seeds(3000); seed++) {
+        stg_question q = any_question(seed);
+        stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+        double rate = (double)o.load.rate / 1000, tokens, wanted;
+        stg_policy policy = stg_policy_default(), p;
+
+        CHECK_FROM(seed, rate * ((double)o.end_at / 1e9) < 100000);
+        policy.budget = (stg_budget_options){
+            .kind = STG_BUDGET_TOKENS, .capacity = 100000, .rate = 1000000};
+        p = stg_question_policy(&q, &policy);
+        CHECK_FROM(seed, stg_policy_check(&p, NULL) == STG_OK);
+        tokens = (double)p.budget.rate * o.processes;
+        wanted = 1e6 * q.processes / stg_question_scale(&q);
+        CHECK_FROM(seed, p.budget.rate < 100 || (tokens > 0.98 * wanted &&
+                                                 tokens < 1.02 * wanted));
+    }
+}
+
+/* Else the goodput before the trouble is anybody's guess. */
+TEST(advise, waits_for_enough_operations_before_the_trouble)
+{
+    stg_question q = stg_question_default();
+    stg_overload_options o;
+
+    q.clients = q.processes = 10;
+    q.capacity = 1000;
+    o = stg_ordeal_options(&q, STG_ORDEAL_STALL);
+    CHECK(o.load.rate == 700 && o.service.time.a == STG_S);
+    CHECK((double)(o.trigger.from_at - o.warmup) / 1e9 * 0.7 >= 800);
+    CHECK((double)(o.end_at - o.trigger.until_at) / 1e9 * 0.7 >= 800);
+    // A request takes a second, so clients do not leave before.
+    CHECK(o.timeout == q.patience);
+}
+
+TEST(advise, takes_a_service_that_is_never_well_for_no_success)
+{
+    stg_question q = stg_question_default();
+    stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    stg_memory memory = test_memory_of(&(test_memory){0});
+    stg_verdict v = stg_verdict_begin(), other = v;
+    stg_overload_summary s;
+
+    stg_overload_settle(&o);
+    CHECK(stg_overload_summary_init(&s, &o, 4, &memory) == STG_OK);
+    s.runs = s.recovered = 4;
+    s.healthy = 1;
+    stg_verdict_add(&v, &q, STG_ORDEAL_OUTAGE, &s);
+    CHECK_INT(v.failed, 3);
+    CHECK_INT(v.unwell, 3);
+    CHECK(!stg_verdict_equal(&v, &other));
+    stg_verdict_add(&other, &q, STG_ORDEAL_OUTAGE, &s);
+    CHECK(stg_verdict_equal(&v, &other));
+    stg_overload_summary_close(&s);
 }
 
 TEST(advise, puts_what_recovers_first_and_then_what_loses_least)
