@@ -132,10 +132,10 @@ function(stagger_bench name)
     set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name})
 endfunction()
 
-# stagger_fuzz(fuzz_delay [FLOW] [HUB]): fuzz/fuzz_delay.c for libFuzzer, and a test that
+# stagger_fuzz(fuzz_delay [FLOW] [HUB] [SIM]): fuzz/fuzz_delay.c for libFuzzer, and a test that
 # runs it once over each file of corpus/fuzz_delay/.
 function(stagger_fuzz name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "FLOW;HUB" "" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "FLOW;HUB;SIM" "" "")
     if(arg_HUB AND NOT TARGET stagger_hub)
         stagger_leave_out("fuzz target ${name}" "no hub")
         return()
@@ -144,6 +144,9 @@ function(stagger_fuzz name)
     target_link_libraries(${name} PRIVATE $<$<BOOL:${arg_HUB}>:stagger_hub>)
     if(arg_FLOW)
         target_sources(${name} PRIVATE $<TARGET_OBJECTS:stagger_flow>)
+    endif()
+    if(arg_SIM)
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:stagger_sim>)
     endif()
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz/${name}
