@@ -619,6 +619,27 @@ TEST(contention, ends_where_it_is_told_to)
     CHECK_U64(out.last.calls, 0);
 }
 
+/* Two clients without a wait, over a network without time, and a lock that is
+ * held: nobody would ever see its end. */
+TEST(contention, ends_where_time_stands_still)
+{
+    stg_policy policy = policy_of(
+        "fixed base=0 attempts=unlimited deadline=none "
+        "retry=lock-timeout");
+    stg_contention_options o = stg_contention_options_default();
+    outcome out;
+
+    o.clients = 2;
+    o.policy = &policy;
+    o.network = (stg_law){.kind = STG_LAW_FIXED};
+    CHECK_INT(stg_resource_parse(&o.resource, "lock hold=1ms", NULL), STG_OK);
+    out = repeat(&o, 1);
+    CHECK_INT(out.last.end, STG_END_INSTANT);
+    CHECK_U64(out.last.successes, 1);
+    CHECK_U64(out.last.calls - out.last.peak, 0);
+    CHECK_STR(stg_engine_end_text(out.last.end), "nothing took any time");
+}
+
 TEST(contention, refuses_what_it_cannot_run)
 {
     stg_policy policy = policy_of("none"), zeroed = {0};
