@@ -57,7 +57,7 @@ int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
                          uint64_t *generation);
 
 /* Those of the claims that others have by now: their generation is higher.
- * fenced has room for all. st: as it was prepared. */
+ * fenced has room for all. st: as it was prepared; NULL: there are no others. */
 int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st);
 int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count);
