@@ -2,6 +2,8 @@
  *
  * A snapshot is taken of each lane of a slice as it will be when the rows of
  * the group are durable. */
+#include <string.h>
+
 #include "flow/state.h"
 
 /* -- a cursor's snapshot --------------------------------------------------- */
@@ -16,6 +18,46 @@ static bool is_settled(const stg_slot *slot)
         return true;
     return d->is_in_group &&
            (d->kind != STG_CHANGE_PARK || d->lane->o.order == STG_ORDER_NONE);
+}
+
+/* A row without a place in the ring that ends with this group: from then on
+ * its message is passed over, as stg_place_note() has it later. */
+static bool is_noted(const stg_delivery *d, const stg_partition *p)
+{
+    return d->message->slot == p->slot && d->is_in_group && !d->in_ring &&
+           d->is_stored && d->replay == 0 && d->kind != STG_CHANGE_PARK;
+}
+
+/* Puts it in where it belongs. */
+static size_t insert(uint64_t *settled, size_t count, uint64_t position)
+{
+    size_t i = count;
+
+    while (i > 0 && settled[i - 1] > position)
+        i--;
+    if (i > 0 && settled[i - 1] == position)
+        return count;
+    memmove(settled + i + 1, settled + i, (count - i) * sizeof *settled);
+    settled[i] = position;
+    return count + 1;
+}
+
+/* Among what was restored there is room for those that are not in it yet. */
+static size_t add_noted(const stg_lane *l, const stg_partition *p,
+                        uint64_t *settled, size_t count)
+{
+    const stg_place *place = stg_lane_place(l, p);
+    size_t most = count + place->restored_capacity -
+                  (place->restored_count - place->restored_at);
+
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL && count < most;
+         at = stg_list_next(&l->busy, at)) {
+        const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (is_noted(d, p) && d->message->position >= stg_place_next(l, p))
+            count = insert(settled, count, d->message->position);
+    }
+    return count;
 }
 
 /* Writes the settled positions above the base to `settled`, which has room, and
@@ -44,7 +86,7 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
             continue;
         settled[count++] = place->restored[i];
     }
-    return count;
+    return place->restored == NULL ? count : add_noted(l, p, settled, count);
 }
 
 /* Only of those that are behind: for most it changes all the time. */
@@ -191,8 +233,8 @@ static void measure(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
     need *n = ctx;
 
     n->cursors++;
-    n->settled +=
-        stg_lane_place(l, p)->ring.count + stg_lane_place(l, p)->restored_count;
+    n->settled += stg_lane_place(l, p)->ring.count +
+                  stg_lane_place(l, p)->restored_capacity;
     n->changes += stg_lane_place(l, p)->range.is_dirty;
     n->changes += stg_lane_place(l, p)->expired.is_dirty;
     n->changes += l->is_ending ? 2 : 0;

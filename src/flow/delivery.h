@@ -31,6 +31,7 @@ struct stg_delivery {
     bool is_released; /* was, and the lane is removed */
     bool is_stored;   /* the store has a parked row of it */
     bool is_in_group;
+    bool after_hole; /* the log had lost what came before it */
     bool is_blocked; /* an earlier one of its key is not settled */
     bool is_probe;
     bool is_cut;   /* cancelled, since the hub stops or its partition goes */

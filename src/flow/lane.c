@@ -381,13 +381,17 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
     return true;
 }
 
-/* What is lost is not stored any more. */
+/* What is lost is not stored any more, once the group is answered that was
+ * out. */
 static bool is_forgotten(const stg_flow *f, const stg_lane *l)
 {
-    for (uint32_t i = 0; i < f->partition_count; i++)
-        if (f->partitions[i]->phase != STG_PHASE_LOST &&
-            !stg_lane_place(l, f->partitions[i])->is_forgotten)
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        const stg_partition *p = f->partitions[i];
+
+        if (p->phase == STG_PHASE_LOST ? p->is_in_group
+                                       : !stg_lane_place(l, p)->is_forgotten)
             return false;
+    }
     return true;
 }
 

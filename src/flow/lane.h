@@ -61,6 +61,7 @@ typedef struct stg_place {
     stg_range expired;   /* what the log had lost */
     uint64_t taken;      /* the highest position that is not in a range */
     uint64_t lost;       /* the highest that the log had lost */
+    bool has_hole;       /* it has passed over some, and taken none since */
     uint64_t shed_below; /* past retention: what is below is shed */
     uint64_t durable;    /* the base that the store knows */
     stg_ns behind_at;    /* when the message was accepted at which a laggard

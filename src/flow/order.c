@@ -218,17 +218,22 @@ static void block(stg_delivery *d)
         stg_list_remove(&d->link);
 }
 
+/* In a partition that goes all is to wait, but for rows that stay. */
+static bool is_held(const stg_partition *p, const stg_delivery *d)
+{
+    return p->phase == STG_PHASE_GOING && !(p->keeps_rows && d->is_stored);
+}
+
 /* Who waits now, and who no more. */
 static void block_anew(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
     const stg_ring *r = &stg_lane_place(l, p)->ring;
 
-    if (p->phase == STG_PHASE_GOING) // what is not under way is to wait
-        return;
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
 
-        if (d == NULL || stg_order_is_blocked(l, d) == d->is_blocked)
+        if (d == NULL || is_held(p, d) ||
+            stg_order_is_blocked(l, d) == d->is_blocked)
             continue;
         if (d->is_blocked)
             unblock(f, l, d);

@@ -43,9 +43,12 @@ stg_ns stg_place_oldest(const stg_lane *l, const stg_partition *p)
                                   : 0;
 }
 
+/* Of what is lost nothing is stored. */
 void stg_place_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
                     uint8_t mark)
 {
+    if (p->phase == STG_PHASE_LOST)
+        return;
     p->slices[l->number / STG_SLICE] |= mark;
     f->checkpoint.is_dirty = true;
     if (mark & STG_SLICE_MUST)
@@ -231,6 +234,8 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
     if (d == NULL)
         return false;
     m->refs++;
+    d->after_hole = place->has_hole;
+    place->has_hole = false;
     stg_place_enter(l, d);
     place->routed++;
     place->waiting++;

@@ -425,10 +425,11 @@ static void serve_all(stg_flow *f, chunk *c, uint64_t from, stg_ns now)
 
     while (at != NULL) {
         stg_lane *l = STG_HOLDER(at, stg_lane, laggard);
-        const stg_place *place = stg_lane_place(l, c->partition);
+        stg_place *place = stg_lane_place(l, c->partition);
 
         at = stg_list_next(&f->laggards, at);
-        if (place->is_laggard && place->next >= from && place->next < c->next)
+        if (place->is_laggard && place->next >= from && place->next < c->next &&
+            !stg_place_is_draining(place))
             serve_lane(f, l, c, now);
     }
 }

@@ -98,6 +98,8 @@ static void fold_slot(stg_flow *f, stg_lane *l, stg_place *place, uint32_t slot)
 
     if (!is_last)
         next = *stg_ring_at(r, slot + 1);
+    if (at.delivery != NULL && at.delivery->after_hole)
+        stg_shed_break(l, place, at.position - 1);
     if (at.delivery == NULL || at.delivery->state != STG_DELIVERY_UNTRIED ||
         !stg_shed_wants(l, place, at.position)) {
         stg_shed_break(l, place, at.position);

@@ -504,12 +504,16 @@ void world_note_begin(world *w, uint32_t number)
                                               stg_flow_partition(w->flow, p)));
 }
 
-/* All that a reader has read, or the lane had come to before a crash. */
+/* All that a reader has read, or the lane had come to before a crash. Where rows
+ * of another order are to end first, it was handed nothing: all is lag. */
 static uint64_t find_end(const world *w, uint32_t number, uint32_t p)
 {
     const stg_cursor *c = &w->lanes[number].cursors[p].c;
     uint64_t end = stg_flow_partition(w->flow, p)->window.next;
 
+    if (stg_place_is_draining(stg_lane_place(stg_flow_lane(w->flow, number),
+                                             stg_flow_partition(w->flow, p))))
+        return 0;
     if (w->lanes[number].cursors[p].is_known && c->settled_count > 0)
         end = stg_ns_max(end, c->settled[c->settled_count - 1] + 1);
     for (size_t i = 0; i < w->row_count; i++)

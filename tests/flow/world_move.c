@@ -132,12 +132,13 @@ static size_t gather(const world *w, uint32_t p, stg_cursor *cursors)
     return count;
 }
 
+/* A store that nobody else has refuses nothing: who claims it, had it. */
 static stg_status give(world *w, uint32_t p, bool is_rows_only)
 {
     stg_cursor *cursors = calloc(w->lane_count + 1, sizeof *cursors);
     part *at = &w->parts[p];
     stg_gift g = {.partition = p,
-                  .generation = at->generation + 1,
+                  .generation = at->generation + !w->keeps_rows,
                   .begin = w->trimmed[p],
                   .floor = w->keeps_rows ? at->group : 0,
                   .is_merged = true,
