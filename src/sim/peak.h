@@ -59,10 +59,11 @@ static inline bool stg_sim_peak_add(stg_sim_peak *p, stg_ns at)
             !stg_sim_peak_make_room(p, slice))
             return false;
         now->slices[now->used].number = (uint32_t)(slice - now->begin);
-        now->slices[now->used++].count = 0;
+        now->slices[now->used++].count = 1;
         p->last = slice;
+    } else {
+        now->slices[now->used - 1].count++;
     }
-    now->slices[now->used - 1].count++;
     now->count++;
     return true;
 }

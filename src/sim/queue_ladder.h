@@ -16,9 +16,9 @@ enum {
     STG_LADDER_BITS = 6, /* of a digit */
     STG_LADDER_DIGITS = 1 << STG_LADDER_BITS,
     STG_LADDER_LEVELS = 11, /* 66 bits */
-    STG_LADDER_CHUNK = 14,  /* keys; a chunk is two cache lines */
-    STG_LADDER_FEW = 5 * STG_LADDER_CHUNK,
-    STG_LADDER_PAGE = 63, /* chunks */
+    STG_LADDER_CHUNK = 30,  /* keys; a chunk is four cache lines */
+    STG_LADDER_FEW = 4 * STG_LADDER_CHUNK, /* below 256 */
+    STG_LADDER_PAGE = 31,                  /* chunks */
 };
 
 typedef struct stg_ladder_chunk {
