@@ -148,6 +148,7 @@ class Chaos(Case):
             {name: sink.url("/" + name) for name, sink in self.leaves.items()},
             "memory: 8M", c=", order: key")
         self.hubs, self.deeds = [], collections.Counter()
+        self.produced_at = []
         watcher = self.watch(self.broker, "t", self.PARTITIONS)
         for _ in range(3):
             self.start_hub()
@@ -197,6 +198,7 @@ class Chaos(Case):
             time.sleep(piece / self.RATE)
         kcat.stdin.close()
         self.assertEqual(kcat.wait(SLOW), 0, "kcat lost messages")
+        self.produced_at.append(time.time())
 
     def start_hub(self):
         self.hubs.append(self.start(self.file))
@@ -354,8 +356,9 @@ class Chaos(Case):
         count = self.count + self.CALM
         times = {name: sorted(r["time"] for r in rows if r["status"] == 200)
                  for name, rows in receipts.items()}
-        gap, name = max((after - before, name) for name, all in times.items()
-                        for before, after in zip(all, all[1:]))
+        gap, name = max(((after - before, name) for name, all in times.items()
+                         for before, after in zip(all, all[1:])
+                         if after < self.produced_at[0]), default=(0, "none"))
         deeds = ", ".join(f"{word} {number}" for word, number in
                           sorted(self.deeds.items()))
         case.note(self, f"""
