@@ -61,6 +61,8 @@ typedef struct stg_source_place {
 typedef struct stg_source_counts {
     uint64_t taken, fenced, renewed; /* partitions, since the start */
     uint64_t messages;               /* handed to flow */
+    uint64_t expired;                /* positions that were lost, at most */
+    uint64_t added;                  /* partitions of topics that grew */
 } stg_source_counts;
 
 typedef struct stg_source {

@@ -39,6 +39,7 @@ static void note_expired(stg_source *s, const stg_kafka_told *t)
     const stg_source_place *p = stg_source_find(s, &t->place);
 
     tell_at(s, STG_LOG_ERROR, "log-expired", t);
+    s->counts.expired += stg_ns_sub(t->begin, t->position);
     if (p == NULL || p->state != STG_SOURCE_GIVEN)
         return;
     stg_flow_expired(s->hub->flow, p->number, t->begin, stg_deadlines_now());
@@ -118,6 +119,7 @@ void stg_source_told(void *source, const stg_kafka_told *t)
         break;
     case STG_KAFKA_ADDED:
         tell(s, STG_LOG_INFO, "partitions-added", t);
+        s->counts.added += stg_ns_sub(t->count, t->before);
         break;
     case STG_KAFKA_TROUBLE:
         tell(s, STG_LOG_WARN, "kafka-trouble", t);

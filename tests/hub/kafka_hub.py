@@ -19,6 +19,9 @@ def lines(count, word="m"):
     return [f"{word}{i}".encode() for i in range(count)]
 
 
+UNKNOWN_TOPIC = 3  # of Kafka's protocol
+
+
 class Kafka(kafka_case.Case):
     # -- messages
 
@@ -326,7 +329,7 @@ targets: [{{name: b, url: "{b.url()}"}}]
         broker.process.send_signal(signal.SIGSTOP)
         try:
             hub.event("kafka-away")
-            wait_for(lambda: "stagger_kafka_up 0" in self.page(hub), "0")
+            self.await_metric(hub, "stagger_kafka_up", 0)
         finally:
             broker.process.send_signal(signal.SIGCONT)
         hub.event("kafka-back")
@@ -334,6 +337,46 @@ targets: [{{name: b, url: "{b.url()}"}}]
         wait_for(lambda: len(ids(a.receipts)) == 20, "all of them")
         watcher.wait({0: 20})
         self.assertEqual(hub.stop(), 0)
+
+    def test_a_topic_that_is_not_there_is_told_and_waited_for(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(5)})
+        a = self.leaf()
+        # The mock makes a topic that is asked for, unless it is told not to.
+        broker.tell("refuse", "late", UNKNOWN_TOPIC)
+        hub = self.hub(broker, ["t", "late"], f"a={a.url()}")
+        self.assertEqual(hub.event("topic-gone")["topic"], "late")
+        a.wait(5)
+        self.await_metric(hub, "stagger_kafka_topics_missing", 1)
+        broker.tell("refuse", "late", 0)
+        hub.event("topic-found")
+        broker.produce("late", {0: lines(5)})
+        a.wait(10)
+        self.await_metric(hub, "stagger_kafka_topics_missing", 0)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_what_has_expired_is_told_and_counted(self):
+        """The mock keeps 5 MB of a partition."""
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(5)})
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        a.wait(5)
+        self.assertEqual(hub.stop(), 0)
+        broker.produce("t", {0: [b"x" * 20000] * 400})
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        lost = int(hub.event("messages-lost")["messages"])
+        self.assertGreater(lost, 50)
+        a.wait(405 - lost)
+        self.await_metric(hub, "stagger_kafka_expired_total", lost)
+        self.assertEqual(hub.stop(), 0)
+        row, = self.rows("SELECT * FROM failed_broadcast_logs")
+        self.assertEqual((row["cause"], row["count"], row["payload"]),
+                         ("EXPIRED", lost, None))
+
+    def await_metric(self, hub, name, value):
+        wait_for(lambda: f"\n{name} {value}\n" in self.page(hub),
+                 lambda: f"{name} {value}: {self.page(hub)}")
 
     def test_a_commit_that_is_refused_is_made_again(self):
         broker = self.mock(t=1)

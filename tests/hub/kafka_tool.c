@@ -8,6 +8,7 @@
  *          or words; ends with the input:
  *
  *              topic NAME PARTITIONS
+ *              refuse TOPIC CODE                  0: no more
  *              down BROKER, up BROKER             brokers count from 1
  *              error API CODE COUNT               the next COUNT answers
  *              leader TOPIC PARTITION BROKER
@@ -67,6 +68,10 @@ static rd_kafka_resp_err_t obey(rd_kafka_mock_cluster_t *c, char *words[WORDS])
         return RD_KAFKA_RESP_ERR__INVALID_ARG;
     if (strcmp(what, "topic") == 0)
         return rd_kafka_mock_topic_create(c, words[1], b, 1);
+    if (strcmp(what, "refuse") == 0) {
+        rd_kafka_mock_topic_set_error(c, words[1], (rd_kafka_resp_err_t)b);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    }
     if (strcmp(what, "down") == 0)
         return rd_kafka_mock_broker_set_down(c, a);
     if (strcmp(what, "up") == 0)

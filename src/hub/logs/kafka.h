@@ -250,7 +250,6 @@ typedef struct stg_kafka_counts {
     bool is_away;
     uint64_t commits, commit_failures; /* lists, not partitions */
     uint64_t rebalances;               /* assigned, revoked and lost */
-    uint64_t expired;                  /* positions that were passed over */
     uint64_t too_large, skipped;       /* messages; skipped: without a value */
 } stg_kafka_counts;
 

@@ -148,7 +148,6 @@ static void judge_strayed(stg_kafka_member *m, stg_kafka_slot *s,
         stg_kafka_member_change(m);
     } else if (is_below) {
         tell(m, s, STG_KAFKA_EXPIRED, e, "read on from its begin");
-        m->counts.expired += (uint64_t)e->begin - s->next;
         s->next = (uint64_t)e->begin;
         s->state = STG_KAFKA_SLOT_READING;
         stg_kafka_member_change(m);

@@ -49,6 +49,7 @@ typedef struct stg_picture_kafka {
     uint64_t *lags; /* of each row but that of the others, in each place; NULL:
                        they were too many */
     stg_kafka_counts counts;
+    size_t topics_missing;
     stg_source_counts source;
 } stg_picture_kafka;
 

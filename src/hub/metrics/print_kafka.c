@@ -55,6 +55,7 @@ void stg_picture_take_kafka(stg_picture *p, const stg_source *s)
         return;
     stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
     k->source = s->counts;
+    k->topics_missing = s->topics_gone;
     k->places = calloc(count + 1, sizeof *k->places);
     if (k->places == NULL)
         return;
@@ -179,9 +180,13 @@ static void print_counts(const stg_picture_kafka *k, stg_page *page)
         {"stagger_kafka_renewed_total", "counter",
          "Partitions of topics that were made again, or cut off.",
          k->source.renewed},
+        {"stagger_kafka_partitions_added_total", "counter",
+         "Partitions that topics have got.", k->source.added},
+        {"stagger_kafka_topics_missing", "gauge", "Topics that are not there.",
+         k->topics_missing},
         {"stagger_kafka_expired_total", "counter",
          "Positions that the topics had lost before they were read, at most.",
-         k->counts.expired},
+         k->source.expired},
         {"stagger_kafka_too_large_total", "counter",
          "Messages that were larger than a message may be.",
          k->counts.too_large},
@@ -196,7 +201,8 @@ static void print_counts(const stg_picture_kafka *k, stg_page *page)
     }
     stg_page_family(page, "stagger_kafka_commits_total", "counter",
                     "Commits of offsets, by their result.");
-    put_result(page, "ok", k->counts.commits);
+    put_result(page, "ok",
+               stg_ns_sub(k->counts.commits, k->counts.commit_failures));
     put_result(page, "failed", k->counts.commit_failures);
 }
 
