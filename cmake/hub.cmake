@@ -193,6 +193,7 @@ add_library(stagger_hub STATIC
     hub/stores/opening.c
     hub/stores/parked.c
     hub/stores/partitions.c
+    hub/stores/others.c
     hub/stores/pause.c
     hub/stores/queue.c
     hub/stores/queue_read.c

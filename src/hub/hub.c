@@ -244,6 +244,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.room = stg_shell_room;
     s.knows = stg_shell_knows;
     s.wants = stg_shell_wants;
+    s.paused = stg_people_paused;
+    s.forgotten = stg_people_forgotten;
     s.ctx = h;
     status = stg_source_check(&h->source, h, o, &s, err);
     if (status == STG_OK)

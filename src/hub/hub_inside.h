@@ -144,6 +144,10 @@ void stg_people_removed(stg_hub *h, uint32_t lane);
 /* Whether the lane is being forgotten. */
 bool stg_people_forgets(const stg_hub *h, uint32_t lane);
 
+/* For stg_store_options: another hub was called. */
+void stg_people_paused(void *hub, uint32_t lane, bool is_paused);
+bool stg_people_forgotten(void *hub, uint32_t lane);
+
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_people_close(stg_hub *h);
 

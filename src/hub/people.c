@@ -109,6 +109,54 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
     return STG_OK;
 }
 
+/* -- by other hubs --------------------------------------------------------- */
+
+static void tell(const stg_hub *h, const stg_target *t, const char *what)
+{
+    STG_LOG(h->log, STG_LOG_INFO, "target-changed",
+            stg_field_text("target", t->name), stg_field_text("what", what));
+}
+
+void stg_people_paused(void *hub, uint32_t lane, bool is_paused)
+{
+    stg_hub *h = hub;
+    stg_target *t = stg_targets_at(&h->targets, lane);
+
+    if (t == NULL || h->flow == NULL)
+        return;
+    if (t->settings != NULL) // without them it is paused anyway
+        stg_flow_pause(h->flow, lane, is_paused || t->settings->is_paused,
+                       stg_deadlines_now());
+    t->is_paused_by_call = is_paused;
+    tell(h, t, is_paused ? "paused" : "resumed");
+    stg_shell_note(h);
+}
+
+static void ignore(void *ctx, bool is_forgotten)
+{
+    (void)ctx;
+    (void)is_forgotten;
+}
+
+/* Who has called it forgets what is in that hub's partitions. Settings that have
+ * the target still keep it, until they are read anew. */
+bool stg_people_forgotten(void *hub, uint32_t lane)
+{
+    stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+    stg_error err;
+
+    if (t == NULL)
+        return true;
+    if (h->flow == NULL || t->settings != NULL || stg_people_forgets(h, lane))
+        return false;
+    if (stg_hub_forget(h, t->name, ignore, NULL, &err) == STG_OK)
+        tell(h, t, "forgotten");
+    return false;
+}
+
+/* -- the end ----------------------------------------------------------------- */
+
 void stg_people_removed(stg_hub *h, uint32_t lane)
 {
     stg_target *t = stg_targets_at(&h->targets, lane);

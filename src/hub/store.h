@@ -87,6 +87,12 @@ typedef struct stg_store_options {
     /* Whether the lane's target wants a message of a range row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
+    /* Another hub that shares the store was called: it has paused the lane, or
+     * ended that; known within some seconds. NULL: nobody wants to know. */
+    void (*paused)(void *ctx, uint32_t lane, bool is_paused);
+    /* The same: it has forgotten the lane. Returns whether nothing of it is
+     * here any more; else it is told again. */
+    bool (*forgotten)(void *ctx, uint32_t lane);
     /* Reads forward in the log of a partition that is not the queue's, for the
      * bodies of range rows, count_max records at most: answers by done, on the
      * loop, as stg_store_read() does. What is below next and was not given is
@@ -204,7 +210,8 @@ typedef struct stg_claim_ask {
 
 #define STG_CLAIMED_BEFORE_MAX 16
 
-/* Rows of an epoch that is over: it has parked rows, and is claimed, too; each
+/* Rows of an epoch that is over: it has parked rows, or dead letters that another
+ * hub was asked to send again, and is claimed, too; each
  * to be unclaimed by itself. */
 typedef struct stg_claimed_before {
     uint32_t number;

@@ -52,7 +52,8 @@ class Case(kafka_case.Case):
     def call(self, hub, path, choice=None):
         request = urllib.request.Request(
             f"http://127.0.0.1:{hub.port}/v1/{path}",
-            data=None if choice is None else json.dumps(choice).encode(),
+            data=json.dumps(choice).encode() if choice else None,
+            method="GET" if choice is None else "POST",
             headers={"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
@@ -232,6 +233,80 @@ class Epochs(Shared, Case):
         wait_for(lambda: self.number("SELECT count(*) FROM parked") == 0,
                  "all are delivered")
         self.assertEqual(one.stop(), 0)
+
+
+class Calls(Shared, Case):
+    """What one hub is called to do with a target, all of them do."""
+
+    def start(self, broker, **leaves):
+        """With a settings file that can be changed."""
+        path = os.path.join(self.folder, f"{len(os.listdir(self.folder))}.yaml")
+        self.write(path, broker, **leaves)
+        hub = case.Hub(None, "--drain", "2s", settings=path)
+        self.addCleanup(hub.end)
+        return hub, path
+
+    def write(self, path, broker, **leaves):
+        targets = "\n".join(f'  - {{name: {name}, url: "{leaf.url()}"}}'
+                            for name, leaf in leaves.items())
+        with open(path, "w") as file:
+            file.write(f"""
+source: "{broker.url("t")}"
+kafka: {{options: {{session.timeout.ms: 3000, heartbeat.interval.ms: 500}}}}
+store: {{path: "{self.url}"}}
+listen: {{address: 127.0.0.1:0}}
+defaults: {{policy: fixed base=100ms attempts=10000 deadline=none breaker=none
+  budget=none}}
+targets:
+{targets}
+""")
+
+    def ask_for(self, hub, target, deed):
+        return self.call(hub, f"targets/{target}/{deed}", {})
+
+    def state(self, hub, target):
+        return self.call(hub, f"targets/{target}")["state"]
+
+    def test_pause_resume_and_forget_reach_the_others(self):
+        self.make_store()
+        broker = self.mock(t=2)
+        is_bad = [False]
+        a, b = self.leaf(lambda r: 503 if is_bad[0] else 200), self.leaf()
+        one, first = self.start(broker, a=a, b=b)
+        self.await_partitions(one, count=2)
+        two, second = self.start(broker, a=a, b=b)
+        wait_for(lambda: two.events("partition-taken"), "the second has one")
+        self.await_partitions(one, two, count=2)
+
+        self.ask_for(one, "a", "pause")
+        two.event("target-changed", target="a", what="paused")
+        self.assertEqual(self.state(two, "a"), "paused")
+        broker.produce("t", {p: lines(10) for p in range(2)})
+        b.wait(20)
+        self.assertEqual(a.receipts, [])
+        self.ask_for(two, "a", "resume")
+        one.event("target-changed", target="a", what="resumed")
+        a.wait(20)
+
+        is_bad[0] = True
+        broker.produce("t", {p: lines(10) for p in range(2)})
+        wait_for(lambda: self.number("SELECT count(*) FROM parked") == 20,
+                 "rows of both")
+        for hub, path in (one, first), (two, second):
+            self.write(path, broker, b=b)
+            self.call(hub, "reload", {})
+        self.ask_for(one, "a", "forget")
+        two.event("target-changed", target="a", what="forgotten")
+        wait_for(lambda: self.number("SELECT count(*) FROM parked") == 0,
+                 "none is left")
+        self.assertEqual(self.number(
+            "SELECT count(*) FROM failed_broadcast_logs"
+            " WHERE state = 'cancelled'"), 20)
+        for hub in one, two:
+            wait_for(lambda: [t["name"] for t in
+                              self.call(hub, "targets")["targets"]] == ["b"],
+                     "the name is gone")
+            self.assertEqual(hub.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -512,3 +512,29 @@ TEST(store_claims, bring_the_rows_of_epochs_that_are_over)
     CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:body");
     shelf_end(&s);
 }
+
+TEST(store_claims, bring_the_letters_of_epochs_that_are_over_to_be_sent_again)
+{
+    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
+    stg_claim_ask ask = topic("orders", 0);
+    stg_change dead = {.kind = STG_CHANGE_DEAD,
+                       .partition = 1,
+                       .position = 5,
+                       .failure = &failure};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    ask.previous = claim(&s, ask).claimed.number;
+    dead.message = shelf_message(&s, 5, "body");
+    CHECK_INT(shelf_change(&s, &dead), STG_STORED);
+    CHECK_U64(claim(&s, ask).claimed.before_count, 0);
+    if (s.is_postgres) { // there it is asked for in the row
+        shelf_ask(&s, "UPDATE failed_broadcast_logs SET is_wanted = 1");
+        CHECK_U64(claim(&s, topic("orders", 0)).before, 1);
+        SHELF_POLL(
+            &s, strcmp(shelf_ask(&s, "SELECT count(*) FROM parked"), "1") == 0);
+    }
+    shelf_end(&s);
+}

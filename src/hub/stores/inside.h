@@ -21,6 +21,7 @@ struct stg_store {
     int lock;
     uint64_t next, first;
     stg_epochs epochs;
+    uint64_t notes;        /* of pauses that were noted by us */
     uint64_t replays_told; /* groups of replays whose end the loop has heard */
     stg_lanes lanes;
     stg_partitions partitions;
@@ -49,6 +50,9 @@ char *stg_store_claimed(const stg_store *s);
 
 /* wishes.c: looks for them after a pause, and again. */
 void stg_wishes_watch(stg_store *s, uint64_t pause);
+
+/* others.c: the same for what other hubs do with targets. */
+void stg_others_watch(stg_store *s);
 
 /* Of malloc(); NULL: no memory. */
 char *stg_store_copy(const char *text);

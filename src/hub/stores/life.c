@@ -274,8 +274,10 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
         uv_close((uv_handle_t *)&s->in.answered, on_open_failed);
         return status;
     }
-    if (s->url != NULL)
+    if (s->url != NULL) {
         stg_wishes_watch(s, STG_S);
+        stg_others_watch(s);
+    }
     *store = s;
     return STG_OK;
 }

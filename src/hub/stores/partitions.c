@@ -183,8 +183,11 @@ int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
         db, &st,
         "SELECT " COLUMNS
         " FROM partitions p WHERE log = ? AND topic = ?"
-        " AND partition = ? AND number < ? AND EXISTS (SELECT 1 FROM parked"
-        " WHERE parked.partition = p.number) ORDER BY number DESC LIMIT ?");
+        " AND partition = ? AND number < ? AND (EXISTS (SELECT 1 FROM parked"
+        " WHERE parked.partition = p.number) OR EXISTS (SELECT 1"
+        " FROM failed_broadcast_logs f WHERE f.partition = p.number"
+        " AND f.is_wanted = 1 AND f.state = 'dead'))"
+        " ORDER BY number DESC LIMIT ?");
 
     *count = 0;
     if (rc == SQLITE_OK)

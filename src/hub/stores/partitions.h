@@ -47,8 +47,8 @@ int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
 /* Gives the next number; SQLITE_TOOBIG: none is left. */
 int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
 
-/* The numbers of earlier epochs of `of` that have parked rows: at most `most`,
- * the newest. */
+/* The numbers of earlier epochs of `of` that have parked rows, or dead letters
+ * that are to be sent again: at most `most`, the newest. Of a database. */
 int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
                           stg_partition *all, size_t most, size_t *count);
 

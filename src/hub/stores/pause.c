@@ -24,6 +24,7 @@ static void tell_note(stg_errand *e)
 {
     note *n = STG_HOLDER(&e->link, note, errand.link);
 
+    n->s->notes++;
     if (!e->is_full && n->lane < n->s->lanes.count)
         n->s->lanes.names[n->lane].is_paused = n->is_paused;
     if (n->done != NULL)
