@@ -49,12 +49,20 @@ static int fail(const char *who, const char *path)
     return STG_EXIT_USAGE;
 }
 
+static int refuse_nothing(const char *who)
+{
+    stg_options_complain(who, "the name of an output is empty: wanted a path");
+    return STG_EXIT_USAGE;
+}
+
 static int try_file(const char *path, const char *who)
 {
     FILE *out = path == NULL ? NULL : fopen(path, "ae");
 
     if (path == NULL)
         return 0;
+    if (path[0] == '\0')
+        return refuse_nothing(who);
     if (out == NULL)
         return fail(who, path);
     fclose(out);
@@ -65,6 +73,8 @@ static int try_folder(const char *path, const char *who)
 {
     struct stat found;
 
+    if (path != NULL && path[0] == '\0')
+        return refuse_nothing(who);
     if (path == NULL || mkdir(path, 0777) == 0)
         return 0;
     if (errno != EEXIST)

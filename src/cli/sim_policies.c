@@ -17,6 +17,13 @@ static const char *find_text(const char *word)
     return word + length + 1;
 }
 
+/* Whether the word was taken for a policy up to its mistake: it begins with one
+ * of its words, and what is before the "=" is no name. */
+static bool is_policy(const stg_error *err)
+{
+    return err->column > 1 || strstr(err->text, "as the first word") == NULL;
+}
+
 static bool has_name(const stg_sim_policies *p, const char *name)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -52,7 +59,8 @@ int stg_sim_policies_add(stg_sim_policies *p, const char *who, const char *word)
         snprintf(added->name, sizeof added->name, "%.*s",
                  (int)(text - word - 1), word);
     } else {
-        return complain(who, text, &err_behind);
+        return is_policy(&err) ? complain(who, word, &err)
+                               : complain(who, text, &err_behind);
     }
     (void)stg_policy_print(&added->policy, added->text);
     if (has_name(p, added->name)) {

@@ -37,8 +37,7 @@ stg_status stg_question_check(const stg_question *q, stg_error *err)
         return stg_refuse_thousandths(err, "capacity", q->capacity,
                                       "1 to 4000000 requests a second");
     if (q->load < 10 || q->load > 950)
-        return stg_refuse_percent(err, "load", (uint64_t)q->load * 100,
-                                  "1% to 95%");
+        return stg_refuse_percent(err, "load", q->load / 10, "1% to 95%");
     if (q->outage < 100 * STG_MS || q->outage > STG_HOUR)
         return stg_refuse_duration(err, "outage", q->outage, "100ms to 1h");
     if (q->patience < 10 * STG_MS || q->patience > STG_HOUR)

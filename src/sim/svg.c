@@ -191,7 +191,8 @@ static void draw_panel(stg_picture *pic, unsigned index)
     plot = plot_of(pic, index);
     stg_svg_spans(pic, &plot);
     stg_svg_frame(pic, &plot);
-    for (size_t i = 0; i < pic->chart->series_count; i++)
+    // Where lines are one the first is seen: it is the one that matters most.
+    for (size_t i = pic->chart->series_count; i-- > 0;)
         if (pic->chart->series[i].panel == index)
             stg_svg_marks(pic, &plot, &pic->chart->series[i]);
     stg_svg_names(pic, &plot);

@@ -90,6 +90,10 @@ class Contention(unittest.TestCase):
         for arguments, words in (
                 (["-n", "0"], "1 to 100000000"),
                 (["-n", "10..5"], "10..190/10"),
+                (["-n", "1000000000000"], "1 to 100000000"),
+                (["-n", "nan"], "1 to 100000000"),
+                (["--svg", "/dev/null"], "folder"),
+                (["--json="], "wanted a path"),
                 (["-n", "1..2000"], "1000 of them"),
                 (["-n", ""], "10..190/10"),
                 (["-p", "nobody"], "nobody"),
