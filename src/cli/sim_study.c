@@ -162,7 +162,7 @@ static bool make_blocks(work *w, double total)
 {
     const stg_study *s = w->study;
     uint32_t reps = s->options.reps;
-    size_t room = 0;
+    size_t room = 1; // calloc() of none may be NULL
 
     for (size_t i = 0; i < s->count; i++)
         room += reps / block_of(s, &s->cells[i], total) + 1;

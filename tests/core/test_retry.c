@@ -1200,6 +1200,21 @@ TEST(retry, answers_calls_out_of_turn_without_a_change)
     CHECK_INT(r.attempts, 2);
 }
 
+/* With nothing to ask, too. */
+TEST(retry, is_over_after_its_success)
+{
+    stg_policy p = parse("attempts=unlimited deadline=none");
+    stg_rng rng = stg_rng_seed(1);
+    stg_outcome ok = stg_ok(), failed = stg_failed(STG_FAULT_RESET);
+    stg_retry r;
+
+    CHECK_INT(stg_retry_start(&r, &p, NULL, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &ok, 1, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_step(&r, &failed, 2, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_admit(&r, 3, &rng).next, STG_DONE);
+}
+
 TEST(retry, reads_no_outcome_as_an_unclassified_error)
 {
     stg_policy p = parse("client retry=error");

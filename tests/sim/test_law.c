@@ -91,3 +91,20 @@ TEST(law, draws_with_its_mean_and_variance)
         CHECK_FROM(i, off * off <= 1e-3 * variance * variance + 1e-9);
     }
 }
+
+/* Of more than are drawn at once, with the rare draws among them that take
+ * several. */
+TEST(law, draws_ahead_what_it_would_draw_one_by_one)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        stg_rng rng = stg_rng_seed(i);
+        stg_law_ahead ahead;
+        stg_law law;
+
+        CHECK(stg_law_parse(&law, texts[i], NULL) == STG_OK);
+        stg_law_ahead_init(&ahead, &law, rng);
+        for (int n = 0; n < 10000; n++)
+            CHECK_FROM(i,
+                       stg_law_ahead_draw(&ahead) == stg_law_draw(&law, &rng));
+    }
+}
