@@ -41,17 +41,23 @@ static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_lane_wake(f, l);
 }
 
+/* In a partition that goes all is to wait, but for rows that stay. */
+static bool is_held(const stg_partition *p, const stg_delivery *d)
+{
+    return p->phase == STG_PHASE_GOING && !(p->keeps_rows && d->is_stored);
+}
+
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
 {
+    const stg_partition *p = stg_flow_home(f, d->message);
     const stg_ring *r = &l->places[d->message->slot].ring;
 
-    if (stg_flow_home(f, d->message)->phase == STG_PHASE_GOING)
-        return;
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
 
         if (other != NULL && other != d && is_behind(l, d, other->message)) {
-            unblock(f, l, other);
+            if (!is_held(p, other))
+                unblock(f, l, other);
             return;
         }
     }
@@ -216,12 +222,6 @@ static void block(stg_delivery *d)
     d->is_blocked = true;
     if (d->state == STG_DELIVERY_UNTRIED)
         stg_list_remove(&d->link);
-}
-
-/* In a partition that goes all is to wait, but for rows that stay. */
-static bool is_held(const stg_partition *p, const stg_delivery *d)
-{
-    return p->phase == STG_PHASE_GOING && !(p->keeps_rows && d->is_stored);
 }
 
 /* Who waits now, and who no more. */
