@@ -62,9 +62,9 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def resident_kb(pid):
+def resident_kb(pid, which="VmRSS"):
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+    return int(re.search(rf"{which}:\s+(\d+)", text)[1])
 
 
 def quantile(values, share):
