@@ -425,6 +425,47 @@ targets: [{{name: b, url: "{b.url()}"}}]
             said = self.refusal(verb, "session.timeout.ms: soon")
             self.assertRegex(said, r":2:\d+:.*session\.timeout\.ms")
 
+    def test_an_unwise_assignor_is_told(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(3)})
+        a = self.leaf()
+        hub = self.hub_of(f"""
+source: "{broker.url('t')}"
+kafka: {{options: {{partition.assignment.strategy: cooperative-sticky}}}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: a, url: "{a.url()}"}}]
+""")
+        version = self.version()
+        if version < (2, 10):
+            self.assertIn("{}.{}".format(*version),
+                          hub.event("kafka-unwise")["detail"])
+        a.wait(3)
+        self.assertEqual(len(hub.events("kafka-unwise")), version < (2, 10))
+        self.assertEqual(hub.stop(), 0)
+
+    def version(self):
+        """librdkafka's, as it says it: in words of what it does not know."""
+        said = self.refusal("check", "no.such.property: x")
+        return tuple(map(int, re.search(r"librdkafka (\d+)\.(\d+)",
+                                        said).groups()))
+
+    def test_a_begin_that_nobody_knows_is_refused_if_so_wished(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: lines(3)})
+        a = self.leaf()
+        text = f"""
+source: "{broker.url('t')}"
+kafka: {{reset: error}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: a, url: "{a.url()}"}}]
+"""
+        hub = self.hub_of(text)
+        self.assertIn("reset", hub.event("partition-refused")["detail"])
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(a.receipts, [])
+
     def test_what_librdkafka_refuses_is_told_at_once(self):
         """Only an instance of it finds them out: a hub that went on would wait
         for ever, and say nothing."""

@@ -53,6 +53,37 @@ targets: {json.dumps([{"name": name, "url": "http://127.0.0.1:1/"}
         self.assertEqual(r.returncode, 2, r.stderr)
         return r.stderr
 
+    # -- fencing
+
+    def test_who_is_fenced_takes_it_again_while_it_has_the_partition(self):
+        """As if another hub had taken it in the database, which the group knows
+        nothing of: what this one writes is refused, and it begins anew at the
+        cursors that it finds."""
+        broker = self.mock(t=1)
+        broker.produce("t", {0: [b"x"] * 20})
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.shared(broker, {"a": a})
+        a.wait(20)
+        watcher.wait({0: 20})
+        generation = self.ask("UPDATE claims SET generation = generation + 1 "
+                              "RETURNING generation").splitlines()[0]
+        broker.produce("t", {0: [b"y"] * 20})
+        fenced = hub.event("partition-fenced")
+        self.assertEqual((fenced["topic"], fenced["partition"]), ("t", 0))
+        hub.event("partition-taken")
+        watcher.wait({0: 40})
+        broker.produce("t", {0: [b"z"] * 20})
+        watcher.wait({0: 60})
+        self.assertGreater(int(self.ask("SELECT generation FROM claims")),
+                           int(generation))
+        self.assertEqual(hub.stop(), 0)
+        receipts = ids(a.receipts)
+        self.assertEqual(len(receipts), 60)
+        twice = {name for name, count in receipts.items() if count > 1}
+        self.assertLessEqual(twice, {f"t.0.{i}" for i in range(20, 40)},
+                             "what it could not store, and nothing else")
+
     # -- through TLS
 
     def test_a_server_with_another_root_is_refused(self):
