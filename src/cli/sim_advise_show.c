@@ -254,9 +254,10 @@ static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
     say_others(a, p);
     stg_paper_put(p, "\nThe outage in full:\n\n");
     say_command(a, p);
-    stg_paper_put(p,
-                  "\nThe best, and what the others cost; the longer of the "
-                  "two loads:");
+    stg_paper_put(
+        p,
+        "\nThe table has the best first, and what the others cost; of "
+        "the two loads, the longer recovery.");
 }
 
 /* -- the table ------------------------------------------------------------- */
