@@ -117,14 +117,28 @@ static void choose_options(stg_lane_options *o)
     o->burst = o->rate == 0 ? 0 : 3;
 }
 
-static world *make_world(uint32_t *partitions)
+/* Whose partitions they are: the queue's, or of hubs that have each a store of
+ * its own or share one. */
+static bool make_partitions(world *w, uint32_t *count)
+{
+    uint8_t b = next();
+
+    *count = 1 + b % 3;
+    world_partitions(w, *count);
+    if (b < 224)
+        return false;
+    world_merge(w, (b & 16) != 0);
+    world_large(w, (b & 8) != 0 ? 5 : 0);
+    return true;
+}
+
+static world *make_world(uint32_t *partitions, bool *moves)
 {
     world *w = world_new(next());
     uint32_t lanes = 1 + upto(4);
 
-    *partitions = 1 + upto(2);
+    *moves = make_partitions(w, partitions);
     world_trace_off(w);
-    world_partitions(w, *partitions);
     world_options(w)->memory_max = 1 << 20;
     world_options(w)->in_flight_max = 1 + upto(20);
     world_options(w)->drain = some_time();
@@ -243,9 +257,42 @@ static void do_with_hub(world *w, uint32_t what)
     }
 }
 
-static void happen(world *w, uint32_t partitions)
+/* Partitions that come and go, and what the other hubs do. */
+static void do_with_partition(world *w, uint32_t what, uint32_t p)
+{
+    uint64_t i = next();
+
+    switch (what) {
+    case 0:
+        world_take(w, p, (stg_ns)i * 10 * STG_MS);
+        break;
+    case 1:
+        world_lose(w, p);
+        break;
+    case 2:
+        world_fence(w, p);
+        world_elsewhere(w, p, i % 32);
+        break;
+    case 3:
+        world_elsewhere(w, p, i % 64);
+        break;
+    case 4:
+        if (i < world_published(w))
+            world_expire(w, world_partition(w, i), world_position(w, i));
+        break;
+    default:
+        world_give(w, p);
+    }
+}
+
+static void happen(world *w, uint32_t partitions, bool moves)
 {
     uint8_t b = next();
+
+    if (moves && b >= 192) { // in place of half of what store and hub do
+        do_with_partition(w, b % 8, (b >> 3) % partitions);
+        return;
+    }
 
     if (b < 80)
         world_steps(w, b);
@@ -266,14 +313,15 @@ static void happen(world *w, uint32_t partitions)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint32_t partitions;
+    bool moves;
     world *w;
 
     bytes = data;
     end = data + (size < 4096 ? size : 4096);
-    w = make_world(&partitions);
+    w = make_world(&partitions, &moves);
     world_start(w);
     for (uint32_t i = 0; i < 100 && bytes < end; i++)
-        happen(w, partitions);
+        happen(w, partitions, moves);
     world_calm(w, answer_well, 0);
     world_free(w);
     return 0;

@@ -320,14 +320,21 @@ static bool cancel_next(stg_flow *f, stg_action *action)
     return true;
 }
 
+/* A partition may have come since: then it is said later. */
 static bool add_next(stg_flow *f, stg_action *action)
 {
-    stg_lane *l = STG_HOLDER(stg_list_shift(&f->added), stg_lane, added);
+    stg_link *at;
 
-    if (l == NULL)
-        return false;
-    *action = (stg_action){.kind = STG_ACTION_ADDED, .lane = l->number};
-    return true;
+    while ((at = stg_list_shift(&f->added)) != NULL) {
+        stg_lane *l = STG_HOLDER(at, stg_lane, added);
+
+        if (stg_lane_is_durable(f, l)) {
+            *action = (stg_action){.kind = STG_ACTION_ADDED, .lane = l->number};
+            return true;
+        }
+        l->is_new = true;
+    }
+    return false;
 }
 
 static bool remove_next(stg_flow *f, stg_action *action)

@@ -320,6 +320,26 @@ TEST(moves, drop_what_was_read_before)
     world_end(w, 1);
 }
 
+/* A lane is told of as one that begins there whatever happens: also in what was
+ * given a moment before. */
+TEST(moves, tell_of_a_new_lane_when_it_is_durable_in_what_was_given)
+{
+    world *w = make_world(SHARED, 200, 10 * STG_MS);
+
+    start(w, 5);
+    world_take(w, 0, 0);
+    world_run(w, STG_NEVER);
+    world_join(w, PATIENT);
+    world_store_delay(w, STG_S);
+    world_give(w, 0); // before flow is asked what to do
+    run_for(w, 500 * STG_MS);
+    CHECK(!world_was_added(w, 1));
+    run_for(w, STG_S);
+    CHECK(world_was_added(w, 1));
+    come_back(w);
+    world_free(w);
+}
+
 TEST(moves, refuse_what_is_there_and_what_comes_at_the_end)
 {
     world *w = make_world(OWN, 200, 10 * STG_MS);
