@@ -135,11 +135,21 @@ static bool read_count(stg_reader *r, stg_law *law)
     return percent % 100 == 0 && law->count >= 1 && law->count <= 999;
 }
 
+/* A time; 0 without a unit before another time, too, as it is printed. */
+static bool read_time(stg_reader *r, stg_ns *ns)
+{
+    if (r->end - r->at < 2 || r->at[0] != '0' || r->at[1] != ':')
+        return stg_read_duration(r, ns);
+    r->at++;
+    *ns = 0;
+    return true;
+}
+
 stg_status stg_law_parse(stg_law *law, const char *text, stg_error *err)
 {
     stg_reader r = {text, text + strlen(text)};
     stg_law found = {.kind = find_kind(&r)};
-    bool is_ok = read_count(&r, &found) && stg_read_duration(&r, &found.a);
+    bool is_ok = read_count(&r, &found) && read_time(&r, &found.a);
 
     if (is_ok && kinds[found.kind].times == 2)
         is_ok = stg_read_text(&r, ":") && stg_read_duration(&r, &found.b);

@@ -7,6 +7,8 @@ static const char *const texts[] = {
     "10ms",
     "exponential:10ms",
     "uniform:5ms:15ms",
+    "uniform:0:15ms",
+    "mix:10%:0:1s",
     "normal:10ms:2ms",
     "erlang:4:10ms",
     "mix:5%:200ms:8ms",
