@@ -79,11 +79,6 @@ stg_mark stg_delivery_mark(const stg_delivery *d)
                       .replay = d->replay};
 }
 
-stg_place *stg_delivery_place(const stg_delivery *d)
-{
-    return &d->lane->places[d->message->slot];
-}
-
 void stg_delivery_attach(stg_delivery *d, void *attempt)
 {
     d->attempt = attempt;

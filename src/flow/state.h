@@ -217,7 +217,10 @@ stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m);
 void stg_delivery_free(stg_flow *f, stg_delivery *d);
 void stg_delivery_note(stg_flow *f, stg_delivery *d, const stg_failure *why);
 stg_mark stg_delivery_mark(const stg_delivery *d);
-stg_place *stg_delivery_place(const stg_delivery *d);
+static inline stg_place *stg_delivery_place(const stg_delivery *d)
+{
+    return &d->lane->places[d->message->slot];
+}
 
 /* -- lane.c ---------------------------------------------------------------- */
 
