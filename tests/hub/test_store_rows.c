@@ -340,11 +340,14 @@ TEST(store_rows, that_a_group_has_twice_end_as_it_says_last)
     stg_failure f = shelf_failure(503, STG_WHY_ATTEMPTS);
     stg_mark mark = {.due_at = 0};
     stg_change changes[] = {
-        change(STG_CHANGE_PARK, 5), change(STG_CHANGE_PARK, 5),
-        change(STG_CHANGE_PARK, 6), change(STG_CHANGE_DELIVERED, 6),
-        change(STG_CHANGE_PARK, 7), change(STG_CHANGE_DEAD, 7),
-        change(STG_CHANGE_PARK, 8), change(STG_CHANGE_CANCEL, 0),
-        change(STG_CHANGE_PARK, 9), change(STG_CHANGE_PARK, 9)};
+        change(STG_CHANGE_PARK, 5),  change(STG_CHANGE_PARK, 5),
+        change(STG_CHANGE_PARK, 6),  change(STG_CHANGE_DELIVERED, 6),
+        change(STG_CHANGE_PARK, 7),  change(STG_CHANGE_DEAD, 7),
+        change(STG_CHANGE_PARK, 8),  change(STG_CHANGE_CANCEL, 0),
+        change(STG_CHANGE_PARK, 9),  change(STG_CHANGE_PARK, 9),
+        change(STG_CHANGE_PARK, 10), change(STG_CHANGE_DELIVERED, 10),
+        change(STG_CHANGE_PARK, 10), change(STG_CHANGE_DELIVERED, 99),
+        change(STG_CHANGE_PARK, 11), change(STG_CHANGE_PARK, 11)};
     size_t count = sizeof changes / sizeof *changes;
     shelf s;
 
@@ -356,13 +359,15 @@ TEST(store_rows, that_a_group_has_twice_end_as_it_says_last)
         changes[i].due_at = 100 + i;
     for (size_t i = 0; i < count; i += 2)
         changes[i].message = shelf_message(&s, changes[i].position, "x");
+    changes[15].message = changes[14].message;
     changes[5].failure = &f;
     // The others' row is another one.
     changes[7].lane = changes[8].lane = changes[9].lane = 1;
     CHECK_INT(shelf_store(
                   &s, &(stg_group){.changes = changes, .change_count = count}),
               STG_STORED);
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@101:x 8@106:x");
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+              "5@101:x 8@106:x 10@112:x 11@115:x");
     mark = (stg_mark){.due_at = 0};
     CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "9@109:x");
     CHECK_STR(shelf_ask(&s, all_dead),
