@@ -22,6 +22,7 @@ ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
              "expiring": "quota.py", "files-short": "ingress.py",
              "message-too-large": "kafka_hub.py",
              "partition-taken": "kafka_hub.py",
+             "target-changed": "kafka_rows.py",
              "partition-lost": "kafka_hub.py",
              "kafka-away": "kafka_hub.py", "kafka-back": "kafka_hub.py"}
 # A disk with no room even for rows, a commit that nobody knows of, and half a

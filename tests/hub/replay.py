@@ -21,7 +21,9 @@ MANY = int(os.environ.get("STAGGER_LETTERS", 2000))
 ROUNDS = 3
 RATE = 100          # live messages a second
 SECONDS = 1.5       # of each half of a round
-FACTOR, SLACK = 1.5, 0.005
+# What a replay may do to their p99; where there are only a few letters other tests
+# run at the same time.
+FACTOR, SLACK = (1.5, 0.005) if MANY > 2000 else (3, 0.05)
 QUIET = 0.025       # p99 of those alone where the machine does little else
 POLICY = "broadcast base=20ms breaker=none"
 
@@ -149,7 +151,7 @@ targets:
                           for a, b in pairs)
         share, factor, slack = 0.99, FACTOR, SLACK
         if max(quantile(a, 0.99) for a, _ in pairs) > QUIET:
-            share, factor, slack = 0.5, 3, 0.05 # the tail is the machine's
+            share, factor, slack = 0.5, 3, 0.05  # the tail is the machine's
             words += "; p50 was judged roughly, for the machine is busy"
         alone, beside = (statistics.median(quantile(pair[n], share)
                                            for pair in pairs)
