@@ -10,22 +10,11 @@
 #include "sim/contention.h"
 #include "sim/overload.h"
 #include "sim/overload_text.h"
+#include "tests/malloc_memory.h"
 
 enum { EVENTS = 3000, SLOTS = 500 };
 
-static void *allocate(void *ctx, size_t size)
-{
-    (void)ctx;
-    return malloc(size);
-}
-
-static void release(void *ctx, void *bytes)
-{
-    (void)ctx;
-    free(bytes);
-}
-
-static const stg_memory memory = {.allocate = allocate, .release = release};
+static const stg_memory memory = STG_MALLOC_MEMORY;
 
 typedef struct scene {
     stg_overload_options o;

@@ -9,7 +9,7 @@
 #include "hub/settings/from.h"
 #include "hub/settings/shard.h"
 
-enum { NUMBER_BITS = 16, NUMBER_MASK = 0xffff };
+enum { NUMBER_MASK = (1 << STG_SOURCE_NUMBER_BITS) - 1 };
 
 /* -- options of the consumer ----------------------------------------------- */
 
@@ -254,8 +254,8 @@ void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
     s->counts.messages += is_catch_up ? 0 : run->count;
     stg_flow_messages(s->hub->flow, is_catch_up,
                       (uint32_t)(run->tag & NUMBER_MASK),
-                      run->tag >> NUMBER_BITS, run->records, run->count,
-                      run->next, stg_deadlines_now());
+                      run->tag >> STG_SOURCE_NUMBER_BITS, run->records,
+                      run->count, run->next, stg_deadlines_now());
 }
 
 static void take_runs(void *ctx, const stg_kafka_run *runs, size_t count)
@@ -302,7 +302,7 @@ void stg_source_commit(stg_source *s, uint32_t partition, uint64_t position)
     p = stg_source_find_number(s, partition);
     if (p == NULL)
         return;
-    place = (stg_kafka_place){p->topic, p->partition, p->assignment};
+    place = stg_source_place_of(p);
     stg_kafka_commit(s->kafka, &place, position);
 }
 

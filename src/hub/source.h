@@ -145,6 +145,29 @@ uint64_t stg_source_lag(const stg_source *s, uint32_t lane);
 bool stg_source_is_of(const stg_hub *h, uint32_t partition,
                       const stg_texts *topics);
 
+/* -- source.c, for the others ---------------------------------------------- */
+
+/* The tag of what is read for flow: its own number of the gift, and below it the
+ * partition's. */
+enum { STG_SOURCE_NUMBER_BITS = 16 };
+
+static inline uint64_t stg_source_tag(uint64_t assignment, uint32_t number)
+{
+    return assignment << STG_SOURCE_NUMBER_BITS | number;
+}
+
+/* As the consumer knows it; its topic is lent. */
+static inline stg_kafka_place stg_source_place_of(const stg_source_place *p)
+{
+    return (stg_kafka_place){.topic = p->topic,
+                             .partition = p->partition,
+                             .assignment = p->assignment};
+}
+
+/* A run of the consumer, for flow. */
+void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
+                         bool is_catch_up);
+
 /* -- source_behind.c ------------------------------------------------------- */
 
 /* What flow's catch-up reader wants of Kafka. */
@@ -154,10 +177,6 @@ void stg_source_read_laggards(stg_source *s, const stg_action *a);
 void stg_source_read_again(void *hub, uint32_t number, uint64_t from,
                            size_t bytes_max, size_t count_max,
                            stg_read_fn *done, void *done_ctx);
-
-/* A run of the consumer, for flow. */
-void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
-                         bool is_catch_up);
 
 /* Nothing is read any more: who waits is told that nothing could be. */
 void stg_source_end_readings(stg_source *s);
@@ -174,6 +193,10 @@ void stg_source_assigned(void *source, const stg_kafka_given *given,
 void stg_source_revoked(void *source, const stg_kafka_place *places,
                         size_t count);
 void stg_source_lost(void *source, const stg_kafka_place *places, size_t count);
+
+/* Whether it is of this partition, whatever its assignment. */
+bool stg_source_is_same(const stg_source_place *p, const char *topic,
+                        uint32_t partition);
 
 /* NULL: none that is so. */
 stg_source_place *stg_source_find(const stg_source *s,

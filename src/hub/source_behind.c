@@ -2,11 +2,8 @@
  * laggards, and the store for the bodies of range rows that are replayed. Where
  * both wait they have it in turn. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "hub/hub_inside.h"
-
-enum { NUMBER_BITS = 16 };
 
 /* What the store asks for. */
 typedef struct stg_source_reading {
@@ -60,10 +57,10 @@ static void read_laggards(stg_source *s)
         end_laggards(s);
         return;
     }
-    place = (stg_kafka_place){p->topic, p->partition, p->assignment};
+    place = stg_source_place_of(p);
     s->is_behind_busy = true;
     stg_kafka_read_behind(s->kafka, &place, a->read.from, a->read.bytes_max,
-                          a->read.assignment << NUMBER_BITS | a->partition,
+                          stg_source_tag(a->read.assignment, a->partition),
                           take_laggards, s);
 }
 
@@ -96,8 +93,8 @@ static bool is_over(const stg_source *s, uint32_t number)
          at = stg_list_next(&s->places, at)) {
         const stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
 
-        if (p->state == STG_SOURCE_GIVEN && p->partition == of.partition &&
-            strcmp(p->topic, of.topic) == 0)
+        if (p->state == STG_SOURCE_GIVEN &&
+            stg_source_is_same(p, of.topic, of.partition))
             return p->number > number &&
                    stg_store_partition_of(s->hub->store, p->number, &now) &&
                    now.epoch != of.epoch;
@@ -134,7 +131,7 @@ static void read_for_store(stg_source *s, reading *r)
     }
     s->reading = r;
     r->assignment = p->assignment;
-    place = (stg_kafka_place){p->topic, p->partition, p->assignment};
+    place = stg_source_place_of(p);
     s->is_behind_busy = true;
     stg_kafka_read_again(s->kafka, &place, r->from, r->bytes_max, r->count_max,
                          take_reading, s);

@@ -11,14 +11,12 @@ static const stg_ns AGAIN = 2 * STG_S;
 /* In flight at a revocation: see docs/kafka.md. */
 static const stg_ns DRAIN = 2 * STG_S;
 
-enum { NUMBER_BITS = 16 };
-
 static void claim(stg_source_place *p);
 
 /* -- places ---------------------------------------------------------------- */
 
-static bool is_same(const stg_source_place *p, const char *topic,
-                    uint32_t partition)
+bool stg_source_is_same(const stg_source_place *p, const char *topic,
+                        uint32_t partition)
 {
     return p->partition == partition && strcmp(p->topic, topic) == 0;
 }
@@ -31,7 +29,7 @@ stg_source_place *stg_source_find(const stg_source *s,
         stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
 
         if (p->assignment == place->assignment &&
-            is_same(p, place->topic, place->partition))
+            stg_source_is_same(p, place->topic, place->partition))
             return p;
     }
     return NULL;
@@ -62,7 +60,7 @@ static bool is_still_going(const stg_source *s, const stg_source_place *place)
         const stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
 
         if (p != place && is_flows(p) &&
-            is_same(p, place->topic, place->partition))
+            stg_source_is_same(p, place->topic, place->partition))
             return true;
     }
     return false;
@@ -75,13 +73,6 @@ static void tell(const stg_source_place *p, stg_log_level level,
             stg_field_text("topic", p->topic),
             stg_field_number("partition", p->partition),
             stg_field_text("detail", detail));
-}
-
-static stg_kafka_place place_of(const stg_source_place *p)
-{
-    return (stg_kafka_place){.topic = p->topic,
-                             .partition = p->partition,
-                             .assignment = p->assignment};
 }
 
 static void free_place(stg_source_place *p)
@@ -198,13 +189,13 @@ static stg_status give(stg_source_place *p, const stg_claimed *c,
 static void begin(stg_source_place *p)
 {
     stg_hub *h = p->source->hub;
-    stg_kafka_place place = place_of(p);
+    stg_kafka_place place = stg_source_place_of(p);
     stg_partition_view v;
 
     if (stg_flow_look_partition(h->flow, p->number, &v) != STG_OK)
         return;
     stg_kafka_begin(p->source->kafka, &place, v.next,
-                    v.assignment << NUMBER_BITS | p->number);
+                    stg_source_tag(v.assignment, p->number));
     p->source->counts.taken++;
     STG_LOG(h->log, STG_LOG_INFO, "partition-taken",
             stg_field_text("topic", p->topic),
@@ -315,7 +306,7 @@ static void take_over(stg_source *s, stg_source_place *next)
         stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
 
         if (p->state == STG_SOURCE_OVER &&
-            is_same(p, next->topic, next->partition)) {
+            stg_source_is_same(p, next->topic, next->partition)) {
             next->previous = p->number;
             drop(p);
             return;
@@ -349,7 +340,7 @@ void stg_source_assigned(void *source, const stg_kafka_given *given,
 
 static void let_go(stg_source_place *p)
 {
-    stg_kafka_place place = place_of(p);
+    stg_kafka_place place = stg_source_place_of(p);
 
     stg_kafka_let_go(p->source->kafka, &place);
 }
@@ -444,7 +435,7 @@ static stg_source_place *find_next(stg_source *s, const stg_source_place *last)
         stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
 
         if (p->state == STG_SOURCE_WAITING &&
-            is_same(p, last->topic, last->partition) &&
+            stg_source_is_same(p, last->topic, last->partition) &&
             stg_deadline_at(&p->again) == STG_NEVER)
             return p;
     }

@@ -1,22 +1,9 @@
 /* Arguments that cannot be, each refused with its words; and options that
  * change while the hub runs. */
 #include "tests/flow/world.h"
+#include "tests/malloc_memory.h"
 
-#include <stdlib.h>
-
-static void *allocate(void *ctx, size_t size)
-{
-    (void)ctx;
-    return malloc(size);
-}
-
-static void release(void *ctx, void *bytes)
-{
-    (void)ctx;
-    free(bytes);
-}
-
-static const stg_memory memory = {allocate, release, NULL};
+static const stg_memory memory = STG_MALLOC_MEMORY;
 
 /* The words for such options of a flow; "" if they will do. */
 static const char *refuse_flow(const stg_flow_options *o)

@@ -794,16 +794,23 @@ static void shed_of_topic(shelf *s, uint64_t first, uint64_t last,
               STG_STORED);
 }
 
+/* A store of a lane whose topic is read so; its shelf is set here. */
+static void open_topic(shelf *s, topic_log log)
+{
+    shelf_make(s);
+    s->options.read = read_topic;
+    topic = log;
+    topic.s = s;
+    shelf_open(s);
+    CHECK_INT(shelf_lane(s, "a"), 0);
+}
+
 TEST(store_replay, reads_the_bodies_of_a_topic_from_its_log)
 {
     stg_mark mark = {.due_at = 0};
     shelf s;
 
-    shelf_make(&s);
-    s.options.read = read_topic;
-    topic = (topic_log){.s = &s, .end = 100};
-    shelf_open(&s);
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    open_topic(&s, (topic_log){.end = 100});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 10 0 0");
@@ -826,11 +833,7 @@ TEST(store_replay, says_what_the_log_of_a_topic_has_lost)
 {
     shelf s;
 
-    shelf_make(&s);
-    s.options.read = read_topic;
-    topic = (topic_log){.s = &s, .end = 20};
-    shelf_open(&s);
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    open_topic(&s, (topic_log){.end = 20});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 5 5 0");
@@ -844,11 +847,7 @@ TEST(store_replay, passes_over_what_has_expired_in_front)
 {
     shelf s;
 
-    shelf_make(&s);
-    s.options.read = read_topic;
-    topic = (topic_log){.s = &s, .begin = 20, .end = 100};
-    shelf_open(&s);
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    open_topic(&s, (topic_log){.begin = 20, .end = 100});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 5 5 0");
@@ -865,11 +864,7 @@ TEST(store_replay, leaves_range_rows_of_a_topic_that_cannot_be_read_now)
     unsigned reads;
     shelf s;
 
-    shelf_make(&s);
-    s.options.read = read_topic;
-    topic = (topic_log){.s = &s, .end = 100, .aways = UINT_MAX};
-    shelf_open(&s);
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    open_topic(&s, (topic_log){.end = 100, .aways = UINT_MAX});
     shed_of_topic(&s, 10, 19, 5);
     shed_of_topic(&s, 30, 39, 5);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),

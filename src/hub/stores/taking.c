@@ -8,8 +8,6 @@
 #include "hub/stores/inside.h"
 #include "hub/wall.h"
 
-enum { BEFORE_MAX = STG_CLAIMED_BEFORE_MAX };
-
 /* A number that was taken, with its cursors. */
 typedef struct taken {
     stg_partition p; /* its texts are the question's */
@@ -24,10 +22,10 @@ typedef struct taking {
     stg_errand errand;
     stg_store *s;
     stg_claim_ask ask;
-    taken now, before[BEFORE_MAX];
+    taken now, before[STG_CLAIMED_BEFORE_MAX];
     size_t before_count;
     stg_claimed answer;
-    stg_claimed_before answer_before[BEFORE_MAX];
+    stg_claimed_before answer_before[STG_CLAIMED_BEFORE_MAX];
     bool is_spent; /* no number is left */
     stg_claimed_fn *done;
     void *ctx;
@@ -146,16 +144,16 @@ static stg_partition partition_of(const taking *t)
 /* Rows of earlier epochs go with the partition. */
 static int take_before(taking *t, stg_store_writer *w)
 {
-    stg_partition all[BEFORE_MAX];
+    stg_partition all[STG_CLAIMED_BEFORE_MAX];
     int rc;
 
     t->before_count = 0;
     if (!stg_sql_is_shared(w->db))
         return SQLITE_OK;
-    for (size_t i = 0; i < BEFORE_MAX; i++)
+    for (size_t i = 0; i < STG_CLAIMED_BEFORE_MAX; i++)
         all[i] = partition_of(t);
-    rc = stg_partitions_before(w->db, &t->ask, t->now.p.number, all, BEFORE_MAX,
-                               &t->before_count);
+    rc = stg_partitions_before(w->db, &t->ask, t->now.p.number, all,
+                               STG_CLAIMED_BEFORE_MAX, &t->before_count);
     for (size_t i = 0; i < t->before_count && rc == SQLITE_OK; i++) {
         t->before[i].p = all[i];
         rc = take(&t->before[i], w);
@@ -278,7 +276,7 @@ static void free_claim(stg_errand *e)
     taking *t = taking_of(e);
 
     free_taken(&t->now);
-    for (size_t i = 0; i < BEFORE_MAX; i++)
+    for (size_t i = 0; i < STG_CLAIMED_BEFORE_MAX; i++)
         free_taken(&t->before[i]);
     free((char *)t->ask.log);
     free((char *)t->ask.topic);
