@@ -4,6 +4,7 @@
 
 PREFIX = /usr/local
 DESTDIR =
+BUILD = build/release
 
 build:
 	@scripts/deps build
@@ -12,6 +13,7 @@ build:
 help:
 	@echo 'make             build the libraries and the command (build/release)'
 	@echo 'make web         the simulator as a page: build/web/stagger-sim.html'
+	@echo 'make wheel       the Python package: build/python/stagger-*.whl'
 	@echo 'make demo        see what it does'
 	@echo 'make test        run the tests'
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
@@ -26,6 +28,7 @@ help:
 	@echo 'make figures     draw the figures of docs/jitter.md anew'
 	@echo 'make format      format the sources'
 	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'
+	@echo 'make uninstall   remove what the last make install has written'
 	@echo 'make deb         Debian packages, in build/deb'
 	@echo 'make clean       remove build/'
 
@@ -35,6 +38,10 @@ web:
 	@mkdir -p build/web
 	@cp build/release/web/stagger-sim.html build/web/
 	@echo build/web/stagger-sim.html
+
+wheel:
+	@scripts/deps wheel
+	@scripts/wheel
 
 demo: build
 	@scripts/demo build/release/stagger
@@ -87,6 +94,13 @@ format:
 install: build
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
+uninstall:
+	@[ -s $(BUILD)/install_manifest.txt ] || \
+	    { echo 'nothing was installed from here' >&2; exit 1; }
+	@while IFS= read -r file || [ -n "$$file" ]; do \
+	    rm -f -- "$(DESTDIR)$$file"; \
+	done <$(BUILD)/install_manifest.txt
+
 deb:
 	@scripts/deps deb
 	@scripts/deb
@@ -94,5 +108,5 @@ deb:
 clean:
 	rm -rf build
 
-.PHONY: build help web demo test check check-long bench fuzz coverage format
-.PHONY: figures bench-hub bench-store bench-web bench-kafka install deb clean
+.PHONY: build help web wheel demo test check check-long bench fuzz coverage format
+.PHONY: figures bench-hub bench-store bench-web bench-kafka install uninstall deb clean

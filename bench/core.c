@@ -302,7 +302,8 @@ static void take(size_t n)
     static _Thread_local stg_ns now = STG_HOUR;
 
     while (n-- > 0) {
-        stg_grant g = stg_budget_take(&budget, false, now += 4 * STG_US);
+        stg_grant g =
+            stg_budget_take(&budget, STG_CHARGE_RETRY, now += 4 * STG_US);
 
         refusals += !g.granted;
         meter_hide(&g);

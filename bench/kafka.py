@@ -141,7 +141,7 @@ class Bench(base.Bench):
                             for i, url in enumerate(urls))
         store = dict(options).get("store", f"{path}.db")
         pathlib.Path(path).write_text(
-            f'source: "kafka://{self.addresses}/{topic}?group='
+            f'source: "kafka://{self.addresses}/{topic}?start=earliest&group='
             f'{group or topic}"\n'
             "kafka: {options: {session.timeout.ms: 6000, "
             "heartbeat.interval.ms: 1000}}\n"

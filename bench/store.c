@@ -152,7 +152,8 @@ static void open_store(bench *b, const char *path)
                          .topic = "bench",
                          .end = STG_NO_POSITION,
                          .committed = STG_NO_POSITION,
-                         .previous = STG_NO_PARTITION};
+                         .previous = STG_NO_PARTITION,
+                         .ctx = b};
     stg_error err;
 
     o.quota = UINT64_C(1) << 36;
@@ -170,7 +171,7 @@ static void open_store(bench *b, const char *path)
                            &err) != STG_OK)
             stop(name, err.text);
     }
-    stg_store_claim(b->store, &ask, on_claimed, b);
+    stg_store_claim(b->store, &ask, 1, on_claimed);
     wait_for_it(b);
 }
 
@@ -217,7 +218,7 @@ static void make_change(bench *b, const kind *k, size_t row, stg_change *c)
                       .position = k->from + row / LANES,
                       .message = k->has_message ? b->message : NULL,
                       .failure = k->has_failure ? &b->failure : NULL,
-                      .progress = {.attempts = 1, .own_waits = 1},
+                      .progress = {.attempts = 1},
                       .wait = STG_MIN,
                       .due_at = stg_wall_now() + STG_MIN};
 }

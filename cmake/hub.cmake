@@ -10,7 +10,7 @@ find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
             libmicrohttpd>=0.9.71 jansson>=2.10 libcurl>=7.69
-            yaml-0.1>=0.2.1)
+            yaml-0.1>=0.2.1 libcares>=1.18)
         string(REGEX REPLACE ">=.*" "" name ${need})
         pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
         if(HUB_${name}_FOUND)
@@ -51,7 +51,8 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
-    base/suggest.c
+    base/hash.c
+    base/visible.c
     hub/alerts/alerts.c
     hub/alerts/causes.c
     hub/alerts/digest.c
@@ -69,17 +70,23 @@ add_library(stagger_hub STATIC
     hub/alerts/watch.c
     hub/attempt.c
     hub/category.c
+    hub/cause.c
     hub/deadlines.c
+    hub/files.c
     hub/http/answer.c
     hub/http/client.c
     hub/http/connection.c
     hub/http/dial.c
     hub/http/egress.c
     hub/http/endpoint.c
+    hub/http/header.c
+    hub/http/names.c
+    hub/http/resolve.c
     hub/http/tls.c
     hub/http/url.c
     hub/http/wire.c
     hub/hub.c
+    hub/instant.c
     hub/intake.c
     hub/lane_policy.c
     hub/latency.c
@@ -87,6 +94,7 @@ add_library(stagger_hub STATIC
     hub/log_line.c
     hub/logs/input.c
     hub/logs/line_buffer.c
+    hub/logs/kafka_trouble.c
     hub/logs/lines.c
     hub/ops/admin.c
     hub/ops/admin_alerts.c
@@ -127,14 +135,17 @@ add_library(stagger_hub STATIC
     hub/metrics/text.c
     hub/notify.c
     hub/parcel.c
+    hub/private_file.c
     hub/people.c
     hub/refuse.c
     hub/reload.c
     hub/service.c
     hub/source.c
     hub/source_before.c
+    hub/source_check.c
     hub/source_behind.c
     hub/source_kafka.c
+    hub/source_release.c
     hub/source_tell.c
     hub/settings/certificates.c
     hub/settings/complaints.c
@@ -161,12 +172,13 @@ add_library(stagger_hub STATIC
     hub/settings/settings.c
     hub/settings/shard.c
     hub/settings/table.c
-    hub/settings/texts.c
+    hub/settings/topic.c
     hub/settings/values.c
     hub/settings/wanted.c
     hub/settings/yaml.c
     hub/settings/yaml_text.c
     hub/settings/yaml_tree.c
+    hub/shed.c
     hub/shell.c
     hub/signals.c
     hub/stores/again.c
@@ -179,14 +191,17 @@ add_library(stagger_hub STATIC
     hub/stores/cursors_text.c
     hub/stores/desk.c
     hub/stores/epochs.c
+    hub/stores/eviction.c
     hub/stores/fate.c
     hub/stores/find.c
+    hub/stores/fingerprints.c
     hub/stores/ids.c
     hub/stores/inbox.c
     hub/stores/job.c
     hub/stores/keys.c
     hub/stores/lanes.c
     hub/stores/letter.c
+    hub/stores/letter_room.c
     hub/stores/letters.c
     hub/stores/life.c
     hub/stores/look.c
@@ -207,8 +222,8 @@ add_library(stagger_hub STATIC
     hub/stores/shared_lanes.c
     hub/stores/sql.c
     hub/stores/sqlite.c
-    hub/stores/steps.c
     hub/stores/store.c
+    hub/stores/taken.c
     hub/stores/taking.c
     hub/stores/tending.c
     hub/stores/verify.c
@@ -217,6 +232,7 @@ add_library(stagger_hub STATIC
     hub/url_mask.c
     hub/target.c
     hub/tell.c
+    hub/text_table.c
     hub/trace.c
     $<TARGET_OBJECTS:stagger_flow>
 )
@@ -230,16 +246,23 @@ if(HUB_rdkafka_FOUND)
         hub/logs/kafka_batch.c
         hub/logs/kafka_behind.c
         hub/logs/kafka_commits.c
+        hub/logs/kafka_compare.c
         hub/logs/kafka_conf.c
         hub/logs/kafka_end.c
         hub/logs/kafka_ends.c
+        hub/logs/kafka_errors.c
         hub/logs/kafka_group.c
+        hub/logs/kafka_headers.c
+        hub/logs/kafka_letter.c
         hub/logs/kafka_letters.c
         hub/logs/kafka_mail.c
         hub/logs/kafka_member.c
+        hub/logs/kafka_probe.c
         hub/logs/kafka_record.c
         hub/logs/kafka_slots.c
+        hub/logs/kafka_start.c
         hub/logs/kafka_take.c
+        hub/logs/kafka_topics.c
         hub/logs/kafka_watch.c
     )
     target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_rdkafka)
@@ -273,9 +296,11 @@ if(HUB_libpq_FOUND)
     target_sources(stagger_hub PRIVATE
         hub/stores/pg_link.c
         hub/stores/pg_open.c
+        hub/stores/pg_refuse.c
         hub/stores/pg_rows.c
         hub/stores/pg_schema.c
         hub/stores/pg_stmt.c
+        hub/stores/pg_url.c
     )
     target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_libpq)
     target_compile_definitions(stagger_hub PUBLIC STAGGER_POSTGRES)
@@ -300,10 +325,10 @@ set(hub_verbs
     cli/check_table.c
     cli/confirm.c
     cli/dead.c
-    cli/dead_cause.c
     cli/dead_change.c
     cli/dead_export.c
     cli/dead_list.c
+    cli/dead_remote.c
     cli/dead_rows.c
     cli/dead_show.c
     cli/dead_summary.c
@@ -316,8 +341,10 @@ set(hub_verbs
     cli/hub.c
     cli/hub_options.c
     cli/pause.c
+    cli/plan_targets.c
     cli/reload.c
     cli/remote.c
+    cli/say_json.c
     cli/send.c
     cli/send_batch.c
     cli/send_endpoint.c

@@ -5,7 +5,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stagger)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # stagger_install(part targets...): the libraries of an export set of their
-# own, so that a user of libstagger needs no libuv to find it.
+# own, so that a user of libstagger needs none of what they stand on to find it.
 function(stagger_install part)
     install(TARGETS ${ARGN} EXPORT stagger-${part}
             ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -34,13 +34,16 @@ install(FILES ${STAGGER_HEADERS}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagger)
 stagger_pkgconfig(stagger)
 
-if(TARGET stagger_uv_static)
-    list(TRANSFORM libraries REPLACE stagger_ stagger_uv_)
-    stagger_install(uv ${libraries})
-    install(FILES include/stagger/uv.h
-            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagger)
-    stagger_pkgconfig(stagger-uv)
-endif()
+foreach(adapter uv curl pq)
+    if(TARGET stagger_${adapter}_static)
+        list(TRANSFORM libraries REPLACE stagger_ stagger_${adapter}_
+             OUTPUT_VARIABLE its_libraries)
+        stagger_install(${adapter} ${its_libraries})
+        install(FILES include/stagger/${adapter}.h
+                DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagger)
+        stagger_pkgconfig(stagger-${adapter})
+    endif()
+endforeach()
 
 configure_package_config_file(
     packaging/stagger-config.cmake.in
@@ -79,3 +82,5 @@ endforeach()
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 install(FILES ${pages} README.md CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB pages CONFIGURE_DEPENDS examples/*.c examples/*.conf)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

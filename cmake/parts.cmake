@@ -24,21 +24,37 @@ function(stagger_program target)
     target_link_libraries(${target} PRIVATE stagger_static Threads::Threads)
 endfunction()
 
-# stagger_test(core backoff [THREADS] [UV] [FLOW] [HUB] [SIM]): the program
-# core/test_backoff.c on cmocka. THREADS: it starts some, and tsan runs it. UV:
-# it needs libstagger-uv. FLOW: it tests flow. HUB: it tests the hub. SIM: it
-# tests the simulator.
+# Sets lacks to the first adapter of these that is not there: "libuv" where UV is
+# asked for without libstagger-uv.
+function(stagger_find_lacks uv curl pq)
+    set(lacks "" PARENT_SCOPE)
+    if(uv AND NOT TARGET stagger_uv_static)
+        set(lacks "libuv" PARENT_SCOPE)
+    elseif(curl AND NOT TARGET stagger_curl_static)
+        set(lacks "libcurl" PARENT_SCOPE)
+    elseif(pq AND NOT TARGET stagger_pq_static)
+        set(lacks "libpq" PARENT_SCOPE)
+    endif()
+endfunction()
+
+# stagger_test(core backoff [THREADS] [UV] [CURL] [PQ] [FLOW] [HUB] [SIM] [WIDE]):
+# the program core/test_backoff.c. THREADS: it starts some, and tsan runs it. UV,
+# CURL, PQ: it needs libstagger-uv, libstagger-curl, libstagger-pq. FLOW: it tests
+# flow. HUB: it tests the hub. SIM: it tests the simulator. WIDE: its model counts in
+# 128 bits.
 #
 # STAGGER_UNDER in the environment is put before the program (valgrind).
 function(stagger_test part name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;FLOW;HUB;SIM" "" "")
-    if(NOT TARGET stagger_harness)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;CURL;PQ;FLOW;HUB;SIM;WIDE" "" "")
+    stagger_find_lacks("${arg_UV}" "${arg_CURL}" "${arg_PQ}")
+    if(arg_WIDE AND CMAKE_SIZEOF_VOID_P LESS 8)
+        stagger_leave_out("test ${part}/${name}" "no integers of 128 bits")
         return()
     elseif(arg_HUB AND NOT TARGET stagger_hub)
         stagger_leave_out("test ${part}/${name}" "no hub")
         return()
-    elseif(arg_UV AND NOT TARGET stagger_uv_static)
-        stagger_leave_out("test ${part}/${name}" "no libuv")
+    elseif(lacks)
+        stagger_leave_out("test ${part}/${name}" "no ${lacks}")
         return()
     endif()
 
@@ -48,8 +64,10 @@ function(stagger_test part name)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
     # Their models count in 128 bits, which are not ISO C.
     target_compile_options(${target} PRIVATE -Wno-pedantic)
-    target_link_libraries(${target} PRIVATE cmocka
+    target_link_libraries(${target} PRIVATE
                           $<$<BOOL:${arg_UV}>:stagger_uv_static>
+                          $<$<BOOL:${arg_CURL}>:stagger_curl_static>
+                          $<$<BOOL:${arg_PQ}>:stagger_pq_static>
                           $<$<BOOL:${arg_HUB}>:stagger_hub>
                           $<$<BOOL:${arg_SIM}>:stagger_model>)
     if(arg_FLOW)
@@ -110,17 +128,19 @@ function(stagger_browser_script script)
     endif()
 endfunction()
 
-# stagger_example(connect [UV]): examples/connect.c, which runs to a good end.
+# stagger_example(connect [UV] [CURL]): examples/connect.c, which runs to a good end.
 function(stagger_example name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "UV" "" "")
-    if(arg_UV AND NOT TARGET stagger_uv_static)
-        stagger_leave_out("example ${name}" "no libuv")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "UV;CURL" "" "")
+    stagger_find_lacks("${arg_UV}" "${arg_CURL}" OFF)
+    if(lacks)
+        stagger_leave_out("example ${name}" "no ${lacks}")
         return()
     endif()
     stagger_program(example_${name} ${name}.c)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
     target_link_libraries(example_${name} PRIVATE
-                          $<$<BOOL:${arg_UV}>:stagger_uv_static>)
+                          $<$<BOOL:${arg_UV}>:stagger_uv_static>
+                          $<$<BOOL:${arg_CURL}>:stagger_curl_static>)
     add_test(NAME examples/${name} COMMAND example_${name}
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     set_property(TEST examples/${name} PROPERTY LABELS examples)

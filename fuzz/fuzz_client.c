@@ -98,15 +98,18 @@ static int pool_connection(bench *b, stg_endpoint *e)
 {
     stg_ns now = stg_deadlines_now();
     stg_connection *c = stg_connection_new(e, now);
+    stg_socket *s = calloc(1, sizeof *s);
     int ends[2];
 
-    HOLDS(c != NULL);
+    HOLDS(c != NULL && s != NULL);
     HOLDS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    HOLDS(uv_tcp_init(&b->loop, &c->tcp) == 0);
-    HOLDS(uv_tcp_open(&c->tcp, ends[0]) == 0);
-    c->tcp.data = c;
-    c->has_handle = true;
-    b->client->sockets++;
+    HOLDS(uv_tcp_init(&b->loop, &s->tcp) == 0);
+    HOLDS(uv_tcp_open(&s->tcp, ends[0]) == 0);
+    s->tcp.data = c;
+    s->is_open = true;
+    b->client->files.targets++;
+    c->handles++;
+    c->socket = s;
     HOLDS(stg_wire_open(c) == 0);
     stg_endpoint_keep(e, c, now);
     return ends[1];
@@ -209,7 +212,7 @@ static void exchange(const input *in, stg_answer *model)
         (void)uv_run(&b->loop, UV_RUN_NOWAIT);
     HOLDS(view_of(e).idle == 0 && view_of(e).busy == 0);
     // Its timer and its turns: nothing else is left.
-    HOLDS(b->client->open == 2 && b->client->sockets == 0);
+    HOLDS(b->client->open == 2 && b->client->files.targets == 0);
     check_told(&t, model);
 }
 

@@ -52,13 +52,15 @@ static bool has_two_digits(const char *text)
     return text != NULL && strchr(text, '-') != NULL;
 }
 
-/* What a date says: in the years that have four digits, or near to the clock
- * that settles the century. Else nothing is written. */
+/* What a date says: in the years that have four digits, and where the clock
+ * settles the century at most 50 years from it, unless a later year would have
+ * five digits. Else nothing is written. */
 static bool date_of(const char *text, int64_t wall_s, int64_t *date_s)
 {
     static const int64_t year_0_s = INT64_C(-62167219200);
     static const int64_t year_10000_s = INT64_C(253402300800);
     static const int64_t half_a_century_s = 50 * INT64_C(31556952) + 86400;
+    static const int64_t latest_s = year_10000_s - half_a_century_s;
     int64_t read_s = INT64_MIN;
     int64_t now_s = wall_s < 0 ? 0 : wall_s; // no clock is before 1970
 
@@ -67,10 +69,10 @@ static bool date_of(const char *text, int64_t wall_s, int64_t *date_s)
         return false;
     }
     if (has_two_digits(text))
-        HOLDS(read_s >= now_s - half_a_century_s &&
-              read_s <= now_s + half_a_century_s);
-    else
-        HOLDS(read_s >= year_0_s && read_s <= year_10000_s);
+        HOLDS(read_s >=
+                  (now_s < latest_s ? now_s : latest_s) - half_a_century_s &&
+              read_s - half_a_century_s <= now_s);
+    HOLDS(read_s >= year_0_s && read_s <= year_10000_s);
     *date_s = read_s;
     return true;
 }

@@ -1,6 +1,7 @@
 /* Any bytes: lanes and policies, what leaves answer, what people, store and
  * the power supply do. After each event stg_flow_check() holds and the books
  * balance; when the faults end, everything has come to exactly one end. */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -49,19 +50,37 @@ static world_answer answer_ok(void)
     return (world_answer){stg_ok(), some_time() / 10, true};
 }
 
+/* What a dial that came to nothing says. */
+static world_answer answer_undialed(void)
+{
+    static const stg_fault faults[] = {
+        STG_FAULT_REFUSED,    STG_FAULT_UNREACHABLE,
+        STG_FAULT_DNS,        STG_FAULT_DNS_TEMPORARY,
+        STG_FAULT_TLS,        STG_FAULT_CONNECT_TIMEOUT,
+        STG_FAULT_NO_FILES,   STG_FAULT_NO_PORTS,
+        STG_FAULT_NO_BUFFERS, STG_FAULT_INTERRUPTED,
+    };
+    uint8_t b = next();
+    world_answer a = {.took = (b & 64) != 0 ? STG_NEVER : 10 * STG_MS};
+
+    a.outcome = stg_failed(faults[b % 10]);
+    if ((b & 32) != 0) // a network of ours that is away
+        a.outcome = stg_failed_errno(ENETUNREACH);
+    a.outcome.unsent = true;
+    return a;
+}
+
 static world_answer answer(world *w, uint32_t l, uint64_t position,
                            uint64_t attempt)
 {
     world_answer a = {.took = 10 * STG_MS};
 
-    (void)w;
-    (void)l;
     (void)position;
     (void)attempt;
+    world_dials(w, l, upto(1) == 0);
     switch (upto(9)) {
     case 0:
-        a.outcome = stg_failed(STG_FAULT_REFUSED);
-        return a;
+        return answer_undialed();
     case 1:
         a.outcome = stg_failed(STG_FAULT_RESET);
         a.is_processed = true;
@@ -98,6 +117,10 @@ enum { LANES_MAX = 12 };
 /* -- a world --------------------------------------------------------------- */
 
 static const char *const policies[] = {
+    "broadcast",
+    "webhook",
+    "fixed base=400ms jitter=none attempts=3 deadline=5s reset-after=2s "
+    "retry=any",
     "fixed base=100ms jitter=none attempts=3 attempt-timeout=1s deadline=none "
     "retry=5xx,429,timeout,reset",
     "fixed base=1s jitter=full attempts=5 attempt-timeout=500ms deadline=none "
@@ -106,15 +129,18 @@ static const char *const policies[] = {
     "budget=tokens:3:1/s budget-empty=wait",
     "fixed base=10s attempts=2 attempt-timeout=1s deadline=none retry=any "
     "budget=tokens:5:1/s breaker=50%/4/5s:500ms-2s",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=1s deadline=5s "
+    "retry=any budget=aws:20:5:10:3 rate=20/s",
 };
+
+enum { POLICIES = sizeof policies / sizeof *policies };
 
 static void choose_options(stg_lane_options *o)
 {
     o->in_flight_max = 1 + upto(7);
     o->hold = upto(3) * STG_S;
     o->parked_max = 1 + upto(100);
-    o->rate = upto(3) == 0 ? 20000 : 0;
-    o->burst = o->rate == 0 ? 0 : 3;
+    o->burst = upto(3);
 }
 
 /* Whose partitions they are: the queue's, or of hubs that have each a store of
@@ -145,7 +171,7 @@ static world *make_world(uint32_t *partitions, bool *moves)
     world_keys(w, upto(4));
     world_size(w, 12 + 250 * (size_t)next());
     for (uint32_t l = 0; l < lanes; l++) {
-        stg_lane_options *o = world_lane(w, policies[upto(3)]);
+        stg_lane_options *o = world_lane(w, policies[upto(POLICIES - 1)]);
 
         o->order = (stg_order)upto(2);
         choose_options(o);
@@ -165,7 +191,7 @@ static void change(world *w, uint32_t lane)
     choose_options(&o);
     world_keep(w, lane, &o);
     o.order = upto(3) == 0 ? (stg_order)upto(2) : o.order;
-    world_change(w, lane, &o, policies[upto(3)], NULL);
+    world_change(w, lane, &o, policies[upto(POLICIES - 1)], NULL);
 }
 
 /* One that is new, or other options of all. */
@@ -179,9 +205,9 @@ static void settle_anew(world *w)
         return;
     }
     if (what == 1)
-        world_join(w, policies[upto(3)]);
+        world_join(w, policies[upto(POLICIES - 1)]);
     else
-        world_join_oldest(w, policies[upto(3)]);
+        world_join_oldest(w, policies[upto(POLICIES - 1)]);
     world_leaf_is(w, world_lane_count(w) - 1, answer);
 }
 

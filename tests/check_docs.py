@@ -10,6 +10,7 @@ In README.md and docs/*.md a block marked
 
     c            compiles; with a main() it is linked, and runs to a good end
     c fragment   names nothing that is not there
+    python       is Python; bindings/python/tests run those of docs/python.md
     sh           is run, with the command on the path, and succeeds
     sh install   is not run; the targets of make that it names exist
     text         behind one of sh: is what that printed. Where it has a time
@@ -30,7 +31,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 STAGGER = os.environ.get("STAGGER")
-MARKS = {"", "c", "c fragment", "sh", "sh install", "text", "formula"}
+MARKS = {"", "c", "c fragment", "sh", "sh install", "text", "formula", "python"}
 TIME = re.compile(r"\b\d+(\.\d+)? ?(ns|us|ms|s|min|h|d)\b")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
 STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -174,17 +175,45 @@ def wrong_names(text):
         yield f"reasons: the order is {' '.join(names[:last])}"
 
 
+def fault_names():
+    return dict(re.findall(r"\[(STG_FAULT_\w+)\]\s*=\s*ROW\(\s*" + STRING,
+                           read("src/core/fault.c")))
+
+
+def wrong_broker_codes(text):
+    """The tables of codes.c but what they reject, and the one of the page."""
+    sources = {"redis": "Redis", "amqp": "AMQP 0-9-1", "amqp1": "AMQP 1.0",
+               "kafka": "Kafka"}
+    names = fault_names()
+    wanted, said = set(), set()
+    for table, body in re.findall(r"(\w+)\[\] = \{(.*?)\n\};",
+                                  read("src/core/codes.c"), re.S):
+        for name, code, fault in re.findall(
+                r'\{(?:"(.*?)"|NULL), (-?\d+), (STG_FAULT_\w+)\}', body):
+            if table in sources and names[fault] not in ("rejected", "ok"):
+                word = name if table in ("redis", "amqp1") else code
+                source = ("librdkafka" if int(code) < -1 else sources[table])
+                wanted.add((source, names[fault], word))
+    for source, fault, codes, *_ in rows(section(text, "What is read as which")):
+        if source in (*sources.values(), "librdkafka") and \
+                spans(fault) not in ([], ["rejected"]):
+            said |= {(source, spans(fault)[0], word) for word in re.findall(
+                r"-?\b\d+\b|\b[A-Z]{2,}\b|\b[a-z.]+(?::[a-z-]+)+\b",
+                codes.split(";")[0])}
+    yield from differences("what is read as which", said, wanted)
+
+
 def wrong_codes(text):
     """The tables of classify.c, and the one of the page."""
     sources = {"errnos": "errno", "resolver": "resolver", "alerts": "TLS alert",
                "curls": "libcurl", "sqlstates": "SQLSTATE", "mysqls": "MySQL"}
     code = read("src/core/classify.c")
-    names = dict(re.findall(r"\[(STG_FAULT_\w+)\]\s*=\s*ROW\(\s*" + STRING,
-                            read("src/core/fault.c")))
+    code = re.sub(r"NAMED\((\w+), (\w+)\)", r"{\1, STG_FAULT_\2}", code)
+    names = fault_names()
     wanted, said = set(), set()
     for table, body in re.findall(r"(\w+)\[\] = \{(.*?)\n\};", code, re.S):
         if table in sources:
-            for value, fault in re.findall(r'\{"?(\w+)"?, (STG_FAULT_\w+)\}',
+            for value, fault in re.findall(r'\{"?(\w+)"?, (STG_FAULT_\w+)',
                                            body):
                 wanted.add((sources[table], names[fault], value))
     wanted -= {("errno", "timeout", "EWOULDBLOCK"), ("resolver", "error", "0")}
@@ -310,11 +339,19 @@ def keys_of(value):
 def wrong_fields():
     texts = ["backend", "aws", "broadcast", "client budget=ratio:0.2+1/s",
              "client budget=grpc:10:0.1", "client breaker=50%/20/10s",
-             "unjittered", "client jitter=decorrelated attempts=20"]
+             "unjittered", "client base-for=1s:overload", "client jitter=decorrelated attempts=20"]
     found = run(STAGGER, "plan", "--json", "--clients", "100", *texts).stdout
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write("targets: [{name: a, url: 'http://127.0.0.1:1/'}]\n")
+        file.flush()
+        target = run(STAGGER, "plan", "--json", "-c", file.name, "--target",
+                     "a")
+    # Without the hub there are no targets.
+    of_target = (["uncounted"] if "needs the hub" in target.stdout
+                 else keys_of(json.loads(target.stdout)))
     page = read("docs/man/stagger-plan.1")
     yield from differences("stagger-plan.1, fields", items(page, "Va"),
-                           keys_of(json.loads(found)))
+                           {*keys_of(json.loads(found)), *of_target})
     code = "".join(path.read_text() for path in (SOURCE / "src/cli").glob("*.c"))
     yield from differences(
         "stagger-plan.1, warnings", items(page, "Sy"),
@@ -385,6 +422,13 @@ def check_c(cc, library, where, code):
             yield f"{where}: {found.stdout}exit code {found.returncode}"
 
 
+def wrong_python(where, code):
+    try:
+        compile(code, where, "exec")
+    except SyntaxError as error:
+        yield f"{where}: {error}"
+
+
 def run_sh(code):
     env = dict(os.environ)
     env.pop("STAGGER_ATTEMPT", None)
@@ -411,6 +455,8 @@ def wrong_blocks(cc, library):
                 yield f"{where}: {mark} is no mark of a block"
             if mark == "c":
                 yield from check_c(cc, library, where, code)
+            if mark == "python":
+                yield from wrong_python(where, code)
             if mark == "sh install":
                 yield from wrong_targets(where, code)
             if mark == "text" and printed is not None and not between.strip():
@@ -450,7 +496,8 @@ def main(arguments):
         sys.exit(__doc__)
     text = read("docs/retry.md")
     found = [problem for check in (wrong_tests, lonely_formulas, wrong_names,
-                                   wrong_codes) for problem in check(text)]
+                                   wrong_codes, wrong_broker_codes)
+                  for problem in check(text)]
     found += [*wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
               *eaten_quotes(), *wrong_blocks(*arguments)]
     mandoc = shutil.which("mandoc")

@@ -15,9 +15,9 @@ import sys
 
 MAY_INCLUDE = {
     "base": {"base"},
-    "core": {"core"},
+    "core": {"core", "base"},
     "flow": {"flow", "core", "base"},
-    "adapters": {"adapters", "core"},
+    "adapters": {"adapters", "core", "base"},
     "sim": {"sim", "flow", "core", "base"},
     "hub": {"hub", "flow", "adapters", "core", "base"},
     "cli": {"cli", "hub", "sim", "flow", "adapters", "core", "base"},
@@ -26,8 +26,9 @@ PURE = {"base", "core", "flow"}
 # What a compiler brings along, and the names of the memory primitives.
 LANGUAGE = {"assert.h", "limits.h", "stdatomic.h", "stdbool.h", "stddef.h",
             "stdint.h", "string.h"}
-# Numbers of the system, and no more, for the file that sorts them.
-NUMBERS = {("classify.c", "errno.h"), ("classify.c", "netdb.h")}
+# Numbers of the system, and no more, for the files that sort them.
+NUMBERS = {("classify.c", "errno.h"), ("classify.c", "netdb.h"),
+           ("uplink.c", "errno.h")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(<|")([^>"]+)[>"]', re.M)
 
 

@@ -63,6 +63,9 @@ then
     done
     echo "the hub: units, settings, contracts"
 fi
+for file in "$source"/examples/*.c "$source"/examples/*.conf; do
+    there "share/doc/stagger/examples/${file##*/}"
+done
 lib=$(dirname "$(find "$prefix" -name libstagger.a)")
 export LD_LIBRARY_PATH="$lib" PKG_CONFIG_PATH="$lib/pkgconfig"
 
@@ -84,16 +87,22 @@ else
     echo "pkg-config: not there, not tried"
 fi
 
-uv=
+adapters=
 targets='stagger::stagger stagger::static'
-if [ -e "$lib/pkgconfig/stagger-uv.pc" ]; then
-    uv='COMPONENTS uv'
-    targets="$targets stagger::uv stagger::uv-static"
-fi
+for adapter in uv curl pq; do
+    if [ -e "$lib/pkgconfig/stagger-$adapter.pc" ]; then
+        adapters="${adapters:-COMPONENTS} $adapter"
+        targets="$targets stagger::$adapter stagger::$adapter-static"
+        sed "1i #include <stagger/$adapter.h>" user.c >"user-$adapter.c"
+        $cc -std=gnu11 -Wall -Wextra -Werror "user-$adapter.c" \
+            -o "user-$adapter" $(pkg-config --cflags --libs "stagger-$adapter")
+        "./user-$adapter"
+    fi
+done
 cat >CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(stagger 0.1 REQUIRED $uv)
+find_package(stagger 0.1 REQUIRED $adapters)
 foreach(target $targets)
     string(MAKE_C_IDENTIFIER \${target} name)
     add_executable(\${name} user.c)
@@ -106,3 +115,12 @@ CC=$cc $cmake -S . -B by-cmake -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" \
     || { cat "$work/log"; exit 1; }
 $cmake --build by-cmake >"$work/log" || { cat "$work/log"; exit 1; }
 echo "find_package: $targets"
+
+# -- and away again: no file stays
+
+make -s -C "$source" uninstall BUILD="$build"
+left=$(find "$prefix" -type f -o -type l)
+[ -z "$left" ] || {
+    echo "make uninstall has left:" "$left"
+    exit 1
+}

@@ -229,8 +229,7 @@ class Card {
     this.sliders.base.show(Number(policy.base));
     this.sliders.cap.show(Number(policy.cap) || 3600e9);
     this.sliders.factor.show(Number(policy.factor));
-    this.sliders.jitter.show(policy.jitter === "percent"
-      ? `${policy.percent}%` : policy.jitter);
+    this.sliders.jitter.show(policy.jitter);
     this.sliders.attempts.show(Number(policy.attempts));
   }
 }

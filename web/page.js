@@ -348,7 +348,8 @@ class Page {
     this.find("results").classList.add("stale");
     if (this.isAsking) return;
     this.isAsking = true;
-    requestAnimationFrame(() => {
+    // Not the next frame: a page in the background has none.
+    setTimeout(() => {
       this.isAsking = false;
       this.ask();
     });

@@ -30,8 +30,10 @@ typedef enum stg_jitter {
     STG_JITTER_EQUAL, /* w/2 + U[0, w/2]; the most is w, if w is odd too */
     STG_JITTER_DECORRELATED, /* s = min(c, U[b, 3 s]); s starts at b and is
                                 kept; the growth plays no part */
-    STG_JITTER_PERCENT,      /* m (1 - p + 2 p u), m = min(w, c / (1 + p));
-                                a fixed or listed window has no c */
+    STG_JITTER_PERCENT, /* U[m - p m, m + q m], m = min(w, c / (1 + q)), for p
+                           below and q above; a fixed or listed window has no
+                           c */
+    STG_JITTER_UP,      /* m + U[0, a], m = min(w, c - a); likewise */
 } stg_jitter;
 
 #define STG_LIST_MAX 32
@@ -40,11 +42,14 @@ typedef enum stg_jitter {
 typedef struct stg_backoff {
     stg_growth growth;
     stg_jitter jitter;
-    uint32_t percent;    /* of STG_JITTER_PERCENT, 1 to 100; else 0 */
-    uint32_t factor;     /* in thousandths, 1000 to 100000 */
-    stg_ns base;         /* 0 to 365 d */
-    stg_ns cap;          /* base to 365 d, above 0; or STG_NEVER, no cap */
-    uint32_t list_count; /* of STG_LIST, 1 to STG_LIST_MAX; else 0 */
+    uint32_t below;  /* of STG_JITTER_PERCENT: p and q in hundredths, 0 to */
+    uint32_t above;  /* 100, not both 0; else 0 */
+    uint32_t factor; /* in thousandths, 1000 to 100000 */
+    stg_ns base;     /* 0 to 365 d */
+    stg_ns cap;      /* base to 365 d, above 0; or STG_NEVER, no cap */
+    stg_ns up;       /* of STG_JITTER_UP: a, above 0, to 365 d; else 0 */
+    stg_ns floor;    /* no own wait is shorter: 0 to 365 d, at most cap */
+    uint32_t list_count;       /* of STG_LIST, 1 to STG_LIST_MAX; else 0 */
     stg_ns list[STG_LIST_MAX]; /* each 0 to 365 d; unused ones are 0 */
 } stg_backoff;
 
@@ -61,22 +66,26 @@ STG_API stg_status stg_backoff_check(const stg_backoff *b, stg_error *err);
  * Reads any b without harm; means something for one that passed the check. */
 STG_API stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n);
 
-/* The own wait number n: w(n) and its jitter. *last is the s of decorrelated
- * jitter: the caller keeps it for each operation and starts it at b->base;
- * other jitters leave it alone. Draws once from rng, or not at all for
- * STG_JITTER_NONE.
+/* The own wait number n: w(n) and its jitter, drawn from what of the interval
+ * is not below the floor; the floor itself where that is nothing. *last is the
+ * s of decorrelated jitter: the caller keeps it for each operation and starts
+ * it at b->base; other jitters leave it alone. Draws once from rng, or not at
+ * all for STG_JITTER_NONE.
  *
  * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
  * 2015. Its exponent is the attempt; ours is one less, so that the first
- * window is the base. */
+ * window is the base. A random time on top is that of Google's truncated
+ * exponential backoff, -25 % to +50 % librdkafka's (reconnect.backoff.ms). */
 STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
                                 stg_rng *rng);
 
-/* The wait when the server asked for floor > 0: never earlier, and not all at
- * once. Without jitter the longer of w(n) and floor; with any jitter
- * floor + U[0, w(n)], from one draw. n and decorrelated's s stay as they are. */
+/* The same when the server asked for floor: never earlier, not all at once, and
+ * the backoff goes on. If the own wait may be as long as floor, it is drawn from
+ * what of its interval is not below floor; else it is floor without jitter, and
+ * floor + U[0, h] with any, h being the longest own wait. *last becomes the own
+ * wait that was drawn, or h. A floor of 0 is none. One draw, or none, as above. */
 STG_API stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n,
-                                      stg_ns floor, stg_rng *rng);
+                                      stg_ns *last, stg_ns floor, stg_rng *rng);
 
 STG_DECLS_END
 

@@ -7,9 +7,16 @@
  *
  * The breaker sees attempts, not operations, so it sits inside the retry.
  *
+ * Beside its rule it may count connects: a remote that nothing connects to has
+ * gone, and says so much sooner than one that fails. It then opens after so
+ * many faults of category connect in a row, once nothing has connected for 100
+ * ms: one dead backend of three behind a balancer is no reason to open, however
+ * often it is met.
+ *
  * A stg_breaker belongs to the caller; any number of threads use it at once,
- * without locks: state, doublings and time are one 64-bit word. Times are kept
- * in units of 1024 ns.
+ * without locks: state, doublings and time are one 64-bit word, the connect
+ * faults in a row and the time of the last connect another. Times are kept in
+ * units of 1024 ns; that of the last connect in units of 1048576 ns.
  *
  * Source: Nygard, "Release It!", 2007; the two rules are those of Envoy
  * (consecutive failures) and resilience4j (a share of a window). */
@@ -37,6 +44,8 @@ typedef struct stg_breaker_options {
     uint32_t failures; /* 1 to 1000000 */
     uint32_t percent;  /* 1 to 100 */
     uint32_t calls;    /* 1 to 10000 */
+    uint32_t connects; /* 0: not counted; else opens also after so many faults
+                          of category connect in a row, 1 to 1000000 */
     stg_ns window;     /* 10 ms to 1 d; counted in ten slices. A slice with
                           more than 262143 calls keeps their share, and halves
                           their weight: later calls count for more */
@@ -49,6 +58,8 @@ typedef struct stg_breaker_options {
 typedef struct stg_breaker {
     stg_breaker_options options;
     stg_word state; /* 2 bits state, 6 bits doublings, 56 bits time or count */
+    stg_word reach; /* 44 bits time of the last connect, 20 bits connect faults
+                       in a row since */
     stg_word slices[STG_BREAKER_SLICES]; /* share: slice, calls, failures */
 } stg_breaker;
 
@@ -63,6 +74,8 @@ typedef enum stg_breaker_verdict {
     STG_BREAKER_SUCCESS,
     STG_BREAKER_FAILURE,
     STG_BREAKER_NEITHER,
+    STG_BREAKER_UNREACHED, /* a failure: no connection was made */
+    STG_BREAKER_BUSY,      /* neither; but the remote was reached */
 } stg_breaker_verdict;
 
 STG_API stg_status stg_breaker_check(const stg_breaker_options *o,
@@ -73,10 +86,10 @@ STG_API stg_status stg_breaker_check(const stg_breaker_options *o,
 STG_API stg_status stg_breaker_init(stg_breaker *b,
                                     const stg_breaker_options *o);
 
-/* Failures are the categories connect and server, connection-lost,
- * too-many-connections and gRPC's UNAVAILABLE. 429, 408, 425 and what was our
- * own doing (cancelled, circuit-open, unclassified ...) are neither. Any other
- * answer shows that the remote works. */
+/* Failures are the categories connect (unreached) and server, connection-lost,
+ * too-many-connections and gRPC's UNAVAILABLE. 429, 408, 425 (busy) and what was
+ * our own doing (cancelled, circuit-open, no-ports, unclassified ...) are
+ * neither. Any other answer shows that the remote works. */
 STG_API stg_breaker_verdict stg_breaker_judge(const stg_outcome *o);
 
 typedef enum stg_passage {

@@ -7,9 +7,12 @@
  *           virtual time (GCRA): ITU-T I.371, and Turner 1986.
  *   ratio   retries in the last 10 s <= ratio * first attempts in the last
  *           10 s + 10 * floor a second. Source: Finagle's RetryBudget.
- *   aws     500 tokens; a retry costs 5, after a timeout 10; a success after
- *           retries returns the last cost, a first-try success 1.
- *           Source: the "standard" retry mode of the AWS SDKs.
+ *   aws     tokens: a retry costs some, other numbers after a timeout and after
+ *           an answer that throttles; a success after retries returns the last
+ *           cost, a first-try success 1. The SDKs of AWS have 500 tokens and
+ *           5, 10 and 5, the newer ones 14, 14 and 5.
+ *           Source: the standard retry mode, with its retry quota, in "Retry
+ *           behavior", AWS SDKs and Tools Reference Guide (2020; 2026).
  *   grpc    M tokens; a retryable failure takes 1, a success gives q; retries
  *           only while more than M / 2 are left. Source: gRFC A6.
  *
@@ -25,7 +28,7 @@
 
 #include <stdbool.h>
 
-#include <stagger/ns.h>
+#include <stagger/outcome.h>
 #include <stagger/status.h>
 
 STG_DECLS_BEGIN
@@ -41,19 +44,22 @@ typedef enum stg_budget_kind {
 /* Fields that a kind does not use are 0. Thousandths: 1500 is 1.5. */
 typedef struct stg_budget_options {
     stg_budget_kind kind;
-    uint32_t capacity; /* tokens: 1 to 1000000; grpc: 1 to 1000 */
-    uint32_t rate;     /* thousandths a second. tokens: 1 to 1000000000;
+    uint32_t capacity;     /* tokens, aws: 1 to 1000000; grpc: 1 to 1000 */
+    uint32_t rate;         /* thousandths a second. tokens: 1 to 1000000000;
                           ratio: the floor, 0 to 1000000000 */
-    uint32_t ratio;    /* thousandths. ratio: 0 to 10000, not 0 with rate 0;
+    uint32_t ratio;        /* thousandths. ratio: 0 to 10000, not 0 with rate 0;
                           grpc: 1 to 1000000 */
+    uint32_t cost;         /* aws: of a retry, 1 to capacity */
+    uint32_t timeout_cost; /* aws: after a timeout, 1 to capacity */
+    uint32_t throttle_cost; /* aws: after being throttled, 1 to capacity */
 } stg_budget_options;
 
 #define STG_BUDGET_SECONDS 10
 
 typedef struct stg_budget {
     stg_budget_options options;
-    stg_word level; /* tokens: virtual time; aws: tokens used; grpc:
-                       thousandths used; ratio: the newest second seen */
+    stg_word level; /* tokens: virtual time; aws, grpc: thousandths used;
+                       ratio: the newest second seen */
     stg_word attempts[STG_BUDGET_SECONDS]; /* ratio: second << 28 | count */
     stg_word retries[STG_BUDGET_SECONDS];
 } stg_budget;
@@ -65,41 +71,57 @@ STG_API stg_status stg_budget_check(const stg_budget_options *o,
  * options that do not pass the check. */
 STG_API stg_status stg_budget_init(stg_budget *b, const stg_budget_options *o);
 
+/* These take NULL for a budget that there is not: it grants all. */
+
 /* A first attempt was started. */
 STG_API void stg_budget_attempt(stg_budget *b, stg_ns now);
 
-/* An attempt failed with a fault that its policy retries, though it may have
- * been told not to (a negative pushback). */
+/* One that was started at started_at was not made after all: a ratio does not
+ * count it any more. */
+STG_API void stg_budget_withdraw(stg_budget *b, stg_ns started_at);
+
+/* An attempt failed with a fault that its policy retries, or its server said
+ * not to retry it (a negative pushback, whatever the code). */
 STG_API void stg_budget_fail(stg_budget *b);
 
-/* An operation succeeded. paid is what its last retry was charged, 0 if it
- * made none. */
-STG_API void stg_budget_succeed(stg_budget *b, uint32_t paid);
+/* Which of its costs a budget charges: only aws has more than one. */
+typedef enum stg_charge {
+    STG_CHARGE_NONE,     /* nothing was paid */
+    STG_CHARGE_RETRY,    /* of what has none of its own */
+    STG_CHARGE_TIMEOUT,  /* after timeout, connect-timeout, tls-timeout */
+    STG_CHARGE_THROTTLE, /* after 429, pushback, gRPC's RESOURCE_EXHAUSTED */
+} stg_charge;
+
+/* That of a retry after this failure; never STG_CHARGE_NONE. NULL reads as
+ * STG_FAULT_ERROR. */
+STG_API stg_charge stg_budget_charge(const stg_outcome *o);
+
+/* An operation succeeded. paid is the charge of its last retry,
+ * STG_CHARGE_NONE if it made none. */
+STG_API void stg_budget_succeed(stg_budget *b, stg_charge paid);
 
 /* What stg_budget_take() and its kin answer. */
 typedef struct stg_grant {
     bool granted;
-    uint32_t paid;  /* what was charged: give it back with this number */
     stg_ns from_at; /* granted: the retry may start then, now or later; else
                        when it could be asked again, STG_NEVER if unknown */
 } stg_grant;
 
-/* Pays for one retry, now, or refuses. after_timeout: the failure was a
- * timeout (which aws charges double). */
-STG_API stg_grant stg_budget_take(stg_budget *b, bool after_timeout,
-                                  stg_ns now);
+/* Pays for one retry, now, or refuses. charge is that of the failure before;
+ * STG_CHARGE_NONE reads as STG_CHARGE_RETRY. */
+STG_API stg_grant stg_budget_take(stg_budget *b, stg_charge charge, stg_ns now);
 
 /* The same, but tokens that are not there yet are reserved, if they come
  * before until_at: from_at says when. Kinds other than tokens cannot know when
  * they will have some, and refuse. */
-STG_API stg_grant stg_budget_reserve(stg_budget *b, bool after_timeout,
+STG_API stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge,
                                      stg_ns now, stg_ns until_at);
 
-/* Returns the price of a retry that was granted for from_at and did not start.
+/* Returns what a retry paid that was granted for from_at and did not start.
  * Never makes the level higher than full. A token is lost where others have
  * reserved tokens behind it: theirs stay as they are. */
-STG_API void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns from_at,
-                                  stg_ns now);
+STG_API void stg_budget_give_back(stg_budget *b, stg_charge paid,
+                                  stg_ns from_at, stg_ns now);
 
 /* What is left, in thousandths of a retry (tokens, ratio) or of a token (aws,
  * grpc); UINT64_MAX for STG_BUDGET_NONE. For people and metrics. */

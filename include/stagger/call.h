@@ -1,10 +1,10 @@
 /* call.h - the retry as one call of a function of yours. Blocks.
  *
  * An operation that is called inside another one, on the same thread, is
- * nested in it, without being told: by default it makes one attempt, since the
- * outer one repeats it anyway. (This thread-local is the only one stagger
- * has; loops and handles of an event loop can be left early, so they are
- * nested only by with.parent.) */
+ * nested in it, without being told: by default it makes one attempt, if the
+ * outer one would repeat what it failed by. (This thread-local is the only one
+ * that stagger has; loops and handles of an event loop can be left early, so
+ * they are nested only by with.parent.) */
 #ifndef STAGGER_CALL_H
 #define STAGGER_CALL_H
 

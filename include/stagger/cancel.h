@@ -3,8 +3,10 @@
  *
  * A zeroed stg_cancel is ready: `static stg_cancel stop;`. Any number of
  * operations may share one. Setting it wakes those that sleep, and each of
- * them gives up with the reason `cancelled`; an attempt under way is not
- * broken off, and if it succeeds the operation is done. It stays set. */
+ * them gives up with the reason `cancelled`. It stays set. An attempt under way
+ * is not broken off by loop and call, and if it succeeds the operation is done;
+ * on a libuv loop it is abandoned within 50 ms, one of libcurl within a second,
+ * and a statement that stg_pq_exec() waits for is ended. */
 #ifndef STAGGER_CANCEL_H
 #define STAGGER_CANCEL_H
 

@@ -24,8 +24,9 @@ STG_DECLS_BEGIN
 typedef struct stg_env {
     /* The time, from any origin. NULL: the monotonic clock. */
     stg_ns (*now)(void *ctx);
-    /* Sleeps to until_at, or until cancel (which may be NULL) is set; returns
-     * false if it was. NULL: the system's. */
+    /* Sleeps to until_at, or until cancel (which may be NULL) is set. Returns
+     * false if it was, or for a reason of its own: the operation then ends as
+     * cancelled. NULL: the system's. */
     bool (*sleep)(void *ctx, stg_ns until_at, const stg_cancel *cancel);
     /* 64 random bits, asked once for each failure. NULL: the system's entropy,
      * which two processes after a fork() do not share. */
@@ -35,6 +36,15 @@ typedef struct stg_env {
 
 /* The system's three, to wrap or to call; they ignore ctx. Static. */
 STG_API const stg_env *stg_env_system(void);
+
+#ifdef STG_TESTING
+/* The env of all operations that are given none, from now on: a test of a
+ * program that has no way to hand one in. NULL: the system's again. Kept. Any
+ * thread may call it. Only in a static library that was built for tests
+ * (-DSTAGGER_TESTING=ON, which defines STG_TESTING): what makes every wait end
+ * at once has no place in one that serves. */
+void stg_env_default_set(const stg_env *env);
+#endif
 
 STG_DECLS_END
 

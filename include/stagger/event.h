@@ -63,6 +63,15 @@ typedef struct stg_hook {
     void *ctx;
 } stg_hook;
 
+/* A hook that is ready to use: {.on = stg_event_to_stderr}. When an attempt has
+ * failed and will be repeated, it prints to stderr, in one write,
+ *
+ *     Retry 1 after 131 ms
+ *
+ * the number of the retry, and the wait before it in whole milliseconds, rounded
+ * down. ctx is not used. Any number of threads may share the hook. */
+STG_API void stg_event_to_stderr(void *ctx, const stg_event *event);
+
 /* "backoff", "server-delay", "attempts" ... Static; never NULL. */
 STG_API const char *stg_why_name(stg_why why);
 

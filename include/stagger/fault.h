@@ -17,7 +17,8 @@ typedef enum stg_category {
     STG_CATEGORY_OVERLOAD, /* D: the server asks for less */
     STG_CATEGORY_OWN,      /* we did not try, or stopped */
     STG_CATEGORY_DATABASE,
-    STG_CATEGORY_RPC,
+    STG_CATEGORY_RPC,   /* gRPC, Redis, AMQP and Kafka */
+    STG_CATEGORY_LOCAL, /* this machine was short of something: not sent */
     STG_CATEGORY_OTHER, /* an exit code, or nothing that we know */
 } stg_category;
 
@@ -29,6 +30,7 @@ typedef enum stg_fault {
     STG_FAULT_DNS_TEMPORARY,
     STG_FAULT_CONNECT_TIMEOUT,
     STG_FAULT_TLS,
+    STG_FAULT_TLS_TIMEOUT,
     STG_FAULT_TIMEOUT,
     STG_FAULT_RESET,
     STG_FAULT_PROTOCOL,
@@ -52,7 +54,16 @@ typedef enum stg_fault {
     STG_FAULT_ERROR,    /* unclassified */
     STG_FAULT_EGRESS,   /* connect: we may not connect to that address */
     STG_FAULT_TOO_LARGE, /* own: more bytes than we take; nothing was sent */
-    STG_FAULT_COUNT      /* how many there are; no fault */
+    STG_FAULT_LOOP,      /* own: the message has come through too many hubs */
+    STG_FAULT_NO_FILES,  /* these four: local */
+    STG_FAULT_NO_PORTS,
+    STG_FAULT_NO_BUFFERS,
+    STG_FAULT_INTERRUPTED,
+    STG_FAULT_TLS_HANDSHAKE,   /* broken off; TLS is for what will not mend */
+    STG_FAULT_OUTCOME_UNKNOWN, /* a COMMIT without an answer */
+    STG_FAULT_TRANSIENT,       /* these two: Redis, AMQP and Kafka */
+    STG_FAULT_REJECTED,
+    STG_FAULT_COUNT /* how many there are; no fault */
 } stg_fault;
 
 /* What a code of an outcome is. 0 in a code that means nothing. */
@@ -67,6 +78,10 @@ typedef enum stg_code_kind {
     STG_CODE_RESOLVER,
     STG_CODE_TLS, /* an alert */
     STG_CODE_EXIT,
+    STG_CODE_REDIS, /* stg_failed_redis() numbers the first words of replies */
+    STG_CODE_AMQP,  /* 0-9-1: a reply code */
+    STG_CODE_AMQP1, /* 1.0: stg_failed_amqp_condition() numbers them */
+    STG_CODE_KAFKA, /* negative ones as of int32_t */
 } stg_code_kind;
 
 typedef struct stg_fault_info {

@@ -18,8 +18,9 @@ typedef struct stg_limiter {
     stg_word level;
 } stg_limiter;
 
-/* Makes a full bucket, before any thread uses it. rate 0 is no limit. Returns
- * STG_INVALID, with the range in err, for numbers out of range. */
+/* Makes a full bucket, before any thread uses it. rate 0 is no limit; burst 0 is
+ * a tenth of a second's rate, 1 at least. Returns STG_INVALID, with the range in
+ * err, for numbers out of range. */
 STG_API stg_status stg_limiter_init(stg_limiter *l, uint32_t rate,
                                     uint32_t burst, stg_error *err);
 

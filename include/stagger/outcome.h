@@ -1,8 +1,8 @@
 /* outcome.h - what an attempt came to, and how to tell the library.
  *
  * An outcome is a plain value. Make one with the function for whatever you
- * hold: stg_ok(), an HTTP status, errno, a resolver's, libcurl's, gRPC's or a
- * database's code; then change a field if you know more. No function fails:
+ * hold: stg_ok(), an HTTP status, errno, a resolver's, libcurl's, gRPC's, a
+ * broker's or a database's code; then change a field if you know more. No function fails:
  * what it does not know is STG_FAULT_ERROR. None reads errno or a clock. */
 #ifndef STAGGER_OUTCOME_H
 #define STAGGER_OUTCOME_H
@@ -59,25 +59,47 @@ STG_API stg_outcome stg_failed_mysql(unsigned error);
  * means "do not retry" (gRFC A6), else it is the delay. */
 STG_API stg_outcome stg_failed_grpc(int code, const char *pushback_ms);
 
+/* The text of an error reply of Redis, such as "LOADING Redis is loading the
+ * dataset in memory", with or without the '-' before it: its first word is the
+ * code. A first word that is not known reads as STG_FAULT_REJECTED without a
+ * code, NULL and "" as STG_FAULT_ERROR. What is transient was not carried
+ * out. */
+STG_API stg_outcome stg_failed_redis(const char *reply);
+
+/* A reply code of AMQP 0-9-1 (RabbitMQ), as it stands in channel.close,
+ * connection.close and basic.return; 200 is success, and what is outside 300 to
+ * 599 STG_FAULT_ERROR. */
+STG_API stg_outcome stg_failed_amqp(int reply_code);
+
+/* An error condition of AMQP 1.0, as "amqp:connection:forced". One that is not
+ * known reads as STG_FAULT_REJECTED without a code, NULL and "" as
+ * STG_FAULT_ERROR. */
+STG_API stg_outcome stg_failed_amqp_condition(const char *condition);
+
+/* An error code of Kafka's protocol, or of librdkafka (rd_kafka_resp_err_t),
+ * whose own are negative; 0 is success. */
+STG_API stg_outcome stg_failed_kafka(int error);
+
 /* A command's exit code; 0 is success. 126 and 127 (not executable, not
  * found) are permanent. */
 STG_API stg_outcome stg_failed_exit(int code);
 
-/* An HTTP status: 2xx is success; what is no final status is protocol. */
+/* An HTTP status: 2xx is success, 1xx is protocol (it is not final), and what
+ * is no status (outside 100 to 599) invalid: it is yours, not the server's. */
 STG_API stg_outcome stg_answered(int status);
 
 /* The same with the server's delay, see delay.h: stg_delay_read(). */
 STG_API stg_outcome stg_answered_after(int status, stg_ns delay);
 
-#define STG_CAUSE_MAX 40
+#define STG_CAUSE_MAX 48
 
 /* The shortest exact name: "503", "refused", "sqlstate:23505", "grpc:14",
- * "exit 3". Returns text, always terminated. */
+ * "redis:LOADING", "kafka:7", "exit 3". Returns text, always terminated. */
 STG_API const char *stg_outcome_name(const stg_outcome *o,
                                      char text[STG_CAUSE_MAX]);
 
 /* The cause for records: "HTTP_503", "CONNECTION_REFUSED", "SQLSTATE_23505",
- * "GRPC_UNAVAILABLE", "EXIT_3". Returns text, always terminated. */
+ * "GRPC_UNAVAILABLE", "KAFKA_REQUEST_TIMED_OUT", "EXIT_3". Returns text, always terminated. */
 STG_API const char *stg_outcome_cause(const stg_outcome *o,
                                       char text[STG_CAUSE_MAX]);
 

@@ -45,16 +45,24 @@ typedef enum stg_family {
 
 typedef struct stg_rule {
     uint8_t link;         /* stg_link_kind */
-    uint8_t code_kind;    /* of STG_LINK_CODE: status, sqlstate, mysql, grpc or
-                          curl; else 0 */
+    uint8_t code_kind;    /* of STG_LINK_CODE: not errno, resolver, tls or
+                          exit; else 0 */
     uint16_t retries_max; /* 0 never, 1 to 255 at most so many, STG_ALWAYS */
     uint32_t value;
 } stg_rule;
 
 typedef enum stg_nested {
-    STG_NESTED_ONCE, /* inside another operation: one attempt */
+    STG_NESTED_ONCE, /* inside another operation that would repeat what failed:
+                        one attempt */
     STG_NESTED_FULL, /* as everywhere */
 } stg_nested;
+
+/* The effect of a delay that a server asks for. */
+typedef enum stg_retry_after {
+    STG_RETRY_AFTER_FLOOR,  /* no wait is shorter */
+    STG_RETRY_AFTER_EXACT,  /* it is the wait, also in place of a longer one */
+    STG_RETRY_AFTER_IGNORE, /* nothing */
+} stg_retry_after;
 
 #define STG_UNLIMITED UINT64_MAX
 
@@ -68,18 +76,25 @@ typedef struct stg_policy {
     stg_ns retry_after_max; /* longer server delays are cut to it; 0 ignores
                                them. These five: at most 365 d. */
     stg_backoff backoff;
+    stg_ns base_for[STG_CATEGORY_OTHER + 1]; /* after a fault of this category
+                              the base of the wait, to 365 d and to the cap;
+                              0: the backoff's. None of categories that rules
+                              do not know, nor of a list */
     stg_budget_options budget;
+    uint32_t rate; /* of the peer: attempts, first ones and retries alike, in
+                      thousandths a second, 1 to 1000000000; 0: no limit */
     stg_breaker_options breaker;
     bool budget_waits;  /* wait for an empty budget instead of giving up */
     bool unsafe;        /* repeat POST and PATCH without a key, too */
     bool default_rules; /* the default's rules hold, under those below */
     stg_nested nested;
+    stg_retry_after retry_after;
     uint32_t rule_count;
     stg_rule rules[STG_RULES_MAX]; /* no two on one link; unused ones are 0 */
 } stg_policy;
 
 /* exponential base=200ms factor=2 cap=30s jitter=full attempts=3 deadline=2m
- * retry=default retry-after-max=1h, no budget, no breaker. */
+ * retry=default retry-after-max=1h, no budget, no rate, no breaker. */
 STG_API stg_policy stg_policy_default(void);
 
 /* Checks every range, and that the policy can be written as a text. Returns

@@ -11,8 +11,8 @@
  *             break;                                 // done, or given up
  *     }
  *
- * That is all of stagger's core; the adapters (loop.h, call.h, uv.h) are this
- * loop with a clock. Pure: same state, outcome, now and generator, same
+ * That is all of stagger's core; the adapters (loop.h, call.h, uv.h, curl.h)
+ * are this loop with a clock. Pure: same state, outcome, now and generator, same
  * decision. A stg_retry is the caller's and belongs to one thread at a time;
  * it holds nothing to free. Policy and with are kept. */
 #ifndef STAGGER_RETRY_H
@@ -26,24 +26,24 @@ typedef struct stg_retry {
     const stg_policy *policy;
     const stg_with *with;
     stg_ns deadline_at; /* of the whole operation; STG_NEVER: none */
-    stg_ns since_at;    /* when the attempt began, or what it waits for with
-                          the budget or the limiter is there */
-    stg_ns last;        /* the s of decorrelated jitter */
-    uint32_t attempts;  /* begun, first try included */
-    uint32_t own_waits; /* waits of the policy's own, so far */
+    stg_ns since_at;    /* when the attempt began; in a wait, the instant that
+                          it has of the peer's budget */
+    stg_ns shared_at;  /* in a wait: the instant that it has of the limiter, or,
+                          as long as it has none, of the shared budget */
+    stg_ns last;       /* the s of decorrelated jitter */
+    uint32_t attempts; /* begun, first try included; the wait after the n-th is
+                          wait number n, whoever asked for it */
     uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
-    uint16_t flags;                   /* where it stands, and what it holds */
-    uint8_t depth;                    /* operations around this one */
-    uint8_t paid;        /* what the last retry cost the peer's budget */
-    uint8_t shared_paid; /* and the shared one */
-    uint8_t why;         /* stg_why: how it ended */
-    uint8_t flaw;        /* why it was refused */
+    uint16_t flags; /* where it stands, what it holds, how it ended */
+    uint8_t paid; /* the stg_charge of the last retry; of an operation that was
+                     refused, the reason */
 } stg_retry;
 
 /* Begins an operation at now. policy has passed stg_policy_check() (texts and
  * presets have). with may be NULL. Returns STG_INVALID, and an operation that
- * gives up at once, for a NULL or zeroed policy, a policy with budget or
- * breaker and no peer, and a peer that was not made for its policy. */
+ * gives up at once, for a NULL or zeroed policy, a policy with budget, breaker
+ * or rate and no peer, a peer that does not serve the policy
+ * (stg_peer_fits()), and a shared budget that is zeroed or of no kind. */
 STG_API stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
                                    const stg_with *with, stg_ns now);
 
@@ -72,7 +72,6 @@ STG_API stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now);
 typedef struct stg_progress {
     stg_ns last;                      /* the s of decorrelated jitter */
     uint32_t attempts;                /* begun, first try included */
-    uint32_t own_waits;               /* waits of the policy's own */
     uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
 } stg_progress;
 
@@ -84,8 +83,8 @@ STG_API void stg_retry_save(const stg_retry *r, stg_progress *progress);
 
 /* Goes on where progress was saved, in its attempt number progress->attempts,
  * which began at attempt_at; the operation itself began at began_at. What comes
- * next is stg_retry_step(). with.peer may be NULL whatever the policy: budget
- * and breaker are then the caller's to ask. Returns STG_INVALID as
+ * next is stg_retry_step(). with.peer may be NULL whatever the policy: budget,
+ * breaker and rate are then the caller's to ask. Returns STG_INVALID as
  * stg_retry_start() does, and for a progress without an attempt. */
 STG_API stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
                                     const stg_with *with,

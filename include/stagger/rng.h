@@ -2,6 +2,7 @@
  *
  * Pure and deterministic: the same seed gives the same numbers on every
  * machine. One generator belongs to one thread at a time. Not for secrets.
+ * Without one (NULL) every draw is the greatest: the longest wait.
  *
  * Sources: xoshiro256++ 1.0 and splitmix64, Blackman and Vigna, "Scrambled
  * linear pseudorandom number generators", ACM TOMS 47(4), 2021. */

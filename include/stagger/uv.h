@@ -16,7 +16,12 @@
  *
  * With an env the operation runs on virtual time: at each turn of the loop the
  * clock is moved (env.sleep) to the earliest instant that an operation with
- * that env on that loop waits for, an attempt's timeout included. */
+ * that env on that loop waits for, an attempt's timeout included. Those that are
+ * due at one instant go on in the order in which they began to wait for it; on
+ * real time no order is promised. done() has libuv's order of closing handles. A
+ * turn costs
+ * as much as the operations that are due (each the logarithm of all), and those
+ * with a cancel; one in which operations begin costs a look at all handles. */
 #ifndef STAGGER_UV_H
 #define STAGGER_UV_H
 
@@ -55,12 +60,28 @@ struct stg_uv {
     stg_ns due_at; /* the end of the wait, or of the attempt's time */
     uint32_t attempt;
     int phase;
-    bool is_looked_at; /* somebody looked for the earliest in this turn */
+    /* On virtual time: the operation that keeps the clock of all that share
+     * it, and the place among them. */
+    struct stg_uv *keeper;
+    struct {
+        uint64_t key;
+        void *child, *next, *prev;
+    } place;
+    uint64_t number;
+    struct stg_uv *next_looked_at, *prev_looked_at;
+    bool is_woken;
+    struct {
+        void *waiting, *woken;
+        struct stg_uv *looked_at;
+        uint64_t numbers, ending;
+        bool is_new;
+    } clock; /* of the keeper */
 };
 
 /* Begins an operation. data and abandon are set by the caller beforehand; all
  * else is written here. with may be NULL, and is copied; its cancel is looked
- * at every 50 ms during a wait, for it may be set from anywhere. Returns
+ * at every 50 ms, for it may be set from anywhere, and is as good as
+ * stg_uv_cancel(). Returns
  * STG_INVALID, and calls nothing, for what cannot be used; op->report then has
  * the reason. */
 STG_API stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op,

@@ -15,15 +15,17 @@ struct stg_cancel;
 struct stg_env;
 
 typedef struct stg_with {
-    stg_peer *peer; /* needed by a policy with a budget or breaker */
-    stg_budget
-        *shared_budget; /* asked after the peer's own; for a global one */
+    stg_peer *peer; /* needed by a policy with budget, breaker or rate */
+    stg_budget *shared_budget; /* asked after the peer's own; for a global one;
+                                  made by stg_budget_init(), of some kind */
     struct stg_cancel *cancel; /* ends the operation from outside */
     const stg_hook *hook;      /* sees attempts, decisions and the end */
     const struct stg_env *env; /* adapters: another clock, sleep and chance */
-    const struct stg_retry *parent; /* the operation this one is part of */
+    const struct stg_retry *parent; /* the operation this one is part of: its
+                                       retries go before ours (policy.nested) */
     const char *method; /* "POST"; NULL: may be repeated. GET HEAD OPTIONS TRACE
-                           PUT DELETE may be, others need a key */
+                           PUT DELETE may be, others need a key. Read when an
+                           attempt has failed */
     bool has_key;       /* an idempotency key goes with each attempt */
     stg_ns deadline_at; /* an instant of the operation's clock, besides the
                            policy's deadline; 0: none. In 5 s, say, is

@@ -68,7 +68,9 @@ void stg_operation_adopt(stg_operation *op, const stg_retry *r, bool is_timed)
 
 void stg_operation_refuse(stg_operation *op, const char *flaw)
 {
-    op->flaw = flaw;
+    if (op == NULL)
+        return;
+    op->flaw = flaw == NULL ? "it was refused" : flaw;
     op->decision = (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_INVALID};
 }
 
@@ -184,15 +186,17 @@ void stg_operation_cancel(stg_operation *op)
 }
 
 /* To the end of the wait, or until it is cancelled. */
-static stg_ns wait(const stg_operation *op)
+static void wait(stg_operation *op)
 {
     stg_ns due_at = op->decision.due_at;
 
     if (due_at == 0) // the first attempt follows begin at once
-        return op->begun_at;
-    if (due_at > op->changed_at)
-        stg_env_sleep(op->with.env, due_at, op->with.cancel);
-    return stg_env_now(op->with.env);
+        stg_operation_admit(op, op->begun_at);
+    else if (due_at > op->changed_at &&
+             !stg_env_sleep(op->with.env, due_at, op->with.cancel))
+        stg_operation_cancel(op);
+    else
+        stg_operation_admit(op, stg_env_now(op->with.env));
 }
 
 bool stg_operation_again(stg_operation *op)
@@ -200,7 +204,7 @@ bool stg_operation_again(stg_operation *op)
     if (!is_begun(op))
         return false;
     while (op->decision.next == STG_WAIT)
-        stg_operation_admit(op, wait(op));
+        wait(op);
     return op->decision.next == STG_GO;
 }
 

@@ -1,7 +1,6 @@
 #include "base/suggest.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 static size_t least_of(size_t a, size_t b)
@@ -11,11 +10,11 @@ static size_t least_of(size_t a, size_t b)
 
 /* How many letters to change, add, drop or swap with a neighbour; or a large
  * number for words that are too long to be a slip. */
-static size_t distance(const char *a, const char *b)
+static size_t distance(const char *a, size_t a_length, const char *b)
 {
     enum { LONGEST = 32 };
     size_t rows[3][LONGEST + 1];
-    size_t a_length = strlen(a), b_length = strlen(b);
+    size_t b_length = strlen(b);
 
     if (a_length > LONGEST || b_length > LONGEST)
         return LONGEST;
@@ -38,23 +37,31 @@ static size_t distance(const char *a, const char *b)
     return rows[a_length % 3][b_length];
 }
 
-const char *stg_suggest(const char *word, const char *const *names)
+stg_suggestion stg_suggestion_begin(const char *word, size_t length)
 {
     // One slip, or one in three letters; a letter alone is no slip.
-    size_t length = strlen(word);
-    size_t best = length < 6 ? 2 : length / 3 + 1;
-    const char *suggestion = NULL;
+    return (stg_suggestion){.word = word,
+                            .length = length,
+                            .slips_max = length < 2   ? 0
+                                         : length < 6 ? 2
+                                                      : length / 3 + 1};
+}
 
-    if (length < 2)
-        return NULL;
+void stg_suggestion_try(stg_suggestion *s, const char *name)
+{
+    size_t slips = distance(s->word, s->length, name);
 
-    for (; *names != NULL; names++) {
-        size_t slips = distance(word, *names);
-
-        if (slips < best) {
-            best = slips;
-            suggestion = *names;
-        }
+    if (slips < s->slips_max) {
+        s->slips_max = slips;
+        s->name = slips == 0 ? NULL : name;
     }
-    return suggestion;
+}
+
+const char *stg_suggest(const char *word, const char *const *names)
+{
+    stg_suggestion s = stg_suggestion_begin(word, strlen(word));
+
+    for (; *names != NULL; names++)
+        stg_suggestion_try(&s, *names);
+    return s.name;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 static const char who[] = "stagger alert";
@@ -52,11 +53,21 @@ static int refuse(const char *what, const char *words)
     return STG_EXIT_USAGE;
 }
 
+static int refuse_word(const char *word)
+{
+    static const char *const names[] = {"test", NULL};
+    char hint[STG_HINT_MAX], words[128];
+
+    snprintf(words, sizeof words, "wanted test%s",
+             stg_options_hint(hint, word, names));
+    return refuse(word, words);
+}
+
 void stg_alert_print(const char *name, const char *way, bool is_sent,
                      const char *detail)
 {
-    printf("%-12s %-8s %s: %s\n", name, way,
-           is_sent ? "accepted" : "NOT ACCEPTED", detail);
+    stg_say(stdout, "%-12s %-8s %s: %s\n", name, way,
+            is_sent ? "accepted" : "NOT ACCEPTED", detail);
 }
 
 /* -- by the hub ------------------------------------------------------------ */
@@ -115,7 +126,7 @@ static int read_options(choice *c, int argc, char **argv)
     int option;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+    while ((option = stg_options_next(argc, argv, "c:h", options)) != -1) {
         if (option == 'h')
             return -1;
         if (option == 'c')
@@ -128,7 +139,7 @@ static int read_options(choice *c, int argc, char **argv)
     if (optind == argc)
         return refuse("no word", "wanted: test");
     if (strcmp(argv[optind], "test") != 0)
-        return refuse(argv[optind], "wanted: test");
+        return refuse_word(argv[optind]);
     if (optind + 1 < argc)
         return refuse(argv[optind + 1], "is a word too many");
     if (c->file != NULL && (c->remote.hub != NULL || c->remote.token_file))

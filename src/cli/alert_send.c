@@ -2,6 +2,7 @@
 #include "cli/alert.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/options.h"
 #include "hub/alerts/trial.h"
@@ -71,6 +72,22 @@ static void close_ground(ground *g)
     (void)uv_loop_close(&g->loop);
 }
 
+static void refuse_sink(const char *who, const stg_alert_options *o,
+                        const char *sink)
+{
+    const char **names = calloc(o->sink_count + 1, sizeof(char *));
+    char hint[STG_HINT_MAX] = "";
+
+    for (size_t i = 0, k = 0; names != NULL && i < o->sink_count; i++)
+        if (o->sinks[i].name != NULL)
+            names[k++] = o->sinks[i].name;
+    if (names != NULL)
+        stg_options_hint(hint, sink, names);
+    free(names);
+    stg_options_complain(who, "%s: the settings have no such sink%s", sink,
+                         hint);
+}
+
 static int run(const char *who, ground *g, const stg_alert_options *o,
                const char *sink)
 {
@@ -79,7 +96,7 @@ static int run(const char *who, ground *g, const stg_alert_options *o,
     stg_status status = stg_alert_trial_start(&trial, &t, print, g);
 
     if (status == STG_NOT_FOUND && sink != NULL)
-        stg_options_complain(who, "%s: the settings have no such sink", sink);
+        refuse_sink(who, o, sink);
     else if (status == STG_NOT_FOUND)
         stg_options_complain(who, "the settings have no sink: alerts.sinks");
     if (status == STG_NOT_FOUND)

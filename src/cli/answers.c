@@ -4,6 +4,7 @@
 
 #include "cli/terminal.h"
 #include "core/rule.h"
+#include "core/spelling.h"
 #include "core/writer.h"
 
 _Static_assert(STG_RULES_MAX + STG_FAULT_COUNT + 16 <= STG_ANSWERS_MAX,
@@ -17,6 +18,15 @@ uint16_t stg_answers_ask(const stg_policy *p, const stg_answer *row,
     if (row->outcome.fault == STG_FAULT_CANCELLED)
         return 0;
     return stg_policy_retries(p, &row->outcome, limited);
+}
+
+bool stg_answers_is_uncounted(const stg_policy *p, const stg_answer *row)
+{
+    stg_fault fault = row->outcome.fault;
+
+    if (fault == STG_FAULT_CIRCUIT_OPEN)
+        return p->breaker.rule != STG_BREAKER_NONE;
+    return stg_fault_about(fault)->category == STG_CATEGORY_LOCAL;
 }
 
 static stg_answer *add(stg_answers *a, stg_outcome o, const char *name)
@@ -52,28 +62,6 @@ static void add_names(stg_answers *a)
     }
 }
 
-/* An outcome with this code. */
-static stg_outcome outcome_of(const stg_rule *r)
-{
-    char sqlstate[6];
-
-    switch ((stg_code_kind)r->code_kind) {
-    case STG_CODE_STATUS:
-        return stg_answered((int)r->value);
-    case STG_CODE_SQLSTATE:
-        stg_sqlstate_unpack(r->value, sqlstate);
-        return stg_failed_sqlstate(sqlstate);
-    case STG_CODE_MYSQL:
-        return stg_failed_mysql(r->value);
-    case STG_CODE_GRPC:
-        return stg_failed_grpc((int)r->value, NULL);
-    case STG_CODE_CURL:
-        return stg_failed_curl((int)r->value);
-    default:
-        return stg_ok();
-    }
-}
-
 static bool has_code(const stg_answers *a, const stg_rule *r)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -90,7 +78,7 @@ static bool has_code(const stg_answers *a, const stg_rule *r)
 /* A code that is none of a failure has no row, nor has one that is there. */
 static void add_code(stg_answers *a, const stg_rule *r, bool is_by_policy)
 {
-    stg_outcome o = outcome_of(r);
+    stg_outcome o = stg_spelling_outcome(r);
     char name[STG_CAUSE_MAX];
     stg_writer w = stg_writer_on(name, sizeof name);
 
@@ -128,12 +116,13 @@ static void add_codes(stg_answers *a, const stg_policy *p)
 static void add_rest(stg_answers *a, stg_code_kind kind, uint32_t first,
                      uint32_t last, const char *name)
 {
-    stg_rule r = {.code_kind = (uint8_t)kind, .value = first};
+    stg_rule r = {
+        .link = STG_LINK_CODE, .code_kind = (uint8_t)kind, .value = first};
 
     while (r.value < last && has_code(a, &r))
         r.value++;
     if (!has_code(a, &r))
-        add_fault(a, outcome_of(&r), name)->is_rest = true;
+        add_fault(a, stg_spelling_outcome(&r), name)->is_rest = true;
 }
 
 static unsigned category_of(const stg_answer *row)
@@ -154,7 +143,7 @@ static void sort(stg_answers *a)
     }
 }
 
-void stg_answers_list(stg_answers *answers, const stg_policy *p)
+void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
 {
     answers->count = 0;
     add_names(answers);
@@ -168,6 +157,7 @@ void stg_answers_list(stg_answers *answers, const stg_policy *p)
         stg_answer *row = &answers->rows[i];
 
         row->retries_max = stg_answers_ask(p, row, &row->limited);
+        row->is_uncounted = is_in_hub && stg_answers_is_uncounted(p, row);
     }
 }
 
@@ -179,6 +169,8 @@ uint64_t stg_answers_retries_max(const stg_answers *answers)
     for (size_t i = 0; i < answers->count; i++) {
         const stg_answer *row = &answers->rows[i];
 
+        if (row->is_uncounted)
+            continue;
         if (row->retries_max == STG_ALWAYS)
             return STG_UNLIMITED;
         if (row->limited < 0 || is_counted[row->limited])

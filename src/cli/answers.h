@@ -18,6 +18,8 @@ typedef struct stg_answer {
     stg_outcome outcome;  /* one of those that the row stands for */
     uint16_t retries_max; /* 0, 1 to 255, STG_ALWAYS */
     int limited;          /* as stg_policy_retries() says */
+    bool is_uncounted;    /* whatever the policy says, the hub waits until the
+                             fault is over, and counts no attempt */
 } stg_answer;
 
 #define STG_ANSWERS_MAX 128
@@ -27,14 +29,21 @@ typedef struct stg_answers {
     stg_answer rows[STG_ANSWERS_MAX]; /* by category */
 } stg_answers;
 
-void stg_answers_list(stg_answers *answers, const stg_policy *p);
+/* is_in_hub: of a target's policy, as a hub applies it. */
+void stg_answers_list(stg_answers *answers, const stg_policy *p,
+                      bool is_in_hub);
 
 /* What p says of a row's outcome. */
 uint16_t stg_answers_ask(const stg_policy *p, const stg_answer *row,
                          int *limited);
 
+/* Whether a hub puts the delivery of a target with this policy back as it was:
+ * after what this machine lacks, which says nothing about the target, and while
+ * the breaker is open. */
+bool stg_answers_is_uncounted(const stg_policy *p, const stg_answer *row);
+
 /* The most retries that rules allow one operation: STG_UNLIMITED if any fault
- * is always retried, else the sum of the limits. */
+ * is always retried, else the sum of the limits; without what is not counted. */
 uint64_t stg_answers_retries_max(const stg_answers *answers);
 
 /* The names of rows that `take` chooses, blanks between; a family that is

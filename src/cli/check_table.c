@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <stagger/text.h>
+
+#include "cli/say.h"
 #include "core/writer.h"
+#include "hub/lane_policy.h"
 #include "hub/settings/from.h"
 #include "hub/settings/shard.h"
+#include "hub/settings/topic.h"
 
 enum { COLUMNS = 6, CELL = 32 };
 
@@ -32,7 +37,7 @@ static void print_policy(cell text, const stg_settings *s,
     const char *policy = t->policy_text;
 
     if (policy == NULL)
-        policy = s->target_count < 50 ? "broadcast" : "broadcast-wide";
+        policy = stg_lane_policy_preset(s->target_count);
     snprintf(text, CELL, "%.*s%s", (int)strcspn(policy, " "), policy,
              strchr(policy, ' ') != NULL ? " ..." : "");
 }
@@ -48,8 +53,8 @@ static void fill(cell row[COLUMNS], const stg_settings *s,
         memcpy(row[0] + CELL - 4, "...", 4);
     print_policy(row[1], s, t);
     snprintf(row[2], CELL, "%" PRIu32, t->in_flight_max);
-    if (t->rate > 0) {
-        stg_write_thousandths(&w, t->rate);
+    if (t->policy->rate > 0) {
+        stg_write_thousandths(&w, t->policy->rate);
         stg_write_text(&w, "/s");
     } else {
         stg_write_text(&w, "-");
@@ -63,10 +68,10 @@ static void print_url(const stg_target_settings *t, FILE *to)
 {
     size_t size = strcspn(t->url, "?");
 
-    fprintf(to, "  %.*s%s%s%s%s\n", (int)size, t->url,
+    stg_say(to, "  %.*s%s%s%s%s\n", (int)size, t->url,
             t->url[size] != '\0' ? "?..." : "", t->is_paused ? "  paused" : "",
             t->match_count > 0 ? "  filtered" : "",
-            t->from == STG_FROM_OLDEST ? "  from oldest" : "");
+            t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
 }
 
 static void measure(const stg_settings *s, size_t widths[COLUMNS])
@@ -106,8 +111,11 @@ static void print_kafka(const stg_settings *s, FILE *to)
 
     fputs("reads    from Kafka,", to);
     for (size_t i = 0; i < s->kafka.topics.count; i++)
-        fprintf(to, "%s %s", i > 0 ? "," : "", s->kafka.topics.at[i]);
-    fprintf(to, ", as a member of the group %s\n", stg_shard_group(s, group));
+        stg_say(to, "%s %s%s", i > 0 ? "," : "", s->kafka.topics.at[i],
+                stg_topic_is_pattern(s->kafka.topics.at[i])
+                    ? " (a pattern: all topics that it matches)"
+                    : "");
+    stg_say(to, ", as a member of the group %s\n", stg_shard_group(s, group));
 }
 
 static void print_ways(const stg_settings *s, FILE *to)
@@ -120,17 +128,40 @@ static void print_ways(const stg_settings *s, FILE *to)
     if (s->source == STG_SOURCE_KAFKA)
         print_kafka(s, to);
     if (s->listen.address != NULL)
-        fprintf(to, "listens  on %s, %s\n", s->listen.address,
+        stg_say(to, "listens  on %s, %s\n", s->listen.address,
                 s->listen.token_file != NULL ? "with tokens"
                                              : "without tokens");
     if (stg_from_is_postgres(s->store.path))
-        fprintf(to, "keeps    %s, for %s\n", s->store.path, kept);
+        stg_say(to, "keeps    %s, for %s\n", s->store.path, kept);
     else
-        fprintf(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n",
+        stg_say(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n",
                 s->store.path, s->store.quota >> 20, kept);
     if (s->alerts.sink_count > 0)
         fprintf(to, "tells    %zu sink%s\n", s->alerts.sink_count,
                 s->alerts.sink_count > 1 ? "s" : "");
+}
+
+static bool has_same_policy(const void *settings, size_t a, size_t b)
+{
+    const stg_settings *s = settings;
+
+    return s->targets[a].policy == s->targets[b].policy;
+}
+
+static void print_policies(const stg_settings *s, FILE *to)
+{
+    char text[STG_POLICY_TEXT_MAX], words[STG_JITTER_WORDS_MAX];
+
+    for (size_t i = 0; i < s->target_count; i++) {
+        const stg_policy *p = s->targets[i].policy;
+        size_t count = stg_count_same(i, s->target_count, has_same_policy, s);
+
+        if (count == 0 || stg_policy_print(p, text) != STG_OK)
+            continue;
+        stg_say_policy(to, s->targets[i].name, text, count);
+        if (stg_say_jitter(p, words) != NULL)
+            fprintf(to, "  waits: %s\n", words);
+    }
 }
 
 void stg_check_summary(const stg_settings *s, FILE *to)
@@ -139,4 +170,5 @@ void stg_check_summary(const stg_settings *s, FILE *to)
     fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
             s->target_count > 1 ? "s" : "");
     print_targets(s, to);
+    print_policies(s, to);
 }

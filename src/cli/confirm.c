@@ -5,6 +5,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "cli/say.h"
+
 bool stg_confirm_can(void)
 {
     return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
@@ -15,7 +17,7 @@ bool stg_confirm(const char *question)
     char answer[16];
 
     fflush(stdout);
-    fprintf(stderr, "%s [y/N] ", question);
+    stg_say(stderr, "%s [y/N] ", question);
     fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) == NULL) {
         fputc('\n', stderr);

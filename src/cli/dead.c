@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "cli/dead.h"
 #include "cli/options.h"
 #include "cli/store_path.h"
@@ -21,7 +20,8 @@ static const char help[] =
     "\n"
     "The dead letters of a hub: what could not be delivered, why, and what was to\n"
     "be delivered. list, show and export read them in its store, change nothing,\n"
-    "and work while it runs. replay and drop ask the hub to do it, which runs.\n"
+    "and work while it runs; with --hub list asks the hub. replay and drop ask the\n"
+    "hub to do it, which runs.\n"
     "\n"
     "  list    a line each, the oldest first\n"
     "  show    one with all that is known of it, payload included\n"
@@ -33,7 +33,8 @@ static const char help[] =
     "                       the environment, or ./stagger.db); also a URL, as\n"
     "                       postgres://USER@HOST/DATABASE\n"
     "  -t, --target NAME    only those of a target\n"
-    "  -c, --cause CAUSE    only those with a cause: HTTP_503, or a category: A\n"
+    "  -c, --cause CAUSE    only those with a cause: HTTP_503 or 503, refused,\n"
+    "                       5xx; or a category: A or connect\n"
     "                       connect, B server, C request, D overload\n"
     "      --state STATE    only dead, replayed, dropped, expired or cancelled\n"
     "      --since TIME     only those from then on: a time in UTC\n"
@@ -71,7 +72,7 @@ typedef struct verb {
 } verb;
 
 static const verb verbs[] = {
-    {"list", dead_list, "stcSUTjCmnh"},
+    {"list", dead_list, "stcSUTjCmnHKh"},
     {"show", dead_show, "sjrh"},
     {"export", dead_export, "stcSUTfh"},
     {"replay", dead_replay, "tcTUjiaDyHKh"},
@@ -132,15 +133,27 @@ static bool read_time(const char *text, char instant[STG_SQL_TIME_MAX])
 
 /* -- options --------------------------------------------------------------- */
 
-static bool is_state(const char *text)
+static int refuse_word(const char *option, const char *word, const char *wanted,
+                       const char *const *names)
 {
-    static const char *const states[] = {"dead", "replayed", "dropped",
-                                         "expired", "cancelled"};
+    char hint[STG_HINT_MAX], text[200];
 
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (strcmp(text, states[i]) == 0)
-            return true;
-    return false;
+    snprintf(text, sizeof text, "wanted %s%s", wanted,
+             stg_options_hint(hint, word, names));
+    return refuse(option, word, text);
+}
+
+static int read_state(dead_options *o)
+{
+    static const char *const states[] = {"dead",    "replayed",  "dropped",
+                                         "expired", "cancelled", NULL};
+
+    o->state = optarg;
+    for (size_t i = 0; states[i] != NULL; i++)
+        if (strcmp(optarg, states[i]) == 0)
+            return 0;
+    return refuse_word("--state=", optarg,
+                       "dead, replayed, dropped, expired or cancelled", states);
 }
 
 static int read_instant_option(const char *name, char *instant)
@@ -154,10 +167,12 @@ static int read_instant_option(const char *name, char *instant)
 
 static int read_format(dead_options *o)
 {
+    static const char *const formats[] = {"jsonl", "csv", NULL};
+
     o->is_csv = strcmp(optarg, "csv") == 0;
     if (o->is_csv || strcmp(optarg, "jsonl") == 0)
         return 0;
-    return refuse("--format=", optarg, "wanted jsonl or csv");
+    return refuse_word("--format=", optarg, "jsonl or csv", formats);
 }
 
 /* Numbers with commas between them. */
@@ -197,10 +212,15 @@ static int read_limit(dead_options *o)
 static int read_cause(dead_options *o)
 {
     char near[STG_CAUSE_MAX], wanted[STG_CAUSE_MAX + 80];
+    stg_cause cause;
 
     o->cause = optarg;
-    if (dead_check_cause(optarg, near))
+    if (stg_cause_read(&cause, optarg, near)) {
+        stg_cause_like(cause.category[0] != '\0' ? cause.category
+                                                 : cause.pattern,
+                       o->cause_like);
         return 0;
+    }
     snprintf(wanted, sizeof wanted, "there is no such cause; %s%s%s",
              near[0] == '\0' ? "stagger dead list --summary shows some"
                              : "did you mean ",
@@ -220,11 +240,7 @@ static int read_option(dead_options *o, int option)
     case 'c':
         return read_cause(o);
     case 'S':
-        o->state = optarg;
-        if (is_state(optarg))
-            return 0;
-        return refuse("--state=", optarg,
-                      "wanted dead, replayed, dropped, expired or cancelled");
+        return read_state(o);
     case 'T':
         return read_instant_option("--since=", o->since);
     case 'U':
@@ -339,17 +355,10 @@ static int check_words(dead_options *o, const verb *v, int count, char **words)
 static int refuse_verb(const char *word)
 {
     const char *names[VERBS + 1] = {NULL};
-    const char *near;
-    char wanted[80];
 
     for (size_t i = 0; i < VERBS; i++)
         names[i] = verbs[i].name;
-    near = stg_suggest(word, names);
-    snprintf(wanted, sizeof wanted, "%s%s%s",
-             near == NULL ? "" : "did you mean ",
-             near == NULL ? "wanted list, show, export, replay or drop" : near,
-             near == NULL ? "" : "?");
-    return refuse(word, "", wanted);
+    return refuse_word("", word, "list, show, export, replay or drop", names);
 }
 
 int stg_cli_dead(int argc, char **argv)
@@ -360,7 +369,7 @@ int stg_cli_dead(int argc, char **argv)
     int option, code = 0;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "s:t:c:f:n:yh", options, NULL)) !=
+    while ((option = stg_options_next(argc, argv, "s:t:c:f:n:yh", options)) !=
            -1) {
         if (option == 'h') {
             fputs(help, stdout);
@@ -379,11 +388,18 @@ int stg_cli_dead(int argc, char **argv)
     if (v == NULL)
         return refuse_verb(argv[optind]);
     code = check_options(v, used);
+    if (code == 0 && v->run == dead_list && o.remote.hub == NULL &&
+        o.remote.token_file != NULL)
+        code = refuse("--token-file", "", "wanted --hub, too");
+    if (code == 0 && v->run == dead_list && o.remote.hub != NULL &&
+        o.store != NULL)
+        code = refuse("--store and --hub", "", "wanted one of them");
     if (code == 0 && o.is_summary && o.limit > 0)
         code = refuse("--summary", "", "has no --limit: it is short");
     if (code == 0)
         code = check_words(&o, v, argc - optind - 1, argv + optind + 1);
-    if (code == 0 && !stg_store_path_check("stagger dead", o.store))
+    if (code == 0 && o.remote.hub == NULL &&
+        !stg_store_path_check("stagger dead", o.store))
         code = STG_EXIT_USAGE;
     o.store = stg_store_path(o.store);
     return code != 0 ? code : v->run(&o);

@@ -10,6 +10,8 @@
 #include "cli/dead.h"
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/say.h"
+#include "cli/say_json.h"
 #include "cli/terminal.h"
 
 enum { EXIT_NO = 1, POLL_MS = 200 };
@@ -28,14 +30,19 @@ static const char who[] = "stagger dead";
 
 /* -- which ----------------------------------------------------------------- */
 
-/* The beginning of a time as rows have it, whole. */
+const char *dead_whole_time(const char *beginning, char text[DEAD_TIME_MAX])
+{
+    memcpy(text, "0000-01-01T00:00:00.000Z", DEAD_TIME_MAX);
+    for (size_t i = 0; i < DEAD_TIME_MAX - 2 && beginning[i] != '\0'; i++)
+        text[i] = beginning[i];
+    return text;
+}
+
 static json_t *whole_time(const char *beginning)
 {
-    char text[] = "0000-01-01T00:00:00.000Z";
+    char text[DEAD_TIME_MAX];
 
-    for (size_t i = 0; i < sizeof text - 2 && beginning[i] != '\0'; i++)
-        text[i] = beginning[i];
-    return json_string(text);
+    return json_string(dead_whole_time(beginning, text));
 }
 
 static json_t *ids_of(const dead_options *o)
@@ -47,11 +54,6 @@ static json_t *ids_of(const dead_options *o)
     return ids;
 }
 
-static bool is_category(const char *cause)
-{
-    return strlen(cause) == 1 && strchr("ABCD", *cause) != NULL;
-}
-
 static json_t *choice_of(const dead_options *o, bool is_dry_run)
 {
     json_t *c = json_object();
@@ -61,9 +63,7 @@ static json_t *choice_of(const dead_options *o, bool is_dry_run)
     if (o->target != NULL)
         (void)json_object_set_new(c, "target", json_string(o->target));
     if (o->cause != NULL)
-        (void)json_object_set_new(c,
-                                  is_category(o->cause) ? "category" : "cause",
-                                  json_string(o->cause));
+        (void)json_object_set_new(c, "cause", json_string(o->cause));
     if (o->since[0] != '\0')
         (void)json_object_set_new(c, "since", whole_time(o->since));
     if (o->until[0] != '\0')
@@ -89,13 +89,12 @@ static bool call(stg_remote *r, const change *c, const dead_options *o,
 
 /* -- what there is --------------------------------------------------------- */
 
-/* Cut, with a mark, and without what a column cannot show. */
+/* Cut, with a mark. */
 static void put_cell(const char *text, int width, bool is_last)
 {
     int size = (int)strlen(text), shown = size > width ? width - 2 : size;
 
-    for (int i = 0; i < shown; i++)
-        putchar(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+    stg_say_text(stdout, text, (size_t)shown, STG_VISIBLE_IN_COLUMN);
     if (size > width)
         fputs("..", stdout);
     else if (!is_last)
@@ -112,7 +111,8 @@ static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
              stg_json_text_of(letter, "created_at"));
     if (strlen(time) > 10)
         time[10] = ' ';
-    printf("%8" PRIu64 "  %-19s  ", stg_json_count_of(letter, "id"), time);
+    stg_say(stdout, "%8" PRIu64 "  %-19s  ", stg_json_count_of(letter, "id"),
+            time);
     put_cell(stg_json_text_of(letter, "target"), target, false);
     printf("%8" PRIu64 "  ", stg_json_count_of(letter, "count"));
     put_cell(stg_json_text_of(letter, "cause"), is_wide ? 21 : rest, !is_wide);
@@ -176,8 +176,7 @@ static void put_counts(const change *c, const json_t *answer, const char *end)
 
 static void put_json(const json_t *answer)
 {
-    (void)json_dumpf(answer, stdout, JSON_INDENT(2));
-    putchar('\n');
+    stg_say_json(stdout, answer, false);
 }
 
 /* -- nothing --------------------------------------------------------------- */
@@ -271,7 +270,7 @@ static void complain(const json_t *state)
     else if (strcmp(how, "away") == 0)
         stg_options_complain(
             who,
-            "range rows of %.128s stay dead: Kafka does not give their "
+            "bulk rows of %.128s stay dead: Kafka does not give their "
             "messages to this hub now; ask again when its brokers answer and "
             "it reads their partitions",
             stg_json_text_of(state, "held"));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/dead.h"
 #include "cli/options.h"
 
@@ -20,7 +21,7 @@ static void put_letter(void *ctx, stg_stmt *row)
 /* A blob that is no text goes as base64, and the column behind it says so. */
 static void put_blob(stg_span bytes, bool is_last, bool *is_short)
 {
-    bool is_text = stg_line_is_utf8(bytes);
+    bool is_text = stg_utf8_is_text(bytes.at, bytes.size);
     const char *encoding = bytes.size == 0 ? "" : is_text ? "text" : "base64";
     stg_line line = {.size = 0};
 
@@ -35,17 +36,12 @@ static void put_blob(stg_span bytes, bool is_last, bool *is_short)
     dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);
 }
 
-static bool is_blob(int column)
-{
-    return column == STG_LETTER_PAYLOAD || column == STG_LETTER_ANSWER;
-}
-
 static void put_csv(void *ctx, stg_stmt *row)
 {
     for (int i = 0; i < STG_LETTER_COLUMNS; i++) {
         bool is_last = i == STG_LETTER_COLUMNS - 1;
 
-        if (is_blob(i)) {
+        if (stg_letter_is_bytes(i)) {
             put_blob(stg_sql_column_span(row, i), is_last, ctx);
         } else {
             // Numbers as text, too.
@@ -62,8 +58,9 @@ static void put_titles(void)
         bool is_last = i == STG_LETTER_COLUMNS - 1;
         char encoding[32];
 
-        dead_put_csv((stg_span){name, strlen(name)}, is_last && !is_blob(i));
-        if (!is_blob(i))
+        dead_put_csv((stg_span){name, strlen(name)},
+                     is_last && !stg_letter_is_bytes(i));
+        if (!stg_letter_is_bytes(i))
             continue;
         snprintf(encoding, sizeof encoding, "%s_encoding", name);
         dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);

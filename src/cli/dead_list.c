@@ -9,20 +9,13 @@
 #include "cli/options.h"
 
 /* What is listed of a letter, in JSON and CSV. */
-static const stg_letter_column listed[] = {STG_LETTER_ID,
-                                           STG_LETTER_MESSAGE_ID,
-                                           STG_LETTER_TARGET,
-                                           STG_LETTER_STATE,
-                                           STG_LETTER_WHY,
-                                           STG_LETTER_CATEGORY,
-                                           STG_LETTER_CAUSE,
-                                           STG_LETTER_HTTP_STATUS,
-                                           STG_LETTER_DETAIL,
-                                           STG_LETTER_ATTEMPTS,
-                                           STG_LETTER_CREATED_AT,
-                                           STG_LETTER_POSITION,
-                                           STG_LETTER_LAST_POSITION,
-                                           STG_LETTER_COUNT};
+static const stg_letter_column listed[] = {
+    STG_LETTER_ID,        STG_LETTER_MESSAGE_ID,  STG_LETTER_TARGET,
+    STG_LETTER_STATE,     STG_LETTER_WHY,         STG_LETTER_CATEGORY,
+    STG_LETTER_CAUSE,     STG_LETTER_HTTP_STATUS, STG_LETTER_DETAIL,
+    STG_LETTER_ATTEMPTS,  STG_LETTER_CREATED_AT,  STG_LETTER_TOPIC,
+    STG_LETTER_PARTITION, STG_LETTER_POSITION,    STG_LETTER_LAST_POSITION,
+    STG_LETTER_COUNT};
 
 enum { LISTED = sizeof listed / sizeof *listed };
 
@@ -242,7 +235,7 @@ int dead_list(const dead_options *o)
 
     if (!dead_open(&r, o)) {
         dead_close(&r);
-        return STG_EXIT_USAGE;
+        return r.code;
     }
     rc = print(&r);
     if (rc != SQLITE_OK)

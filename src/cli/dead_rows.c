@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +5,11 @@
 
 #include "cli/dead.h"
 #include "cli/options.h"
+#include "cli/say.h"
+#include "cli/store_path.h"
 #include "hub/store.h"
 #include "hub/stores/pg_open.h"
+#include "hub/stores/pg_url.h"
 #include "hub/stores/schema.h"
 #include "hub/stores/sqlite.h"
 
@@ -74,7 +76,7 @@ static int open_file(dead_rows *r)
 
 static bool name_store(dead_rows *r)
 {
-    r->name = stg_store_is_url(r->o->store) ? stg_pg_name_of(r->o->store)
+    r->name = stg_store_is_url(r->o->store) ? stg_pg_url_name(r->o->store)
                                             : strdup(r->o->store);
     return r->name != NULL;
 }
@@ -84,26 +86,23 @@ bool dead_open(dead_rows *r, const dead_options *o)
     stg_error err;
     int rc;
 
-    *r = (dead_rows){.o = o};
+    *r = (dead_rows){.o = o, .code = STG_EXIT_USAGE};
+    if (o->remote.hub != NULL)
+        return dead_open_remote(r);
     if (!name_store(r)) {
         stg_options_complain("stagger dead", "there is no memory left");
         return false;
     }
     if (stg_store_is_url(o->store))
         return open_url(r);
-    if (access(o->store, R_OK) != 0) {
-        stg_options_complain(
-            "stagger dead", "%s: %s; name a store with --store", o->store,
-            errno == ENOENT ? "there is no such file" : strerror(errno));
+    if (!stg_store_path_look("stagger dead", o->store))
         return false;
-    }
     rc = open_file(r);
     if (rc != SQLITE_OK) {
         dead_fail(r, rc);
         return false;
     }
-    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK &&
-        stg_schema_check_new(r->db, o->store, &err) == STG_OK)
+    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK)
         return true;
     stg_options_complain("stagger dead", "%s", err.text);
     return false;
@@ -131,7 +130,8 @@ int dead_fail(const dead_rows *r, int rc)
  * category is a cause, too; since is of the newest message of a row. */
 static const char where[] =
     " WHERE (?1 IS NULL OR target = ?1)"
-    " AND (?2 IS NULL OR cause = ?2 OR category = ?2)"
+    " AND (?2 IS NULL OR cause LIKE ?2 ESCAPE '\\'"
+    " OR category LIKE ?2 ESCAPE '\\')"
     " AND (?3 IS NULL OR state = ?3)"
     " AND (?4 IS NULL OR " DEAD_NEWEST
     " >= ?4)"
@@ -154,8 +154,8 @@ int dead_ask(dead_rows *r, stg_stmt **st, const char *select,
     sqlite3_free(text);
     if (rc != SQLITE_OK)
         return rc;
-    return stg_sql_bind(*st, "sssss", r->o->target, r->o->cause, r->o->state,
-                        given(r->o->since), given(r->o->until));
+    return stg_sql_bind(*st, "sssss", r->o->target, given(r->o->cause_like),
+                        r->o->state, given(r->o->since), given(r->o->until));
 }
 
 /* A row as values of their own, for the statement is reset before it is
@@ -254,10 +254,14 @@ void dead_put_csv(stg_span text, bool is_last)
         is_quoted = is_quoted || strchr("\",\r\n", text.at[i]) != NULL;
     if (is_quoted)
         putchar('"');
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.at[i] == '"')
+    for (size_t i = 0, size; i < text.size; i += size) {
+        const char *quote = memchr(text.at + i, '"', text.size - i);
+
+        size =
+            quote == NULL ? text.size - i : (size_t)(quote - text.at) - i + 1;
+        stg_say_bytes(stdout, text.at + i, size);
+        if (quote != NULL)
             putchar('"');
-        putchar(text.at[i]);
     }
     if (is_quoted)
         putchar('"');

@@ -7,8 +7,10 @@
 #include <stagger/event.h>
 #include <stagger/fault.h>
 
+#include "base/utf8.h"
 #include "cli/dead.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/terminal.h"
 
 enum { INDENT = 16, TEXT = 2048 };
@@ -32,8 +34,7 @@ static bool has_payload(stg_stmt *row)
 
 /* -- lines ----------------------------------------------------------------- */
 
-/* Nothing is printed of what is empty; what a terminal must not take for a
- * command is a question mark. */
+/* Nothing is printed of what is empty. */
 static void put(const stg_terminal *t, const char *label, const char *text)
 {
     char line[TEXT], padded[INDENT + 1];
@@ -42,9 +43,7 @@ static void put(const stg_terminal *t, const char *label, const char *text)
         return;
     snprintf(padded, sizeof padded, "  %-*s", INDENT - 2, label);
     snprintf(line, sizeof line, "%s", text);
-    for (char *at = line; *at != '\0'; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
+    stg_visible_string(line, STG_VISIBLE_IN_LINE);
     stg_terminal_wrap(t, INDENT, padded, STG_STYLE_FAINT, line);
 }
 
@@ -100,7 +99,7 @@ static void put_attempts(const stg_terminal *t, stg_stmt *row)
 
 /* -- the payload ----------------------------------------------------------- */
 
-/* Whether a terminal shows it as it is. */
+/* Whether it is shown as text, and not byte by byte. */
 static bool is_text(stg_span bytes)
 {
     for (size_t i = 0; i < bytes.size; i++) {
@@ -109,7 +108,7 @@ static bool is_text(stg_span bytes)
         if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
             return false;
     }
-    return stg_line_is_utf8(bytes);
+    return stg_utf8_is_text(bytes.at, bytes.size);
 }
 
 static void put_hex(stg_span bytes)
@@ -140,7 +139,7 @@ static void put_blob(const char *title, stg_span bytes)
         put_hex(bytes);
         return;
     }
-    fwrite(bytes.at, 1, bytes.size, stdout);
+    stg_say_text(stdout, bytes.at, bytes.size, STG_VISIBLE_IN_TEXT);
     if (bytes.size > 0 && bytes.at[bytes.size - 1] != '\n')
         putchar('\n');
 }
@@ -159,7 +158,7 @@ static uint64_t first_message(dead_rows *r)
     return first;
 }
 
-/* The bodies of a range row are in the queue, for as long as it keeps them. */
+/* The bodies of a bulk row are in the queue, for as long as it keeps them. */
 static void put_range(dead_rows *r, const stg_terminal *t, stg_stmt *row)
 {
     uint64_t first = stg_sql_column(row, STG_LETTER_POSITION), kept;
@@ -208,8 +207,9 @@ static void put_all(dead_rows *r, stg_stmt *row)
 {
     stg_terminal t = stg_terminal_look();
 
-    printf("%sDead letter %s%s\n", stg_terminal_style(&t, STG_STYLE_BOLD),
-           text_of(row, STG_LETTER_ID),
+    printf("%sDead letter %" PRIu64 "%s\n",
+           stg_terminal_style(&t, STG_STYLE_BOLD),
+           stg_sql_column(row, STG_LETTER_ID),
            stg_terminal_style(&t, STG_STYLE_PLAIN));
     put(&t, "message", text_of(row, STG_LETTER_MESSAGE_ID));
     put(&t, "topic", text_of(row, STG_LETTER_TOPIC));
@@ -231,6 +231,9 @@ static void put_all(dead_rows *r, stg_stmt *row)
         put(&t, "replays", text_of(row, STG_LETTER_REPLAY));
     put(&t, "content type", text_of(row, STG_LETTER_CONTENT_TYPE));
     put(&t, "key", text_of(row, STG_LETTER_KEY));
+    if (!stg_sql_is_null(row, STG_LETTER_SOURCE_KEY))
+        put_blob("Key of the record",
+                 stg_sql_column_span(row, STG_LETTER_SOURCE_KEY));
     if (!stg_sql_is_null(row, STG_LETTER_HEADERS))
         put_blob("Headers", stg_sql_column_span(row, STG_LETTER_HEADERS));
     if (!stg_sql_is_null(row, STG_LETTER_ANSWER))
@@ -255,7 +258,7 @@ static int put_raw(const dead_options *o, stg_stmt *row)
                              o->id);
         return 1;
     }
-    fwrite(payload.at, 1, payload.size, stdout);
+    stg_say_bytes(stdout, payload.at, payload.size);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/dead.h"
 #include "cli/dead_table.h"
 #include "cli/json.h"
+#include "cli/say.h"
 
 typedef enum column {
     COLUMN_TARGET,
@@ -299,7 +300,7 @@ int dead_put_sums(dead_rows *r)
         printf(" for %" PRIu64 " messages", s.messages);
     printf(": %s", s.dead == 0 && r->o->state == NULL ? "0 dead, " : "");
     if (s.dead < s.letters)
-        printf("%s; ", s.states);
-    printf("%s\n", s.causes);
+        stg_say(stdout, "%s; ", s.states);
+    stg_say(stdout, "%s\n", s.causes);
     return rc;
 }

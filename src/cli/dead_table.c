@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/say.h"
+
 dead_table dead_table_make(const dead_column *columns, int count)
 {
     return (dead_table){.terminal = stg_terminal_look(),
@@ -44,8 +46,7 @@ void dead_table_cut(dead_table *t, int c)
     t->widths[c] = width < NOTHING ? 0 : width;
 }
 
-/* What a terminal must not take for a command is a question mark; the rest of
- * what is too long is dots. */
+/* A text that is too long for its column ends in dots. */
 static void put_cell(const dead_table *t, int c, bool is_last, const char *text)
 {
     size_t length = strlen(text), width = (size_t)t->widths[c];
@@ -55,9 +56,7 @@ static void put_cell(const dead_table *t, int c, bool is_last, const char *text)
 
     if (is_right)
         printf("%*s", (int)(width > length ? width - length : 0), "");
-    for (size_t i = 0; i < shown; i++)
-        putchar((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?'
-                                                                : text[i]);
+    stg_say_text(stdout, text, shown, STG_VISIBLE_IN_COLUMN);
     if (is_cut)
         fputs(width > 1 ? ".." : "", stdout);
     if (!is_right && !is_last && length < width)

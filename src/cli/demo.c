@@ -212,6 +212,8 @@ static void on_sinks_ready(void *ctx)
     stg_hub_view view;
     bool is_open;
 
+    if (d->is_ending) // what they said before they were ended
+        return;
     if (!open_hub(d, &err)) {
         d->hub = NULL;
         give_up(d, err.text);
@@ -237,7 +239,7 @@ static void introduce(void)
         printf("  %-11s %s\n", stg_demo_sinks_name(i), stg_demo_sinks_deed(i));
     printf(
         "\nA failure waits for 1 s and is tried again, three times in all; "
-        "a refused\nconnection is a dead letter at once. After 20 of these "
+        "a refused\nconnection is a dead letter at once. After three of these "
         "in a row the target's\nmessages are held back, and after 5 s given "
         "up in one row.\n\n");
     fflush(stdout);
@@ -327,7 +329,7 @@ static int read_arguments(demo *d, int argc, char **argv)
     int option;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = stg_options_next(argc, argv, "h", options)) != -1) {
         if (option == 'h')
             return -1;
         d->is_kept = option == 'k';

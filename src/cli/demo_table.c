@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hub/target.h"
+
 void stg_demo_table_init(demo_table *t, stg_ns now)
 {
     const char *kind = getenv("TERM");
@@ -23,17 +25,6 @@ static void end_line(demo_table *t)
     t->lines++;
 }
 
-static const char *state_of(const stg_lane_view *v)
-{
-    static const char *const names[] = {
-        [STG_LANE_LIVE] = "live",       [STG_LANE_GATED] = "gated",
-        [STG_LANE_HOLDING] = "holding", [STG_LANE_SHEDDING] = "shedding",
-        [STG_LANE_PAUSED] = "paused",   [STG_LANE_REMOVING] = "removing",
-    };
-
-    return names[v->state];
-}
-
 static const char *time_of(stg_ns ns, char text[STG_NS_TEXT_MAX])
 {
     return ns == 0 ? "-" : stg_ns_text(ns, text);
@@ -47,7 +38,8 @@ static void draw_row(demo_table *t, const stg_target_view *v)
 
     printf("%-10s %s%-8s%s %9" PRIu64 " %7" PRIu64 " %6" PRIu64 " %5" PRIu64
            " %6" PRIu32 " %7s %7s %s",
-           v->name, stg_terminal_style(&t->terminal, style), state_of(&v->lane),
+           v->name, stg_terminal_style(&t->terminal, style),
+           stg_target_state_name((unsigned)v->lane.state),
            stg_terminal_style(&t->terminal, STG_STYLE_PLAIN), v->lane.delivered,
            v->lane.retries, v->lane.parked, v->lane.dead, v->lane.in_flight,
            time_of(v->p50, p50), time_of(v->p99, p99),

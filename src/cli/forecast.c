@@ -1,6 +1,7 @@
 #include "cli/forecast.h"
 
-#include "core/wide.h"
+#include "core/backoff_draw.h"
+#include "core/wait.h"
 
 enum { DRAWS = 1 << 16, SEED = 1 };
 
@@ -16,59 +17,43 @@ static stg_span times(stg_span a, uint64_t count)
                       stg_ns_mul(a.most, count)};
 }
 
-/* The most that wait n of decorrelated jitter can be: min(c, b 3^n). Returns
- * whether the cap, or the end of time, cut one of the draws up to it. */
+/* The most that wait n of decorrelated jitter can be: min(c, b 3^n), from the
+ * floor on. Returns whether cap, floor or the end of time cut one of the draws
+ * up to it. */
 static bool decorrelated_most(const stg_backoff *b, uint32_t n, stg_ns *most)
 {
     stg_ns reached = b->base;
-    bool is_cut = false;
+    bool is_cut = false, is_raised = b->floor > b->base;
 
-    for (uint32_t i = 0; i < n && reached > 0 && !is_cut; i++) {
-        stg_ns next = stg_ns_mul(reached, 3);
+    for (uint32_t i = 0; i < n && (reached > 0 || is_raised) && !is_cut; i++) {
+        stg_ns next = stg_ns_max(b->floor, stg_ns_mul(reached, 3));
 
         is_cut = next > b->cap || next == STG_NEVER;
         reached = is_cut ? b->cap : next;
     }
     *most = reached;
-    return is_cut;
+    return is_cut || is_raised;
 }
 
 /* Uncut, the means obey e(n) = (b + 3 e(n-1)) / 2, so e(n) + b grows by 3/2:
  * e(n) = 2 b (3/2)^n - b. */
 static stg_span decorrelated(const stg_backoff *b, uint32_t n)
 {
-    stg_span s = {.least = b->base};
+    stg_span s = {.least = stg_ns_max(b->base, b->floor)};
 
     if (!decorrelated_most(b, n, &s.most) && s.most > 0)
         s.mean = (s.most >> (n - 1)) - b->base;
     return s;
 }
 
-/* The wait n, which is not decorrelated. */
-static stg_span spread(const stg_backoff *b, stg_ns window)
-{
-    bool has_cap = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
-    stg_ns middle = window, d = 0;
-
-    if (b->jitter == STG_JITTER_FULL)
-        return (stg_span){0, window / 2, window};
-    if (b->jitter == STG_JITTER_EQUAL)
-        return (stg_span){window / 2, window / 2 + (window - window / 2) / 2,
-                          window};
-    if (b->jitter == STG_JITTER_PERCENT) {
-        if (has_cap)
-            middle = stg_ns_min(window,
-                                stg_wide_share(b->cap, 100, 100 + b->percent));
-        d = stg_wide_share(middle, b->percent, 100);
-    }
-    return (stg_span){middle - d, middle, stg_ns_add(middle, d)};
-}
-
 static stg_span span_of(const stg_backoff *b, uint32_t n)
 {
+    stg_interval i;
+
     if (b->jitter == STG_JITTER_DECORRELATED)
         return decorrelated(b, n);
-    return spread(b, stg_backoff_window(b, n));
+    i = stg_backoff_interval(b, b->base, n, 0);
+    return (stg_span){i.low, i.low + (i.high - i.low) / 2, i.high};
 }
 
 /* The first wait from which on all are the same. What grows never shrinks, and
@@ -100,22 +85,60 @@ static stg_span sum_rows(const stg_backoff *b, uint32_t first, uint32_t last)
     return sum;
 }
 
-/* The first `count` linear waits, which may be billions, below the cap. A wait
- * is a share of b n in halves, quarters or hundredths, so it is rounded the
- * same way every 200 waits: blocks of them form an arithmetic series. */
-static stg_span sum_linear(const stg_backoff *b, uint32_t count)
+/* Linear waits first to last, which may be billions, below the cap and on one
+ * side of the floor. A wait is a share of b n in halves, quarters or hundredths,
+ * so it is rounded the same way every 200 waits: blocks of them form an
+ * arithmetic series. */
+static stg_span sum_blocks(const stg_backoff *b, uint32_t first, uint32_t last)
 {
     enum { BLOCK = 200 };
+    uint64_t count = (uint64_t)last + 1 - first;
     uint64_t blocks = count / BLOCK, pairs = blocks * (blocks - 1) / 2;
-    stg_span first = span_of(b, 1), later = span_of(b, BLOCK + 1), growth;
+    stg_span from, later, growth;
 
     if (count <= BLOCK)
-        return sum_rows(b, 1, count);
-    growth = (stg_span){later.least - first.least, later.mean - first.mean,
-                        later.most - first.most};
-    return add(
-        add(times(sum_rows(b, 1, BLOCK), blocks), times(growth, BLOCK * pairs)),
-        sum_rows(b, (uint32_t)blocks * BLOCK + 1, count));
+        return sum_rows(b, first, last);
+    from = span_of(b, first);
+    later = span_of(b, first + BLOCK);
+    growth = (stg_span){later.least - from.least, later.mean - from.mean,
+                        later.most - from.most};
+    return add(add(times(sum_rows(b, first, first + BLOCK - 1), blocks),
+                   times(growth, BLOCK * pairs)),
+               sum_rows(b, first + (uint32_t)blocks * BLOCK, last));
+}
+
+/* How many of the first `count` waits are at the floor: at most by their
+ * longest, or by their shortest, draw. */
+static uint32_t count_floored(const stg_backoff *b, uint32_t count,
+                              bool is_longest)
+{
+    uint32_t low = 0, high = count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+        stg_span s = span_of(b, middle);
+
+        if ((is_longest ? s.most : s.least) <= b->floor)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* The first `count` linear waits below the cap: the floor bends their line
+ * twice. */
+static stg_span sum_linear(const stg_backoff *b, uint32_t count)
+{
+    uint32_t whole = count_floored(b, count, true);
+    uint32_t part = count_floored(b, count, false);
+    stg_span sum = times(span_of(b, 1), whole);
+
+    if (part > whole)
+        sum = add(sum, sum_blocks(b, whole + 1, part));
+    if (count > part)
+        sum = add(sum, sum_blocks(b, part + 1, count));
+    return sum;
 }
 
 /* The first n waits, when the windows stop growing at `steady`. */
@@ -284,17 +307,17 @@ static bool can_reset(const stg_policy *p)
            p->reset_after <= stg_ns_min(p->attempt_timeout, p->deadline);
 }
 
-/* Nothing bounds the wait for an empty budget but the deadline, nor anything an
- * attempt that hangs. */
+/* Nothing bounds the wait for an empty budget, or for a place of the rate, but
+ * the deadline, nor anything an attempt that hangs. */
 static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
 {
-    bool waits_for_budget =
-        p->budget_waits && p->budget.kind != STG_BUDGET_NONE;
+    bool waits_for_others =
+        p->rate != 0 || (p->budget_waits && p->budget.kind != STG_BUDGET_NONE);
     stg_ns attempts = STG_NEVER;
 
     if (can_reset(p))
         return STG_NEVER;
-    if (!waits_for_budget && f->attempts_max != STG_UNLIMITED)
+    if (!waits_for_others && f->attempts_max != STG_UNLIMITED)
         attempts = stg_ns_mul(p->attempt_timeout, f->attempts_max);
     if (attempts != STG_NEVER && f->attempts_max > 1)
         attempts = stg_ns_add(attempts, sum(&p->backoff, f->attempts_max - 1,
@@ -318,9 +341,12 @@ static void fill_load(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
         if (p->budget.ratio == 0)
             f->per_second = p->budget.rate;
     }
+    if (p->rate != 0)
+        f->per_second = stg_ns_min(f->per_second, p->rate);
 }
 
-void stg_forecast_make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
+/* With one base for all faults. */
+static void make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
 {
     *f = (stg_forecast){
         .retries_max = p->attempts_max == STG_UNLIMITED ? STG_UNLIMITED
@@ -335,4 +361,29 @@ void stg_forecast_make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
     f->retries_usual = count_in_time(f, p, true);
     fill_load(f, p, rules_max);
     f->time_total_most = find_time(f, p);
+}
+
+/* The bounds of an operation all of whose faults have this base. A wait grows
+ * with its base, so no mixture of bases goes beyond those of one. */
+static void widen(stg_forecast *f, const stg_policy *p, stg_ns base,
+                  uint64_t rules_max)
+{
+    stg_policy other = *p;
+    stg_forecast g;
+
+    other.backoff.base = base;
+    make(&g, &other, rules_max);
+    f->wait_total_most = stg_ns_max(f->wait_total_most, g.wait_total_most);
+    f->retries_in_time = stg_ns_max(f->retries_in_time, g.retries_in_time);
+    f->attempts_max = stg_ns_max(f->attempts_max, g.attempts_max);
+    f->sustained = stg_ns_max(f->sustained, g.sustained);
+    f->time_total_most = stg_ns_max(f->time_total_most, g.time_total_most);
+}
+
+void stg_forecast_make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
+{
+    make(f, p, rules_max);
+    for (unsigned i = 0; i < STG_BASES; i++)
+        if (p->base_for[i] != 0)
+            widen(f, p, p->base_for[i], rules_max);
 }

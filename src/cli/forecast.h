@@ -2,7 +2,8 @@
  *
  * Pure integer arithmetic on a checked policy; saturating, so that STG_NEVER
  * reads as "never ends". A mean is rounded down to the ns. Waits are the
- * policy's own: what a server asks for (Retry-After) comes on top. */
+ * policy's own: what a server asks for (Retry-After) comes on top. Rows are of
+ * the backoff's base; the bounds below them, of any base that the policy has. */
 #ifndef STAGGER_CLI_FORECAST_H
 #define STAGGER_CLI_FORECAST_H
 

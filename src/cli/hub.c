@@ -66,10 +66,18 @@ static int refuse(stg_status status, const stg_error *err)
 /* What is unwise in the file is told once, and the hub runs. */
 static void tell_unwise(const hub_options *o, stg_log *log)
 {
-    for (size_t i = 0; i < o->unwise.count; i++)
-        STG_LOG(log, STG_LOG_WARN, "unwise", stg_field_text("file", o->file),
-                stg_field_number("line", o->unwise.all[i].place.line),
-                stg_field_text("detail", o->unwise.all[i].text));
+    for (size_t i = 0; i < o->unwise.count; i++) {
+        const stg_complaint *one = &o->unwise.all[i];
+
+        if (one->place.line == 0)
+            STG_LOG(log, STG_LOG_WARN, "unwise",
+                    stg_field_text("detail", one->text));
+        else
+            STG_LOG(log, STG_LOG_WARN, "unwise",
+                    stg_field_text("file", o->file),
+                    stg_field_number("line", one->place.line),
+                    stg_field_text("detail", one->text));
+    }
 }
 
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)

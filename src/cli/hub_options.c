@@ -33,16 +33,17 @@ static const char tail[] =
     "them, and without -c only. SIGTERM and SIGINT end the hub in order; a\n"
     "second one at once. SIGHUP has it read the settings again.\n"
     "\n"
-    "Exit code: 0; 1 after --from - if there were dead letters; 2 for an option\n"
-    "or a setting that cannot be used; 3 if requests were cut at the end, rows\n"
+    "Exit code: 0; 1 after --from - if there were dead letters; 2 for an option,\n"
+    "a setting or a path that is wrong; 3 if requests were cut at the end, rows\n"
     "could not be stored, or lines of the input were not taken; 4 if the store\n"
-    "failed, or cannot be used now.\n"
+    "failed, or it or the port cannot be used now.\n"
     "\n"
     "  stagger hub --to http://127.0.0.1:9000/hook\n"
     "  stagger hub -c /etc/stagger/stagger.yaml\n"
     "  stagger hub --to a=https://a.example/in --to b=https://b.example/in \\\n"
     "      --policy 'broadcast attempts=5' --store /var/lib/stagger/hub.db\n"
-    "  stagger hub --from kafka://127.0.0.1:9092/orders?group=hub \\\n"
+    "  stagger hub --from 'kafka://127.0.0.1:9092/orders?group=hub&start=earliest' "
+    "\\\n"
     "      --to http://127.0.0.1:9000/hook\n"
     "  journalctl -f | stagger hub --from - --to http://127.0.0.1:9000/\n";
 
@@ -193,7 +194,7 @@ static int check_policy(const hub_flag *f)
     stg_policy policy;
     stg_error err;
 
-    if (stg_lane_policy_read(&policy, f->text, 1, &err) == STG_OK)
+    if (stg_lane_policy_read(&policy, f->text, 1, 0, 0, &err) == STG_OK)
         return 0;
     stg_options_complain(who, "%s", err.text);
     stg_options_point(f->text, err.column);
@@ -213,6 +214,8 @@ static int take_flag(hub_options *o, const hub_flag *f)
     if (s->kind == STG_KIND_TARGETS)
         return 0; // later: they are made of the defaults
     if (s->kind == STG_KIND_POLICY && check_policy(f) != 0)
+        return STG_EXIT_USAGE;
+    if (s->kind == STG_KIND_STORE && !stg_store_path_check(who, text))
         return STG_EXIT_USAGE;
     if (!stg_settings_override(o->settings, s, text, &err))
         return refuse(f, err.text);
@@ -323,6 +326,10 @@ static int make_settings(hub_options *o)
         code = add_targets(o);
     if (code != 0)
         return code;
+    // Of one that the file names it was told already.
+    if (stg_settings_place(o->settings, "store.path").line == 0)
+        stg_settings_check_store(&o->unwise, (stg_file_place){0, 0},
+                                 o->settings->store.path);
     if (o->settings->listen.address == NULL &&
         o->settings->source != STG_SOURCE_STDIN)
         o->settings->listen.address = "127.0.0.1:8080";

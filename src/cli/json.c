@@ -3,22 +3,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "cli/say.h"
 
 static void put_string(const char *text)
 {
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c >= ' ' && c <= '~')
-            putchar(c);
-        else
-            // Of what is not ASCII nothing is known, so nothing is claimed.
-            printf("\\u%04x", c < 0x80 ? c : 0xfffdU);
-    }
-    putchar('"');
+    stg_say_quoted(stdout, text, strlen(text));
 }
 
 static void new_line(const stg_json *j)

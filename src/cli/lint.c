@@ -267,11 +267,19 @@ static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
     stg_ns most = facts->policy->retry_after_max;
     char text[STG_NS_TEXT_MAX];
 
-    if (most == 0)
+    bool is_ignored = facts->policy->retry_after == STG_RETRY_AFTER_IGNORE;
+    bool is_exact = facts->policy->retry_after == STG_RETRY_AFTER_EXACT;
+
+    if (is_exact && most > 0 && facts->clients != 1)
+        stg_lint_fix(stg_lint_add(lint, "retry-after-exact",
+                                  "clients that a server tells the same moment "
+                                  "(Retry-After) come back in it, together"),
+                     "retry-after=floor");
+    if (most == 0 || is_ignored)
         stg_lint_fix(stg_lint_add(lint, "retry-after-ignored",
                                   "a server that says when to come back "
                                   "(Retry-After) is not heard"),
-                     "retry-after-max=1h");
+                     is_ignored ? "retry-after=floor" : "retry-after-max=1h");
     else if (most < 5 * STG_S)
         stg_lint_fix(stg_lint_add(lint, "retry-after-short",
                                   "a server that asks for 30 s (Retry-After) "
@@ -280,11 +288,28 @@ static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
                      "retry-after-max=1h");
 }
 
-static const char *write_requests(uint64_t number, char text[64])
+/* A fault of category connect counts for both. */
+static void check_breaker(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_breaker_options *o = &facts->policy->breaker;
+
+    if (o->rule == STG_BREAKER_ROW && o->connects >= o->failures)
+        stg_lint_fix(stg_lint_add(lint, "no-effect",
+                                  "breaker-connect=%" PRIu32
+                                  " plays no part: the breaker opens after "
+                                  "%" PRIu32 " failure%s of any kind",
+                                  o->connects, o->failures,
+                                  o->failures == 1 ? "" : "s"),
+                     "breaker-connect=none");
+}
+
+/* The number is 2 or more. */
+static const char *write_requests(const char *before, uint64_t number,
+                                  char text[64])
 {
     if (number == STG_UNLIMITED)
         return "requests without end";
-    snprintf(text, 64, "%" PRIu64 " requests", number);
+    snprintf(text, 64, "%s%" PRIu64 " requests", before, number);
     return text;
 }
 
@@ -301,14 +326,15 @@ static void check_load(stg_lint *lint, const stg_lint_facts *facts)
         stg_lint_fix(stg_lint_add(lint, "no-budget",
                                   "while all fails, an operation usually sends "
                                   "%s in place of one",
-                                  write_requests(usual, requests)),
+                                  write_requests("", usual, requests)),
                      "budget=ratio:0.2+1/s");
-    if (p->nested == STG_NESTED_FULL)
-        stg_lint_fix(stg_lint_add(lint, "nested-full",
-                                  "inside another operation attempts multiply: "
-                                  "%s for each attempt of that",
-                                  write_requests(usual, requests)),
-                     "nested=once");
+    if (p->nested == STG_NESTED_FULL && f->attempts_max > 1)
+        stg_lint_fix(
+            stg_lint_add(lint, "nested-full",
+                         "inside another operation attempts multiply: "
+                         "%s for each attempt of that",
+                         write_requests("up to ", f->attempts_max, requests)),
+            "nested=once");
     if (p->unsafe)
         stg_lint_fix(stg_lint_add(lint, "unsafe",
                                   "a POST or PATCH is repeated without a key: "
@@ -327,6 +353,7 @@ void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts)
     check_bounds(lint, facts);
     check_deadline(lint, facts);
     check_timeouts(lint, facts);
+    check_breaker(lint, facts);
     if (is_retried(facts)) {
         check_server_delay(lint, facts);
         check_load(lint, facts);

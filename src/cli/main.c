@@ -78,8 +78,8 @@ static bool is_left_out(const char *name)
     (void)name;
 #else
     static const char *const left_out[] = {
-        "check",  "dead", "demo", "hub",    "pause",   "reload",
-        "resume", "send", "sink", "status", "targets", "token"};
+        "alert",  "check", "dead", "demo",   "hub",   "pause",   "reload",
+        "resume", "send",  "sink", "status", "store", "targets", "token"};
 
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         if (strcmp(name, left_out[i]) == 0)
@@ -88,25 +88,55 @@ static bool is_left_out(const char *name)
     return false;
 }
 
+/* The command that the name stands for elsewhere; NULL: none is known. */
+static const char *find_elsewhere(const char *name)
+{
+    static const char *const elsewhere[][2] = {
+        {"backup", "store backup"}, {"drop", "dead drop"},
+        {"export", "dead export"},  {"forget", "targets forget"},
+        {"list", "dead list"},      {"publish", "send"},
+        {"replay", "dead replay"},  {"restore", "store restore"},
+        {"retry", "run"},           {"show", "dead show"},
+        {"simulate", "sim"},        {"start", "hub"},
+        {"validate", "check"},      {"verify", "store verify"},
+    };
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strcmp(name, elsewhere[i][0]) == 0)
+            return elsewhere[i][1];
+    return NULL;
+}
+
+static void list_all(void)
+{
+    fputs("The commands are", stderr);
+    for (size_t i = 0; i < VERBS; i++)
+        fprintf(stderr, " %s%s", verbs[i].name, i + 1 < VERBS ? "," : ".\n");
+}
+
 static int refuse_verb(const char *name)
 {
     const char *names[VERBS + 2] = {"help"};
-    const char *near;
+    const char *near = find_elsewhere(name);
 
     for (size_t i = 0; i < VERBS; i++)
         names[i + 1] = verbs[i].name;
-    near = stg_suggest(name, names);
+    if (near == NULL)
+        near = stg_suggest(name, names);
     if (is_left_out(name))
         stg_options_complain("stagger",
                              "%s needs the hub, which this build was made "
                              "without",
                              name);
     else if (near != NULL)
-        stg_options_complain("stagger", "%s is no verb, did you mean %s?", name,
-                             near);
-    else
         stg_options_complain("stagger",
-                             "%s is no verb, wanted plan, run or help", name);
+                             "there is no command %s, did you mean stagger "
+                             "%s?",
+                             name, near);
+    else
+        stg_options_complain("stagger", "there is no command %s", name);
+    if (near == NULL)
+        list_all();
     fputs("See stagger --help.\n", stderr);
     return STG_EXIT_USAGE;
 }
@@ -150,7 +180,9 @@ static bool is_one_of(const char *word, const char *name, const char *letter)
 
 int main(int argc, char **argv)
 {
+    static const char *const names[] = {"--help", "--version", NULL};
     const char *word = argc > 1 ? argv[1] : NULL;
+    char hint[STG_HINT_MAX];
 
     if (word == NULL) {
         fputs(help, stderr);
@@ -161,8 +193,8 @@ int main(int argc, char **argv)
     if (is_one_of(word, "--version", "-V"))
         return show("stagger " STG_VERSION "\n");
     if (word[0] == '-') {
-        stg_options_complain("stagger", "%s: no such option before the verb",
-                             word);
+        stg_options_complain("stagger", "%s: no such option before the verb%s",
+                             word, stg_options_hint(hint, word, names));
         fputs("See stagger --help.\n", stderr);
         return STG_EXIT_USAGE;
     }

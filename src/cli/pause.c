@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 static const char pause_help[] =
@@ -51,7 +52,8 @@ static int change(const verb *v, stg_remote *r, char **names, int count)
         snprintf(path, sizeof path, "/v1/targets/%s/%s",
                  stg_remote_escape(names[i], name, sizeof name), v->name);
         if (stg_remote_call(r, "POST", path, NULL, &target))
-            printf("%s: %s\n", names[i], stg_json_text_of(target, "state"));
+            stg_say(stdout, "%s: %s\n", names[i],
+                    stg_json_text_of(target, "state"));
         else
             code = stg_remote_complain(r);
         json_decref(target);

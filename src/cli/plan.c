@@ -17,6 +17,10 @@ static const char help[] =
     "Several policies stand side by side; none is the default one. A TEXT is\n"
     "one argument, so quote it.\n"
     "\n"
+    "  -c, --config FILE  with --target: the settings file of a hub\n"
+    "      --target NAME  the policy of this target, as the hub applies it: with\n"
+    "                     its default, and with the budget that it adds. May be\n"
+    "                     repeated\n"
     "  -f, --file FILE    policies with names, a line each (`db: backend`); an\n"
     "                     argument may be such a NAME, and without arguments\n"
     "                     all of them are shown\n"
@@ -32,14 +36,16 @@ static const char help[] =
 static const char help_text[] =
     "\n"
     "A text is a preset, or exponential, linear, fixed or list=1s,5s,1m, and\n"
-    "settings: attempts= base= cap= factor= jitter= deadline= attempt-timeout=\n"
-    "retry-after-max= reset-after= retry= once= at-most= never= budget=\n"
-    "budget-empty= breaker= unsafe= nested=.\n"
+    "settings: attempts= base= base-for= cap= floor= factor= jitter= deadline=\n"
+    "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once=\n"
+    "at-most= never= budget= budget-empty= rate= breaker= breaker-connect=\n"
+    "unsafe= nested=.\n"
     "\n"
     "  stagger plan backend\n"
     "  stagger plan 'backend attempts=3 deadline=10s'\n"
     "  stagger plan --plot jitter=full jitter=equal jitter=20%\n"
     "  stagger plan --strict --file policies.conf\n"
+    "  stagger plan -c /etc/stagger/stagger.yaml --target billing\n"
     "  stagger plan --json webhook | jq '.policies[0].waits'\n"
     "\n"
     "Exit code: 0; 1 with --strict and warnings; 2 for a policy, a file or an\n"
@@ -48,8 +54,13 @@ static const char help_text[] =
     "COLUMNS is the width to fit (80), NO_COLOR turns colour off. Waits are\n"
     "the policy's own: what a server asks for (Retry-After) comes on top.\n";
 
+enum { CLIENTS = 256, TARGET };
+
 typedef struct settings {
     const char *file;
+    const char *config;
+    const char **targets; /* names of the config's */
+    size_t target_count;
     uint32_t clients;
     bool is_plot;
     bool is_json;
@@ -95,6 +106,12 @@ static int read_option(settings *s, const char *who, int option)
         s->is_strict = true;
         return 0;
     case 'c':
+        s->config = optarg;
+        return 0;
+    case TARGET:
+        s->targets[s->target_count++] = optarg;
+        return 0;
+    case CLIENTS:
         if (stg_options_read_int(optarg, 1, 100000000, &s->clients))
             return 0;
         stg_options_complain(who, "--clients=%s: wanted 1 to 100000000",
@@ -116,18 +133,26 @@ static int read_options(settings *s, int argc, char **argv)
         {"plot", no_argument, NULL, 'p'},
         {"json", no_argument, NULL, 'j'},
         {"strict", no_argument, NULL, 's'},
-        {"clients", required_argument, NULL, 'c'},
+        {"clients", required_argument, NULL, CLIENTS},
+        {"config", required_argument, NULL, 'c'},
+        {"target", required_argument, NULL, TARGET},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     int option, code;
 
     optind = 1;
-    while ((option = getopt_long(argc, argv, "f:h", options, NULL)) != -1)
+    while ((option = stg_options_next(argc, argv, "c:f:h", options)) != -1)
         if ((code = read_option(s, argv[0], option)) != 0)
             return code;
     if (s->is_plot && s->is_json)
         return refuse(argv[0], "--plot and --json do not go together");
+    if ((s->config == NULL) != (s->target_count == 0))
+        return refuse(argv[0], "-c FILE and --target NAME go together");
+    if (s->config != NULL && (s->file != NULL || optind < argc))
+        return refuse(argv[0],
+                      "the policy of a target stands by itself: wanted neither "
+                      "--file nor another policy beside it");
     return 0;
 }
 
@@ -155,34 +180,47 @@ static void work_out(stg_plan *plan, uint32_t clients)
     };
 
     (void)stg_policy_print(&plan->policy, plan->text);
-    stg_answers_list(&plan->answers, &plan->policy);
+    stg_answers_list(&plan->answers, &plan->policy, plan->is_of_target);
     stg_forecast_make(&plan->forecast, &plan->policy,
                       stg_answers_retries_max(&plan->answers));
     stg_lint_check(&plan->lint, &facts);
 }
 
-int stg_cli_plan(int argc, char **argv)
+static int make(const settings *s, const char *who, int count, char **words,
+                const stg_terminal *t)
 {
-    settings s = {0};
-    stg_plans plans = {0};
-    stg_terminal t = stg_terminal_look();
-    int code = read_options(&s, argc, argv);
+    stg_plans plans = {.clients = s->clients};
     bool has_warnings = false;
+    int code = s->config != NULL
+                   ? stg_plan_read_targets(&plans, s->config, s->targets,
+                                           s->target_count)
+                   : stg_plan_read(&plans, s->file, count, words);
 
-    if (code != 0)
-        return code;
-    if (s.is_help)
-        return show_help(&t);
-    code = stg_plan_read(&plans, s.file, argc - optind, argv + optind);
-    plans.clients = s.clients;
+    plans.clients = s->clients;
     for (size_t i = 0; i < plans.count; i++) {
-        work_out(&plans.at[i], s.clients);
+        work_out(&plans.at[i], s->clients);
         has_warnings |= plans.at[i].lint.count > 0;
     }
     if (code == 0) {
-        show(&s, &plans, &t);
-        code = stg_options_finish(argv[0], s.is_strict && has_warnings ? 1 : 0);
+        show(s, &plans, t);
+        code = stg_options_finish(who, s->is_strict && has_warnings ? 1 : 0);
     }
     stg_plan_free(&plans);
+    return code;
+}
+
+int stg_cli_plan(int argc, char **argv)
+{
+    settings s = {.targets = calloc((size_t)argc + 1, sizeof(char *))};
+    stg_terminal t = stg_terminal_look();
+    int code;
+
+    if (s.targets == NULL)
+        return refuse(argv[0], "out of memory");
+    code = read_options(&s, argc, argv);
+    if (code == 0)
+        code = s.is_help ? show_help(&t)
+                         : make(&s, argv[0], argc - optind, argv + optind, &t);
+    free(s.targets);
     return code;
 }

@@ -14,6 +14,9 @@
 typedef struct stg_plan {
     char *name;    /* a preset's, one of a file, "default", or the text given */
     bool is_named; /* it is a name, and no text */
+    bool
+        is_of_target; /* of a hub, which waits for an open breaker, and for what
+                          its machine lacks */
     char text[STG_POLICY_TEXT_MAX]; /* canonical */
     stg_policy policy;
     stg_answers answers;
@@ -54,6 +57,9 @@ void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t);
 uint32_t stg_plan_made(const stg_plan *plan);
 uint32_t stg_plan_listed(const stg_plan *plan);
 
+/* In place of a number of retries: the fault is waited for, uncounted. */
+enum { STG_PLAN_WAITED = STG_RETRIES_MAX + 1 };
+
 /* Whether a row is worth room in a table: faults of our own doing are, if they
  * are retried. */
 bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max);
@@ -63,11 +69,16 @@ bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max);
  * of them, where that is shorter. */
 uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients);
 
+/* Whether it hears no server that says when to come back. */
+bool stg_plan_is_deaf(const stg_policy *p);
+
 #define STG_PLAN_WORDS_MAX 400
 
 /* Sentences and numbers for people: static, or written to words, which has room
  * for STG_PLAN_WORDS_MAX bytes. */
 const char *stg_plan_budget(const stg_policy *p, char *words);
+const char *stg_plan_bases(const stg_policy *p, char *words);
+const char *stg_plan_rate(const stg_policy *p, char *words);
 const char *stg_plan_breaker(const stg_plan *plan, char *words);
 const char *stg_plan_thousandths(uint64_t number, char *words);
 const char *stg_plan_answer(uint16_t retries_max, char *words);

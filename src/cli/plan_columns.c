@@ -235,7 +235,8 @@ static const char *server_delay(const stg_plan *plan, char *words)
 {
     stg_ns most = plan->policy.retry_after_max;
 
-    return most == 0 ? "ignored" : stg_time_text(most, words);
+    return stg_plan_is_deaf(&plan->policy) ? "ignored"
+                                           : stg_time_text(most, words);
 }
 
 static const char *warnings(const stg_plan *plan, char *words)
@@ -294,7 +295,7 @@ static void list_all(stg_answers *all, const columns *c)
                 codes.rule_count < STG_RULES_MAX)
                 codes.rules[codes.rule_count++] = p->rules[i];
     }
-    stg_answers_list(all, &codes);
+    stg_answers_list(all, &codes, false);
 }
 
 /* What each column says of one row. */
@@ -309,10 +310,14 @@ static void ask(const columns *c, const stg_answer *row, answers *a)
 
     a->columns = c;
     for (size_t k = 0; k < c->count; k++) {
-        const stg_policy *p = &c->at[k].policy;
+        const stg_plan *plan = &c->at[k];
+        const stg_policy *p = &plan->policy;
 
-        a->retries_max[k] =
-            p->attempts_max == 1 ? 0 : stg_answers_ask(p, row, &limited);
+        if (plan->is_of_target && stg_answers_is_uncounted(p, row))
+            a->retries_max[k] = STG_PLAN_WAITED;
+        else
+            a->retries_max[k] =
+                p->attempts_max == 1 ? 0 : stg_answers_ask(p, row, &limited);
     }
 }
 
@@ -358,13 +363,22 @@ static void show_answers_row(const stg_answers *all, const answers *a,
         snprintf(cell, sizeof cell, "%u", n);
         length += (size_t)snprintf(label + length, sizeof label - length, "%*s",
                                    ANSWER,
-                                   n == STG_ALWAYS ? "yes"
-                                   : n == 0        ? "no"
-                                   : n == 1        ? "once"
-                                                   : cell);
+                                   n == STG_ALWAYS        ? "yes"
+                                   : n == STG_PLAN_WAITED ? "waits"
+                                   : n == 0               ? "no"
+                                   : n == 1               ? "once"
+                                                          : cell);
     }
     snprintf(label + length, sizeof label - length, "   ");
     stg_terminal_wrap(t, (int)length + 3, label, STG_STYLE_PLAIN, names);
+}
+
+static bool is_any_of_target(const columns *c)
+{
+    for (size_t k = 0; k < c->count; k++)
+        if (c->at[k].is_of_target)
+            return true;
+    return false;
 }
 
 /* Faults that get the same answers stand together. */
@@ -376,7 +390,8 @@ static void show_answers(const columns *c, const stg_terminal *t)
     printf("\n%s", stg_terminal_style(t, STG_STYLE_FAINT));
     for (size_t k = 0; k < c->count; k++)
         printf("%*zu", ANSWER, c->first + k);
-    printf("   retried: yes, once or so often at most, or no%s\n",
+    printf("   retried: yes, once or so often at most, %s%s\n",
+           is_any_of_target(c) ? "no; or waited for" : "or no",
            stg_terminal_style(t, STG_STYLE_PLAIN));
     for (size_t i = 0; i < all.count; i++) {
         answers own, before;

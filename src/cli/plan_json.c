@@ -2,6 +2,8 @@
  * or unknown. */
 #include "cli/json.h"
 #include "cli/plan.h"
+#include "core/text_print.h"
+#include "core/wait.h"
 
 static void show_wait(stg_json *j, const stg_forecast_wait *row)
 {
@@ -31,12 +33,13 @@ static void show_budget(stg_json *j, const stg_policy *p)
 
     stg_json_open_row(j, "budget");
     stg_json_string(j, "kind", kinds[o->kind]);
-    if (o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_GRPC)
+    if (o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_GRPC ||
+        o->kind == STG_BUDGET_AWS)
         stg_json_number(j, "capacity", o->capacity);
     if (o->kind == STG_BUDGET_AWS) {
-        stg_json_number(j, "capacity", 500);
-        stg_json_number(j, "retry_cost", 5);
-        stg_json_number(j, "timeout_cost", 10);
+        stg_json_number(j, "retry_cost", o->cost);
+        stg_json_number(j, "timeout_cost", o->timeout_cost);
+        stg_json_number(j, "throttle_cost", o->throttle_cost);
     }
     if (o->kind == STG_BUDGET_RATIO || o->kind == STG_BUDGET_GRPC)
         stg_json_thousandths(j, "ratio", o->ratio);
@@ -45,6 +48,20 @@ static void show_budget(stg_json *j, const stg_policy *p)
     if (o->kind != STG_BUDGET_NONE)
         stg_json_string(j, "when_empty", p->budget_waits ? "wait" : "give-up");
     stg_json_close(j, '}');
+}
+
+static void show_bases(stg_json *j, const stg_policy *p)
+{
+    stg_json_open(j, "base_for", '[');
+    for (unsigned i = 0; i < STG_BASES; i++) {
+        if (p->base_for[i] == 0)
+            continue;
+        stg_json_open_row(j, NULL);
+        stg_json_string(j, "category", stg_category_name((stg_category)i));
+        stg_json_ms(j, "base_ms", p->base_for[i]);
+        stg_json_close(j, '}');
+    }
+    stg_json_close(j, ']');
 }
 
 static void show_breaker(stg_json *j, const stg_breaker_options *o)
@@ -63,6 +80,8 @@ static void show_breaker(stg_json *j, const stg_breaker_options *o)
         stg_json_ms(j, "window_ms", o->window);
     }
     if (o->rule != STG_BREAKER_NONE) {
+        stg_json_limit(j, "connects",
+                       o->connects == 0 ? STG_UNLIMITED : o->connects);
         stg_json_ms(j, "open_ms", o->open);
         stg_json_ms(j, "open_max_ms", o->open_max);
     }
@@ -78,8 +97,11 @@ static void show_fault(stg_json *j, const stg_answer *row)
     stg_json_string(j, "category", stg_category_name(category));
     stg_json_string(j, "cause", row->cause);
     stg_json_limit(j, "retries_max",
-                   row->retries_max == STG_ALWAYS ? STG_UNLIMITED
-                                                  : row->retries_max);
+                   row->is_uncounted || row->retries_max == STG_ALWAYS
+                       ? STG_UNLIMITED
+                       : row->retries_max);
+    if (row->is_uncounted)
+        stg_json_bool(j, "uncounted", true);
     stg_json_close(j, '}');
 }
 
@@ -119,12 +141,16 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
     stg_json_ms(j, "deadline_ms", p->deadline);
     stg_json_ms(j, "attempt_timeout_ms", p->attempt_timeout);
     stg_json_ms(j, "retry_after_max_ms", p->retry_after_max);
+    stg_json_string(j, "retry_after", stg_retry_after_name(p->retry_after));
     stg_json_ms(j, "reset_after_ms", p->reset_after);
+    show_bases(j, p);
     show_numbers(j, plan);
     if (clients > 0)
         stg_json_thousandths(j, "arrivals_mean_100ms",
                              stg_plan_arrivals(plan, clients));
     show_budget(j, p);
+    stg_json_limit_thousandths(j, "rate_per_second",
+                               p->rate == 0 ? STG_UNLIMITED : p->rate);
     show_breaker(j, &p->breaker);
 
     stg_json_open(j, "faults", '[');

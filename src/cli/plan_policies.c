@@ -8,6 +8,8 @@
 
 #include "base/suggest.h"
 #include "cli/options.h"
+#include "cli/plan_targets.h"
+#include "cli/say.h"
 #include "core/reader.h"
 
 static const char who[] = "stagger plan";
@@ -33,6 +35,7 @@ static int add(stg_plans *plans, const char *name, bool is_named,
     if (plan->name == NULL)
         return fail_memory();
     plan->is_named = is_named;
+    plan->is_of_target = false;
     plan->policy = *policy;
     plans->count++;
     return 0;
@@ -141,39 +144,17 @@ static bool is_preset(const char *word)
     return false;
 }
 
-/* Under which names a slip of the pen may have meant another. */
-typedef struct names {
-    size_t count;
-    const char **at; /* ends with NULL */
-} names;
-
-static bool add_name(names *n, const char *name)
-{
-    const char **grown = realloc(n->at, (n->count + 2) * sizeof *grown);
-
-    if (grown == NULL)
-        return false;
-    n->at = grown;
-    n->at[n->count++] = name;
-    n->at[n->count] = NULL;
-    return true;
-}
-
 static void hint_name(const char *word, const stg_plans *known)
 {
-    names n = {0};
+    stg_suggestion s = stg_suggestion_begin(word, strlen(word));
     const stg_preset *preset;
-    bool is_ok = true;
-    const char *near;
 
-    for (size_t i = 0; is_ok && (preset = stg_preset_at(i)) != NULL; i++)
-        is_ok = add_name(&n, preset->name);
-    for (size_t i = 0; is_ok && i < known->count; i++)
-        is_ok = add_name(&n, known->at[i].name);
-    near = is_ok ? stg_suggest(word, n.at) : NULL;
-    if (near != NULL)
-        fprintf(stderr, "Did you mean %s?\n", near);
-    free(n.at);
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, preset->name);
+    for (size_t i = 0; i < known->count; i++)
+        stg_suggestion_try(&s, known->at[i].name);
+    if (s.name != NULL)
+        stg_say(stderr, "Did you mean %s?\n", s.name);
 }
 
 /* A word that can only be a name, and is nobody's. */
@@ -287,6 +268,37 @@ int stg_plan_read(stg_plans *plans, const char *file, int count, char **words)
     stg_plan_free(&known);
     return code;
 }
+
+#ifdef STAGGER_HUB
+static int take(void *plans, const char *name, const stg_policy *policy)
+{
+    stg_plans *all = plans;
+    int code = add(all, name, true, policy);
+
+    if (code == 0)
+        all->at[all->count - 1].is_of_target = true;
+    return code;
+}
+
+int stg_plan_read_targets(stg_plans *plans, const char *config,
+                          const char *const *targets, size_t count)
+{
+    return stg_plan_targets_walk(config, targets, count, take, plans);
+}
+#else
+int stg_plan_read_targets(stg_plans *plans, const char *config,
+                          const char *const *targets, size_t count)
+{
+    (void)plans;
+    (void)config;
+    (void)targets;
+    (void)count;
+    stg_options_complain(who,
+                         "--target needs the hub, which this build was made "
+                         "without");
+    return STG_EXIT_USAGE;
+}
+#endif
 
 void stg_plan_free(stg_plans *plans)
 {

@@ -10,6 +10,11 @@
  * by stg_plan_free() in any case. */
 int stg_plan_read(stg_plans *plans, const char *file, int count, char **words);
 
+/* Likewise for targets of a hub's settings: their policies as the hub applies
+ * them. */
+int stg_plan_read_targets(stg_plans *plans, const char *config,
+                          const char *const *targets, size_t count);
+
 void stg_plan_free(stg_plans *plans);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "cli/exit_rule.h"
 #include "cli/plan.h"
+#include "cli/say.h"
 #include "cli/time_text.h"
 
 /* What all columns take, and those without the least and mean of all waits. */
@@ -191,6 +192,8 @@ static const char *find_unbounded(const stg_plan *plan)
         return "there may be any number of attempts";
     if (p->budget_waits && p->budget.kind != STG_BUDGET_NONE)
         return "the budget is waited for";
+    if (p->rate != 0)
+        return "the rate is waited for";
     return "the waits have no bound";
 }
 
@@ -257,8 +260,13 @@ static void show_server_delay(const stg_plan *plan, const stg_terminal *t)
     char text[STG_PLAN_WORDS_MAX], most[STG_NS_TEXT_MAX];
 
     stg_terminal_time(p->retry_after_max, most);
-    if (p->retry_after_max == 0)
+    if (stg_plan_is_deaf(p))
         snprintf(text, sizeof text, "ignored");
+    else if (p->retry_after == STG_RETRY_AFTER_EXACT)
+        snprintf(text, sizeof text,
+                 "is the wait, up to %s, without jitter and also where the "
+                 "policy waits for longer",
+                 most);
     else if (p->retry_after_max >= p->deadline)
         snprintf(text, sizeof text,
                  "followed; one past the deadline ends the operation at once");
@@ -297,6 +305,10 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
 
     putchar('\n');
     show_attempts(plan, t);
+    if (plan->forecast.attempts_max > 1 && stg_say_jitter(p, text) != NULL)
+        show_fact("waits", text, t);
+    if (plan->forecast.attempts_max > 1 && *stg_plan_bases(p, text) != '\0')
+        show_fact("waits", text, t);
     show_time(plan, t);
     if (plan->forecast.attempts_max > 1) {
         show_load(plan, t);
@@ -304,6 +316,8 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
         show_arrivals(plan, clients, t);
         show_fact("budget", stg_plan_budget(p, text), t);
     }
+    if (p->rate != 0)
+        show_fact("rate", stg_plan_rate(p, text), t);
     show_fact("breaker", stg_plan_breaker(plan, text), t);
     if (p->reset_after != STG_NEVER) {
         snprintf(text, sizeof text,
@@ -319,8 +333,10 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
 
 static bool gets(const stg_answer *row, const void *ctx)
 {
-    return row->retries_max == *(const uint16_t *)ctx &&
-           stg_plan_is_shown(row, row->retries_max);
+    uint16_t wanted = *(const uint16_t *)ctx;
+
+    return (row->is_uncounted ? STG_PLAN_WAITED : row->retries_max) == wanted &&
+           stg_plan_is_shown(row, wanted);
 }
 
 static void show_answer(const stg_plan *plan, uint16_t retries_max,
@@ -338,12 +354,17 @@ static void show_answers(const stg_plan *plan, const stg_terminal *t)
 {
     putchar('\n');
     if (plan->policy.attempts_max == 1) {
-        show_fact("given up", "everything, at once", t);
+        show_answer(plan, STG_PLAN_WAITED, t);
+        show_fact("given up",
+                  plan->is_of_target ? "everything else, at once"
+                                     : "everything, at once",
+                  t);
         return;
     }
     show_answer(plan, STG_ALWAYS, t);
     for (uint16_t n = STG_RETRIES_MAX; n > 0; n--)
         show_answer(plan, n, t);
+    show_answer(plan, STG_PLAN_WAITED, t);
     show_answer(plan, 0, t);
     if (!stg_exit_rule_stands(&plan->policy))
         show_fact("in run", "exit codes are retried, too, but 126 and 127", t);

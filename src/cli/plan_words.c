@@ -4,6 +4,7 @@
 #include <stagger/policies.h>
 
 #include "cli/plan.h"
+#include "core/wait.h"
 #include "core/writer.h"
 
 void stg_plan_show_text(const stg_plan *plan, size_t number,
@@ -111,16 +112,27 @@ const char *stg_plan_thousandths(uint64_t number, char *words)
 
 const char *stg_plan_answer(uint16_t retries_max, char *words)
 {
+    if (retries_max == STG_PLAN_WAITED)
+        return "waited for";
     if (retries_max == 0 || retries_max == STG_ALWAYS)
         return retries_max == 0 ? "given up" : "retried";
     snprintf(words, STG_PLAN_WORDS_MAX, "at most %u", retries_max);
     return words;
 }
 
+/* Thousandths of one thing, or of several. */
+static void write_counted(stg_writer *w, uint64_t thousandths, const char *one,
+                          const char *several)
+{
+    stg_write_thousandths(w, thousandths);
+    stg_write_char(w, ' ');
+    stg_write_text(w, thousandths == 1000 ? one : several);
+}
+
 static void write_tokens(stg_writer *w, const stg_budget_options *o)
 {
-    stg_write_number(w, o->capacity);
-    stg_write_text(w, " retries at once, then ");
+    write_counted(w, 1000 * (uint64_t)o->capacity, "retry", "retries");
+    stg_write_text(w, " at once, then ");
     stg_write_thousandths(w, o->rate);
     stg_write_text(w, " a second");
 }
@@ -129,23 +141,41 @@ static void write_ratio(stg_writer *w, const stg_budget_options *o)
 {
     stg_write_text(w, "at most ");
     if (o->ratio > 0) {
-        stg_write_thousandths(w, o->ratio);
-        stg_write_text(w, " retries for each first attempt of the last 10");
+        write_counted(w, o->ratio, "retry", "retries");
+        stg_write_text(w, " for each first attempt of the last 10");
         stg_write_char(w, STG_HELD);
         stg_write_char(w, 's');
     }
     if (o->ratio > 0 && o->rate > 0)
         stg_write_text(w, ", and ");
-    if (o->rate > 0) {
+    if (o->rate > 0 && o->ratio > 0)
         stg_write_thousandths(w, o->rate);
-        stg_write_text(w, o->ratio > 0 ? " a second" : " retries a second");
+    else if (o->rate > 0)
+        write_counted(w, o->rate, "retry", "retries");
+    if (o->rate > 0)
+        stg_write_text(w, " a second");
+}
+
+static void write_aws(stg_writer *w, const stg_budget_options *o)
+{
+    write_counted(w, 1000 * (uint64_t)o->capacity, "token", "tokens");
+    stg_write_text(w, ": a retry costs ");
+    stg_write_number(w, o->cost);
+    if (o->timeout_cost != o->cost) {
+        stg_write_text(w, ", after a timeout ");
+        stg_write_number(w, o->timeout_cost);
     }
+    if (o->throttle_cost != o->cost) {
+        stg_write_text(w, ", after a 429 ");
+        stg_write_number(w, o->throttle_cost);
+    }
+    stg_write_text(w, "; successes give them back");
 }
 
 static void write_grpc(stg_writer *w, const stg_budget_options *o)
 {
-    stg_write_number(w, o->capacity);
-    stg_write_text(w, " tokens: a failure takes 1, a success gives ");
+    write_counted(w, 1000 * (uint64_t)o->capacity, "token", "tokens");
+    stg_write_text(w, ": a failure takes 1, a success gives ");
     stg_write_thousandths(w, o->ratio);
     stg_write_text(w, "; no retry with ");
     stg_write_thousandths(w, 500 * (uint64_t)o->capacity);
@@ -169,9 +199,7 @@ const char *stg_plan_budget(const stg_policy *p, char *words)
         write_ratio(&w, &p->budget);
         break;
     case STG_BUDGET_AWS:
-        stg_write_text(&w,
-                       "500 tokens: a retry costs 5, after a timeout 10; "
-                       "successes give them back");
+        write_aws(&w, &p->budget);
         break;
     case STG_BUDGET_GRPC:
         write_grpc(&w, &p->budget);
@@ -180,6 +208,51 @@ const char *stg_plan_budget(const stg_policy *p, char *words)
     stg_write_text(&w, p->budget_waits ? "; what finds it empty waits"
                                        : "; what finds it empty is given up");
     return words;
+}
+
+bool stg_plan_is_deaf(const stg_policy *p)
+{
+    return p->retry_after_max == 0 || p->retry_after == STG_RETRY_AFTER_IGNORE;
+}
+
+const char *stg_plan_bases(const stg_policy *p, char *words)
+{
+    stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
+    const char *between = "as if the base were ";
+    char time[STG_NS_TEXT_MAX];
+
+    words[0] = '\0';
+    for (unsigned i = 0; i < STG_BASES; i++) {
+        if (p->base_for[i] == 0)
+            continue;
+        stg_write_text(&w, between);
+        stg_write_text(&w, stg_terminal_time(p->base_for[i], time));
+        stg_write_text(&w, " after a fault of category ");
+        stg_write_text(&w, stg_category_name((stg_category)i));
+        between = ", ";
+    }
+    return words;
+}
+
+const char *stg_plan_rate(const stg_policy *p, char *words)
+{
+    stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
+
+    stg_write_thousandths(&w, p->rate);
+    stg_write_text(&w,
+                   " attempts a second of all operations together, first "
+                   "ones and retries; the others wait");
+    return words;
+}
+
+static void write_connects(stg_writer *w, const stg_breaker_options *o)
+{
+    if (o->connects == 0)
+        return;
+    stg_write_text(w, ", or ");
+    stg_write_number(w, o->connects);
+    stg_write_text(w, o->connects == 1 ? " fault of category connect"
+                                       : " of category connect");
 }
 
 const char *stg_plan_breaker(const stg_plan *plan, char *words)
@@ -199,18 +272,22 @@ const char *stg_plan_breaker(const stg_plan *plan, char *words)
     } else {
         stg_write_number(&w, o->percent);
         stg_write_text(&w, "% failures among ");
-        stg_write_number(&w, o->calls);
-        stg_write_text(&w, " calls or more in ");
+        write_counted(&w, 1000 * (uint64_t)o->calls, "call", "calls");
+        stg_write_text(&w, " or more in ");
         stg_write_text(&w, stg_terminal_time(o->window, time));
     }
+    write_connects(&w, o);
     stg_write_text(&w, ", for ");
     stg_write_text(&w, stg_terminal_time(o->open, time));
     if (o->open_max > o->open) {
         stg_write_text(&w, ", doubling up to ");
         stg_write_text(&w, stg_terminal_time(o->open_max, time));
     }
-    stg_write_text(&w, stg_policy_retries(&plan->policy, &open, NULL) > 0
-                           ? "; retries wait for it to close"
-                           : "; while it is open, all is given up at once");
+    if (plan->is_of_target)
+        stg_write_text(&w, "; while it is open, messages wait");
+    else if (stg_policy_retries(&plan->policy, &open, NULL) > 0)
+        stg_write_text(&w, "; retries wait for it to close");
+    else
+        stg_write_text(&w, "; while it is open, all is given up at once");
     return words;
 }

@@ -22,6 +22,16 @@ static const char help[] =
     "\n"
     "  stagger check -c /etc/stagger/hub.yaml && stagger reload\n";
 
+static void print_warnings(const json_t *answer)
+{
+    const json_t *all = json_object_get(answer, "warnings");
+
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (json_is_string(json_array_get(all, i)))
+            stg_options_complain(who, "warning: %s",
+                                 json_string_value(json_array_get(all, i)));
+}
+
 static int reload(stg_remote *r)
 {
     json_t *answer = NULL;
@@ -36,6 +46,7 @@ static int reload(stg_remote *r)
            added, added == 1 ? " is" : "s are",
            stg_json_count_of(answer, "changed"), gone, gone == 1 ? "is" : "are",
            stg_json_count_of(answer, "same"));
+    print_warnings(answer);
     json_decref(answer);
     return stg_options_finish(who, 0);
 }

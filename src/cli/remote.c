@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/token_file.h"
 #include "hub/http/client.h"
 #include "hub/http/url.h"
@@ -196,25 +198,21 @@ static void explain_problem(stg_remote *r, const json_t *problem)
 static void add_advice(stg_remote *r)
 {
     size_t size = strlen(r->why);
-    const char *advice = "";
+    const char *advice = stg_token_advice(r->status, r->has_token);
 
-    if (r->status == 401)
-        advice = r->has_token
-                     ? "\nThe token of --token-file is none of its tokens."
-                     : "\nName a file with a token of it: --token-file.";
-    else if (r->status == 403 && r->has_token)
-        advice =
-            "\nAnother token may do this: view for what only looks, "
-            "operate for changes.";
-    snprintf(r->why + size, sizeof r->why - size, "%s", advice);
+    snprintf(r->why + size, sizeof r->why - size, "%s%s",
+             advice[0] != '\0' ? "\n" : "", advice);
 }
 
 static void explain_no_answer(stg_remote *r, const char *detail)
 {
-    bool is_nobody = r->outcome.fault == STG_FAULT_REFUSED ||
-                     r->outcome.fault == STG_FAULT_DNS ||
+    bool is_unknown = r->outcome.fault == STG_FAULT_DNS;
+    bool is_nobody = is_unknown || r->outcome.fault == STG_FAULT_REFUSED ||
                      r->outcome.fault == STG_FAULT_UNREACHABLE;
 
+    // The URL, which has the name, is told already.
+    if (is_unknown)
+        detail = "the server's name does not resolve";
     snprintf(r->why, sizeof r->why, "%s %s: %s%s",
              is_nobody ? "there is no hub at" : "no answer from", r->hub,
              detail,
@@ -313,14 +311,6 @@ static bool call(stg_remote *r, const char *method, const char *path,
     return is_answered && read_answer(r, answer);
 }
 
-/* What others wrote must not move the cursor. */
-static void clean(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' && *text != '\n')
-            *text = '?';
-}
-
 bool stg_remote_call(stg_remote *r, const char *method, const char *path,
                      const json_t *body, json_t **answer)
 {
@@ -334,7 +324,7 @@ bool stg_remote_call(stg_remote *r, const char *method, const char *path,
     snprintf(r->why, sizeof r->why, "there is no memory");
     is_well =
         (body == NULL || text != NULL) && call(r, method, path, text, answer);
-    clean(r->why);
+    stg_visible_string(r->why, STG_VISIBLE_IN_TEXT);
     free(text);
     return is_well;
 }
@@ -351,7 +341,12 @@ const char *stg_remote_why(const stg_remote *r)
 
 int stg_remote_complain(const stg_remote *r)
 {
-    stg_options_complain(r->who, "%s", r->why);
+    const char *at = r->why;
+
+    // The hub may say more, on lines of their own.
+    stg_options_complain(r->who, "%.*s", (int)strcspn(at, "\n"), at);
+    for (at += strcspn(at, "\n"); *at == '\n'; at += 1 + strcspn(at + 1, "\n"))
+        stg_say(stderr, "%.*s\n", (int)strcspn(at + 1, "\n"), at + 1);
     return EXIT_REFUSED;
 }
 

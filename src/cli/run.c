@@ -1,4 +1,5 @@
 /* stagger run: a command, until it succeeds or the policy gives up. */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <stagger/load.h>
 #include <stagger/loop.h>
 
+#include "base/suggest.h"
 #include "cli/child.h"
 #include "cli/exit_rule.h"
 #include "cli/options.h"
@@ -30,8 +32,12 @@ static const char help[] =
     "  -f, --file FILE   named policies, a line each\n"
     "  -o, --on CODES    retry these exit codes only: 1,75-78. A command killed\n"
     "                    by signal N has 128 + N, one out of time 124\n"
-    "  -t, --timeout D   end an attempt after D: TERM to COMMAND, not to what it\n"
-    "                    has started, and KILL 5 s later\n"
+    "  -t, --timeout D   end an attempt after D: TERM to COMMAND and to what it\n"
+    "                    has started, that is to its process group\n"
+    "  -k, --kill-after D\n"
+    "                    KILL to who is left of it D later (default: 5s)\n"
+    "  -v, --verbose     for each retry also a line \"Retry 1 after 131 ms\";\n"
+    "                    with -q nothing but these\n"
     "  -q, --quiet       say nothing\n"
     "      --json        a JSON object a line on stderr instead of sentences\n"
     "  -h, --help        this text\n"
@@ -54,7 +60,9 @@ typedef struct run {
     const char *file;
     bool retried_codes[EXIT_CODES]; /* of --on */
     stg_ns timeout;                 /* of --timeout; STG_NEVER: none given */
+    stg_ns kill_after;              /* from TERM to KILL */
     bool is_quiet;
+    bool is_verbose;
     bool is_json;
     char **command;
     child child;
@@ -70,12 +78,15 @@ static int refuse(const char *what, const char *found, const char *wanted)
     return EXIT_OWN;
 }
 
-static bool read_timeout(const char *text, stg_ns *timeout)
+/* The value of an option called `option`. Returns 0 or an exit code. */
+static int read_duration(const char *option, stg_ns *duration)
 {
-    stg_reader r = {text, text + strlen(text)};
+    stg_reader r = {optarg, optarg + strlen(optarg)};
 
-    return stg_read_duration(&r, timeout) && stg_reader_is_empty(&r) &&
-           *timeout > 0;
+    if (stg_read_duration(&r, duration) && stg_reader_is_empty(&r) &&
+        *duration > 0)
+        return 0;
+    return refuse(option, optarg, "wanted a duration up to 365d, like 30s");
 }
 
 /* 1 or 75-78; moves *at behind it. */
@@ -107,6 +118,24 @@ static bool read_codes(const char *text, bool codes[EXIT_CODES])
     }
 }
 
+/* The file has named the one of its own that is meant, if any. */
+static void hint_preset(const char *name, stg_error *err)
+{
+    stg_suggestion s = stg_suggestion_begin(name, strlen(name));
+    const stg_preset *preset;
+    size_t size = strlen(err->text);
+    bool has_hint = size > 0 && err->text[size - 1] == '?';
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, preset->name);
+    if (s.name == NULL)
+        return;
+    size -= has_hint;
+    snprintf(err->text + size, sizeof err->text - size,
+             has_hint ? ", or the preset %s?" : ", did you mean the preset %s?",
+             s.name);
+}
+
 /* A preset or a text; a name in the file first, if there is one. */
 static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
 {
@@ -118,6 +147,8 @@ static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
     if (status == STG_NOT_FOUND &&
         stg_policy_parse(policy, r->policy_text, NULL) == STG_OK)
         return STG_OK;
+    if (status == STG_NOT_FOUND)
+        hint_preset(r->policy_text, err);
     return status;
 }
 
@@ -158,10 +189,12 @@ static int read_option(run *r, int option)
             return 0;
         return refuse("--on=", optarg, "wanted exit codes, like 1,75-78");
     case 't':
-        if (read_timeout(optarg, &r->timeout))
-            return 0;
-        return refuse("--timeout=", optarg,
-                      "wanted a duration up to 365d, like 30s");
+        return read_duration("--timeout=", &r->timeout);
+    case 'k':
+        return read_duration("--kill-after=", &r->kill_after);
+    case 'v':
+        r->is_verbose = true;
+        return 0;
     case 'q':
         r->is_quiet = true;
         return 0;
@@ -183,6 +216,8 @@ static int read_arguments(run *r, int argc, char **argv)
         {"file", required_argument, NULL, 'f'},
         {"on", required_argument, NULL, 'o'},
         {"timeout", required_argument, NULL, 't'},
+        {"kill-after", required_argument, NULL, 'k'},
+        {"verbose", no_argument, NULL, 'v'},
         {"quiet", no_argument, NULL, 'q'},
         {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},
@@ -193,7 +228,7 @@ static int read_arguments(run *r, int argc, char **argv)
     memset(r->retried_codes, 1, sizeof r->retried_codes);
     optind = 1;
     // The first word that is no option is the command's: "+".
-    while ((option = getopt_long(argc, argv, "+p:f:o:t:qh", options, NULL)) !=
+    while ((option = stg_options_next(argc, argv, "+p:f:o:t:k:vqh", options)) !=
            -1)
         if ((code = read_option(r, option)) != 0)
             return code;
@@ -249,19 +284,27 @@ static void tell_wait(const run *r, const stg_event *e)
 
 /* Each wait and the end. As a sentence the end is told by finish(), which knows
  * how long it all took. */
-static void on_event(void *ctx, const stg_event *e)
+static void tell(run *r, const stg_event *e)
 {
-    run *r = ctx;
     bool is_wait = e->decision.next == STG_WAIT;
 
-    if (e->outcome != NULL && e->outcome->fault != STG_FAULT_NONE)
-        r->last = *e->outcome;
     if (r->is_quiet || (!is_wait && e->kind != STG_EVENT_END))
         return;
     if (r->is_json)
         tell_json(r, e);
     else if (is_wait)
         tell_wait(r, e);
+}
+
+static void on_event(void *ctx, const stg_event *e)
+{
+    run *r = ctx;
+
+    if (e->outcome != NULL && e->outcome->fault != STG_FAULT_NONE)
+        r->last = *e->outcome;
+    tell(r, e);
+    if (r->is_verbose && !r->is_json)
+        stg_event_to_stderr(NULL, e);
 }
 
 static stg_ns now(void *ctx)
@@ -288,10 +331,8 @@ static void set_environment(const run *r, uint32_t attempt)
 
     snprintf(number, sizeof number, "%" PRIu32, attempt);
     setenv("STAGGER_ATTEMPT", number, 1);
-    if (r->policy.attempts_max == STG_UNLIMITED)
-        snprintf(number, sizeof number, "unlimited");
-    else
-        snprintf(number, sizeof number, "%" PRIu64, r->policy.attempts_max);
+    snprintf(number, sizeof number, "%" PRIu64,
+             stg_ns_min(r->policy.attempts_max, UINT32_MAX));
     setenv("STAGGER_ATTEMPTS_MAX", number, 1);
 }
 
@@ -339,11 +380,43 @@ static void finish(const run *r, stg_loop *l)
                 r->is_left_out ? ", which --on leaves out" : "");
 }
 
+/* A whole number from the environment, 1 to 2^32 - 1; 0 for what is none. */
+static uint32_t read_number(const char *name)
+{
+    const char *text = getenv(name);
+    unsigned long long number;
+    char *end;
+
+    if (text == NULL || *text < '0' || *text > '9')
+        return 0;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    return *end != '\0' || errno != 0 || number > UINT32_MAX ? 0
+                                                             : (uint32_t)number;
+}
+
+/* The `stagger run` around this one, which its two variables tell of: one that
+ * repeats everything as long as it has attempts left. Else one that is none. */
+static stg_retry find_around(stg_policy *repeats)
+{
+    uint32_t attempt = read_number("STAGGER_ATTEMPT");
+    uint32_t attempts_max = read_number("STAGGER_ATTEMPTS_MAX");
+    stg_retry around = {.policy = NULL};
+
+    if (attempt == 0 || attempt >= attempts_max)
+        return around;
+    (void)stg_policy_parse(repeats,
+                           "attempts=2 deadline=none "
+                           "retry=default,any,local,exit,error",
+                           NULL);
+    (void)stg_retry_start(&around, repeats, NULL, 0);
+    return around;
+}
+
 static int run_command(run *r)
 {
-    // The variable of a stagger around this one is its only trace here.
-    static const stg_retry around;
-    bool is_nested = getenv("STAGGER_ATTEMPT") != NULL;
+    stg_policy repeats;
+    stg_retry around = find_around(&repeats);
     stg_hook hook = {.on = on_event, .ctx = r};
     stg_env env = {.now = now, .sleep = sleep_until, .ctx = r};
     stg_peer peer;
@@ -351,13 +424,13 @@ static int run_command(run *r)
     int code = EXIT_OWN;
 
     stg_peer_init(&peer, &r->policy);
-    stg_child_init(&r->child);
+    stg_child_init(&r->child, r->kill_after);
     stg_loop_begin(&l, &r->policy,
                    &(stg_with){.peer = &peer,
                                .cancel = &r->cancel,
                                .hook = &hook,
                                .env = &env,
-                               .parent = is_nested ? &around : NULL});
+                               .parent = &around});
     while (stg_loop_again(&l))
         stg_loop_report(&l, attempt(r, &l, &code));
     finish(r, &l);
@@ -366,7 +439,7 @@ static int run_command(run *r)
 
 int stg_cli_run(int argc, char **argv)
 {
-    run r = {.timeout = STG_NEVER};
+    run r = {.timeout = STG_NEVER, .kill_after = 5 * STG_S};
     int code = read_arguments(&r, argc, argv);
 
     if (code == -1) {

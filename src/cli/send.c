@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include <stagger/env.h>
 #include <stagger/key.h>
 #include <stagger/text.h>
 
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/send_publisher.h"
+#include "cli/token_file.h"
 #include "cli/verbs.h"
 #include "hub/ops/batch.h"
 #include "hub/ops/ingress_headers.h"
@@ -39,7 +39,8 @@ static const char help[] =
     "                       headers, idempotency_key\n"
     "  -k, --key KEY        the ordering key\n"
     "  -t, --type TYPE      the content type\n"
-    "  -H, --header 'N: V'  a header that goes with the message; again for more\n"
+    "  -H, --header 'N: V'  a header that goes with the message; again for more;\n"
+    "                       what the hub would drop is refused\n"
     "      --id KEY         the idempotency key; with --lines and --ndjson each\n"
     "                       line has KEY-NUMBER (default: random)\n"
     "      --in-flight N    batches under way at once, 1 to 64 (4, or 1 with\n"
@@ -82,6 +83,29 @@ static stg_span span_of(const char *text)
     return (stg_span){text, strlen(text)};
 }
 
+/* Without the value, which may be a secret. */
+static int refuse_header(stg_span name)
+{
+    static const struct {
+        const char *name, *instead;
+    } own[] = {
+        {"Content-Type", "say --type"},
+        {"Stagger-Key", "say --key"},
+        {"Idempotency-Key", "say --id"},
+        {"Authorization", "name a file with the token: --token-file"},
+    };
+    const char *why =
+        "no hub keeps this header: it belongs to the connection, to the "
+        "sender or to the hub";
+    char text[80];
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (stg_header_equal(name, own[i].name))
+            why = own[i].instead;
+    snprintf(text, sizeof text, "%.*s", (int)name.size, name.at);
+    return refuse("--header", text, why);
+}
+
 static int read_header(send_options *o, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -96,6 +120,8 @@ static int read_header(send_options *o, const char *text)
     if (!stg_header_is_name(h->name) || !stg_header_is_value(h->value))
         return refuse("--header", text,
                       "wanted 'Name: value', as HTTP has them");
+    if (stg_header_is_never_kept(h->name))
+        return refuse_header(h->name);
     o->header_count++;
     return 0;
 }
@@ -169,7 +195,7 @@ static int read_option(void *ctx, int option)
     }
 }
 
-/* What goes with what, and what stands where nothing was said. */
+/* Checks which options go together, and fills in the defaults. */
 static int check_settings(settings *s)
 {
     send_options *o = &s->o;
@@ -217,22 +243,6 @@ static int read_arguments(settings *s, int argc, char **argv)
     return s->is_help ? 0 : check_settings(s);
 }
 
-/* A name for this run that no other has. */
-static void make_id(send_options *o)
-{
-    const stg_env *env = stg_env_system();
-    uint64_t random[2] = {env->random(NULL), env->random(NULL)};
-    uint8_t bytes[10];
-    char key[STG_KEY_MAX];
-    struct timespec t;
-
-    memcpy(bytes, random, sizeof bytes);
-    clock_gettime(CLOCK_REALTIME, &t);
-    stg_key_make(key, (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000,
-                 bytes);
-    memcpy(o->id, key, sizeof key);
-}
-
 static void print_result(const settings *s, const send_result *r)
 {
     bool is_whole = s->o.form == SEND_WHOLE;
@@ -240,12 +250,40 @@ static void print_result(const settings *s, const send_result *r)
     if (s->is_quiet)
         return;
     if (is_whole && r->messages > 0)
-        printf("%s\n", r->first);
+        stg_say(stdout, "%s\n", r->first);
     else if (!is_whole && r->messages == 0)
         puts("0 messages accepted");
     else if (!is_whole)
-        printf("%" PRIu64 " messages accepted, %s .. %s\n", r->messages,
-               r->first, r->last);
+        stg_say(stdout, "%" PRIu64 " messages accepted, %s .. %s\n",
+                r->messages, r->first, r->last);
+}
+
+/* Prints the next step: a refusal is to be mended first, and where nothing was
+ * accepted there is nothing to go on with. */
+static void advise(const settings *s, const send_result *r)
+{
+    const char *token = stg_token_advice(r->refused, s->o.token_file != NULL);
+
+    if (!r->has_failed && r->stopped_by == 0)
+        return;
+    if (token[0] != '\0')
+        stg_options_complain(who, "%s", token);
+    else if (r->refused == 413)
+        stg_options_complain(who,
+                             "the same again is refused again: publish a "
+                             "smaller message, or give the hub more "
+                             "memory, of which the largest message is a "
+                             "thirty-second");
+    if (r->refused == 0 || r->stopped_by != 0)
+        stg_options_complain(who,
+                             "to go on without duplicates, repeat it with "
+                             "--id %s",
+                             s->o.id);
+    else if (r->messages > 0)
+        stg_options_complain(who,
+                             "then repeat it with --id %s: what was accepted "
+                             "is not published again",
+                             s->o.id);
 }
 
 static int publish(settings *s, send_input *in)
@@ -259,11 +297,7 @@ static int publish(settings *s, send_input *in)
         return STG_EXIT_USAGE;
     }
     print_result(s, &result);
-    if (result.has_failed || result.stopped_by != 0)
-        stg_options_complain(who,
-                             "to go on without doubles, repeat it with "
-                             "--id %s",
-                             s->o.id);
+    advise(s, &result);
     if (result.stopped_by != 0)
         return 128 + result.stopped_by;
     return stg_options_finish(who, result.has_failed ? EXIT_REFUSED : 0);
@@ -276,7 +310,7 @@ static int run(settings *s)
     int error, code;
 
     if (!s->o.has_own_id)
-        make_id(&s->o);
+        (void)stg_key_new(s->o.id);
     error = stg_send_input_open(&in, s->o.file);
     if (error != 0)
         return refuse(file, "", strerror(error));

@@ -7,8 +7,8 @@
 
 #include <openssl/evp.h>
 
+#include "base/utf8.h"
 #include "hub/ops/ingress_scan.h"
-#include "hub/utf8.h"
 
 /* -- text that grows ------------------------------------------------------- */
 

@@ -74,13 +74,17 @@ stg_status stg_send_endpoint_open(stg_endpoint **endpoint, stg_client *c,
 
 /* -- the headers of a message ---------------------------------------------- */
 
+static void write_span(stg_writer *w, stg_span text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        stg_write_char(w, text.at[i]);
+}
+
 static void write_header(stg_writer *w, stg_span name, stg_span value)
 {
-    for (size_t i = 0; i < name.size; i++)
-        stg_write_char(w, name.at[i]);
+    write_span(w, name);
     stg_write_text(w, ": ");
-    for (size_t i = 0; i < value.size; i++)
-        stg_write_char(w, value.at[i]);
+    write_span(w, value);
     stg_write_text(w, "\r\n");
 }
 
@@ -91,6 +95,16 @@ static void write_own(stg_writer *w, const char *name, const char *value)
                      (stg_span){value, strlen(value)});
 }
 
+/* The hub refuses the message if it would drop one of them. */
+static void write_wanted(stg_writer *w, const send_options *o)
+{
+    for (size_t i = 0; i < o->header_count; i++) {
+        stg_write_text(w, i == 0 ? "Stagger-Keep: " : ", ");
+        write_span(w, o->headers[i].name);
+    }
+    stg_write_text(w, o->header_count > 0 ? "\r\n" : "");
+}
+
 static void write_headers(stg_writer *w, const send_options *o)
 {
     write_own(w, "Idempotency-Key", o->id);
@@ -98,6 +112,7 @@ static void write_headers(stg_writer *w, const send_options *o)
     write_own(w, "Content-Type", o->type);
     for (size_t i = 0; i < o->header_count; i++)
         write_header(w, o->headers[i].name, o->headers[i].value);
+    write_wanted(w, o);
 }
 
 bool stg_send_headers_make(char **headers, const send_options *o)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
+
 /* An exchange may outlive its attempt by a turn of the loop, while the next one
  * has begun: each knows its own. */
 typedef struct
@@ -57,14 +59,6 @@ static void read_problem(send_post *p, const json_t *answer)
         snprintf(p->detail, sizeof p->detail, "%s: %s", title, detail);
 }
 
-/* What the hub says goes to a terminal. */
-static void clean(char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text < ' ' || *text > '~')
-            *text = '?';
-}
-
 static void read_answer(send_post *p, const stg_reply *reply)
 {
     json_t *answer = json_loadb(reply->answer.at, reply->answer.size, 0, NULL);
@@ -84,7 +78,7 @@ static void read_answer(send_post *p, const stg_reply *reply)
     } else {
         snprintf(p->detail, sizeof p->detail, "%s", reply->detail);
     }
-    clean(p->detail);
+    stg_visible_string(p->detail, STG_VISIBLE_IN_LINE);
     json_decref(answer);
 }
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/say.h"
+
 enum { BAR = 24, SECONDS_MAX = 359999 };
 
 void stg_send_progress_begin(send_progress *p, uint64_t total, stg_ns now)
@@ -58,7 +60,7 @@ void stg_send_progress_show(send_progress *p, stg_ns now)
     if (p->total > 0)
         write_left(p, took);
     if (p->trouble[0] != '\0')
-        fprintf(stderr, " (%s)", p->trouble);
+        stg_say(stderr, " (%s)", p->trouble);
     fputs("\033[K", stderr);
     fflush(stderr);
     p->is_line_open = true;

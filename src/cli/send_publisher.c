@@ -84,16 +84,25 @@ static const char *name_lines(const send_post *post, char text[64])
     return text;
 }
 
+/* For good, and by the only attempt: the hub has none of it. */
+static bool is_refused(const send_post *post)
+{
+    return post->status >= 400 && post->status <= 499 && post->status != 408 &&
+           post->status != 425 && post->status != 429 &&
+           post->report.attempts == 1 && post->report.next != STG_DONE;
+}
+
 static void tell_failure(publisher *p, const send_post *post)
 {
     char lines[64], text[STG_REPORT_TEXT_MAX];
     const char *detail = post->detail;
 
     name_lines(post, lines);
+    if (!p->result->has_failed && is_refused(post))
+        p->result->refused = post->status;
     if (post->report.next == STG_DONE)
         fail(p, "%s%s", lines, detail);
-    else if (post->status >= 400 && post->status <= 499 &&
-             post->report.attempts == 1)
+    else if (is_refused(post))
         fail(p, "%srefused with %d%s%s", lines, post->status,
              detail[0] == '\0' ? "" : " ", detail);
     else

@@ -16,6 +16,8 @@ typedef struct send_result {
     char first[SEND_ID_TEXT], last[SEND_ID_TEXT]; /* of the first and the last
                                                      line of them */
     bool has_failed;
+    int refused;    /* the status that refused it for good; 0: none, and
+                       nobody knows what the hub has */
     int stopped_by; /* a signal, or 0 */
 } send_result;
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 
@@ -38,16 +37,13 @@ static int show_help(void)
 
 static int refuse_word(const char *word)
 {
-    const char *names[WORDS + 1] = {NULL}, *near;
+    const char *names[WORDS + 1] = {NULL};
+    char hint[STG_HINT_MAX];
 
     for (size_t i = 0; i < WORDS; i++)
         names[i] = words[i].name;
-    near = stg_suggest(word, names);
-    if (near != NULL)
-        stg_options_complain("stagger sim", "%s: did you mean %s?", word, near);
-    else
-        stg_options_complain("stagger sim", "%s: wanted what to simulate",
-                             word);
+    stg_options_complain("stagger sim", "%s: wanted what to simulate%s", word,
+                         stg_options_hint(hint, word, names));
     fputs("See stagger sim --help.\n", stderr);
     return STG_EXIT_USAGE;
 }

@@ -210,10 +210,10 @@ static int read_options(stg_advice *a, int argc, char **argv)
 /* What all candidates go through before the best of them go through all. */
 static const stg_ordeal first_round[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL};
 
-enum { FIRST = sizeof first_round / sizeof *first_round, CANDIDATES_MAX = 128 };
+enum { FIRST = sizeof first_round / sizeof *first_round };
 
 typedef struct field {
-    stg_advised all[CANDIDATES_MAX];
+    stg_advised all[STG_CANDIDATES_MAX];
     size_t count;
 } field;
 
@@ -287,7 +287,40 @@ static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
             stg_verdict_add(&all[i].verdict, &a->question, ordeals[k],
                             &all[i].trials[k].summary);
     }
-    qsort(all, count, sizeof *all, compare);
+    if (!t->is_partial) // else there is no best
+        qsort(all, count, sizeof *all, compare);
+}
+
+/* Whether the best is no better than one for comparison, which recovers as
+ * often: what it loses less may be chance. */
+static bool does_nothing(const stg_advised *best, const stg_advised *plain)
+{
+    const stg_overload_summary *with[STG_ORDEAL_COUNT];
+    const stg_overload_summary *without[STG_ORDEAL_COUNT];
+
+    for (size_t k = 0; k < STG_ORDEAL_COUNT; k++) {
+        with[k] = &best->trials[k].summary;
+        without[k] = &plain->trials[k].summary;
+    }
+    return best->verdict.failed == plain->verdict.failed &&
+           !stg_verdict_is_gain(
+               stg_verdict_gain(with, without, STG_ORDEAL_COUNT));
+}
+
+/* Puts those that do not retry first, if the best does nothing for anybody. */
+static void prefer_none(stg_advice *a)
+{
+    size_t i = 0;
+    stg_advised none;
+
+    while (i < a->count && a->finalists[i].candidate.policy.attempts_max > 1)
+        i++;
+    if (i == 0 || i == a->count ||
+        !does_nothing(&a->finalists[0], &a->finalists[i]))
+        return;
+    none = a->finalists[i];
+    memmove(&a->finalists[1], &a->finalists[0], i * sizeof none);
+    a->finalists[0] = none;
 }
 
 static bool has_family(const stg_advice *a, uint32_t family)
@@ -329,20 +362,35 @@ static void choose(stg_advice *a, const field *f)
     }
 }
 
+/* Those that ran, if there is not to be more of the round. */
+static void keep_part(stg_advice *a, const stg_advised *all, size_t count)
+{
+    a->is_partial = true;
+    a->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].verdict.runs > 0)
+            a->finalists[a->count++] = all[i];
+}
+
 static stg_status hold_first_round(stg_advice *a, field *f,
                                    stg_sim_progress *progress, stg_error *err)
 {
-    stg_trials t = {.reps = 1};
-    stg_status status =
-        try_out(a, &t, f->all, f->count, first_round, FIRST, progress, err);
+    stg_trials *t = &a->trials;
+    stg_status status;
 
-    if (status == STG_OK) {
-        judge(a, &t, f->all, f->count, first_round, FIRST);
-        a->is_partial = t.is_partial;
-        choose(a, f);
+    *t = (stg_trials){.reps = 1};
+    a->ordeals = FIRST;
+    status = try_out(a, t, f->all, f->count, first_round, FIRST, progress, err);
+    if (status != STG_OK)
+        return status;
+    judge(a, t, f->all, f->count, first_round, FIRST);
+    if (t->is_partial) {
+        keep_part(a, f->all, f->count);
+        return STG_OK;
     }
-    end(&t);
-    return status;
+    choose(a, f);
+    end(t);
+    return STG_OK;
 }
 
 static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
@@ -353,12 +401,16 @@ static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
                                      STG_ORDEAL_STALL_MORE};
     stg_status status;
 
-    a->trials.reps = a->reps;
+    a->trials = (stg_trials){.reps = a->reps};
+    a->ordeals = STG_ORDEAL_COUNT;
     status = try_out(a, &a->trials, a->finalists, a->count, all,
                      STG_ORDEAL_COUNT, progress, err);
     if (status == STG_OK) {
         judge(a, &a->trials, a->finalists, a->count, all, STG_ORDEAL_COUNT);
-        a->is_partial = a->trials.is_partial;
+        if (a->trials.is_partial)
+            keep_part(a, a->finalists, a->count);
+        else
+            prefer_none(a);
     }
     return status;
 }
@@ -374,7 +426,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
         snprintf(err->text, sizeof err->text, "there is no memory left");
         return STG_IO;
     }
-    while (f->count < CANDIDATES_MAX &&
+    while (f->count < STG_CANDIDATES_MAX &&
            stg_candidate_make(&a->question, f->count,
                               &f->all[f->count].candidate)) {
         f->all[f->count].is_plain = f->count < 2;
@@ -402,7 +454,7 @@ static int answer(stg_advice *a)
 
     if (hold_rounds(a, &err) != STG_OK) {
         stg_options_complain(who, "%s", err.text);
-    } else if (a->trials.all == NULL) {
+    } else if (a->count == 0) {
         stg_options_complain(who, "interrupted before there was an answer");
         code = STG_EXIT_INTERRUPTED;
     } else {

@@ -7,14 +7,18 @@
 #include "cli/sim_trials.h"
 #include "sim/advise.h"
 
-enum { STG_FINALISTS = 8, STG_ADVISED_MAX = STG_FINALISTS + 2 };
+enum {
+    STG_FINALISTS = 8,
+    STG_ADVISED_MAX = STG_FINALISTS + 2,
+    STG_CANDIDATES_MAX = 128,
+};
 
-/* A candidate in the last round. */
+/* A candidate in a round. */
 typedef struct stg_advised {
     stg_candidate candidate;
     stg_verdict verdict;
     bool is_plain; /* in the last round for comparison, whatever it came to */
-    const stg_trial *trials; /* STG_ORDEAL_COUNT of them, in their order */
+    const stg_trial *trials; /* one for each ordeal of the round, in order */
 } stg_advised;
 
 typedef struct stg_advice {
@@ -26,8 +30,11 @@ typedef struct stg_advice {
     bool is_help;
     int argc; /* as it was asked */
     char **argv;
-    stg_advised finalists[STG_ADVISED_MAX]; /* the best first */
+    /* Those of the last round, STG_ADVISED_MAX at most, the best first; where
+     * a round was interrupted, those of it that ran at all. */
+    stg_advised finalists[STG_CANDIDATES_MAX];
     size_t count;
+    size_t ordeals; /* that the round has, from the first on */
     bool is_partial;
     stg_trials trials; /* of the finalists */
 } stg_advice;

@@ -1,5 +1,6 @@
 /* What `stagger sim advise` answers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
@@ -8,7 +9,7 @@
 #include "core/writer.h"
 #include "sim/overload_charts.h"
 
-enum { COLUMNS = 13 };
+enum { COLUMNS = 13, AFTER_TEXT = 40 };
 
 static const stg_table_column columns[COLUMNS] = {
     {"policy", "policy", false, 0},
@@ -29,7 +30,7 @@ static const stg_table_column columns[COLUMNS] = {
 typedef struct row {
     stg_cell cells[COLUMNS];
     char text[STG_POLICY_TEXT_MAX];
-    char words[2][STG_NS_TEXT_MAX];
+    char words[2][AFTER_TEXT];
 } row;
 
 /* -- in words -------------------------------------------------------------- */
@@ -47,15 +48,18 @@ static double worst_of(const stg_verdict *v, stg_ordeal ordeal)
     return usual > more ? usual : more;
 }
 
-static const char *say_after(const stg_verdict *v, stg_ordeal ordeal,
-                             char text[STG_NS_TEXT_MAX])
+static const char *say_after(const stg_advice *a, const stg_verdict *v,
+                             stg_ordeal ordeal, char text[AFTER_TEXT])
 {
     double ms = worst_of(v, ordeal);
 
-    if (ms < 0)
-        snprintf(text, STG_NS_TEXT_MAX, "never");
-    else if (ms < 1)
-        snprintf(text, STG_NS_TEXT_MAX, "at once");
+    if (ms < 0) {
+        stg_overload_options o = stg_ordeal_options(&a->question, ordeal);
+
+        snprintf(text, AFTER_TEXT, "not within %ju s",
+                 (uintmax_t)((o.end_at - o.trigger.until_at) / STG_S));
+    } else if (ms < 1)
+        snprintf(text, AFTER_TEXT, "at once");
     else
         (void)stg_ns_text((stg_ns)(ms * 1e6), text);
     return text;
@@ -95,6 +99,10 @@ static void say_question(const stg_advice *a, stg_paper *p)
 
 static void say_title(const stg_advice *a, stg_paper *p)
 {
+    if (a->is_partial) {
+        stg_paper_put(p, "Advice: interrupted, no conclusion");
+        return;
+    }
     stg_paper_put(p, "The policy for ");
     stg_paper_put_people(p, a->question.clients);
     stg_paper_put(p, a->question.clients == 1 ? " client" : " clients");
@@ -124,9 +132,10 @@ static void say_defeat(const stg_verdict *v, stg_paper *p)
                            "queue.\n");
 }
 
-static void say_recovery(const stg_advised *best, stg_paper *p)
+static void say_recovery(const stg_advice *a, const stg_advised *best,
+                         stg_paper *p)
 {
-    char text[STG_NS_TEXT_MAX];
+    char text[AFTER_TEXT];
     double outage = worst_of(&best->verdict, STG_ORDEAL_OUTAGE);
     double stall = worst_of(&best->verdict, STG_ORDEAL_STALL);
 
@@ -136,11 +145,11 @@ static void say_recovery(const stg_advised *best, stg_paper *p)
     }
     stg_paper_put(p, "The service is back ");
     stg_paper_put(p, outage < 1 ? "" : "within ");
-    stg_paper_put(p, say_after(&best->verdict, STG_ORDEAL_OUTAGE, text));
+    stg_paper_put(p, say_after(a, &best->verdict, STG_ORDEAL_OUTAGE, text));
     stg_paper_put(p, outage < 1 ? " after an outage, and "
                                 : " of an outage's end, and ");
     stg_paper_put(p, stall < 1 ? "" : "within ");
-    stg_paper_put(p, say_after(&best->verdict, STG_ORDEAL_STALL, text));
+    stg_paper_put(p, say_after(a, &best->verdict, STG_ORDEAL_STALL, text));
     stg_paper_put(p, stall < 1 ? " after a stall; in all "
                                : " of a stall's end; in all ");
     stg_paper_form(p, "%d runs, with ", (int)best->verdict.runs);
@@ -176,7 +185,8 @@ static void say_cost(const stg_advice *a, const stg_advised *best, stg_paper *p)
                   " no policy can save, for their clients lose patience "
                   "before the outage ends.\nLoad: ");
     stg_paper_put_people(p, v->load);
-    stg_paper_put(p, " requests for each operation, and ");
+    stg_paper_put(p, is_one(v->load) ? " request for each operation, and "
+                                     : " requests for each operation, and ");
     stg_paper_put_people(p, v->peak);
     stg_paper_put(p, " times the capacity at the peak.\n");
 }
@@ -248,8 +258,18 @@ static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
     const stg_advised *best = &a->finalists[0];
 
     say_question(a, p);
+    if (a->is_partial) {
+        stg_paper_put(p,
+                      "\nInterrupted: nothing is advised. The table has what "
+                      "was simulated until then, in no order.");
+        return;
+    }
     stg_paper_form(p, "\n    %s\n\n", text);
-    say_recovery(best, p);
+    if (best->candidate.policy.attempts_max == 1 && best->verdict.failed == 0)
+        stg_paper_put(p,
+                      "Do not retry here: no policy that was tried is better "
+                      "than that by more than its error.\n");
+    say_recovery(a, best, p);
     say_cost(a, best, p);
     say_others(a, p);
     stg_paper_put(p, "\nThe outage in full:\n\n");
@@ -267,24 +287,28 @@ static stg_cell time_cell(double ms)
     return ms < 0 ? (stg_cell){.kind = STG_CELL_NONE} : stg_cell_number(ms);
 }
 
-static void fill(row *r, const stg_advised *advised)
+static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 {
     const stg_verdict *v = &advised->verdict;
 
     (void)stg_policy_print(&advised->candidate.policy, r->text);
     r->cells[0] = stg_cell_text(advised->candidate.name);
     r->cells[1] = stg_cell_text(r->text);
-    r->cells[2] = stg_cell_text(say_after(v, STG_ORDEAL_OUTAGE, r->words[0]));
-    r->cells[3] = stg_cell_text(say_after(v, STG_ORDEAL_STALL, r->words[1]));
+    if (!a->is_partial) {
+        r->cells[2] =
+            stg_cell_text(say_after(a, v, STG_ORDEAL_OUTAGE, r->words[0]));
+        r->cells[3] =
+            stg_cell_text(say_after(a, v, STG_ORDEAL_STALL, r->words[1]));
+        r->cells[12] = stg_cell_number(v->failed);
+    }
     r->cells[4] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE]);
     r->cells[5] = time_cell(v->recovery_ms[STG_ORDEAL_STALL]);
     r->cells[6] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE_MORE]);
     r->cells[7] = time_cell(v->recovery_ms[STG_ORDEAL_STALL_MORE]);
+    r->cells[11] = stg_cell_number(v->runs);
     r->cells[8] = stg_cell_number(100 * v->lost);
     r->cells[9] = stg_cell_number(v->load);
     r->cells[10] = stg_cell_number(v->peak);
-    r->cells[11] = stg_cell_number(v->runs);
-    r->cells[12] = stg_cell_number(v->failed);
 }
 
 /* -- the picture ----------------------------------------------------------- */
@@ -296,7 +320,7 @@ static stg_ordeal find_ordeal(const stg_advice *a)
                                        STG_ORDEAL_OUTAGE_MORE,
                                        STG_ORDEAL_STALL_MORE};
 
-    for (size_t k = 0; k < STG_ORDEAL_COUNT; k++)
+    for (size_t k = 0; k < a->ordeals; k++)
         for (size_t i = 0; i < a->count; i++)
             if (a->finalists[i].is_plain &&
                 a->finalists[i].verdict.recovery_ms[order[k]] < 0)
@@ -317,7 +341,7 @@ static size_t find_next(const stg_advice *a)
 /* The best, the next, and those for comparison. */
 static void draw(const stg_advice *a, stg_album *album)
 {
-    stg_overload_case cases[STG_ADVISED_MAX];
+    stg_overload_case cases[4];
     stg_ordeal ordeal = find_ordeal(a);
     size_t count = 0, next = find_next(a);
 
@@ -348,6 +372,8 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     say_title(a, &title);
     if (stg_sim_output_has_pictures(&a->output))
         draw(a, &album);
+    if (a->is_partial)
+        stg_album_conclude_nothing(&album);
     if (!lead.is_short && !title.is_short) {
         stg_sim_report report = {.title = title.text,
                                  .lead = lead.text,
@@ -367,16 +393,24 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
 
 int stg_advice_show(const stg_advice *a, const char *who)
 {
-    row rows[STG_ADVISED_MAX] = {0};
-    stg_cell cells[STG_ADVISED_MAX * COLUMNS];
+    row *rows = calloc(a->count, sizeof *rows);
+    stg_cell *cells = calloc(a->count * COLUMNS, sizeof *cells);
     stg_table table = {.columns = columns,
                        .column_count = COLUMNS,
                        .cells = cells,
                        .row_count = a->count};
+    int code = STG_EXIT_USAGE;
 
-    for (size_t i = 0; i < a->count; i++) {
-        fill(&rows[i], &a->finalists[i]);
-        memcpy(&cells[i * COLUMNS], rows[i].cells, sizeof rows[i].cells);
+    if (rows != NULL && cells != NULL) {
+        for (size_t i = 0; i < a->count; i++) {
+            fill(&rows[i], a, &a->finalists[i]);
+            memcpy(&cells[i * COLUMNS], rows[i].cells, sizeof rows[i].cells);
+        }
+        code = write_out(a, who, rows, &table);
+    } else {
+        stg_options_complain(who, "there is no memory left");
     }
-    return write_out(a, who, rows, &table);
+    free(cells);
+    free(rows);
+    return code;
 }

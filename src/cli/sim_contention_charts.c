@@ -96,6 +96,8 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
                 .clients = cell->clients,
                 .calls = r.calls,
                 .completion_ms = r.completion_ms,
+                .successes = r.successes,
+                .reps = r.reps,
                 .book = &cell->book,
             };
         }

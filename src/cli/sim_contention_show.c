@@ -60,6 +60,8 @@ int stg_contention_show(const stg_contention_settings *s,
     if (fill_table(&album, study, &table) &&
         (!stg_sim_output_has_pictures(&s->output) ||
          stg_contention_draw(&album, study, lead))) {
+        if (study->is_partial)
+            stg_album_conclude_nothing(&album);
         code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
     } else {
         stg_options_complain(who, "there is no memory left");

@@ -26,17 +26,29 @@ static void draw(stg_album *album, const stg_overload_case *cases, size_t count)
     stg_overload_chart_cost(album, cases, count);
 }
 
-static void say_lead(const stg_overload_case *cases, size_t count,
-                     stg_paper *lead)
+static void say_title(const stg_trials *t, const stg_overload_case *cases,
+                      size_t count, stg_paper *title)
+{
+    if (t->is_partial)
+        stg_paper_put(title, "Overload: interrupted, no conclusion");
+    else
+        stg_overload_say_finding(cases, count, title);
+}
+
+static void say_lead(const stg_trials *t, const stg_overload_case *cases,
+                     size_t count, stg_paper *lead)
 {
     const stg_overload_options *o = cases[0].summary->options;
 
     stg_overload_say_setting(cases, count, lead);
     stg_paper_put(lead, ".");
-    if (o->trigger.kind == STG_TRIGGER_NONE)
+    if (o->trigger.kind == STG_TRIGGER_NONE && !t->is_partial)
         return;
     stg_paper_put(lead, "\n");
-    stg_overload_say_finding(cases, count, lead);
+    if (t->is_partial)
+        stg_paper_put(lead, "Interrupted: nothing is concluded from this part");
+    else
+        stg_overload_say_finding(cases, count, lead);
     stg_paper_put(lead, ".");
 }
 
@@ -51,12 +63,14 @@ static int show(const stg_overload_ask *ask, const char *who,
     stg_overload_table table;
     int code = STG_EXIT_USAGE;
 
-    say_lead(cases, count, &lead);
-    stg_overload_say_finding(cases, count, &title);
+    say_lead(t, cases, count, &lead);
+    say_title(t, cases, count, &title);
     if (ask->output.is_json)
         stg_overload_put_series(cases, count, &series);
     if (stg_sim_output_has_pictures(&ask->output))
         draw(&album, cases, count);
+    if (t->is_partial)
+        stg_album_conclude_nothing(&album);
     if (stg_overload_table_make(&table, cases, count, t->seed, &memory) ==
             STG_OK &&
         !title.is_short && !lead.is_short && !series.is_short) {

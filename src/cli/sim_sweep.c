@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/options.h"
+#include "core/parser.h"
 #include "sim/overload_text.h"
 
 enum { TRIALS_MAX = 32 };
@@ -79,12 +81,56 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
 
 /* -- combinations ---------------------------------------------------------- */
 
+static bool is_policy_key(const char *key)
+{
+    const char *known;
+
+    for (size_t i = 0; (known = stg_parser_key_at(i)) != NULL; i++)
+        if (is_set_by(known, key))
+            return true;
+    return strcmp(key, "backoff") == 0;
+}
+
+/* A setting of the model, or of a policy. Those of a policy end in '='. */
+static int refuse_key(const char *key, const char *who)
+{
+    char word[STG_SWEEP_TEXT_MAX + 1];
+    stg_suggestion s = stg_suggestion_begin(key, strlen(key));
+    stg_suggestion of_policy;
+    const stg_overload_setting *about;
+    const char *known;
+
+    stg_suggestion_try(&s, "backoff");
+    for (size_t i = 0; (about = stg_overload_setting_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, about->name);
+    snprintf(word, sizeof word, "%s=", key);
+    of_policy = stg_suggestion_begin(word, strlen(word));
+    of_policy.slips_max = s.slips_max;
+    for (size_t i = 0; (known = stg_parser_key_at(i)) != NULL; i++)
+        stg_suggestion_try(&of_policy, known);
+    known = of_policy.name != NULL ? of_policy.name : s.name;
+    if (known == NULL)
+        stg_options_complain(who,
+                             "--sweep=%s: no option of the model, and no "
+                             "setting of a policy; see stagger sim overload "
+                             "--help and stagger plan --help",
+                             key);
+    else
+        stg_options_complain(who,
+                             "--sweep=%s: no option of the model, and no "
+                             "setting of a policy, did you mean %.*s?",
+                             key, (int)strcspn(known, "="), known);
+    return STG_EXIT_USAGE;
+}
+
 static int set(stg_trial *trial, const char *key, const char *value,
                const char *who)
 {
     stg_error err;
     stg_status status = stg_overload_set(&trial->options, key, value, &err);
 
+    if (status == STG_NOT_FOUND && !is_policy_key(key))
+        return refuse_key(key, who);
     if (status == STG_NOT_FOUND)
         status = stg_sweep_set_policy(&trial->options.policy, key, value, &err);
     if (status == STG_OK)

@@ -6,6 +6,8 @@
 
 #include <llhttp.h>
 
+#include "base/suggest.h"
+
 enum { TIMES_MAX = 1000000000 };
 
 static const char *find_name(int status)
@@ -42,6 +44,7 @@ static const char *write_phrase(char phrase[SINK_ANSWER_MAX], int status)
 
 static const char *read_deed(stg_reader *r, sink_reply *reply)
 {
+    stg_suggestion near;
     uint32_t status;
 
     if (stg_read_text(r, "reset")) {
@@ -52,6 +55,13 @@ static const char *read_deed(stg_reader *r, sink_reply *reply)
         reply->deed = SINK_HANG;
         return NULL;
     }
+    near = stg_suggestion_begin(r->at,
+                                strspn(r->at, "abcdefghijklmnopqrstuvwxyz"));
+    stg_suggestion_try(&near, "reset");
+    stg_suggestion_try(&near, "hang");
+    if (near.name != NULL)
+        return near.name[0] == 'r' ? "did you mean reset?"
+                                   : "did you mean hang?";
     if (!stg_read_int(r, &status) || status < 200 || status > 599)
         return "wanted a status from 200 to 599, reset or hang";
     reply->deed = SINK_ANSWER;

@@ -18,15 +18,25 @@ static const char who[] = "stagger status";
 static const char help[] =
     "usage: stagger status [OPTIONS]\n"
     "\n"
-    "A table of a hub's targets, the worst first: the state of each, deliveries\n"
-    "a second, attempts under way, what is parked, how far it is behind, what was\n"
-    "given up, how long attempts take, what is left of its budget of retries, and\n"
-    "the last fault. On a terminal it is drawn again and again, until it is\n"
-    "interrupted.\n"
+    "A table of a hub's targets, the worst first. On a terminal it is drawn again\n"
+    "and again, until it is interrupted.\n"
+    "\n"
+    "  state      live; gated: held back by Retry-After, a rate, parked rows or a\n"
+    "             full store; holding: its breaker is open; shedding: for too\n"
+    "             long; paused; orphaned: not in the settings; removing\n"
+    "  delivered  messages that it took, over its life (from 116 columns on)\n"
+    "  per s      deliveries a second, since the look before\n"
+    "  fly        attempts under way, and how many there may be\n"
+    "  parked     deliveries that were tried, and wait for their next attempt\n"
+    "  lag        messages of the log that it has not taken; oldest: their age\n"
+    "  dead       messages that were given up: stagger dead list\n"
+    "  p50, p99   how long attempts take that succeed\n"
+    "  left       retries that its budget still has\n"
     "\n" STG_REMOTE_HELP
     "      --once           one table, and the end: what a pipe gets\n"
     "      --watch          table after table: what a terminal gets\n"
-    "      --all            every target, also where they do not fit the screen\n"
+    "      --all            every target, also where they do not fit the screen; and\n"
+    "                       with --once each policy as the hub applies it\n"
     "      --json           for programs: an object, and with --watch a line each\n"
     "  -n, --interval TIME  between two looks, 10ms to 1h (1s)\n"
     "  -h, --help           this text\n"
@@ -168,6 +178,8 @@ static int show_once(const settings *s, stg_remote *r)
         status_json_print(&look, false);
     else
         draw(s, r, &look, NULL, 0);
+    if (!s->is_json && s->is_all)
+        status_policies_print(&look);
     status_look_free(&look);
     return stg_options_finish(who, 0);
 }

@@ -67,6 +67,9 @@ typedef struct status_paper {
 unsigned status_table_print(const status_paper *paper, const char *hub,
                             const status_look *look, const char *notice);
 
+/* Below the table: each policy as the hub applies it, once. */
+void status_policies_print(const status_look *look);
+
 /* Indented, or in one line. */
 void status_json_print(const status_look *look, bool is_line);
 

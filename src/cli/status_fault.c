@@ -59,7 +59,7 @@ const char *status_fault(const status_row *row, int width,
                          char text[STATUS_FAULT_MAX])
 {
     enum { LEAST = 4 }; /* of a name that is worth something */
-    const char *cause = row->is_known ? row->cause : "only in store";
+    const char *cause = row->is_known ? row->cause : "not in settings";
     char when[32] = "";
     int left = width, size = (int)strlen(cause);
 

@@ -1,5 +1,4 @@
-#include <stdio.h>
-
+#include "cli/say_json.h"
 #include "cli/status.h"
 
 static json_t *target_of(const status_row *row)
@@ -19,12 +18,9 @@ void status_json_print(const status_look *look, bool is_line)
 {
     json_t *targets = json_array();
     json_t *all = json_pack("{s:O, s:o}", "hub", look->hub, "targets", targets);
-    size_t flags = JSON_REAL_PRECISION(12);
 
     for (size_t i = 0; i < look->count; i++)
         (void)json_array_append_new(targets, target_of(&look->rows[i]));
-    (void)json_dumpf(all, stdout,
-                     flags | (is_line ? JSON_COMPACT : JSON_INDENT(2)));
-    putchar('\n');
+    stg_say_json(stdout, all, is_line);
     json_decref(all);
 }

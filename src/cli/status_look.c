@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/visible.h"
+
 enum { PAGE = 200 }; /* of which a MiB holds the longest URLs */
 
 /* -- what the hub says ----------------------------------------------------- */
@@ -75,14 +77,10 @@ static stg_ns time_or_none(const json_t *object, const char *key)
     return ms < 0 || ms > 1e15 ? STATUS_NONE : (stg_ns)(ms * 1e6 + 0.5);
 }
 
-/* What cannot be shown in a column is not. */
 static void copy(char *to, size_t size, const char *text)
 {
-    size_t at = 0;
-
-    for (; *text != '\0' && at + 1 < size; text++)
-        to[at++] = *text > ' ' && *text <= '~' ? *text : '?';
-    to[at] = '\0';
+    snprintf(to, size, "%s", text);
+    stg_visible_string(to, STG_VISIBLE_IN_COLUMN);
 }
 
 /* Until an instant of the hub's clock; 0: it has come. */

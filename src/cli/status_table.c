@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/say.h"
+
 /* -- short numbers --------------------------------------------------------- */
 
 static const char *put(const char *what, char text[8])
@@ -98,7 +100,7 @@ static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 /* -- lines ----------------------------------------------------------------- */
 
 enum {
-    WIDE = 106,
+    WIDE = 116,
     NAME_LEAST = 12,
     NAME_MOST = 40,
     CAUSE_LEAST = 18, /* "HTTP_503 probe 12s" */
@@ -128,7 +130,8 @@ put_line(sheet *s, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    printf("%.*s", s->paper->terminal.width, text);
+    text[strcspn(text, "\n")] = '\0';
+    stg_say(stdout, "%.*s", s->paper->terminal.width, text);
     end_line(s);
 }
 
@@ -153,12 +156,24 @@ static const json_t *part_of(const status_look *look, const char *name)
     return json_object_get(look->hub, name);
 }
 
+/* To all targets, over their lives. */
+static uint64_t sum_delivered(const status_look *look)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < look->count; i++)
+        sum += look->rows[i].delivered;
+    return sum;
+}
+
 static void put_hub(sheet *s, const char *url, const status_look *look)
 {
     const json_t *store = part_of(look, "store");
     const json_t *memory = part_of(look, "memory");
+    const json_t *uplink = part_of(look, "uplink");
     const char *missing = stg_json_text_of(look->hub, "missing");
-    char up[8], accepted[8], flying[8], used[8], held[8], replays[8];
+    char up[8], accepted[8], delivered[8], flying[8], used[8], held[8],
+        replays[8];
     uint64_t running = stg_json_count_of(look->hub, "replays_running");
 
     put_line(s, "stagger %s at %s: %s%s%s%s, up %s",
@@ -167,9 +182,10 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
              missing[0] != '\0' ? " (" : "", missing,
              missing[0] != '\0' ? ")" : "", status_time(look->up, up));
     put_line(s,
-             "%s messages accepted, %s in flight, store %s of quota, memory "
+             "%s accepted, %s delivered, %s in flight, store %s, memory "
              "%s%s%s%s",
              status_count(stg_json_count_of(look->hub, "accepted"), accepted),
+             status_count(sum_delivered(look), delivered),
              status_count(stg_json_count_of(look->hub, "in_flight"), flying),
              part_text(stg_json_count_of(store, "used_bytes"),
                        stg_json_count_of(store, "quota_bytes"), used),
@@ -180,6 +196,12 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
              running == 1  ? " replay"
              : running > 1 ? " replays"
                            : "");
+    if (json_is_true(json_object_get(uplink, "is_down")))
+        put_line(
+            s,
+            "no connection can be made, for want of a network or a name "
+            "server: %s targets wait, uncounted",
+            status_count(stg_json_count_of(uplink, "waiting_targets"), flying));
 }
 
 enum { TOPICS_SHOWN = 4 };
@@ -232,7 +254,8 @@ static void count_states(const status_look *look, size_t from, char *text,
                          size_t size)
 {
     static const char *const states[] = {"live",     "gated",  "holding",
-                                         "shedding", "paused", "removing"};
+                                         "shedding", "paused", "orphaned",
+                                         "removing"};
     size_t at = 0;
 
     text[0] = '\0';
@@ -286,7 +309,10 @@ static void put_heading(sheet *s)
 {
     fputs(style(s, STG_STYLE_FAINT), stdout);
     put_cut("target", s->name);
-    printf(" %-8s %5s %*s %6s %5s", "state", "per s", s->is_wide ? 9 : 4,
+    printf(" %-8s", "state");
+    if (s->is_wide)
+        printf(" %9s", "delivered");
+    printf(" %5s %*s %6s %5s", "per s", s->is_wide ? 9 : 4,
            s->is_wide ? "in flight" : "fly", "parked", "lag");
     if (s->is_wide)
         printf(" %6s", "oldest");
@@ -340,11 +366,13 @@ static void put_row(sheet *s, const status_row *row)
     char a[8], b[8], c[16], flight[24];
 
     put_cut(row->name, s->name);
-    printf(" %s%-8.8s%s %5s %*s %6s %5s",
-           style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN), row->state,
-           style(s, STG_STYLE_PLAIN), rate_text(row->rate, a),
-           s->is_wide ? 9 : 4, flight_text(s, row, flight),
-           status_count(row->parked, b), lag_text(row, c));
+    printf(" %s%-8.8s%s", style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN),
+           row->state, style(s, STG_STYLE_PLAIN));
+    if (s->is_wide)
+        printf(" %9s", status_count(row->delivered, a));
+    printf(" %5s %*s %6s %5s", rate_text(row->rate, a), s->is_wide ? 9 : 4,
+           flight_text(s, row, flight), status_count(row->parked, b),
+           lag_text(row, c));
     if (s->is_wide)
         printf(" %6s", status_time(row->age, a));
     printf(" %4s", status_count(row->dead, a));
@@ -359,7 +387,7 @@ static void put_row(sheet *s, const status_row *row)
 /* The name has what it needs, if that leaves room for the cause. */
 static void share_width(sheet *s, const status_look *look)
 {
-    int rest = s->paper->terminal.width - (s->is_wide ? 70 : 50);
+    int rest = s->paper->terminal.width - (s->is_wide ? 80 : 50);
     int name = NAME_LEAST, most;
 
     for (size_t i = 0; i < look->count; i++)
@@ -376,11 +404,20 @@ static void share_width(sheet *s, const status_look *look)
         s->cause = 8;
 }
 
+static bool has_orphans(const status_look *look)
+{
+    for (size_t i = 0; i < look->count; i++)
+        if (strcmp(look->rows[i].state, "orphaned") == 0)
+            return true;
+    return false;
+}
+
 /* How many rows there is room for, with a line for those that are left. */
 static size_t room_for(const sheet *s, const status_look *look,
                        const char *notice)
 {
-    unsigned lines = s->paper->lines, other = s->lines + (notice != NULL);
+    unsigned lines = s->paper->lines;
+    unsigned other = s->lines + (notice != NULL) + has_orphans(look);
     size_t room;
 
     if (lines == 0)
@@ -409,7 +446,30 @@ unsigned status_table_print(const status_paper *paper, const char *hub,
         put_row(&s, &look->rows[i]);
     if (room < look->count)
         put_rest(&s, look, room);
+    if (has_orphans(look))
+        put_line(&s,
+                 "orphaned: not in the settings; stagger targets forget "
+                 "NAME ends it");
     if (notice != NULL)
         put_line(&s, "%s", notice);
     return s.lines;
+}
+
+static const char *policy_of(const status_look *look, size_t row)
+{
+    return stg_json_text_of(look->rows[row].target, "policy");
+}
+
+static bool has_same_policy(const void *look, size_t a, size_t b)
+{
+    return strcmp(policy_of(look, a), policy_of(look, b)) == 0;
+}
+
+void status_policies_print(const status_look *look)
+{
+    for (size_t i = 0; i < look->count; i++)
+        if (policy_of(look, i)[0] != '\0')
+            stg_say_policy(
+                stdout, look->rows[i].name, policy_of(look, i),
+                stg_count_same(i, look->count, has_same_policy, look));
 }

@@ -1,13 +1,11 @@
 /* stagger store: copies of a hub's store, and whether it is sound. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/suggest.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/store_path.h"
 #include "cli/verbs.h"
 #include "hub/store.h"
@@ -76,7 +74,7 @@ static int backup(const store_options *o)
     if (stg_copy_backup(o->store, o->file, &err) != STG_OK)
         return fail(&err);
     if (!o->is_quiet)
-        printf("%s: a backup of %s\n", o->file, o->store);
+        stg_say(stdout, "%s: a backup of %s\n", o->file, o->store);
     return 0;
 }
 
@@ -90,12 +88,12 @@ static int restore(const store_options *o)
         return fail(&err);
     if (o->is_quiet)
         return 0;
-    printf(
-        "%s: is %s now; messages from here on have ids that begin with "
-        "%016" PRIx64 "\n",
-        o->store, o->file, done.epoch);
+    stg_say(stdout,
+            "%s: is %s now; messages from here on have ids that begin with "
+            "%016" PRIx64 "\n",
+            o->store, o->file, done.epoch);
     if (done.replaced[0] != '\0')
-        printf("%s: the store that was there\n", done.replaced);
+        stg_say(stdout, "%s: the store that was there\n", done.replaced);
     return 0;
 }
 
@@ -103,7 +101,7 @@ static void print_flaw(void *ctx, const char *words)
 {
     const char *path = ctx;
 
-    printf("%s: %s\n", path, words);
+    stg_say(stdout, "%s: %s\n", path, words);
 }
 
 /* "1930 rows of dead letters: 8 dead, 1922 replayed": they stay in the table,
@@ -131,10 +129,11 @@ static void print_letters(const stg_verified *v)
 
 static void print_sound(const char *path, const stg_verified *v)
 {
-    printf("%s: is sound: %" PRIu64 " message%s, %" PRIu64 " target%s, %" PRIu64
-           " parked, ",
-           path, v->messages, plural(v->messages), v->lanes, plural(v->lanes),
-           v->parked);
+    stg_say(stdout,
+            "%s: is sound: %" PRIu64 " message%s, %" PRIu64
+            " target%s, %" PRIu64 " parked, ",
+            path, v->messages, plural(v->messages), v->lanes, plural(v->lanes),
+            v->parked);
     print_letters(v);
     putchar('\n');
 }
@@ -145,27 +144,17 @@ static int verify(const store_options *o)
     stg_verified v;
     stg_error err;
 
-    if (access(path, R_OK) != 0) {
-        stg_options_complain(who, "%s: %s; name a store with --store", path,
-                             errno == ENOENT ? "there is no such file"
-                                             : strerror(errno));
+    if (!stg_store_path_look(who, path))
         return STG_EXIT_USAGE;
-    }
     if (stg_verify(path, &v, print_flaw, (void *)path, &err) != STG_OK)
         return fail(&err);
     if (v.flaws > 0) {
-        printf("%s: is not sound; restore a backup\n", path);
+        stg_say(stdout, "%s: is not sound; restore a backup\n", path);
         return EXIT_FLAWS;
     }
     if (o->is_quiet)
         return 0;
-    if (v.version != stg_schema_version())
-        printf("%s: is not damaged; it is of version %" PRIu64
-               ", and is looked at closer when a hub has brought it up to "
-               "date\n",
-               path, v.version);
-    else
-        print_sound(path, &v);
+    print_sound(path, &v);
     return 0;
 }
 
@@ -223,16 +212,12 @@ static int refuse(const char *what, const char *wanted)
 static int refuse_verb(const char *word)
 {
     const char *names[VERBS + 1] = {NULL};
-    const char *near;
-    char wanted[64];
+    char hint[STG_HINT_MAX], wanted[128];
 
     for (size_t i = 0; i < VERBS; i++)
         names[i] = verbs[i].name;
-    near = stg_suggest(word, names);
-    snprintf(wanted, sizeof wanted, "%s%s%s",
-             near == NULL ? "wanted backup, restore or verify"
-                          : "did you mean ",
-             near == NULL ? "" : near, near == NULL ? "" : "?");
+    snprintf(wanted, sizeof wanted, "wanted backup, restore or verify%s",
+             stg_options_hint(hint, word, names));
     return refuse(word, wanted);
 }
 

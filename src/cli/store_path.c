@@ -1,6 +1,10 @@
 #include "cli/store_path.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "hub/settings/from.h"
@@ -20,5 +24,22 @@ bool stg_store_path_check(const char *who, const char *given)
                          "--store: has a password, and everybody on this "
                          "machine reads command lines; put it in ~/.pgpass, or "
                          "the whole URL in STAGGER_STORE");
+    return false;
+}
+
+bool stg_store_path_look(const char *who, const char *path)
+{
+    struct stat status;
+    int error = 0;
+
+    if (access(path, R_OK) != 0 || stat(path, &status) != 0)
+        error = errno;
+    else if (S_ISDIR(status.st_mode))
+        error = EISDIR;
+    if (error == 0)
+        return true;
+    stg_options_complain(who, "%s: %s; name a store with --store", path,
+                         error == ENOENT ? "there is no such file"
+                                         : strerror(error));
     return false;
 }

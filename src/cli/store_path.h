@@ -13,4 +13,7 @@ const char *stg_store_path(const char *given);
  * above. */
 bool stg_store_path_check(const char *who, const char *given);
 
+/* Whether a file that can be read is at path. If not, complains. */
+bool stg_store_path_look(const char *who, const char *path);
+
 #endif

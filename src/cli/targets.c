@@ -6,6 +6,8 @@
 
 #include "cli/confirm.h"
 #include "cli/options.h"
+#include "cli/say.h"
+#include "cli/say_json.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
 
@@ -55,8 +57,7 @@ static void print_json(const status_look *look)
 
     for (size_t i = 0; i < look->count; i++)
         (void)json_array_append(targets, (json_t *)look->rows[i].target);
-    (void)json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    putchar('\n');
+    stg_say_json(stdout, all, false);
     json_decref(all);
 }
 
@@ -81,11 +82,12 @@ static void print_table(const status_look *look)
     for (size_t i = 0; i < look->count; i++) {
         const status_row *row = &look->rows[i];
 
-        printf("%-*s %-8s %-8s %9s %6s %5s %s\n", width, row->name, row->state,
-               row->is_known ? "settings" : "store",
-               status_count(row->delivered, delivered),
-               status_count(row->parked, parked), status_count(row->dead, dead),
-               stg_json_text_of(row->target, "url"));
+        stg_say(stdout, "%-*s %-8s %-8s %9s %6s %5s %s\n", width, row->name,
+                row->state, row->is_known ? "settings" : "store",
+                status_count(row->delivered, delivered),
+                status_count(row->parked, parked),
+                status_count(row->dead, dead),
+                stg_json_text_of(row->target, "url"));
     }
 }
 
@@ -155,7 +157,7 @@ static int forget_one(const settings *s, stg_remote *r, const char *name)
     if (!stg_remote_call(r, "POST", path, NULL, &answer))
         return stg_remote_complain(r);
     json_decref(answer);
-    printf("%s: forgotten\n", name);
+    stg_say(stdout, "%s: forgotten\n", name);
     return 0;
 }
 
@@ -216,6 +218,16 @@ static int run(const settings *s, bool is_forget, int count, char **words)
     return code;
 }
 
+static int refuse_word(const char *word)
+{
+    static const char *const names[] = {"list", "forget", NULL};
+    char hint[STG_HINT_MAX], wanted[128];
+
+    snprintf(wanted, sizeof wanted, "wanted list or forget%s",
+             stg_options_hint(hint, word, names));
+    return refuse(word, wanted);
+}
+
 static int read_option(void *ctx, int option)
 {
     settings *s = ctx;
@@ -248,6 +260,6 @@ int stg_cli_targets(int argc, char **argv)
     if (optind < argc)
         word = argv[optind++];
     if (strcmp(word, "list") != 0 && strcmp(word, "forget") != 0)
-        return refuse(word, "wanted list or forget");
+        return refuse_word(word);
     return run(&s, strcmp(word, "forget") == 0, argc - optind, argv + optind);
 }

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/say.h"
 #include "cli/time_text.h"
 
 enum { NARROWEST = 40, USUAL = 80, WIDEST = 1000 };
@@ -78,13 +79,24 @@ static size_t fit(const char *text, size_t room)
         return at;
     for (at = room; at > 0 && text[at - 1] != ',';)
         at--;
+    // Not within a character of UTF-8.
+    for (; at == 0 && room > 1 && ((unsigned char)text[room] & 0xc0) == 0x80;)
+        room--;
     return at > 0 ? at : room;
 }
 
 static void put_piece(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        putchar(text[i] == STG_HELD ? ' ' : text[i]);
+    for (size_t i = 0, size; i < length; i += size) {
+        const char *held = memchr(text + i, STG_HELD, length - i);
+
+        size = held == NULL ? length - i : (size_t)(held - text) - i;
+        stg_say_text(stdout, text + i, size, STG_VISIBLE_IN_LINE);
+        if (held != NULL) {
+            putchar(' ');
+            size++;
+        }
+    }
 }
 
 static size_t room_of(const stg_terminal *t, size_t indent)

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "hub/ops/token.h"
+#include "hub/private_file.h"
 
 static const char who[] = "stagger token";
 
@@ -78,10 +79,8 @@ static int append(int fd, const char *path, const char *line)
         return fail(path, strerror(errno));
     if (!S_ISREG(about.st_mode))
         return fail(path, "it is no file");
-    if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return fail(path,
-                    "group or others may read or write it, and a hub "
-                    "refuses it; chmod 600");
+    if (!stg_file_is_private(&about))
+        return fail(path, "others may use it, and a hub refuses it; chmod 600");
     if (!ends_with_a_line(fd, about.st_size) && !write_line(fd, "\n"))
         return fail(path, strerror(errno));
     return write_line(fd, line) ? 0 : fail(path, strerror(errno));
@@ -126,16 +125,32 @@ static int refuse(const char *words)
     return STG_EXIT_USAGE;
 }
 
+/* The first of them that is none. */
+static int refuse_role(const char *roles)
+{
+    static const char *const names[] = {"publish", "view", "operate", NULL};
+    char hint[STG_HINT_MAX] = "", role[40], text[200];
+
+    for (const char *at = roles; hint[0] == '\0'; at++) {
+        snprintf(role, sizeof role, "%.*s", (int)strcspn(at, ","), at);
+        stg_options_hint(hint, role, names);
+        at += strcspn(at, ",");
+        if (*at == '\0')
+            break;
+    }
+    snprintf(text, sizeof text,
+             "--role: wanted publish, view or operate, or some of them with "
+             "commas between%s",
+             hint);
+    return refuse(text);
+}
+
 static int read_option(token_options *o, int option)
 {
     switch (option) {
     case 'r':
         o->roles = stg_roles_parse((stg_span){optarg, strlen(optarg)});
-        return o->roles != 0
-                   ? 0
-                   : refuse(
-                         "--role: wanted publish, view or operate, or some "
-                         "of them with commas between");
+        return o->roles != 0 ? 0 : refuse_role(optarg);
     case 'n':
         o->name = optarg;
         return stg_token_is_name(optarg)
@@ -153,8 +168,14 @@ static int read_option(token_options *o, int option)
 
 static int read_words(token_options *o, int count, char **words)
 {
-    if (count == 0 || strcmp(words[0], "new") != 0)
-        return refuse("wanted: new FILE --role ROLE");
+    static const char *const names[] = {"new", NULL};
+    char hint[STG_HINT_MAX], text[160];
+
+    if (count == 0 || strcmp(words[0], "new") != 0) {
+        snprintf(text, sizeof text, "wanted: new FILE --role ROLE%s",
+                 stg_options_hint(hint, count > 0 ? words[0] : "", names));
+        return refuse(text);
+    }
     if (count != 2)
         return refuse(count < 2 ? "new: wanted the FILE"
                                 : "new: wanted one FILE");
@@ -178,7 +199,7 @@ int stg_cli_token(int argc, char **argv)
     int option, code = 0;
 
     while (code == 0 &&
-           (option = getopt_long(argc, argv, "r:n:h", options, NULL)) != -1)
+           (option = stg_options_next(argc, argv, "r:n:h", options)) != -1)
         code = read_option(&o, option);
     if (code == -1) {
         fputs(help, stdout);

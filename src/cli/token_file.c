@@ -56,3 +56,14 @@ stg_status stg_token_file_read(char token[STG_TOKEN_MAX + 1], const char *path,
     free(text);
     return status;
 }
+
+const char *stg_token_advice(int status, bool has_token)
+{
+    if (status == 401)
+        return has_token ? "The token of --token-file is none of its tokens."
+                         : "Name a file with a token of it: --token-file.";
+    if (status == 403 && has_token)
+        return "Another token may do this: its role is publish for messages, "
+               "view for what only looks, operate for changes.";
+    return "";
+}

@@ -35,24 +35,38 @@ static stg_status check_list(const stg_backoff *b, stg_error *err)
     return STG_OK;
 }
 
+static stg_status check_jitter(const stg_backoff *b, stg_error *err)
+{
+    bool has_percent = b->jitter == STG_JITTER_PERCENT;
+    bool has_up = b->jitter == STG_JITTER_UP;
+    uint32_t most = b->below > b->above ? b->below : b->above;
+
+    if ((unsigned)b->jitter > STG_JITTER_UP)
+        return stg_refuse_number(err, "jitter", (unsigned)b->jitter,
+                                 "one of stg_jitter");
+    if (has_percent && (most < 1 || most > 100))
+        return stg_refuse_percent(err, "jitter", most, "1% to 100%");
+    if (!has_percent && most != 0)
+        return stg_refuse_percent(err, "jitter", most,
+                                  "no percentage with another jitter");
+    if (has_up && (b->up == 0 || b->up > STG_BACKOFF_MAX))
+        return stg_refuse_duration(err, "jitter", b->up,
+                                   "up: and more than 0, to 365d");
+    if (!has_up && b->up != 0)
+        return stg_refuse_duration(err, "jitter", b->up,
+                                   "no time with another jitter");
+    return STG_OK;
+}
+
 stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
 {
-    bool has_percent;
-
     if (b == NULL)
         return stg_refuse(err, "backoff is NULL");
     if ((unsigned)b->growth > STG_LIST)
         return stg_refuse_number(err, "growth", (unsigned)b->growth,
                                  "one of stg_growth");
-    if ((unsigned)b->jitter > STG_JITTER_PERCENT)
-        return stg_refuse_number(err, "jitter", (unsigned)b->jitter,
-                                 "one of stg_jitter");
-    has_percent = b->jitter == STG_JITTER_PERCENT;
-    if (has_percent && (b->percent < 1 || b->percent > 100))
-        return stg_refuse_percent(err, "jitter", b->percent, "1% to 100%");
-    if (!has_percent && b->percent != 0)
-        return stg_refuse_percent(err, "jitter", b->percent,
-                                  "no percentage with another jitter");
+    if (check_jitter(b, err) != STG_OK)
+        return STG_INVALID;
     if (b->factor < 1000 || b->factor > 100000)
         return stg_refuse_thousandths(err, "factor", b->factor, "1 to 100");
     if (b->base > STG_BACKOFF_MAX)
@@ -60,15 +74,12 @@ stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
     if (b->cap == 0 || (b->cap > STG_BACKOFF_MAX && b->cap != STG_NEVER))
         return stg_refuse_duration(err, "cap", b->cap,
                                    "more than 0, to 365d, or none");
-    if (b->cap < b->base) {
-        stg_writer w = stg_writer_on_error(err);
-
-        stg_write_text(&w, "cap=");
-        stg_write_duration(&w, b->cap);
-        stg_write_text(&w, " is below base=");
-        stg_write_duration(&w, b->base);
-        return STG_INVALID;
-    }
+    if (b->floor > STG_BACKOFF_MAX)
+        return stg_refuse_duration(err, "floor", b->floor, "0 to 365d");
+    if (b->cap < b->base)
+        return stg_refuse_cap(err, b->cap, "base", b->base);
+    if (b->cap < b->floor)
+        return stg_refuse_cap(err, b->cap, "floor", b->floor);
     return check_list(b, err);
 }
 
@@ -78,39 +89,59 @@ stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n)
 
     if (last == 0)
         return 0;
-    return b->list[n < last ? n - 1 : last - 1];
+    return b->list[(n < last ? n : last) - 1];
 }
 
-/* m (1 - p + 2 p u): the spread is d = m p to either side of m. */
-stg_ns stg_backoff_spread(const stg_backoff *b, stg_ns window, stg_rng *rng)
+static bool has_cap(const stg_backoff *b)
 {
-    uint64_t percent = b->percent < 100 ? b->percent : 100;
-    bool has_cap = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
-    stg_ns middle = window, d;
+    return b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+}
 
-    if (has_cap)
-        middle = stg_ns_min(window, stg_wide_share(b->cap, 100, 100 + percent));
-    d = stg_wide_share(middle, percent, 100);
-    return middle - d + stg_rng_upto(rng, 2 * d);
+stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window)
+{
+    uint64_t below = stg_ns_min(b->below, 100),
+             above = stg_ns_min(b->above, 100);
+    stg_ns middle = window;
+
+    if (has_cap(b))
+        middle = stg_ns_min(window, stg_wide_share(b->cap, 100, 100 + above));
+    return (stg_interval){
+        middle - stg_wide_share(middle, below, 100),
+        stg_ns_add(middle, stg_wide_share(middle, above, 100))};
+}
+
+stg_interval stg_backoff_raise(const stg_backoff *b, stg_ns window)
+{
+    stg_ns low = window, up = b->up;
+
+    if (has_cap(b)) {
+        up = stg_ns_min(up, b->cap);
+        low = stg_ns_min(window, b->cap - up);
+    }
+    return (stg_interval){low, stg_ns_add(low, up)};
 }
 
 stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n)
 {
-    return stg_backoff_reach(b, n);
+    return b == NULL ? 0 : stg_backoff_reach(b, b->base, n);
 }
 
 stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
                         stg_rng *rng)
 {
-    return stg_backoff_draw(b, n, last, rng);
+    return stg_backoff_wait_after(b, n, last, 0, rng);
 }
 
-stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n, stg_ns floor,
-                              stg_rng *rng)
+stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n, stg_ns *last,
+                              stg_ns floor, stg_rng *rng)
 {
-    stg_ns window = stg_backoff_window(b, n);
+    stg_ns first;
 
-    if (b->jitter == STG_JITTER_NONE)
-        return stg_ns_max(window, floor);
-    return stg_ns_add(floor, stg_rng_upto(rng, window));
+    if (b == NULL)
+        return floor;
+    first = b->base;
+    if (last == NULL)
+        last = &first;
+    return stg_backoff_draw(b, stg_backoff_interval(b, b->base, n, *last), last,
+                            floor, rng);
 }

@@ -3,6 +3,8 @@
 #ifndef STAGGER_CORE_BACKOFF_DRAW_H
 #define STAGGER_CORE_BACKOFF_DRAW_H
 
+#include <stdbool.h>
+
 #include <stagger/backoff.h>
 
 #include "core/power.h"
@@ -11,50 +13,95 @@
 /* The window's length for the list, which is no formula. */
 stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n);
 
-/* Percent's place in the window. */
-stg_ns stg_backoff_spread(const stg_backoff *b, stg_ns window, stg_rng *rng);
+/* From where to where a wait is drawn. */
+typedef struct stg_interval {
+    stg_ns low;
+    stg_ns high;
+} stg_interval;
 
-/* stg_backoff_window(). */
-static inline stg_ns stg_backoff_reach(const stg_backoff *b, uint32_t n)
+/* The intervals of the jitters that may go above their window. */
+stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window);
+stg_interval stg_backoff_raise(const stg_backoff *b, stg_ns window);
+
+/* stg_backoff_window(), from any base. */
+static inline stg_ns stg_backoff_reach(const stg_backoff *b, stg_ns base,
+                                       uint32_t n)
 {
     uint32_t retry = n == 0 ? 1 : n;
 
     switch (b->growth) {
     case STG_FIXED:
-        return b->base;
+        return base;
     case STG_LINEAR:
-        return stg_ns_min(b->cap, stg_ns_mul(b->base, retry));
+        return stg_ns_min(b->cap, stg_ns_mul(base, retry));
     case STG_EXPONENTIAL:
-        return stg_power(b->base, b->factor, retry - 1, b->cap);
+        return stg_power(base, b->factor, retry - 1, b->cap);
     case STG_LIST:
         return stg_backoff_listed(b, retry);
     }
-    return b->base; // gcov-excl: no such growth
+    return base; // gcov-excl: no such growth
 }
 
-/* stg_backoff_wait(). */
-static inline stg_ns stg_backoff_draw(const stg_backoff *b, uint32_t n,
-                                      stg_ns *last, stg_rng *rng)
+/* Of wait number n, as its jitter has it. */
+static inline stg_interval
+stg_backoff_jittered(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
 {
-    stg_ns window, most;
+    stg_ns window;
 
-    if (b->jitter == STG_JITTER_DECORRELATED) { // has no window
-        most = stg_ns_max(b->base, stg_ns_mul(*last, 3));
-        *last = stg_ns_min(b->cap,
-                           b->base + stg_rng_draw_upto(rng, most - b->base));
-        return *last;
-    }
-    window = stg_backoff_reach(b, n);
+    if (b->jitter == STG_JITTER_DECORRELATED)
+        return (stg_interval){base, stg_ns_max(base, stg_ns_mul(last, 3))};
+    window = stg_backoff_reach(b, base, n);
     switch (b->jitter) {
     case STG_JITTER_FULL:
-        return stg_rng_draw_upto(rng, window);
+        return (stg_interval){0, window};
     case STG_JITTER_EQUAL:
-        return window / 2 + stg_rng_draw_upto(rng, window - window / 2);
+        return (stg_interval){window / 2, window};
     case STG_JITTER_PERCENT:
-        return stg_backoff_spread(b, window, rng);
+        return stg_backoff_spread(b, window);
+    case STG_JITTER_UP:
+        return stg_backoff_raise(b, window);
     default: // none
-        return window;
+        return (stg_interval){window, window};
     }
+}
+
+/* The same above the floor. Decorrelated jitter, whose s is last, has no
+ * window: what it draws from this is cut to the cap afterwards. */
+static inline stg_interval
+stg_backoff_interval(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
+{
+    stg_interval i = stg_backoff_jittered(b, base, n, last);
+
+    return (stg_interval){stg_ns_max(i.low, b->floor),
+                          stg_ns_max(i.high, b->floor)};
+}
+
+/* The longest own wait in the interval. */
+static inline stg_ns stg_backoff_longest(const stg_backoff *b, stg_interval i)
+{
+    return b->jitter == STG_JITTER_DECORRELATED ? stg_ns_min(b->cap, i.high)
+                                                : i.high;
+}
+
+/* stg_backoff_wait_after(), from its interval. */
+static inline stg_ns stg_backoff_draw(const stg_backoff *b, stg_interval i,
+                                      stg_ns *last, stg_ns floor, stg_rng *rng)
+{
+    stg_ns longest = stg_backoff_longest(b, i), wait;
+    bool is_kept = b->jitter == STG_JITTER_DECORRELATED;
+
+    if (b->jitter == STG_JITTER_NONE)
+        return stg_ns_max(longest, floor);
+    if (floor > longest) { // not all at once, and no earlier than asked
+        if (is_kept)
+            *last = longest;
+        return stg_ns_add(floor, stg_rng_draw_upto(rng, longest));
+    }
+    i.low = stg_ns_max(i.low, floor);
+    wait = i.low + stg_rng_draw_upto(rng, i.high - i.low);
+    if (is_kept)
+        *last = wait = stg_ns_min(b->cap, wait);
+    return wait;
 }
 
 #endif

@@ -11,6 +11,7 @@
 typedef enum phase { CLOSED, OPEN, PROBING } phase;
 
 enum { VALUE_BITS = 56, DOUBLINGS_MAX = 63, UNIT_BITS = 10 };
+enum { FAILURES_MAX = 1000000 };
 static const uint64_t value_mask = (UINT64_C(1) << VALUE_BITS) - 1;
 
 static uint64_t pack(phase p, unsigned doublings, uint64_t value)
@@ -41,6 +42,9 @@ static uint64_t unit_from(stg_ns at)
 
 static stg_status check_open(const stg_breaker_options *o, stg_error *err)
 {
+    if (o->connects > FAILURES_MAX)
+        return stg_refuse_number(err, "breaker-connect", o->connects,
+                                 "none, or 1 to 1000000");
     if (o->open < STG_MS || o->open > STG_BACKOFF_MAX)
         return stg_refuse_duration(err, "breaker open", o->open, "1ms to 365d");
     if (o->open_max < o->open || o->open_max > STG_BACKOFF_MAX)
@@ -51,7 +55,7 @@ static stg_status check_open(const stg_breaker_options *o, stg_error *err)
 
 static stg_status check_row(const stg_breaker_options *o, stg_error *err)
 {
-    if (o->failures < 1 || o->failures > 1000000)
+    if (o->failures < 1 || o->failures > FAILURES_MAX)
         return stg_refuse_number(err, "breaker failures", o->failures,
                                  "1 to 1000000");
     if (o->percent != 0 || o->calls != 0 || o->window != 0)
@@ -77,6 +81,7 @@ static stg_status check_share(const stg_breaker_options *o, stg_error *err)
     return check_open(o, err);
 }
 
+/* But for connects, which has an error of its own. */
 static bool is_all_zero(const stg_breaker_options *o)
 {
     return o->failures == 0 && o->percent == 0 && o->calls == 0 &&
@@ -89,6 +94,9 @@ stg_status stg_breaker_check(const stg_breaker_options *o, stg_error *err)
         return stg_refuse(err, "breaker is NULL");
     switch (o->rule) {
     case STG_BREAKER_NONE:
+        if (o->connects != 0)
+            return stg_refuse_number(err, "breaker-connect", o->connects,
+                                     "none where breaker=none");
         return is_all_zero(o)
                    ? STG_OK
                    : stg_refuse(err,
@@ -115,6 +123,10 @@ static stg_breaker_verdict judge_rpc(const stg_outcome *o)
 {
     enum { GRPC_CANCELLED = 1, GRPC_UNAVAILABLE = 14 };
 
+    if (o->fault == STG_FAULT_TRANSIENT)
+        return STG_BREAKER_FAILURE;
+    if (o->fault != STG_FAULT_GRPC)
+        return STG_BREAKER_SUCCESS;
     if (o->code == GRPC_UNAVAILABLE)
         return STG_BREAKER_FAILURE;
     return o->code == GRPC_CANCELLED ? STG_BREAKER_NEITHER
@@ -123,18 +135,24 @@ static stg_breaker_verdict judge_rpc(const stg_outcome *o)
 
 stg_breaker_verdict stg_breaker_judge(const stg_outcome *o)
 {
+    if (o == NULL)
+        return STG_BREAKER_NEITHER;
     switch (stg_fault_about(o->fault)->category) {
     case STG_CATEGORY_CONNECT:
+        return STG_BREAKER_UNREACHED;
     case STG_CATEGORY_SERVER:
         return STG_BREAKER_FAILURE;
     case STG_CATEGORY_OVERLOAD:
+        return STG_BREAKER_BUSY;
     case STG_CATEGORY_OWN:
+    case STG_CATEGORY_LOCAL:
     case STG_CATEGORY_OTHER:
         return STG_BREAKER_NEITHER;
     case STG_CATEGORY_RPC:
         return judge_rpc(o);
     case STG_CATEGORY_DATABASE:
         return o->fault == STG_FAULT_CONNECTION_LOST ||
+                       o->fault == STG_FAULT_OUTCOME_UNKNOWN ||
                        o->fault == STG_FAULT_TOO_MANY_CONNECTIONS
                    ? STG_BREAKER_FAILURE
                    : STG_BREAKER_SUCCESS;
@@ -186,10 +204,13 @@ static bool enter(uint64_t seen, uint64_t *next, void *arg)
 
 stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
 {
-    breaker_call c = {.options = &b->options, .now = now};
+    breaker_call c = {.now = now};
 
+    if (b == NULL)
+        return STG_PASSAGE_OPEN;
+    c.options = &b->options;
     stg_word_change(&b->state, enter, &c);
-    if (c.passage == STG_PASSAGE_CLOSED)
+    if (c.passage == STG_PASSAGE_CLOSED && reopen_at != NULL)
         *reopen_at = c.reopen_at;
     return c.passage;
 }
@@ -324,12 +345,10 @@ static bool open_on_share(uint64_t seen, uint64_t *next, void *arg)
     return seen == s->seen;
 }
 
-static void report_share(stg_breaker *b, stg_breaker_verdict verdict,
-                         const breaker_call *c)
+static void report_share(stg_breaker *b, bool is_failure, const breaker_call *c)
 {
     uint64_t slice = slice_of(b, c->now);
-    slice_call count = {.slice = slice & slice_mask,
-                        .failures = verdict == STG_BREAKER_FAILURE};
+    slice_call count = {.slice = slice & slice_mask, .failures = is_failure};
     share_call s = {.call = c, .seen = stg_word_read(&b->state)};
 
     if (phase_of(s.seen) != CLOSED)
@@ -339,13 +358,76 @@ static void report_share(stg_breaker *b, stg_breaker_verdict verdict,
         stg_word_change(&b->state, open_on_share, &s);
 }
 
+/* The word of connects: the first unit after the last connect (0: there was
+ * none), and the connect faults since. */
+enum { CONNECTS_BITS = 20, REACH_UNIT_BITS = 20 };
+static const uint64_t connects_mask = (UINT64_C(1) << CONNECTS_BITS) - 1;
+static const stg_ns quiet_for = 100 * STG_MS;
+
+typedef struct reach_call {
+    const stg_breaker_options *options;
+    stg_ns now;
+    bool is_gone; /* out: as many faults in a row, and for long enough */
+} reach_call;
+
+/* A step back of now is not later. */
+static bool note_connect(uint64_t seen, uint64_t *next, void *arg)
+{
+    const reach_call *c = arg;
+    uint64_t unit = stg_ns_min((c->now >> REACH_UNIT_BITS) + 1,
+                               UINT64_MAX >> CONNECTS_BITS);
+
+    *next = stg_ns_max(unit, seen >> CONNECTS_BITS) << CONNECTS_BITS;
+    return *next != seen;
+}
+
+static bool count_unreached(uint64_t seen, uint64_t *next, void *arg)
+{
+    reach_call *c = arg;
+    uint64_t connects = seen & connects_mask;
+    stg_ns connected_at = seen >> CONNECTS_BITS << REACH_UNIT_BITS;
+
+    if (connects < connects_mask)
+        connects++;
+    *next = (seen & ~connects_mask) | connects;
+    c->is_gone =
+        connects >= c->options->connects &&
+        (connected_at == 0 || stg_ns_sub(c->now, connected_at) >= quiet_for);
+    return *next != seen;
+}
+
+/* Whether the remote cannot be connected to any more. */
+static bool report_reach(stg_breaker *b, stg_breaker_verdict verdict,
+                         stg_ns now)
+{
+    reach_call c = {.options = &b->options, .now = now};
+
+    if (verdict == STG_BREAKER_UNREACHED)
+        stg_word_change(&b->reach, count_unreached, &c);
+    else if (verdict != STG_BREAKER_NEITHER)
+        stg_word_change(&b->reach, note_connect, &c);
+    return c.is_gone;
+}
+
+static bool open_unreached(uint64_t seen, uint64_t *next, void *arg)
+{
+    *next = opened(arg, OPEN, 0);
+    return phase_of(seen) == CLOSED;
+}
+
 void stg_breaker_report(stg_breaker *b, bool is_probe,
                         stg_breaker_verdict verdict, stg_ns now)
 {
-    breaker_call c = {.options = &b->options, .now = now};
-    bool is_failure = verdict == STG_BREAKER_FAILURE;
+    breaker_call c = {.now = now};
+    bool is_failure =
+        verdict == STG_BREAKER_FAILURE || verdict == STG_BREAKER_UNREACHED;
+    bool is_gone;
 
-    if (verdict == STG_BREAKER_NEITHER)
+    if (b == NULL)
+        return;
+    c.options = &b->options;
+    is_gone = b->options.connects != 0 && report_reach(b, verdict, now);
+    if (verdict == STG_BREAKER_NEITHER || verdict == STG_BREAKER_BUSY)
         return;
     if (is_probe &&
         stg_word_change(
@@ -354,7 +436,9 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
     if (b->options.rule == STG_BREAKER_ROW)
         stg_word_change(&b->state, is_failure ? lengthen_row : end_row, &c);
     else if (b->options.rule == STG_BREAKER_SHARE)
-        report_share(b, verdict, &c);
+        report_share(b, is_failure, &c);
+    if (is_gone)
+        stg_word_change(&b->state, open_unreached, &c);
 }
 
 static bool free_place(uint64_t seen, uint64_t *next, void *arg)
@@ -367,15 +451,16 @@ static bool free_place(uint64_t seen, uint64_t *next, void *arg)
 
 void stg_breaker_abandon(stg_breaker *b, stg_ns now)
 {
-    breaker_call c = {.options = &b->options, .now = now};
+    breaker_call c = {.now = now};
 
-    stg_word_change(&b->state, free_place, &c);
+    if (b != NULL)
+        stg_word_change(&b->state, free_place, &c);
 }
 
 stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
                                    stg_ns *reopen_at)
 {
-    uint64_t word = stg_word_read(&b->state);
+    uint64_t word = b == NULL ? 0 : stg_word_read(&b->state);
 
     if (phase_of(word) == CLOSED)
         return STG_BREAKER_CLOSED;
@@ -395,6 +480,7 @@ void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
         (o->rule != was->rule && phase_of(word) == CLOSED))
         return;
     b->state = word;
+    b->reach = stg_word_read(&old->reach);
     if (o->window != was->window)
         return;
     for (int i = 0; i < STG_BREAKER_SLICES; i++)

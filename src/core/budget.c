@@ -3,14 +3,19 @@
 #include "core/gcra.h"
 #include "core/options.h"
 #include "core/ratio.h"
+#include "core/wide.h"
 #include "core/writer.h"
 
-enum { AWS_TOKENS = 500, AWS_RETRY = 5, AWS_TIMEOUT = 10, AWS_FIRST = 1 };
+const stg_budget_options stg_budget_aws = {.kind = STG_BUDGET_AWS,
+                                           .capacity = 500,
+                                           .cost = 5,
+                                           .timeout_cost = 10,
+                                           .throttle_cost = 5};
 
 static stg_status check_unused(const stg_budget_options *o, stg_error *err)
 {
-    bool has_capacity =
-        o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_GRPC;
+    bool has_capacity = o->kind == STG_BUDGET_TOKENS ||
+                        o->kind == STG_BUDGET_AWS || o->kind == STG_BUDGET_GRPC;
     bool has_rate = o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_RATIO;
     bool has_ratio = o->kind == STG_BUDGET_RATIO || o->kind == STG_BUDGET_GRPC;
 
@@ -26,11 +31,18 @@ static stg_status check_unused(const stg_budget_options *o, stg_error *err)
     return STG_OK;
 }
 
-static stg_status check_tokens(const stg_budget_options *o, stg_error *err)
+static stg_status check_capacity(const stg_budget_options *o, stg_error *err)
 {
     if (o->capacity < 1 || o->capacity > 1000000)
         return stg_refuse_number(err, "budget capacity", o->capacity,
                                  "1 to 1000000 tokens");
+    return STG_OK;
+}
+
+static stg_status check_tokens(const stg_budget_options *o, stg_error *err)
+{
+    if (check_capacity(o, err) != STG_OK)
+        return STG_INVALID;
     if (o->rate < 1 || o->rate > 1000000000)
         return stg_refuse_thousandths(err, "budget rate", o->rate,
                                       "0.001/s to 1000000/s");
@@ -62,18 +74,35 @@ static stg_status check_grpc(const stg_budget_options *o, stg_error *err)
     return STG_OK;
 }
 
-stg_status stg_budget_check(const stg_budget_options *o, stg_error *err)
+/* A cost above the capacity would refuse every such retry. */
+static stg_status check_costs(const stg_budget_options *o, stg_error *err)
 {
-    if (o == NULL)
-        return stg_refuse(err, "budget is NULL");
-    if (check_unused(o, err) != STG_OK)
-        return STG_INVALID;
+    const struct {
+        const char *name;
+        uint32_t cost;
+    } costs[] = {{"budget cost", o->cost},
+                 {"budget timeout cost", o->timeout_cost},
+                 {"budget throttle cost", o->throttle_cost}};
+    bool has_costs = o->kind == STG_BUDGET_AWS;
+    uint32_t least = has_costs ? 1 : 0, most = has_costs ? o->capacity : 0;
+
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        if (costs[i].cost < least || costs[i].cost > most)
+            return stg_refuse_number(err, costs[i].name, costs[i].cost,
+                                     has_costs ? "1 to the capacity"
+                                               : "0 for this kind");
+    return STG_OK;
+}
+
+static stg_status check_kind(const stg_budget_options *o, stg_error *err)
+{
     switch (o->kind) {
     case STG_BUDGET_NONE:
-    case STG_BUDGET_AWS:
         return STG_OK;
     case STG_BUDGET_TOKENS:
         return check_tokens(o, err);
+    case STG_BUDGET_AWS:
+        return check_capacity(o, err);
     case STG_BUDGET_RATIO:
         return check_ratio(o, err);
     case STG_BUDGET_GRPC:
@@ -81,6 +110,15 @@ stg_status stg_budget_check(const stg_budget_options *o, stg_error *err)
     }
     return stg_refuse_number(err, "budget kind", (unsigned)o->kind,
                              "one of stg_budget_kind");
+}
+
+stg_status stg_budget_check(const stg_budget_options *o, stg_error *err)
+{
+    if (o == NULL)
+        return stg_refuse(err, "budget is NULL");
+    if (check_unused(o, err) != STG_OK || check_kind(o, err) != STG_OK)
+        return STG_INVALID;
+    return check_costs(o, err);
 }
 
 stg_status stg_budget_init(stg_budget *b, const stg_budget_options *o)
@@ -91,7 +129,7 @@ stg_status stg_budget_init(stg_budget *b, const stg_budget_options *o)
     return STG_OK;
 }
 
-/* aws and grpc count what is used, so that zero is full. */
+/* aws and grpc count what is used, in thousandths, so that zero is full. */
 typedef struct use_call {
     uint64_t amount;
     uint64_t most; /* used at most */
@@ -113,6 +151,22 @@ static bool use_if_left(uint64_t seen, uint64_t *next, void *arg)
     return *next <= c->most;
 }
 
+static uint64_t tokens_max(const stg_budget_options *o)
+{
+    return 1000 * (uint64_t)o->capacity;
+}
+
+static uint64_t cost_of(const stg_budget_options *o, stg_charge charge)
+{
+    uint32_t cost = o->cost;
+
+    if (charge == STG_CHARGE_TIMEOUT)
+        cost = o->timeout_cost;
+    else if (charge == STG_CHARGE_THROTTLE)
+        cost = o->throttle_cost;
+    return 1000 * (uint64_t)cost;
+}
+
 static bool unuse(uint64_t seen, uint64_t *next, void *arg)
 {
     *next = stg_ns_sub(seen, *(uint64_t *)arg);
@@ -121,25 +175,56 @@ static bool unuse(uint64_t seen, uint64_t *next, void *arg)
 
 void stg_budget_attempt(stg_budget *b, stg_ns now)
 {
-    if (b->options.kind == STG_BUDGET_RATIO)
+    if (b != NULL && b->options.kind == STG_BUDGET_RATIO)
         stg_ratio_attempt(b, now);
+}
+
+void stg_budget_withdraw(stg_budget *b, stg_ns started_at)
+{
+    if (b != NULL && b->options.kind == STG_BUDGET_RATIO)
+        stg_ratio_withdraw(b, started_at);
 }
 
 void stg_budget_fail(stg_budget *b)
 {
-    use_call one = {.amount = 1000,
-                    .most = 1000 * (uint64_t)b->options.capacity};
+    use_call one = {.amount = 1000};
 
-    if (b->options.kind == STG_BUDGET_GRPC)
-        stg_word_change(&b->level, use, &one);
+    if (b == NULL || b->options.kind != STG_BUDGET_GRPC)
+        return;
+    one.most = tokens_max(&b->options);
+    stg_word_change(&b->level, use, &one);
 }
 
-void stg_budget_succeed(stg_budget *b, uint32_t paid)
+stg_charge stg_budget_charge(const stg_outcome *o)
 {
+    enum { RESOURCE_EXHAUSTED = 8 };
+
+    switch (o == NULL ? STG_FAULT_ERROR : o->fault) {
+    case STG_FAULT_TIMEOUT:
+    case STG_FAULT_CONNECT_TIMEOUT:
+    case STG_FAULT_TLS_TIMEOUT:
+        return STG_CHARGE_TIMEOUT;
+    case STG_FAULT_PUSHBACK:
+        return STG_CHARGE_THROTTLE;
+    case STG_FAULT_OVERLOAD:
+        return o->code == 429 ? STG_CHARGE_THROTTLE : STG_CHARGE_RETRY;
+    case STG_FAULT_GRPC:
+        return o->code == RESOURCE_EXHAUSTED ? STG_CHARGE_THROTTLE
+                                             : STG_CHARGE_RETRY;
+    default:
+        return STG_CHARGE_RETRY;
+    }
+}
+
+void stg_budget_succeed(stg_budget *b, stg_charge paid)
+{
+    const uint64_t first = 1000;
     uint64_t back;
 
+    if (b == NULL)
+        return;
     if (b->options.kind == STG_BUDGET_AWS)
-        back = paid > 0 ? paid : AWS_FIRST;
+        back = paid == STG_CHARGE_NONE ? first : cost_of(&b->options, paid);
     else if (b->options.kind == STG_BUDGET_GRPC)
         back = b->options.ratio;
     else
@@ -147,20 +232,19 @@ void stg_budget_succeed(stg_budget *b, uint32_t paid)
     stg_word_change(&b->level, unuse, &back);
 }
 
-static stg_grant grant(uint32_t paid, stg_ns from_at)
+static stg_grant grant(stg_ns from_at)
 {
-    return (stg_grant){.granted = true, .paid = paid, .from_at = from_at};
+    return (stg_grant){.granted = true, .from_at = from_at};
 }
 
 static const stg_grant refused = {.from_at = STG_NEVER};
 
-static stg_grant take_aws(stg_budget *b, bool after_timeout, stg_ns now)
+static stg_grant take_aws(stg_budget *b, stg_charge charge, stg_ns now)
 {
-    uint32_t price = after_timeout ? AWS_TIMEOUT : AWS_RETRY;
-    use_call c = {.amount = price, .most = AWS_TOKENS};
+    use_call c = {.amount = cost_of(&b->options, charge),
+                  .most = tokens_max(&b->options)};
 
-    return stg_word_change(&b->level, use_if_left, &c) ? grant(price, now)
-                                                       : refused;
+    return stg_word_change(&b->level, use_if_left, &c) ? grant(now) : refused;
 }
 
 static stg_grant take_grpc(const stg_budget *b, stg_ns now)
@@ -168,45 +252,48 @@ static stg_grant take_grpc(const stg_budget *b, stg_ns now)
     uint64_t used = stg_word_read(&b->level);
 
     // More than half is left exactly when less than half is used.
-    return 2 * used < 1000 * (uint64_t)b->options.capacity ? grant(0, now)
-                                                           : refused;
+    return 2 * used < tokens_max(&b->options) ? grant(now) : refused;
 }
 
-stg_grant stg_budget_reserve(stg_budget *b, bool after_timeout, stg_ns now,
+stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge, stg_ns now,
                              stg_ns until_at)
 {
-    const stg_budget_options *o = &b->options;
-    stg_grant tokens = {.paid = 1};
+    const stg_budget_options *o;
+    stg_grant tokens;
 
+    if (b == NULL)
+        return grant(now);
+    o = &b->options;
     switch (o->kind) {
     case STG_BUDGET_NONE:
-        return grant(0, now);
+        return grant(now);
     case STG_BUDGET_TOKENS:
         tokens.granted = stg_gcra_reserve(&b->level, o->rate, o->capacity, now,
                                           until_at, &tokens.from_at);
         return tokens;
     case STG_BUDGET_RATIO:
-        return stg_ratio_take(b, now) ? grant(1, now) : refused;
+        return stg_ratio_take(b, now) ? grant(now) : refused;
     case STG_BUDGET_AWS:
-        return take_aws(b, after_timeout, now);
+        return take_aws(b, charge, now);
     case STG_BUDGET_GRPC:
         return take_grpc(b, now);
     }
-    return grant(0, now); // gcov-excl: no such kind
+    return grant(now); // gcov-excl: no such kind
 }
 
-stg_grant stg_budget_take(stg_budget *b, bool after_timeout, stg_ns now)
+stg_grant stg_budget_take(stg_budget *b, stg_charge charge, stg_ns now)
 {
-    return stg_budget_reserve(b, after_timeout, now, stg_ns_add(now, 1));
+    return stg_budget_reserve(b, charge, now, stg_ns_add(now, 1));
 }
 
-void stg_budget_give_back(stg_budget *b, uint32_t paid, stg_ns from_at,
+void stg_budget_give_back(stg_budget *b, stg_charge paid, stg_ns from_at,
                           stg_ns now)
 {
-    uint64_t back = paid;
+    uint64_t back;
 
-    if (paid == 0)
+    if (b == NULL || paid == STG_CHARGE_NONE)
         return;
+    back = cost_of(&b->options, paid);
     if (b->options.kind == STG_BUDGET_TOKENS)
         stg_gcra_give_back(&b->level, b->options.rate, b->options.capacity,
                            from_at, now);
@@ -222,12 +309,19 @@ static uint64_t tokens_left(const stg_budget *b, stg_ns now)
     stg_ns full = interval * b->options.capacity;
     stg_ns missing = stg_ns_sub(stg_word_read(&b->level), now);
 
-    return stg_ns_sub(full, missing) / interval * 1000 +
-           stg_ns_sub(full, missing) % interval * 1000 / interval;
+    return stg_wide_share(stg_ns_sub(full, missing), 1000, interval);
+}
+
+/* Of aws and grpc. */
+static uint64_t unused(const stg_budget *b)
+{
+    return tokens_max(&b->options) - stg_word_read(&b->level);
 }
 
 uint64_t stg_budget_left(const stg_budget *b, stg_ns now)
 {
+    if (b == NULL)
+        return UINT64_MAX;
     switch (b->options.kind) {
     case STG_BUDGET_NONE:
         return UINT64_MAX;
@@ -236,9 +330,8 @@ uint64_t stg_budget_left(const stg_budget *b, stg_ns now)
     case STG_BUDGET_RATIO:
         return stg_ratio_left(b, now);
     case STG_BUDGET_AWS:
-        return 1000 * (AWS_TOKENS - stg_word_read(&b->level));
     case STG_BUDGET_GRPC:
-        return 1000 * (uint64_t)b->options.capacity - stg_word_read(&b->level);
+        return unused(b);
     }
     return UINT64_MAX; // gcov-excl: no such kind
 }
@@ -250,18 +343,15 @@ static void keep_tokens(stg_budget *b, const stg_budget *old, stg_ns now)
 {
     stg_ns interval = stg_gcra_interval(b->options.rate);
     uint64_t left = tokens_left(old, now);
-    uint64_t most = 1000 * (uint64_t)b->options.capacity;
-    uint64_t missing = stg_ns_sub(most, left);
+    uint64_t missing = stg_ns_sub(tokens_max(&b->options), left);
 
-    b->level = stg_ns_add(now, missing / 1000 * interval +
-                                   missing % 1000 * interval / 1000);
+    b->level = stg_ns_add(now, stg_wide_share(missing, interval, 1000));
 }
 
-static void keep_grpc(stg_budget *b, const stg_budget *old)
+/* Likewise. */
+static void keep_used(stg_budget *b, const stg_budget *old)
 {
-    uint64_t most = 1000 * (uint64_t)b->options.capacity;
-
-    b->level = stg_ns_sub(most, stg_budget_left(old, 0));
+    b->level = stg_ns_sub(tokens_max(&b->options), unused(old));
 }
 
 static void keep_ratio(stg_budget *b, const stg_budget *old)
@@ -279,8 +369,8 @@ void stg_budget_keep(stg_budget *b, const stg_budget *old, stg_ns now)
         return;
     if (b->options.kind == STG_BUDGET_TOKENS)
         keep_tokens(b, old, now);
-    else if (b->options.kind == STG_BUDGET_GRPC)
-        keep_grpc(b, old);
-    else
+    else if (b->options.kind == STG_BUDGET_RATIO)
         keep_ratio(b, old);
+    else
+        keep_used(b, old);
 }

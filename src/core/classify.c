@@ -10,131 +10,151 @@
 #endif
 #include <string.h>
 
+#include "core/codes.h"
 #include "core/reader.h"
 
 typedef struct mapping {
     int code;
     stg_fault fault;
+    const char *name; /* of an errno or a resolver's code */
 } mapping;
+
+#define NAMED(code, fault)             \
+    {                                  \
+        code, STG_FAULT_##fault, #code \
+    }
 
 /* The errno values of sockets; which of them exist depends on the system. */
 static const mapping errnos[] = {
-    {EAGAIN, STG_FAULT_TIMEOUT}, // of a socket with SO_RCVTIMEO
-#if EWOULDBLOCK != EAGAIN
-    {EWOULDBLOCK, STG_FAULT_TIMEOUT},
-#endif
-    {ETIMEDOUT, STG_FAULT_TIMEOUT},
-    {EINPROGRESS, STG_FAULT_CONNECT_TIMEOUT}, // of connect() with SO_SNDTIMEO
-    {EALREADY, STG_FAULT_CONNECT_TIMEOUT},
-    {ECONNREFUSED, STG_FAULT_REFUSED},
-    {EHOSTUNREACH, STG_FAULT_UNREACHABLE},
-    {ENETUNREACH, STG_FAULT_UNREACHABLE},
-    {ENETDOWN, STG_FAULT_UNREACHABLE},
+    NAMED(EAGAIN, TIMEOUT), // of a socket with SO_RCVTIMEO
+    NAMED(EWOULDBLOCK, TIMEOUT),
+    NAMED(ETIMEDOUT, TIMEOUT),
+    NAMED(EINPROGRESS, CONNECT_TIMEOUT), // of connect() with SO_SNDTIMEO
+    NAMED(EALREADY, CONNECT_TIMEOUT),
+    NAMED(ECONNREFUSED, REFUSED),
+    NAMED(EHOSTUNREACH, UNREACHABLE),
+    NAMED(ENETUNREACH, UNREACHABLE),
+    NAMED(ENETDOWN, UNREACHABLE),
 #ifdef EHOSTDOWN
-    {EHOSTDOWN, STG_FAULT_UNREACHABLE},
+    NAMED(EHOSTDOWN, UNREACHABLE),
 #endif
-    {ECONNRESET, STG_FAULT_RESET},
-    {ECONNABORTED, STG_FAULT_RESET},
-    {ENETRESET, STG_FAULT_RESET},
-    {EPIPE, STG_FAULT_RESET},
-    {ENOTCONN, STG_FAULT_RESET},
+    NAMED(ECONNRESET, RESET),
+    NAMED(ECONNABORTED, RESET),
+    NAMED(ENETRESET, RESET),
+    NAMED(EPIPE, RESET),
+    NAMED(ENOTCONN, RESET),
 #ifdef ESHUTDOWN
-    {ESHUTDOWN, STG_FAULT_RESET},
+    NAMED(ESHUTDOWN, RESET),
 #endif
-    {EPROTO, STG_FAULT_PROTOCOL},
-    {EBADMSG, STG_FAULT_PROTOCOL},
-    {ECANCELED, STG_FAULT_CANCELLED},
-    {EINVAL, STG_FAULT_INVALID},
-    {EBADF, STG_FAULT_INVALID},
-    {EFAULT, STG_FAULT_INVALID},
-    {ENOTSOCK, STG_FAULT_INVALID},
-    {EAFNOSUPPORT, STG_FAULT_INVALID},
-    {EPROTONOSUPPORT, STG_FAULT_INVALID},
-    {EMSGSIZE, STG_FAULT_INVALID},
-    {EDESTADDRREQ, STG_FAULT_INVALID},
+    NAMED(EPROTO, PROTOCOL),
+    NAMED(EBADMSG, PROTOCOL),
+    NAMED(ECANCELED, CANCELLED),
+    NAMED(EINVAL, INVALID),
+    NAMED(EBADF, INVALID),
+    NAMED(EFAULT, INVALID),
+    NAMED(ENOTSOCK, INVALID),
+    NAMED(EAFNOSUPPORT, INVALID),
+    NAMED(EPROTONOSUPPORT, INVALID),
+    NAMED(EMSGSIZE, INVALID),
+    NAMED(EDESTADDRREQ, INVALID),
+    NAMED(EMFILE, NO_FILES),
+    NAMED(ENFILE, NO_FILES),
+    NAMED(EADDRNOTAVAIL, NO_PORTS),
+    NAMED(ENOBUFS, NO_BUFFERS),
+    NAMED(ENOMEM, NO_BUFFERS),
+    NAMED(EINTR, INTERRUPTED),
 };
 
 /* Without a resolver (WebAssembly) there are no codes of one. */
 static const mapping resolver[] = {
 #ifdef EAI_AGAIN
-    {EAI_AGAIN, STG_FAULT_DNS_TEMPORARY},
-    {EAI_NONAME, STG_FAULT_DNS},
-    {EAI_FAIL, STG_FAULT_DNS},
+    NAMED(EAI_AGAIN, DNS_TEMPORARY),
+    NAMED(EAI_NONAME, DNS),
+    NAMED(EAI_FAIL, DNS),
 #ifdef EAI_NODATA
-    {EAI_NODATA, STG_FAULT_DNS},
+    NAMED(EAI_NODATA, DNS),
 #endif
 #ifdef EAI_ADDRFAMILY
-    {EAI_ADDRFAMILY, STG_FAULT_DNS},
+    NAMED(EAI_ADDRFAMILY, DNS),
 #endif
-    {EAI_BADFLAGS, STG_FAULT_INVALID},
-    {EAI_FAMILY, STG_FAULT_INVALID},
-    {EAI_SERVICE, STG_FAULT_INVALID},
-    {EAI_SOCKTYPE, STG_FAULT_INVALID},
-    {EAI_OVERFLOW, STG_FAULT_INVALID},
+    NAMED(EAI_BADFLAGS, INVALID),
+    NAMED(EAI_FAMILY, INVALID),
+    NAMED(EAI_SERVICE, INVALID),
+    NAMED(EAI_SOCKTYPE, INVALID),
+    NAMED(EAI_OVERFLOW, INVALID),
 #endif
-    {0, STG_FAULT_ERROR},
+    {0, STG_FAULT_ERROR, NULL},
 };
 
 /* Alerts that come when the handshake is over; all others refuse it. */
 static const mapping alerts[] = {
-    {0, STG_FAULT_RESET},     // close_notify
-    {10, STG_FAULT_PROTOCOL}, // unexpected_message
-    {20, STG_FAULT_PROTOCOL}, // bad_record_mac
-    {22, STG_FAULT_PROTOCOL}, // record_overflow
-    {50, STG_FAULT_PROTOCOL}, // decode_error
-    {80, STG_FAULT_PROTOCOL}, // internal_error
-    {90, STG_FAULT_RESET},    // user_canceled
+    {0, STG_FAULT_RESET, NULL},     // close_notify
+    {10, STG_FAULT_PROTOCOL, NULL}, // unexpected_message
+    {20, STG_FAULT_PROTOCOL, NULL}, // bad_record_mac
+    {22, STG_FAULT_PROTOCOL, NULL}, // record_overflow
+    {50, STG_FAULT_PROTOCOL, NULL}, // decode_error
+    {80, STG_FAULT_PROTOCOL, NULL}, // internal_error
+    {90, STG_FAULT_RESET, NULL},    // user_canceled
 };
 
 /* By number, so that nothing of libcurl is needed: curl/curl.h. */
 static const mapping curls[] = {
-    {1, STG_FAULT_INVALID},    // UNSUPPORTED_PROTOCOL
-    {3, STG_FAULT_INVALID},    // URL_MALFORMAT
-    {4, STG_FAULT_INVALID},    // NOT_BUILT_IN
-    {5, STG_FAULT_DNS},        // COULDNT_RESOLVE_PROXY
-    {6, STG_FAULT_DNS},        // COULDNT_RESOLVE_HOST
-    {7, STG_FAULT_REFUSED},    // COULDNT_CONNECT
-    {8, STG_FAULT_PROTOCOL},   // WEIRD_SERVER_REPLY
-    {16, STG_FAULT_PROTOCOL},  // HTTP2
-    {18, STG_FAULT_PROTOCOL},  // PARTIAL_FILE
-    {28, STG_FAULT_TIMEOUT},   // OPERATION_TIMEDOUT
-    {35, STG_FAULT_TLS},       // SSL_CONNECT_ERROR
-    {42, STG_FAULT_CANCELLED}, // ABORTED_BY_CALLBACK
-    {43, STG_FAULT_INVALID},   // BAD_FUNCTION_ARGUMENT
-    {48, STG_FAULT_INVALID},   // UNKNOWN_OPTION
-    {51, STG_FAULT_TLS},       // PEER_FAILED_VERIFICATION, before 7.62
-    {52, STG_FAULT_RESET},     // GOT_NOTHING
-    {53, STG_FAULT_TLS},       // SSL_ENGINE_NOTFOUND
-    {54, STG_FAULT_TLS},       // SSL_ENGINE_SETFAILED
-    {55, STG_FAULT_RESET},     // SEND_ERROR
-    {56, STG_FAULT_RESET},     // RECV_ERROR
-    {58, STG_FAULT_TLS},       // SSL_CERTPROBLEM
-    {59, STG_FAULT_TLS},       // SSL_CIPHER
-    {60, STG_FAULT_TLS},       // PEER_FAILED_VERIFICATION
-    {61, STG_FAULT_PROTOCOL},  // BAD_CONTENT_ENCODING
-    {64, STG_FAULT_TLS},       // USE_SSL_FAILED
-    {66, STG_FAULT_TLS},       // SSL_ENGINE_INITFAILED
-    {77, STG_FAULT_TLS},       // SSL_CACERT_BADFILE
-    {80, STG_FAULT_RESET},     // SSL_SHUTDOWN_FAILED: after the request
-    {82, STG_FAULT_TLS},       // SSL_CRL_BADFILE
-    {83, STG_FAULT_TLS},       // SSL_ISSUER_ERROR
-    {90, STG_FAULT_TLS},       // SSL_PINNEDPUBKEYNOTMATCH
-    {91, STG_FAULT_TLS},       // SSL_INVALIDCERTSTATUS
-    {92, STG_FAULT_PROTOCOL},  // HTTP2_STREAM
-    {95, STG_FAULT_PROTOCOL},  // HTTP3
-    {96, STG_FAULT_PROTOCOL},  // QUIC_CONNECT_ERROR: may be after the start
-    {98, STG_FAULT_TLS},       // SSL_CLIENTCERT
+    {1, STG_FAULT_INVALID, NULL}, // UNSUPPORTED_PROTOCOL
+    {3, STG_FAULT_INVALID, NULL}, // URL_MALFORMAT
+    {4, STG_FAULT_INVALID, NULL}, // NOT_BUILT_IN
+    {5, STG_FAULT_DNS_TEMPORARY,
+     NULL}, // COULDNT_RESOLVE_PROXY: or for good, but
+    {6, STG_FAULT_DNS_TEMPORARY, NULL}, // COULDNT_RESOLVE_HOST: it does not say
+    {7, STG_FAULT_REFUSED, NULL},       // COULDNT_CONNECT
+    {8, STG_FAULT_PROTOCOL, NULL},      // WEIRD_SERVER_REPLY
+    {16, STG_FAULT_PROTOCOL, NULL},     // HTTP2
+    {18, STG_FAULT_PROTOCOL, NULL},     // PARTIAL_FILE
+    {28, STG_FAULT_TIMEOUT, NULL},      // OPERATION_TIMEDOUT
+    {35, STG_FAULT_TLS_HANDSHAKE, NULL}, // SSL_CONNECT_ERROR
+    {42, STG_FAULT_CANCELLED, NULL},     // ABORTED_BY_CALLBACK
+    {43, STG_FAULT_INVALID, NULL},       // BAD_FUNCTION_ARGUMENT
+    {48, STG_FAULT_INVALID, NULL},       // UNKNOWN_OPTION
+    {51, STG_FAULT_TLS, NULL},      // PEER_FAILED_VERIFICATION, before 7.62
+    {52, STG_FAULT_RESET, NULL},    // GOT_NOTHING
+    {53, STG_FAULT_TLS, NULL},      // SSL_ENGINE_NOTFOUND
+    {54, STG_FAULT_TLS, NULL},      // SSL_ENGINE_SETFAILED
+    {55, STG_FAULT_RESET, NULL},    // SEND_ERROR
+    {56, STG_FAULT_RESET, NULL},    // RECV_ERROR
+    {58, STG_FAULT_TLS, NULL},      // SSL_CERTPROBLEM
+    {59, STG_FAULT_TLS, NULL},      // SSL_CIPHER
+    {60, STG_FAULT_TLS, NULL},      // PEER_FAILED_VERIFICATION
+    {61, STG_FAULT_PROTOCOL, NULL}, // BAD_CONTENT_ENCODING
+    {64, STG_FAULT_TLS, NULL},      // USE_SSL_FAILED
+    {66, STG_FAULT_TLS, NULL},      // SSL_ENGINE_INITFAILED
+    {77, STG_FAULT_TLS, NULL},      // SSL_CACERT_BADFILE
+    {80, STG_FAULT_RESET, NULL},    // SSL_SHUTDOWN_FAILED: after the request
+    {82, STG_FAULT_TLS, NULL},      // SSL_CRL_BADFILE
+    {83, STG_FAULT_TLS, NULL},      // SSL_ISSUER_ERROR
+    {90, STG_FAULT_TLS, NULL},      // SSL_PINNEDPUBKEYNOTMATCH
+    {91, STG_FAULT_TLS, NULL},      // SSL_INVALIDCERTSTATUS
+    {92, STG_FAULT_PROTOCOL, NULL}, // HTTP2_STREAM
+    {95, STG_FAULT_PROTOCOL, NULL}, // HTTP3
+    {96, STG_FAULT_PROTOCOL,
+     NULL},                    // QUIC_CONNECT_ERROR: may be after the start
+    {98, STG_FAULT_TLS, NULL}, // SSL_CLIENTCERT
 };
 
 static const mapping mysqls[] = {
-    {1040, STG_FAULT_TOO_MANY_CONNECTIONS}, // ER_CON_COUNT_ERROR
-    {1205, STG_FAULT_LOCK_TIMEOUT},         // ER_LOCK_WAIT_TIMEOUT
-    {1213, STG_FAULT_DEADLOCK},             // ER_LOCK_DEADLOCK
-    {2006, STG_FAULT_CONNECTION_LOST},      // CR_SERVER_GONE_ERROR
-    {2013, STG_FAULT_CONNECTION_LOST},      // CR_SERVER_LOST
+    {1040, STG_FAULT_TOO_MANY_CONNECTIONS, NULL}, // ER_CON_COUNT_ERROR
+    {1053, STG_FAULT_CONNECTION_LOST, NULL},      // ER_SERVER_SHUTDOWN
+    {1203, STG_FAULT_TOO_MANY_CONNECTIONS,
+     NULL},                                  // ER_TOO_MANY_USER_CONNECTIONS
+    {1205, STG_FAULT_LOCK_TIMEOUT, NULL},    // ER_LOCK_WAIT_TIMEOUT
+    {1213, STG_FAULT_DEADLOCK, NULL},        // ER_LOCK_DEADLOCK
+    {2002, STG_FAULT_CONNECTION_LOST, NULL}, // CR_CONNECTION_ERROR
+    {2003, STG_FAULT_CONNECTION_LOST, NULL}, // CR_CONN_HOST_ERROR
+    {2006, STG_FAULT_CONNECTION_LOST, NULL}, // CR_SERVER_GONE_ERROR
+    {2013, STG_FAULT_CONNECTION_LOST, NULL}, // CR_SERVER_LOST
+    {2055, STG_FAULT_CONNECTION_LOST, NULL}, // CR_SERVER_LOST_EXTENDED
+    {4031, STG_FAULT_CONNECTION_LOST, NULL}, // ER_CLIENT_INTERACTION_TIMEOUT
 };
 
-/* By prefix: a class of SQLSTATEs has two letters. */
+/* By prefix: a class of SQLSTATEs has two letters. The first that fits. */
 static const struct {
     const char *prefix;
     stg_fault fault;
@@ -142,7 +162,10 @@ static const struct {
     {"00", STG_FAULT_NONE},
     {"01", STG_FAULT_NONE},
     {"02", STG_FAULT_NONE},
+    {"08007", STG_FAULT_OUTCOME_UNKNOWN}, // transaction_resolution_unknown
+    {"08P01", STG_FAULT_SQL},             // protocol_violation
     {"08", STG_FAULT_CONNECTION_LOST},
+    {"25P03", STG_FAULT_CONNECTION_LOST}, // idle_in_transaction_session_timeout
     {"40001", STG_FAULT_SERIALIZATION},
     {"40P01", STG_FAULT_DEADLOCK},
     {"53300", STG_FAULT_TOO_MANY_CONNECTIONS},
@@ -150,6 +173,7 @@ static const struct {
     {"57P01", STG_FAULT_CONNECTION_LOST}, // admin_shutdown
     {"57P02", STG_FAULT_CONNECTION_LOST}, // crash_shutdown
     {"57P03", STG_FAULT_CONNECTION_LOST}, // cannot_connect_now
+    {"57P05", STG_FAULT_CONNECTION_LOST}, // idle_session_timeout
 };
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -166,6 +190,28 @@ static stg_fault look_up(const mapping *table, size_t count, int code,
 static stg_outcome coded(stg_fault fault, stg_code_kind kind, uint32_t code)
 {
     return (stg_outcome){.fault = fault, .code_kind = kind, .code = code};
+}
+
+bool stg_errno_named(const stg_reader *name, stg_fault *fault)
+{
+    const char *known;
+
+    for (size_t i = 0; (known = stg_errno_name_at(i)) != NULL; i++)
+        if (stg_reader_spells(name, known)) {
+            *fault =
+                (i < COUNT(errnos) ? &errnos[i] : &resolver[i - COUNT(errnos)])
+                    ->fault;
+            return true;
+        }
+    return false;
+}
+
+const char *stg_errno_name_at(size_t i)
+{
+    if (i < COUNT(errnos))
+        return errnos[i].name;
+    i -= COUNT(errnos);
+    return i < COUNT(resolver) ? resolver[i].name : NULL;
 }
 
 stg_outcome stg_ok(void)
@@ -228,10 +274,16 @@ stg_outcome stg_failed_sqlstate(const char *sqlstate)
 
 stg_outcome stg_failed_mysql(unsigned error)
 {
+    enum { CONNECTION_ERROR = 2002, CONN_HOST_ERROR = 2003 };
+    stg_outcome o =
+        coded(look_up(mysqls, COUNT(mysqls), (int)error, STG_FAULT_SQL),
+              STG_CODE_MYSQL, error);
+
     if (error == 0)
         return stg_ok();
-    return coded(look_up(mysqls, COUNT(mysqls), (int)error, STG_FAULT_SQL),
-                 STG_CODE_MYSQL, error);
+    // Nothing was connected to, so nothing was sent.
+    o.unsent = error == CONNECTION_ERROR || error == CONN_HOST_ERROR;
+    return o;
 }
 
 stg_outcome stg_failed_grpc(int code, const char *pushback_ms)
@@ -242,7 +294,7 @@ stg_outcome stg_failed_grpc(int code, const char *pushback_ms)
 
     if (code == 0)
         return stg_ok();
-    if (code < 0 || code > UNAUTHENTICATED)
+    if ((unsigned)code > UNAUTHENTICATED) // or negative
         return stg_failed(STG_FAULT_ERROR);
     if (pushback_ms == NULL)
         return o;
@@ -252,6 +304,77 @@ stg_outcome stg_failed_grpc(int code, const char *pushback_ms)
     if (code == RESOURCE_EXHAUSTED)
         o.fault = STG_FAULT_PUSHBACK;
     return o;
+}
+
+/* A code of a table: what stands in none is rejected. */
+static stg_outcome failed_by_table(stg_code_kind kind, int code)
+{
+    const stg_code_row *row = stg_code_about(kind, (uint32_t)code);
+
+    return coded(row == NULL ? STG_FAULT_REJECTED : row->fault, kind,
+                 (uint32_t)code);
+}
+
+/* The same by its name, of this length. */
+static stg_outcome failed_by_name(stg_code_kind kind, const char *name,
+                                  size_t length)
+{
+    const stg_code_row *row;
+
+    if (length == 0)
+        return stg_failed(STG_FAULT_ERROR);
+    for (size_t i = 0; (row = stg_code_at(kind, i)) != NULL; i++)
+        if (strncmp(row->name, name, length) == 0 && row->name[length] == '\0')
+            return coded(row->fault, kind, (uint32_t)row->code);
+    return stg_failed(STG_FAULT_REJECTED);
+}
+
+static size_t length_of_word(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] != '\0' && strchr(" \r\n", text[length]) == NULL)
+        length++;
+    return length;
+}
+
+stg_outcome stg_failed_redis(const char *reply)
+{
+    static const char full[] = "ERR max number of clients";
+    stg_outcome o;
+
+    if (reply == NULL)
+        return stg_failed(STG_FAULT_ERROR);
+    reply += *reply == '-';
+    if (strncmp(reply, full, sizeof full - 1) == 0)
+        o = stg_failed(STG_FAULT_TOO_MANY_CONNECTIONS);
+    else
+        o = failed_by_name(STG_CODE_REDIS, reply, length_of_word(reply));
+    o.unsent = o.fault == STG_FAULT_TRANSIENT ||
+               o.fault == STG_FAULT_TOO_MANY_CONNECTIONS;
+    return o;
+}
+
+stg_outcome stg_failed_amqp(int reply_code)
+{
+    enum { SUCCESS = 200 };
+
+    if (reply_code == SUCCESS)
+        return stg_ok();
+    if (reply_code < 300 || reply_code > 599)
+        return stg_failed(STG_FAULT_ERROR);
+    return failed_by_table(STG_CODE_AMQP, reply_code);
+}
+
+stg_outcome stg_failed_amqp_condition(const char *condition)
+{
+    return failed_by_name(STG_CODE_AMQP1, condition,
+                          condition == NULL ? 0 : strlen(condition));
+}
+
+stg_outcome stg_failed_kafka(int error)
+{
+    return error == 0 ? stg_ok() : failed_by_table(STG_CODE_KAFKA, error);
 }
 
 stg_outcome stg_failed_exit(int code)
@@ -267,24 +390,30 @@ stg_outcome stg_failed_exit(int code)
 
 static stg_fault fault_of_status(int status)
 {
-    if (status >= 200 && status < 300)
-        return STG_FAULT_NONE;
     if (status == 408 || status == 425 || status == 429)
         return STG_FAULT_OVERLOAD;
-    if (status >= 300 && status < 400)
+    switch (status / 100) {
+    case 1:
+        return STG_FAULT_PROTOCOL;
+    case 2:
+        return STG_FAULT_NONE;
+    case 3:
         return STG_FAULT_3XX;
-    if (status >= 400 && status < 500)
+    case 4:
         return STG_FAULT_4XX;
-    if (status >= 500 && status < 600)
+    case 5:
         return STG_FAULT_5XX;
-    return STG_FAULT_PROTOCOL;
+    default:
+        return STG_FAULT_INVALID;
+    }
 }
 
 stg_outcome stg_answered(int status)
 {
     stg_fault fault = fault_of_status(status);
 
-    if (fault == STG_FAULT_NONE || fault == STG_FAULT_PROTOCOL)
+    if (fault == STG_FAULT_NONE || fault == STG_FAULT_PROTOCOL ||
+        fault == STG_FAULT_INVALID)
         return coded(fault, STG_CODE_NONE, 0);
     return coded(fault, STG_CODE_STATUS, (uint32_t)status);
 }

@@ -136,23 +136,21 @@ static int64_t to_unix(const moment *m)
 }
 
 /* The latest year with these two digits in which the moment is at most 50 years
- * ahead, as RFC 9110 wants. */
+ * ahead, as RFC 9110 wants, and none of five digits. */
 static void find_century(moment *m, int64_t wall_s)
 {
-    enum { SECONDS_A_YEAR = 31556952 };
-    const int64_t most_s = wall_s + 50 * (int64_t)SECONDS_A_YEAR;
+    const int64_t ahead_s = 50 * INT64_C(31556952);
 
-    m->year += (1970 + wall_s / SECONDS_A_YEAR) / 100 * 100 + 100;
-    while (to_unix(m) > most_s)
-        m->year -= 100;
+    do
+        m->year += 100;
+    while (to_unix(m) - ahead_s <= wall_s && m->year < 10000);
+    m->year -= 100;
 }
 
-/* A wall clock past the year 250 billion would overflow the sums. */
+/* A clock before 1970 says nothing. */
 static int64_t clamp_wall(int64_t wall_s)
 {
-    const int64_t most = INT64_MAX / 4;
-
-    return wall_s < 0 ? 0 : wall_s > most ? most : wall_s;
+    return wall_s < 0 ? 0 : wall_s;
 }
 
 bool stg_delay_date(const char *text, int64_t wall_s, int64_t *date_s)

@@ -23,6 +23,8 @@ static const stg_fault_info faults[STG_FAULT_COUNT] = {
             "no connection was made in time"),
     [STG_FAULT_TLS] = ROW("tls", "TLS_FAILURE", CONNECT,
                           "TLS failed: certificate, name or version"),
+    [STG_FAULT_TLS_TIMEOUT] = ROW("tls-timeout", "TLS_TIMEOUT", CONNECT,
+                                  "the TLS handshake did not end in time"),
     [STG_FAULT_TIMEOUT] =
         ROW("timeout", "TIMEOUT", SERVER, "no answer came in time"),
     [STG_FAULT_RESET] = ROW("reset", "CONNECTION_RESET", SERVER,
@@ -69,6 +71,27 @@ static const stg_fault_info faults[STG_FAULT_COUNT] = {
                              "the address may not be connected to"),
     [STG_FAULT_TOO_LARGE] = ROW("too-large", "TOO_LARGE", OWN,
                                 "the message is larger than may be sent"),
+    [STG_FAULT_LOOP] =
+        ROW("loop", "LOOP", OWN, "the message goes round in a circle of hubs"),
+    [STG_FAULT_NO_FILES] = ROW("no-files", "NO_FILES", LOCAL,
+                               "this process has no file descriptor left"),
+    [STG_FAULT_NO_PORTS] = ROW("no-ports", "NO_PORTS", LOCAL,
+                               "this machine has no local address or port "
+                               "left for it"),
+    [STG_FAULT_NO_BUFFERS] = ROW("no-buffers", "NO_BUFFERS", LOCAL,
+                                 "this machine has no memory for it"),
+    [STG_FAULT_INTERRUPTED] = ROW("interrupted", "INTERRUPTED", LOCAL,
+                                  "a signal interrupted the call"),
+    [STG_FAULT_TLS_HANDSHAKE] = ROW("tls-handshake", "TLS_HANDSHAKE", CONNECT,
+                                    "the TLS handshake was broken off"),
+    [STG_FAULT_OUTCOME_UNKNOWN] =
+        ROW("outcome-unknown", "OUTCOME_UNKNOWN", DATABASE,
+            "the connection broke at a commit: it may be done"),
+    [STG_FAULT_TRANSIENT] =
+        ROW("transient", "TRANSIENT", RPC,
+            "the server cannot do it now, but may be able to soon"),
+    [STG_FAULT_REJECTED] =
+        ROW("rejected", "REJECTED", RPC, "the server rejected the command"),
 };
 
 static const char *const categories[] = {
@@ -76,7 +99,7 @@ static const char *const categories[] = {
     [STG_CATEGORY_SERVER] = "server",     [STG_CATEGORY_REQUEST] = "request",
     [STG_CATEGORY_OVERLOAD] = "overload", [STG_CATEGORY_OWN] = "own",
     [STG_CATEGORY_DATABASE] = "database", [STG_CATEGORY_RPC] = "rpc",
-    [STG_CATEGORY_OTHER] = "other",
+    [STG_CATEGORY_LOCAL] = "local",       [STG_CATEGORY_OTHER] = "other",
 };
 
 const stg_fault_info *stg_fault_about(stg_fault fault)
@@ -121,6 +144,8 @@ uint32_t stg_sqlstate_pack(const char *sqlstate)
 
 void stg_sqlstate_unpack(uint32_t code, char sqlstate[6])
 {
+    if (sqlstate == NULL)
+        return;
     sqlstate[5] = '\0';
     for (int i = 5; i-- > 0; code /= 36)
         sqlstate[i] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[code % 36];

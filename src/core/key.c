@@ -1,11 +1,18 @@
 #include <stagger/key.h>
 
+#include <stddef.h>
+
 const char *stg_key_make(char text[STG_KEY_MAX], uint64_t unix_ms,
                          const uint8_t random[10])
 {
     uint8_t bytes[16];
     int at = 0;
 
+    if (text == NULL || random == NULL) {
+        if (text != NULL)
+            text[0] = '\0';
+        return text;
+    }
     for (int i = 0; i < 6; i++)
         bytes[i] = (uint8_t)(unix_ms >> (40 - 8 * i));
     for (int i = 0; i < 10; i++)

@@ -13,8 +13,10 @@ stg_status stg_limiter_init(stg_limiter *l, uint32_t rate, uint32_t burst,
                                  "0 (no limit) to 1000000000 thousandths");
     if (rate == 0 && burst != 0)
         return stg_refuse_number(err, "burst", burst, "0 with no rate");
-    if (rate != 0 && (burst < 1 || burst > 1000000))
-        return stg_refuse_number(err, "burst", burst, "1 to 1000000");
+    if (burst > 1000000)
+        return stg_refuse_number(err, "burst", burst, "0 to 1000000");
+    if (rate != 0 && burst == 0)
+        burst = (uint32_t)stg_ns_max(rate / 10000, 1);
     *l = (stg_limiter){.rate = rate, .burst = burst};
     return STG_OK;
 }
@@ -22,9 +24,9 @@ stg_status stg_limiter_init(stg_limiter *l, uint32_t rate, uint32_t burst,
 bool stg_limiter_take(stg_limiter *l, stg_ns now, stg_ns *due_at)
 {
     stg_ns from_at = now;
-    bool is_taken =
-        l->rate == 0 || stg_gcra_reserve(&l->level, l->rate, l->burst, now,
-                                         stg_ns_add(now, 1), &from_at);
+    bool is_taken = l == NULL || l->rate == 0 ||
+                    stg_gcra_reserve(&l->level, l->rate, l->burst, now,
+                                     stg_ns_add(now, 1), &from_at);
 
     if (due_at != NULL)
         *due_at = from_at;
@@ -35,7 +37,7 @@ stg_ns stg_limiter_reserve(stg_limiter *l, stg_ns now, stg_ns until_at)
 {
     stg_ns from_at = now;
 
-    if (l->rate == 0)
+    if (l == NULL || l->rate == 0)
         return now < until_at ? now : STG_NEVER;
     return stg_gcra_reserve(&l->level, l->rate, l->burst, now, until_at,
                             &from_at)
@@ -45,6 +47,6 @@ stg_ns stg_limiter_reserve(stg_limiter *l, stg_ns now, stg_ns until_at)
 
 void stg_limiter_give_back(stg_limiter *l, stg_ns from_at, stg_ns now)
 {
-    if (l->rate != 0)
+    if (l != NULL && l->rate != 0)
         stg_gcra_give_back(&l->level, l->rate, l->burst, from_at, now);
 }

@@ -3,12 +3,35 @@
 #ifndef STAGGER_CORE_OPTIONS_H
 #define STAGGER_CORE_OPTIONS_H
 
-#include <stagger/policy.h>
+#include <stagger/peer.h>
 
-bool stg_budget_options_equal(const stg_budget_options *a,
-                              const stg_budget_options *b);
+#include <string.h>
+
+/* `aws` by itself. */
+extern const stg_budget_options stg_budget_aws;
+
+_Static_assert(sizeof(stg_budget_options) == 28,
+               "options have no padding, and are compared as bytes");
+
+static inline bool stg_budget_options_equal(const stg_budget_options *a,
+                                            const stg_budget_options *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b);
+
+/* Why a peer does not serve a policy. */
+typedef enum stg_misfit {
+    STG_FITS,
+    STG_NOT_MADE, /* by stg_peer_init() */
+    STG_OTHER_BUDGET,
+    STG_OTHER_BREAKER,
+    STG_OTHER_RATE,
+} stg_misfit;
+
+stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy);
 
 /* b is new and of a kind; what was used up of old stays used up, as far as
  * their kinds have it in common: tokens that are left (no more than b may have),

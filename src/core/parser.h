@@ -15,6 +15,7 @@ typedef struct stg_parser {
     uint32_t line;
     uint32_t column; /* of text, from 1 */
     const char *text;
+    const char *first; /* its first word, or NULL where that is a preset */
     stg_error *err;
     stg_policy policy;
     bool is_preset; /* inside a preset's own text */
@@ -31,10 +32,19 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
 /* The preset with this name, or NULL. */
 const stg_preset *stg_preset_find(const stg_reader *word);
 
+/* The keys that a text may have: "attempts=" and the others, those of rules
+ * behind; NULL after the last. Static. */
+const char *stg_parser_key_at(size_t i);
+
 /* Writes "source:line:column: found: wanted" about the piece that starts at
  * `at`. Returns false, as what calls it does. */
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
                        const char *wanted);
+
+/* The same about a word, or a piece of it, that was meant to be `name`; with
+ * what is wanted where that is NULL. */
+bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
+                            const char *name, const char *wanted);
 
 /* Adds a rule with this limit for each fault of the list; may_default: the
  * words "default" and "none" may stand in it. */

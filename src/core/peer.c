@@ -12,10 +12,12 @@ stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
     peer->mark = 0;
     if (policy == NULL || policy->attempts_max == 0 ||
         stg_budget_init(&peer->budget, &policy->budget) != STG_OK ||
-        stg_breaker_init(&peer->breaker, &policy->breaker) != STG_OK)
+        stg_breaker_init(&peer->breaker, &policy->breaker) != STG_OK ||
+        stg_limiter_init(&peer->limiter, policy->rate, 0, NULL) != STG_OK)
         return STG_INVALID;
+    peer->rate = policy->rate;
     peer->mark = made;
-    return stg_limiter_init(&peer->limiter, 0, 0, NULL);
+    return STG_OK;
 }
 
 stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
@@ -26,9 +28,22 @@ stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
     return stg_limiter_init(&peer->limiter, rate, burst, err);
 }
 
+stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
+{
+    if (peer == NULL || policy == NULL || peer->mark != made)
+        return STG_NOT_MADE;
+    if (policy->budget.kind != STG_BUDGET_NONE &&
+        !stg_budget_options_equal(&peer->budget.options, &policy->budget))
+        return STG_OTHER_BUDGET;
+    if (policy->rate != 0 && policy->rate != peer->rate)
+        return STG_OTHER_RATE;
+    if (policy->breaker.rule != STG_BREAKER_NONE &&
+        !stg_breaker_options_equal(&peer->breaker.options, &policy->breaker))
+        return STG_OTHER_BREAKER;
+    return STG_FITS;
+}
+
 bool stg_peer_fits(const stg_peer *peer, const stg_policy *policy)
 {
-    return peer->mark == made &&
-           stg_budget_options_equal(&peer->budget.options, &policy->budget) &&
-           stg_breaker_options_equal(&peer->breaker.options, &policy->breaker);
+    return stg_peer_misfit(peer, policy) == STG_FITS;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "core/parser.h"
 #include "core/writer.h"
 
@@ -144,14 +145,20 @@ stg_status stg_policies_next(stg_policies *walk, char name[STG_NAME_MAX],
     return STG_OK;
 }
 
+/* near: the name in the file that it is most like, or "". */
 static stg_status refuse_unknown(const stg_policies *file, const char *name,
-                                 stg_error *err)
+                                 const char *near, stg_error *err)
 {
     stg_writer w = stg_writer_on_error(err);
 
     stg_write_path(&w, file->source == NULL ? "policies" : file->source);
     stg_write_text(&w, ": has no policy called ");
-    stg_write_part(&w, name, strlen(name));
+    stg_write_word(&w, name, strlen(name));
+    if (*near == '\0')
+        return STG_NOT_FOUND;
+    stg_write_text(&w, ", did you mean ");
+    stg_write_text(&w, near);
+    stg_write_char(&w, '?');
     return STG_NOT_FOUND;
 }
 
@@ -160,19 +167,27 @@ stg_status stg_policies_find(const stg_policies *file, const char *name,
 {
     stg_policies walk;
     stg_policy read;
-    char read_as[STG_NAME_MAX];
+    char read_as[STG_NAME_MAX], near[STG_NAME_MAX] = "";
+    stg_suggestion s;
     bool is_found = false;
     stg_status status;
 
     if (file == NULL || name == NULL || policy == NULL)
         return stg_refuse(err, "policies: an argument is NULL");
     walk = *file;
-    while ((status = stg_policies_next(&walk, read_as, &read, err)) == STG_OK)
+    s = stg_suggestion_begin(name, strlen(name));
+    while ((status = stg_policies_next(&walk, read_as, &read, err)) == STG_OK) {
         if (strcmp(read_as, name) == 0) {
             *policy = read;
             is_found = true;
         }
+        stg_suggestion_try(&s, read_as);
+        if (s.name == read_as) { // the next one is read to the same place
+            memcpy(near, read_as, sizeof near);
+            s.name = near;
+        }
+    }
     if (status != STG_NOT_FOUND)
         return status;
-    return is_found ? STG_OK : refuse_unknown(file, name, err);
+    return is_found ? STG_OK : refuse_unknown(file, name, near, err);
 }

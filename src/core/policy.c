@@ -1,12 +1,10 @@
 #include <stagger/policy.h>
-
-#include <string.h>
-
 #include <stagger/text.h>
 
 #include "core/options.h"
 #include "core/rule.h"
 #include "core/text_print.h"
+#include "core/wait.h"
 #include "core/writer.h"
 
 stg_policy stg_policy_default(void)
@@ -40,6 +38,44 @@ static stg_status check_times(const stg_policy *p, stg_error *err)
     if (p->retry_after_max > STG_BACKOFF_MAX)
         return stg_refuse_duration(err, "retry-after-max", p->retry_after_max,
                                    "0 to 365d");
+    return STG_OK;
+}
+
+/* Of the categories that rules know, where there is a base. */
+static stg_status check_bases(const stg_policy *p, stg_error *err)
+{
+    const stg_backoff *b = &p->backoff;
+    bool has_base =
+        b->growth != STG_LIST || b->jitter == STG_JITTER_DECORRELATED;
+
+    for (unsigned i = 0; i < STG_BASES; i++) {
+        stg_ns base = p->base_for[i];
+        stg_rule rule = {.link = STG_LINK_CATEGORY, .value = i};
+
+        if (base == 0)
+            continue;
+        if (stg_rule_check(&rule, NULL) != STG_OK)
+            return stg_refuse(err,
+                              "base-for is set for a category that no rule "
+                              "may name");
+        if (!has_base)
+            return stg_refuse(err,
+                              "base-for has no meaning for a list, which has "
+                              "no base");
+        if (base > STG_BACKOFF_MAX)
+            return stg_refuse_duration(err, "base-for", base,
+                                       "more than 0, to 365d");
+        if (base > b->cap)
+            return stg_refuse_cap(err, b->cap, "base-for", base);
+    }
+    return STG_OK;
+}
+
+static stg_status check_rate(const stg_policy *p, stg_error *err)
+{
+    if (p->rate > 1000000000)
+        return stg_refuse_thousandths(err, "rate", p->rate,
+                                      "0.001/s to 1000000/s, or none");
     return STG_OK;
 }
 
@@ -83,9 +119,13 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
     if ((unsigned)p->nested > STG_NESTED_FULL)
         return stg_refuse_number(err, "nested", (unsigned)p->nested,
                                  "one of stg_nested");
+    if ((unsigned)p->retry_after > STG_RETRY_AFTER_IGNORE)
+        return stg_refuse_number(err, "retry-after", (unsigned)p->retry_after,
+                                 "one of stg_retry_after");
     if (stg_backoff_check(&p->backoff, err) != STG_OK ||
-        check_times(p, err) != STG_OK ||
+        check_bases(p, err) != STG_OK || check_times(p, err) != STG_OK ||
         stg_budget_check(&p->budget, err) != STG_OK ||
+        check_rate(p, err) != STG_OK ||
         stg_breaker_check(&p->breaker, err) != STG_OK ||
         check_rules(p, err) != STG_OK)
         return STG_INVALID;
@@ -99,9 +139,9 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
 static bool equal_backoffs(const stg_backoff *a, const stg_backoff *b)
 {
     if (a->growth != b->growth || a->jitter != b->jitter ||
-        a->percent != b->percent || a->factor != b->factor ||
-        a->base != b->base || a->cap != b->cap ||
-        a->list_count != b->list_count)
+        a->below != b->below || a->above != b->above || a->up != b->up ||
+        a->factor != b->factor || a->base != b->base || a->cap != b->cap ||
+        a->floor != b->floor || a->list_count != b->list_count)
         return false;
     for (uint32_t i = 0; i < STG_LIST_MAX; i++)
         if (a->list[i] != b->list[i])
@@ -109,20 +149,21 @@ static bool equal_backoffs(const stg_backoff *a, const stg_backoff *b)
     return true;
 }
 
-_Static_assert(sizeof(stg_budget_options) == 16 &&
-                   sizeof(stg_breaker_options) == 40,
-               "options have no padding, and are compared as bytes");
-
-bool stg_budget_options_equal(const stg_budget_options *a,
-                              const stg_budget_options *b)
+static bool equal_bases(const stg_policy *a, const stg_policy *b)
 {
-    return memcmp(a, b, sizeof *a) == 0;
+    for (unsigned i = 0; i < STG_BASES; i++)
+        if (a->base_for[i] != b->base_for[i])
+            return false;
+    return true;
 }
 
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b)
 {
-    return memcmp(a, b, sizeof *a) == 0;
+    return a->rule == b->rule && a->failures == b->failures &&
+           a->percent == b->percent && a->calls == b->calls &&
+           a->connects == b->connects && a->window == b->window &&
+           a->open == b->open && a->open_max == b->open_max;
 }
 
 static bool has_rule(const stg_policy *p, const stg_rule *r)
@@ -147,13 +188,17 @@ static bool equal_rules(const stg_policy *a, const stg_policy *b)
 
 bool stg_policy_equal(const stg_policy *a, const stg_policy *b)
 {
+    if (a == NULL || b == NULL)
+        return a == b;
     return a->attempts_max == b->attempts_max && a->deadline == b->deadline &&
            a->attempt_timeout == b->attempt_timeout &&
            a->reset_after == b->reset_after &&
            a->retry_after_max == b->retry_after_max &&
            a->budget_waits == b->budget_waits && a->unsafe == b->unsafe &&
-           a->nested == b->nested && equal_backoffs(&a->backoff, &b->backoff) &&
+           a->nested == b->nested && a->retry_after == b->retry_after &&
+           equal_backoffs(&a->backoff, &b->backoff) && equal_bases(a, b) &&
            stg_budget_options_equal(&a->budget, &b->budget) &&
+           a->rate == b->rate &&
            stg_breaker_options_equal(&a->breaker, &b->breaker) &&
            equal_rules(a, b);
 }

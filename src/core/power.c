@@ -58,7 +58,6 @@ static wide_float quotient(uint32_t numerator, uint32_t denominator)
     uint64_t rest = numerator;
     uint32_t whole = (uint32_t)(rest / denominator);
 
-    rest %= denominator;
     for (size_t i = LIMBS; i-- > 0; rest %= denominator) {
         rest <<= 32;
         q.limb[i] = (uint32_t)(rest / denominator);
@@ -97,20 +96,6 @@ static uint64_t scale(uint64_t base, const wide_float *f, uint64_t limit)
     return top < limit ? top : limit;
 }
 
-/* base * p^exponent for whole p, at most limit. */
-static uint64_t whole_power(uint64_t base, uint32_t p, uint32_t exponent,
-                            uint64_t limit)
-{
-    uint64_t most = limit / p; // may be multiplied once more
-
-    for (; exponent > 0; exponent--) {
-        if (base > most)
-            return limit;
-        base *= p;
-    }
-    return base;
-}
-
 /* base * (p / q)^exponent where that is no whole number, at most limit. */
 static uint64_t broken_power(uint64_t base, uint32_t p, uint32_t q,
                              uint32_t exponent, uint64_t limit)
@@ -118,31 +103,23 @@ static uint64_t broken_power(uint64_t base, uint32_t p, uint32_t q,
     wide_float square = quotient(p, q), power = square;
     bool is_one = true;
 
-    for (; exponent > 0; exponent >>= 1) {
+    for (;; square = product(&square, &square)) {
         if (exponent & 1) {
             power = is_one ? square : product(&power, &square);
             is_one = false;
         }
-        // A square that is used later, and alone is past 2^64, is past it.
-        if (exponent > 1) {
-            square = product(&square, &square);
-            if (square.exponent > 64 - 32 * LIMBS)
-                return limit;
-        }
+        exponent >>= 1;
+        if (exponent == 0)
+            return scale(base, &power, limit);
     }
-    return scale(base, &power, limit);
 }
 
 uint64_t stg_power_multiply(uint64_t base, uint32_t factor, uint32_t exponent,
                             uint64_t limit)
 {
-    uint32_t divisor, p, q;
+    uint32_t divisor = greatest_common_divisor(factor, 1000);
+    uint32_t p = factor / divisor, q = 1000 / divisor;
 
-    if (factor % 1000 == 0)
-        return whole_power(base, factor / 1000, exponent, limit);
-    divisor = greatest_common_divisor(factor, 1000);
-    p = factor / divisor;
-    q = 1000 / divisor;
     // As long as q divides it, the result is a whole number; once it does not
     // (p has no factor in common with it), it never is one again.
     for (; exponent > 0 && base % q == 0; exponent--) {

@@ -82,17 +82,26 @@ bool stg_ratio_take(stg_budget *b, stg_ns now)
     return false;
 }
 
+static void uncount(stg_word *buckets, stg_ns at)
+{
+    uint64_t second = at / STG_S;
+
+    stg_word_change(&buckets[second % SECONDS], uncount_one, &second);
+}
+
+void stg_ratio_withdraw(stg_budget *b, stg_ns started_at)
+{
+    uncount(b->attempts, started_at);
+}
+
 void stg_ratio_give_back(stg_budget *b, stg_ns paid_at)
 {
-    uint64_t second = paid_at / STG_S;
-
-    stg_word_change(&b->retries[second % SECONDS], uncount_one, &second);
+    uncount(b->retries, paid_at);
 }
 
 uint64_t stg_ratio_left(const stg_budget *b, stg_ns now)
 {
-    uint64_t newest = stg_word_read(&b->level);
-    uint64_t second = now / STG_S > newest ? now / STG_S : newest;
+    uint64_t second = stg_ns_max(now / STG_S, stg_word_read(&b->level));
 
     return stg_ns_sub(allowed(b, second), 1000 * sum(b->retries, second));
 }

@@ -5,6 +5,7 @@
 #include <stagger/budget.h>
 
 void stg_ratio_attempt(stg_budget *b, stg_ns now);
+void stg_ratio_withdraw(stg_budget *b, stg_ns started_at);
 bool stg_ratio_take(stg_budget *b, stg_ns now);
 void stg_ratio_give_back(stg_budget *b, stg_ns paid_at);
 

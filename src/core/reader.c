@@ -29,6 +29,24 @@ bool stg_reader_equals(const stg_reader *r, const char *text)
     return stg_read_text(&copy, text) && stg_reader_is_empty(&copy);
 }
 
+/* A letter of a word that may be written in any case, and with '_' as '-'. */
+static char fold(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c == '_' ? '-' : c;
+}
+
+bool stg_reader_spells(const stg_reader *r, const char *text)
+{
+    const char *at = r->at;
+
+    for (; at != r->end && *text != '\0'; at++, text++)
+        if (fold(*at) != fold(*text))
+            return false;
+    return at == r->end && *text == '\0';
+}
+
 /* Digits, saturating; false where there are none. */
 static bool read_digits(stg_reader *r, uint64_t *number)
 {
@@ -95,7 +113,8 @@ bool stg_read_duration(stg_reader *r, stg_ns *ns)
         return false;
     while (i < sizeof units / sizeof *units && !stg_read_text(r, units[i].name))
         i++;
-    if (i == sizeof units / sizeof *units || part * units[i].length % 1000 != 0)
+    if (i == sizeof units / sizeof *units ||
+        (i == 0 && part != 0)) // no part of a nanosecond
         return false;
     *ns = stg_ns_add(stg_ns_mul(whole, units[i].length),
                      part * units[i].length / 1000);

@@ -40,6 +40,9 @@ bool stg_read_text(stg_reader *r, const char *text);
 /* Whether the whole piece is this text. */
 bool stg_reader_equals(const stg_reader *r, const char *text);
 
+/* The same in any case, and with '_' as '-'. */
+bool stg_reader_spells(const stg_reader *r, const char *text);
+
 /* Digits, up to 2^32 - 1. */
 bool stg_read_int(stg_reader *r, uint32_t *number);
 

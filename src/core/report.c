@@ -74,6 +74,8 @@ const char *stg_report_text(const stg_report *r, char text[STG_REPORT_TEXT_MAX])
     stg_writer w = stg_writer_on(text, STG_REPORT_TEXT_MAX);
     char took[STG_NS_TEXT_MAX];
 
+    if (r == NULL)
+        return text;
     if (r->next == STG_GIVE_UP && r->why == STG_WHY_INVALID) {
         write_flaw(&w, r);
         return text;

@@ -2,22 +2,51 @@
 
 #include <string.h>
 
+#include "core/options.h"
 #include "core/retry_inside.h"
 
 static const stg_with nothing;
 
-static flaw find_flaw(const stg_policy *p, const stg_with *with)
+/* Of an operation that shares nothing with others. */
+static flaw find_own_flaw(const stg_policy *p)
 {
     if (p == NULL)
         return NO_POLICY;
     if (p->attempts_max == 0)
         return ZEROED_POLICY;
-    if (with->peer != NULL)
-        return stg_peer_fits(with->peer, p) ? NO_FLAW : STRANGE_PEER;
-    if (p->budget.kind != STG_BUDGET_NONE ||
-        p->breaker.rule != STG_BREAKER_NONE)
-        return NO_PEER;
-    return NO_FLAW;
+    // None of them is 0; as one number it is one question.
+    return ((unsigned)p->budget.kind | (unsigned)p->breaker.rule | p->rate) == 0
+               ? NO_FLAW
+               : NO_PEER;
+}
+
+static flaw find_flaw(const stg_policy *p, const stg_with *with)
+{
+    static const flaw misfits[] = {
+        [STG_FITS] = NO_FLAW,
+        [STG_NOT_MADE] = ZEROED_PEER,
+        [STG_OTHER_BUDGET] = OTHER_BUDGET,
+        [STG_OTHER_BREAKER] = OTHER_BREAKER,
+        [STG_OTHER_RATE] = OTHER_RATE,
+    };
+    flaw f = find_own_flaw(p);
+
+    if (f != NO_FLAW && f != NO_PEER)
+        return f;
+    if (with->shared_budget != NULL &&
+        with->shared_budget->options.kind == STG_BUDGET_NONE)
+        return ZEROED_BUDGET;
+    return with->peer == NULL ? f : misfits[stg_peer_misfit(with->peer, p)];
+}
+
+static unsigned flags_of_end(stg_why why)
+{
+    return ENDED | (unsigned)why << WHY_BIT;
+}
+
+static bool is_refused(const stg_retry *r)
+{
+    return r->flags == flags_of_end(STG_WHY_INVALID);
 }
 
 const char *stg_retry_flaw(const stg_retry *r)
@@ -30,28 +59,26 @@ const char *stg_retry_flaw(const stg_retry *r)
             "the policy is zeroed: start from a text or "
             "stg_policy_default()",
         [NO_PEER] =
-            "the policy has a budget or a breaker, and with.peer is "
+            "the policy has a budget, a breaker or a rate, and with.peer is "
             "NULL",
-        [STRANGE_PEER] =
-            "with.peer was not made by stg_peer_init() for a "
-            "policy with this budget and breaker",
+        [ZEROED_PEER] = "with.peer was not made by stg_peer_init()",
+        [OTHER_BUDGET] =
+            "with.peer was made for another budget than the policy's: they "
+            "must be equal, or the policy's none",
+        [OTHER_BREAKER] =
+            "with.peer was made for another breaker than the policy's: they "
+            "must be equal, or the policy's none",
+        [OTHER_RATE] =
+            "with.peer was made for another rate than the policy's: they "
+            "must be equal, or the policy's none",
+        [ZEROED_BUDGET] =
+            "with.shared_budget was not made by stg_budget_init(), or is none",
         [NO_ATTEMPT] = "the progress to resume has no attempt",
     };
 
-    return texts[r == NULL || r->flags == 0 ? NOT_STARTED : r->flaw];
-}
-
-static bool is_method_repeatable(const char *method)
-{
-    static const char *const methods[] = {"GET",   "HEAD", "OPTIONS",
-                                          "TRACE", "PUT",  "DELETE"};
-
-    if (method == NULL)
-        return true;
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(method, methods[i]) == 0)
-            return true;
-    return false;
+    if (r == NULL || r->flags == 0)
+        return texts[NOT_STARTED];
+    return texts[is_refused(r) ? r->paid : NO_FLAW];
 }
 
 /* From this moment on. */
@@ -63,31 +90,24 @@ stg_ns stg_retry_deadline(const stg_policy *p, const stg_with *with, stg_ns now)
                                   : stg_ns_min(deadline_at, with->deadline_at);
 }
 
-static uint8_t find_depth(const stg_with *with)
+static bool is_sharing(const stg_with *with)
 {
-    if (with->parent == NULL)
-        return 0;
-    return with->parent->depth < UINT8_MAX ? (uint8_t)(with->parent->depth + 1)
-                                           : UINT8_MAX;
+    return with->peer != NULL || with->shared_budget != NULL;
 }
 
-/* Nothing is shared, watched or timed: most operations, and most of those
- * succeed at once. They are spared the questions. */
-static bool is_plain(const stg_with *with, stg_ns deadline_at)
+/* PLAIN, where nothing is shared, watched or timed: most operations, and most
+ * of those succeed at once. They are spared the questions. */
+static unsigned find_kind(const stg_policy *p, const stg_with *with,
+                          stg_ns deadline_at)
 {
-    return deadline_at == STG_NEVER && with->peer == NULL &&
-           with->shared_budget == NULL && with->cancel == NULL &&
-           with->hook == NULL;
-}
-
-static unsigned find_flags(const stg_policy *p, const stg_with *with,
-                           stg_ns deadline_at)
-{
-    bool is_repeatable =
-        p->unsafe || with->has_key || is_method_repeatable(with->method);
-
-    return STARTED | (is_repeatable ? REPEATABLE : 0U) |
-           (is_plain(with, deadline_at) ? PLAIN : 0U);
+    if (!is_sharing(with))
+        return deadline_at == STG_NEVER && with->cancel == NULL &&
+                       with->hook == NULL
+                   ? PLAIN
+                   : 0U;
+    return with->shared_budget != NULL || p->budget.kind != STG_BUDGET_NONE
+               ? PAYING
+               : 0U;
 }
 
 /* Starts it, unless it has a flaw. */
@@ -99,9 +119,8 @@ static stg_status start(stg_retry *r, const stg_policy *policy,
     if (f != NO_FLAW) {
         *r = (stg_retry){.policy = policy,
                          .with = with,
-                         .flags = ENDED,
-                         .why = STG_WHY_INVALID,
-                         .flaw = (uint8_t)f};
+                         .flags = (uint16_t)flags_of_end(STG_WHY_INVALID),
+                         .paid = (uint8_t)f};
         return STG_INVALID;
     }
     deadline_at = stg_retry_deadline(policy, with, now);
@@ -111,10 +130,17 @@ static stg_status start(stg_retry *r, const stg_policy *policy,
         .deadline_at = deadline_at,
         .since_at = now,
         .last = policy->backoff.base,
-        .flags = (uint16_t)find_flags(policy, with, deadline_at),
-        .depth = find_depth(with),
+        .flags = (uint16_t)(STARTED | find_kind(policy, with, deadline_at)),
     };
     return STG_OK;
+}
+
+/* Not inlined: the others have no registers to save. */
+__attribute__((noinline)) static stg_status
+start_sharing(stg_retry *r, const stg_policy *policy, const stg_with *with,
+              stg_ns now)
+{
+    return start(r, policy, with, find_flaw(policy, with), now);
 }
 
 stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
@@ -124,18 +150,25 @@ stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
         with = &nothing;
     if (r == NULL)
         return STG_INVALID;
-    return start(r, policy, with, find_flaw(policy, with), now);
+    if (is_sharing(with))
+        return start_sharing(r, policy, with, now);
+    return start(r, policy, with, find_own_flaw(policy), now);
 }
 
 stg_progress stg_progress_begin(const stg_policy *policy)
 {
-    return (stg_progress){.last = policy->backoff.base};
+    return (stg_progress){.last = policy == NULL ? 0 : policy->backoff.base};
 }
 
 void stg_retry_save(const stg_retry *r, stg_progress *progress)
 {
-    *progress = (stg_progress){
-        .last = r->last, .attempts = r->attempts, .own_waits = r->own_waits};
+    if (progress == NULL)
+        return;
+    if (r == NULL) {
+        *progress = (stg_progress){.last = 0};
+        return;
+    }
+    *progress = (stg_progress){.last = r->last, .attempts = r->attempts};
     memcpy(progress->limited, r->limited, sizeof progress->limited);
 }
 
@@ -152,13 +185,12 @@ stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
     f = find_flaw(policy, with);
     if (f == NO_PEER)
         f = NO_FLAW;
-    if (f == NO_FLAW && progress->attempts == 0)
+    if (f == NO_FLAW && (progress == NULL || progress->attempts == 0))
         f = NO_ATTEMPT;
     if (start(r, policy, with, f, began_at) != STG_OK)
         return STG_INVALID;
     r->last = progress->last;
     r->attempts = progress->attempts;
-    r->own_waits = progress->own_waits;
     memcpy(r->limited, progress->limited, sizeof r->limited);
     r->since_at = attempt_at;
     set(r, IN_ATTEMPT | COUNTED);
@@ -183,36 +215,33 @@ void stg_retry_call_hook(const stg_retry *r, stg_event_kind kind,
 /* The answer to all that comes before the start or after the end. */
 stg_decision stg_retry_ended(const stg_retry *r)
 {
+    stg_why why;
+
     if (r == NULL || r->flags == 0)
         return (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_INVALID};
+    why = (stg_why)(r->flags >> WHY_BIT);
     return (stg_decision){
-        .next = r->why == STG_WHY_DONE ? STG_DONE : STG_GIVE_UP,
-        .why = (stg_why)r->why,
+        .next = why == STG_WHY_DONE ? STG_DONE : STG_GIVE_UP,
+        .why = why,
     };
 }
 
 /* A retry that was paid and does not start costs nothing. */
 void stg_retry_release_payment(stg_retry *r, stg_ns now)
 {
-    const stg_with *with = r->with;
-
     if (!has(r, HELD))
         return;
     clear(r, HELD);
-    if (with->peer != NULL)
-        stg_budget_give_back(&with->peer->budget, r->paid, r->since_at, now);
-    if (with->shared_budget != NULL)
-        stg_budget_give_back(with->shared_budget, r->shared_paid, r->since_at,
-                             now);
+    stg_budget_give_back(own_budget(r), r->paid, r->since_at, now);
+    if (r->with->shared_budget != NULL)
+        stg_budget_give_back(r->with->shared_budget, r->paid,
+                             has(r, PLACED) ? r->since_at : r->shared_at, now);
 }
 
 void stg_retry_release_place(stg_retry *r, stg_ns now)
 {
-    // While a payment is held, the place's instant is not known any more.
-    stg_ns from_at = has(r, HELD) ? now : r->since_at;
-
     if (has(r, PLACED))
-        stg_limiter_give_back(&r->with->peer->limiter, from_at, now);
+        stg_limiter_give_back(&r->with->peer->limiter, r->shared_at, now);
     clear(r, PLACED);
 }
 
@@ -224,8 +253,8 @@ void stg_retry_release_probe(stg_retry *r, stg_ns now)
 
 static void release(stg_retry *r, stg_ns now)
 {
-    stg_retry_release_place(r, now);
     stg_retry_release_payment(r, now);
+    stg_retry_release_place(r, now);
     stg_retry_release_probe(r, now);
 }
 
@@ -236,8 +265,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 
     if (has(r, HELD | PLACED | PROBE))
         release(r, now);
-    r->flags = ENDED;
-    r->why = (uint8_t)why;
+    r->flags = (uint16_t)flags_of_end(why);
     d = stg_retry_ended(r);
     if (o != NULL)
         tell(r, STG_EVENT_DECISION, o, d, now);
@@ -256,7 +284,7 @@ stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now)
 {
     stg_ns left;
 
-    if (r == NULL || r->flags == 0 || r->flaw != NO_FLAW)
+    if (r == NULL || r->flags == 0 || is_refused(r))
         return 0;
     left = r->deadline_at == STG_NEVER ? STG_NEVER
                                        : stg_ns_sub(r->deadline_at, now);

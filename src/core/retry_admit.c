@@ -15,8 +15,8 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
     stg_outcome o = {.fault = STG_FAULT_CIRCUIT_OPEN,
                      .delay = stg_ns_sub(reopen_at, now)};
 
-    stg_retry_release_place(r, now);
     stg_retry_release_payment(r, now);
+    stg_retry_release_place(r, now);
     count_attempt(r, now);
     return stg_retry_decide(r, &o, now, rng);
 }
@@ -25,14 +25,13 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
 static stg_decision begin_attempt(stg_retry *r, stg_ns now)
 {
     stg_decision go = {.next = STG_GO};
-    const stg_with *with = r->with;
 
     r->flags = (uint16_t)((r->flags & ~(HELD | PLACED)) | IN_ATTEMPT);
     count_attempt(r, now);
-    if (!has(r, COUNTED) && with->peer != NULL)
-        stg_budget_attempt(&with->peer->budget, now);
-    if (!has(r, COUNTED) && with->shared_budget != NULL)
-        stg_budget_attempt(with->shared_budget, now);
+    if (has(r, PAYING) && !has(r, COUNTED)) {
+        stg_budget_attempt(own_budget(r), now);
+        stg_budget_attempt(r->with->shared_budget, now);
+    }
     set(r, COUNTED);
     tell(r, STG_EVENT_ATTEMPT, NULL, go, now);
     return go;
@@ -50,11 +49,15 @@ static stg_decision find_place(stg_retry *r, stg_ns now)
     from_at = stg_limiter_reserve(limiter, now, until_at);
     if (from_at == STG_NEVER)
         return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
+    // The instants of the budgets are past, but for a caller that came early.
+    // Buckets that are refilled need them no more; the other kinds need the
+    // moment of the payment, which is the earlier one.
+    if (has(r, HELD))
+        r->since_at = stg_ns_min(r->since_at, r->shared_at);
     set(r, PLACED);
+    r->shared_at = from_at;
     if (from_at <= now)
         return (stg_decision){.next = STG_GO};
-    if (!has(r, HELD))
-        r->since_at = from_at;
     return stg_retry_begin_wait(r, from_at, STG_WHY_GATE, NULL, now);
 }
 
@@ -71,7 +74,7 @@ static stg_decision settle_debt(stg_retry *r, stg_ns now, stg_rng *rng)
             return (stg_decision){.next = STG_GO};
         return stg_retry_begin_wait(r, g.from_at, STG_WHY_BUDGET, NULL, now);
     }
-    wait = stg_backoff_wait(&r->policy->backoff, r->own_waits, &last, rng);
+    wait = stg_backoff_wait(&r->policy->backoff, r->attempts, &last, rng);
     due_at = stg_ns_add(now, stg_ns_max(least, wait));
     if (g.from_at != STG_NEVER || !fits_deadline(r, due_at))
         return stg_retry_end(r, STG_WHY_BUDGET, NULL, now);
@@ -109,7 +112,7 @@ __attribute__((noinline)) static stg_decision ask_all(stg_retry *r, stg_ns now,
         d = find_place(r, now);
     if (d.next != STG_GO)
         return d;
-    return r->policy->breaker.rule == STG_BREAKER_NONE
+    return r->policy->breaker.rule == STG_BREAKER_NONE || r->with->peer == NULL
                ? begin_attempt(r, now)
                : pass_breaker(r, now, rng);
 }

@@ -1,4 +1,4 @@
-/* What is decided about an attempt that has ended. */
+/* The decision about an attempt that has ended. */
 #include <stagger/cancel.h>
 
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "core/backoff_draw.h"
 #include "core/retry_inside.h"
 #include "core/rule.h"
+#include "core/wait.h"
 
 bool stg_retry_is_cancelled(const stg_retry *r)
 {
@@ -23,8 +24,14 @@ static bool is_unprocessed(const stg_outcome *o)
     case STG_FAULT_DNS_TEMPORARY:
     case STG_FAULT_CONNECT_TIMEOUT:
     case STG_FAULT_TLS:
+    case STG_FAULT_TLS_TIMEOUT:
+    case STG_FAULT_TLS_HANDSHAKE:
     case STG_FAULT_EGRESS:
     case STG_FAULT_CIRCUIT_OPEN:
+    case STG_FAULT_NO_FILES:
+    case STG_FAULT_NO_PORTS:
+    case STG_FAULT_NO_BUFFERS:
+    case STG_FAULT_INTERRUPTED:
         return true;
     case STG_FAULT_OVERLOAD:
         return o->unsent || o->code == 425 || o->code == 429;
@@ -33,10 +40,58 @@ static bool is_unprocessed(const stg_outcome *o)
     }
 }
 
+static bool is_method_repeatable(const char *method)
+{
+    static const char *const methods[] = {"GET",   "HEAD", "OPTIONS",
+                                          "TRACE", "PUT",  "DELETE"};
+
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(method, methods[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whatever became of the attempt. Asked after it, for some learn their method
+ * in it. */
+static bool is_repeatable(const stg_retry *r)
+{
+    const stg_with *with = r->with;
+
+    return with->method == NULL || r->policy->unsafe || with->has_key ||
+           is_method_repeatable(with->method);
+}
+
+/* Whether an operation that is around another one would repeat what that one
+ * failed by. */
+static bool would_retry(const stg_retry *r, const stg_outcome *o, stg_ns now)
+{
+    stg_ruling ruling;
+
+    if (!is_running(r) || r->attempts >= r->policy->attempts_max ||
+        now >= r->deadline_at)
+        return false;
+    ruling = stg_rule_find(r->policy, o);
+    return ruling.retries_max != 0 &&
+           (ruling.limited < 0 ||
+            r->limited[ruling.limited] < ruling.retries_max) &&
+           (is_repeatable(r) || is_unprocessed(o));
+}
+
+/* One around that is nested itself leaves it to those around it. */
+static bool is_left_to_outer(const stg_retry *r, const stg_outcome *o,
+                             stg_ns now)
+{
+    const stg_retry *outer = r->with->parent;
+
+    while (outer != NULL && !would_retry(outer, o, now))
+        outer = outer->with == NULL ? NULL : outer->with->parent;
+    return outer != NULL;
+}
+
 /* The order of the questions is the policy: the first that holds is the
  * reason. STG_WHY_DONE: none does. */
 static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
-                            stg_ruling ruling)
+                            stg_ruling ruling, stg_ns now)
 {
     const stg_policy *p = r->policy;
     uint16_t retries_max = ruling.retries_max;
@@ -47,9 +102,9 @@ static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
         return STG_WHY_CIRCUIT_OPEN;
     if (o->permanent || retries_max == 0)
         return STG_WHY_PERMANENT;
-    if (!has(r, REPEATABLE) && !is_unprocessed(o))
+    if (!is_repeatable(r) && !is_unprocessed(o))
         return STG_WHY_NOT_IDEMPOTENT;
-    if (r->depth > 0 && p->nested == STG_NESTED_ONCE)
+    if (p->nested == STG_NESTED_ONCE && is_left_to_outer(r, o, now))
         return STG_WHY_NESTED;
     if (ruling.limited >= 0 && r->limited[ruling.limited] >= retries_max)
         return STG_WHY_FAULT_LIMIT;
@@ -58,54 +113,57 @@ static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
     return STG_WHY_DONE;
 }
 
-/* The wait, and whether it is the policy's own or what the server asked. */
+static bool is_exact(const stg_policy *p, const stg_outcome *o)
+{
+    return p->retry_after == STG_RETRY_AFTER_EXACT &&
+           o->fault != STG_FAULT_CIRCUIT_OPEN;
+}
+
+/* The wait, and whether it is the policy's own or longer, as the server asked.
+ * The backoff goes on either way: a server that asks for 1 ms for ever does not
+ * stop it, nor where it is taken at its word. */
 static stg_ns find_wait(stg_retry *r, const stg_outcome *o, stg_rng *rng,
                         stg_why *why)
 {
     const stg_backoff *b = &r->policy->backoff;
-    stg_ns floor = stg_ns_min(o->delay, r->policy->retry_after_max);
-    uint32_t n = r->own_waits < UINT32_MAX ? r->own_waits + 1 : UINT32_MAX;
+    stg_ns floor = stg_wait_asked(r->policy, o);
+    stg_interval i = stg_backoff_interval(b, stg_base_after(r->policy, o),
+                                          r->attempts, r->last);
 
-    *why = STG_WHY_SERVER_DELAY;
-    if (floor > 0 &&
-        (b->jitter != STG_JITTER_NONE || floor > stg_backoff_window(b, n)))
-        return stg_backoff_wait_after(b, n, floor, rng);
-    *why = STG_WHY_BACKOFF;
-    r->own_waits = n;
-    return stg_backoff_draw(b, n, &r->last, rng);
+    if (floor > 0 && is_exact(r->policy, o)) {
+        *why = STG_WHY_SERVER_DELAY;
+        (void)stg_backoff_draw(b, i, &r->last, 0, rng);
+        return floor;
+    }
+    *why = floor > stg_backoff_longest(b, i) ? STG_WHY_SERVER_DELAY
+                                             : STG_WHY_BACKOFF;
+    return stg_backoff_draw(b, i, &r->last, floor, rng);
 }
 
 static stg_grant ask(stg_budget *b, const stg_retry *r, stg_ns now)
 {
-    bool after_timeout = has(r, AFTER_TIMEOUT);
-
-    if (b == NULL)
-        return (stg_grant){.granted = true, .from_at = now};
     if (!r->policy->budget_waits)
-        return stg_budget_take(b, after_timeout, now);
-    return stg_budget_reserve(b, after_timeout, now,
+        return stg_budget_take(b, r->paid, now);
+    return stg_budget_reserve(b, r->paid, now,
                               stg_ns_sub(r->deadline_at, r->with->expected));
 }
 
-/* Pays the peer's budget and the shared one, or neither. Granted: from_at is
- * when both are good for it. */
+/* Pays what r->paid says, of the peer's budget and the shared one, or neither.
+ * Granted: from_at is when both are good for it. */
 stg_grant stg_retry_pay(stg_retry *r, stg_ns now)
 {
-    const stg_with *with = r->with;
-    stg_budget *own = with->peer == NULL ? NULL : &with->peer->budget;
+    stg_budget *own = own_budget(r), *shared = r->with->shared_budget;
     stg_grant first = ask(own, r, now), second;
 
     if (!first.granted)
         return first;
-    second = ask(with->shared_budget, r, now);
+    second = shared == NULL ? first : ask(shared, r, now);
     if (!second.granted) {
-        if (own != NULL)
-            stg_budget_give_back(own, first.paid, first.from_at, now);
+        stg_budget_give_back(own, r->paid, first.from_at, now);
         return second;
     }
     r->since_at = first.from_at;
-    r->paid = (uint8_t)first.paid;
-    r->shared_paid = (uint8_t)second.paid;
+    r->shared_at = second.from_at;
     set(r, HELD);
     second.from_at = stg_ns_max(first.from_at, second.from_at);
     return second;
@@ -128,8 +186,11 @@ static stg_decision pay_and_wait(stg_retry *r, stg_ns due_at, stg_why why,
 {
     stg_grant g;
 
-    if (r->with->peer == NULL && r->with->shared_budget == NULL)
+    // The next attempt may be the first request: so far an open breaker let
+    // none out.
+    if (!has(r, PAYING) || !has(r, COUNTED))
         return stg_retry_begin_wait(r, due_at, why, o, now);
+    r->paid = (uint8_t)stg_budget_charge(o);
     g = stg_retry_pay(r, now);
     if (!g.granted && (!r->policy->budget_waits || g.from_at != STG_NEVER))
         return stg_retry_end(r, STG_WHY_BUDGET, o, now);
@@ -149,31 +210,42 @@ static void reset_if_long(stg_retry *r, stg_ns now)
     if (stg_ns_sub(now, r->since_at) < r->policy->reset_after)
         return;
     r->attempts = 1;
-    r->own_waits = 0;
     r->last = r->policy->backoff.base;
     memset(r->limited, 0, sizeof r->limited);
     r->deadline_at = stg_retry_deadline(r->policy, r->with, now);
 }
 
-static stg_decision succeed(stg_retry *r, const stg_outcome *o, stg_ns now)
+/* Not inlined, like conclude_with_breaker(). */
+__attribute__((noinline)) static stg_decision
+succeed(stg_retry *r, const stg_outcome *o, stg_ns now)
 {
-    if (r->with->peer != NULL)
-        stg_budget_succeed(&r->with->peer->budget, r->paid);
-    if (r->with->shared_budget != NULL)
-        stg_budget_succeed(r->with->shared_budget, r->shared_paid);
+    if (has(r, PAYING)) {
+        stg_budget_succeed(own_budget(r), r->paid);
+        stg_budget_succeed(r->with->shared_budget, r->paid);
+    }
     return stg_retry_end(r, STG_WHY_DONE, o, now);
 }
 
-static void count_failure(const stg_with *with, const stg_outcome *o)
+/* gRFC A6: a server that says "do not retry" is overloaded, whatever the code. */
+static bool is_pushed_back(const stg_outcome *o)
 {
-    if (with->peer == NULL && with->shared_budget == NULL)
-        return;
-    if (stg_fault_about(o->fault)->category == STG_CATEGORY_OWN)
-        return;
-    if (with->peer != NULL)
-        stg_budget_fail(&with->peer->budget);
-    if (with->shared_budget != NULL)
-        stg_budget_fail(with->shared_budget);
+    return o->permanent && o->code_kind == STG_CODE_GRPC;
+}
+
+static bool counts_failures(const stg_budget *b)
+{
+    return b != NULL && b->options.kind == STG_BUDGET_GRPC;
+}
+
+static void count_failure(const stg_retry *r, const stg_outcome *o)
+{
+    stg_budget *own = own_budget(r), *shared = r->with->shared_budget;
+
+    if ((counts_failures(own) || counts_failures(shared)) &&
+        stg_fault_about(o->fault)->category != STG_CATEGORY_OWN) {
+        stg_budget_fail(own);
+        stg_budget_fail(shared);
+    }
 }
 
 /* After a failure. */
@@ -186,18 +258,16 @@ stg_decision stg_retry_decide(stg_retry *r, const stg_outcome *o, stg_ns now,
 
     reset_if_long(r, now);
     ruling = stg_rule_find(r->policy, o);
-    if (ruling.retries_max != 0)
-        count_failure(r->with, o);
-    why = find_refusal(r, o, ruling);
+    if (has(r, PAYING) && (ruling.retries_max != 0 || is_pushed_back(o)))
+        count_failure(r, o);
+    why = find_refusal(r, o, ruling, now);
     if (why != STG_WHY_DONE)
         return stg_retry_end(r, why, o, now);
 
     due_at = stg_ns_add(now, find_wait(r, o, rng, &why));
     if (!fits_deadline(r, due_at))
         return stg_retry_end(r, STG_WHY_DEADLINE, o, now);
-    clear(r, IN_ATTEMPT | AFTER_TIMEOUT);
-    if (o->fault == STG_FAULT_TIMEOUT || o->fault == STG_FAULT_CONNECT_TIMEOUT)
-        set(r, AFTER_TIMEOUT);
+    clear(r, IN_ATTEMPT);
     if (ruling.limited >= 0)
         r->limited[ruling.limited]++;
     return pay_and_wait(r, due_at, why, o, now);
@@ -223,15 +293,20 @@ static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
     clear(r, PROBE);
 }
 
-/* Of an operation that shares something, or is watched or timed. Not inlined:
- * the others have no registers to save. */
-__attribute__((noinline)) static stg_decision
-step_whole(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
+static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
+                             stg_rng *rng)
 {
-    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
-        report_to_breaker(r, o, now);
     return o->fault == STG_FAULT_NONE ? succeed(r, o, now)
                                       : stg_retry_decide(r, o, now, rng);
+}
+
+/* Not inlined: operations without a breaker have no registers to save. */
+__attribute__((noinline)) static stg_decision
+conclude_with_breaker(stg_retry *r, const stg_outcome *o, stg_ns now,
+                      stg_rng *rng)
+{
+    report_to_breaker(r, o, now);
+    return conclude(r, o, now, rng);
 }
 
 /* No attempt is under way. */
@@ -250,10 +325,11 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
 
     if (r == NULL || !has(r, IN_ATTEMPT)) // nor has one that is not running
         return refuse_step(r);
-    if (!has(r, PLAIN))
-        return step_whole(r, outcome, now, rng);
-    if (outcome->fault != STG_FAULT_NONE)
-        return stg_retry_decide(r, outcome, now, rng);
-    r->flags = ENDED;
-    return (stg_decision){.next = STG_DONE};
+    if (has(r, PLAIN) && outcome->fault == STG_FAULT_NONE) {
+        r->flags = ENDED;
+        return (stg_decision){.next = STG_DONE};
+    }
+    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
+        return conclude_with_breaker(r, outcome, now, rng);
+    return conclude(r, outcome, now, rng);
 }

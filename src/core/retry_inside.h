@@ -10,16 +10,18 @@
 enum {
     IN_ATTEMPT = 1,
     ENDED = 2,
-    PROBE = 4,           /* the attempt is the breaker's probe */
-    HELD = 8,            /* paid for a retry that has not started */
-    OWES = 16,           /* the retry is not paid yet: the budget was empty */
-    PLACED = 32,         /* holds a place of the rate limit */
-    REPEATABLE = 64,     /* may be repeated, whatever became of the attempt */
-    AFTER_TIMEOUT = 128, /* the last failure was a timeout */
-    PLAIN = 256,         /* no peer, shared budget, cancel, hook or deadline */
-    STARTED = 512,       /* by stg_retry_start(): a zeroed one is refused */
-    COUNTED = 1024,      /* the budgets know of its first attempt */
+    PROBE = 4,     /* the attempt is the breaker's probe */
+    HELD = 8,      /* paid for a retry that has not started */
+    OWES = 16,     /* the retry is not paid yet: the budget was empty */
+    PLACED = 32,   /* holds a place of the rate limit */
+    PLAIN = 64,    /* no peer, shared budget, cancel, hook or deadline */
+    STARTED = 128, /* by stg_retry_start(): a zeroed one is refused */
+    COUNTED = 256, /* the budgets know of its first attempt */
+    PAYING = 512,  /* there is a budget, its own or a shared one */
 };
+
+/* Beside ENDED stands only why it did: a stg_why, from this bit on. */
+enum { WHY_BIT = 8 };
 
 typedef enum flaw {
     NO_FLAW,
@@ -27,7 +29,11 @@ typedef enum flaw {
     NO_POLICY,
     ZEROED_POLICY,
     NO_PEER,
-    STRANGE_PEER,
+    ZEROED_PEER,
+    OTHER_BUDGET,
+    OTHER_BREAKER,
+    OTHER_RATE,
+    ZEROED_BUDGET,
     NO_ATTEMPT,
 } flaw;
 
@@ -49,6 +55,15 @@ static inline void clear(stg_retry *r, unsigned flags)
 static inline bool is_running(const stg_retry *r)
 {
     return r != NULL && (r->flags & (STARTED | ENDED)) == STARTED;
+}
+
+/* The peer's, for a policy that has one; else NULL, which budget.h takes as
+ * none. */
+static inline stg_budget *own_budget(const stg_retry *r)
+{
+    return r->with->peer == NULL || r->policy->budget.kind == STG_BUDGET_NONE
+               ? NULL
+               : &r->with->peer->budget;
 }
 
 static inline bool fits_deadline(const stg_retry *r, stg_ns due_at)
@@ -93,8 +108,8 @@ bool stg_retry_is_cancelled(const stg_retry *r);
 stg_decision stg_retry_decide(stg_retry *r, const stg_outcome *o, stg_ns now,
                               stg_rng *rng);
 
-/* Pays the peer's budget and the shared one, or neither. Granted: from_at is
- * when both are good for it. */
+/* Pays what r->paid says, of the peer's budget and the shared one, or neither.
+ * Granted: from_at is when both are good for it. */
 stg_grant stg_retry_pay(stg_retry *r, stg_ns now);
 
 /* A wait that the operation is about to begin. */

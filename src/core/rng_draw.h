@@ -5,6 +5,8 @@
 
 #include <stagger/rng.h>
 
+#include <stddef.h>
+
 #include "core/wide.h"
 
 static inline uint64_t stg_rng_rotate(uint64_t x, unsigned count)
@@ -15,10 +17,13 @@ static inline uint64_t stg_rng_rotate(uint64_t x, unsigned count)
 /* stg_rng_next(). */
 static inline uint64_t stg_rng_draw(stg_rng *rng)
 {
-    uint64_t *s = rng->s;
-    uint64_t result = stg_rng_rotate(s[0] + s[3], 23) + s[0];
-    uint64_t shifted = s[1] << 17;
+    uint64_t *s, result, shifted;
 
+    if (rng == NULL)
+        return UINT64_MAX;
+    s = rng->s;
+    result = stg_rng_rotate(s[0] + s[3], 23) + s[0];
+    shifted = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];

@@ -1,6 +1,6 @@
 #include "core/rule.h"
 
-#include "core/writer.h"
+#include "core/codes.h"
 
 enum { SQLSTATES = 36 * 36 * 36 * 36 * 36 };
 
@@ -17,6 +17,8 @@ const char *stg_family_name(stg_family family)
 
 stg_family stg_outcome_family(const stg_outcome *o)
 {
+    if (o == NULL)
+        return STG_FAMILY_NONE;
     switch (o->fault) {
     case STG_FAULT_3XX:
         return STG_FAMILY_3XX;
@@ -67,6 +69,13 @@ static bool is_code(const stg_rule *r)
         return r->value >= 1 && r->value <= 16;
     case STG_CODE_CURL:
         return r->value >= 1 && r->value <= 999;
+    case STG_CODE_AMQP:
+        return r->value >= 300 && r->value <= 599;
+    case STG_CODE_REDIS:
+    case STG_CODE_AMQP1:
+        return stg_code_about((stg_code_kind)r->code_kind, r->value) != NULL;
+    case STG_CODE_KAFKA: // -999 to 999
+        return r->value != 0 && r->value + 999 <= 2 * 999;
     default:
         return false;
     }
@@ -86,7 +95,7 @@ static bool is_link(const stg_rule *r)
                r->value <= STG_FAMILY_GRPC;
     case STG_LINK_CATEGORY:
         return has_no_code && r->value >= STG_CATEGORY_CONNECT &&
-               r->value <= STG_CATEGORY_RPC && r->value != STG_CATEGORY_OWN;
+               r->value <= STG_CATEGORY_LOCAL && r->value != STG_CATEGORY_OWN;
     case STG_LINK_ANY:
         return has_no_code && r->value == 0;
     }
@@ -109,6 +118,15 @@ stg_status stg_rule_check(const stg_rule *r, stg_error *err)
     return STG_OK;
 }
 
+/* "any" is any fault of the remote: not what was our own doing. */
+static bool is_any(stg_fault fault)
+{
+    stg_category category = stg_fault_about(fault)->category;
+
+    return category != STG_CATEGORY_OWN && category != STG_CATEGORY_LOCAL &&
+           fault != STG_FAULT_EGRESS;
+}
+
 static bool matches(const stg_rule *r, const stg_outcome *o)
 {
     switch ((stg_link_kind)r->link) {
@@ -121,7 +139,7 @@ static bool matches(const stg_rule *r, const stg_outcome *o)
     case STG_LINK_CATEGORY:
         return r->value == stg_fault_about(o->fault)->category;
     case STG_LINK_ANY:
-        return true;
+        return is_any(o->fault);
     }
     return false; // gcov-excl: no such link
 }
@@ -150,43 +168,20 @@ stg_ruling stg_rule_find_own(const stg_policy *p, const stg_outcome *o,
 uint16_t stg_policy_retries(const stg_policy *p, const stg_outcome *o,
                             int *limited)
 {
-    stg_ruling found = stg_rule_find(p, o);
+    stg_ruling found = {.limited = -1};
 
+    if (p != NULL && o != NULL)
+        found = stg_rule_find(p, o);
     if (limited != NULL)
         *limited = found.limited;
     return found.retries_max;
-}
-
-static void write_code(stg_writer *w, const stg_rule *r)
-{
-    char sqlstate[6];
-
-    switch ((stg_code_kind)r->code_kind) {
-    case STG_CODE_SQLSTATE:
-        stg_sqlstate_unpack(r->value, sqlstate);
-        stg_write_text(w, "sqlstate:");
-        stg_write_text(w, sqlstate);
-        return;
-    case STG_CODE_MYSQL:
-        stg_write_text(w, "mysql:");
-        break;
-    case STG_CODE_GRPC:
-        stg_write_text(w, "grpc:");
-        break;
-    case STG_CODE_CURL:
-        stg_write_text(w, "curl:");
-        break;
-    default: // a status
-        break;
-    }
-    stg_write_number(w, r->value);
 }
 
 void stg_rule_write(struct stg_writer *w, const stg_rule *r)
 {
     switch ((stg_link_kind)r->link) {
     case STG_LINK_CODE:
-        write_code(w, r);
+        stg_code_write(w, (stg_code_kind)r->code_kind, r->value);
         break;
     case STG_LINK_NAME:
         stg_write_text(w, stg_fault_about((stg_fault)r->value)->name);

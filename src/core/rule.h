@@ -38,6 +38,8 @@ static inline unsigned stg_rule_default_link(const stg_outcome *o)
     case STG_FAULT_UNREACHABLE:
     case STG_FAULT_DNS_TEMPORARY:
     case STG_FAULT_CONNECT_TIMEOUT:
+    case STG_FAULT_TLS_TIMEOUT:
+    case STG_FAULT_TLS_HANDSHAKE:
     case STG_FAULT_TIMEOUT:
     case STG_FAULT_RESET:
     case STG_FAULT_PROTOCOL:
@@ -46,7 +48,13 @@ static inline unsigned stg_rule_default_link(const stg_outcome *o)
     case STG_FAULT_LOCK_TIMEOUT:
     case STG_FAULT_TOO_MANY_CONNECTIONS:
     case STG_FAULT_CONNECTION_LOST:
+    case STG_FAULT_OUTCOME_UNKNOWN:
     case STG_FAULT_PUSHBACK:
+    case STG_FAULT_TRANSIENT:
+    case STG_FAULT_NO_FILES:
+    case STG_FAULT_NO_PORTS:
+    case STG_FAULT_NO_BUFFERS:
+    case STG_FAULT_INTERRUPTED:
         return STG_LINK_NAME;
     case STG_FAULT_5XX:
         return STG_LINK_FAMILY;

@@ -2,17 +2,34 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
+#include "core/options.h"
 #include "core/parser.h"
+#include "core/spelling.h"
+#include "core/wait.h"
 #include "core/writer.h"
 
 static const char wanted_word[] =
     "wanted a preset as the first word, fixed, linear, exponential, list=, or a "
-    "setting: attempts= base= cap= factor= jitter= deadline= attempt-timeout= "
-    "retry-after-max= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= breaker= unsafe= nested=";
+    "setting: attempts= base= base-for= cap= floor= factor= jitter= deadline= attempt-timeout= "
+    "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
+    "budget-empty= rate= breaker= breaker-connect= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
+
+/* What a setting knows beside numbers. */
+static const char *const word_none[] = {"none", NULL};
+static const char *const word_unlimited[] = {"unlimited", NULL};
+static const char *const words_jitter[] = {"none",         "full", "equal",
+                                           "decorrelated", "up:",  NULL};
+static const char *const words_budget[] = {
+    "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", NULL};
+static const char *const words_empty[] = {"give-up", "wait", NULL};
+static const char *const words_retry_after[] = {"floor", "exact", "ignore",
+                                                NULL};
+static const char *const words_unsafe[] = {"yes", "no", NULL};
+static const char *const words_nested[] = {"once", "full", NULL};
 
 /* "source:line:column: ", and remembers the place. */
 static stg_writer place(const stg_parser *p, const char *at)
@@ -36,18 +53,27 @@ static stg_writer place(const stg_parser *p, const char *at)
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
                        const char *wanted)
 {
-    enum { SHOWN = 40 };
     stg_writer w = place(p, at);
-    size_t length = (size_t)(end - at);
 
-    if (length == 0)
+    if (at == end)
         stg_write_text(&w, "nothing");
-    stg_write_part(&w, at, length < SHOWN ? length : SHOWN);
-    if (length > SHOWN)
-        stg_write_text(&w, "...");
+    stg_write_word(&w, at, (size_t)(end - at));
     stg_write_text(&w, ": ");
     stg_write_text(&w, wanted);
     return false;
+}
+
+bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
+                            const char *name, const char *wanted)
+{
+    char text[64];
+    stg_writer w = stg_writer_on(text, sizeof text);
+
+    stg_write_text(&w, "did you mean ");
+    stg_write_text(&w, name == NULL ? "" : name);
+    stg_write_char(&w, '?');
+    return stg_parser_refuse(p, word->at, word->end,
+                             name == NULL ? wanted : text);
 }
 
 /* Each reads its setting's value whole, or returns false. */
@@ -61,6 +87,16 @@ static bool take_all(stg_reader *value, const char *text)
 static bool is_none(const stg_reader *value)
 {
     return stg_reader_equals(value, "none");
+}
+
+/* Which of the first `count` words the value is. */
+static bool find_word(const stg_reader *value, const char *const words[],
+                      unsigned count, unsigned *word)
+{
+    for (*word = 0; *word < count; ++*word)
+        if (stg_reader_equals(value, words[*word]))
+            return true;
+    return false;
 }
 
 static bool read_time(stg_reader *value, stg_ns *ns)
@@ -95,10 +131,36 @@ static bool read_base(stg_parser *p, stg_reader *value)
     return read_time(value, &p->policy.backoff.base);
 }
 
+/* "1s:overload,connect" */
+static bool read_base_for(stg_parser *p, stg_reader *value)
+{
+    stg_reader time = stg_read_until(value, ':'), piece;
+    stg_ns base;
+
+    if (!read_time(&time, &base) || base == 0)
+        return false;
+    do {
+        stg_rule rule;
+
+        piece = stg_read_until(value, ',');
+        if (!stg_spelling_read(piece, &rule) ||
+            rule.link != STG_LINK_CATEGORY ||
+            p->policy.base_for[rule.value] != 0)
+            return false;
+        p->policy.base_for[rule.value] = base;
+    } while (piece.end != value->end);
+    return true;
+}
+
 static bool read_cap(stg_parser *p, stg_reader *value)
 {
     p->has_cap = true;
     return read_optional(value, &p->policy.backoff.cap);
+}
+
+static bool read_floor(stg_parser *p, stg_reader *value)
+{
+    return read_time(value, &p->policy.backoff.floor);
 }
 
 static bool read_factor(stg_parser *p, stg_reader *value)
@@ -107,20 +169,34 @@ static bool read_factor(stg_parser *p, stg_reader *value)
            stg_reader_is_empty(value);
 }
 
+/* "20%", or "-25%:50%" */
+static bool read_percent(stg_reader *value, stg_backoff *b)
+{
+    b->jitter = STG_JITTER_PERCENT;
+    if (stg_read_text(value, "-"))
+        return stg_read_int(value, &b->below) && stg_read_text(value, "%:") &&
+               stg_read_int(value, &b->above) && take_all(value, "%");
+    if (!stg_read_int(value, &b->below))
+        return false;
+    b->above = b->below;
+    return take_all(value, "%");
+}
+
 static bool read_jitter(stg_parser *p, stg_reader *value)
 {
-    static const char *const names[] = {"none", "full", "equal",
-                                        "decorrelated"};
     stg_backoff *b = &p->policy.backoff;
+    unsigned word;
 
-    b->percent = 0;
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (stg_reader_equals(value, names[i])) {
-            b->jitter = (stg_jitter)i;
-            return true;
-        }
-    b->jitter = STG_JITTER_PERCENT;
-    return stg_read_int(value, &b->percent) && take_all(value, "%");
+    b->below = b->above = 0;
+    b->up = 0;
+    if (find_word(value, words_jitter, STG_JITTER_DECORRELATED + 1, &word)) {
+        b->jitter = (stg_jitter)word;
+        return true;
+    }
+    if (!stg_read_text(value, "up:"))
+        return read_percent(value, b);
+    b->jitter = STG_JITTER_UP;
+    return read_time(value, &b->up);
 }
 
 static bool read_deadline(stg_parser *p, stg_reader *value)
@@ -143,6 +219,16 @@ static bool read_retry_after_max(stg_parser *p, stg_reader *value)
     return read_time(value, &p->policy.retry_after_max);
 }
 
+static bool read_retry_after(stg_parser *p, stg_reader *value)
+{
+    unsigned word;
+
+    if (!find_word(value, words_retry_after, STG_RETRY_AFTER_IGNORE + 1, &word))
+        return false;
+    p->policy.retry_after = (stg_retry_after)word;
+    return true;
+}
+
 static bool read_rate(stg_reader *value, uint32_t *rate)
 {
     return stg_read_decimal(value, rate) && stg_read_text(value, "/s");
@@ -156,6 +242,18 @@ static bool read_ratio(stg_reader *value, stg_budget_options *o)
            (stg_read_text(value, "+") && read_rate(value, &o->rate));
 }
 
+/* ":500:5:10:5" */
+static bool read_aws(stg_reader *value, stg_budget_options *o)
+{
+    uint32_t *const numbers[] = {&o->capacity, &o->cost, &o->timeout_cost,
+                                 &o->throttle_cost};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!stg_read_text(value, ":") || !stg_read_int(value, numbers[i]))
+            return false;
+    return stg_reader_is_empty(value);
+}
+
 static bool read_budget(stg_parser *p, stg_reader *value)
 {
     stg_budget_options *o = &p->policy.budget;
@@ -163,9 +261,9 @@ static bool read_budget(stg_parser *p, stg_reader *value)
     *o = (stg_budget_options){.kind = STG_BUDGET_NONE};
     if (is_none(value))
         return true;
-    if (stg_reader_equals(value, "aws")) {
-        o->kind = STG_BUDGET_AWS;
-        return true;
+    if (stg_read_text(value, "aws")) {
+        *o = stg_budget_aws;
+        return stg_reader_is_empty(value) || read_aws(value, o);
     }
     if (stg_read_text(value, "ratio:")) {
         o->kind = STG_BUDGET_RATIO;
@@ -186,6 +284,15 @@ static bool read_budget_empty(stg_parser *p, stg_reader *value)
 {
     p->policy.budget_waits = stg_reader_equals(value, "wait");
     return p->policy.budget_waits || stg_reader_equals(value, "give-up");
+}
+
+static bool read_peer_rate(stg_parser *p, stg_reader *value)
+{
+    p->policy.rate = 0;
+    if (is_none(value))
+        return true;
+    return read_rate(value, &p->policy.rate) && p->policy.rate != 0 &&
+           stg_reader_is_empty(value);
 }
 
 static bool read_share(stg_reader *value, stg_breaker_options *o)
@@ -218,12 +325,15 @@ static bool read_opening(stg_reader *value, stg_breaker_options *o)
 static bool read_breaker(stg_parser *p, stg_reader *value)
 {
     stg_breaker_options *o = &p->policy.breaker;
+    uint32_t connects = o->connects;
 
-    *o = (stg_breaker_options){.rule = STG_BREAKER_NONE};
+    *o = (stg_breaker_options){.rule = STG_BREAKER_NONE, .connects = connects};
     if (is_none(value))
         return true;
-    *o = (stg_breaker_options){
-        .rule = STG_BREAKER_ROW, .open = 30 * STG_S, .open_max = 10 * STG_MIN};
+    *o = (stg_breaker_options){.rule = STG_BREAKER_ROW,
+                               .connects = connects,
+                               .open = 30 * STG_S,
+                               .open_max = 10 * STG_MIN};
     if (!stg_read_int(value, &o->failures))
         return false;
     if (stg_read_text(value, "%") && !read_share(value, o))
@@ -231,6 +341,17 @@ static bool read_breaker(stg_parser *p, stg_reader *value)
     if (stg_reader_is_empty(value))
         return true;
     return stg_read_text(value, ":") && read_opening(value, o);
+}
+
+static bool read_breaker_connect(stg_parser *p, stg_reader *value)
+{
+    uint32_t *connects = &p->policy.breaker.connects;
+
+    *connects = 0;
+    if (is_none(value))
+        return true;
+    return stg_read_int(value, connects) && *connects != 0 &&
+           stg_reader_is_empty(value);
 }
 
 static bool read_unsafe(stg_parser *p, stg_reader *value)
@@ -266,51 +387,78 @@ typedef struct setting {
     const char *key;
     read_fn *read;
     const char *wanted;
+    const char *const *words; /* those that it knows, or NULL */
 } setting;
 
 /* The lists of faults are read by text_rules.c. */
 static const setting settings[] = {
-    {"attempts=", read_attempts, "wanted 1 to 4294967295, or unlimited"},
-    {"base=", read_base, wanted_time},
-    {"cap=", read_cap, "wanted none, or a duration up to 365d, like 30s"},
-    {"factor=", read_factor, "wanted 1 to 100, like 2 or 1.5"},
+    {"attempts=", read_attempts, "wanted 1 to 4294967295, or unlimited",
+     word_unlimited},
+    // Each before one that it begins with: a place is found by the first.
+    {"base-for=", read_base_for,
+     "wanted a duration above 0 and categories, each once (connect, server, "
+     "request, overload, database, rpc, local), like 1s:overload",
+     NULL},
+    {"base=", read_base, wanted_time, NULL},
+    {"cap=", read_cap, "wanted none, or a duration up to 365d, like 30s",
+     word_none},
+    {"floor=", read_floor, wanted_time, NULL},
+    {"factor=", read_factor, "wanted 1 to 100, like 2 or 1.5", NULL},
     {"jitter=", read_jitter,
-     "wanted none, full, equal, decorrelated, or 1% to 100%"},
+     "wanted none, full, equal, decorrelated, 1% to 100%, -25%:50% (below and "
+     "above) or up:1s",
+     words_jitter},
     {"deadline=", read_deadline,
-     "wanted none, or a duration up to 365d, like 2m"},
+     "wanted none, or a duration up to 365d, like 2m", word_none},
     {"attempt-timeout=", read_attempt_timeout,
-     "wanted none, or a duration up to 365d, like 10s"},
+     "wanted none, or a duration up to 365d, like 10s", word_none},
     {"reset-after=", read_reset_after,
-     "wanted none, or a duration up to 365d, like 1m"},
-    {"retry-after-max=", read_retry_after_max, wanted_time},
+     "wanted none, or a duration up to 365d, like 1m", word_none},
+    {"retry-after-max=", read_retry_after_max, wanted_time, NULL},
+    {"retry-after=", read_retry_after, "wanted floor, exact or ignore",
+     words_retry_after},
     {"budget=", read_budget,
-     "wanted none, aws, tokens:100:10/s, ratio:0.2+10/s or grpc:10:0.1"},
-    {"budget-empty=", read_budget_empty, "wanted give-up or wait"},
+     "wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or "
+     "grpc:10:0.1",
+     words_budget},
+    {"budget-empty=", read_budget_empty, "wanted give-up or wait", words_empty},
+    {"rate=", read_peer_rate, "wanted none, or 0.001/s to 1000000/s, like 50/s",
+     word_none},
+    {"breaker-connect=", read_breaker_connect,
+     "wanted none, or 1 to 1000000 faults of category connect in a row",
+     word_none},
     {"breaker=", read_breaker,
      "wanted none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, "
-     "calls, window, open for)"},
-    {"unsafe=", read_unsafe, "wanted yes or no"},
-    {"nested=", read_nested, "wanted once or full"},
-    {"list=", read_list, "wanted 1 to 32 durations, like 5s,5m,30m"},
+     "calls, window, open for)",
+     word_none},
+    {"unsafe=", read_unsafe, "wanted yes or no", words_unsafe},
+    {"nested=", read_nested, "wanted once or full", words_nested},
+    {"list=", read_list, "wanted 1 to 32 durations, like 5s,5m,30m", NULL},
 };
 
 enum {
     SETTINGS = sizeof settings / sizeof *settings,
+    BASE_FOR = 1,
     LIST = SETTINGS - 1,
+    BREAKER_CONNECT = LIST - 4,
     RETRY = SETTINGS, /* keys that stand in no table */
     ONCE,
     NEVER,
     GROWTH,
     KEYS,
 };
-_Static_assert((int)KEYS <= (int)STG_PARSER_KEYS, "a place for each key");
+_Static_assert((int)KEYS == (int)STG_PARSER_KEYS, "a place for each key");
 
-/* Each key once; a preset's words may all be said again. */
+static const char *const rule_keys[] = {
+    "retry=", "once=", "never=", "at-most="};
+
+/* Each key once, but those with a list of their own; a preset's words may all
+ * be said again. */
 static bool note(stg_parser *p, unsigned key, const stg_reader *word)
 {
     if (p->is_preset)
         return true;
-    if (p->words[key] != NULL)
+    if (p->words[key] != NULL && key != BASE_FOR)
         return stg_parser_refuse(p, word->at, word->end,
                                  "stands here a second time, wanted once");
     p->words[key] = word->at;
@@ -359,9 +507,29 @@ static bool read_rules(stg_parser *p, const stg_reader *word, bool *is_one)
     return true;
 }
 
+/* Of the word as far as the first c, which belongs to it. */
+static stg_suggestion begin_suggestion(stg_reader word, char c)
+{
+    const char *start = word.at;
+    stg_reader piece = stg_read_until(&word, c);
+
+    return stg_suggestion_begin(start, (size_t)(piece.end - start) +
+                                           (piece.end != word.end));
+}
+
+static bool refuse_value(const stg_parser *p, const stg_reader *word,
+                         stg_reader value, const setting *of)
+{
+    stg_suggestion s = begin_suggestion(value, ':');
+
+    for (unsigned i = 0; of->words != NULL && of->words[i] != NULL; i++)
+        stg_suggestion_try(&s, of->words[i]);
+    return stg_parser_refuse_word(p, word, s.name, of->wanted);
+}
+
 static bool read_setting(stg_parser *p, const stg_reader *word, bool *is_one)
 {
-    stg_reader value = *word;
+    stg_reader value = *word, text;
     unsigned i = 0;
 
     while (i < SETTINGS && !stg_read_text(&value, settings[i].key))
@@ -371,31 +539,60 @@ static bool read_setting(stg_parser *p, const stg_reader *word, bool *is_one)
         return true;
     if (i == LIST ? !set_growth(p, word, STG_LIST) : !note(p, i, word))
         return false;
-    if (!settings[i].read(p, &value))
-        return stg_parser_refuse(p, word->at, word->end, settings[i].wanted);
-    return true;
+    text = value;
+    if (settings[i].read(p, &value))
+        return true;
+    return refuse_value(p, word, text, &settings[i]);
+}
+
+static const struct {
+    const char *name;
+    stg_growth growth;
+} growths[] = {{"fixed", STG_FIXED},
+               {"linear", STG_LINEAR},
+               {"exponential", STG_EXPONENTIAL}};
+
+enum { GROWTHS = sizeof growths / sizeof *growths };
+
+const char *stg_parser_key_at(size_t i)
+{
+    enum { RULE_KEYS = sizeof rule_keys / sizeof *rule_keys };
+
+    if (i < SETTINGS)
+        return settings[i].key;
+    return i < SETTINGS + RULE_KEYS ? rule_keys[i - SETTINGS] : NULL;
+}
+
+/* A setting's word is known by its key. */
+static bool refuse_word(const stg_parser *p, const stg_reader *word)
+{
+    stg_suggestion s = begin_suggestion(*word, '=');
+    const stg_preset *preset;
+    const char *key;
+
+    for (size_t i = 0; (key = stg_parser_key_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, key);
+    for (unsigned i = 0; i < GROWTHS; i++)
+        stg_suggestion_try(&s, growths[i].name);
+    for (size_t i = 0; word->at == p->first && (preset = stg_preset_at(i)); i++)
+        stg_suggestion_try(&s, preset->name);
+    return stg_parser_refuse_word(p, word, s.name, wanted_word);
 }
 
 static bool read_word(stg_parser *p, const stg_reader *word)
 {
-    static const struct {
-        const char *name;
-        stg_growth growth;
-    } growths[] = {{"fixed", STG_FIXED},
-                   {"linear", STG_LINEAR},
-                   {"exponential", STG_EXPONENTIAL}};
     bool is_one;
 
-    for (size_t i = 0; i < sizeof growths / sizeof *growths; i++)
+    for (unsigned i = 0; i < GROWTHS; i++)
         if (stg_reader_equals(word, growths[i].name))
             return set_growth(p, word, growths[i].growth);
     if (!read_setting(p, word, &is_one))
         return false;
     if (!is_one && !read_rules(p, word, &is_one))
         return false;
-    if (!is_one)
-        return stg_parser_refuse(p, word->at, word->end, wanted_word);
-    return true;
+    if (is_one)
+        return true;
+    return refuse_word(p, word);
 }
 
 const stg_preset *stg_preset_find(const stg_reader *word)
@@ -485,7 +682,12 @@ static bool finish(stg_parser *p)
     stg_writer w;
 
     if (!p->has_cap)
-        b->cap = stg_ns_max(b->cap, b->base);
+        b->cap = stg_ns_max(b->cap,
+                            stg_ns_max(stg_base_longest(&p->policy), b->floor));
+    // breaker=none switches off what the preset has beside it, too.
+    if (p->policy.breaker.rule == STG_BREAKER_NONE &&
+        p->words[BREAKER_CONNECT] == NULL)
+        p->policy.breaker.connects = 0;
     if (stg_policy_check(&p->policy, &err) == STG_OK)
         return true;
     w = place(p, find_place(p, err.text));
@@ -509,7 +711,7 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
     const stg_preset *preset;
 
     if (size >= STG_POLICY_TEXT_MAX) {
-        stg_parser_refuse(&p, text, text + size,
+        stg_parser_refuse(&p, rest.at, rest.end,
                           "too long, wanted at most 1023 bytes");
         return STG_INVALID;
     }
@@ -519,10 +721,12 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
         stg_parser_refuse(&p, first.at, first.end, wanted_word);
         return STG_INVALID;
     }
-    if (preset != NULL)
+    if (preset != NULL) {
         start_from(&p, preset);
-    else
+    } else {
         rest.at = text;
+        p.first = first.at;
+    }
     if (!read_words(&p, rest) || !finish(&p))
         return STG_INVALID;
     *policy = p.policy;

@@ -5,7 +5,9 @@
 
 #include <stagger/text.h>
 
+#include "core/options.h"
 #include "core/rule.h"
+#include "core/wait.h"
 #include "core/writer.h"
 
 /* The growth stands before the first key. */
@@ -41,30 +43,57 @@ static void write_growth(stg_writer *w, const stg_backoff *b)
     }
 }
 
-static void write_jitter(stg_writer *w, const stg_backoff *b)
+static void write_percent(stg_writer *w, const stg_backoff *b)
+{
+    if (b->below != b->above) {
+        stg_write_char(w, '-');
+        stg_write_number(w, b->below);
+        stg_write_text(w, "%:");
+    }
+    stg_write_number(w, b->above);
+    stg_write_char(w, '%');
+}
+
+void stg_jitter_write(stg_writer *w, const stg_backoff *b)
 {
     static const char *const names[] = {
         [STG_JITTER_NONE] = "none",
         [STG_JITTER_FULL] = "full",
         [STG_JITTER_EQUAL] = "equal",
         [STG_JITTER_DECORRELATED] = "decorrelated",
-        [STG_JITTER_PERCENT] = "%",
+        [STG_JITTER_UP] = "up:",
     };
 
-    write_key(w, "jitter=");
-    if (b->jitter == STG_JITTER_PERCENT)
-        stg_write_number(w, b->percent);
+    if (b->jitter == STG_JITTER_PERCENT) {
+        write_percent(w, b);
+        return;
+    }
     stg_write_text(w, names[b->jitter]);
+    if (b->jitter == STG_JITTER_UP)
+        stg_write_duration(w, b->up);
 }
 
 /* The cap where none is set. */
-static stg_ns unset_cap(const stg_backoff *b)
+static stg_ns unset_cap(const stg_policy *p)
 {
-    return stg_ns_max(stg_backoff_default().cap, b->base);
+    return stg_ns_max(stg_backoff_default().cap,
+                      stg_ns_max(stg_base_longest(p), p->backoff.floor));
 }
 
-static void write_backoff(stg_writer *w, const stg_backoff *b)
+static void write_bases(stg_writer *w, const stg_policy *p)
 {
+    for (unsigned i = 0; i < STG_BASES; i++) {
+        if (p->base_for[i] == 0)
+            continue;
+        write_time(w, "base-for=", p->base_for[i]);
+        stg_write_char(w, ':');
+        stg_write_text(w, stg_category_name((stg_category)i));
+    }
+}
+
+static void write_backoff(stg_writer *w, const stg_policy *p)
+{
+    const stg_backoff *b = &p->backoff;
     stg_backoff unset = stg_backoff_default();
     bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
     bool has_base =
@@ -74,13 +103,17 @@ static void write_backoff(stg_writer *w, const stg_backoff *b)
     write_growth(w, b);
     if (has_base || b->base != unset.base)
         write_time(w, "base=", b->base);
+    write_bases(w, p);
     if (b->factor != unset.factor) {
         write_key(w, "factor=");
         stg_write_thousandths(w, b->factor);
     }
-    if (has_cap || b->cap != unset_cap(b))
+    if (has_cap || b->cap != unset_cap(p))
         write_time(w, "cap=", b->cap);
-    write_jitter(w, b);
+    if (b->floor != 0)
+        write_time(w, "floor=", b->floor);
+    write_key(w, "jitter=");
+    stg_jitter_write(w, b);
 }
 
 /* "retry=5xx,429", for the rules with this limit that stand at `from` or
@@ -146,13 +179,27 @@ static void write_rate(stg_writer *w, uint32_t rate)
     stg_write_text(w, "/s");
 }
 
+static void write_aws(stg_writer *w, const stg_budget_options *o)
+{
+    const uint32_t numbers[] = {o->capacity, o->cost, o->timeout_cost,
+                                o->throttle_cost};
+
+    stg_write_text(w, "aws");
+    if (stg_budget_options_equal(o, &stg_budget_aws))
+        return;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        stg_write_char(w, ':');
+        stg_write_number(w, numbers[i]);
+    }
+}
+
 static void write_budget(stg_writer *w, const stg_budget_options *o)
 {
     if (o->kind == STG_BUDGET_NONE)
         return;
     write_key(w, "budget=");
     if (o->kind == STG_BUDGET_AWS) {
-        stg_write_text(w, "aws");
+        write_aws(w, o);
     } else if (o->kind == STG_BUDGET_TOKENS) {
         stg_write_text(w, "tokens:");
         stg_write_number(w, o->capacity);
@@ -193,6 +240,10 @@ static void write_breaker(stg_writer *w, const stg_breaker_options *o)
         stg_write_char(w, '-');
         stg_write_duration(w, o->open_max);
     }
+    if (o->connects != 0) {
+        write_key(w, "breaker-connect=");
+        stg_write_number(w, o->connects);
+    }
 }
 
 static void write_attempts(stg_writer *w, uint64_t attempts_max)
@@ -204,24 +255,43 @@ static void write_attempts(stg_writer *w, uint64_t attempts_max)
         stg_write_number(w, attempts_max);
 }
 
+const char *stg_retry_after_name(stg_retry_after how)
+{
+    static const char *const names[] = {
+        [STG_RETRY_AFTER_FLOOR] = "floor",
+        [STG_RETRY_AFTER_EXACT] = "exact",
+        [STG_RETRY_AFTER_IGNORE] = "ignore",
+    };
+
+    return names[how];
+}
+
 size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
 {
     stg_writer w = stg_writer_on(text, size);
     stg_policy unset = stg_policy_default();
 
-    write_backoff(&w, &p->backoff);
+    write_backoff(&w, p);
     write_attempts(&w, p->attempts_max);
     write_time(&w, "deadline=", p->deadline);
     if (p->attempt_timeout != unset.attempt_timeout)
         write_time(&w, "attempt-timeout=", p->attempt_timeout);
     if (p->retry_after_max != unset.retry_after_max)
         write_time(&w, "retry-after-max=", p->retry_after_max);
+    if (p->retry_after != STG_RETRY_AFTER_FLOOR) {
+        write_key(&w, "retry-after=");
+        stg_write_text(&w, stg_retry_after_name(p->retry_after));
+    }
     if (p->reset_after != unset.reset_after)
         write_time(&w, "reset-after=", p->reset_after);
     write_rules(&w, p);
     write_budget(&w, &p->budget);
     if (p->budget_waits)
         write_key(&w, "budget-empty=wait");
+    if (p->rate != 0) {
+        write_key(&w, "rate=");
+        write_rate(&w, p->rate);
+    }
     write_breaker(&w, &p->breaker);
     if (p->unsafe)
         write_key(&w, "unsafe=yes");

@@ -7,4 +7,11 @@
 /* Writes the text, cut to size, and returns its whole length. */
 size_t stg_policy_write(const stg_policy *p, char *text, size_t size);
 
+/* What stands behind "retry-after=". */
+const char *stg_retry_after_name(stg_retry_after how);
+
+/* What stands behind "jitter=". */
+struct stg_writer;
+void stg_jitter_write(struct stg_writer *w, const stg_backoff *b);
+
 #endif

@@ -1,78 +1,44 @@
+#include <string.h>
+
+#include "base/suggest.h"
 #include "core/parser.h"
 #include "core/rule.h"
+#include "core/spelling.h"
 #include "core/writer.h"
 
 static const char wanted_fault[] =
     "wanted a fault: any, a category (connect, server, request, overload, "
-    "database, rpc), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, "
-    "sqlstate:40001, mysql:1213, grpc:14, curl:28";
+    "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, "
+    "sqlstate:40001, mysql:1213, grpc:14, curl:28, redis:LOADING, amqp:320, "
+    "kafka:7";
 
-static bool read_code(stg_reader *r, stg_rule *rule)
+/* may_default: the words of retry= may stand there, too. */
+static bool refuse_fault(const stg_parser *p, const stg_reader *piece,
+                         bool may_default)
 {
-    static const struct {
-        const char *prefix;
-        stg_code_kind kind;
-    } kinds[] = {{"mysql:", STG_CODE_MYSQL},
-                 {"grpc:", STG_CODE_GRPC},
-                 {"curl:", STG_CODE_CURL},
-                 {"", STG_CODE_STATUS}};
-    size_t i = 0;
+    static const char *const prefixes[] = {
+        "sqlstate:", "mysql:", "grpc:",  "curl:",
+        "redis:",    "amqp:",  "kafka:", NULL};
+    stg_reader rest = *piece;
+    stg_reader name = stg_read_until(&rest, ':');
+    stg_suggestion s =
+        stg_suggestion_begin(name.at, (size_t)(rest.at - name.at));
+    const char *word;
 
-    while (!stg_read_text(r, kinds[i].prefix))
-        i++;
-    rule->link = STG_LINK_CODE;
-    rule->code_kind = (uint8_t)kinds[i].kind;
-    return stg_read_int(r, &rule->value) && stg_reader_is_empty(r);
-}
+    for (size_t i = 0; (word = stg_spelling_word(i)) != NULL; i++) {
+        stg_reader r = {word, word + strlen(word)};
+        stg_rule rule;
 
-static bool read_sqlstate(stg_reader *r, stg_rule *rule)
-{
-    char letters[6] = "";
-
-    for (size_t i = 0; i < 5 && !stg_reader_is_empty(r); i++)
-        letters[i] = *r->at++;
-    rule->link = STG_LINK_CODE;
-    rule->code_kind = STG_CODE_SQLSTATE;
-    rule->value = stg_sqlstate_pack(letters);
-    return rule->value != UINT32_MAX && stg_reader_is_empty(r);
-}
-
-static bool find_name(const stg_reader *r, stg_rule *rule)
-{
-    rule->link = STG_LINK_NAME;
-    for (unsigned i = 1; i < STG_FAULT_COUNT; i++) {
-        rule->value = i;
-        if (stg_fault_has_name((stg_fault)i) &&
-            stg_reader_equals(r, stg_fault_about((stg_fault)i)->name))
-            return true;
+        if (stg_spelling_read(r, &rule)) // "own" stands in no policy
+            stg_suggestion_try(&s, word);
     }
-    rule->link = STG_LINK_FAMILY;
-    for (unsigned i = STG_FAMILY_3XX; i <= STG_FAMILY_GRPC; i++) {
-        rule->value = i;
-        if (stg_reader_equals(r, stg_family_name((stg_family)i)))
-            return true;
+    for (size_t i = 0; prefixes[i] != NULL; i++)
+        stg_suggestion_try(&s, prefixes[i]);
+    if (may_default) {
+        stg_suggestion_try(&s, "default");
+        stg_suggestion_try(&s, "none");
     }
-    rule->link = STG_LINK_CATEGORY;
-    for (unsigned i = STG_CATEGORY_CONNECT; i <= STG_CATEGORY_RPC; i++) {
-        rule->value = i;
-        if (i != STG_CATEGORY_OWN &&
-            stg_reader_equals(r, stg_category_name((stg_category)i)))
-            return true;
-    }
-    rule->link = STG_LINK_ANY;
-    rule->value = 0;
-    return stg_reader_equals(r, "any");
-}
-
-/* One fault as a rule without its limit. */
-static bool read_fault(stg_reader piece, stg_rule *rule)
-{
-    *rule = (stg_rule){0};
-    if (find_name(&piece, rule))
-        return true;
-    if (stg_read_text(&piece, "sqlstate:"))
-        return read_sqlstate(&piece, rule);
-    return read_code(&piece, rule);
+    return stg_parser_refuse_word(p, piece, s.name, wanted_fault);
 }
 
 static bool refuse_twice(const stg_parser *p, const char *at, const char *end,
@@ -127,20 +93,22 @@ static bool add_rule(stg_parser *p, const stg_reader *piece,
 }
 
 static bool add_fault(stg_parser *p, const stg_reader *piece,
-                      uint16_t retries_max)
+                      uint16_t retries_max, bool may_default)
 {
     stg_rule rule;
     stg_error err;
 
-    if (!read_fault(*piece, &rule))
-        return stg_parser_refuse(p, piece->at, piece->end, wanted_fault);
+    // Exit codes are sorted by `stagger run --on`, and here have one name.
+    if (!stg_spelling_read(*piece, &rule) || rule.code_kind == STG_CODE_EXIT)
+        return refuse_fault(p, piece, may_default);
     rule.retries_max = retries_max;
     if (stg_rule_check(&rule, &err) != STG_OK)
         return stg_parser_refuse(
             p, piece->at, piece->end,
             rule.link == STG_LINK_CODE
                 ? "a code out of range, wanted a status from 100 to 599, "
-                  "mysql:1 to 999999, grpc:1 to 16 or curl:1 to 999"
+                  "mysql:1 to 999999, grpc:1 to 16, curl:1 to 999, amqp:300 to "
+                  "599 or kafka:-999 to 999"
                 : "what was cancelled is never retried");
     return add_rule(p, piece, &rule);
 }
@@ -160,7 +128,7 @@ bool stg_parser_add_rules(stg_parser *p, stg_reader list, uint16_t retries_max,
                 return stg_parser_refuse(p, piece.at, piece.end,
                                          "stands here twice");
             p->policy.default_rules = true;
-        } else if (!add_fault(p, &piece, retries_max)) {
+        } else if (!add_fault(p, &piece, retries_max, may_default)) {
             return false;
         }
         if (is_last)

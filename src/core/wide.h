@@ -18,8 +18,8 @@ static inline uint64_t stg_wide_high(uint64_t a, uint64_t b)
     return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-/* a * b / d, rounded down, for b <= d: no product exceeds 64 bits when
- * b * (d - 1) does not. */
+/* a * b / d, rounded down, where that and b * (d - 1) fit into 64 bits: so do
+ * the products, then. */
 static inline uint64_t stg_wide_share(uint64_t a, uint64_t b, uint64_t d)
 {
     return a / d * b + a % d * b / d;

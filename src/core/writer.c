@@ -4,6 +4,8 @@
 
 stg_writer stg_writer_on(char *text, size_t size)
 {
+    if (text == NULL)
+        size = 0;
     if (size > 0)
         text[0] = '\0';
     return (stg_writer){.text = text, .size = size};
@@ -28,6 +30,15 @@ void stg_write_part(stg_writer *w, const char *text, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         stg_write_char(w, text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+}
+
+void stg_write_word(stg_writer *w, const char *word, size_t length)
+{
+    enum { SHOWN = 40 };
+
+    stg_write_part(w, word, length < SHOWN ? length : SHOWN);
+    if (length > SHOWN)
+        stg_write_text(w, "...");
 }
 
 void stg_write_path(stg_writer *w, const char *path)
@@ -160,4 +171,18 @@ stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
     else
         stg_write_duration(&w, found);
     return finish(&w, wanted);
+}
+
+stg_status stg_refuse_cap(stg_error *err, stg_ns cap, const char *key,
+                          stg_ns ns)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, "cap=");
+    stg_write_duration(&w, cap);
+    stg_write_text(&w, " is below ");
+    stg_write_text(&w, key);
+    stg_write_char(&w, '=');
+    stg_write_duration(&w, ns);
+    return STG_INVALID;
 }

@@ -9,7 +9,7 @@
 #include <stagger/status.h>
 
 typedef struct stg_writer {
-    char *text;    /* NULL with size 0: counts only */
+    char *text;    /* NULL: counts only */
     size_t size;   /* of text, the terminator included */
     size_t length; /* of all that was written, cut or not */
 } stg_writer;
@@ -21,6 +21,9 @@ void stg_write_char(stg_writer *w, char c);
 
 /* At most count bytes of text; what is not printable reads as '?'. */
 void stg_write_part(stg_writer *w, const char *text, size_t count);
+
+/* The same of a word from outside, of any length: after 40 bytes it is cut. */
+void stg_write_word(stg_writer *w, const char *word, size_t length);
 
 /* A file's name, cut at its front to what leaves room for a message. */
 void stg_write_path(stg_writer *w, const char *path);
@@ -47,5 +50,9 @@ stg_status stg_refuse_percent(stg_error *err, const char *key, uint64_t found,
                               const char *wanted);
 stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
                                const char *wanted);
+
+/* "cap=1s is below base=2s" */
+stg_status stg_refuse_cap(stg_error *err, stg_ns cap, const char *key,
+                          stg_ns ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the store answers to a group. */
+/* The store's answer to a group. */
 #include "flow/state.h"
 
 /* A partition of the group that is still here, or NULL: what was lost counts
@@ -87,7 +87,7 @@ static void note_partitions(stg_flow *f, bool is_durable)
     }
 }
 
-/* What goes on after the answer; what was lost does not. */
+/* Deliveries that go on after the answer; those that were lost do not. */
 static void settle_group(stg_flow *f)
 {
     stg_link *at;
@@ -165,7 +165,7 @@ static void take_back(stg_flow *f, bool is_full)
     }
 }
 
-/* What rows rely on is written with them. */
+/* The cursors that rows rely on are written with them. */
 static void mark_pending(stg_flow *f)
 {
     stg_list *pending = &f->checkpoint.pending;
@@ -254,7 +254,7 @@ static void repeat(stg_flow *f)
 
 /* -- the answer ------------------------------------------------------------ */
 
-/* What had no room is no more to be stored: its partition is lost. */
+/* Rows that had no room are not stored any more: their partition is lost. */
 void stg_checkpoint_relax(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;

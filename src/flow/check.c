@@ -1,4 +1,4 @@
-/* What must hold between any two calls. */
+/* The invariants that hold between any two calls. */
 #include "flow/state.h"
 
 #define HOLD(claim)        \
@@ -40,6 +40,10 @@ static const char *check_place(const stg_flow *f, const stg_lane *l,
     HOLD(!f->is_started || place->is_laggard || !stg_partition_is_given(p) ||
          place->number <= w->end);
     HOLD(!place->is_laggard || stg_list_has(&l->laggard));
+    // Who does not follow a partition holds nothing of it back.
+    HOLD(!f->is_started || !stg_place_may_pass(l, p) ||
+         place->restored_at < place->restored_count ||
+         (!place->is_laggard && stg_place_next(l, p) == w->next));
     return NULL;
 }
 
@@ -80,8 +84,8 @@ static const char *check_shelf(const stg_flow *f, const stg_lane *l,
 {
     bool is_whole =
         l->o.order != STG_ORDER_NONE && shelf == &l->shelves[STG_SHELF_FIRST];
-    uint32_t count = 0, own = 0;
-    stg_mark last = {.due_at = 0};
+    uint32_t count = 0, own = 0, kept = 0;
+    stg_mark last = {.due_at = 0}, early = {.due_at = 0};
 
     for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
          at = stg_list_next(&shelf->rows, at)) {
@@ -92,14 +96,19 @@ static const char *check_shelf(const stg_flow *f, const stg_lane *l,
         HOLD(d->state == STG_DELIVERY_PARKED && d->is_stored);
         HOLD(stg_parking_shelf(d) == shelf);
         last = mark;
+        if (d == l->kept)
+            kept++;
+        else
+            early = mark;
         count++;
         own += is_own(f, d);
     }
     HOLD(count == shelf->count);
     HOLD(own <= rows);
-    HOLD(is_whole || shelf->is_fetching || count <= STG_PARKED_HELD);
-    HOLD(count == 0 || shelf->is_all || shelf->is_fetching || is_whole ||
-         stg_mark_compare(&last, &shelf->mark) <= 0);
+    HOLD(kept == 0 || l->is_open);
+    HOLD(is_whole || shelf->is_fetching || count <= STG_PARKED_HELD + kept);
+    HOLD(count == kept || shelf->is_all || shelf->is_fetching || is_whole ||
+         stg_mark_compare(&early, &shelf->mark) <= 0);
     return NULL;
 }
 
@@ -150,6 +159,20 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
     return flaw == NULL ? check_parked(f, l) : flaw;
 }
 
+static const char *check_followers(const stg_flow *f)
+{
+    for (uint32_t i = 0; f->is_started && i < f->partition_count; i++) {
+        const stg_partition *p = f->partitions[i];
+        uint32_t followers = 0;
+
+        for (uint32_t k = 0; k < f->lane_capacity; k++)
+            followers += f->lanes[k] != NULL && !f->lanes[k]->is_removing &&
+                         stg_lane_follows(f->lanes[k], p);
+        HOLD(followers == p->followers);
+    }
+    return NULL;
+}
+
 const char *stg_flow_check(const stg_flow *f)
 {
     uint32_t shared = 0, in_flight = 0, lanes = 0, parked = 0;
@@ -172,5 +195,5 @@ const char *stg_flow_check(const stg_flow *f)
     HOLD(f->shared <= f->o.in_flight_max || f->is_lowered);
     // I6 Memory.
     HOLD(f->held <= f->o.memory_max);
-    return NULL;
+    return check_followers(f);
 }

@@ -6,6 +6,10 @@
 
 #include "flow/state.h"
 
+/* Cursors that have only passed gaps are written once in this time: a topic in
+ * which nothing is for the lanes costs no more groups than that. */
+#define GAP_WAIT STG_S
+
 /* -- a cursor's snapshot --------------------------------------------------- */
 
 /* Settled once the group is durable. In an ordered lane what is parked keeps
@@ -89,12 +93,15 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
     return place->restored == NULL ? count : add_noted(l, p, settled, count);
 }
 
-/* Only of those that are behind: for most it changes all the time. */
+/* Only of those that are behind: for most it changes all the time. Of a laggard
+ * that does not read it does not. */
 static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
                           stg_ns wall_at)
 {
     stg_ns oldest_at = stg_place_oldest(l, p);
 
+    if (stg_lane_place(l, p)->is_laggard)
+        return oldest_at;
     return stg_ns_add(oldest_at, STG_MIN) <= wall_at ? oldest_at : 0;
 }
 
@@ -136,6 +143,8 @@ static void describe(const stg_delivery *d, stg_change *c)
         .message = d->message,
         .failure = d->has_failure ? &d->failure : NULL,
         .progress = d->progress,
+        .attempts_before = d->attempts_before,
+        .began_at = d->began_at,
         .wait = d->wait,
         .due_at = d->due_wall,
     };
@@ -173,7 +182,20 @@ static size_t take_rows(stg_flow *f, stg_change *changes)
     return count;
 }
 
-static size_t add_range(const stg_lane *l, const stg_partition *p, stg_range *r,
+/* What opened the breaker, if that is why it was shed; kept with the group. */
+static const stg_failure *find_fault(stg_checkpoint *c, const stg_lane *l,
+                                     const stg_range *r)
+{
+    if (r->is_cancelled || l->note == NULL ||
+        (r->reason != STG_SHED_OPEN && r->reason != STG_SHED_DOWN) ||
+        l->note->opening != r->opening)
+        return NULL;
+    c->notes[c->note_count++] = stg_note_hold(l->note);
+    return &l->note->failure;
+}
+
+static size_t add_range(stg_checkpoint *c, const stg_lane *l,
+                        const stg_partition *p, stg_range *r,
                         stg_change *change)
 {
     if (!r->is_dirty)
@@ -186,9 +208,12 @@ static size_t add_range(const stg_lane *l, const stg_partition *p, stg_range *r,
                            .count = r->count,
                            .added = r->count - r->stored,
                            .is_cancelled = r->is_cancelled,
+                           .reason = r->reason,
                            .is_expired = r == &stg_lane_place(l, p)->expired};
     if (change->is_expired)
         change->replay = STG_REPLAY_LOST;
+    else
+        change->failure = find_fault(c, l, r);
     r->is_dirty = false;
     r->is_in_group = true;
     return 1;
@@ -225,7 +250,7 @@ static void visit(stg_flow *f, uint8_t wanted, each_fn *each, void *ctx)
 }
 
 typedef struct need {
-    size_t cursors, settled, changes;
+    size_t cursors, settled, changes, ranges;
 } need;
 
 static void measure(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
@@ -235,6 +260,7 @@ static void measure(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
     n->cursors++;
     n->settled += stg_lane_place(l, p)->ring.count +
                   stg_lane_place(l, p)->restored_capacity;
+    n->ranges += stg_lane_place(l, p)->range.is_dirty;
     n->changes += stg_lane_place(l, p)->range.is_dirty;
     n->changes += stg_lane_place(l, p)->expired.is_dirty;
     n->changes += l->is_ending ? 2 : 0;
@@ -258,9 +284,9 @@ static void add_cursor(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
         to->changes += add_end(l, p, &c->changes[to->changes]);
         return;
     }
-    to->changes +=
-        add_range(l, p, &stg_lane_place(l, p)->range, &c->changes[to->changes]);
-    to->changes += add_range(l, p, &stg_lane_place(l, p)->expired,
+    to->changes += add_range(c, l, p, &stg_lane_place(l, p)->range,
+                             &c->changes[to->changes]);
+    to->changes += add_range(c, l, p, &stg_lane_place(l, p)->expired,
                              &c->changes[to->changes]);
     snapshot(l, p, to->wall_at, &c->cursors[to->cursors],
              &c->settled[to->settled]);
@@ -307,8 +333,9 @@ static bool allocate_group(stg_flow *f, const need *n)
     c->settled = stg_flow_allocate(f, (n->settled + 1) * sizeof *c->settled);
     c->claims =
         stg_flow_allocate(f, (f->partition_count + 1) * sizeof *c->claims);
+    c->notes = stg_flow_allocate(f, (n->ranges + 1) * sizeof(stg_note *));
     return c->changes != NULL && c->cursors != NULL && c->settled != NULL &&
-           c->claims != NULL;
+           c->claims != NULL && c->notes != NULL;
 }
 
 void stg_checkpoint_free(stg_flow *f)
@@ -319,6 +346,11 @@ void stg_checkpoint_free(stg_flow *f)
     stg_flow_release(f, c->cursors);
     stg_flow_release(f, c->settled);
     stg_flow_release(f, c->claims);
+    for (size_t i = 0; i < c->note_count; i++)
+        stg_note_drop(f, c->notes[i]);
+    stg_flow_release(f, c->notes);
+    c->notes = NULL;
+    c->note_count = 0;
     c->claims = NULL;
     c->changes = NULL;
     c->cursors = NULL;
@@ -331,10 +363,35 @@ void stg_checkpoint_free(stg_flow *f)
 static uint8_t find_wanted(const stg_flow *f, stg_ns now)
 {
     const stg_checkpoint *c = &f->checkpoint;
+    uint8_t gaps =
+        c->has_gap && (now >= c->gap_at || f->is_stopping) ? STG_SLICE_GAP : 0;
 
     if (c->is_bare_due || now >= c->cursors_at || f->is_stopping)
-        return STG_SLICE_DIRTY | STG_SLICE_MUST;
+        return STG_SLICE_DIRTY | STG_SLICE_MUST | gaps;
     return STG_SLICE_MUST;
+}
+
+/* The marks of these kinds are written, or there were none. */
+static void clear_flags(stg_checkpoint *c, uint8_t wanted)
+{
+    c->is_must = false;
+    if (wanted & STG_SLICE_DIRTY)
+        c->is_dirty = false;
+    if (wanted & STG_SLICE_GAP)
+        c->has_gap = false;
+}
+
+void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next)
+{
+    stg_checkpoint *c = &f->checkpoint;
+
+    p->window.next = next;
+    for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
+        p->slices[s] |= STG_SLICE_GAP;
+    if (c->has_gap)
+        return;
+    c->has_gap = true;
+    c->gap_at = stg_ns_add(f->now, GAP_WAIT);
 }
 
 static bool build(stg_flow *f, stg_ns now)
@@ -348,7 +405,8 @@ static bool build(stg_flow *f, stg_ns now)
     visit(f, wanted, measure, &n);
     n.changes += c->is_bare_due ? 0 : c->pending_count;
     if (n.changes + n.cursors == 0) {
-        c->is_dirty = c->is_must = c->is_bare_due = false;
+        c->is_bare_due = false;
+        clear_flags(c, wanted);
         return false;
     }
     if (!allocate_group(f, &n)) {
@@ -362,13 +420,11 @@ static bool build(stg_flow *f, stg_ns now)
         to.changes = take_rows(f, c->changes);
     visit(f, wanted, add_cursor, &to);
     claims = clear_marks(f, wanted, c->claims);
-    if (wanted & STG_SLICE_DIRTY) {
-        c->is_dirty = false;
+    if (wanted & STG_SLICE_DIRTY)
         c->cursors_at = stg_ns_add(
             now, stg_ns_max(50 * STG_MS, (128 * to.cursors + 8 * to.settled) *
                                              (STG_S / (4 << 20))));
-    }
-    c->is_must = false;
+    clear_flags(c, wanted);
     c->group = (stg_group){.changes = c->changes,
                            .change_count = to.changes,
                            .cursors = c->cursors,
@@ -383,13 +439,17 @@ static bool build(stg_flow *f, stg_ns now)
 stg_ns stg_checkpoint_at(const stg_flow *f)
 {
     const stg_checkpoint *c = &f->checkpoint;
+    stg_ns at;
 
     if (c->is_out || !f->is_started)
         return STG_NEVER;
     if (c->pending_count > 0 || c->is_must || c->is_bare_due ||
-        (c->is_dirty && f->is_stopping))
+        ((c->is_dirty || c->has_gap) && f->is_stopping))
         return c->retry_at;
-    return c->is_dirty ? stg_ns_max(c->cursors_at, c->retry_at) : STG_NEVER;
+    if (!c->is_dirty && !c->has_gap)
+        return STG_NEVER;
+    at = c->is_dirty ? c->cursors_at : stg_ns_max(c->gap_at, c->cursors_at);
+    return stg_ns_max(at, c->retry_at);
 }
 
 bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now)

@@ -25,7 +25,7 @@ struct stg_delivery {
     stg_link change;      /* of what waits for the store */
     stg_delivery_state state;
     uint32_t replay;
-    uint64_t attempts_before; /* of earlier replays */
+    uint64_t attempts_before; /* of earlier series and replays */
     uint32_t slot;            /* of the ring, if in_ring */
     bool in_ring;
     bool is_released; /* was, and the lane is removed */
@@ -37,11 +37,12 @@ struct stg_delivery {
     bool is_cut;   /* cancelled, since the hub stops or its partition goes */
     bool is_going; /* its partition waits for its end */
     bool has_failure;
-    uint32_t paid, all_paid; /* of the lane's budget and the global one */
-    stg_change_kind kind;    /* settling: what is to be stored */
+    stg_charge paid;      /* of the lane's budget and the global one */
+    stg_change_kind kind; /* settling: what is to be stored */
     stg_progress progress;
-    stg_ns began_at;   /* its first attempt: flow's clock, as all below */
-    stg_ns attempt_at; /* this or the last attempt */
+    stg_ns began_at;   /* its series, by the wall clock: it may be older than
+                          flow's clock; 0: it has not begun */
+    stg_ns attempt_at; /* this or the last attempt: flow's clock */
     stg_ns due_at, wait;
     stg_ns due_wall;     /* due_at by the wall clock, as it is stored */
     stg_failure failure; /* its times are of the wall clock */

@@ -1,7 +1,8 @@
 /* Which attempt starts next: the lanes take turns, one attempt a turn. */
+#include "core/rule.h"
 #include "flow/state.h"
 
-/* What a lane's turn came to. */
+/* The result of a lane's turn. */
 typedef enum turn {
     STARTED,
     BLOCKED, /* something will wake it: an end, its timer, a stored group */
@@ -34,15 +35,7 @@ static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
            l->is_store_full || !stg_lane_is_loaded(l) ||
-           stg_order_is_waiting(l);
-}
-
-/* No success for a timeout's length, though it tries. */
-static bool has_fallen(const stg_lane *l, stg_ns now)
-{
-    stg_ns timeout = stg_ns_min(l->o.policy->attempt_timeout, 10 * STG_S);
-
-    return stg_ns_sub(now, l->trying_at) >= timeout;
+           l->shelves[STG_SHELF_FIRST].is_unread || stg_order_is_waiting(l);
 }
 
 /* Its own slot, or a shared one. */
@@ -50,7 +43,7 @@ static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
 {
     if (l->in_flight == 0)
         return STARTED;
-    if (l->in_flight >= l->limit.value || has_fallen(l, now))
+    if (l->in_flight >= l->limit.value || stg_lane_has_fallen(l, now))
         return BLOCKED;
     return f->shared < f->o.in_flight_max ? STARTED : STARVED;
 }
@@ -146,9 +139,10 @@ static stg_delivery *find_due(const stg_lane *l, stg_ns now, stg_ns *at)
     return retry;
 }
 
-/* Live first; one start in four is for what was parked. */
-static stg_delivery *pick(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
-                          bool *is_idle)
+/* The next delivery of this lane. Live first; one start in four is for what was
+ * parked. */
+static stg_delivery *pick_live(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
+                               bool *is_idle)
 {
     stg_delivery *due = find_due(l, now, at), *untried = NULL;
 
@@ -157,6 +151,65 @@ static stg_delivery *pick(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
     if (!l->is_parked_max)
         untried = find_untried(f, l, is_idle);
     return untried != NULL ? untried : due;
+}
+
+/* The parked ones that may be the next probe: the one tried most, and the one
+ * that is due longest. NULL: none is due. */
+typedef struct probes {
+    stg_delivery *most, *longest;
+} probes;
+
+static probes find_probes(const stg_lane *l, stg_ns now, stg_ns *at)
+{
+    bool may_replay = l->replaying < stg_lane_replays_max(l);
+    probes p = {NULL, NULL};
+
+    for (int i = 0; i < STG_SHELVES; i++) {
+        const stg_shelf *shelf = &l->shelves[i];
+        stg_delivery *due;
+
+        if (i == STG_SHELF_REPLAYS && !may_replay)
+            continue;
+        due = stg_parking_due(l, shelf, now, at);
+        if (due != NULL &&
+            (p.longest == NULL || due->due_at < p.longest->due_at))
+            p.longest = due;
+        due = stg_parking_most_tried(l, shelf, l->probe_depth, now);
+        if (due != NULL && (p.most == NULL ||
+                            due->progress.attempts > p.most->progress.attempts))
+            p.most = due;
+    }
+    if (p.most == NULL)
+        p.most = p.longest;
+    return p;
+}
+
+/* I26 The probes of an open breaker are by turns the parked one that was tried
+ * most, and a new one, or without one that which is due longest. So a message
+ * that no attempt helps does not keep out new ones, and one that needs several
+ * attempts gets them.
+ *
+ * Where attempts have no end, the one tried most might be tried for ever. At
+ * probe_depth attempts it gives way to those tried less; when all in memory
+ * have come so far, the depth doubles. */
+static stg_delivery *pick_probe(stg_flow *f, stg_lane *l, stg_ns now,
+                                stg_ns *at, bool *is_idle)
+{
+    probes p = find_probes(l, now, at);
+    stg_delivery *untried = NULL;
+
+    if (p.most != NULL && !l->has_probed_most)
+        return p.most;
+    if (!l->is_parked_max)
+        untried = find_untried(f, l, is_idle);
+    return untried != NULL ? untried : p.longest;
+}
+
+static stg_delivery *pick(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
+                          bool *is_idle)
+{
+    return l->is_open ? pick_probe(f, l, now, at, is_idle)
+                      : pick_live(f, l, now, at, is_idle);
 }
 
 /* -- what holds it back? --------------------------------------------------- */
@@ -199,18 +252,19 @@ static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
     return false;
 }
 
-static bool is_after_timeout(const stg_delivery *d)
-{
-    return d->has_failure &&
-           (d->failure.outcome.fault == STG_FAULT_TIMEOUT ||
-            d->failure.outcome.fault == STG_FAULT_CONNECT_TIMEOUT);
-}
+/* The answer of a budget that refuses a retry. */
+typedef struct refusal {
+    stg_ns from_at; /* it may be asked again; STG_NEVER: it cannot say */
+    bool waits;     /* the retry does; else it is given up */
+} refusal;
 
 /* A first attempt is counted, a retry paid: by the lane's budget and the
  * global one, or by neither. */
 static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
-                        stg_ns *from_at)
+                        refusal *why)
 {
+    stg_charge charge =
+        stg_budget_charge(d->has_failure ? &d->failure.outcome : NULL);
     stg_grant own, all;
 
     if (d->progress.attempts == 0) {
@@ -218,17 +272,17 @@ static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
         stg_budget_attempt(&f->budget, now);
         return true;
     }
-    own = stg_budget_take(&l->peer.budget, is_after_timeout(d), now);
-    *from_at = own.from_at;
+    own = stg_budget_take(&l->peer.budget, charge, now);
+    *why = (refusal){own.from_at, l->o.policy->budget_waits};
     if (!own.granted)
         return false;
-    all = stg_budget_take(&f->budget, is_after_timeout(d), now);
-    *from_at = all.from_at;
+    all = stg_budget_take(&f->budget, charge, now);
+    *why = (refusal){all.from_at, f->o.budget_waits};
     f->budget_refused += !all.granted;
     if (!all.granted)
-        stg_budget_give_back(&l->peer.budget, own.paid, own.from_at, now);
-    d->paid = own.paid;
-    d->all_paid = all.paid;
+        stg_budget_give_back(&l->peer.budget, charge, own.from_at, now);
+    else
+        d->paid = charge;
     return all.granted;
 }
 
@@ -258,30 +312,51 @@ static void give_up(stg_flow *f, stg_lane *l, stg_delivery *d, stg_why why)
     stg_settle(f, d, STG_CHANGE_DEAD);
 }
 
-/* It may have waited for a gate, a probe or a restart. */
-static bool is_too_late(const stg_lane *l, const stg_delivery *d, stg_ns now)
+/* Of its deadline. */
+static stg_ns find_left(const stg_flow *f, const stg_policy *p,
+                        const stg_delivery *d, stg_ns now)
 {
-    return d->progress.attempts > 0 &&
-           now >= stg_ns_add(d->began_at, l->o.policy->deadline);
+    stg_ns deadline_at = stg_ns_add(d->began_at, p->deadline);
+
+    return deadline_at == STG_NEVER
+               ? STG_NEVER
+               : stg_ns_sub(deadline_at, stg_flow_wall(f, now));
+}
+
+/* It may have waited for a gate, a probe or a restart. */
+static bool is_too_late(const stg_flow *f, const stg_lane *l,
+                        const stg_delivery *d, stg_ns now)
+{
+    return d->progress.attempts > 0 && find_left(f, l->o.policy, d, now) == 0;
 }
 
 /* The budget refused: the delivery is given up, or all retries of the lane
  * wait. Kinds that cannot say when are asked again soon. */
 static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
-                         stg_ns from_at, stg_ns now)
+                         const refusal *why, stg_ns now)
 {
     return_passage(l, d, now);
     l->budget_refused++;
-    if (l->o.policy->budget_waits) {
-        l->budget_at = from_at == STG_NEVER
+    if (why->waits) {
+        l->budget_at = why->from_at == STG_NEVER
                            ? stg_ns_add(now, 100 * STG_MS)
-                           : stg_ns_max(from_at, stg_ns_add(now, STG_MS));
+                           : stg_ns_max(why->from_at, stg_ns_add(now, STG_MS));
         return;
     }
     give_up(f, l, d, STG_WHY_BUDGET);
 }
 
 /* -- a start --------------------------------------------------------------- */
+
+static void begin_probe(stg_lane *l, const stg_delivery *d)
+{
+    uint32_t attempts = d->progress.attempts;
+
+    l->is_probing = true;
+    if (!l->has_probed_most && attempts >= l->probe_depth)
+        l->probe_depth = attempts <= UINT32_MAX / 2 ? 2 * attempts : UINT32_MAX;
+    l->has_probed_most = !l->has_probed_most && d->is_stored;
+}
 
 static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
@@ -300,9 +375,10 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     f->in_flight++;
     l->starts++;
     l->retries += d->progress.attempts > 0;
-    l->is_probing |= d->is_probe;
+    if (d->is_probe)
+        begin_probe(l, d);
     if (d->progress.attempts == 0)
-        d->began_at = now;
+        d->began_at = stg_flow_wall(f, now);
     d->progress.attempts++;
     d->attempt_at = now;
     d->attempt = NULL;
@@ -310,18 +386,8 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     stg_list_push(&l->busy, &d->busy);
 }
 
-static stg_ns find_timeout(const stg_policy *p, const stg_delivery *d,
-                           stg_ns now)
-{
-    stg_ns deadline_at = stg_ns_add(d->began_at, p->deadline);
-    stg_ns left =
-        deadline_at == STG_NEVER ? STG_NEVER : stg_ns_sub(deadline_at, now);
-
-    return stg_ns_min(p->attempt_timeout, left);
-}
-
-static void describe(const stg_lane *l, const stg_delivery *d,
-                     stg_action *action, stg_ns now)
+static void describe(const stg_flow *f, const stg_lane *l,
+                     const stg_delivery *d, stg_action *action, stg_ns now)
 {
     *action = (stg_action){.kind = STG_ACTION_START, .lane = l->number};
     action->start.delivery = (stg_delivery *)d;
@@ -333,7 +399,8 @@ static void describe(const stg_lane *l, const stg_delivery *d,
             : d->attempts_before + l->o.policy->attempts_max;
     action->start.replay = d->replay;
     action->start.is_retry = d->progress.attempts > 1;
-    action->start.timeout = find_timeout(l->o.policy, d, now);
+    action->start.timeout = stg_ns_min(l->o.policy->attempt_timeout,
+                                       find_left(f, l->o.policy, d, now));
     action->start.is_probe = d->is_probe;
 }
 
@@ -365,7 +432,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
                       stg_ns *at)
 {
     stg_delivery *d;
-    stg_ns from_at = 0;
+    refusal why;
     bool is_idle = true;
     turn slot;
 
@@ -381,7 +448,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             *at = stg_ns_min(*at, stg_ns_add(now, 100 * STG_MS));
             return BLOCKED;
         }
-        if (is_too_late(l, d, now)) {
+        if (is_too_late(f, l, d, now)) {
             give_up(f, l, d, STG_WHY_DEADLINE);
             continue;
         }
@@ -391,12 +458,13 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             return_rate(l, now);
             return BLOCKED;
         }
-        if (pass_budget(f, l, d, now, &from_at)) {
+        if (pass_budget(f, l, d, now, &why)) {
             begin_attempt(f, l, d, now);
-            describe(l, d, action, now);
+            stg_uplink_start(f, l, now);
+            describe(f, l, d, action, now);
             return STARTED;
         }
-        refuse_retry(f, l, d, from_at, now);
+        refuse_retry(f, l, d, &why, now);
     }
 }
 
@@ -426,6 +494,8 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
         end_lane(f, l);
     if (l->is_held || is_off(f, l))
         return IDLE;
+    if (stg_uplink_holds(f, l, now, at))
+        return BLOCKED;
     if (gate_at > now) {
         *at = stg_ns_min(*at, gate_at);
         return BLOCKED;
@@ -444,6 +514,8 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_link *at;
 
+    if (!f->is_stopping)
+        stg_uplink_probe(f, now);
     while (f->timers.top != NULL && f->timers.top->key <= now) {
         stg_lane *l = STG_HEAP_HOLDER(f->timers.top, stg_lane, timer);
 

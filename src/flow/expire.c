@@ -1,67 +1,103 @@
-/* What the log has lost before lanes could read it. */
+/* Messages that the log has lost before lanes could read them. */
 #include "flow/state.h"
 
-/* Of them, those that the row has not got yet: some of what it has lies in a
+/* Whether the row has the position already: some of what it has lies in a
  * window that the lane was in then. */
-static uint64_t count_new(const stg_range *r, uint64_t from, uint64_t end)
+static bool has(const stg_range *r, uint64_t position)
 {
-    uint64_t low = stg_ns_max(from, r->first),
-             high = stg_ns_min(end, r->last + 1);
+    return r->count > 0 && position >= r->first && position <= r->last;
+}
 
-    return r->count == 0 || low >= high ? end - from
-                                        : end - from - (high - low);
+/* Counts the positions in [from, end) that the row does not have yet, and that
+ * were not settled before a restart. */
+static uint64_t count_new(const stg_place *place, uint64_t from, uint64_t end)
+{
+    const stg_range *r = &place->expired;
+    uint64_t low = stg_ns_max(from, r->first),
+             high = stg_ns_min(end, r->last + 1), count = end - from;
+
+    if (r->count > 0 && low < high)
+        count -= high - low;
+    for (size_t i = place->restored_at; i < place->restored_count; i++)
+        if (place->restored[i] >= from && place->restored[i] < end &&
+            !has(r, place->restored[i]))
+            count--;
+    return count;
 }
 
 /* How many there were nobody knows: as many as there were positions at most.
- * What joins a row that is not durable yet makes it longer. */
+ * Positions that join a row that is not durable yet make it longer; its first
+ * one is its name, and stays once it was sent.
+ *
+ * A parked row in there has no place in an ordered lane any more: else it would
+ * hold the base below, and after a restart all would be counted once more. */
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
                  uint64_t end)
 {
     stg_place *place = stg_lane_place(l, p);
     stg_range *r = &place->expired;
-    uint64_t count = count_new(r, from, end);
+    uint64_t count = count_new(place, from, end);
 
     place->lost = stg_ns_max(place->lost, end - 1);
+    place->loose_below = stg_ns_max(place->loose_below, end);
     if (count == 0)
         return;
     if (r->count == 0)
         *r = (stg_range){.first = from, .last = from};
-    r->first = stg_ns_min(r->first, from);
+    if (!r->is_in_group)
+        r->first = stg_ns_min(r->first, from);
     r->last = stg_ns_max(r->last, end - 1);
     r->count += count;
     r->is_dirty = true;
+    place->routed += count;
+    place->dead += count;
     stg_place_mark(f, l, p, STG_SLICE_MUST);
     stg_flow_tell(f, l->number, p->number, STG_TELL_LOST, count, 0);
 }
 
-static bool follows(const stg_lane *l, const stg_partition *p)
-{
-    return l->o.follows == NULL || l->o.follows(l->o.ctx, p->number);
-}
-
-/* A lane in the window goes on in it, and then behind what is lost. */
-void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p)
+static void settle(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
+                   uint64_t end)
 {
     stg_place *place = stg_lane_place(l, p);
-    const stg_window *w = &p->window;
-    uint64_t begin = p->lost_below;
-    bool is_in_window = stg_place_is_in_window(l, p);
-    uint64_t from = is_in_window ? w->next : place->next, end = begin;
 
-    if (begin <= w->next) // what is in the window is not lost
-        end = is_in_window ? from : stg_ns_min(begin, w->start);
-    if (from >= end)
-        return;
-    if (follows(l, p) && !l->is_ending)
+    if (stg_lane_follows(l, p) && !l->is_ending)
         fold(f, l, p, from, end);
-    if (is_in_window)
-        return;
-    place->next = stg_ns_min(end, w->start);
-    // No range row reaches over it.
-    place->taken = stg_ns_max(place->taken, place->next - 1);
+    place->next = end;
+    // No bulk row reaches over it.
+    place->taken = stg_ns_max(place->taken, end - 1);
     place->has_hole = true;
     place->behind_at = 0;
     stg_place_mark(f, l, p, STG_SLICE_DIRTY);
+}
+
+void stg_expired_pass_gap(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
+    uint64_t from = p->lost_from, end = p->lost_end;
+
+    if (place->number < w->end) {
+        from = stg_window_at(w, place->number)->lost_from;
+        end = stg_window_at(w, place->number)->lost_end;
+    }
+    from = stg_ns_max(from, place->next);
+    if (from < end)
+        settle(f, l, p, from, end);
+}
+
+/* A lane in the window takes first what is there. */
+void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    uint64_t end = stg_ns_min(p->lost_below, p->window.start);
+
+    if (stg_place_is_in_window(l, p)) {
+        stg_expired_pass_gap(f, l, p);
+        return;
+    }
+    if (place->next >= end)
+        return;
+    settle(f, l, p, place->next, end);
     stg_place_join(f, l, p);
     stg_lane_wake(f, l);
 }
@@ -75,10 +111,14 @@ void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
     if (p == NULL || !stg_partition_is_given(p))
         return;
     p->lost_below = stg_ns_max(p->lost_below, begin);
+    if (begin > p->window.next) {
+        p->lost_from = p->lost_end > 0 ? p->lost_from : p->window.next;
+        p->lost_end = begin;
+    }
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
             stg_expired_pass(f, f->lanes[i], p);
     p->begin = stg_ns_max(p->begin, begin);
     if (begin > p->window.next)
-        p->window.next = begin;
+        stg_checkpoint_note_gap(f, p, begin);
 }

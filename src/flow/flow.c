@@ -45,9 +45,11 @@ stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
     m->key = r->key;
     m->partition = p->number;
     m->slot = p->slot;
+    m->headers_lost = r->headers_lost;
     m->true_size =
         (uint32_t)(r->true_size < UINT32_MAX ? r->true_size : UINT32_MAX);
     m->refs = 1;
+    m->lost_from = m->lost_end = 0;
     m->created_at = r->created_at;
     m->size = r->size;
     if (r->size > 0)
@@ -131,7 +133,8 @@ stg_flow_options stg_flow_options_default(void)
 {
     return (stg_flow_options){.memory_max = (size_t)64 << 20,
                               .in_flight_max = 10000,
-                              .drain = 10 * STG_S};
+                              .drain = 10 * STG_S,
+                              .budget_waits = true};
 }
 
 stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
@@ -145,7 +148,7 @@ stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
 
 static stg_status check_options(const stg_flow_options *o, stg_error *err)
 {
-    if (o->memory_max < (1 << 20) || o->memory_max > (UINT64_C(1) << 40))
+    if (o->memory_max < (1 << 20) || (o->memory_max - 1) >> 20 >= 1 << 20)
         return stg_flow_refuse(err, STG_INVALID,
                                "memory_max: wanted 1 MiB to 1 TiB");
     if (o->in_flight_max < 1 || o->in_flight_max > 1000000)
@@ -157,7 +160,7 @@ static stg_status check_options(const stg_flow_options *o, stg_error *err)
 stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
                         const stg_flow_options *o, stg_ns now, stg_error *err)
 {
-    stg_list *lists[10];
+    stg_list *lists[11];
     stg_flow *f;
 
     if (check_options(o, err) != STG_OK)
@@ -182,6 +185,7 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     lists[7] = &f->removed;
     lists[8] = &f->checkpoint.pending;
     lists[9] = &f->added;
+    lists[10] = &f->uplink.lanes;
     for (size_t i = 0; i < sizeof lists / sizeof(stg_list *); i++)
         stg_list_init(lists[i]);
     stg_list_init(&f->checkpoint.in_group);
@@ -270,14 +274,14 @@ static bool is_over(stg_flow *f)
 
     if (!f->is_stopping || f->in_flight > 0 || c->is_out)
         return false;
-    if (c->is_full && c->is_dirty && !f->is_last_bare) {
+    if (c->is_full && (c->is_dirty || c->has_gap) && !f->is_last_bare) {
         f->is_last_bare = c->is_bare_due = true;
         c->retry_at = 0;
         return false;
     }
     if (c->is_full && !c->is_bare_due)
         return true;
-    return c->pending_count == 0 && !c->is_dirty && !c->is_must;
+    return c->pending_count == 0 && !c->is_dirty && !c->is_must && !c->has_gap;
 }
 
 static bool stop_next(stg_flow *f, stg_action *action)
@@ -371,5 +375,7 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
         at = stg_ns_min(at, f->drain_at);
     if (!f->is_stopping && f->timers.top != NULL)
         at = stg_ns_min(at, f->timers.top->key);
+    if (!f->is_stopping)
+        at = stg_ns_min(at, stg_uplink_at(f));
     return f->going > 0 ? stg_ns_min(at, stg_going_at(f)) : at;
 }

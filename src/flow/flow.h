@@ -24,7 +24,7 @@
  *   dead      ended badly: a durable row, then the cursor passes.
  *   laggard   behind the window: served by the catch-up reader, in turn.
  *   shed      open for longer than `hold`: the lane settles all that comes
- *             into one range row, until a probe succeeds. */
+ *             into one bulk row, until a probe succeeds. */
 #ifndef STAGGER_FLOW_FLOW_H
 #define STAGGER_FLOW_FLOW_H
 
@@ -45,11 +45,13 @@ typedef struct stg_flow_options {
                                every lane owns one besides */
     stg_ns drain;              /* how long attempts may go on after a stop */
     stg_budget_options budget; /* of all retries of all lanes */
+    bool budget_waits; /* a retry that it refuses waits; else it is given up. A
+                          lane's own budget has its policy's word */
     stg_ns wall_at; /* what the wall clock showed at `now` of stg_flow_new() */
     uint64_t seed;  /* of the jitter */
 } stg_flow_options;
 
-/* 64 MiB, 10000 in flight, drain 10 s, no budget; wall_at and seed 0. */
+/* 64 MiB, 10000 in flight, drain 10 s, no budget, which waits; wall_at and seed 0. */
 stg_flow_options stg_flow_options_default(void);
 
 typedef enum stg_order {
@@ -64,8 +66,8 @@ typedef struct stg_lane_options {
     stg_order order;
     uint32_t in_flight_max; /* 1 to 10000: the most that its adaptive limit
                                grows to */
-    uint32_t rate;          /* attempts, thousandths a second; 0: no limit */
-    uint32_t burst;         /* with rate: 1 to 1000000 */
+    uint32_t burst;         /* with a rate in the policy: 1 to 1000000; 0: a
+                               tenth of a second's */
     uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane gates */
     stg_ns hold;            /* behind an open breaker before it sheds, 0 to 365
                                d; STG_NEVER: it never sheds */
@@ -73,15 +75,21 @@ typedef struct stg_lane_options {
     bool is_from_oldest; /* a lane without a cursor begins at the oldest message
                             that is sure to be kept, else at the next that the
                             reader will read */
+    /* It is not new: without a cursor in a partition it begins at the floor, for
+     * another hub may have had it there; where there is no floor, as above. */
+    bool is_known;
     /* Whether the lane wants the message; NULL: all. */
     bool (*accepts)(void *ctx, const stg_message *m);
-    /* Whether it may want anything of the partition; NULL: of all. What the log
-     * has lost of another is not told. */
+    /* Whether it may want anything of the partition; NULL: of all. It is asked
+     * when the partition is given, and when the lane is added or changed. Of
+     * another partition the lane takes nothing, also while it is paused or held:
+     * it holds back neither the commit nor what is read, and what the log has
+     * lost is not told. */
     bool (*follows)(void *ctx, uint32_t partition);
     void *ctx;
 } stg_lane_options;
 
-/* 64 in flight, no rate limit, 10000 parked, hold 10 m, order none. */
+/* 64 in flight, 10000 parked, hold 10 m, order none. */
 stg_lane_options stg_lane_options_default(const stg_policy *policy);
 
 /* -- a flow ---------------------------------------------------------------- */
@@ -128,8 +136,8 @@ typedef struct stg_gift {
 
 /* Gives a partition, at any time; lanes come first. A lane without a cursor
  * begins where the furthest of the others stands; at begin if there is none, or
- * if it is to begin at the oldest. Rows that the cursors know of are fetched: no
- * fetch that was answered before may show them.
+ * if it is to begin at the oldest; at the floor if it is known. Rows that the
+ * cursors know of are fetched: no fetch that was answered before may show them.
  *
  * A partition that has its rows only (see stg_flow_take()) may be given again.
  * Flow then knows its cursors best, and those of the gift are passed over.
@@ -203,7 +211,7 @@ void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
                      stg_ns now);
 
 /* The log has lost what was below begin: nothing of it can be read any more.
- * A lane that has not read so far settles it into a range row of its own
+ * A lane that has not read so far settles it into a bulk row of its own
  * (is_expired), and STG_TELL_LOST says so. What is in memory still goes out. */
 void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
                       stg_ns now);
@@ -214,15 +222,17 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
                    const stg_parked_row *rows, size_t count, bool is_all,
                    stg_ns now);
 
-/* What an attempt came to. */
+/* The end of an attempt. */
 typedef struct stg_end {
     stg_outcome outcome;
     const char *detail; /* lent; NULL: nothing to say */
     const void *answer; /* lent */
     size_t answer_size;
+    stg_ns dialed_at; /* when the connection was made for this attempt, or could
+                         not be; 0: another had made it, or it was not dialed */
 } stg_end;
 
-/* What became of the delivery, to be logged. */
+/* The end of a delivery, or its next attempt: to be logged. */
 typedef struct stg_verdict {
     stg_decision decision;      /* WAIT: parked until due_at, or with
                                STG_WHY_CIRCUIT_OPEN put back as it was */
@@ -249,6 +259,11 @@ void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now);
  * outlived the retention. A lane still back there sheds up to it. */
 void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
                      stg_ns now);
+
+/* All that was read and still waits untried for this lane has outlived the
+ * retention: it sheds that, in all partitions that are given, also while it is
+ * paused. False: nothing does, or it sheds already. */
+bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* A replay has put rows into the store: parked so many more of the lane, with
  * replay > 0, which were dead until then. They are due at once, and start below
@@ -279,8 +294,8 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
 void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* Stops: no start and no read from now on; attempts have the drain time, what
- * they then have not answered counts as a timeout; the last checkpoint; then
- * STG_ACTION_STOPPED. */
+ * they then have not answered counts as a timeout, or waits again if nothing of
+ * it was sent; the last checkpoint; then STG_ACTION_STOPPED. */
 void stg_flow_stop(stg_flow *f, stg_ns now);
 
 /* -- actions --------------------------------------------------------------- */
@@ -294,7 +309,8 @@ typedef enum stg_action_kind {
     STG_ACTION_FETCH,  /* answer by stg_flow_rows() */
     STG_ACTION_START,  /* an attempt; answer by stg_flow_ended() */
     STG_ACTION_CANCEL, /* the attempt is to end now: it is still answered, with
-                          STG_FAULT_CANCELLED unless it was quicker */
+                          STG_FAULT_CANCELLED (unsent, if nothing was sent)
+                          unless it was quicker */
     STG_ACTION_STORE,  /* answer by stg_flow_stored() */
     STG_ACTION_COMMIT, /* everything below position is settled for good */
     STG_ACTION_TELL,   /* people may want to know */
@@ -309,7 +325,7 @@ typedef enum stg_tell {
     STG_TELL_OPENED,      /* the breaker opened: the lane holds */
     STG_TELL_CLOSED,      /* a probe succeeded */
     STG_TELL_SHEDDING,    /* held for too long */
-    STG_TELL_SHED,        /* no longer; count: settled into the range row */
+    STG_TELL_SHED,        /* no longer; count: settled into the bulk row */
     STG_TELL_PARKED_MAX,  /* as many parked rows as it may have: it gates */
     STG_TELL_PARKED_ROOM, /* and now fewer */
     STG_TELL_LAGGARD,     /* behind the window: reads by itself */
@@ -317,6 +333,9 @@ typedef enum stg_tell {
     STG_TELL_STORE_FULL,  /* a group did not fit; its lanes gate */
     STG_TELL_STORE_ROOM,  /* and now it did */
     STG_TELL_EXPIRING,    /* past retention: it sheds up to there */
+    STG_TELL_UPLINK_DOWN, /* our own network is away, see uplink.h; count: lanes
+                             that wait so far; lane: the last to meet it */
+    STG_TELL_UPLINK_UP,   /* count: lanes that waited; until_at: since when */
     STG_TELL_LOST,        /* count, at most, were gone before it read them */
 } stg_tell;
 
@@ -374,7 +393,7 @@ void stg_delivery_attach(stg_delivery *d, void *attempt);
 
 typedef enum stg_lane_state {
     STG_LANE_LIVE,
-    STG_LANE_GATED,   /* Retry-After, rate, parked_max, store full */
+    STG_LANE_GATED,   /* Retry-After, rate, parked_max, store full, uplink */
     STG_LANE_HOLDING, /* the breaker is open */
     STG_LANE_SHEDDING,
     STG_LANE_PAUSED,
@@ -392,14 +411,16 @@ typedef struct stg_lane_view {
     uint64_t waiting;   /* taken and untried, or not durably settled yet */
     uint64_t routed, delivered, dead, cancelled, parked; /* the books */
     uint64_t replays;  /* rows of replays among the parked */
-    uint64_t ranged;   /* messages in its open range rows; 0: none is open */
+    uint64_t ranged;   /* messages in its open bulk rows; 0: none is open */
     uint64_t next;     /* where it reads on: the lowest of all partitions */
     uint64_t base;     /* all below is settled: likewise */
     uint64_t lag;      /* messages that were read and it has not taken yet */
     bool is_lag_exact; /* else it is a laggard, and they are more: what lies
                            between next and the window is only in the log */
     stg_ns oldest_at;  /* when the oldest message was accepted that it has not
-                           settled, by the wall clock; 0: none, or not known */
+                           settled, by the wall clock; 0: none, or not known.
+                           Of a laggard that has read nothing since a restart
+                           it may be earlier */
     stg_ns gate_until; /* GATED, HOLDING: when it opens; else 0 */
     uint64_t retries;  /* started since the start */
     uint64_t
@@ -459,6 +480,9 @@ typedef struct stg_flow_view {
     uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
     uint64_t budget_refused; /* retries, by the global one, since the start */
     bool is_store_full;      /* rows do not fit */
+    bool is_uplink_down;     /* see uplink.h */
+    stg_ns uplink_down_at;   /* is_uplink_down: since then; else 0 */
+    uint32_t uplink_lanes; /* is_uplink_down: lanes that wait for it; else 0 */
     bool is_stopping;
 } stg_flow_view;
 

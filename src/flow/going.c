@@ -16,7 +16,7 @@ static bool is_under_way(const stg_delivery *d)
            d->state == STG_DELIVERY_SETTLING;
 }
 
-/* What is tried again has a row, which may stay. */
+/* A delivery that is tried again has a row, which may stay. */
 static void wait_for(stg_lane *l, stg_partition *p)
 {
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
@@ -197,7 +197,7 @@ void stg_flow_take(stg_flow *f, uint32_t partition, bool keeps_rows,
 
 /* -- a loss ---------------------------------------------------------------- */
 
-/* What has not gone to the store does not any more. */
+/* Drops the changes that have not gone to the store. */
 static void drop_pending(stg_flow *f, const stg_partition *p)
 {
     stg_checkpoint *c = &f->checkpoint;
@@ -227,7 +227,7 @@ static void drop_gone(stg_flow *f, stg_lane *l, const stg_partition *p)
     }
 }
 
-/* What the ring alone holds is freed with it. */
+/* Deliveries that the ring alone holds are freed with it. */
 static void drop_ring(stg_flow *f, stg_lane *l, stg_place *place)
 {
     for (uint32_t i = 0; i < place->ring.count; i++) {
@@ -398,7 +398,7 @@ static void leave(stg_flow *f, stg_partition *p)
             stg_lane_note(f, f->lanes[i]);
 }
 
-/* What is marked goes into one more group. */
+/* Slices that are marked go into one more group. */
 static void want_last(stg_flow *f, stg_partition *p)
 {
     bool is_any = false;

@@ -17,7 +17,7 @@
 
 #include "flow/message.h"
 
-/* What an attempt that failed left behind. */
+/* The record of an attempt that failed. */
 typedef struct stg_failure {
     stg_outcome outcome;
     stg_why why; /* why it is parked, or was given up */
@@ -34,12 +34,20 @@ typedef enum stg_change_kind {
     STG_CHANGE_DELIVERED, /* delete the parked row */
     STG_CHANGE_DEAD,      /* insert into failed_broadcast_logs, and delete the
                              parked row if there is one */
-    STG_CHANGE_RANGE,     /* insert or update the range row that begins at
+    STG_CHANGE_RANGE,     /* insert or update the bulk row that begins at
                              position: last_position and count are absolute */
     STG_CHANGE_CANCEL,    /* every parked row of the lane in this partition
                              moves to failed_broadcast_logs, cancelled */
     STG_CHANGE_FORGET,    /* the lane is no more: its cursor goes, too */
 } stg_change_kind;
+
+/* Why a lane settled messages without an attempt. */
+typedef enum stg_shed_reason {
+    STG_SHED_OPEN,   /* its breaker was open for longer than `hold` */
+    STG_SHED_DOWN,   /* past retention: its breaker was open */
+    STG_SHED_PAUSED, /* past retention: it was paused */
+    STG_SHED_SLOW,   /* past retention: it had not come to them */
+} stg_shed_reason;
 
 typedef struct stg_change {
     stg_change_kind kind;
@@ -49,8 +57,15 @@ typedef struct stg_change {
     uint32_t replay;   /* how often the delivery was replayed; 0 first */
 
     const stg_message *message; /* PARK, DEAD; NULL: already stored */
-    const stg_failure *failure; /* PARK, DEAD; NULL: nothing failed yet */
-    stg_progress progress;      /* PARK, DEAD: attempts and the like */
+    const stg_failure *failure; /* PARK, DEAD; NULL: nothing failed yet.
+                                   RANGE, of OPEN and DOWN: what opened the
+                                   breaker, at first_attempt_at; NULL: not
+                                   known */
+    stg_progress progress;      /* PARK, DEAD: attempts and the like, of the
+                                   series that is under way */
+    uint64_t attempts_before;   /* PARK, DEAD: requests of earlier series and
+                                   replays: absolute, as are all numbers here */
+    stg_ns began_at;            /* PARK: when the series began; 0: it has not */
     stg_ns wait;                /* PARK: how long was decided */
     stg_ns due_at;              /* PARK */
 
@@ -58,8 +73,9 @@ typedef struct stg_change {
     uint64_t count;         /* RANGE: messages settled by it */
     uint64_t added;         /* RANGE: of them, since it was last durable */
     bool is_cancelled;      /* RANGE: the lane was removed, else it was shed */
+    stg_shed_reason reason; /* RANGE, shed */
     /* RANGE: the log had lost them before the lane could read them. They have
-     * no bodies, count is an upper bound, and they are outside the books. */
+     * no bodies, and count is an upper bound. */
     bool is_expired;
 } stg_change;
 
@@ -72,7 +88,7 @@ typedef struct stg_change {
  *
  * The books (I17): routed is what a reader handed to the lane and is settled.
  * routed = delivered + dead + cancelled + parked, at any moment, in the store:
- * dead are the rows in state dead, dropped or expired (a range row by its
+ * dead are the rows in state dead, dropped or expired (a bulk row by its
  * count), parked the parked rows. */
 typedef struct stg_cursor {
     uint32_t lane;
@@ -116,8 +132,9 @@ typedef struct stg_parked_row {
     uint32_t partition;
     uint32_t replay;
     stg_record record;
-    uint64_t attempts_before; /* requests of earlier replays */
+    uint64_t attempts_before; /* requests of earlier series and replays */
     stg_progress progress;    /* attempts 0: begin it by the lane's policy */
+    stg_ns began_at;          /* when the series began; 0: it has not */
     stg_failure failure;
     bool has_failure;
     stg_ns wait, due_at;

@@ -44,6 +44,13 @@ bool stg_lane_is_loaded(const stg_lane *l)
     return l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].is_all;
 }
 
+bool stg_lane_has_fallen(const stg_lane *l, stg_ns now)
+{
+    stg_ns timeout = stg_ns_min(l->o.policy->attempt_timeout, 10 * STG_S);
+
+    return stg_ns_sub(now, l->trying_at) >= timeout;
+}
+
 uint32_t stg_lane_replays_max(const stg_lane *l)
 {
     return l->limit.value < 8 ? 1 : l->limit.value / 4;
@@ -93,8 +100,10 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     stg_list_remove(&l->link);
     stg_list_remove(&l->laggard);
     stg_list_remove(&l->added);
+    stg_uplink_leave(f, l);
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->places);
+    stg_note_drop(f, l->note);
     f->shedding_count -= l->is_shedding;
     f->hungry -= l->is_hungry;
     f->lanes[l->number] = NULL;
@@ -173,7 +182,9 @@ static stg_status make_peer(stg_peer *peer, const stg_lane_options *o,
 {
     if (stg_peer_init(peer, o->policy) != STG_OK)
         return refuse(err, "policy: wanted one that passes the check");
-    return stg_peer_limit(peer, o->rate, o->burst, err);
+    return o->burst == 0 || o->policy->rate == 0
+               ? STG_OK
+               : stg_peer_limit(peer, o->policy->rate, o->burst, err);
 }
 
 static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
@@ -200,6 +211,7 @@ static void join_all(stg_flow *f, stg_lane *l)
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
+        stg_place_follow(l, p);
         stg_place_begin(l, p);
         stg_place_mark(f, l, p, STG_SLICE_MUST);
         if (!stg_partition_is_given(p))
@@ -243,7 +255,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     return STG_OK;
 }
 
-/* What was used up stays used up. */
+/* The part of the levels that was used up stays used up. */
 static void keep_levels(stg_peer *peer, const stg_peer *old, stg_ns now)
 {
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
@@ -254,6 +266,14 @@ static void keep_levels(stg_peer *peer, const stg_peer *old, stg_ns now)
     if (peer->limiter.rate == old->limiter.rate &&
         peer->limiter.burst == old->limiter.burst)
         peer->limiter = old->limiter;
+}
+
+static void follow_all(stg_flow *f, stg_lane *l)
+{
+    for (uint32_t i = 0; f->is_started && i < f->partition_count; i++) {
+        stg_place_follow(l, f->partitions[i]);
+        stg_place_pass(f, l, f->partitions[i]);
+    }
 }
 
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
@@ -277,7 +297,10 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     l->o = *o;
     l->o.order = order;
     l->order_wanted = o->order;
+    follow_all(f, l);
     stg_settle_note_open(f, l, now);
+    stg_uplink_leave(f, l);
+    l->uplink.is_own = false;
     l->limit.max = o->in_flight_max;
     if (l->limit.value > l->limit.max)
         l->limit.value = l->limit.max;
@@ -331,6 +354,7 @@ static void note_ends(stg_flow *f, stg_lane *l)
         stg_place *place = stg_lane_place(l, f->partitions[i]);
         uint64_t end = f->partitions[i]->window.next;
 
+        f->partitions[i]->followers -= place->is_following;
         if (place->restored_count > 0)
             end =
                 stg_ns_max(end, place->restored[place->restored_count - 1] + 1);
@@ -353,8 +377,8 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane_wake(f, l);
 }
 
-/* What waits in a partition that goes leaves with it; and of one that has its
- * rows only nothing waits. */
+/* Deliveries that wait in a partition that goes leave with it; and of one that
+ * has its rows only nothing waits. */
 static bool is_place_spent(const stg_lane *l, const stg_partition *p)
 {
     const stg_place *place = stg_lane_place(l, p);

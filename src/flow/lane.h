@@ -11,22 +11,26 @@
 #include "base/list.h"
 #include "flow/flow.h"
 #include "flow/limit.h"
+#include "flow/note.h"
 #include "flow/ring.h"
+#include "flow/uplink.h"
 
-/* A range row: what a lane settled without an attempt. Of what the lane was to
+/* A bulk row: what a lane settled without an attempt. Of what the lane was to
  * get from first to last nothing is missing in it (unless it is cancelled, for
  * that is not replayed). */
 typedef struct stg_range {
-    uint64_t first, last; /* positions */
-    uint64_t count;       /* 0: there is none open */
-    bool is_cancelled;    /* the lane is removed; else it sheds */
-    uint64_t stored;      /* of count, as far as the store knows */
-    bool is_dirty;        /* the store does not know this state of it */
-    bool is_in_group;     /* a state of it is on its way to the store */
-    bool is_closed;       /* what comes next goes into another one */
+    uint64_t first, last;   /* positions */
+    uint64_t count;         /* 0: there is none open */
+    bool is_cancelled;      /* the lane is removed; else it sheds */
+    stg_shed_reason reason; /* then */
+    uint64_t opening; /* of OPEN and DOWN: which of the breaker's it was */
+    uint64_t stored;  /* of count, as far as the store knows */
+    bool is_dirty;    /* the store does not know this state of it */
+    bool is_in_group; /* a state of it is on its way to the store */
+    bool is_closed;   /* what comes next goes into another one */
 } stg_range;
 
-/* What a group changes in the books, to be counted when it is durable. */
+/* Changes of the books by a group, to be counted when it is durable. */
 typedef struct stg_books_change {
     uint64_t delivered, dead;
     uint64_t fresh; /* of them, those that had no row before */
@@ -38,10 +42,11 @@ typedef struct stg_place {
     uint64_t next;   /* the position where the lane reads on, if a laggard */
     uint64_t number; /* in the window, if not */
     bool is_laggard;
-    bool is_restored; /* the store knew it */
+    bool is_following; /* the lane may want messages of it */
+    bool is_restored;  /* the store knew it */
     stg_ring ring;
 
-    /* What the store knew to be settled above the base, to be skipped. */
+    /* Positions above the base that the store knew to be settled: skipped. */
     uint64_t *restored;
     size_t restored_count, restored_at, restored_capacity;
     /* Rows below it have no place in the ring: the base has passed them. */
@@ -65,7 +70,8 @@ typedef struct stg_place {
     uint64_t shed_below; /* past retention: what is below is shed */
     uint64_t durable;    /* the base that the store knows */
     stg_ns behind_at;    /* when the message was accepted at which a laggard
-                            stands, or the one before it; 0: not known */
+                            stands, or the one before it; or when it was found
+                            to be one; 0: not known */
 } stg_place;
 
 static inline bool stg_range_is_unsaved(const stg_place *p)
@@ -75,14 +81,16 @@ static inline bool stg_range_is_unsaved(const stg_place *p)
 }
 
 #define STG_PARKED_HELD 64 /* rows in memory, of each kind */
+#define STG_PROBE_DEPTH 8  /* see stg_lane.probe_depth */
 
 /* Parked rows of one kind: the earliest are in memory. Replays are apart, for
  * thousands of them must not come before the lane's own retries. */
 typedef struct stg_shelf {
     stg_list rows; /* deliveries by mark; the earliest of all */
     uint32_t count;
-    stg_mark mark; /* every row up to it is in memory */
-    bool is_all;   /* and so are those after it */
+    stg_mark mark;  /* every row up to it is in memory */
+    bool is_all;    /* and so are those after it */
+    bool is_unread; /* none was fetched yet, and one may close the gate */
     bool is_fetching;
     bool has_stale_fetch; /* what is being fetched is to be fetched again */
     bool was_evicted;     /* for want of memory: not at once again */
@@ -122,17 +130,23 @@ typedef struct stg_lane {
 
     stg_shelf shelves[STG_SHELVES]; /* of parked rows */
     uint32_t replaying;             /* of in_flight, replays */
+    uint32_t probe_depth; /* most attempts of a row to be preferred as probe */
+    struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in
+                                  memory for the next one */
 
+    stg_uplink_mark uplink;
     stg_limit limit;
     stg_ns gate_at;   /* Retry-After: nothing starts before */
     stg_ns rate_at;   /* the rate limit: nor before this */
     stg_ns budget_at; /* no retry before */
     stg_ns trying_at; /* since when there was no success, if in flight */
     stg_ns opened_at; /* since when the breaker is open */
+    stg_note *note;   /* what opened it; NULL: it never did */
     bool is_failing;  /* its last outcome was the target's trouble */
     bool is_open;
     bool is_held; /* it is open, and no probe may start */
     bool is_probing;
+    bool has_probed_most; /* the last probe was a parked one */
     bool is_shedding;
     bool is_expiring;   /* somewhere below shed_below */
     bool is_store_full; /* a row did not fit: it gates */

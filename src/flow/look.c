@@ -12,7 +12,8 @@ static stg_lane_state find_state(const stg_lane *l, stg_ns now)
         return STG_LANE_SHEDDING;
     if (l->is_open)
         return STG_LANE_HOLDING;
-    return l->is_store_full || l->is_parked_max || l->gate_at > now ||
+    return l->is_store_full || l->is_parked_max ||
+                   stg_list_has(&l->uplink.link) || l->gate_at > now ||
                    l->rate_at > now
                ? STG_LANE_GATED
                : STG_LANE_LIVE;
@@ -169,15 +170,19 @@ void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
 
     for (uint32_t i = 0; i < f->partition_count; i++)
         window += f->partitions[i]->window.end - f->partitions[i]->window.first;
-    *view = (stg_flow_view){.held = f->held,
-                            .memory_max = f->o.memory_max,
-                            .in_flight = f->in_flight,
-                            .in_flight_max = f->o.in_flight_max,
-                            .window = (uint32_t)window,
-                            .lanes = f->lane_count,
-                            .partitions = f->partition_count,
-                            .budget_left = stg_budget_left(&f->budget, now),
-                            .budget_refused = f->budget_refused,
-                            .is_store_full = f->checkpoint.is_full,
-                            .is_stopping = f->is_stopping};
+    *view = (stg_flow_view){
+        .held = f->held,
+        .memory_max = f->o.memory_max,
+        .in_flight = f->in_flight,
+        .in_flight_max = f->o.in_flight_max,
+        .window = (uint32_t)window,
+        .lanes = f->lane_count,
+        .partitions = f->partition_count,
+        .budget_left = stg_budget_left(&f->budget, now),
+        .budget_refused = f->budget_refused,
+        .is_store_full = f->checkpoint.is_full,
+        .is_uplink_down = f->uplink.is_down,
+        .uplink_down_at = f->uplink.is_down ? f->uplink.down_at : 0,
+        .uplink_lanes = f->uplink.is_down ? f->uplink.count : 0,
+        .is_stopping = f->is_stopping};
 }

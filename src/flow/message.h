@@ -14,10 +14,14 @@ typedef struct stg_message {
     uint64_t position; /* its place in the log: orders, does not count */
     uint64_t key;      /* hash of its ordering key; 0: it has none */
     uint32_t partition;
-    uint32_t refs;      /* flow's own: who holds it */
-    uint32_t slot;      /* flow's own: of its partition */
-    uint32_t true_size; /* as in stg_record; saturates */
-    stg_ns created_at;  /* when it was accepted, by the wall clock: since 1970;
+    uint32_t refs;         /* flow's own: who holds it */
+    uint32_t slot;         /* flow's own: of its partition */
+    uint32_t true_size;    /* as in stg_record; saturates */
+    uint32_t headers_lost; /* as in stg_record */
+    /* Flow's own: what the log has lost before it, which no reader has read:
+     * [lost_from, lost_end). 0, 0: nothing. */
+    uint64_t lost_from, lost_end;
+    stg_ns created_at; /* when it was accepted, by the wall clock: since 1970;
                           0: not known */
     size_t size;
     unsigned char bytes[];
@@ -33,6 +37,8 @@ typedef struct stg_record {
     size_t true_size; /* of a body too large to be sent, which was left out:
                          each lane that wants the message settles it as dead, at
                          once; 0: nothing was */
+    uint32_t headers_lost; /* headers that cannot be sent, where it is not to be
+                              sent without them: likewise, but with its bytes */
 } stg_record;
 
 #endif

@@ -200,7 +200,7 @@ static bool may_change(const stg_flow *f, const stg_lane *l)
     return !stg_order_is_waiting(l) || l->in_flight + l->settling == 0;
 }
 
-/* What has a row is settled now, and leaves the ring. */
+/* Deliveries with a row are settled now, and leave the ring. */
 static void release_rows(stg_flow *f, stg_lane *l)
 {
     const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;

@@ -83,9 +83,22 @@ bool stg_parking_is_fetching(const stg_lane *l)
 
 /* -- in memory ------------------------------------------------------------- */
 
+/* Whether one of the shelf's rows stays in memory for the next probe. */
+static bool keeps_one(const stg_shelf *shelf)
+{
+    const stg_delivery *kept = shelf->lane->kept;
+
+    return kept != NULL && stg_parking_shelf(kept) == shelf;
+}
+
+/* The last row but the one that is kept for the next probe. */
 static stg_delivery *last(const stg_shelf *shelf)
 {
-    return STG_HOLDER(stg_list_last(&shelf->rows), stg_delivery, link);
+    const stg_link *at = stg_list_last(&shelf->rows);
+
+    if (keeps_one(shelf) && at == &shelf->lane->kept->link)
+        at = stg_list_prev(&shelf->rows, at);
+    return STG_HOLDER((stg_link *)at, stg_delivery, link);
 }
 
 static void insert(stg_flow *f, stg_shelf *shelf, stg_delivery *d)
@@ -111,6 +124,17 @@ void stg_parking_take(stg_flow *f, stg_delivery *d)
     stg_list_remove(&d->link);
     stg_parking_shelf(d)->count--;
     f->parked_count--;
+    if (d->lane->kept == d)
+        d->lane->kept = NULL;
+}
+
+/* Whether the row stands behind those that are in memory. */
+static bool is_behind(const stg_shelf *shelf, const stg_delivery *d)
+{
+    stg_mark mark = stg_delivery_mark(d);
+
+    return !shelf->is_all && !is_whole(shelf) &&
+           stg_mark_compare(&mark, &shelf->mark) > 0;
 }
 
 /* Out of memory goes the last; it stays in the store. */
@@ -118,7 +142,8 @@ static void evict_last(stg_flow *f, stg_shelf *shelf)
 {
     stg_delivery *d = last(shelf);
 
-    shelf->mark = before(stg_delivery_mark(d));
+    if (!is_behind(shelf, d))
+        shelf->mark = before(stg_delivery_mark(d));
     shelf->is_all = false;
     stg_parking_take(f, d);
     stg_delivery_free(f, d);
@@ -128,8 +153,49 @@ static bool evict(stg_flow *f, stg_shelf *shelf)
 {
     if (shelf->is_fetching || is_whole(shelf) || shelf->count == 0)
         return false;
+    if (keeps_one(shelf))
+        shelf->lane->kept = NULL;
     while (shelf->count > 0)
         evict_last(f, shelf);
+    return true;
+}
+
+/* Lanes whose rows do not fit at once take turns. */
+static stg_ns find_turn(const stg_lane *l)
+{
+    return (1 + l->number % 16) * 100 * STG_MS;
+}
+
+static bool has_places(const stg_shelf *shelf)
+{
+    for (const stg_link *at = stg_list_first(&shelf->rows); at != NULL;
+         at = stg_list_next(&shelf->rows, at))
+        if (STG_HOLDER((stg_link *)at, stg_delivery, link)->in_ring)
+            return true;
+    return false;
+}
+
+/* All rows of an ordered lane, or none; they come again when there is room. Not
+ * those of a lane that has taken something: they have places in its ring. */
+static bool evict_whole(stg_flow *f, stg_shelf *shelf)
+{
+    stg_lane *l = shelf->lane;
+
+    if (!is_whole(shelf) || shelf->is_fetching || shelf->count == 0 ||
+        l->in_ring > 0 || l->in_flight + l->settling + l->untried_count > 0 ||
+        has_places(shelf))
+        return false;
+    if (keeps_one(shelf))
+        l->kept = NULL;
+    while (shelf->count > 0) {
+        stg_delivery *d = last(shelf);
+
+        stg_parking_take(f, d);
+        stg_delivery_free(f, d);
+    }
+    shelf->mark = (stg_mark){.due_at = 0};
+    shelf->is_all = false;
+    shelf->fetch_at = stg_ns_add(f->now, find_turn(l));
     return true;
 }
 
@@ -139,7 +205,7 @@ bool stg_parking_evict(stg_flow *f, stg_lane *l)
 
     if (!evict(f, shelf)) {
         shelf = &l->shelves[STG_SHELF_FIRST];
-        if (!evict(f, shelf))
+        if (!evict(f, shelf) && !evict_whole(f, shelf))
             return false;
     }
     shelf->was_evicted = true;
@@ -148,8 +214,44 @@ bool stg_parking_evict(stg_flow *f, stg_lane *l)
 
 void stg_parking_trim(stg_flow *f, stg_shelf *shelf)
 {
-    while (!is_whole(shelf) && shelf->count > STG_PARKED_HELD)
+    while (!is_whole(shelf) &&
+           shelf->count > STG_PARKED_HELD + (uint32_t)keeps_one(shelf))
         evict_last(f, shelf);
+}
+
+void stg_parking_release(stg_flow *f, stg_lane *l)
+{
+    stg_delivery *d = l->kept;
+    stg_shelf *shelf;
+
+    l->kept = NULL;
+    if (d == NULL)
+        return;
+    shelf = stg_parking_shelf(d);
+    if (shelf->is_fetching)
+        return; // the end of the fetch sees to it
+    if (is_behind(shelf, d)) {
+        stg_parking_take(f, d);
+        stg_delivery_free(f, d);
+    }
+    stg_parking_trim(f, shelf);
+}
+
+/* A probe that failed comes back in order of its due time, behind thousands of
+ * others perhaps. It stays in memory, unless that is so for one that was tried
+ * more: a target that wants several attempts a message must get them. */
+static bool keep_for_probe(stg_flow *f, stg_lane *l, stg_delivery *d)
+{
+    const stg_delivery *kept = l->kept;
+
+    if (!l->is_open || !d->is_probe || d->progress.attempts >= l->probe_depth)
+        return false;
+    if (kept != NULL && kept->progress.attempts < l->probe_depth &&
+        kept->progress.attempts >= d->progress.attempts)
+        return false;
+    stg_parking_release(f, l);
+    l->kept = d;
+    return true;
 }
 
 void stg_parking_doubt(stg_shelf *shelf)
@@ -160,12 +262,11 @@ void stg_parking_doubt(stg_shelf *shelf)
 void stg_parking_put(stg_flow *f, stg_delivery *d)
 {
     stg_shelf *shelf = stg_parking_shelf(d);
-    stg_mark mark = stg_delivery_mark(d);
 
     // While rows are fetched all that is new stays: what the store answers may
     // be older than it.
-    if (!shelf->is_all && !shelf->is_fetching && !is_whole(shelf) &&
-        stg_mark_compare(&mark, &shelf->mark) > 0) {
+    if (!keep_for_probe(f, d->lane, d) && is_behind(shelf, d) &&
+        !shelf->is_fetching) {
         stg_delivery_free(f, d);
         return;
     }
@@ -185,7 +286,7 @@ static bool is_early(const stg_delivery *d)
            d->message->position >= place->loose_below;
 }
 
-/* What was never tried since its replay needs no budget. */
+/* A row that was never tried since its replay needs no budget. */
 static stg_ns find_start(const stg_lane *l, const stg_delivery *d)
 {
     return d->progress.attempts == 0 ? d->due_at
@@ -210,6 +311,26 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
             return NULL;
     }
     return NULL;
+}
+
+stg_delivery *stg_parking_most_tried(const stg_lane *l, const stg_shelf *shelf,
+                                     uint32_t below, stg_ns now)
+{
+    stg_delivery *most = NULL;
+
+    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
+         at = stg_list_next(&shelf->rows, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+        if (d->due_at > now)
+            break;
+        if (d->is_blocked || is_early(d) || find_start(l, d) > now ||
+            d->progress.attempts >= below)
+            continue;
+        if (most == NULL || d->progress.attempts > most->progress.attempts)
+            most = d;
+    }
+    return most;
 }
 
 /* -- from the store -------------------------------------------------------- */
@@ -290,6 +411,7 @@ void stg_parking_reset(stg_flow *f, stg_shelf *shelf)
     stg_parking_doubt(shelf);
     evict(f, shelf);
     shelf->is_all = false;
+    shelf->is_unread = true;
     shelf->mark = (stg_mark){.due_at = 0};
 }
 
@@ -339,10 +461,11 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_partition *p,
     d->wait = row->wait;
     d->due_wall = row->due_at;
     d->due_at = stg_flow_from_wall(f, row->due_at);
-    d->began_at = stg_flow_from_wall(
-        f, row->has_failure ? row->failure.first_attempt_at : row->due_at);
-    if (row->has_failure)
+    d->began_at = row->began_at;
+    if (row->has_failure) {
         stg_delivery_note(f, d, &row->failure);
+        stg_settle_reclose(l, d);
+    }
     insert(f, stg_parking_shelf(d), d);
     return true;
 }
@@ -368,12 +491,9 @@ static stg_mark mark_of(const stg_parked_row *row)
 /* What stands behind the mark and came while rows were fetched. */
 static void evict_behind(stg_flow *f, stg_shelf *shelf)
 {
-    while (shelf->count > 0 && !shelf->is_all && !is_whole(shelf)) {
-        stg_delivery *d = last(shelf);
-        stg_mark mark = stg_delivery_mark(d);
+    stg_delivery *d;
 
-        if (stg_mark_compare(&mark, &shelf->mark) <= 0)
-            return;
+    while ((d = last(shelf)) != NULL && is_behind(shelf, d)) {
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
@@ -384,9 +504,8 @@ static void evict_behind(stg_flow *f, stg_shelf *shelf)
 static void retry_load(stg_flow *f, stg_shelf *shelf, stg_ns now)
 {
     stg_link *at = stg_list_first(&shelf->rows);
-    stg_ns turn = (1 + shelf->lane->number % 16) * 100 * STG_MS;
 
-    shelf->fetch_at = stg_ns_add(now, turn);
+    shelf->fetch_at = stg_ns_add(now, find_turn(shelf->lane));
     if (!is_whole(shelf))
         return;
     while (at != NULL) {
@@ -416,6 +535,7 @@ static void take_rows(stg_flow *f, stg_shelf *shelf, const stg_parked_row *rows,
         shelf->mark = mark_of(&rows[i]);
     }
     shelf->is_all = is_all && i == count;
+    shelf->is_unread = false;
     shelf->is_fetching = false; // until here none of its rows were evicted
     if (i < count)
         retry_load(f, shelf, now);

@@ -149,7 +149,7 @@ void stg_partition_free(stg_flow *f, stg_partition *p)
  * among those that are settled: there is room for them. */
 static bool restore_settled(stg_flow *f, stg_place *place, const stg_cursor *c)
 {
-    size_t rows = c->is_ordered ? c->parked - c->replays : 0;
+    size_t rows = c->is_ordered ? (size_t)(c->parked - c->replays) : 0;
 
     if (c->settled_count + rows == 0)
         return true;
@@ -230,6 +230,8 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 {
     stg_place *place = stg_lane_place(l, p);
 
+    place->is_following = false;
+    stg_place_follow(l, p);
     if (!place->is_restored)
         stg_place_begin(l, p);
     if (!place->is_restored || l->is_ending)
@@ -249,6 +251,7 @@ static void begin(stg_flow *f, stg_partition *p)
 {
     stg_window_init(&p->window, find_start(f, p));
     p->is_raised = true;
+    p->followers = 0;
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
             begin_lane(f, f->lanes[i], p);
@@ -275,7 +278,7 @@ static void set_gift(stg_flow *f, stg_partition *p, const stg_gift *g)
     p->generation = g->generation;
     p->assignment = ++f->given;
     p->begin = g->begin;
-    p->lost_below = 0;
+    p->lost_below = p->lost_from = p->lost_end = 0;
     p->committed = p->floor = g->floor;
     p->keeps_rows = p->is_foreign = p->is_cut = false;
     p->last = STG_LAST_NONE;

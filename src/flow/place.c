@@ -3,6 +3,8 @@
 
 #include "flow/state.h"
 
+enum { COUNT_TEXT = 48 }; /* a number and its unit */
+
 uint64_t stg_place_next(const stg_lane *l, const stg_partition *p)
 {
     const stg_place *place = stg_lane_place(l, p);
@@ -79,14 +81,72 @@ void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p)
     stg_flow_tell(f, l->number, p->number, STG_TELL_JOINED, 0, 0);
 }
 
-/* Below what was committed the log may be trimmed at any time. */
+/* Below what was committed the log may be trimmed at any time. What the group
+ * has committed is settled for a lane that is known, too; what others here have
+ * settled above it need not be. */
 void stg_place_begin(stg_lane *l, const stg_partition *p)
 {
     uint64_t oldest = stg_ns_max(p->begin, p->committed);
+    bool is_oldest = l->o.is_from_oldest || (l->o.is_known && p->floor > 0);
 
     stg_lane_place(l, p)->next = stg_lane_place(l, p)->durable =
-        l->o.is_from_oldest ? stg_ns_min(oldest, p->window.next)
-                            : p->window.next;
+        is_oldest ? stg_ns_min(oldest, p->window.next) : p->window.next;
+}
+
+void stg_place_follow(stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    bool was_following = place->is_following;
+
+    place->is_following =
+        l->o.follows == NULL || l->o.follows(l->o.ctx, p->number);
+    if (l->is_removing)
+        return;
+    p->followers += place->is_following;
+    p->followers -= was_following;
+}
+
+/* In an ordered lane rows take their places as the lane comes to them: while it
+ * has any, it goes on message by message. */
+bool stg_place_may_pass(const stg_lane *l, const stg_partition *p)
+{
+    const stg_place *place = stg_lane_place(l, p);
+    bool has_rows = place->rows > place->replays;
+
+    return stg_partition_is_given(p) && !l->is_ending &&
+           !stg_lane_follows(l, p) &&
+           (!has_rows || (l->o.order == STG_ORDER_NONE && !place->is_draining));
+}
+
+/* Positions that were settled before a restart, and are passed above an unsettled
+ * one, are remembered in the ring. False: no memory. */
+static bool pass_restored(stg_flow *f, stg_place *place, uint64_t end)
+{
+    while (place->restored_at < place->restored_count &&
+           place->restored[place->restored_at] < end) {
+        if (place->ring.count > 0) {
+            if (!stg_ring_reserve(&place->ring, &f->memory))
+                return false;
+            stg_ring_push(&place->ring, place->restored[place->restored_at],
+                          NULL);
+        }
+        place->restored_at++;
+    }
+    return true;
+}
+
+void stg_place_pass(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    const stg_window *w = &p->window;
+
+    if (!stg_place_may_pass(l, p) || !pass_restored(f, place, w->next))
+        return;
+    place->next = w->next;
+    place->number = w->end;
+    place->behind_at = 0;
+    stg_place_catch_up(f, l, p);
+    stg_place_mark(f, l, p, STG_SLICE_DIRTY);
 }
 
 void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p)
@@ -94,18 +154,26 @@ void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p)
     stg_place *place = stg_lane_place(l, p);
     const stg_window *w = &p->window;
 
+    stg_place_pass(f, l, p);
     if (place->next >= w->start) {
         place->number = stg_window_find(w, place->next);
         stg_place_catch_up(f, l, p);
+        stg_expired_pass_gap(f, l, p);
         return;
     }
-    if (place->next < p->lost_below) { // and it is not in memory any more
+    if (place->next <
+        stg_ns_min(p->lost_below,
+                   w->start)) { // and it is not in memory any more
         stg_expired_pass(f, l, p);
         return;
     }
     if (!place->is_laggard)
         stg_flow_tell(f, l->number, p->number, STG_TELL_LAGGARD, 0, 0);
     place->is_laggard = true;
+    if (place->behind_at == 0) { // nobody knows: since now, at least
+        place->behind_at = stg_flow_wall(f, f->now);
+        stg_place_mark(f, l, p, STG_SLICE_DIRTY);
+    }
     if (!stg_list_has(&l->laggard))
         stg_list_push(&f->laggards, &l->laggard);
 }
@@ -193,29 +261,42 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m)
     return l->o.accepts != NULL && !l->o.accepts(l->o.ctx, m);
 }
 
-/* "1234 bytes", at the end of text. */
-static const char *print_size(char *text, size_t room, uint32_t size)
+/* "1234" and the unit, at the end of text. */
+static const char *print_count(char text[COUNT_TEXT], uint32_t count,
+                               const char *unit)
 {
-    static const char unit[] = " bytes";
-    char *at = text + room - sizeof unit;
+    size_t size = strlen(unit) + 1, start = COUNT_TEXT - size;
+    char *at = &text[start];
 
-    memcpy(at, unit, sizeof unit);
+    memcpy(at, unit, size);
     do
-        *--at = (char)('0' + size % 10);
-    while ((size /= 10) > 0);
+        *--at = (char)('0' + count % 10);
+    while ((count /= 10) > 0);
     return at;
 }
 
-/* It may not be sent: the row of a dead letter says how large it was. */
+/* The log has not got it as it was published. */
+static bool is_unfit(const stg_message *m)
+{
+    return m->true_size > 0 || m->headers_lost > 0;
+}
+
+/* It may not be sent: the row of a dead letter says how large it was, or how
+ * many headers it lacks. */
 static void refuse(stg_flow *f, stg_delivery *d)
 {
-    char text[32];
+    const stg_message *m = d->message;
+    bool is_large = m->true_size > 0;
+    char text[COUNT_TEXT];
     stg_failure failure = {
-        .outcome = stg_failed(STG_FAULT_TOO_LARGE),
+        .outcome =
+            stg_failed(is_large ? STG_FAULT_TOO_LARGE : STG_FAULT_INVALID),
         .why = STG_WHY_PERMANENT,
         .first_attempt_at = stg_flow_wall(f, f->now),
         .last_attempt_at = stg_flow_wall(f, f->now),
-        .detail = print_size(text, sizeof text, d->message->true_size),
+        .detail = is_large ? print_count(text, m->true_size, " bytes")
+                           : print_count(text, m->headers_lost,
+                                         " of its headers cannot be sent"),
     };
 
     stg_delivery_note(f, d, &failure);
@@ -239,7 +320,7 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
     stg_place_enter(l, d);
     place->routed++;
     place->waiting++;
-    if (m->true_size > 0) {
+    if (is_unfit(m)) {
         refuse(f, d);
     } else if (d->is_blocked) {
         l->untried_count++;
@@ -252,8 +333,9 @@ bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m)
 
 void stg_place_lead(stg_flow *f, const stg_lane *l, stg_partition *p)
 {
+    uint64_t number = stg_lane_place(l, p)->number;
 
-    while (p->furthest < stg_lane_place(l, p)->number)
+    while (p->furthest < number && stg_lane_follows(l, p))
         stg_partition_lead(f, p);
 }
 
@@ -265,6 +347,7 @@ void stg_place_advance(stg_flow *f, stg_lane *l, stg_partition *p)
 
     place->behind_at = stg_window_at(w, place->number)->created_at;
     place->next = stg_window_at(w, place->number++)->position + 1;
+    stg_expired_pass_gap(f, l, p);
     if (!l->is_shedding)
         stg_place_lead(f, l, p);
     stg_place_mark(f, l, p, STG_SLICE_DIRTY);

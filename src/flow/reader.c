@@ -1,6 +1,6 @@
-/* What is read from the log, when and from where: the main reader of each
- * partition just ahead of its furthest lane, and one catch-up reader for the
- * laggards, in turn. */
+/* Decides what is read from the log, when and from where: the main reader of
+ * each partition just ahead of its furthest lane, and one catch-up reader for
+ * the laggards, in turn. */
 #include "flow/state.h"
 
 static size_t least(size_t a, size_t b)
@@ -13,7 +13,7 @@ static size_t greatest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What one read may bring at most: a message is given however large it is. */
+/* The bytes that one read may bring: a message comes however large it is. */
 static size_t reserve_for(const stg_flow *f, size_t bytes_max)
 {
     return greatest(bytes_max, f->message_max);
@@ -23,19 +23,28 @@ static size_t reserve_for(const stg_flow *f, size_t bytes_max)
 
 static bool is_driver(const stg_lane *l)
 {
-    return l != NULL && !l->is_shedding && !l->is_paused && !l->is_removing;
+    return !l->is_shedding && !l->is_paused && !l->is_removing;
 }
 
-/* Where all lanes shed, the quickest of them leads. */
+/* Where all lanes that follow the partition shed, the quickest of them leads. */
 static void let_shedders_lead(stg_flow *f, stg_partition *p)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (is_driver(f->lanes[i]))
+        if (f->lanes[i] != NULL && is_driver(f->lanes[i]) &&
+            stg_lane_follows(f->lanes[i], p))
             return;
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL && f->lanes[i]->is_shedding &&
             !stg_lane_place(f->lanes[i], p)->is_laggard)
             stg_place_lead(f, f->lanes[i], p);
+}
+
+static void lead_otherwise(stg_flow *f, stg_partition *p)
+{
+    if (f->shedding_count > 0)
+        let_shedders_lead(f, p);
+    while (p->followers == 0 && p->furthest < p->window.end)
+        stg_partition_lead(f, p);
 }
 
 static bool wants_more(stg_flow *f, stg_partition *p)
@@ -45,8 +54,8 @@ static bool wants_more(stg_flow *f, stg_partition *p)
     if (p->is_reading || p->is_merged || !stg_partition_is_given(p) ||
         f->lane_count == 0)
         return false;
-    if (p->ahead >= ahead_max && f->shedding_count > 0)
-        let_shedders_lead(f, p);
+    if (p->ahead >= ahead_max)
+        lead_otherwise(f, p);
     return p->ahead < ahead_max;
 }
 
@@ -117,12 +126,10 @@ static bool read_merged(stg_flow *f, stg_action *action)
 
     if (m->is_reading || m->count == 0 || f->lane_count == 0)
         return false;
-    for (uint32_t i = 0; m->ahead >= ahead_max && f->shedding_count > 0 &&
-                         i < f->partition_count;
-         i++)
+    for (uint32_t i = 0; m->ahead >= ahead_max && i < f->partition_count; i++)
         if (f->partitions[i]->is_merged &&
             stg_partition_is_given(f->partitions[i]))
-            let_shedders_lead(f, f->partitions[i]);
+            lead_otherwise(f, f->partitions[i]);
     if (!make_way(f, ahead_max) || !stg_flow_make_room(f, reserved))
         return false;
     f->held += reserved;
@@ -143,6 +150,14 @@ void stg_flow_read_end(stg_flow *f, stg_ns now)
 }
 
 /* -- what comes ------------------------------------------------------------ */
+
+static void pass_all(stg_flow *f, stg_partition *p)
+{
+    for (uint32_t i = 0; p->followers < f->lane_count && i < f->lane_capacity;
+         i++)
+        if (f->lanes[i] != NULL)
+            stg_place_pass(f, f->lanes[i], p);
+}
 
 static void wake_idle(stg_flow *f)
 {
@@ -169,6 +184,9 @@ static bool add(stg_flow *f, stg_partition *p, const stg_record *r)
     m = stg_flow_message(f, p, r);
     if (m == NULL)
         return false;
+    m->lost_from = p->lost_from;
+    m->lost_end = p->lost_end;
+    p->lost_from = p->lost_end = 0;
     stg_window_push(&p->window, m);
     p->window.next = r->position + 1;
     p->ahead += m->size;
@@ -178,7 +196,8 @@ static bool add(stg_flow *f, stg_partition *p, const stg_record *r)
     return true;
 }
 
-/* What was kept free for it. A batch of those that are merged has its part. */
+/* Returns the room that was reserved for the read; of merged partitions, the
+ * part of the batch. */
 static bool give_back_room(stg_flow *f, stg_partition *p,
                            const stg_record *records, size_t count)
 {
@@ -221,7 +240,8 @@ static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
     if (i < count && p->is_merged)
         skip(f, p, next);
     else if (i == count && next > p->window.next)
-        p->window.next = next;
+        stg_checkpoint_note_gap(f, p, next);
+    pass_all(f, p);
     wake_idle(f);
 }
 
@@ -348,8 +368,8 @@ static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)
     return true;
 }
 
-/* What was read, shared by the lanes that stand in it; messages are made when
- * the first lane looks at one. */
+/* A chunk that was read, shared by the lanes that stand in it; messages are made
+ * when the first lane looks at one. */
 typedef struct chunk {
     stg_partition *partition;
     const stg_record *records;

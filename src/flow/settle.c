@@ -1,4 +1,5 @@
-/* What became of an attempt, and of its delivery. */
+/* The end of an attempt, and what follows for its delivery. */
+#include "core/wait.h"
 #include "flow/state.h"
 
 /* The hub's messages have an idempotency key: they may be repeated. */
@@ -109,7 +110,7 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
                       STG_HOLDER(stg_list_first(&f->starved), stg_lane, link));
 }
 
-/* Whether the target has trouble, which asks for fewer attempts at once. */
+/* Whether the target has trouble. */
 static bool is_trouble(const stg_outcome *o)
 {
     stg_category c = stg_fault_about(o->fault)->category;
@@ -127,22 +128,69 @@ void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
     if (is_open && !l->is_open) {
         l->is_open = true;
         l->opened_at = now;
+        l->has_probed_most = false;
+        l->probe_depth = STG_PROBE_DEPTH;
         l->openings++;
         stg_flow_tell(f, l->number, 0, STG_TELL_OPENED, 0, reopen_at);
     } else if (!is_open && l->is_open) {
         l->is_open = false;
+        stg_parking_release(f, l);
         stg_flow_tell(f, l->number, 0, STG_TELL_CLOSED, 0, 0);
         stg_shed_end(f, l);
         stg_limit_start(&l->limit, l->o.in_flight_max, now);
     }
 }
 
+/* The connection was not made, and not for want of time. */
+static bool is_unreached(const stg_outcome *o)
+{
+    return stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT &&
+           o->fault != STG_FAULT_CONNECT_TIMEOUT &&
+           o->fault != STG_FAULT_TLS_TIMEOUT;
+}
+
+/* The faults that ask for fewer attempts at once. A connection that is refused
+ * does not: where nobody listens there is no load, and behind a balancer that
+ * is one backend of several. (A queue of connections that is full drops them,
+ * which ends in a timeout.) The breaker sees to a target that has gone, if it
+ * counts connects. */
+static stg_load judge_load(const stg_lane *l, const stg_outcome *o)
+{
+    stg_category category = stg_fault_about(o->fault)->category;
+
+    if (o->fault == STG_FAULT_NONE)
+        return STG_LOAD_SERVED;
+    if (is_unreached(o) && l->o.policy->breaker.connects > 0)
+        return STG_LOAD_OTHER;
+    if (category == STG_CATEGORY_CONNECT || o->fault == STG_FAULT_TIMEOUT ||
+        o->code == 429 || o->code == 503)
+        return STG_LOAD_TOO_MUCH;
+    return STG_LOAD_OTHER;
+}
+
+/* A target that had failed for a timeout's length is back: it has its slow
+ * start, as behind a breaker. */
+static void report_load(stg_lane *l, const stg_delivery *d,
+                        const stg_outcome *o, bool is_used, stg_ns now)
+{
+    stg_load load = judge_load(l, o);
+
+    if (o->fault == STG_FAULT_CANCELLED)
+        return;
+    if (load == STG_LOAD_SERVED) {
+        if (l->is_failing && stg_lane_has_fallen(l, now))
+            stg_limit_start(&l->limit, l->o.in_flight_max, now);
+        l->trying_at = now;
+    }
+    stg_limit_end(&l->limit, load, is_used, d->attempt_at, now);
+}
+
 static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
-                   const stg_outcome *o, bool is_used, stg_ns now)
+                   const stg_outcome *o, bool is_used, bool is_ours, stg_ns now)
 {
     stg_breaker *b = &l->peer.breaker;
 
-    if (o->fault == STG_FAULT_CANCELLED) {
+    if (o->fault == STG_FAULT_CANCELLED || is_ours) {
         if (d->is_probe)
             stg_breaker_abandon(b, now);
     } else {
@@ -151,20 +199,31 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     if (d->is_probe)
         l->is_probing = false;
     stg_settle_note_open(f, l, now);
+    if (is_ours)
+        return;
+    report_load(l, d, o, is_used, now);
     l->is_failing = is_trouble(o);
-    if (o->fault == STG_FAULT_NONE) {
-        l->trying_at = now;
-        stg_limit_succeed(&l->limit, is_used);
-    } else if (l->is_failing) {
-        stg_limit_fail(&l->limit, d->attempt_at, now);
-    }
+}
+
+/* The budgets and the rate have back what the attempt took of them: d counts the
+ * attempts before it. */
+static void give_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
+{
+    stg_limiter_give_back(&l->peer.limiter, d->attempt_at, now);
+    stg_budget_give_back(&l->peer.budget, d->paid, d->attempt_at, now);
+    stg_budget_give_back(&f->budget, d->paid, d->attempt_at, now);
+    d->paid = STG_CHARGE_NONE;
+    if (d->progress.attempts > 0)
+        return;
+    stg_budget_withdraw(&l->peer.budget, d->attempt_at);
+    stg_budget_withdraw(&f->budget, d->attempt_at);
 }
 
 /* As it was before the attempt. */
 static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
     d->progress.attempts--;
-    d->is_probe = false;
+    give_back(f, l, d, now);
     if (is_leaving(f, d) ||
         (!d->is_stored &&
          !stg_partition_is_given(stg_flow_home(f, d->message)))) {
@@ -178,14 +237,31 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     stg_lane_wake(f, l);
 }
 
-/* The answer asks to wait: the whole lane does. */
+/* For how long the answer asks the whole lane to wait. */
+static stg_ns find_gate(const stg_lane *l, const stg_outcome *o)
+{
+    bool is_asked = o->fault == STG_FAULT_OVERLOAD ||
+                    (o->fault == STG_FAULT_5XX && o->code == 503);
+
+    return is_asked ? stg_wait_asked(l->o.policy, o) : 0;
+}
+
 static void close_gate(stg_lane *l, const stg_outcome *o, stg_ns now)
 {
-    stg_ns delay = stg_ns_min(o->delay, l->o.policy->retry_after_max);
+    stg_ns delay = find_gate(l, o);
 
-    if (delay > 0 && (o->fault == STG_FAULT_OVERLOAD ||
-                      (o->fault == STG_FAULT_5XX && o->code == 503)))
+    if (delay > 0)
         l->gate_at = stg_ns_max(l->gate_at, stg_ns_add(now, delay));
+}
+
+void stg_settle_reclose(stg_lane *l, const stg_delivery *d)
+{
+    stg_ns delay = find_gate(l, &d->failure.outcome);
+
+    // Its wait began at the end of the attempt, and is no shorter.
+    if (delay > 0)
+        l->gate_at = stg_ns_max(
+            l->gate_at, stg_ns_sub(stg_ns_add(d->due_at, delay), d->wait));
 }
 
 static void count_failure(stg_flow *f, stg_lane *l, const stg_outcome *o)
@@ -199,25 +275,29 @@ static void count_failure(stg_flow *f, stg_lane *l, const stg_outcome *o)
     stg_budget_fail(&f->budget);
 }
 
-/* What the policy says, and what of it is to be stored. */
+/* The decision of the policy, and the part of it that is stored. */
 static stg_decision decide(stg_flow *f, stg_lane *l, stg_delivery *d,
                            const stg_outcome *o, stg_ns now)
 {
+    stg_ns wall_at = stg_flow_wall(f, now), deadline_at;
     stg_retry r;
     stg_decision decision;
 
     stg_retry_resume(&r, l->o.policy, &with, &d->progress, d->began_at,
-                     d->attempt_at);
-    decision = stg_retry_step(&r, o, now, &f->rng);
-    // A new series of attempts begins, and its deadline.
-    if (r.attempts < d->progress.attempts)
-        d->began_at = now;
+                     stg_flow_wall(f, d->attempt_at));
+    deadline_at = r.deadline_at;
+    decision = stg_retry_step(&r, o, wall_at, &f->rng);
+    // A new series has begun, see reset-after: this attempt is its first.
+    if (r.attempts < d->progress.attempts || r.deadline_at != deadline_at) {
+        d->attempts_before += d->progress.attempts - r.attempts;
+        d->began_at = wall_at;
+    }
     stg_retry_save(&r, &d->progress);
     if (decision.next != STG_WAIT)
         return decision;
-    d->due_at = decision.due_at;
-    d->due_wall = stg_flow_wall(f, d->due_at);
-    d->wait = stg_ns_sub(decision.due_at, now);
+    d->due_wall = decision.due_at;
+    d->wait = stg_ns_sub(decision.due_at, wall_at);
+    d->due_at = decision.due_at = stg_ns_add(now, d->wait);
     return decision;
 }
 
@@ -226,7 +306,7 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_place *place = stg_delivery_place(d);
 
     stg_budget_succeed(&l->peer.budget, d->paid);
-    stg_budget_succeed(&f->budget, d->all_paid);
+    stg_budget_succeed(&f->budget, d->paid);
     if (d->is_stored) {
         stg_settle(f, d, STG_CHANGE_DELIVERED);
         return;
@@ -237,19 +317,13 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     finish(f, d);
 }
 
-/* As it was stored, if it was: it may be older than this boot's clock. */
-static stg_ns find_first(const stg_flow *f, const stg_delivery *d)
-{
-    return d->has_failure ? d->failure.first_attempt_at
-                          : stg_flow_wall(f, d->began_at);
-}
-
 static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
                  stg_verdict *v, stg_ns now)
 {
     stg_failure failure = {
         .outcome = end->outcome,
-        .first_attempt_at = find_first(f, d),
+        .first_attempt_at =
+            d->has_failure ? d->failure.first_attempt_at : d->began_at,
         .last_attempt_at = stg_flow_wall(f, d->attempt_at),
         .detail = end->detail,
         .answer = end->answer,
@@ -267,27 +341,27 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
         f, d, v->decision.next == STG_WAIT ? STG_CHANGE_PARK : STG_CHANGE_DEAD);
 }
 
-/* An attempt that the hub cut at its stop may have arrived: a timeout. */
+/* An attempt that the hub cut at its stop may have arrived: a timeout. One of
+ * which nothing was sent has not, and is none. */
 static void judge_cut(const stg_delivery *d, bool is_going, stg_end *end)
 {
-    if (!d->is_cut || end->outcome.fault != STG_FAULT_CANCELLED)
+    if (!d->is_cut || end->outcome.fault != STG_FAULT_CANCELLED ||
+        end->outcome.unsent)
         return;
     end->outcome = stg_failed(STG_FAULT_TIMEOUT);
     end->detail = is_going ? "cut when its partition was taken away"
                            : "cut when the hub stopped, after the drain time";
 }
 
-/* Nothing was sent: neither the probe of an open breaker nor what was under way
- * when it opened is used up by that. And a lane that is removed has its own
- * end for all that it holds. */
-static bool is_as_before(const stg_lane *l, const stg_delivery *d,
-                         const stg_outcome *o, bool was_open)
+/* Whether the attempt leaves its delivery as it was: a cancelled one does, and
+ * the probe of an open breaker that could not connect. Any other attempt is
+ * used up, also one that was under way when the breaker opened. */
+static bool is_as_before(const stg_delivery *d, const stg_outcome *o)
 {
     if (o->fault == STG_FAULT_CANCELLED)
         return true;
-    return (d->is_probe || was_open) &&
-           stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT &&
-           l->o.policy->breaker.rule != STG_BREAKER_NONE;
+    return d->is_probe &&
+           stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT;
 }
 
 /* As many as it allows were under way. Of replays that is a share. */
@@ -316,20 +390,26 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
 {
     stg_lane *l = d->lane;
     stg_end end = *ended;
-    bool was_open = l->is_open;
-    bool is_used = is_limit_used(l, d);
+    bool is_used = is_limit_used(l, d), is_ours;
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     judge_cut(d, d->is_going, &end);
     leave_flight(f, l, d);
-    report(f, l, d, &end.outcome, is_used, now);
+    is_ours = stg_uplink_ended(f, l, &end, now);
+    report(f, l, d, &end.outcome, is_used, is_ours, now);
+    if (l->is_open && !is_ours && is_trouble(&end.outcome))
+        stg_note_failure(f, l, &end, d->attempt_at);
     stg_lane_wake(f, l);
     if (is_lost(f, d)) {
         v.decision = lose(f, d, &end.outcome);
+    } else if (is_ours) {
+        v.decision = (stg_decision){
+            .next = STG_WAIT, .why = STG_WHY_GATE, .due_at = now};
+        put_back(f, l, d, now);
     } else if (end.outcome.fault == STG_FAULT_NONE) {
         v.decision = (stg_decision){.next = STG_DONE};
         succeed(f, l, d);
-    } else if (is_as_before(l, d, &end.outcome, was_open)) {
+    } else if (is_as_before(d, &end.outcome)) {
         stg_ns reopen_at = now;
 
         stg_breaker_look(&l->peer.breaker, now, &reopen_at);

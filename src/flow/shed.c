@@ -1,11 +1,30 @@
-/* What a lane settles without an attempt: into one range row, durably, with
- * its cursor. */
+/* Messages that a lane settles without an attempt: into one bulk row, durably,
+ * with its cursor. */
 #include "flow/state.h"
 
 void stg_shed_break(const stg_lane *l, stg_place *p, uint64_t position)
 {
     if (p->range.count > 0 && position > p->range.last && !l->is_removing)
         p->range.is_closed = true;
+}
+
+static stg_shed_reason reason_of(const stg_lane *l)
+{
+    if (l->is_paused)
+        return STG_SHED_PAUSED;
+    if (l->is_shedding)
+        return STG_SHED_OPEN;
+    return l->is_open ? STG_SHED_DOWN : STG_SHED_SLOW;
+}
+
+/* A row has one cause. */
+static bool has_other_reason(const stg_lane *l, const stg_range *r)
+{
+    stg_shed_reason reason = reason_of(l);
+    bool is_fault = reason == STG_SHED_OPEN || reason == STG_SHED_DOWN;
+
+    return !l->is_removing &&
+           (r->reason != reason || (is_fault && r->opening != l->openings));
 }
 
 /* Its first position is the row's name in the store, and does not change. */
@@ -17,8 +36,9 @@ static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
         stg_shed_break(l, p, p->taken);
     if (position > p->lost)
         stg_shed_break(l, p, p->lost);
-    return r->count > 0 && (r->is_closed || position < r->first ||
-                            r->is_cancelled != l->is_removing);
+    return r->count > 0 &&
+           (r->is_closed || position < r->first ||
+            r->is_cancelled != l->is_removing || has_other_reason(l, r));
 }
 
 bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
@@ -26,7 +46,7 @@ bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
     // Its rows come first: a message may have one.
     if (!stg_lane_is_loaded(l))
         return false;
-    // What is cancelled under way comes back before anything is cancelled.
+    // Attempts that are cancelled come back before anything else is cancelled.
     if (l->is_removing && l->in_flight + l->settling > 0)
         return false;
     if (needs_another(l, p, position) &&
@@ -49,6 +69,8 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
     if (position > r->last)
         r->last = position;
     r->is_cancelled = l->is_removing;
+    r->reason = reason_of(l);
+    r->opening = l->openings;
     r->count++;
     r->is_dirty = true;
     if (l->is_removing)
@@ -224,4 +246,27 @@ void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
         stg_flow_tell(f, i, partition, STG_TELL_EXPIRING, 0, 0);
         stg_lane_wake(f, l);
     }
+}
+
+bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, lane);
+    bool has_any = false;
+
+    (void)now;
+    for (uint32_t i = 0; l != NULL && i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+        uint64_t end = p->window.next;
+
+        if (!stg_partition_is_given(p) || stg_place_base(l, p) >= end ||
+            stg_place_base(l, p) < stg_lane_place(l, p)->shed_below)
+            continue;
+        stg_lane_place(l, p)->shed_below = end;
+        has_any = true;
+    }
+    if (!has_any)
+        return false;
+    l->is_expiring = true;
+    stg_lane_wake(f, l);
+    return true;
 }

@@ -32,10 +32,13 @@ typedef struct stg_partition {
     stg_phase phase;
     bool is_merged;
     uint64_t generation, assignment;
+    uint32_t followers;  /* lanes that follow it, and are not removed */
     uint64_t begin;      /* the log's oldest message is not below */
     uint64_t lost_below; /* and there were some, which lanes may have missed */
-    uint64_t furthest;   /* the number that the furthest live lane takes next */
-    size_t ahead;        /* bytes of messages from there on */
+    uint64_t lost_from, lost_end; /* lost behind the window, where nothing was
+                                     read since; 0, 0: nothing */
+    uint64_t furthest; /* the number that the furthest live lane takes next */
+    size_t ahead;      /* bytes of messages from there on */
     bool is_reading;
     size_t reserved;       /* bytes that the read may bring */
     bool is_committed_new; /* committed has risen: to be told */
@@ -56,6 +59,7 @@ typedef struct stg_partition {
 enum {
     STG_SLICE_DIRTY = 1, /* when it is time */
     STG_SLICE_MUST = 2,  /* with the rows of this group */
+    STG_SLICE_GAP = 4,   /* lanes passed a gap: written within a second */
 };
 
 /* The group that is with the store, and all that it needs. */
@@ -67,6 +71,8 @@ typedef struct stg_checkpoint {
     stg_cursor *cursors;
     uint64_t *settled;
     stg_claim *claims;
+    stg_note **notes; /* that its changes name */
+    size_t note_count;
     stg_list in_group; /* deliveries, in the order of their changes */
     bool is_out;       /* the store has it */
     bool is_told;      /* the shell was given it */
@@ -77,6 +83,8 @@ typedef struct stg_checkpoint {
     stg_ns retry_at;   /* nor anything, when the store or memory is full */
     bool is_dirty;     /* some slice is */
     bool is_must;
+    bool has_gap;  /* some slice has STG_SLICE_GAP: it is written at gap_at */
+    stg_ns gap_at; /* only with has_gap */
 } stg_checkpoint;
 
 /* The catch-up reader: one place at a time, in turn. */
@@ -126,7 +134,8 @@ struct stg_flow {
     stg_heap timers;               /* lanes */
     stg_list cancels;              /* deliveries, through change */
     stg_list tells;
-    stg_list added;   /* lanes, through added */
+    stg_list added; /* lanes, through added */
+    stg_uplink uplink;
     stg_list removed; /* lanes, through link */
 
     size_t held;        /* bytes: messages, texts, and what reads may bring */
@@ -228,10 +237,18 @@ stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number); /* NULL: none */
 void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where);
 void stg_lane_wake(stg_flow *f, stg_lane *l); /* unless it is ready already */
 void stg_lane_free(stg_flow *f, stg_lane *l);
+/* Whether it may want anything of the partition. */
+static inline bool stg_lane_follows(const stg_lane *l, const stg_partition *p)
+{
+    return stg_lane_place(l, p)->is_following;
+}
+
 /* All of an ordered lane's rows are in memory before it goes on, for they come
  * before what is read; replays have no place there. */
 bool stg_lane_is_loaded(const stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
+/* No success for a timeout's length, though it tries: it has one slot. */
+bool stg_lane_has_fallen(const stg_lane *l, stg_ns now);
 /* Replays that may be under way: they leave three quarters to live traffic,
  * which so need not wait for one of them to end. */
 uint32_t stg_lane_replays_max(const stg_lane *l);
@@ -263,6 +280,13 @@ void stg_place_begin(stg_lane *l, const stg_partition *p);
 void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
 /* A row without a place in the ring is settled: its message is not taken. */
 void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
+/* Asks the lane whether it follows the partition. */
+void stg_place_follow(stg_lane *l, stg_partition *p);
+/* A lane that does not follow the partition goes behind all that was read of it,
+ * whatever holds the lane back: it holds neither the committed offset nor the
+ * window. What it took while it followed the partition keeps its places. */
+bool stg_place_may_pass(const stg_lane *l, const stg_partition *p);
+void stg_place_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Puts the lane in the window if it can be, else among the laggards. */
 void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Whether the lane has no business with the message: filtered out, or settled
@@ -271,7 +295,8 @@ bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
 /* Takes m into the ring, as untried; m's reference is shared. False: no
  * memory. */
 bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m);
-/* The lane is live at its number: it may lead the reader. */
+/* The lane is live at its number: it leads the reader, if it follows the
+ * partition. */
 void stg_place_lead(stg_flow *f, const stg_lane *l, stg_partition *p);
 /* Goes on behind number. */
 void stg_place_advance(stg_flow *f, stg_lane *l, stg_partition *p);
@@ -324,9 +349,15 @@ void stg_parking_reset(stg_flow *f, stg_shelf *shelf);
 bool stg_parking_evict(stg_flow *f, stg_lane *l);
 /* No more in memory than there may be. */
 void stg_parking_trim(stg_flow *f, stg_shelf *shelf);
+/* The breaker has closed: no row stays in memory for the next probe. */
+void stg_parking_release(stg_flow *f, stg_lane *l);
 /* The first that is due; or *due_at, when one will be. */
 stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
                               stg_ns now, stg_ns *due_at);
+/* Of the rows that are in memory, due, and tried less than `below` times: the
+ * one tried most, and of these the one that is due longest. NULL: none. */
+stg_delivery *stg_parking_most_tried(const stg_lane *l, const stg_shelf *shelf,
+                                     uint32_t below, stg_ns now);
 bool stg_parking_next(stg_flow *f, stg_action *action);
 /* Asks for rows where some are missing; or *at, when to do so. */
 void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at);
@@ -337,7 +368,7 @@ bool stg_parking_is_fetching(const stg_lane *l);
 
 /* -- shed.c ---------------------------------------------------------------- */
 
-/* Whether the lane settles what is at position into its range row. */
+/* Whether the lane settles what is at position into its bulk row. */
 bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position);
 /* Settles a message that the lane has not taken. False: no memory. */
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
@@ -358,6 +389,9 @@ void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
 /* The delivery ends so; its change goes to the store. */
 void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
+/* A parked row came from the store: if its target asked for a wait, in an earlier
+ * incarnation or of another hub, the lane's gate is closed again. */
+void stg_settle_reclose(stg_lane *l, const stg_delivery *d);
 /* People are told when the breaker is open or closed and was not. */
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
 /* Its change is durable. */
@@ -369,6 +403,9 @@ bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
 stg_ns stg_checkpoint_at(const stg_flow *f);
 /* Rows had no room, and are gone: lanes go on. */
 void stg_checkpoint_relax(stg_flow *f);
+/* The window goes on behind a gap (markers of transactions, records that are no
+ * messages): lanes that stand at its end pass it without a delivery. */
+void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next);
 void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 
 /* -- watermark.c ----------------------------------------------------------- */
@@ -399,8 +436,26 @@ static inline void stg_going_note(const stg_flow *f, stg_delivery *d)
 
 /* -- expire.c --------------------------------------------------------------- */
 
-/* What the log has lost and the lane has not read is settled. */
+/* The lane stands in the window: what the log has lost right before its next
+ * message is settled. */
+void stg_expired_pass_gap(stg_flow *f, stg_lane *l, stg_partition *p);
+/* Settles what the log has lost and the lane has not read. */
 void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p);
+
+/* -- uplink.c -------------------------------------------------------------- */
+
+/* What the end of an attempt says of our own network. True: it is no fault of
+ * the target, and the delivery is as it was. */
+bool stg_uplink_ended(stg_flow *f, stg_lane *l, const stg_end *end, stg_ns now);
+/* Whether the lane waits for the uplink; or *at, when to ask again. */
+bool stg_uplink_holds(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at);
+/* The lane dials: while the uplink is down that is the probe. */
+void stg_uplink_start(stg_flow *f, stg_lane *l, stg_ns now);
+/* Wakes the lanes that wait when one of them may dial, which is at: */
+void stg_uplink_probe(stg_flow *f, stg_ns now);
+stg_ns stg_uplink_at(const stg_flow *f);
+/* The lane is gone, or another address is its target's. */
+void stg_uplink_leave(stg_flow *f, stg_lane *l);
 
 /* -- reader.c -------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* What no lane needs any more: in the log, by the durable cursors; in memory,
- * by where the lanes stand. */
+/* The positions that no lane needs any more: in the log, by the durable cursors;
+ * in memory, by where the lanes stand. */
 #include "flow/state.h"
 
 static uint64_t find_lowest(const stg_flow *f, const stg_partition *p)

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/header.h"
 #include "hub/hub_inside.h"
 
 enum {
     INSIDE = 448,    /* bytes of headers that need no memory of their own */
     FREE_MAX = 1024, /* kept for the next ones */
-    OWN_MAX = 240    /* of the hub's own headers, without what is given, and
+    OWN_MAX = 260    /* of the hub's own headers, without what is given, and
                         without ids */
 };
 
@@ -20,6 +21,7 @@ struct stg_attempt {
     stg_delivery *delivery; /* NULL: flow is not told any more */
     stg_exchange *exchange;
     uint32_t partition;
+    unsigned hops; /* hubs that the message came through before this one */
     uint64_t position, number, number_max;
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
     stg_trace trace;
@@ -114,6 +116,32 @@ static stg_span id_of(const stg_attempts *all, const stg_attempt *a,
     return (stg_span){text, strlen(text)};
 }
 
+static bool is_targets(const stg_target *t, stg_span name)
+{
+    const stg_target_settings *s = t->settings;
+
+    for (size_t i = 0; i < s->header_count; i++)
+        if (stg_header_matches(s->headers[i].name, name))
+            return true;
+    return false;
+}
+
+/* Drops the lines between from and to that the target's settings say
+ * otherwise. Returns the new end. */
+static char *drop_targets(const stg_target *t, char *from, char *to)
+{
+    stg_span lines = {from, (size_t)(to - from)}, line;
+
+    to = from;
+    while ((line = stg_header_next(&lines)).size > 0) {
+        if (is_targets(t, stg_header_name(line)))
+            continue;
+        memmove(to, line.at, line.size);
+        to += line.size;
+    }
+    return to;
+}
+
 /* The headers that the intake has kept. */
 static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
                       const stg_parcel *p)
@@ -121,8 +149,6 @@ static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
     // The same trace for all attempts of a message, wherever they are made.
     uint64_t epoch = a->partition == 0 ? all->epoch : stg_parcel_hash(id);
 
-    if (all->trace == STG_TRACE_OFF)
-        return put(to, p->headers.at, p->headers.size);
     return stg_trace_put(to, p->headers, all->trace, epoch, a->position,
                          stg_rng_next(&all->rng), &a->trace);
 }
@@ -141,12 +167,19 @@ static char *put_given(char *to, const stg_parcel *p)
 static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                          stg_span id, const stg_parcel *p)
 {
+    char *kept;
+
     to = put(PUT(to, "Idempotency-Key: "), id.at, id.size);
     to = put(PUT(to, "\r\nStagger-Message: "), id.at, id.size);
+    to = put_number(PUT(to, "\r\nStagger-Hops: "), a->hops + 1);
     to = put_number(PUT(to, "\r\nStagger-Attempt: "), a->number);
     if (a->number_max != STG_UNLIMITED)
         to = put_number(PUT(to, "\r\nStagger-Attempts-Max: "), a->number_max);
-    return put_kept(put_given(PUT(to, "\r\n"), p), all, a, id, p);
+    kept = put_given(PUT(to, "\r\n"), p);
+    to = put_kept(kept, all, a, id, p);
+    return a->target->settings->header_count > 0
+               ? drop_targets(a->target, kept, to)
+               : to;
 }
 
 /* False: no memory. */
@@ -220,6 +253,17 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_shell_note(h);
 }
 
+/* Nothing is told of the target: nothing was asked of it. */
+static void put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                     stg_ns took)
+{
+    stg_verdict v =
+        stg_flow_ended(h->flow, a->delivery, how, stg_deadlines_now());
+
+    stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
+    stg_shell_note(h);
+}
+
 static void answered(void *ctx, const stg_reply *reply)
 {
     stg_attempt *a = ctx;
@@ -227,17 +271,20 @@ static void answered(void *ctx, const stg_reply *reply)
     stg_end how = {.outcome = reply->outcome,
                    .detail = reply->detail,
                    .answer = reply->answer.at,
-                   .answer_size = reply->answer.size};
+                   .answer_size = reply->answer.size,
+                   .dialed_at = reply->dialed_at};
 
-    if (a->delivery != NULL)
+    if (a->delivery != NULL && reply->is_put_back)
+        put_back(h, a, &how, reply->took);
+    else if (a->delivery != NULL)
         end(h, a, &how, reply->status, reply->took);
     give_back(&h->attempts, a);
     if (h->is_broken)
         stg_hub_finish(h);
 }
 
-/* Nothing was sent. It waits as after a reset: with less going on there will
- * be memory. */
+/* Nothing was sent. For want of memory it waits, uncounted: with less going on
+ * there will be some. */
 static void end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
                        const char *detail)
 {
@@ -249,6 +296,22 @@ static void end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
 
 /* -- the start ------------------------------------------------------------- */
 
+/* A delivery waits, and its time does not run: only the log shows why. */
+static void tell_waiting(stg_hub *h)
+{
+    if (stg_client_has_waited(h->client))
+        STG_LOG_REPEAT(
+            h->log, STG_LOG_WARN, "files-short", 1,
+            stg_field_text("detail",
+                           "no file is left for a connection to a target"),
+            stg_field_number("connections",
+                             stg_client_files(h->client)->targets),
+            stg_field_bool("is_relieved", false),
+            stg_field_text("next",
+                           "raise the limit of open files "
+                           "(LimitNOFILE=, ulimit -n)"));
+}
+
 static void send_out(stg_attempts *all, stg_attempt *a,
                      const stg_action *action, const stg_parcel *p)
 {
@@ -258,12 +321,13 @@ static void send_out(stg_attempts *all, stg_attempt *a,
         a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
                                         action->start.timeout, answered, a);
     if (a->exchange == NULL) {
-        end_unsent(all->hub, a, STG_FAULT_RESET,
+        end_unsent(all->hub, a, STG_FAULT_NO_BUFFERS,
                    "there was no memory for the request");
         give_back(all, a);
         return;
     }
     stg_delivery_attach(a->delivery, a);
+    tell_waiting(all->hub);
 }
 
 static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
@@ -291,13 +355,14 @@ void stg_attempt_start(stg_attempts *all, const stg_action *action)
 
     if (a == NULL) {
         begin(all, &spare, action);
-        end_unsent(all->hub, &spare, STG_FAULT_RESET,
+        end_unsent(all->hub, &spare, STG_FAULT_NO_BUFFERS,
                    "there was no memory for the attempt");
         return;
     }
     begin(all, a, action);
     stg_list_push(&all->under_way, &a->link);
     if (stg_parcel_unpack(&p, m->bytes, m->size)) {
+        a->hops = stg_header_take_hops(&p.headers);
         send_out(all, a, action, &p);
         return;
     }

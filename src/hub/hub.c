@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hub/hub_inside.h"
 #include "hub/lane_policy.h"
@@ -53,8 +54,27 @@ stg_flow_options stg_hub_flow(const stg_settings *o)
     f.memory_max = (size_t)(o->memory_max - stg_intake_share(o->memory_max));
     f.in_flight_max = o->in_flight_max;
     f.budget = o->budget;
+    f.budget_waits = o->budget_empty == STG_BUDGET_EMPTY_WAIT;
     f.drain = o->drain;
     return f;
+}
+
+/* Who reads times in the store and in this machine's log side by side is to know
+ * how far they are apart. */
+static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
+{
+    bool is_ahead = wall > store;
+    stg_ns apart = is_ahead ? wall - store : store - wall;
+
+    if (apart < STG_S)
+        return;
+    STG_LOG(h->log, STG_LOG_WARN, "store-clock",
+            stg_field_number("seconds", apart / STG_S),
+            stg_field_text("detail",
+                           is_ahead ? "this machine's clock is ahead of the "
+                                      "database's, whose times are stored"
+                                    : "this machine's clock is behind the "
+                                      "database's, whose times are stored"));
 }
 
 static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
@@ -65,18 +85,50 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 
     if (error != 0)
         return stg_hub_refuse(err, STG_IO, "the system has no random numbers");
-    f.wall_at = stg_wall_now();
+    f.wall_at = stg_store_now(h->store);
+    tell_clock(h, f.wall_at, stg_wall_now());
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
+}
+
+/* A partition's topic never changes: what its name was compared with is noted. */
+static bool is_of_topics(stg_target *t, uint32_t partition)
+{
+    enum { UNKNOWN, NO, YES };
+    uint32_t room = partition + 64;
+    uint8_t *wider;
+    bool is_of;
+
+    if (partition < t->known_count && t->topics_known[partition] != UNKNOWN)
+        return t->topics_known[partition] == YES;
+    is_of = stg_source_is_of(t->hub, partition, &t->settings->topics);
+    if (partition >= t->known_count) {
+        wider = realloc(t->topics_known, room);
+        if (wider == NULL)
+            return is_of;
+        memset(wider + t->known_count, UNKNOWN, room - t->known_count);
+        t->topics_known = wider;
+        t->known_count = room;
+    }
+    t->topics_known[partition] = is_of ? YES : NO;
+    return is_of;
 }
 
 /* A target with topics of its own: ctx is the target, for the store knows which
  * topic a partition is of. */
 static bool accepts_topic(void *ctx, const stg_message *m)
 {
-    const stg_target *t = ctx;
+    stg_target *t = ctx;
 
-    return stg_source_is_of(t->hub, m->partition, &t->settings->topics) &&
+    return is_of_topics(t, m->partition) &&
            stg_match_accepts((void *)(uintptr_t)t->settings, m);
+}
+
+/* What the log has lost of another topic is not the target's. */
+static bool follows_topic(void *ctx, uint32_t partition)
+{
+    stg_target *t = ctx;
+
+    return t->settings == NULL || is_of_topics(t, partition);
 }
 
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
@@ -84,17 +136,20 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
     stg_lane_options l;
 
     t->hub = h;
+    t->known_count = 0; // of other settings
     if (t->settings != NULL) {
         l = stg_settings_lane(t->settings);
         if (t->settings->topics.count > 0) {
             l.accepts = accepts_topic;
-            l.ctx = (void *)(uintptr_t)t; // it is only read
+            l.follows = follows_topic;
+            l.ctx = t;
         }
         l.is_paused = l.is_paused || t->is_paused_by_call;
     } else {
         l = stg_lane_options_default(&h->policy);
         l.is_paused = true;
     }
+    l.is_known = t->is_known;
     return l;
 }
 
@@ -235,6 +290,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.keys_kept = o->store.keys_kept;
     s.keys_max = o->store.keys_max;
     s.letters = o->letters.path;
+    s.dead = o->dead;
     s.shard_of = o->shard.of;
     s.shard = o->shard.me - 1;
     s.broken = stg_shell_break;
@@ -254,16 +310,26 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     return status;
 }
 
+static void set_client(stg_hub *h, const stg_settings *o)
+{
+    stg_client_set_resolver(h->client, o->resolver);
+    if (o->source == STG_SOURCE_KAFKA)
+        stg_client_files(h->client)->brokers = (uint32_t)o->kafka.brokers.count;
+}
+
 /* What can be wrong with the settings is found before a file is made. */
 static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
 {
     stg_status status = stg_settings_complete(o, err);
 
     if (status == STG_OK)
-        status = stg_lane_policy_read(&h->policy, NULL, o->target_count, err);
+        status =
+            stg_lane_policy_read(&h->policy, NULL, o->target_count, 0, 0, err);
     if (status == STG_OK)
         status = stg_client_new(&h->client, h->loop, err);
     h->handles += h->client != NULL;
+    if (status == STG_OK)
+        set_client(h, o);
     if (status == STG_OK)
         status = stg_client_set_egress(h->client, &o->egress, err);
     if (status == STG_OK)
@@ -320,6 +386,8 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO, "there is no memory for a hub");
     status = open_parts(h, h->settings, err);
     if (status != STG_OK) {
+        if (h->store != NULL)
+            stg_store_discard(h->store);
         stg_watch_close(&h->watch, close_all, h); // at once: nothing happened
         while (h->handles > 0)
             uv_run(loop, UV_RUN_ONCE);
@@ -330,7 +398,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h->is_open = true;
     h->ended = o->ended;
     h->ctx = o->ctx;
-    stg_tell_ready(h, h->settings->store.path);
+    stg_tell_ready(h, stg_store_name(h->store));
     if (o->is_service)
         stg_service_open(h);
     stg_shell_note(h);
@@ -396,7 +464,7 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
     *view = (stg_hub_view){
         .address = h->intake.address[0] != '\0' ? h->intake.address : NULL,
         .port = h->intake.port,
-        .accepted = stg_intake_accepted(&h->intake),
+        .accepted = stg_intake_accepted(&h->intake) + h->source.counts.messages,
         .targets = h->targets.count,
         .is_stopping = h->is_stopping};
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());

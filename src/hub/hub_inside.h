@@ -35,7 +35,8 @@ typedef struct stg_reload {
     stg_deadline turn; /* of the loop, in which it is carried out */
     size_t starting;   /* new lanes whose beginning is not durable yet */
     stg_reloaded result;
-    char *detail; /* of the result; may be NULL */
+    char *detail;              /* of the result; may be NULL */
+    stg_complaints complaints; /* of the result */
     stg_reload_fn *done;
     void *ctx;
 } stg_reload;
@@ -78,6 +79,7 @@ struct stg_hub {
     bool is_open; /* it was opened, and its end is to be told */
     bool is_stopping;
     bool is_broken;       /* the store is; flow is not asked any more */
+    bool is_store_away;   /* its database stores nothing for now */
     bool is_flow_stopped; /* or not to be waited for */
     bool is_telling;      /* the last alerts, before all is closed */
     bool is_closing;
@@ -164,6 +166,13 @@ void stg_service_stop(stg_hub *h);
 
 void stg_tell_ready(const stg_hub *h, const char *store);
 void stg_tell_unknown(const stg_hub *h, const stg_target *t);
+
+/* What waits for such a target has outlived the retention. */
+void stg_tell_released(const stg_hub *h, const stg_target *t);
+
+/* Dead letters have so much of their room; why NULL: not any more. */
+void stg_tell_dead_room(const stg_hub *h, stg_store_trouble what,
+                        const stg_error *why);
 void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now);
 void stg_tell_action(const stg_hub *h, const stg_action *action, stg_ns now);
 void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r);

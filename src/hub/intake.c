@@ -31,13 +31,58 @@ static void append(void *ctx, const stg_append *messages, size_t count,
     stg_store_append(in->hub->store, messages, count, done, done_ctx);
 }
 
+/* It does not take messages. */
+static bool is_full(const stg_hub *h)
+{
+    stg_store_view store;
+    stg_flow_view flow;
+
+    if (h->store == NULL || h->flow == NULL)
+        return false;
+    stg_store_look(h->store, &store);
+    stg_flow_view_all(h->flow, &flow, stg_deadlines_now());
+    return store.is_full || flow.is_store_full;
+}
+
+static const char *missing_of(const stg_hub *h)
+{
+    if (h->is_broken)
+        return "the store has failed";
+    return h->is_stopping ? "the hub is stopping" : NULL;
+}
+
+/* What is published is tried all the same: it may be small, or there is room by
+ * now. */
+static const char *unready_of(const stg_hub *h)
+{
+    if (h->is_store_away)
+        return "the store's database stores nothing for now: see store-trouble "
+               "in the hub's log";
+    return is_full(h)
+               ? "the store is full: replay or drop dead letters, mend or pause "
+                 "targets that keep messages waiting, or raise store.quota"
+               : NULL;
+}
+
 static const char *find_missing(void *ctx)
 {
     const stg_intake *in = ctx;
 
-    if (in->hub->is_broken)
-        return "the store has failed";
-    return in->hub->is_stopping ? "the hub is stopping" : NULL;
+    return missing_of(in->hub);
+}
+
+static const char *find_unready(void *ctx)
+{
+    const stg_intake *in = ctx;
+
+    return unready_of(in->hub);
+}
+
+const char *stg_intake_missing(const stg_hub *h)
+{
+    const char *missing = missing_of(h);
+
+    return missing != NULL ? missing : unready_of(h);
 }
 
 static stg_ingress_options ingress_options(const stg_listen_settings *o)
@@ -66,7 +111,9 @@ static stg_status open_ingress(stg_intake *in, const stg_settings *o,
         i.elsewhere = "messages come from Kafka: publish them there";
     i.batch_max = least(i.batch_max, pending_max / 2);
     i.append = append;
+    i.files = stg_client_files(in->hub->client);
     i.missing = find_missing;
+    i.unready = find_unready;
     i.ctx = in;
     i.log = in->hub->log;
     status = stg_ingress_open(&in->ingress, in->hub->loop, &i, err);

@@ -47,6 +47,9 @@ void stg_intake_stop(stg_intake *in);
 /* Closes all of it, stopped or not; closed is called for each part. */
 void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx);
 
+/* Why the hub takes no messages now; NULL: it does. For /readyz and status. */
+const char *stg_intake_missing(const stg_hub *h);
+
 /* Messages taken so far. */
 uint64_t stg_intake_accepted(const stg_intake *in);
 

@@ -18,14 +18,20 @@ static bool says(const char *text, const char *setting)
     return false;
 }
 
+const char *stg_lane_policy_preset(size_t targets)
+{
+    return targets < WIDE_TARGETS ? "broadcast" : "broadcast-wide";
+}
+
 stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
-                                size_t targets, stg_error *err)
+                                size_t targets, stg_ns attempt_timeout,
+                                uint32_t rate, stg_error *err)
 {
     stg_policy read;
     stg_status status;
 
     if (text == NULL)
-        text = targets < WIDE_TARGETS ? "broadcast" : "broadcast-wide";
+        text = stg_lane_policy_preset(targets);
     status = stg_policy_parse(&read, text, err);
     if (status != STG_OK)
         return status;
@@ -36,6 +42,10 @@ stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
         if (!says(text, "budget-empty="))
             read.budget_waits = true;
     }
+    if (attempt_timeout > 0)
+        read.attempt_timeout = attempt_timeout;
+    if (rate > 0)
+        read.rate = rate;
     *policy = read;
     return STG_OK;
 }

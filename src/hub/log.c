@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "hub/log_line.h"
 
@@ -31,7 +32,8 @@ typedef struct series {
 
 struct stg_log {
     stg_log_options options;
-    stg_list series; /* the one that was silent for longest first */
+    stg_hash_seed seed; /* nobody makes two events that pass for one */
+    stg_list series;    /* the one that was silent for longest first */
     size_t series_count;
     uint64_t dropped;        /* lines, to be told */
     uint64_t dropped_before; /* and told */
@@ -74,6 +76,7 @@ stg_log *stg_log_new(const stg_log_options *o)
     if (l == NULL)
         return NULL;
     l->options = *o;
+    l->seed = stg_hash_seed_draw(stg_env_system());
     stg_list_init(&l->series);
     return l;
 }
@@ -176,29 +179,26 @@ void stg_log_event(stg_log *l, stg_log_level level, const char *event,
 
 /* -- series ------------------------------------------------------------------ */
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+/* Of what was hashed before, and the bytes. */
+static uint64_t hash_on(const stg_log *l, uint64_t hash, const void *bytes,
+                        size_t size)
 {
-    const unsigned char *at = bytes;
+    const stg_hash_seed seed = {{l->seed.at[0] ^ hash, l->seed.at[1]}};
 
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3;
-    return hash;
+    return stg_hash(&seed, bytes, size);
 }
 
-/* Texts with their '\0', so that "a", "bc" is not "ab", "c". */
-static uint64_t hash_event(const char *event, const stg_field *fields,
-                           size_t count)
+static uint64_t hash_event(const stg_log *l, const char *event,
+                           const stg_field *fields, size_t count)
 {
-    uint64_t hash = hash_bytes(0xcbf29ce484222325, event, strlen(event) + 1);
+    uint64_t hash = hash_on(l, 0, event, strlen(event));
 
     for (size_t i = 0; i < count; i++) {
         const stg_field *f = &fields[i];
 
-        hash = hash_bytes(hash, f->name, strlen(f->name) + 1);
-        hash = hash_bytes(hash, &f->number, sizeof f->number);
-        hash = hash_bytes(hash, &f->text.size, sizeof f->text.size);
-        hash = hash_bytes(hash, f->text.at, f->text.size);
+        hash = hash_on(l, hash, f->name, strlen(f->name));
+        hash = hash_on(l, hash, &f->number, sizeof f->number);
+        hash = hash_on(l, hash, f->text.at, f->text.size);
     }
     return hash;
 }
@@ -305,7 +305,7 @@ void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
     if (l == NULL || level < l->options.least)
         return;
     now = l->options.clock(l->options.ctx);
-    hash = hash_event(event, fields, same);
+    hash = hash_event(l, event, fields, same);
     s = find_series(l, hash);
     if (s != NULL && now.now >= s->end_at)
         s = end_window(l, s, now);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "hub/utf8.h"
+#include "base/visible.h"
 
 enum {
     VALUE_MAX = 1024, /* bytes of a value as printed, without its "..." */
     TAIL = 16,        /* of the room: for stg_log_line_end() */
-    STEP_MAX = 8,     /* bytes that one character of a value takes at most */
+    STEP_MAX = 16,    /* bytes that one character of a value takes at most */
 };
 
 #define FAINT "\033[2m"
@@ -67,33 +67,24 @@ static void add_colour(stg_log_line *l, const char *colour)
 
 /* -- text, escaped ----------------------------------------------------------- */
 
-/* Two bytes of UTF-8 that are a control character, U+0080 to U+009F. */
-static bool is_high_control(const char *at, size_t length)
-{
-    return length == 2 && (unsigned char)at[0] == 0xc2 &&
-           (unsigned char)at[1] < 0xa0;
-}
-
-/* The character of `length` bytes at `at` (0: it is none) as the line has it;
- * returns the bytes of the text that it stands for. */
-static size_t escape(const stg_log_line *l, const char *at, size_t length,
-                     char step[STEP_MAX])
+/* The character at the start of `text` as the line has it; returns the bytes of
+ * the text that it stands for. */
+static size_t escape(const stg_log_line *l, stg_span text, char step[STEP_MAX])
 {
     static const char named[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
-    unsigned char c = (unsigned char)at[0];
-    const char *found = c == '\0' ? NULL : strchr(named, c);
+    stg_visible_char c =
+        stg_visible_next(text.at, text.size, STG_VISIBLE_IN_LINE);
+    const char *found = *text.at == '\0' ? NULL : strchr(named, *text.at);
 
     if (found != NULL)
         snprintf(step, STEP_MAX, "\\%c", letters[found - named]);
-    else if (length == 0)
-        snprintf(step, STEP_MAX, l->is_json ? "\\ufffd" : "\\x%02x", c);
-    else if (c < ' ' || c == 0x7f)
-        snprintf(step, STEP_MAX, "\\u%04x", c);
-    else if (is_high_control(at, length))
-        snprintf(step, STEP_MAX, "\\u%04x", (unsigned char)at[1]);
+    else if (!c.is_valid && !l->is_json)
+        snprintf(step, STEP_MAX, "\\x%02x", (unsigned char)*text.at);
+    else if (!c.is_visible)
+        step[stg_visible_escape(c.code, step)] = '\0';
     else
-        snprintf(step, STEP_MAX, "%.*s", (int)length, at);
-    return length == 0 ? 1 : length;
+        snprintf(step, STEP_MAX, "%.*s", (int)c.size, text.at);
+    return c.size;
 }
 
 static void add_escaped(stg_log_line *l, stg_span text)
@@ -102,9 +93,7 @@ static void add_escaped(stg_log_line *l, stg_span text)
     size_t end = l->size + VALUE_MAX;
 
     for (size_t i = 0; i < text.size && !l->is_cut;) {
-        const char *at = text.at + i;
-
-        i += escape(l, at, stg_utf8_length(at, text.size - i), step);
+        i += escape(l, (stg_span){text.at + i, text.size - i}, step);
         if (l->size + strlen(step) > end) {
             add(l, "...");
             return;

@@ -2,23 +2,23 @@
 
 #include <string.h>
 
-/* The layout: a byte for the version, the sizes of the first three spans in 32
- * bits each, little end first, and the four spans; the body is the rest. */
-enum { VERSION = 1, SIZES = 3, HEAD = 1 + 4 * SIZES };
+#include "base/little.h"
 
-static void put_size(unsigned char *at, size_t size)
+/* The layout: a byte for the version, the sizes of all spans but the body in 32
+ * bits each, little end first, and the spans; the body is the rest. Version 2
+ * has what was kept of the source: a span that is NULL has the size ABSENT. */
+enum { PLAIN = 1, WITH_SOURCE = 2, SIZES = 3, SOURCE_SIZES = 5 };
+
+static const size_t ABSENT = UINT32_MAX;
+
+static bool has_source(const stg_parcel *p)
 {
-    for (int i = 0; i < 4; i++)
-        at[i] = (unsigned char)(size >> (8 * i));
+    return p->source_key.at != NULL || p->source_headers.at != NULL;
 }
 
-static size_t get_size(const unsigned char *at)
+static size_t head_size(bool has_source)
 {
-    size_t size = 0;
-
-    for (int i = 0; i < 4; i++)
-        size |= (size_t)at[i] << (8 * i);
-    return size;
+    return 1 + 4 * (size_t)(has_source ? SOURCE_SIZES : SIZES);
 }
 
 static unsigned char *put_span(unsigned char *at, stg_span span)
@@ -28,23 +28,36 @@ static unsigned char *put_span(unsigned char *at, stg_span span)
     return at + span.size;
 }
 
+static size_t stored_size(stg_span span)
+{
+    return span.at == NULL ? ABSENT : span.size;
+}
+
 size_t stg_parcel_size(const stg_parcel *p)
 {
-    return HEAD + p->content_type.size + p->headers.size + p->key.size +
+    return head_size(has_source(p)) + p->content_type.size + p->headers.size +
+           p->key.size + p->source_key.size + p->source_headers.size +
            p->body.size;
 }
 
 void stg_parcel_pack(const stg_parcel *p, void *bytes)
 {
     unsigned char *at = bytes;
+    bool is_wide = has_source(p);
 
-    at[0] = VERSION;
-    put_size(at + 1, p->content_type.size);
-    put_size(at + 5, p->headers.size);
-    put_size(at + 9, p->key.size);
-    at = put_span(at + HEAD, p->content_type);
+    at[0] = is_wide ? WITH_SOURCE : PLAIN;
+    stg_little_put(at + 1, (uint32_t)p->content_type.size);
+    stg_little_put(at + 5, (uint32_t)p->headers.size);
+    stg_little_put(at + 9, (uint32_t)p->key.size);
+    if (is_wide) {
+        stg_little_put(at + 13, (uint32_t)stored_size(p->source_key));
+        stg_little_put(at + 17, (uint32_t)stored_size(p->source_headers));
+    }
+    at = put_span(at + head_size(is_wide), p->content_type);
     at = put_span(at, p->headers);
     at = put_span(at, p->key);
+    at = put_span(at, p->source_key);
+    at = put_span(at, p->source_headers);
     (void)put_span(at, p->body);
 }
 
@@ -59,18 +72,29 @@ static bool take(stg_span *left, size_t size, stg_span *span)
     return true;
 }
 
+static bool take_source(stg_span *left, size_t size, stg_span *span)
+{
+    return size == ABSENT || take(left, size, span);
+}
+
 bool stg_parcel_unpack(stg_parcel *p, const void *bytes, size_t size)
 {
     const unsigned char *head = bytes;
     stg_span left;
-    stg_parcel found;
+    stg_parcel found = {.body = {NULL, 0}};
+    bool is_wide = size > 0 && head[0] == WITH_SOURCE;
+    size_t first = head_size(is_wide);
 
-    if (size < HEAD || head[0] != VERSION)
+    if (size < first || (!is_wide && head[0] != PLAIN))
         return false;
-    left = (stg_span){(const char *)bytes + HEAD, size - HEAD};
-    if (!take(&left, get_size(head + 1), &found.content_type) ||
-        !take(&left, get_size(head + 5), &found.headers) ||
-        !take(&left, get_size(head + 9), &found.key))
+    left = (stg_span){(const char *)bytes + first, size - first};
+    if (!take(&left, stg_little_get(head + 1), &found.content_type) ||
+        !take(&left, stg_little_get(head + 5), &found.headers) ||
+        !take(&left, stg_little_get(head + 9), &found.key))
+        return false;
+    if (is_wide &&
+        (!take_source(&left, stg_little_get(head + 13), &found.source_key) ||
+         !take_source(&left, stg_little_get(head + 17), &found.source_headers)))
         return false;
     found.body = left;
     *p = found;

@@ -20,6 +20,10 @@ typedef struct stg_parcel {
     stg_span headers;
     stg_span key; /* the ordering key; empty: none */
     stg_span body;
+    /* Of a record of another log, for a copy of its dead letter; at is NULL: it
+     * was not kept, and an empty one is another thing. */
+    stg_span source_key;     /* where `key` is not its bytes, or no UTF-8 */
+    stg_span source_headers; /* all of them: see kafka_headers.c */
 } stg_parcel;
 
 /* The bytes that stg_parcel_pack() writes. */
@@ -29,7 +33,9 @@ void stg_parcel_pack(const stg_parcel *p, void *bytes);
 /* Points into bytes. False: they are no parcel. */
 bool stg_parcel_unpack(stg_parcel *p, const void *bytes, size_t size);
 
-/* The hash of an ordering key, FNV-1a in 64 bits; never 0 but for no key. */
+/* The hash of an ordering key, FNV-1a in 64 bits; never 0 but for no key. It is
+ * stored, and the same in every hub; tables whose keys come from outside use
+ * base/hash.h. */
 uint64_t stg_parcel_hash(stg_span key);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "hub/hub_inside.h"
 #include "hub/refuse.h"
 
@@ -26,15 +27,23 @@ stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
 static stg_target *find(const stg_hub *h, const char *name, stg_status *status,
                         stg_error *err)
 {
+    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
     size_t i;
 
     *status = STG_OK;
     if (!h->is_stopping && stg_hub_find_target(h, name, &i) == STG_OK)
         return h->targets.all[i];
-    *status = h->is_stopping
-                  ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
-                  : stg_hub_refuse(err, STG_NOT_FOUND,
-                                   "there is no target of this name");
+    for (i = 0; i < h->targets.count; i++)
+        stg_suggestion_try(&near, h->targets.all[i]->name);
+    *status =
+        h->is_stopping ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
+        : near.name == NULL
+            ? stg_hub_refuse(err, STG_NOT_FOUND,
+                             "there is no target of this name")
+            : stg_hub_refuse(err, STG_NOT_FOUND,
+                             "there is no target of this name, did you mean "
+                             "%s?",
+                             near.name);
     return NULL;
 }
 

@@ -185,6 +185,7 @@ static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
     stg_flow_options f = stg_hub_flow(s);
     stg_status status = stg_client_set_egress(h->client, &s->egress, err);
 
+    stg_client_set_resolver(h->client, s->resolver);
     if (status == STG_OK)
         status = stg_intake_change(&h->intake, s, err);
     if (status == STG_OK)
@@ -215,12 +216,16 @@ static stg_status begin_lane(plan *p, size_t i, stg_error *err)
     stg_hub *h = p->hub;
     uint32_t lane;
     stg_lane_options l;
+    bool is_known = stg_store_has_lane(h->store, next->name);
     stg_status status =
         stg_store_lane(h->store, next->name, next->url, &lane, err);
 
     if (status != STG_OK || !r->is_new)
         return status;
     r->target->settings = next;
+    r->target->is_known = is_known;
+    // By another hub, before this one had the target.
+    r->target->is_paused_by_call = stg_store_is_paused(h->store, lane);
     l = stg_hub_lane(h, r->target);
     if (!stg_targets_put(&h->targets, r->target, lane))
         return stg_hub_refuse(err, STG_IO,
@@ -343,7 +348,7 @@ static void change_over(plan *p)
 /* -- what became of it ----------------------------------------------------- */
 
 /* All that was wrong, a line each. NULL: no memory. */
-static char *join(stg_complaints *c, const char *file)
+static char *join_mistakes(const stg_complaints *c, const char *file)
 {
     char *text = NULL;
     size_t size;
@@ -351,8 +356,11 @@ static char *join(stg_complaints *c, const char *file)
 
     if (to == NULL)
         return NULL;
-    stg_complaints_sort(c);
-    stg_complaints_print(c, file, to);
+    for (size_t i = 0; i < c->count; i++)
+        if (!c->all[i].is_warning) {
+            stg_complaint_print(&c->all[i], file, to);
+            fputc('\n', to);
+        }
     if (fclose(to) == 0)
         return text;
     free(text);
@@ -370,6 +378,19 @@ static void tell(stg_hub *h)
         r->done(r->ctx, &r->result);
     free(r->detail);
     r->detail = NULL;
+    stg_complaints_free(&r->complaints);
+}
+
+/* The result has them until it was told. */
+static void keep_complaints(plan *p)
+{
+    stg_reload *r = &p->hub->reload;
+
+    stg_complaints_sort(&p->complaints);
+    r->complaints = p->complaints;
+    p->complaints = (stg_complaints){.all = NULL};
+    r->result.complaints = &r->complaints;
+    r->result.file = p->hub->settings->file;
 }
 
 static void refuse(plan *p)
@@ -377,10 +398,12 @@ static void refuse(plan *p)
     stg_reload *r = &p->hub->reload;
     bool is_short = p->complaints.is_memory_short;
 
-    r->detail = join(&p->complaints, p->hub->settings->file);
-    r->result = (stg_reloaded){
-        .status = is_short ? STG_IO : STG_INVALID,
-        .detail = r->detail != NULL ? r->detail : "there is no memory for it"};
+    r->result = (stg_reloaded){.status = is_short ? STG_IO : STG_INVALID,
+                               .detail = "there is no memory for it"};
+    keep_complaints(p);
+    r->detail = join_mistakes(&r->complaints, r->result.file);
+    if (r->detail != NULL)
+        r->result.detail = r->detail;
     tell(p->hub);
 }
 
@@ -410,6 +433,7 @@ static void carry_out(stg_deadline *d)
     }
     if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
         change_over(&p);
+        keep_complaints(&p);
         stg_shell_note(h);
         tell_if_begun(h);
     } else {

@@ -14,6 +14,7 @@
 #define STAGGER_HUB_RELOAD_H
 
 #include "hub/hub.h"
+#include "hub/settings/complaints.h"
 
 /* What became of it. */
 typedef struct stg_reloaded {
@@ -22,6 +23,10 @@ typedef struct stg_reloaded {
                            want of memory; or the hub was stopped meanwhile,
                            and reads the file at its next start */
     const char *detail; /* why not: a line for each mistake; lent. "": done */
+    const stg_complaints *complaints;  /* of the file: mistakes, and warnings
+                                         also where it is done; lent, NULL:
+                                         it was not read */
+    const char *file;                  /* that they are of; lent */
     size_t added, changed, gone, same; /* targets */
 } stg_reloaded;
 

@@ -96,6 +96,13 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
            stg_match_wants(t->settings, message);
 }
 
+/* The copy of the dead letters lacks something for good. */
+static void tell_cut(const stg_hub *h, const char *detail)
+{
+    STG_LOG(h->log, STG_LOG_WARN, "letters-cut",
+            stg_field_text("detail", detail));
+}
+
 void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
 {
     static const struct {
@@ -105,12 +112,23 @@ void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
         [STG_STORE_LETTERS] = {STG_TROUBLE_LETTERS, "dead letters file"},
         [STG_STORE_BUSY] = {STG_TROUBLE_BUSY, "another process"},
         [STG_STORE_AWAY] = {STG_TROUBLE_AWAY, "database"},
+        [STG_STORE_DEAD_HALF] = {STG_TROUBLE_HALF, NULL},
+        [STG_STORE_DEAD_NEARLY] = {STG_TROUBLE_NEARLY, NULL},
+        [STG_STORE_UNCOPIED] = {STG_TROUBLE_UNCOPIED, NULL},
     };
     stg_hub *h = hub;
 
+    if (what == STG_STORE_LETTERS_CUT) {
+        tell_cut(h, why->text);
+        return;
+    }
+    if (what == STG_STORE_AWAY)
+        h->is_store_away = why != NULL;
     stg_watch_store(&h->watch, troubles[what].alert,
                     why == NULL ? NULL : why->text, stg_deadlines_now());
-    if (why == NULL)
+    if (troubles[what].what == NULL)
+        stg_tell_dead_room(h, what, why);
+    else if (why == NULL)
         STG_LOG(h->log, STG_LOG_INFO, "store-trouble-over",
                 stg_field_text("what", troubles[what].what));
     else
@@ -126,9 +144,12 @@ void stg_shell_break(void *hub, const stg_error *why)
     stg_hub *h = hub;
 
     h->is_broken = h->end.is_broken = h->is_stopping = true;
-    STG_LOG(h->log, STG_LOG_ERROR, "store-broken",
-            stg_field_text("detail", why->text),
-            stg_field_text("next", "the hub ends; a restart recovers"));
+    STG_LOG(
+        h->log, STG_LOG_ERROR, "store-broken",
+        stg_field_text("detail", why->text),
+        stg_field_text("next",
+                       "the hub ends; it finds what it could not store when "
+                       "it is started again"));
     stg_watch_store(&h->watch, STG_TROUBLE_BROKEN, why->text,
                     stg_deadlines_now());
     stg_attempts_drop(&h->attempts);

@@ -8,6 +8,7 @@
 #include "hub/refuse.h"
 #include "hub/settings/from.h"
 #include "hub/settings/shard.h"
+#include "hub/settings/topic.h"
 
 enum { NUMBER_MASK = (1 << STG_SOURCE_NUMBER_BITS) - 1 };
 
@@ -37,6 +38,18 @@ static stg_kafka_property *copy_properties(const stg_kafka_settings *k)
     return all;
 }
 
+static stg_kafka_start start_of(const stg_kafka_settings *k, uint64_t *at_ms)
+{
+    static const stg_kafka_start starts[] = {
+        [STG_START_LATEST] = STG_KAFKA_START_LATEST,
+        [STG_START_EARLIEST] = STG_KAFKA_START_EARLIEST,
+        [STG_START_TIME] = STG_KAFKA_START_TIME};
+    stg_start_kind kind = STG_START_LATEST; // what was checked is one of them
+
+    (void)stg_from_read_start(k->start, &kind, at_ms);
+    return starts[kind];
+}
+
 static stg_kafka_options options_of(stg_source *s, const stg_settings *o,
                                     const stg_kafka_property *properties,
                                     const char *group)
@@ -53,12 +66,15 @@ static stg_kafka_options options_of(stg_source *s, const stg_settings *o,
     k.message_max = stg_intake_message_max(o->memory_max);
     k.null = o->kafka.null_value == STG_NULL_SEND ? STG_KAFKA_NULL_EMPTY
                                                   : STG_KAFKA_NULL_SKIP;
-    k.reset = o->kafka.reset == STG_RESET_ERROR ? STG_KAFKA_RESET_ERROR
-                                                : STG_KAFKA_RESET_EARLIEST;
+    k.keeps_headers = o->kafka.headers_lost == STG_HEADERS_LOST_DEAD;
+    k.keeps_source = o->letters.topic != NULL;
+    k.stops_expired = o->kafka.expired == STG_EXPIRED_STOP;
+    k.start = start_of(&o->kafka, &k.start_ms);
     k.seed = uv_hrtime();
     k.assigned = stg_source_assigned;
     k.revoked = stg_source_revoked;
     k.lost = stg_source_lost;
+    k.compared = stg_source_compared;
     k.told = stg_source_told;
     k.ctx = s;
     return k;
@@ -67,9 +83,9 @@ static stg_kafka_options options_of(stg_source *s, const stg_settings *o,
 /* -- copies of dead letters ------------------------------------------------ */
 
 static stg_status write_letters(void *ctx, const stg_letter *rows, size_t count,
-                                stg_error *err)
+                                stg_letter_report *report, stg_error *err)
 {
-    return stg_kafka_letters_write(ctx, rows, count, err);
+    return stg_kafka_letters_write(ctx, rows, count, report, err);
 }
 
 static void hurry_letters(void *ctx)
@@ -172,18 +188,57 @@ stg_status stg_source_give(stg_source *s, stg_error *err)
     return g.status;
 }
 
+/* The topics that the store has partitions of. */
+typedef struct known_topics {
+    const char **topics; /* ended by NULL; NULL: no memory */
+    size_t count, room;
+} known_topics;
+
+static void note_known(void *ctx, const stg_store_partition *p)
+{
+    known_topics *k = ctx;
+
+    if (k->topics == NULL || strcmp(p->log, STG_SOURCE_LOG) != 0)
+        return;
+    for (size_t i = k->count; i-- > 0;)
+        if (strcmp(k->topics[i], p->topic) == 0)
+            return;
+    if (k->count + 1 == k->room) {
+        const char **wider =
+            realloc(k->topics, 2 * k->room * sizeof *k->topics);
+
+        if (wider == NULL) {
+            free(k->topics);
+            k->topics = NULL;
+            return;
+        }
+        k->topics = wider;
+        k->room *= 2;
+    }
+    k->topics[k->count++] = p->topic;
+    k->topics[k->count] = NULL;
+}
+
 static stg_status open_kafka(stg_source *s, stg_error *err)
 {
     const stg_settings *o = s->hub->settings;
     char group[STG_SHARD_GROUP_MAX];
     stg_kafka_property *properties = copy_properties(&o->kafka);
+    known_topics known = {.topics = calloc(16, sizeof *known.topics),
+                          .room = 16};
     stg_kafka_options k;
     stg_status status;
 
-    if (properties == NULL)
+    stg_store_partitions(s->hub->store, note_known, &known);
+    if (properties == NULL || known.topics == NULL) {
+        free(properties);
+        free(known.topics);
         return stg_hub_refuse(err, STG_IO, "there is no memory for Kafka");
+    }
     k = options_of(s, o, properties, stg_shard_group(o, group));
+    k.known = known.topics;
     status = stg_kafka_open(&s->kafka, s->hub->loop, &k, err);
+    free(known.topics);
     free(properties);
     return status;
 }
@@ -195,13 +250,20 @@ stg_status stg_source_open(stg_source *s, unsigned *parts, stg_error *err)
     if (s->hub->settings->source == STG_SOURCE_KAFKA)
         status = open_kafka(s, err);
     *parts += s->kafka != NULL;
+    if (s->kafka != NULL)
+        stg_source_watch_release(s);
     return status;
 }
 
 void stg_source_close(stg_source *s, void (*closed)(void *ctx), void *ctx)
 {
-    if (s->kafka != NULL)
+    if (s->kafka != NULL) {
+        stg_deadline_clear(&s->hub->deadlines, &s->release);
+        stg_deadline_clear(&s->hub->deadlines, &s->trouble);
+        stg_source_take_back(s);
+        stg_source_save_prints(s);
         stg_kafka_close(s->kafka, closed, ctx);
+    }
     s->kafka = NULL;
     stg_source_end_readings(s);
 }
@@ -251,6 +313,8 @@ void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
 
     if (p != NULL && run->end > p->end)
         p->end = run->end;
+    if (p != NULL && run->mark.hash != 0)
+        stg_source_mark(p, &run->mark);
     s->counts.messages += is_catch_up ? 0 : run->count;
     stg_flow_messages(s->hub->flow, is_catch_up,
                       (uint32_t)(run->tag & NUMBER_MASK),
@@ -362,7 +426,7 @@ bool stg_source_is_of(const stg_hub *h, uint32_t partition,
     if (topics->count == 0 || !stg_store_partition_of(h->store, partition, &p))
         return true;
     for (size_t i = 0; i < topics->count; i++)
-        if (strcmp(topics->at[i], p.topic) == 0)
+        if (stg_topic_matches(topics->at[i], p.topic))
             return true;
     return false;
 }

@@ -4,7 +4,7 @@
  * flow. Of the queue that is partition 0 of the store. Of Kafka it is a
  * partition after the other, as the group gives and takes them:
  *
- *     assigned  ->  claim in the store  ->  give to flow  ->  begin to read
+ *     assigned  ->  the same log?  ->  claim in the store  ->  give to flow  ->  begin to read
  *     revoked   ->  flow ends it  ->  STG_ACTION_TAKEN  ->  let go
  *     lost, fenced  ->  flow drops it  ->  STG_ACTION_TAKEN; claimed anew if it
  *                       is still ours
@@ -12,6 +12,8 @@
  *     source.c         both; what flow wants of a log
  *     source_behind.c  the reader behind, for laggards and for replays
  *     source_kafka.c   partitions that come and go
+ *     source_check.c   whether a partition's log is the one that it was
+ *     source_release.c what targets that are gone hold no more
  *     source_before.c  their rows of earlier epochs, which go with them
  *     source_tell.c    what the consumer says, for people */
 #ifndef STAGGER_HUB_SOURCE_H
@@ -22,11 +24,14 @@
 #include "hub/hub.h"
 #include "hub/logs/kafka.h"
 #include "hub/logs/kafka_letters.h"
+#include "hub/logs/kafka_trouble.h"
 #include "hub/store.h"
 
 /* Where a partition of Kafka is on its way. */
 typedef enum stg_source_state {
     STG_SOURCE_WAITING,  /* until flow has let go of what it had of it */
+    STG_SOURCE_CHECKING, /* whether its log is the same is asked */
+    STG_SOURCE_CHECKED,  /* it is known, and it is to be claimed */
     STG_SOURCE_CLAIMING, /* the store was asked */
     STG_SOURCE_GIVEN,    /* flow has it */
     STG_SOURCE_GOING,    /* it was revoked or lost, and flow ends it */
@@ -46,15 +51,22 @@ typedef struct stg_source_place {
     uint64_t committed;
     uint32_t number;   /* that the store gave it; STG_NO_PARTITION: not yet */
     uint32_t previous; /* the number that it replaces; or STG_NO_PARTITION */
+    stg_fingerprint print; /* of its log, as far as it is known */
+    uint32_t known;        /* the number that the fingerprint is of */
+    const char *why_other; /* it is another log; static, or NULL */
     /* Numbers of earlier epochs, whose rows flow has: they go with it. */
     uint32_t before[STG_CLAIMED_BEFORE_MAX];
     size_t before_count;
-    bool is_taken;      /* flow has let go of its own number */
-    bool is_held;       /* the consumer waits until it is let go */
-    bool is_over;       /* the topic was made again: its number is done with */
-    bool is_fenced;     /* another hub had it meanwhile: to be claimed anew */
-    bool is_asking;     /* the store owes an answer: its memory stays */
-    bool is_gone;       /* and then it goes */
+    bool is_unsure;    /* its fingerprint does not tell whether it is the log */
+    bool is_new_check; /* CHECKING: the store is to be asked of it */
+    bool is_looked_up; /* the same: the store was asked */
+    bool is_marked;    /* its fingerprint is to be stored */
+    bool is_taken;     /* flow has let go of its own number */
+    bool is_held;      /* the consumer waits until it is let go */
+    bool is_over;      /* the topic was made again: its number is done with */
+    bool is_fenced;    /* another hub had it meanwhile: to be claimed anew */
+    bool is_asking;    /* the store owes an answer: its memory stays */
+    bool is_gone;      /* and then it goes */
     stg_deadline again; /* when it is claimed once more */
 } stg_source_place;
 
@@ -75,9 +87,14 @@ typedef struct stg_source {
     stg_list readings;          /* of the reader behind, for the store: they
                                    wait; and the one that is under way */
     struct stg_source_reading *reading;
-    char *brokers;   /* "host:port,host:port" */
-    bool keeps_rows; /* the store is this hub's alone */
-    bool is_away;    /* no broker answers */
+    char *brokers;     /* "host:port,host:port" */
+    bool keeps_rows;   /* the store is this hub's alone */
+    bool is_away;      /* no broker answers */
+    bool is_looking;   /* the store is asked for fingerprints */
+    stg_deadline save; /* of fingerprints */
+    stg_kafka_troubles troubles;
+    stg_deadline trouble; /* when they are to be told of */
+    stg_deadline release; /* of what targets that are gone hold */
     size_t topics_gone;
     stg_action behind;   /* what flow's catch-up reader wants, or waits for */
     bool has_laggards;   /* it is to be asked for */
@@ -203,6 +220,37 @@ stg_source_place *stg_source_find(const stg_source *s,
                                   const stg_kafka_place *place);
 stg_source_place *stg_source_find_number(const stg_source *s, uint32_t number);
 
+/* The name of the log in the store, which is of one cluster and one group. */
+#define STG_SOURCE_LOG "kafka"
+
+/* All that are CHECKED. */
+void stg_source_claim_checked(stg_source *s);
+
+/* -- source_check.c -------------------------------------------------------- */
+
+/* The place is to be checked, by the next stg_source_check_all(). Then it is
+ * claimed; as another log than before, if that is so. */
+void stg_source_check_place(stg_source_place *p);
+void stg_source_check_all(stg_source *s);
+
+/* For stg_kafka_options. */
+void stg_source_compared(void *source, const stg_kafka_compared *all,
+                         size_t count);
+
+/* The partition is not read until it is known whether its log is the same. */
+void stg_source_suspect(stg_source *s, const stg_kafka_place *place);
+
+/* A record of it was read. */
+void stg_source_mark(stg_source_place *p, const stg_log_mark *mark);
+
+/* Stores what was noted. */
+void stg_source_save_prints(stg_source *s);
+
+/* -- source_release.c ------------------------------------------------------ */
+
+/* Looks for such targets, again and again, until `release` is cleared. */
+void stg_source_watch_release(stg_source *s);
+
 /* -- source_before.c ------------------------------------------------------- */
 
 /* Rows of epochs that are over, which this hub has now. */
@@ -220,6 +268,10 @@ stg_source_place *stg_source_end_rows(stg_source *s, uint32_t number);
 void stg_source_unclaim(stg_source *s, const stg_claimed *c);
 
 /* -- source_kafka.c, again ------------------------------------------------- */
+
+/* The group gives all of it to others: what the store was asked for is not claimed
+ * any more. */
+void stg_source_take_back(stg_source *s);
 
 /* Frees all places; those that wait for the store, too. */
 void stg_source_drop_places(stg_source *s);

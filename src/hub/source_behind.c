@@ -1,5 +1,5 @@
 /* The reader behind has one place at a time, and two who ask: flow for its
- * laggards, and the store for the bodies of range rows that are replayed. Where
+ * laggards, and the store for the bodies of bulk rows that are replayed. Where
  * both wait they have it in turn. */
 #include <stdlib.h>
 

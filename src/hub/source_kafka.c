@@ -1,4 +1,5 @@
 /* Partitions of Kafka that come and go. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,6 @@ static const stg_ns AGAIN = 2 * STG_S;
 
 /* In flight at a revocation: see docs/kafka.md. */
 static const stg_ns DRAIN = 2 * STG_S;
-
-static void claim(stg_source_place *p);
 
 /* -- places ---------------------------------------------------------------- */
 
@@ -108,6 +107,17 @@ static void reap(stg_source *s)
     drop_list(&s->gone);
 }
 
+void stg_source_take_back(stg_source *s)
+{
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->is_asking)
+            stg_store_take_back(s->hub->store, p);
+    }
+}
+
 void stg_source_drop_places(stg_source *s)
 {
     if (s->places.ends.next == NULL)
@@ -147,6 +157,7 @@ static stg_source_place *add(stg_source *s, const stg_kafka_given *g)
                             .has_committed = g->has_committed,
                             .committed = g->committed,
                             .number = STG_NO_PARTITION,
+                            .known = STG_NO_PARTITION,
                             .previous = STG_NO_PARTITION};
     if (p->topic == NULL) {
         free(p);
@@ -160,7 +171,10 @@ static stg_source_place *add(stg_source *s, const stg_kafka_given *g)
 
 static void claim_again(stg_deadline *d)
 {
-    claim(STG_HEAP_HOLDER(d, stg_source_place, again));
+    stg_source_place *p = STG_HEAP_HOLDER(d, stg_source_place, again);
+
+    stg_source_check_place(p);
+    stg_source_check_all(p->source);
 }
 
 static void claim_later(stg_source_place *p)
@@ -204,19 +218,39 @@ static void begin(stg_source_place *p)
             stg_field_number("lag", stg_ns_sub(p->end, v.next)));
 }
 
-static void refuse(stg_source_place *p, const char *words)
+/* Its cursors are of another log. */
+static void note_reset(stg_source_place *p)
 {
-    p->state = STG_SOURCE_REFUSED;
-    tell(p, STG_LOG_ERROR, "partition-refused", words);
-    stg_watch_store(&p->source->hub->watch, STG_TROUBLE_LOG, words,
+    char text[256];
+
+    p->print = (stg_fingerprint){.begin = 0};
+    p->is_marked = false;
+    p->source->counts.renewed++;
+    snprintf(text, sizeof text,
+             "%s: the topic was made again, or cut off. It is read from its "
+             "start, and ids of messages have another epoch",
+             p->why_other != NULL ? p->why_other
+                                  : "it ends below what was read of it");
+    tell(p, STG_LOG_WARN, "partition-renewed", text);
+    if (p->why_other == NULL)
+        return;
+    stg_watch_store(&p->source->hub->watch, STG_TROUBLE_LOG, text,
                     stg_deadlines_now());
 }
 
-/* Neither the store nor the group knows where to begin. */
-static bool is_unknown(const stg_source_place *p, const stg_claimed *c)
+/* The store has cursors, and the group nothing. */
+static void tell_no_offset(const stg_source_place *p, const stg_claimed *c)
 {
-    return p->source->hub->settings->kafka.reset == STG_RESET_ERROR &&
-           c->count == 0 && !p->has_committed;
+    uint64_t furthest = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        furthest = stg_ns_max(furthest, c->cursors[i].base);
+    if (furthest <= p->begin)
+        return;
+    tell(p, STG_LOG_WARN, "offset-missing",
+         "the group has no committed offset of it any more (the topic or the "
+         "group was deleted, the offset has expired, or it is another group): "
+         "the cursors of the store count");
 }
 
 static void take(stg_source_place *p, const stg_claimed *c)
@@ -225,22 +259,15 @@ static void take(stg_source_place *p, const stg_claimed *c)
     stg_error err = {.line = 0};
     stg_status status;
 
+    bool is_first = p->number == STG_NO_PARTITION;
+
     p->number = c->number;
     p->previous = STG_NO_PARTITION;
-    if (is_unknown(p, c)) {
-        stg_source_unclaim(p->source, c);
-        refuse(p,
-               "nobody knows where it begins, and `kafka.reset` is error: set "
-               "the group's offset, or `reset: earliest`");
-        return;
-    }
-    if (c->was_reset) {
-        p->source->counts.renewed++;
-        tell(p, STG_LOG_WARN, "partition-renewed",
-             "it ends below what was read of it: the topic was made "
-             "again, or cut off. It is read from its start, and ids "
-             "of messages have another epoch");
-    }
+    if (c->was_reset)
+        note_reset(p);
+    else if (is_first && !p->has_committed)
+        tell_no_offset(p, c);
+    p->why_other = NULL;
     status = give(p, c, &err);
     if (status == STG_OK) {
         p->state = STG_SOURCE_GIVEN;
@@ -277,23 +304,52 @@ static void claimed(void *ctx, const stg_claimed *c)
         claim_later(p);
 }
 
-static void claim(stg_source_place *p)
+static stg_claim_ask ask_for(stg_source_place *p)
 {
-    stg_source *s = p->source;
-    stg_claim_ask ask = {
-        .log = "kafka", // a store is of one cluster and one group
-        .topic = p->topic,
-        .partition = p->partition,
-        .begin = p->begin,
-        .end = p->end,
-        .committed = p->has_committed ? p->committed : STG_NO_POSITION,
-        .previous = p->previous};
-
-    if (s->hub->is_closing || s->hub->is_broken)
-        return;
     p->state = STG_SOURCE_CLAIMING;
     p->is_asking = true;
-    stg_store_claim(s->hub->store, &ask, claimed, p);
+    return (stg_claim_ask){.log = STG_SOURCE_LOG,
+                           .topic = p->topic,
+                           .partition = p->partition,
+                           .begin = p->begin,
+                           .end = p->end,
+                           .committed = p->has_committed ? p->committed
+                                                         : STG_NO_POSITION,
+                           .previous = p->previous,
+                           .is_unsure = p->is_unsure,
+                           .ctx = p};
+}
+
+static bool may_claim(const stg_source *s)
+{
+    return !s->hub->is_closing && !s->hub->is_broken;
+}
+
+/* Those that were judged, in one transaction. */
+void stg_source_claim_checked(stg_source *s)
+{
+    stg_claim_ask *asks;
+    size_t count = 0;
+
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at))
+        count +=
+            STG_HOLDER(at, stg_source_place, link)->state == STG_SOURCE_CHECKED;
+    if (count == 0 || !may_claim(s))
+        return;
+    asks = calloc(count, sizeof *asks);
+    if (asks == NULL)
+        return; // the next one that is judged asks for all
+    count = 0;
+    for (stg_link *at = stg_list_first(&s->places); at != NULL;
+         at = stg_list_next(&s->places, at)) {
+        stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
+
+        if (p->state == STG_SOURCE_CHECKED)
+            asks[count++] = ask_for(p);
+    }
+    stg_store_claim(s->hub->store, asks, count, claimed);
+    free(asks);
 }
 
 /* -- what the group says --------------------------------------------------- */
@@ -314,6 +370,14 @@ static void take_over(stg_source *s, stg_source_place *next)
     }
 }
 
+static void refuse_given(stg_source *s, const stg_kafka_given *g)
+{
+    STG_LOG(s->hub->log, STG_LOG_ERROR, "partition-refused",
+            stg_field_text("topic", g->place.topic),
+            stg_field_number("partition", g->place.partition),
+            stg_field_text("detail", "there is no memory for it"));
+}
+
 void stg_source_assigned(void *source, const stg_kafka_given *given,
                          size_t count)
 {
@@ -324,18 +388,15 @@ void stg_source_assigned(void *source, const stg_kafka_given *given,
         stg_source_place *p = add(s, &given[i]);
 
         if (p == NULL) {
-            STG_LOG(s->hub->log, STG_LOG_ERROR, "partition-refused",
-                    stg_field_text("topic", given[i].place.topic),
-                    stg_field_number("partition", given[i].place.partition),
-                    stg_field_text("detail", "there is no memory for it"));
+            refuse_given(s, &given[i]);
             continue;
         }
         take_over(s, p);
-        if (is_still_going(s, p))
-            p->state = STG_SOURCE_WAITING; // for STG_ACTION_TAKEN
-        else
-            claim(p);
+        p->state = STG_SOURCE_WAITING; // for STG_ACTION_TAKEN
+        if (!is_still_going(s, p))
+            stg_source_check_place(p);
     }
+    stg_source_check_all(s);
 }
 
 static void let_go(stg_source_place *p)
@@ -345,9 +406,12 @@ static void let_go(stg_source_place *p)
     stg_kafka_let_go(p->source->kafka, &place);
 }
 
-/* That it goes was said, and flow does not have it. */
+/* That it goes was said, and flow does not have it. The next owner hears of it
+ * when it is let go, and then our claim must not come behind his. */
 static void forget(stg_source_place *p, bool is_lost)
 {
+    if (p->is_asking)
+        stg_store_take_back(p->source->hub->store, p);
     if (!is_lost)
         let_go(p);
     drop(p);
@@ -358,6 +422,7 @@ void stg_source_revoked(void *source, const stg_kafka_place *places,
 {
     stg_source *s = source;
 
+    stg_source_save_prints(s);
     for (size_t i = 0; i < count; i++) {
         stg_source_place *p = stg_source_find(s, &places[i]);
 
@@ -395,8 +460,8 @@ void stg_source_lost(void *source, const stg_kafka_place *places, size_t count)
             continue;
         }
         tell(p, STG_LOG_WARN, "partition-lost",
-             "the group has given it to another member: nothing "
-             "more of it is stored or committed");
+             "the group gives it to another member, or has not heard of this "
+             "one in time: nothing more of it is stored or committed");
         p->is_held = p->is_fenced = false;
         p->state = STG_SOURCE_GOING;
         stg_flow_lose(s->hub->flow, p->number, s->keeps_rows,
@@ -460,7 +525,8 @@ static void end_going(stg_source_place *p)
     next = find_next(s, p);
     if (next != NULL) {
         next->previous = p->is_over ? p->number : STG_NO_PARTITION;
-        claim(next);
+        stg_source_check_place(next);
+        stg_source_check_all(s);
     }
     // One that was renewed is known until its successor is claimed.
     if (next != NULL || !p->is_over)

@@ -21,6 +21,8 @@
 
 #include "flow/flow.h"
 #include "flow/group.h"
+#include "hub/dead_options.h"
+#include "hub/fingerprint.h"
 #include "hub/metrics/histogram.h"
 #include "hub/parcel.h"
 
@@ -28,22 +30,37 @@ typedef struct stg_store stg_store;
 
 /* What does not end the hub, and is tried again. */
 typedef enum stg_store_trouble {
-    STG_STORE_LETTERS, /* the file of dead letters cannot be written */
-    STG_STORE_BUSY,    /* another process writes to the store, and does not
+    STG_STORE_LETTERS,   /* the file of dead letters cannot be written */
+    STG_STORE_BUSY,      /* another process writes to the store, and does not
                           end: nothing can be stored */
-    STG_STORE_AWAY,    /* the server of PostgreSQL does not answer: nothing can
-                          be stored, and it is tried again */
+    STG_STORE_AWAY,      /* the server of PostgreSQL does not answer, or refuses
+                          what is stored: it is tried again */
+    STG_STORE_DEAD_HALF, /* dead letters have half of what they may, */
+    STG_STORE_DEAD_NEARLY, /* and nine tenths: then the oldest are evicted */
+    STG_STORE_UNCOPIED, /* and those went, too, that the copy of the dead letters
+                           has not got: there is no more room */
+    STG_STORE_LETTERS_CUT, /* letters were copied without their body, or not at
+                              all: told once, and has no end */
 } stg_store_trouble;
 
 typedef struct stg_letter stg_letter; /* store_letters.h */
 
+/* What became of letters that a sink was given. */
+typedef struct stg_letter_report {
+    size_t written; /* from the first one on: they are durable there */
+    size_t cut;     /* of them, those that went without their body */
+    size_t
+        left_out;  /* of them, those that are not there: refused in any form */
+    stg_error why; /* with one of these: the first letter, in words */
+} stg_letter_report;
+
 /* Where dead letters are copied to, beside a file: see kafka_letters.h. Calls
  * are made on a thread of the store's, one at a time. */
 typedef struct stg_letter_sink {
-    /* Returns when all of them are durable there; else with words, and they
-     * come again. */
+    /* Returns when all of them are durable there; else with words, and those
+     * behind report->written come again. */
     stg_status (*write)(void *ctx, const stg_letter *letters, size_t count,
-                        stg_error *err);
+                        stg_letter_report *report, stg_error *err);
     /* By the loop: it is to end soon, a write that waits gives up. NULL: it
      * does by itself. */
     void (*hurry)(void *ctx);
@@ -51,20 +68,21 @@ typedef struct stg_letter_sink {
 } stg_letter_sink;
 
 typedef struct stg_store_options {
-    const char *path;     /* of the file; made if missing, with mode 0600. Or a
+    const char *path;  /* of the file; made if missing, with mode 0600. Or a
                              URL, postgres://... or postgresql://...: its
                              password is in no text of the store's */
-    uint32_t shard_of;    /* targets are spread over so many shards, 1 to 1024;
+    uint32_t shard_of; /* targets are spread over so many shards, 1 to 1024;
                              the same for all who share the store at a time */
-    uint32_t shard;       /* and this is one of them: 0 to shard_of - 1 */
-    uint64_t quota;       /* bytes of the file, 16 MiB to 2^44; intake stops at
+    uint32_t shard;    /* and this is one of them: 0 to shard_of - 1 */
+    uint64_t quota;    /* bytes of the file, 16 MiB to 2^44; intake stops at
                              80 %, the rest is for rows and cursors */
-    stg_ns retention;     /* of messages behind: 1 m to 365 d */
-    bool is_refusing;     /* the log keeps what any lane waits for, whatever its
+    stg_ns retention;  /* of messages behind: 1 m to 365 d */
+    bool is_refusing;  /* the log keeps what any lane waits for, whatever its
                              age and room: at 80 % of the quota intake stops.
                              Else see `retaining` */
-    stg_ns keys_kept;     /* of idempotency keys, 24 h */
-    uint64_t keys_max;    /* 1000000 */
+    stg_ns keys_kept;  /* of idempotency keys, 24 h */
+    uint64_t keys_max; /* 1000000 */
+    stg_dead_options dead;
     const char *letters;  /* --dead-letters file:PATH, the PATH; NULL: none */
     uint64_t letters_max; /* bytes before the file is rotated */
     stg_letter_sink sink; /* instead of a file; write is NULL: none */
@@ -81,10 +99,10 @@ typedef struct stg_store_options {
     /* How many rows a replay may park of the lane now; 0: it waits. NULL: any
      * number. */
     uint64_t (*room)(void *ctx, uint32_t lane);
-    /* Whether the settings say what the lane's target wants: if not, its range
+    /* Whether the settings say what the lane's target wants: if not, its bulk
      * rows stay dead. NULL: they do. */
     bool (*knows)(void *ctx, uint32_t lane);
-    /* Whether the lane's target wants a message of a range row (body is empty);
+    /* Whether the lane's target wants a message of a bulk row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
     /* Another hub that shares the store was called: it has paused the lane, or
@@ -94,10 +112,10 @@ typedef struct stg_store_options {
      * here any more; else it is told again. */
     bool (*forgotten)(void *ctx, uint32_t lane);
     /* Reads forward in the log of a partition that is not the queue's, for the
-     * bodies of range rows, count_max records at most: answers by done, on the
+     * bodies of bulk rows, count_max records at most: answers by done, on the
      * loop, as stg_store_read() does. What is below next and was not given is
      * not there any more; UINT64_MAX: nor is what comes behind. next == from: it
-     * could not be read now, and those range rows stay dead; as all do where
+     * could not be read now, and those bulk rows stay dead; as all do where
      * this is NULL. Not after the store has closed. */
     void (*read)(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
                  size_t count_max,
@@ -126,6 +144,10 @@ void stg_store_hurry(stg_store *s);
 /* Ends the threads after what was asked before; then done is called. */
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx);
 
+/* Nothing was put into it: if its file was made when it was opened, closing
+ * removes it. */
+void stg_store_discard(stg_store *s);
+
 /* A sign of life: done is called when the writer's thread has come around, also
  * while it waits for another process that writes. Not after the store broke. */
 void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx);
@@ -135,6 +157,8 @@ typedef struct stg_store_view {
     uint64_t used, quota;   /* bytes of the file, without what is free in it */
     uint64_t wal;           /* bytes beside it, of the write-ahead log */
     uint64_t message_bytes; /* what messages fill of it, about */
+    uint64_t letter_bytes;  /* and rows of dead letters; of a file */
+    bool is_full;           /* new messages are refused for want of room */
     uint64_t first, next;   /* positions */
     uint64_t keys;          /* idempotency keys */
     stg_histogram commits;  /* transactions, from their begin until durable */
@@ -144,6 +168,14 @@ typedef struct stg_store_view {
 void stg_store_look(stg_store *s, stg_store_view *view);
 
 /* -- at the start; these block --------------------------------------------- */
+
+/* Its file, or what may be shown of its URL; the store's own. */
+const char *stg_store_name(const stg_store *s);
+
+/* Nanoseconds since 1970 as all who use the store have them: by the wall clock; with
+ * PostgreSQL by the server's, so that hubs whose clocks differ read each other's
+ * rows aright. What is stored has such times. Not after it was closed. */
+stg_ns stg_store_now(const stg_store *s);
 
 /* 64 random bits, made with the store, and anew by a restore: part of every
  * message id. A message keeps that of its time: this one is of those that are
@@ -169,6 +201,9 @@ uint64_t stg_store_first(const stg_store *s);
  * first row that names it. */
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err);
+
+/* Whether the store has a lane of that name, as far as is known here. */
+bool stg_store_has_lane(const stg_store *s, const char *name);
 
 /* Whether a call has paused the lane: stg_store_pause(). */
 bool stg_store_is_paused(const stg_store *s, uint32_t lane);
@@ -206,6 +241,9 @@ typedef struct stg_claim_ask {
                            STG_NO_POSITION: none */
     uint32_t previous;  /* a number that is over, as the topic was deleted and
                            made again; STG_NO_PARTITION: none that we know of */
+    bool is_unsure;     /* its fingerprint does not tell whether it is the same
+                           log: a cursor above `end` does */
+    void *ctx;          /* of its answer, and by which it is taken back */
 } stg_claim_ask;
 
 #define STG_CLAIMED_BEFORE_MAX 16
@@ -222,7 +260,8 @@ typedef struct stg_claimed_before {
 
 typedef struct stg_claimed {
     stg_status status; /* STG_INVALID: it has no number left; STG_IO: it did not
-                          fit. Then only words is there */
+                          fit; STG_NOT_FOUND: it was taken back. Then only words
+                          is there */
     const char *words;
     uint32_t number;
     uint64_t epoch;            /* 0: the first of its topic */
@@ -232,23 +271,51 @@ typedef struct stg_claimed {
                             there are cursors, and if it has nothing */
     const stg_cursor *cursors; /* of every lane that is known in it */
     size_t count;
-    bool was_reset; /* a new epoch: a cursor was above `end`, or `previous` says
-                       so. It has no cursors */
+    bool was_reset; /* a new epoch: `previous` says so, or a cursor was above
+                       `end` where no fingerprint tells. It has no cursors */
     const stg_claimed_before *before; /* PostgreSQL only: with a file,
                                          stg_store_partitions() has them */
     size_t before_count;
 } stg_claimed;
 
-/* Takes a partition: makes its number if there is none, raises its generation,
- * so that nobody who had it before writes any more, and reads its cursors. Again
- * at any time, also by who has it already. ask is copied. */
+/* Takes partitions, all of them in one transaction: makes their numbers where
+ * there are none, raises their generations, so that nobody who had them before
+ * writes any more, and reads their cursors. Again at any time, also by who has
+ * them already. asks are copied, and answered one by one. */
 typedef void stg_claimed_fn(void *ctx, const stg_claimed *claimed);
-void stg_store_claim(stg_store *s, const stg_claim_ask *ask,
-                     stg_claimed_fn *done, void *ctx);
+void stg_store_claim(stg_store *s, const stg_claim_ask *asks, size_t count,
+                     stg_claimed_fn *done);
+
+/* The group has taken a partition away whose claim is not answered yet, by the ctx
+ * of its ask. If its generation is not raised yet it will not be: then the answer
+ * is STG_NOT_FOUND. Else the next owner's will be higher: he claims it behind us,
+ * if he has heard of it after this call. */
+void stg_store_take_back(stg_store *s, void *ctx);
 
 /* It is no longer ours: from now on no fetch has rows of it. (A file's rows are
  * ours whoever reads the partition: there it changes nothing.) */
 void stg_store_unclaim(stg_store *s, uint32_t number);
+
+/* -- fingerprints ---------------------------------------------------------- */
+
+/* What is known of the newest number of a partition. */
+typedef struct stg_known_log {
+    const char *topic;
+    uint32_t partition, number;
+    stg_fingerprint print; /* see stg_fingerprint_is_known() */
+} stg_known_log;
+
+/* Asks for all partitions of a log that the store knows, by topic and partition.
+ * log is copied; what done() is given is lent. */
+typedef void stg_known_logs_fn(void *ctx, const stg_known_log *all,
+                               size_t count);
+void stg_store_known_logs(stg_store *s, const char *log,
+                          stg_known_logs_fn *done, void *ctx);
+
+/* Stores fingerprints, by number alone. Copied. Where it does not fit, those of
+ * before stay, and prove as much. */
+void stg_store_put_fingerprints(stg_store *s, const stg_known_log *all,
+                                size_t count);
 
 typedef struct stg_store_partition {
     uint32_t number;
@@ -318,7 +385,7 @@ void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
                     stg_read_fn *done, void *ctx);
 
 /* Everything below position is settled for good: to be trimmed in time, but for
- * what range rows still need. */
+ * what bulk rows still need. */
 void stg_store_commit(stg_store *s, uint64_t position);
 
 /* -- flow's rows ----------------------------------------------------------- */

@@ -13,7 +13,7 @@
  *   replayed    it was parked again, under the same message id; what comes of
  *               that is a delivery, or another letter
  *   dropped     somebody gave it up; its payload is gone
- *   expired     a range row whose bodies the log no longer has
+ *   expired     a bulk row whose bodies the log no longer has
  *   cancelled   its target was removed
  *
  * Only a dead letter can be replayed or dropped: the second of two calls finds
@@ -30,13 +30,13 @@ typedef struct stg_letter_filter {
     const uint64_t *ids; /* these only */
     size_t id_count;
     const char *target;   /* NULL: any; so are the others */
-    const char *cause;    /* "HTTP_503", "SHED" */
+    const char *cause;    /* a pattern of cause.h: "HTTP_503", "HTTP_5*" */
     const char *category; /* "A" connect, B server, C request, D overload */
     const char *state;
     stg_ns since, until; /* when it was made, since 1970; until: before then.
-                            0: no bound. A range row takes messages for a while:
+                            0: no bound. A bulk row takes messages for a while:
                             since is of its newest one */
-    bool has_position;   /* about one message; range rows that have it, too */
+    bool has_position;   /* about one message; bulk rows that have it, too */
     uint32_t partition;
     uint64_t position;
 } stg_letter_filter;
@@ -44,26 +44,30 @@ typedef struct stg_letter_filter {
 /* A letter. Texts end with a zero; NULL: nothing to say. */
 typedef struct stg_letter {
     uint64_t id;
-    const char *message_id; /* a range row's: of the first message */
+    const char *message_id; /* a bulk row's: of the first message; NULL: of a
+                               bulk row of evicted letters */
     const char *target, *target_url;
     const char *state, *why;
     const char *category, *cause, *detail;
     uint64_t http_status; /* 0: none */
     uint64_t attempts;    /* in all, replays counted */
     const char *first_attempt_at, *created_at;
-    const char *last_attempt_at; /* of a range row: when its newest message came
+    const char *last_attempt_at; /* of a bulk row: when its newest message came
                                     into it */
     const char *changed_at;      /* its state; NULL: as it was made */
     const char *topic;           /* NULL: of the queue */
     uint32_t topic_partition;    /* of the topic */
     uint32_t lane, partition, replay;
     uint64_t position;
-    uint64_t last_position; /* of a range row; 0: one message */
+    uint64_t last_position; /* of a bulk row; 0: one message */
     uint64_t count;         /* messages it stands for */
+    bool is_evicted; /* it counts evicted letters of its target and cause:
+                               nothing of it can be sent again */
     bool has_payload;
     uint64_t payload_size;
     /* Only of stg_store_letter(); else empty. */
     const char *content_type, *headers, *key;
+    stg_span source_key, source_headers; /* as in stg_parcel */
     stg_span answer, payload;
 } stg_letter;
 
@@ -104,7 +108,7 @@ typedef struct stg_fate {
     uint64_t letter;   /* its last letter; 0: none */
     const char *state; /* of it; NULL: none */
     const char *cause; /* of the letter, or of what is parked; NULL: none */
-    bool is_range;     /* the letter is a range row */
+    bool is_range;     /* the letter is a bulk row */
     uint32_t replay;
     uint64_t attempts; /* of PARKED and LETTER, in all */
     stg_ns due_at;     /* PARKED */
@@ -134,7 +138,7 @@ typedef enum stg_letters_end {
     STG_LETTERS_DONE, /* all that could be */
     STG_LETTERS_HELD, /* the lane `held` has as many parked rows as a replay may
                          make, and did not get on: the rest stays dead */
-    STG_LETTERS_AWAY, /* the log did not give the messages of range rows of the
+    STG_LETTERS_AWAY, /* the log did not give the messages of bulk rows of the
                          lane `held` now (no broker, or another hub has their
                          partition): those stay dead, the others were taken */
     STG_LETTERS_FULL, /* the store is: the rest stays dead */
@@ -144,7 +148,7 @@ typedef enum stg_letters_end {
 typedef struct stg_letters_sum {
     stg_letters_end end;
     const char *held;   /* a target; HELD, AWAY */
-    uint64_t letters;   /* replayed or dropped; range rows, in part too */
+    uint64_t letters;   /* replayed or dropped; bulk rows, in part too */
     uint64_t messages;  /* that they stand for: parked again, or given up */
     uint64_t expired;   /* messages whose bodies are gone: not replayable */
     uint64_t forgotten; /* letters whose target was removed: not replayable */
@@ -154,7 +158,7 @@ typedef struct stg_letters_sum {
  * made: each becomes a parked row, due now. What ends badly again is another
  * letter, and not one of them. Waits while a lane has enough of
  * them. f->state must be NULL or "dead". is_dry: changes nothing, and says what
- * it would do (at most, where a log that was trimmed in the middle of a range
+ * it would do (at most, where a log that was trimmed in the middle of a bulk
  * row cannot be counted). Any number at once: a letter is replayed by one. */
 typedef void stg_letters_sum_fn(void *ctx, const stg_letters_sum *sum);
 void stg_store_replay(stg_store *s, const stg_letter_filter *f, bool is_dry,

@@ -40,7 +40,9 @@ bool stg_target_is_name(const char *name)
     for (size_t i = 0; i < size; i++)
         if (!is_name_letter(name[i]))
             return false;
-    return size > 0 && size < STG_TARGET_NAME_MAX;
+    // In a path of the API these two are the folder, and the one above it.
+    return size > 0 && size < STG_TARGET_NAME_MAX && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 /* FNV-1a, folded. */
@@ -76,6 +78,27 @@ stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
     return STG_OK;
 }
 
+/* -- states ---------------------------------------------------------------- */
+
+unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
+{
+    return t->settings == NULL && lane != STG_LANE_REMOVING
+               ? (unsigned)STG_TARGET_ORPHANED
+               : (unsigned)lane;
+}
+
+const char *stg_target_state_name(unsigned state)
+{
+    static const char *const names[STG_TARGET_STATES] = {
+        [STG_LANE_LIVE] = "live",           [STG_LANE_GATED] = "gated",
+        [STG_LANE_HOLDING] = "holding",     [STG_LANE_SHEDDING] = "shedding",
+        [STG_LANE_PAUSED] = "paused",       [STG_LANE_REMOVING] = "removing",
+        [STG_TARGET_ORPHANED] = "orphaned",
+    };
+
+    return names[state];
+}
+
 /* -- targets --------------------------------------------------------------- */
 
 void stg_target_free(stg_target *t)
@@ -83,6 +106,7 @@ void stg_target_free(stg_target *t)
     free(t->name);
     free(t->url);
     free(t->counters);
+    free(t->topics_known);
     free(t);
 }
 
@@ -235,6 +259,7 @@ bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane)
 
 typedef struct search {
     stg_targets *targets;
+    const stg_store *store;
     const stg_shard_settings *shard;
     bool has_failed; /* no memory */
 } search;
@@ -251,17 +276,22 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
     target = add(s->targets, name, url);
     s->has_failed =
         target == NULL || !stg_targets_put(s->targets, target, lane);
+    if (s->has_failed)
+        return;
+    target->is_paused_by_call = stg_store_is_paused(s->store, lane);
+    target->is_known = true;
 }
 
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
                                   const stg_shard_settings *shard,
                                   stg_error *err)
 {
-    search s = {.targets = t, .shard = shard};
+    search s = {.targets = t, .store = store, .shard = shard};
     stg_status status = STG_OK;
     uint32_t lane = 0;
 
     for (size_t i = 0; i < t->known; i++) {
+        t->all[i]->is_known = stg_store_has_lane(store, t->all[i]->name);
         status =
             stg_store_lane(store, t->all[i]->name, t->all[i]->url, &lane, err);
         if (status != STG_OK)

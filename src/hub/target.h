@@ -25,8 +25,10 @@ typedef struct stg_target {
                                             knows it */
     uint32_t lane;
     bool is_paused_by_call; /* and perhaps by the settings, too */
-    bool has_cursor;        /* the store had one when the hub was opened */
+    bool is_known;          /* the store had its lane before: it is not new */
     bool is_beginning;      /* a reload waits until its beginning is durable */
+    uint8_t *topics_known; /* by partition: whether its topic is the target's */
+    uint32_t known_count;
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
@@ -53,8 +55,14 @@ typedef struct stg_targets {
 stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
                            stg_error *err);
 
-/* 1 to 64 of A-Z a-z 0-9 . _ - */
+/* 1 to 64 of A-Z a-z 0-9 . _ -, but not . and .. */
 bool stg_target_is_name(const char *name);
+
+/* The states that people see: those of its lane, and orphaned, of a target that
+ * the settings have no more. */
+enum { STG_TARGET_ORPHANED = STG_LANE_REMOVING + 1, STG_TARGET_STATES };
+unsigned stg_target_state(const stg_target *t, stg_lane_state lane);
+const char *stg_target_state_name(unsigned state);
 
 /* An endpoint as the settings say. Returns what stg_endpoint_new() does. */
 stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,

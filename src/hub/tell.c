@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <stagger/text.h>
+
 #include "hub/hub_inside.h"
 
 static const char *name_of(const stg_hub *h, uint32_t lane)
@@ -9,6 +11,29 @@ static const char *name_of(const stg_hub *h, uint32_t lane)
     const stg_target *t = stg_targets_at(&h->targets, lane);
 
     return t != NULL ? t->name : NULL;
+}
+
+/* Each policy as it is applied, once. */
+static void tell_policies(const stg_hub *h)
+{
+    const stg_settings *s = h->settings;
+    char text[STG_POLICY_TEXT_MAX];
+
+    for (size_t i = 0; i < s->target_count; i++) {
+        const stg_policy *policy = s->targets[i].policy;
+        size_t first = 0, count = 1;
+
+        while (s->targets[first].policy != policy)
+            first++;
+        if (first < i || stg_policy_print(policy, text) != STG_OK)
+            continue;
+        for (size_t k = i + 1; k < s->target_count; k++)
+            count += s->targets[k].policy == policy;
+        STG_LOG(h->log, STG_LOG_INFO, "policy",
+                stg_field_text("target", s->targets[i].name),
+                stg_field_number("targets", count),
+                stg_field_text("policy", text));
+    }
 }
 
 void stg_tell_ready(const stg_hub *h, const char *store)
@@ -19,6 +44,7 @@ void stg_tell_ready(const stg_hub *h, const char *store)
     STG_LOG(h->log, STG_LOG_INFO, "ready", stg_field_text("listen", address),
             stg_field_text("store", store),
             stg_field_number("targets", h->targets.known));
+    tell_policies(h);
 }
 
 void stg_tell_unknown(const stg_hub *h, const stg_target *t)
@@ -29,6 +55,41 @@ void stg_tell_unknown(const stg_hub *h, const stg_target *t)
                            "the store knows it and the settings do "
                            "not: it keeps what it has, and sends "
                            "nothing"));
+}
+
+void stg_tell_dead_room(const stg_hub *h, stg_store_trouble what,
+                        const stg_error *why)
+{
+    const char *of = what == STG_STORE_DEAD_HALF     ? "half"
+                     : what == STG_STORE_DEAD_NEARLY ? "nine tenths"
+                                                     : "no copy";
+
+    if (why == NULL)
+        STG_LOG(h->log, STG_LOG_INFO, "dead-letters-room",
+                stg_field_text("what", of));
+    else
+        STG_LOG(h->log, STG_LOG_WARN, "dead-letters-filling",
+                stg_field_text("what", of), stg_field_text("detail", why->text),
+                stg_field_text("next",
+                               what == STG_STORE_UNCOPIED
+                                   ? "mend the place of the copy"
+                                   : "at the end of it the oldest are evicted: "
+                                     "replay or drop some"));
+}
+
+void stg_tell_released(const stg_hub *h, const stg_target *t)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "the settings do not have it, and what waits for it is older than "
+             "`store.retention`: that becomes a dead letter, and holds the "
+             "group's offset no more. `stagger targets forget %s` ends the "
+             "target, `stagger dead replay --target %s` sends it when the "
+             "target is back",
+             t->name, t->name);
+    STG_LOG(h->log, STG_LOG_WARN, "target-released",
+            stg_field_text("target", t->name), stg_field_text("detail", text));
 }
 
 /* -- attempts -------------------------------------------------------------- */
@@ -116,7 +177,7 @@ static void tell_shed(const stg_hub *h, const stg_action *a)
     STG_LOG(h->log, STG_LOG_INFO, "shedding-ended",
             stg_field_text("target", name_of(h, a->lane)),
             stg_field_number("messages", a->tell.count),
-            stg_field_text("detail", "they are dead letters, in a range row"));
+            stg_field_text("detail", "they are dead letters, in a bulk row"));
 }
 
 static void tell_lost(const stg_hub *h, const stg_action *a)
@@ -127,7 +188,22 @@ static void tell_lost(const stg_hub *h, const stg_action *a)
             stg_field_text("detail",
                            "the log had dropped them, so many at "
                            "most, before they were read; they are a "
-                           "dead letter, in a range row"));
+                           "dead letter, in a bulk row"));
+}
+
+static void tell_uplink_down(const stg_hub *h, const stg_action *a)
+{
+    const stg_target *t = stg_targets_at(&h->targets, a->lane);
+
+    STG_LOG(h->log, STG_LOG_ERROR, "uplink-down",
+            stg_field_number("targets", a->tell.count),
+            stg_field_text("cause", t != NULL && t->cause[0] ? t->cause : NULL),
+            stg_field_text("detail",
+                           "no connection can be made, to any target: it is "
+                           "the network or the name server of this machine"),
+            stg_field_text("next",
+                           "deliveries wait, uncounted; one connection a "
+                           "second is tried"));
 }
 
 void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
@@ -174,13 +250,25 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
         STG_LOG(h->log, STG_LOG_INFO, "store-room",
                 stg_field_text("detail", "rows fit again"));
         break;
+    case STG_TELL_UPLINK_DOWN:
+        tell_uplink_down(h, a);
+        break;
+    case STG_TELL_UPLINK_UP:
+        STG_LOG(h->log, STG_LOG_INFO, "uplink-up",
+                stg_field_number("targets", a->tell.count),
+                stg_field_time("took", stg_ns_sub(now, a->tell.until_at)),
+                stg_field_text("detail", "a connection was made: all go on"));
+        break;
     case STG_TELL_LOST:
         tell_lost(h, a);
         break;
     case STG_TELL_EXPIRING:
-        tell(h, a, STG_LOG_WARN, "expiring",
-             "it is behind the retention: what is older becomes a dead "
-             "letter, in a range row");
+        STG_LOG_REPEAT(h->log, STG_LOG_WARN, "expiring", 1,
+                       stg_field_text("target", name_of(h, a->lane)),
+                       stg_field_text("detail",
+                                      "it is behind the retention: what is "
+                                      "older becomes a dead letter, in a bulk "
+                                      "row"));
         break;
     }
 }
@@ -213,6 +301,7 @@ void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
             stg_field_number("changed", r->changed),
             stg_field_number("gone", r->gone),
             stg_field_number("same", r->same));
+    tell_policies(h);
 }
 
 void stg_tell_end(const stg_hub *h)

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "hub/http/header.h"
+
 /* "00-<32 hex digits>-<16>-<2>" */
 enum {
     TRACE_AT = 3,
@@ -102,19 +104,6 @@ static kind kind_of(stg_span line)
                                               : OTHER;
 }
 
-/* The next line with its end; size 0: there are no more. */
-static stg_span next_line(stg_span *left)
-{
-    const char *end =
-        left->size > 0 ? memchr(left->at, '\n', left->size) : NULL;
-    size_t size = end == NULL ? left->size : (size_t)(end - left->at) + 1;
-    stg_span line = {left->at, size};
-
-    left->at += size;
-    left->size -= size;
-    return line;
-}
-
 static stg_span value_of(stg_span line)
 {
     enum { BEFORE = 13, BEHIND = 2 }; // "traceparent: " and the line's end
@@ -132,7 +121,7 @@ static stg_trace find(stg_span headers, bool *is_any)
     stg_span line;
 
     *is_any = false;
-    while ((line = next_line(&headers)).size > 0) {
+    while ((line = stg_header_next(&headers)).size > 0) {
         kind k = kind_of(line);
 
         *is_any |= k != OTHER;
@@ -155,7 +144,7 @@ static char *put_others(char *to, stg_span headers, bool has_trace)
 {
     stg_span line;
 
-    while ((line = next_line(&headers)).size > 0) {
+    while ((line = stg_header_next(&headers)).size > 0) {
         kind k = kind_of(line);
 
         if (k == OTHER || (k == STATE && has_trace))
@@ -187,6 +176,8 @@ char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
     bool is_any, was_there;
 
     *t = find(headers, &is_any);
+    if (mode == STG_TRACE_OFF)
+        *t = (stg_trace){.high = 0};
     was_there = stg_trace_is_there(t);
     to = is_any ? put_others(to, headers, was_there)
                 : put(to, headers.at, headers.size);

@@ -19,7 +19,7 @@
 typedef enum stg_trace_mode {
     STG_TRACE_BEGIN, /* passed on, or begun where there is none */
     STG_TRACE_PASS,  /* passed on; what is none is dropped */
-    STG_TRACE_OFF,   /* headers go out as they were published */
+    STG_TRACE_OFF,   /* dropped: traceparent and tracestate both */
 } stg_trace_mode;
 
 typedef struct stg_trace {
@@ -42,8 +42,8 @@ stg_trace stg_trace_begin(uint64_t epoch, uint64_t position);
 
 /* Copies header lines ("Name: value\r\n" each) to `to`, which has room for
  * them, and behind them the attempt's own traceparent: room for
- * STG_TRACE_LINE_MAX more. *t: the trace that it belongs to, if any. mode is
- * not STG_TRACE_OFF. parent: 64 random bits. Returns the end. */
+ * STG_TRACE_LINE_MAX more. *t: the trace that it belongs to, if any; none where
+ * mode is STG_TRACE_OFF. parent: 64 random bits. Returns the end. */
 enum { STG_TRACE_LINE_MAX = 70 };
 char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
                     uint64_t epoch, uint64_t position, uint64_t parent,

@@ -423,6 +423,51 @@ int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b)
     return score(a) < score(b) ? -1 : 1;
 }
 
+/* Of the runs of an ordeal. */
+static stg_estimate gain_in(const stg_overload_summary *with,
+                            const stg_overload_summary *without)
+{
+    const double *a =
+        with->values + (size_t)STG_FIGURE_SUCCESS * with->runs_max;
+    const double *b =
+        without->values + (size_t)STG_FIGURE_SUCCESS * without->runs_max;
+    double n = with->runs, sum = 0, spread = 0;
+    stg_estimate e = {0};
+
+    for (uint32_t i = 0; i < with->runs; i++)
+        sum += a[i] - b[i];
+    e.mean = sum / n;
+    for (uint32_t i = 0; i < with->runs; i++)
+        spread += (a[i] - b[i] - e.mean) * (a[i] - b[i] - e.mean);
+    if (with->runs > 1)
+        e.se = stg_estimate_root(spread / (n - 1) / n);
+    return e;
+}
+
+stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
+                              const stg_overload_summary *const *without,
+                              size_t ordeals)
+{
+    double means[STG_ORDEAL_COUNT], squares = 0;
+    stg_estimate all;
+
+    for (size_t k = 0; k < ordeals; k++) {
+        stg_estimate e = gain_in(with[k], without[k]);
+
+        means[k] = e.mean;
+        squares += e.se * e.se;
+    }
+    all = stg_estimate_make(means, ordeals);
+    if (with[0]->runs > 1)
+        all.se = stg_estimate_root(squares) / (double)ordeals;
+    return all;
+}
+
+bool stg_verdict_is_gain(stg_estimate gain)
+{
+    return gain.mean > 2 * gain.se;
+}
+
 double stg_question_hopeless(const stg_question *q)
 {
     return (double)stg_ns_sub(q->outage, q->patience) /

@@ -100,6 +100,18 @@ int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b);
  * difference. */
 bool stg_verdict_equal(const stg_verdict *a, const stg_verdict *b);
 
+/* How much less of the operations was lost in one than in the other, in the same
+ * runs of each ordeal: the mean of their differences, run by run, and its
+ * standard error; of one run each the error is that over the ordeals. Both have
+ * `ordeals` of them in the same order, each with the same number of runs, one at
+ * least. */
+stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
+                              const stg_overload_summary *const *without,
+                              size_t ordeals);
+
+/* Whether a gain is more than what chance makes: two standard errors. */
+bool stg_verdict_is_gain(stg_estimate gain);
+
 /* The share of a run's operations that no policy can save: those that began in
  * the outage so early that their client's patience ends before it does. */
 double stg_question_hopeless(const stg_question *q);

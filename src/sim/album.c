@@ -81,3 +81,33 @@ stg_chart_point *stg_album_points(stg_album *a, stg_chart_series *s,
     s->count = points == NULL ? 0 : count;
     return points;
 }
+
+/* "calls-by-clients" */
+static const char *name_interrupted(stg_album *a, const char *name)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    for (const char *c = name; *c != '\0'; c++)
+        stg_paper_put_char(&p, *c == '-' ? ' '
+                               : c == name && *c >= 'a' && *c <= 'z'
+                                   ? *c - 'a' + 'A'
+                                   : *c);
+    stg_paper_put(&p, ": interrupted, no conclusion");
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+void stg_album_conclude_nothing(stg_album *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        stg_chart *chart = stg_album_take(a, sizeof *chart);
+
+        if (chart == NULL)
+            return;
+        *chart = *a->charts[i];
+        chart->title = name_interrupted(a, chart->name);
+        a->charts[i] = chart;
+    }
+}

@@ -43,6 +43,10 @@ const char *stg_album_text(stg_album *a, stg_paper *paper);
 bool stg_album_add(stg_album *a, const char *name, size_t panels, size_t series,
                    stg_sheet *sheet);
 
+/* The charts' titles, which are findings, become what they show, and that they
+ * were interrupted: "Calls by clients: ...", after the charts' names. */
+void stg_album_conclude_nothing(stg_album *a);
+
 /* The points of a series; NULL: no memory, and it has none. */
 stg_chart_point *stg_album_points(stg_album *a, stg_chart_series *s,
                                   size_t count);

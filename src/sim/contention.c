@@ -12,7 +12,7 @@ enum {
     CACHED = 4096, /* clients whose state is surely near */
 };
 
-/* What a policy with a budget or a breaker needs besides. */
+/* What a policy with a budget, a breaker or a rate needs besides. */
 typedef struct program {
     stg_with with;
     stg_peer peer;
@@ -52,7 +52,7 @@ stg_contention_options stg_contention_options_default(void)
 static bool needs_programs(const stg_policy *p)
 {
     return p->budget.kind != STG_BUDGET_NONE ||
-           p->breaker.rule != STG_BREAKER_NONE;
+           p->breaker.rule != STG_BREAKER_NONE || p->rate != 0;
 }
 
 uint64_t stg_contention_size(const stg_contention_options *o)
@@ -198,7 +198,7 @@ static void give_up(stg_contention *c, const stg_retry *r, stg_ns at)
     stop_client(c, r, at);
 }
 
-/* May an attempt begin at *at? If so, *at is when: a budget or a breaker may
+/* May an attempt begin at *at? If so, *at is when: budget, breaker or rate may
  * want more time. */
 static inline bool is_admitted(stg_contention *c, stg_retry *r, stg_ns *at)
 {

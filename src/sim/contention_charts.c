@@ -36,15 +36,36 @@ static void rank(const stg_contention_found *f, reading *read,
     }
 }
 
-/* Whether nothing says that c is not as good as the least: they are within two
- * standard errors of their difference. */
+/* Whether nothing says that c is not as good as the least. */
 static bool is_least(const stg_contention_case *c,
                      const stg_contention_case *least, reading *read)
 {
-    stg_estimate a = read(c), b = read(least);
-    double apart = a.mean - b.mean;
+    return !stg_estimate_is_apart(read(c), read(least));
+}
 
-    return apart * apart <= 4 * (a.se * a.se + b.se * b.se);
+static stg_estimate successes_of(const stg_contention_case *c)
+{
+    return c->successes;
+}
+
+/* Whether as many clients succeed with each policy. */
+static bool is_success_alike(const stg_contention_found *f)
+{
+    const stg_contention_case *least, *most;
+
+    rank(f, successes_of, &least, &most);
+    return is_least(most, least, successes_of);
+}
+
+/* Calls for each success; all of them where there is none. */
+static stg_estimate each_of(const stg_contention_case *c)
+{
+    double n = c->successes.mean > 0 ? c->successes.mean : 1;
+    double each = c->calls.mean / n;
+    double calls = c->calls.se / n, successes = each * c->successes.se / n;
+
+    return (stg_estimate){
+        each, stg_estimate_root(calls * calls + successes * successes)};
 }
 
 static void put_clients(stg_paper *p, uint32_t clients)
@@ -101,28 +122,28 @@ static void put_least(stg_paper *p, const stg_contention_found *f,
 
 static void say_calls(const stg_contention_found *f, stg_paper *p)
 {
-    const double alike = 1.05;
+    reading *read = is_success_alike(f) ? calls_of : each_of;
     const stg_contention_case *least, *most;
 
-    rank(f, calls_of, &least, &most);
+    rank(f, read, &least, &most);
     put_clients(p, least->clients);
-    if (f->policies == 1) {
-        stg_paper_put(p, " make ");
-        put_calls(p, least);
-    } else if (most->calls.mean < alike * least->calls.mean) {
-        stg_paper_put(p, " make about ");
-        put_calls(p, least);
+    stg_paper_put(p, " make ");
+    if (f->policies > 1 && is_least(most, least, read))
+        stg_paper_put(p, "about ");
+    stg_paper_put_people(p, read(least).mean);
+    stg_paper_put(p, read == calls_of ? " calls" : " calls for each success");
+    if (f->policies == 1)
+        return;
+    if (is_least(most, least, read)) {
         stg_paper_put(p, " with each policy");
-    } else {
-        stg_paper_put(p, " make ");
-        put_calls(p, least);
-        stg_paper_put(p, " with ");
-        put_least(p, f, calls_of);
-        stg_paper_put(p, ", and ");
-        put_times(p, most->calls.mean / least->calls.mean);
-        stg_paper_put(p, " as many with ");
-        stg_contention_put_policy(p, most);
+        return;
     }
+    stg_paper_put(p, " with ");
+    put_least(p, f, read);
+    stg_paper_put(p, ", and ");
+    put_times(p, read(most).mean / read(least).mean);
+    stg_paper_put(p, " as many with ");
+    stg_contention_put_policy(p, most);
 }
 
 static void say_completion(const stg_contention_found *f, stg_paper *p)
@@ -131,7 +152,8 @@ static void say_completion(const stg_contention_found *f, stg_paper *p)
 
     rank(f, completion_of, &least, &most);
     put_clients(p, least->clients);
-    stg_paper_put(p, " are done after ");
+    stg_paper_put(p, is_success_alike(f) ? " are done after "
+                                         : " have stopped after ");
     stg_paper_put_time(p, least->completion_ms.mean);
     stg_paper_put(p, " with ");
     put_least(p, f, completion_of);
@@ -191,14 +213,24 @@ static const char *note_of(stg_album *a, const char *note, const char *more)
     return text;
 }
 
-static const char *title_of(stg_album *a, const stg_contention_found *f,
-                            void (*say)(const stg_contention_found *f,
-                                        stg_paper *p))
+const char *stg_contention_title(stg_album *a, const stg_contention_found *f,
+                                 void (*say)(const stg_contention_found *f,
+                                             stg_paper *p))
 {
+    const stg_contention_case *last = last_of(f);
     stg_paper p = stg_paper_on(a->memory);
+    bool is_once = false;
     const char *text;
 
-    say(f, &p);
+    for (size_t i = 0; i < f->policies; i++)
+        is_once |= last[i].reps < 2;
+    if (is_once) {
+        stg_paper_put(&p, "One repetition of ");
+        put_clients(&p, last->clients);
+        stg_paper_put(&p, ": no conclusion");
+    } else {
+        say(f, &p);
+    }
     text = stg_album_text(a, &p);
     stg_paper_free(&p);
     return text;
@@ -212,7 +244,7 @@ bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f)
         return true;
     if (!stg_album_add(a, "calls-by-clients", 1, f->policies, &sheet))
         return false;
-    sheet.chart->title = title_of(a, f, say_calls);
+    sheet.chart->title = stg_contention_title(a, f, say_calls);
     sheet.chart->note =
         note_of(a, f->note,
                 "Calls at the resource until all clients have stopped; mean, "
@@ -231,7 +263,7 @@ bool stg_contention_chart_completion(stg_album *a,
         return true;
     if (!stg_album_add(a, "completion-by-clients", 1, f->policies, &sheet))
         return false;
-    sheet.chart->title = title_of(a, f, say_completion);
+    sheet.chart->title = stg_contention_title(a, f, say_completion);
     sheet.chart->note = note_of(
         a, f->note,
         "When the last client has stopped; mean, with a band of 2 standard "
@@ -258,6 +290,33 @@ static const stg_contention_case *find_best(const stg_contention_found *f)
     return NULL;
 }
 
+static void put_each(stg_paper *p, const stg_contention_case *c)
+{
+    stg_contention_put_policy(p, c);
+    if (c->successes.mean <= 0)
+        return;
+    stg_paper_put(p, ", for ");
+    stg_paper_put_people(p, each_of(c).mean);
+    stg_paper_put(p, " calls each");
+}
+
+/* Who does not succeed is done soon, with few calls. So where policies differ in
+ * that, it comes first; of those that are the best in it, the calls decide. */
+static void say_success(const stg_contention_found *f, stg_paper *p)
+{
+    const stg_contention_case *last = last_of(f), *worst, *most, *best = NULL;
+
+    rank(f, successes_of, &worst, &most);
+    for (size_t i = 0; i < f->policies; i++)
+        if (is_least(&last[i], most, successes_of) &&
+            (best == NULL || each_of(&last[i]).mean < each_of(best).mean))
+            best = &last[i];
+    stg_paper_put(p, "Most clients succeed with ");
+    put_each(p, best == NULL ? most : best);
+    stg_paper_put(p, "; the fewest with ");
+    put_each(p, worst);
+}
+
 static void say_work(const stg_contention_found *f, stg_paper *p)
 {
     const stg_contention_case *cheap, *quick, *most, *best = find_best(f);
@@ -270,6 +329,8 @@ static void say_work(const stg_contention_found *f, stg_paper *p)
         put_calls(p, cheap);
         stg_paper_put(p, " and are done after ");
         stg_paper_put_time(p, cheap->completion_ms.mean);
+    } else if (!is_success_alike(f)) {
+        say_success(f, p);
     } else if (best != NULL) {
         stg_paper_put(p, "With ");
         stg_contention_put_policy(p, best);
@@ -294,7 +355,7 @@ bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f)
 
     if (!stg_album_add(a, "work-against-time", 1, f->policies, &sheet))
         return false;
-    sheet.chart->title = title_of(a, f, say_work);
+    sheet.chart->title = stg_contention_title(a, f, say_work);
     sheet.chart->note =
         note_of(a, f->note,
                 "At the largest number of clients; the lower and the further "
@@ -326,17 +387,34 @@ static double ms_of(const stg_sim_tally *t, double share)
     return (double)stg_sim_tally_quantile(t, share) / 1e6;
 }
 
-/* Of a median, by the order of the values alone: how many of n are below it has
- * the standard deviation sqrt(n) / 2. 0 of too few to tell. */
-static double median_error(const stg_sim_tally *t)
+/* Of a quantile, by the order of the values alone: how many of n are below it
+ * has the standard deviation sqrt(n share (1 - share)). 0 of too few to tell. */
+static double quantile_error(const stg_sim_tally *t, double share)
 {
     enum { FEW = 10 };
     double n = (double)t->count, off;
 
     if (t->count < FEW)
         return 0;
-    off = 0.5 / stg_estimate_root(n);
-    return (ms_of(t, 0.5 + off) - ms_of(t, 0.5 - off)) / 2;
+    off = stg_estimate_root(share * (1 - share) / n);
+    return (ms_of(t, share + off < 1 ? share + off : 1) -
+            ms_of(t, share > off ? share - off : 0)) /
+           2;
+}
+
+stg_estimate stg_contention_half(const stg_contention_case *c)
+{
+    return (stg_estimate){ms_of(&c->book->done, 0.5),
+                          quantile_error(&c->book->done, 0.5)};
+}
+
+/* From the 5th to the 95th percentile. */
+static stg_estimate spread_of(const stg_sim_tally *t)
+{
+    double low = quantile_error(t, 0.05), high = quantile_error(t, 0.95);
+
+    return (stg_estimate){ms_of(t, 0.95) - ms_of(t, 0.05),
+                          stg_estimate_root(low * low + high * high)};
 }
 
 /* How many retries have waits that a logarithmic axis can show. */
@@ -362,7 +440,7 @@ static bool draw_waits(stg_album *a, const stg_contention_case *c,
         points[i] = (stg_chart_point){
             .x = (double)i + 1,
             .y = ms_of(&c->book->waits[i], 0.5),
-            .y_se = median_error(&c->book->waits[i]),
+            .y_se = quantile_error(&c->book->waits[i], 0.5),
             .low = ms_of(&c->book->waits[i], 0.05),
             .high = ms_of(&c->book->waits[i], 0.95),
         };
@@ -373,8 +451,8 @@ static bool draw_waits(stg_album *a, const stg_contention_case *c,
 static void say_waits(const stg_contention_found *f, stg_paper *p)
 {
     const stg_contention_case *last = last_of(f), *wide = NULL, *firm = NULL;
+    stg_estimate most = {0}, least = {0};
     size_t retry = 5;
-    double most = 0, least = 0;
 
     for (size_t i = 0; i < f->policies; i++) {
         size_t count = count_waits(last[i].book);
@@ -382,16 +460,15 @@ static void say_waits(const stg_contention_found *f, stg_paper *p)
         retry = count > 0 && count < retry ? count : retry;
     }
     for (size_t i = 0; i < f->policies; i++) {
-        const stg_sim_tally *t = &last[i].book->waits[retry - 1];
-        double spread = ms_of(t, 0.95) - ms_of(t, 0.05);
+        stg_estimate spread = spread_of(&last[i].book->waits[retry - 1]);
 
         if (count_waits(last[i].book) == 0)
             continue;
-        if (wide == NULL || spread > most) {
+        if (wide == NULL || spread.mean > most.mean) {
             most = spread;
             wide = &last[i];
         }
-        if (firm == NULL || spread < least) {
+        if (firm == NULL || spread.mean < least.mean) {
             least = spread;
             firm = &last[i];
         }
@@ -400,12 +477,18 @@ static void say_waits(const stg_contention_found *f, stg_paper *p)
         return;
     stg_paper_put(p, "Before retry ");
     stg_paper_put_count(p, retry);
+    if (wide != firm && !stg_estimate_is_apart(most, least)) {
+        stg_paper_put(p, ", waits are spread over about ");
+        stg_paper_put_time(p, most.mean);
+        stg_paper_put(p, " with each policy");
+        return;
+    }
     stg_paper_form(p, ", waits with \"%s\" are spread over ", wide->policy);
-    stg_paper_put_time(p, most);
+    stg_paper_put_time(p, most.mean);
     if (wide == firm)
         return;
     stg_paper_form(p, ", with \"%s\" over ", firm->policy);
-    stg_paper_put_time(p, least);
+    stg_paper_put_time(p, least.mean);
 }
 
 bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
@@ -420,7 +503,7 @@ bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
         return true;
     if (!stg_album_add(a, "waits-by-retry", panels, panels, &sheet))
         return false;
-    sheet.chart->title = title_of(a, f, say_waits);
+    sheet.chart->title = stg_contention_title(a, f, say_waits);
     sheet.chart->note = note_of(
         a, f->note,
         "Bars go from the 5th to the 95th percentile, and the median is "

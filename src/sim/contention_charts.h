@@ -15,7 +15,9 @@ typedef struct stg_contention_case {
     const char *policy; /* its name */
     unsigned colour;    /* the policy's */
     uint32_t clients;
+    uint32_t reps; /* 1 at least; of one nothing is said */
     stg_estimate calls, completion_ms;
+    stg_estimate successes;          /* of the clients */
     const stg_contention_book *book; /* of all repetitions */
 } stg_contention_case;
 
@@ -51,6 +53,16 @@ bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f);
 bool stg_contention_chart_traces(stg_album *a,
                                  const stg_contention_trace *traces,
                                  size_t count, const char *note);
+
+/* Of those who succeeded, when half had; with its standard error, 0 of too few
+ * to tell. Milliseconds. */
+stg_estimate stg_contention_half(const stg_contention_case *c);
+
+/* What `say` puts on paper, as a title; of one repetition, just that it is
+ * one. */
+const char *stg_contention_title(stg_album *a, const stg_contention_found *f,
+                                 void (*say)(const stg_contention_found *f,
+                                             stg_paper *p));
 
 /* The policy's name in quotes, and which share of its clients gives up, if any;
  * for titles. */

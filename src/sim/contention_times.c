@@ -40,18 +40,19 @@ static double window_of(const stg_contention_found *f, bool *is_cut)
 
 /* -- calls in each slice */
 
-/* The share of the calls that fall into the busiest tenth of the slices until
- * completion: sorted by counting down from the top. */
-static double crowding(const stg_contention_case *c)
+/* The share of the calls until `end` that fall into the busiest tenth of the
+ * slices: sorted by counting down from the top. The same span for all policies,
+ * or one that ends soon is crowded, and one that goes on is not. */
+static stg_estimate crowding(const stg_contention_case *c, double end)
 {
     const stg_sim_series *s = &c->book->calls;
-    double width = ms_of(s->width);
-    size_t count = (size_t)(c->completion_ms.mean / width) + 1, tenth;
-    double busiest = 0, all = 0, bar = 0, above = 0;
+    size_t slices = (size_t)(end / ms_of(s->width)) + 1, tenth;
+    size_t count = slices < s->used ? slices : s->used, left;
+    double busiest = 0, all = 0, squares = 0;
     uint64_t low = 0, high = 0;
+    stg_estimate e = {0};
 
-    count = count < s->used ? count : s->used;
-    tenth = (count + 9) / 10;
+    tenth = left = (slices + 9) / 10;
     for (size_t i = 0; i < count; i++) {
         all += (double)s->sums[i];
         high = s->sums[i] > high ? s->sums[i] : high;
@@ -67,14 +68,22 @@ static double crowding(const stg_contention_case *c)
         else
             low = middle + 1;
     }
-    bar = (double)low;
-    for (size_t i = 0; i < count; i++)
-        if (s->sums[i] > low) {
+    for (int is_equal = 0; is_equal < 2; is_equal++)
+        for (size_t i = 0; i < count && left > 0; i++) {
+            double se;
+
+            if (is_equal ? s->sums[i] != low : s->sums[i] <= low)
+                continue;
+            (void)stg_sim_series_mean(s, i, &se);
             busiest += (double)s->sums[i];
-            above++;
+            squares += se * se;
+            left--;
         }
-    busiest += ((double)tenth - above) * bar;
-    return all > 0 ? busiest / all : 0;
+    if (all > 0) {
+        e.mean = busiest / all;
+        e.se = stg_estimate_root(squares) * (double)s->runs / all;
+    }
+    return e;
 }
 
 static void put_percent(stg_paper *p, double share)
@@ -92,20 +101,33 @@ static void put_percent(stg_paper *p, double share)
 static void say_times(const stg_contention_found *f, stg_paper *p)
 {
     const stg_contention_case *last = last_of(f), *crowded = last, *even = last;
+    stg_estimate most, least;
+    bool is_cut;
+    double end = window_of(f, &is_cut);
 
+    most = least = crowding(last, end);
     for (size_t i = 1; i < f->policies; i++) {
-        if (crowding(&last[i]) > crowding(crowded))
+        stg_estimate e = crowding(&last[i], end);
+
+        if (e.mean > most.mean) {
+            most = e;
             crowded = &last[i];
-        if (crowding(&last[i]) < crowding(even))
+        }
+        if (e.mean < least.mean) {
+            least = e;
             even = &last[i];
+        }
     }
-    stg_paper_form(p, "With \"%s\", ", crowded->policy);
-    put_percent(p, crowding(crowded));
+    if (crowded != even && !stg_estimate_is_apart(most, least))
+        stg_paper_put(p, "With each policy, about ");
+    else
+        stg_paper_form(p, "With \"%s\", ", crowded->policy);
+    put_percent(p, most.mean);
     stg_paper_put(p, " of the calls fall into a tenth of the time");
-    if (crowded == even)
+    if (!stg_estimate_is_apart(most, least))
         return;
     stg_paper_form(p, "; with \"%s\", ", even->policy);
-    put_percent(p, crowding(even));
+    put_percent(p, least.mean);
 }
 
 /* Bins up to the end of the window, each with its standard error. */
@@ -160,19 +182,6 @@ static const char *time_note(stg_album *a, const char *more, double end,
     return text;
 }
 
-static const char *time_title(stg_album *a, const stg_contention_found *f,
-                              void (*say)(const stg_contention_found *f,
-                                          stg_paper *p))
-{
-    stg_paper p = stg_paper_on(a->memory);
-    const char *text;
-
-    say(f, &p);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
-    return text;
-}
-
 bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
@@ -185,7 +194,7 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
     if (!stg_album_add(a, "calls-over-time", f->policies, f->policies, &sheet))
         return false;
     end = window_of(f, &is_cut);
-    sheet.chart->title = time_title(a, f, say_times);
+    sheet.chart->title = stg_contention_title(a, f, say_times);
     sheet.chart->note = time_note(
         a,
         "Mean over the repetitions, at the largest number of clients, with a "
@@ -209,7 +218,7 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
 
 static void put_half(stg_paper *p, const stg_contention_case *c)
 {
-    stg_paper_put_time(p, ms_of(stg_sim_tally_quantile(&c->book->done, 0.5)));
+    stg_paper_put_time(p, stg_contention_half(c).mean);
     stg_paper_put(p, " with ");
     stg_contention_put_policy(p, c);
 }
@@ -219,15 +228,13 @@ static void say_done(const stg_contention_found *f, stg_paper *p)
     const stg_contention_case *last = last_of(f), *quick = NULL, *slow = NULL;
 
     for (size_t i = 0; i < f->policies; i++) {
-        stg_ns half = stg_sim_tally_quantile(&last[i].book->done, 0.5);
+        double half = stg_contention_half(&last[i]).mean;
 
         if (last[i].book->done.count == 0)
             continue;
-        if (quick == NULL ||
-            half < stg_sim_tally_quantile(&quick->book->done, 0.5))
+        if (quick == NULL || half < stg_contention_half(quick).mean)
             quick = &last[i];
-        if (slow == NULL ||
-            half > stg_sim_tally_quantile(&slow->book->done, 0.5))
+        if (slow == NULL || half > stg_contention_half(slow).mean)
             slow = &last[i];
     }
     if (quick == NULL || slow == NULL) {
@@ -235,6 +242,13 @@ static void say_done(const stg_contention_found *f, stg_paper *p)
         return;
     }
     stg_paper_put(p, "Half of those who succeed are done after ");
+    if (quick != slow && !stg_estimate_is_apart(stg_contention_half(quick),
+                                                stg_contention_half(slow))) {
+        stg_paper_put(p, "about ");
+        stg_paper_put_time(p, stg_contention_half(quick).mean);
+        stg_paper_put(p, " with each policy");
+        return;
+    }
     put_half(p, quick);
     if (quick == slow)
         return;
@@ -272,7 +286,7 @@ bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
 
     if (!stg_album_add(a, "done-by-time", 1, f->policies, &sheet))
         return false;
-    sheet.chart->title = time_title(a, f, say_done);
+    sheet.chart->title = stg_contention_title(a, f, say_done);
     sheet.chart->note = time_note(
         a,
         "Share of all clients that have succeeded, at the largest number of "
@@ -294,54 +308,6 @@ bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
 }
 
 /* -- call by call */
-
-/* The share of 10 ms slices, until the last call, in which nobody calls. */
-static double idle_share(stg_album *a, const stg_contention_trace *t)
-{
-    const double width = 10;
-    double end = 0;
-    size_t slices, used = 0;
-    unsigned char *taken;
-
-    for (size_t i = 0; i < t->count; i++)
-        end = t->calls[i].x > end ? t->calls[i].x : end;
-    slices = (size_t)(end / width) + 1;
-    taken = stg_album_take(a, slices);
-    if (taken == NULL)
-        return 0;
-    for (size_t i = 0; i < t->count; i++) {
-        size_t at = (size_t)(t->calls[i].x / width);
-
-        used += taken[at] == 0;
-        taken[at] = 1;
-    }
-    return 1 - (double)used / (double)slices;
-}
-
-static const char *trace_title(stg_album *a, const stg_contention_trace *traces,
-                               size_t count)
-{
-    stg_paper p = stg_paper_on(a->memory);
-    size_t most = 0, least = 0;
-    const char *text;
-
-    for (size_t i = 1; i < count; i++) {
-        if (idle_share(a, &traces[i]) > idle_share(a, &traces[most]))
-            most = i;
-        if (idle_share(a, &traces[i]) < idle_share(a, &traces[least]))
-            least = i;
-    }
-    stg_paper_form(&p, "With \"%s\" nobody calls in ", traces[most].policy);
-    put_percent(&p, idle_share(a, &traces[most]));
-    stg_paper_put(&p, " of the time");
-    if (most != least) {
-        stg_paper_form(&p, ", with \"%s\" in ", traces[least].policy);
-        put_percent(&p, idle_share(a, &traces[least]));
-    }
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
-    return text;
-}
 
 /* As window_of(), by the last calls. */
 static double trace_window(const stg_contention_trace *traces, size_t count,
@@ -379,9 +345,9 @@ bool stg_contention_chart_traces(stg_album *a,
     if (!stg_album_add(a, "clients-by-time", count, count, &sheet))
         return false;
     end = trace_window(traces, count, &is_cut);
-    sheet.chart->title = trace_title(a, traces, count);
-    sheet.chart->note = time_note(
-        a, "One repetition: a dot is a call of a client. ", end, is_cut, note);
+    sheet.chart->title = "One repetition, call by call";
+    sheet.chart->note =
+        time_note(a, "A dot is a call of a client. ", end, is_cut, note);
     sheet.chart->is_y_shared = true;
     sheet.chart->x =
         (stg_chart_axis){.label = "time", .is_time = true, .to = end};

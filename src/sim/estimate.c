@@ -28,3 +28,10 @@ stg_estimate stg_estimate_make(const double *values, size_t count)
         e.se = stg_estimate_root(spread / (n - 1) / n);
     return e;
 }
+
+bool stg_estimate_is_apart(stg_estimate a, stg_estimate b)
+{
+    double apart = a.mean - b.mean;
+
+    return apart * apart > 4 * (a.se * a.se + b.se * b.se);
+}

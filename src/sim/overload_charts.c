@@ -38,21 +38,67 @@ static void draw(stg_album *a, stg_chart_series *series,
 
 /* -- charts ---------------------------------------------------------------- */
 
-static void shade(stg_album *a, stg_chart *chart, const stg_trigger *t)
+static const char *const trouble_names[] = {NULL,        "outage", "stall",
+                                            "slow-down", "spike",  "errors"};
+
+static bool is_same_span(const stg_trigger *a, const stg_trigger *b)
 {
-    static const char *const names[] = {NULL,        "outage", "stall",
-                                        "slow-down", "spike",  "errors"};
-    stg_chart_span *span = stg_album_take(a, sizeof *span);
+    return a->kind == b->kind && a->from_at == b->from_at &&
+           a->until_at == b->until_at;
+}
+
+/* "outage", or where there are several "outage 20 s to 30 s". */
+static const char *name_span(stg_album *a, const stg_trigger *t, bool is_only)
+{
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
+
+    if (is_only)
+        return trouble_names[t->kind];
+    stg_paper_form(&p, "%s ", trouble_names[t->kind]);
+    stg_paper_put_time(&p, (double)t->from_at / 1e6);
+    stg_paper_put(&p, " to ");
+    stg_paper_put_time(&p, (double)t->until_at / 1e6);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
+}
+
+/* Whether it is a trouble, and no case before has it. */
+static bool is_new(const stg_overload_case *cases, size_t i)
+{
+    const stg_trigger *t = &cases[i].summary->options->trigger;
+
+    for (size_t k = 0; k < i; k++)
+        if (is_same_span(&cases[k].summary->options->trigger, t))
+            return false;
+    return t->kind != STG_TRIGGER_NONE;
+}
+
+/* Each trouble that the cases have, once. */
+static void shade(stg_album *a, stg_chart *chart,
+                  const stg_overload_case *cases, size_t count)
+{
+    stg_chart_span *spans = stg_album_take(a, count * sizeof *spans);
+    size_t distinct = 0, next = 0;
 
     chart->x = (stg_chart_axis){
         .label = "time", .is_time = true, .is_from_zero = true};
-    if (span == NULL || t->kind == STG_TRIGGER_NONE)
+    if (spans == NULL)
         return;
-    *span = (stg_chart_span){.name = names[t->kind],
-                             .from = (double)t->from_at / 1e6,
-                             .to = (double)t->until_at / 1e6};
-    chart->spans = span;
-    chart->span_count = 1;
+    for (size_t i = 0; i < count; i++)
+        distinct += is_new(cases, i);
+    for (size_t i = 0; i < count; i++) {
+        const stg_trigger *t = &cases[i].summary->options->trigger;
+
+        if (is_new(cases, i))
+            spans[next++] =
+                (stg_chart_span){.name = name_span(a, t, distinct == 1),
+                                 .from = (double)t->from_at / 1e6,
+                                 .to = (double)t->until_at / 1e6};
+    }
+    chart->spans = spans;
+    chart->span_count = distinct;
 }
 
 /* What a panel shows of each case. */
@@ -73,7 +119,7 @@ static void draw_over_time(stg_album *a, const char *name, const char *title,
         return;
     sheet.chart->title = title;
     sheet.chart->note = note;
-    shade(a, sheet.chart, &cases[0].summary->options->trigger);
+    shade(a, sheet.chart, cases, count);
     for (size_t p = 0; p < panels; p++) {
         sheet.panels[p] = contents[p].panel;
         for (size_t i = 0; i < count; i++) {
@@ -123,31 +169,21 @@ void stg_overload_chart_rates(stg_album *a, const stg_overload_case *cases,
     stg_paper_free(&paper);
 }
 
-/* The cases of the least and the most of a figure; false: none has it. */
-static bool rank(const stg_overload_case *cases, size_t count,
-                 stg_figure figure, const stg_overload_case **least,
-                 const stg_overload_case **most)
+typedef void sentence(const stg_overload_case *cases, size_t count,
+                      stg_paper *p);
+
+/* The sentence, as a title. */
+static const char *say(stg_album *a, sentence *put,
+                       const stg_overload_case *cases, size_t count)
 {
-    double low = 0, high = 0;
+    stg_paper p = stg_paper_on(a->memory);
+    const char *text;
 
-    *least = *most = NULL;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t has;
-        double mean =
-            stg_overload_summary_figure(cases[i].summary, figure, &has).mean;
-
-        if (has == 0)
-            continue;
-        if (*least == NULL || mean < low) {
-            *least = &cases[i];
-            low = mean;
-        }
-        if (*most == NULL || mean > high) {
-            *most = &cases[i];
-            high = mean;
-        }
-    }
-    return *least != NULL;
+    if (!stg_overload_say_once(cases, count, &p))
+        put(cases, count, &p);
+    text = stg_album_text(a, &p);
+    stg_paper_free(&p);
+    return text;
 }
 
 static double figure_of(const stg_overload_case *c, stg_figure figure)
@@ -155,61 +191,50 @@ static double figure_of(const stg_overload_case *c, stg_figure figure)
     return stg_overload_summary_figure(c->summary, figure, NULL).mean;
 }
 
-/* " with A", where there is more than one. */
-static void put_with(stg_paper *p, const stg_overload_case *c, size_t count)
+static void say_latency(const stg_overload_case *cases, size_t count,
+                        stg_paper *p)
 {
-    if (count > 1)
-        stg_paper_form(p, " with %s", c->name);
+    stg_overload_ends ends;
+
+    if (!stg_overload_rank(cases, count, STG_FIGURE_P99, &ends)) {
+        stg_paper_put(p, "Nothing succeeds");
+        return;
+    }
+    stg_paper_put(p, "99 in 100 of the operations that succeed do so within ");
+    stg_paper_put_time(p, figure_of(ends.least, STG_FIGURE_P99));
+    stg_overload_put_end(&ends, ends.least, p);
+    if (!ends.is_apart)
+        return;
+    stg_paper_put(p, ", and within ");
+    stg_paper_put_time(p, figure_of(ends.most, STG_FIGURE_P99));
+    stg_overload_put_end(&ends, ends.most, p);
 }
 
-static const char *keep(stg_album *a, stg_paper *p)
+static void put_requests(const stg_overload_case *c, stg_paper *p)
 {
-    const char *text = stg_album_text(a, p);
+    size_t begin = p->length;
 
-    stg_paper_free(p);
-    return text;
+    stg_paper_put_people(p, figure_of(c, STG_FIGURE_AMPLIFICATION));
+    stg_paper_put(p, p->length - begin == 1 && p->text[begin] == '1'
+                         ? " request"
+                         : " requests");
 }
 
-static const char *say_latency(stg_album *a, const stg_overload_case *cases,
-                               size_t count)
+static void say_amplification(const stg_overload_case *cases, size_t count,
+                              stg_paper *p)
 {
-    const stg_overload_case *quick, *slow;
-    stg_paper p = stg_paper_on(a->memory);
+    stg_overload_ends ends;
 
-    if (!rank(cases, count, STG_FIGURE_P99, &quick, &slow)) {
-        stg_paper_put(&p, "Nothing succeeds");
-        return keep(a, &p);
-    }
-    stg_paper_put(&p, "99 in 100 of the operations that succeed do so within ");
-    stg_paper_put_time(&p, figure_of(quick, STG_FIGURE_P99));
-    put_with(&p, quick, count);
-    if (quick != slow) {
-        stg_paper_put(&p, ", and within ");
-        stg_paper_put_time(&p, figure_of(slow, STG_FIGURE_P99));
-        put_with(&p, slow, count);
-    }
-    return keep(a, &p);
-}
-
-static const char *
-say_amplification(stg_album *a, const stg_overload_case *cases, size_t count)
-{
-    const stg_overload_case *least, *most;
-    stg_paper p = stg_paper_on(a->memory);
-
-    (void)rank(cases, count, STG_FIGURE_AMPLIFICATION, &least, &most);
-    if (most == NULL)
-        return keep(a, &p);
-    stg_paper_put(&p, "An operation becomes ");
-    stg_paper_put_people(&p, figure_of(most, STG_FIGURE_AMPLIFICATION));
-    stg_paper_put(&p, " requests");
-    put_with(&p, most, count);
-    if (least != most) {
-        stg_paper_put(&p, ", and ");
-        stg_paper_put_people(&p, figure_of(least, STG_FIGURE_AMPLIFICATION));
-        put_with(&p, least, count);
-    }
-    return keep(a, &p);
+    if (!stg_overload_rank(cases, count, STG_FIGURE_AMPLIFICATION, &ends))
+        return;
+    stg_paper_put(p, "An operation becomes ");
+    put_requests(ends.most, p);
+    stg_overload_put_end(&ends, ends.most, p);
+    if (!ends.is_apart)
+        return;
+    stg_paper_put(p, ", and ");
+    put_requests(ends.least, p);
+    stg_overload_put_end(&ends, ends.least, p);
 }
 
 void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
@@ -230,7 +255,7 @@ void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
          .what = STG_WAIT_P99},
     };
 
-    draw_over_time(a, "overload-latency", say_latency(a, cases, count),
+    draw_over_time(a, "overload-latency", say(a, say_latency, cases, count),
                    "From an operation's begin, all its attempts and waits "
                    "included; no line where none succeeds. Bands: two standard "
                    "errors.",
@@ -250,7 +275,7 @@ void stg_overload_chart_amplification(stg_album *a,
     };
 
     draw_over_time(a, "overload-amplification",
-                   say_amplification(a, cases, count),
+                   say(a, say_amplification, cases, count),
                    "Amplification: requests sent for each operation that "
                    "begins, retries too. Bands: two standard errors.",
                    contents, 1, cases, count);
@@ -258,35 +283,28 @@ void stg_overload_chart_amplification(stg_album *a,
 
 /* -- success against load -------------------------------------------------- */
 
-static void put_share(stg_paper *p, double share)
+static void put_cost(const stg_overload_ends *ends,
+                     const stg_overload_case *end, stg_paper *p)
 {
-    stg_paper_put_people(p, 100 * share);
-    stg_paper_put(p, "\u00a0%");
+    stg_overload_put_success(end, p);
+    stg_paper_put(p, " of the operations succeed");
+    stg_overload_put_end(ends, end, p);
+    stg_paper_put(p, ", for ");
+    put_requests(end, p);
+    stg_paper_put(p, " each");
 }
 
-static const char *say_cost(stg_album *a, const stg_overload_case *cases,
-                            size_t count)
+static void say_cost(const stg_overload_case *cases, size_t count, stg_paper *p)
 {
-    const stg_overload_case *worst, *best;
-    stg_paper p = stg_paper_on(a->memory);
+    stg_overload_ends ends;
 
-    if (rank(cases, count, STG_FIGURE_SUCCESS, &worst, &best)) {
-        put_share(&p, figure_of(best, STG_FIGURE_SUCCESS));
-        stg_paper_put(&p, " of the operations succeed");
-        put_with(&p, best, count);
-        stg_paper_put(&p, ", for ");
-        stg_paper_put_people(&p, figure_of(best, STG_FIGURE_AMPLIFICATION));
-        stg_paper_put(&p, " requests each");
-        if (worst != best) {
-            stg_paper_put(&p, "; ");
-            put_share(&p, figure_of(worst, STG_FIGURE_SUCCESS));
-            put_with(&p, worst, count);
-            stg_paper_put(&p, ", for ");
-            stg_paper_put_people(&p,
-                                 figure_of(worst, STG_FIGURE_AMPLIFICATION));
-        }
-    }
-    return keep(a, &p);
+    if (!stg_overload_rank(cases, count, STG_FIGURE_SUCCESS, &ends))
+        return;
+    put_cost(&ends, ends.most, p);
+    if (!ends.is_apart)
+        return;
+    stg_paper_put(p, "; ");
+    put_cost(&ends, ends.least, p);
 }
 
 static stg_chart_point spot_of(const stg_overload_summary *s)
@@ -306,7 +324,7 @@ void stg_overload_chart_cost(stg_album *a, const stg_overload_case *cases,
 
     if (!stg_album_add(a, "overload-cost", 1, count, &sheet))
         return;
-    sheet.chart->title = say_cost(a, cases, count);
+    sheet.chart->title = say(a, say_cost, cases, count);
     sheet.chart->note = "Up is better, and left. Crosses: two standard errors.";
     sheet.chart->x = (stg_chart_axis){.label = "requests for each operation",
                                       .unit = "requests"};

@@ -68,6 +68,12 @@ static double find_ms(const stg_sim_histogram *h, uint32_t thousandths)
                          : (double)stg_sim_histogram_at(h, thousandths) / 1e6;
 }
 
+/* Of a run that was cut nobody knows whether goodput would have stayed. */
+static bool has_recovered(const stg_overload_result *r)
+{
+    return r->recovery.is_recovered && !r->is_cut;
+}
+
 /* All figures of a run, in their order. */
 static void work_out(const stg_overload_options *o,
                      const stg_overload_result *r, double *v)
@@ -103,9 +109,44 @@ static void work_out(const stg_overload_options *o,
     v[STG_FIGURE_BEFORE] =
         o->trigger.kind == STG_TRIGGER_NONE ? -1 : r->recovery.before;
     v[STG_FIGURE_RECOVERY] =
-        o->trigger.kind == STG_TRIGGER_NONE || !r->recovery.is_recovered
+        o->trigger.kind == STG_TRIGGER_NONE || !has_recovered(r)
             ? -1
             : (double)r->recovery.after / 1e6;
+}
+
+/* Goodput, p50 and p99 of the whole bins in a span. */
+static void work_out_span(const stg_overload_options *o,
+                          const stg_overload_result *r, stg_ns from,
+                          stg_ns until, double v[3])
+{
+    uint32_t first = (uint32_t)((from + o->bin - 1) / o->bin);
+    uint32_t last = (uint32_t)(until / o->bin);
+    stg_sim_histogram latency = {0};
+    double succeeded = 0;
+
+    last = last < r->bin_count ? last : r->bin_count;
+    v[0] = v[1] = v[2] = -1;
+    if (o->trigger.kind == STG_TRIGGER_NONE || first >= last)
+        return;
+    for (uint32_t i = first; i < last; i++) {
+        succeeded += r->bins[i].succeeded;
+        stg_sim_histogram_merge(&latency, &r->bins[i].latency);
+    }
+    v[0] = succeeded * 1e9 / ((double)(last - first) * (double)o->bin);
+    v[1] = find_ms(&latency, 500);
+    v[2] = find_ms(&latency, 990);
+}
+
+static void work_out_spans(const stg_overload_options *o,
+                           const stg_overload_result *r,
+                           double v[STG_FIGURE_COUNT])
+{
+    work_out_span(o, r, o->warmup, o->trigger.from_at,
+                  &v[STG_FIGURE_BEFORE_GOODPUT]);
+    work_out_span(o, r, o->trigger.from_at, o->trigger.until_at,
+                  &v[STG_FIGURE_IN_GOODPUT]);
+    work_out_span(o, r, o->trigger.until_at, o->end_at,
+                  &v[STG_FIGURE_AFTER_GOODPUT]);
 }
 
 static void add_point(stg_overload_point *p, const stg_overload_bin *b,
@@ -128,10 +169,11 @@ void stg_overload_summary_add(stg_overload_summary *s,
     double values[STG_FIGURE_COUNT];
 
     work_out(s->options, r, values);
+    work_out_spans(s->options, r, values);
     for (int i = 0; i < STG_FIGURE_COUNT; i++)
         s->values[(size_t)i * s->runs_max + s->runs] = values[i];
     s->runs++;
-    s->recovered += r->recovery.is_recovered;
+    s->recovered += has_recovered(r);
     s->healthy += r->recovery.was_healthy;
     s->is_cut |= r->is_cut;
     s->events += r->events;

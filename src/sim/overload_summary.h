@@ -31,6 +31,17 @@ typedef enum stg_figure {
     STG_FIGURE_P99,
     STG_FIGURE_BEFORE,   /* goodput before the trigger, a second */
     STG_FIGURE_RECOVERY, /* ms from the trigger's end; of runs that do */
+    /* Before (from the warm-up on), in and after the trigger; -1 without one,
+     * and of a span without a whole bin. */
+    STG_FIGURE_BEFORE_GOODPUT,
+    STG_FIGURE_BEFORE_P50, /* ms; -1 where nothing succeeded, too */
+    STG_FIGURE_BEFORE_P99,
+    STG_FIGURE_IN_GOODPUT,
+    STG_FIGURE_IN_P50,
+    STG_FIGURE_IN_P99,
+    STG_FIGURE_AFTER_GOODPUT,
+    STG_FIGURE_AFTER_P50,
+    STG_FIGURE_AFTER_P99,
     STG_FIGURE_COUNT
 } stg_figure;
 
@@ -43,7 +54,8 @@ typedef struct stg_overload_summary {
     const stg_overload_options *options; /* kept */
     const stg_memory *memory;            /* kept */
     uint32_t runs, runs_max;
-    uint32_t recovered, healthy; /* of the runs */
+    uint32_t recovered, healthy; /* of the runs; one that was cut has not
+                                    recovered, nor failed to */
     bool is_cut;                 /* a run was: it is in, up to then */
     double *values;              /* a figure: runs_max of them; -1: none */
     stg_overload_point *points;

@@ -44,11 +44,20 @@ static const stg_table_column columns[COLUMNS] = {
     FIGURE(FOR_NOBODY) = {"served_for_nobody", "in vain", false, 5},
     FIGURE(HELD) = {"held_per_s", NULL, false, 0},
     FIGURE(LATENCY) = {"latency_ms", NULL, true, 0},
-    FIGURE(P50) = {"latency_p50_ms", "p50", true, 6},
+    FIGURE(P50) = {"latency_p50_ms", "p50", true, 8},
     FIGURE(P95) = {"latency_p95_ms", NULL, true, 0},
-    FIGURE(P99) = {"latency_p99_ms", "p99", true, 4},
+    FIGURE(P99) = {"latency_p99_ms", "p99", true, 8},
     FIGURE(BEFORE) = {"goodput_before_per_s", NULL, false, 0},
     FIGURE(RECOVERY) = {"recovery_ms", NULL, true, 0},
+    FIGURE(BEFORE_GOODPUT) = {"before.goodput_per_s", "before", false, 3},
+    FIGURE(BEFORE_P50) = {"before.latency_p50_ms", "p50 before", true, 7},
+    FIGURE(BEFORE_P99) = {"before.latency_p99_ms", NULL, true, 0},
+    FIGURE(IN_GOODPUT) = {"in_trigger.goodput_per_s", "in", false, 5},
+    FIGURE(IN_P50) = {"in_trigger.latency_p50_ms", NULL, true, 0},
+    FIGURE(IN_P99) = {"in_trigger.latency_p99_ms", NULL, true, 0},
+    FIGURE(AFTER_GOODPUT) = {"after.goodput_per_s", "after", false, 1},
+    FIGURE(AFTER_P50) = {"after.latency_p50_ms", "p50 after", true, 6},
+    FIGURE(AFTER_P99) = {"after.latency_p99_ms", "p99 after", true, 4},
 #undef FIGURE
 };
 
@@ -97,7 +106,7 @@ static void fill_row(stg_cell *cells, row *r, const stg_overload_case *c,
     if (words->text != NULL)
         cells[COLUMN_RECOVERS] = stg_cell_text(words->text);
     cells[COLUMN_SPARK] = stg_cell_spark(r->curve, CURVE);
-    if (has_trigger)
+    if (has_trigger && !s->is_cut)
         cells[COLUMN_RECOVERED] = stg_cell_number(s->recovered);
     cells[COLUMN_CUT] = stg_cell_fact(s->is_cut);
     for (int i = 0; i < STG_FIGURE_COUNT; i++)

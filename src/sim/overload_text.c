@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "core/reader.h"
 #include "core/writer.h"
 
@@ -151,13 +152,13 @@ static bool set_throttle(stg_overload_options *o, stg_reader *r)
            o->throttle <= 100000;
 }
 
-static const char *const triggers[] = {"none",  "outage", "stall",
-                                       "slow:", "spike:", "errors:"};
+static const char *const triggers[] = {
+    "none", "outage", "stall", "slow:", "spike:", "errors:", NULL};
 
 static bool set_trigger(stg_overload_options *o, stg_reader *r)
 {
     stg_trigger *t = &o->trigger;
-    size_t kind = 0, count = sizeof triggers / sizeof *triggers;
+    size_t kind = 0, count = sizeof triggers / sizeof *triggers - 1;
 
     while (kind < count && !stg_read_text(r, triggers[kind]))
         kind++;
@@ -199,36 +200,44 @@ static bool set_bin(stg_overload_options *o, stg_reader *r)
     return stg_read_duration(r, &o->bin) && o->bin > 0;
 }
 
+static const char *const arrivals[] = {"poisson", "regular", NULL};
+static const char *const orders[] = {"fifo", "lifo", NULL};
+static const char *const answers[] = {"yes", "no", NULL};
+static const char *const none[] = {"none", NULL};
+static const char *const laws[] = {"exponential:", "uniform:", "normal:", NULL};
+
 #define LAW "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
 
 static const struct {
     stg_overload_setting about;
     bool (*set)(stg_overload_options *o, stg_reader *r);
+    const char *const *words; /* those that it knows, or NULL */
 } settings[] = {
-    {{"rate", "operations a second, 0.001 to 4000000"}, set_rate},
-    {{"arrivals", "poisson or regular"}, set_arrivals},
-    {{"clients", "1 to 10000000"}, set_clients},
-    {{"think", LAW}, set_think},
-    {{"processes", "1 to 1000000"}, set_processes},
-    {{"workers", "1 to 100000"}, set_workers},
-    {{"service", LAW}, set_service},
-    {{"queue", "0 to 10000000"}, set_queue},
-    {{"order", "fifo or lifo"}, set_order},
-    {{"skip-gone", "yes or no"}, set_skip_gone},
-    {{"timeout", "1us to 1d, or none"}, set_timeout},
-    {{"network", LAW}, set_network},
-    {{"errors", "0% to 100%, to 0.0001%"}, set_errors},
-    {{"retry-after", "0 to 1d"}, set_retry_after},
-    {{"throttle", "1 to 100, or none"}, set_throttle},
+    {{"rate", "operations a second, 0.001 to 4000000"}, set_rate, NULL},
+    {{"arrivals", "poisson or regular"}, set_arrivals, arrivals},
+    {{"clients", "1 to 10000000"}, set_clients, NULL},
+    {{"think", LAW}, set_think, laws},
+    {{"processes", "1 to 1000000"}, set_processes, NULL},
+    {{"workers", "1 to 100000"}, set_workers, NULL},
+    {{"service", LAW}, set_service, laws},
+    {{"queue", "0 to 10000000"}, set_queue, NULL},
+    {{"order", "fifo or lifo"}, set_order, orders},
+    {{"skip-gone", "yes or no"}, set_skip_gone, answers},
+    {{"timeout", "1us to 1d, or none"}, set_timeout, none},
+    {{"network", LAW}, set_network, laws},
+    {{"errors", "0% to 100%, to 0.0001%"}, set_errors, NULL},
+    {{"retry-after", "0 to 1d"}, set_retry_after, NULL},
+    {{"throttle", "1 to 100, or none"}, set_throttle, none},
     {{"trigger",
       "outage, stall, slow:FACTOR or spike:FACTOR (0.001 to 1000), "
       "errors:PERCENT (0.1% to 100%) or none"},
-     set_trigger},
-    {{"from", "a time up to 365d"}, set_from},
-    {{"to", "a time up to 365d"}, set_to},
-    {{"duration", "1ms to 30d"}, set_duration},
-    {{"warmup", "a time up to 365d"}, set_warmup},
-    {{"bin", "a time above 0"}, set_bin},
+     set_trigger,
+     triggers},
+    {{"from", "a time up to 365d"}, set_from, NULL},
+    {{"to", "a time up to 365d"}, set_to, NULL},
+    {{"duration", "1ms to 30d"}, set_duration, NULL},
+    {{"warmup", "a time up to 365d"}, set_warmup, NULL},
+    {{"bin", "a time above 0"}, set_bin, NULL},
 };
 
 const stg_overload_setting *stg_overload_setting_at(size_t i)
@@ -236,16 +245,28 @@ const stg_overload_setting *stg_overload_setting_at(size_t i)
     return i < sizeof settings / sizeof *settings ? &settings[i].about : NULL;
 }
 
+/* words: those that the setting knows, or NULL. */
 static stg_status refuse(const stg_overload_setting *about, const char *value,
-                         stg_error *err)
+                         const char *const *words, stg_error *err)
 {
     stg_writer w = stg_writer_on_error(err);
+    stg_reader rest = {value, value + strlen(value)};
+    stg_suggestion near;
 
     stg_write_text(&w, about->name);
     stg_write_char(&w, '=');
-    stg_write_part(&w, value, strlen(value) < 60 ? strlen(value) : 60);
+    stg_write_word(&w, value, strlen(value));
     stg_write_text(&w, ": wanted ");
     stg_write_text(&w, about->wanted);
+    (void)stg_read_until(&rest, ':');
+    near = stg_suggestion_begin(value, (size_t)(rest.at - value));
+    for (; words != NULL && *words != NULL; words++)
+        stg_suggestion_try(&near, *words);
+    if (near.name != NULL) {
+        stg_write_text(&w, "; did you mean ");
+        stg_write_text(&w, near.name);
+        stg_write_char(&w, '?');
+    }
     return STG_INVALID;
 }
 
@@ -261,7 +282,7 @@ stg_status stg_overload_set(stg_overload_options *o, const char *name,
     if (i == count)
         return STG_NOT_FOUND;
     if (!settings[i].set(&changed, &r) || !stg_reader_is_empty(&r))
-        return refuse(&settings[i].about, value, err);
+        return refuse(&settings[i].about, value, settings[i].words, err);
     *o = changed;
     return STG_OK;
 }

@@ -4,18 +4,32 @@
 
 #include "sim/overload_text.h"
 
+/* How long the service had to recover, in seconds. */
+static double rest_of(const stg_overload_summary *s)
+{
+    const stg_overload_options *o = s->options;
+
+    return (double)(o->end_at - o->trigger.until_at) / 1e9;
+}
+
 void stg_overload_say_recovery(const stg_overload_summary *s, stg_paper *p)
 {
     stg_estimate after;
 
     if (s->options->trigger.kind == STG_TRIGGER_NONE || s->runs == 0)
         return;
+    if (s->is_cut) {
+        stg_paper_put(p, "was cut");
+        return;
+    }
     if (s->healthy == 0) {
         stg_paper_put(p, "was not well before");
         return;
     }
     if (s->recovered == 0) {
-        stg_paper_put(p, "never");
+        stg_paper_put(p, "not within ");
+        stg_paper_put_people(p, rest_of(s));
+        stg_paper_put(p, " s");
         return;
     }
     if (s->recovered < s->runs)
@@ -29,16 +43,25 @@ void stg_overload_say_recovery(const stg_overload_summary *s, stg_paper *p)
     stg_paper_put_time(p, after.mean);
 }
 
-/* All runs recover; some; none. */
-static int judge(const stg_overload_summary *s)
+/* Of the runs. */
+typedef enum ending {
+    NONE_RECOVERS,
+    SOME_RECOVER,
+    ALL_RECOVER,
+    WAS_CUT, /* one was, so nobody knows */
+} ending;
+
+static ending judge(const stg_overload_summary *s)
 {
+    if (s->is_cut)
+        return WAS_CUT;
     if (s->recovered == s->runs)
-        return 2;
-    return s->recovered > 0 ? 1 : 0;
+        return ALL_RECOVER;
+    return s->recovered > 0 ? SOME_RECOVER : NONE_RECOVERS;
 }
 
-static void say_names(const stg_overload_case *cases, size_t count, int verdict,
-                      stg_paper *p)
+static void say_names(const stg_overload_case *cases, size_t count,
+                      ending verdict, stg_paper *p)
 {
     size_t left = 0;
 
@@ -54,7 +77,7 @@ static void say_names(const stg_overload_case *cases, size_t count, int verdict,
 }
 
 static void say_verdict(const stg_overload_case *cases, size_t count,
-                        int verdict, const char *one, const char *many,
+                        ending verdict, const char *one, const char *many,
                         stg_paper *p)
 {
     size_t of = 0;
@@ -63,7 +86,7 @@ static void say_verdict(const stg_overload_case *cases, size_t count,
         of += judge(cases[i].summary) == verdict;
     if (of == 0)
         return;
-    stg_paper_put(p, verdict == 2 ? " " : ", ");
+    stg_paper_put(p, verdict == ALL_RECOVER ? " " : ", ");
     say_names(cases, count, verdict, p);
     stg_paper_put(p, of == 1 ? one : many);
 }
@@ -83,6 +106,32 @@ static const char *say_trouble(const stg_overload_case *cases, size_t count,
     return stg_trigger_say(first, text);
 }
 
+/* No longer than that is known of those that do not recover. */
+static void say_within(const stg_overload_case *cases, size_t count,
+                       stg_paper *p)
+{
+    const stg_overload_summary *first = NULL;
+    bool is_same = true;
+
+    for (size_t i = 0; i < count; i++) {
+        const stg_overload_summary *s = cases[i].summary;
+
+        if (judge(s) != NONE_RECOVERS)
+            continue;
+        first = first == NULL ? s : first;
+        is_same = is_same && rest_of(s) == rest_of(first);
+    }
+    if (first == NULL)
+        return;
+    if (!is_same) {
+        stg_paper_put(p, " within the time that was simulated");
+        return;
+    }
+    stg_paper_put(p, " within the ");
+    stg_paper_put_people(p, rest_of(first));
+    stg_paper_put(p, " s that were simulated");
+}
+
 static void say_some(const stg_overload_case *cases, size_t count, size_t good,
                      stg_paper *p)
 {
@@ -91,43 +140,94 @@ static void say_some(const stg_overload_case *cases, size_t count, size_t good,
     stg_paper_form(p, "After %s", say_trouble(cases, count, text));
     if (count > 4) {
         stg_paper_form(p, " %d of %d recover", (int)good, (int)count);
+        say_within(cases, count, p);
         return;
     }
-    say_verdict(cases, count, 2, " recovers", " recover", p);
-    say_verdict(cases, count, 1, " does not always", " do not always", p);
-    say_verdict(cases, count, 0, " never does", " never do", p);
+    say_verdict(cases, count, ALL_RECOVER, " recovers", " recover", p);
+    say_verdict(cases, count, SOME_RECOVER, " does not always",
+                " do not always", p);
+    say_verdict(cases, count, NONE_RECOVERS, " does not", " do not", p);
+    say_within(cases, count, p);
+    say_verdict(cases, count, WAS_CUT, " was cut", " were cut", p);
 }
 
-static double success_of(const stg_overload_case *c)
+/* -- least and most -------------------------------------------------------- */
+
+static stg_estimate figure_of(const stg_overload_case *c, stg_figure figure)
 {
-    return stg_overload_summary_figure(c->summary, STG_FIGURE_SUCCESS, NULL)
-        .mean;
+    return stg_overload_summary_figure(c->summary, figure, NULL);
 }
 
-static void put_success(const stg_overload_case *c, stg_paper *p)
+bool stg_overload_rank(const stg_overload_case *cases, size_t count,
+                       stg_figure figure, stg_overload_ends *ends)
 {
-    stg_paper_put_people(p, 100 * success_of(c));
-    stg_paper_put(p, " %");
+    *ends = (stg_overload_ends){.is_single = count == 1};
+    for (size_t i = 0; i < count; i++) {
+        uint32_t has;
+        double mean =
+            stg_overload_summary_figure(cases[i].summary, figure, &has).mean;
+
+        if (has == 0)
+            continue;
+        if (ends->least == NULL || mean < figure_of(ends->least, figure).mean)
+            ends->least = &cases[i];
+        if (ends->most == NULL || mean > figure_of(ends->most, figure).mean)
+            ends->most = &cases[i];
+    }
+    if (ends->least == NULL)
+        return false;
+    ends->is_apart = stg_estimate_is_apart(figure_of(ends->least, figure),
+                                           figure_of(ends->most, figure));
+    return true;
+}
+
+void stg_overload_put_end(const stg_overload_ends *ends,
+                          const stg_overload_case *end, stg_paper *p)
+{
+    if (ends->is_apart)
+        stg_paper_form(p, " with %s", end->name);
+    else if (!ends->is_single)
+        stg_paper_put(p, " in each case");
+}
+
+bool stg_overload_say_once(const stg_overload_case *cases, size_t count,
+                           stg_paper *p)
+{
+    bool is_once = false;
+
+    for (size_t i = 0; i < count; i++)
+        is_once |= cases[i].summary->runs < 2 && !cases[i].summary->is_cut;
+    if (is_once)
+        stg_paper_put(p, count > 1 ? "One run of each: no conclusion"
+                                   : "One run: no conclusion");
+    return is_once;
+}
+
+void stg_overload_put_success(const stg_overload_case *c, stg_paper *p)
+{
+    stg_paper_put_people(p, 100 * figure_of(c, STG_FIGURE_SUCCESS).mean);
+    stg_paper_put(p, "\u00a0%");
 }
 
 /* There is nothing to recover from. */
 static void say_success(const stg_overload_case *cases, size_t count,
                         stg_paper *p)
 {
-    const stg_overload_case *best = cases, *worst = cases;
+    stg_overload_ends ends;
 
-    for (size_t i = 1; i < count; i++) {
-        best = success_of(&cases[i]) > success_of(best) ? &cases[i] : best;
-        worst = success_of(&cases[i]) < success_of(worst) ? &cases[i] : worst;
+    if (!stg_overload_rank(cases, count, STG_FIGURE_SUCCESS, &ends)) {
+        stg_paper_put(p, "No operation begins");
+        return;
     }
     stg_paper_put(p, "With nothing wrong from outside, ");
-    put_success(best, p);
+    stg_overload_put_success(ends.most, p);
     stg_paper_put(p, " of the operations succeed");
-    if (best == worst)
+    stg_overload_put_end(&ends, ends.most, p);
+    if (!ends.is_apart)
         return;
-    stg_paper_form(p, " with %s, and ", best->name);
-    put_success(worst, p);
-    stg_paper_form(p, " with %s", worst->name);
+    stg_paper_put(p, ", and ");
+    stg_overload_put_success(ends.least, p);
+    stg_overload_put_end(&ends, ends.least, p);
 }
 
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
@@ -137,14 +237,16 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
     char text[STG_TRIGGER_TEXT_MAX];
     size_t good = 0, bad = 0, unwell = 0;
 
+    if (stg_overload_say_once(cases, count, p))
+        return;
     if (t->kind == STG_TRIGGER_NONE) {
         say_success(cases, count, p);
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        good += judge(cases[i].summary) == 2;
-        bad += judge(cases[i].summary) == 0;
-        unwell += cases[i].summary->healthy == 0;
+        good += judge(cases[i].summary) == ALL_RECOVER;
+        bad += judge(cases[i].summary) == NONE_RECOVERS;
+        unwell += cases[i].summary->healthy == 0 && !cases[i].summary->is_cut;
     }
     if (unwell == count) {
         stg_paper_form(p,
@@ -160,6 +262,7 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
             stg_paper_put(p, good == count ? "It recovers"
                                            : "It does not recover");
         stg_paper_form(p, " from %s", say_trouble(cases, count, text));
+        say_within(cases, count, p);
         return;
     }
     say_some(cases, count, good, p);

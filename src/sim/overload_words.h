@@ -11,16 +11,41 @@ typedef struct stg_overload_case {
     const stg_overload_summary *summary; /* of one run at least */
 } stg_overload_case;
 
-/* "at once", "after 3.8 s", "in 7 of 10, after 12 s", "never", "was not well
- * before", "" without a trigger. */
+/* "at once", "after 3.8 s", "in 7 of 10, after 12 s", "not within 60 s", "was not
+ * well before", "was cut", "" without a trigger. */
 void stg_overload_say_recovery(const stg_overload_summary *s, stg_paper *paper);
 
-/* The finding: which recover and which do not. */
+/* The finding: which recover and which do not; of those that were cut, just
+ * that; nothing of one run. */
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
                               stg_paper *paper);
 
 /* What was simulated, as far as it is the same in all: service, load, trigger. */
 void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
                               stg_paper *paper);
+
+/* The cases that have the least and the most of a figure. */
+typedef struct stg_overload_ends {
+    const stg_overload_case *least, *most;
+    bool is_single; /* there is one case */
+    bool is_apart;  /* by more than chance makes: two standard errors */
+} stg_overload_ends;
+
+/* False: no case has the figure, and least and most are NULL. */
+bool stg_overload_rank(const stg_overload_case *cases, size_t count,
+                       stg_figure figure, stg_overload_ends *ends);
+
+/* " with A"; where chance alone tells them apart " in each case"; nothing of a
+ * single one. */
+void stg_overload_put_end(const stg_overload_ends *ends,
+                          const stg_overload_case *end, stg_paper *paper);
+
+/* "12.5 %": the operations that succeed. */
+void stg_overload_put_success(const stg_overload_case *c, stg_paper *paper);
+
+/* Says that there was no more than one run of a case, from which nothing
+ * follows. False: there were more, and nothing is said. */
+bool stg_overload_say_once(const stg_overload_case *cases, size_t count,
+                           stg_paper *paper);
 
 #endif

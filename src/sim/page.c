@@ -172,12 +172,15 @@ static void put_numbers(const stg_chart *chart, stg_paper *paper)
     stg_paper_put(paper, "</tbody></table></div></details>\n");
 }
 
-static void put_chart(const stg_chart *chart, stg_paper *paper)
+static void put_chart(const stg_chart *chart, const char *title,
+                      stg_paper *paper)
 {
     stg_svg_options options = {.is_alone = false};
 
-    stg_paper_form(paper, "<section>\n<h2>%e</h2>\n<div class=\"wide\">\n",
-                   chart->title);
+    stg_paper_put(paper, "<section>\n");
+    if (strcmp(chart->title, title) != 0) // else it stands above all
+        stg_paper_form(paper, "<h2>%e</h2>\n", chart->title);
+    stg_paper_put(paper, "<div class=\"wide\">\n");
     options.width = WIDE;
     stg_chart_svg(chart, &options, paper);
     stg_paper_put(paper, "</div>\n<div class=\"narrow\">\n");
@@ -195,7 +198,7 @@ void stg_page_html(const stg_page *page, stg_paper *paper)
 {
     put_head(page, paper);
     for (size_t i = 0; i < page->chart_count; i++)
-        put_chart(page->charts[i], paper);
+        put_chart(page->charts[i], page->title, paper);
     for (size_t i = 0; i < page->table_count; i++) {
         stg_paper_form(paper,
                        "<section><div class=\"scroll\" tabindex=\"0\" "

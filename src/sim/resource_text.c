@@ -1,8 +1,11 @@
 /* A resource as a line of text, both ways. */
 #include <string.h>
 
+#include "base/suggest.h"
+#include "core/codes.h"
 #include "core/reader.h"
-#include "core/writer.h"
+#include "core/rule.h"
+#include "core/spelling.h"
 #include "sim/resource.h"
 
 enum { COUNT_MAX = 1000000 };
@@ -28,16 +31,53 @@ stg_resource stg_resource_default(void)
     };
 }
 
+/* What the word, up to its "=", was perhaps meant to be stands behind. */
+static stg_status refuse_key(const stg_reader *word, const char *wanted,
+                             const char *const *keys, stg_error *err)
+{
+    stg_writer w = stg_writer_on_error(err);
+    stg_reader rest = *word;
+    stg_reader key = stg_read_until(&rest, '=');
+    stg_suggestion near =
+        stg_suggestion_begin(key.at, (size_t)(rest.at - key.at));
+
+    stg_write_text(&w, "resource: ");
+    stg_write_word(&w, word->at, (size_t)(word->end - word->at));
+    stg_write_text(&w, ": wanted ");
+    stg_write_text(&w, wanted);
+    for (; keys != NULL && *keys != NULL; keys++)
+        stg_suggestion_try(&near, *keys);
+    if (near.name != NULL) {
+        stg_write_text(&w, "; did you mean ");
+        stg_write_text(&w, near.name);
+        stg_write_char(&w, '?');
+    }
+    return STG_INVALID;
+}
+
 static stg_status refuse_word(const stg_reader *word, const char *wanted,
                               stg_error *err)
 {
-    stg_writer w = stg_writer_on_error(err);
+    return refuse_key(word, wanted, NULL, err);
+}
 
-    stg_write_text(&w, "resource: ");
-    stg_write_part(&w, word->at, (size_t)(word->end - word->at));
-    stg_write_text(&w, ": wanted ");
-    stg_write_text(&w, wanted);
-    return STG_INVALID;
+/* A fault by its name. */
+static stg_status refuse_fault(const stg_reader *word, stg_error *err)
+{
+    enum { WORDS_MAX = 512 };
+    const char *names[WORDS_MAX + 1] = {NULL};
+    stg_reader value = *word;
+    size_t count = 0;
+
+    (void)stg_read_text(&value, "fault=");
+    while (count < WORDS_MAX &&
+           (names[count] = stg_spelling_word(count)) != NULL)
+        count++;
+    return refuse_key(
+        &value,
+        "an HTTP status from 300 to 599, or the name or code of a "
+        "fault, as fault=503",
+        names, err);
 }
 
 /* -- reading: each of these has its key's value before it */
@@ -88,22 +128,21 @@ static bool read_answer(stg_reader *value, bool *is_yes)
     return *is_yes || stg_reader_equals(value, "no");
 }
 
-static bool read_fault(stg_reader *value, stg_outcome *fault)
+/* A code or a name, for what the resource answered with; nothing of our own. */
+static bool read_fault(const stg_reader *value, stg_outcome *fault)
 {
-    stg_reader number = *value;
-    uint32_t status;
+    stg_rule rule;
+    bool is_code;
 
-    if (stg_read_int(&number, &status) && stg_reader_is_empty(&number)) {
-        *fault = stg_answered((int)status);
-        return status >= 300 && status <= 599;
-    }
-    for (int i = STG_FAULT_REFUSED; i < STG_FAULT_COUNT; i++)
-        if (stg_reader_equals(value, stg_fault_about((stg_fault)i)->name) &&
-            stg_fault_about((stg_fault)i)->category != STG_CATEGORY_OWN) {
-            *fault = stg_failed((stg_fault)i);
-            return true;
-        }
-    return false;
+    if (!stg_spelling_read(*value, &rule) ||
+        (rule.link != STG_LINK_CODE && rule.link != STG_LINK_NAME))
+        return false;
+    is_code = rule.link == STG_LINK_CODE;
+    *fault = stg_spelling_outcome(&rule);
+    return fault->fault != STG_FAULT_NONE &&
+           stg_fault_about(fault->fault)->category != STG_CATEGORY_OWN &&
+           (!is_code || (fault->code_kind != STG_CODE_NONE &&
+                         stg_rule_check(&rule, NULL) == STG_OK));
 }
 
 /* One setting of a kind that is known. */
@@ -113,14 +152,16 @@ static stg_status read_setting(stg_resource *r, const stg_reader *word,
     stg_reader value = *word;
     bool has_service =
         r->kind == STG_RESOURCE_LOCK || r->kind == STG_RESOURCE_WORKERS;
+    static const char *const keys[KINDS][4] = {
+        [STG_RESOURCE_OPTIMISTIC] = {"fault="},
+        [STG_RESOURCE_LOCK] = {"fault=", "hold="},
+        [STG_RESOURCE_RATE] = {"fault=", "retry-after="},
+        [STG_RESOURCE_WORKERS] = {"fault=", "service=", "queue="},
+        [STG_RESOURCE_ROUND] = {"fault="},
+    };
 
     if (stg_read_text(&value, "fault="))
-        return read_fault(&value, &r->fault)
-                   ? STG_OK
-                   : refuse_word(word,
-                                 "an HTTP status from 300 to 599 or the "
-                                 "name of a fault, as fault=503",
-                                 err);
+        return read_fault(&value, &r->fault) ? STG_OK : refuse_fault(word, err);
     if (r->kind == STG_RESOURCE_RATE && stg_read_text(&value, "retry-after="))
         return read_answer(&value, &r->says_when)
                    ? STG_OK
@@ -138,11 +179,11 @@ static stg_status read_setting(stg_resource *r, const stg_reader *word,
                                  "a time, as 10ms, uniform:5ms:15ms, "
                                  "normal:10ms:2ms or exponential:10ms",
                                  err);
-    return refuse_word(word,
-                       "a setting of this resource: fault= for all, "
-                       "hold= for lock, retry-after= for rate, service= "
-                       "and queue= for workers",
-                       err);
+    return refuse_key(word,
+                      "a setting of this resource: fault= for all, "
+                      "hold= for lock, retry-after= for rate, service= "
+                      "and queue= for workers",
+                      keys[r->kind], err);
 }
 
 /* What the kind is without a word on it. */
@@ -170,6 +211,8 @@ static stg_resource resource_of(stg_resource_kind kind)
 static stg_status read_kind(stg_resource *r, const stg_reader *word,
                             stg_error *err)
 {
+    const char *names[KINDS + 1] = {NULL};
+
     for (int kind = 0; kind < KINDS; kind++) {
         stg_reader value = *word;
 
@@ -196,10 +239,13 @@ static stg_status read_kind(stg_resource *r, const stg_reader *word,
                    ? STG_OK
                    : refuse_word(word, "a time up to 365d, as round=40ms", err);
     }
-    return refuse_word(word,
-                       "optimistic, lock, rate=100/1s, workers=8 or "
-                       "round=40ms to begin with",
-                       err);
+    for (int kind = 0; kind < KINDS; kind++)
+        names[kind] =
+            kinds[kind].key != NULL ? kinds[kind].key : kinds[kind].name;
+    return refuse_key(word,
+                      "optimistic, lock, rate=100/1s, workers=8 or "
+                      "round=40ms to begin with",
+                      names, err);
 }
 
 stg_status stg_resource_parse(stg_resource *resource, const char *text,
@@ -268,13 +314,17 @@ const char *stg_resource_print(const stg_resource *resource,
 {
     stg_writer w = stg_writer_on(text, STG_RESOURCE_TEXT_MAX);
     stg_outcome usual = resource_of(resource->kind).fault;
-    char name[STG_CAUSE_MAX];
+    const stg_outcome *o = &resource->fault;
 
     write_kind(&w, resource);
-    if (resource->fault.fault != usual.fault ||
-        resource->fault.code != usual.code) {
-        stg_write_text(&w, " fault=");
-        stg_write_text(&w, stg_outcome_name(&resource->fault, name));
-    }
+    if (o->fault == usual.fault && o->code_kind == usual.code_kind &&
+        o->code == usual.code)
+        return text;
+    stg_write_text(&w, " fault=");
+    // The code, for the name alone would lose it: 40001 is serialization, too.
+    if (o->code_kind != STG_CODE_NONE)
+        stg_code_write(&w, o->code_kind, o->code);
+    else
+        stg_write_text(&w, stg_fault_about(o->fault)->name);
     return text;
 }

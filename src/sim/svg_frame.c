@@ -146,21 +146,21 @@ void stg_svg_spans(const stg_picture *pic, const stg_plot *plot)
     for (size_t i = 0; i < pic->chart->span_count; i++) {
         const stg_chart_span *span = &pic->chart->spans[i];
         double from = stg_scale_place(&pic->x, span->from);
-        double to = stg_scale_place(&pic->x, span->to), half;
+        double to = stg_scale_place(&pic->x, span->to), half, y;
 
         stg_paper_form(pic->paper,
                        "<rect class=\"s\" x=\"%f\" y=\"%f\" width=\"%f\" "
                        "height=\"%f\"/>\n",
                        from, plot->top, to - from, plot->bottom - plot->top);
+        y = plot->top + 14 * (double)(i + 1); // a line each
         if (plot->index > 0 || span->name == NULL)
             continue;
         half = stg_measure(span->name, TEXT_SIZE) / 2;
         if (half <= (to - from) / 2)
-            stg_svg_text(pic, (from + to) / 2, plot->top + 14, "middle", "q",
-                         span->name);
+            stg_svg_text(pic, (from + to) / 2, y, "middle", "q", span->name);
         else if (to + 2 * half < pic->right)
-            stg_svg_text(pic, to + 4, plot->top + 14, "start", "q", span->name);
+            stg_svg_text(pic, to + 4, y, "start", "q", span->name);
         else
-            stg_svg_text(pic, from - 4, plot->top + 14, "end", "q", span->name);
+            stg_svg_text(pic, from - 4, y, "end", "q", span->name);
     }
 }

@@ -43,6 +43,8 @@ static bool draw(stg_wasm *w, stg_album *a)
             .clients = w->options.clients,
             .calls = r.calls,
             .completion_ms = r.completion_ms,
+            .successes = r.successes,
+            .reps = r.reps,
             .book = &side->book,
         };
     }

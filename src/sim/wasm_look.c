@@ -1,4 +1,5 @@
 /* What a text means, in lines that a page can read. */
+#include "core/text_print.h"
 #include "sim/wasm_inside.h"
 
 enum { WINDOWS = 10 };
@@ -8,14 +9,6 @@ static const char *const growths[] = {
     [STG_LINEAR] = "linear",
     [STG_EXPONENTIAL] = "exponential",
     [STG_LIST] = "list",
-};
-
-static const char *const jitters[] = {
-    [STG_JITTER_NONE] = "none",
-    [STG_JITTER_FULL] = "full",
-    [STG_JITTER_EQUAL] = "equal",
-    [STG_JITTER_DECORRELATED] = "decorrelated",
-    [STG_JITTER_PERCENT] = "percent",
 };
 
 stg_writer stg_wasm_answer(stg_wasm *w)
@@ -87,8 +80,9 @@ const char *stg_wasm_policy(stg_wasm *w, const char *text)
         return stg_wasm_refuse(w, &err);
     out = stg_wasm_answer(w);
     stg_wasm_put_text(&out, "growth", growths[b->growth]);
-    stg_wasm_put_text(&out, "jitter", jitters[b->jitter]);
-    stg_wasm_put_number(&out, "percent", b->percent);
+    stg_write_text(&out, "jitter ");
+    stg_jitter_write(&out, b);
+    stg_write_char(&out, '\n');
     stg_wasm_put_number(&out, "factor", b->factor);
     stg_wasm_put_number(&out, "base", b->base);
     stg_wasm_put_number(&out, "cap", b->cap == STG_NEVER ? 0 : b->cap);

@@ -103,12 +103,14 @@ TEST(call, never_calls_for_what_cannot_be_used)
     stg_policy client = policy_of("client"), zeroed = {0};
     stg_env half = {.sleep = stg_env_system()->sleep};
 
-    check_refused(&backend, NULL, never,
-                  "the policy has a budget or a breaker, and with.peer is "
-                  "NULL");
-    check_refused(&broken, &(stg_with){0}, never,
-                  "the policy has a budget or a breaker, and with.peer is "
-                  "NULL");
+    check_refused(
+        &backend, NULL, never,
+        "the policy has a budget, a breaker or a rate, and with.peer is "
+        "NULL");
+    check_refused(
+        &broken, &(stg_with){0}, never,
+        "the policy has a budget, a breaker or a rate, and with.peer is "
+        "NULL");
     check_refused(&zeroed, NULL, never,
                   "the policy is zeroed: start from a text or "
                   "stg_policy_default()");
@@ -223,7 +225,8 @@ static stg_outcome dig(void *ctx)
     int *depth = ctx;
 
     path[*depth] = stg_call_current();
-    CHECK_INT(path[*depth]->depth, *depth);
+    CHECK(path[*depth]->with->parent ==
+          (*depth == 0 ? NULL : path[*depth - 1]));
     if (++*depth < 4)
         CHECK(stg_call(&policy, NULL, dig, ctx, NULL));
     CHECK(stg_call_current() == path[--*depth]);
@@ -249,7 +252,7 @@ static stg_outcome call_inside_a_loop(void *ctx)
 
     stg_loop_begin(&loop, &policy, &(stg_with){.parent = stg_call_current()});
     CHECK(stg_loop_again(&loop));
-    CHECK_INT(loop.op.retry.depth, 1);
+    CHECK(loop.op.retry.with->parent == stg_call_current());
     stg_call(&once, &(stg_with){.parent = &loop.op.retry}, play, ctx, &r);
     CHECK_INT(r.why, STG_WHY_NESTED);
     stg_loop_report(&loop, stg_ok());
@@ -258,7 +261,7 @@ static stg_outcome call_inside_a_loop(void *ctx)
 
 TEST(call, takes_the_parent_that_it_is_given)
 {
-    stg_policy policy = policy_of("none");
+    stg_policy policy = policy_of("client");
     story s;
 
     story_begin(&s, "503");
@@ -291,7 +294,7 @@ static stg_outcome loop_inside(void *ctx)
 
 TEST(call, has_no_loop_nested_in_it_that_is_not_told_so)
 {
-    stg_policy policy = policy_of("none");
+    stg_policy policy = policy_of("client");
     story s;
 
     story_begin(&s, "503 200 503");

@@ -1,8 +1,12 @@
 #include <stagger/env.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <stagger/key.h>
 #include <stagger/loop.h>
 
 #include "tests/adapters/story.h"
@@ -156,4 +160,60 @@ TEST(env, can_be_wrapped)
     CHECK_INT(stg_loop_result(&r).attempts, 3);
     CHECK(stg_loop_result(&r).waited >= 2 * STG_MS);
     CHECK(stg_loop_result(&r).took < STG_MIN);
+}
+
+/* -- made of it: keys, and lines for people -------------------------------- */
+
+TEST(env, makes_keys_of_its_own_time_that_differ)
+{
+    unsigned long long before = (unsigned long long)time(NULL), seconds;
+    char key[STG_KEY_MAX], other[STG_KEY_MAX], digits[13] = "";
+
+    CHECK(stg_key_new(key) == key);
+    CHECK_INT(strlen(key), 36);
+    CHECK_INT(key[14], '7');
+    CHECK(strcmp(key, stg_key_new(other)) != 0);
+    CHECK(stg_key_new(NULL) == NULL);
+    memcpy(digits, key, 8);
+    memcpy(digits + 8, key + 9, 4);
+    seconds = strtoull(digits, NULL, 16) / 1000;
+    CHECK(seconds >= before && seconds <= (unsigned long long)time(NULL));
+}
+
+/* A story with a rate limit: a retry that it holds back is told once. */
+static void fail_thrice(void)
+{
+    stg_policy policy = policy_of("list=20ms,30500us jitter=none attempts=3");
+    stg_peer peer = peer_of(&policy);
+    stg_hook hook = {.on = stg_event_to_stderr};
+    story s;
+    stg_loop r;
+
+    story_begin(&s, "503 503 503");
+    CHECK_INT(stg_peer_limit(&peer, 1000, 1, NULL), STG_OK);
+    stg_loop_begin(&r, &policy,
+                   &(stg_with){.env = &s.env, .hook = &hook, .peer = &peer});
+    while (stg_loop_again(&r))
+        stg_loop_report(&r, story_attempt(&s));
+    CHECK_U64(s.now, 2 * STG_S);
+}
+
+TEST(env, prints_each_retry_to_stderr)
+{
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    char text[200];
+    size_t size;
+
+    CHECK(file != NULL && kept >= 0);
+    dup2(fileno(file), STDERR_FILENO);
+    fail_thrice();
+    stg_event_to_stderr(NULL, NULL);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(file);
+    size = fread(text, 1, sizeof text - 1, file);
+    text[size] = '\0';
+    fclose(file);
+    CHECK_STR(text, "Retry 1 after 20 ms\nRetry 2 after 30 ms\n");
 }

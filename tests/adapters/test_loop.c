@@ -54,6 +54,29 @@ TEST(loop, counts_a_wait_from_the_end_of_an_attempt)
                 "   180 ms  done after 2 attempts in 180 ms\n");
 }
 
+/* Whatever its reason, a sleep that was left early ends the operation. */
+static bool stay_awake(void *ctx, stg_ns until_at, const stg_cancel *cancel)
+{
+    (void)ctx;
+    (void)until_at;
+    (void)cancel;
+    return false;
+}
+
+TEST(loop, is_cancelled_when_its_sleep_says_so)
+{
+    stg_policy policy = policy_of("fixed base=1s jitter=none");
+    stg_loop l;
+    story s;
+
+    story_begin(&s, "503 503");
+    s.env.sleep = stay_awake;
+    stg_loop_begin(&l, &policy, &(stg_with){.env = &s.env});
+    while (stg_loop_again(&l))
+        stg_loop_report(&l, story_attempt(&s));
+    CHECK_STR(stg_loop_text(&l), "gave up after 1 attempt: 503 (cancelled)");
+}
+
 TEST(loop, gives_up_when_all_attempts_are_made)
 {
     CHECK_TRACE(trace("fixed base=1s jitter=none attempts=3",
@@ -252,7 +275,7 @@ TEST(loop, is_not_run_at_all_for_what_cannot_be_used)
     play(&s, NULL, (stg_with){0});
     CHECK_TRACE(s.trace,
                 "     0 ms  refused before the first attempt: the policy has a "
-                "budget or a breaker, and with.peer is NULL (invalid)\n"
+                "budget, a breaker or a rate, and with.peer is NULL (invalid)\n"
                 "     0 ms  refused before the first attempt: the policy is "
                 "zeroed: start from a text or stg_policy_default() (invalid)\n"
                 "     0 ms  refused before the first attempt: the policy is "
@@ -626,7 +649,7 @@ TEST(loop, tells_when_its_budget_is_empty)
     stg_policy policy = policy_of("budget=tokens:1:0.001/s");
     stg_peer peer = peer_of(&policy);
 
-    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
     CHECK_TRACE(
         events("budget=tokens:1:0.001/s", "503", (stg_with){.peer = &peer}),
         "     0 ms  | attempt, -: go\n"

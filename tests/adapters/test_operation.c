@@ -348,10 +348,8 @@ TEST(operation, refuses_a_policy_that_is_none)
 TEST(operation, refuses_a_budget_or_breaker_without_its_peer)
 {
     static const char no_peer[] =
-        "the policy has a budget or a breaker, and with.peer is NULL";
-    static const char strange[] =
-        "with.peer was not made by stg_peer_init() for a policy with this "
-        "budget and breaker";
+        "the policy has a budget, a breaker or a rate, and with.peer is NULL";
+    static const char strange[] = "with.peer was not made by stg_peer_init()";
     stg_policy backend = policy_of("backend"), aws = policy_of("aws");
     stg_policy broken = policy_of("breaker=5:1s");
     stg_peer zeroed = {.mark = 0}, peer = peer_of(&aws);
@@ -359,7 +357,9 @@ TEST(operation, refuses_a_budget_or_breaker_without_its_peer)
     check_refused(&backend, NULL, no_peer);
     check_refused(&broken, &(stg_with){0}, no_peer);
     check_refused(&backend, &(stg_with){.peer = &zeroed}, strange);
-    check_refused(&backend, &(stg_with){.peer = &peer}, strange);
+    check_refused(&backend, &(stg_with){.peer = &peer},
+                  "with.peer was made for another budget than the policy's: "
+                  "they must be equal, or the policy's none");
 }
 
 TEST(operation, refuses_half_a_clock)
@@ -456,7 +456,7 @@ TEST(operation, draws_for_each_wait_for_a_budget)
     stg_operation op;
     story s;
 
-    while (stg_budget_take(&peer.budget, false, 0).granted)
+    while (stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted)
         ;
     story_begin(&s, "");
     start(&op, &policy, (stg_with){.peer = &peer}, &s);
@@ -467,7 +467,7 @@ TEST(operation, draws_for_each_wait_for_a_budget)
         s.now = op.decision.due_at;
         admit(&op);
     }
-    stg_budget_succeed(&peer.budget, 10);
+    stg_budget_succeed(&peer.budget, STG_CHARGE_TIMEOUT);
     s.now = op.decision.due_at;
     admit(&op);
     CHECK_INT(op.decision.next, STG_GO);

@@ -72,7 +72,7 @@ static void *take_tokens(void *arg)
     for (int i = 0; i < 1000; i++) {
         stg_ns now = tick(w, b);
 
-        if (stg_budget_take(&b->budget, false, now).granted)
+        if (stg_budget_take(&b->budget, STG_CHARGE_RETRY, now).granted)
             grant(b, now);
     }
     return NULL;
@@ -174,10 +174,11 @@ static void *take_and_give_back(void *arg)
     purse *p = w->shared;
 
     for (int i = 0; i < 1000; i++) {
-        stg_grant g = stg_budget_take(&p->budget, false, STG_DAY);
+        stg_grant g = stg_budget_take(&p->budget, STG_CHARGE_RETRY, STG_DAY);
 
         if (g.granted && chance(w, 90))
-            stg_budget_give_back(&p->budget, g.paid, STG_DAY, STG_DAY);
+            stg_budget_give_back(&p->budget, STG_CHARGE_RETRY, STG_DAY,
+                                 STG_DAY);
         else if (g.granted)
             atomic_fetch_add(&p->kept, 1);
     }
@@ -224,7 +225,8 @@ static void *attempt_and_retry(void *arg)
             if (chance(w, share)) {
                 stg_budget_attempt(&c->budget, now);
                 atomic_fetch_add(&c->attempts[s], 1);
-            } else if (stg_budget_take(&c->budget, false, now).granted) {
+            } else if (stg_budget_take(&c->budget, STG_CHARGE_RETRY, now)
+                           .granted) {
                 atomic_fetch_add(&c->retries[s], 1);
             }
         }
@@ -276,25 +278,26 @@ static void *live_on(void *arg)
 {
     worker *w = arg;
     stg_budget *b = w->shared;
-    uint64_t most = b->options.kind == STG_BUDGET_AWS
-                        ? 500000
-                        : 1000 * (uint64_t)b->options.capacity;
+    uint64_t most = 1000 * (uint64_t)b->options.capacity;
 
     for (int i = 0; i < 1000; i++) {
-        uint32_t paid = 0;
+        stg_charge paid = STG_CHARGE_NONE;
 
         for (int failures = 0; chance(w, 60) && failures < 3; failures++) {
-            stg_grant g;
+            stg_charge charge = chance(w, 50)   ? STG_CHARGE_RETRY
+                                : chance(w, 50) ? STG_CHARGE_TIMEOUT
+                                                : STG_CHARGE_THROTTLE;
+            bool is_granted;
 
             stg_budget_fail(b);
-            g = stg_budget_take(b, chance(w, 50), STG_DAY);
+            is_granted = stg_budget_take(b, charge, STG_DAY).granted;
             CHECK(stg_budget_left(b, STG_DAY) <= most);
-            if (!g.granted)
+            if (!is_granted)
                 break;
-            paid = g.paid;
+            paid = charge;
             if (chance(w, 10)) {
                 stg_budget_give_back(b, paid, STG_DAY, STG_DAY);
-                paid = 0;
+                paid = STG_CHARGE_NONE;
             }
         }
         if (chance(w, 30))
@@ -309,8 +312,13 @@ TEST(shared, the_level_of_aws_stays_within_its_range)
     stg_budget b;
 
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
-        CHECK(stg_budget_init(
-                  &b, &(stg_budget_options){.kind = STG_BUDGET_AWS}) == STG_OK);
+        CHECK(stg_budget_init(&b, &(stg_budget_options){
+                                      .kind = STG_BUDGET_AWS,
+                                      .capacity = 20 + 10 * (uint32_t)seed,
+                                      .cost = 5,
+                                      .timeout_cost = 1 + (uint32_t)seed % 20,
+                                      .throttle_cost =
+                                          20 - (uint32_t)seed % 20}) == STG_OK);
         run_workers(live_on, &b, seed);
     }
 }

@@ -408,7 +408,27 @@ TEST(uv, notices_its_cancel_before_time_goes_on)
     CHECK_U64(a.report.took, 10 * STG_S);
 }
 
-TEST(uv, that_is_cancelled_in_an_attempt_ends_with_it)
+/* It never reports. The flag is set once the attempt is under way. */
+static void hang(stg_uv *op, uint32_t attempt)
+{
+    CHECK_INT(attempt, 1);
+    stg_cancel_set(op->data);
+}
+
+static void end_hanging(stg_uv *op, const stg_report *report)
+{
+    CHECK(&op->report == report);
+}
+
+static bool stay_awake(void *ctx, stg_ns until_at, const stg_cancel *cancel)
+{
+    (void)ctx;
+    (void)until_at;
+    (void)cancel;
+    return false;
+}
+
+TEST(uv, that_is_cancelled_in_an_attempt_ends_it_at_once)
 {
     stg_policy policy = policy_of("client");
     world w;
@@ -422,11 +442,42 @@ TEST(uv, that_is_cancelled_in_an_attempt_ends_with_it)
     call_later(&w, 10 * STG_MS, set_cancel, &w.story.cancel);
     end_world(&w);
     CHECK_INT(a.report.why, STG_WHY_CANCELLED);
-    CHECK_U64(a.report.took, 30 * STG_MS);
-    CHECK_INT(b.report.next, STG_DONE);
+    CHECK_U64(a.report.took, 10 * STG_MS);
+    CHECK_INT(b.report.why, STG_WHY_CANCELLED);
 }
 
-TEST(uv, that_is_cancelled_in_an_attempt_still_ends_it_in_time)
+/* On real time: nothing but the flag ends an attempt that hangs. */
+TEST(uv, is_ended_by_its_cancel_while_an_attempt_hangs)
+{
+    stg_policy policy = policy_of("client attempt-timeout=none deadline=none");
+    stg_cancel cancel = {0};
+    stg_uv op = {.data = &cancel};
+    uv_loop_t loop;
+
+    CHECK(uv_loop_init(&loop) == 0);
+    CHECK(stg_uv_retry(&loop, &op, &policy, &(stg_with){.cancel = &cancel},
+                       hang, end_hanging) == STG_OK);
+    CHECK_INT(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    CHECK_INT(op.report.why, STG_WHY_CANCELLED);
+    CHECK_INT(uv_loop_close(&loop), 0);
+}
+
+/* A sleep that was left early ends it as cancelled. */
+TEST(uv, is_cancelled_when_its_clock_does_not_go_on)
+{
+    stg_policy policy = policy_of("fixed base=1s jitter=none");
+    world w;
+    request a;
+
+    begin_world(&w);
+    w.story.env.sleep = stay_awake;
+    a = request_of(&w, "a", "503");
+    post(&a, &policy, (stg_with){0});
+    end_world(&w);
+    CHECK_INT(a.report.why, STG_WHY_CANCELLED);
+}
+
+TEST(uv, that_is_cancelled_in_an_attempt_abandons_it)
 {
     stg_policy policy = policy_of("client attempt-timeout=30ms");
     world w;
@@ -439,9 +490,9 @@ TEST(uv, that_is_cancelled_in_an_attempt_still_ends_it_in_time)
     end_world(&w);
     CHECK_TRACE(w.story.trace,
                 "     0 ms  a  attempt 1: -\n"
-                "    30 ms  a  abandon 1\n"
-                "    30 ms  a  gave up after 1 attempt in 30 ms: timeout "
-                "(cancelled)\n");
+                "    10 ms  a  abandon 1\n"
+                "    10 ms  a  gave up after 1 attempt in 10 ms: it was "
+                "cancelled (cancelled)\n");
 }
 
 /* -- many */
@@ -490,6 +541,43 @@ TEST(uv, wakes_whoever_is_due_first)
                 "   213 ms  c  done after 3 attempts in 211 ms\n"
                 "   261 ms  b  attempt 2: 200\n"
                 "   261 ms  b  done after 2 attempts in 260 ms\n");
+}
+
+/* The order is not that in which they were begun. */
+TEST(uv, wakes_those_that_are_due_together_in_the_order_of_their_waits)
+{
+    stg_policy slow = policy_of("fixed base=300ms jitter=none");
+    stg_policy growing = policy_of("list=100ms,200ms jitter=none");
+    stg_policy short_of = policy_of("none attempt-timeout=300ms");
+    world w;
+    request a, b, c, d;
+
+    begin_world(&w);
+    a = request_of(&w, "a", "503 503 200");
+    b = request_of(&w, "b", "503 503 200");
+    c = request_of(&w, "c", "503 200");
+    d = request_of(&w, "d", "-");
+    post(&a, &growing, (stg_with){0});
+    post(&d, &short_of, (stg_with){0});
+    post(&b, &growing, (stg_with){0});
+    post(&c, &slow, (stg_with){0});
+    end_world(&w);
+    CHECK_TRACE(w.story.trace,
+                "     0 ms  a  attempt 1: 503\n"
+                "     0 ms  d  attempt 1: -\n"
+                "     0 ms  b  attempt 1: 503\n"
+                "     0 ms  c  attempt 1: 503\n"
+                "   100 ms  a  attempt 2: 503\n"
+                "   100 ms  b  attempt 2: 503\n"
+                "   300 ms  d  abandon 1\n"
+                "   300 ms  c  attempt 2: 200\n"
+                "   300 ms  a  attempt 3: 200\n"
+                "   300 ms  b  attempt 3: 200\n"
+                "   300 ms  b  done after 3 attempts in 300 ms\n"
+                "   300 ms  a  done after 3 attempts in 300 ms\n"
+                "   300 ms  c  done after 2 attempts in 300 ms\n"
+                "   300 ms  d  gave up after 1 attempt in 300 ms: timeout "
+                "(attempts)\n");
 }
 
 /* One of many: it fails `failures` times, and counts. */
@@ -560,6 +648,181 @@ TEST(uv, runs_any_number_at_once)
         CHECK_FROM(i, (o->report.next == STG_DONE) == (o->failures < 5));
     }
     free(all);
+}
+
+static uint64_t scatter(void *ctx)
+{
+    story *s = ctx;
+
+    s->bits = s->bits * UINT64_C(6364136223846793005) + 1;
+    return s->bits ^ s->bits >> 29;
+}
+
+/* How often the clock was read, which each look at an operation does, for each
+ * event of `many` operations with instants of their own. */
+static unsigned looks_for_each_event(unsigned many)
+{
+    one *all = calloc(many, sizeof *all);
+    crowd c = {.left = many};
+    unsigned events = 0, looks;
+
+    CHECK(all != NULL);
+    begin_world(&c.world);
+    c.world.story.env.random = scatter;
+    for (unsigned i = 0; i < many; i++) {
+        one *o = &all[i];
+
+        o->policy = policy_of("exponential base=1s deadline=none attempts=4");
+        o->failures = i % 6;
+        o->crowd = &c;
+        o->op.data = o;
+        CHECK(stg_uv_retry(&c.world.loop, &o->op, &o->policy,
+                           &(stg_with){.env = &c.world.story.env}, start_one,
+                           end_one) == STG_OK);
+    }
+    end_world(&c.world);
+    CHECK_INT(c.left, 0);
+    for (unsigned i = 0; i < many; i++)
+        events += all[i].starts;
+    looks = c.world.story.clocks / events;
+    free(all);
+    return looks;
+}
+
+TEST(uv, looks_at_those_that_are_due_not_at_all_there_are)
+{
+    CHECK(looks_for_each_event(100) <= 8);
+    CHECK(looks_for_each_event(3000) <= 8);
+}
+
+/* Begins b, and lets a wait. */
+static void begin_and_report(uv_idle_t *idle)
+{
+    request *a = idle->data, *b = a + 1;
+    static stg_policy once;
+
+    if (a->op.attempt == 0)
+        return;
+    once = policy_of("none");
+    b->op.data = b;
+    CHECK(stg_uv_retry(&a->world->loop, &b->op, &once,
+                       &(stg_with){.env = &a->world->story.env}, start,
+                       done) == STG_OK);
+    stg_uv_report(&a->op, 1, stg_answered(503));
+    uv_close((uv_handle_t *)idle, NULL);
+}
+
+TEST(uv, does_not_let_time_pass_what_has_just_begun)
+{
+    stg_policy policy = policy_of("fixed base=1s jitter=none deadline=none");
+    world w;
+    uv_idle_t idle;
+
+    begin_world(&w);
+    request both[] = {request_of(&w, "a", "- 200"), request_of(&w, "b", "200")};
+    both[0].op.data = &both[0];
+    idle.data = both;
+    CHECK(stg_uv_retry(&w.loop, &both[0].op, &policy,
+                       &(stg_with){.env = &w.story.env}, start,
+                       done) == STG_OK);
+    // a's attempt hangs: nobody waits, and the clock has nobody to look after.
+    uv_idle_init(&w.loop, &idle);
+    uv_idle_start(&idle, begin_and_report);
+    end_world(&w);
+    CHECK_TRACE(w.story.trace,
+                "     0 ms  a  attempt 1: -\n"
+                "     0 ms  b  attempt 1: 200\n"
+                "     0 ms  b  done after 1 attempt\n"
+                "  1000 ms  a  attempt 2: 200\n"
+                "  1000 ms  a  done after 2 attempts in 1 s\n");
+}
+
+enum { MANY_OPS = 10 };
+
+typedef struct many {
+    stg_uv ops[MANY_OPS];
+    world world;
+    stg_ns ended_at[MANY_OPS];
+    unsigned turns;
+    size_t cancelled;
+} many;
+
+static void do_nothing(stg_uv *op, uint32_t attempt)
+{
+    (void)op;
+    (void)attempt;
+}
+
+static void note_end(stg_uv *op, const stg_report *report)
+{
+    many *m = op->data;
+
+    (void)report;
+    m->ended_at[op - m->ops] = m->world.story.now;
+}
+
+/* In the turn in which the clock would go on, and before it does. */
+static void cancel_one(uv_idle_t *idle)
+{
+    many *m = idle->data;
+
+    if (m->turns++ == 0)
+        return; // all begin their attempts
+    stg_uv_cancel(&m->ops[m->cancelled]);
+    uv_close((uv_handle_t *)idle, NULL);
+}
+
+TEST(uv, tells_of_an_end_before_time_goes_on)
+{
+    stg_policy policy = policy_of("attempts=1 attempt-timeout=2s");
+
+    // Whoever of them keeps the clock.
+    for (size_t cancelled = 0; cancelled < MANY_OPS; cancelled++) {
+        many m = {.cancelled = cancelled};
+        uv_idle_t idle = {.data = &m};
+
+        begin_world(&m.world);
+        for (size_t i = 0; i < MANY_OPS; i++) {
+            m.ops[i].data = &m;
+            CHECK(stg_uv_retry(&m.world.loop, &m.ops[i], &policy,
+                               &(stg_with){.env = &m.world.story.env},
+                               do_nothing, note_end) == STG_OK);
+        }
+        uv_idle_init(&m.world.loop, &idle);
+        uv_idle_start(&idle, cancel_one);
+        end_world(&m.world);
+        for (size_t i = 0; i < MANY_OPS; i++)
+            CHECK_FROM(i, m.ended_at[i] == (i == cancelled ? 0 : 2 * STG_S));
+    }
+}
+
+static void stop_clock(stg_uv *op, const stg_report *report)
+{
+    const story *its = op->data;
+
+    CHECK_U64(report->took, its->now);
+}
+
+TEST(uv, keeps_a_clock_for_each_env)
+{
+    stg_policy policy = policy_of("fixed base=1s jitter=none attempts=3");
+    stg_uv ops[MANY_OPS];
+    story other;
+    world w;
+
+    begin_world(&w);
+    story_begin(&other, "");
+    for (size_t i = 0; i < MANY_OPS; i++) {
+        story *its = i % 2 == 0 ? &w.story : &other;
+
+        ops[i] = (stg_uv){.data = its};
+        CHECK(stg_uv_retry(
+                  &w.loop, &ops[i], &policy, &(stg_with){.env = &its->env},
+                  i < 4 ? pass_time : do_nothing, stop_clock) == STG_OK);
+    }
+    end_world(&w);
+    CHECK_U64(w.story.now, 2 * STG_MIN);
+    CHECK_U64(other.now, 2 * STG_MIN);
 }
 
 /* -- the handle */
@@ -739,7 +1002,7 @@ TEST(uv, calls_nothing_for_what_cannot_be_used)
           STG_INVALID);
     CHECK_INT(op.report.why, STG_WHY_INVALID);
     CHECK_STR(op.report.flaw,
-              "the policy has a budget or a breaker, and "
+              "the policy has a budget, a breaker or a rate, and "
               "with.peer is NULL");
     CHECK(stg_uv_retry(&w.loop, &op, &zeroed, NULL, never_start, never_done) ==
           STG_INVALID);
@@ -811,6 +1074,11 @@ TEST(uv, tells_its_hook_what_happens)
                 "(cancelled)\n");
 }
 
+static void report_outer(void *op)
+{
+    stg_uv_report(op, 1, stg_ok());
+}
+
 /* An operation inside another one is told so by its parent. */
 static void start_nested(stg_uv *op, uint32_t attempt)
 {
@@ -822,7 +1090,7 @@ static void start_nested(stg_uv *op, uint32_t attempt)
     policy = policy_of("fixed base=1s jitter=none");
     inner = request_of(r->world, "inner", "503");
     post(&inner, &policy, (stg_with){.parent = &op->op.retry});
-    stg_uv_report(op, attempt, stg_ok());
+    call_later(r->world, STG_S, report_outer, op);
 }
 
 TEST(uv, is_nested_when_it_is_told_its_parent)
@@ -840,9 +1108,9 @@ TEST(uv, is_nested_when_it_is_told_its_parent)
     end_world(&w);
     CHECK_TRACE(w.story.trace,
                 "     0 ms  a  attempt 1\n"
-                "     0 ms  a  done after 1 attempt\n"
                 "     0 ms  inner  attempt 1: 503\n"
-                "     0 ms  inner  gave up after 1 attempt: 503 (nested)\n");
+                "     0 ms  inner  gave up after 1 attempt: 503 (nested)\n"
+                "  1000 ms  a  done after 1 attempt\n");
 }
 
 /* -- between the call and the loop */

@@ -28,8 +28,9 @@ class Demo(unittest.TestCase):
         self.assertEqual((demo.returncode, err), (0, ""), out)
         self.assertNotIn("WRONG", out)
         self.assertEqual(out.count("\n  ok "), 7)
-        self.assertRegex(out, r"CONNECTION_REFUSED +20 in 20 rows\n")
-        self.assertRegex(out, r"never tried\) +1980 in 1 range row\n")
+        self.assertRegex(out, r"CONNECTION_REFUSED +3 in 3 rows\n")
+        self.assertRegex(out, r"CONNECTION_REFUSED +1997 in 1 bulk row, "
+                              r"never tried\n")
         self.assertNotIn("\033", out)
         self.assertEqual(os.listdir(self.folder), [])
 

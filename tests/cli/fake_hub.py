@@ -38,7 +38,8 @@ CONTRACT = Contract()
 
 TARGET = {
     "name": "billing", "url": "http://10.0.0.1:8080/in", "is_known": True,
-    "is_paused_by_call": False, "state": "live", "gate_until": None,
+    "is_paused_by_call": False, "policy": "attempts=3", "state": "live",
+    "gate_until": None,
     "is_laggard": False, "is_slow_start": False, "in_flight": 0,
     "in_flight_limit": 64, "waiting": 0, "parked": 0, "replays": 0,
     "routed": 1000, "delivered": 1000, "dead": 0, "cancelled": 0,
@@ -57,14 +58,15 @@ STATUS = {
     "window_messages": 12, "memory": {"held_bytes": 4 << 20,
                                       "max_bytes": 128 << 20},
     "targets": {"count": 0, "unknown": 0, "live": 0, "gated": 0, "holding": 0,
-                "shedding": 0, "paused": 0, "removing": 0},
+                "shedding": 0, "paused": 0, "orphaned": 0, "removing": 0},
     "store": {"used_bytes": 300 << 20, "quota_bytes": 1 << 30, "wal_bytes": 0,
-              "message_bytes": 0, "first_position": 1, "next_position": 1001,
-              "keys": 0},
+              "message_bytes": 0, "dead_letter_bytes": 0, "first_position": 1,
+              "next_position": 1001, "keys": 0},
     "ingress": dict.fromkeys(
         ["connections", "requests", "accepted", "repeats", "refused_4xx",
          "refused_5xx", "cut", "waiting", "pending_bytes"], 0),
     "kafka": None, "replays_running": 0,
+    "uplink": {"is_down": False, "down_since": None, "waiting_targets": 0},
 }
 
 LETTER = {
@@ -75,7 +77,8 @@ LETTER = {
     "first_attempt_at": "2026-03-01T11:59:58.000Z",
     "last_attempt_at": "2026-03-01T12:00:00.000Z",
     "created_at": "2026-03-01T12:00:00.250Z",
-    "changed_at": "2026-03-01T12:00:00.250Z", "position": 7,
+    "changed_at": "2026-03-01T12:00:00.250Z", "topic": None, "partition": None,
+    "position": 7,
     "last_position": None, "count": 1, "replay": 0, "payload_size": 12,
 }
 
@@ -124,6 +127,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.problem = None     # of the next answers: a function of a request
         self.replay = []        # changes of a replay, one an answer
         self.expired = self.forgotten = 0
+        self.warnings = []      # of a reload
         self.page = 1000        # targets of an answer, at most
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -234,7 +238,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  lambda: self.get_replay(),
                  lambda: self.get_letters(urllib.parse.parse_qs(url.query)),
                  lambda: (200, {"added": 3, "changed": 1, "gone": 0,
-                               "same": len(self.targets)}))
+                               "same": len(self.targets),
+                               "warnings": self.warnings}))
         for name, call in zip(names, calls):
             match = re.fullmatch(name, f"{method} {url.path}")
             if match:

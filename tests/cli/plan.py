@@ -1,6 +1,7 @@
 """stagger plan and stagger itself: arguments, complaints and exit codes."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,9 +44,16 @@ class Stagger(unittest.TestCase):
     def test_refuses_what_is_no_verb_and_guesses_what_was_meant(self):
         r = stagger("pln", "backend")
         self.assertEqual((r.returncode, r.stdout), (2, ""))
-        self.assertIn("pln is no verb, did you mean plan?", r.stderr)
-        self.assertIn("did you mean run?", stagger("rnu").stderr)
-        self.assertIn("wanted plan, run or help", stagger("xylophone").stderr)
+        self.assertIn("there is no command pln, did you mean stagger plan?", r.stderr)
+        self.assertIn("did you mean stagger run?", stagger("rnu").stderr)
+        text = stagger("xylophone").stderr
+        self.assertIn("there is no command xylophone\nThe commands are plan, "
+                      "run, sim", text)
+        for name in re.findall(r"^  (\w+) ", stagger("--help").stdout, re.M):
+            if name != "stagger":
+                self.assertRegex(text, rf"[ ,]{name}[,.]")
+        self.assertIn("did you mean stagger dead replay?",
+                      stagger("replay").stderr)
         self.assertEqual(stagger("--plot").returncode, 2)
         self.assertEqual(stagger("help", "xylophone").returncode, 2)
 

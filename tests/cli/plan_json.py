@@ -12,12 +12,14 @@ MS = 1000000
 POLICY = {
     "name": str, "text": str, "attempts_max": (int, None),
     "deadline_ms": (int, str, None), "attempt_timeout_ms": (int, str, None),
-    "retry_after_max_ms": (int, str), "reset_after_ms": (int, str, None),
-    "waits": list, "waits_truncated": bool,
+    "retry_after_max_ms": (int, str), "retry_after": str,
+    "reset_after_ms": (int, str, None),
+    "base_for": list, "waits": list, "waits_truncated": bool,
     "wait_total_max_ms": (int, str, None),
     "time_total_max_ms": (int, str, None), "amplification_max": (int, None),
     "amplification_sustained": (int, str, None),
     "retries_per_second_max": (int, str, None), "budget": dict,
+    "rate_per_second": (int, str, None),
     "breaker": dict, "faults": list, "warnings": list,
 }
 WAIT = {"retry", "window_ms", "wait_min_ms", "wait_mean_ms", "wait_max_ms",
@@ -75,6 +77,12 @@ class Fields(unittest.TestCase):
                 self.assertEqual(again.pop("name"), first["text"])
                 first.pop("name")
                 self.assertEqual(again, first)
+
+    def test_have_the_bases_of_categories(self):
+        policy, = read("base-for=1s:overload base-for=50ms:connect")
+        self.assertEqual(policy["base_for"],
+                         [{"category": "connect", "base_ms": 50},
+                          {"category": "overload", "base_ms": 1000}])
 
     def test_are_null_where_there_is_no_limit(self):
         policy, = read("attempts=unlimited deadline=none")
@@ -190,6 +198,18 @@ class Totals(unittest.TestCase):
             self.assertEqual(policy["amplification_sustained"], sustained)
             self.assertEqual(policy["retries_per_second_max"], rate)
 
+    def test_of_rates(self):
+        for text, rate, retries, time in [
+                ("", None, None, 37400), ("rate=50/s", 50, 50, None),
+                ("rate=0.5/s budget=50:2.5/s", "0.5", "0.5", None),
+                ("rate=9/s budget=50:2.5/s deadline=1m", 9, "2.5", 60000)]:
+            policy, = read("attempts=4 attempt-timeout=9s deadline=none "
+                           f"{text}" if "deadline" not in text else
+                           f"attempts=4 attempt-timeout=9s {text}")
+            self.assertEqual(policy["rate_per_second"], rate)
+            self.assertEqual(policy["retries_per_second_max"], retries)
+            self.assertEqual(policy["time_total_max_ms"], time)
+
     def test_say_how_budget_and_breaker_are_set(self):
         self.assertEqual(read("backend")[0]["budget"], {
             "kind": "tokens", "capacity": 100, "per_second": 10,
@@ -198,13 +218,17 @@ class Totals(unittest.TestCase):
         self.assertEqual(read(text)[0]["budget"], {
             "kind": "grpc", "capacity": 10, "ratio": "0.1",
             "when_empty": "wait"})
+        text = "budget=aws:500:14:15:5"
+        self.assertEqual(read(text)[0]["budget"], {
+            "kind": "aws", "capacity": 500, "retry_cost": 14,
+            "timeout_cost": 15, "throttle_cost": 5, "when_empty": "give-up"})
         self.assertEqual(read("client")[0]["breaker"], {"kind": "none"})
         self.assertEqual(read("broadcast")[0]["breaker"], {
-            "kind": "row", "failures": 20, "open_ms": 30000,
-            "open_max_ms": 600000})
+            "kind": "row", "failures": 20, "connects": 3, "open_ms": 200,
+            "open_max_ms": 30000})
         self.assertEqual(read("breaker=50%/20/10s:1s")[0]["breaker"], {
             "kind": "share", "percent": 50, "calls": 20, "window_ms": 10000,
-            "open_ms": 1000, "open_max_ms": 1000})
+            "connects": None, "open_ms": 1000, "open_max_ms": 1000})
 
     def test_say_how_many_clients_come_back_together(self):
         field = "arrivals_mean_100ms"
@@ -215,12 +239,14 @@ class Totals(unittest.TestCase):
 
 class Faults(unittest.TestCase):
     YES = ["refused", "unreachable", "dns-temporary", "connect-timeout",
-           "timeout", "reset", "protocol", "500", "502", "503", "504",
+           "tls-timeout", "timeout", "reset", "protocol", "500", "502", "503", "504",
            "other 5xx", "429", "408", "425", "deadlock", "serialization",
            "lock-timeout", "too-many-connections", "connection-lost",
-           "pushback", "grpc:4", "grpc:10", "grpc:14"]
+           "pushback", "grpc:4", "grpc:10", "grpc:14", "no-files", "no-ports",
+           "no-buffers", "interrupted", "tls-handshake", "outcome-unknown",
+           "transient"]
     NO = ["dns", "tls", "3xx", "4xx", "cancelled", "invalid", "circuit-open",
-          "nested", "sql", "grpc:8", "other grpc", "exit", "error",
+          "nested", "loop", "sql", "rejected", "grpc:8", "other grpc", "exit", "error",
           "egress", "too-large"]
 
     def test_of_the_default_are_as_written(self):
@@ -234,9 +260,10 @@ class Faults(unittest.TestCase):
     def test_of_broadcast_are_as_written(self):
         found = faults("broadcast")
         self.assertEqual(found.pop("connect-timeout"), 1)
+        self.assertEqual(found.pop("tls-timeout"), 1)
         for name in ["timeout", "reset", "protocol", "500", "502", "503",
                      "504", "408", "425", "429", "pushback", "grpc:4",
-                     "grpc:10", "grpc:14"]:
+                     "grpc:10", "grpc:14", "transient"]:
             self.assertIsNone(found.pop(name), name)
         self.assertEqual(set(found.values()), {0})
 
@@ -250,19 +277,30 @@ class Faults(unittest.TestCase):
         self.assertIsNone(found["other 5xx"])
         self.assertIsNone(found["timeout"])
 
+        found = faults("at-most=7:LOADING,amqp:320,amqp:link:stolen,kafka:-195")
+        for code in ["redis:LOADING", "amqp:320", "amqp:link:stolen",
+                     "kafka:-195"]:
+            self.assertEqual(found[code], 7, code)
+
     def test_are_told_by_cause_and_category(self):
-        rows = {f["fault"]: f for f in read("once=sqlstate:40P01")[0]["faults"]}
+        rows = {f["fault"]: f
+                for f in read("once=40P01,kafka:7")[0]["faults"]}
+        self.assertEqual(rows["kafka:7"]["cause"], "KAFKA_REQUEST_TIMED_OUT")
+        self.assertEqual(rows["kafka:7"]["category"], "server")
         self.assertEqual(rows["503"]["cause"], "HTTP_503")
         self.assertEqual(rows["503"]["category"], "server")
         self.assertEqual(rows["429"]["category"], "overload")
         self.assertEqual(rows["3xx"]["cause"], "HTTP_3XX")
         self.assertEqual(rows["sqlstate:40P01"]["cause"], "DEADLOCK")
         self.assertEqual(rows["grpc:14"]["cause"], "GRPC_UNAVAILABLE")
+        self.assertEqual(rows["no-ports"]["cause"], "NO_PORTS")
+        self.assertEqual(rows["no-ports"]["category"], "local")
         self.assertEqual(rows["exit"]["cause"], "EXIT")
 
     def test_cancelled_is_never_retried(self):
         self.assertEqual(faults("retry=any")["cancelled"], 0)
-        self.assertIsNone(faults("retry=any")["invalid"])
+        self.assertEqual(faults("retry=any")["invalid"], 0)
+        self.assertIsNone(faults("retry=any,invalid")["invalid"])
 
 
 if __name__ == "__main__":

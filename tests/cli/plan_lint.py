@@ -1,5 +1,8 @@
 """The warnings of stagger plan: each known mistake has one, and its fix mends
 it; a good policy has none."""
+import math
+import os
+import random
 import re
 import sys
 import unittest
@@ -25,6 +28,8 @@ MISTAKES = {
     "unsafe=yes": "unsafe",
     "retry-after-max=0": "retry-after-ignored",
     "retry-after-max=4s": "retry-after-short",
+    "retry-after=exact": "retry-after-exact",
+    "retry-after=ignore": "retry-after-ignored",
     "retry=any": "retries-everything",
     "retry=default,request": "retries-everything",
     "retry=default,4xx": "retries-everything",
@@ -47,6 +52,7 @@ MISTAKES = {
     "at-most=2:database": None,  # it decides about sql
     "retry=none once=server,5xx,timeout,reset,protocol": None,  # it is so
     "retry=default,204": "no-effect",
+    "breaker=5 breaker-connect=5": "no-effect",
     "retry=default,sqlstate:00000": "no-effect",
     "nested=full": "nested-full",
     "budget=9:1/s budget-empty=wait deadline=none attempt-timeout=1s":
@@ -68,7 +74,8 @@ GOOD = [
     "attempt-timeout=30s deadline=none", "reset-after=1m",
     "jitter=decorrelated", "linear", "fixed base=1s", "jitter=1%",
     "budget=9:1/s budget-empty=wait", "nested=once unsafe=no",
-    "retry=circuit-open,default breaker=5", "attempts=1 jitter=none unsafe=yes",
+    "retry=circuit-open,default breaker=5", "breaker=5 breaker-connect=4",
+    "breaker=50%/20/10s breaker-connect=30", "attempts=1 jitter=none unsafe=yes",
 ]
 
 
@@ -90,6 +97,41 @@ def mended(text, fix):
         words = [w for w in words if key_of(w) != key_of(word)] + [word]
     presets = [w for w in words if w in PRESETS]
     return " ".join(presets + [w for w in words if w not in presets])
+
+
+# The table's columns: retry, window; least, mean, most of the wait; of all.
+ROW = r"^ *(\d+) " + r" +~?(\d[\d.]*(?: [a-z]+)?)" * 7 + r"\*?$"
+ROW = re.compile(ROW, re.M)
+SEEDS = int(os.environ.get("STAGGER_SEEDS", "100")) * 3
+
+
+def random_policy(r):
+    """Settings in the range where their numbers meet."""
+    times = ["0", "1ms", "300ms", "1s", "10s", "1m", "1h"]
+    words = [r.choice(["", "fixed", "linear", "exponential", "list=0,1s,10s"])]
+    if not words[0].startswith("list"):
+        words.append("base=" + r.choice(times))
+    settings = {
+        "jitter": ["none", "full", "equal", "decorrelated", "50%"],
+        "factor": ["1", "2", "3"],
+        "cap": ["1h", "2h", "none"],
+        "attempts": ["1", "2", "3", "11", "40", "unlimited"],
+        "deadline": ["500ms", "1s", "15s", "2m", "none"],
+        "attempt-timeout": ["1s", "1m", "none"],
+        "nested": ["once", "full"],
+        "budget": ["none", "1:1/s", "ratio:1", "ratio:0.2+1/s", "ratio:0+1/s",
+                   "aws", "grpc:1:0.5"],
+        "budget-empty": ["wait", "give-up"],
+        "breaker": ["none", "1", "1 breaker-connect=1", "5 breaker-connect=1",
+                    "50%/1/10s"],
+        "retry": ["default", "none", "any", "5xx"],
+        "once": ["timeout", "dns"],
+        "reset-after": ["1s", "none"],
+    }
+    for name, values in settings.items():
+        if r.random() < 0.4:
+            words.append(f"{name}={r.choice(values)}")
+    return " ".join(word for word in words if word)
 
 
 class Lint(unittest.TestCase):
@@ -149,6 +191,55 @@ class Lint(unittest.TestCase):
         self.assertEqual(fix, "at-most=3:408,425,429")
         fix = read("never=server once=5xx")[0]["warnings"][0]["fix"]
         self.assertEqual(fix, "never=timeout,reset,protocol")
+
+    def test_never_contradicts_the_table(self):
+        for seed in range(SEEDS):
+            text = random_policy(random.Random(seed))
+            with self.subTest(seed=seed, text=text):
+                self.check_against_the_table(shown(
+                    text, env={"COLUMNS": "200"}))
+
+    def check_against_the_table(self, view):
+        table, _, warnings = view.partition("\nWarning")
+        self.assertNotRegex(view, r"(?<![\w.:=/%-])1 (request|retrie|token|call|"
+                                  "failure|attempt|fault|client|tokens)s")
+        rows = {cells[0]: cells for cells in re.findall(ROW, table)}
+        last = list(rows.values())[-1] if rows else None
+        load = re.search(r"up to (\d+) requests for one", table)
+        load = float(load[1]) if load else math.inf
+        for code, words in re.findall(r"^  ([\w-]+): (.*)$", warnings, re.M):
+            if code == "nested-full":
+                n = re.search(r"multiply: up to (\d+) requests", words)
+                self.assertEqual(float(n[1]) if n else math.inf, load, view)
+            elif code == "no-budget":
+                n = re.search(r"usually sends (\d+) requests", words)
+                self.assertLessEqual(float(n[1]) if n else math.inf, load)
+            elif code == "deadline-short":
+                self.check_deadline(words, rows, table)
+            elif code == "factor-one":
+                window = words.rpartition("every window is ")[2]
+                self.assertLessEqual({cells[1] for cells in rows.values()},
+                                     {window}, view)
+            elif code == "no-wait":
+                self.assertLessEqual({cells[4] for cells in rows.values()},
+                                     {"0"}, view)
+            elif code == "unbounded" and "up to" in words:
+                most = words.rpartition("waits grow up to ")[2]
+                self.assertEqual(last[4], most, view)
+            elif code == "no-jitter":
+                self.assertTrue(rows, view)
+
+    def check_deadline(self, words, rows, table):
+        retry, total = re.match(
+            r"retry (\d+) of \d+ is \w+ made: the waits up to it take (.+?) "
+            "(?:or more|on average)", words).groups()
+        never = re.search(r"^ *(\d+)(?: and later)? never made", table, re.M)
+        if "is never made" in words:
+            self.assertTrue(never and int(never[1]) == int(retry), table)
+        else:
+            self.assertTrue(not never or int(never[1]) > int(retry), table)
+            if retry in rows:
+                self.assertEqual(rows[retry][6], total, table)
 
     def test_stands_at_the_end_of_every_view(self):
         for options in ([], ["--plot"], ["aws"], ["aws", "--plot"]):

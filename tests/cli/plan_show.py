@@ -26,11 +26,13 @@ backend: exponential base=200ms cap=30s jitter=full attempts=5 deadline=2m
                 given up
   breaker       none
 
-  retried       refused unreachable dns-temporary connect-timeout timeout reset
-                protocol 5xx 408 425 429 deadlock serialization lock-timeout
-                too-many-connections connection-lost pushback grpc:4 grpc:10
-                grpc:14
-  given up      dns tls egress 3xx other 4xx sql grpc:8 other grpc exit error
+  retried       refused unreachable dns-temporary connect-timeout tls-timeout
+                tls-handshake timeout reset protocol 5xx 408 425 429 deadlock
+                serialization lock-timeout too-many-connections connection-lost
+                outcome-unknown pushback transient grpc:4 grpc:10 grpc:14
+                no-files no-ports no-buffers interrupted
+  given up      dns tls egress 3xx other 4xx sql rejected grpc:8 other grpc exit
+                error
   in run        exit codes are retried, too, but 126 and 127
 """
 
@@ -57,11 +59,13 @@ COLUMNS = """\
   warnings                      none                   1
 
      1     2   retried: yes, once or so often at most, or no
-   yes    no   refused unreachable dns-temporary connect-timeout timeout reset
-               protocol 500 502 504 other 5xx 408 425 429 deadlock serialization
-               lock-timeout too-many-connections connection-lost pushback grpc:4
-               grpc:10 grpc:14
-    no    no   dns tls egress 3xx other 4xx sql grpc:8 other grpc exit error
+   yes    no   refused unreachable dns-temporary connect-timeout tls-timeout
+               tls-handshake timeout reset protocol 500 502 504 other 5xx 408
+               425 429 deadlock serialization lock-timeout too-many-connections
+               connection-lost outcome-unknown pushback transient grpc:4 grpc:10
+               grpc:14 no-files no-ports no-buffers interrupted
+    no    no   dns tls egress 3xx other 4xx sql rejected grpc:8 other grpc exit
+               error
    yes   yes   503
 
 Warning
@@ -120,6 +124,31 @@ class Table(unittest.TestCase):
             canonical, = read(text)
             self.assertEqual("".join(head.split()),
                              canonical["text"].replace(" ", ""))
+
+    def test_says_in_words_that_a_fixed_wait_is_drawn(self):
+        drawn = ("  waits         each is drawn between 0 and 1 s (full jitter); "
+                 "with jitter=none\n                it is exactly 1 s\n")
+        for text in ("fixed base=1s", "fixed base=1s jitter=full",
+                     "fixed base=1s attempts=unlimited deadline=none"):
+            self.assertIn(drawn, shown(text))
+        self.assertIn("each is drawn between 0 and its time in the list",
+                      shown("list=1s,5s"))
+        for text in ("fixed base=1s jitter=none", "fixed base=1s jitter=50%",
+                     "exponential base=1s", "fixed base=1s attempts=1",
+                     "fixed base=0", "fixed base=1s retry=none"):
+            self.assertNotIn("each is drawn", shown(text))
+
+    def test_counts_one_of_a_thing(self):
+        self.assertIn("1 retry at once, then 1 a second",
+                      shown("budget=1:1/s"))
+        self.assertIn("at most 1 retry for each first attempt",
+                      shown("budget=ratio:1"))
+        self.assertIn("at most 1 retry a second", shown("budget=ratio:0+1/s"))
+        self.assertIn("1 token: a failure takes 1", shown("budget=grpc:1:1"))
+        self.assertIn("among 1 call or more", shown("breaker=1%/1/10s"))
+        self.assertIn("opens after 1 failure of any kind",
+                      shown("breaker=1 breaker-connect=1",
+                            env={"COLUMNS": "120"}))
 
     def test_folds_waits_that_are_all_the_same(self):
         rows = waits("fixed base=1s jitter=none attempts=100 deadline=none")
@@ -184,6 +213,30 @@ class Table(unittest.TestCase):
             self.assertIn("up to 3 requests for one while all fails" + words,
                           " ".join(shown(f"budget={budget}").split()))
 
+    def test_says_what_retries_cost(self):
+        for budget, words in [
+                ("aws", "500 tokens: a retry costs 5, after a timeout 10;"),
+                ("aws:500:14:14:5",
+                 "500 tokens: a retry costs 14, after a 429 5;"),
+                ("aws:9:1:2:3", "9 tokens: a retry costs 1, after a timeout 2, "
+                 "after a 429 3;"),
+                ("aws:9:3:3:3", "9 tokens: a retry costs 3;")]:
+            self.assertIn(f"budget {words} successes give them back",
+                          " ".join(shown(f"budget={budget}").split()))
+
+    def test_says_whose_base_is_another(self):
+        self.assertIn("as if the base were 50 ms after a fault of category "
+                      "connect, 1 s after",
+                      " ".join(shown("base-for=1s:overload "
+                                     "base-for=50ms:connect").split()))
+
+    def test_says_what_the_rate_is(self):
+        text = " ".join(shown("rate=2.5/s").split())
+        self.assertIn("rate 2.5 attempts a second of all operations together, "
+                      "first ones and retries; the others wait", text)
+        self.assertIn("; in the long run retries at 2.5/s", text)
+        self.assertNotIn("  rate ", shown("client"))
+
     def test_says_how_long_all_may_take(self):
         for text, words in [
                 ("none attempt-timeout=3s", "3 s, the timeout of the attempt"),
@@ -191,6 +244,8 @@ class Table(unittest.TestCase):
                 ("deadline=65s attempt-timeout=1m", "65 s, the deadline"),
                 ("reset-after=1m", "no bound: an attempt that ran for "
                  "reset-after starts all anew"),
+                ("attempt-timeout=1s deadline=none rate=5/s",
+                 "no bound: the rate is waited for"),
                 ("fixed attempt-timeout=1s deadline=none attempts=unlimited",
                  "no bound: there may be any number of attempts")]:
             self.assertIn(f"  worst time    {words}\n", shown(text))

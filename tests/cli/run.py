@@ -5,14 +5,15 @@ long; where a signal must meet a running command, a pipe says that it runs.
 """
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 STAGGER = os.environ["STAGGER"]
+LOOP = "while :; do sleep 0.01; done"
 QUICK = "fixed base=1ms jitter=none attempts=3"
 
 
@@ -56,6 +57,21 @@ class Run(unittest.TestCase):
     def test_is_silent_when_the_command_succeeds(self):
         r = run("--", "echo", "hello")
         self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "hello\n", ""))
+
+    def test_prints_each_retry_when_it_is_verbose(self):
+        policy = "list=1ms,3ms jitter=none attempts=3"
+        retries = ["Retry 1 after 1 ms", "Retry 2 after 3 ms"]
+        for option in ("-v", "--verbose"):
+            r = run(option, "-p", policy, "--", "false")
+            lines = r.stderr.splitlines()
+            self.assertEqual([lines[1], lines[3]], retries)
+            self.assertEqual(len(lines), 5, lines)
+        r = run("-qv", "-p", policy, "--", "false")
+        self.assertEqual(r.stderr.splitlines(), retries)
+        r = run("-v", "--json", "-p", policy, "--", "false")
+        self.assertEqual([json.loads(line)["next"]
+                          for line in r.stderr.splitlines()],
+                         ["wait", "wait", "give-up"])
 
     def test_runs_a_command_until_it_succeeds(self):
         r = run("-p", QUICK, "--", *self.flaky(2))
@@ -121,7 +137,18 @@ class Run(unittest.TestCase):
         self.assertEqual(r.returncode, 1)
         r = run("-f", self.path("policies"), "-p", "quack", "--", "false")
         self.assertEqual(r.returncode, 125)
-        self.assertIn("has no policy called quack", r.stderr)
+        self.assertRegex(r.stderr, "has no policy called quack, did you mean "
+                                   r"quick\?\n")
+        for name, hint in (("bakcend", "did you mean the preset backend?"),
+                           ("quicka", "did you mean quick?"),
+                           ("zzz", "called zzz")):
+            r = run("-f", self.path("policies"), "-p", name, "--", "false")
+            self.assertEqual(r.returncode, 125)
+            self.assertTrue(r.stderr.endswith(hint + "\n"), r.stderr)
+        with open(self.path("policies"), "a") as file:
+            file.write("backed: none\n")
+        r = run("-f", self.path("policies"), "-p", "backedn", "--", "false")
+        self.assertIn("did you mean backed, or the preset backend?", r.stderr)
 
     def test_notices_a_policy_without_quotes(self):
         r = run("-p", "attempts=1", "base=1s", "--", "false")
@@ -138,7 +165,7 @@ class Run(unittest.TestCase):
         self.assertEqual(r.stdout, "1 of 3\n2 of 3\n3 of 3\n")
         r = run("-p", "attempts=unlimited fixed base=1h deadline=1m", "--",
                 "sh", "-c", show)
-        self.assertEqual(r.stdout, "1 of unlimited\n")
+        self.assertEqual(r.stdout, "1 of 4294967295\n")
 
     # -- exit codes
 
@@ -165,6 +192,45 @@ class Run(unittest.TestCase):
         r = run("-p", QUICK, "--", "sh", "-c", "exit 127")
         self.assertIn("gave up after 1 attempt", r.stderr)
 
+    def write(self, name, content, mode=0o755):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+        os.chmod(path, mode)
+        return path
+
+    def test_runs_a_script_that_names_no_shell(self):
+        script = self.write("script", b"echo $0 $1 $#; exit 3\n")
+        for path in (None, self.folder, f"/nowhere:{script}:{self.folder}:"):
+            given = {} if path is None else {"PATH": path}
+            r = run("-p", "none", "--", script if path is None else "script",
+                    "one", "two words", env={**environment(), **given})
+            self.assertEqual((r.returncode, r.stdout),
+                             (3, f"{script} one 2\n"), r.stderr)
+        self.assertEqual(run("--", self.write("empty", b"")).returncode, 0)
+
+    def test_does_not_take_a_program_for_a_script(self):
+        program = self.write("program", b"\x7fELF\x02\x01\x01\0\nexit 5\n")
+        r = run("-p", QUICK, "--", program)
+        self.assertEqual(r.returncode, 126)
+        self.assertIn(f"{program}: Exec format error", r.stderr)
+        self.assertIn("gave up after 1 attempt", r.stderr)
+
+    def test_looks_along_the_path_as_shells_do(self):
+        denied = self.write("denied/command", b"echo no\n", 0o644)
+        self.write("given/command", b"#!/bin/sh\necho yes\n")
+        self.write("given/other", b"")
+        given, denied = self.path("given"), os.path.dirname(denied)
+        for path, command, code in (
+                (f"{denied}:/nowhere:{given}", "command", 0),
+                (f"{denied}:/nowhere", "command", 126),
+                (given, "another", 127), (given, "", 127), ("", "command", 127),
+                ("/" + "x" * 5000 + ":" + given, "command", 0)):
+            r = run("-p", "none", "--", command,
+                    env={**environment(), "PATH": path})
+            self.assertEqual(r.returncode, code, (path, command, r.stderr))
+
     def test_reads_a_death_by_signal_as_128_and_its_number(self):
         r = run("-p", QUICK, "--", "sh", "-c", "kill -9 $$")
         self.assertEqual(r.returncode, 137)
@@ -190,6 +256,65 @@ class Run(unittest.TestCase):
         self.assertEqual(r.returncode, 124)
         self.assertIn("timeout (deadline)", r.stderr)
 
+    def assert_ends(self, pid):
+        """It runs no longer, or ends soon; a zombie has ended."""
+        for _ in range(6000):
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        return
+            except FileNotFoundError:
+                return
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        self.fail(f"{pid} still runs after 60 s")
+
+    def run_out_of_time(self, script, *options):
+        """Runs script out of time, again if it has not written its pid by then.
+        Returns the output and the pid."""
+        r = run("-p", "fixed base=0 jitter=none attempts=99 deadline=none",
+                "-t", "300ms", *options, "--", "sh", "-c",
+                f"[ ! -s {self.path('pid')} ] || exit 0; {script}")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        with open(self.path("pid")) as file:
+            return r.stdout, int(file.read())
+
+    def test_ends_what_the_command_has_started_in_time(self):
+        _, pid = self.run_out_of_time(
+            f"sh -c 'echo $$ >{self.path('pid')}; {LOOP}' & wait", "-k", "1h")
+        self.assert_ends(pid)
+
+    def test_waits_for_what_takes_its_time_to_end(self):
+        output, pid = self.run_out_of_time(
+            "sh -c 'trap \"sleep 0.1; echo ended; exit\" TERM; "
+            f"echo $$ >{self.path('pid')}; {LOOP}' & wait", "-k", "1h")
+        self.assertEqual(output, "ended\n")
+        self.assert_ends(pid)
+
+    def test_kills_who_does_not_end(self):
+        tough = (f"trap \"\" TERM; echo $$ >{self.path('pid')}; {LOOP}")
+        for script in (f"sh -c '{tough}' & wait", tough):
+            _, pid = self.run_out_of_time(script, "--kill-after", "100ms")
+            self.assert_ends(pid)
+            os.remove(self.path("pid"))
+
+    def test_ends_a_command_that_is_stopped(self):
+        r = run("-p", "none", "-t", "300ms", "-k", "1h", "--", "sh", "-c",
+                "kill -STOP $$")
+        self.assertEqual(r.returncode, 124)
+
+    def test_ends_a_command_in_a_group_of_its_own(self):
+        r = run("-p", "none", "-t", "300ms", "-k", "1h", "--", "setsid",
+                "sleep", "60")
+        self.assertEqual(r.returncode, 124)
+
+    def test_leaves_alone_what_a_command_in_time_has_started(self):
+        r = run("-p", "none", "-t", "1h", "--", "sh", "-c",
+                "sleep 60 >/dev/null 2>&1 & echo $!")
+        pid = int(r.stdout)
+        self.assertEqual(r.returncode, 0)
+        os.kill(pid, signal.SIGKILL)  # it is there
+
     def test_does_not_wait_past_the_deadline(self):
         r = run("-p", "fixed base=1h jitter=none", "--", "false")
         self.assertEqual(r.returncode, 1)
@@ -197,10 +322,10 @@ class Run(unittest.TestCase):
 
     # -- signals
 
-    def start(self, policy, script):
+    def start(self, policy, script, *options):
         """Runs sh -c script, and returns once it has written a line."""
         p = subprocess.Popen(
-            [STAGGER, "run", "-p", policy, "--", "sh", "-c", script],
+            [STAGGER, "run", "-p", policy, *options, "--", "sh", "-c", script],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment(), start_new_session=True)
         self.addCleanup(p.stdout.close)
@@ -215,6 +340,50 @@ class Run(unittest.TestCase):
             p.send_signal(number)
             self.assertEqual(p.wait(30), 9)
             self.assertIn("exit 9 (cancelled)", p.stderr.read())
+
+    def test_passes_a_signal_on_to_what_the_command_has_started(self):
+        p = self.start(QUICK, "sleep 60 >/dev/null 2>&1 & "
+                              f"echo $! >{self.path('pid')}; echo ready; wait")
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.wait(30), 143)
+        with open(self.path("pid")) as file:
+            self.assert_ends(int(file.read()))
+
+    # Who has told that the time is over gets a signal of ours, too, and there is
+    # no other attempt.
+    LATE = ("fixed base=1h jitter=none attempts=3 deadline=none "
+            "attempt-timeout=300ms")
+
+    def late(self, script, *options):
+        p = self.start(self.LATE, script, *options)
+        self.assertEqual(p.stdout.readline(), "over\n")
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.stdout.readline(), "told\n")
+        self.assertEqual(p.wait(30), 124)
+        # Before it stand words of the shell about its sleep.
+        self.assertRegex(p.stderr.read(), r"stagger: gave up after 1 attempt "
+                                          r"in .*: timeout \(cancelled\)\n$")
+
+    TWICE = ("trap \"trap 'echo told; $then' TERM; echo over\" TERM; "
+             f"echo ready; {LOOP}")
+
+    def test_passes_a_signal_on_when_the_time_is_over(self):
+        self.late("then=exit; " + self.TWICE, "--kill-after=20s")
+
+    def test_passes_a_signal_on_to_who_is_left_when_the_time_is_over(self):
+        # The command itself ends at the first one.
+        self.late("(then=exit; " + self.TWICE + ") & wait", "--kill-after=20s")
+
+    def test_kills_who_does_not_end_at_a_late_signal_either(self):
+        self.late("then=:; echo $$ >%s; %s" % (self.path("pid"), self.TWICE),
+                  "--kill-after=2s")
+        with open(self.path("pid")) as file:
+            self.assert_ends(int(file.read()))
+
+    def test_outlives_a_command_that_signals_its_group(self):
+        p = self.start(QUICK, "echo ready; kill 0; sleep 60")
+        self.assertEqual(p.wait(30), 143)
+        self.assertIn("exit 143 (attempts)", p.stderr.read())
 
     def test_is_done_when_the_command_ends_well_by_a_signal(self):
         p = self.start(QUICK, "trap 'exit 0' TERM; echo ready; "
@@ -246,20 +415,6 @@ class Run(unittest.TestCase):
         self.assertEqual(p.wait(30), 1)
         self.assertIn("gave up after 2 attempts", p.stderr.read())
 
-    def test_passes_ctrl_c_on_to_a_command_in_a_group_of_its_own(self):
-        script = ("trap 'exit 9' INT; echo ready; "
-                  "while :; do sleep 0.01; done")
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.execve(STAGGER, [STAGGER, "run", "-p", "none", "--", "setsid",
-                                "sh", "-c", script], environment())
-        self.addCleanup(os.close, terminal)
-        seen = b""
-        while b"ready" not in seen:
-            seen += os.read(terminal, 100)
-        os.write(terminal, b"\x03")
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
-
     def test_starts_the_command_with_the_signals_as_they_were(self):
         r = run("--", sys.executable, "-c",
                 "import signal; print(sorted(signal.pthread_sigmask("
@@ -278,8 +433,27 @@ class Run(unittest.TestCase):
     def test_makes_one_attempt_inside_another_run(self):
         r = run("-p", QUICK, "--", STAGGER, "run", "-p", QUICK, "--",
                 *self.flaky(99))
-        self.assertEqual((r.returncode, self.attempts()), (1, 3))
-        self.assertIn("exit 1 (nested)", r.stderr)
+        # The one around has no attempt left after its third.
+        self.assertEqual((r.returncode, self.attempts()), (1, 1 + 1 + 3))
+        self.assertEqual(r.stderr.count("exit 1 (nested)"), 2)
+
+    def test_is_not_nested_by_what_is_no_stagger_around_it(self):
+        for attempt, most in (("", ""), ("1", None), ("1", ""), ("x", "3"),
+                              ("1", "x"), ("1x", "3"), ("0", "3"), ("-1", "3"),
+                              ("3", "3"), ("4", "3"), ("1", "4294967296")):
+            given = {"STAGGER_ATTEMPT": attempt}
+            if most is not None:
+                given["STAGGER_ATTEMPTS_MAX"] = most
+            r = run("-p", QUICK, "--", "sh", "-c", "exit 1",
+                    env={**environment(), **given})
+            self.assertIn("exit 1 (attempts)", r.stderr, (attempt, most))
+
+    def test_is_nested_in_a_stagger_that_has_attempts_left(self):
+        for attempt, most in (("1", "3"), ("2", "3"), ("7", "4294967295")):
+            given = {"STAGGER_ATTEMPT": attempt, "STAGGER_ATTEMPTS_MAX": most}
+            r = run("-p", QUICK, "--", "sh", "-c", "exit 1",
+                    env={**environment(), **given})
+            self.assertIn("exit 1 (nested)", r.stderr, (attempt, most))
 
     def test_repeats_inside_another_run_if_the_policy_says_so(self):
         run("-p", QUICK, "--", STAGGER, "run", "-p", QUICK + " nested=full",
@@ -331,6 +505,10 @@ class Run(unittest.TestCase):
              "--timeout=0: wanted a duration up to 365d, like 30s"),
             (["-t", "soon", "--", "true"],
              "--timeout=soon: wanted a duration up to 365d, like 30s"),
+            (["-k", "0", "--", "true"],
+             "--kill-after=0: wanted a duration up to 365d, like 30s"),
+            (["--kill-after", "5", "--", "true"],
+             "--kill-after=5: wanted a duration up to 365d, like 30s"),
         ]
         for words, text in cases:
             r = run(*words)

@@ -222,7 +222,7 @@ class Send(unittest.TestCase):
         self.assertEqual((code, out), (1, ""))
         self.assertRegex(err, r"^stagger send: gave up after 4 attempts in .*: "
                               r"503 \(attempts\): Title 503: as told\n"
-                              r"stagger send: to go on without doubles, "
+                              r"stagger send: to go on without duplicates, "
                               r"repeat it with --id a\n$")
 
     def test_gives_up_where_nobody_listens(self):
@@ -239,12 +239,54 @@ class Send(unittest.TestCase):
                                  input=b"x")
         self.assertEqual((code, err, len(self.hub.messages)), (0, "", 1))
 
-    def test_shows_why_it_was_refused(self):
-        self.hub.faults = [413]
-        code, out, err = self.send("-p", QUICK, input=b"x")
-        self.assertEqual((code, out, len(self.hub.requests)), (1, "", 1))
-        self.assertTrue(err.startswith(
-            "stagger send: refused with 413 Title 413: as told\n"), err)
+    def test_shows_why_it_was_refused_and_what_to_do(self):
+        token = self.write(b"secret\n", "token")
+        for status, words, advice in (
+                (413, [], "the same again is refused again: publish a smaller "
+                          "message"),
+                (401, [], "Name a file with a token of it: --token-file."),
+                (401, ["--token-file", token],
+                 "The token of --token-file is none of its tokens."),
+                (403, ["--token-file", token],
+                 "Another token may do this: its role is publish"),
+                (400, [], "")):
+            self.hub.requests.clear()
+            self.hub.faults = [status]
+            code, out, err = self.send("-p", QUICK, *words, input=b"x")
+            self.assertEqual((code, out, len(self.hub.requests)), (1, "", 1))
+            self.assertTrue(err.startswith(
+                f"stagger send: refused with {status} Title {status}: as "
+                f"told\n{'stagger send: ' if advice else ''}{advice}"), err)
+            # Nothing was accepted: there is nothing to go on with.
+            self.assertNotIn("--id", err)
+
+    def test_says_how_to_go_on_behind_what_was_accepted(self):
+        self.hub.faults = [None, 401]
+        code, _, err = self.send("-p", QUICK, "--lines", "--in-flight=1",
+                                 "--id", "a", input=b"x\n" * 501)
+        self.assertEqual((code, len(self.hub.messages)), (1, 500))
+        self.assertIn("then repeat it with --id a: what was accepted is not "
+                      "published again\n", err)
+
+    def test_names_the_headers_that_must_be_kept(self):
+        self.send("-H", "Event-Type: x", "-H", "ce-id: 7", input=b"x")
+        self.send(input=b"x")
+        found = [each[1].get("Stagger-Keep") for each in self.hub.requests]
+        self.assertEqual(found, ["Event-Type, ce-id", None])
+
+    def test_refuses_headers_that_no_hub_keeps(self):
+        for header, words in (
+                ("content-type: x", "say --type"), ("Stagger-Key: x", "say --key"),
+                ("Idempotency-Key: x", "say --id"),
+                ("Authorization: Bearer x", "name a file with the token: "
+                                            "--token-file"),
+                ("Cookie: x", "no hub keeps this header: it belongs to the "
+                              "connection, to the sender or to the hub")):
+            self.assertEqual(
+                self.send("-H", header, input=b"x"),
+                (2, "", f"stagger send: --header={header.split(':')[0]}: "
+                        f"{words}\n"))
+        self.assertEqual(self.hub.requests, [])
 
     def test_notices_that_this_is_no_hub(self):
         self.hub.faults = [lambda handler, _: handler.answer(200, "hello")]
@@ -477,9 +519,9 @@ class Send(unittest.TestCase):
             (["--header", "x"], "--header=x: wanted 'Name: value'"),
             (["--header", "x y: z"],
              "--header=x y: z: wanted 'Name: value', as HTTP has them"),
-            (["--key", "a\nb"], "--key=a\nb: wanted 1 to 256 bytes that may "
+            (["--key", "a\nb"], "--key=a?b: wanted 1 to 256 bytes that may "
                                 "stand in a header"),
-            (["--id", "a\nb"], "--id=a\nb: wanted 1 to 200 bytes that may "
+            (["--id", "a\nb"], "--id=a?b: wanted 1 to 200 bytes that may "
                                "stand in a header"),
             (["--in-flight", "0"], "--in-flight=0: wanted 1 to 64"),
             (["--lines", "--ndjson"],

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -72,6 +73,16 @@ class Advise(unittest.TestCase):
         self.assertEqual(result["recovery_ms"]["mean"],
                          best["recovery_outage_ms"])
 
+    def test_recommends_nothing_that_does_nothing(self):
+        # A process makes so few calls that a ratio never lets it retry.
+        found = run("sim", "advise", "--capacity", "200", "--reps", "2",
+                    "--outage", "20s")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("Do not retry here", found.stdout)
+        self.assertRegex(found.stdout, r"\n    .* attempts=1 ")
+        rows = found.stdout[found.stdout.index("\npolicy "):].splitlines()
+        self.assertTrue(rows[2].startswith("no retries "), rows)
+
     def test_says_where_no_policy_helps(self):
         # Clients that leave before the service can answer.
         found = run("sim", "advise", "--clients", "20", "--capacity", "20",
@@ -85,6 +96,28 @@ class Advise(unittest.TestCase):
         first = run("sim", "advise", *SMALL, "--json", "--threads", "1")
         second = run("sim", "advise", *SMALL, "--json", "--threads", "2")
         self.assertEqual(first.stdout, second.stdout)
+
+    def test_advises_nothing_when_it_is_interrupted(self):
+        # In the first round, and mostly in the last one.
+        for seconds in 1, 5:
+            with self.subTest(seconds=seconds):
+                self.interrupt(seconds)
+
+    def interrupt(self, seconds):
+        with subprocess.Popen(
+                [STAGGER, "sim", "advise", "--capacity", "2000", "--reps", "100",
+                 "--outage", "5m", "--threads", "1"], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", err)
+        self.assertIn("Interrupted: nothing is advised", out)
+        self.assertIn("no retries", out)
+        self.assertNotRegex(out, "never|at once|The service is back|best")
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for words, wanted in [

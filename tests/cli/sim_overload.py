@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -36,17 +37,22 @@ class Overload(unittest.TestCase):
         self.assertEqual(none["recovered"], 0)
         self.assertIsNone(none["recovery_ms"])
         self.assertGreater(none["amplification"]["mean"], 3)
+        self.assertLess(none["before"]["latency_p50_ms"]["mean"], 15)
+        self.assertGreater(none["after"]["latency_p50_ms"]["mean"], 500)
         for each in tokens, ratio:
             self.assertEqual(each["recovered"], 2)
+            self.assertGreater(each["after"]["goodput_per_s"]["mean"], 600)
             self.assertLess(each["recovery_ms"]["mean"], 10000)
             self.assertLess(each["amplification"]["mean"], 1.2)
             self.assertIn("budget=", each["text"])
 
     def test_compares_policies_without_options(self):
         found = run("--reps", "1")
+        self.assertIn("One run of each: no conclusion", found.stdout)
+        found = run("--reps", "2")
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertIn("After the outage budgeted recovers", found.stdout)
-        self.assertRegex(found.stdout, r"(?m)^jittered +never ")
+        self.assertRegex(found.stdout, r"(?m)^jittered +not within 60 s ")
         self.assertEqual(found.stderr, "")
 
     def test_gives_the_same_bytes_for_the_same_seed(self):
@@ -81,6 +87,9 @@ class Overload(unittest.TestCase):
             "overload-amplification.svg", "overload-cost.svg",
             "overload-latency.svg", "overload-rates.svg"])
         self.assertIn("<svg", page)
+        headings = re.findall("<h[12]>(.*?)</h[12]>", page)
+        self.assertEqual(len(headings), 4) # the finding, and of three charts
+        self.assertEqual(len(set(headings)), 4)
         self.assertNotIn("<script", page)
 
     def test_takes_a_closed_load(self):
@@ -107,6 +116,7 @@ class Overload(unittest.TestCase):
         found = results(*SMALL, "--trigger", "none")["results"][0]
         self.assertIsNone(found["recovered"])
         self.assertIsNone(found["recovery_ms"])
+        self.assertIsNone(found["after"]["goodput_per_s"])
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for options, words in [
@@ -122,7 +132,14 @@ class Overload(unittest.TestCase):
                 (["--reps", "0"], "wanted 1 to 10000"),
                 (["--sweep", "budget"], "wanted a setting and values"),
                 (["--sweep", "budget=foo"], "budget=foo: wanted none"),
-                (["--sweep", "colour=red"], "colour=red"),
+                (["--sweep", "colour=red"], "--sweep=colour: no option of the "
+                 "model, and no setting of a policy; see"),
+                (["--sweep", "quue=1,2"], "did you mean queue?"),
+                (["--sweep", "skip-gon=yes"], "did you mean skip-gone?"),
+                (["--sweep", "budgt=none"], "did you mean budget?"),
+                (["--sweep", "at-mots=1:5xx"], "did you mean at-most?"),
+                (["--sweep", "bckoff=fixed"], "did you mean backoff?"),
+                (["--sweep", "base-delay=1s"], "no setting of a policy; see"),
                 (["--sweep", "rate=" + ",".join("1" * 33)], "1 to 32 values"),
                 (["-p", "fixed attempts=0"], "attempts=0"),
                 (["-p", "attempts=0 base=1s"], "1 to 4294967295"),
@@ -147,21 +164,52 @@ class Overload(unittest.TestCase):
         self.assertEqual(found.returncode, 2)
         self.assertRegex(found.stderr, r"MiB of memory, and there are \d+")
 
-    def test_prints_what_it_has_when_it_is_interrupted(self):
+    def interrupt(self, *options):
+        """What is printed by one that is interrupted."""
         with subprocess.Popen(
-                [STAGGER, "sim", "overload", "--json", "--reps", "10000",
-                 "--threads", "1", *SMALL[:-2]], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                [STAGGER, "sim", "overload", "--threads", "1", *options],
+                text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE) as process:
             try:
-                process.wait(6) # enough for a run, and not for all
+                process.wait(6) # enough for a part, and not for all
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
         self.assertIn("interrupted: this is a part of it", err)
-        found = json.loads(out)
+        return out
+
+    def test_prints_what_it_has_when_it_is_interrupted(self):
+        found = json.loads(self.interrupt("--json", "--reps", "10000",
+                                          *SMALL[:-2]))
         self.assertTrue(found["partial"])
         self.assertGreater(found["results"][0]["reps"], 0)
+
+    def test_concludes_nothing_when_it_is_interrupted(self):
+        # One run, which is cut long after the outage.
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            out = self.interrupt(
+                "--rate", "200", "--workers", "4", "--from", "432s", "--to",
+                "433s", "--duration", "432000s", "--bin", "432s", "--warmup",
+                "0", "--reps", "1", "-p", "attempts=2",
+                f"--json={at}/o.json", "--html", at / "o.html")
+            found = json.loads((at / "o.json").read_text())
+            page = (at / "o.html").read_text()
+        result, = found["results"]
+        self.assertTrue(found["partial"] and result["cut"])
+        self.assertIsNone(result["recovered"])
+        self.assertIsNone(result["recovery_ms"])
+        self.assertGreater(result["goodput_per_s"]["mean"], 0)
+        self.assertGreater(len(found["series"][0]["goodput_per_s"]), 0)
+        self.assertIn("Interrupted: nothing is concluded", out)
+        self.assertIn("<h1>Overload: interrupted, no conclusion</h1>", page)
+        self.assertIn("<h2>Overload rates: interrupted, no conclusion</h2>",
+                      page)
+        for text in out, page:
+            self.assertIn("was cut", text)
+            self.assertNotRegex(text, "It recovers|does not recover|never"
+                                      "|An operation becomes|at once")
 
 
 def limit_memory():

@@ -460,7 +460,7 @@ class Sink(unittest.TestCase):
             (["--delay", "9ms-5ms"], "--delay=9ms-5ms: wanted a duration, "
                                      "like 10ms, or a range, like 5ms-50ms"),
             (["--retry-after", "a\nb"],
-             "--retry-after=a\nb: wanted seconds, date:SECONDS, or a date of "
+             "--retry-after=a?b: wanted seconds, date:SECONDS, or a date of "
              "HTTP"),
             (["--retry-after", "date:x"],
              "--retry-after=date:x: wanted seconds behind date:, like date:3"),

@@ -91,7 +91,7 @@ def lanes():
         target("crm", state="gated", parked=7, waiting=60, in_flight=64,
                **failed("HTTP_429", 250), budget_left=None, lag_ms=1500),
         target("mail", state="paused", lag_messages=5),
-        target("legacy", is_known=False, state="paused", lag_messages=31,
+        target("legacy", is_known=False, state="orphaned", lag_messages=31,
                budget_left=None, p50_ms=None, p99_ms=None),
         target("flaky", parked=2, **failed("HTTP_503", 250000), dead=3,
                budget_left=43.7),
@@ -185,7 +185,7 @@ class Golden(Case):
                 ("audit", "CONNECT_TIMEOUT", 123456, None),
                 ("x", "DNS_TEMPORARY_FAILURE", 1,
                  "resolve a-long-name.example.org: \x1b[31mthe resolver "
-                 "did not answer after 5 s")] * 4)]
+                 "did not answer within 5 s")] * 4)]
         self.both("dead-replay", "dead", "replay", "--all", "--dry-run")
         self.both("dead-drop", "dead", "drop", "--dry-run", "-c", "HTTP_503")
 
@@ -336,6 +336,18 @@ class Status(Case):
         self.assertRegex(text, r"\x1b\[2mHTTP_401 1m ago\x1b\[0m")
         self.assertNotRegex(text, r"\x1b\[2mHTTP_401 1s ago")
 
+    def test_all_of_them_come_with_their_policies(self):
+        self.hub.targets = [target("a", policy="fixed base=1s"),
+                            target("b", policy="fixed base=2s"),
+                            target("c", policy="fixed base=1s\x1b[2J")]
+        self.hub.targets.append(target("d", policy="fixed base=1s"))
+        text = self.succeed("status", "--once", "--all", "--interval=10ms")
+        self.assertIn("\npolicy of a and 1 more:\n  fixed base=1s\n"
+                      "\npolicy of b:\n  fixed base=2s\n", text)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("policy of", self.succeed("status", "--once",
+                                                   "--interval=10ms"))
+
     def test_says_how_many_of_the_rest_fail(self):
         self.hub.targets = [target(f"t{i:03}", **failed("HTTP_401", i * 1000))
                             for i in range(50)]
@@ -352,7 +364,7 @@ class Status(Case):
         self.hub.problem = lambda method, path: Problem(503, "it stops")
         screen.read("it stops .503.; trying again")
         self.hub.problem = None
-        screen.read(r"trying again.*billing[^\n]*\n\x1b\[J")
+        screen.read(r"trying again.*billing[^\n]*\n[^\n]*\n\x1b\[J")
         self.assertEqual(screen.end(signal.SIGINT), -signal.SIGINT)
 
     def test_shows_no_bytes_that_move_the_cursor(self):
@@ -395,6 +407,12 @@ class Errors(Case):
         self.url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         self.each(1, f"there is no hub at {self.url}: connect 127.0.0.1:",
                   "connection refused", "--hub URL")
+
+    def test_no_server_of_that_name(self):
+        # A label of 64 bytes is none: no name server is asked for it.
+        self.url = f"http://{64 * 'x'}.invalid:8080"
+        self.each(1, f"there is no hub at {self.url}: the server's name does "
+                  "not resolve\n", "--hub URL")
 
     def test_no_token(self):
         self.hub.token = "a-token-of-some-length"
@@ -473,7 +491,7 @@ class Targets(Case):
 
     def test_list(self):
         text = self.succeed("targets")
-        self.assertIn("legacy                   paused   store", text)
+        self.assertIn("legacy                   orphaned store", text)
         self.hub.delivers = {}
         self.assertEqual(self.succeed("targets"),
                          self.succeed("targets", "list"))
@@ -540,7 +558,7 @@ class Dead(Case):
             {"target": "billing", "cause": "HTTP_503", "dry_run": True,
              "since": "2026-03-01T00:00:00.000Z",
              "until": "2026-03-01T12:30:00.000Z"},
-            {"ids": [1, 2, 3], "category": "B", "dry_run": True},
+            {"ids": [1, 2, 3], "cause": "B", "dry_run": True},
             {"all": True, "dry_run": True}])
         self.assertRegex(ago["since"],
                          r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")

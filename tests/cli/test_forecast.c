@@ -24,7 +24,7 @@ static stg_forecast forecast_of(const stg_policy *p)
     stg_answers answers;
     stg_forecast f;
 
-    stg_answers_list(&answers, p);
+    stg_answers_list(&answers, p, false);
     stg_forecast_make(&f, p, stg_answers_retries_max(&answers));
     return f;
 }
@@ -109,6 +109,42 @@ TEST(forecast, knows_where_each_jitter_lets_a_wait_fall)
               "750000 1000000 1250000");
     CHECK_STR(span("list=0,8s jitter=25%", 2), "6000000 8000000 10000000");
     CHECK_STR(span("base=0 jitter=equal", 1), "0 0 0");
+    CHECK_STR(span("base=1s jitter=-25%:50%", 2), "1500000 2250000 3000000");
+    CHECK_STR(span("base=1s cap=3s jitter=-25%:50% attempts=9", 5),
+              "1500000 2250000 3000000");
+    CHECK_STR(span("base=1s jitter=up:3s", 2), "2000000 3500000 5000000");
+    CHECK_STR(span("base=1s cap=4s jitter=up:3s attempts=9", 8),
+              "1000000 2500000 4000000");
+}
+
+TEST(forecast, keeps_to_the_floor)
+{
+    CHECK_STR(span("base=1s floor=1500ms jitter=full", 1),
+              "1500000 1500000 1500000");
+    CHECK_STR(span("base=1s floor=1500ms jitter=full", 2),
+              "1500000 1750000 2000000");
+}
+
+static bool is_about(stg_ns found, stg_ns wanted)
+{
+    return found > wanted / 100 * 99 && found < wanted / 100 * 101;
+}
+
+/* From U[b, 3 s], cut at the floor f: f; U[f, 3 f], mean 2 f; then a mean of
+ * (f + 6 f) / 2. */
+TEST(forecast, estimates_the_means_of_decorrelated_jitter_with_a_floor)
+{
+    stg_forecast f = forecast(
+        "base=0 floor=4s cap=none jitter=decorrelated "
+        "attempts=4");
+
+    CHECK_U64(f.waits[0].wait.most, 4 * STG_S);
+    CHECK_U64(f.waits[0].wait.mean, 4 * STG_S);
+    CHECK_U64(f.waits[2].wait.least, 4 * STG_S);
+    CHECK_U64(f.waits[2].wait.most, 36 * STG_S);
+    CHECK(f.waits[1].is_mean_estimate && f.waits[2].is_mean_estimate);
+    CHECK(is_about(f.waits[1].wait.mean, 8 * STG_S));
+    CHECK(is_about(f.waits[2].wait.mean, 14 * STG_S));
 }
 
 TEST(forecast, rounds_means_down)
@@ -166,15 +202,21 @@ static stg_policy any_policy(stg_rng *rng)
     stg_backoff *b = &p.backoff;
 
     b->growth = (stg_growth)stg_rng_upto(rng, STG_LIST);
-    b->jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_PERCENT);
+    b->jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_UP);
     if (b->jitter == STG_JITTER_PERCENT)
-        b->percent = 1 + (uint32_t)stg_rng_upto(rng, 99);
+        b->above = 1 + (uint32_t)stg_rng_upto(rng, 99);
+    if (b->jitter == STG_JITTER_PERCENT)
+        b->below = (uint32_t)stg_rng_upto(rng, 100);
+    if (b->jitter == STG_JITTER_UP)
+        b->up = 1 + stg_ns_min(any_time(rng), 364 * STG_DAY);
     b->factor =
         1000 + (uint32_t)(stg_rng_upto(rng, 99000) >> stg_rng_upto(rng, 16));
     b->base = any_time(rng);
     b->cap = stg_ns_max(stg_ns_max(b->base, 1), any_time(rng));
     if (stg_rng_upto(rng, 3) == 0)
         b->cap = STG_NEVER;
+    if (stg_rng_upto(rng, 1) == 0)
+        b->floor = stg_ns_min(b->cap, any_time(rng));
     if (b->growth == STG_LIST)
         b->list_count = 1 + (uint32_t)stg_rng_upto(rng, STG_LIST_MAX - 1);
     for (uint32_t i = 0; i < b->list_count; i++)
@@ -301,6 +343,21 @@ TEST(forecast, never_makes_a_retry_past_the_deadline)
               60);
 }
 
+TEST(forecast, bounds_what_any_base_comes_to)
+{
+    stg_forecast f = forecast(
+        "base=1s base-for=4s:overload base-for=100ms:connect "
+        "jitter=none attempts=9 cap=none deadline=20s attempt-timeout=1s");
+
+    CHECK_U64(f.waits[1].wait.most, 2 * STG_S);
+    CHECK_U64(f.wait_total_most, 255 * 4 * STG_S);
+    CHECK_U64(f.retries_in_time, 7); // 12.7 s of 100 ms
+    CHECK_U64(f.retries_usual, 4);
+    CHECK_U64(f.attempts_max, 8);
+    f = forecast("fixed base=1s base-for=4s:overload attempt-timeout=1s");
+    CHECK_U64(f.time_total_most, 3 * STG_S + 8 * STG_S);
+}
+
 TEST(forecast, bounds_the_time)
 {
     CHECK_U64(forecast("broadcast").time_total_most, 32 * STG_S);
@@ -350,7 +407,7 @@ TEST(forecast, counts_the_attempts_that_faults_allow)
     // What was cancelled is never retried, whatever a rule on any says.
     CHECK_U64(forecast("attempts=9 retry=any never=connect,server,request,"
                        "overload,database,rpc,invalid,nested,circuit-open,"
-                       "too-large,exit,error")
+                       "too-large,loop,exit,error")
                   .attempts_max,
               1);
 }

@@ -80,7 +80,7 @@ class Token(unittest.TestCase):
     def test_does_not_write_where_others_may_read(self):
         with open(self.path, "w"):
             pass
-        os.chmod(self.path, 0o640)
+        os.chmod(self.path, 0o660)
         self.refused(1, "chmod 600", "new", self.path, "--role", "view")
         self.assertEqual(self.lines(), [])
         self.refused(1, "irectory", "new", os.path.dirname(self.path),

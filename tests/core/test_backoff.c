@@ -34,6 +34,14 @@ static stg_ns wait_with(const stg_backoff *b, uint32_t n, stg_rng rng)
     return stg_backoff_wait(b, n, &last, &rng);
 }
 
+/* With u = 0 and u = 1. */
+static void check_ends(const stg_backoff *b, uint32_t n, stg_ns low,
+                       stg_ns high)
+{
+    CHECK_U64(wait_with(b, n, zeros()), low);
+    CHECK_U64(wait_with(b, n, ones()), high);
+}
+
 TEST(backoff, has_generators_for_both_ends)
 {
     stg_rng low = zeros(), high = ones();
@@ -106,7 +114,7 @@ TEST(backoff, draws_within_the_window_of_each_jitter)
     CHECK_U64(wait_with(&b, 1, zeros()), 500);
     CHECK_U64(wait_with(&b, 1, ones()), 1001);
     b.jitter = STG_JITTER_PERCENT;
-    b.percent = 20;
+    b.below = b.above = 20;
     CHECK_U64(wait_with(&b, 1, zeros()), 801);
     CHECK_U64(wait_with(&b, 1, ones()), 1201);
 }
@@ -116,11 +124,11 @@ TEST(backoff, keeps_a_percentage_below_the_cap_of_what_grows)
     stg_backoff b = steady(STG_EXPONENTIAL, 1000, 1200);
 
     b.jitter = STG_JITTER_PERCENT;
-    b.percent = 50;
+    b.below = b.above = 50;
     // m = 1200 / 1.5 = 800, from the first window on
     CHECK_U64(wait_with(&b, 1, zeros()), 400);
     CHECK_U64(wait_with(&b, 1, ones()), 1200);
-    b.percent = 100;
+    b.below = b.above = 100;
     CHECK_U64(wait_with(&b, 9, zeros()), 0);
     CHECK_U64(wait_with(&b, 9, ones()), 1200);
     b.growth = STG_LINEAR;
@@ -163,20 +171,111 @@ TEST(backoff, decorrelates_without_overflow)
     CHECK_U64(stg_backoff_wait(&b, 1, &last, &rng), 1000);
 }
 
+/* Not the same below as above; the cap bounds the longer side. */
+TEST(backoff, has_a_percentage_for_each_side)
+{
+    stg_backoff b = steady(STG_EXPONENTIAL, 1000, 3000);
+
+    b.jitter = STG_JITTER_PERCENT;
+    b.below = 25;
+    b.above = 50;
+    check_ends(&b, 1, 750, 1500);
+    check_ends(&b, 2, 1500, 3000);
+    check_ends(&b, 9, 1500, 3000);
+    b.below = 0;
+    check_ends(&b, 1, 1000, 1500);
+    b.below = 100;
+    b.above = 0;
+    check_ends(&b, 1, 0, 1000);
+    check_ends(&b, 9, 0, 3000);
+    b.growth = STG_FIXED;
+    b.above = 100;
+    check_ends(&b, 9, 0, 2000);
+}
+
+/* Up to so much on top, below the cap of what grows. */
+TEST(backoff, adds_a_random_time)
+{
+    stg_backoff b = steady(STG_EXPONENTIAL, 1000, 5000);
+
+    b.jitter = STG_JITTER_UP;
+    b.up = 1500;
+    check_ends(&b, 1, 1000, 2500);
+    check_ends(&b, 2, 2000, 3500);
+    check_ends(&b, 3, 3500, 5000);
+    b.growth = STG_LINEAR;
+    check_ends(&b, 9, 3500, 5000);
+    b.up = 5000;
+    check_ends(&b, 1, 0, 5000);
+    b.up = 6000;
+    check_ends(&b, 1, 0, 5000);
+    b.growth = STG_FIXED;
+    check_ends(&b, 1, 1000, 7000);
+    b.growth = STG_EXPONENTIAL;
+    b.cap = STG_NEVER;
+    check_ends(&b, 99, STG_NEVER - 6000, STG_NEVER);
+}
+
+TEST(backoff, has_a_floor_under_its_own_waits)
+{
+    stg_backoff b = steady(STG_EXPONENTIAL, 100, 1000);
+
+    b.floor = 150;
+    check_ends(&b, 1, 150, 150);
+    check_ends(&b, 2, 200, 200);
+    b.jitter = STG_JITTER_FULL;
+    check_ends(&b, 1, 150, 150);
+    check_ends(&b, 2, 150, 200);
+    check_ends(&b, 9, 150, 1000);
+    b.jitter = STG_JITTER_EQUAL;
+    check_ends(&b, 2, 150, 200);
+    check_ends(&b, 3, 200, 400);
+    b.jitter = STG_JITTER_PERCENT;
+    b.below = b.above = 50;
+    check_ends(&b, 1, 150, 150);
+    check_ends(&b, 2, 150, 300);
+    check_ends(&b, 9, 333, 999);
+    CHECK_U64(stg_backoff_window(&b, 1), 100); // the window is as it was
+    b.growth = STG_LIST;
+    b.below = b.above = 0;
+    b.jitter = STG_JITTER_FULL;
+    b.list_count = 2;
+    b.list[1] = 500;
+    check_ends(&b, 1, 150, 150);
+    check_ends(&b, 2, 150, 500);
+}
+
+TEST(backoff, decorrelates_from_its_floor_up)
+{
+    stg_backoff b = steady(STG_EXPONENTIAL, 100, 2000);
+    stg_ns last = b.base;
+    stg_rng rng = ones();
+
+    b.jitter = STG_JITTER_DECORRELATED;
+    b.floor = 400;
+    CHECK_U64(stg_backoff_wait(&b, 1, &last, &rng), 400);
+    CHECK_U64(last, 400);
+    rng = ones();
+    CHECK_U64(stg_backoff_wait(&b, 2, &last, &rng), 1200);
+    rng = zeros();
+    CHECK_U64(stg_backoff_wait(&b, 3, &last, &rng), 400);
+}
+
 TEST(backoff, draws_nothing_without_jitter_and_once_with_any)
 {
-    for (unsigned jitter = 0; jitter <= STG_JITTER_PERCENT; jitter++) {
+    for (unsigned jitter = 0; jitter <= STG_JITTER_UP; jitter++) {
         stg_backoff b = steady(STG_LINEAR, 100, 1000);
         stg_rng rng = stg_rng_seed(1), expected = stg_rng_seed(1);
         stg_ns last = b.base;
 
         b.jitter = (stg_jitter)jitter;
-        b.percent = jitter == STG_JITTER_PERCENT ? 10 : 0;
+        b.below = b.above = jitter == STG_JITTER_PERCENT ? 10 : 0;
+        b.up = jitter == STG_JITTER_UP ? 10 : 0;
         stg_backoff_wait(&b, 3, &last, &rng);
         if (b.jitter != STG_JITTER_NONE)
             stg_rng_next(&expected);
         CHECK_U64(rng.s[0], expected.s[0]);
-        stg_backoff_wait_after(&b, 3, 50, &rng);
+        stg_backoff_wait_after(&b, 3, &last, 50, &rng);
         if (b.jitter != STG_JITTER_NONE)
             stg_rng_next(&expected);
         CHECK_U64(rng.s[0], expected.s[0]);
@@ -184,39 +283,80 @@ TEST(backoff, draws_nothing_without_jitter_and_once_with_any)
     }
 }
 
+static stg_ns after(const stg_backoff *b, stg_ns floor, stg_rng rng)
+{
+    stg_ns last = b->base;
+
+    return stg_backoff_wait_after(b, 2, &last, floor, &rng);
+}
+
 TEST(backoff, takes_the_server_delay_as_a_floor)
 {
     stg_backoff b = steady(STG_EXPONENTIAL, 100, 1000);
-    stg_rng rng = ones();
 
-    CHECK_U64(stg_backoff_wait_after(&b, 2, 150, &rng), 200);
-    CHECK_U64(stg_backoff_wait_after(&b, 2, 250, &rng), 250);
-    for (unsigned jitter = STG_JITTER_FULL; jitter <= STG_JITTER_PERCENT;
+    CHECK_U64(after(&b, 150, ones()), 200);
+    CHECK_U64(after(&b, 250, ones()), 250);
+    CHECK_U64(after(&b, STG_NEVER, ones()), STG_NEVER);
+    for (unsigned jitter = STG_JITTER_FULL; jitter <= STG_JITTER_EQUAL;
          jitter++) {
         b.jitter = (stg_jitter)jitter;
-        rng = zeros();
-        CHECK_U64(stg_backoff_wait_after(&b, 2, 150, &rng), 150);
-        rng = ones();
-        CHECK_U64(stg_backoff_wait_after(&b, 2, 150, &rng), 350);
+        CHECK_U64(after(&b, 150, zeros()), 150);
+        CHECK_U64(after(&b, 150, ones()), 200);
+        CHECK_U64(after(&b, 200, ones()), 200);
+        CHECK_U64(after(&b, 201, zeros()), 201);
+        CHECK_U64(after(&b, 201, ones()), 401);
+        CHECK_U64(after(&b, STG_NEVER, ones()), STG_NEVER);
     }
-    rng = ones();
-    CHECK_U64(stg_backoff_wait_after(&b, 2, STG_NEVER, &rng), STG_NEVER);
+    b.jitter = STG_JITTER_EQUAL; // 100 to 200: no floor below that is felt
+    CHECK_U64(after(&b, 1, zeros()), 100);
+    b.jitter = STG_JITTER_PERCENT;
+    b.below = b.above = 10; // 180 to 220
+    CHECK_U64(after(&b, 1, zeros()), 180);
+    CHECK_U64(after(&b, 190, zeros()), 190);
+    CHECK_U64(after(&b, 190, ones()), 220);
+    CHECK_U64(after(&b, 300, zeros()), 300);
+    CHECK_U64(after(&b, 300, ones()), 520);
 }
+
+TEST(backoff, keeps_the_own_wait_of_decorrelated_jitter_never_the_delay)
+{
+    stg_backoff b = steady(STG_EXPONENTIAL, 100, 1000);
+    stg_rng low = zeros(), high = ones();
+    stg_ns last = b.base;
+
+    b.jitter = STG_JITTER_DECORRELATED; // 100 to 300
+    CHECK_U64(stg_backoff_wait_after(&b, 1, &last, 200, &low), 200);
+    CHECK_U64(last, 200); // 100 to 600
+    CHECK_U64(stg_backoff_wait_after(&b, 2, &last, 5000, &high), 5600);
+    CHECK_U64(last, 600); // 100 to 1800, cut to 1000
+    CHECK_U64(stg_backoff_wait_after(&b, 3, &last, 1000, &high), 1000);
+    CHECK_U64(last, 1000);
+    CHECK_U64(stg_backoff_wait_after(&b, 4, &last, 1001, &low), 1001);
+    CHECK_U64(last, 1000);
+}
+
+#ifdef __SIZEOF_INT128__
 
 static stg_backoff random_backoff(stg_rng *rng)
 {
     stg_backoff b = {
         .growth = (stg_growth)stg_rng_upto(rng, STG_LIST),
-        .jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_PERCENT),
+        .jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_UP),
         .factor = 1000 + (uint32_t)stg_rng_upto(rng, 99000),
         .base = stg_rng_upto(rng, 365 * STG_DAY) >> stg_rng_upto(rng, 60),
     };
 
     b.cap = stg_ns_max(1, b.base + stg_rng_upto(rng, 365 * STG_DAY - b.base));
+    if (stg_rng_upto(rng, 1) == 0)
+        b.floor = stg_rng_upto(rng, b.cap) >> stg_rng_upto(rng, 60);
     if (stg_rng_upto(rng, 3) == 0)
         b.cap = STG_NEVER;
-    if (b.jitter == STG_JITTER_PERCENT)
-        b.percent = 1 + (uint32_t)stg_rng_upto(rng, 99);
+    if (b.jitter == STG_JITTER_PERCENT) {
+        b.below = (uint32_t)stg_rng_upto(rng, 100);
+        b.above = b.below == 0 ? 1 : (uint32_t)stg_rng_upto(rng, 100);
+    }
+    if (b.jitter == STG_JITTER_UP)
+        b.up = 1 + (stg_rng_upto(rng, 364 * STG_DAY) >> stg_rng_upto(rng, 60));
     if (b.growth == STG_LIST)
         b.list_count = 1 + (uint32_t)stg_rng_upto(rng, STG_LIST_MAX - 1);
     for (uint32_t i = 0; i < b.list_count; i++)
@@ -227,9 +367,20 @@ static stg_backoff random_backoff(stg_rng *rng)
 /* The least and most wait of each jitter, in 128 bits. */
 typedef unsigned __int128 wide;
 
-static wide least(const stg_backoff *b, stg_ns window)
+static wide least_of(wide a, wide b)
 {
-    wide m = window, share = b->percent;
+    return a < b ? a : b;
+}
+
+static wide middle(const stg_backoff *b, wide window, bool grows)
+{
+    return grows ? least_of(window, (wide)b->cap * 100 / (100 + b->above))
+                 : window;
+}
+
+static wide unfloored_least(const stg_backoff *b, stg_ns window)
+{
+    wide m = window;
     bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
 
     switch (b->jitter) {
@@ -242,16 +393,18 @@ static wide least(const stg_backoff *b, stg_ns window)
     case STG_JITTER_DECORRELATED:
         return b->base;
     case STG_JITTER_PERCENT:
-        if (grows && m > (wide)b->cap * 100 / (100 + share))
-            m = (wide)b->cap * 100 / (100 + share);
-        return m - m * share / 100;
+        m = middle(b, m, grows);
+        return m - m * b->below / 100;
+    case STG_JITTER_UP:
+        return grows && m + b->up > b->cap ? b->cap - least_of(b->up, b->cap)
+                                           : m;
     }
     return 0;
 }
 
-static wide most(const stg_backoff *b, stg_ns window, stg_ns last)
+static wide unfloored_most(const stg_backoff *b, stg_ns window, stg_ns last)
 {
-    wide m = window, share = b->percent;
+    wide m = window;
     bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
 
     if (b->jitter == STG_JITTER_DECORRELATED) {
@@ -260,11 +413,26 @@ static wide most(const stg_backoff *b, stg_ns window, stg_ns last)
             m = b->base;
         return m < b->cap ? m : b->cap;
     }
+    if (b->jitter == STG_JITTER_UP)
+        return grows ? least_of(m + b->up, b->cap) : m + b->up;
     if (b->jitter != STG_JITTER_PERCENT)
         return m;
-    if (grows && m > (wide)b->cap * 100 / (100 + share))
-        m = (wide)b->cap * 100 / (100 + share);
-    return m + m * share / 100;
+    m = middle(b, m, grows);
+    return m + m * b->above / 100;
+}
+
+static wide least(const stg_backoff *b, stg_ns window)
+{
+    wide w = unfloored_least(b, window);
+
+    return w > b->floor ? w : b->floor;
+}
+
+static wide most(const stg_backoff *b, stg_ns window, stg_ns last)
+{
+    wide w = unfloored_most(b, window, last);
+
+    return w > b->floor ? w : b->floor;
 }
 
 /* Any hostile generator too: L5. */
@@ -282,7 +450,8 @@ TEST(backoff, l3_l5_stays_within_its_bounds_whatever_the_generator)
         stg_backoff b = random_backoff(&rng);
         uint32_t n = (uint32_t)(stg_rng_next(&rng) >> stg_rng_upto(&rng, 63));
         stg_ns last = b.base + stg_rng_upto(&rng, b.cap - b.base);
-        stg_ns before = last, window = stg_backoff_window(&b, n), wait;
+        stg_ns before = last, window = stg_backoff_window(&b, n), wait, floor;
+        stg_ns longest;
 
         CHECK_FROM(seed, stg_backoff_check(&b, NULL) == STG_OK);
         draw = any_rng(seed);
@@ -290,9 +459,31 @@ TEST(backoff, l3_l5_stays_within_its_bounds_whatever_the_generator)
         CHECK_FROM(seed, wait >= least(&b, window));
         CHECK_FROM(seed, wait <= most(&b, window, before));
         draw = any_rng(seed);
-        wait = stg_backoff_wait_after(&b, n, before, &draw);
-        CHECK_FROM(seed, wait >= before);
-        CHECK_FROM(seed, wait <= stg_ns_add(before, window) || wait == window);
+        last = before;
+        floor = stg_rng_next(&rng) >> stg_rng_upto(&rng, 63);
+        wait = stg_backoff_wait_after(&b, n, &last, floor, &draw);
+        longest = (stg_ns)most(&b, window, before);
+        CHECK_FROM(seed, wait >= floor && wait >= least(&b, window));
+        CHECK_FROM(seed, wait <= (floor > longest ? stg_ns_add(floor, longest)
+                                                  : longest));
+        CHECK_FROM(seed, last == (b.jitter != STG_JITTER_DECORRELATED ? before
+                                  : floor > longest                   ? longest
+                                                                      : wait));
+    }
+}
+
+/* Without a floor it is the own wait, to the bit. */
+TEST(backoff, is_the_own_wait_without_a_floor)
+{
+    for (uint64_t seed = 0; seed < seeds(20000); seed++) {
+        stg_rng rng = stg_rng_seed(seed), draw = any_rng(seed), same = draw;
+        stg_backoff b = random_backoff(&rng);
+        uint32_t n = 1 + (uint32_t)stg_rng_upto(&rng, 100);
+        stg_ns last = b.base, also = b.base;
+
+        CHECK_FROM(seed, stg_backoff_wait_after(&b, n, &last, 0, &draw) ==
+                             stg_backoff_wait(&b, n, &also, &same));
+        CHECK_FROM(seed, last == also && draw.s[0] == same.s[0]);
     }
 }
 
@@ -312,6 +503,8 @@ TEST(backoff, reaches_both_ends_of_its_bounds)
                              most(&b, window, b.base));
     }
 }
+
+#endif
 
 static int compare(const void *a, const void *b)
 {
@@ -361,9 +554,15 @@ TEST(backoff, l3_has_the_stated_distribution)
     b.jitter = STG_JITTER_DECORRELATED;
     CHECK(distance(&b, STG_S, 3 * STG_S) < critical);
     b.jitter = STG_JITTER_PERCENT;
-    b.percent = 25;
+    b.below = b.above = 25;
     CHECK(distance(&b, 3 * STG_S, 5 * STG_S) < critical);
     CHECK(distance(&b, 3 * STG_S, 6 * STG_S) > critical); // it can fail
+    b.above = 50;
+    CHECK(distance(&b, 3 * STG_S, 6 * STG_S) < critical);
+    b.below = b.above = 0;
+    b.jitter = STG_JITTER_UP;
+    b.up = 2 * STG_S;
+    CHECK(distance(&b, 4 * STG_S, 6 * STG_S) < critical);
 }
 
 /* 500 agents fail together at 0, and again whenever they come back. How many
@@ -447,9 +646,9 @@ TEST(backoff, survives_a_struct_that_no_check_has_seen)
         for (size_t i = 0; i < sizeof b; i++)
             ((unsigned char *)&b)[i] = (unsigned char)stg_rng_next(&rng);
         b.growth = (stg_growth)stg_rng_upto(&rng, STG_LIST);
-        b.jitter = (stg_jitter)stg_rng_upto(&rng, STG_JITTER_PERCENT);
+        b.jitter = (stg_jitter)stg_rng_upto(&rng, STG_JITTER_UP);
         stg_backoff_wait(&b, (uint32_t)seed, &last, &rng);
-        stg_backoff_wait_after(&b, (uint32_t)seed, last, &rng);
+        stg_backoff_wait_after(&b, (uint32_t)seed, &last, last, &rng);
     }
     CHECK(stg_backoff_window(&(stg_backoff){.growth = STG_LIST}, 1) == 0);
 }
@@ -465,14 +664,25 @@ TEST(backoff, refuses_what_is_out_of_range_and_names_it)
         {{.growth = (stg_growth)4},
          "growth=4 is out of range, wanted one of "
          "stg_growth"},
-        {{.jitter = (stg_jitter)5},
-         "jitter=5 is out of range, wanted one of "
+        {{.jitter = (stg_jitter)6},
+         "jitter=6 is out of range, wanted one of "
          "stg_jitter"},
         {{.jitter = STG_JITTER_PERCENT},
          "jitter=0% is out of range, wanted 1% to 100%"},
-        {{.jitter = STG_JITTER_PERCENT, .percent = 101},
+        {{.jitter = STG_JITTER_PERCENT, .below = 101},
          "jitter=101% is out of range, wanted 1% to 100%"},
-        {{.percent = 1},
+        {{.jitter = STG_JITTER_PERCENT, .below = 1, .above = 102},
+         "jitter=102% is out of range, wanted 1% to 100%"},
+        {{.jitter = STG_JITTER_UP},
+         "jitter=0 is out of range, wanted up: and more than 0, to 365d"},
+        {{.jitter = STG_JITTER_UP, .up = 366 * STG_DAY},
+         "jitter=366d is out of range, wanted up: and more than 0, to 365d"},
+        {{.up = 1},
+         "jitter=1ns is out of range, wanted no time with another jitter"},
+        {{.above = 1},
+         "jitter=1% is out of range, wanted no percentage with "
+         "another jitter"},
+        {{.below = 1},
          "jitter=1% is out of range, wanted no percentage with "
          "another jitter"},
         {{.factor = 999}, "factor=0.999 is out of range, wanted 1 to 100"},
@@ -484,6 +694,9 @@ TEST(backoff, refuses_what_is_out_of_range_and_names_it)
         {{.factor = 1000, .cap = 366 * STG_DAY},
          "cap=366d is out of range, wanted more than 0, to 365d, or none"},
         {{.factor = 1000, .base = 2, .cap = 1}, "cap=1ns is below base=2ns"},
+        {{.factor = 1000, .floor = 2, .cap = 1}, "cap=1ns is below floor=2ns"},
+        {{.factor = 1000, .floor = 366 * STG_DAY, .cap = STG_NEVER},
+         "floor=366d is out of range, wanted 0 to 365d"},
         {{.factor = 1000, .cap = 1, .growth = STG_LIST},
          "list_count=0 is out of range, wanted 1 to 32"},
         {{.factor = 1000, .cap = 1, .growth = STG_LIST, .list_count = 33},
@@ -519,15 +732,16 @@ TEST(backoff, accepts_the_ends_of_its_ranges)
     stg_backoff b = stg_backoff_default();
 
     CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
-    b.base = b.cap = 365 * STG_DAY;
+    b.base = b.cap = b.floor = 365 * STG_DAY;
     b.factor = 100000;
     b.jitter = STG_JITTER_PERCENT;
-    b.percent = 100;
+    b.below = b.above = 100;
     CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
     b.base = 0;
     b.cap = 1;
+    b.floor = 1;
     b.factor = 1000;
-    b.percent = 1;
+    b.below = b.above = 1;
     CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
     b.cap = STG_NEVER;
     b.growth = STG_LIST;

@@ -393,32 +393,42 @@ TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
         stg_breaker_verdict verdict;
     } rows[] = {
         {STG_FAULT_NONE, STG_BREAKER_SUCCESS},
-        {STG_FAULT_REFUSED, STG_BREAKER_FAILURE},
-        {STG_FAULT_UNREACHABLE, STG_BREAKER_FAILURE},
-        {STG_FAULT_DNS, STG_BREAKER_FAILURE},
-        {STG_FAULT_DNS_TEMPORARY, STG_BREAKER_FAILURE},
-        {STG_FAULT_CONNECT_TIMEOUT, STG_BREAKER_FAILURE},
-        {STG_FAULT_TLS, STG_BREAKER_FAILURE},
-        {STG_FAULT_EGRESS, STG_BREAKER_FAILURE},
+        {STG_FAULT_REFUSED, STG_BREAKER_UNREACHED},
+        {STG_FAULT_UNREACHABLE, STG_BREAKER_UNREACHED},
+        {STG_FAULT_DNS, STG_BREAKER_UNREACHED},
+        {STG_FAULT_DNS_TEMPORARY, STG_BREAKER_UNREACHED},
+        {STG_FAULT_CONNECT_TIMEOUT, STG_BREAKER_UNREACHED},
+        {STG_FAULT_TLS, STG_BREAKER_UNREACHED},
+        {STG_FAULT_TLS_TIMEOUT, STG_BREAKER_UNREACHED},
+        {STG_FAULT_TLS_HANDSHAKE, STG_BREAKER_UNREACHED},
+        {STG_FAULT_EGRESS, STG_BREAKER_UNREACHED},
         {STG_FAULT_TIMEOUT, STG_BREAKER_FAILURE},
         {STG_FAULT_RESET, STG_BREAKER_FAILURE},
         {STG_FAULT_PROTOCOL, STG_BREAKER_FAILURE},
         {STG_FAULT_5XX, STG_BREAKER_FAILURE},
         {STG_FAULT_3XX, STG_BREAKER_SUCCESS},
         {STG_FAULT_4XX, STG_BREAKER_SUCCESS},
-        {STG_FAULT_OVERLOAD, STG_BREAKER_NEITHER},
+        {STG_FAULT_OVERLOAD, STG_BREAKER_BUSY},
         {STG_FAULT_CANCELLED, STG_BREAKER_NEITHER},
         {STG_FAULT_INVALID, STG_BREAKER_NEITHER},
         {STG_FAULT_CIRCUIT_OPEN, STG_BREAKER_NEITHER},
         {STG_FAULT_NESTED, STG_BREAKER_NEITHER},
         {STG_FAULT_TOO_LARGE, STG_BREAKER_NEITHER},
+        {STG_FAULT_LOOP, STG_BREAKER_NEITHER},
+        {STG_FAULT_NO_FILES, STG_BREAKER_NEITHER},
+        {STG_FAULT_NO_PORTS, STG_BREAKER_NEITHER},
+        {STG_FAULT_NO_BUFFERS, STG_BREAKER_NEITHER},
+        {STG_FAULT_INTERRUPTED, STG_BREAKER_NEITHER},
         {STG_FAULT_DEADLOCK, STG_BREAKER_SUCCESS},
         {STG_FAULT_SERIALIZATION, STG_BREAKER_SUCCESS},
         {STG_FAULT_LOCK_TIMEOUT, STG_BREAKER_SUCCESS},
         {STG_FAULT_TOO_MANY_CONNECTIONS, STG_BREAKER_FAILURE},
         {STG_FAULT_CONNECTION_LOST, STG_BREAKER_FAILURE},
+        {STG_FAULT_OUTCOME_UNKNOWN, STG_BREAKER_FAILURE},
         {STG_FAULT_SQL, STG_BREAKER_SUCCESS},
         {STG_FAULT_PUSHBACK, STG_BREAKER_SUCCESS},
+        {STG_FAULT_TRANSIENT, STG_BREAKER_FAILURE},
+        {STG_FAULT_REJECTED, STG_BREAKER_SUCCESS},
         {STG_FAULT_EXIT, STG_BREAKER_NEITHER},
         {STG_FAULT_ERROR, STG_BREAKER_NEITHER},
     };
@@ -434,6 +444,14 @@ TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
         CHECK_INT(stg_breaker_judge(&o), code == 14  ? STG_BREAKER_FAILURE
                                          : code == 1 ? STG_BREAKER_NEITHER
                                                      : STG_BREAKER_SUCCESS);
+    }
+    // Numbers of other protocols are not gRPC's.
+    for (int code = 1; code <= 14; code += 13) {
+        stg_outcome o = {.fault = STG_FAULT_REJECTED,
+                         .code_kind = STG_CODE_KAFKA,
+                         .code = (uint32_t)code};
+
+        CHECK_INT(stg_breaker_judge(&o), STG_BREAKER_SUCCESS);
     }
 }
 
@@ -452,6 +470,15 @@ TEST(breaker, refuses_options_out_of_range_and_names_them)
         {{.window = 1}, "breaker has no rule: the rest is wanted 0"},
         {{.open = 1}, "breaker has no rule: the rest is wanted 0"},
         {{.open_max = 1}, "breaker has no rule: the rest is wanted 0"},
+        {{.connects = 1},
+         "breaker-connect=1 is out of range, wanted none where breaker=none"},
+        {{.rule = STG_BREAKER_ROW,
+          .failures = 1,
+          .connects = 1000001,
+          .open = s,
+          .open_max = s},
+         "breaker-connect=1000001 is out of range, wanted none, or 1 to "
+         "1000000"},
         {{.rule = STG_BREAKER_ROW, .open = s, .open_max = s},
          "breaker failures=0 is out of range, wanted 1 to 1000000"},
         {{.rule = STG_BREAKER_ROW, .failures = 1000001, .open = s},
@@ -525,6 +552,7 @@ TEST(breaker, accepts_the_ends_of_its_ranges)
          .open_max = STG_MS},
         {.rule = STG_BREAKER_ROW,
          .failures = 1000000,
+         .connects = 1000000,
          .open = 365 * STG_DAY,
          .open_max = 365 * STG_DAY},
         {.rule = STG_BREAKER_SHARE,
@@ -556,6 +584,271 @@ TEST(breaker, counts_a_row_of_a_million)
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
     fail(&b, 1, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+}
+
+/* A window of 10 s is ten slices of a second: this one and nine before. */
+TEST(breaker, counts_exactly_ten_slices)
+{
+    for (stg_ns s = 0; s < 20; s++) {
+        stg_breaker near = share(), far = share();
+        stg_ns end = (s + STG_BREAKER_SLICES) * STG_S;
+
+        fail(&near, 9, s * STG_S);
+        fail(&near, 1, end - 1);
+        CHECK_FROM(s, enter(&near, end) == STG_PASSAGE_CLOSED);
+        fail(&far, 9, s * STG_S + STG_S - 1);
+        fail(&far, 1, end);
+        CHECK_FROM(s, enter(&far, end) == STG_PASSAGE_OPEN);
+    }
+}
+
+/* The number of a slice comes again after 2^28 of them. What is older than half
+ * of that is taken for newer; up to then, nothing old is. */
+TEST(breaker, takes_no_old_slice_for_a_new_one)
+{
+    const stg_ns half = UINT64_C(1) << 27;
+
+    for (int bits = 4; bits <= 27; bits++) {
+        stg_ns slices = (UINT64_C(1) << bits) - 1;
+        stg_breaker b = share();
+        stg_ns later;
+
+        b.options.window = 10 * STG_MS; // slices of 1 ms
+        later = STG_S + slices / 10 * 10 * STG_MS;
+        fail(&b, 9, STG_S);
+        fail(&b, 9, later);
+        CHECK_FROM(bits, enter(&b, later) == STG_PASSAGE_OPEN);
+        fail(&b, 1, later);
+        CHECK_FROM(bits, enter(&b, later) == STG_PASSAGE_CLOSED);
+        b = share();
+        b.options.window = 10 * STG_MS;
+        fail(&b, 9, STG_S);
+        fail(&b, 9, STG_S + half * STG_MS);
+        CHECK_FROM(bits, enter(&b, STG_DAY) == STG_PASSAGE_OPEN);
+    }
+}
+
+/* Times are units of 1024 ns, rounded up. */
+TEST(breaker, reopens_with_the_next_unit)
+{
+    static const struct {
+        stg_ns now, reopen_at;
+    } rows[] = {{448, 1000448},
+                {449, 1001472},
+                {1471, 1001472},
+                {1472, 1001472},
+                {1473, 1002496}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stg_breaker b = closed((stg_breaker_options){.rule = STG_BREAKER_ROW,
+                                                     .failures = 1,
+                                                     .open = STG_MS,
+                                                     .open_max = STG_MS});
+
+        fail(&b, 1, rows[i].now);
+        CHECK_U64(reopening(&b, rows[i].now), rows[i].reopen_at);
+        CHECK_INT(enter(&b, rows[i].reopen_at), STG_PASSAGE_PROBE);
+    }
+}
+
+/* -- connects -------------------------------------------------------------- */
+
+/* 20 in a row, or 3 that could not connect; open for 200 ms, up to 30 s. */
+static stg_breaker broadcast(void)
+{
+    return closed((stg_breaker_options){.rule = STG_BREAKER_ROW,
+                                        .failures = 20,
+                                        .connects = 3,
+                                        .open = 200 * STG_MS,
+                                        .open_max = 30 * STG_S});
+}
+
+static void report_of(stg_breaker *b, int times, stg_breaker_verdict v,
+                      stg_ns now)
+{
+    while (times-- > 0)
+        stg_breaker_report(b, false, v, now);
+}
+
+TEST(breaker, opens_after_connect_faults_in_a_row)
+{
+    stg_breaker b = broadcast();
+
+    report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
+    check_near(reopening(&b, STG_S), STG_S + 200 * STG_MS);
+}
+
+/* Whatever comes over a connection ends the row; what was ours does not. */
+TEST(breaker, starts_the_row_of_connect_faults_anew_after_a_connect)
+{
+    static const stg_breaker_verdict connected[] = {
+        STG_BREAKER_SUCCESS, STG_BREAKER_FAILURE, STG_BREAKER_BUSY};
+    stg_breaker b;
+
+    for (size_t i = 0; i < sizeof connected / sizeof *connected; i++) {
+        b = broadcast();
+        report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
+        report_of(&b, 1, connected[i], 2 * STG_S);
+        report_of(&b, 2, STG_BREAKER_UNREACHED, 3 * STG_S);
+        CHECK_INT(enter(&b, 3 * STG_S), STG_PASSAGE_OPEN);
+        report_of(&b, 1, STG_BREAKER_UNREACHED, 3 * STG_S);
+        CHECK_INT(enter(&b, 3 * STG_S), STG_PASSAGE_CLOSED);
+    }
+    b = broadcast();
+    report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
+    report_of(&b, 9, STG_BREAKER_NEITHER, STG_S);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+}
+
+/* One dead backend of three: at 1,000 calls a second rows of three are there
+ * all the time, and so are connects. */
+TEST(breaker, stays_closed_while_anything_connects)
+{
+    stg_breaker b = broadcast();
+
+    for (stg_ns now = STG_S; now < 2 * STG_S; now += 50 * STG_MS) {
+        report_of(&b, 1, STG_BREAKER_SUCCESS, now);
+        report_of(&b, 10, STG_BREAKER_UNREACHED, now + 49 * STG_MS);
+        CHECK_INT(enter(&b, now), STG_PASSAGE_OPEN);
+    }
+    report_of(&b, 1, STG_BREAKER_SUCCESS, 3 * STG_S);
+    report_of(&b, 5, STG_BREAKER_UNREACHED, 3 * STG_S + 99 * STG_MS);
+    CHECK_INT(enter(&b, 3 * STG_S + 99 * STG_MS), STG_PASSAGE_OPEN);
+    // A unit of the clock of connects is a bit more than 1 ms.
+    report_of(&b, 1, STG_BREAKER_UNREACHED, 3 * STG_S + 102 * STG_MS);
+    CHECK_INT(enter(&b, 3 * STG_S + 102 * STG_MS), STG_PASSAGE_CLOSED);
+}
+
+/* The last connect is taken for the end of its unit of 1048576 ns; the first
+ * instant there is, too. */
+TEST(breaker, opens_when_nothing_has_connected_for_100_ms)
+{
+    const stg_ns at = 1048576 + 100 * STG_MS;
+    stg_breaker b = broadcast();
+
+    report_of(&b, 1, STG_BREAKER_SUCCESS, 0);
+    report_of(&b, 5, STG_BREAKER_UNREACHED, 1);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, at - 1);
+    CHECK_INT(enter(&b, at - 1), STG_PASSAGE_OPEN);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, at);
+    CHECK_INT(enter(&b, at), STG_PASSAGE_CLOSED);
+    // Nothing ever did: no 100 ms are waited for.
+    b = broadcast();
+    report_of(&b, 3, STG_BREAKER_UNREACHED, 1);
+    CHECK_INT(enter(&b, 1), STG_PASSAGE_CLOSED);
+    // A long silence is no row.
+    b = broadcast();
+    report_of(&b, 1, STG_BREAKER_SUCCESS, 0);
+    report_of(&b, 2, STG_BREAKER_UNREACHED, STG_HOUR);
+    CHECK_INT(enter(&b, STG_HOUR), STG_PASSAGE_OPEN);
+    // At the end of all time connects are seen as well.
+    b = broadcast();
+    report_of(&b, 1, STG_BREAKER_SUCCESS, STG_NEVER - 1);
+    report_of(&b, 5, STG_BREAKER_UNREACHED, STG_NEVER - 1);
+    CHECK_INT(enter(&b, STG_NEVER - 1), STG_PASSAGE_OPEN);
+}
+
+TEST(breaker, counts_no_connects_where_none_are_wanted)
+{
+    stg_breaker b = broadcast();
+
+    b.options.connects = 0;
+    report_of(&b, 19, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+}
+
+TEST(breaker, opens_after_connect_faults_beside_a_share)
+{
+    stg_breaker b = share();
+
+    b.options.connects = 2;
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+}
+
+/* 200 ms, 400, 800 ... and from the beginning after a success. */
+TEST(breaker, begins_its_doublings_anew_after_a_success)
+{
+    stg_breaker b = broadcast();
+    stg_ns now = STG_S;
+
+    for (int round = 0; round < 3; round++) {
+        stg_ns open = 200 * STG_MS;
+
+        report_of(&b, 3, STG_BREAKER_UNREACHED, now);
+        for (int i = 0; i < 5; i++) {
+            check_near(reopening(&b, now), now + open);
+            now += open + STG_MS;
+            CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+            stg_breaker_report(&b, true, STG_BREAKER_UNREACHED, now);
+            open *= 2;
+        }
+        now += open + STG_MS;
+        CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+        stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, now);
+        CHECK_INT(enter(&b, now), STG_PASSAGE_OPEN);
+        now += 110 * STG_MS;
+    }
+}
+
+/* A caller whose clock is behind neither moves the last connect back, nor
+ * takes it for long ago. */
+TEST(breaker, takes_no_step_back_of_a_clock_for_a_silence)
+{
+    stg_breaker b = broadcast();
+
+    report_of(&b, 1, STG_BREAKER_SUCCESS, 10 * STG_S);
+    report_of(&b, 1, STG_BREAKER_SUCCESS, 5 * STG_S);
+    report_of(&b, 9, STG_BREAKER_UNREACHED, 5 * STG_S);
+    report_of(&b, 9, STG_BREAKER_UNREACHED, 10 * STG_S + 90 * STG_MS);
+    CHECK_INT(enter(&b, 10 * STG_S), STG_PASSAGE_OPEN);
+    report_of(&b, 1, STG_BREAKER_UNREACHED, 10 * STG_S + 110 * STG_MS);
+    CHECK_INT(enter(&b, 10 * STG_S + 110 * STG_MS), STG_PASSAGE_CLOSED);
+}
+
+TEST(breaker, l2_counts_connects_without_overflow)
+{
+    stg_breaker b = closed((stg_breaker_options){.rule = STG_BREAKER_ROW,
+                                                 .failures = 1000000,
+                                                 .connects = 1000000,
+                                                 .open = STG_S,
+                                                 .open_max = STG_S});
+
+    report_of(&b, 1, STG_BREAKER_BUSY, STG_NEVER - STG_S);
+    for (int i = 0; i < 3; i++) {
+        report_of(&b, 999999, STG_BREAKER_UNREACHED, STG_NEVER - STG_S);
+        report_of(&b, 1, STG_BREAKER_BUSY, STG_NEVER);
+        CHECK_INT(enter(&b, STG_NEVER), STG_PASSAGE_OPEN);
+        b.state = 0;
+    }
+    b.options.failures = 0; // the row is no matter here
+    b.options.rule = STG_BREAKER_NONE;
+    b.reach = 0;
+    report_of(&b, 999999, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    report_of(&b, 1100000, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    b.state = 0;
+    report_of(&b, 1, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
+    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+}
+
+TEST(breaker, keeps_its_row_of_connect_faults_under_other_options)
+{
+    stg_breaker old = broadcast(), other = broadcast();
+
+    other.options.failures = 10;
+    report_of(&old, 2, STG_BREAKER_UNREACHED, STG_S);
+    stg_breaker_keep(&other, &old);
+    report_of(&other, 1, STG_BREAKER_UNREACHED, STG_S);
+    CHECK_INT(enter(&other, STG_S), STG_PASSAGE_CLOSED);
 }
 
 /* -- other options --------------------------------------------------------- */
@@ -607,4 +900,18 @@ TEST(breaker, goes_on_with_its_share)
     stg_breaker_keep(&other, &old);
     stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
     CHECK(stg_breaker_look(&other, STG_S, NULL) != STG_BREAKER_CLOSED);
+}
+
+/* Whichever slices of the window the calls are in. */
+TEST(breaker, goes_on_with_every_slice_of_its_share)
+{
+    for (stg_ns s = 0; s < STG_BREAKER_SLICES; s++) {
+        stg_breaker old = share(), other = share();
+        stg_ns at = STG_HOUR + s * STG_S;
+
+        fail(&old, 9, at);
+        stg_breaker_keep(&other, &old);
+        fail(&other, 1, at);
+        CHECK_FROM(s, enter(&other, at) == STG_PASSAGE_CLOSED);
+    }
 }

@@ -61,7 +61,7 @@ static void check_row(const row *r)
             CHECK_STR(r->name, policies[i].text);
             CHECK_INT(retries, -1);
         }
-        CHECK_INT(limited, retries == ONE ? 0 : -1);
+        CHECK_INT(limited >= 0, retries == ONE);
         CHECK_INT(stg_policy_retries(&p, &r->outcome, NULL), retries);
     }
 }
@@ -79,6 +79,12 @@ TEST(classify, retries_connect_faults_unless_they_last)
          stg_failed_resolver(EAI_AGAIN), STG_CATEGORY_CONNECT, NO, YES},
         {"connect-timeout", "CONNECT_TIMEOUT",
          stg_failed(STG_FAULT_CONNECT_TIMEOUT), STG_CATEGORY_CONNECT, ONE, YES},
+        {"dns-temporary", "DNS_TEMPORARY_FAILURE", stg_failed_curl(6),
+         STG_CATEGORY_CONNECT, NO, YES},
+        {"tls-handshake", "TLS_HANDSHAKE", stg_failed_curl(35),
+         STG_CATEGORY_CONNECT, NO, YES},
+        {"tls-timeout", "TLS_TIMEOUT", stg_failed(STG_FAULT_TLS_TIMEOUT),
+         STG_CATEGORY_CONNECT, ONE, YES},
         {"tls", "TLS_FAILURE", stg_failed_tls(42), STG_CATEGORY_CONNECT, NO,
          NO},
         {"egress", "EGRESS_FORBIDDEN", stg_failed(STG_FAULT_EGRESS),
@@ -87,6 +93,31 @@ TEST(classify, retries_connect_faults_unless_they_last)
 
     for (size_t i = 0; i < COUNT(rows); i++)
         check_row(&rows[i]);
+}
+
+/* What this machine was short of; broadcast waits for it in the hub, which
+ * counts no attempt. */
+TEST(classify, retries_what_this_machine_was_short_of)
+{
+    const row rows[] = {
+        {"no-files", "NO_FILES", stg_failed_errno(EMFILE), STG_CATEGORY_LOCAL,
+         NO, YES},
+        {"no-ports", "NO_PORTS", stg_failed_errno(EADDRNOTAVAIL),
+         STG_CATEGORY_LOCAL, NO, YES},
+        {"no-buffers", "NO_BUFFERS", stg_failed_errno(ENOBUFS),
+         STG_CATEGORY_LOCAL, NO, YES},
+        {"interrupted", "INTERRUPTED", stg_failed_errno(EINTR),
+         STG_CATEGORY_LOCAL, NO, YES},
+    };
+    const stg_policy any = policy_of("retry=any");
+    const stg_policy local = policy_of("retry=local");
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        check_row(&rows[i]);
+        CHECK_INT(stg_policy_retries(&any, &rows[i].outcome, NULL), 0);
+        CHECK_INT(stg_policy_retries(&local, &rows[i].outcome, NULL),
+                  STG_ALWAYS);
+    }
 }
 
 TEST(classify, retries_server_faults)
@@ -159,6 +190,7 @@ TEST(classify, gives_up_our_own_doing)
          NO},
         {"too-large", "TOO_LARGE", stg_failed(STG_FAULT_TOO_LARGE),
          STG_CATEGORY_OWN, NO, NO},
+        {"loop", "LOOP", stg_failed(STG_FAULT_LOOP), STG_CATEGORY_OWN, NO, NO},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -190,6 +222,26 @@ TEST(classify, retries_database_faults_where_a_repetition_can_help)
          STG_CATEGORY_DATABASE, NO, YES},
         {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(2013),
          STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(2002),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(2003),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(1053),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(2055),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_mysql(4031),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_sqlstate("57P05"),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"connection-lost", "CONNECTION_LOST", stg_failed_sqlstate("25P03"),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"too-many-connections", "TOO_MANY_CONNECTIONS", stg_failed_mysql(1203),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"outcome-unknown", "OUTCOME_UNKNOWN", stg_failed_sqlstate("08007"),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"sqlstate:08P01", "SQLSTATE_08P01", stg_failed_sqlstate("08P01"),
+         STG_CATEGORY_DATABASE, NO, NO},
         {"sqlstate:23505", "SQLSTATE_23505", stg_failed_sqlstate("23505"),
          STG_CATEGORY_DATABASE, NO, NO},
         {"sqlstate:57014", "SQLSTATE_57014", stg_failed_sqlstate("57014"),
@@ -202,6 +254,9 @@ TEST(classify, retries_database_faults_where_a_repetition_can_help)
 
     for (size_t i = 0; i < COUNT(rows); i++)
         check_row(&rows[i]);
+    // Where nothing was connected to, nothing was sent.
+    CHECK(stg_failed_mysql(2002).unsent && stg_failed_mysql(2003).unsent);
+    CHECK(!stg_failed_mysql(2013).unsent && !stg_failed_mysql(2006).unsent);
 }
 
 TEST(classify, retries_rpc_faults_where_grpc_means_it)
@@ -249,6 +304,74 @@ TEST(classify, retries_rpc_faults_where_grpc_means_it)
         check_row(&rows[i]);
 }
 
+/* What the brokers and stores say, one of each fault. */
+TEST(classify, retries_codes_of_redis_amqp_and_kafka_that_pass)
+{
+    const row rows[] = {
+        {"redis:LOADING", "REDIS_LOADING", stg_failed_redis("LOADING"),
+         STG_CATEGORY_RPC, YES, YES},
+        {"redis:WRONGTYPE", "REDIS_WRONGTYPE", stg_failed_redis("WRONGTYPE"),
+         STG_CATEGORY_RPC, NO, NO},
+        {"too-many-connections", "TOO_MANY_CONNECTIONS",
+         stg_failed_redis("ERR max number of clients reached"),
+         STG_CATEGORY_DATABASE, NO, YES},
+        {"amqp:541", "AMQP_541", stg_failed_amqp(541), STG_CATEGORY_RPC, YES,
+         YES},
+        {"amqp:320", "AMQP_320", stg_failed_amqp(320), STG_CATEGORY_SERVER, YES,
+         YES},
+        {"amqp:404", "AMQP_404", stg_failed_amqp(404), STG_CATEGORY_RPC, NO,
+         NO},
+        {"amqp:connection:forced", "AMQP_CONNECTION_FORCED",
+         stg_failed_amqp_condition("amqp:connection:forced"),
+         STG_CATEGORY_SERVER, YES, YES},
+        {"amqp:not-found", "AMQP_NOT_FOUND",
+         stg_failed_amqp_condition("amqp:not-found"), STG_CATEGORY_RPC, NO, NO},
+        {"kafka:6", "KAFKA_NOT_LEADER_OR_FOLLOWER", stg_failed_kafka(6),
+         STG_CATEGORY_RPC, YES, YES},
+        {"kafka:7", "KAFKA_REQUEST_TIMED_OUT", stg_failed_kafka(7),
+         STG_CATEGORY_SERVER, YES, YES},
+        {"kafka:10", "KAFKA_MESSAGE_TOO_LARGE", stg_failed_kafka(10),
+         STG_CATEGORY_RPC, NO, NO},
+        {"kafka:-195", "KAFKA__TRANSPORT", stg_failed_kafka(-195),
+         STG_CATEGORY_SERVER, YES, YES},
+        {"kafka:-184", "KAFKA__QUEUE_FULL", stg_failed_kafka(-184),
+         STG_CATEGORY_LOCAL, NO, YES},
+        {"transient", "TRANSIENT", stg_failed(STG_FAULT_TRANSIENT),
+         STG_CATEGORY_RPC, YES, YES},
+        {"rejected", "REJECTED", stg_failed(STG_FAULT_REJECTED),
+         STG_CATEGORY_RPC, NO, NO},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        check_row(&rows[i]);
+}
+
+/* Each link of a code of Redis: the code, the name, the category. */
+TEST(classify, lets_policies_name_a_code_its_fault_and_its_category)
+{
+    static const struct {
+        const char *text;
+        uint16_t retries;
+    } rows[] = {
+        {"retry=redis:LOADING", STG_ALWAYS},
+        {"retry=redis:BUSY", NO},
+        {"retry=transient", STG_ALWAYS},
+        {"retry=rpc", STG_ALWAYS},
+        {"retry=any", STG_ALWAYS},
+        {"retry=rejected", NO},
+        {"retry=default never=LOADING", NO},
+        {"retry=default once=transient", ONE},
+        {"retry=grpc", NO},
+    };
+    const stg_outcome loading = stg_failed_redis("LOADING");
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        stg_policy p = policy_of(rows[i].text);
+
+        CHECK_INT(stg_policy_retries(&p, &loading, NULL), rows[i].retries);
+    }
+}
+
 TEST(classify, gives_up_exits_and_unclassified_errors)
 {
     const row rows[] = {
@@ -264,6 +387,22 @@ TEST(classify, gives_up_exits_and_unclassified_errors)
     }
 }
 
+/* What we did ourselves is never the remote's. */
+TEST(classify, any_is_nothing_of_our_own)
+{
+    const stg_policy p = policy_of("retry=any");
+
+    for (int fault = 1; fault < STG_FAULT_COUNT; fault++) {
+        stg_outcome o = stg_failed((stg_fault)fault);
+        stg_category category = stg_fault_about(o.fault)->category;
+        bool is_ours = category == STG_CATEGORY_OWN ||
+                       category == STG_CATEGORY_LOCAL ||
+                       o.fault == STG_FAULT_EGRESS;
+
+        CHECK_INT(stg_policy_retries(&p, &o, NULL), is_ours ? 0 : STG_ALWAYS);
+    }
+}
+
 TEST(classify, retries_all_but_gone_for_a_webhook)
 {
     const stg_policy p = policy_of("webhook");
@@ -273,11 +412,6 @@ TEST(classify, retries_all_but_gone_for_a_webhook)
 
         CHECK_FROM(status, stg_policy_retries(&p, &o, NULL) ==
                                (status == 410 ? 0 : STG_ALWAYS));
-    }
-    for (unsigned fault = 1; fault < STG_FAULT_COUNT; fault++) {
-        stg_outcome o = stg_failed((stg_fault)fault);
-
-        CHECK_FROM(fault, stg_policy_retries(&p, &o, NULL) == STG_ALWAYS);
     }
 }
 
@@ -340,6 +474,12 @@ TEST(classify, sorts_errno_values)
 #ifdef ESHUTDOWN
         {ESHUTDOWN, STG_FAULT_RESET},
 #endif
+        {EMFILE, STG_FAULT_NO_FILES},
+        {ENFILE, STG_FAULT_NO_FILES},
+        {EADDRNOTAVAIL, STG_FAULT_NO_PORTS},
+        {ENOBUFS, STG_FAULT_NO_BUFFERS},
+        {ENOMEM, STG_FAULT_NO_BUFFERS},
+        {EINTR, STG_FAULT_INTERRUPTED},
         {EPROTO, STG_FAULT_PROTOCOL},
         {EBADMSG, STG_FAULT_PROTOCOL},
         {ECANCELED, STG_FAULT_CANCELLED},
@@ -354,9 +494,6 @@ TEST(classify, sorts_errno_values)
         // Nothing of a remote.
         {0, STG_FAULT_ERROR},
         {-1, STG_FAULT_ERROR},
-        {EINTR, STG_FAULT_ERROR},
-        {ENOMEM, STG_FAULT_ERROR},
-        {EMFILE, STG_FAULT_ERROR},
         {EACCES, STG_FAULT_ERROR},
         {ENOENT, STG_FAULT_ERROR},
         {INT32_MAX, STG_FAULT_ERROR},
@@ -435,24 +572,24 @@ TEST(classify, sorts_tls_alerts)
 TEST(classify, sorts_curlcodes)
 {
     static const mapping rows[] = {
-        {1, STG_FAULT_INVALID},   {3, STG_FAULT_INVALID},
-        {4, STG_FAULT_INVALID},   {43, STG_FAULT_INVALID},
-        {48, STG_FAULT_INVALID},  {5, STG_FAULT_DNS},
-        {6, STG_FAULT_DNS},       {7, STG_FAULT_REFUSED},
-        {28, STG_FAULT_TIMEOUT},  {42, STG_FAULT_CANCELLED},
-        {52, STG_FAULT_RESET},    {55, STG_FAULT_RESET},
-        {56, STG_FAULT_RESET},    {8, STG_FAULT_PROTOCOL},
-        {16, STG_FAULT_PROTOCOL}, {18, STG_FAULT_PROTOCOL},
-        {61, STG_FAULT_PROTOCOL}, {92, STG_FAULT_PROTOCOL},
-        {95, STG_FAULT_PROTOCOL}, {96, STG_FAULT_PROTOCOL},
-        {35, STG_FAULT_TLS},      {51, STG_FAULT_TLS},
-        {53, STG_FAULT_TLS},      {54, STG_FAULT_TLS},
-        {58, STG_FAULT_TLS},      {59, STG_FAULT_TLS},
-        {60, STG_FAULT_TLS},      {64, STG_FAULT_TLS},
-        {66, STG_FAULT_TLS},      {77, STG_FAULT_TLS},
-        {80, STG_FAULT_RESET},    {82, STG_FAULT_TLS},
-        {83, STG_FAULT_TLS},      {90, STG_FAULT_TLS},
-        {91, STG_FAULT_TLS},      {98, STG_FAULT_TLS},
+        {1, STG_FAULT_INVALID},        {3, STG_FAULT_INVALID},
+        {4, STG_FAULT_INVALID},        {43, STG_FAULT_INVALID},
+        {48, STG_FAULT_INVALID},       {5, STG_FAULT_DNS_TEMPORARY},
+        {6, STG_FAULT_DNS_TEMPORARY},  {7, STG_FAULT_REFUSED},
+        {28, STG_FAULT_TIMEOUT},       {42, STG_FAULT_CANCELLED},
+        {52, STG_FAULT_RESET},         {55, STG_FAULT_RESET},
+        {56, STG_FAULT_RESET},         {8, STG_FAULT_PROTOCOL},
+        {16, STG_FAULT_PROTOCOL},      {18, STG_FAULT_PROTOCOL},
+        {61, STG_FAULT_PROTOCOL},      {92, STG_FAULT_PROTOCOL},
+        {95, STG_FAULT_PROTOCOL},      {96, STG_FAULT_PROTOCOL},
+        {35, STG_FAULT_TLS_HANDSHAKE}, {51, STG_FAULT_TLS},
+        {53, STG_FAULT_TLS},           {54, STG_FAULT_TLS},
+        {58, STG_FAULT_TLS},           {59, STG_FAULT_TLS},
+        {60, STG_FAULT_TLS},           {64, STG_FAULT_TLS},
+        {66, STG_FAULT_TLS},           {77, STG_FAULT_TLS},
+        {80, STG_FAULT_RESET},         {82, STG_FAULT_TLS},
+        {83, STG_FAULT_TLS},           {90, STG_FAULT_TLS},
+        {91, STG_FAULT_TLS},           {98, STG_FAULT_TLS},
     };
 
     check_outcome(stg_failed_curl(0), STG_FAULT_NONE, STG_CODE_NONE, 0);
@@ -485,8 +622,12 @@ TEST(classify, sorts_sqlstates)
         {"08000", STG_FAULT_CONNECTION_LOST},
         {"08001", STG_FAULT_CONNECTION_LOST},
         {"08006", STG_FAULT_CONNECTION_LOST},
-        {"08P01", STG_FAULT_CONNECTION_LOST},
-        {"08p01", STG_FAULT_CONNECTION_LOST},
+        {"08007", STG_FAULT_OUTCOME_UNKNOWN},
+        {"08P01", STG_FAULT_SQL},
+        {"08p01", STG_FAULT_SQL},
+        {"25P02", STG_FAULT_SQL},
+        {"25P03", STG_FAULT_CONNECTION_LOST},
+        {"57P05", STG_FAULT_CONNECTION_LOST},
         {"09000", STG_FAULT_SQL},
         {"40000", STG_FAULT_SQL},
         {"40001", STG_FAULT_SERIALIZATION},
@@ -552,6 +693,229 @@ TEST(classify, sorts_mysql_errors)
     for (size_t i = 0; i < COUNT(rows); i++)
         check_outcome(stg_failed_mysql(rows[i].error), rows[i].fault,
                       STG_CODE_MYSQL, rows[i].error);
+}
+
+TEST(classify, sorts_replies_of_redis)
+{
+    static const struct {
+        const char *reply;
+        stg_fault fault;
+    } rows[] = {
+        {"ERR unknown command 'FOO'", STG_FAULT_REJECTED},
+        {"LOADING Redis is loading the dataset in memory", STG_FAULT_TRANSIENT},
+        {"TRYAGAIN Multiple keys request during rehashing of slot",
+         STG_FAULT_TRANSIENT},
+        {"CLUSTERDOWN The cluster is down", STG_FAULT_TRANSIENT},
+        {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is "
+         "set to 'no'.",
+         STG_FAULT_TRANSIENT},
+        {"BUSY Redis is busy running a script.", STG_FAULT_TRANSIENT},
+        {"READONLY You can't write against a read only replica.",
+         STG_FAULT_TRANSIENT},
+        {"NOREPLICAS Not enough good replicas to write.", STG_FAULT_TRANSIENT},
+        {"UNBLOCKED force unblock from blocking operation",
+         STG_FAULT_TRANSIENT},
+        {"MOVED 3999 127.0.0.1:6381", STG_FAULT_REJECTED},
+        {"ASK 3999 127.0.0.1:6381", STG_FAULT_REJECTED},
+        {"CROSSSLOT Keys in request don't hash to the same slot",
+         STG_FAULT_REJECTED},
+        {"WRONGTYPE Operation against a key", STG_FAULT_REJECTED},
+        {"EXECABORT Transaction discarded", STG_FAULT_REJECTED},
+        {"NOSCRIPT No matching script", STG_FAULT_REJECTED},
+        {"NOTBUSY No scripts in execution right now.", STG_FAULT_REJECTED},
+        {"UNKILLABLE Sorry the script", STG_FAULT_REJECTED},
+        {"NOAUTH Authentication required.", STG_FAULT_REJECTED},
+        {"WRONGPASS invalid username-password pair", STG_FAULT_REJECTED},
+        {"NOPERM this user has no permissions", STG_FAULT_REJECTED},
+        {"DENIED Redis is running in protected mode", STG_FAULT_REJECTED},
+        {"NOPROTO unsupported protocol version", STG_FAULT_REJECTED},
+        {"OOM command not allowed when used memory > 'maxmemory'.",
+         STG_FAULT_REJECTED},
+        {"MISCONF Redis is configured to save RDB snapshots",
+         STG_FAULT_REJECTED},
+        {"IOERR error or timeout writing to target instance",
+         STG_FAULT_REJECTED},
+        {"BUSYKEY Target key name already exists.", STG_FAULT_REJECTED},
+        {"BUSYGROUP Consumer Group name already exists", STG_FAULT_REJECTED},
+        {"NOGROUP No such key or consumer group", STG_FAULT_REJECTED},
+    };
+
+    for (uint32_t i = 0; i < COUNT(rows); i++) {
+        stg_outcome o = stg_failed_redis(rows[i].reply);
+
+        // It was answered instead of being carried out.
+        CHECK_INT(o.unsent, rows[i].fault == STG_FAULT_TRANSIENT);
+        o.unsent = false;
+        check_outcome(o, rows[i].fault, STG_CODE_REDIS, i + 1);
+    }
+}
+
+TEST(classify, reads_the_first_word_of_a_reply)
+{
+    static const char *const loading[] = {"LOADING", "-LOADING",
+                                          "-LOADING Redis is loading\r\n",
+                                          "LOADING\r\n", "LOADING\n"};
+    static const char *const others[] = {"LOADINGS", "LOAD", "loading",
+                                         "MYERR LOADING", "BUSYBODY"};
+    static const char *const nothing[] = {NULL, "", "-", " LOADING", "\r\n"};
+    stg_outcome full = stg_failed_redis("-ERR max number of clients reached");
+
+    for (size_t i = 0; i < COUNT(loading); i++)
+        CHECK_INT(stg_failed_redis(loading[i]).code, 2);
+    for (size_t i = 0; i < COUNT(others); i++)
+        check_outcome(stg_failed_redis(others[i]), STG_FAULT_REJECTED,
+                      STG_CODE_NONE, 0);
+    for (size_t i = 0; i < COUNT(nothing); i++)
+        check_outcome(stg_failed_redis(nothing[i]), STG_FAULT_ERROR,
+                      STG_CODE_NONE, 0);
+    CHECK(full.unsent);
+    full.unsent = false;
+    check_outcome(full, STG_FAULT_TOO_MANY_CONNECTIONS, STG_CODE_NONE, 0);
+}
+
+TEST(classify, sorts_reply_codes_of_amqp)
+{
+    static const mapping rows[] = {
+        {313, STG_FAULT_TRANSIENT}, {320, STG_FAULT_RESET},
+        {405, STG_FAULT_TRANSIENT}, {506, STG_FAULT_TRANSIENT},
+        {541, STG_FAULT_TRANSIENT},
+    };
+    static const int others[] = {INT32_MIN, -1, 0, 100, 199, 201, 299, 600};
+
+    check_outcome(stg_failed_amqp(200), STG_FAULT_NONE, STG_CODE_NONE, 0);
+    for (int code = 300; code <= 599; code++) {
+        stg_fault fault = STG_FAULT_REJECTED;
+
+        for (size_t i = 0; i < COUNT(rows); i++)
+            if (rows[i].code == code)
+                fault = rows[i].fault;
+        check_outcome(stg_failed_amqp(code), fault, STG_CODE_AMQP,
+                      (uint32_t)code);
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+        check_outcome(stg_failed_amqp(others[i]), STG_FAULT_ERROR,
+                      STG_CODE_NONE, 0);
+}
+
+TEST(classify, sorts_conditions_of_amqp)
+{
+    static const struct {
+        const char *condition;
+        stg_fault fault;
+    } rows[] = {
+        {"amqp:internal-error", STG_FAULT_TRANSIENT},
+        {"amqp:not-found", STG_FAULT_REJECTED},
+        {"amqp:unauthorized-access", STG_FAULT_REJECTED},
+        {"amqp:decode-error", STG_FAULT_REJECTED},
+        {"amqp:resource-limit-exceeded", STG_FAULT_REJECTED},
+        {"amqp:not-allowed", STG_FAULT_REJECTED},
+        {"amqp:invalid-field", STG_FAULT_REJECTED},
+        {"amqp:not-implemented", STG_FAULT_REJECTED},
+        {"amqp:resource-locked", STG_FAULT_TRANSIENT},
+        {"amqp:precondition-failed", STG_FAULT_REJECTED},
+        {"amqp:resource-deleted", STG_FAULT_REJECTED},
+        {"amqp:illegal-state", STG_FAULT_REJECTED},
+        {"amqp:frame-size-too-small", STG_FAULT_REJECTED},
+        {"amqp:connection:forced", STG_FAULT_RESET},
+        {"amqp:connection:framing-error", STG_FAULT_REJECTED},
+        {"amqp:connection:redirect", STG_FAULT_REJECTED},
+        {"amqp:session:window-violation", STG_FAULT_REJECTED},
+        {"amqp:session:errant-link", STG_FAULT_REJECTED},
+        {"amqp:session:handle-in-use", STG_FAULT_REJECTED},
+        {"amqp:session:unattached-handle", STG_FAULT_REJECTED},
+        {"amqp:link:detach-forced", STG_FAULT_TRANSIENT},
+        {"amqp:link:transfer-limit-exceeded", STG_FAULT_REJECTED},
+        {"amqp:link:message-size-exceeded", STG_FAULT_REJECTED},
+        {"amqp:link:redirect", STG_FAULT_REJECTED},
+        {"amqp:link:stolen", STG_FAULT_REJECTED},
+        {"amqp:transaction:unknown-id", STG_FAULT_REJECTED},
+        {"amqp:transaction:rollback", STG_FAULT_TRANSIENT},
+        {"amqp:transaction:timeout", STG_FAULT_TRANSIENT},
+        {"com.microsoft:server-busy", STG_FAULT_TRANSIENT},
+        {"com.microsoft:timeout", STG_FAULT_TIMEOUT},
+    };
+
+    for (uint32_t i = 0; i < COUNT(rows); i++)
+        check_outcome(stg_failed_amqp_condition(rows[i].condition),
+                      rows[i].fault, STG_CODE_AMQP1, i + 1);
+    check_outcome(stg_failed_amqp_condition("com.example:own"),
+                  STG_FAULT_REJECTED, STG_CODE_NONE, 0);
+    check_outcome(stg_failed_amqp_condition("amqp:not-foun"),
+                  STG_FAULT_REJECTED, STG_CODE_NONE, 0);
+    check_outcome(stg_failed_amqp_condition(""), STG_FAULT_ERROR, STG_CODE_NONE,
+                  0);
+    check_outcome(stg_failed_amqp_condition(NULL), STG_FAULT_ERROR,
+                  STG_CODE_NONE, 0);
+}
+
+/* The column "Retriable" of the table of error codes of Kafka's protocol. */
+TEST(classify, retries_what_kafka_says_is_retriable)
+{
+    static const mapping retriable[] = {
+        {2, STG_FAULT_PROTOCOL},    {3, STG_FAULT_TRANSIENT},
+        {5, STG_FAULT_TRANSIENT},   {6, STG_FAULT_TRANSIENT},
+        {7, STG_FAULT_TIMEOUT},     {9, STG_FAULT_TRANSIENT},
+        {13, STG_FAULT_RESET},      {14, STG_FAULT_TRANSIENT},
+        {15, STG_FAULT_TRANSIENT},  {16, STG_FAULT_TRANSIENT},
+        {19, STG_FAULT_TRANSIENT},  {20, STG_FAULT_TRANSIENT},
+        {41, STG_FAULT_TRANSIENT},  {51, STG_FAULT_TRANSIENT},
+        {56, STG_FAULT_TRANSIENT},  {70, STG_FAULT_TRANSIENT},
+        {71, STG_FAULT_TRANSIENT},  {72, STG_FAULT_TRANSIENT},
+        {74, STG_FAULT_TRANSIENT},  {75, STG_FAULT_TRANSIENT},
+        {78, STG_FAULT_TRANSIENT},  {80, STG_FAULT_TRANSIENT},
+        {83, STG_FAULT_TRANSIENT},  {84, STG_FAULT_TRANSIENT},
+        {88, STG_FAULT_TRANSIENT},  {89, STG_FAULT_TRANSIENT},
+        {100, STG_FAULT_TRANSIENT}, {103, STG_FAULT_TRANSIENT},
+        {106, STG_FAULT_TRANSIENT}, {122, STG_FAULT_TRANSIENT},
+        {123, STG_FAULT_TRANSIENT}, {133, STG_FAULT_TRANSIENT},
+    };
+    static const char *const texts[] = {"retry=default", "broadcast"};
+
+    check_outcome(stg_failed_kafka(0), STG_FAULT_NONE, STG_CODE_NONE, 0);
+    for (int code = -1; code <= 200; code += code == -1 ? 2 : 1) {
+        stg_outcome o = stg_failed_kafka(code);
+        stg_fault fault = STG_FAULT_REJECTED;
+
+        for (size_t i = 0; i < COUNT(retriable); i++)
+            if (retriable[i].code == code)
+                fault = retriable[i].fault;
+        check_outcome(o, fault, STG_CODE_KAFKA, (uint32_t)code);
+        for (size_t i = 0; i < COUNT(texts); i++) {
+            stg_policy p = policy_of(texts[i]);
+
+            CHECK_INT(stg_policy_retries(&p, &o, NULL),
+                      fault == STG_FAULT_REJECTED ? 0 : STG_ALWAYS);
+        }
+    }
+}
+
+TEST(classify, sorts_what_librdkafka_says_itself)
+{
+    static const mapping rows[] = {
+        {-199, STG_FAULT_PROTOCOL},    {-197, STG_FAULT_CANCELLED},
+        {-196, STG_FAULT_ERROR},       {-195, STG_FAULT_RESET},
+        {-194, STG_FAULT_NO_BUFFERS},  {-193, STG_FAULT_DNS_TEMPORARY},
+        {-192, STG_FAULT_TIMEOUT},     {-189, STG_FAULT_ERROR},
+        {-187, STG_FAULT_RESET},       {-186, STG_FAULT_INVALID},
+        {-185, STG_FAULT_TIMEOUT},     {-184, STG_FAULT_NO_BUFFERS},
+        {-183, STG_FAULT_TRANSIENT},   {-181, STG_FAULT_TLS_HANDSHAKE},
+        {-180, STG_FAULT_TRANSIENT},   {-177, STG_FAULT_TRANSIENT},
+        {-166, STG_FAULT_TIMEOUT},     {-164, STG_FAULT_TRANSIENT},
+        {-163, STG_FAULT_INTERRUPTED}, {-158, STG_FAULT_PROTOCOL},
+        {-155, STG_FAULT_PROTOCOL},    {-153, STG_FAULT_TRANSIENT},
+        {-152, STG_FAULT_CANCELLED},   {-151, STG_FAULT_CANCELLED},
+        {-143, STG_FAULT_ERROR},       {-137, STG_FAULT_CANCELLED},
+    };
+
+    for (int code = -1000; code <= -2; code++) {
+        stg_fault fault = STG_FAULT_REJECTED;
+
+        for (size_t i = 0; i < COUNT(rows); i++)
+            if (rows[i].code == code)
+                fault = rows[i].fault;
+        check_outcome(stg_failed_kafka(code), fault, STG_CODE_KAFKA,
+                      (uint32_t)code);
+    }
 }
 
 TEST(classify, sorts_grpc_statuses)
@@ -633,12 +997,16 @@ TEST(classify, sorts_http_statuses)
 
 TEST(classify, takes_what_is_no_final_status_for_a_broken_protocol)
 {
-    static const int statuses[] = {0,   1,   99,  100,       101,       103,
-                                   199, 600, 999, INT32_MAX, INT32_MIN, -200};
+    static const int statuses[] = {100, 101, 103, 199};
+    static const int others[] = {0,   1,   99,        -200,
+                                 600, 999, INT32_MAX, INT32_MIN};
 
     for (size_t i = 0; i < COUNT(statuses); i++)
         check_outcome(stg_answered(statuses[i]), STG_FAULT_PROTOCOL,
                       STG_CODE_NONE, 0);
+    for (size_t i = 0; i < COUNT(others); i++) // it is no status at all
+        check_outcome(stg_answered(others[i]), STG_FAULT_INVALID, STG_CODE_NONE,
+                      0);
 }
 
 TEST(classify, keeps_the_delay_of_an_answer)

@@ -401,6 +401,9 @@ TEST(delay, reads_a_two_digit_year_near_to_now)
         {"Wednesday, 01-Jul-19 00:00:00 GMT", 0, 2019},
         {"Wednesday, 31-Dec-21 00:00:00 GMT", 0, 1921},
         {"Wednesday, 31-Dec-21 00:00:00 GMT", INT64_MIN, 1921},
+        // No year has five digits, whatever the clock says.
+        {"Wednesday, 01-Jul-00 00:00:00 GMT", INT64_MAX, 9900},
+        {"Wednesday, 01-Jul-99 00:00:00 GMT", INT64_MAX, 9999},
         // The leap day is the year's that is meant.
         {"Tuesday, 29-Feb-00 00:00:00 GMT", 931000000, 2000},
         {"Tuesday, 29-Feb-00 00:00:00 GMT", INT64_C(4090000000), 0},
@@ -413,6 +416,9 @@ TEST(delay, reads_a_two_digit_year_near_to_now)
         CHECK_FROM(i, is_date == (rows[i].year != 0));
         if (is_date && date_s > INT32_MIN && date_s < last_second())
             CHECK_INT(calendar(date_s).tm_year + 1900, rows[i].year);
+        if (rows[i].year >= 9900)
+            CHECK_INT(date_s, rows[i].year == 9900 ? INT64_C(250262265600)
+                                                   : INT64_C(253386403200));
     }
 }
 

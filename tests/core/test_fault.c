@@ -30,6 +30,8 @@ TEST(fault, has_a_name_a_cause_a_category_and_a_sentence)
         {STG_FAULT_CONNECT_TIMEOUT, "connect-timeout", "CONNECT_TIMEOUT",
          STG_CATEGORY_CONNECT},
         {STG_FAULT_TLS, "tls", "TLS_FAILURE", STG_CATEGORY_CONNECT},
+        {STG_FAULT_TLS_TIMEOUT, "tls-timeout", "TLS_TIMEOUT",
+         STG_CATEGORY_CONNECT},
         {STG_FAULT_TIMEOUT, "timeout", "TIMEOUT", STG_CATEGORY_SERVER},
         {STG_FAULT_RESET, "reset", "CONNECTION_RESET", STG_CATEGORY_SERVER},
         {STG_FAULT_PROTOCOL, "protocol", "PROTOCOL_ERROR", STG_CATEGORY_SERVER},
@@ -59,6 +61,18 @@ TEST(fault, has_a_name_a_cause_a_category_and_a_sentence)
         {STG_FAULT_ERROR, "error", "ERROR", STG_CATEGORY_OTHER},
         {STG_FAULT_EGRESS, "egress", "EGRESS_FORBIDDEN", STG_CATEGORY_CONNECT},
         {STG_FAULT_TOO_LARGE, "too-large", "TOO_LARGE", STG_CATEGORY_OWN},
+        {STG_FAULT_LOOP, "loop", "LOOP", STG_CATEGORY_OWN},
+        {STG_FAULT_NO_FILES, "no-files", "NO_FILES", STG_CATEGORY_LOCAL},
+        {STG_FAULT_NO_PORTS, "no-ports", "NO_PORTS", STG_CATEGORY_LOCAL},
+        {STG_FAULT_NO_BUFFERS, "no-buffers", "NO_BUFFERS", STG_CATEGORY_LOCAL},
+        {STG_FAULT_INTERRUPTED, "interrupted", "INTERRUPTED",
+         STG_CATEGORY_LOCAL},
+        {STG_FAULT_TLS_HANDSHAKE, "tls-handshake", "TLS_HANDSHAKE",
+         STG_CATEGORY_CONNECT},
+        {STG_FAULT_OUTCOME_UNKNOWN, "outcome-unknown", "OUTCOME_UNKNOWN",
+         STG_CATEGORY_DATABASE},
+        {STG_FAULT_TRANSIENT, "transient", "TRANSIENT", STG_CATEGORY_RPC},
+        {STG_FAULT_REJECTED, "rejected", "REJECTED", STG_CATEGORY_RPC},
     };
 
     CHECK_INT(COUNT(rows), STG_FAULT_COUNT);
@@ -112,9 +126,9 @@ TEST(fault, reads_as_an_error_where_it_is_none)
 
 TEST(fault, has_a_category_with_a_name)
 {
-    static const char *const names[] = {"none",     "connect",  "server",
-                                        "request",  "overload", "own",
-                                        "database", "rpc",      "other"};
+    static const char *const names[] = {
+        "none", "connect",  "server", "request", "overload",
+        "own",  "database", "rpc",    "local",   "other"};
 
     CHECK_INT(COUNT(names), STG_CATEGORY_OTHER + 1);
     for (unsigned i = 0; i < COUNT(names); i++)

@@ -34,6 +34,20 @@ TEST(outcome, is_told_by_its_code_where_many_share_the_fault)
                 "SQLSTATE_0A000");
     check_words(stg_failed_mysql(1062), "mysql:1062", "MYSQL_1062");
     check_words(stg_failed_grpc(14, NULL), "grpc:14", "GRPC_UNAVAILABLE");
+    check_words(stg_failed_redis("LOADING Redis is loading"), "redis:LOADING",
+                "REDIS_LOADING");
+    check_words(stg_failed_amqp(320), "amqp:320", "AMQP_320");
+    check_words(stg_failed_amqp_condition("amqp:link:detach-forced"),
+                "amqp:link:detach-forced", "AMQP_LINK_DETACH_FORCED");
+    check_words(stg_failed_amqp_condition("com.microsoft:server-busy"),
+                "com.microsoft:server-busy", "COM_MICROSOFT_SERVER_BUSY");
+    check_words(stg_failed_kafka(7), "kafka:7", "KAFKA_REQUEST_TIMED_OUT");
+    check_words(stg_failed_kafka(-195), "kafka:-195", "KAFKA__TRANSPORT");
+    check_words(stg_failed_kafka(-999), "kafka:-999", "KAFKA_-999");
+    check_words(stg_failed_kafka(INT32_MIN), "kafka:-2147483648",
+                "KAFKA_-2147483648");
+    check_words(stg_failed_kafka(65), "kafka:65",
+                "KAFKA_DELEGATION_TOKEN_AUTHORIZATION_FAILED");
     check_words(stg_failed_exit(3), "exit 3", "EXIT_3");
     check_words(stg_failed_exit(127), "exit 127", "EXIT_127");
 }
@@ -50,7 +64,8 @@ TEST(outcome, is_told_by_its_fault_where_that_says_more)
     check_words(stg_failed_tls(42), "tls", "TLS_FAILURE");
     check_words(stg_failed_grpc(8, "100"), "pushback",
                 "GRPC_RESOURCE_EXHAUSTED");
-    check_words(stg_answered(99), "protocol", "PROTOCOL_ERROR");
+    check_words(stg_answered(100), "protocol", "PROTOCOL_ERROR");
+    check_words(stg_answered(99), "invalid", "INVALID");
     check_words(stg_failed_sqlstate("nonsense"), "error", "ERROR");
 }
 
@@ -63,6 +78,8 @@ TEST(outcome, is_told_by_its_fault_without_a_code)
     check_words(stg_failed(STG_FAULT_SQL), "sql", "SQL_ERROR");
     check_words(stg_failed(STG_FAULT_GRPC), "grpc", "GRPC_ERROR");
     check_words(stg_failed(STG_FAULT_EXIT), "exit", "EXIT");
+    check_words(stg_failed(STG_FAULT_TRANSIENT), "transient", "TRANSIENT");
+    check_words(stg_failed_redis("MYOWN error"), "rejected", "REJECTED");
 }
 
 TEST(outcome, has_the_names_of_grpc_in_its_cause)
@@ -100,7 +117,9 @@ TEST(outcome, has_the_names_of_grpc_in_its_cause)
 TEST(outcome, shows_the_number_of_a_code_without_a_prefix)
 {
     check_words(coded(STG_FAULT_5XX, STG_CODE_ERRNO, 111), "111", "111");
-    check_words(coded(STG_FAULT_5XX, STG_CODE_CURL, 28), "28", "28");
+    check_words(coded(STG_FAULT_5XX, STG_CODE_CURL, 28), "curl:28", "CURL_28");
+    check_words(coded(STG_FAULT_5XX, STG_CODE_REDIS, 99), "redis:99",
+                "REDIS_99");
     check_words(coded(STG_FAULT_SQL, (stg_code_kind)77, 5), "5", "5");
     check_words(coded(STG_FAULT_SQL, (stg_code_kind)-1, 5), "5", "5");
 }
@@ -117,7 +136,7 @@ TEST(outcome, fits_its_text)
     static const uint32_t codes[] = {0, 1, 16, 17, 599, UINT32_MAX};
 
     for (int fault = -1; fault <= STG_FAULT_COUNT; fault++)
-        for (int kind = -1; kind <= STG_CODE_EXIT + 1; kind++)
+        for (int kind = -1; kind <= STG_CODE_KAFKA + 1; kind++)
             for (size_t i = 0; i < COUNT(codes); i++) {
                 stg_outcome o =
                     coded((stg_fault)fault, (stg_code_kind)kind, codes[i]);

@@ -23,7 +23,7 @@ TEST(peer, fits_the_policy_that_it_was_made_of)
     CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
 }
 
-TEST(peer, fits_any_policy_with_the_same_budget_and_breaker)
+TEST(peer, fits_any_policy_with_the_same_budget_and_breaker_or_with_none)
 {
     stg_policy p = parse("backend breaker=50%/20/10s:30s-1m");
     stg_peer peer;
@@ -34,16 +34,22 @@ TEST(peer, fits_any_policy_with_the_same_budget_and_breaker)
         "backend breaker=50%/21/10s:30s-1m",
         "backend breaker=51%/20/10s:30s-1m",
         "backend breaker=5:30s-1m",
-        "backend",
         "backend breaker=50%/20/10s:30s-1m budget=100:11/s",
         "backend breaker=50%/20/10s:30s-1m budget=101:10/s",
         "backend breaker=50%/20/10s:30s-1m budget=ratio:0.2",
+    };
+    static const char *const fitting[] = {
+        "fixed base=1s budget=100:10/s breaker=50%/20/10s:30s-1m",
+        "backend",
         "backend breaker=50%/20/10s:30s-1m budget=none",
+        "client",
     };
 
     CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
-    p = parse("fixed base=1s budget=100:10/s breaker=50%/20/10s:30s-1m");
-    CHECK(stg_peer_fits(&peer, &p));
+    for (size_t i = 0; i < sizeof fitting / sizeof *fitting; i++) {
+        p = parse(fitting[i]);
+        CHECK(stg_peer_fits(&peer, &p));
+    }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         p = parse(others[i]);
         CHECK(!stg_peer_fits(&peer, &p));
@@ -84,6 +90,11 @@ TEST(peer, is_refused_until_it_is_made)
     p.breaker.calls = 1;
     CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
     CHECK(!stg_peer_fits(&peer, &p));
+    // Nor is one that was, once it was made anew of what is refused.
+    p = parse("client");
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK_INT(stg_peer_init(&peer, &zeroed), STG_INVALID);
+    CHECK(!stg_peer_fits(&peer, &p));
 }
 
 TEST(peer, can_have_a_rate_limit)
@@ -96,6 +107,36 @@ TEST(peer, can_have_a_rate_limit)
     CHECK_INT(stg_peer_limit(&peer, 1000, 1, &err), STG_OK);
     CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
     CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
-    CHECK_INT(stg_peer_limit(&peer, 1000, 0, &err), STG_INVALID);
-    CHECK_STR(err.text, "burst=0 is out of range, wanted 1 to 1000000");
+    CHECK_INT(stg_peer_limit(&peer, 1000, 1000001, &err), STG_INVALID);
+    CHECK_STR(err.text, "burst=1000001 is out of range, wanted 0 to 1000000");
+}
+
+TEST(peer, has_the_rate_of_its_policy)
+{
+    stg_policy p = parse("client rate=30/s"), other = parse("client rate=31/s");
+    stg_policy none = parse("client");
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK_U64(peer.limiter.rate, 30000);
+    CHECK_U64(peer.limiter.burst, 3);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK(stg_peer_fits(&peer, &none));
+    CHECK(!stg_peer_fits(&peer, &other));
+
+    // What is said of the peer itself wins.
+    CHECK_INT(stg_peer_limit(&peer, 1000, 7, NULL), STG_OK);
+    CHECK_U64(peer.limiter.rate, 1000);
+    CHECK_U64(peer.limiter.burst, 7);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK(!stg_peer_fits(&peer, &other));
+    CHECK_INT(stg_peer_limit(&peer, 0, 0, NULL), STG_OK);
+    CHECK(stg_peer_fits(&peer, &p));
+
+    CHECK_INT(stg_peer_init(&peer, &none), STG_OK);
+    CHECK_U64(peer.limiter.rate, 0);
+    CHECK(!stg_peer_fits(&peer, &p));
+    p.rate = 1000000001;
+    CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
+    CHECK(!stg_peer_fits(&peer, &none));
 }

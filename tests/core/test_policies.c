@@ -51,7 +51,8 @@ TEST(policies, are_read_line_by_line)
                 "2 db: exponential base=200ms cap=30s jitter=full attempts=5 "
                 "deadline=10s retry=default budget=tokens:100:10/s\n"
                 "4 hooks: list=5s,5m,30m,2h,5h,10h,10h jitter=20% attempts=4 "
-                "deadline=none attempt-timeout=30s retry=any never=410\n");
+                "deadline=none attempt-timeout=30s retry=any never=410 "
+                "breaker=20:200ms-30s breaker-connect=3\n");
 }
 
 TEST(policies, may_be_none)
@@ -246,11 +247,11 @@ TEST(policies, end_at_their_size_and_at_nothing_else)
 
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_OK);
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_INVALID);
-    CHECK_INT(strncmp(err.text, "my.conf:2:4: no?ne: wanted a", 28), 0);
+    CHECK_INT(strncmp(err.text, "my.conf:2:4: no?ne: did you ", 28), 0);
 
     walk = (stg_policies){.text = text, .size = 6};
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_INVALID);
-    CHECK_INT(strncmp(err.text, "policies:1:4: non: wanted a", 27), 0);
+    CHECK_INT(strncmp(err.text, "policies:1:4: non: did you ", 27), 0);
     walk = (stg_policies){.text = text, .size = 7};
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_OK);
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_NOT_FOUND);
@@ -317,7 +318,7 @@ TEST(policies, are_found_by_name)
 TEST(policies, are_not_found_by_another_name)
 {
     stg_policies file = over("a: none\nb: aws\nab: client\n");
-    static const char *const names[] = {"", "c", "A", "abc", "a ", "none"};
+    static const char *const names[] = {"", "c", "A", "a??", "none"};
     stg_policy p = stg_policy_default(), untouched = p;
     stg_error err;
 
@@ -437,6 +438,29 @@ TEST(policies, are_told_of_with_a_path_that_leaves_room)
 }
 
 /* Whatever a name or a path has in it, an error is one line. */
+TEST(policies, are_suggested_where_a_name_is_like_theirs)
+{
+    stg_policies file = over("orders: none\nbilling: aws\nbillings: none\n");
+    stg_policy p;
+    stg_error err;
+
+    stg_policies_find(&file, "biling", &p, &err);
+    CHECK_STR(err.text,
+              "policies: has no policy called biling, did you mean billing?");
+    stg_policies_find(&file, "odrers", &p, &err);
+    CHECK_STR(err.text,
+              "policies: has no policy called odrers, did you mean orders?");
+    stg_policies_find(&file, "billingss", &p, &err);
+    CHECK_STR(
+        err.text,
+        "policies: has no policy called billingss, did you mean billings?");
+    stg_policies_find(&file, "a name that has more letters than forty of them",
+                      &p, &err);
+    CHECK_STR(err.text,
+              "policies: has no policy called a name that has more letters "
+              "than forty ...");
+}
+
 TEST(policies, are_told_of_in_one_line)
 {
     char path[300];

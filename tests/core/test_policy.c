@@ -75,19 +75,29 @@ static const field fields[] = {
     FIELD(retry_after_max),
     FIELD(backoff.growth),
     FIELD(backoff.jitter),
-    FIELD(backoff.percent),
+    FIELD(backoff.below),
+    FIELD(backoff.above),
+    FIELD(backoff.up),
     FIELD(backoff.factor),
     FIELD(backoff.base),
     FIELD(backoff.cap),
+    FIELD(backoff.floor),
     FIELD(backoff.list_count),
+    FIELD(base_for[STG_CATEGORY_CONNECT]),
+    FIELD(base_for[STG_CATEGORY_LOCAL]),
+    FIELD(rate),
     FIELD(budget.kind),
     FIELD(budget.capacity),
     FIELD(budget.rate),
     FIELD(budget.ratio),
+    FIELD(budget.cost),
+    FIELD(budget.timeout_cost),
+    FIELD(budget.throttle_cost),
     FIELD(breaker.rule),
     FIELD(breaker.failures),
     FIELD(breaker.percent),
     FIELD(breaker.calls),
+    FIELD(breaker.connects),
     FIELD(breaker.window),
     FIELD(breaker.open),
     FIELD(breaker.open_max),
@@ -95,6 +105,7 @@ static const field fields[] = {
     FIELD(unsafe),
     FIELD(default_rules),
     FIELD(nested),
+    FIELD(retry_after),
     FIELD(rule_count),
     FIELD(rules[0].link),
     FIELD(rules[0].code_kind),
@@ -226,6 +237,9 @@ TEST(policy, is_refused_with_attempts_and_times_out_of_range)
          "nested=2 is out of range, wanted one of stg_nested"},
         {FIELD(nested), UINT32_MAX,
          "nested=4294967295 is out of range, wanted one of stg_nested"},
+        {FIELD(retry_after), STG_RETRY_AFTER_IGNORE, NULL},
+        {FIELD(retry_after), STG_RETRY_AFTER_IGNORE + 1,
+         "retry-after=3 is out of range, wanted one of stg_retry_after"},
         {FIELD(default_rules), false, NULL},
     };
 
@@ -243,9 +257,9 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
         {FIELD(backoff.jitter), STG_JITTER_DECORRELATED, NULL},
         {FIELD(backoff.jitter), STG_JITTER_PERCENT,
          "jitter=0% is out of range, wanted 1% to 100%"},
-        {FIELD(backoff.jitter), STG_JITTER_PERCENT + 1,
-         "jitter=5 is out of range, wanted one of stg_jitter"},
-        {FIELD(backoff.percent), 1,
+        {FIELD(backoff.jitter), STG_JITTER_UP + 1,
+         "jitter=6 is out of range, wanted one of stg_jitter"},
+        {FIELD(backoff.below), 1,
          "jitter=1% is out of range, wanted no percentage with another jitter"},
         {FIELD(backoff.factor), 1000, NULL},
         {FIELD(backoff.factor), 100000, NULL},
@@ -270,6 +284,11 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
          "cap=0 is out of range, wanted more than 0, to 365d, or none"},
         {FIELD(backoff.cap), 366 * STG_DAY,
          "cap=366d is out of range, wanted more than 0, to 365d, or none"},
+        {FIELD(backoff.floor), 30 * STG_S, NULL},
+        {FIELD(backoff.floor), 30 * STG_S + 1,
+         "cap=30s is below floor=30000000001ns"},
+        {FIELD(backoff.floor), 365 * STG_DAY + 1,
+         "floor=31536000000000001ns is out of range, wanted 0 to 365d"},
         {FIELD(backoff.list_count), 1,
          "list_count=1 is out of range, wanted 0 where there is no list"},
         {FIELD(backoff.list[0]), 1,
@@ -278,11 +297,13 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
          "list=1ns is out of range, wanted 0 behind the end of the list"},
     };
     static const row percent[] = {
-        {FIELD(backoff.percent), 1, NULL},
-        {FIELD(backoff.percent), 100, NULL},
-        {FIELD(backoff.percent), 0,
-         "jitter=0% is out of range, wanted 1% to 100%"},
-        {FIELD(backoff.percent), 101,
+        {FIELD(backoff.below), 1, NULL},
+        {FIELD(backoff.below), 100, NULL},
+        {FIELD(backoff.below), 0, NULL},
+        {FIELD(backoff.above), 0, NULL},
+        {FIELD(backoff.below), 101,
+         "jitter=101% is out of range, wanted 1% to 100%"},
+        {FIELD(backoff.above), 101,
          "jitter=101% is out of range, wanted 1% to 100%"},
     };
     static const row list[] = {
@@ -306,6 +327,35 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
          "list_count=2 is out of range, wanted 0 where there is no list"},
     };
 
+    static const row bases[] = {
+        {FIELD(base_for[STG_CATEGORY_OVERLOAD]), 1, NULL},
+        {FIELD(base_for[STG_CATEGORY_CONNECT]), 30 * STG_S, NULL},
+        {FIELD(base_for[STG_CATEGORY_LOCAL]), 30 * STG_S + 1,
+         "cap=30s is below base-for=30000000001ns"},
+        {FIELD(base_for[STG_CATEGORY_RPC]), 366 * STG_DAY,
+         "base-for=366d is out of range, wanted more than 0, to 365d"},
+        {FIELD(base_for[STG_CATEGORY_NONE]), 1,
+         "base-for is set for a category that no rule may name"},
+        {FIELD(base_for[STG_CATEGORY_OWN]), 1,
+         "base-for is set for a category that no rule may name"},
+        {FIELD(base_for[STG_CATEGORY_OTHER]), 1,
+         "base-for is set for a category that no rule may name"},
+    };
+    static const row based_list[] = {
+        {FIELD(base_for[STG_CATEGORY_SERVER]), 1,
+         "base-for has no meaning for a list, which has no base"},
+    };
+    static const row uncapped[] = {
+        {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY, NULL},
+        {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY + 1,
+         "base-for=31536000000000001ns is out of range, wanted more than 0, "
+         "to 365d"},
+    };
+
+    check_rows("attempts=3", bases, COUNT(bases));
+    check_rows("list=1s", based_list, COUNT(based_list));
+    check_rows("list=1s jitter=decorrelated", bases, 1);
+    check_rows("cap=none", uncapped, COUNT(uncapped));
     check_rows("attempts=3", plain, COUNT(plain));
     check_rows("jitter=50%", percent, COUNT(percent));
     check_rows("list=1s,2s", list, COUNT(list));
@@ -314,7 +364,8 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
 TEST(policy, is_refused_with_a_budget_out_of_range)
 {
     static const row none[] = {
-        {FIELD(budget.kind), STG_BUDGET_AWS, NULL},
+        {FIELD(budget.kind), STG_BUDGET_AWS,
+         "budget capacity=0 is out of range, wanted 1 to 1000000 tokens"},
         {FIELD(budget.kind), STG_BUDGET_GRPC + 1,
          "budget kind=5 is out of range, wanted one of stg_budget_kind"},
         {FIELD(budget.capacity), 1,
@@ -323,7 +374,27 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
          "budget rate=0.001 is out of range, wanted 0 for this kind"},
         {FIELD(budget.ratio), 1,
          "budget ratio=0.001 is out of range, wanted 0 for this kind"},
+        {FIELD(budget.cost), 1,
+         "budget cost=1 is out of range, wanted 0 for this kind"},
         {FIELD(budget_waits), true, NULL},
+    };
+    static const row aws[] = {
+        {FIELD(budget.capacity), 14, NULL},
+        {FIELD(budget.capacity), 1000000, NULL},
+        {FIELD(budget.capacity), 13,
+         "budget cost=14 is out of range, wanted 1 to the capacity"},
+        {FIELD(budget.cost), 1, NULL},
+        {FIELD(budget.cost), 500, NULL},
+        {FIELD(budget.cost), 0,
+         "budget cost=0 is out of range, wanted 1 to the capacity"},
+        {FIELD(budget.timeout_cost), 500, NULL},
+        {FIELD(budget.timeout_cost), 501,
+         "budget timeout cost=501 is out of range, wanted 1 to the capacity"},
+        {FIELD(budget.throttle_cost), 500, NULL},
+        {FIELD(budget.throttle_cost), 501,
+         "budget throttle cost=501 is out of range, wanted 1 to the capacity"},
+        {FIELD(budget.rate), 1,
+         "budget rate=0.001 is out of range, wanted 0 for this kind"},
     };
     static const row tokens[] = {
         {FIELD(budget.capacity), 1, NULL},
@@ -381,6 +452,24 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
     check_rows("budget=ratio:0.2+10/s", ratio, COUNT(ratio));
     check_rows("budget=ratio:0.2", floorless, COUNT(floorless));
     check_rows("budget=grpc:10:0.1", grpc, COUNT(grpc));
+    check_rows("budget=aws:500:14:14:5", aws, COUNT(aws));
+}
+
+TEST(policy, is_refused_with_a_rate_out_of_range)
+{
+    static const row rows[] = {
+        {FIELD(rate), 0, NULL},
+        {FIELD(rate), 1, NULL},
+        {FIELD(rate), 1000000000, NULL},
+        {FIELD(rate), 1000000001,
+         "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
+         "none"},
+        {FIELD(rate), UINT32_MAX,
+         "rate=4294967.295 is out of range, wanted 0.001/s to 1000000/s, or "
+         "none"},
+    };
+
+    check_rows("rate=50/s", rows, COUNT(rows));
 }
 
 TEST(policy, is_refused_with_a_breaker_out_of_range)
@@ -492,6 +581,18 @@ TEST(policy, is_refused_with_rules_out_of_range)
                   "retried");
 }
 
+TEST(policy, is_refused_where_any_two_rules_are_on_one_fault)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            stg_policy p = policy_of("retry=500,502,503,504");
+
+            check_refused(&p, NULL);
+            p.rules[i] = p.rules[j];
+            CHECK_FROM(4 * i + j, stg_policy_check(&p, NULL) == STG_INVALID);
+        }
+}
+
 TEST(policy, is_refused_where_no_text_can_hold_it)
 {
     stg_policy p = policy_of("list=0");
@@ -541,6 +642,7 @@ TEST(policy, is_equal_by_fields_and_not_by_bytes)
     for (size_t i = 0; i < COUNT(fields); i++)
         set(&other, fields[i], get(&p, fields[i]));
     memcpy(other.backoff.list, p.backoff.list, sizeof p.backoff.list);
+    memcpy(other.base_for, p.base_for, sizeof p.base_for);
     other.rules[1] = p.rules[1];
     CHECK(memcmp(&p, &other, sizeof p) != 0);
     CHECK(stg_policy_equal(&p, &other));

@@ -282,6 +282,22 @@ TEST(reader, reads_a_headers_count)
     }
 }
 
+TEST(reader, knows_a_word_in_any_case)
+{
+    stg_reader r = over("Dns_Temporary");
+
+    CHECK(stg_reader_spells(&r, "dns-temporary"));
+    CHECK(stg_reader_spells(&r, "DNS_TEMPORARY"));
+    CHECK(!stg_reader_spells(&r, "dns temporary"));
+    CHECK(!stg_reader_spells(&r, "dns-temporar"));
+    CHECK(!stg_reader_spells(&r, "dns-temporary1"));
+    r = over("AZaz@[");
+    CHECK(stg_reader_spells(&r, "azAZ@["));
+    CHECK(!stg_reader_spells(&r, "azAZ`{"));
+    r = over("");
+    CHECK(stg_reader_spells(&r, "") && !stg_reader_spells(&r, "a"));
+}
+
 TEST(reader, reads_what_the_writer_writes)
 {
     for (uint64_t seed = 0; seed < seeds(20000); seed++) {

@@ -31,6 +31,9 @@ TEST(report, says_how_it_went_in_a_sentence)
     r.attempts = 3;
     r.took = 1200 * STG_MS;
     CHECK_STR(text_of(r), "done after 3 attempts in 1.2 s");
+    r.took = 1;
+    CHECK_STR(text_of(r), "done after 3 attempts in 1 ns");
+    r.took = 1200 * STG_MS;
     r.next = STG_WAIT;
     CHECK_STR(text_of(r), "not ended after 3 attempts in 1.2 s");
     r.next = STG_GO;

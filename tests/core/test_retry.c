@@ -225,10 +225,128 @@ TEST(retry, waits_as_long_as_the_server_asks)
     CHECK_TRACE(trace("base=100ms jitter=none attempts=9",
                       "503@500 503@50 503 503@250 200"),
                 "    0 ms  503@500  wait 500 ms (server-delay)\n"
-                "  500 ms  503@50  wait 100 ms (backoff)\n"
-                "  600 ms  503  wait 200 ms (backoff)\n"
-                "  800 ms  503@250  wait 400 ms (backoff)\n"
-                " 1200 ms  200  done\n");
+                "  500 ms  503@50  wait 200 ms (backoff)\n"
+                "  700 ms  503  wait 400 ms (backoff)\n"
+                " 1100 ms  503@250  wait 800 ms (backoff)\n"
+                " 1900 ms  200  done\n");
+}
+
+/* The backoff goes on, however little the server asks for: 51 s in
+ * eight waits, and then 30 s each. */
+TEST(retry, goes_on_with_its_backoff_whatever_the_server_asks)
+{
+    static const char *const kinds[] = {"jitter=none", "jitter=full",
+                                        "jitter=equal", "jitter=decorrelated"};
+    const stg_outcome tiny = {.fault = STG_FAULT_OVERLOAD,
+                              .code_kind = STG_CODE_STATUS,
+                              .code = 429,
+                              .delay = STG_MS};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        stg_policy p = parse(
+            "exponential base=200ms cap=30s deadline=none "
+            "attempts=40");
+        stg_decision d;
+        stg_retry r;
+        stg_ns now = 0;
+
+        p.backoff.jitter = (stg_jitter)i;
+        stg_retry_start(&r, &p, NULL, now);
+        while ((d = stg_retry_admit(&r, now, NULL)).next == STG_GO &&
+               (d = stg_retry_step(&r, &tiny, now, NULL)).next == STG_WAIT) {
+            CHECK_INT(d.why, STG_WHY_BACKOFF);
+            now = d.due_at;
+        }
+        CHECK_INT(d.why, STG_WHY_ATTEMPTS);
+        CHECK_INT(r.attempts, 40);
+        if (i < STG_JITTER_DECORRELATED)
+            CHECK_U64(now, 981 * STG_S);
+        else
+            CHECK(now >= 1000 * STG_S);
+    }
+}
+
+/* In place of longer and shorter waits; n goes on. */
+TEST(retry, takes_the_server_at_its_word)
+{
+    CHECK_TRACE(trace("base=100ms jitter=none attempts=9 retry-after=exact "
+                      "retry-after-max=2s",
+                      "503@1 429@500 503 503@0 429@9000 200"),
+                "    0 ms  503@1  wait 1 ms (server-delay)\n"
+                "    1 ms  429@500  wait 500 ms (server-delay)\n"
+                "  501 ms  503  wait 400 ms (backoff)\n"
+                "  901 ms  503@0  wait 800 ms (backoff)\n"
+                " 1701 ms  429@9000  wait 2000 ms (server-delay)\n"
+                " 3701 ms  200  done\n");
+    CHECK_TRACE(trace("base=100ms jitter=decorrelated attempts=9 "
+                      "retry-after=exact",
+                      "503@1 503 200"), // u = 1: s went from 300 to 900
+                "    0 ms  503@1  wait 1 ms (server-delay)\n"
+                "    1 ms  503  wait 900 ms (backoff)\n"
+                "  901 ms  200  done\n");
+}
+
+TEST(retry, ignores_what_the_server_asks)
+{
+    CHECK_TRACE(trace("base=100ms jitter=none attempts=9 retry-after=ignore",
+                      "503@5000 429@5000 200"),
+                "    0 ms  503@5000  wait 100 ms (backoff)\n"
+                "  100 ms  429@5000  wait 200 ms (backoff)\n"
+                "  300 ms  200  done\n");
+}
+
+/* An open breaker is no server: its time is a floor. */
+TEST(retry, waits_for_the_reopening_however_servers_are_heard)
+{
+    static const char *const hows[] = {"floor", "exact", "ignore"};
+
+    for (size_t i = 0; i < 3; i++) {
+        char text[96];
+        stg_policy p;
+        stg_peer peer;
+        stg_with with = {.peer = &peer};
+        stg_outcome o = stg_answered(503);
+        stg_decision d;
+        stg_retry r;
+
+        snprintf(text, sizeof text,
+                 "base=9s jitter=none retry=any,circuit-open breaker=1:5s "
+                 "retry-after=%s",
+                 hows[i]);
+        p = parse(text);
+        stg_peer_init(&peer, &p);
+        stg_retry_start(&r, &p, &with, 0);
+        stg_retry_admit(&r, 0, NULL);
+        d = stg_retry_step(&r, &o, 0, NULL);
+        CHECK_U64(d.due_at, 9 * STG_S);
+        stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+        p.backoff.base = p.backoff.cap = STG_S;
+        d = stg_retry_admit(&r, STG_S, NULL); // too early
+        CHECK_INT(d.next, STG_WAIT);
+        CHECK_INT(d.why, STG_WHY_SERVER_DELAY);
+        CHECK_U64(d.due_at / STG_MS, 5000);
+    }
+}
+
+/* n goes on, whichever the base: the third wait is four bases long. */
+TEST(retry, begins_its_waits_where_the_category_of_the_fault_says)
+{
+    CHECK_TRACE(trace("base=50ms base-for=1s:overload base-for=2ms:connect "
+                      "jitter=none attempts=9",
+                      "503 429 503 refused 429 200"),
+                "    0 ms  503  wait 50 ms (backoff)\n"
+                "   50 ms  429  wait 2000 ms (backoff)\n"
+                " 2050 ms  503  wait 200 ms (backoff)\n"
+                " 2250 ms  refused  wait 16 ms (backoff)\n"
+                " 2266 ms  429  wait 16000 ms (backoff)\n"
+                "18266 ms  200  done\n");
+    CHECK_TRACE(trace("base=50ms base-for=1s:overload jitter=decorrelated "
+                      "attempts=9",
+                      "429 503 429 200"), // u = 1
+                "    0 ms  429  wait 1000 ms (backoff)\n"
+                " 1000 ms  503  wait 3000 ms (backoff)\n"
+                " 4000 ms  429  wait 9000 ms (backoff)\n"
+                "13000 ms  200  done\n");
 }
 
 /* With u = 1 a jittered wait is at the end of its window. */
@@ -237,10 +355,10 @@ TEST(retry, spreads_what_the_server_asked_upwards)
     CHECK_TRACE(trace("base=100ms jitter=full attempts=9",
                       "429@500 429@500 503 429@500 200"),
                 "    0 ms  429@500  wait 600 ms (server-delay)\n"
-                "  600 ms  429@500  wait 600 ms (server-delay)\n"
-                " 1200 ms  503  wait 100 ms (backoff)\n"
-                " 1300 ms  429@500  wait 700 ms (server-delay)\n"
-                " 2000 ms  200  done\n");
+                "  600 ms  429@500  wait 700 ms (server-delay)\n"
+                " 1300 ms  503  wait 400 ms (backoff)\n"
+                " 1700 ms  429@500  wait 800 ms (backoff)\n"
+                " 2500 ms  200  done\n");
 }
 
 TEST(retry, cuts_a_server_delay_to_its_maximum)
@@ -400,9 +518,18 @@ TEST(retry, repeats_a_post_only_with_a_key_or_when_it_was_not_processed)
     static const char *const safe[] = {"GET",   "HEAD", "OPTIONS",
                                        "TRACE", "PUT",  "DELETE"};
     static const char *const not_safe[] = {"POST", "PATCH", "get", "", "GETS"};
-    static const stg_fault unsent[] = {
-        STG_FAULT_REFUSED, STG_FAULT_DNS_TEMPORARY, STG_FAULT_CONNECT_TIMEOUT,
-        STG_FAULT_DNS,     STG_FAULT_TLS,           STG_FAULT_EGRESS};
+    static const stg_fault unsent[] = {STG_FAULT_REFUSED,
+                                       STG_FAULT_DNS_TEMPORARY,
+                                       STG_FAULT_CONNECT_TIMEOUT,
+                                       STG_FAULT_DNS,
+                                       STG_FAULT_TLS,
+                                       STG_FAULT_TLS_TIMEOUT,
+                                       STG_FAULT_TLS_HANDSHAKE,
+                                       STG_FAULT_EGRESS,
+                                       STG_FAULT_NO_FILES,
+                                       STG_FAULT_NO_PORTS,
+                                       STG_FAULT_NO_BUFFERS,
+                                       STG_FAULT_INTERRUPTED};
     stg_outcome flagged = stg_answered(503);
 
     flagged.unsent = true;
@@ -430,13 +557,29 @@ TEST(retry, repeats_a_post_only_with_a_key_or_when_it_was_not_processed)
         CHECK_INT(why_of("client", &with, stg_answered(425)), STG_WHY_BACKOFF);
         CHECK_INT(why_of("client", &with, flagged), STG_WHY_BACKOFF);
         for (size_t j = 0; j < sizeof unsent / sizeof *unsent; j++)
-            CHECK_INT(why_of("client retry=any", &with, stg_failed(unsent[j])),
+            CHECK_INT(why_of("client retry=any,local,egress", &with,
+                             stg_failed(unsent[j])),
                       STG_WHY_BACKOFF);
     }
     flagged = stg_answered(408);
     flagged.unsent = true;
     CHECK_INT(why_of("client", &(stg_with){.method = "POST"}, flagged),
               STG_WHY_BACKOFF);
+}
+
+/* As an adapter does that learns it in the attempt. */
+TEST(retry, looks_at_the_method_when_the_attempt_has_failed)
+{
+    stg_policy policy = parse("client");
+    stg_with with = {.method = NULL};
+    stg_rng rng = ones();
+    stg_outcome o = stg_answered(503);
+    stg_retry r;
+
+    CHECK_INT(stg_retry_start(&r, &policy, &with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    with.method = "POST";
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_NOT_IDEMPOTENT);
 }
 
 TEST(retry, believes_an_outcome_that_says_permanent)
@@ -447,9 +590,20 @@ TEST(retry, believes_an_outcome_that_says_permanent)
     CHECK_INT(why_of("client", NULL, o), STG_WHY_PERMANENT);
 }
 
+/* An operation in its first attempt. */
+static stg_retry running(const stg_policy *p, const stg_with *with)
+{
+    stg_retry r;
+
+    CHECK_INT(stg_retry_start(&r, p, with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, NULL).next, STG_GO);
+    return r;
+}
+
 TEST(retry, makes_one_attempt_inside_another_operation)
 {
-    stg_retry outer = {0};
+    stg_policy p = parse("client");
+    stg_retry outer = running(&p, NULL);
     stg_with with = {.parent = &outer};
 
     CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_NESTED);
@@ -458,25 +612,73 @@ TEST(retry, makes_one_attempt_inside_another_operation)
     CHECK_INT(why_of("client", NULL, stg_answered(503)), STG_WHY_BACKOFF);
 }
 
-TEST(retry, counts_its_depth)
+TEST(retry, retries_what_the_operation_around_it_would_not)
 {
-    stg_policy p = parse("client");
-    stg_retry outer, inner;
+    static const char *const unwilling[] = {
+        "attempts=1",               // has no attempt left
+        "attempts=3 retry=refused", // does not retry that
+        "attempts=3 at-most=1:503", // has done so often enough
+        "attempts=3 deadline=1ms",  // has no time
+        "attempts=3 retry=default", // is a POST
+        "attempts=3 retry=default", // has ended
+        "attempts=3 retry=default", // is zeroed
+    };
+    enum { LIMITED = 2, LATE, POST, OVER, ZEROED };
+    const stg_with post = {.method = "POST"};
 
-    stg_retry_start(&outer, &p, NULL, 0);
-    CHECK_INT(outer.depth, 0);
-    stg_retry_start(&inner, &p, &(stg_with){.parent = &outer}, 0);
-    CHECK_INT(inner.depth, 1);
-    outer.depth = UINT8_MAX;
-    stg_retry_start(&inner, &p, &(stg_with){.parent = &outer}, 0);
-    CHECK_INT(inner.depth, UINT8_MAX);
+    for (int i = 0; i < 7; i++) {
+        stg_policy p = parse(unwilling[i]), own = parse("client");
+        stg_retry outer = running(&p, i == POST ? &post : NULL);
+        stg_with with = {.parent = &outer};
+        stg_retry r = running(&own, &with);
+        stg_outcome o = stg_answered(503);
+
+        if (i == LIMITED)
+            outer.limited[0] = 1;
+        if (i == OVER)
+            stg_retry_cancel(&outer, 0);
+        if (i == ZEROED)
+            outer = (stg_retry){0};
+        CHECK_INT(stg_retry_step(&r, &o, STG_MS, NULL).why, STG_WHY_BACKOFF);
+    }
+}
+
+TEST(retry, leaves_it_to_the_outermost_that_would)
+{
+    stg_policy p = parse("attempts=3"), last = parse("attempts=1");
+    stg_retry outer = running(&p, NULL);
+    stg_with inside = {.parent = &outer};
+    stg_retry middle = running(&last, &inside);
+    stg_with with = {.parent = &middle};
+
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_NESTED);
+    outer.attempts = 3;
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_BACKOFF);
+}
+
+TEST(retry, knows_the_limits_and_the_method_of_the_operation_around_it)
+{
+    stg_policy p = parse("attempts=9 once=503");
+    const stg_with post = {.method = "POST"};
+    stg_retry outer = running(&p, NULL);
+    stg_with with = {.parent = &outer};
+    stg_outcome unsent = stg_answered(503);
+
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_NESTED);
+    outer.limited[0] = 1;
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_BACKOFF);
+    outer = running(&p, &post);
+    CHECK_INT(why_of("client", &with, stg_answered(503)), STG_WHY_BACKOFF);
+    unsent.unsent = true;
+    CHECK_INT(why_of("client", &with, unsent), STG_WHY_NESTED);
 }
 
 /* Each reason goes before all that follow it: from a call for which all hold,
  * they are taken away one by one. */
 TEST(retry, gives_the_first_reason_that_holds)
 {
-    stg_retry outer = {0};
+    stg_policy around = parse("client");
+    stg_retry outer = running(&around, NULL);
     stg_cancel cancel = {0};
     stg_with with = {.parent = &outer, .method = "POST", .cancel = &cancel};
     stg_outcome o = stg_answered(503);
@@ -505,7 +707,7 @@ TEST(retry, gives_the_first_reason_that_holds)
             r.flags |= 64; // as stg_retry_start() would have it
         }
         if (step >= 4)
-            r.depth = 0;
+            outer.attempts = 4;
         if (step >= 6)
             p.attempts_max = 2;
         if (step >= 7)
@@ -593,10 +795,10 @@ TEST(retry, gives_up_a_debt_that_would_be_paid_too_late)
     CHECK_INT(stg_budget_init(&shared, &tokens), STG_OK);
     stg_retry_start(&r, &p, &with, 0);
     stg_retry_admit(&r, 0, &rng);
-    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
     CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_BUDGET);
     stg_budget_attempt(&peer.budget, 0);
-    CHECK(stg_budget_take(&shared, false, 0).granted);
+    CHECK(stg_budget_take(&shared, STG_CHARGE_RETRY, 0).granted);
     CHECK_INT(stg_retry_admit(&r, STG_S, &rng).next, STG_GIVE_UP);
     CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
 }
@@ -619,10 +821,10 @@ TEST(retry, waits_on_for_a_reserved_token_when_its_debt_is_settled)
     CHECK_INT(stg_budget_init(&shared, &tokens), STG_OK);
     stg_retry_start(&r, &p, &with, 0);
     stg_retry_admit(&r, 0, &rng);
-    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
     CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_BUDGET);
     stg_budget_attempt(&peer.budget, 0);
-    CHECK(stg_budget_take(&shared, false, STG_S).granted);
+    CHECK(stg_budget_take(&shared, STG_CHARGE_RETRY, STG_S).granted);
     d = stg_retry_admit(&r, STG_S, &rng);
     CHECK_INT(d.why, STG_WHY_BUDGET);
     CHECK_U64(d.due_at, 3 * STG_S);
@@ -664,12 +866,52 @@ TEST(retry, counts_its_first_attempt_although_the_breaker_was_open)
     stg_retry r;
 
     stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
-    stg_budget_attempt(&peer.budget, 0); // pays for the wait
     stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
     CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_WAIT);
     CHECK_INT(stg_retry_admit(&r, 2 * STG_S, &rng).next, STG_GO);
     CHECK_INT(r.attempts, 2);
     CHECK_U64(stg_budget_left(&peer.budget, 2 * STG_S), 1000);
+}
+
+/* gRFC A6: "do not retry" is a failure for the throttle, whatever the code. */
+TEST(retry, counts_a_negative_pushback_though_its_code_is_not_retried)
+{
+    stg_policy p = parse("attempts=3 budget=grpc:10:0.1");
+    stg_peer peer = peer_of(&p);
+    const stg_with with = {.peer = &peer};
+    const stg_outcome pushed = stg_failed_grpc(3, "-1");
+    const stg_outcome plain = stg_failed_grpc(3, NULL);
+    stg_retry r = running(&p, &with);
+
+    CHECK_INT(stg_retry_step(&r, &plain, 0, NULL).why, STG_WHY_PERMANENT);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 10000);
+    r = running(&p, &with);
+    CHECK_INT(stg_retry_step(&r, &pushed, 0, NULL).why, STG_WHY_PERMANENT);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9000);
+}
+
+TEST(retry, counts_failures_against_a_shared_budget_alone)
+{
+    stg_policy of = parse("budget=grpc:10:0.1"), p = parse("attempts=3");
+    const stg_outcome o = stg_answered(503);
+    stg_outcome final = stg_answered(404);
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.shared_budget = &shared};
+    stg_retry r;
+
+    CHECK_INT(stg_budget_init(&shared, &of.budget), STG_OK);
+    r = running(&p, &with);
+    CHECK_INT(stg_retry_step(&r, &o, 0, NULL).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&shared, 0), 9000);
+    final.permanent = true; // not by gRPC
+    r = running(&p, &with);
+    CHECK_INT(stg_retry_step(&r, &final, 0, NULL).next, STG_GIVE_UP);
+    CHECK_U64(stg_budget_left(&shared, 0), 9000);
+    with.peer = &peer; // of a policy without one
+    r = running(&p, &with);
+    CHECK_INT(stg_retry_step(&r, &o, 0, NULL).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&shared, 0), 8000);
 }
 
 TEST(retry, asks_again_for_a_budget_that_cannot_say_when)
@@ -701,7 +943,7 @@ TEST(retry, asks_again_no_longer_than_its_deadline)
     story s = {.now = 0};
 
     stg_budget_attempt(&peer.budget, 0);
-    while (stg_budget_take(&peer.budget, false, 0).granted)
+    while (stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted)
         continue;
     CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503 503"),
                 "    0 ms  503  wait 400 ms (backoff)\n"
@@ -759,6 +1001,115 @@ TEST(retry, gives_back_to_a_shared_budget_without_a_peer)
     CHECK_U64(stg_budget_left(&shared, 0), 2000);
 }
 
+/* Others wait behind the retry that is cancelled: only its own instant says
+ * that it was the last. */
+TEST(retry, gives_back_the_instants_that_it_waits_for)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 deadline=none "
+        "budget=tokens:1:1/s budget-empty=wait");
+    const stg_outcome o = stg_answered(503);
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_retry r[3];
+
+    CHECK_INT(stg_budget_init(&shared,
+                              &(stg_budget_options){.kind = STG_BUDGET_TOKENS,
+                                                    .capacity = 1,
+                                                    .rate = 500}),
+              STG_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(stg_retry_start(&r[i], &p, &with, 0), STG_OK);
+        CHECK_INT(stg_retry_admit(&r[i], 0, NULL).next, STG_GO);
+        CHECK_U64(stg_retry_step(&r[i], &o, 0, NULL).due_at,
+                  2 * (stg_ns)i * STG_S);
+    }
+    for (int i = 2; i >= 0; i--)
+        stg_retry_cancel(&r[i], 0);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+}
+
+TEST(retry, gives_back_its_place_and_what_it_paid_before)
+{
+    stg_policy p = parse(
+        "fixed base=1s jitter=none attempts=9 deadline=none "
+        "budget=tokens:2:1/s");
+    const stg_outcome o = stg_answered(503);
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_retry r[2];
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(stg_retry_start(&r[i], &p, &with, 0), STG_OK);
+        CHECK_INT(stg_retry_admit(&r[i], 0, NULL).next, STG_GO);
+        CHECK_U64(stg_retry_step(&r[i], &o, 0, NULL).due_at, STG_S);
+    }
+    CHECK_INT(stg_peer_limit(&peer, 100, 1, NULL), STG_OK); // 0.1/s
+    CHECK(stg_limiter_take(&peer.limiter, STG_S, NULL));
+    CHECK_U64(stg_retry_admit(&r[0], STG_S, NULL).due_at, 11 * STG_S);
+    CHECK_U64(stg_retry_admit(&r[1], STG_S, NULL).due_at, 21 * STG_S);
+    stg_retry_cancel(&r[1], STG_S);
+    stg_retry_cancel(&r[0], STG_S);
+    CHECK(stg_limiter_take(&peer.limiter, 11 * STG_S, NULL));
+    CHECK_U64(stg_budget_left(&peer.budget, STG_S), 2000);
+}
+
+/* The peer's token is there at 1 s, the shared retry was counted at 0. */
+TEST(retry, gives_back_two_budgets_while_it_waits_for_a_place)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 deadline=none "
+        "budget=tokens:1:1/s budget-empty=wait");
+    const stg_outcome o = stg_answered(503);
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_retry r;
+
+    CHECK_INT(
+        stg_budget_init(&shared, &(stg_budget_options){.kind = STG_BUDGET_RATIO,
+                                                       .rate = 100}),
+        STG_OK);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
+    CHECK_INT(stg_retry_start(&r, &p, &with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, NULL).next, STG_GO);
+    CHECK_U64(stg_retry_step(&r, &o, 0, NULL).due_at, STG_S);
+    CHECK_U64(stg_budget_left(&shared, STG_S), 0);
+    CHECK_INT(stg_peer_limit(&peer, 100, 1, NULL), STG_OK); // 0.1/s
+    CHECK(stg_limiter_take(&peer.limiter, STG_S, NULL));
+    CHECK_U64(stg_retry_admit(&r, STG_S, NULL).due_at, 11 * STG_S);
+    stg_retry_cancel(&r, STG_S);
+    CHECK(stg_limiter_take(&peer.limiter, 11 * STG_S, NULL));
+    CHECK_U64(stg_budget_left(&peer.budget, STG_S), 1000);
+    CHECK_U64(stg_budget_left(&shared, STG_S), 1000);
+}
+
+TEST(retry, shares_a_peer_with_policies_that_have_less)
+{
+    stg_policy full = parse(
+        "fixed base=0 jitter=none attempts=9 "
+        "budget=tokens:1:0.001/s breaker=2:10s");
+    stg_policy free = parse("fixed base=0 jitter=none attempts=4");
+    stg_peer peer = peer_of(&full);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    // It pays nothing, and is nothing to the breaker.
+    run(&s, &free, &with, ones(), "503 503 503 503");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
+    CHECK_INT(stg_breaker_look(&peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+    CHECK_TRACE(run(&s, &full, &with, ones(), "503 503"),
+                "    0 ms  503  wait 0 ms (backoff)\n"
+                "    0 ms  503  give up (budget)\n");
+    // An open breaker does not hold it back, nor an empty budget.
+    CHECK_TRACE(run(&s, &free, &with, ones(), "503 503 200"),
+                "    0 ms  503  wait 0 ms (backoff)\n"
+                "    0 ms  503  wait 0 ms (backoff)\n"
+                "    0 ms  200  done\n");
+}
+
 TEST(retry, tells_its_budget_of_first_attempts_failures_and_successes)
 {
     stg_policy p = parse("fixed base=0 jitter=none budget=ratio:1");
@@ -793,7 +1144,7 @@ TEST(retry, counts_failures_of_the_remote_and_not_our_own_against_a_budget)
 {
     stg_policy p = parse(
         "fixed base=0 jitter=none budget=grpc:10:0.5 "
-        "retry=any attempts=2");
+        "retry=any,invalid,nested attempts=2");
     stg_peer peer = peer_of(&p);
     story s = {.now = 0};
     stg_outcome o = stg_answered(503);
@@ -807,6 +1158,85 @@ TEST(retry, counts_failures_of_the_remote_and_not_our_own_against_a_budget)
     stg_retry_admit(&r, 0, &rng);
     stg_retry_step(&r, &o, 0, &rng);
     CHECK_U64(stg_budget_left(&peer.budget, 0), 9000);
+}
+
+/* By hand, of 500: 14 for the 503, 14 for the timeout, 5 for the 429. */
+TEST(retry, pays_by_what_failed_before)
+{
+    stg_policy p =
+        parse("fixed base=1s jitter=none attempts=9 budget=aws:500:14:14:5");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 timeout 429 200"),
+                "    0 ms  503  wait 1000 ms (backoff)\n"
+                " 1000 ms  timeout  wait 1000 ms (backoff)\n"
+                " 2000 ms  429  wait 1000 ms (backoff)\n"
+                " 3000 ms  200  done\n");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 472000); // the 5 came back
+    run(&s, &p, &with, ones(), "429 503 200");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 467000);
+    run(&s, &p, &with, ones(), "429 404");
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 462000);
+}
+
+/* Both have the cost of the same failure back, each by its own numbers. */
+TEST(retry, gives_both_budgets_back_what_the_retry_cost)
+{
+    stg_policy p =
+        parse("fixed base=1s jitter=none attempts=9 budget=aws:100:1:20:70");
+    stg_outcome o = stg_answered(429);
+    stg_peer peer = peer_of(&p);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_rng rng = ones();
+    stg_retry r;
+
+    CHECK(stg_budget_init(&shared, &(stg_budget_options){.kind = STG_BUDGET_AWS,
+                                                         .capacity = 10,
+                                                         .cost = 1,
+                                                         .timeout_cost = 2,
+                                                         .throttle_cost = 3}) ==
+          STG_OK);
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 30000);
+    CHECK_U64(stg_budget_left(&shared, 0), 7000);
+    stg_retry_cancel(&r, 0);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 100000);
+    CHECK_U64(stg_budget_left(&shared, 0), 10000);
+}
+
+/* 429 costs 3 of 10, which are there when others have succeeded. */
+TEST(retry, owes_what_its_own_failure_costs)
+{
+    stg_policy p = parse(
+        "fixed base=1s jitter=none attempts=9 budget=aws:10:10:10:3 "
+        "budget-empty=wait");
+    stg_outcome o = stg_answered(429);
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_rng rng = ones();
+    stg_decision d;
+    stg_retry r;
+
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
+    stg_retry_start(&r, &p, &with, 0);
+    stg_retry_admit(&r, 0, &rng);
+    d = stg_retry_step(&r, &o, 0, &rng);
+    CHECK_INT(d.why, STG_WHY_BUDGET);
+    for (int i = 0; i < 3; i++) {
+        d = stg_retry_admit(&r, d.due_at, &rng);
+        CHECK_INT(d.next, STG_WAIT);
+        stg_budget_succeed(&peer.budget, STG_CHARGE_NONE);
+    }
+    CHECK_INT(stg_retry_admit(&r, d.due_at, &rng).next, STG_GO);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
+    o = stg_ok();
+    stg_retry_step(&r, &o, d.due_at, &rng);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 3000);
 }
 
 TEST(retry, spends_and_regains_aws_tokens)
@@ -833,13 +1263,13 @@ TEST(retry, spends_and_regains_aws_tokens)
     CHECK_U64(stg_budget_left(&peer.budget, 0), 456000);
     run(&s, &p, &with, ones(), "timeout 503 404"); // 10 and 5
     CHECK_U64(stg_budget_left(&peer.budget, 0), 441000);
-    while (stg_budget_take(&peer.budget, false, 0).granted)
+    while (stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted)
         continue;
-    stg_budget_succeed(&peer.budget, 5);
-    stg_budget_give_back(&peer.budget, 4, 0, 0);
-    CHECK_U64(stg_budget_left(&peer.budget, 0), 10000);
+    stg_budget_succeed(&peer.budget, STG_CHARGE_RETRY);
+    stg_budget_give_back(&peer.budget, STG_CHARGE_RETRY, 0, 0);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 11000);
     run(&s, &p, &with, ones(), "timeout timeout");
-    CHECK_U64(stg_budget_left(&peer.budget, 0), 0);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 1000);
     s.now = 0;
     CHECK_TRACE(run(&s, &p, &with, ones(), "503"),
                 "    0 ms  503  give up (budget)\n");
@@ -893,8 +1323,8 @@ TEST(retry, pays_nothing_for_an_attempt_that_the_breaker_refused)
     story s = {.now = 0};
 
     stg_peer_limit(&peer, 1000, 5, NULL);
-    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
-    CHECK(stg_budget_take(&peer.budget, false, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0).granted);
     CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503"),
                 "    0 ms  503  wait 100 ms (backoff)\n"
                 "  100 ms  -  give up (circuit-open)\n");
@@ -902,6 +1332,64 @@ TEST(retry, pays_nothing_for_an_attempt_that_the_breaker_refused)
     for (int i = 0; i < 4; i++)
         CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
     CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
+}
+
+/* While it waits for the reopening, its place of the rate limit is others'. */
+TEST(retry, holds_no_place_while_it_waits_for_the_reopening)
+{
+    stg_policy p = parse(
+        "fixed base=0 jitter=none attempts=9 breaker=1:10s "
+        "retry=default,circuit-open");
+    stg_peer peer = peer_of(&p);
+    stg_rng rng = ones();
+    stg_retry r;
+
+    stg_peer_limit(&peer, 1000, 1, NULL);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    CHECK_INT(stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_WAIT);
+    CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
+    CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
+}
+
+/* A policy without a budget fits a peer of another policy, that has one. */
+TEST(retry, leaves_the_budget_of_a_peer_alone_that_its_policy_has_not)
+{
+    stg_policy other = parse("attempts=9 budget=5:0.001/s");
+    stg_policy p = parse("fixed base=0 jitter=none attempts=9");
+    stg_peer peer = peer_of(&other);
+    const stg_outcome o = stg_answered(503);
+    stg_budget shared;
+    stg_with with = {.peer = &peer, .shared_budget = &shared};
+    stg_retry r;
+    stg_rng rng = ones();
+
+    CHECK_INT(stg_budget_init(&shared,
+                              &(stg_budget_options){.kind = STG_BUDGET_TOKENS,
+                                                    .capacity = 2,
+                                                    .rate = 1}),
+              STG_OK);
+    CHECK_INT(stg_retry_start(&r, &p, &with, 0), STG_OK);
+    CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&shared, 0), 1000);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 5000);
+}
+
+TEST(retry, pays_nothing_for_a_first_request_that_waited_for_the_breaker)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=9 breaker=1:10s "
+        "budget=1:0.001/s retry=default,circuit-open");
+    stg_peer peer = peer_of(&p);
+    story s = {.now = 0};
+
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0)
+              .granted); // now it is empty
+    CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503"),
+                "    0 ms  -  wait 10000 ms (server-delay)\n"
+                "10000 ms  503  give up (budget)\n");
 }
 
 TEST(retry, pays_once_although_it_waits_for_the_reopening)
@@ -1021,6 +1509,26 @@ TEST(retry, is_held_back_by_the_rate_limit)
     CHECK(stg_limiter_take(&peer.limiter, 3 * STG_S, NULL));
 }
 
+/* A first attempt waits as a retry does; 20/s lets two go at once. */
+TEST(retry, is_held_back_by_the_rate_of_its_policy)
+{
+    stg_policy p = parse("fixed base=10ms jitter=none attempts=4 rate=20/s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503 200"),
+                "    0 ms  503  wait 10 ms (backoff)\n"
+                "   10 ms  503  wait 10 ms (backoff)\n"
+                "   20 ms  -  wait 30 ms (gate)\n"
+                "   50 ms  503  wait 10 ms (backoff)\n"
+                "   60 ms  -  wait 40 ms (gate)\n"
+                "  100 ms  200  done\n");
+    CHECK_TRACE(run(&s, &p, &with, ones(), "200"),
+                "  100 ms  -  wait 50 ms (gate)\n"
+                "  150 ms  200  done\n");
+}
+
 TEST(retry, gives_everything_back_when_it_is_cancelled)
 {
     stg_policy p = parse("fixed base=1s jitter=none budget=1:0.001/s");
@@ -1114,7 +1622,10 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
 {
     stg_policy p = parse("backend"), client = parse("client"), zeroed = {0};
     stg_policy breaker = parse("client breaker=5");
-    stg_peer peer = peer_of(&client), empty = {0};
+    stg_policy other_breaker = parse("client breaker=6");
+    stg_policy rate = parse("client rate=50/s");
+    stg_peer peer = peer_of(&breaker), empty = {0};
+    stg_budget no_budget = {.options = {.kind = STG_BUDGET_NONE}};
     stg_rng rng = zeros();
     stg_outcome o = stg_ok();
     const struct {
@@ -1129,20 +1640,34 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
          "stg_policy_default()"},
         {&p,
          {0},
-         "the policy has a budget or a breaker, and with.peer is "
+         "the policy has a budget, a breaker or a rate, and with.peer is "
          "NULL"},
         {&breaker,
          {0},
-         "the policy has a budget or a breaker, and with.peer "
-         "is NULL"},
+         "the policy has a budget, a breaker or a rate, and with.peer is "
+         "NULL"},
+        {&rate,
+         {0},
+         "the policy has a budget, a breaker or a rate, and with.peer is "
+         "NULL"},
+        {&rate,
+         {.peer = &peer},
+         "with.peer was made for another rate than the policy's: they must be "
+         "equal, or the policy's none"},
         {&p,
          {.peer = &peer},
-         "with.peer was not made by stg_peer_init() for a "
-         "policy with this budget and breaker"},
+         "with.peer was made for another budget than the policy's: they must "
+         "be equal, or the policy's none"},
+        {&other_breaker,
+         {.peer = &peer},
+         "with.peer was made for another breaker than the policy's: they must "
+         "be equal, or the policy's none"},
         {&client,
          {.peer = &empty},
-         "with.peer was not made by stg_peer_init() "
-         "for a policy with this budget and breaker"},
+         "with.peer was not made by stg_peer_init()"},
+        {&client,
+         {.shared_budget = &no_budget},
+         "with.shared_budget was not made by stg_budget_init(), or is none"},
     };
 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -1157,6 +1682,13 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
         CHECK_INT(stg_retry_cancel(&r, 0).why, STG_WHY_INVALID);
         CHECK_U64(stg_retry_timeout(&r, 0), 0);
         CHECK_INT(r.attempts, 0);
+        if (calls[i].with.peer == NULL && calls[i].policy != &zeroed &&
+            calls[i].policy != NULL && calls[i].with.shared_budget == NULL)
+            continue; // it may go on without its peer
+        CHECK_INT(stg_retry_resume(&r, calls[i].policy, &calls[i].with,
+                                   &(stg_progress){.attempts = 1}, 0, 0),
+                  STG_INVALID);
+        CHECK_STR(stg_retry_flaw(&r), calls[i].flaw);
     }
     CHECK_INT(stg_retry_start(NULL, &p, NULL, 0), STG_INVALID);
 }
@@ -1357,7 +1889,7 @@ TEST(retry, l2_l4_l5_stops_within_its_attempts_and_deadline)
         "client",
         "interactive",
         "unjittered",
-        "webhook",
+        "webhook breaker=none",
         "none",
         "fixed base=1s jitter=50% attempts=7 deadline=10s",
         "linear base=1s cap=5s jitter=equal attempts=20 deadline=30s",
@@ -1434,19 +1966,17 @@ TEST(retry, l2_counts_to_the_last_attempt_and_stays_there)
 
     stg_retry_start(&r, &p, NULL, 0);
     r.attempts = UINT32_MAX - 2;
-    r.own_waits = UINT32_MAX - 2;
     CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
     CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
     CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
     CHECK_INT(stg_retry_step(&r, &o, 0, &rng).why, STG_WHY_ATTEMPTS);
 
     stg_retry_start(&r, &unlimited, NULL, 0);
-    r.attempts = r.own_waits = UINT32_MAX - 1;
+    r.attempts = UINT32_MAX - 1;
     for (int i = 0; i < 5; i++) {
         CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_GO);
         CHECK_INT(stg_retry_step(&r, &o, 0, &rng).next, STG_WAIT);
         CHECK_U64(r.attempts, UINT32_MAX);
-        CHECK_U64(r.own_waits, UINT32_MAX);
     }
 }
 
@@ -1518,10 +2048,37 @@ TEST(retry, resumes_without_a_peer_and_leaves_the_budget_to_the_caller)
     CHECK(stg_retry_step(&r, &o, 0, &rng).next == STG_WAIT);
     stg_retry_save(&r, &progress);
     CHECK_U64(progress.attempts, 2);
-    CHECK_U64(progress.own_waits, 1);
     progress.attempts = 3;
     CHECK(stg_retry_resume(&r, &p, NULL, &progress, 0, 0) == STG_OK);
     CHECK(stg_retry_step(&r, &o, 0, &rng).why == STG_WHY_ATTEMPTS);
+}
+
+TEST(retry, resumes_without_a_peer_and_leaves_the_breaker_to_the_caller)
+{
+    stg_policy p = policy_of("attempts=3 jitter=none breaker=1:1s");
+    stg_progress progress = {.last = STG_MS, .attempts = 1};
+    stg_outcome o = stg_answered(503);
+    stg_rng rng = stg_rng_seed(1);
+    stg_decision d;
+    stg_retry r;
+
+    CHECK(stg_retry_resume(&r, &p, NULL, &progress, 0, 0) == STG_OK);
+    d = stg_retry_step(&r, &o, 0, &rng);
+    CHECK(d.next == STG_WAIT);
+    CHECK(stg_retry_admit(&r, d.due_at, &rng).next == STG_GO);
+    CHECK(stg_retry_step(&r, &o, d.due_at, &rng).next == STG_WAIT);
+    CHECK(stg_retry_cancel(&r, d.due_at).why == STG_WHY_CANCELLED);
+}
+
+TEST(retry, draws_the_longest_wait_without_a_generator)
+{
+    stg_policy p = policy_of("attempts=3 jitter=full base=1s");
+    stg_outcome o = stg_answered(503);
+    stg_retry r;
+
+    CHECK(stg_retry_start(&r, &p, NULL, 0) == STG_OK);
+    CHECK(stg_retry_admit(&r, 0, NULL).next == STG_GO);
+    CHECK_U64(stg_retry_step(&r, &o, 0, NULL).due_at, STG_S);
 }
 
 TEST(retry, does_not_resume_what_never_began)

@@ -7,8 +7,6 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-__extension__ typedef unsigned __int128 u128;
-
 /* A state whose next number is this one: rotl(0 + s3, 23) + 0. */
 static stg_rng about_to_draw(uint64_t number)
 {
@@ -79,6 +77,9 @@ TEST(rng, draws_the_same_from_the_same_seed_and_other_numbers_from_others)
     }
 }
 
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 u128;
+
 TEST(rng, puts_the_draw_into_its_range_as_the_formula_says)
 {
     for (uint64_t seed = 0; seed < seeds(20000); seed++) {
@@ -93,6 +94,7 @@ TEST(rng, puts_the_draw_into_its_range_as_the_formula_says)
         CHECK_FROM(seed, memcmp(&rng, &copy, sizeof rng) == 0);
     }
 }
+#endif
 
 TEST(rng, reaches_both_ends_of_every_range)
 {

@@ -218,12 +218,13 @@ TEST(rule, means_408_425_and_429_too_by_4xx)
 /* A code means something together with its kind only. */
 TEST(rule, matches_a_code_of_its_own_kind_only)
 {
-    static const stg_code_kind kinds[] = {STG_CODE_STATUS, STG_CODE_SQLSTATE,
-                                          STG_CODE_MYSQL, STG_CODE_GRPC,
-                                          STG_CODE_CURL};
+    static const stg_code_kind kinds[] = {
+        STG_CODE_STATUS, STG_CODE_SQLSTATE, STG_CODE_MYSQL,
+        STG_CODE_GRPC,   STG_CODE_CURL,     STG_CODE_REDIS,
+        STG_CODE_AMQP,   STG_CODE_AMQP1,    STG_CODE_KAFKA};
 
     for (size_t i = 0; i < COUNT(kinds); i++)
-        for (unsigned kind = STG_CODE_NONE; kind <= STG_CODE_EXIT; kind++) {
+        for (unsigned kind = STG_CODE_NONE; kind <= STG_CODE_KAFKA; kind++) {
             stg_policy p = stg_policy_default();
             stg_outcome o = {.fault = STG_FAULT_ERROR,
                              .code_kind = (stg_code_kind)kind,
@@ -247,6 +248,32 @@ TEST(rule, reads_no_more_rules_than_a_policy_holds)
 }
 
 /* -- one rule by itself */
+
+TEST(rule, has_no_index_where_the_closer_rule_is_not_limited)
+{
+    stg_policy p;
+    stg_outcome o = stg_answered(503);
+    int limited = 7;
+
+    CHECK_INT(stg_policy_parse(&p, "at-most=2:5xx never=503", NULL), STG_OK);
+    CHECK_INT(stg_policy_retries(&p, &o, &limited), 0);
+    CHECK_INT(limited, -1);
+}
+
+/* A policy that has passed no check does no harm. */
+TEST(rule, is_sought_among_64_at_most)
+{
+    stg_policy p = stg_policy_default();
+    stg_outcome o = stg_answered(503);
+    int limited = 7;
+
+    p.default_rules = false;
+    p.rule_count = UINT32_MAX;
+    for (uint32_t i = 0; i < STG_RULES_MAX; i++)
+        p.rules[i] = (stg_rule){STG_LINK_CODE, STG_CODE_STATUS, 1, 100 + i};
+    CHECK_INT(stg_policy_retries(&p, &o, &limited), 0);
+    CHECK_INT(limited, -1);
+}
 
 TEST(rule, is_limited_between_never_and_always)
 {
@@ -310,6 +337,25 @@ TEST(rule, is_checked_against_the_range_of_its_link)
         {{STG_LINK_CODE, STG_CODE_RESOLVER, 1, 1}, false},
         {{STG_LINK_CODE, STG_CODE_TLS, 1, 1}, false},
         {{STG_LINK_CODE, STG_CODE_EXIT, 1, 1}, false},
+        {{STG_LINK_CODE, STG_CODE_REDIS, 1, 0}, false},
+        {{STG_LINK_CODE, STG_CODE_REDIS, 1, 1}, true},
+        {{STG_LINK_CODE, STG_CODE_REDIS, 1, 28}, true},
+        {{STG_LINK_CODE, STG_CODE_REDIS, 1, 29}, false},
+        {{STG_LINK_CODE, STG_CODE_AMQP, 1, 299}, false},
+        {{STG_LINK_CODE, STG_CODE_AMQP, 1, 300}, true},
+        {{STG_LINK_CODE, STG_CODE_AMQP, 1, 599}, true},
+        {{STG_LINK_CODE, STG_CODE_AMQP, 1, 600}, false},
+        {{STG_LINK_CODE, STG_CODE_AMQP1, 1, 0}, false},
+        {{STG_LINK_CODE, STG_CODE_AMQP1, 1, 1}, true},
+        {{STG_LINK_CODE, STG_CODE_AMQP1, 1, 30}, true},
+        {{STG_LINK_CODE, STG_CODE_AMQP1, 1, 31}, false},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, 0}, false},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, 1}, true},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, 999}, true},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, 1000}, false},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, UINT32_MAX}, true},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, UINT32_MAX - 998}, true},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 1, UINT32_MAX - 999}, false},
         {{STG_LINK_CODE, 255, 1, 1}, false},
         {{STG_LINK_NAME, 0, 1, STG_FAULT_NONE}, false},
         {{STG_LINK_NAME, 0, 1, STG_FAULT_REFUSED}, true},
@@ -376,6 +422,11 @@ TEST(rule, is_written_as_policies_write_it)
         {{STG_LINK_CODE, STG_CODE_MYSQL, 0, 1213}, "mysql:1213"},
         {{STG_LINK_CODE, STG_CODE_GRPC, 0, 14}, "grpc:14"},
         {{STG_LINK_CODE, STG_CODE_CURL, 0, 28}, "curl:28"},
+        {{STG_LINK_CODE, STG_CODE_REDIS, 0, 2}, "redis:LOADING"},
+        {{STG_LINK_CODE, STG_CODE_AMQP, 0, 320}, "amqp:320"},
+        {{STG_LINK_CODE, STG_CODE_AMQP1, 0, 14}, "amqp:connection:forced"},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 0, 7}, "kafka:7"},
+        {{STG_LINK_CODE, STG_CODE_KAFKA, 0, UINT32_MAX - 194}, "kafka:-195"},
         {{STG_LINK_NAME, 0, 0, STG_FAULT_CONNECT_TIMEOUT}, "connect-timeout"},
         {{STG_LINK_FAMILY, 0, 0, STG_FAMILY_3XX}, "3xx"},
         {{STG_LINK_FAMILY, 0, 0, STG_FAMILY_4XX}, "4xx"},

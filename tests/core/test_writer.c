@@ -51,6 +51,14 @@ TEST(writer, cuts_at_any_size_and_counts_on)
     }
 }
 
+TEST(writer, counts_where_there_is_no_place)
+{
+    stg_writer w = stg_writer_on(NULL, 10);
+
+    write_all(&w);
+    CHECK_U64(w.length, sizeof all - 1);
+}
+
 TEST(writer, is_terminated_after_each_letter)
 {
     char text[8] = "#######";

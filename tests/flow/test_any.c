@@ -13,6 +13,10 @@ static const char *const policies[] = {
     "budget=tokens:5:1/s breaker=50%/10/5s:500ms-2s",
     "fixed base=200ms jitter=50% attempts=6 attempt-timeout=700ms "
     "deadline=none retry=any once=404 breaker=3:300ms-2s",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=600ms "
+    "deadline=none retry=any budget=aws:40:5:10:3",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=1s deadline=none "
+    "retry=any breaker=5:1s-4s rate=20/s",
 };
 
 enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };
@@ -80,11 +84,15 @@ static void choose_options(stg_lane_options *o, stg_rng *rng)
     o->hold =
         stg_rng_upto(rng, 1) == 0 ? stg_rng_upto(rng, 3) * STG_S : STG_MIN;
     o->parked_max = 5 + (uint32_t)stg_rng_upto(rng, 200);
-    o->rate = o->burst = 0;
-    if (stg_rng_upto(rng, 3) == 0) {
-        o->rate = 20000;
-        o->burst = 5;
-    }
+    o->burst = (uint32_t)stg_rng_upto(rng, 5);
+}
+
+/* Half of the lanes follow some of the partitions only. */
+static void choose_partitions(world *w, stg_rng *rng)
+{
+    for (uint32_t i = 0; i < world_lane_count(w); i++)
+        if (stg_rng_upto(rng, 1) == 0)
+            world_follow(w, i, (uint32_t)stg_rng_upto(rng, 7));
 }
 
 static void make_lanes(world *w, stg_rng *rng, uint64_t lanes)
@@ -297,6 +305,7 @@ typedef enum kind {
     QUEUE,
     OWN_STORE,    /* of a group of hubs, each with its own store */
     SHARED_STORE, /* or with one */
+    OWN_TOPICS,   /* OWN_STORE, and lanes that follow some partitions only */
 } kind;
 
 static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
@@ -308,7 +317,7 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
 
     world_trace_off(w);
     if (of != QUEUE)
-        world_merge(w, of == OWN_STORE);
+        world_merge(w, of != SHARED_STORE);
     if (of != QUEUE && stg_rng_upto(&rng, 3) == 0)
         world_large(w, 2 + stg_rng_upto(&rng, 20));
     world_options(w)->memory_max =
@@ -318,10 +327,12 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
     if (stg_rng_upto(&rng, 3) == 0)
         world_options(w)->budget = (stg_budget_options){
             .kind = STG_BUDGET_TOKENS, .capacity = 20, .rate = 50000};
-    world_size(w, stg_rng_upto(&rng, 3) == 0 ? 20 + stg_rng_upto(&rng, 60000)
-                                             : 20 + stg_rng_upto(&rng, 4000));
+    world_size(w, 20 + (size_t)stg_rng_upto(
+                           &rng, stg_rng_upto(&rng, 3) == 0 ? 60000 : 4000));
     world_keys(w, stg_rng_upto(&rng, 10));
     make_lanes(w, &rng, 1 + stg_rng_upto(&rng, lanes_max - 1));
+    if (of == OWN_TOPICS)
+        choose_partitions(w, &rng);
     publish(w, &rng, partitions, messages_max);
     world_start(w);
     for (uint64_t i = stg_rng_upto(&rng, 20); i > 0; i--) {
@@ -354,6 +365,12 @@ TEST(any, loses_nothing_of_partitions_that_hubs_share)
 {
     for (uint64_t seed = 0; seed < seeds(120); seed++)
         live(seed, 6, 200, SHARED_STORE);
+}
+
+TEST(any, loses_nothing_of_partitions_that_some_lanes_follow)
+{
+    for (uint64_t seed = 0; seed < seeds(120); seed++)
+        live(seed, 6, 200, OWN_TOPICS);
 }
 
 /* Of thousands of seeds, those that once found something. */

@@ -35,6 +35,30 @@ TEST(budget, waits_when_the_policy_says_so)
     world_end(w, 1);
 }
 
+/* By hand, of 500: 14, 14 and 5 are paid; the 5 come back with the success.
+ * The one of all lanes has other numbers. */
+TEST(budget, charges_by_what_failed_before)
+{
+    world *w = world_new(1);
+
+    world_options(w)->budget = (stg_budget_options){.kind = STG_BUDGET_AWS,
+                                                    .capacity = 100,
+                                                    .cost = 1,
+                                                    .timeout_cost = 20,
+                                                    .throttle_cost = 30};
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=4 attempt-timeout=1s "
+               "deadline=none retry=any budget=aws:500:14:14:5");
+    world_script(w, 0, "503 timeout 429 200");
+    world_publish(w, 1);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).retries, 3);
+    CHECK_U64(world_look(w, 0).budget_left, 472000);
+    CHECK_U64(world_look_all(w).budget_left, 79000);
+    world_end(w, 1);
+}
+
 /* I5 It never holds back a first attempt. */
 TEST(budget, does_not_hold_back_first_attempts)
 {
@@ -58,6 +82,7 @@ TEST(budget, is_of_all_lanes_as_well)
 
     world_options(w)->budget = (stg_budget_options){
         .kind = STG_BUDGET_TOKENS, .capacity = 6, .rate = 1000};
+    world_options(w)->budget_waits = false;
     for (uint32_t l = 0; l < 4; l++) {
         world_lane(w,
                    "fixed base=1s jitter=none attempts=2 deadline=none "
@@ -71,6 +96,32 @@ TEST(budget, is_of_all_lanes_as_well)
         retries += world_look(w, l).retries;
     CHECK_U64(retries, 6);
     world_end(w, 3);
+}
+
+/* By the word of the one that refuses: a lane that gives up at its own budget
+ * waits for that of all, and the other way round. */
+TEST(budget, of_all_waits_or_gives_up_by_its_own_word)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        world *w = world_new(5);
+        char policy[160];
+
+        world_options(w)->budget = (stg_budget_options){
+            .kind = STG_BUDGET_TOKENS, .capacity = 1, .rate = 1000};
+        world_options(w)->budget_waits = waits == 1;
+        snprintf(policy, sizeof policy,
+                 "fixed base=1s jitter=none attempts=2 deadline=none "
+                 "retry=5xx budget=tokens:100:1/s budget-empty=%s",
+                 waits ? "give-up" : "wait");
+        world_lane(w, policy);
+        world_script(w, 0, "503");
+        world_publish(w, 5);
+        world_start(w);
+        world_run(w, STG_NEVER);
+        CHECK_U64(world_look(w, 0).retries, waits ? 5 : 1);
+        CHECK_U64(world_look(w, 0).dead, 5);
+        world_end(w, 5);
+    }
 }
 
 /* Nothing is used up of a lane's own by what the global one refuses. */
@@ -135,6 +186,29 @@ TEST(budget, may_be_a_ratio)
     CHECK(world_look(w, 0).retries >= 10);
     world_run(w, STG_NEVER);
     world_end(w, 4);
+}
+
+/* A probe that could not connect leaves its message as it was: it is no attempt
+ * that would allow a retry. */
+TEST(budget, counts_no_first_attempt_that_was_put_back)
+{
+    world *w = world_new(1);
+
+    world_options(w)->budget =
+        (stg_budget_options){.kind = STG_BUDGET_RATIO, .ratio = 1000};
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=2 deadline=none retry=5xx "
+               "budget=ratio:1 breaker=1:1s-1s")
+        ->in_flight_max = 1;
+    world_script(w, 0, "refused");
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, world_after(w, 8 * STG_S));
+    CHECK(world_starts(w, 0) > 5);
+    CHECK_U64(world_dead_count(w), 1);
+    CHECK_U64(world_look(w, 0).budget_left, 1000);
+    CHECK_U64(world_look_all(w).budget_left, 1000);
+    world_free(w);
 }
 
 #define SCARCE                                                      \

@@ -130,6 +130,28 @@ TEST(look, knows_how_old_it_is_what_a_paused_lane_is_behind)
     world_free(w);
 }
 
+/* Of what it is behind since before a restart that is the restart, at least; and
+ * the next one knows of that. */
+TEST(look, knows_how_old_it_is_at_least_what_a_paused_lane_is_behind)
+{
+    world *w = make_world(11, STEADY);
+    stg_ns oldest_at;
+
+    world_lane(w, STEADY)->is_paused = true;
+    world_start(w);
+    world_publish(w, 5);
+    world_run(w, world_after(w, STG_S)); // too little behind to be noted
+    world_crash(w, STG_S);
+    world_run(w, world_after(w, STG_S));
+    oldest_at = world_look(w, 1).oldest_at;
+    CHECK_U64(oldest_at, 1000002 * STG_S);
+    world_crash(w, STG_DAY);
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 1).oldest_at, oldest_at);
+    CHECK_U64(world_look(w, 0).oldest_at, 0);
+    world_free(w);
+}
+
 /* Of what lies between it and the window nothing is known but where it is. */
 TEST(look, says_that_the_lag_of_a_laggard_is_not_exact)
 {

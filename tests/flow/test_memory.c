@@ -198,6 +198,7 @@ TEST(memory, does_not_fetch_in_circles)
 {
     world *w = world_new(30);
     stg_lane_options *o[2];
+    stg_policy slow;
 
     world_options(w)->memory_max = 1 << 20;
     world_size(w, 60000);
@@ -216,8 +217,9 @@ TEST(memory, does_not_fetch_in_circles)
     world_fetch_delay(w, 0);
     for (uint32_t l = 0; l < 2; l++) {
         world_script(w, l, "200");
-        o[l]->rate = 100;
-        o[l]->burst = 1;
+        slow = *o[l]->policy;
+        slow.rate = 100;
+        o[l]->policy = &slow;
     }
     world_restart(w, 0);
     world_run(w, STG_NEVER);

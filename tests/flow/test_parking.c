@@ -347,6 +347,63 @@ TEST(parking, gives_up_what_is_past_its_deadline)
     world_end(w, 9);
 }
 
+/* -- reset-after ----------------------------------------------------------- */
+
+/* The second attempt runs for 70 s. */
+static world_answer answer_long(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    return (world_answer){stg_answered(503),
+                          attempt == 2 ? 70 * STG_S : 10 * STG_MS, false};
+}
+
+static world *make_long(uint64_t seed, const char *policy)
+{
+    world *w = world_new(seed);
+
+    world_lane(w, policy);
+    world_leaf_is(w, 0, answer_long);
+    world_publish(w, 1);
+    world_start(w);
+    world_run(w, world_after(w, 120 * STG_S));
+    world_crash(w, STG_S);
+    world_run(w, STG_NEVER);
+    return w;
+}
+
+/* A new series begins with the attempt that ran long; what was on the wire
+ * before is counted, also after a restart and a replay (I13). */
+TEST(parking, counts_the_attempts_of_all_series)
+{
+    world *w = make_long(12,
+                         "fixed base=40s jitter=none attempts=3 deadline=none "
+                         "reset-after=60s retry=5xx");
+    uint64_t position = world_position(w, 0);
+
+    CHECK_U64(world_receipt_of(w, 0, position)->attempts, 4);
+    CHECK_U64(world_dead_at(w, 0)->attempts, 4);
+    CHECK_U64(world_replay(w, 0, 1), 1);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_receipt_of(w, 0, position)->attempts, 7);
+    CHECK_U64(world_dead_at(w, 0)->attempts, 7);
+    world_end(w, 12);
+}
+
+/* Its deadline begins anew, too, and a restart does not forget that. */
+TEST(parking, begins_a_new_series_with_a_deadline_of_its_own)
+{
+    world *w = make_long(13,
+                         "fixed base=40s jitter=none attempts=9 deadline=150s "
+                         "reset-after=60s retry=5xx");
+
+    CHECK_U64(world_dead_at(w, 0)->attempts, 5);
+    CHECK_U64(world_dead_at(w, 0)->why, STG_WHY_DEADLINE);
+    world_end(w, 13);
+}
+
 /* -- replays --------------------------------------------------------------- */
 
 TEST(parking, delivers_what_was_replayed)

@@ -68,7 +68,7 @@ TEST(removal, cancels_each_parked_row)
 }
 
 /* What is in flight is cancelled, too: it is not tried again, and its place is
- * within the range row. */
+ * within the bulk row. */
 TEST(removal, cancels_attempts)
 {
     world *w = world_new(4);
@@ -259,13 +259,13 @@ TEST(removal, cancels_what_was_left_below_a_parked_row)
     world_publish(w, 20);
     world_start(w);
     world_run(w, world_after(w, 500 * STG_MS));
-    CHECK_U64(world_parked(w), 2);
+    CHECK_U64(world_parked(w), 9);
     world_crash(w, STG_S);
     world_remove(w, 0);
     world_run(w, STG_NEVER);
     CHECK(world_was_removed(w, 0));
     CHECK_U64(count_cancelled(w, true), 1);
-    CHECK_U64(count_cancelled(w, false), 2);
+    CHECK_U64(count_cancelled(w, false), 9);
     world_free(w);
 }
 

@@ -1,4 +1,4 @@
-/* Open for longer than `hold`: the lane settles what comes into one range row,
+/* Open for longer than `hold`: the lane settles what comes into one bulk row,
  * until a probe succeeds. */
 #include "tests/flow/world.h"
 
@@ -15,10 +15,13 @@ TEST(shed, settles_what_comes_into_one_range_row)
     world_publish(w, 200);
     world_start(w);
     world_run(w, world_after(w, 20 * STG_S));
-    CHECK_U64(world_dead_count(w), 21);
-    CHECK_U64(world_dead_at(w, 20)->count, 180);
-    CHECK_U64(world_dead_at(w, 20)->position, world_position(w, 20));
-    CHECK_U64(world_dead_at(w, 20)->last_position, world_position(w, 199));
+    CHECK_U64(world_dead_count(w), 4);
+    CHECK_U64(world_dead_at(w, 3)->count, 197);
+    CHECK_U64(world_dead_at(w, 3)->position, world_position(w, 3));
+    CHECK_U64(world_dead_at(w, 3)->last_position, world_position(w, 199));
+    // Its cause is the fault that opened the breaker.
+    CHECK_INT(world_dead_at(w, 3)->reason, STG_SHED_OPEN);
+    CHECK_INT(world_dead_at(w, 3)->outcome.fault, STG_FAULT_REFUSED);
     world_end(w, 3);
 }
 
@@ -206,12 +209,42 @@ TEST(shed, sheds_what_has_expired)
     CHECK_U64(world_dead_at(w, 0)->count, 60);
     CHECK_U64(world_dead_at(w, 0)->position, world_position(w, 0));
     CHECK_U64(world_dead_at(w, 0)->last_position, world_position(w, 59));
+    CHECK_INT(world_dead_at(w, 0)->reason, STG_SHED_PAUSED);
+    CHECK_INT(world_dead_at(w, 0)->outcome.fault, STG_FAULT_NONE);
     CHECK_U64(world_committed(w, 0), world_position(w, 60));
     CHECK_U64(world_look(w, 0).state, STG_LANE_PAUSED);
     CHECK(strstr(world_trace(w), "0: expiring\n") != NULL);
     world_pause(w, 0, false);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 40);
+    world_end(w, 7);
+}
+
+/* The retention ends for one lane: messages that wait in it now expire, later
+ * ones do not. */
+TEST(shed, sheds_what_a_lane_has_waited_for_too_long)
+{
+    world *w = world_new(7);
+
+    world_lane(w, FRAIL)->is_paused = true;
+    world_lane(w, FRAIL);
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, world_after(w, STG_S));
+    CHECK(!stg_flow_retain_lane(world_flow(w), 9, world_now(w)));
+    CHECK(!stg_flow_retain_lane(world_flow(w), 1, world_now(w)));
+    CHECK(stg_flow_retain_lane(world_flow(w), 0, world_now(w)));
+    CHECK(!stg_flow_retain_lane(world_flow(w), 0, world_now(w))); // it does
+    world_publish(w, 20);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_dead_count(w), 1);
+    CHECK_U64(world_dead_at(w, 0)->count, 100);
+    CHECK_INT(world_dead_at(w, 0)->reason, STG_SHED_PAUSED);
+    CHECK_U64(world_committed(w, 0), world_position(w, 100));
+    world_pause(w, 0, false);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 20);
+    CHECK_U64(world_look(w, 1).delivered, 120);
     world_end(w, 7);
 }
 
@@ -253,7 +286,40 @@ TEST(shed, sheds_a_slow_lane_up_to_retention)
     world_run(w, STG_NEVER);
     CHECK(world_dead_of(w, 0) >= 70);
     CHECK_U64(world_look(w, 0).delivered + world_dead_of(w, 0), 100);
+    CHECK_INT(world_dead_at(w, 0)->reason, STG_SHED_SLOW);
     world_end(w, 9);
+}
+
+/* Each row has one cause: that of its time. */
+TEST(shed, says_why_it_shed)
+{
+    world *w = world_new(11);
+
+    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_script(w, 0, "503 503 503 refused");
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, world_after(w, 5 * STG_S));
+    world_retain(w, 0, world_position(w, 40));
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_ranges_of(w, 0), 1);
+    CHECK_INT(world_dead_at(w, 0)->reason, STG_SHED_DOWN);
+    CHECK_INT(world_dead_at(w, 0)->outcome.fault, STG_FAULT_5XX);
+    CHECK_U64(world_dead_at(w, 0)->outcome.code, 503);
+    world_run(w, world_after(w, STG_MIN)); // other faults of probes
+    world_retain(w, 0, world_position(w, 60));
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_ranges_of(w, 0), 1);
+    CHECK_INT(world_dead_at(w, 0)->outcome.fault, STG_FAULT_5XX);
+    world_pause(w, 0, true);
+    world_retain(w, 0, world_position(w, 80));
+    world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_ranges_of(w, 0), 2);
+    CHECK_INT(world_dead_at(w, 1)->reason, STG_SHED_PAUSED);
+    world_pause(w, 0, false);
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    world_end(w, 11);
 }
 
 /* A laggard whose ring is full has to wait, and nobody reads for it. */

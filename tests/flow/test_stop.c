@@ -171,3 +171,37 @@ TEST(stop, ends_at_any_moment)
         world_end(w, steps);
     }
 }
+
+static world_answer answer_unsent(world *w, uint32_t l, uint64_t position,
+                                  uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){
+        {.fault = STG_FAULT_RESET, .unsent = true}, STG_NEVER, false};
+}
+
+/* I29: what waits for a file of ours has not been sent. It is put back, and what
+ * it took of the rate is there again. */
+TEST(stop, does_not_count_what_was_never_sent)
+{
+    world *w = world_new(9);
+
+    world_lane(w, STEADY " rate=0.001/s");
+    world_leaf_is(w, 0, answer_unsent);
+    world_publish(w, 1);
+    world_start(w);
+    // Its time is up twice, and the one place of 1000 s is not used up.
+    world_run(w, world_after(w, 5 * STG_S));
+    CHECK(world_starts(w, 0) > 2);
+    world_stop(w);
+    CHECK_U64(world_parked(w), 0);
+    world_restart(w, STG_S);
+    CHECK_U64(world_look(w, 0).parked, 0);
+    world_leaf_says(w, 0, stg_ok(), STG_MS);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    world_end(w, 9);
+}

@@ -157,20 +157,39 @@ void world_partitions(world *w, uint32_t count)
     w->partition_count = count;
 }
 
-bool world_is_wanted(const lane *l, uint64_t position)
+static bool is_followed(const lane *l, uint32_t partition)
 {
-    return l->filter == 0 || position % l->filter != 0;
+    return (l->others >> partition & 1) == 0;
+}
+
+bool world_is_wanted(const lane *l, uint32_t partition, uint64_t position)
+{
+    return is_followed(l, partition) &&
+           (l->filter == 0 || position % l->filter != 0);
 }
 
 static bool accepts(void *ctx, const stg_message *m)
 {
-    return world_is_wanted(ctx, m->position);
+    return world_is_wanted(ctx, m->partition, m->position);
+}
+
+static bool follows(void *ctx, uint32_t partition)
+{
+    return is_followed(ctx, partition);
+}
+
+void world_follow(world *w, uint32_t l, uint32_t mask)
+{
+    w->lanes[l].others = ~mask;
+    w->lanes[l].o.accepts = accepts;
+    w->lanes[l].o.follows = follows;
+    w->lanes[l].o.ctx = &w->lanes[l];
 }
 
 void world_filter(world *w, uint32_t l, uint64_t n)
 {
     w->lanes[l].filter = n;
-    w->lanes[l].o.accepts = n == 0 ? NULL : accepts;
+    w->lanes[l].o.accepts = accepts;
     w->lanes[l].o.ctx = &w->lanes[l];
 }
 
@@ -310,6 +329,8 @@ static const char *const tells[] = {
     [STG_TELL_PARKED_MAX] = "parked-max",
     [STG_TELL_LAGGARD] = "laggard",
     [STG_TELL_STORE_FULL] = "store-full",
+    [STG_TELL_UPLINK_DOWN] = "uplink down",
+    [STG_TELL_UPLINK_UP] = "uplink up",
     [STG_TELL_STORE_ROOM] = "store-room",
     [STG_TELL_EXPIRING] = "expiring",
     [STG_TELL_PARKED_ROOM] = "parked-room",

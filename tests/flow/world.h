@@ -34,7 +34,8 @@ enum { WORLD_LANES = 300, WORLD_MESSAGES = 20000 };
 typedef struct world world;
 
 /* What a leaf answers to an attempt, and after how long. is_processed: it took
- * the message, whatever the hub gets to hear. */
+ * the message, whatever the hub gets to hear. outcome.unsent: nothing of it is sent, also if it is
+ * cancelled; with a timeout it is put back, for it waits for something of ours. */
 typedef struct world_answer {
     stg_outcome outcome;
     stg_ns took;
@@ -51,7 +52,8 @@ typedef struct world_dead {
     stg_outcome outcome;
     stg_why why;
     bool is_cancelled, is_expired;
-    uint32_t life; /* of the lane: how often it had come back */
+    stg_shed_reason reason; /* of a range */
+    uint32_t life;          /* of the lane: how often it had come back */
 } world_dead;
 
 /* What a leaf saw of a message. */
@@ -69,12 +71,18 @@ stg_flow_options *world_options(world *w);
 stg_lane_options *world_lane(world *w, const char *policy);
 void world_partitions(world *w, uint32_t count); /* 1 to 4 */
 void world_leaf_is(world *w, uint32_t lane, world_leaf *leaf);
+/* From now on, where attempts end: a connection was made for each on the lane, or
+ * could not be; else others had made it. */
+void world_dials(world *w, uint32_t lane, bool is_dialing);
 /* "503 timeout 200": the answers in the order of the attempts on the lane, the
  * last one repeats; each takes 10 ms. "429+2" asks to wait 2 s, "hang" never
  * answers. */
 void world_script(world *w, uint32_t lane, const char *answers);
 /* The lane refuses positions that are multiples of n; 0: none. */
 void world_filter(world *w, uint32_t lane, uint64_t n);
+
+/* The lane follows partition p if bit p of the mask is set. */
+void world_follow(world *w, uint32_t lane, uint32_t mask);
 
 /* Messages with keys i % key_count + 1 (0: no keys), of size bytes (12 at
  * least). Their positions have gaps. */
@@ -140,6 +148,9 @@ void world_lose(world *w, uint32_t partition);
 void world_fence(world *w, uint32_t partition);
 /* Other hubs settle up to `count` of its messages, of each lane. */
 void world_elsewhere(world *w, uint32_t partition, uint64_t count);
+/* The reader comes so many positions further without a message: markers of
+ * transactions, records that are no messages. All before was read. */
+void world_gap(world *w, uint32_t partition, uint64_t count);
 /* The log has lost what is below the position. */
 void world_expire(world *w, uint32_t partition, uint64_t position);
 

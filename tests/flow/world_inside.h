@@ -81,6 +81,7 @@ typedef struct row {
     uint64_t attempts_before;
     uint64_t position;
     stg_progress progress;
+    stg_ns began_at;
     stg_failure failure;
     bool has_failure;
     stg_ns wait, due_at;
@@ -98,6 +99,7 @@ typedef struct cursor {
 typedef struct lane {
     stg_policy *policy; /* flow keeps it */
     stg_lane_options o;
+    bool is_dialing;
     world_leaf *leaf;
     world_answer said; /* by a leaf that always says the same */
     char *script[SCRIPT_MAX];
@@ -108,6 +110,7 @@ typedef struct lane {
     uint32_t life; /* how often it came back */
     uint32_t replays;
     uint64_t filter; /* refuses every so manyth position; 0: none */
+    uint32_t others; /* bit p: it does not follow partition p */
     bool is_removing, was_removed;
     bool was_added;          /* flow said that its cursor is durable */
     bool was_known;          /* the store had a cursor of it, in this life */
@@ -172,7 +175,7 @@ uint64_t world_index(const world *w, uint32_t partition, uint64_t position);
 /* I11: the bytes of a message say which one it is; 12 of them. */
 void world_write_bytes(unsigned char *bytes, uint32_t p, uint64_t position);
 /* Whether the lane's filter lets it pass. */
-bool world_is_wanted(const lane *l, uint64_t position);
+bool world_is_wanted(const lane *l, uint32_t partition, uint64_t position);
 world_receipt *world_receipt_at(world *w, uint32_t l, uint32_t partition,
                                 uint64_t position);
 

@@ -10,6 +10,11 @@ void world_leaf_is(world *w, uint32_t l, world_leaf *leaf)
     w->lanes[l].leaf = leaf;
 }
 
+void world_dials(world *w, uint32_t l, bool is_dialing)
+{
+    w->lanes[l].is_dialing = is_dialing;
+}
+
 static world_answer say(world *w, uint32_t l, uint64_t position,
                         uint64_t attempt)
 {
@@ -115,7 +120,8 @@ static void check_turn(world *w, uint32_t number, uint64_t i)
 
         if (other->partition != m->partition ||
             other->position < l->cursors[m->partition].begin ||
-            !world_is_wanted(l, other->position) || l->receipts[before].is_over)
+            !world_is_wanted(l, m->partition, other->position) ||
+            l->receipts[before].is_over)
             continue;
         if (order == STG_ORDER_STRICT || (m->key != 0 && m->key == other->key))
             harness_fail(__FILE__, __LINE__,
@@ -141,7 +147,7 @@ static void check_start(world *w, const stg_action *a)
     CHECK_U64(m->key, w->log[i].key);
     // I7
     CHECK(!l->was_removed && !l->is_removing && !l->o.is_paused);
-    CHECK(world_is_wanted(l, m->position));
+    CHECK(world_is_wanted(l, m->partition, m->position));
     // I4 Never early.
     if (w->now < r->not_before)
         harness_fail(__FILE__, __LINE__,
@@ -169,8 +175,12 @@ void world_begin_attempt(world *w, const stg_action *a)
     check_start(w, a);
     answer = l->leaf(w, a->lane, m->position, a->start.attempt);
     if (answer.took > a->start.timeout) {
+        bool is_unsent = answer.outcome.unsent;
+
         answer.took = a->start.timeout;
-        answer.outcome = stg_failed(STG_FAULT_TIMEOUT);
+        answer.outcome =
+            stg_failed(is_unsent ? STG_FAULT_CANCELLED : STG_FAULT_TIMEOUT);
+        answer.outcome.unsent = is_unsent;
     }
     r->started_at = w->now;
     r->attempts++;
@@ -191,10 +201,12 @@ void world_begin_attempt(world *w, const stg_action *a)
 void world_cancel_attempt(world *w, const stg_action *a)
 {
     event *e = a->cancel.attempt;
+    bool is_unsent = e->answer.outcome.unsent;
 
     // The leaf may have taken it, and nobody will know.
     e->at = w->now;
     e->answer.outcome = stg_failed(STG_FAULT_CANCELLED);
+    e->answer.outcome.unsent = is_unsent;
 }
 
 void world_count_processed(world *w, const event *e)
@@ -204,6 +216,14 @@ void world_count_processed(world *w, const event *e)
     r->processed += e->answer.is_processed;
     if (e->answer.outcome.fault != STG_FAULT_NONE)
         r->unknown += e->answer.is_processed;
+}
+
+/* Nothing of it counts. */
+static bool is_put_back(const stg_verdict *v)
+{
+    return v->decision.next == STG_WAIT &&
+           (v->decision.why == STG_WHY_CIRCUIT_OPEN ||
+            v->decision.why == STG_WHY_GATE);
 }
 
 static void note_end(world *w, const event *e, const stg_verdict *v)
@@ -216,7 +236,7 @@ static void note_end(world *w, const event *e, const stg_verdict *v)
 
     if (!w->is_traced)
         return;
-    if (v->decision.next == STG_WAIT && v->decision.why == STG_WHY_CIRCUIT_OPEN)
+    if (is_put_back(v))
         world_note(w, "%u:%ju %s  put back", e->lane, position, cause);
     else if (v->decision.next == STG_WAIT)
         world_note(w, "%u:%ju #%ju %s  wait %ju ms (%s)", e->lane, position,
@@ -236,7 +256,8 @@ void world_end_attempt(world *w, event *e)
     stg_end ended = {.outcome = e->answer.outcome,
                      .detail = "as told",
                      .answer = "answer",
-                     .answer_size = 6};
+                     .answer_size = 6,
+                     .dialed_at = w->lanes[e->lane].is_dialing ? w->now : 0};
     stg_verdict v;
 
     w->lanes[e->lane].in_flight--;
@@ -246,7 +267,7 @@ void world_end_attempt(world *w, event *e)
     note_end(w, e, &v);
     if (v.decision.next != STG_WAIT)
         r->is_over = true;
-    else if (v.decision.why == STG_WHY_CIRCUIT_OPEN)
+    else if (is_put_back(&v))
         r->attempts--;
     else
         r->not_before = v.decision.due_at;

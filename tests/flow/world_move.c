@@ -386,6 +386,7 @@ static void park_there(world *w, uint32_t l, const logged *m)
                            .detail = ""},
                .has_failure = true,
                .wait = 100 * STG_MS,
+               .began_at = wall,
                .due_at = wall + 100 * STG_MS};
     r->progress.attempts = 1;
     c->routed++;
@@ -431,7 +432,8 @@ static bool settle_there(world *w, uint32_t l, uint64_t i, bool is_last)
     row *r = world_find_row(w, l, m->partition, m->position, 0);
     bool is_settled = world_is_settled(c, m->position);
 
-    if (m->position < c->begin || !world_is_wanted(at, m->position))
+    if (m->position < c->begin ||
+        !world_is_wanted(at, m->partition, m->position))
         return true;
     if (r != NULL && (c->c.is_ordered || stg_rng_upto(&w->rng, 1) == 0)) {
         deliver_there(w, l, i, r);
@@ -462,6 +464,8 @@ static void lose_there(world *w, uint32_t l, uint32_t p)
                                     .last_position = w->trimmed[p] - 1,
                                     .count = w->trimmed[p] - c->c.base,
                                     .is_expired = true});
+    c->c.routed += w->trimmed[p] - c->c.base;
+    c->c.dead += w->trimmed[p] - c->c.base;
 }
 
 static void rise(cursor *c, uint64_t base)
@@ -534,6 +538,16 @@ void world_fence(world *w, uint32_t p)
         return;
     w->parts[p].generation++;
     w->crashes++;
+}
+
+void world_gap(world *w, uint32_t p, uint64_t count)
+{
+    CHECK(w->parts[p].where == HERE);
+    CHECK(find_read(w, p) == w->partition_logged[p]);
+    w->next_position[p] += count;
+    w->parts[p].read_at = w->next_position[p] + 1;
+    stg_flow_messages(w->flow, false, p, w->parts[p].assignment, NULL, 0,
+                      w->parts[p].read_at, w->now);
 }
 
 void world_expire(world *w, uint32_t p, uint64_t position)

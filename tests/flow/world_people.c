@@ -86,6 +86,7 @@ void world_keep(const world *w, uint32_t l, stg_lane_options *o)
     o->order = now->order;
     o->is_paused = now->is_paused;
     o->accepts = now->accepts;
+    o->follows = now->follows;
     o->ctx = now->ctx;
 }
 

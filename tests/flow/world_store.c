@@ -82,7 +82,7 @@ void world_give_records(world *w, uint32_t p, const event *e, uint64_t first,
                         uint64_t count, uint64_t next, uint64_t assignment)
 {
     const uint64_t *of = w->of_partition[p];
-    stg_record *records = calloc(count + 1, sizeof *records);
+    stg_record *records = calloc((size_t)count + 1, sizeof *records);
     size_t total = 16;
     unsigned char *bytes, *at;
 
@@ -102,7 +102,7 @@ void world_give_records(world *w, uint32_t p, const event *e, uint64_t first,
         at += m->size;
     }
     stg_flow_messages(w->flow, e->what == CATCH_UP, p, assignment, records,
-                      count, next, w->now);
+                      (size_t)count, next, w->now);
     free(records);
     free(bytes);
 }
@@ -166,11 +166,8 @@ static bool was_replayed(const world *w, const stg_change *c)
 void world_put_dead(world *w, const stg_change *c)
 {
     world_dead *d = find_dead(w, c);
-    const row *r =
-        world_find_row(w, c->lane, c->partition, c->position, c->replay);
-    uint64_t before = r == NULL ? 0 : r->attempts_before;
 
-    // A range row is not the row of a delivery, nor one cancelled one shed.
+    // A bulk row is not the row of a delivery, nor one cancelled one shed.
     if (d != NULL && ((d->count > 0) != (c->count > 0) ||
                       d->is_cancelled != c->is_cancelled))
         harness_fail(__FILE__, __LINE__,
@@ -190,8 +187,10 @@ void world_put_dead(world *w, const stg_change *c)
                       .count = c->count,
                       .is_cancelled = c->is_cancelled,
                       .is_expired = c->is_expired,
+                      .reason = c->reason,
                       .life = w->lanes[c->lane].life,
-                      .attempts = (uint32_t)before + c->progress.attempts};
+                      .attempts =
+                          (uint32_t)c->attempts_before + c->progress.attempts};
     if (c->failure != NULL) {
         d->outcome = c->failure->outcome;
         d->why = c->failure->why;
@@ -201,7 +200,6 @@ void world_put_dead(world *w, const stg_change *c)
 static void park(world *w, const stg_change *c)
 {
     row *r = world_find_row(w, c->lane, c->partition, c->position, c->replay);
-    uint64_t before = r == NULL ? 0 : r->attempts_before;
 
     CHECK(r != NULL || c->message != NULL);
     if (r == NULL)
@@ -210,8 +208,9 @@ static void park(world *w, const stg_change *c)
                .partition = c->partition,
                .position = c->position,
                .replay = c->replay,
-               .attempts_before = before,
+               .attempts_before = c->attempts_before,
                .progress = c->progress,
+               .began_at = c->began_at,
                .wait = c->wait,
                .due_at = c->due_at,
                .has_failure = c->failure != NULL};
@@ -235,6 +234,8 @@ void world_cancel_rows(world *w, const stg_change *c)
         }
         each.position = w->rows[i].position;
         each.replay = w->rows[i].replay;
+        each.progress = w->rows[i].progress;
+        each.attempts_before = w->rows[i].attempts_before;
         each.is_cancelled = true;
         world_put_dead(w, &each);
         world_delete_row(w, &w->rows[i]);
@@ -489,6 +490,7 @@ void world_answer_fetch(world *w, event *e)
                                               .bytes = bodies[i],
                                               .size = m->size},
                                    .progress = r->progress,
+                                   .began_at = r->began_at,
                                    .failure = r->failure,
                                    .has_failure = r->has_failure,
                                    .wait = r->wait,

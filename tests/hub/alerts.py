@@ -267,7 +267,7 @@ class WhatIsTold(Alerts):
         path = self.settings(
             [("bad", bad.url(), {"policy": "attempts=1"})],
             {"alerts": ["store"], "sinks": [self.hook(receiver)]},
-            **{"dead-letters": "file:/dev/full"})
+            **{"dead-letters": {"copy": "file:/dev/full"}})
         hub = self.hub("-c", path)
         hub.post(b"x")
         first = receiver.told(1)[0]["alerts"][0]
@@ -396,7 +396,7 @@ class Sinks(Alerts):
         hub = self.broken(
             self.slack(receiver),
             self.hook(receiver, headers={"Authorization": {"file": "token"}}))
-        self.assertEqual(hub.event("alert-failed")["decision"], "lost")
+        self.assertEqual(hub.event("alert-failed")["decision"], "put-off")
         receiver.wait(2)
         hub.stop()
         self.assertEqual({r.one("authorization") for r in receiver.receipts},
@@ -446,6 +446,18 @@ class Sinks(Alerts):
         hub.stop()
         self.assertNotIn("hunter2", json.dumps(hub.lines))
 
+    def test_a_login_that_the_server_does_not_offer_is_an_error(self):
+        """Not a mail that goes out without it."""
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key, "--no-login")
+        self.write("password", "hunter2\n")
+        path = self.settings([("a", self.refused(), {})], {"sinks": [self.mail(
+            box.port, ca=pem, user="hub", **{"password-file": "password"})]})
+        code, said = self.try_sinks(path)
+        self.assertEqual(code, 1, said)
+        self.assertIn("the server offers no login", said)
+        self.assertEqual(box.mails, [])
+
     def test_the_password_is_nowhere_to_be_seen(self):
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--login", "hub:hunter2")
@@ -453,7 +465,7 @@ class Sinks(Alerts):
         hub = self.broken(self.mail(
             box.port, ca=pem, user="hub", **{"password-file": "password"}))
         failed = hub.event("alert-failed")
-        self.assertEqual(failed["decision"], "lost")
+        self.assertEqual(failed["decision"], "put-off")
         self.assertIn("535", failed["detail"])
         with open(f"/proc/{hub.process.pid}/cmdline") as line:
             self.assertNotIn("hunter", line.read())

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A hub by its settings file: what is set of a target is so on the wire."""
+import contextlib
 import json
 import os
 import signal
@@ -52,6 +53,35 @@ class ByFile(case.Case):
         hub.stop()
         self.assertNotIn("hush", json.dumps(hub.lines) + str(hub.noise))
 
+    def test_there_is_one_copy_of_each_header(self):
+        """The hub's own, then the target's, then the message's: a publisher
+        cannot forge what the settings say."""
+        plain, own = self.leaf(), self.leaf()
+        hub = self.by_file({
+            "listen": {"headers": ["X-*", "x_*"]},
+            "targets": [
+                {"name": "plain", "url": plain.url()},
+                {"name": "own", "url": own.url(),
+                 "headers": {"X-Api-Key": "hush", "User-Agent": "till/2"}}]})
+        with contextlib.closing(hub.producer()) as producer:
+            producer.http.putrequest("POST", "/v1/messages")
+            for line in ("Content-Length: 1", "X-Api-Key: forged",
+                         "x_api_key: forged", "X-Many: 1", "x-many: 2",
+                         "Stagger_Attempt: 9", "User-Agent: me"):
+                producer.http.putheader(*line.split(": "))
+            producer.http.endheaders(b"x")
+            self.assertEqual(producer.http.getresponse().status, 202)
+        [at_plain], [at_own] = plain.wait(1), own.wait(1)
+        names = [name.replace("_", "-") for name in at_own.headers]
+        self.assertEqual(len(names), len(set(names)), names)
+        self.assertEqual(at_own.headers["x-api-key"], ["hush"])
+        self.assertEqual(at_own.headers["user-agent"], ["till/2"])
+        self.assertEqual(at_own.headers["stagger-attempt"], ["1"])
+        self.assertEqual(at_own.headers["x-many"], ["1, 2"])
+        self.assertEqual(at_plain.headers["x-api-key"], ["forged, forged"])
+        self.assertRegex(at_plain.headers["user-agent"][0],
+                         r"^stagger/\d+\.\d+\.\d+$")
+
     def test_each_target_has_a_policy_of_its_own(self):
         a = self.leaf(lambda r: 503)
         b = self.leaf(lambda r: 503)
@@ -93,7 +123,7 @@ class ByFile(case.Case):
                          [3, 1, 1])
         self.assertEqual([books[name]["routed"] for name in "abc"], [3, 1, 1])
 
-    def test_a_new_target_begins_now_or_with_the_oldest(self):
+    def test_a_new_target_begins_with_the_latest_or_the_earliest(self):
         a, b, c = self.leaf(), self.leaf(), self.leaf()
         gone = self.refused()
         # A lane that waits keeps the messages in the log.
@@ -105,15 +135,15 @@ class ByFile(case.Case):
         hub.stop()
         hub = self.by_file({"targets": [
             keeper, {"name": "a", "url": a.url()},
-            {"name": "b", "url": b.url(), "from": "oldest"},
-            {"name": "c", "url": c.url(), "from": "now"}]})
+            {"name": "b", "url": b.url(), "start": "earliest"},
+            {"name": "c", "url": c.url(), "start": "latest"}]})
         new = hub.post(b"y")
         self.assertEqual({r.id for r in b.wait(4)}, {*old, new})
         self.assertEqual([r.id for r in c.wait(1)], [new])
         hub.stop()
         # It is not new any more.
         hub = self.by_file({"targets": [
-            keeper, {"name": "b", "url": b.url(), "from": "oldest"}]})
+            keeper, {"name": "b", "url": b.url(), "start": "earliest"}]})
         last = hub.post(b"z")
         self.assertEqual([r.id for r in b.wait(5)][4:], [last])
 
@@ -163,7 +193,7 @@ class ByFile(case.Case):
         a = self.leaf(lambda r: 404)
         path = self.put("hub.yaml", json.dumps({
             "store": {"path": "sub.db"}, "listen": {"address": "127.0.0.1:0"},
-            "log": {"format": "json"}, "dead-letters": "file:dead.jsonl",
+            "log": {"format": "json"}, "dead-letters": {"copy": "file:dead.jsonl"},
             "targets": [{"url": a.url()}]}))
         hub = subprocess.Popen([STAGGER, "hub", "-c", path],
                                stderr=subprocess.PIPE, text=True, cwd="/")

@@ -228,10 +228,38 @@ static void on_lost(void *ctx, const stg_kafka_place *places, size_t count)
     }
 }
 
+/* Reads the fingerprint again, as the hub does. */
+static void compare(reader *r, const stg_kafka_place *p)
+{
+    const stg_fingerprint *print = &part_of(r, p)->print;
+
+    if (stg_fingerprint_is_known(print))
+        stg_kafka_compare(r->kafka, p, print);
+    else
+        stg_kafka_resume(r->kafka, p);
+}
+
+static void on_compared(void *ctx, const stg_kafka_compared *c, size_t count)
+{
+    reader *r = ctx;
+
+    CHECK_U64(count, 1);
+    r->compared = *c;
+    if (c->how == STG_KAFKA_NO_ANSWER)
+        compare(r, &c->place);
+    else if (c->how == STG_KAFKA_OTHER)
+        stg_kafka_renew(r->kafka, &c->place);
+    else
+        stg_kafka_resume(r->kafka, &c->place);
+}
+
 static void on_told(void *ctx, const stg_kafka_told *told)
 {
     reader *r = ctx;
     unsigned i = r->told_count;
+
+    if (told->what == STG_KAFKA_SUSPECT)
+        compare(r, &told->place);
 
     CHECK(told->text != NULL);
     if (getenv("STAGGER_VERBOSE") != NULL)
@@ -264,6 +292,8 @@ static void take_run(reader *r, const stg_kafka_run *run)
     uint64_t at = p->next;
 
     CHECK(run->place.assignment <= p->given.place.assignment);
+    if (run->mark.hash != 0)
+        stg_fingerprint_add(&p->print, &run->mark, p->given.begin);
     for (size_t i = 0; i < run->count; i++) {
         const stg_record *record = &run->records[i];
 
@@ -376,6 +406,7 @@ void reader_begin(reader *r, const cluster *c, const char *topic)
     r->options.assigned = on_assigned;
     r->options.revoked = on_revoked;
     r->options.lost = on_lost;
+    r->options.compared = on_compared;
     r->options.told = on_told;
     r->options.ctx = r;
     r->options.commit_every = 20 * STG_MS;

@@ -55,10 +55,11 @@ enum { PARTS_MAX = 64, TOLD_MAX = 64 };
 typedef struct part {
     bool is_there;
     stg_kafka_given given;
-    uint64_t first;    /* position that was read; UINT64_MAX: none */
-    uint64_t next;     /* of the last run */
-    uint64_t end;      /* likewise */
-    uint64_t tag;      /* likewise */
+    uint64_t first; /* position that was read; UINT64_MAX: none */
+    uint64_t next;  /* of the last run */
+    uint64_t end;   /* likewise */
+    uint64_t tag;   /* likewise */
+    stg_fingerprint print;
     uint64_t messages; /* read */
     uint64_t twice;    /* of them, at a position that was read before */
     unsigned assigned, revoked, lost;
@@ -85,6 +86,7 @@ typedef struct reader {
     stg_kafka_told told[TOLD_MAX];
     char texts[TOLD_MAX][512];
     unsigned told_count, assigned, revoked, lost, batches;
+    stg_kafka_compared compared; /* the last one */
     uint64_t messages;
     /* Each position that is read of the topic `topics[0]`; NULL: none. */
     void (*saw)(void *ctx, uint32_t partition, uint64_t position);

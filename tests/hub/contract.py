@@ -378,6 +378,12 @@ class Letters(Api):
         for query, count in (
                 ("?target=a", 5), ("?target=b", 0), ("?cause=HTTP_503", 5),
                 ("?cause=HTTP_500", 0), ("?category=B", 5), ("?category=A", 0),
+                ("?cause=503", 5), ("?cause=http-503", 5), ("?cause=5xx", 5),
+                ("?cause=HTTP_4XX", 0), ("?cause=server", 5), ("?cause=b", 5),
+                ("?cause=ECONNREFUSED", 0), ("?cause=UNAVAILABLE", 0),
+                ("?cause=40001", 0), ("?cause=amqp:connection:forced", 0),
+                ("?cause=paused", 0), ("?category=server", 5),
+                ("?category=b&cause=503", 5), ("?category=B&cause=connect", 0),
                 ("?state=dead", 5), ("?state=dropped", 0),
                 ("?since=2020-01-01T00:00:00Z", 5),
                 ("?until=2020-01-01T00:00:00.5Z", 0),
@@ -388,6 +394,8 @@ class Letters(Api):
             with self.subTest(query=query):
                 self.assertEqual(len(self.letters(hub, query)), count)
         for query in ("?target=a%20b", "?cause=%2e", "?category=E",
+                      "?cause=any", "?cause=database", "?category=503",
+                      "?cause=HTPP_503", "?cause=HTTP_600",
                       "?state=parked", "?since=yesterday",
                       "?since=2026-02-30T00:00:00Z", "?until=2026-01-01",
                       "?message=7", "?cursor=0", "?cursor=x", "?limit=0",
@@ -551,6 +559,8 @@ class Letters(Api):
                     ("a text", {"target": 1}),
                     ("the name of a target", {"target": "a b"}),
                     ("a cause", {"cause": ""}),
+                    ("did you mean HTTP_503?", {"cause": "HTPP_503"}),
+                    ("did you mean CONNECTION_REFUSED?", {"cause": "refusd"}),
                     ("A, B, C or D", {"category": "E"}),
                     ("a time in UTC", {"since": "2026-01-01T00:00:00+01:00"}),
                     ("the id of a message", {"message": "1"}),
@@ -652,6 +662,7 @@ class Changing(Api):
     def test_the_audit_log(self):
         audit = os.path.join(self.folder, "audit.log")
         token = self.token("operate", "anna")
+        bob = self.token("view", "bob")
         settings = os.path.join(self.folder, "hub.yaml")
         with open(settings, "w") as file:
             file.write(f"""
@@ -687,6 +698,32 @@ targets:
             [(action, which,
               "target=a until=2026-03-01T12:00:00Z: 0 messages")
              for action in ("replay", "drop")])
+        # Who was refused for the token, and what for.
+        self.problem(401, "one of the tokens", hub, "pauseTarget",
+                     token="wrong", name="a")
+        self.problem(403, "the role operate", hub, "reload",
+                     token=bob)
+        self.problem(401, "Bearer", hub, "getStatus")
+
+        def refused():
+            with open(audit) as file:
+                return [json.loads(line) for line in file][4:]
+        self.until(lambda: len(refused()) == 3, "three lines")
+        self.assertEqual(
+            [[line.get(name) for name in ("action", "who", "from", "call",
+                                          "status", "outcome", "detail")]
+             for line in refused()],
+            [["call", None, "127.0.0.1", "POST /v1/targets/a/pause", 401,
+              "refused", "not one of the tokens"],
+             ["call", "bob", "127.0.0.1", "POST /v1/reload", 403, "refused",
+              "this token has not the role operate"],
+             ["call", None, "127.0.0.1", "GET /v1/status", 401, "refused",
+              "wanted Authorization: Bearer TOKEN"]])
+        hub.event("audit", action="call", who="bob", call="POST /v1/reload")
+        # Guesses do not fill the disk.
+        for _ in range(99):
+            self.ask(hub, "getStatus", token="wrong")
+        self.assertLessEqual(len(refused()), 65)
         os.rename(audit, audit + ".1")  # as logrotate does
         self.good(hub, "resumeTarget", token=token, name="a")
         with open(audit) as file:
@@ -712,7 +749,7 @@ targets:
                 file.write(f"store: {{path: {self.store}}}\nlisten: {{address: "
                            f"\"127.0.0.1:0\", tokens: {self.tokens}}}\n"
                            f"{more}targets:\n"
-                           + "".join(f'  - {{name: {name}, url: "{url}"}}\n'
+                           + "".join(f'  - {{name: {name}, url: "{url}/{name}"}}\n'
                                      for name in names))
         url = self.refused()
         token = self.token("operate", "anna")
@@ -720,7 +757,8 @@ targets:
         hub = self.hub(settings=settings)
         write("b", "c")
         self.assertEqual(self.good(hub, "reload", token=token),
-                         {"added": 1, "changed": 0, "gone": 1, "same": 1})
+                         {"added": 1, "changed": 0, "gone": 1, "same": 1,
+                          "warnings": []})
         names = [t["name"] for t in self.good(hub, "listTargets",
                                               token=token)["targets"]]
         self.assertEqual(names, ["b", "c", "a"])
@@ -729,6 +767,19 @@ targets:
         wrong = self.problem(422, "2 mistakes", hub, "reload", token=token)
         self.assertEqual(len(wrong["errors"]), 2)
         self.assertIn("hub.yaml:3:1", wrong["errors"][0])
+        # A mistake that speaks like a warning is one, and the other way round.
+        write("d", more="policies: {unused: backend}\n"
+                        "trace: 'a: warning: b'\n")
+        wrong = self.problem(422, "hub.yaml:4:8", hub, "reload", token=token)
+        self.assertEqual(len(wrong["errors"]), 1)
+        self.assertEqual([each.partition(": ")[2]
+                          for each in wrong["warnings"]],
+                         ["no target has the policy `unused`"])
+        write("b", "c", more="policies: {unused: backend}\n")
+        done = self.good(hub, "reload", token=token)
+        self.assertEqual([each.partition(": ")[2]
+                          for each in done["warnings"]],
+                         ["no target has the policy `unused`"])
         write("d", more="nothing: 1\n")
         self.problem(422, "hub.yaml:3:1", hub, "reload", token=token)
         self.problem(404, "no target", hub, "getTarget", token=token, name="d")
@@ -784,7 +835,10 @@ alerts:
         self.assertEqual(first.stop(), 0)
         hub = self.hub("--to", f"b={self.leaf().url()}")
         a = self.good(hub, "getTarget", name="a")
-        self.assertEqual((a["is_known"], a["state"]), (False, "paused"))
+        self.assertEqual((a["is_known"], a["state"]), (False, "orphaned"))
+        self.assertEqual([t["name"] for t in self.good(
+            hub, "listTargets", query="?state=orphaned")["targets"]], ["a"])
+        self.assertEqual(self.good(hub, "getStatus")["targets"]["orphaned"], 1)
         self.problem(409, "settings", hub, "resumeTarget", name="a")
         self.assertEqual(self.good(hub, "forgetTarget", name="a"),
                          {"name": "a"})

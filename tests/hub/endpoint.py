@@ -117,9 +117,9 @@ class Requests(Case):
         begun = self.leaf(lambda request: leaf.then_hang("HTTP/1.1 200 OK\r\n"))
         phases = {
             "connect": (hole.url(), {"connect": "300ms"}, "CONNECT_TIMEOUT",
-                        "A", "no connection after"),
+                        "A", "no connection within"),
             "tls": (mute.url(scheme="https"), {"tls": "300ms"},
-                    "CONNECT_TIMEOUT", "A", "the handshake was not over"),
+                    "TLS_TIMEOUT", "A", "the handshake was not over"),
             "write": (deaf, {"write": "300ms"}, "TIMEOUT", "B",
                       "the request was not taken"),
             "first-byte": (slow.url(), {"first-byte": "300ms"}, "TIMEOUT", "B",

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """stagger hub from end to end: the real binary, real sockets, a real store."""
+import collections
 import contextlib
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import threading
+import time
 
 import case
 from leaf import PATIENCE, STAGGER
@@ -63,6 +66,44 @@ class Hub(case.Case):
         self.assertRegex(id, r"^[0-9a-f]{16}-\d+$")
         hub.stop()
 
+    def test_a_message_that_goes_round_ends_as_a_loop(self):
+        """By a leaf that publishes what it gets, as a hub does."""
+        hubs = []
+
+        def pass_on(request):
+            try:
+                hubs[0].post(request.body,
+                             Stagger_Hops=request.one("stagger-hops"))
+            except case.Refused as refused:
+                return refused.status, {}, b"no"
+            return 202
+        leaf = self.leaf(pass_on)
+        hub = self.hub("--to", f"round={leaf.url()}", "--policy",
+                       "webhook list=1ms")
+        hubs.append(hub)
+        hub.post(b"x")
+        line = hub.event("attempt-failed", decision="dead")
+        self.assertEqual((line["cause"], line["attempt"]), ("LOOP", 1))
+        self.assertEqual([r.one("stagger-hops") for r in leaf.receipts],
+                         [str(i) for i in range(1, 9)])
+        hub.stop()
+        row, = self.rows()
+        self.assertEqual((row["cause"], row["http_status"], row["category"]),
+                         ("LOOP", 508, None))
+
+    def test_a_target_that_is_the_hub_itself_is_refused(self):
+        with contextlib.closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        found = subprocess.run(
+            [STAGGER, "hub", "--store", self.store,
+             "--listen", f"127.0.0.1:{port}",
+             "--to", f"me=http://localhost:{port}/v1/messages"],
+            capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(found.returncode, 2, found.stderr)
+        self.assertIn("target 1 (me): the hub itself listens there",
+                      found.stderr)
+
     def test_large_headers_and_bodies_arrive_whole(self):
         leaf = self.leaf()
         hub = self.hub("--to", leaf.url())
@@ -96,6 +137,26 @@ class Hub(case.Case):
                           line["attempts_max"], line["why"]),
                          ("a", "HTTP_503", "parked", id, 1, 3, "backoff"))
         self.assertAlmostEqual(line["wait_ms"], 150, delta=1)
+
+    def test_a_target_that_wants_three_attempts_a_message_gets_them(self):
+        """I26 Each message fails twice, which opens the breaker again and
+        again. All times are a fifth of those in use: a minute is 12 s."""
+        sink = self.sinks("--reply", "503x2,200")
+        hub = self.hub("--to", f"shaky={sink.url()}", "--policy",
+                       "broadcast base=200ms breaker=20:40ms-6s budget=none")
+        with contextlib.closing(hub.producer()) as producer:
+            ids = producer.post_lines([{"body": str(i)} for i in range(100)])
+        begun_at = time.monotonic()
+        case.wait_for(lambda: sum(r["status"] == 200
+                                  for r in sink.receipts()) == 100,
+                      "100 messages to be taken")
+        self.assertLess(time.monotonic() - begun_at, 12)
+        self.assertEqual(hub.stop(), 0)
+        receipts = collections.Counter(r["id"] for r in sink.receipts())
+        self.assertEqual(receipts, {id: 3 for id in ids})
+        self.assertEqual(self.books()["shaky"]["delivered"], 100)
+        self.assertEqual(self.rows(), [])
+        self.assertTrue(hub.events("breaker-opened"))
 
     def test_it_waits_as_long_as_the_target_asks(self):
         leaf = self.leaf(lambda r: (429, {"Retry-After": "1"})
@@ -163,8 +224,35 @@ class Hub(case.Case):
         self.assertEqual(books["well"]["delivered"], 50)
         # What was not tried is held in the log; what was, is a dead letter.
         self.assertEqual((books["gone"]["routed"], books["gone"]["dead"]),
-                         (20, 20))
-        self.assertEqual(len(self.rows()), 20)
+                         (3, 3))
+        self.assertEqual(len(self.rows()), 3)
+
+    def test_a_restart_of_a_target_costs_five_messages_at_most(self):
+        """At 20 a second and 4 s away; it goes on within 4 s of the return."""
+        leaf = self.leaf()
+        hub = self.hub("--to", f"a={leaf.url()}")
+        posted = []
+        with contextlib.closing(hub.producer()) as producer:
+            def post_until(end_at):
+                while time.monotonic() < end_at:
+                    posted.append(producer.post(b"%d" % len(posted)))
+                    time.sleep(0.05)
+
+            post_until(time.monotonic() + 0.5)
+            leaf.close()
+            post_until(time.monotonic() + 4)
+            before = len(leaf.receipts)
+            back_at = time.monotonic()
+            leaf.open()
+            while len(leaf.receipts) == before:
+                post_until(time.monotonic() + 0.05)
+            self.assertLess(time.monotonic() - back_at, 4.5)
+        leaf.wait(len(posted) - 5)
+        self.assertEqual(hub.stop(), 0)
+        books = self.books()["a"]
+        self.assertLessEqual(books["dead"], 5)
+        self.assertEqual(books["delivered"] + books["dead"] + books["parked"],
+                         len(posted))
 
     def test_what_is_held_for_too_long_is_a_range_row(self):
         hub = self.hub("--from", "-", "--to", f"gone={self.refused()}",
@@ -368,7 +456,7 @@ class Hub(case.Case):
                 ((*to, "--from", "kafka://h/t?g=1"), "?group="),
                 ((*to, "--store", "postgres://h/d"), "--from kafka://"),
                 ((*to, "--dead-letters", "kafka:t"), "--from kafka://"),
-                ((*to, "--store", "postgres://u:p@h/d"), "passfile"),
+                ((*to, "--store", "postgres://u:p@h/d"), ".pgpass"),
                 ((*to, "--dead-letters", "x"), "file:"),
                 ((*to, "--log", "xml"), "logfmt"),
                 ((*to, "--listen", "somewhere"), "somewhere"),

@@ -89,6 +89,22 @@ class Ingress(case.Case):
         again = hub.post("hi", Idempotency_Key="a")
         self.assertEqual((again[0], again[2]), (202, first[2]))
 
+    def test_refuses_what_it_would_drop_where_it_is_asked(self):
+        hub = self.hub()
+        self.assertEqual(hub.post("x", Event_Type="a")[0], 202)
+        self.assertEqual(
+            hub.post("x", X_A="1", ce_id="7", traceparent="-",
+                     Stagger_Keep="X-A, ce-id,traceparent")[0], 202)
+        for names in ("Event-Type", "X-A, event-type", "Cookie"):
+            self.problem(hub.post("x", Event_Type="a", Stagger_Keep=names),
+                         400, f"header {names.split(', ')[-1]} is not kept: "
+                              "the setting listen.headers names those that "
+                              "are")
+        self.problem(hub.post("x", X_A="1", Connection="x-a",
+                              Stagger_Keep="X-A"), 400, "header X-A")
+        self.problem(hub.batch({"body": "x", "headers": {"Event-Type": "a"}}),
+                     400, "header Event-Type is not kept: the setting")
+
     def test_refuses_a_key_with_another_message(self):
         hub = self.hub()
         self.assertEqual(hub.post("hi", Idempotency_Key="a")[0], 202)
@@ -98,6 +114,26 @@ class Ingress(case.Case):
                            {"body": "ho", "idempotency_key": "a"})
         self.problem(answer, 409, "line 2")
         self.assertEqual(answer[2]["line"], 2)
+
+    def test_a_key_stands_for_all_of_the_message(self):
+        """I10: headers and ordering key belong to it, in any order and case;
+        traces and proxies do not."""
+        hub = self.hub()
+
+        def post(**headers):
+            return hub.post("hi", Idempotency_Key="a", **headers)
+        status, _, first = post(X_A="1", X_B="2", Stagger_Key="k",
+                                X_Request_Id="r1", traceparent="-")
+        self.assertEqual(status, 202)
+        status, headers, again = post(x_b="2", X_a="1", Stagger_Key="k",
+                                      X_Request_Id="r2", X_Forwarded_For="::1")
+        self.assertEqual((status, again), (202, first))
+        self.assertEqual(headers["Stagger-Repeat"], "true")
+        for other in ({"X_A": "1", "X_B": "3", "Stagger_Key": "k"},
+                      {"X_A": "1", "Stagger_Key": "k"},
+                      {"X_A": "1", "X_B": "2", "Stagger_Key": "l"},
+                      {"X_A": "1", "X_B": "2"}):
+            self.problem(post(**other), 409, "another message")
 
     def test_takes_a_batch_whole_or_not_at_all(self):
         hub = self.hub()
@@ -180,6 +216,67 @@ class Ingress(case.Case):
         code, words = self.refusal("--listen", "0.0.0.0:0")
         self.assertEqual(code, 2)
         self.assertIn("it has no token file", words)
+
+    def test_a_refused_start_leaves_no_store(self):
+        new = os.path.join(self.folder, "new.db")
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            taken = f"127.0.0.1:{other.getsockname()[1]}"
+            before = sorted(os.listdir(self.folder))
+            for store in (new, self.store):
+                for words in (("--listen", taken),
+                              ("--listen", "127.0.0.1:0", "--token-file",
+                               "/nowhere")):
+                    done = subprocess.run(
+                        [STAGGER, "hub", "--store", store, "--to",
+                         "http://127.0.0.1:1/", *words], timeout=PATIENCE,
+                        stderr=subprocess.PIPE, text=True)
+                    self.assertIn(done.returncode, (2, 4), done.stderr)
+                    self.assertEqual(sorted(os.listdir(self.folder)), before)
+                # One that was there stays, with what it has.
+                hub = Hub(store, "--to", self.refused())
+                self.addCleanup(hub.end)
+                posted = hub.post("x")[2]["id"]
+                hub.stop()
+                done = subprocess.run(
+                    [STAGGER, "hub", "--store", store, "--listen", taken,
+                     "--to", "http://127.0.0.1:1/"], timeout=PATIENCE,
+                    stderr=subprocess.PIPE)
+                self.assertIn(done.returncode, (2, 4))
+                hub = Hub(store, "--to", self.refused())
+                self.addCleanup(hub.end)
+                self.assertEqual(hub.ask("GET", f"/v1/messages/{posted}")[0],
+                                 200)
+                hub.stop()
+                before = sorted(os.listdir(self.folder))
+
+    def test_tells_what_a_person_must_mend_from_what_may_pass(self):
+        """By the exit code, for a service manager: docs/operations.md."""
+        none = os.path.join(self.folder, "none.db")
+        with open(none, "w") as file:
+            file.write("no database\n")
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            taken = f"127.0.0.1:{other.getsockname()[1]}"
+            for wanted, words in (
+                    (2, ("--nonsense",)), (2, ("--policy", "nonsense")),
+                    (2, ("-c", "/nowhere.yaml")),
+                    (2, ("--listen", "0.0.0.0:0")),
+                    (2, ("--listen", "127.0.0.1:0", "--store", none)),
+                    (4, ("--listen", taken)),
+                    (2, ("--listen", "127.0.0.1:0", "--store",
+                         "/nowhere/x.db"))):
+                self.assertEqual(self.refusal(*words)[0], wanted, words)
+
+    def test_warns_of_a_store_that_others_may_read(self):
+        self.hub().stop()
+        os.chmod(self.store, 0o644)
+        hub = self.hub()
+        line, = hub.events("unwise")
+        self.assertIn("others may use the store", line["detail"])
+        self.assertIn(f"chmod 600 {self.store}", line["detail"])
 
     def test_checks_tokens(self):
         path = os.path.join(self.folder, "tokens")

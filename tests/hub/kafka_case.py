@@ -13,6 +13,7 @@ The cluster is librdkafka's mock, in a process of its own; or a real one
 """
 import collections
 import contextlib
+import http.client
 import os
 import shutil
 import subprocess
@@ -36,8 +37,9 @@ class Broker:
     """What mock and real clusters have in common."""
     addresses = ""
 
-    def url(self, *topics, group="hub"):
-        return f"kafka://{self.addresses}/{','.join(topics)}?group={group}"
+    def url(self, *topics, group="hub", start="earliest"):
+        return (f"kafka://{self.addresses}/{','.join(topics)}?group={group}"
+                f"&start={start}")
 
     def kcat(self, *words, **more):
         return subprocess.run(
@@ -50,11 +52,34 @@ class Broker:
             self.kcat("-P", "-t", topic, "-p", str(number), *words,
                       input=b"".join(line + b"\n" for line in lines))
 
+    def tool(self, what, *words):
+        """kafka_tool on this cluster."""
+        subprocess.run([TOOL, what, self.addresses, *map(str, words)],
+                       check=True, timeout=PATIENCE, capture_output=True)
+
     def consume(self, topic, count, *words):
         """The values of so many records, from the beginning."""
         r = self.kcat("-C", "-t", topic, "-o", "beginning", "-c", str(count),
                       *words)
         return r.stdout
+
+    def records(self, topic):
+        """All that is there, as [(partition, key, value, headers)]: bytes, of
+        a key and a value None for null; headers as ["name=value"]."""
+        end = b"<end>"
+        found = self.kcat("-C", "-t", topic, "-o", "beginning", "-e", "-f",
+                          "%p|%K|%k|%S|%s|%h<end>").stdout.split(end)[:-1]
+        return [self.record(at) for at in found]
+
+    def record(self, text):
+        partition, text = text.split(b"|", 1)
+        bytes_of = []
+        for _ in range(2):
+            size, text = text.split(b"|", 1)
+            size = int(size)
+            bytes_of.append(text[:size] if size >= 0 else None)
+            text = text[max(size, 0) + 1:]
+        return int(partition), *bytes_of, text.split(b",")
 
     def watch(self, topic, partitions, group="hub"):
         return Watcher(self.addresses, group, topic, partitions)
@@ -157,6 +182,13 @@ targets:
         os.write(handle, text.encode())
         os.close(handle)
         return super().hub(*options, settings=path, **given)
+
+    def page(self, hub):
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
+        c.request("GET", "/metrics")
+        text = c.getresponse().read().decode()
+        c.close()
+        return text
 
     def await_partitions(self, *hubs, count):
         """Until so many are read, by all of them together."""

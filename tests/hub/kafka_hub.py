@@ -75,6 +75,114 @@ class Kafka(kafka_case.Case):
         self.assertIsNone(r.one("secret"))
         self.assertEqual(r.one("idempotency-key"), "t.0.0")
 
+    def test_headers_that_cannot_be_sent_are_told_or_a_dead_letter(self):
+        broker = self.mock(t=1)
+        bad = ("-H", "X-Bad=a\x01b", "-H", "X-Good=yes", "-H", "Other=\x02")
+        broker.produce("t", {0: [b"one"]}, *bad)
+        broker.produce("t", {0: [b"two"]}, "-H", "X-Long=" + "x" * 17000)
+        broker.produce("t", {0: [b"three"]}, "-H", "X-Good=yes")
+        a, b = self.leaf(), self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}", group="drops")
+        a.wait(3)
+        self.assertEqual({r.body: r.one("x-good") for r in a.receipts},
+                         {b"one": "yes", b"two": None, b"three": "yes"})
+        line = hub.event("headers-lost")
+        self.assertEqual((line["topic"], line["partition"], line["position"],
+                          line["headers"]), ("t", 0, 0, 1))
+        self.await_metric(hub, "stagger_kafka_headers_lost_total", 2)
+        hub = self.hub_of(f"""
+source: "{broker.url('t', group='refuses')}"
+kafka: {{headers-lost: dead-letter}}
+store: {{path: other.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: b, url: "{b.url()}"}}]
+""")
+        b.wait(1)
+        found = wait_for(
+            lambda: [d for d in [self.call(hub, "/v1/dead-letters")
+                                 ["dead_letters"]] if len(d) == 2], "two")[0]
+        self.assertEqual({(d["message_id"], d["cause"]) for d in found},
+                         {("t.0.0", "INVALID"), ("t.0.1", "INVALID")})
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual([r.body for r in b.receipts], [b"three"])
+        self.assertEqual({(bytes(r["payload"]), r["detail"])
+                          for r in self.rows(
+                              store=os.path.join(self.folder, "other.db"))},
+                         {(b"one", "1 of its headers cannot be sent"),
+                          (b"two", "1 of its headers cannot be sent")})
+
+    def test_a_dead_letter_in_a_topic_is_the_record_that_it_was(self):
+        """Its key, its headers, its partition: also of one that was parked over
+        a restart, and of one that was replayed."""
+        broker = self.mock(**{"t": 4, "t.dead": 4})
+        key, long_key = b"\x01\xff\x80k", b"\x02" * 300
+        headers = ("-H", "X-Bad=a\x01b", "-H", "Other=1", "-H", "Other=2",
+                   "-H", "None", "-H", "X-Good=yes")
+        own = [b"X-Bad=a\x01b", b"Other=1", b"Other=2", b"None=NULL",
+               b"X-Good=yes"]
+        a = self.leaf(lambda r: 503 if r.body == b"parked" and r.attempt == 1
+                      else 404)
+        more = "dead-letters: {copy: kafka:t.dead}"
+        slow = "policy: fixed base=4s jitter=none attempts=5"
+        broker.produce("t", {3: [key + b"::parked"]}, "-K::", *headers)
+        hub = self.hub(broker, "t", f"a={a.url()}", more=more, defaults=slow)
+        wait_for(lambda: self.rows("SELECT * FROM parked"), "a parked row")
+        self.assertEqual(hub.stop(), 0)
+        hub = self.hub(broker, "t", f"a={a.url()}", more=more, defaults=slow)
+        broker.produce("t", {1: [long_key + b"::long"]}, "-K::", *headers)
+        broker.produce("t", {2: [b"k1::text"]}, "-K::")
+        broker.produce("t", {2: [b"::empty"]}, "-K::")
+        broker.produce("t", {0: [b"none"], 1: [b"none"]}, "-H", "X-A=1")
+
+        def judge(count):
+            wait_for(lambda: len(self.copies(broker)) == count, lambda:
+                     f"{count} copies, not {self.copies(broker)}")
+            found = self.copies(broker)
+            for partition, k, value, given, _ in found:
+                self.assertIn((partition, k, given), [
+                    (3, key, own), (1, long_key, own), (2, b"k1", []),
+                    (2, b"", []), (0, None, [b"X-A=1"]), (1, None, [b"X-A=1"])])
+            return found
+        found = judge(6)
+        self.assertEqual({c[2] for c in found},
+                         {b"parked", b"long", b"text", b"empty", b"none"})
+        letter, = [c[4]["stagger-id"] for c in found if c[2] == b"parked"]
+        whole = self.call(hub, f"/v1/dead-letters/{letter}")
+        self.assertEqual(whole["key"], "base64:Af+Aaw==")
+        self.assertEqual(whole["source_key_base64"], "Af+Aaw==")
+        shown = self.dead("show", letter, "--json")
+        self.assertEqual(json.loads(shown)["source_key_base64"], "Af+Aaw==")
+        self.assertIn("\nKey of the record, 4 bytes\n  00000000  01 ff 80 6b",
+                      self.dead("show", letter))
+        at = f"http://127.0.0.1:{hub.port}"
+        subprocess.run([STAGGER, "dead", "replay", "--hub", at, "--yes",
+                        "--id", letter], check=True, timeout=PATIENCE,
+                       capture_output=True)
+        # The row was replayed, and another one is dead.
+        found = [c for c in judge(8) if c[0] == 3]
+        self.assertEqual([(c[2], c[4]["stagger-state"]) for c in found],
+                         [(b"parked", "dead"), (None, "replayed"),
+                          (b"parked", "dead")])
+        self.assertEqual(found[2][4]["stagger-replay"], "1")
+        self.assertEqual({r.one("stagger-key") for r in a.receipts
+                          if r.body == b"parked"}, {"base64:Af+Aaw=="})
+        self.assertEqual(hub.stop(), 0)
+
+    def copies(self, broker):
+        """Of dead letters: partition, key, value, the record's headers, and a
+        dictionary of ours."""
+        def of(headers, are_ours):
+            return [h for h in headers if h.startswith(b"stagger-") == are_ours]
+        return [(partition, key, value, of(headers, False),
+                 dict(h.decode().split("=", 1) for h in of(headers, True)))
+                for partition, key, value, headers in broker.records("t.dead")]
+
+    def dead(self, *words):
+        return subprocess.run(
+            [STAGGER, "dead", *words, "--store",
+             os.path.join(self.folder, "hub.db")], text=True, check=True,
+            timeout=PATIENCE, capture_output=True).stdout
+
     def test_a_key_is_an_order_where_a_target_wants_one(self):
         broker = self.mock(t=2)
         broker.produce("t", {p: [f"k{i % 3}:{p}-{i}".encode()
@@ -104,7 +212,7 @@ class Kafka(kafka_case.Case):
         hub = self.hub_of(f"""
 source: kafka
 kafka: {{brokers: [{broker.addresses.replace(',', ', ')}],
-         topics: [orders, refunds], group: hub}}
+         topics: [orders, refunds], group: hub, start: earliest}}
 store: {{path: hub.db}}
 listen: {{address: 127.0.0.1:0}}
 targets:
@@ -255,6 +363,7 @@ targets: [{{name: b, url: "{b.url()}"}}]
         # Another group has committed nothing: its offsets are set back.
         broker.produce("t", {0: [b"last"]})
         hub = self.hub(broker, "t", f"a={a.url()}", group="other")
+        hub.event("offset-missing", topic="t", partition=0)
         a.wait(21)
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(len(a.receipts), 21)
@@ -317,6 +426,11 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual(set(ids(a.receipts).values()), {1})
         hub.event("kafka-back")
         self.assertEqual(hub.stop(), 0)
+        # One line, however many connections fail how often.
+        trouble, = hub.events("kafka-trouble")
+        self.assertIn("see to the brokers, the network", trouble["detail"])
+        self.assertEqual([line for line in hub.events("librdkafka")
+                          if line["level"] == "error"], [])
 
     def test_a_broker_that_hangs_is_told_and_loses_nothing(self):
         """Its connections stay, and nothing comes by them."""
@@ -355,24 +469,134 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.await_metric(hub, "stagger_kafka_topics_missing", 0)
         self.assertEqual(hub.stop(), 0)
 
-    def test_what_has_expired_is_told_and_counted(self):
-        """The mock keeps 5 MB of a partition."""
-        broker = self.mock(t=1)
-        broker.produce("t", {0: lines(5)})
+    def test_topics_are_chosen_by_pattern_also_those_that_come_later(self):
+        broker = self.mock(**{"orders.eu": 2, "plain": 1, "other": 1})
+        broker.produce("orders.eu", {0: lines(5, "old")})
+        broker.produce("plain", {0: lines(4)})
+        broker.produce("other", {0: lines(4)})
+        a, b, c = (self.leaf() for _ in range(3))
+        text = f"""
+source: kafka
+kafka: {{brokers: [{broker.addresses.replace(',', ', ')}],
+         topics: ['^orders\\..*', plain, '^none'], group: hub,
+         options: {{session.timeout.ms: 3000, heartbeat.interval.ms: 500,
+                    topic.metadata.refresh.interval.ms: 1000}}}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets:
+  - {{name: a, url: "{a.url()}"}}
+  - {{name: b, url: "{b.url()}", topics: '^orders\\.u'}}
+  - {{name: c, url: "{c.url()}", topics: [orders.eu, plain]}}
+"""
+        hub = self.hub_of(text)
+        self.await_partitions(hub, count=3)
+        self.assertEqual([line["topic"] for line in hub.events("topic-gone")],
+                         ["^none"])
+        # Those that are there begin at kafka.start, which is latest.
+        self.assertEqual({line["topic"]: line["older"] for line in
+                          hub.events("topic-started")},
+                         {"orders.eu": 5, "plain": 4})
+        broker.produce("orders.eu", {1: lines(3, "eu")})
+        a.wait(3), c.wait(3)
+        # One that is made meanwhile begins at its first record.
+        broker.tell("topic", "orders.us", 1)
+        broker.produce("orders.us", {0: lines(6, "us")})
+        a.wait(9), b.wait(6)
+        broker.tell("topic", "none.other", 1)
+        broker.produce("none.other", {0: lines(1, "n")})
+        a.wait(10)
+        self.assertEqual(hub.event("topic-found")["topic"], "^none")
+        wait_for(lambda: 'topic="orders.us"' in self.page(hub), "its metrics")
+        self.assertEqual(hub.stop(), 0)
+        # So does one that is made while no hub runs.
+        broker.tell("topic", "orders.cn", 1)
+        broker.produce("orders.cn", {0: lines(2, "cn")})
+        hub = self.hub_of(text)
+        a.wait(12)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(ids(a.receipts).keys(),
+                         {f"orders.eu.1.{i}" for i in range(3)}
+                         | {f"orders.us.0.{i}" for i in range(6)}
+                         | {f"orders.cn.0.{i}" for i in range(2)}
+                         | {"none.other.0.0"})
+        self.assertEqual({r.id.rsplit(".", 2)[0] for r in b.receipts},
+                         {"orders.us"})
+        self.assertEqual({r.id.rsplit(".", 2)[0] for r in c.receipts},
+                         {"orders.eu"})
+
+    def test_a_topic_of_a_pattern_may_vanish(self):
+        broker = self.mock(**{"o.a": 1, "o.b": 1})
         a = self.leaf()
-        hub = self.hub(broker, "t", f"a={a.url()}")
-        a.wait(5)
+        hub = self.hub_of(f"""
+source: "kafka://{broker.addresses}/^o?group=hub&start=earliest"
+kafka: {{options: {{session.timeout.ms: 3000, heartbeat.interval.ms: 500,
+                    topic.metadata.refresh.interval.ms: 1000}}}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: a, url: "{a.url()}"}}]
+""")
+        self.await_partitions(hub, count=2)
+        broker.tell("refuse", "o.a", UNKNOWN_TOPIC)
+        self.assertEqual(hub.event("topic-vanished")["topic"], "o.a")
+        self.await_metric(hub, "stagger_kafka_topics_missing", 0)
+        broker.produce("o.b", {0: lines(3)})
+        a.wait(3)
+        broker.tell("refuse", "o.a", 0)
+        broker.produce("o.a", {0: lines(3)})
+        a.wait(6)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_pattern_that_is_none_is_refused_with_its_place(self):
+        self.assertRegex(self.checked(r"topics: [t, '^orders\.(']"),
+                         r":2:\d+:.*`\^orders\\\.\(` is no regular expression "
+                         r"\(POSIX extended\): ")
+        self.assertRegex(self.checked("topics: ['^t']}\ndead-letters: "
+                                      "{copy: 'kafka:t.dead'"),
+                         r":3:\d+:.*messages come from the topic t\.dead")
+        self.assertRegex(self.checked("topics: [t]", "topics: ['^u']"),
+                         r"\^u is none of `kafka.topics`")
+
+    def checked(self, kafka, target="topics: t"):
+        with open(os.path.join(self.folder, "x.yaml"), "w") as file:
+            file.write("source: kafka\n"
+                       f"kafka: {{brokers: ['b:1'], {kafka}}}\n"
+                       "store: {path: none.db}\n"
+                       "targets: [{name: a, url: 'http://127.0.0.1:1/', "
+                       f"{target}}}]\n")
+        r = subprocess.run([STAGGER, "check", "-c", file.name], text=True,
+                           capture_output=True, timeout=PATIENCE)
+        self.assertEqual(r.returncode, 2, r.stdout + r.stderr)
+        return r.stdout + r.stderr
+
+    def test_what_has_expired_is_told_and_counted(self):
+        """The mock keeps 5 MB of a partition. A target with other topics has
+        lost nothing (I31)."""
+        broker = self.mock(t=1, u=1)
+        broker.produce("t", {0: lines(5)})
+        broker.produce("u", {0: lines(5)})
+        a, b = self.leaf(), self.leaf()
+        settings = f"""
+source: "{broker.url('t', 'u')}"
+kafka: {{options: {{session.timeout.ms: 3000, heartbeat.interval.ms: 500}}}}
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets:
+  - {{name: a, url: "{a.url()}", topics: [t]}}
+  - {{name: b, url: "{b.url()}", topics: [u]}}
+"""
+        hub = self.hub_of(settings)
+        a.wait(5), b.wait(5)
         self.assertEqual(hub.stop(), 0)
         broker.produce("t", {0: [b"x" * 20000] * 400})
-        hub = self.hub(broker, "t", f"a={a.url()}")
+        hub = self.hub_of(settings)
         lost = int(hub.event("messages-lost")["messages"])
         self.assertGreater(lost, 50)
         a.wait(405 - lost)
         self.await_metric(hub, "stagger_kafka_expired_total", lost)
         self.assertEqual(hub.stop(), 0)
         row, = self.rows("SELECT * FROM failed_broadcast_logs")
-        self.assertEqual((row["cause"], row["count"], row["payload"]),
-                         ("EXPIRED", lost, None))
+        self.assertEqual((row["target"], row["cause"], row["count"],
+                          row["payload"]), ("a", "EXPIRED", lost, None))
 
     def await_metric(self, hub, name, value):
         wait_for(lambda: f"\n{name} {value}\n" in self.page(hub),
@@ -450,21 +674,50 @@ targets: [{{name: a, url: "{a.url()}"}}]
         return tuple(map(int, re.search(r"librdkafka (\d+)\.(\d+)",
                                         said).groups()))
 
-    def test_a_begin_that_nobody_knows_is_refused_if_so_wished(self):
-        broker = self.mock(t=1)
-        broker.produce("t", {0: lines(3)})
+    def test_a_group_begins_with_what_comes(self):
+        broker = self.mock(t=2)
+        broker.produce("t", {0: lines(30, "old"), 1: lines(7, "old")})
         a = self.leaf()
+        watcher = self.watch(broker, "t", 2)
         text = f"""
-source: "{broker.url('t')}"
-kafka: {{reset: error}}
+source: "{broker.url('t', start='latest')}"
+kafka: {{options: {{session.timeout.ms: 3000, heartbeat.interval.ms: 500}}}}
 store: {{path: hub.db}}
 listen: {{address: 127.0.0.1:0}}
 targets: [{{name: a, url: "{a.url()}"}}]
 """
         hub = self.hub_of(text)
-        self.assertIn("reset", hub.event("partition-refused")["detail"])
+        told = hub.event("topic-started", topic="t")
+        self.assertEqual(told["older"], 37)
+        self.assertIn("kafka.start: earliest", told["detail"])
+        # It is committed before anything is read: so it counts once.
+        watcher.wait({0: 30, 1: 7})
         self.assertEqual(hub.stop(), 0)
-        self.assertEqual(a.receipts, [])
+        broker.produce("t", {0: lines(5, "new")})
+        hub = self.hub_of(text)
+        a.wait(5)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({r.body for r in a.receipts}, set(lines(5, "new")))
+        self.assertEqual(hub.events("topic-started"), [])
+
+    def test_a_target_that_is_gone_holds_the_offset_for_the_retention(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}", "gone=http://127.0.0.1:1/")
+        self.await_partitions(hub, count=1)
+        self.assertEqual(hub.stop(), 0)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        self.await_partitions(hub, count=1)
+        broker.tell("past", "t", 20, 90000) # 25 hours ago
+        a.wait(20)
+        told = hub.event("target-released", target="gone")
+        self.assertIn("stagger targets forget gone", told["detail"])
+        watcher.wait({0: 20})
+        self.assertEqual(hub.stop(), 0)
+        row, = self.rows("SELECT * FROM failed_broadcast_logs")
+        self.assertEqual((row["target"], row["count"], row["state"]),
+                         ("gone", 20, "dead"))
 
     def test_what_librdkafka_refuses_is_told_at_once(self):
         """Only an instance of it finds them out: a hub that went on would wait
@@ -481,12 +734,14 @@ targets: [{{name: a, url: "{a.url()}"}}]
         broker.produce("orders", {0: lines(7)})
         a = self.leaf()
         watcher = self.watch(broker, "orders", 2)
-        hub = self.hub(broker, "orders", f"a={a.url()}")
+        hub = self.hub(broker, "orders", f"a={a.url()}",
+                       more="dead-letters: {copy: kafka:orders.dead}")
         watcher.wait({0: 7})
         self.await_partitions(hub, count=2)
         found = wait_for(
             lambda: [p for p in self.call(hub, "/v1/status")["kafka"]
                      ["partitions"] if p["committed_position"] == 7], "7")
+        self.assertEqual(self.call(hub, "/v1/status")["accepted"], 7)
         self.assertEqual((found[0]["topic"], found[0]["partition"],
                           found[0]["next_position"], found[0]["lag_messages"]),
                          ("orders", 0, 7, 0))
@@ -495,6 +750,7 @@ targets: [{{name: a, url: "{a.url()}"}}]
              "--once", "--interval", "10ms"], text=True, check=True,
             capture_output=True, timeout=PATIENCE).stdout
         self.assertIn("Kafka: 2 partitions, 2 of orders, 0 to read", table)
+        self.assertIn("\n7 accepted, 7 delivered, ", table)
         page = self.page(hub)
         self.assertIn('stagger_kafka_committed_position{topic="orders",'
                       'partition="0"} 7', page)
@@ -510,13 +766,6 @@ targets: [{{name: a, url: "{a.url()}"}}]
         with open(path) as text:
             return set(re.findall(r"^\| `(stagger_kafka_\w+)`", text.read(),
                                   re.M))
-
-    def page(self, hub):
-        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
-        c.request("GET", "/metrics")
-        text = c.getresponse().read().decode()
-        c.close()
-        return text
 
 
 if __name__ == "__main__":

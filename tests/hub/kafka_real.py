@@ -16,6 +16,7 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -23,14 +24,14 @@ import unittest
 import case
 import kafka_case
 import postgres
-from leaf import PATIENCE
+from leaf import PATIENCE, STAGGER
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 MESSAGES = int(os.environ.get("STAGGER_CHAOS") or "20000")
 SEED = int(os.environ.get("STAGGER_CHAOS_SEED", "0")) or random.randrange(1 << 30)
+LONG = bool(os.environ.get("STAGGER_LONG")) # scripts/check --long
 LOGS = os.environ.get("STAGGER_CHAOS_LOGS")
 SLOW = 180 # seconds to wait for what a broker and a group take their time for
-SESSION = "6000"
 
 
 def kafka(*words, check=True):
@@ -70,6 +71,8 @@ class Real(kafka_case.Broker):
 
 
 class Case(kafka_case.Case):
+    SESSION = 6000   # milliseconds
+    HEARTBEAT = 1000 # and these; a rebalance takes as long
     def setUp(self):
         super().setUp()
         self.runs = [] # every hub that there was
@@ -85,16 +88,17 @@ class Case(kafka_case.Case):
         self.assertEqual(answer.status, 200, text)
         return json.loads(text)
 
-    def settings(self, broker, topic, store, targets, more="", **of_targets):
+    def settings(self, broker, topic, store, targets, more="", group="hub",
+                 **of_targets):
         """A file: session.timeout.ms is no option of the command."""
         path = os.path.join(self.folder, f"hub-{time.monotonic_ns()}.yaml")
         leaves = "\n".join(
             f'  - {{name: {name}, url: "{url}"{of_targets.get(name, "")}}}'
             for name, url in targets.items())
         pathlib.Path(path).write_text(f"""
-source: "{broker.url(topic)}"
+source: "{broker.url(topic, group=group)}"
 kafka:
-  options: {{session.timeout.ms: {SESSION}, heartbeat.interval.ms: 1000}}
+  options: {{session.timeout.ms: {self.SESSION}, heartbeat.interval.ms: {self.HEARTBEAT}}}
 store: {{path: "{store}"}}
 listen: {{address: 127.0.0.1:0}}
 policies:
@@ -114,48 +118,59 @@ targets:
         return hub
 
 
-class Chaos(Case):
-    """Hubs share a group and PostgreSQL, and things go wrong at random."""
+class Group(Case):
+    """Hubs share a group and PostgreSQL, until all messages are sent; then
+    everything is counted. HUBS: that there are when the first messages come."""
     PARTITIONS = 6
-    HUBS_MAX = 4
+    HUBS = 3
     RATE = 350 # messages a second; in bursts
     CALM = 300 # messages at the end, when nothing goes wrong any more
+    KEYS = 100
+    SLOWEST = 200 # milliseconds that a leaf takes
     NODES = 1
     TOPIC = () # what else is said of it
     count = MESSAGES
 
-    def test_no_message_is_lost_whatever_dies(self):
+    def run_group(self):
         self.random = random.Random(SEED)
         case.note(self, f"STAGGER_CHAOS_SEED={SEED}")
         self.leaves, self.postgres = {}, None
         try:
-            self.run_chaos()
+            self.run_hubs()
         except postgres.Missing as missing:
             leave_out(str(missing))
         finally:
             self.keep_evidence()
 
-    def run_chaos(self):
+    def store_url(self):
+        """The URL of the store in self.postgres."""
+        return self.postgres.url
+
+    def act(self, producer):
+        """While it produces."""
+        raise NotImplementedError
+
+    def run_hubs(self):
         self.broker = self.kept(Real(self.folder, self.NODES))
         self.postgres = self.kept(postgres.Server(self.folder))
         self.broker.topic("t", self.PARTITIONS, *self.TOPIC)
         self.leaves = {
             "a": self.sinks(),
-            "b": self.sinks("--delay", "0ms-200ms"),
+            "b": self.sinks("--delay", f"0ms-{self.SLOWEST}ms"),
             "c": self.sinks("--random", "200:97,503:3", "--seed", str(SEED))}
         self.file = self.settings(
-            self.broker, "t", self.postgres.url,
+            self.broker, "t", self.store_url(),
             {name: sink.url("/" + name) for name, sink in self.leaves.items()},
             "memory: 8M", c=", order: key")
         self.hubs, self.deeds = [], collections.Counter()
         self.produced_at = []
         watcher = self.watch(self.broker, "t", self.PARTITIONS)
-        for _ in range(3):
+        for _ in range(self.HUBS):
             self.start_hub()
         producer = threading.Thread(target=self.produce, args=(0, self.count))
         self.began = time.monotonic()
         producer.start()
-        self.break_things(producer)
+        self.act(producer)
         producer.join()
         self.settle(watcher, self.count)
         self.took = time.monotonic() - self.began
@@ -191,7 +206,7 @@ class Chaos(Case):
         while first < end:
             piece = min(chance.randrange(1, 200), end - first)
             rest = "x" * chance.choice((0, 0, 300, 5000))
-            kcat.stdin.write("".join(f"k{i % 100}:{i}{rest}\n"
+            kcat.stdin.write("".join(f"k{i % self.KEYS}:{i}{rest}\n"
                                      for i in range(first, first + piece)))
             kcat.stdin.flush()
             first += piece
@@ -203,62 +218,8 @@ class Chaos(Case):
     def start_hub(self):
         self.hubs.append(self.start(self.file))
 
-    def take_hub(self):
-        return self.hubs.pop(self.random.randrange(len(self.hubs)))
-
-    def kill_hub(self):
-        self.take_hub().kill()
-        self.start_hub()
-
-    def stop_hub(self):
-        self.assertEqual(self.take_hub().stop(), 0)
-        self.start_hub()
-
-    def change_number(self):
-        """One more, or fewer."""
-        if len(self.hubs) < self.HUBS_MAX and self.random.random() < 0.5:
-            self.start_hub()
-        elif len(self.hubs) > 2:
-            self.assertEqual(self.take_hub().stop(), 0)
-        else:
-            self.start_hub()
-
-    def restart_broker(self):
-        """In half of the cases a hub dies while there is none."""
-        with self.broker.without(1 + self.random.randrange(self.NODES)):
-            time.sleep(2 * self.random.random())
-            if self.random.random() < 0.5:
-                self.kill_hub()
-            time.sleep(2 * self.random.random())
-
-    def restart_postgres(self):
-        self.postgres.restart(2 * self.random.random())
-
-    def stall_leaf(self):
-        """So that a hub which dies then leaves somebody far behind."""
-        leaf = self.random.choice(list(self.leaves.values())).process
-        leaf.send_signal(signal.SIGSTOP)
-        try:
-            time.sleep(1 + 2 * self.random.random())
-            if self.random.random() < 0.5:
-                self.kill_hub()
-        finally:
-            leaf.send_signal(signal.SIGCONT)
-
-    DEEDS = (kill_hub, kill_hub, stop_hub, change_number, restart_broker,
-             restart_postgres, stall_leaf)
-
-    def break_things(self, producer):
-        """Each at least once; in rounds, with little time between."""
-        deeds = []
-        while deeds or producer.is_alive():
-            if not deeds:
-                deeds = list(self.DEEDS)
-                self.random.shuffle(deeds)
-            time.sleep(3 * self.random.random())
-            deed = deeds.pop()
-            self.deeds[deed.__name__] += 1
-            deed(self)
+    def stop_hub(self, hub):
+        self.assertEqual(hub.stop(), 0)
 
     def ends(self):
         """The next offset of each partition, as the broker says."""
@@ -276,7 +237,7 @@ class Chaos(Case):
 
         def behind():
             return {p: (watcher.committed[p], e) for p, e in ends.items()
-                    if watcher.committed[p] < e}
+                    if watcher.committed[p] < e > 0}
         while behind() and time.monotonic() < until:
             time.sleep(0.2)
         self.assertEqual(behind(), {}, f"in {SLOW} s")
@@ -306,7 +267,7 @@ class Chaos(Case):
     def end(self, watcher):
         """One hub has everything in the end, and then none."""
         while len(self.hubs) > 1:
-            self.assertEqual(self.hubs.pop().stop(), 0)
+            self.stop_hub(self.hubs.pop())
         hub = self.hubs.pop()
 
         def has_all():
@@ -319,7 +280,7 @@ class Chaos(Case):
         self.settle(watcher, self.count + self.CALM)
         self.books = {t["name"]: t for t in
                       self.call(hub, "/v1/targets")["targets"]}
-        self.assertEqual(hub.stop(), 0)
+        self.stop_hub(hub)
 
     # -- what must hold
 
@@ -329,7 +290,7 @@ class Chaos(Case):
         # Each death and each move may cut what was in flight.
         most = 1 + 2 * self.deeds.total() + len(self.runs)
         count = self.count + self.CALM
-        copies = {}
+        self.copies = copies = {}
         for name, rows in receipts.items():
             good = collections.Counter(r["id"] for r in rows
                                        if r["status"] == 200)
@@ -424,6 +385,179 @@ them again: {copies}
             below[partition] = max(below[partition], offset)
 
 
+class Recreated(Case):
+    """I31: a topic that is deleted and made again begins anew, however many
+    records it has."""
+
+    def topics(self, *words):
+        kafka("topics", self.broker.folder, "--", *words, "--topic", "t")
+
+    def make_again(self, count):
+        self.topics("--delete")
+        self.topics("--create", "--partitions", 1)
+        self.broker.produce("t", {0: [b"new%d" % i for i in range(count)]})
+
+    def recreate(self, store, is_running):
+        self.broker = self.kept(Real(self.folder))
+        self.broker.topic("t", 1)
+        a = self.leaf()
+        settings = self.settings(self.broker, "t", store, {"a": a.url()})
+        hub = self.start(settings)
+        self.broker.produce("t", {0: [b"old%d" % i for i in range(50)]})
+        a.wait(50)
+        if not is_running:
+            self.assertEqual(hub.stop(), 0)
+        self.make_again(80)
+        if not is_running:
+            hub = self.start(settings)
+
+        def anew(): # under ids of another epoch
+            with a.changed:
+                return [r.body for r in a.receipts if r.id.count(".") > 2]
+        case.wait_for(lambda: len(anew()) >= 80, "all of the new topic")
+        self.assertEqual(sorted(anew()),
+                         sorted(b"new%d" % i for i in range(80)))
+        self.assertEqual(len(hub.events("partition-renewed")), 1)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_while_the_hub_is_stopped(self):
+        self.recreate("hub.db", False)
+
+    def test_while_the_hub_runs(self):
+        self.recreate("hub.db", True)
+
+    def test_while_the_hub_runs_with_postgres(self):
+        try:
+            server = self.kept(postgres.Server(self.folder))
+        except postgres.Missing as missing:
+            leave_out(str(missing))
+        self.recreate(server.url, True)
+
+
+class Chaos(Group):
+    """Things go wrong at random."""
+    HUBS_MAX = 4
+
+    def test_no_message_is_lost_whatever_dies(self):
+        self.run_group()
+
+    def take_hub(self):
+        return self.hubs.pop(self.random.randrange(len(self.hubs)))
+
+    def restart_hub(self):
+        self.stop_hub(self.take_hub())
+        self.start_hub()
+
+    def kill_hub(self):
+        self.take_hub().kill()
+        self.start_hub()
+
+    def change_number(self):
+        """One more, or fewer."""
+        if len(self.hubs) < self.HUBS_MAX and self.random.random() < 0.5:
+            self.start_hub()
+        elif len(self.hubs) > 2:
+            self.stop_hub(self.take_hub())
+        else:
+            self.start_hub()
+
+    def restart_broker(self):
+        """In half of the cases a hub dies while there is none."""
+        with self.broker.without(1 + self.random.randrange(self.NODES)):
+            time.sleep(2 * self.random.random())
+            if self.random.random() < 0.5:
+                self.kill_hub()
+            time.sleep(2 * self.random.random())
+
+    def restart_postgres(self):
+        self.postgres.restart(2 * self.random.random())
+
+    def stall_leaf(self):
+        """So that a hub which dies then leaves somebody far behind."""
+        leaf = self.random.choice(list(self.leaves.values())).process
+        leaf.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(1 + 2 * self.random.random())
+            if self.random.random() < 0.5:
+                self.kill_hub()
+        finally:
+            leaf.send_signal(signal.SIGCONT)
+
+    def freeze_hub(self):
+        """Past its session: others have what it had when it goes on."""
+        frozen = self.random.choice(self.hubs).process
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(self.SESSION / 1000 + 1 + 2 * self.random.random())
+        finally:
+            frozen.send_signal(signal.SIGCONT)
+
+    DEEDS = (kill_hub, kill_hub, restart_hub, change_number, restart_broker,
+             restart_postgres, stall_leaf, freeze_hub)
+
+    def act(self, producer):
+        """Each at least once; in rounds, with little time between."""
+        deeds = []
+        while deeds or producer.is_alive():
+            if not deeds:
+                deeds = list(self.DEEDS)
+                self.random.shuffle(deeds)
+            time.sleep(3 * self.random.random())
+            deed = deeds.pop()
+            self.deeds[deed.__name__] += 1
+            deed(self)
+
+
+class Scale(Group):
+    """I16: hubs come, and are started anew one after the other, without a fault.
+    The database is some way off, so that each is still at work on what it got
+    when the group gives it to another one."""
+    PARTITIONS = 256 if LONG else 64
+    HUBS = 1
+    MORE = 2 if LONG else 1
+    AWAY = 0.002 if LONG else 0.01 # seconds to the database and back
+    SESSION = 30000 # each leaves in order
+    HEARTBEAT = 200
+    KEYS = 1000
+    SLOWEST = 20
+    CALM = 100
+    count = MESSAGES if LONG else 1500
+
+    def test_nothing_is_sent_twice_by_hubs_that_come_and_go(self):
+        self.cut = 0
+        self.run_group()
+
+    def store_url(self):
+        way = self.kept(postgres.Way(self.postgres, self.AWAY))
+        return way.url
+
+    def act(self, producer):
+        for _ in range(self.MORE):
+            time.sleep(0.3)
+            self.start_hub()
+        for _ in range(1 + self.MORE):
+            case.wait_for(lambda: all(hub.events("partition-taken")
+                                      for hub in self.hubs), "a share for each")
+            self.stop_hub(self.hubs.pop(0))
+            self.start_hub()
+
+    def stop_hub(self, hub):
+        """Attempts of its that it cut may have arrived."""
+        self.cut += sum(
+            int(line.rsplit(" ", 1)[1]) for line in self.page(hub).splitlines()
+            if line.startswith("stagger_attempts_total{")
+            and 'cause="TIMEOUT"' in line)
+        super().stop_hub(hub)
+
+    def judge(self, watcher):
+        super().judge(watcher)
+        fenced = sum(len(hub.events("partition-fenced")) for hub in self.runs)
+        claims = self.postgres.ask("SELECT max(generation) FROM claims")
+        case.note(self, f"{fenced} fenced, {self.cut} cut, generation {claims}")
+        self.assertEqual(fenced, 0)
+        self.assertLessEqual(sum(self.copies.values()), self.cut, "I16")
+
+
 class Nodes(Chaos):
     """Three brokers, of which one at a time dies and comes again."""
     NODES = 3
@@ -450,7 +584,7 @@ class Foreign(Case):
         broker.topic("t.dead", 1)
         a = self.leaf(lambda r: 404 if r.body == b'{"n":7}' else 200)
         hub = self.start(self.settings(broker, "t", "hub.db", {"a": a.url()},
-                                       "dead-letters: kafka:t.dead"))
+                                       "dead-letters: {copy: kafka:t.dead}"))
         r = subprocess.run(
             ["node", SOURCE / "tests/hub/kafka_foreign.mjs", tools,
              broker.addresses, "t", "t.dead", "hub", "50"],
@@ -474,5 +608,275 @@ class Foreign(Case):
         self.assertEqual(hub.stop(), 0)
 
 
+class Records(Case):
+    """What the mock cluster does not do. One broker for all of them, each with
+    topics and a group of its own."""
+    broker = None
+
+    def real(self):
+        if Records.broker is None:
+            Records.broker = Real(tempfile.mkdtemp(prefix="stagger-records-"))
+        return Records.broker
+
+    @classmethod
+    def end(cls):
+        if cls.broker:
+            cls.broker.close()
+            shutil.rmtree(os.path.dirname(cls.broker.folder), True)
+
+    def test_the_offset_passes_gaps_and_none_of_them_is_lost(self):
+        """Markers of transactions, aborted transactions, tombstones."""
+        broker = self.real()
+        broker.topic("t", 1)
+        a, b = self.leaf(), self.leaf()
+        settings = self.settings(broker, "t", "hub.db",
+                                 {"a": a.url(), "b": b.url()})
+        watcher = self.watch(broker, "t", 1)
+        hub = self.start(settings)
+        broker.tool("transact", "t", 0, 10, "commit")
+        watcher.wait({0: 11})
+        broker.tool("transact", "t", 0, 10, "abort")
+        watcher.wait({0: 22})
+        broker.produce("t", {0: [b"k:"] * 1000}, "-K:", "-Z")
+        watcher.wait({0: 1022})
+        status = self.call(hub, "/v1/status")
+        self.assertEqual(hub.stop(), 0)
+        partition, = status["kafka"]["partitions"]
+        self.assertEqual((partition["committed_position"],
+                          partition["lag_messages"]), (1022, 0))
+        # The log drops all of it: none of that was a message.
+        broker.tool("delete", "t", 0, 1022)
+        hub = self.start(settings)
+        broker.produce("t", {0: [b"last"]})
+        for leaf in a, b:
+            self.assertEqual({r.id for r in leaf.wait(11)},
+                             {f"t.0.{i}" for i in (*range(10), 1022)})
+        self.assertEqual(hub.events("messages-lost"), [])
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows("SELECT * FROM failed_broadcast_logs"), [])
+
+
+    def test_a_letter_that_is_too_large_is_copied_without_its_body(self):
+        broker = self.real()
+        broker.topic("l", 1)
+        broker.topic("l.dead", 1, "--config", "max.message.bytes=20000")
+        a = self.leaf(lambda r: 404)
+        hub = self.start(self.settings(broker, "l", "l.db", {"a": a.url()},
+                                       "dead-letters: {copy: kafka:l.dead}",
+                                       group="l"))
+        bodies = [b"first", os.urandom(20000).hex().encode(), b"last"]
+        broker.produce("l", {0: bodies}, "-H", "x-kind=paid")
+        cut = hub.event("letters-cut")["detail"]
+        self.assertIn("(40000 bytes) was copied without its body", cut)
+        text = broker.consume("l.dead", 3, "-f", "%S %h\n").decode()
+        rows = {}
+        for line in text.splitlines():
+            size, headers = line.split(" ", 1)
+            headers = dict(h.split("=", 1) for h in headers.split(","))
+            rows.setdefault(headers["stagger-message"], []).append(
+                (int(size), headers.get("stagger-payload-size"),
+                 headers["x-kind"]))
+        self.assertEqual(rows, {"l.0.0": [(5, None, "paid")],
+                                "l.0.1": [(-1, "40000", "paid")],
+                                "l.0.2": [(4, None, "paid")]})
+        self.assertIn('stagger_kafka_letters_total{result="cut"} 1\n',
+                      self.page(hub))
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_dead_letter_is_its_record_when_the_topic_has_lost_it(self):
+        """After a restart, too, and in a topic with fewer partitions."""
+        broker = self.real()
+        broker.topic("r", 3)
+        broker.topic("r.dead", 2)
+        key, headers = b"\x00\xff\x80", ("-H", "X-Bad=a\x01b", "-H", "Other=1",
+                                        "-H", "Other=2", "-H", "None")
+        own = [b"X-Bad=a\x01b", b"Other=1", b"Other=2", b"None=NULL"]
+        a = self.leaf(lambda r: 404)
+        settings = self.settings(broker, "r", "r.db", {"a": a.url()},
+                                 "dead-letters: {copy: kafka:r.dead}",
+                                 group="r")
+        hub = self.start(settings)
+        broker.produce("r", {2: [key + b"::one"]}, "-K::", *headers)
+        broker.produce("r", {1: [b"two"]})
+
+        def copies(count):
+            case.wait_for(lambda: len(broker.records("r.dead")) == count,
+                          lambda: f"{count}, not {broker.records('r.dead')}")
+            return [(partition, k, value, [h for h in given
+                                           if not h.startswith(b"stagger-")])
+                    for partition, k, value, given in broker.records("r.dead")]
+        one, two = (0, key, b"one", own), (1, None, b"two", [])
+        self.assertEqual(sorted(copies(2), key=lambda c: c[0]), [one, two])
+        self.assertEqual(hub.stop(), 0)
+        for partition in 1, 2:
+            broker.tool("delete", "r", partition, 1)
+        hub = self.start(settings)
+        subprocess.run([STAGGER, "dead", "replay", "--hub",
+                        f"http://127.0.0.1:{hub.port}", "--yes", "--all"],
+                       check=True, timeout=PATIENCE, capture_output=True)
+        # What was replayed is told without a value, then it is dead again.
+        found = copies(6)
+        self.assertEqual([c for c in found if c[0] == 0],
+                         [one, (0, key, None, own), one])
+        self.assertEqual([c for c in found if c[0] == 1],
+                         [two, (1, None, None, []), two])
+        self.assertEqual(hub.stop(), 0)
+
+
+    # -- where a group begins
+
+    def member(self, topic, leaf, store, start="latest", **options):
+        """A hub of the group `topic`, with properties of librdkafka."""
+        options = {"session.timeout.ms": 30000, "heartbeat.interval.ms": 1000,
+                   **{k.replace("_", "."): v for k, v in options.items()}}
+        path = os.path.join(self.folder, f"hub-{time.monotonic_ns()}.yaml")
+        pathlib.Path(path).write_text(f"""
+source: kafka
+kafka:
+  brokers: {json.dumps(self.real().addresses.split(","))}
+  topics: ['{topic}']
+  group: {topic}
+  start: "{start}"
+  options: {json.dumps(options)}
+store: {{path: {store}}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: a, url: "{leaf.url()}"}}]
+""")
+        return self.start(path)
+
+    def counted(self, leaf):
+        with leaf.changed:
+            return kafka_case.ids(leaf.receipts)
+
+    def test_a_group_begins_at_a_time(self):
+        broker = self.real()
+        broker.topic("at", 2)
+        for p in range(2):
+            broker.produce("at", {p: [b"old"] * 5})
+        broker.produce("at", {0: [b"new"] * 3})
+        stamps = broker.consume("at", 8, "-p", "0", "-f", "%T\n").split()
+        self.assertGreater(int(stamps[5]), int(stamps[4]))
+        ms = int(stamps[5])
+        start = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000))
+        a = self.leaf()
+        hub = self.member("at", a, "at.db", start=f"{start}.{ms % 1000:03d}Z")
+        self.assertEqual(hub.event("topic-started")["older"], 10)
+        a.wait(3)
+        broker.produce("at", {1: [b"new"]})
+        a.wait(4)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(set(self.counted(a)),
+                         {"at.0.5", "at.0.6", "at.0.7", "at.1.5"})
+
+    def test_members_that_start_together_begin_once(self):
+        broker = self.real()
+        broker.topic("together", 6)
+        for p in range(6):
+            broker.produce("together", {p: [b"old"] * 10})
+        a = self.leaf()
+        hubs = [self.member("together", a, f"together{i}.db")
+                for i in range(3)]
+        self.await_partitions(*hubs, count=6)
+        for p in range(6):
+            broker.produce("together", {p: [b"new"] * 5})
+        case.wait_for(lambda: len(self.counted(a)) >= 30, "the new ones")
+        for hub in hubs:
+            self.assertEqual(hub.stop(), 0)
+        self.assertEqual(set(self.counted(a)),
+                         {f"together.{p}.{i}" for p in range(6)
+                          for i in range(10, 15)})
+        told = [line["older"] for hub in hubs
+                for line in hub.events("topic-started")]
+        self.assertEqual(told, [60])
+
+    def test_what_may_be_another_topic_is_told(self):
+        """Made again, with an aborted transaction where records were read."""
+        broker = self.real()
+        broker.topic("unsure", 1)
+        a = self.leaf()
+        hub = self.member("unsure", a, "unsure.db", start="earliest")
+        broker.produce("unsure", {0: [b"old"] * 10})
+        a.wait(10)
+        self.assertEqual(hub.stop(), 0)
+        for words in ["--delete"], ["--create", "--partitions", "1"]:
+            kafka("topics", broker.folder, "--", *words, "--topic", "unsure")
+        broker.tool("transact", "unsure", 0, 20, "abort")
+        broker.produce("unsure", {0: [b"new"] * 3})
+        hub = self.member("unsure", a, "unsure.db", start="earliest")
+        self.assertIn("no record that was read of it is there any more",
+                      hub.event("topic-uncertain", topic="unsure")["detail"])
+        # It is read on from where it was, and what it has is sent.
+        a.wait(13)
+        self.assertEqual({r.body for r in a.receipts[10:]}, {b"new"})
+        self.assertEqual(hub.stop(), 0)
+
+    # -- how the group shares partitions out
+
+    def moved(self, hub):
+        return [line["event"] for line in hub.lines
+                if line["event"].startswith("partition-")]
+
+    def test_a_static_member_that_restarts_moves_no_partition(self):
+        broker = self.real()
+        broker.topic("static", 4)
+        a = self.leaf()
+
+        def start(i):
+            return self.member("static", a, f"static{i}.db",
+                               group_instance_id=f"hub-{i}")
+        one, two = start(1), start(2)
+        case.wait_for(lambda: len(two.events("partition-taken")) == 2,
+                      "half of them")
+        self.await_partitions(one, two, count=4)
+        before = self.moved(one)
+        for p in range(4):
+            broker.produce("static", {p: [b"x"] * 10})
+        a.wait(40)
+        self.assertEqual(two.stop(), 0)
+        for p in range(4):
+            broker.produce("static", {p: [b"y"] * 10})
+        two = start(2)
+        a.wait(80)
+        self.assertEqual(self.moved(one), before, "no rebalance")
+        self.assertEqual(len(two.events("partition-taken")), 2)
+        for hub in one, two:
+            self.assertEqual(hub.stop(), 0)
+        self.assertEqual(set(self.counted(a).values()), {1})
+
+    def test_a_cooperative_group_keeps_what_need_not_move(self):
+        broker = self.real()
+        broker.topic("coop", 4)
+        a = self.leaf()
+
+        def start(i):
+            return self.member("coop", a, f"coop{i}.db",
+                               partition_assignment_strategy=
+                               "cooperative-sticky")
+        one = start(1)
+        self.await_partitions(one, count=4)
+        sent = 0
+
+        def produce():
+            for p in range(4):
+                broker.produce("coop", {p: [b"x"] * 20})
+            return sent + 80
+        sent = produce()
+        two = start(2)
+        case.wait_for(lambda: len(two.events("partition-taken")) == 2,
+                      "half of them")
+        sent = produce()
+        case.wait_for(lambda: len(self.counted(a)) == sent, "all of them")
+        self.assertEqual(collections.Counter(self.moved(one)),
+                         {"partition-taken": 4, "partition-revoked": 2})
+        self.assertEqual(two.stop(), 0)
+        self.await_partitions(one, count=4)
+        sent = produce()
+        case.wait_for(lambda: len(self.counted(a)) == sent, "all of them")
+        self.assertEqual(one.stop(), 0)
+        self.assertEqual(collections.Counter(self.moved(one)),
+                         {"partition-taken": 6, "partition-revoked": 2})
+        self.assertEqual(set(self.counted(a).values()), {1})
+
+
 if __name__ == "__main__":
-    case.main(1)
+    case.main(1, behind=[Records.end])

@@ -70,8 +70,44 @@ class Case(kafka_case.Case):
         return int(self.ask(query) or 0)
 
 
+class Recreated:
+    """I31: a topic that was deleted and made again has the same name. (The mock
+    deletes none: another cluster has the topic of that name.)"""
+
+    def deliver(self, broker, count):
+        """By a hub of its own, which ends; how it was received."""
+        before = len(self.leaf_of.receipts)
+        hub = self.hub(broker, "t", f"a={self.leaf_of.url()}", store=self.url)
+        self.leaf_of.wait(before + count)
+        self.assertEqual(hub.stop(), 0)
+        return hub, self.leaf_of.receipts[before:]
+
+    def test_one_with_more_records_than_the_cursor_is_read_from_its_start(self):
+        self.make_store()
+        self.leaf_of = self.leaf()
+        first = self.mock(t=2)
+        first.produce("t", {0: lines(50, "old")})
+        self.deliver(first, 50)
+        second = self.mock(t=2)
+        second.produce("t", {0: lines(80, "new"), 1: lines(3, "other")})
+        hub, receipts = self.deliver(second, 83)
+        self.assertEqual(sorted(r.body for r in receipts),
+                         sorted(lines(80, "new") + lines(3, "other")))
+        renewed, = hub.events("partition-renewed")
+        self.assertEqual((renewed["topic"], renewed["partition"]), ("t", 0))
+        self.assertIn("made again", renewed["detail"])
+        epochs = {r.id.split(".")[3:][0] for r in receipts
+                  if r.id.startswith("t.0.")}
+        self.assertEqual(len(epochs), 1) # and another id each than before
+        # What is there once more is known again.
+        second.produce("t", {0: lines(5, "last")})
+        hub, receipts = self.deliver(second, 5)
+        self.assertEqual({r.body for r in receipts}, set(lines(5, "last")))
+        self.assertEqual(hub.events("partition-renewed"), [])
+
+
 class Replays:
-    """Range rows have no bodies: they are in the topic."""
+    """Bulk rows have no bodies: they are in the topic."""
     COUNT = 60
 
     def shed(self):
@@ -163,6 +199,62 @@ class Replays:
                              "parked"):
                     books[what] += book.get(what, 0)
         return books
+
+
+class Doubts(File, Case):
+    """Whether a topic is the one that was read before."""
+    FETCH, OUT_OF_RANGE = 1, 1  # of Kafka's protocol
+
+    def test_a_position_that_was_not_there_for_a_moment_is_looked_at(self):
+        self.make_store()
+        broker, a = self.mock(t=1), self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}", store=self.url)
+        broker.produce("t", {0: lines(3)})
+        a.wait(3)
+        broker.tell("error", self.FETCH, self.OUT_OF_RANGE, 1)
+        line = hub.event("topic-check", topic="t", partition=0, position=3)
+        self.assertIn("a position was not there, and is now", line["detail"])
+        broker.produce("t", {0: lines(2, "n")})
+        a.wait(5)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(kafka_case.ids(a.receipts),
+                         {f"t.0.{i}": 1 for i in range(5)})
+        for name in "topic-uncertain", "partition-renewed":
+            self.assertEqual(hub.events(name), [])
+
+    def test_what_may_be_another_topic_is_told_and_alerted(self):
+        self.make_store()
+        broker, a, hook = self.mock(t=1), self.leaf(), self.leaf()
+        broker.produce("t", {0: lines(3)})
+        hub = self.hub(broker, "t", f"a={a.url()}", store=self.url)
+        a.wait(3)
+        self.assertEqual(hub.stop(), 0)
+        # Neither record of the fingerprint is found again.
+        broker.tell("error", self.FETCH, self.OUT_OF_RANGE, 2)
+        hub = self.hub(broker, "t", f"a={a.url()}", store=self.url, more=(
+            'alerts: {group: 0, sinks: [{name: hook, way: webhook, '
+            f'alerts: [store], url: "{hook.url()}"}}]}}'))
+        line = hub.event("topic-uncertain", topic="t", partition=0)
+        self.assertIn("no record that was read of it is there any more",
+                      line["detail"])
+        alert, = json.loads(hook.wait(1)[0].body)["alerts"]
+        self.assertEqual((alert["alert"], alert["phase"]), ("store", "began"))
+        self.assertIn("t/0 may be another topic than the one that was read",
+                      alert["summary"])
+        # It is read on from where it was.
+        broker.produce("t", {0: lines(2, "n")})
+        a.wait(5)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(kafka_case.ids(a.receipts),
+                         {f"t.0.{i}": 1 for i in range(5)})
+
+
+class RecreatedOfAFile(Recreated, File, Case):
+    pass
+
+
+class RecreatedOfADatabase(Recreated, Shared, Case):
+    pass
 
 
 class ReplaysOfAFile(Replays, File, Case):

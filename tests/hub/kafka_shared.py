@@ -1,9 +1,15 @@
 """Hubs that share PostgreSQL, through TLS, on librdkafka's mock cluster: dead
-letters to a topic, and shards by targets."""
+letters to a topic, shards by targets, servers that refuse, and clocks."""
 import collections
+import contextlib
+import glob
+import http.client
 import itertools
 import json
 import os
+import re
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,10 +28,11 @@ NAMES = ["shop", "mail", "stock", "billing", "archive", "audit", "search"]
 server = None
 
 
-class Shared(kafka_case.Case):
+class Case(kafka_case.Case):
     def setUp(self):
         super().setUp()
         self.url = server.database()
+        self.name = self.url.split("/")[3].split("?")[0]
 
     def ask(self, query):
         return server.ask(query, self.url)
@@ -36,7 +43,7 @@ class Shared(kafka_case.Case):
                         store=self.url, more=more, defaults="policy: fixed "
                         "base=1s attempts=3 attempt-timeout=5m")
 
-    def refused_hub(self, broker, store, more="", names=NAMES):
+    def refused_hub(self, broker, store, more="", names=NAMES, code=2):
         """What a hub says that does not start."""
         handle, path = tempfile.mkstemp(".yaml", dir=self.folder)
         os.write(handle, f"""
@@ -50,9 +57,11 @@ targets: {json.dumps([{"name": name, "url": "http://127.0.0.1:1/"}
         os.close(handle)
         r = subprocess.run([STAGGER, "hub", "-c", path], text=True,
                            capture_output=True, timeout=PATIENCE)
-        self.assertEqual(r.returncode, 2, r.stderr)
+        self.assertEqual(r.returncode, code, r.stderr)
         return r.stderr
 
+
+class Shared(Case):
     # -- fencing
 
     def test_who_is_fenced_takes_it_again_while_it_has_the_partition(self):
@@ -133,7 +142,7 @@ targets: {json.dumps([{"name": name, "url": "http://127.0.0.1:1/"}
                 gate.wait(PATIENCE)
             return 404 if int(r.body[1:]) % 5 == 2 else 200
         targets = {"a": self.leaf(answer), "b": self.leaf()}
-        topic = "dead-letters: kafka:t.dead"
+        topic = "dead-letters: {copy: kafka:t.dead}"
         one = self.shared(broker, targets, more=topic)
         self.await_partitions(one, count=4)
 
@@ -230,6 +239,225 @@ targets: {json.dumps([{"name": name, "url": "http://127.0.0.1:1/"}
             self.assertEqual(set(ids(leaf.receipts[before[name]:])), new, name)
 
 
+class Trouble(Case):
+    """A server that lets the hub in, and refuses what it stores."""
+
+    def test_a_server_that_is_read_only_is_waited_for_and_told(self):
+        self.refuse("default_transaction_read_only = on",
+                    "cannot execute .* in a read-only transaction")
+
+    def test_a_server_that_ends_each_command_is_waited_for_and_told(self):
+        self.refuse("statement_timeout = 300",
+                    "canceling statement due to statement timeout",
+                    "LOCK TABLE cursors")
+
+    def is_ready(self, hub):
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
+        c.request("GET", "/readyz")
+        answer = c.getresponse()
+        text = answer.read().decode()
+        c.close()
+        if answer.status != 200:
+            self.assertEqual(answer.status, 503)
+            self.assertIn("see store-trouble in the hub's log", text)
+        return answer.status == 200
+
+    def begin_anew(self, verb, setting):
+        """Each session of the hub; its next ones have the setting."""
+        server.ask(f"ALTER DATABASE {self.name} {verb} {setting}")
+        server.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                   "WHERE application_name = 'stagger' "
+                   f"AND datname = '{self.name}'")
+
+    def refuse(self, setting, words, lock=""):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.shared(broker, {"a": a})
+        broker.produce("t", {0: [b"x"] * 20})
+        watcher.wait({0: 20})
+        self.assertTrue(self.is_ready(hub))
+        with server.holding(lock, self.url):
+            self.begin_anew("SET", setting)
+            broker.produce("t", {0: [b"y"] * 20})
+            detail = hub.event("store-trouble")["detail"]
+            self.assertRegex(detail, "refuses what is stored: " + words)
+            self.assertFalse(self.is_ready(hub))
+            self.begin_anew("RESET", setting.split()[0])
+        hub.event("store-trouble-over")
+        self.assertTrue(self.is_ready(hub))
+        watcher.wait({0: 40})
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual([len(hub.events("store-trouble")),
+                          len(hub.events("store-trouble-over"))], [1, 1])
+        self.assertEqual(set(ids(a.receipts)), {f"t.0.{i}" for i in range(40)})
+
+
+class Refused(Case):
+    """At the start: 4 is tried again by who watches over the hub, 2 is not."""
+
+    def role(self, more=""):
+        """The URL of a new one, that has the same password."""
+        name = f"role_{self.name}_{next(self.numbers)}"
+        server.ask(f"CREATE ROLE {name} LOGIN PASSWORD '{server.password}' "
+                   f"{more}")
+        return self.url.replace("stagger@", name + "@")
+
+    def setUp(self):
+        super().setUp()
+        self.numbers = itertools.count()
+        self.broker = self.mock(t=1)
+
+    def check(self, code, words, url):
+        said = self.refused_hub(self.broker, url, code=code)
+        self.assertRegex(said, words)
+        self.assertNotIn(server.password, said, "I23")
+
+    def test_what_ends_by_itself_is_exit_code_4(self):
+        self.check(4, "too many connections for role", # 53300
+                   self.role("CONNECTION LIMIT 0"))
+        with server.holding("SELECT pg_advisory_xact_lock(hashtext('stagger'),"
+                            " hashtext(current_schema()))", self.url):
+            for setting, words in (
+                    ("lock_timeout", "due to lock timeout"), # 55P03
+                    ("statement_timeout", "due to statement timeout")): # 57014
+                self.check(4, words,
+                           self.url + f"&options=-c%20{setting}%3D300")
+        self.check(4, "in a read-only transaction", self.url # 25006
+                   + "&options=-c%20default_transaction_read_only%3Don")
+        self.check(4, "the server does not answer",
+                   re.sub(r"port=\d+", "port=1", self.url))
+
+    def test_a_server_that_starts_up_is_exit_code_4(self):
+        for state, words in (("57P03", "the database system is starting up"),
+                             ("57P03", "the database system is not yet "
+                                       "accepting connections"),
+                             ("53300", "sorry, too many clients already")):
+            gate = self.kept(Gate(state, words))
+            self.check(4, f"the server refuses for now: .*{words}",
+                       f"postgres://stagger@127.0.0.1:{gate.port}/stagger")
+
+    def test_what_only_people_mend_is_exit_code_2(self):
+        self.check(2, "password authentication failed", # 28P01
+                   self.url.replace("stagger@", "nobody@"))
+        self.check(2, 'database "nothing" does not exist', # 3D000
+                   self.url.replace(f"/{self.name}?", "/nothing?"))
+        self.check(2, "none in the passfile /nowhere/pass: No such file",
+                   self.url.replace(server.passfile, "/nowhere/pass"))
+        self.check(2, "permission denied for schema public", self.role())
+        hub = self.shared(self.broker, {"a": self.leaf()})
+        self.assertEqual(hub.stop(), 0)
+        self.check(2, "lacks in the store: .*INSERT on claims",
+                   self.role("IN ROLE pg_read_all_data"))
+        self.ask("UPDATE stagger SET version = 99")
+        self.check(2, "version 99", self.url)
+
+    def test_nothing_secret_of_a_url_is_printed(self):
+        """I23: libpq says what is secret; it reads %77 as w."""
+        path = os.path.join(self.folder, "hub.yaml")
+        for part in ("pass%77ord=S3cr3t", "sslpassword=S3cr3t",
+                     "sslpass%77ord=S3cr3t", "password=S3cr3t"):
+            url = f"postgres://stagger@127.0.0.1:1/stagger?{part}"
+            with open(path, "w") as file:
+                file.write(f'source: "{self.broker.url("t")}"\n'
+                           f'store: {{path: "{url}"}}\n'
+                           'targets: [{name: a, url: "http://127.0.0.1:1/"}]\n')
+            for words in (["hub", "-c", path], ["check", "-c", path],
+                          ["hub", "--store", url],
+                          ["dead", "list", "--store", url]):
+                r = self.command(words)
+                self.assertEqual(r.returncode, 2, (words, r.stderr))
+                self.assertIn("has a password", r.stdout + r.stderr)
+            # There it may stand, and nobody is shown it.
+            with open(path, "w") as file:
+                file.write(f'source: "{self.broker.url("t")}"\n'
+                           'targets: [{name: a, url: "http://127.0.0.1:1/"}]\n')
+            for words, code in ((["hub", "-c", path], 4), (["check", "-c", path], 0),
+                                (["dead", "list"], 2)):
+                r = self.command(words, STAGGER_STORE=url)
+                self.assertEqual(r.returncode, code, (words, r.stderr))
+
+    def command(self, words, **environment):
+        r = subprocess.run([STAGGER, *words], text=True, capture_output=True,
+                           timeout=PATIENCE, env={**os.environ, **environment})
+        self.assertNotIn("S3cr3t", r.stdout + r.stderr, words)
+        return r
+
+
+class Gate:
+    """A server that sends everybody away, with a code of PostgreSQL's."""
+
+    def __init__(self, state, words):
+        fields = [b"SFATAL", b"VFATAL", b"C" + state.encode(),
+                  b"M" + words.encode()]
+        text = b"\0".join(fields) + b"\0\0"
+        self.answer = b"E" + struct.pack("!i", 4 + len(text)) + text
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                guest = self.listener.accept()[0]
+                with guest, contextlib.suppress(OSError, struct.error):
+                    self.refuse(guest)
+
+    def refuse(self, guest):
+        while True:
+            size, code = struct.unpack("!ii", guest.recv(8))
+            if code not in (80877103, 80877104): # wants TLS, or GSSAPI
+                break
+            guest.sendall(b"N")
+        guest.recv(size)
+        guest.sendall(self.answer)
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+class Clocks(Case):
+    """Of the hubs' machines one is hours ahead."""
+    AHEAD = 2 * 3600
+
+    def test_rows_outlive_a_hub_whose_clock_is_ahead(self):
+        libraries = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+        if not libraries:
+            self.skipTest("no libfaketime")
+        ahead = ("env", f"LD_PRELOAD={libraries[0]}", "DONT_FAKE_MONOTONIC=1",
+                 f"FAKETIME=+{self.AHEAD}s")
+        broker = self.mock(t=1)
+        status = 503
+        a = self.leaf(lambda r: status)
+
+        def start(before=()):
+            return self.hub(broker, "t", f"a={a.url()}", store=self.url,
+                            defaults="policy: fixed base=1s jitter=none "
+                            "attempts=1000 deadline=5m", before=before)
+
+        def parked():
+            return int(self.ask("SELECT count(*) FROM parked"))
+        broker.produce("t", {0: [b"x"] * 5})
+        for number, before in enumerate(((), ahead, ())):
+            hub = start(before)
+            told = hub.events("store-clock")
+            self.assertEqual(len(told), len(before) > 0)
+            for line in told:
+                self.assertAlmostEqual(line["seconds"], self.AHEAD, delta=60)
+                self.assertIn("ahead of the database's", line["detail"])
+            count = len(a.receipts)
+            a.wait(count + 10) # of each two attempts, by each hub
+            wait_for(lambda: parked() == 5, "all of it is parked")
+            if number == 2:
+                status = 200
+                wait_for(lambda: parked() == 0, "all of it is delivered")
+            self.assertEqual(hub.stop(), 0)
+        self.assertEqual(
+            self.ask("SELECT count(*) FROM failed_broadcast_logs"), "0")
+        self.assertEqual(set(ids(a.receipts)), {f"t.0.{i}" for i in range(5)})
+
+
 class Server(postgres.Server):
     """It wants TLS."""
 
@@ -249,6 +477,22 @@ class Server(postgres.Server):
         name = f"hub{next(self.numbers)}"
         self.ask(f"CREATE DATABASE {name}")
         return self.url.replace("/stagger?", f"/{name}?")
+
+    @contextlib.contextmanager
+    def holding(self, command, url):
+        """What the command locks, meanwhile."""
+        psql = subprocess.Popen(["psql", url, "-XAtq"], text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            psql.stdin.write(f"BEGIN; {command};\nSELECT 'held';\n")
+            psql.stdin.flush()
+            while psql.stdout.readline() != "held\n":
+                assert psql.poll() is None, command
+            yield
+        finally:
+            psql.stdin.close() # and so it is rolled back
+            psql.wait(PATIENCE)
+            psql.stdout.close()
 
     def trusting(self, name, url):
         return url.replace("root.crt", name)

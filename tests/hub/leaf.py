@@ -135,6 +135,12 @@ class Leaf:
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
+    def open(self):
+        """Again, on the same port, after close()."""
+        self.listener = socket.create_server(("127.0.0.1", self.port),
+                                             backlog=512)
+        threading.Thread(target=self.accept, daemon=True).start()
+
     def url(self, path="/", scheme="http", host="127.0.0.1"):
         return f"{scheme}://{host}:{self.port}{path}"
 

@@ -11,7 +11,7 @@ import case
 import leaf
 
 ONCE = ("--policy", "none breaker=none")
-# After 20 failures the rest waits, and a second later is one range row.
+# After 20 failures the rest waits, and a second later is one bulk row.
 SHEDS = ("--policy", "none breaker=20:30s", "--hold", "1s")
 
 

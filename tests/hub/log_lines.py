@@ -19,11 +19,19 @@ import log_shapes
 
 # Told by the hubs of other scripts.
 ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
-             "expiring": "quota.py", "files-short": "ingress.py",
+             "expiring": "quota.py", "dead-letters-filling": "quota.py",
+             "dead-letters-room": "quota.py", "files-short": "ingress.py",
              "message-too-large": "kafka_hub.py",
+             "letters-cut": "kafka_real.py",
+             "headers-lost": "kafka_hub.py",
              "partition-taken": "kafka_hub.py",
+             "uplink-down": "faults.py", "uplink-up": "faults.py",
              "target-changed": "kafka_rows.py",
+             "topic-check": "kafka_rows.py",
+             "topic-uncertain": "kafka_rows.py",
              "partition-lost": "kafka_hub.py",
+             "topic-started": "kafka_hub.py",
+             "target-released": "kafka_hub.py",
              "kafka-away": "kafka_hub.py", "kafka-back": "kafka_hub.py"}
 # A disk with no room even for rows, a commit that nobody knows of, and half a
 # minute of patience: only check_logs.py compares these. And so it is with what
@@ -31,8 +39,10 @@ ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
 NOWHERE = {"store-full", "store-room", "input-broken", "request-cut",
            "messages-lost", "partition-revoked", "partition-fenced",
            "partition-renewed", "partition-refused", "log-expired",
-           "log-renewed", "kafka-trouble", "kafka-reopened", "kafka-unwise",
-           "topic-gone", "topic-found", "partitions-added", "librdkafka"}
+           "log-renewed", "kafka-trouble", "kafka-trouble-goes-on", "kafka-trouble-over", "kafka-reopened", "kafka-unwise",
+           "topic-gone", "topic-vanished", "topic-found",
+           "partitions-added", "librdkafka",
+           "offset-missing", "store-clock"}
 
 
 def call(hub, method, path, body=None):
@@ -280,7 +290,7 @@ class Lines(case.Case):
             self.assertEqual(
                 names[3:], [name for name, _, _ in shape.fields
                             if name in names[3:]], text)
-        self.assertEqual(len(lines), 4, lines)
+        self.assertEqual(len(lines), 5, lines)
 
     def test_of_every_event_is_here_or_elsewhere(self):
         with open(__file__) as file:

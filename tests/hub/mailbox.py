@@ -2,11 +2,12 @@
 """A real mail server, python3-aiosmtpd, that notes what it is given.
 
 usage: mailbox.py [--tls CERTIFICATE KEY] [--implicit] [--login USER:PASSWORD]
-                  [--refuse ADDRESS]
+                  [--no-login] [--refuse ADDRESS]
 
 Prints its port, and then a JSON line for each mail: from, to, text, and who
 logged in. With --tls it offers STARTTLS, and takes no mail without; with
---implicit it speaks TLS from the first byte.
+--implicit it speaks TLS from the first byte; with --no-login it knows no way to
+log in.
 """
 import argparse
 import asyncio
@@ -18,8 +19,13 @@ from aiosmtpd.smtp import SMTP, AuthResult
 
 
 class Box:
-    def __init__(self, refused):
-        self.refused = refused
+    def __init__(self, refused, has_login):
+        self.refused, self.has_login = refused, has_login
+
+    async def handle_EHLO(self, server, session, envelope, name, lines):
+        session.host_name = name
+        return [line for line in lines
+                if self.has_login or not line[4:].startswith("AUTH")]
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         if address == self.refused:
@@ -40,6 +46,7 @@ def options():
     parser.add_argument("--tls", nargs=2)
     parser.add_argument("--implicit", action="store_true")
     parser.add_argument("--login")
+    parser.add_argument("--no-login", action="store_true")
     parser.add_argument("--refuse")
     return parser.parse_args()
 
@@ -57,7 +64,7 @@ async def main():
                           auth_data=data.login.decode())
 
     def make():
-        return SMTP(Box(o.refuse), hostname="box.example",
+        return SMTP(Box(o.refuse, not o.no_login), hostname="box.example",
                     tls_context=None if o.implicit else tls,
                     require_starttls=bool(tls) and not o.implicit,
                     authenticator=check if o.login else None,

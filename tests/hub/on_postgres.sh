@@ -16,7 +16,7 @@ trap 'exit 1' HUP INT TERM
 code=0
 STAGGER_TEST_POSTGRES=$("$scripts/postgres" up "$folder") || code=$?
 if [ "$code" -eq 77 ] && [ "${CI:-}" != true ]; then
-    echo "left out: the store in PostgreSQL (no server: scripts/deps all)"
+    echo "left out: tests on PostgreSQL (no server: scripts/deps all)"
     exit 77
 fi
 [ "$code" -eq 0 ] || exit 1

@@ -297,7 +297,7 @@ class Metrics(case.Case):
             names = set(re.findall(r"\b(?:stagger|process)[a-z_]+\b",
                                    rule["query"])) - {"stagger"}
             self.assertLessEqual(
-                names, known | {"stagger_alert_digests_lost_total"},
+                names, known | {"stagger_alert_digests_given_up_total"},
                 rule["name"])
 
     def check_dashboard(self, server):
@@ -329,7 +329,7 @@ class Metrics(case.Case):
             server.query(expression)
         # A budget of all, and sinks: this hub has none.
         self.assertEqual(set(empty), {"stagger_shared_budget_left_retries",
-                                      "stagger_alert_digests_lost_total"})
+                                      "stagger_alert_digests_given_up_total"})
         case.note(self, f"{len(expressions)} expressions of the dashboard")
 
     # -- the page --------------------------------------------------------------
@@ -385,17 +385,21 @@ class Metrics(case.Case):
         def count_rows(**wanted):
             return sum(row["count"] for row in self.rows()
                        if wanted.items() <= row.items())
-        case.wait_for(lambda: count_rows() > 10, "a range row")
+        case.wait_for(lambda: count_rows() > 10, "a bulk row")
         answer[0] = 200
         case.wait_for(lambda: hub.post(b"z") and hub.events("breaker-closed"),
                       "a probe that succeeds")
         self.await_settled(1)
         found = samples(self.scrape(hub))
-        shed = ('stagger_dead_letters_total{target="a",cause="SHED",'
-                'category="none"}')
+        shed = 'stagger_decisions_total{target="a",decision="dead",' \
+               'reason="shed"}'
+        cause = ('stagger_dead_letters_total{target="a",cause="HTTP_503",'
+                 'category="B"}')
         dead = 'stagger_deliveries_total{target="a",end="dead"}'
         books = 'stagger_lane_deliveries{target="a",state="dead"}'
-        self.assertEqual(found[shed], count_rows(cause="SHED"))
+        self.assertEqual(found[shed], count_rows(why="shed"))
+        self.assertEqual(found[cause], count_rows(cause="HTTP_503"))
+        self.assertEqual(count_rows(cause="HTTP_503"), count_rows())
         self.assertEqual(found[dead], count_rows())
         self.assertEqual(found[books], count_rows())
         before = found[dead]

@@ -4,9 +4,15 @@
 its quota, and it goes on when the targets come back."""
 import collections
 import contextlib
+import datetime
+import itertools
 import json
 import os
 import signal
+import sqlite3
+import subprocess
+import urllib.error
+import urllib.request
 
 import case
 import leaf
@@ -24,7 +30,7 @@ def numbered_bodies():
         i += 1
 
 
-class Quota(case.Case):
+class Limited(case.Case):
     def size(self):
         """Of the file; what is beside it is not in the quota."""
         return os.path.getsize(self.store)
@@ -37,6 +43,10 @@ class Quota(case.Case):
                          "application/problem+json")
         self.assertEqual(problem["status"], 503)
         self.assertRegex(problem["detail"], "full|quota|room")
+
+
+class Quota(Limited):
+    """What is tried, or waits."""
 
     def accept_again(self, producer, body):
         """The id of the first message that is accepted."""
@@ -148,6 +158,13 @@ targets:
         self.assertEqual(self.rows(), [], "nothing is given up")
         self.assertEqual({r.id for r in server.receipts}, set(sent))
 
+    def check_folded(self, lines):
+        """Told once, and then counted every 10 s."""
+        at = [datetime.datetime.fromisoformat(line["time"].rstrip("Z"))
+              for line in lines if "repeated" not in line]
+        for before, after in zip(at, at[1:]):
+            self.assertGreater(after - before, datetime.timedelta(seconds=9))
+
     def test_what_is_beyond_half_of_the_quota_is_a_range_row(self):
         """All targets refuse, so that what comes is held in the log; the log
         keeps half of the quota, the oldest beyond it is given up, and told."""
@@ -162,12 +179,16 @@ targets:
             self.assertLessEqual(self.size(), QUOTA)
         hub.event("expiring", target="gone")
         self.assertEqual(hub.stop(), 0)
+        self.check_folded(hub.events("expiring"))
         case.note(self, f"{len(ids)} of {2 * QUOTA // BODY} accepted")
         held = self.rows("SELECT position FROM messages ORDER BY position")
         rows = self.rows()
         self.assertEqual([row["count"] for row in rows if
                           row["last_position"] is None], [1], "the first")
         ranges = [row for row in rows if row["last_position"] is not None]
+        self.assertEqual({(row["why"], row["cause"], row["category"])
+                          for row in ranges},
+                         {("retention", "CONNECTION_REFUSED", "A")})
         covered = {1}
         for row in ranges:
             covered |= set(range(row["position"], row["last_position"] + 1))
@@ -182,6 +203,154 @@ targets:
         # The books count the dead by what the rows count.
         self.assertEqual(self.books()["gone"]["dead"],
                          sum(row["count"] for row in rows))
+
+
+class DeadLetters(Limited):
+    """I30: dead letters are bounded, and never stop intake."""
+
+    def ask(self, hub, path, choice=None):
+        """The status and the body."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}{path}",
+            data=choice and json.dumps(choice).encode(),
+            headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read()
+
+    def dead(self, hub):
+        return json.loads(self.ask(hub, "/v1/targets/a")[1])["dead"]
+
+    def verify(self):
+        answer = subprocess.run([case.STAGGER, "store", "verify", self.store],
+                                capture_output=True, text=True)
+        self.assertEqual(answer.returncode, 0, answer)
+
+    def kill_letters(self, hub, producer, bodies, count, before=0):
+        """So many are published, and end as dead letters."""
+        for body in itertools.islice(bodies, count):
+            producer.post(body)
+            self.assertLessEqual(self.size(), QUOTA)
+        case.wait_for(lambda: self.dead(hub) == before + count, "all dead")
+
+    def test_intake_goes_on_while_they_fill_their_share(self):
+        server = self.leaf(lambda r: 400)
+        words = ("--to", f"a={server.url()}", "--quota", "16M")
+        hub = self.hub(*words)
+        producer = self.kept(hub.producer())
+        bodies, sent = numbered_bodies(), 600
+        self.kill_letters(hub, producer, bodies, sent)
+        self.assertGreater(sent * BODY, 2 * QUOTA)
+        self.assertEqual(
+            [e["what"] for e in hub.events("dead-letters-filling")],
+            ["half", "nine tenths"])
+        self.assertEqual(self.ask(hub, "/readyz")[0], 200)
+        hub.kill()
+        self.verify()
+        hub = self.hub(*words)
+        self.assertEqual(self.dead(hub), sent, "the books hold")
+        producer = self.kept(hub.producer())
+        self.kill_letters(hub, producer, bodies, 20, before=sent)
+        sent += 20
+        case.wait_for(lambda: len(self.rows()) * BODY < QUOTA / 4,
+                      "the oldest are evicted")
+        rows = self.rows()
+        bulk = [row for row in rows if row["why"] == "evicted"]
+        whole = [row for row in rows if row["why"] != "evicted"]
+        self.assertEqual([(row["target"], row["cause"], row["state"])
+                          for row in bulk], [("a", "HTTP_400", "dead")])
+        self.assertEqual(bulk[0]["count"] + len(whole), sent)
+        self.assertGreater(len(whole) * BODY, QUOTA / 8, "the newest stay")
+        self.ask(hub, "/v1/dead-letters/drop", {"all": True})
+        case.wait_for(lambda: {e["what"] for e in hub.events(
+            "dead-letters-room")} == {"half", "nine tenths"}, "there is room")
+        self.assertEqual(self.dead(hub), sent)
+        self.assertEqual(hub.stop(), 0)
+        self.verify()
+        self.assertEqual(self.books()["a"]["dead"], sent)
+
+    def refuse_at_the_end(self, **letters):
+        """A hub that evicts nothing, with as many dead letters as fit."""
+        path = os.path.join(self.folder, "stagger.yaml")
+        with open(path, "w") as file:
+            json.dump({
+                "listen": {"address": "127.0.0.1:0"},
+                "store": {"path": self.store, "quota": "16MiB",
+                          "full": "refuse"},
+                "targets": [{"name": "a",
+                             "url": self.leaf(lambda r: 400).url()}]}, file)
+        hub = self.hub(settings=path)
+        producer = self.kept(hub.producer())
+        bodies, sent = numbered_bodies(), []
+
+        def is_full():
+            """Also when the log was trimmed."""
+            try:
+                sent.append(producer.post(next(bodies)))
+            except case.Refused as refused:
+                self.check_refusal(refused)
+                return (self.dead(hub) == len(sent)
+                        and self.ask(hub, "/readyz")[0] == 503)
+            self.assertLess(len(sent), 1000, "messages accepted")
+
+        case.wait_for(is_full, "the store is full of dead letters")
+        return hub, producer, len(sent)
+
+    def test_where_none_is_evicted_a_drop_makes_room_at_once(self):
+        hub, producer, sent = self.refuse_at_the_end()
+        self.assertGreater(sent * BODY, QUOTA / 2)
+        self.assertEqual(len(self.rows()), sent, "each is there")
+        status, body = self.ask(hub, "/readyz")
+        self.assertEqual(status, 503)
+        self.assertIn(b"the store is full", body)
+        producer.post(b"small")  # it fits
+        sent += 1
+        case.wait_for(lambda: self.dead(hub) == sent, "all dead")
+        status, body = self.ask(hub, "/v1/dead-letters/drop",
+                                {"all": True})
+        self.assertEqual((status, json.loads(body)["letters"]), (200, sent))
+        self.assertEqual(self.ask(hub, "/readyz")[0], 200)
+        for _ in range(20):
+            producer.post(b"x" * BODY)
+        case.wait_for(lambda: self.dead(hub) == sent + 20, "all dead")
+        self.assertEqual(hub.stop(), 0)
+        self.verify()
+
+    def test_a_copy_that_fails_does_not_stop_intake(self):
+        """It is waited for while there is room; then it misses some, and that
+        is told."""
+        hub = self.hub("--to", f"a={self.leaf(lambda r: 400).url()}",
+                       "--quota", "16M", "--dead-letters", "file:/dev/full")
+        producer = self.kept(hub.producer())
+        bodies = numbered_bodies()
+        self.kill_letters(hub, producer, bodies, 100)
+        self.assertEqual(len(self.rows()), 100, "more than their share")
+        self.kill_letters(hub, producer, bodies, 300, before=100)
+        hub.event("dead-letters-filling", what="no copy")
+        self.assertEqual(hub.stop(), 0)
+        self.verify()
+
+    def test_those_that_ended_go_after_a_day(self):
+        """Here by a clock that was set: of the rows, a day is taken away."""
+        hub = self.hub("--to", f"a={self.leaf(lambda r: 400).url()}")
+        for i in range(5):
+            hub.post(b"%d" % i)
+        case.wait_for(lambda: self.dead(hub) == 5, "five are dead")
+        ids = [row["id"] for row in self.rows()]
+        self.ask(hub, "/v1/dead-letters/drop", {"ids": ids[:3]})
+        hub.kill()
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("UPDATE failed_broadcast_logs SET changed_at ="
+                       " strftime('%Y-%m-%dT%H:%M:%fZ', changed_at, '-1 day')"
+                       " WHERE id < ?", (ids[2],))
+        hub = self.hub("--to", f"a={self.leaf(lambda r: 400).url()}")
+        case.wait_for(lambda: [row["id"] for row in self.rows()] == ids[2:],
+                      "the old ones are gone")
+        self.assertEqual(self.dead(hub), 5, "the books hold")
+        self.assertEqual(hub.stop(), 0)
+        self.verify()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
+import subprocess
 import threading
 import time
 import urllib.error
@@ -91,7 +93,7 @@ class Targets(Reloading):
             hub.post(b"%d" % i)
         a.wait(50)
         self.write({"a": a.url(), "slow": slow,
-                    "b": {"url": b.url(), "from": "oldest"}})
+                    "b": {"url": b.url(), "start": "earliest"}})
         self.reload(hub)
         hub.post(b"50")
         self.assertEqual({r.body for r in b.wait(51)},
@@ -115,6 +117,31 @@ class Targets(Reloading):
         self.reload(hub)
         self.assertEqual({r.body for r in b.wait(20)},
                          {b"%d" % i for i in range(20)})
+
+    def test_a_pause_by_call_holds_while_it_is_gone(self):
+        """Over a restart of the hub in that time, until it is resumed."""
+        a, b = self.leaf(), self.leaf()
+        self.write({"a": a.url(), "b": b.url()})
+        first = self.start()
+        pause = f"http://127.0.0.1:{first.port}/v1/targets/b/pause"
+        urllib.request.urlopen(urllib.request.Request(pause, method="POST"))
+        self.write({"a": a.url()})
+        self.assertEqual(self.reload(first)["gone"], 1)
+        self.assertEqual(first.stop(), 0)
+        hub = self.start()
+        hub.post(b"0")
+        a.wait(1)
+        self.write({"a": a.url(), "b": b.url()})
+        self.reload(hub)
+        target = f"http://127.0.0.1:{hub.port}/v1/targets/b"
+        with urllib.request.urlopen(target) as answer:
+            view = json.load(answer)
+        self.assertEqual((view["state"], view["is_paused_by_call"]),
+                         ("paused", True))
+        self.assertEqual(b.receipts, [], "I7")
+        urllib.request.urlopen(
+            urllib.request.Request(target + "/resume", method="POST"))
+        self.assertEqual([r.body for r in b.wait(1)], [b"0"])
 
     def test_the_url_may_change(self):
         """The lane is its name."""
@@ -182,6 +209,107 @@ class Targets(Reloading):
         hub.post(b"y")
         hub.event("delivered", target="b")
         self.assertEqual(hub.stop(), 3)
+
+
+class Policies(Reloading):
+    """I28: who prints a target's policy prints the one that is applied."""
+    BUDGET = "budget=ratio:0.2+10/s budget-empty=wait"
+
+    def run_for(self, *words):
+        ran = subprocess.run([os.environ["STAGGER"], *words], text=True,
+                             capture_output=True, timeout=60)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""), words)
+        return ran.stdout
+
+    def checked(self):
+        """Of `check`: the first target that has a policy, and its text."""
+        found = re.findall(r"^policy of (\S+)(?: and \d+ more)?:\n  (.*)$",
+                           self.run_for("check", "-c", self.path), re.M)
+        return dict(found)
+
+    def planned(self, name):
+        words = ["plan", "-c", self.path, "--target", name]
+        policy, = json.loads(self.run_for(*words, "--json"))["policies"]
+        self.assertEqual(policy["name"], name)
+        whole = " ".join(self.run_for(*words).split())
+        head = self.run_for(*words).split("\n\n")[0]
+        self.assertEqual("".join(head.split()),
+                         name + ":" + policy["text"].replace(" ", ""))
+        if "breaker" in policy["text"]:
+            self.assertIn("messages wait", whole)
+        return policy["text"]
+
+    def listed(self, hub):
+        """Of the API, and of `status`."""
+        url = f"http://127.0.0.1:{hub.port}"
+        with urllib.request.urlopen(url + "/v1/targets?limit=100") as answer:
+            rows = json.load(answer)["targets"]
+        shown = json.loads(self.run_for("status", "--json", "--hub", url))
+        policies = {row["name"]: row["policy"] for row in rows}
+        self.assertEqual(policies, {row["name"]: row["policy"]
+                                    for row in shown["targets"]})
+        return policies
+
+    def look(self, hub, names):
+        """What all of them say, which is the same."""
+        listed, checked = self.listed(hub), self.checked()
+        for name in names:
+            self.assertEqual(self.planned(name), listed[name])
+            self.assertEqual(checked.get(name, listed[name]), listed[name])
+        self.assertEqual(set(checked.values()), set(listed.values()))
+        logged = {line["target"]: line["policy"] for line in hub.events("policy")}
+        self.assertEqual({name: logged[name] for name in checked}, checked)
+        return listed
+
+    def test_are_said_in_the_same_words_everywhere(self):
+        gone = self.leaf().url()
+        targets = {"usual": gone,
+                   "slow": {"url": gone + "/slow", "policy": "client"},
+                   "own": {"url": gone + "/own", "policy": "quick"},
+                   "bare": {"url": gone + "/bare",
+                            "policy": "attempts=2 budget=none"},
+                   "paced": {"url": gone + "/paced",
+                             "policy": "broadcast rate=50/s"},
+                   "faster": {"url": gone + "/faster", "rate": "70/s",
+                              "policy": "broadcast rate=50/s"}}
+        self.write(targets)
+        self.put(open(self.path).read().replace(
+            "defaults:\n  policy: quick\n", ""))
+        hub = self.start()
+        said = self.look(hub, targets)
+        for name in ("usual", "slow", "own"):
+            self.assertIn(self.BUDGET, said[name])
+        self.assertNotIn("budget", said["bare"])
+        self.assertIn(" rate=50/s ", said["paced"])
+        self.assertIn(" rate=70/s ", said["faster"])
+        self.assertNotIn("rate=", said["usual"])
+        self.assertIn("jitter=none", said["usual"])
+        self.assertIn("breaker=20:200ms-30s breaker-connect=3", said["usual"])
+        # From fifty targets on waits are spread; a reload judges anew.
+        targets.update({f"t{i}": f"{gone}/{i}" for i in range(44)})
+        targets["paced"]["rate"] = "9/s"
+        self.write(targets)
+        self.put(open(self.path).read().replace(
+            "defaults:\n  policy: quick\n", ""))
+        self.reload(hub)
+        said = self.look(hub, ["usual", "own", "paced", "t43"])
+        self.assertEqual(len(said), 50)
+        self.assertIn(" rate=9/s ", said["paced"])
+        self.assertIn("jitter=50%", said["usual"])
+        self.assertEqual(said["t43"], said["usual"])
+        self.assertEqual(hub.stop(), 0)
+
+    def test_that_draw_a_fixed_wait_say_so(self):
+        self.write({"plain": "http://127.0.0.1:1/",
+                    "exact": {"url": "http://127.0.0.1:1/exact",
+                              "policy": "fixed base=2s jitter=none"},
+                    "drawn": {"url": "http://127.0.0.1:1/drawn",
+                              "policy": "fixed base=1s"}})
+        said = self.run_for("check", "-c", self.path)
+        self.assertRegex(said, r"policy of drawn:\n  fixed base=1s .*\n"
+                               r"  waits: each is drawn between 0 and 1 s \(full "
+                               r"jitter\); with jitter=none it is exactly 1 s\n")
+        self.assertEqual(said.count("  waits: "), 1, said)
 
 
 class Mistakes(Reloading):

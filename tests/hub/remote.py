@@ -108,6 +108,31 @@ class Remote(case.Case):
         self.assertEqual(self.running.stop(), 0)
         self.books()
 
+    def test_lists_dead_letters_of_the_hub_as_of_its_store(self):
+        self.running = hub = self.hub(settings=self.write(
+            {"name": "a", "url": self.refused()},
+            {"name": "b", "url": self.leaf(lambda _: 404).url()}))
+        for i in range(7):
+            hub.post(b"x%d" % i)
+        case.wait_for(lambda: sum(each["dead"] for each in
+                                  self.lanes().values()) == 14, "14 dead")
+        for words in ((), ("--json",), ("--csv",), ("--summary",),
+                      ("--summary", "--json"), ("-t", "a"), ("-c", "C"),
+                      ("-c", "HTTP_404", "-n", "3", "--json"),
+                      ("--since", "1h"), ("--until", "2026-03-01"),
+                      ("--state", "replayed"), ("-t", "nobody")):
+            own = subprocess.run(
+                [leaf.STAGGER, "dead", "list", "--store", self.store, *words],
+                capture_output=True, text=True, timeout=leaf.PATIENCE,
+                env={**os.environ, "COLUMNS": "120"})
+            self.assertEqual(own.returncode, 0, own.stderr)
+            self.assertEqual(self.ask("dead", "list", *words), own.stdout)
+        letters = json.loads(self.ask("dead", "list", "--json"))
+        self.assertEqual(len(letters["dead_letters"]), 14)
+        hub.stop()
+        self.assertIn("there is no hub at",
+                      self.ask("dead", "list", code=1))
+
     def test_reloads_and_forgets(self):
         a, b = self.leaf(), self.leaf()
         old = {"name": "old", "url": a.url()}
@@ -128,9 +153,9 @@ class Remote(case.Case):
             "targets", "forget", "--yes", "old", code=1))
         self.write(new)
         self.ask("reload")
-        self.assertRegex(self.ask("targets"), r"(?m)^old +paused +store ")
+        self.assertRegex(self.ask("targets"), r"(?m)^old +orphaned +store ")
         self.assertRegex(self.ask("status", "--once", "-n", "10ms"),
-                         r"(?m)^old .* only in store$")
+                         r"(?m)^old .* not in settings$")
         self.assertEqual(self.ask("targets", "forget", "--yes", "old"),
                          "old: forgotten\n")
         self.assertEqual(sorted(self.lanes()), ["new"])

@@ -333,14 +333,16 @@ const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max)
 
 /* -- rows */
 
-const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
+static const stg_message *keep(shelf *s, uint64_t position, stg_parcel p)
 {
-    stg_parcel p = {.content_type = {"text/plain", 10},
-                    .headers = {"X-A: b\r\n", 8},
-                    .key = {"k", 1},
-                    .body = {body, strlen(body)}};
-    size_t size = stg_parcel_size(&p);
-    stg_message *m = malloc(sizeof *m + size);
+    size_t size;
+    stg_message *m;
+
+    p.content_type = (stg_span){"text/plain", 10};
+    p.headers = (stg_span){"X-A: b\r\n", 8};
+    p.key = (stg_span){"k", 1};
+    size = stg_parcel_size(&p);
+    m = malloc(sizeof *m + size);
 
     CHECK(m != NULL && s->message_count < 512);
     s->messages[s->message_count++] = m;
@@ -348,6 +350,20 @@ const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
         .position = position, .key = stg_parcel_hash(p.key), .size = size};
     stg_parcel_pack(&p, m->bytes);
     return m;
+}
+
+const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
+{
+    return keep(s, position, (stg_parcel){.body = {body, strlen(body)}});
+}
+
+const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
+                                const char *headers)
+{
+    return keep(s, position,
+                (stg_parcel){.body = {body, strlen(body)},
+                             .source_key = {"\0\xff\n", 3},
+                             .source_headers = {headers, strlen(headers)}});
 }
 
 typedef struct storing {
@@ -435,7 +451,9 @@ void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
                     .position = position,
                     .message = shelf_message(s, position, body),
                     .failure = &failure,
-                    .progress = {.attempts = 2, .own_waits = 1, .last = 7},
+                    .progress = {.attempts = 2, .last = 7},
+                    .attempts_before = 5,
+                    .began_at = 1600000000 * STG_S,
                     .wait = 60 * STG_S,
                     .due_at = due_at};
 

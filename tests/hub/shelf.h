@@ -89,6 +89,11 @@ const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max);
 /* Kept until the end. */
 const stg_message *shelf_message(shelf *s, uint64_t position, const char *body);
 
+/* The same of a record of a topic, whose key was the bytes 0, 0xff and a line
+ * feed; headers: packed, not NULL. */
+const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
+                                const char *headers);
+
 stg_stored shelf_store(shelf *s, const stg_group *g);
 /* Does not wait: see is_storing. g is kept. */
 void shelf_begin_store(shelf *s, const stg_group *g);

@@ -172,6 +172,16 @@ class StoreCopy(case.Case):
         self.restore("--force", code=2, said="is not sound")
         self.verify(said="is sound")
 
+    def test_a_restore_that_fails_leaves_no_store(self):
+        self.fill()
+        self.backup()
+        new = os.path.join(self.folder, "new.db")
+        os.mkdir(new + ".restore")
+        self.run_store("restore", "-s", new, self.copy, code=2,
+                       said="new.db.restore")
+        self.assertEqual([name for name in os.listdir(self.folder)
+                          if name.startswith("new.db")], ["new.db.restore"])
+
     def test_a_forced_restore_keeps_what_was_there(self):
         self.fill()
         self.backup()
@@ -246,16 +256,6 @@ class StoreCopy(case.Case):
         kept, = [name for name in os.listdir(self.folder)
                  if ".replaced-" in name]
         self.assertTrue(kept.endswith("-wal"))
-
-    def test_a_backup_of_an_older_version_is_brought_up_to_date(self):
-        old = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                           "store_1.sql")
-        with open(old) as text:
-            self.change(text.read(), self.copy)
-        self.verify(self.copy, said="is of version 1")
-        self.restore()
-        self.verify(said="is sound: 1 message, 1 target, 1 parked, 2 "
-                         "rows of dead letters: 2 dead")
 
     # -- verify
 

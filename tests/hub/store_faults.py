@@ -120,16 +120,16 @@ class StoreFaults(case.Case):
 
     def test_a_directory_that_is_missing(self):
         path = os.path.join(self.folder, "nowhere", "hub.db")
-        self.refuse(path, "directory", "make it", store=path)
+        self.refuse_settings(path, "directory", "make it", store=path)
         self.assertFalse(os.path.exists(os.path.dirname(path)))
 
     def test_a_directory_in_its_place(self):
-        self.refuse(self.folder, "is a directory", store=self.folder)
+        self.refuse_settings(self.folder, "is a directory", store=self.folder)
 
     def test_a_path_through_a_file(self):
         path = os.path.join(self.folder, "file")
         open(path, "w").close()
-        self.refuse(path, store=path + "/hub.db")
+        self.refuse_settings(path, store=path + "/hub.db")
 
     def test_a_file_system_that_is_read_only(self):
         disk = self.disk("size=40m")
@@ -156,14 +156,16 @@ class StoreFaults(case.Case):
         os.chmod(self.folder, 0o755)
         path = os.path.join(self.folder, "locked")
         os.mkdir(path, 0o555)
-        self.refuse(path, "writable", store=path + "/hub.db", before=before)
+        self.refuse_settings(path, "writable", store=path + "/hub.db",
+                             before=before)
 
     def test_no_database(self):
         for text in (b"this is a text, and no database\n" * 40, b"a short one",
                      b"SQLite format 3\0" + b"\xff" * 4080):
             with open(self.store, "wb") as file:
                 file.write(text)
-            self.refuse(self.store)
+            os.chmod(self.store, 0o600)
+            self.refuse_settings(self.store)
             with open(self.store, "rb") as file:
                 self.assertEqual(file.read(), text, "it is as it was")
 
@@ -171,18 +173,19 @@ class StoreFaults(case.Case):
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             db.execute("CREATE TABLE theirs (x)")
             db.commit()
+        os.chmod(self.store, 0o600)
         self.refuse_settings(self.store, "no store of stagger", "another")
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             self.assertEqual(db.execute("SELECT name FROM sqlite_master")
                              .fetchall(), [("theirs",)], "it is as it was")
 
-    def test_a_store_of_a_newer_version(self):
+    def test_a_store_of_another_version(self):
         ids = self.fill()
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             version, = db.execute("PRAGMA user_version").fetchone()
             db.execute(f"PRAGMA user_version = {version + 1}")
             db.commit()
-        self.refuse_settings(self.store, f"version {version + 1}", "newer")
+        self.refuse_settings(self.store, f"version {version + 1}", "that wrote it")
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             db.execute(f"PRAGMA user_version = {version}")
             db.commit()
@@ -383,8 +386,9 @@ class StoreFaults(case.Case):
 
     def test_letters_that_cannot_be_written(self):
         path = os.path.join(self.folder, "nowhere", "letters")
-        self.refuse(path, arguments=("--to", "http://127.0.0.1:9/",
-                                     "--dead-letters", f"file:{path}"))
+        self.refuse_settings(
+            path, arguments=("--to", "http://127.0.0.1:9/", "--dead-letters",
+                             f"file:{path}"))
 
 
 if __name__ == "__main__":

@@ -138,15 +138,14 @@ TEST(client_pools, make_room_for_one_another_where_files_are_scarce)
     stg_endpoint_options o = world_options(&w, "/");
     ending e[8], last;
 
-    CHECK(w.client->sockets_max > 8);
-    w.client->sockets_max = 8;
+    w.client->files.limit = 20; // half of it are others', a quarter producers'
     world_use(&w, &o);
     for (int i = 0; i < 8; i++)
         (void)world_start(&w, &e[i], "");
     for (int i = 0; i < 8; i++)
         world_wait(&w, &e[i]);
     CHECK_U64(world_look(&w).idle, 8);
-    CHECK_U64(w.client->sockets, 8);
+    CHECK_U64(w.client->files.targets, 8);
     // Another one that needs three has them from the first.
     first = w.endpoint;
     w.endpoint = NULL;
@@ -161,7 +160,7 @@ TEST(client_pools, make_room_for_one_another_where_files_are_scarce)
     }
     CHECK_U64(world_look(&w).idle, 3);
     world_turn(&w, 3);
-    CHECK_U64(w.client->sockets, 8);
+    CHECK_U64(w.client->files.targets, 8);
     // One that is there is used, and costs nobody anything.
     last = world_exchange(&w, "");
     CHECK(last.is_reused);
@@ -169,7 +168,43 @@ TEST(client_pools, make_room_for_one_another_where_files_are_scarce)
     CHECK_U64(view.idle, 5);
     stg_endpoint_free(first);
     world_turn(&w, 3);
-    CHECK_U64(w.client->sockets, 3);
+    CHECK_U64(w.client->files.targets, 3);
+    world_close(&w);
+}
+
+/* All sockets are busy, so that others wait for one, each in its turn. */
+TEST(client_pools, hold_no_more_sockets_than_their_share)
+{
+    enum { MANY = 40 };
+    WORLD(w, SCRIPT(HEAR, SAY(OK), CLOSE));
+    stg_endpoint *endpoints[MANY];
+    stg_endpoint_options o = world_options(&w, "/");
+    ending e[MANY];
+
+    w.client->files.limit = 20;
+    for (int i = 0; i < MANY; i++) {
+        w.endpoint = NULL;
+        world_use(&w, &o);
+        endpoints[i] = w.endpoint;
+        (void)world_start(&w, &e[i], "");
+        CHECK(w.client->files.targets <= 8);
+    }
+    for (int i = 0; i < MANY; i++) {
+        while (e[i].times == 0) {
+            (void)uv_run(&w.loop, UV_RUN_ONCE);
+            CHECK(w.client->files.targets <= 8);
+        }
+        CHECK_STR(e[i].detail, "HTTP 200");
+    }
+    // Producers that came meanwhile take their share of what both have.
+    w.client->files.callers = 5;
+    for (int i = 0; i < MANY - 1; i++)
+        stg_endpoint_free(endpoints[i]);
+    CHECK(stg_files_have_target(&w.client->files));
+    w.client->files.targets += 5;
+    CHECK(!stg_files_have_target(&w.client->files));
+    CHECK(!stg_files_have_caller(&w.client->files));
+    w.client->files.targets -= 5;
     world_close(&w);
 }
 

@@ -321,11 +321,12 @@ TEST(ingress, refuses_a_body_without_a_length_with_411)
     market_end(&m);
 }
 
-TEST(ingress, refuses_a_second_host_or_origin_with_400)
+TEST(ingress, refuses_a_second_host_origin_or_hops_with_400)
 {
     static const char *const headers[] = {
         "Host: example.org\r\n",
-        "Origin: http://localhost\r\nOrigin: http://example.org\r\n"};
+        "Origin: http://localhost\r\nOrigin: http://example.org\r\n",
+        "Stagger-Hops: 1\r\nStagger-Hops: 8\r\n"};
     market m;
 
     begin(&m);
@@ -907,7 +908,7 @@ TEST(ingress, refuses_a_token_file_that_cannot_be_used)
     CHECK(close(mkstemp(path)) == 0);
     market_begin(&m);
     m.options.token_file = path;
-    write_file(path, TOKEN "\n", 0640);
+    write_file(path, TOKEN "\n", 0660);
     check_refused(&m, STG_INVALID, "chmod 600");
     write_file(path, TOKEN "\n", 0604);
     check_refused(&m, STG_INVALID, "(mode 604)");
@@ -922,7 +923,7 @@ TEST(ingress, refuses_a_token_file_that_cannot_be_used)
     check_refused(&m, STG_INVALID, "it is a directory");
     CHECK(unlink(path) == 0);
     m.options.token_file = path;
-    check_refused(&m, STG_IO, "No such file");
+    check_refused(&m, STG_INVALID, "No such file");
     market_end(&m);
 }
 

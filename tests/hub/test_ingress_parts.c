@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -103,6 +104,29 @@ TEST(address, is_nothing_else)
     }
 }
 
+/* 192.0.2.0/24 is for documents: no machine has it. */
+TEST(address, that_the_machine_lacks_is_told_from_a_port_in_use)
+{
+    stg_address lacking, taken;
+    stg_error err;
+    int fd, other;
+
+    CHECK_INT(stg_address_parse(&lacking, "192.0.2.1:8080", &err), STG_OK);
+    CHECK_INT(stg_address_check_host(&lacking, &err), STG_INVALID);
+    CHECK(strstr(err.text,
+                 "listen=192.0.2.1:8080: this machine has no such "
+                 "address") != NULL);
+    CHECK_INT(stg_address_check_host(&lacking, NULL), STG_INVALID);
+    CHECK_INT(stg_address_listen(&lacking, &fd, &err), STG_IO);
+    CHECK(strstr(err.text, "this machine has no such address") != NULL);
+    CHECK_INT(stg_address_parse(&taken, "127.0.0.1:0", &err), STG_OK);
+    CHECK_INT(stg_address_listen(&taken, &fd, &err), STG_OK);
+    CHECK_INT(stg_address_check_host(&taken, &err), STG_OK);
+    CHECK_INT(stg_address_listen(&taken, &other, &err), STG_IO);
+    CHECK(strstr(err.text, "another program listens there") != NULL);
+    CHECK(close(fd) == 0);
+}
+
 /* -- headers ----------------------------------------------------------------- */
 
 TEST(headers, are_kept_by_name_or_by_beginning)
@@ -110,6 +134,7 @@ TEST(headers, are_kept_by_name_or_by_beginning)
     static const char *const rules[] = {"traceparent", "X-*", NULL};
     static const char *const all[] = {"*", NULL};
 
+    CHECK(stg_headers_keep(stg_headers_default, span_of("Ce-Id")));
     CHECK(stg_headers_keep(rules, span_of("TraceParent")));
     CHECK(stg_headers_keep(rules, span_of("x-a")));
     CHECK(stg_headers_keep(rules, span_of("X-")));
@@ -128,6 +153,7 @@ TEST(headers, of_the_connection_and_of_the_sender_are_never_kept)
         "Connection",    "TE",         "transfer-encoding", "Upgrade",
         "Host",          "Expect",     "Proxy-Anything",    "Stagger-Id",
         "Trailer",       "keep-alive", "Idempotency-Key",   "Set-Cookie",
+        "User-Agent",    "webhook_id", "Signature",         "host",
     };
 
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {

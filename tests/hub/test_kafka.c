@@ -108,6 +108,66 @@ TEST(kafka, tells_a_key_that_is_long_by_its_hash)
     cluster_close(&c);
 }
 
+static void check_header(stg_span packed, size_t size, const char *end)
+{
+    size_t end_size = strlen(end);
+
+    CHECK_U64(packed.size, size);
+    CHECK(memcmp(packed.at + size - end_size, end, end_size) == 0);
+}
+
+/* The key where its text is not its bytes, in any case; the headers where that is
+ * asked for: 4 bytes, and 8 and their own for each. Together they have half of
+ * the largest message. */
+TEST(kafka, keeps_what_a_dead_letter_needs_of_a_record)
+{
+    char *value = calloc(1, 1100);
+    cluster c;
+    reader r;
+
+    CHECK(value != NULL);
+    memset(value, 'v', 1099);
+    memcpy(value, "X-A: ", 5);
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", 1);
+    reader_begin(&r, &c, "t");
+    r.options.message_max = 2000;
+    r.options.keeps_source = true;
+    reader_open(&r);
+    cluster_send(&c, "t", 0, "k1", "x", 1, "other: a\1b");
+    reader_until_messages(&r, 1);
+    CHECK(r.parcel.source_key.at == NULL);
+    check_header(r.parcel.source_headers, 4 + 8 + 8, "othera\1b");
+    cluster_send(&c, "t", 0, "\xff", "x", 1, NULL);
+    reader_until_messages(&r, 2);
+    check_span(r.parcel.key, "\xff");
+    check_span(r.parcel.source_key, "\xff"); // it is no UTF-8
+    check_header(r.parcel.source_headers, 4, "");
+    cluster_send(&c, "t", 0, "a\nb", "x", 1, value);
+    reader_until_messages(&r, 3);
+    check_span(r.parcel.source_key, "a\nb");
+    check_header(r.parcel.source_headers, 4, ""); // one has no room
+    CHECK_INT(r.parcel.source_headers.at[0], 1);
+    memset(value, 'k', 1001);
+    value[1001] = '\0';
+    cluster_send(&c, "t", 0, value, "x", 1, "b: 1");
+    reader_until_messages(&r, 4);
+    CHECK(r.parcel.source_key.at == NULL);
+    check_header(r.parcel.source_headers, 4 + 8 + 2, "b1");
+    reader_close(&r);
+
+    reader_begin(&r, &c, "t");
+    r.begins = true;
+    reader_open(&r);
+    cluster_send(&c, "t", 0, "a\nb", "x", 1, "other: 1");
+    reader_until_messages(&r, 1);
+    check_span(r.parcel.source_key, "a\nb");
+    CHECK(r.parcel.source_headers.at == NULL);
+    reader_close(&r);
+    cluster_close(&c);
+    free(value);
+}
+
 TEST(kafka, leaves_out_a_body_above_the_largest)
 {
     cluster c;
@@ -424,6 +484,35 @@ TEST(kafka, reads_for_a_laggard_beside_the_rest)
     cluster_close(&c);
 }
 
+/* A lane that is behind in many partitions, as after a move, has them one behind
+ * the other: where one ends, no broker waits for more before it gives the next.
+ * (It would wait for longer than the reader does, who then has nothing.) */
+TEST(kafka, reads_the_next_partition_without_waiting_at_the_end_of_one)
+{
+    enum { PARTITIONS = 8 };
+    cluster c;
+    reader r;
+
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", PARTITIONS);
+    for (int p = 0; p < PARTITIONS; p++)
+        cluster_send_many(&c, "t", p, 0, 100);
+    reader_begin(&r, &c, "t");
+    reader_set(&r, "fetch.wait.max.ms", "20000");
+    reader_set(&r, "fetch.min.bytes", "1000000");
+    r.begins = r.reads = false;
+    reader_open(&r);
+    reader_until(&r, is_assigned);
+    for (uint32_t p = 0; p < PARTITIONS; p++) {
+        reader_read_behind(&r, p, 40, 1 << 20);
+        reader_until(&r, is_behind_answered);
+        CHECK_U64(r.behind_count, 60);
+        CHECK_U64(r.behind_next, 100);
+    }
+    reader_close(&r);
+    cluster_close(&c);
+}
+
 /* -- options --------------------------------------------------------------- */
 
 static stg_status check(reader *r, const char *property, const char *value)
@@ -436,6 +525,61 @@ static stg_status check(reader *r, const char *property, const char *value)
 }
 
 /* Each by its name, whatever the value: also the one that it has anyway. */
+/* -- the same log? --------------------------------------------------------- */
+
+static bool has_compared(const reader *r)
+{
+    return r->compared.why != NULL;
+}
+
+static stg_kafka_sameness compare(reader *r, const stg_fingerprint *print)
+{
+    stg_kafka_place p = reader_place(r, 0);
+
+    r->compared.why = NULL;
+    stg_kafka_compare(r->kafka, &p, print);
+    reader_until(r, has_compared);
+    CHECK_INT(r->compared.place.partition, 0);
+    return r->compared.how;
+}
+
+/* I31 */
+TEST(kafka, tells_a_log_by_the_records_that_were_read_of_it)
+{
+    cluster c;
+    reader r;
+    stg_fingerprint print, other;
+
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", 1);
+    cluster_send(&c, "t", 0, "k", "v", 1, "h=1");
+    cluster_send_many(&c, "t", 0, 0, 4);
+    reader_begin(&r, &c, "t");
+    reader_open(&r);
+    reader_until_messages(&r, 5);
+    print = r.parts[0].print;
+    CHECK_U64(print.first.position, 0);
+    CHECK(print.first.at_ms > 0);
+    CHECK_INT(compare(&r, &print), STG_KAFKA_SAME);
+
+    other = print; // another record is there
+    other.last.hash++;
+    CHECK_INT(compare(&r, &other), STG_KAFKA_OTHER);
+    other = print; // what was read last is the same, what was read first is not
+    other.first.position = other.last.position + 1;
+    CHECK_INT(compare(&r, &other), STG_KAFKA_OTHER);
+    other = print; // it began later
+    other.begin = 1;
+    CHECK_INT(compare(&r, &other), STG_KAFKA_OTHER);
+    other = print; // it is shorter, and its begin is the same
+    other.last.position = 50;
+    CHECK_INT(compare(&r, &other), STG_KAFKA_SAME);
+    other.first.position = 40; // nothing of it is there
+    CHECK_INT(compare(&r, &other), STG_KAFKA_OTHER);
+    reader_close(&r);
+    cluster_close(&c);
+}
+
 TEST(kafka, refuses_properties_that_are_the_hubs_own)
 {
     static const char *const owned[][2] = {
@@ -534,8 +678,11 @@ TEST(kafka, refuses_what_cannot_be)
     r.options.property_count = 0;
     r.topics[1] = "a b";
     CHECK_INT(check(&r, NULL, NULL), STG_INVALID);
-    r.topics[1] = "^a.*";
+    r.topics[1] = "^a.(";
     CHECK_INT(check(&r, NULL, NULL), STG_INVALID);
+    CHECK(strstr(r.err.text, "`^a.(` is no regular expression") != NULL);
+    r.topics[1] = "^a.*";
+    CHECK_INT(check(&r, NULL, NULL), STG_OK);
     r.topics[1] = "t";
     CHECK_INT(check(&r, NULL, NULL), STG_INVALID);
     r.topics[0] = NULL;

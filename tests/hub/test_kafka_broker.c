@@ -329,6 +329,44 @@ TEST(kafka_broker, reads_a_topic_that_is_made_again_from_its_begin)
     cluster_close(&c);
 }
 
+static bool is_renewed(const reader *r)
+{
+    return reader_told(r, STG_KAFKA_RENEWED) != NULL && r->parts[0].is_there;
+}
+
+/* I31: so quickly, and with so many records, that a consumer goes on at its
+ * offset as if nothing had been. */
+TEST(kafka_broker, begins_anew_when_a_topic_is_made_again_at_once)
+{
+    cluster c, admin;
+    char name[64];
+    reader r;
+
+    join(&c);
+    admin = c;
+    administer(&admin);
+    make(&admin, new_topic(name), 1);
+    cluster_send_many(&c, name, 0, 0, 100);
+    cluster_close(&c);
+    begin(&r, &c, name);
+    r.commits = false; // a hub knows that they are of the old one
+    reader_open(&r);
+    reader_until_messages(&r, 100);
+    reader_run_for(&r, 500);
+    delete (&admin, name);
+    make(&admin, name, 1);
+    join(&c);
+    cluster_send_many(&c, name, 0, 0, 300);
+    reader_until(&r, is_renewed);
+    CHECK_INT(r.compared.how, STG_KAFKA_OTHER);
+    while (r.parts[0].next < 300)
+        reader_until_messages(&r, r.messages + 1);
+    CHECK_U64(r.parts[0].first, 0);
+    reader_close(&r);
+    rd_kafka_destroy_flags(admin.rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    cluster_close(&c);
+}
+
 static bool is_expired(const reader *r)
 {
     return reader_told(r, STG_KAFKA_EXPIRED) != NULL;

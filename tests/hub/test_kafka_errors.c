@@ -6,8 +6,30 @@
 
 #include <malloc.h>
 
+#include "core/spelling.h"
 #include "tests/harness.h"
 #include "tests/hub/cluster.h"
+
+/* librdkafka's own name of each of its errors, as policies and filters read it;
+ * what it calls UNKNOWN is UNKNOWN_SERVER_ERROR. */
+TEST(kafka_errors, are_read_by_the_names_of_librdkafka)
+{
+    for (int code = -200; code < 200; code++) {
+        const char *name = rd_kafka_err2name((rd_kafka_resp_err_t)code);
+        char text[100];
+        int size = snprintf(text, sizeof text, "kafka:%s", name);
+        stg_rule rule;
+
+        if (code == 0 || code == -1 || strncmp(name, "ERR_", 4) == 0)
+            continue;
+        CHECK_STR(stg_spelling_read((stg_reader){text, text + size}, &rule)
+                      ? name
+                      : "not read",
+                  name);
+        CHECK_INT(rule.code_kind, STG_CODE_KAFKA);
+        CHECK_INT((int32_t)rule.value, code);
+    }
+}
 
 static bool is_assigned(const reader *r)
 {
@@ -239,7 +261,7 @@ TEST(kafka_errors, does_not_read_on_where_that_is_an_error)
     send_much(&c, 0, 80);
     reader_begin(&r, &c, "t");
     r.begins = false;
-    r.options.reset = STG_KAFKA_RESET_ERROR;
+    r.options.stops_expired = true;
     reader_open(&r);
     reader_until(&r, is_assigned);
     p = reader_place(&r, 0);
@@ -314,6 +336,31 @@ TEST(kafka_errors, commits_again_what_was_refused)
         reader_run_for(&r, 100);
     CHECK(reader_told(&r, STG_KAFKA_TROUBLE) != NULL);
     reader_close(&r);
+    cluster_close(&c);
+}
+
+/* The group has moved on: nothing is asked again before it has said so. */
+TEST(kafka_errors, gives_up_a_commit_of_an_older_generation)
+{
+    rd_kafka_resp_err_t errors[20];
+    cluster c;
+    reader r;
+
+    for (unsigned i = 0; i < 20; i++)
+        errors[i] = RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION;
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", 1);
+    cluster_send_many(&c, "t", 0, 0, 100);
+    reader_begin(&r, &c, "t");
+    rd_kafka_mock_push_request_errors_array(c.mock, API_OFFSET_COMMIT, 20,
+                                            errors);
+    reader_open(&r);
+    reader_until_messages(&r, 100);
+    while (reader_told(&r, STG_KAFKA_TROUBLE) == NULL)
+        reader_run_for(&r, 50);
+    CHECK(strstr(reader_told(&r, STG_KAFKA_TROUBLE)->text, "given up") != NULL);
+    reader_close(&r);
+    CHECK(cluster_committed(&c, "g", "t", 0) < 100);
     cluster_close(&c);
 }
 

@@ -12,7 +12,7 @@ static void check_same(const char *text, size_t targets, const char *expected)
     static char is[STG_POLICY_TEXT_MAX], wanted[STG_POLICY_TEXT_MAX];
     stg_policy policy;
 
-    CHECK_INT(stg_lane_policy_read(&policy, text, targets, NULL), STG_OK);
+    CHECK_INT(stg_lane_policy_read(&policy, text, targets, 0, 0, NULL), STG_OK);
     stg_policy_print(&policy, is);
     CHECK_INT(stg_policy_parse(&policy, expected, NULL), STG_OK);
     stg_policy_print(&policy, wanted);
@@ -38,13 +38,42 @@ TEST(lane_policy, has_a_budget_unless_the_text_says_otherwise)
                "broadcast budget=ratio:0.2+10/s budget-empty=give-up");
 }
 
+TEST(lane_policy, has_the_timeout_of_the_target)
+{
+    stg_policy policy;
+
+    CHECK_INT(stg_lane_policy_read(&policy, NULL, 1, 7 * STG_S, 0, NULL),
+              STG_OK);
+    CHECK_U64(policy.attempt_timeout, 7 * STG_S);
+    CHECK_INT(stg_lane_policy_read(&policy, NULL, 1, 0, 0, NULL), STG_OK);
+    CHECK_U64(policy.attempt_timeout, 10 * STG_S);
+}
+
+TEST(lane_policy, has_the_rate_of_the_target_or_else_its_own)
+{
+    stg_policy policy;
+
+    CHECK_INT(
+        stg_lane_policy_read(&policy, "fixed rate=50/s", 1, 0, 7000, NULL),
+        STG_OK);
+    CHECK_U64(policy.rate, 7000);
+    CHECK_INT(stg_lane_policy_read(&policy, "fixed rate=50/s", 1, 0, 0, NULL),
+              STG_OK);
+    CHECK_U64(policy.rate, 50000);
+    CHECK_INT(stg_lane_policy_read(&policy, NULL, 1, 0, 7000, NULL), STG_OK);
+    CHECK_U64(policy.rate, 7000);
+    CHECK_INT(stg_lane_policy_read(&policy, NULL, 1, 0, 0, NULL), STG_OK);
+    CHECK_U64(policy.rate, 0);
+}
+
 TEST(lane_policy, says_what_is_wrong_with_a_text)
 {
     stg_policy policy;
     stg_error err;
 
-    CHECK_INT(stg_lane_policy_read(&policy, "broadcast attempts=0", 1, &err),
-              STG_INVALID);
+    CHECK_INT(
+        stg_lane_policy_read(&policy, "broadcast attempts=0", 1, 0, 0, &err),
+        STG_INVALID);
     CHECK(strstr(err.text, "attempts=0") != NULL);
     CHECK_INT(err.column, 11);
 }

@@ -114,7 +114,8 @@ TEST(log, quotes_what_could_be_misread)
         {"a\tb\r\nc", "\"a\\tb\\r\\nc\""},
         {"\x1b[31m\x7f", "\"\\u001b[31m\\u007f\""},
         {"gr\xc3\xbc\xc3\x9f", "\"gr\xc3\xbc\xc3\x9f\""},
-        {"\xc2\x9b", "\"\\u009b\""}, // a control character, too
+        {"\xc2\x9b", "\"\\u009b\""},     // a control character, too
+        {"\xe2\x80\xae", "\"\\u202e\""}, // turns text round
         {"\xc3(\xed\xa0\x80", "\"\\xc3(\\xed\\xa0\\x80\""},
     };
     tale t;

@@ -257,7 +257,10 @@ static stg_picture_row row_of(const char *name)
     row.counters.started = 3;
     row.counters.delivered = 2;
     row.counters.parked[STG_WHY_SERVER_DELAY] = 1;
-    row.counters.shed = 4;
+    stg_counters_shed(&row.counters,
+                      &(stg_change){.added = 3, .reason = STG_SHED_PAUSED});
+    stg_counters_shed(&row.counters,
+                      &(stg_change){.added = 1, .is_expired = true});
     add(&row.counters.letters, stg_failed(STG_FAULT_DNS), 5);
     row.lane = (stg_lane_view){.routed = 12,
                                .delivered = 2,
@@ -282,8 +285,12 @@ TEST(metrics, tell_of_each_target)
         "reason=\"server-delay\"} 1");
     HAS("stagger_dead_letters_total{target=\"shop\",cause=\"DNS_FAILURE\","
         "category=\"A\"} 5");
-    HAS("stagger_dead_letters_total{target=\"shop\",cause=\"SHED\","
-        "category=\"none\"} 4");
+    HAS("stagger_dead_letters_total{target=\"shop\",cause=\"PAUSED\","
+        "category=\"none\"} 3");
+    HAS("stagger_dead_letters_total{target=\"shop\",cause=\"EXPIRED\","
+        "category=\"none\"} 1");
+    HAS("stagger_decisions_total{target=\"shop\",decision=\"dead\","
+        "reason=\"retention\"} 3");
     HAS("stagger_lane_deliveries{target=\"shop\",state=\"routed\"} 12");
     HAS("stagger_lane_deliveries{target=\"shop\",state=\"parked\"} 1");
     HAS("stagger_lane_state{target=\"shop\",state=\"live\"} 1");

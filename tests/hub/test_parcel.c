@@ -29,19 +29,32 @@ static void check_round(const stg_parcel *p, uint64_t seed)
     CHECK_FROM(seed, is_same(found.headers, p->headers));
     CHECK_FROM(seed, is_same(found.key, p->key));
     CHECK_FROM(seed, is_same(found.body, p->body));
+    CHECK_FROM(seed, is_same(found.source_key, p->source_key));
+    CHECK_FROM(seed, is_same(found.source_headers, p->source_headers));
+    CHECK_FROM(seed,
+               (found.source_key.at == NULL) == (p->source_key.at == NULL));
+    CHECK_FROM(seed, (found.source_headers.at == NULL) ==
+                         (p->source_headers.at == NULL));
     CHECK_FROM(seed, stg_parcel_size(&found) == size);
     free(bytes);
 }
 
 TEST(parcel, unpacks_what_was_packed)
 {
-    stg_parcel p = {span("application/json"),
-                    span("A: 1\r\nB: 2\r\n"),
-                    span("user-7"),
-                    {"a\0b", 3}};
+    stg_parcel p = {.content_type = span("application/json"),
+                    .headers = span("A: 1\r\nB: 2\r\n"),
+                    .key = span("user-7"),
+                    .body = {"a\0b", 3}};
 
     check_round(&p, 0);
-    check_round(&(stg_parcel){{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}}, 0);
+    check_round(&(stg_parcel){.body = {NULL, 0}}, 0);
+    // What was not kept of the source is not what is empty.
+    p.source_key = span("");
+    check_round(&p, 0);
+    p.source_headers = span("");
+    check_round(&p, 0);
+    p.source_key = (stg_span){NULL, 0};
+    check_round(&p, 0);
 }
 
 TEST(parcel, unpacks_spans_of_any_size)
@@ -50,14 +63,15 @@ TEST(parcel, unpacks_spans_of_any_size)
 
     for (uint64_t seed = 0; seed < seeds(200); seed++) {
         stg_rng rng = stg_rng_seed(seed);
-        stg_span spans[4];
+        stg_span spans[6];
 
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 6; i++) {
             uint64_t most = (uint64_t)1 << stg_rng_upto(&rng, 16);
 
             spans[i] = (stg_span){bytes, (size_t)stg_rng_upto(&rng, most)};
         }
-        check_round(&(stg_parcel){spans[0], spans[1], spans[2], spans[3]},
+        check_round(&(stg_parcel){spans[0], spans[1], spans[2], spans[3],
+                                  spans[4], spans[5]},
                     seed);
     }
 }
@@ -66,7 +80,7 @@ TEST(parcel, unpacks_spans_of_any_size)
 TEST(parcel, is_none_when_its_spans_are_cut)
 {
     stg_parcel p = {span("text/plain"), span("A: 1\r\n"), span("k"),
-                    span("body")};
+                    span("body"),       span("raw"),      span("headers")};
     size_t size = stg_parcel_size(&p);
 
     for (size_t cut = 0; cut <= size; cut++) {
@@ -90,7 +104,8 @@ TEST(parcel, is_none_when_its_spans_are_cut)
 
 TEST(parcel, is_none_of_another_version_or_with_sizes_beyond_the_end)
 {
-    stg_parcel p = {span("t"), span("A: 1\r\n"), span("k"), span("body")};
+    stg_parcel p = {span("t"),    span("A: 1\r\n"), span("k"),
+                    span("body"), span("raw"),      span("headers")};
     char bytes[64];
     size_t size = stg_parcel_size(&p);
     stg_parcel found;

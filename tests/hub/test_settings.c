@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hub/parcel.h"
+#include "hub/private_file.h"
 #include "hub/settings/diff.h"
 #include "hub/settings/load.h"
 #include "hub/settings/match.h"
@@ -252,6 +254,36 @@ TEST(settings, share_policies_that_say_the_same)
     stg_settings_free(s);
 }
 
+/* What a target says of timeout and rate is in its policy. */
+TEST(settings, have_a_policy_each_where_timeouts_or_rates_differ)
+{
+    stg_settings *s = with_target("a", "http://a.example/");
+    static const struct {
+        stg_ns timeout;
+        uint32_t rate;
+    } rows[] = {{0, 0}, {STG_S, 0}, {STG_S, 7000}, {0, 7000}, {0, 7000}};
+    static const char *const names[] = {"b", "c", "d", "e", "f"};
+
+    for (size_t i = 0; i < 5; i++) {
+        stg_target_settings *t = stg_settings_add_target(s);
+
+        t->name = names[i];
+        t->url = "http://b.example/";
+        t->policy_text = "broadcast rate=50/s";
+        t->attempt_timeout = rows[i].timeout;
+        t->rate = rows[i].rate;
+    }
+    CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
+    for (size_t i = 1; i < 5; i++)
+        CHECK_FROM(i, (s->targets[i].policy == s->targets[i + 1].policy) ==
+                          (i == 4));
+    CHECK_U64(s->targets[1].policy->rate, 50000);
+    CHECK_U64(s->targets[2].policy->rate, 50000);
+    CHECK_U64(s->targets[3].policy->rate, 7000);
+    CHECK_U64(s->targets[5].policy->rate, 7000);
+    stg_settings_free(s);
+}
+
 TEST(settings, are_refused_with_the_target_at_fault)
 {
     stg_settings *s = with_target("a", "http://a.example/");
@@ -268,6 +300,13 @@ TEST(settings, are_refused_with_the_target_at_fault)
     s = with_target("a", NULL);
     CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
     CHECK_STR(err.text, "target 1 (a): it has no URL");
+    stg_settings_free(s);
+    s = with_target("a", "http://[::ffff:169.254.169.254]/latest");
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK_STR(err.text,
+              "target 1 (a): the hub may not connect to its address: a "
+              "metadata address (169.254.169.254/32); wanted another, or one "
+              "that `egress.allow` has");
     stg_settings_free(s);
 }
 
@@ -412,7 +451,27 @@ TEST(settings, say_the_same_thing_once_and_no_more_than_so_many)
         stg_complain(&c, (stg_file_place){i + 1, 1}, "a\nb");
     }
     CHECK_INT(c.count, STG_COMPLAINTS_MAX);
-    CHECK_STR(c.all[0].text, "a b");
+    CHECK_STR(c.all[0].text, "a?b");
     CHECK(c.cut > 0);
     stg_complaints_free(&c);
+}
+
+/* Docker and Kubernetes hand them out so. */
+TEST(settings, take_secrets_that_a_group_of_the_process_may_read)
+{
+    static const struct {
+        mode_t mode;
+        bool is_ours, is_private;
+    } cases[] = {
+        {0600, false, true}, {0400, false, true},  {0440, true, true},
+        {0640, true, true},  {0440, false, false}, {0460, true, false},
+        {0450, true, false}, {0644, true, false},  {0601, true, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stat s = {.st_mode = S_IFREG | cases[i].mode,
+                         .st_gid = cases[i].is_ours ? getegid() : (gid_t)-2};
+
+        CHECK_INT(stg_file_is_private(&s), cases[i].is_private);
+    }
 }

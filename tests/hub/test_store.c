@@ -2,6 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <sqlite3.h>
+
+#include "hub/stores/keys.h"
+#include "hub/stores/sqlite.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -273,6 +277,43 @@ TEST(store, keeps_the_newest_keys_up_to_their_number)
     shelf_reopen(&s);
     CHECK_U64(shelf_put(&s, "k40", "a"), 40);
     shelf_end(&s);
+}
+
+static stg_keys load_keys(stg_db *db)
+{
+    stg_keys k = {.count_max = 1000};
+
+    CHECK_INT(stg_keys_load(&k, db), SQLITE_OK);
+    return k;
+}
+
+/* A producer must not know which of its keys share a slot. */
+TEST(store, lays_its_keys_out_differently_each_time)
+{
+    stg_keys first, second;
+    stg_db *db;
+
+    CHECK_INT(stg_sqlite_open(
+                  &db, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
+              SQLITE_OK);
+    CHECK_INT(stg_sql_exec(db,
+                           "CREATE TABLE idempotency_keys ("
+                           " position INTEGER PRIMARY KEY, key BLOB,"
+                           " body BLOB, at INTEGER);"
+                           "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL"
+                           " SELECT i + 1 FROM n WHERE i < 100)"
+                           "INSERT INTO idempotency_keys SELECT i,"
+                           " randomblob(16), randomblob(16), 0 FROM n"),
+              SQLITE_OK);
+    first = load_keys(db);
+    second = load_keys(db);
+    CHECK_U64(first.count, 100);
+    CHECK_U64(second.count, 100);
+    CHECK_U64(first.slot_count, second.slot_count);
+    CHECK(memcmp(first.slots, second.slots, first.slot_count * 16) != 0);
+    stg_keys_free(&first);
+    stg_keys_free(&second);
+    stg_sql_close(db);
 }
 
 /* Against a list, over many keys that come again and age out. */

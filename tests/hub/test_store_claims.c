@@ -41,7 +41,8 @@ static claiming claim(shelf *s, stg_claim_ask ask)
 {
     claiming c = {.is_done = false};
 
-    stg_store_claim(s->store, &ask, on_claimed, &c);
+    ask.ctx = &c;
+    stg_store_claim(s->store, &ask, 1, on_claimed);
     SHELF_UNTIL(s, c.is_done);
     return c;
 }
@@ -200,6 +201,36 @@ TEST(store_claims, begin_a_new_epoch_when_a_cursor_is_above_the_end)
     CHECK(!c.claimed.was_reset);
     CHECK_U64(c.claimed.number, 2);
     CHECK_U64(c.claimed.epoch, b.claimed.epoch);
+    shelf_end(&s);
+}
+
+/* The end is of the assignment; a hub that was frozen since claims with an old
+ * one, when another has read beyond it. Records that were read tell better. */
+TEST(store_claims, keep_the_epoch_of_a_fingerprint_whatever_the_end)
+{
+    claiming a, b;
+    stg_claim_ask ask = topic("orders", 0);
+    stg_known_log known = {
+        .print = {.first = {.position = 5, .hash = 7},
+                  .last = {.position = 1900, .at_ms = 3, .hash = 9}}};
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    a = claim(&s, ask);
+    known.number = a.claimed.number;
+    stg_store_put_fingerprints(s.store, &known, 1);
+    CHECK_INT(stand(&s, &a, 0, 2000), STG_STORED);
+    b = claim(&s, ask); // its end is 1000
+    CHECK(!b.claimed.was_reset);
+    CHECK_U64(b.claimed.number, a.claimed.number);
+    CHECK_U64(b.cursors[0].base, 2000);
+    // Where they do not tell, the end does.
+    ask.is_unsure = true;
+    b = claim(&s, ask);
+    CHECK(b.claimed.was_reset);
+    CHECK_U64(b.claimed.number, 2);
     shelf_end(&s);
 }
 

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libpq-fe.h>
+
 #include "hub/store_letters.h"
+#include "hub/stores/pg_url.h"
+#include "hub/wall.h"
 #include "tests/harness.h"
 #include "tests/hub/shelf.h"
 
@@ -42,9 +46,52 @@ static claiming claim(shelf *s, uint32_t partition)
                          .previous = STG_NO_PARTITION};
     claiming c = {.is_done = false};
 
-    stg_store_claim(s->store, &ask, on_claimed, &c);
+    ask.ctx = &c;
+    stg_store_claim(s->store, &ask, 1, on_claimed);
     SHELF_UNTIL(s, c.is_done);
     return c;
+}
+
+/* So many at once; status[i] is the answer's for partition i, -1 at first. */
+enum { MANY = 64 };
+
+typedef struct many {
+    shelf *s;
+    size_t answered;
+    struct one {
+        struct many *all;
+        int status;
+        uint64_t generation;
+    } one[MANY];
+} many;
+
+static void on_one(void *ctx, const stg_claimed *claimed)
+{
+    struct one *one = ctx;
+
+    CHECK_INT(one->status, -1);
+    one->status = (int)claimed->status;
+    if (claimed->status == STG_OK)
+        one->generation = claimed->generation;
+    one->all->answered++;
+}
+
+static void begin_many(shelf *s, many *m)
+{
+    stg_claim_ask asks[MANY];
+
+    *m = (many){.s = s};
+    for (uint32_t i = 0; i < MANY; i++) {
+        m->one[i] = (struct one){.all = m, .status = -1};
+        asks[i] = (stg_claim_ask){.log = "kafka",
+                                  .topic = "orders",
+                                  .partition = i,
+                                  .end = STG_NO_POSITION,
+                                  .committed = STG_NO_POSITION,
+                                  .previous = STG_NO_PARTITION,
+                                  .ctx = &m->one[i]};
+    }
+    stg_store_claim(s->store, asks, MANY, on_one);
 }
 
 static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
@@ -125,6 +172,20 @@ static void ignore_rows(void *ctx, uint32_t lane, bool is_replay,
     (void)is_all;
 }
 
+/* The lock that a claim is made under, held by somebody else until it ends. */
+static PGconn *begin_lock(const shelf *s)
+{
+    PGconn *conn = PQconnectdb(s->path);
+    PGresult *r =
+        PQexec(conn,
+               "BEGIN; SELECT pg_advisory_xact_lock(hashtext('stagger'),"
+               " hashtext(current_schema()))");
+
+    CHECK_INT(PQresultStatus(r), PGRES_TUPLES_OK);
+    PQclear(r);
+    return conn;
+}
+
 /* It need not answer. */
 static void ask_reader(shelf *s)
 {
@@ -202,6 +263,92 @@ TEST(store_hubs, lose_nothing_when_their_connections_are_killed)
     shelf_end(&s);
 }
 
+/* From the next session on. */
+static void set_read_only(shelf *s, const char *how)
+{
+    char text[200];
+
+    snprintf(text, sizeof text,
+             "BEGIN READ WRITE; ALTER DATABASE stagger SET"
+             " default_transaction_read_only = %s; COMMIT",
+             how);
+    shelf_ask(s, text);
+    shelf_ask(s,
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+              " WHERE backend_type = 'client backend'"
+              " AND pid <> pg_backend_pid()"); // also those that just begin
+}
+
+/* As in a failover: it lets everybody in, and refuses all that is written. */
+TEST(store_hubs, rest_and_tell_while_a_server_refuses_what_is_stored)
+{
+    unsigned tries = 0;
+    uint64_t until;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    set_read_only(&s, "on");
+    until = uv_hrtime() + 1500 * STG_MS;
+    while (uv_hrtime() < until || s.times_troubled == 0) {
+        CHECK_INT(stand(&s, &c, 0, 6), STG_STORED_UNKNOWN);
+        tries++;
+    }
+    CHECK(tries < 10);
+    CHECK_HAS(s.words, "refuses what is stored: cannot execute");
+    CHECK_HAS(s.words, "in a read-only transaction");
+    CHECK_INT(s.times_untroubled, 0);
+    // Nothing more is asked, and its end is told all the same.
+    set_read_only(&s, "off");
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
+    CHECK_INT(s.times_troubled, 1);
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, wait_where_a_new_session_is_refused_for_now)
+{
+    stg_cursor cursor = {.base = 6};
+    stg_claim mine = {.generation = 0};
+    stg_group g = {.cursors = &cursor,
+                   .cursor_count = 1,
+                   .claims = &mine,
+                   .claim_count = 1};
+    PGconn *lock;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    strcat(s.path, "%20-c%20lock_timeout%3D50");
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    lock = begin_lock(&s);
+    shelf_ask(&s,
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+              " WHERE application_name = 'stagger'");
+    cursor.partition = mine.partition = c.number;
+    mine.generation = c.generation;
+    // The first finds out that its session is gone.
+    while (s.times_troubled == 0) {
+        if (!s.is_storing)
+            shelf_begin_store(&s, &g);
+        shelf_turn(&s);
+    }
+    CHECK_HAS(s.words, "canceling statement due to lock timeout");
+    PQfinish(lock);
+    SHELF_UNTIL(&s, !s.is_storing);
+    CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
 TEST(store_hubs, close_in_time_while_the_server_is_away)
 {
     claiming c;
@@ -241,7 +388,7 @@ TEST(store_hubs, close_in_time_while_the_server_hangs)
     shelf_begin_store(&s, &g);
     ask_reader(&s);
     SHELF_UNTIL(&s, s.times_troubled == 1);
-    CHECK_HAS(s.words, "away");
+    CHECK_HAS(s.words, "does not answer");
     CHECK_INT(stg_store_lane(s.store, "b", "http://b/", &lane, &err), STG_IO);
     CHECK_HAS(err.text, "does not answer");
     shelf_close(&s);
@@ -250,6 +397,38 @@ TEST(store_hubs, close_in_time_while_the_server_hangs)
     serve("thaw");
     shelf_open(&s);
     CHECK_INT(s.times_untroubled, 0);
+    shelf_end(&s);
+}
+
+/* The shelf's schema has a clock of its own, two hours behind: as for a hub whose
+ * machine is ahead. All that is stored has the server's time. */
+TEST(store_hubs, keep_times_by_the_clock_of_the_server)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_ns wall, store;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_ask(&s,
+              "CREATE FUNCTION clock_timestamp() RETURNS timestamptz"
+              " LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp()"
+              " - interval '2 hours'$$");
+    strcat(s.path, ",pg_catalog");
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    store = stg_store_now(s.store);
+    wall = stg_wall_now() - 2 * STG_HOUR;
+    CHECK(store < wall + STG_MIN && wall < store + STG_MIN);
+    c = claim(&s, 0);
+    CHECK_INT(write_change(&s, dead(&s, c.number, 5, &failure)), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT now() - created_at::timestamptz"
+                        " BETWEEN '119 min' AND '121 min',"
+                        " extract(epoch FROM now()) - version / 1e9"
+                        " BETWEEN 7140 AND 7260"
+                        " FROM failed_broadcast_logs"),
+              "1|1");
     shelf_end(&s);
 }
 
@@ -303,6 +482,72 @@ TEST(store_hubs, take_over_from_each_other)
               "1/1 21 [] 0=0+0+0+0\n");
     shelf_end(&b);
     shelf_end(&a);
+}
+
+/* As the group revokes partitions, and gives them to others, while their claims
+ * still wait for a slow database: what came late would fence the new owner. */
+TEST(store_hubs, take_back_what_was_revoked_while_the_lock_was_waited_for)
+{
+    many late, next, old;
+    PGconn *lock;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    begin_many(&a, &old);
+    SHELF_UNTIL(&a, old.answered == MANY);
+    lock = begin_lock(&a);
+    begin_many(&a, &late);
+    SHELF_POLL(&a, strcmp(shelf_ask(&a,
+                                    "SELECT count(*) FROM pg_locks"
+                                    " WHERE locktype = 'advisory'"
+                                    " AND NOT granted"),
+                          "1") == 0);
+    for (size_t i = 0; i < MANY / 2; i++)
+        stg_store_take_back(a.store, &late.one[i]);
+    begin_many(&b, &next);
+    PQfinish(lock);
+    SHELF_UNTIL(&a, late.answered == MANY);
+    SHELF_UNTIL(&b, next.answered == MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        bool is_back = i < MANY / 2;
+
+        CHECK_INT(old.one[i].status, STG_OK);
+        CHECK_INT(late.one[i].status, is_back ? STG_NOT_FOUND : STG_OK);
+        CHECK_INT(next.one[i].status, STG_OK);
+        CHECK_U64(next.one[i].generation,
+                  old.one[i].generation + (is_back ? 1 : 2));
+    }
+    // It is forgotten with the answer: who takes it again has it.
+    begin_many(&a, &late);
+    SHELF_UNTIL(&a, late.answered == MANY);
+    CHECK_INT(late.one[0].status, STG_OK);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+/* Each transaction is a number of the server's. */
+TEST(store_hubs, claim_all_partitions_of_an_assignment_in_one_transaction)
+{
+    many m;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    for (int round = 0; round < 2; round++) {
+        begin_many(&s, &m);
+        SHELF_UNTIL(&s, m.answered == MANY);
+        CHECK_STR(
+            shelf_ask(&s, "SELECT count(DISTINCT xmin::text) FROM claims"),
+            "1");
+    }
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT count(*), min(number), max(number),"
+                        " max(generation) FROM claims"),
+              "64|1|64|2");
+    shelf_end(&s);
 }
 
 static void on_sum(void *ctx, const stg_letters_sum *sum)
@@ -364,6 +609,30 @@ TEST(store_hubs, replay_a_letter_by_whoever_has_its_partition)
     shelf_end(&a);
 }
 
+static void on_noted(void *ctx, bool is_full)
+{
+    CHECK(!is_full);
+    *(bool *)ctx = true;
+}
+
+/* A hub that did not know the target, and then has it: by a reload. */
+TEST(store_hubs, know_of_a_pause_that_another_was_called_for)
+{
+    bool is_done = false;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    stg_store_pause(a.store, shelf_lane(&a, "x"), true, on_noted, &is_done);
+    SHELF_UNTIL(&a, is_done);
+    CHECK(stg_store_is_paused(b.store, shelf_lane(&b, "x")));
+    CHECK(!stg_store_is_paused(b.store, shelf_lane(&b, "y")));
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
 TEST(store_hubs, agree_on_the_number_of_shards)
 {
     claiming one, two;
@@ -405,7 +674,7 @@ TEST(store_hubs, agree_on_the_number_of_shards)
 static void check_refused(shelf *s, const char *path, stg_status status,
                           const char *words)
 {
-    char copy[300];
+    char copy[400];
     const char *words_told;
 
     snprintf(copy, sizeof copy, "%s", path);
@@ -419,7 +688,7 @@ static void check_refused(shelf *s, const char *path, stg_status status,
 TEST(store_hubs, are_told_what_is_wrong_with_their_store)
 {
     const char *host;
-    char url[300];
+    char url[400];
     shelf s;
 
     shelf_make(&s);
@@ -437,35 +706,115 @@ TEST(store_hubs, are_told_what_is_wrong_with_their_store)
     shelf_end(&s);
 }
 
-TEST(store_hubs, bring_a_store_of_an_older_version_up_to_date)
+/* Who may be a hub's user: by another name, with a password of its own. */
+static void make_role(shelf *s, const char *name, const char *more, char *url,
+                      size_t size)
 {
-    stg_mark mark = {.due_at = 0};
+    char text[400];
+
+    snprintf(text, sizeof text,
+             "DROP ROLE IF EXISTS %s; CREATE ROLE %s LOGIN PASSWORD 'secret'"
+             " %s; GRANT USAGE, CREATE ON SCHEMA %s TO %s",
+             name, name, more, s->schema, name);
+    shelf_ask(s, text);
+    snprintf(url, size, "postgres://%s:secret@%s", name,
+             strchr(s->path, '@') + 1);
+}
+
+/* What ends by itself is no mistake of the settings: the service manager starts
+ * the hub again. */
+TEST(store_hubs, are_refused_for_now_by_what_ends_by_itself)
+{
+    char url[400];
+    PGconn *lock;
+    shelf s;
+
+    shelf_make(&s);
+    make_role(&s, "few", "CONNECTION LIMIT 0", url, sizeof url);
+    check_refused(&s, url, STG_IO, "too many connections for role");
+    snprintf(url, sizeof url, "%s%%20-c%%20default_transaction_read_only%%3Don",
+             s.path);
+    check_refused(&s, url, STG_IO, "in a read-only transaction");
+    lock = begin_lock(&s);
+    snprintf(url, sizeof url, "%s%%20-c%%20lock_timeout%%3D50", s.path);
+    check_refused(&s, url, STG_IO, "due to lock timeout");
+    PQfinish(lock);
+    shelf_open(&s);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, are_told_which_rights_and_tables_lack_before_they_start)
+{
+    char url[400], text[500];
     shelf s;
 
     shelf_make(&s);
     shelf_open(&s);
-    shelf_park(&s, shelf_lane(&s, "a"), 5, 100, "x");
     shelf_close(&s);
-    // As the first version had it.
-    shelf_ask(&s,
-              "ALTER TABLE parked DROP CONSTRAINT parked_pkey,"
-              " ADD PRIMARY KEY (lane, partition, position, replay);"
-              "CREATE INDEX parked_partition"
-              " ON parked (partition, lane, replay);"
-              "UPDATE stagger SET version = 1");
-    shelf_open(&s);
-    CHECK_STR(shelf_ask(&s, "SELECT version FROM stagger"), "2");
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT indexdef LIKE '%(partition, lane,%'"
-                        " FROM pg_indexes WHERE schemaname ="
-                        " current_schema() AND tablename = 'parked'"
-                        " ORDER BY indexname"),
-              "0\n1\n0");
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:x");
+    make_role(&s, "reader", "", url, sizeof url);
+    snprintf(text, sizeof text,
+             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s"
+             " TO reader; REVOKE INSERT ON %s.claims FROM reader;"
+             " REVOKE DELETE ON %s.parked FROM reader",
+             s.schema, s.schema, s.schema);
+    shelf_ask(&s, text);
+    check_refused(&s, url, STG_INVALID,
+                  "lacks in the store: INSERT on claims, DELETE on parked;");
+    shelf_ask(&s, "DROP TABLE claims");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "there is no table claims");
+    snprintf(text, sizeof text, "DROP OWNED BY reader; DROP ROLE reader");
+    shelf_ask(&s, text);
     shelf_end(&s);
 }
 
-TEST(store_hubs, refuse_a_store_of_a_newer_version)
+TEST(store_hubs, are_told_which_passfile_has_no_password)
+{
+    char url[400];
+    shelf s;
+
+    shelf_make(&s);
+    snprintf(url, sizeof url, "postgres://stagger@%s&passfile=/nowhere/pass",
+             strchr(s.path, '@') + 1);
+    check_refused(&s, url, STG_INVALID,
+                  "none in the passfile /nowhere/pass: No such file");
+    shelf_end(&s);
+}
+
+/* I23: libpq says what of a URL is secret, and it is shown nowhere. */
+TEST(store_hubs, show_nothing_secret_of_their_url)
+{
+    static const struct {
+        const char *url, *name;
+        bool has_secret;
+    } all[] = {
+        {"postgres://u@h:5/d", "postgres://u@h:5/d", false},
+        {"postgresql://u:pw@h,k/d?sslmode=require", "postgres://u@h,k/d", true},
+        {"postgres://u:p%40pw@h/d", "postgres://u@h/d", true},
+        {"postgres://u@h/d?pass%77ord=pw", "postgres://u@h/d", true},
+        {"postgres://u@h/d?sslpassword=pw", "postgres://u@h/d", true},
+        {"postgres://u@h/d?passfile=/etc/pw", "postgres://u@h/d", false},
+        {"postgres:///d?user=u&password=pw&host=h", "postgres://u@h/d", true},
+        {"postgres://u@/d?host=/run/x", "postgres://u@/d", false},
+        // What libpq would take for a host, and cannot read.
+        {"postgres://u:p@pw@h/d", "postgres", false},
+        {"postgres://u:pw%zz@h/d", "postgres", false},
+        {"postgres://u@h/d?pasword=pw", "postgres", false},
+        {"postgres://u%3Apw@h/d", "postgres", false},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char *name = stg_pg_url_name(all[i].url);
+        stg_error err = {.text = ""};
+
+        CHECK_STR(name, all[i].name);
+        CHECK_INT(stg_pg_url_has_secret(all[i].url), all[i].has_secret);
+        (void)stg_pg_url_check(all[i].url, &err);
+        CHECK(strstr(err.text, "pw") == NULL);
+        free(name);
+    }
+}
+
+TEST(store_hubs, refuse_a_store_of_another_version)
 {
     shelf s;
 

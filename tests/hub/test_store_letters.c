@@ -33,6 +33,59 @@ static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last,
     CHECK_INT(shelf_change(s, &c), STG_STORED);
 }
 
+/* -- bulk rows */
+
+TEST(store_letters, for_many_say_what_opened_the_breaker)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_CIRCUIT_OPEN);
+    stg_change c = {.kind = STG_CHANGE_RANGE,
+                    .position = 5,
+                    .last_position = 9,
+                    .count = 5,
+                    .failure = &failure};
+    shelf s;
+
+    failure.first_attempt_at = 1772366400 * STG_S;
+    failure.detail = "HTTP 503";
+    failure.answer = "away";
+    failure.answer_size = 4;
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(
+        shelf_ask(&s,
+                  "SELECT why, cause, category, http_status, detail, count"
+                  " FROM failed_broadcast_logs"),
+        "shed|HTTP_503|B|503|breaker open since 2026-03-01T12:00:00.000Z: HTTP "
+        "503|5");
+    // What was last seen of it.
+    c.last_position = 10;
+    c.count = 6;
+    failure.detail = "HTTP 503 again";
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT cause, detail, count, length(answer)"
+                        " FROM failed_broadcast_logs"),
+              "HTTP_503|breaker open since 2026-03-01T12:00:00.000Z: HTTP 503 "
+              "again|6|4");
+    c = (stg_change){.kind = STG_CHANGE_RANGE,
+                     .position = 20,
+                     .last_position = 29,
+                     .count = 10,
+                     .reason = STG_SHED_PAUSED};
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    c.position = 30;
+    c.last_position = 39;
+    c.reason = STG_SHED_SLOW;
+    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT why, cause FROM failed_broadcast_logs"
+                        " WHERE id > 1 ORDER BY id"),
+              "retention|PAUSED\nretention|SLOW");
+    shelf_end(&s);
+}
+
 /* -- pages */
 
 typedef struct paging {
@@ -350,7 +403,7 @@ TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
     CHECK_STR(fate(&s, id_of(&s, 5)),
               "5 kept 4\na delivered 0 0\n"
               "b waiting 0 0\nc delivered 0 0\n"
-              "d parked 0 2\ne letter dead 0 3\n"
+              "d parked 0 7\ne letter dead 0 3\n"
               "f letter range dead 0 0\n"
               "g unknown forgotten 0 0");
     CHECK_STR(fate(&s, id_of(&s, 4)),
@@ -396,20 +449,23 @@ TEST(queue_letters, know_no_message_that_was_not_accepted)
 typedef struct sink {
     uv_mutex_t lock;
     unsigned calls, refusals; /* to be made first */
+    size_t takes;             /* of what it refuses, but for the first call */
     char text[512];
 } sink;
 
 static stg_status on_letters(void *ctx, const stg_letter *letters, size_t count,
-                             stg_error *err)
+                             stg_letter_report *report, stg_error *err)
 {
     sink *to = ctx;
     bool refuses;
+    size_t taken;
 
     uv_mutex_lock(&to->lock);
     to->calls++;
     refuses = to->refusals > 0;
     to->refusals -= refuses;
-    for (size_t i = 0; i < count && !refuses; i++) {
+    taken = !refuses ? count : to->calls == 1 ? 0 : to->takes;
+    for (size_t i = 0; i < taken; i++) {
         size_t at = strlen(to->text);
 
         snprintf(to->text + at, sizeof to->text - at, "%s %s %.*s\n",
@@ -418,7 +474,8 @@ static stg_status on_letters(void *ctx, const stg_letter *letters, size_t count,
     }
     uv_mutex_unlock(&to->lock);
     snprintf(err->text, sizeof err->text, "the sink does not take them");
-    return refuses ? STG_IO : STG_OK;
+    *report = (stg_letter_report){.written = taken};
+    return taken < count ? STG_IO : STG_OK;
 }
 
 static bool has_text(sink *s, const char *text)
@@ -462,5 +519,25 @@ TEST(store_letters, go_to_a_sink_until_it_has_them)
     SHELF_POLL(&s, has_text(&to, "a dead body\na dropped \n"));
     shelf_end(&s);
     CHECK(has_text(&to, "a dead body\na dropped \n"));
+    uv_mutex_destroy(&to.lock);
+}
+
+/* The first call takes none, so that there are three; the next takes one. */
+TEST(store_letters, go_to_a_sink_once_though_it_fails_at_their_neighbours)
+{
+    sink to = {.refusals = 2, .takes = 1};
+    shelf s;
+
+    CHECK_INT(uv_mutex_init(&to.lock), 0);
+    shelf_make(&s);
+    s.options.sink.write = on_letters;
+    s.options.sink.ctx = &to;
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    for (uint64_t position = 1; position <= 3; position++)
+        die(&s, 0, position, 500);
+    SHELF_POLL(&s, has_text(&to, "a dead body\na dead body\na dead body\n"));
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    shelf_end(&s);
     uv_mutex_destroy(&to.lock);
 }

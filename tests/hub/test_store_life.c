@@ -84,9 +84,14 @@ TEST(store_life, refuses_a_directory_that_is_missing)
     shelf_make(&s);
     snprintf(path, sizeof path, "%s/no/store.db", s.folder);
     s.options.path = path;
-    CHECK_HAS(shelf_refused(&s, STG_IO), "there is no such directory");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "there is no such directory");
     s.options.path = s.folder;
-    CHECK_HAS(shelf_refused(&s, STG_IO), "it is a directory");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "it is a directory");
+    snprintf(path, sizeof path, "%s/file", s.folder);
+    CHECK(fclose(fopen(path, "w")) == 0);
+    snprintf(path, sizeof path, "%s/file/store.db", s.folder);
+    s.options.path = path;
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "a part of the path is a file");
     shelf_end(&s);
 }
 
@@ -98,7 +103,7 @@ TEST(store_life, refuses_what_it_may_not_write)
         return; // who may write everything
     shelf_make(&s);
     chmod(s.folder, 0500);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "must be writable");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "must be writable");
     chmod(s.folder, 0700);
     shelf_end(&s);
 }
@@ -134,6 +139,20 @@ TEST(store_life, refuses_a_second_hub_by_another_name)
     shelf_end(&s);
 }
 
+/* Somebody took the file away while a hub has it. */
+TEST(store_life, makes_no_file_for_a_second_hub)
+{
+    struct stat st;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    CHECK(unlink(s.path) == 0);
+    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    CHECK(stat(s.path, &st) != 0);
+    shelf_end(&s);
+}
+
 /* The link leads to a file that is not there yet. */
 TEST(store_life, refuses_a_second_hub_by_a_link_to_a_new_file)
 {
@@ -150,6 +169,38 @@ TEST(store_life, refuses_a_second_hub_by_a_link_to_a_new_file)
     s.options.path = path;
     CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
     shelf_put(&s, NULL, "a");
+    CHECK(unlink(path) == 0);
+    s.options.path = link;
+    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    CHECK(access(path, F_OK) != 0);
+    s.options.path = path;
+    shelf_end(&s);
+}
+
+/* What the lock's name leads to is somebody else's, and is not written to. */
+TEST(store_life, refuses_a_lock_that_is_a_link)
+{
+    int (*const links[])(const char *, const char *) = {symlink, link};
+    char name[512], other[512], text[8] = "";
+    shelf s;
+
+    shelf_make(&s);
+    snprintf(name, sizeof name, "%s-lock", s.path);
+    snprintf(other, sizeof other, "%s/other", s.folder);
+    for (size_t i = 0; i < 2; i++) {
+        FILE *file = fopen(other, "w");
+
+        CHECK(file != NULL && fputs("mine", file) >= 0 && fclose(file) == 0);
+        CHECK((i == 0 || unlink(name) == 0) && links[i](other, name) == 0);
+        CHECK_HAS(shelf_refused(&s, STG_INVALID), "-lock is a link");
+        CHECK(access(s.path, F_OK) != 0);
+        file = fopen(other, "r");
+        CHECK(file != NULL && fgets(text, sizeof text, file) != NULL);
+        CHECK_STR(text, "mine");
+        CHECK(fclose(file) == 0);
+    }
+    CHECK(unlink(name) == 0 && unlink(other) == 0);
+    shelf_open(&s);
     shelf_end(&s);
 }
 
@@ -163,10 +214,25 @@ TEST(store_life, refuses_a_file_with_two_names)
     shelf_close(&s);
     snprintf(other, sizeof other, "%s/other.db", s.folder);
     CHECK(link(s.path, other) == 0);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "hard link");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "hard link");
     CHECK(unlink(other) == 0);
     shelf_open(&s);
     shelf_end(&s);
+}
+
+/* A start that is refused leaves nothing where there was nothing. */
+static void check_no_store(const shelf *s)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
+    char path[sizeof s->path + 8];
+    struct stat st;
+
+    if (s->is_postgres)
+        return;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        (void)snprintf(path, sizeof path, "%s%s", s->path, ends[i]);
+        CHECK_FROM(i, stat(path, &st) != 0);
+    }
 }
 
 /* SQLite's locks as files have no shared memory, and so no WAL. */
@@ -183,6 +249,7 @@ TEST(store_life, refuses_a_place_without_a_write_ahead_log)
     words = shelf_refused(&s, STG_IO);
     CHECK_INT(sqlite3_vfs_register(usual, 1), SQLITE_OK);
     CHECK_HAS(words, "cannot have a write-ahead log there");
+    check_no_store(&s);
     shelf_end(&s);
 }
 
@@ -246,7 +313,7 @@ TEST(store_life, refuses_a_file_that_is_no_database)
                "This is a text, and long enough to be no header at "
                "all of any database, whoever looks at it ......\n"
                "and more of it");
-    CHECK_HAS(shelf_refused(&s, STG_IO), "no SQLite database");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "no SQLite database");
     // What it is was left alone.
     CHECK_HAS(read_file(s.path), "This is a text");
     shelf_end(&s);
@@ -263,7 +330,7 @@ TEST(store_life, refuses_a_database_of_another_program)
     shelf_end(&s);
 }
 
-TEST(store_life, refuses_a_store_of_a_newer_version)
+TEST(store_life, refuses_a_store_of_another_version)
 {
     shelf s;
 
@@ -272,7 +339,9 @@ TEST(store_life, refuses_a_store_of_a_newer_version)
     shelf_close(&s);
     shelf_ask(&s, "PRAGMA user_version = 99");
     CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
-    shelf_ask(&s, "PRAGMA user_version = 3");
+    shelf_ask(&s, "PRAGMA user_version = 0");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 0");
+    shelf_ask(&s, "PRAGMA user_version = 1");
     shelf_open(&s);
     shelf_end(&s);
 }
@@ -332,9 +401,9 @@ TEST(store_life, refuses_a_file_that_is_torn)
     shelf_end(&s);
 }
 
-/* -- versions */
+/* -- tables */
 
-TEST(store_life, makes_of_nothing_what_its_steps_make)
+TEST(store_life, makes_its_tables_once)
 {
     stg_schema_kind kind;
     uint64_t version;
@@ -345,15 +414,11 @@ TEST(store_life, makes_of_nothing_what_its_steps_make)
               SQLITE_OK);
     CHECK_INT(stg_schema_look(db, &kind, &version), SQLITE_OK);
     CHECK_INT(kind, STG_SCHEMA_EMPTY);
-    CHECK_U64(version, 0);
-    CHECK_INT(stg_schema_migrate(db, 0), SQLITE_OK);
+    CHECK_INT(stg_schema_make(db), SQLITE_OK);
     CHECK_INT(stg_schema_look(db, &kind, &version), SQLITE_OK);
     CHECK_INT(kind, STG_SCHEMA_OURS);
-    CHECK_U64(version, stg_schema_version());
-    // There is nothing left to do.
-    CHECK_INT(stg_schema_migrate(db, version), SQLITE_OK);
-    // A step that fails is told: its tables are there.
-    CHECK_INT(stg_schema_migrate(db, 0), SQLITE_ERROR);
+    CHECK_U64(version, STG_SCHEMA_VERSION);
+    CHECK_INT(stg_schema_make(db), SQLITE_ERROR);
     stg_sql_close(db);
 }
 
@@ -708,9 +773,18 @@ TEST(store_life, refuses_a_file_of_dead_letters_that_cannot_be_written)
 
     shelf_make(&s);
     s.options.letters = "/nonexistent/letters";
-    CHECK_HAS(shelf_refused(&s, STG_IO), "dead letters cannot be written");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "dead letters cannot be written");
+    check_no_store(&s);
     s.options.letters = NULL;
     shelf_open(&s);
+    shelf_close(&s);
+    s.options.letters = "/nonexistent/letters";
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "dead letters cannot be written");
+    s.options.letters = NULL;
+    shelf_open(&s); // what was there before is still there
+    CHECK_STR(
+        shelf_ask(&s, "SELECT value FROM meta WHERE name = 'incarnations'"),
+        "3");
     shelf_end(&s);
 }
 
@@ -737,65 +811,5 @@ TEST(store_life, tells_of_letters_that_fail_later_and_tries_again)
     SHELF_POLL(&s, has_text(s.letters, "\"id\": 2,"));
     CHECK_INT(s.times_troubled, 1);
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
-}
-
-/* -- what an older version has left */
-
-TEST(store_life, brings_an_older_store_up_to_date)
-{
-    stg_mark mark = {.due_at = 0};
-    shelf s;
-
-    shelf_make(&s);
-    shelf_ask(&s, read_file(STORE_1));
-    s.options.letters = s.letters;
-    shelf_open(&s);
-    CHECK_U64(stg_store_epoch(s.store), 0xaa);
-    CHECK_STR(shelf_stands(&s), "0/0 8 [] 7=2+4+0+1\n");
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "4@50:p");
-    CHECK_STR(shelf_read(&s, 1, 9), "8:m, next 9");
-    shelf_reopen(&s);
-    // The second was not copied yet.
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT id, target_url, position, count, version,"
-                        " range_first FROM failed_broadcast_logs"),
-              "1|http://a/?token=***|3|1|1|\n4|http://a/|5|3|4|5");
-    CHECK_STR(shelf_ask(&s, "SELECT url FROM lanes"),
-              "http://a/?token=***&***");
-    CHECK_INT(count_lines(read_file(s.letters)), 1);
-    CHECK_HAS(read_file(s.letters), "{\"id\": 4, ");
-    // Ids go on behind those that were given.
-    die(&s, 8, "x");
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT max(id), max(version)"
-                        " FROM failed_broadcast_logs"),
-              "5|5");
-    shelf_end(&s);
-}
-
-TEST(store_life, brings_a_store_of_version_2_up_to_date)
-{
-    stg_mark mark = {.due_at = 0};
-    shelf s;
-
-    shelf_make(&s);
-    shelf_ask(&s, read_file(STORE_2));
-    shelf_open(&s);
-    CHECK_STR(shelf_stands(&s),
-              "0/0 4 [] 3=3+0+0+0\n"
-              "1/0 4 [] 3=0+3+0+0\n"
-              "2/0 4 [] 3=0+0+0+3\n");
-    shelf_fetch(&s, 2, &mark, 9);
-    CHECK_U64(mark.position, 2);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT message_id FROM failed_broadcast_logs"
-                        " WHERE id = 3"),
-              "8dc00cc0a24b7a51-3");
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM partitions"), "0");
-    // Rows of cursors are found again, and written over.
-    CHECK_INT(shelf_cursors(&s, &(stg_cursor){.base = 5}, 1), STG_STORED);
-    CHECK_STR(shelf_ask(&s, "SELECT partition, shard, slice FROM cursors"),
-              "0|0|0");
     shelf_end(&s);
 }

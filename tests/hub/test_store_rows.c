@@ -35,7 +35,8 @@ static void keep_row(void *ctx, uint32_t lane, bool is_replay,
     CHECK_U64(r->record.position, 5);
     CHECK_U64(r->progress.last, 7);
     CHECK_INT(r->progress.attempts, 2);
-    CHECK_INT(r->progress.own_waits, 1);
+    CHECK_U64(r->attempts_before, 5);
+    CHECK_U64(r->began_at, 1600000000 * STG_S);
     CHECK_INT(r->progress.limited[3], 4);
     CHECK(r->has_failure);
     CHECK_INT(r->failure.outcome.fault, STG_FAULT_5XX);
@@ -245,8 +246,8 @@ TEST(store_rows, are_cancelled_all_together_with_their_last_failure)
     shelf_park(&s, 1, 5, 100, "z");
     CHECK_INT(shelf_change(&s, &c), STG_STORED);
     CHECK_STR(shelf_ask(&s, all_dead),
-              "a|5|0|cancelled|cancelled|B|HTTP_503|503|2|x\n"
-              "a|6|0|cancelled|cancelled|B|HTTP_503|503|2|y");
+              "a|5|0|cancelled|cancelled|B|HTTP_503|503|7|x\n"
+              "a|6|0|cancelled|cancelled|B|HTTP_503|503|7|y");
     CHECK_STR(shelf_ask(&s, "SELECT lane FROM parked"), "1");
     shelf_end(&s);
 }
@@ -660,7 +661,7 @@ TEST(store_rows, of_lanes_keep_number_and_newest_url)
     shelf_end(&s);
 }
 
-/* -- range rows that somebody has touched */
+/* -- bulk rows that somebody has touched */
 
 static void shed(shelf *s, uint64_t first, uint64_t last, uint64_t count)
 {

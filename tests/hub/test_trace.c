@@ -119,6 +119,15 @@ TEST(trace, never_has_a_parent_of_zeros)
               "traceparent: 00-" ID "-0000000000000001-01\r\n");
 }
 
+TEST(trace, is_dropped_with_both_headers_where_it_is_off)
+{
+    CHECK_STR(put("X-A: 1\r\ntraceparent: " GOOD "\r\ntracestate: a=1\r\n"
+                  "X-B: 2\r\n",
+                  STG_TRACE_OFF, 9),
+              "X-A: 1\r\nX-B: 2\r\n");
+    CHECK_STR(put("", STG_TRACE_OFF, 9), "");
+}
+
 TEST(trace, begins_where_there_is_none)
 {
     char expected[256];

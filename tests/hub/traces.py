@@ -109,10 +109,9 @@ class Traces(case.Case):
         self.assertEqual(none, (None, None))
         self.assertEqual(bad, (None, None))
 
-    def test_traces_are_left_alone(self):
-        whole, found = self.modes("off")
-        self.assertEqual(found, [(whole, "rojo=1"), (None, None),
-                                 ("nonsense", "rojo=1")])
+    def test_traces_are_dropped_where_they_are_off(self):
+        _, found = self.modes("off")
+        self.assertEqual(found, 3 * [(None, None)])
 
     def test_a_message_of_a_batch_has_its_own(self):
         a = self.leaf()

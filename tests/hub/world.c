@@ -40,6 +40,7 @@ static void told(void *ctx, const stg_reply *reply)
     e->outcome = reply->outcome;
     e->status = reply->status;
     e->is_reused = reply->is_reused;
+    e->is_put_back = reply->is_put_back;
     e->took = reply->took;
     (void)snprintf(e->detail, sizeof e->detail, "%s", reply->detail);
     e->answer_size = reply->answer.size;

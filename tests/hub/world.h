@@ -20,7 +20,7 @@ typedef struct ending {
     unsigned times; /* that it was told; 0: not yet */
     stg_outcome outcome;
     int status;
-    bool is_reused;
+    bool is_reused, is_put_back;
     char detail[512];
     char answer[4096];
     size_t answer_size;

@@ -21,6 +21,8 @@ is_known() { # USER
 
 check_library() {
     cat >/tmp/user.c <<'END'
+#include <stagger/curl.h>
+#include <stagger/pq.h>
 #include <stagger/stagger.h>
 #include <stagger/uv.h>
 int main(void)
@@ -30,7 +32,7 @@ int main(void)
     return stg_rng_next(&rng) == stg_rng_next(&rng);
 }
 END
-    cc -Wall -Wextra -Werror /tmp/user.c -o /tmp/user $(pkg-config --cflags --libs stagger-uv stagger)
+    cc -Wall -Wextra -Werror /tmp/user.c -o /tmp/user $(pkg-config --cflags --libs stagger-uv stagger-curl stagger-pq stagger)
     /tmp/user
 }
 

@@ -25,7 +25,7 @@ SETTINGS = """
 store: {{path: {folder}/hub.db}}
 listen: {{address: "127.0.0.1:0"}}
 log: {{format: json}}
-dead-letters: file:{folder}/letters
+dead-letters: {{copy: "file:{folder}/letters"}}
 targets:
   - {{name: a, url: "http://localhost:{port}/"}}
   - {{name: gone, url: "https://localhost:1/"}}
@@ -186,6 +186,8 @@ class Unit(unittest.TestCase):
                 self.assertEqual(words[0], str(self.folder / "usr/bin/stagger"))
                 self.assertTrue(os.access(words[0], os.X_OK))
             self.assertEqual(settings(unit)["RestartPreventExitStatus"], ["2"])
+            # A core has what the memory has: tokens, and bodies of messages.
+            self.assertEqual(settings(unit)["LimitCORE"], ["0"])
 
     def test_the_hub_lives_within_it(self):
         """The whole of a short life, under the unit's own filters."""

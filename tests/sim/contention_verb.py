@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -152,6 +153,23 @@ class Contention(unittest.TestCase):
         self.assertEqual(child.returncode, 130)
         self.assertIn("interrupted", err)
         self.assertTrue(json.loads(out)["partial"])
+
+    def test_interrupted_concludes_nothing_from_its_charts(self):
+        with tempfile.NamedTemporaryFile("r") as page, subprocess.Popen(
+                [STAGGER, "sim", "contention", "-n", "100", "--reps", "1000000",
+                 "-p", "base=10ms attempts=unlimited deadline=none", "--html",
+                 page.name], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True) as child:
+            try:
+                child.wait(3) # enough for some repetitions, and not for all
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGINT)
+            _, err = child.communicate(timeout=300)
+            self.assertEqual(child.returncode, 130, err)
+            titles = re.findall("<h2>(.*)</h2>", page.read())
+        self.assertIn("Work against time: interrupted, no conclusion", titles)
+        for title in titles:
+            self.assertRegex(title, ": interrupted, no conclusion$")
 
 
 def catches(pid, number):

@@ -25,6 +25,7 @@ PARTS = ["contention", "contention_book", "curve", "engine",
 
 def sources():
     return [SOURCE / "tests/sim/bytes.c",
+            SOURCE / "src/base/suggest.c",
             *sorted((SOURCE / "src/core").glob("*.c")),
             *(SOURCE / f"src/sim/{part}.c" for part in PARTS)]
 

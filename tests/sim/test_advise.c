@@ -199,6 +199,53 @@ TEST(advise, puts_what_recovers_first_and_then_what_loses_least)
     CHECK_INT(stg_verdict_compare(&good, &good), 0);
 }
 
+/* The runs of an ordeal: what succeeds in each. */
+static void fill_success(stg_overload_summary *s, const stg_overload_options *o,
+                         const stg_memory *memory, double first, double second)
+{
+    double *values;
+
+    CHECK(stg_overload_summary_init(s, o, 2, memory) == STG_OK);
+    values = s->values + (size_t)STG_FIGURE_SUCCESS * s->runs_max;
+    values[0] = first;
+    values[1] = second;
+    s->runs = 2;
+}
+
+/* Runs of the same seed have the same load: their differences have less chance
+ * in them than they have. */
+TEST(advise, takes_for_a_gain_what_is_more_than_its_error)
+{
+    stg_question q = stg_question_default();
+    stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    stg_memory memory = test_memory_of(&(test_memory){0});
+    stg_overload_summary s[4];
+    const stg_overload_summary *good[2] = {&s[0], &s[1]};
+    const stg_overload_summary *none[2] = {&s[2], &s[3]};
+    stg_estimate gain;
+
+    stg_overload_settle(&o);
+    fill_success(&s[0], &o, &memory, 0.5, 0.7);
+    fill_success(&s[1], &o, &memory, 0.82, 0.9);
+    fill_success(&s[2], &o, &memory, 0.4, 0.6);
+    fill_success(&s[3], &o, &memory, 0.7, 0.8);
+    gain = stg_verdict_gain(good, none, 2);
+    CHECK(gain.mean > 0.1049 && gain.mean < 0.1051);
+    CHECK(gain.se > 0.0049 && gain.se < 0.0051);
+    CHECK(stg_verdict_is_gain(gain));
+    CHECK(!stg_verdict_is_gain(stg_verdict_gain(none, good, 2)));
+    gain = stg_verdict_gain(good, good, 2);
+    CHECK(gain.mean == 0 && !stg_verdict_is_gain(gain));
+    // Of one run: over the ordeals, 0.1 and 0.12.
+    for (int i = 0; i < 4; i++)
+        s[i].runs = 1;
+    gain = stg_verdict_gain(good, none, 2);
+    CHECK(gain.mean > 0.1099 && gain.mean < 0.1101);
+    CHECK(gain.se > 0.0099 && gain.se < 0.0101);
+    for (int i = 0; i < 4; i++)
+        stg_overload_summary_close(&s[i]);
+}
+
 TEST(advise, knows_what_no_policy_can_save)
 {
     stg_question q = stg_question_default();

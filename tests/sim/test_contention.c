@@ -137,7 +137,7 @@ TEST(contention, agrees_with_the_simulator_that_made_jitter_known)
         runs = runs < 20 ? 20 : runs;
         o.clients = row->clients;
         o.policy = &policy;
-        out = repeat(&o, runs < RUNS_MAX ? runs : RUNS_MAX);
+        out = repeat(&o, runs < RUNS_MAX ? (size_t)runs : RUNS_MAX);
         calls = square_off(out.calls, row->calls, row->calls_se);
         ms = square_off(out.completion_ms, row->ms, row->ms_se);
         if (calls >= 3.5 * 3.5 || ms >= 3.5 * 3.5)
@@ -517,7 +517,7 @@ TEST(contention, is_the_same_to_the_last_bit_by_every_compiler)
          "attempts=unlimited",
          0x2c60faf6bf7e9b93},
         {"rate=20/1s retry-after=yes", "exponential:10ms",
-         "linear base=50ms jitter=30% attempts=20", 0x6ff69a65b114a251},
+         "linear base=50ms jitter=30% attempts=20", 0x49f0db3803fa72b9},
         {"workers=3 service=normal:5ms:5ms queue=20", "10ms",
          "base=5ms jitter=decorrelated attempts=unlimited "
          "attempt-timeout=60ms",
@@ -573,6 +573,24 @@ TEST(contention, with_a_timeout_stops_waiting_and_calls_again)
     // The first two of its calls were worked on for nobody.
     CHECK_U64(out.last.successes, 2);
     CHECK_U64(out.last.completion, 44 * STG_MS);
+}
+
+/* A client that may ask once a second does so, whatever its backoff says: the
+ * one that fails at 0 does so at 1 s and 2 s. */
+TEST(contention, with_a_rate_waits_for_it)
+{
+    stg_policy p = policy_of(
+        "fixed base=0 jitter=none attempts=3 rate=1/s retry=429 deadline=none");
+    stg_contention_options o = stg_contention_options_default();
+    outcome out;
+
+    o.clients = 2;
+    o.policy = &p;
+    o.network = (stg_law){.kind = STG_LAW_FIXED};
+    CHECK_INT(stg_resource_parse(&o.resource, "rate=1/365d", NULL), STG_OK);
+    out = repeat(&o, 1);
+    CHECK_U64(out.last.calls, 4);
+    CHECK_U64(out.last.completion, 2 * STG_S);
 }
 
 /* A program's budget and breaker are its own. */

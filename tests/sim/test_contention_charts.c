@@ -44,6 +44,8 @@ static stg_contention_found make(void)
             .policy = is_crowd ? "crowd" : "even",
             .colour = i % 2,
             .clients = clients,
+            .reps = 100,
+            .successes = {clients, 0},
             .calls = {5.0 * clients * (1 + 2 * more), 2},
             .completion_ms = {1000 * (1 + more), 5},
             .book = &books[i],
@@ -86,8 +88,8 @@ TEST(contention_charts, say_what_was_found)
               "and with the fewest calls");
     CHECK_STR(a.charts[3]->title,
               "With \"crowd\", all of the calls fall into a tenth of the time; "
-              "with \"even\", 10\u00a0%");
-    CHECK(strstr(a.charts[4]->title, "with \"even\", and after ") != NULL);
+              "with \"even\", 21\u00a0%"); // of the same 2 s
+    CHECK(strstr(a.charts[4]->title, "are done after about ") != NULL);
     CHECK(strstr(a.charts[5]->title, "with \"crowd\" over 0 ms") != NULL);
     for (size_t i = 0; i < a.count; i++)
         CHECK(strstr(a.charts[i]->note, "Made up.") != NULL);
@@ -102,10 +104,56 @@ TEST(contention_charts, say_who_gives_up)
 
     for (int i = 0; i < 20; i++)
         CHECK(stg_sim_tally_add(&books[3].attempts, 5));
+    cases[3].successes = (stg_estimate){10, 0.5};
     CHECK(stg_contention_chart_work(&a, &f));
     CHECK_STR(a.charts[0]->title,
-              "With \"even\" (50\u00a0% give up) the clients are done first, "
-              "and with the fewest calls");
+              "Most clients succeed with \"crowd\", for 15 calls each; the "
+              "fewest with \"even\" (50\u00a0% give up), for 10 calls each");
+    CHECK(stg_contention_chart_calls(&a, &f));
+    CHECK_STR(a.charts[1]->title,
+              "20 clients make 10 calls for each success with \"even\" "
+              "(50\u00a0% give up), and 1.5 times as many with \"crowd\"");
+    CHECK(stg_contention_chart_completion(&a, &f));
+    CHECK_STR(a.charts[2]->title,
+              "20 clients have stopped after 1 s with \"even\" (50\u00a0% give "
+              "up), and after 2 s with \"crowd\"");
+    // By chance as many: then who is done first is a finding.
+    cases[3].successes = (stg_estimate){19, 0.6};
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK(strstr(a.charts[3]->title, "the clients are done first") != NULL);
+    free_all(&a);
+}
+
+/* Who was lucky once is no better. */
+TEST(contention_charts, say_nothing_of_one_repetition)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    cases[3].reps = 1;
+    CHECK(stg_contention_chart_calls(&a, &f));
+    CHECK(stg_contention_chart_completion(&a, &f));
+    CHECK(stg_contention_chart_work(&a, &f));
+    CHECK(stg_contention_chart_time(&a, &f));
+    CHECK(stg_contention_chart_done(&a, &f));
+    CHECK(stg_contention_chart_waits(&a, &f));
+    for (size_t i = 0; i < a.count; i++)
+        CHECK_STR(a.charts[i]->title,
+                  "One repetition of 20 clients: no conclusion");
+    free_all(&a);
+}
+
+/* Ten clients each, done 1 s and 2 s apart: their medians are 5 s and 10 s. */
+TEST(contention_charts, call_nothing_different_that_chance_may_have_made)
+{
+    stg_contention_found f = make();
+    stg_album a = stg_album_on(&memory);
+
+    f.count = POLICIES;
+    CHECK(stg_contention_chart_done(&a, &f));
+    CHECK_STR(a.charts[0]->title,
+              "Half of those who succeed are done after about 5.01 s with each "
+              "policy");
     free_all(&a);
 }
 

@@ -43,7 +43,7 @@ TEST(curve, is_the_mean_and_its_error_over_the_repetitions)
         static stg_ns times[RUNS][EACH];
         static stg_sim_curve_point points[RUNS * EACH];
         stg_rng rng = stg_rng_seed(seed);
-        size_t runs = 1 + stg_rng_upto(&rng, RUNS - 1), count;
+        size_t runs = 1 + (size_t)stg_rng_upto(&rng, RUNS - 1), count;
         test_memory told;
         stg_memory memory = test_memory_of(&told);
         stg_sim_curve parts[2];

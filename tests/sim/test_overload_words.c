@@ -82,19 +82,25 @@ typedef struct studied {
     stg_overload_case cases[3];
 } studied;
 
+/* Runs first, first + 1 ..., so many. */
+static void add_runs(stg_overload_summary *s, const stg_overload_options *o,
+                     uint64_t first, uint32_t runs)
+{
+    CHECK(stg_overload_summary_init(s, o, runs, &help_memory) == STG_OK);
+    for (uint32_t i = 0; i < runs; i++) {
+        stg_overload_result r = help_run(o, first + i);
+
+        stg_overload_summary_add(s, &r);
+        stg_overload_free(&r, &help_memory);
+    }
+}
+
 static void study(studied *s, const char *const texts[3])
 {
     for (int i = 0; i < 3; i++) {
         s->options[i] = stg_overload_default();
         s->options[i].policy = help_policy(texts[i]);
-        CHECK(stg_overload_summary_init(&s->summaries[i], &s->options[i], 2,
-                                        &help_memory) == STG_OK);
-        for (uint64_t run = 0; run < 2; run++) {
-            stg_overload_result r = help_run(&s->options[i], run);
-
-            stg_overload_summary_add(&s->summaries[i], &r);
-            stg_overload_free(&r, &help_memory);
-        }
+        add_runs(&s->summaries[i], &s->options[i], 0, 2);
         s->cases[i] = (stg_overload_case){texts[i], &s->summaries[i]};
     }
 }
@@ -126,14 +132,16 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
     stg_overload_say_finding(s.cases, 3, &p);
     check_said(&p,
                "After the outage attempts=6 base=500ms cap=5s budget=ratio:0.1 "
-               "and attempts=1 recover, attempts=6 base=500ms cap=5s never "
-               "does");
+               "and attempts=1 recover, attempts=6 base=500ms cap=5s does not "
+               "within the 60 s that were simulated");
     stg_overload_say_finding(&s.cases[1], 2, &p);
     check_said(&p, "All recover from the outage");
     stg_overload_say_finding(s.cases, 1, &p);
-    check_said(&p, "It does not recover from the outage");
+    check_said(&p,
+               "It does not recover from the outage within the 60 s that "
+               "were simulated");
     stg_overload_say_recovery(&s.summaries[0], &p);
-    check_said(&p, "never");
+    check_said(&p, "not within 60 s");
     stg_overload_say_recovery(&s.summaries[1], &p);
     check_said(&p, "at once");
     s.options[1].service.queue_max = 5; // is not the same in all, then
@@ -149,6 +157,21 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
     CHECK(has == 0 && e.mean == 0);
     e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_SUCCESS, &has);
     CHECK(has == 2 && e.mean > 0.1 && e.mean < 0.2 && e.se > 0);
+    // Half of what succeeds, most of it before, is no word about after.
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_P50, &has);
+    CHECK(has == 2 && e.mean < 50);
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_BEFORE_P50,
+                                    &has);
+    CHECK(has == 2 && e.mean < 15);
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_AFTER_P50,
+                                    &has);
+    CHECK(has == 2 && e.mean > 500);
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_IN_GOODPUT,
+                                    &has);
+    CHECK(has == 2 && e.mean < 5);
+    e = stg_overload_summary_figure(&s.summaries[0], STG_FIGURE_AFTER_GOODPUT,
+                                    &has);
+    CHECK(has == 2 && e.mean < 100);
     CHECK(stg_overload_table_make(&table, s.cases, 3, 7, &help_memory) ==
           STG_OK);
     stg_table_csv(&table.table, &p);
@@ -157,6 +180,48 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
     stg_paper_free(&p);
     stg_overload_table_free(&table);
     give_back(&s);
+}
+
+/* A run that was cut may have been about to recover, or not. */
+TEST(overload_words, conclude_nothing_from_a_run_that_was_cut)
+{
+    static const char *const texts[2] = {"attempts=6 base=500ms cap=5s",
+                                         "attempts=1"};
+    static const char *const found[2] = {
+        "After the outage attempts=1 recovers, attempts=6 base=500ms cap=5s was "
+        "cut",
+        "After the outage, attempts=6 base=500ms cap=5s and attempts=1 were "
+        "cut"};
+    stg_paper p = stg_paper_on(&help_memory);
+
+    for (int cuts = 1; cuts <= 2; cuts++) {
+        static stg_overload_options options[2];
+        static stg_overload_summary summaries[2];
+        stg_overload_case cases[2];
+        uint32_t has;
+
+        for (int i = 0; i < 2; i++) {
+            options[i] = stg_overload_default();
+            options[i].policy = help_policy(texts[i]);
+            options[i].events_max = i < cuts ? 150000 : 0;
+            add_runs(&summaries[i], &options[i], 0, 2);
+            CHECK(summaries[i].is_cut == (i < cuts));
+            cases[i] = (stg_overload_case){texts[i], &summaries[i]};
+        }
+        stg_overload_say_finding(cases, 2, &p);
+        check_said(&p, found[cuts - 1]);
+        stg_overload_say_recovery(&summaries[0], &p);
+        check_said(&p, "was cut");
+        CHECK_INT(summaries[0].recovered, 0);
+        (void)stg_overload_summary_figure(&summaries[0], STG_FIGURE_RECOVERY,
+                                          &has);
+        CHECK_INT(has, 0);
+        (void)stg_overload_summary_figure(&summaries[0], STG_FIGURE_BEFORE,
+                                          &has);
+        CHECK_INT(has, 2); // what it has is there
+        for (int i = 0; i < 2; i++)
+            stg_overload_summary_close(&summaries[i]);
+    }
 }
 
 /* Two runs of three bins and a rest: a stretch has what its bins have. */
@@ -217,16 +282,65 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
                   "99 in 100 of the operations that succeed do so within ",
                   54) == 0);
     CHECK(strstr(a.charts[2]->title,
-                 " requests with attempts=6 base=500ms cap=5s, and 1 with "
-                 "attempts=1") != NULL);
+                 " requests with attempts=6 base=500ms cap=5s, and 1 request "
+                 "with attempts=1") != NULL);
     CHECK(strstr(a.charts[3]->title,
                  "with attempts=6 base=500ms cap=5s, for 5.") != NULL);
+    CHECK_INT(a.charts[0]->span_count, 1);
+    CHECK_STR(a.charts[0]->spans[0].name, "outage");
+    // Each has its own: of the same, one.
+    s.options[1].trigger.until_at = 35 * STG_S;
+    stg_overload_chart_rates(&a, s.cases, 3, NULL);
+    CHECK_INT(a.charts[4]->span_count, 2);
+    CHECK_STR(a.charts[4]->spans[1].name, "outage 20 s to 35 s");
+    CHECK(a.charts[4]->spans[0].to == 30000);
+    CHECK(a.charts[4]->spans[1].to == 35000);
     s.options[0].trigger.kind = s.options[2].trigger.kind = STG_TRIGGER_NONE;
     stg_overload_say_finding(s.cases, 1, &p);
     CHECK(strncmp(p.text, "With nothing wrong from outside, 1", 34) == 0);
     stg_paper_free(&p);
     stg_album_free(&a);
     give_back(&s);
+}
+
+/* The same policy twice, in runs of its own: chance alone tells them apart. */
+TEST(overload_charts, conclude_nothing_below_two_errors_or_from_one_run)
+{
+    static const char *const none[2] = {"One run: no conclusion",
+                                        "One run of each: no conclusion"};
+
+    for (uint32_t runs = 1; runs <= 5; runs += 4) {
+        stg_overload_options o = stg_overload_default();
+        stg_overload_summary summaries[2];
+        stg_overload_case cases[2] = {{"one", &summaries[0]},
+                                      {"two", &summaries[1]}};
+        stg_album a = stg_album_on(&help_memory);
+
+        o.policy = help_policy("attempts=3 base=100ms");
+        for (int i = 0; i < 2; i++)
+            add_runs(&summaries[i], &o, (uint64_t)i * runs, runs);
+        for (size_t count = 1; count <= 2; count++) {
+            size_t at = a.count;
+
+            stg_overload_chart_latency(&a, cases, count);
+            stg_overload_chart_amplification(&a, cases, count);
+            stg_overload_chart_cost(&a, cases, count);
+            stg_overload_chart_rates(&a, cases, count, NULL);
+            CHECK(!a.is_short && a.count == at + 4);
+            for (size_t i = at; i < a.count; i++) {
+                const char *title = a.charts[i]->title;
+
+                CHECK_INT(strcmp(title, none[count - 1]) == 0, runs == 1);
+                CHECK(strstr(title, "with one") == NULL);
+                CHECK(strstr(title, "with two") == NULL);
+                CHECK_INT(strstr(title, " in each case") != NULL,
+                          runs > 1 && count > 1 && i < at + 3);
+            }
+        }
+        stg_album_free(&a);
+        for (int i = 0; i < 2; i++)
+            stg_overload_summary_close(&summaries[i]);
+    }
 }
 
 TEST(overload_words, says_each_trigger_as_it_is_written)

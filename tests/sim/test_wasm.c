@@ -58,8 +58,7 @@ TEST(wasm, says_what_a_policy_means)
     open_page(&p);
     CHECK_STR(stg_wasm_policy(p.w, "fixed base=1s jitter=20% attempts=4"),
               "growth fixed\n"
-              "jitter percent\n"
-              "percent 20\n"
+              "jitter 20%\n"
               "factor 2000\n"
               "base 1000000000\n"
               "cap 30000000000\n"
@@ -82,8 +81,7 @@ TEST(wasm, says_what_is_wrong_with_a_policy_and_where)
 
     open_page(&p);
     answer = stg_wasm_policy(p.w, "exponential bse=10ms");
-    CHECK_INT(strncmp(answer, "error 13 policy:1:13: bse=10ms: wanted ", 39),
-              0);
+    CHECK_INT(strncmp(answer, "error 13 policy:1:13: bse=10ms: ", 32), 0);
     CHECK_INT(stg_policy_parse(&policy, "exponential bse=10ms", &err),
               STG_INVALID);
     CHECK_STR(answer + strlen("error 13 "), err.text);

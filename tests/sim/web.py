@@ -302,6 +302,13 @@ class Web(unittest.TestCase):
         put(page, by_label("clients"), "99")
         self.assert_same(page)
 
+    def test_a_page_in_the_background_is_computed(self):
+        page = self.open()
+        self.open()
+        self.assertTrue(page.evaluate("document.hidden"))
+        put(page, by_label("clients"), "42")
+        self.assert_same(page)
+
     # -- links
 
     def test_a_link_has_all_of_it(self):

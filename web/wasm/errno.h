@@ -4,7 +4,8 @@
 #define STAGGER_WASM_ERRNO_H
 
 enum {
-    EAFNOSUPPORT = 1,
+    EADDRNOTAVAIL = 1,
+    EAFNOSUPPORT,
     EALREADY,
     EBADF,
     EBADMSG,
@@ -16,11 +17,16 @@ enum {
     EFAULT,
     EHOSTUNREACH,
     EINPROGRESS,
+    EINTR,
     EINVAL,
+    EMFILE,
     EMSGSIZE,
     ENETDOWN,
     ENETRESET,
     ENETUNREACH,
+    ENFILE,
+    ENOBUFS,
+    ENOMEM,
     ENOTCONN,
     ENOTSOCK,
     EPIPE,

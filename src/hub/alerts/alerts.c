@@ -48,7 +48,7 @@ static void add_counts(stg_alert_sink_view *to, const stg_alert_sink *s)
     stg_alert_sink_look(s, &v);
     to->sent += v.sent;
     to->failed += v.failed;
-    to->lost += v.lost;
+    to->given_up += v.given_up;
     to->merged += v.merged;
     to->waiting += v.waiting;
 }
@@ -463,6 +463,7 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
     }
     if (a->trial != NULL) // of sinks that are no more
         stg_alert_trial_cancel(a->trial);
+    a->world.interval = o->interval;
     replace_sinks(a, o, sinks);
     stg_alerts_hub_name(o, a->hub);
     use_engine(a, engine);
@@ -583,7 +584,7 @@ void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
     view->digests = a->digests;
     view->sent = all.sent;
     view->failed = all.failed;
-    view->lost = all.lost;
+    view->given_up = all.given_up;
     view->merged = all.merged;
     view->waiting = all.waiting;
     view->sinks = a->o.sink_count;

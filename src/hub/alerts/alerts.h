@@ -90,11 +90,12 @@ bool stg_alerts_are_on(const stg_alerts *a);
 /* -- a look ---------------------------------------------------------------- */
 
 typedef struct stg_alerts_view {
-    uint32_t firing[STG_ALERT_COUNT];    /* what holds now */
-    uint64_t digests;                    /* since the start */
-    uint64_t sent, failed, lost, merged; /* of all sinks, with those that are no
+    uint32_t firing[STG_ALERT_COUNT]; /* what holds now */
+    uint64_t digests;                 /* since the start */
+    uint64_t sent, failed, given_up,
+        merged;       /* of all sinks, with those that are no
                                             more: see stg_alert_sink_view */
-    uint32_t waiting;                    /* of all sinks */
+    uint32_t waiting; /* of all sinks */
     size_t sinks;
 } stg_alerts_view;
 

@@ -1,6 +1,9 @@
 #include "hub/alerts/causes.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "hub/shed.h"
 
 stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
 {
@@ -9,14 +12,27 @@ stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
                              .code = o->code};
 }
 
+enum { NO_FAULT = UINT16_MAX }; /* code: stg_shed_cause */
+
+stg_alert_cause stg_alert_cause_of_shed(const stg_change *c)
+{
+    if (c->failure != NULL)
+        return stg_alert_cause_of(&c->failure->outcome);
+    return (stg_alert_cause){.fault = NO_FAULT,
+                             .code = (uint32_t)stg_shed_cause_of(c)};
+}
+
 const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX])
 {
     stg_outcome o = {.fault = (stg_fault)c.fault,
                      .code_kind = (stg_code_kind)c.code_kind,
                      .code = c.code};
 
-    if (c.fault == UINT16_MAX)
-        return memcpy(text, "SHED", sizeof "SHED");
+    if (c.fault == NO_FAULT) {
+        snprintf(text, STG_CAUSE_MAX, "%s",
+                 stg_shed_cause_name((stg_shed_cause)c.code));
+        return text;
+    }
     return stg_outcome_cause(&o, text);
 }
 

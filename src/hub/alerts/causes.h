@@ -7,6 +7,8 @@
 
 #include <stagger/outcome.h>
 
+#include "flow/group.h"
+
 enum { STG_ALERT_CAUSES_MAX = 6 };
 
 /* What makes two failures one cause. */
@@ -26,8 +28,8 @@ typedef struct stg_alert_causes {
 
 stg_alert_cause stg_alert_cause_of(const stg_outcome *o);
 
-/* Of what was never tried, in a range row: SHED. */
-#define STG_ALERT_SHED ((stg_alert_cause){.fault = UINT16_MAX})
+/* Of what was never tried, in a bulk row. */
+stg_alert_cause stg_alert_cause_of_shed(const stg_change *c);
 
 /* "HTTP_503". Returns text. */
 const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX]);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hub/utf8.h"
+#include "base/utf8.h"
 
 /* -- texts ----------------------------------------------------------------- */
 

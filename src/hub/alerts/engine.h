@@ -37,12 +37,16 @@ typedef struct stg_alert_engine stg_alert_engine;
 
 /* In place of a lane, of STG_ALERT_STORE: what is wrong with it. */
 typedef enum stg_alert_trouble {
-    STG_TROUBLE_FULL,    /* rows do not fit */
-    STG_TROUBLE_LETTERS, /* the file of dead letters cannot be written */
-    STG_TROUBLE_BUSY,    /* another process does not let us write to it */
-    STG_TROUBLE_AWAY,    /* the database that is the store does not answer */
-    STG_TROUBLE_LOG,     /* Kafka cannot be read, or not all of it */
-    STG_TROUBLE_BROKEN,  /* the hub ends */
+    STG_TROUBLE_FULL,     /* rows do not fit */
+    STG_TROUBLE_LETTERS,  /* the file of dead letters cannot be written */
+    STG_TROUBLE_BUSY,     /* another process does not let us write to it */
+    STG_TROUBLE_AWAY,     /* the database that is the store does not answer */
+    STG_TROUBLE_LOG,      /* Kafka cannot be read, or not all of it */
+    STG_TROUBLE_HALF,     /* dead letters have half of the room they may have */
+    STG_TROUBLE_NEARLY,   /* nine tenths of it */
+    STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */
+    STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/uplink.h */
+    STG_TROUBLE_BROKEN,   /* the hub ends */
 } stg_alert_trouble;
 #define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "hub/alerts/text.h"
-#include "hub/utf8.h"
 
 enum { LINE_MAX = 76 };
 

@@ -51,6 +51,7 @@ struct stg_mail {
     // What it writes.
     const char *at; /* the text that is to be sent */
     size_t left;
+    bool is_logged_in;
     CURLcode code;
     long status;           /* the code of the last reply, 250; 0: none came */
     char reply[REPLY_MAX]; /* the reply */
@@ -92,11 +93,15 @@ static void release_rule(rule *r)
 
 /* -- in the thread --------------------------------------------------------- */
 
+/* Asked for when the server has taken the envelope. Where it offers no login,
+ * libcurl goes on without one, and not as the one that the sink was to be. */
 static size_t give_text(char *to, size_t size, size_t count, void *ctx)
 {
     stg_mail *m = ctx;
     size_t room = size * count;
 
+    if (m->user != NULL && !m->is_logged_in)
+        return CURL_READFUNC_ABORT;
     if (room > m->left)
         room = m->left;
     memcpy(to, m->at, room);
@@ -123,7 +128,7 @@ static long code_of(const char *line, size_t size)
 static int take_line(CURL *curl, curl_infotype type, char *line, size_t size,
                      void *ctx)
 {
-    enum { BYE = 221 };
+    enum { BYE = 221, LOGGED_IN = 235 };
     stg_mail *m = ctx;
     size_t length = 0;
 
@@ -132,6 +137,7 @@ static int take_line(CURL *curl, curl_infotype type, char *line, size_t size,
         code_of(line, size) == BYE)
         return 0;
     m->status = code_of(line, size);
+    m->is_logged_in |= m->status == LOGGED_IN;
     for (size_t i = 0; i < size && length + 1 < sizeof m->reply; i++)
         if (line[i] != '\r' && line[i] != '\n')
             m->reply[length++] =
@@ -248,6 +254,13 @@ static void work(uv_work_t *w)
 
 /* -- what came of it ------------------------------------------------------- */
 
+/* See give_text(). */
+static bool has_no_login(const stg_mail *m)
+{
+    return m->code == CURLE_ABORTED_BY_CALLBACK && m->user != NULL &&
+           !m->is_logged_in && !atomic_load(&m->is_cancelled) && m->status != 0;
+}
+
 /* The server's word counts: 4yz may be tried again, 5yz is for good.
  * RFC 5321, section 4.2.1. */
 static stg_outcome outcome_of(const stg_mail *m)
@@ -258,6 +271,11 @@ static stg_outcome outcome_of(const stg_mail *m)
         return o;
     if (m->forbidden[0] != '\0')
         return stg_failed(STG_FAULT_EGRESS);
+    if (has_no_login(m)) {
+        o = stg_failed_curl(CURLE_LOGIN_DENIED);
+        o.permanent = true;
+        return o;
+    }
     if (m->code == CURLE_ABORTED_BY_CALLBACK)
         return stg_failed(STG_FAULT_CANCELLED);
     o.permanent = m->status >= 500 && m->status < 600;
@@ -272,6 +290,11 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
 
     if (m->code == CURLE_OK)
         snprintf(detail, DETAIL_MAX, "%s", m->reply);
+    else if (has_no_login(m))
+        snprintf(
+            detail, DETAIL_MAX,
+            "the server offers no login (AUTH) that can be used, and the "
+            "sink has a `user`: wanted smtps:// or STARTTLS, or no `user`");
     else if (m->forbidden[0] != '\0')
         snprintf(detail, DETAIL_MAX, "egress: %s", m->forbidden);
     else

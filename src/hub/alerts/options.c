@@ -184,14 +184,13 @@ static bool is_name_letter(char c)
 
 static bool is_name(const char *name)
 {
-    size_t size = 0;
+    size_t size = name == NULL ? 0 : strlen(name);
 
-    if (name == NULL)
-        return false;
-    for (; name[size] != '\0'; size++)
-        if (!is_name_letter(name[size]))
+    for (size_t i = 0; i < size; i++)
+        if (!is_name_letter(name[i]))
             return false;
-    return size >= 1 && size <= 64;
+    return size >= 1 && size <= 64 && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
 }
 
 /* No blank, no control byte: whatever it is put into stays one line. */

@@ -23,12 +23,12 @@ struct stg_alert_sink {
     char *text;          /* as it is sent */
     char headers[128];
     stg_retry retry;
-    stg_deadline again; /* the next attempt */
+    stg_deadline again; /* the next attempt, or of what was put off */
     stg_exchange *exchange;
     stg_mail *mail;
     bool is_hurried;
 
-    uint64_t sent, failed, lost, merged;
+    uint64_t sent, failed, given_up, merged;
 };
 
 stg_policy stg_alert_policy(void)
@@ -37,8 +37,9 @@ stg_policy stg_alert_policy(void)
 
     (void)stg_policy_parse(
         &p,
-        "exponential base=2s cap=5m jitter=full attempts=10 deadline=1h "
-        "retry-after-max=15m retry=any,408,425,429 never=4xx",
+        "exponential base=2s cap=5m jitter=full attempts=unlimited "
+        "deadline=1h retry-after-max=15m retry=any,408,425,429 "
+        "never=3xx,4xx",
         NULL);
     return p;
 }
@@ -53,12 +54,20 @@ bool stg_alert_sink_is_idle(const stg_alert_sink *s)
     return s->current == NULL && s->waiting == NULL && !is_under_way(s);
 }
 
+/* Whether there is a later for what it could not tell. */
+static bool puts_off(const stg_alert_sink *s)
+{
+    return s->world->interval > 0 && !s->is_hurried;
+}
+
 /* -- the log --------------------------------------------------------------- */
 
 static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
                          const stg_decision *decision, const char *detail)
 {
-    bool is_lost = decision->next != STG_WAIT;
+    bool is_over = decision->next != STG_WAIT;
+    stg_ns wait = is_over ? s->world->interval
+                          : stg_ns_sub(decision->due_at, stg_deadlines_now());
     char cause[STG_CAUSE_MAX];
     stg_field fields[7];
     size_t count = 0;
@@ -66,14 +75,15 @@ static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
     fields[count++] = stg_field_text("sink", s->name);
     fields[count++] =
         stg_field_text("cause", stg_outcome_cause(outcome, cause));
-    fields[count++] = stg_field_text("decision", is_lost ? "lost" : "again");
+    fields[count++] = stg_field_text("decision", !is_over      ? "again"
+                                                 : puts_off(s) ? "put-off"
+                                                               : "lost");
     fields[count++] = stg_field_text("why", stg_why_name(decision->why));
     fields[count++] = stg_field_number("attempt", s->retry.attempts);
-    if (!is_lost)
-        fields[count++] = stg_field_time(
-            "wait", stg_ns_sub(decision->due_at, stg_deadlines_now()));
+    if (!is_over || puts_off(s))
+        fields[count++] = stg_field_time("wait", wait);
     fields[count++] = stg_field_text("detail", detail);
-    stg_log_event(s->world->log, is_lost ? STG_LOG_ERROR : STG_LOG_WARN,
+    stg_log_event(s->world->log, is_over ? STG_LOG_ERROR : STG_LOG_WARN,
                   "alert-failed", fields, count);
 }
 
@@ -128,12 +138,37 @@ static void drop_current(stg_alert_sink *s)
     stg_deadline_clear(s->world->deadlines, &s->again);
 }
 
+/* An alert that could not be told goes with the next digest, or by itself after
+ * a while. */
+static void put_off(stg_alert_sink *s)
+{
+    stg_digest *untold = s->current;
+
+    s->given_up++;
+    s->current = NULL;
+    drop_current(s);
+    if (s->waiting != NULL) {
+        stg_digest_merge(s->waiting, untold);
+        free(untold);
+        s->merged++;
+        begin(s);
+        return;
+    }
+    s->waiting = untold;
+    stg_deadline_set(s->world->deadlines, &s->again,
+                     stg_ns_add(stg_deadlines_now(), s->world->interval));
+}
+
 static void end(stg_alert_sink *s, bool is_sent, const char *detail)
 {
+    if (!is_sent && puts_off(s)) {
+        put_off(s);
+        return;
+    }
     if (is_sent)
         s->sent++;
     else
-        s->lost++;
+        s->given_up++;
     drop_current(s);
     if (s->world->ended != NULL)
         s->world->ended(s->world->ctx, s, is_sent, detail);
@@ -252,7 +287,12 @@ static void attempt(stg_alert_sink *s)
 
 static void again(stg_deadline *d)
 {
-    attempt(STG_HEAP_HOLDER(d, stg_alert_sink, again));
+    stg_alert_sink *s = STG_HEAP_HOLDER(d, stg_alert_sink, again);
+
+    if (s->current != NULL)
+        attempt(s);
+    else
+        begin(s);
 }
 
 /* -- from outside ---------------------------------------------------------- */
@@ -262,7 +302,7 @@ void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
     stg_digest *copy = malloc(sizeof *copy);
 
     if (copy == NULL) {
-        s->lost++;
+        s->given_up++;
         return;
     }
     *copy = *d;
@@ -288,9 +328,9 @@ void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
 {
     s->sent += from->sent;
     s->failed += from->failed;
-    s->lost += from->lost;
+    s->given_up += from->given_up;
     s->merged += from->merged;
-    from->sent = from->failed = from->lost = from->merged = 0;
+    from->sent = from->failed = from->given_up = from->merged = 0;
     from->is_hurried = true;
     if (!is_under_way(from)) {
         inherit_digest(s, &from->current);
@@ -302,17 +342,27 @@ void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
 void stg_alert_sink_hurry(stg_alert_sink *s)
 {
     s->is_hurried = true;
-    if (s->current != NULL && !is_under_way(s))
+    if (!is_under_way(s) && !stg_alert_sink_is_idle(s))
         stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
+}
+
+/* Nothing is put off any more. */
+static void end_put_off(stg_alert_sink *s)
+{
+    stg_deadline_clear(s->world->deadlines, &s->again);
+    if (s->world->idle != NULL)
+        s->world->idle(s->world->ctx, s);
 }
 
 void stg_alert_sink_cancel(stg_alert_sink *s)
 {
+    bool is_waiting = s->waiting != NULL;
+
     s->is_hurried = true;
-    if (s->waiting != NULL) {
+    if (is_waiting) {
         free(s->waiting);
         s->waiting = NULL;
-        s->lost++;
+        s->given_up++;
     }
     if (s->exchange != NULL)
         stg_exchange_cancel(s->exchange);
@@ -320,6 +370,8 @@ void stg_alert_sink_cancel(stg_alert_sink *s)
         stg_mail_cancel(s->mail);
     else if (s->current != NULL)
         end(s, false, "cancelled");
+    else if (is_waiting)
+        end_put_off(s);
 }
 
 void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
@@ -328,7 +380,7 @@ void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
                                   .way = s->o.way,
                                   .sent = s->sent,
                                   .failed = s->failed,
-                                  .lost = s->lost,
+                                  .given_up = s->given_up,
                                   .merged = s->merged,
                                   .waiting = (s->current != NULL ? 1u : 0u) +
                                              (s->waiting != NULL ? 1u : 0u)};

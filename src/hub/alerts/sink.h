@@ -3,8 +3,9 @@
  * A sink sends one digest at a time and has one more that waits: what comes
  * meanwhile is merged into that. So it is bounded, whatever its server does. An
  * attempt that fails is retried by a policy of our own (stg_retry; Retry-After
- * is kept); one that is given up is logged and counted, and told to nobody else:
- * a sink's trouble is never an alert. Slack and webhooks go by our own HTTP
+ * is kept). A digest that is given up is put off: it goes with the next one, or
+ * by itself after the interval. That is logged and told to nobody else: a sink's
+ * trouble is never an alert. Slack and webhooks go by our own HTTP
  * client, mail by the mailer's thread. All on the loop's thread. */
 #ifndef STAGGER_HUB_ALERTS_SINK_H
 #define STAGGER_HUB_ALERTS_SINK_H
@@ -28,9 +29,11 @@ typedef struct stg_alert_world {
     stg_mailer *mailer;
     stg_log *log; /* NULL: none */
     stg_policy policy;
+    stg_ns interval; /* what was given up is tried again after it; 0: never */
     stg_rng rng;
     bool is_strict; /* no recipient of a mail may be refused */
-    /* A digest was accepted, or was given up; detail is lent. May be NULL. */
+    /* A digest was accepted, or was given up for good; detail is lent. May be
+     * NULL. */
     void (*ended)(void *ctx, stg_alert_sink *s, bool is_sent,
                   const char *detail);
     /* Nothing is under way in s and nothing waits; s may be freed. */
@@ -38,7 +41,8 @@ typedef struct stg_alert_world {
     void *ctx;
 } stg_alert_world;
 
-/* Ten attempts in an hour. */
+/* For an hour, more and more rarely; a redirect, a 4xx and a 5yz of SMTP are for
+ * good. */
 stg_policy stg_alert_policy(void);
 
 /* Reads the sink's secrets and makes ready. What o points to, which has been
@@ -72,11 +76,11 @@ bool stg_alert_sink_is_idle(const stg_alert_sink *s);
 typedef struct stg_alert_sink_view {
     const char *name;
     stg_alert_way way;
-    uint64_t sent;    /* digests that were accepted */
-    uint64_t failed;  /* attempts */
-    uint64_t lost;    /* digests that were given up */
-    uint64_t merged;  /* digests that went in another one */
-    uint32_t waiting; /* digests, with the one that is under way */
+    uint64_t sent;     /* digests that were accepted */
+    uint64_t failed;   /* attempts */
+    uint64_t given_up; /* digests, put off or lost as the hub ended */
+    uint64_t merged;   /* digests that went in another one */
+    uint32_t waiting;  /* digests, with the one that is under way */
 } stg_alert_sink_view;
 
 void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view);

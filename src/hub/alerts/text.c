@@ -147,6 +147,13 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
                               "not end"),
         [STG_TROUBLE_AWAY] = "the database does not answer",
         [STG_TROUBLE_LOG] = "Kafka cannot be read, or not all of it",
+        [STG_TROUBLE_HALF] = "dead letters have half of the room they may have",
+        [STG_TROUBLE_NEARLY] =
+            "dead letters have nine tenths of the room they may have",
+        [STG_TROUBLE_UNCOPIED] = "dead letters are evicted without a copy",
+        [STG_TROUBLE_UPLINK] =
+            ("no connection can be made to any target: it is the network or the "
+             "name server of this machine"),
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     write_before(w, i);
@@ -243,7 +250,7 @@ static void write_state(stg_writer *w, const stg_digest_item *i)
     case STG_LANE_SHEDDING:
         stg_write_text(w,
                        "shedding: what comes becomes a dead letter, in a "
-                       "range row, until a probe succeeds");
+                       "bulk row, until a probe succeeds");
         break;
     case STG_LANE_PAUSED:
         stg_write_text(w, "paused: nothing is sent until it is resumed");
@@ -275,9 +282,21 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_LOG] =
             "trying again; what was read goes on, and nothing is lost that "
             "Kafka still has",
+        [STG_TROUBLE_HALF] =
+            "going on; at the end of it the oldest are evicted: a bulk row "
+            "counts them, and their bodies are gone. Replay or drop some",
+        [STG_TROUBLE_NEARLY] =
+            "going on; soon the oldest are evicted: a bulk row counts them, "
+            "and their bodies are gone. Replay or drop some",
+        [STG_TROUBLE_UNCOPIED] =
+            "going on, so that new messages are taken: mend the place of the "
+            "copy (dead-letters.copy)",
+        [STG_TROUBLE_UPLINK] =
+            "waiting; no attempt is counted, and one connection a second is "
+            "tried",
         [STG_TROUBLE_BROKEN] =
-            "ending, for nothing can be kept any more; a "
-            "restart recovers"};
+            "ending, for nothing can be kept any more; it finds what it could "
+            "not store when it is started again"};
 
     stg_write_text(w, words[i->trouble]);
 }
@@ -298,7 +317,7 @@ void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
     else if (i->alert == STG_ALERT_RETENTION)
         stg_write_text(&w,
                        "keeping it; at 100 % the oldest becomes dead "
-                       "letters, in a range row, and its bodies go");
+                       "letters, in a bulk row, and its bodies go");
     else if (i->has_lane)
         write_state(&w, i);
 }

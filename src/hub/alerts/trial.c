@@ -150,6 +150,7 @@ static void set_world(stg_alert_trial *t, const stg_alert_world *w)
 {
     t->world = *w;
     (void)stg_policy_parse(&t->world.policy, "none", NULL);
+    t->world.interval = 0;
     t->world.is_strict = true;
     t->world.log = NULL;
     t->world.ended = sink_ended;

@@ -151,7 +151,8 @@ static void count(stg_watch *w, const stg_change *c, stg_ns now)
         stg_alerts_dead(w->alerts, c->lane,
                         stg_alert_cause_of(&c->failure->outcome), 1, now);
     else if (c->kind == STG_CHANGE_RANGE && !c->is_cancelled)
-        stg_alerts_dead(w->alerts, c->lane, STG_ALERT_SHED, c->added, now);
+        stg_alerts_dead(w->alerts, c->lane, stg_alert_cause_of_shed(c),
+                        c->added, now);
 }
 
 void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
@@ -186,6 +187,12 @@ void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
         break;
     case STG_TELL_STORE_FULL:
         stg_watch_store(w, STG_TROUBLE_FULL, "", now);
+        break;
+    case STG_TELL_UPLINK_DOWN:
+        stg_watch_store(w, STG_TROUBLE_UPLINK, "", now);
+        break;
+    case STG_TELL_UPLINK_UP:
+        stg_watch_store(w, STG_TROUBLE_UPLINK, NULL, now);
         break;
     case STG_TELL_STORE_ROOM:
         stg_watch_store(w, STG_TROUBLE_FULL, NULL, now);

@@ -1,7 +1,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "core/writer.h"
 #include "hub/http/inside.h"
@@ -16,19 +15,6 @@ static void ignore_broken_pipes(void)
         is.sa_handler = SIG_IGN;
         (void)sigaction(SIGPIPE, &is, NULL);
     }
-}
-
-/* Files that are left to the others: what is published and asked, the store. */
-static uint64_t find_sockets_max(void)
-{
-    enum { OTHERS = 2048 };
-    struct rlimit is;
-    uint64_t most;
-
-    if (getrlimit(RLIMIT_NOFILE, &is) != 0 || is.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    most = (uint64_t)is.rlim_cur;
-    return most - (most / 4 < OTHERS ? most / 4 : OTHERS);
 }
 
 void stg_client_hold(stg_client *c)
@@ -50,6 +36,52 @@ void stg_client_release(stg_client *c)
         closed(ctx);
 }
 
+/* One that waits for use somewhere closes, where files are scarce. */
+static bool relieve(void *ctx)
+{
+    stg_client *c = ctx;
+    stg_connection *idle =
+        STG_HOLDER(stg_list_first(&c->idle), stg_connection, waiting);
+
+    if (idle != NULL)
+        stg_connection_close(idle);
+    return idle != NULL;
+}
+
+stg_files *stg_client_files(stg_client *c)
+{
+    return &c->files;
+}
+
+bool stg_client_has_waited(stg_client *c)
+{
+    bool has_waited = c->has_waited;
+
+    c->has_waited = false;
+    return has_waited;
+}
+
+static void hold(void *ctx)
+{
+    stg_client_hold(ctx);
+}
+
+static void release(void *ctx)
+{
+    stg_client_release(ctx);
+}
+
+static void open_names(stg_client *c)
+{
+    const stg_names_hooks hooks = {.asked = stg_dial_asked,
+                                   .told = stg_dial_told,
+                                   .held = hold,
+                                   .released = release,
+                                   .ctx = c};
+
+    stg_names_init(&c->names, c->loop, &c->deadlines, &hooks);
+}
+
 stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
 {
     stg_client *c = malloc(sizeof *c);
@@ -61,12 +93,15 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     ignore_broken_pipes();
     c->loop = loop;
     stg_deadlines_init(&c->deadlines, loop);
+    open_names(c);
     stg_list_init(&c->contexts);
     stg_list_init(&c->dials);
     c->dialed = 0;
     stg_list_init(&c->idle);
-    c->sockets = 0;
-    c->sockets_max = find_sockets_max();
+    c->files = (stg_files){.relieve_targets = relieve, .targets_ctx = c};
+    c->rest_until = 0;
+    c->rest = (stg_deadline){.passed = stg_dial_rested};
+    c->has_waited = false;
     (void)uv_idle_init(loop, &c->turn); // cannot fail
     c->turn.data = c;
     c->open = 2;
@@ -102,9 +137,9 @@ stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
     return STG_OK;
 }
 
-static void release(void *ctx)
+void stg_client_set_resolver(stg_client *c, stg_resolver by)
 {
-    stg_client_release(ctx);
+    c->names.by = by;
 }
 
 static void turn_closed(uv_handle_t *turn)
@@ -117,6 +152,8 @@ void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx)
     c->is_closing = true;
     c->closed = done;
     c->closed_ctx = ctx;
+    stg_names_close(&c->names);
+    stg_deadline_clear(&c->deadlines, &c->rest);
     stg_deadlines_close(&c->deadlines, release, c);
     uv_close((uv_handle_t *)&c->turn, turn_closed);
 }

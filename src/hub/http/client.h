@@ -19,6 +19,7 @@
 #include <stagger/outcome.h>
 #include <stagger/status.h>
 
+#include "hub/files.h"
 #include "hub/http/egress.h"
 #include "hub/parcel.h"
 
@@ -40,11 +41,30 @@ void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx);
 stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
                                  stg_error *err);
 
+typedef enum stg_resolver {
+    STG_RESOLVER_DNS,    /* /etc/hosts, then the name servers of
+                            /etc/resolv.conf: all names at once */
+    STG_RESOLVER_SYSTEM, /* getaddrinfo(): a few names at a time */
+} stg_resolver;
+
+/* By whom names are resolved from now on; until it is called: by the system. See
+ * names.h. */
+void stg_client_set_resolver(stg_client *c, stg_resolver by);
+
+/* The files that connections may have, to be shared with those of producers:
+ * lent, as long as c is there. Where there are no more, what is to be dialed
+ * waits, and idle connections make room. */
+stg_files *stg_client_files(stg_client *c);
+
+/* Whether any had to wait for a file, or for memory, since the last call. */
+bool stg_client_has_waited(stg_client *c);
+
 typedef struct stg_endpoint_options {
     const char *url;     /* http:// or https://, with a path and a query */
     const char *method;  /* "POST" */
     const char *headers; /* the target's own, "Name: value\r\n" lines; may be
-                            NULL. Host and framing are not among them. */
+                            NULL. Host and framing are not among them. Without
+                            a User-Agent it is stagger's. */
     const char *ca_file; /* PEM; NULL: the system's */
     const char *certificate_file, *key_file; /* of the client; NULL: none */
     const char *server_name; /* for SNI and the check; NULL: the URL's host */
@@ -85,6 +105,10 @@ typedef struct stg_reply {
                             refused"; never NULL */
     stg_span answer;     /* the beginning of the body */
     bool is_reused;      /* the connection had carried another exchange */
+    bool is_put_back;    /* it was not tried: something of ours was short for as
+                            long as it may take; outcome is cancelled */
+    stg_ns dialed_at; /* when the connection was made for it, or could not be;
+                         0: it is reused, or was not dialed */
     stg_ns took;
 } stg_reply;
 
@@ -93,8 +117,9 @@ typedef void stg_reply_fn(void *ctx, const stg_reply *reply);
 /* Sends method and path with Host, the endpoint's headers, `headers` (whole
  * lines: "Name: value\r\n" each), Content-Length and body. headers and body are
  * kept until `done`, which is called once, never from within this call; the
- * exchange is gone then. timeout: of the whole. Returns NULL when there is no
- * memory. */
+ * exchange is gone then. timeout: of the whole; what it waits for something of
+ * ours (its turn to connect, a question about its name) does not count, and may
+ * last as long once more. Returns NULL when there is no memory. */
 stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
                                 stg_span body, stg_ns timeout,
                                 stg_reply_fn *done, void *ctx);

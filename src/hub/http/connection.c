@@ -14,6 +14,8 @@ static stg_ns due_at(const stg_connection *c)
         return c->phase == STG_PHASE_IDLE ? c->phase_at : STG_NEVER;
     if (x->error != 0 || x->is_cancelled)
         return 0;
+    if (c->is_waiting)
+        return stg_ns_add(c->wait_at, stg_ns_sub(x->whole_at, x->begun_at));
     return stg_ns_min(c->phase_at, x->whole_at);
 }
 
@@ -35,6 +37,29 @@ void stg_connection_enter(stg_connection *c, stg_phase phase, stg_ns at)
     watch(c);
 }
 
+void stg_connection_wait(stg_connection *c)
+{
+    if (c->is_waiting)
+        return;
+    c->is_waiting = true;
+    c->wait_at = stg_deadlines_now();
+    watch(c);
+}
+
+void stg_connection_go_on(stg_connection *c)
+{
+    stg_ns waited;
+
+    if (!c->is_waiting)
+        return;
+    c->is_waiting = false;
+    waited = stg_ns_sub(stg_deadlines_now(), c->wait_at);
+    c->exchange.begun_at = stg_ns_add(c->exchange.begun_at, waited);
+    c->exchange.whole_at = stg_ns_add(c->exchange.whole_at, waited);
+    if (c->dial_at != 0)
+        c->dial_at = stg_ns_add(c->dial_at, waited);
+}
+
 /* -- the end --------------------------------------------------------------- */
 
 static void release(stg_connection *c)
@@ -50,17 +75,9 @@ static void release(stg_connection *c)
     stg_client_release(client);
 }
 
-void stg_connection_closed(uv_handle_t *handle)
+void stg_connection_closed(stg_connection *c)
 {
-    stg_connection *c = handle->data;
-    bool is_redialing = c->is_redialing;
-
-    c->has_handle = false;
-    c->client->sockets--;
-    c->is_redialing = false;
-    if (is_redialing && c->phase == STG_PHASE_CONNECT)
-        stg_dial_next(c);
-    else if (!c->has_exchange)
+    if (--c->handles == 0 && !c->has_exchange)
         release(c);
 }
 
@@ -80,8 +97,7 @@ void stg_connection_close(stg_connection *c)
         c->endpoint = NULL;
         stg_deadline_clear(&c->client->deadlines, &c->deadline);
     }
-    if (c->has_handle && !uv_is_closing((uv_handle_t *)&c->tcp))
-        uv_close((uv_handle_t *)&c->tcp, stg_connection_closed);
+    stg_dial_close(c);
 }
 
 /* The exchange is over and c in the pool, closing or closed. The last thing
@@ -89,12 +105,13 @@ void stg_connection_close(stg_connection *c)
 static void tell(stg_connection *c, stg_endpoint *e, stg_reply *reply)
 {
     stg_exchange *x = &c->exchange;
-    bool is_gone = !c->has_handle;
+    bool is_gone = c->handles == 0;
     size_t size;
     char *excerpt = stg_answer_take_excerpt(&c->answer, &size);
 
     reply->answer = (stg_span){excerpt != NULL ? excerpt : "", size};
     reply->is_reused = x->is_reused;
+    reply->dialed_at = x->dialed_at;
     if (c->phase == STG_PHASE_ENDED)
         c->endpoint = NULL;
     stg_endpoint_leave(e);
@@ -128,7 +145,24 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
 
     stg_connection_close(c);
     reply.outcome.unsent = is_unsent(c);
+    if (c->exchange.ended_in <= STG_PHASE_CONNECT &&
+        outcome.fault != STG_FAULT_CANCELLED &&
+        outcome.fault != STG_FAULT_EGRESS)
+        c->exchange.dialed_at = stg_deadlines_now();
     reply.status = c->answer.status >= 200 ? c->answer.status : 0;
+    reply.took = stg_ns_sub(stg_deadlines_now(), c->exchange.begun_at);
+    tell(c, end_exchange(c), &reply);
+}
+
+/* It has waited for something of ours for as long as it may take. */
+static void put_back(stg_connection *c)
+{
+    stg_reply reply = {.outcome = stg_failed(STG_FAULT_CANCELLED),
+                       .detail = "not tried: it waited for its turn to connect",
+                       .is_put_back = true};
+
+    stg_connection_close(c);
+    reply.outcome.unsent = true;
     reply.took = stg_ns_sub(stg_deadlines_now(), c->exchange.begun_at);
     tell(c, end_exchange(c), &reply);
 }
@@ -153,8 +187,7 @@ void stg_exchange_cancel(stg_exchange *x)
 
 /* -- words ----------------------------------------------------------------- */
 
-/* What an exchange was at when it ended, and with whom: "connect 10.0.0.1:80".
- */
+/* The phase in which an exchange ended, and its peer: "connect 10.0.0.1:80". */
 static void print_place(const stg_connection *c, stg_phase phase, char *text,
                         size_t size)
 {
@@ -174,7 +207,25 @@ static void print_place(const stg_connection *c, stg_phase phase, char *text,
     (void)snprintf(text, size, "%s %s", verbs[phase], peer);
 }
 
-/* "connect 10.0.0.1:80: no connection after 5 s" */
+/* How long the phase was allowed to last, or the exchange if that was less. */
+static stg_ns allowed(const stg_connection *c, stg_phase phase)
+{
+    const stg_endpoint *e = c->endpoint;
+    const stg_exchange *x = &c->exchange;
+    const stg_ns timeouts[] = {
+        [STG_PHASE_RESOLVE] = e->resolve_timeout,
+        [STG_PHASE_CONNECT] = e->connect_timeout,
+        [STG_PHASE_TLS] = e->tls_timeout,
+        [STG_PHASE_WRITE] = e->write_timeout,
+        [STG_PHASE_WAIT] = e->first_byte_timeout,
+        [STG_PHASE_READ] = STG_NEVER,
+    };
+
+    return c->phase_at < x->whole_at ? timeouts[phase]
+                                     : stg_ns_sub(x->whole_at, x->begun_at);
+}
+
+/* "connect 10.0.0.1:80: no connection within 5 s" */
 static const char *print_timeout(stg_connection *c, stg_phase phase)
 {
     static const char *const missing[] = {
@@ -185,15 +236,12 @@ static const char *print_timeout(stg_connection *c, stg_phase phase)
         [STG_PHASE_WAIT] = "nothing came",
         [STG_PHASE_READ] = "it was not whole",
     };
-    const stg_exchange *x = &c->exchange;
-    stg_ns after =
-        stg_ns_sub(stg_ns_min(c->phase_at, x->whole_at), x->begun_at);
     char place[320], time[STG_NS_TEXT_MAX];
 
     print_place(c, phase, place, sizeof place);
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "%s: %s after %s", place, missing[phase],
-                   stg_ns_text(after, time));
+                   "%s: %s within %s", place, missing[phase],
+                   stg_ns_text(allowed(c, phase), time));
     return c->client->detail;
 }
 
@@ -203,7 +251,6 @@ static const char *print_error(stg_connection *c, stg_phase phase, int error)
 {
     const stg_exchange *x = &c->exchange;
     char place[320], answered[64] = "";
-    bool is_local = error == UV_EMFILE || error == UV_ENFILE;
 
     print_place(c, phase, place, sizeof place);
     if (phase > STG_PHASE_WRITE && c->answer.size == 0)
@@ -212,25 +259,19 @@ static const char *print_error(stg_connection *c, stg_phase phase, int error)
         (void)snprintf(answered, sizeof answered, ", after %llu bytes of it",
                        (unsigned long long)c->answer.size);
     (void)snprintf(
-        c->client->detail, sizeof c->client->detail, "%s: %s%s%s%s", place,
+        c->client->detail, sizeof c->client->detail, "%s: %s%s%s", place,
         error == UV_EOF ? "the connection was closed" : uv_strerror(error),
-        answered, x->is_reused ? ", on a reused connection" : "",
-        is_local ? " (raise the limit of open files)" : "");
+        answered, x->is_reused ? ", on a reused connection" : "");
     return c->client->detail;
-}
-
-/* The hub's own, and no fault of the target's: it passes, as after a reset. */
-static bool is_shortage(int error)
-{
-    return error == UV_EMFILE || error == UV_ENFILE || error == UV_ENOMEM ||
-           error == UV_ENOBUFS;
 }
 
 static void fail_errno(stg_connection *c, stg_phase phase, int error)
 {
     stg_outcome outcome = stg_failed_errno(-error);
 
-    if (error == UV_EOF || is_shortage(error))
+    // A shortage of this machine is no fault of the target's, unless some of
+    // the request may have gone out.
+    if (error == UV_EOF || (stg_is_shortage(error) && phase >= STG_PHASE_WRITE))
         outcome = stg_failed(STG_FAULT_RESET);
     else if (error == UV_ETIMEDOUT && phase == STG_PHASE_CONNECT)
         outcome = stg_failed(STG_FAULT_CONNECT_TIMEOUT);
@@ -255,17 +296,19 @@ static void time_out(stg_connection *c)
     static const stg_fault faults[] = {
         [STG_PHASE_RESOLVE] = STG_FAULT_DNS_TEMPORARY,
         [STG_PHASE_CONNECT] = STG_FAULT_CONNECT_TIMEOUT,
-        [STG_PHASE_TLS] = STG_FAULT_CONNECT_TIMEOUT,
+        [STG_PHASE_TLS] = STG_FAULT_TLS_TIMEOUT,
         [STG_PHASE_WRITE] = STG_FAULT_TIMEOUT,
         [STG_PHASE_WAIT] = STG_FAULT_TIMEOUT,
         [STG_PHASE_READ] = STG_FAULT_TIMEOUT,
     };
     stg_phase phase = c->phase;
 
-    // Of many addresses each has its share of the time.
-    if (phase == STG_PHASE_CONNECT && c->phase_at < c->dial_at &&
-        stg_dial_skip(c))
+    // An address that does not answer leaves time for the others.
+    if (phase == STG_PHASE_CONNECT && stg_deadlines_now() < c->dial_at &&
+        stg_dial_has_next(c)) {
+        stg_dial_next(c);
         return;
+    }
     stg_connection_fail(c, stg_failed(faults[phase]), print_timeout(c, phase));
 }
 
@@ -285,6 +328,8 @@ static void pass(stg_deadline *d)
         refuse_address(c);
     else if (x->error != 0)
         fail_errno(c, x->ended_in, x->error);
+    else if (c->is_waiting)
+        put_back(c);
     else
         time_out(c);
 }
@@ -318,12 +363,27 @@ static bool is_reusable(const stg_connection *c)
            !c->endpoint->is_retired;
 }
 
+/* RFC 5842, section 7.2: of a hub, to a message that comes round. */
+static stg_outcome judge_answer(uint16_t status, stg_ns delay)
+{
+    enum { LOOP_DETECTED = 508 };
+    stg_outcome outcome = stg_answered_after(status, delay);
+
+    if (outcome.fault == STG_FAULT_INVALID) // no status, but the target's word
+        outcome.fault = STG_FAULT_PROTOCOL;
+    if (status == LOOP_DETECTED) {
+        outcome.fault = STG_FAULT_LOOP;
+        outcome.permanent = true; // whatever the policy says of 5xx
+    }
+    return outcome;
+}
+
 static void answered(stg_connection *c)
 {
     stg_ns now = stg_deadlines_now();
     stg_ns delay = stg_answer_delay(&c->answer, (int64_t)time(NULL));
     stg_reply reply = {
-        .outcome = stg_answered_after(c->answer.status, delay),
+        .outcome = judge_answer(c->answer.status, delay),
         .status = c->answer.status,
         .detail = print_status(c),
         .took = stg_ns_sub(now, c->exchange.begun_at),
@@ -384,6 +444,7 @@ stg_connection *stg_connection_new(stg_endpoint *e, stg_ns now)
     c->client = e->client;
     c->endpoint = e;
     c->made_at = now;
+    stg_list_init(&c->dials);
     c->phase = STG_PHASE_RESOLVE;
     return c;
 }
@@ -452,6 +513,7 @@ void stg_connection_connected(stg_connection *c)
         stg_connection_fail_later(c, error);
         return;
     }
+    c->exchange.dialed_at = stg_deadlines_now();
     if (e->tls == NULL) {
         begin_request(c);
         return;

@@ -5,47 +5,24 @@
 
 #include "hub/http/inside.h"
 
-/* More addresses of a name are not tried. */
-enum { ADDRESSES_MAX = 16 };
+/* RFC 8305, section 5: after so long the next address is tried, too. */
+static const stg_ns APART = 250 * STG_MS;
 
-typedef union stg_address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-} stg_address;
+/* Without a file, a look for one is taken so often at least. */
+static const stg_ns REST = 100 * STG_MS;
 
-/* Of a name, shared by the connections that are being made to it. */
+/* Of a connection that is being made. */
 struct stg_addresses {
-    size_t users;
     uint8_t count;
     char why[176]; /* what is wrong with the first one that egress refuses */
     stg_address at[];
-};
-
-/* One at a time for an endpoint, however many connections wait for it: the
- * threads of the loop are few, and a resolver may be slow. */
-struct stg_lookup {
-    uv_getaddrinfo_t request;
-    stg_client *client;
-    stg_endpoint *endpoint; /* NULL: it is gone */
-    stg_list waiting;
 };
 
 /* -- addresses ------------------------------------------------------------- */
 
 static stg_addresses *new_addresses(size_t count)
 {
-    stg_addresses *a = calloc(1, sizeof *a + count * sizeof *a->at);
-
-    if (a != NULL)
-        a->users = 1;
-    return a;
-}
-
-static void release_addresses(stg_addresses *a)
-{
-    if (a != NULL && --a->users == 0)
-        free(a);
+    return calloc(1, sizeof(stg_addresses) + count * sizeof(stg_address));
 }
 
 static void print_address(const stg_address *at, char host[64])
@@ -86,25 +63,27 @@ static stg_addresses *of_literal(const stg_endpoint *e)
     return a;
 }
 
-static stg_addresses *of_answer(const stg_endpoint *e,
-                                const struct addrinfo *found)
+static void set_port(stg_address *at, uint16_t port)
 {
-    stg_addresses *a = new_addresses(ADDRESSES_MAX);
+    if (at->any.sa_family == AF_INET)
+        at->v4.sin_port = htons(port);
+    else
+        at->v6.sin6_port = htons(port);
+}
+
+static stg_addresses *of_name(const stg_endpoint *e, stg_name *n)
+{
+    stg_address all[STG_ADDRESSES_MAX];
+    uint8_t count = stg_name_order(n, all);
+    stg_addresses *a = new_addresses(count);
 
     if (a == NULL)
         return NULL;
-    for (; found != NULL && a->count < ADDRESSES_MAX; found = found->ai_next) {
+    for (uint8_t i = 0; i < count; i++) {
         stg_address *at = &a->at[a->count];
 
-        if (found->ai_family == AF_INET) {
-            memcpy(&at->v4, found->ai_addr, sizeof at->v4);
-            at->v4.sin_port = htons(e->port);
-        } else if (found->ai_family == AF_INET6) {
-            memcpy(&at->v6, found->ai_addr, sizeof at->v6);
-            at->v6.sin6_port = htons(e->port);
-        } else {
-            continue;
-        }
+        *at = all[i];
+        set_port(at, e->port);
         keep_allowed(a, e->client);
     }
     return a;
@@ -131,105 +110,249 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size)
                    (unsigned)c->endpoint->port, of);
 }
 
+void stg_dial_wake(stg_client *c)
+{
+    if (!stg_list_is_empty(&c->dials) && !c->is_closing)
+        (void)uv_idle_start(&c->turn, stg_dial_turn);
+}
+
+/* -- sockets --------------------------------------------------------------- */
+
+static stg_socket *socket_of(uv_handle_t *tcp)
+{
+    return (stg_socket *)(void *)((char *)tcp - offsetof(stg_socket, tcp));
+}
+
+static void socket_closed(uv_handle_t *tcp)
+{
+    stg_connection *c = tcp->data;
+
+    free(socket_of(tcp));
+    stg_connection_closed(c);
+}
+
+/* Its file is free from here on. */
+static void close_socket(stg_connection *c, stg_socket *s)
+{
+    stg_list_remove(&s->link);
+    c->client->files.targets -= s->is_open;
+    uv_close((uv_handle_t *)&s->tcp, socket_closed);
+    stg_dial_wake(c->client);
+}
+
+static void close_dials(stg_connection *c)
+{
+    stg_link *at;
+
+    while ((at = stg_list_first(&c->dials)) != NULL)
+        close_socket(c, STG_HOLDER(at, stg_socket, link));
+}
+
+void stg_dial_close(stg_connection *c)
+{
+    close_dials(c);
+    if (c->socket != NULL)
+        close_socket(c, c->socket);
+    c->socket = NULL;
+}
+
 /* -- connect --------------------------------------------------------------- */
+
+/* How much an error says about the target: what a host answered says more than
+ * that there is no way to it, which may be so of one family only. */
+static int weight_of(int error)
+{
+    switch (error) {
+    case 0:
+        return 0;
+    case UV_ENETUNREACH:
+    case UV_EHOSTUNREACH:
+    case UV_ENETDOWN:
+    case UV_EADDRNOTAVAIL:
+    case UV_EAFNOSUPPORT:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+/* An address was tried, and it was nothing: the next one's turn comes at once.
+ * The connection fails when none is left and none is under way. */
+static void skip(stg_connection *c, int error)
+{
+    if (weight_of(error) >= weight_of(c->dial_error))
+        c->dial_error = error;
+    if (stg_dial_has_next(c))
+        stg_dial_next(c);
+    else if (stg_list_is_empty(&c->dials))
+        stg_connection_fail_later(c, c->dial_error);
+}
 
 static void connected(uv_connect_t *request, int status)
 {
-    stg_connection *c = request->handle->data;
+    stg_socket *s = socket_of((uv_handle_t *)request->handle);
+    stg_connection *c = s->tcp.data;
 
     // UV_ECANCELED: the socket was closed, and who did so goes on.
-    if (c->phase != STG_PHASE_CONNECT || c->is_redialing)
+    if (uv_is_closing((uv_handle_t *)&s->tcp))
         return;
-    if (status == 0)
-        stg_connection_connected(c);
-    else if (!stg_dial_skip(c))
-        stg_connection_fail_later(c, status);
+    if (status != 0) {
+        close_socket(c, s);
+        skip(c, status);
+        return;
+    }
+    if (c->endpoint->name != NULL)
+        c->endpoint->name->family = s->family;
+    stg_list_remove(&s->link);
+    c->socket = s;
+    close_dials(c);
+    stg_list_remove(&c->link); // its next address had no turn yet
+    stg_connection_connected(c);
 }
 
 static int open_socket(stg_connection *c, const stg_address *to)
 {
-    int error = uv_tcp_init(c->client->loop, &c->tcp);
+    stg_socket *s = calloc(1, sizeof *s);
+    int error;
 
-    if (error != 0)
+    if (s == NULL)
+        return UV_ENOMEM;
+    error = uv_tcp_init(c->client->loop, &s->tcp);
+    if (error != 0) {
+        free(s);
         return error;
-    c->has_handle = true;
-    c->client->sockets++;
-    c->tcp.data = c;
-    error = uv_tcp_connect(&c->request.connect, &c->tcp, &to->any, connected);
-    if (error == 0)
-        (void)uv_tcp_nodelay(&c->tcp, 1); // slower without, not wrong
-    return error;
+    }
+    s->tcp.data = c;
+    s->family = to->any.sa_family;
+    c->handles++;
+    stg_list_push(&c->dials, &s->link);
+    error = uv_tcp_connect(&s->request.connect, &s->tcp, &to->any, connected);
+    if (error != 0) {
+        close_socket(c, s);
+        return error;
+    }
+    s->is_open = true;
+    c->client->files.targets++;
+    (void)uv_tcp_nodelay(&s->tcp, 1); // slower without, not wrong
+    return 0;
 }
 
-/* Where files are scarce, a connection that waits for use somewhere makes room
- * for one that is needed here. */
-static void make_room(stg_client *c)
+/* All addresses have their turn within the time to connect. */
+static stg_ns find_next_at(const stg_connection *c, stg_ns now)
 {
-    stg_connection *idle =
-        STG_HOLDER(stg_list_first(&c->idle), stg_connection, waiting);
+    size_t left = (size_t)c->addresses->count - c->address;
+    stg_ns apart = APART;
 
-    if (c->sockets >= c->sockets_max && idle != NULL)
-        stg_connection_close(idle);
+    if (left == 0)
+        return c->dial_at;
+    if (c->dial_at != STG_NEVER)
+        apart = stg_ns_min(apart, stg_ns_sub(c->dial_at, now) / (left + 1));
+    return stg_ns_add(now, apart);
+}
+
+/* For its turn, or for a file; where other addresses are being tried, its time
+ * goes on. */
+static void wait_for_turn(stg_connection *c, bool is_first)
+{
+    stg_list *dials = &c->client->dials;
+
+    if (stg_list_is_empty(&c->dials))
+        stg_connection_wait(c);
+    stg_connection_enter(c, STG_PHASE_CONNECT,
+                         c->dial_at == 0 ? STG_NEVER : c->dial_at);
+    if (is_first)
+        stg_list_unshift(dials, &c->link);
+    else
+        stg_list_push(dials, &c->link);
 }
 
 static void dial(stg_connection *c)
 {
     const stg_addresses *a = c->addresses;
-    stg_ns now = stg_deadlines_now();
-    size_t left = (size_t)a->count - c->address;
     int error;
 
-    if (c->address == 0)
+    stg_connection_go_on(c);
+    if (c->dial_at == 0)
         c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
                                 c->exchange.whole_at);
-    // Those that do not answer leave time for those behind them.
-    stg_connection_enter(
-        c, STG_PHASE_CONNECT,
-        left <= 1 || c->dial_at == STG_NEVER
-            ? c->dial_at
-            : stg_ns_add(now, stg_ns_sub(c->dial_at, now) / left));
     c->client->dialed++;
-    make_room(c->client);
-    error = open_socket(c, &a->at[c->address++]);
-    if (error != 0 && !stg_dial_skip(c))
-        stg_connection_fail_later(c, error);
+    error = open_socket(c, &a->at[c->address]);
+    if (stg_is_shortage(error)) {
+        c->client->rest_until = stg_ns_add(stg_deadlines_now(), REST);
+        wait_for_turn(c, true);
+        return;
+    }
+    c->address++;
+    stg_connection_enter(c, STG_PHASE_CONNECT,
+                         find_next_at(c, stg_deadlines_now()));
+    if (error != 0)
+        skip(c, error);
+}
+
+bool stg_dial_has_next(const stg_connection *c)
+{
+    return c->address < c->addresses->count;
+}
+
+/* Where files are scarce, a connection that waits for use somewhere makes room
+ * for one that is needed here. */
+static bool has_file(stg_client *c)
+{
+    if (stg_deadlines_now() < c->rest_until)
+        return false;
+    while (!stg_files_have_target(&c->files))
+        if (!c->files.relieve_targets(c))
+            return false;
+    return true;
 }
 
 void stg_dial_next(stg_connection *c)
 {
     stg_client *client = c->client;
 
-    (void)uv_idle_start(&client->turn, stg_dial_turn);
-    if (client->dialed < STG_DIALS_MAX) {
+    if (stg_list_has(&c->link))
+        return;
+    if (stg_list_is_empty(&client->dials) && client->dialed < STG_DIALS_MAX &&
+        has_file(client)) {
+        (void)uv_idle_start(&client->turn, stg_dial_turn);
         dial(c);
         return;
     }
-    // It has the whole time to wait, and the phase's own from when it begins.
-    stg_connection_enter(c, STG_PHASE_CONNECT, STG_NEVER);
-    stg_list_push(&client->dials, &c->link);
+    wait_for_turn(c, false);
+    stg_dial_wake(client);
+}
+
+/* Those that are left when there is no file look again in a moment. */
+static void rest(stg_client *c)
+{
+    c->has_waited = true;
+    stg_files_ask_callers(&c->files);
+    stg_deadline_set(&c->deadlines, &c->rest,
+                     stg_ns_add(stg_deadlines_now(), REST));
 }
 
 void stg_dial_turn(uv_idle_t *turn)
 {
     stg_client *client = turn->data;
-    stg_link *link;
+    bool is_short = false;
 
     client->dialed = 0;
-    if (stg_list_first(&client->dials) == NULL)
-        (void)uv_idle_stop(turn);
     while (client->dialed < STG_DIALS_MAX &&
-           (link = stg_list_shift(&client->dials)) != NULL)
-        dial(STG_HOLDER(link, stg_connection, link));
+           !stg_list_is_empty(&client->dials) && !is_short) {
+        is_short = !has_file(client);
+        if (!is_short)
+            dial(STG_HOLDER(stg_list_shift(&client->dials), stg_connection,
+                            link));
+    }
+    if (is_short)
+        rest(client);
+    if (is_short || client->dialed == 0)
+        (void)uv_idle_stop(turn);
 }
 
-bool stg_dial_skip(stg_connection *c)
+void stg_dial_rested(stg_deadline *rest)
 {
-    if (c->is_redialing || !c->has_handle || c->address == c->addresses->count)
-        return false;
-    c->is_redialing = true;
-    stg_connection_enter(c, STG_PHASE_CONNECT, c->dial_at);
-    uv_close((uv_handle_t *)&c->tcp, stg_connection_closed);
-    return true;
+    stg_dial_wake(STG_HOLDER((void *)rest, stg_client, rest));
 }
 
 /* addresses: given, or NULL where there was no memory for them. */
@@ -237,6 +360,8 @@ static void connect_to(stg_connection *c, stg_addresses *a)
 {
     c->addresses = a;
     c->address = 0;
+    c->dial_at = 0;
+    c->dial_error = 0;
     c->rule = c->client->rule;
     if (a == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);
@@ -253,7 +378,8 @@ bool stg_dial_is_allowed(stg_connection *c)
 
     if (c->rule == c->client->rule)
         return true;
-    if (uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&peer, &size) != 0 ||
+    if (uv_tcp_getpeername(&c->socket->tcp, (struct sockaddr *)&peer, &size) !=
+            0 ||
         !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer, NULL))
         return false;
     c->rule = c->client->rule;
@@ -296,102 +422,49 @@ static stg_outcome outcome_of(int error)
     return stg_failed_errno(-error);
 }
 
-static void fail_lookup(stg_connection *c, int error)
+void stg_dial_asked(stg_link *waiting, bool is_under_way)
 {
+    stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
+
+    if (!is_under_way) {
+        stg_connection_wait(c);
+        return;
+    }
+    stg_connection_go_on(c);
+    stg_connection_enter(c, STG_PHASE_RESOLVE,
+                         stg_from_now(c->endpoint->resolve_timeout));
+}
+
+void stg_dial_told(stg_link *waiting, stg_name *n)
+{
+    stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
+
+    if (n->error == 0) {
+        stg_connection_go_on(c);
+        connect_to(c, of_name(c->endpoint, n));
+        return;
+    }
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "resolve %s: %s", c->endpoint->host, uv_strerror(error));
-    stg_connection_fail(c, outcome_of(error), c->client->detail);
-}
-
-static stg_connection *next_waiting(stg_lookup *l)
-{
-    return STG_HOLDER(stg_list_shift(&l->waiting), stg_connection, link);
-}
-
-static void resolved(uv_getaddrinfo_t *request, int status,
-                     struct addrinfo *found)
-{
-    stg_lookup *l = request->data;
-    stg_addresses *a = NULL;
-    stg_connection *c;
-
-    if (l->endpoint != NULL) {
-        l->endpoint->lookup = NULL;
-        if (status == 0)
-            a = of_answer(l->endpoint, found);
-    }
-    if (a != NULL && a->count == 0 && *a->why == '\0')
-        status = UV_EAI_NONAME;
-    while ((c = next_waiting(l)) != NULL) {
-        if (status != 0) {
-            fail_lookup(c, status);
-            continue;
-        }
-        if (a != NULL)
-            a->users++;
-        connect_to(c, a);
-    }
-    release_addresses(a);
-    uv_freeaddrinfo(found);
-    stg_client_release(l->client);
-    free(l);
-}
-
-static int look_up(stg_endpoint *e)
-{
-    struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                             .ai_socktype = SOCK_STREAM};
-    stg_lookup *l = calloc(1, sizeof *l);
-    int error;
-
-    if (l == NULL)
-        return UV_ENOMEM;
-    l->request.data = l;
-    l->client = e->client;
-    l->endpoint = e;
-    stg_list_init(&l->waiting);
-    error = uv_getaddrinfo(e->client->loop, &l->request, resolved, e->host,
-                           NULL, &hints);
-    if (error != 0) {
-        free(l);
-        return error;
-    }
-    stg_client_hold(e->client);
-    e->lookup = l;
-    return 0;
+                   "resolve %s: %s", n->host, n->why);
+    stg_connection_fail(c, outcome_of(n->error), c->client->detail);
 }
 
 void stg_dial_begin(stg_connection *c)
 {
     stg_endpoint *e = c->endpoint;
-    int error = 0;
 
     e->connects++;
     if (e->is_address) {
         connect_to(c, of_literal(e));
-        return;
+    } else if (stg_name_ask(e->name, &c->link, stg_deadlines_now())) {
+        connect_to(c, of_name(e, e->name));
+    } else if (!e->name->is_asked) {
+        stg_connection_wait(c);
     }
-    stg_connection_enter(c, STG_PHASE_RESOLVE,
-                         stg_from_now(e->resolve_timeout));
-    if (e->lookup == NULL)
-        error = look_up(e);
-    if (error != 0)
-        stg_connection_fail_later(c, error);
-    else
-        stg_list_push(&e->lookup->waiting, &c->link);
 }
 
 void stg_dial_end(stg_connection *c)
 {
-    release_addresses(c->addresses);
+    free(c->addresses);
     c->addresses = NULL;
-}
-
-void stg_dial_forget(stg_endpoint *e)
-{
-    if (e->lookup == NULL)
-        return;
-    e->lookup->endpoint = NULL;
-    (void)uv_cancel((uv_req_t *)&e->lookup->request);
-    e->lookup = NULL;
 }

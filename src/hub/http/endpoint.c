@@ -4,7 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include <stagger/stagger.h>
+
 #include "core/writer.h"
+#include "hub/http/header.h"
 #include "hub/http/inside.h"
 #include "hub/http/url.h"
 
@@ -101,21 +104,6 @@ static stg_status refuse_header(stg_error *err, const char *words,
     return STG_INVALID;
 }
 
-/* These are ours, or speak of the connection. */
-static bool is_ours(const char *name, size_t size)
-{
-    static const char *const ours[] = {
-        "Host",       "Content-Length", "Transfer-Encoding",
-        "Connection", "Keep-Alive",     "Proxy-Connection",
-        "TE",         "Trailer",        "Upgrade",
-        "Expect"};
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strlen(ours[i]) == size && strncasecmp(name, ours[i], size) == 0)
-            return true;
-    return false;
-}
-
 static bool is_value(const char *at, const char *end)
 {
     for (; at < end; at++)
@@ -134,7 +122,7 @@ static stg_status check_headers(const char *at, stg_error *err)
         if (end == NULL || *colon != ':' || !is_token(at, name_size))
             return refuse_header(err, "wanted lines of \"Name: value\\r\\n\"",
                                  at, name_size);
-        if (is_ours(at, name_size))
+        if (stg_header_is_framing((stg_span){at, name_size}))
             return refuse_header(err, "this one is the client's own", at,
                                  name_size);
         if (!is_value(colon, end))
@@ -186,17 +174,30 @@ static int print_peer(char *text, size_t size, const stg_url *url,
                     (int)url->host.size, url->host.at, port);
 }
 
+static bool has_agent(const char *headers)
+{
+    stg_span lines = {headers, strlen(headers)}, line;
+
+    while ((line = stg_header_next(&lines)).size > 0)
+        if (stg_header_matches("User-Agent", stg_header_name(line)))
+            return true;
+    return false;
+}
+
 static int print_head(char *text, size_t size, const stg_endpoint_options *o,
                       const stg_url *url)
 {
+    static const char agent[] = "User-Agent: stagger/" STG_VERSION "\r\n";
+    const char *headers = o->headers != NULL ? o->headers : "";
     char host[300];
     bool has_slash = url->path.size > 0 && url->path.at[0] == '/';
 
     (void)print_peer(host, sizeof host, url,
                      url->port != (url->is_tls ? 443 : 80));
-    return snprintf(text, size, "%s %s%.*s HTTP/1.1\r\nHost: %s\r\n%s",
+    return snprintf(text, size, "%s %s%.*s HTTP/1.1\r\nHost: %s\r\n%s%s",
                     o->method, has_slash ? "" : "/", (int)url->path.size,
-                    url->path.at, host, o->headers ? o->headers : "");
+                    url->path.at, host, has_agent(headers) ? "" : agent,
+                    headers);
 }
 
 /* The name that the certificate is to be for: without the dot at the end that
@@ -285,6 +286,13 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
     }
     e->client = c;
     e->tls = context;
+    if (!e->is_address)
+        e->name = stg_name_take(&c->names, e->host);
+    if (!e->is_address && e->name == NULL) {
+        stg_endpoint_free(e);
+        (void)stg_refuse(err, "no memory for a target");
+        return STG_IO;
+    }
     *endpoint = e;
     return STG_OK;
 }
@@ -357,6 +365,7 @@ void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
     stg_list_push(&e->client->idle, &c->waiting);
     stg_connection_enter(c, STG_PHASE_IDLE,
                          stg_ns_min(stg_ns_add(now, e->idle_max), old_at));
+    stg_dial_wake(e->client);
 }
 
 /* The one used last, since it is the least likely to have been closed; if it
@@ -394,7 +403,8 @@ void stg_endpoint_free(stg_endpoint *e)
     assert(e->busy == 0);
     while ((c = take_idle(e)) != NULL)
         stg_connection_close(c);
-    stg_dial_forget(e);
+    if (e->name != NULL)
+        stg_name_give_back(e->name);
     if (e->tls != NULL)
         stg_tls_context_release(e->tls);
     free(e);

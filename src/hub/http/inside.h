@@ -3,7 +3,9 @@
  *     client.c      one a loop: deadlines, buffers, what is open
  *     endpoint.c    a target: its request's head, its pool
  *     connection.c  the phases of an exchange, and how it ends
- *     dial.c        resolve and connect
+ *     names.c       names, who waits for them, and answers that are kept
+ *     resolve.c     how they are asked about
+ *     dial.c        from a name to a connection
  *     wire.c        bytes out and in, plain or through tls.c
  *     answer.c      the bytes of an answer
  *
@@ -17,10 +19,10 @@
 #include "hub/deadlines.h"
 #include "hub/http/answer.h"
 #include "hub/http/client.h"
+#include "hub/http/names.h"
 #include "hub/http/tls.h"
 
 typedef struct stg_connection stg_connection;
-typedef struct stg_lookup stg_lookup;
 typedef struct stg_addresses stg_addresses;
 
 enum {
@@ -33,8 +35,9 @@ enum {
 struct stg_client {
     uv_loop_t *loop;
     stg_deadlines deadlines;
+    stg_names names;
     stg_list contexts; /* of stg_tls_context, shared by equal options */
-    size_t open;       /* handles, lookups and the timer */
+    size_t open;       /* handles, questions and the timer */
     bool is_closing;
     stg_egress egress;
     stg_cidr *networks; /* its lists; NULL: there are none */
@@ -43,7 +46,10 @@ struct stg_client {
     stg_list dials;     /* of connections, for the turns to come */
     uint32_t dialed;    /* in this turn */
     stg_list idle;      /* connections of all pools, the longest idle first */
-    uint64_t sockets, sockets_max; /* open; from where on they are scarce */
+    stg_files files;
+    stg_ns rest_until; /* nothing is dialed before: the system had no file */
+    stg_deadline rest; /* while dials wait for a file */
+    bool has_waited;   /* one did, and it was not told yet */
     void (*closed)(void *ctx);
     void *closed_ctx;
     char detail[STG_DETAIL_MAX]; /* of the reply that is being told */
@@ -54,7 +60,7 @@ struct stg_client {
 struct stg_endpoint {
     stg_client *client;
     stg_tls_context *tls; /* NULL: http */
-    stg_lookup *lookup;   /* under way */
+    stg_name *name;       /* of the host; NULL: it is an address */
     stg_list idle;        /* of connections, the last used first */
     uint32_t idle_count, busy;
     uint64_t connects;
@@ -90,13 +96,27 @@ typedef enum stg_phase {
     STG_PHASE_ENDED, /* the connection is closed, or about to be */
 } stg_phase;
 
+/* A socket of a connection, or of one that is being made: of several, where the
+ * name has several addresses. Closed by libuv, and then freed. */
+typedef struct stg_socket {
+    uv_tcp_t tcp;
+    union {
+        uv_connect_t connect;
+        uv_write_t write;
+    } request;
+    stg_link link; /* in connection.dials */
+    int family;    /* of its address */
+    bool is_open;  /* it has a file */
+} stg_socket;
+
 struct stg_exchange {
     stg_span headers, body;
     stg_reply_fn *done;
     void *ctx;
     stg_ns begun_at, whole_at;
-    size_t sent; /* of head, headers, length and body together */
-    int error;   /* of libuv: it ends in the loop's next turn */
+    stg_ns dialed_at; /* see stg_reply */
+    size_t sent;      /* of head, headers, length and body together */
+    int error;        /* of libuv: it ends in the loop's next turn */
     stg_phase ended_in;
     uint8_t length_size;
     bool is_reused, is_cancelled;
@@ -110,24 +130,23 @@ struct stg_connection {
     stg_link link;          /* idle, or waiting for a lookup, or to be dialed */
     stg_link waiting;       /* in client.idle */
     stg_phase phase;
-    bool has_handle;   /* tcp is open, or closing */
     bool has_exchange; /* busy */
     bool has_carried;  /* an exchange before this one */
-    bool is_redialing; /* tcp closes to be opened for the next address */
+    bool is_waiting;   /* for something of ours: its time does not run */
+    uint8_t handles;   /* of sockets that are open, or closing */
     uint8_t address;   /* the next one */
     uint32_t rule;     /* client.rule by which its address was judged */
+    int dial_error;    /* what the addresses came to so far; 0: nothing */
     stg_ns made_at;
     stg_ns phase_at; /* when the phase, or its idleness, is out of time */
-    stg_ns dial_at;  /* when all of the addresses are */
+    stg_ns dial_at;  /* when all of the addresses are; 0: none was tried */
+    stg_ns wait_at;  /* since when it waits for something of ours */
     stg_addresses *addresses;
+    stg_socket *socket; /* that is connected */
+    stg_list dials;     /* sockets that may be */
     stg_tls *tls;
     stg_exchange exchange;
     stg_answer answer;
-    union {
-        uv_connect_t connect;
-        uv_write_t write;
-    } request;
-    uv_tcp_t tcp;
 };
 
 /* -- client.c -------------------------------------------------------------- */
@@ -154,8 +173,13 @@ void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
                           stg_ns timeout, stg_reply_fn *done, void *ctx,
                           stg_ns now);
 
-/* The socket is closed: what waits for that goes on, or c is freed. */
-void stg_connection_closed(uv_handle_t *handle);
+/* It begins to wait for something of ours, or goes on: what it waited for is
+ * taken off its times. */
+void stg_connection_wait(stg_connection *c);
+void stg_connection_go_on(stg_connection *c);
+
+/* One of its sockets is closed; with the last one c may be freed. */
+void stg_connection_closed(stg_connection *c);
 
 /* The next phase, which has time until `at`. */
 void stg_connection_enter(stg_connection *c, stg_phase phase, stg_ns at);
@@ -191,13 +215,22 @@ void stg_connection_fail_later(stg_connection *c, int error);
  * stg_connection_fail() or stg_connection_fail_later(). */
 void stg_dial_begin(stg_connection *c);
 
-/* Gives the address up that is being tried. False if it was the last. */
-bool stg_dial_skip(stg_connection *c);
-
-/* Tries the next one, the socket of the last being closed: now, or in a turn of
- * the loop to come, where many are dialed. However many targets connect at
- * once, others get their turn. */
+/* The next address has its turn, besides those that are being tried: now, or in
+ * a turn of the loop to come, where many are dialed. However many targets
+ * connect at once, others get their turn. */
 void stg_dial_next(stg_connection *c);
+
+/* A file may be free: those that wait for one have their turn. */
+void stg_dial_rested(stg_deadline *rest);
+
+/* Whether there is an address that was not tried. */
+bool stg_dial_has_next(const stg_connection *c);
+
+/* All that is open of it is closed, the connection being over. */
+void stg_dial_close(stg_connection *c);
+
+/* There may be a file for those that wait for one: they have a turn. */
+void stg_dial_wake(stg_client *c);
 
 /* A turn of the loop has begun: those that wait for it. */
 void stg_dial_turn(uv_idle_t *turn);
@@ -205,17 +238,18 @@ void stg_dial_turn(uv_idle_t *turn);
 /* Whether the address that c is connected to is allowed now. */
 bool stg_dial_is_allowed(stg_connection *c);
 
-/* What is wrong with STG_ERROR_EGRESS: "169.254.1.1 may not be ..." */
+/* The reason for STG_ERROR_EGRESS: "169.254.1.1 may not be ..." */
 const char *stg_dial_why(const stg_connection *c);
 
-/* The connection leaves the lookup it waits for, and its addresses. */
+/* Its addresses are not needed any more. */
 void stg_dial_end(stg_connection *c);
 
 /* "127.0.0.1:80": the address tried last; or the endpoint's name. */
 void stg_dial_print(const stg_connection *c, char *text, size_t size);
 
-/* The endpoint goes; its lookup may not be over. */
-void stg_dial_forget(stg_endpoint *e);
+/* Hooks that names call: see names.h. */
+void stg_dial_asked(stg_link *waiting, bool is_under_way);
+void stg_dial_told(stg_link *waiting, stg_name *n);
 
 /* -- wire.c ---------------------------------------------------------------- */
 
@@ -232,6 +266,14 @@ void stg_wire_write(stg_connection *c);
 
 /* Goes on with the handshake. */
 void stg_wire_shake_hands(stg_connection *c);
+
+/* Of files or memory, of this process or of the system: it passes, and is no
+ * fault of a target. */
+static inline bool stg_is_shortage(int error)
+{
+    return error == UV_EMFILE || error == UV_ENFILE || error == UV_ENOBUFS ||
+           error == UV_ENOMEM;
+}
 
 static inline stg_ns stg_from_now(stg_ns timeout)
 {

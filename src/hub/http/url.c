@@ -176,3 +176,16 @@ bool stg_url_is_address(stg_span host)
 {
     return is_address(host, AF_INET) || is_address(host, AF_INET6);
 }
+
+bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to)
+{
+    char host[64];
+
+    if (!url->is_address || url->host.size >= sizeof host)
+        return false;
+    memcpy(host, url->host.at, url->host.size);
+    host[url->host.size] = '\0';
+    if (url->is_v6)
+        return uv_ip6_addr(host, url->port, (struct sockaddr_in6 *)to) == 0;
+    return uv_ip4_addr(host, url->port, (struct sockaddr_in *)to) == 0;
+}

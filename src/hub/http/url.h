@@ -32,4 +32,8 @@ stg_status stg_url_parse(stg_url *url, const char *text, stg_error *err);
 /* Whether host is an IPv4 or IPv6 address, without brackets. */
 bool stg_url_is_address(stg_span host);
 
+/* The address and port to connect to. Returns false where host is a name. */
+struct sockaddr_storage;
+bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to);
+
 #endif

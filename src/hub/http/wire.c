@@ -10,7 +10,7 @@ enum { PARTS = 4 }; /* head, headers, length, body */
 
 static uv_stream_t *stream_of(stg_connection *c)
 {
-    return (uv_stream_t *)&c->tcp;
+    return (uv_stream_t *)&c->socket->tcp;
 }
 
 /* -- out ------------------------------------------------------------------- */
@@ -77,8 +77,8 @@ static void write_plain(stg_connection *c)
         return;
     }
     // All of it counts as sent from here on: who knows how much is.
-    error =
-        uv_write(&c->request.write, stream_of(c), parts, count, plain_written);
+    error = uv_write(&c->socket->request.write, stream_of(c), parts, count,
+                     plain_written);
     if (error != 0)
         fail_write(c, error);
     for (unsigned i = 0; i < count; i++)
@@ -277,7 +277,7 @@ static int what_ended(const stg_connection *c)
     int error = 0;
     socklen_t size = sizeof error;
 
-    if (uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0 &&
+    if (uv_fileno((const uv_handle_t *)&c->socket->tcp, &fd) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
         error != 0 && error != EPIPE)
         return -error;
@@ -327,7 +327,7 @@ bool stg_wire_is_quiet(const stg_connection *c)
     uv_os_fd_t fd;
     char byte;
 
-    return uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0 &&
+    return uv_fileno((const uv_handle_t *)&c->socket->tcp, &fd) == 0 &&
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
            (errno == EAGAIN || errno == EWOULDBLOCK);
 }

@@ -9,6 +9,7 @@
 
 struct stg_kafka {
     stg_kafka_options o;
+    stg_kafka_topics topics;
     stg_kafka_post post;
     stg_kafka_member member;
     stg_kafka_behind behind;
@@ -31,6 +32,7 @@ static void free_kafka(stg_kafka *k)
     uv_mutex_destroy(&k->post.lock);
     stg_kafka_member_free(&k->member);
     stg_kafka_box_free(&k->behind.box);
+    stg_kafka_topics_free(&k->topics);
     stg_kafka_options_free(&k->o);
     free(k);
 }
@@ -88,6 +90,9 @@ static void take_note(stg_kafka *k, const stg_kafka_note *n)
     case STG_KAFKA_NOTE_READ_BEHIND:
         hand_over(n->batch, &k->read_behind, k->read_behind_ctx);
         break;
+    case STG_KAFKA_NOTE_COMPARED:
+        k->o.compared(k->o.ctx, n->compared, n->count);
+        break;
     case STG_KAFKA_NOTE_ENDED:
         break;
     }
@@ -119,7 +124,8 @@ static void take_notes(uv_async_t *arrived)
 
 static void tell_bugs(stg_kafka *k)
 {
-    static const stg_kafka_sizes sizes = {16 << 20, 8 << 20, 1 << 20};
+    static const stg_kafka_sizes sizes = {
+        .queue_max = 16 << 20, .answer_max = 8 << 20, .piece_max = 1 << 20};
     rd_kafka_conf_t *conf = stg_kafka_conf(&k->o, &sizes, NULL);
 
     if (conf == NULL)
@@ -140,8 +146,11 @@ static bool init(stg_kafka *k, uv_loop_t *loop)
     stg_list_init(&k->post.notes);
     k->member.o = k->behind.o = &k->o;
     k->member.post = k->behind.post = &k->post;
-    if (uv_mutex_init(&k->post.lock) != 0)
+    k->member.topics = &k->topics;
+    if (!stg_kafka_topics_init(&k->topics, &k->o))
         return false;
+    if (uv_mutex_init(&k->post.lock) != 0)
+        goto no_lock;
     if (!stg_kafka_member_init(&k->member))
         goto no_member;
     if (!stg_kafka_box_init(&k->behind.box))
@@ -155,6 +164,8 @@ no_box:
     stg_kafka_member_free(&k->member);
 no_member:
     uv_mutex_destroy(&k->post.lock);
+no_lock:
+    stg_kafka_topics_free(&k->topics);
     return false;
 }
 
@@ -215,7 +226,7 @@ static void post(stg_kafka *k, stg_kafka_ask_kind kind,
     stg_kafka_ask ask = {
         .kind = kind, .place = *p, .position = position, .tag = tag};
 
-    ask.place.topic = stg_kafka_topic(&k->o, p->topic);
+    ask.place.topic = stg_kafka_topic(&k->topics, p->topic);
     if (ask.place.topic != NULL)
         stg_kafka_box_post(&k->member.box, &ask);
 }
@@ -236,6 +247,27 @@ void stg_kafka_commit(stg_kafka *k, const stg_kafka_place *p, uint64_t offset)
     post(k, STG_KAFKA_ASK_COMMIT, p, offset, 0);
 }
 
+void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+                       const stg_fingerprint *print)
+{
+    stg_kafka_ask ask = {
+        .kind = STG_KAFKA_ASK_COMPARE, .place = *p, .print = *print};
+
+    ask.place.topic = stg_kafka_topic(&k->topics, p->topic);
+    if (ask.place.topic != NULL)
+        stg_kafka_box_post(&k->behind.box, &ask);
+}
+
+void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p)
+{
+    post(k, STG_KAFKA_ASK_RESUME, p, 0, 0);
+}
+
+void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p)
+{
+    post(k, STG_KAFKA_ASK_RENEW, p, 0, 0);
+}
+
 void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
                     void *ctx)
 {
@@ -250,7 +282,7 @@ static void ask_behind(stg_kafka *k, stg_kafka_ask *ask,
                        stg_kafka_read_fn *done, void *ctx)
 {
     ask->kind = STG_KAFKA_ASK_READ;
-    ask->place.topic = stg_kafka_topic(&k->o, ask->place.topic);
+    ask->place.topic = stg_kafka_topic(&k->topics, ask->place.topic);
     ask->bytes_max = ask->bytes_max > 0 ? ask->bytes_max : 1;
     k->read_behind = done;
     k->read_behind_ctx = ctx;

@@ -38,6 +38,7 @@
 #include <stagger/status.h>
 
 #include "flow/message.h"
+#include "hub/fingerprint.h"
 
 typedef struct stg_kafka stg_kafka;
 
@@ -60,21 +61,31 @@ typedef struct stg_kafka_given {
 
 /* What people may want to know. In each, text says it in one line. */
 typedef enum stg_kafka_tell {
-    STG_KAFKA_AWAY,      /* no broker can be reached; until BACK */
-    STG_KAFKA_BACK,      /* one answers again */
-    STG_KAFKA_TROUBLE,   /* something failed, and is tried again: topic, if it
+    STG_KAFKA_AWAY,    /* no broker can be reached; until BACK */
+    STG_KAFKA_BACK,    /* one answers again */
+    STG_KAFKA_TROUBLE, /* something failed, and is tried again: topic, if it
                               is about one */
-    STG_KAFKA_EXPIRED,   /* position could not be read any more: the topic
+    STG_KAFKA_EXPIRED, /* position could not be read any more: the topic
                               begins at begin now, and is read from there.
                               For stg_flow_expired() */
-    STG_KAFKA_RENEWED,   /* position is above its end: the topic was made
+    STG_KAFKA_RENEWED, /* position is above its end: the topic was made
                               again, or cut off. lost and assigned come next */
-    STG_KAFKA_REFUSED,   /* as one of these two, but reset is `error`: the
+    STG_KAFKA_SUSPECT, /* the partition is not read for now: a broker did not
+                              know the topic, or not the position, and now it
+                              does. For stg_kafka_compare(); until
+                              stg_kafka_resume() or stg_kafka_renew() */
+    STG_KAFKA_REFUSED, /* as one of these two, but it is to stop: the
                               partition is not read on */
+    STG_KAFKA_HEADERS_LOST, /* the record at position has headers that cannot
+                              be sent: count; at most once a second of a
+                              partition */
     STG_KAFKA_TOO_LARGE, /* the value at position is above message_max: size */
     STG_KAFKA_ADDED,     /* a topic has more partitions: `before`, `count` */
-    STG_KAFKA_GONE,      /* a topic is not there; until FOUND */
-    STG_KAFKA_FOUND,     /* and now it is */
+    STG_KAFKA_GONE,    /* a topic is not there, or none that a pattern matches;
+                            until FOUND */
+    STG_KAFKA_STARTED, /* the group begins the topic: `older` messages, at
+                            most, are not read */
+    STG_KAFKA_FOUND,   /* and now it is */
     STG_KAFKA_COOPERATIVE, /* the assignor that is asked for has bugs in this
                               version of librdkafka; once, at the start */
     STG_KAFKA_REOPENED,    /* after an error that it could not get over */
@@ -84,28 +95,50 @@ typedef enum stg_kafka_tell {
 typedef struct stg_kafka_told {
     stg_kafka_tell what;
     const char *text;
-    stg_kafka_place place; /* EXPIRED, RENEWED, REFUSED, TOO_LARGE; of the
+    stg_kafka_place place; /* EXPIRED, RENEWED, SUSPECT, REFUSED, TOO_LARGE,
+                              HEADERS_LOST; of the
                               others topic alone, NULL: of none */
     uint64_t position, begin;
     uint64_t size;
     uint32_t before, count;
+    uint64_t older;     /* STARTED: messages, at most */
+    bool is_matched;    /* GONE, FOUND: only a pattern wants it */
+    int trouble;        /* TROUBLE: errors of one number and topic are one */
+    const char *advice; /* TROUBLE: what to do; static, NULL: nothing */
     int level; /* as syslog has them: 3 error, 4 warning, 6 info, 7 debug */
 } stg_kafka_told;
 
+/* Whether the log is the one that a fingerprint was taken of. */
+typedef enum stg_kafka_sameness {
+    STG_KAFKA_SAME,
+    STG_KAFKA_OTHER,     /* the topic was made again */
+    STG_KAFKA_UNSURE,    /* nothing that was noted is there, and what is proves
+                            nothing */
+    STG_KAFKA_NO_ANSWER, /* no broker has said it in time: to be asked again */
+} stg_kafka_sameness;
+
+/* The answer to stg_kafka_compare(). */
+typedef struct stg_kafka_compared {
+    stg_kafka_place place;
+    stg_kafka_sameness how;
+    const char *why; /* static */
+} stg_kafka_compared;
+
 /* -- options --------------------------------------------------------------- */
 
-/* What a message without a value becomes. */
+/* The treatment of a message without a value. */
 typedef enum stg_kafka_null {
     STG_KAFKA_NULL_SKIP,  /* no message */
     STG_KAFKA_NULL_EMPTY, /* one with an empty body */
 } stg_kafka_null;
 
-/* Where what is wanted is not there any more. (What a laggard has not read in
- * time has expired in any case.) */
-typedef enum stg_kafka_reset {
-    STG_KAFKA_RESET_EARLIEST, /* from the oldest that is; and it is told */
-    STG_KAFKA_RESET_ERROR,    /* the partition is not read: REFUSED */
-} stg_kafka_reset;
+/* Where the group begins a topic that neither it nor the store knows. */
+typedef enum stg_kafka_start {
+    STG_KAFKA_START_NONE, /* the caller begins where it likes */
+    STG_KAFKA_START_LATEST,
+    STG_KAFKA_START_EARLIEST,
+    STG_KAFKA_START_TIME,
+} stg_kafka_start;
 
 /* A property of librdkafka's. */
 typedef struct stg_kafka_property {
@@ -113,8 +146,9 @@ typedef struct stg_kafka_property {
 } stg_kafka_property;
 
 typedef struct stg_kafka_options {
-    const char *brokers;       /* "host:9092,host2:9092" */
-    const char *const *topics; /* names, ended by NULL; one at least */
+    const char *brokers; /* "host:9092,host2:9092" */
+    /* Names, or patterns (hub/settings/topic.h), ended by NULL; one at least. */
+    const char *const *topics;
     const char *group;
     /* Handed to librdkafka behind our own, so that they win; but for those
      * that stg_kafka_check() refuses. */
@@ -127,8 +161,23 @@ typedef struct stg_kafka_options {
                                  NULL: none */
     size_t message_max;       /* bytes of a value: 1 MiB */
     stg_kafka_null null;
-    stg_kafka_reset reset;
-    size_t queue_max;    /* bytes that librdkafka reads ahead: 16 MiB. Some
+    bool keeps_headers;    /* a record with headers that cannot be sent is not
+                           sent without them: stg_record.headers_lost */
+    bool keeps_source;     /* the headers of a record go on with it as they are,
+                              beside those that are sent, for a copy of its dead
+                              letter: stg_parcel.source_headers. Of these and its
+                              key as much as half of message_max */
+    bool stops_expired;    /* what is not there any more: REFUSED; else it is
+                              read from its first record, and that is told. (What
+                              a laggard has not read in time has expired in any
+                              case.) */
+    stg_kafka_start start; /* once a topic, before anything of it is assigned:
+                              resolved to offsets, which are committed for all
+                              of its partitions; STARTED */
+    uint64_t start_ms;     /* of START_TIME: since 1970 */
+    const char *const *known; /* topics that the store knows, ended by NULL:
+                                 they have begun. NULL: none */
+    size_t queue_max;         /* bytes that librdkafka reads ahead: 16 MiB. Some
                             answers of brokers may come on top of it, 8 MiB
                             each */
     stg_ns hold;         /* a revoked partition is let go after it, whatever is
@@ -141,6 +190,7 @@ typedef struct stg_kafka_options {
     void (*assigned)(void *ctx, const stg_kafka_given *given, size_t count);
     void (*revoked)(void *ctx, const stg_kafka_place *places, size_t count);
     void (*lost)(void *ctx, const stg_kafka_place *places, size_t count);
+    void (*compared)(void *ctx, const stg_kafka_compared *all, size_t count);
     void (*told)(void *ctx, const stg_kafka_told *told);
     void *ctx;
 } stg_kafka_options;
@@ -194,6 +244,19 @@ void stg_kafka_let_go(stg_kafka *k, const stg_kafka_place *p);
  * not above what was asked before is ignored. */
 void stg_kafka_commit(stg_kafka *k, const stg_kafka_place *p, uint64_t offset);
 
+/* -- the same log? --------------------------------------------------------- */
+
+/* Reads the records of the fingerprint again; `compared` answers, within some
+ * ten seconds. The partition need not have begun. */
+void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+                       const stg_fingerprint *print);
+
+/* It is the same: a partition that was told of as SUSPECT is read on. */
+void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p);
+
+/* It is another one: RENEWED, lost and assigned come next. */
+void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p);
+
 /* -- reading --------------------------------------------------------------- */
 
 /* Records of one partition, in their order: key is the hash of the ordering
@@ -203,10 +266,12 @@ typedef struct stg_kafka_run {
     stg_kafka_place place;
     uint64_t tag;
     const stg_record *records;
-    size_t count;  /* may be 0: there were only gaps */
-    uint64_t next; /* all below it was read */
-    uint64_t end;  /* the next that the topic will give, as far as is known;
+    size_t count;      /* may be 0: there were only gaps */
+    uint64_t next;     /* all below it was read */
+    uint64_t end;      /* the next that the topic will give, as far as is known;
                       not below next */
+    stg_log_mark mark; /* of one of the records, about once a second; hash 0:
+                          none. Not of the reader behind */
 } stg_kafka_run;
 
 /* Partitions by topic and number, each once. */
@@ -251,6 +316,7 @@ typedef struct stg_kafka_counts {
     uint64_t commits, commit_failures; /* lists, not partitions */
     uint64_t rebalances;               /* assigned, revoked and lost */
     uint64_t too_large, skipped;       /* messages; skipped: without a value */
+    uint64_t headers_lost;             /* that could not be sent */
 } stg_kafka_counts;
 
 /* Each partition that is ours, as of about a second ago at most. */

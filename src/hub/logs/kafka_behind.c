@@ -1,6 +1,8 @@
 /* The reader behind: a second consumer, in no group, that reads one place at a
- * time for laggards, and what is to be sent again. It is opened when it is first wanted, and holds nothing
- * while it is not. */
+ * time for laggards, and messages that are sent again. It is opened when it is
+ * first wanted, and holds nothing while it is not. At the end of a partition it
+ * stops: librdkafka has one fetch under way a broker, and one that waits there
+ * for records that are still to come would hold up the next partition. */
 #include <stdlib.h>
 
 #include "hub/logs/kafka_inside.h"
@@ -18,7 +20,12 @@ enum {
 
 static bool open_consumer(stg_kafka_behind *b)
 {
-    static const stg_kafka_sizes sizes = {QUEUE_MAX, ANSWER_MAX, ANSWER_MAX};
+    static const stg_kafka_sizes sizes = {.queue_max = QUEUE_MAX,
+                                          .answer_max = ANSWER_MAX,
+                                          .piece_max = ANSWER_MAX,
+                                          .is_hasty = true};
+    stg_kafka_told told =
+        stg_kafka_trouble_of(RD_KAFKA_RESP_ERR__INVALID_ARG, NULL);
     rd_kafka_conf_t *conf;
     stg_error err;
 
@@ -27,9 +34,9 @@ static bool open_consumer(stg_kafka_behind *b)
     conf = stg_kafka_conf(b->o, &sizes, &err);
     b->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
     if (b->rk == NULL) {
-        stg_kafka_post_tell(
-            b->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
-            "nothing can be read for laggards: %s; tried again", err.text);
+        stg_kafka_post_tell(b->post, &told,
+                            "nothing can be read for laggards: %s; tried again",
+                            err.text);
         b->again_at = stg_kafka_now() + PATIENCE_S * STG_S;
         return false;
     }
@@ -134,6 +141,8 @@ static void answer(stg_kafka_behind *b, stg_kafka_batch *batch)
     b->again_at = b->is_assigned || run.next > b->ask.position
                       ? 0
                       : stg_kafka_now() + RETRY_MS * STG_MS;
+    if (b->end > 0 && run.next >= b->end)
+        rest(b);
     stg_kafka_post_send(b->post, note);
 }
 
@@ -168,6 +177,8 @@ static void stray(stg_kafka_behind *b)
 /* True: there is nothing more to wait for. */
 static bool take_error(stg_kafka_behind *b, const rd_kafka_message_t *m)
 {
+    stg_kafka_told told = stg_kafka_trouble_of(m->err, b->at.topic);
+
     switch (m->err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
         if (m->offset >= 0 && (uint64_t)m->offset > b->next)
@@ -178,13 +189,10 @@ static bool take_error(stg_kafka_behind *b, const rd_kafka_message_t *m)
         stray(b);
         return true;
     default:
-        stg_kafka_post_tell(
-            b->post,
-            &(stg_kafka_told){
-                .what = STG_KAFKA_TROUBLE, .place = b->ask.place, .level = 4},
-            "%s/%u, for %s: %s", b->at.topic, (unsigned)b->at.partition,
-            b->ask.is_again ? "a replay" : "a laggard",
-            rd_kafka_message_errstr(m));
+        stg_kafka_post_tell(b->post, &told, "%s/%u, for %s: %s", b->at.topic,
+                            (unsigned)b->at.partition,
+                            b->ask.is_again ? "a replay" : "a laggard",
+                            rd_kafka_message_errstr(m));
         return false;
     }
 }
@@ -193,11 +201,12 @@ static void take_message(stg_kafka_behind *b, stg_kafka_batch *batch,
                          const rd_kafka_message_t *m)
 {
     stg_record record;
+    uint32_t lost; // the member tells
 
     if (m->offset < 0 || (uint64_t)m->offset < b->next)
         return;
     b->next = (uint64_t)m->offset + 1;
-    if (stg_kafka_record(b->o, batch, m, &record))
+    if (stg_kafka_record(b->o, batch, m, &record, &lost))
         stg_kafka_batch_add(batch, 0, &record);
 }
 
@@ -271,6 +280,10 @@ static bool take_asks(stg_kafka_behind *b)
     while ((link = stg_list_shift(&asks)) != NULL) {
         stg_kafka_ask *a = STG_HOLDER(link, stg_kafka_ask, link);
 
+        if (a->kind == STG_KAFKA_ASK_COMPARE) {
+            stg_list_push(&b->compares, &a->link);
+            continue;
+        }
         b->ask = *a;
         b->is_wanted = true;
         b->answer_at = stg_kafka_now() + PATIENCE_S * STG_S;
@@ -284,7 +297,7 @@ static void take_events(stg_kafka_behind *b)
     rd_kafka_event_t *ev;
 
     while (b->rk != NULL && (ev = rd_kafka_queue_poll(b->events, 0)) != NULL) {
-        // What goes wrong with brokers the member tells, too.
+        // The member tells of trouble with brokers, too.
         if (rd_kafka_event_type(ev) == RD_KAFKA_EVENT_LOG)
             stg_kafka_tell_log(b->post, ev);
         rd_kafka_event_destroy(ev);
@@ -305,16 +318,22 @@ static stg_ns next_wake(const stg_kafka_behind *b, stg_ns now)
 void stg_kafka_behind_run(void *behind)
 {
     stg_kafka_behind *b = behind;
+    stg_link *link;
 
+    stg_list_init(&b->compares);
     while (take_asks(b)) {
-        stg_ns now = stg_kafka_now();
+        stg_ns now;
 
+        stg_kafka_compare_all(b->o, b->post, &b->compares);
+        now = stg_kafka_now();
         take_events(b);
         read_some(b);
         if (!b->is_wanted && b->is_assigned && now >= b->idle_at)
             rest(b);
         stg_kafka_box_wait(&b->box, next_wake(b, now));
     }
+    while ((link = stg_list_shift(&b->compares)) != NULL)
+        free(STG_HOLDER(link, stg_kafka_ask, link));
     close_consumer(b);
     stg_kafka_post_send(b->post, stg_kafka_note_new(STG_KAFKA_NOTE_ENDED));
 }

@@ -2,11 +2,14 @@
  * what is ours and not lost. */
 #include "hub/logs/kafka_inside.h"
 
-enum { AGAIN_MS = 1000 }; /* after a commit that failed */
+enum {
+    AGAIN_MS = 1000, /* after a commit that failed */
+    OUTDATED_S = 10, /* for a rebalance to follow, if it is to come */
+};
 
 static bool is_due(const stg_kafka_slot *s)
 {
-    return s->wanted > s->sent;
+    return s->wanted > s->sent && !s->is_outdated;
 }
 
 static bool has_due(const stg_kafka_member *m)
@@ -22,7 +25,7 @@ bool stg_kafka_member_owes(const stg_kafka_member *m, bool of_revoked)
     for (size_t i = 0; i < m->slots.count; i++) {
         const stg_kafka_slot *s = &m->slots.at[i];
 
-        if (s->wanted > s->committed &&
+        if (s->wanted > s->committed && !s->is_outdated &&
             (!of_revoked || s->state == STG_KAFKA_SLOT_REVOKED))
             return true;
     }
@@ -47,10 +50,19 @@ static rd_kafka_topic_partition_list_t *list_due(stg_kafka_member *m)
     return list;
 }
 
+void stg_kafka_member_renew_commits(stg_kafka_member *m)
+{
+    for (size_t i = 0; i < m->slots.count; i++)
+        m->slots.at[i].is_outdated = false;
+    m->outdated_at = 0;
+}
+
 void stg_kafka_member_commit(stg_kafka_member *m, stg_ns now)
 {
     rd_kafka_topic_partition_list_t *list;
 
+    if (m->outdated_at > 0 && now >= m->outdated_at)
+        stg_kafka_member_renew_commits(m);
     if (m->rk == NULL || m->is_committing || now < m->commit_at ||
         !has_due(m) || rd_kafka_assignment_lost(m->rk))
         return;
@@ -69,17 +81,26 @@ void stg_kafka_member_commit(stg_kafka_member *m, stg_ns now)
     m->commit_at = stg_ns_add(now, AGAIN_MS * STG_MS);
 }
 
+/* The group has other members now, or another generation: what this one commits
+ * is refused until it has joined again. */
+static bool is_of_the_past(rd_kafka_resp_err_t err)
+{
+    return err == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
+           err == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+           err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
+}
+
 static void tell_failure(stg_kafka_member *m, const char *topic,
                          uint32_t partition, rd_kafka_resp_err_t err)
 {
+    stg_kafka_told told = stg_kafka_trouble_of(err, topic);
+
     stg_kafka_post_tell(
-        m->post,
-        &(stg_kafka_told){.what = STG_KAFKA_TROUBLE,
-                          .place = {.topic = topic, .partition = partition},
-                          .level = 4},
-        "%s/%u: its offset could not be committed: %s; tried again while the "
-        "partition is ours",
-        topic, (unsigned)partition, rd_kafka_err2str(err));
+        m->post, &told, "%s/%u: its offset could not be committed: %s; %s",
+        topic, (unsigned)partition, rd_kafka_err2str(err),
+        is_of_the_past(err)
+            ? "given up until the group has given the partition again"
+            : "tried again while the partition is ours");
 }
 
 /* The group moves on, and says so when it is ready: that is no trouble. */
@@ -106,6 +127,9 @@ static void take_result(stg_kafka_member *m,
     }
     if (s->sent > s->committed)
         s->sent = s->committed;
+    s->is_outdated = is_of_the_past(err);
+    if (s->is_outdated)
+        m->outdated_at = stg_kafka_now() + OUTDATED_S * STG_S;
     if (!*is_told && !is_quiet(err))
         tell_failure(m, s->place.topic, s->place.partition, err);
     *is_told = true;
@@ -128,7 +152,7 @@ void stg_kafka_member_committed(stg_kafka_member *m, rd_kafka_event_t *ev,
     if (all == 0 && !is_told)
         return;
     m->counts.commit_failures++;
-    // What was revoked is waited for, and not for long.
+    // Commits of revoked partitions are waited for, and not for long.
     m->commit_at =
         stg_ns_add(now, is_quiet(all) || m->is_flushing ? 100 * STG_MS
                                                         : AGAIN_MS * STG_MS);

@@ -8,11 +8,9 @@
 #include "hub/ops/ingress_headers.h"
 #include "hub/refuse.h"
 #include "hub/settings/reserved.h"
+#include "hub/settings/topic.h"
 
-enum {
-    COOPERATIVE_FROM = 0x020a00ff, /* 2.10: below, its assignor has bugs */
-    TOPIC_NAME_MAX = 249,
-};
+enum { COOPERATIVE_FROM = 0x020a00ff }; /* 2.10: below, its assignor has bugs */
 
 /* -- options --------------------------------------------------------------- */
 
@@ -47,6 +45,7 @@ static const char **copy_texts(const char *const *texts)
 
 stg_kafka_options stg_kafka_options_copy(const stg_kafka_options *o)
 {
+    static const char *const none[] = {NULL};
     stg_kafka_options copy = *o;
     stg_kafka_property *properties =
         stg_kafka_memory(o->property_count + 1, sizeof *properties);
@@ -59,6 +58,7 @@ stg_kafka_options stg_kafka_options_copy(const stg_kafka_options *o)
     copy.group = copy_text(o->group);
     copy.content_type = copy_text(o->content_type);
     copy.topics = copy_texts(o->topics);
+    copy.known = copy_texts(o->known == NULL ? none : o->known);
     copy.headers =
         copy_texts(o->headers == NULL ? stg_headers_default : o->headers);
     return copy;
@@ -87,27 +87,8 @@ void stg_kafka_options_free(stg_kafka_options *o)
     free_text(o->group);
     free_text(o->content_type);
     free_texts(o->topics);
+    free_texts(o->known);
     free_texts(o->headers);
-}
-
-bool stg_kafka_is_topic(const char *name)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyz"
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    size_t size = strlen(name);
-
-    return size > 0 && size <= TOPIC_NAME_MAX &&
-           strspn(name, allowed) == size && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
-}
-
-const char *stg_kafka_topic(const stg_kafka_options *o, const char *name)
-{
-    for (size_t i = 0; o->topics[i] != NULL; i++)
-        if (strcmp(o->topics[i], name) == 0)
-            return o->topics[i];
-    return NULL;
 }
 
 /* -- properties ------------------------------------------------------------ */
@@ -135,7 +116,7 @@ static stg_status set(rd_kafka_conf_t *conf, const char *name,
     }
 }
 
-/* What this version may not know is left out. */
+/* Leaves out a property that this version does not know. */
 static void set_if(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
     char why[512];
@@ -196,8 +177,12 @@ static const pair preferred[] = {
     {"partition.assignment.strategy", "range,roundrobin"},
     // So soon it sees topics and partitions that are new.
     {"topic.metadata.refresh.interval.ms", "10000"},
+    // A pattern that matches them would read its own commits for ever.
+    {"topic.blacklist", "^__consumer_offsets$,^__transaction_state$"},
     {"socket.keepalive.enable", "true"},
     {"reconnect.backoff.max.ms", "5000"},
+    // Brokers close what is idle.
+    {"log.connection.close", "false"},
 };
 
 /* What is out of range is judged here, and the end of a partition passes the
@@ -206,6 +191,11 @@ static const pair needed[] = {
     {"enable.auto.commit", "false"},    {"enable.auto.offset.store", "false"},
     {"auto.offset.reset", "error"},     {"enable.partition.eof", "true"},
     {"queued.min.messages", "1000000"}, {"log.queue", "true"},
+};
+
+static const pair hasty[] = {
+    {"fetch.wait.max.ms", "5"},
+    {"fetch.min.bytes", "1"},
 };
 
 static stg_status set_sizes(rd_kafka_conf_t *conf, const stg_kafka_sizes *s,
@@ -232,6 +222,8 @@ static stg_status set_all(rd_kafka_conf_t *conf, const stg_kafka_options *o,
         status = set_given(conf, o->properties, o->property_count, err);
     if (status == STG_OK)
         status = SET_PAIRS(conf, needed, err);
+    if (status == STG_OK && sizes->is_hasty)
+        status = SET_PAIRS(conf, hasty, err);
     if (status == STG_OK)
         status = set_number(conf, "queued.max.messages.kbytes",
                             sizes->queue_max / 1024, err);
@@ -283,15 +275,29 @@ bool stg_kafka_is_cooperative(const rd_kafka_conf_t *conf)
 
 /* -- a producer ------------------------------------------------------------ */
 
+static bool has_partitioner(const stg_kafka_property *properties, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(properties[i].name, "partitioner") == 0 ||
+            strcmp(properties[i].name, "topic.partitioner") == 0)
+            return true;
+    return false;
+}
+
 rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
                                          const stg_kafka_property *properties,
-                                         size_t count, stg_error *err)
+                                         size_t count,
+                                         stg_kafka_partitioner *partitioner,
+                                         stg_error *err)
 {
     static const pair ours[] = {
         {"client.id", "stagger"},
         {"linger.ms", "5"},
         {"message.max.bytes", "67108864"},
         {"socket.keepalive.enable", "true"},
+        // Else it asks no partitioner about a message without a key.
+        {"sticky.partitioning.linger.ms", "0"},
+        {"partitioner", "murmur2_random"}, // makes the topic's configuration
     };
     static const pair forced[] = {
         {"enable.idempotence", "true"},
@@ -306,25 +312,28 @@ rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
         status = SET_PAIRS(conf, forced, err);
     if (status == STG_OK)
         status = set(conf, "bootstrap.servers", brokers, err);
-    if (status == STG_OK)
-        return conf;
-    rd_kafka_conf_destroy(conf);
-    return NULL;
+    if (status != STG_OK) {
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    if (!has_partitioner(properties, count))
+        rd_kafka_topic_conf_set_partitioner_cb(
+            rd_kafka_conf_get_default_topic_conf(conf), partitioner);
+    return conf;
 }
 
 /* -- a check --------------------------------------------------------------- */
 
 static stg_status check_topics(const char *const *topics, stg_error *err)
 {
+    stg_error why;
+
     if (topics == NULL || topics[0] == NULL)
         return stg_hub_refuse(err, STG_INVALID,
                               "kafka: no topic; wanted one at least");
     for (size_t i = 0; topics[i] != NULL; i++) {
-        if (!stg_kafka_is_topic(topics[i]))
-            return stg_hub_refuse(err, STG_INVALID,
-                                  "kafka: \"%.80s\" cannot be the name of a "
-                                  "topic; wanted 1 to %d of a-z A-Z 0-9 . _ -",
-                                  topics[i], TOPIC_NAME_MAX);
+        if (stg_topic_check(topics[i], &why) != STG_OK)
+            return stg_hub_refuse(err, STG_INVALID, "kafka: %s", why.text);
         for (size_t j = 0; j < i; j++)
             if (strcmp(topics[i], topics[j]) == 0)
                 return stg_hub_refuse(err, STG_INVALID,
@@ -348,7 +357,8 @@ static stg_status try_instance(rd_kafka_conf_t *conf, stg_error *err)
 
 stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
 {
-    static const stg_kafka_sizes sizes = {16 << 20, 8 << 20, 1 << 20};
+    static const stg_kafka_sizes sizes = {
+        .queue_max = 16 << 20, .answer_max = 8 << 20, .piece_max = 1 << 20};
     stg_status status = check_topics(o->topics, err);
     rd_kafka_conf_t *conf;
 

@@ -140,10 +140,9 @@ static void judge_strayed(stg_kafka_member *m, stg_kafka_slot *s,
     bool is_below = s->next < (uint64_t)e->begin;
 
     if (!is_below && s->next <= (uint64_t)e->end) {
-        s->state = STG_KAFKA_SLOT_READING; // it was there all the same
-        stg_kafka_member_change(m);
-    } else if (m->o->reset == STG_KAFKA_RESET_ERROR) {
-        tell(m, s, STG_KAFKA_REFUSED, e, "reset=error: it is not read on");
+        stg_kafka_member_suspect(m, s, "a position was not there, and is now");
+    } else if (m->o->stops_expired) {
+        tell(m, s, STG_KAFKA_REFUSED, e, "it is not read on (`kafka.expired`)");
         s->state = STG_KAFKA_SLOT_REFUSED;
         stg_kafka_member_change(m);
     } else if (is_below) {
@@ -187,7 +186,8 @@ static void judge(stg_kafka_member *m, const stg_kafka_place *places,
         stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &places[i]);
         const stg_kafka_ends *e = &ends[i];
 
-        if (s == NULL || e->begin < 0 || e->end < 0)
+        if (s == NULL || e->begin < 0 || e->end < 0 ||
+            !stg_kafka_start_is_known(m, s->place.topic))
             continue;
         if (e->committed > e->end && s->tries++ < SHORT_TRIES)
             continue;
@@ -221,19 +221,22 @@ static void ask(stg_kafka_member *m, size_t count)
     stg_kafka_place *places = stg_kafka_memory(count, sizeof *places);
     stg_kafka_ends *ends = stg_kafka_memory(count, sizeof *ends);
     rd_kafka_resp_err_t err;
+    stg_kafka_told told;
     size_t at = 0;
 
     for (size_t i = 0; i < m->slots.count; i++)
         if (is_asked(&m->slots.at[i]))
             places[at++] = m->slots.at[i].place;
-    if (stg_kafka_ends_ask(m->rk, places, count, ends, true, &err))
+    stg_kafka_member_start(m, places, count);
+    if (stg_kafka_ends_ask(m->rk, places, count, ends, true, &err)) {
         judge(m, places, count, ends);
-    else
-        stg_kafka_post_tell(
-            m->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 4},
-            "where %zu partitions begin and end cannot be asked: %s; tried "
-            "again",
-            count, rd_kafka_err2str(err));
+    } else {
+        told = stg_kafka_trouble_of(err, NULL);
+        stg_kafka_post_tell(m->post, &told,
+                            "where %zu partitions begin and end cannot be "
+                            "asked: %s",
+                            count, rd_kafka_err2str(err));
+    }
     free(places);
     free(ends);
 }

@@ -75,11 +75,13 @@ static rd_kafka_topic_partition_list_t *list_of(const stg_kafka_member *m,
 
 static void take_error(stg_kafka_member *m, rd_kafka_error_t *error)
 {
+    stg_kafka_told told;
+
     if (error == NULL)
         return;
-    stg_kafka_post_tell(
-        m->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
-        "an assignment was not taken over: %s", rd_kafka_error_string(error));
+    told = stg_kafka_trouble_of(rd_kafka_error_code(error), NULL);
+    stg_kafka_post_tell(m->post, &told, "an assignment was not taken over: %s",
+                        rd_kafka_error_string(error));
     rd_kafka_error_destroy(error);
 }
 
@@ -87,13 +89,14 @@ static bool assign_plain(stg_kafka_member *m,
                          const rd_kafka_topic_partition_list_t *list)
 {
     rd_kafka_resp_err_t err = rd_kafka_assign(m->rk, list);
+    stg_kafka_told told;
 
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
         return true;
-    stg_kafka_post_tell(
-        m->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
-        "an assignment was not taken over: %s; tried again",
-        rd_kafka_err2str(err));
+    told = stg_kafka_trouble_of(err, NULL);
+    stg_kafka_post_tell(m->post, &told,
+                        "an assignment was not taken over: %s; tried again",
+                        rd_kafka_err2str(err));
     return false;
 }
 
@@ -229,6 +232,57 @@ void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot)
     stg_kafka_member_change(m);
 }
 
+void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
+                              const char *why)
+{
+    slot->state = STG_KAFKA_SLOT_SUSPECT;
+    stg_kafka_member_change(m);
+    stg_kafka_post_tell(m->post,
+                        &(stg_kafka_told){.what = STG_KAFKA_SUSPECT,
+                                          .place = slot->place,
+                                          .position = slot->next,
+                                          .level = 6},
+                        "%s/%u: %s: whether it is the same topic is looked at",
+                        slot->place.topic, (unsigned)slot->place.partition,
+                        why);
+}
+
+static stg_kafka_slot *find_suspect(const stg_kafka_member *m,
+                                    const stg_kafka_place *p)
+{
+    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, p);
+
+    return s != NULL && s->state == STG_KAFKA_SLOT_SUSPECT ? s : NULL;
+}
+
+void stg_kafka_member_resume(stg_kafka_member *m, const stg_kafka_place *p)
+{
+    stg_kafka_slot *s = find_suspect(m, p);
+
+    if (s == NULL)
+        return;
+    s->state = STG_KAFKA_SLOT_READING;
+    stg_kafka_member_change(m);
+}
+
+void stg_kafka_member_replace(stg_kafka_member *m, const stg_kafka_place *p)
+{
+    stg_kafka_slot *s = find_suspect(m, p);
+
+    if (s == NULL)
+        return;
+    stg_kafka_post_tell(
+        m->post,
+        &(stg_kafka_told){.what = STG_KAFKA_RENEWED,
+                          .place = s->place,
+                          .position = s->next,
+                          .level = 4},
+        "%s/%u: another record is where one was read before: the topic was "
+        "made again, and is read from its begin",
+        s->place.topic, (unsigned)s->place.partition);
+    stg_kafka_member_renew(m, s);
+}
+
 /* -- given ----------------------------------------------------------------- */
 
 /* The group is told that its word was heard. What is read already goes on. */
@@ -255,13 +309,17 @@ static void take_given(stg_kafka_member *m,
     if (!m->is_cooperative)
         stg_kafka_member_lose(m); // none are left, by the rules
     for (int i = 0; i < list->cnt; i++) {
-        const char *topic = stg_kafka_topic(m->o, list->elems[i].topic);
+        const char *topic = stg_kafka_topic(m->topics, list->elems[i].topic);
 
-        if (topic != NULL)
-            stg_kafka_slots_add(&m->slots, topic,
-                                (uint32_t)list->elems[i].partition, assignment);
+        if (topic == NULL)
+            continue;
+        if (m->has_listed)
+            stg_kafka_known_note(m, topic);
+        stg_kafka_slots_add(&m->slots, topic,
+                            (uint32_t)list->elems[i].partition, assignment);
     }
     acknowledge(m);
+    stg_kafka_member_renew_commits(m);
     if (has_state(m, STG_KAFKA_SLOT_READING))
         stg_kafka_member_change(m);
     m->ask_at = 0;
@@ -414,16 +472,21 @@ static stg_status subscribe(stg_kafka_member *m)
 bool stg_kafka_member_open(stg_kafka_member *m)
 {
     // Of three brokers' answers, none is more than half of the limit.
-    stg_kafka_sizes sizes = {m->o->queue_max, m->o->queue_max / 2, 1 << 20};
+    stg_kafka_sizes sizes = {.queue_max = m->o->queue_max,
+                             .answer_max = m->o->queue_max / 2,
+                             .piece_max = 1 << 20};
     stg_error err;
     rd_kafka_conf_t *conf = stg_kafka_conf(m->o, &sizes, &err);
+
+    stg_kafka_told told =
+        stg_kafka_trouble_of(RD_KAFKA_RESP_ERR__INVALID_ARG, NULL);
 
     m->is_cooperative = conf != NULL && stg_kafka_is_cooperative(conf);
     m->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
     if (m->rk == NULL) {
-        stg_kafka_post_tell(
-            m->post, &(stg_kafka_told){.what = STG_KAFKA_TROUBLE, .level = 3},
-            "the group cannot be joined: %s; tried again", err.text);
+        stg_kafka_post_tell(m->post, &told,
+                            "the group cannot be joined: %s; tried again",
+                            err.text);
         return false;
     }
     m->events = rd_kafka_queue_get_consumer(m->rk);

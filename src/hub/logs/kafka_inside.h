@@ -7,12 +7,20 @@
  *     kafka_group.c    how the group gives and takes
  *     kafka_slots.c    the partitions that are ours
  *     kafka_ends.c     where a partition begins and ends
+ *     kafka_topics.c   names of topics, and those that patterns match
+ *     kafka_start.c    where the group begins a topic
  *     kafka_commits.c  what is settled, told to the group
  *     kafka_take.c     from librdkafka's queue into batches
  *     kafka_batch.c    a batch
  *     kafka_record.c   a message as a parcel
+ *     kafka_headers.c  the headers of a message, as they are
+ *     kafka_letter.c   a dead letter as a record
+ *     kafka_letters.c  the producer of dead letters
  *     kafka_watch.c    topics and brokers that come and go
+ *     kafka_errors.c   which errors are the same trouble
+ *     kafka_probe.c    topics that have become others
  *     kafka_end.c      the end of an instance of librdkafka
+ *     kafka_compare.c  whether a log is the one that it was
  *     kafka_behind.c   the reader behind, with its own thread
  *
  * Without memory these end the process, as librdkafka itself does. */
@@ -26,6 +34,7 @@
 #include "base/list.h"
 #include "hub/logs/kafka.h"
 #include "hub/logs/kafka_batch.h"
+#include "hub/store_letters.h"
 
 /* Never NULL. Zeroed. */
 void *stg_kafka_memory(size_t count, size_t size);
@@ -39,12 +48,15 @@ static inline stg_ns stg_kafka_now(void)
 
 /* -- kafka_mail.c ---------------------------------------------------------- */
 
-/* What a thread is asked. */
+/* A command to a thread. */
 typedef enum stg_kafka_ask_kind {
     STG_KAFKA_ASK_BEGIN,
     STG_KAFKA_ASK_LET_GO,
     STG_KAFKA_ASK_COMMIT,
     STG_KAFKA_ASK_READ,
+    STG_KAFKA_ASK_COMPARE, /* of the reader behind */
+    STG_KAFKA_ASK_RESUME,
+    STG_KAFKA_ASK_RENEW,
 } stg_kafka_ask_kind;
 
 typedef struct stg_kafka_ask {
@@ -54,11 +66,12 @@ typedef struct stg_kafka_ask {
     uint64_t position;     /* BEGIN, COMMIT, READ of the reader behind */
     uint64_t tag;
     size_t bytes_max;
-    size_t count_max; /* READ of the reader behind; 0: any number */
-    bool is_again;    /* the same: it is to be sent again */
+    size_t count_max;      /* READ of the reader behind; 0: any number */
+    bool is_again;         /* the same: it is to be sent again */
+    stg_fingerprint print; /* COMPARE */
 } stg_kafka_ask;
 
-/* What a thread tells. */
+/* An event from a thread. */
 typedef enum stg_kafka_note_kind {
     STG_KAFKA_NOTE_ASSIGNED,
     STG_KAFKA_NOTE_REVOKED,
@@ -66,6 +79,7 @@ typedef enum stg_kafka_note_kind {
     STG_KAFKA_NOTE_TOLD,
     STG_KAFKA_NOTE_READ,
     STG_KAFKA_NOTE_READ_BEHIND,
+    STG_KAFKA_NOTE_COMPARED,
     STG_KAFKA_NOTE_ENDED, /* a thread has */
 } stg_kafka_note_kind;
 
@@ -74,6 +88,7 @@ typedef struct stg_kafka_note {
     stg_kafka_note_kind kind;
     stg_kafka_given *given;
     stg_kafka_place *places;
+    stg_kafka_compared *compared;
     size_t count;
     stg_kafka_told told;
     char *text;
@@ -119,6 +134,11 @@ __attribute__((format(printf, 3, 4))) void
 stg_kafka_post_tell(stg_kafka_post *p, const stg_kafka_told *told,
                     const char *format, ...);
 
+/* -- kafka_errors.c -------------------------------------------------------- */
+
+/* To be told of an error that is not the end. topic: NULL, of none. */
+stg_kafka_told stg_kafka_trouble_of(rd_kafka_resp_err_t err, const char *topic);
+
 /* -- kafka_conf.c ---------------------------------------------------------- */
 
 /* Of our own copy of the options. Texts in it are ours. */
@@ -129,16 +149,25 @@ typedef struct stg_kafka_sizes {
     size_t queue_max;  /* bytes of queued.max.messages.kbytes */
     size_t answer_max; /* fetch.max.bytes */
     size_t piece_max;  /* fetch.message.max.bytes */
+    bool is_hasty;     /* a broker answers at once, whatever it has: a partition
+                      that is assigned next is not asked for before */
 } stg_kafka_sizes;
 
 /* A consumer's. NULL with words: see stg_kafka_check(). */
 rd_kafka_conf_t *stg_kafka_conf(const stg_kafka_options *o,
                                 const stg_kafka_sizes *sizes, stg_error *err);
 
-/* A producer's, of dead letters. */
+/* How librdkafka asks for the partition of a message. */
+typedef int32_t stg_kafka_partitioner(const rd_kafka_topic_t *topic,
+                                      const void *key, size_t key_size,
+                                      int32_t count, void *ctx, void *opaque);
+
+/* A producer's, of dead letters; the properties may have another partitioner. */
 rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
                                          const stg_kafka_property *properties,
-                                         size_t count, stg_error *err);
+                                         size_t count,
+                                         stg_kafka_partitioner *partitioner,
+                                         stg_error *err);
 
 /* Opens a consumer; conf is given. Its events go to its own queue. */
 rd_kafka_t *stg_kafka_consumer(rd_kafka_conf_t *conf, stg_error *err);
@@ -152,18 +181,37 @@ void stg_kafka_destroy(rd_kafka_t *rk);
 bool stg_kafka_is_cooperative(const rd_kafka_conf_t *conf);
 bool stg_kafka_has_bugs(const rd_kafka_conf_t *conf);
 
-/* A name of a topic of the options, whose text stays; NULL: none of them. */
-const char *stg_kafka_topic(const stg_kafka_options *o, const char *name);
+/* -- kafka_headers.c ------------------------------------------------------- */
 
-/* Whether the name can be a topic's. */
-bool stg_kafka_is_topic(const char *name);
+/* The headers of a message, as long as they fit into `most` bytes. Of malloc(). */
+stg_span stg_kafka_headers_pack(const rd_kafka_message_t *m, size_t most);
+
+/* Adds them to others. Returns how many had no room when they were packed. */
+uint32_t stg_kafka_headers_unpack(stg_span packed, rd_kafka_headers_t *to);
+
+/* -- kafka_letter.c -------------------------------------------------------- */
+
+/* The parts of a dead letter that its record has. */
+typedef enum stg_kafka_letter_form {
+    STG_KAFKA_LETTER_WHOLE,
+    STG_KAFKA_LETTER_CUT,  /* without the body */
+    STG_KAFKA_LETTER_BARE, /* and without the message's own headers */
+    STG_KAFKA_LETTER_FORMS,
+} stg_kafka_letter_form;
+
+/* refusal: why it is not whole, in librdkafka's words; else NULL. The caller
+ * destroys them, or gives them to librdkafka. */
+rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
+                                             stg_kafka_letter_form form,
+                                             const char *refusal);
 
 /* -- kafka_record.c -------------------------------------------------------- */
 
-/* A message as a record, its bytes in b. False: it is none (no value). Sets
- * *skipped then. */
+/* A message as a record, its bytes in b. False: it is none (no value). *lost:
+ * how many of its headers should go on and cannot. */
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
-                      const rd_kafka_message_t *m, stg_record *record);
+                      const rd_kafka_message_t *m, stg_record *record,
+                      uint32_t *lost);
 
 /* -- kafka_slots.c --------------------------------------------------------- */
 
@@ -173,6 +221,7 @@ typedef enum stg_kafka_slot_state {
     STG_KAFKA_SLOT_READING, /* or about to */
     STG_KAFKA_SLOT_STRAYED, /* read from where the topic has nothing: where it
                                begins and ends is to be asked */
+    STG_KAFKA_SLOT_SUSPECT, /* whether its log is the same is awaited */
     STG_KAFKA_SLOT_REFUSED, /* it strayed, and that is an error */
     STG_KAFKA_SLOT_REVOKED, /* until the loop lets it go */
 } stg_kafka_slot_state;
@@ -186,11 +235,19 @@ typedef struct stg_kafka_slot {
     bool is_let_go;
     unsigned tries; /* to learn its end */
     uint64_t tag;
-    uint64_t next;   /* all below was handed over */
-    uint64_t end;    /* as far as is known */
-    uint64_t wanted; /* to be committed */
-    uint64_t sent;   /* and on its way, or there */
+    uint64_t next;      /* all below was handed over */
+    uint64_t end;       /* as far as is known */
+    stg_log_mark mark;  /* to be handed over; hash 0: none */
+    stg_ns mark_at;     /* the next one, not before */
+    stg_log_mark first; /* the first one of this assignment */
+    bool is_disordered; /* records below it are later, and the log is the same
+                           all the same: timestamps say nothing */
+    uint64_t wanted;    /* to be committed */
+    uint64_t sent;      /* and on its way, or there */
     uint64_t committed;
+    stg_ns told_at;   /* headers that were lost: not again within a second */
+    bool is_outdated; /* the group has moved on: a commit of this generation
+                         fails, however often */
 } stg_kafka_slot;
 
 /* By topic (as the options have them) and partition. */
@@ -226,10 +283,40 @@ void stg_kafka_hand_drop(stg_kafka_hand *h);
 rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
                                         rd_kafka_queue_t *queue, size_t most);
 
+/* -- kafka_topics.c: names ------------------------------------------------- */
+
+/* Names that were asked for, whose texts stay until it is freed: by any thread. */
+typedef struct stg_kafka_topics {
+    uv_mutex_t lock;
+    const stg_kafka_options *o;
+    char **names;
+    size_t count, room;
+} stg_kafka_topics;
+
+bool stg_kafka_topics_init(stg_kafka_topics *t, const stg_kafka_options *o);
+void stg_kafka_topics_free(stg_kafka_topics *t);
+
+/* The name of a topic that is in the options, or that a pattern of theirs
+ * matches; NULL: none of them. */
+const char *stg_kafka_topic(stg_kafka_topics *t, const char *name);
+
 /* -- the member of the group ----------------------------------------------- */
+
+/* A topic, or a pattern, of the options; or a topic that a pattern matches. */
+typedef struct stg_kafka_known {
+    const char *name;
+    rd_kafka_topic_t *topic; /* so that librdkafka asks for it */
+    uint32_t partitions;     /* 0: not known yet */
+    bool is_pattern;
+    bool is_matched; /* it may vanish, and nobody misses it */
+    bool is_gone;    /* of a pattern: it matches none */
+    bool has_begun; /* the group, or the store, knows it; or one of a pattern */
+    bool is_late;   /* it was not there when the hub was */
+} stg_kafka_known;
 
 typedef struct stg_kafka_member {
     const stg_kafka_options *o;
+    stg_kafka_topics *topics;
     stg_kafka_post *post;
     stg_kafka_box box;
     uv_thread_t thread;
@@ -251,16 +338,16 @@ typedef struct stg_kafka_member {
     /* -- reading */
     size_t bytes_max; /* wanted; 0: nothing is */
     stg_kafka_hand hand;
+    stg_ns taken_at; /* the batch that is filled */
 
-    stg_ns commit_at; /* not before */
+    stg_ns commit_at;   /* not before */
+    stg_ns outdated_at; /* slots are outdated until a rebalance, or so long */
 
     /* -- topics */
     stg_ns watch_at;
-    struct stg_kafka_known {     /* one a topic of the options */
-        rd_kafka_topic_t *topic; /* so that librdkafka asks for it */
-        uint32_t partitions;     /* 0: not known yet */
-        bool is_gone;
-    } * known;
+    stg_kafka_known *known; /* those of the options first */
+    size_t known_count;
+    bool has_listed; /* topics of patterns are known; later ones are late */
 
     /* -- for a look: under the lock, but for the thread's own counts */
     uv_mutex_t look_lock;
@@ -305,6 +392,40 @@ bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_kafka_place *places,
 /* Asks for all slots that are NEW or STRAYED, if it is time. */
 void stg_kafka_member_ask(stg_kafka_member *m, stg_ns now);
 
+/* -- kafka_topics.c -------------------------------------------------------- */
+
+void stg_kafka_known_init(stg_kafka_member *m);
+
+/* NULL: not known (yet). Until the next one is noted. */
+stg_kafka_known *stg_kafka_known_find(const stg_kafka_member *m,
+                                      const char *topic);
+
+/* There is such a topic; name: of stg_kafka_topic(). */
+void stg_kafka_known_note(stg_kafka_member *m, const char *topic);
+
+/* All that patterns match, of all topics that there are; once. False: no broker
+ * has said it within some seconds. */
+bool stg_kafka_known_ask(stg_kafka_member *m);
+void stg_kafka_known_list(stg_kafka_member *m,
+                          const struct rd_kafka_metadata *md);
+
+void stg_kafka_known_open(stg_kafka_member *m, stg_kafka_known *k);
+void stg_kafka_known_close(stg_kafka_known *k);
+
+void stg_kafka_tell_topic(stg_kafka_member *m, const stg_kafka_known *k,
+                          stg_kafka_tell what, int level, const char *words);
+
+/* -- kafka_start.c --------------------------------------------------------- */
+
+/* Of topics of these places that nobody knows: where they begin is committed. By
+ * the member that has partition 0; the others wait for it. Blocks for a few
+ * seconds at most. */
+void stg_kafka_member_start(stg_kafka_member *m, const stg_kafka_place *places,
+                            size_t count);
+
+/* Whether it has. topic: of the options. */
+bool stg_kafka_start_is_known(const stg_kafka_member *m, const char *topic);
+
 /* -- kafka_group.c --------------------------------------------------------- */
 
 /* librdkafka's side is opened, and closed with all that came of it. */
@@ -313,7 +434,7 @@ void stg_kafka_member_shut(stg_kafka_member *m);
 
 void stg_kafka_member_rebalance(stg_kafka_member *m, rd_kafka_event_t *ev);
 
-/* What was revoked goes when it may. */
+/* Lets go of revoked partitions as soon as that may be. */
 void stg_kafka_member_let_go(stg_kafka_member *m, stg_ns now);
 
 /* Reads what is to be read, if that has changed. */
@@ -327,11 +448,24 @@ void stg_kafka_member_lose(stg_kafka_member *m);
  * loop is told that it was lost. */
 void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot);
 
+/* The slot is not read until the loop knows whether its log is the same. */
+void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
+                              const char *why);
+void stg_kafka_member_resume(stg_kafka_member *m, const stg_kafka_place *p);
+void stg_kafka_member_replace(stg_kafka_member *m, const stg_kafka_place *p);
+
+/* -- kafka_probe.c --------------------------------------------------------- */
+
+/* Looks for slots that have become another log. */
+void stg_kafka_member_probe(stg_kafka_member *m);
+
 /* -- kafka_commits.c ------------------------------------------------------- */
 
 void stg_kafka_member_commit(stg_kafka_member *m, stg_ns now);
 void stg_kafka_member_committed(stg_kafka_member *m, rd_kafka_event_t *ev,
                                 stg_ns now);
+/* The group has moved on: what was refused for that may be committed now. */
+void stg_kafka_member_renew_commits(stg_kafka_member *m);
 /* Whether something was asked to be committed, and no broker has said that it
  * is. */
 bool stg_kafka_member_owes(const stg_kafka_member *m, bool of_revoked);
@@ -352,6 +486,14 @@ void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now);
 void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev);
 void stg_kafka_tell_log(stg_kafka_post *post, rd_kafka_event_t *ev);
 
+/* -- kafka_compare.c ------------------------------------------------------- */
+
+stg_log_mark stg_kafka_mark(const rd_kafka_message_t *m);
+
+/* Answers all of them, and frees them. Blocks for some seconds at most. */
+void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_post *post,
+                           stg_list *asks);
+
 /* -- kafka_behind.c -------------------------------------------------------- */
 
 typedef struct stg_kafka_behind {
@@ -363,10 +505,11 @@ typedef struct stg_kafka_behind {
     rd_kafka_queue_t *events, *records;
     bool is_wanted;
     stg_kafka_ask ask;
-    stg_ns answer_at; /* at the latest */
-    stg_ns again_at;  /* after an error: not before */
-    bool is_assigned; /* to `at`, and what comes next is `next` */
-    bool is_passing;  /* what is below `next` has expired */
+    stg_list compares; /* of stg_kafka_ask */
+    stg_ns answer_at;  /* at the latest */
+    stg_ns again_at;   /* after an error: not before */
+    bool is_assigned;  /* to `at`, and what comes next is `next` */
+    bool is_passing;   /* what is below `next` has expired */
     stg_kafka_place at;
     uint64_t next, end;
     stg_ns idle_at;

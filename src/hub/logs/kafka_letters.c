@@ -8,8 +8,15 @@
 
 #include "hub/logs/kafka_inside.h"
 #include "hub/refuse.h"
+#include "hub/settings/topic.h"
 
 enum { POLL_MS = 100 };
+
+/* A row, while librdkafka has it. */
+typedef struct sending {
+    rd_kafka_resp_err_t result; /* IN_PROGRESS: no answer yet */
+    int32_t partition;          /* of its source; -1: it has none */
+} sending;
 
 struct stg_kafka_letters {
     stg_kafka_options o; /* brokers, the topic, properties */
@@ -19,10 +26,16 @@ struct stg_kafka_letters {
     rd_kafka_queue_t *events;
     atomic_bool is_hurried;
 
+    atomic_uint_fast64_t written, cut, left_out; /* rows, for a look */
+
     /* -- of the write that is under way */
-    size_t waiting; /* rows without an answer */
-    rd_kafka_resp_err_t error;
-    char why[256]; /* what a broker's trouble was last */
+    stg_ns until;
+    bool refuses_batches;        /* a broker has refused a row, or its batch */
+    size_t waiting;              /* rows without an answer */
+    struct sending *sendings;    /* of each row */
+    rd_kafka_resp_err_t refusal; /* of the row that is sent by itself */
+    rd_kafka_resp_err_t error;   /* that is not one row's */
+    char why[256];               /* what a broker's trouble was last */
 };
 
 stg_kafka_letters_options stg_kafka_letters_options_default(void)
@@ -30,77 +43,33 @@ stg_kafka_letters_options stg_kafka_letters_options_default(void)
     return (stg_kafka_letters_options){.timeout = 30 * STG_S};
 }
 
-/* -- a row as a message ---------------------------------------------------- */
+/* -- what brokers say ------------------------------------------------------- */
 
-static void add(rd_kafka_headers_t *h, const char *name, stg_span value)
+/* What is wrong is the record, and it is wrong again when it is sent again. */
+static bool is_refusal(rd_kafka_resp_err_t err)
 {
-    (void)rd_kafka_header_add(h, name, -1, value.at, (ssize_t)value.size);
-}
-
-static void add_text(rd_kafka_headers_t *h, const char *name, const char *text)
-{
-    if (text != NULL)
-        add(h, name, (stg_span){text, strlen(text)});
-}
-
-static void add_number(rd_kafka_headers_t *h, const char *name, uint64_t number)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRIu64, number);
-    add_text(h, name, text);
-}
-
-/* "Name: value\r\n" each. */
-static void add_lines(rd_kafka_headers_t *h, const char *lines)
-{
-    char name[260];
-
-    while (lines != NULL && *lines != '\0') {
-        const char *end = strstr(lines, "\r\n");
-        const char *colon = strstr(lines, ": ");
-
-        if (end == NULL || colon == NULL || colon > end)
-            return;
-        if ((size_t)(colon - lines) < sizeof name) {
-            snprintf(name, sizeof name, "%.*s", (int)(colon - lines), lines);
-            add(h, name, (stg_span){colon + 2, (size_t)(end - colon - 2)});
-        }
-        lines = end + 2;
+    switch (err) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+        return true;
+    default:
+        return false;
     }
 }
 
-static rd_kafka_headers_t *headers_of(const stg_letter *r)
+static void note_result(stg_kafka_letters *l, sending *s,
+                        rd_kafka_resp_err_t err)
 {
-    rd_kafka_headers_t *h = rd_kafka_headers_new(24);
-
-    add_number(h, "stagger-id", r->id);
-    add_text(h, "stagger-message", r->message_id);
-    add_text(h, "stagger-target", r->target);
-    add_text(h, "stagger-state", r->state);
-    add_text(h, "stagger-cause", r->cause);
-    add_text(h, "stagger-category", r->category);
-    add_number(h, "stagger-attempts", r->attempts);
-    add_text(h, "stagger-topic", r->topic);
-    add_number(h, "stagger-partition",
-               r->topic != NULL ? r->topic_partition : r->partition);
-    add_number(h, "stagger-position", r->position);
-    if (r->last_position > 0) {
-        add_number(h, "stagger-last-position", r->last_position);
-        add_number(h, "stagger-count", r->count);
-    }
-    if (r->http_status > 0)
-        add_number(h, "stagger-status", r->http_status);
-    add_text(h, "stagger-detail", r->detail);
-    if (r->replay > 0)
-        add_number(h, "stagger-replay", r->replay);
-    add_text(h, "stagger-created-at", r->created_at);
-    add_text(h, "content-type", r->content_type);
-    add_lines(h, r->headers);
-    return h;
+    s->result = err;
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR && !is_refusal(err))
+        l->error = err;
 }
-
-/* -- writing --------------------------------------------------------------- */
 
 static void take_reports(stg_kafka_letters *l, rd_kafka_event_t *ev)
 {
@@ -108,8 +77,8 @@ static void take_reports(stg_kafka_letters *l, rd_kafka_event_t *ev)
 
     while ((m = rd_kafka_event_message_next(ev)) != NULL) {
         l->waiting--;
-        if (m->err != 0)
-            l->error = m->err;
+        l->refuses_batches |= is_refusal(m->err);
+        note_result(l, m->_private, m->err);
     }
 }
 
@@ -137,11 +106,13 @@ static void poll(stg_kafka_letters *l, int wait_ms)
     rd_kafka_event_destroy(ev);
 }
 
-static bool is_over(const stg_kafka_letters *l, stg_ns until)
+static bool is_over(const stg_kafka_letters *l)
 {
     return l->error != 0 || atomic_load(&l->is_hurried) ||
-           stg_kafka_now() >= until;
+           stg_kafka_now() >= l->until;
 }
+
+/* -- sending --------------------------------------------------------------- */
 
 static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error)
 {
@@ -152,50 +123,171 @@ static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error)
     return code;
 }
 
-static rd_kafka_resp_err_t produce_once(stg_kafka_letters *l,
-                                        const stg_letter *r)
+/* Why a row is not sent whole; NULL: it is. */
+static const char *words_of(rd_kafka_resp_err_t refusal)
 {
-    rd_kafka_headers_t *h = headers_of(r);
+    return refusal == RD_KAFKA_RESP_ERR_NO_ERROR ? NULL
+                                                 : rd_kafka_err2str(refusal);
+}
+
+/* The partition of the record: whatever had sent it there, records that were in
+ * one partition, and all copies of a row, are in one here, in their order. Where
+ * there are fewer, several share one. A message of no topic goes by its key, as
+ * Java's producers do it. Also called by a thread of librdkafka's. */
+static int32_t partition_of(const rd_kafka_topic_t *topic, const void *key,
+                            size_t key_size, int32_t count, void *ctx,
+                            void *row)
+{
+    const sending *s = row;
+
+    return s->partition >= 0 ? s->partition % count
+                             : rd_kafka_msg_partitioner_murmur2_random(
+                                   topic, key, key_size, count, ctx, row);
+}
+
+/* The bytes that the record had; at is NULL: none. */
+static stg_span key_of(const stg_letter *r)
+{
+    if (r->source_key.at != NULL || r->key == NULL)
+        return r->source_key;
+    return (stg_span){r->key[0] == '\0' ? NULL : r->key, strlen(r->key)};
+}
+
+static rd_kafka_resp_err_t produce_once(stg_kafka_letters *l,
+                                        const stg_letter *r,
+                                        stg_kafka_letter_form form, sending *s)
+{
+    stg_span key = key_of(r);
+    rd_kafka_headers_t *h =
+        stg_kafka_letter_headers(r, form, words_of(l->refusal));
     const void *value = r->payload.at;
     rd_kafka_vu_t parts[] = {
         {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = l->topic},
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
         {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = h},
+        {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = s},
         {.vtype = RD_KAFKA_VTYPE_VALUE},
-        {.vtype = RD_KAFKA_VTYPE_KEY},
+        {.vtype = RD_KAFKA_VTYPE_KEY,
+         .u.mem = {(void *)(uintptr_t)key.at, key.size}},
     };
-    size_t count = sizeof parts / sizeof *parts;
     rd_kafka_resp_err_t err;
 
     if (value == NULL && r->has_payload)
         value = ""; // an empty one is not none
-    parts[3].u.mem.ptr = (void *)(uintptr_t)value;
-    parts[3].u.mem.size = r->payload.size;
-    parts[4].u.mem.ptr = (void *)(uintptr_t)r->key;
-    parts[4].u.mem.size = r->key == NULL ? 0 : strlen(r->key);
-    err = code_of(rd_kafka_produceva(
-        l->rk, parts, parts[4].u.mem.size > 0 ? count : count - 1));
+    if (form == STG_KAFKA_LETTER_WHOLE) {
+        parts[4].u.mem.ptr = (void *)(uintptr_t)value;
+        parts[4].u.mem.size = r->payload.size;
+    }
+    s->partition = r->topic != NULL ? (int32_t)r->topic_partition : -1;
+    err =
+        code_of(rd_kafka_produceva(l->rk, parts, sizeof parts / sizeof *parts));
     if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
         rd_kafka_headers_destroy(h);
     return err;
 }
 
-static void produce(stg_kafka_letters *l, const stg_letter *r, stg_ns until)
+static void produce(stg_kafka_letters *l, const stg_letter *r,
+                    stg_kafka_letter_form form, sending *s)
 {
     rd_kafka_resp_err_t err;
 
-    while (!is_over(l, until)) {
-        err = produce_once(l, r);
+    while (!is_over(l)) {
+        err = produce_once(l, r, form, s);
         if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
             l->waiting++;
             return;
         }
         if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            l->error = err;
+            note_result(l, s, err);
             return;
         }
         poll(l, POLL_MS);
     }
+}
+
+/* Up to the first that the client itself refuses. Returns how many, from the
+ * first one on, the topic has. */
+static size_t send_rows(stg_kafka_letters *l, const stg_letter *rows,
+                        size_t count, stg_kafka_letter_form form)
+{
+    size_t there = 0;
+    bool is_any_refused = false;
+
+    for (size_t i = 0; i < count; i++)
+        l->sendings[i].result = RD_KAFKA_RESP_ERR__IN_PROGRESS;
+    for (size_t i = 0; i < count && l->error == 0 && !is_any_refused; i++) {
+        produce(l, &rows[i], form, &l->sendings[i]);
+        is_any_refused = is_refusal(l->sendings[i].result);
+    }
+    while (l->waiting > 0 && !is_over(l))
+        poll(l, POLL_MS);
+    while (there < count &&
+           l->sendings[there].result == RD_KAFKA_RESP_ERR_NO_ERROR)
+        there++;
+    return there;
+}
+
+/* -- what is refused -------------------------------------------------------- */
+
+static void note_cut(stg_kafka_letters *l, stg_letter_report *report,
+                     const stg_letter *r, bool is_left_out)
+{
+    if (report->cut + report->left_out == 0)
+        stg_hub_refuse(&report->why, STG_OK,
+                       "topic %.100s: letter %" PRIu64 " (%" PRIu64
+                       " bytes) was copied %s: %s",
+                       l->topic, r->id, r->payload_size,
+                       is_left_out ? "in no form" : "without its body",
+                       rd_kafka_err2str(l->refusal));
+    if (is_left_out)
+        report->left_out++;
+    else
+        report->cut++;
+}
+
+/* By itself: in each form, until one is taken. False: nothing is known of it,
+ * and it is to be sent again. */
+static bool send_alone(stg_kafka_letters *l, const stg_letter *r,
+                       stg_letter_report *report)
+{
+    bool is_there = false;
+
+    l->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (int form = STG_KAFKA_LETTER_WHOLE;
+         form < STG_KAFKA_LETTER_FORMS && !is_there; form++) {
+        is_there = send_rows(l, r, 1, (stg_kafka_letter_form)form) == 1;
+        if (!is_there && !is_refusal(l->sendings[0].result))
+            return false;
+        if (!is_there)
+            l->refusal = l->sendings[0].result;
+    }
+    if (l->refusal != RD_KAFKA_RESP_ERR_NO_ERROR)
+        note_cut(l, report, r, !is_there);
+    l->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
+    return true;
+}
+
+/* What a broker has refused may have been the batch: from there on each row goes
+ * by itself. */
+static size_t send_all(stg_kafka_letters *l, const stg_letter *rows,
+                       size_t count, stg_letter_report *report)
+{
+    size_t there = 0, sent;
+
+    while (there < count) {
+        sent =
+            send_rows(l, rows + there, count - there, STG_KAFKA_LETTER_WHOLE);
+        there += sent;
+        if (there == count || !is_refusal(l->sendings[sent].result) ||
+            is_over(l))
+            return there;
+        do {
+            if (!send_alone(l, &rows[there], report))
+                return there;
+            there++;
+        } while (there < count && l->refuses_batches);
+    }
+    return there;
 }
 
 /* -- the producer ---------------------------------------------------------- */
@@ -208,7 +300,7 @@ static bool open_producer(stg_kafka_letters *l, stg_error *err)
     if (l->rk != NULL)
         return true;
     conf = stg_kafka_conf_producer(l->o.brokers, l->o.properties,
-                                   l->o.property_count, err);
+                                   l->o.property_count, partition_of, err);
     if (conf == NULL)
         return false;
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
@@ -236,9 +328,16 @@ static void close_producer(stg_kafka_letters *l)
     l->rk = NULL;
 }
 
+static void count_rows(stg_kafka_letters *l, const stg_letter_report *report)
+{
+    atomic_fetch_add(&l->written, report->written - report->left_out);
+    atomic_fetch_add(&l->cut, report->cut);
+    atomic_fetch_add(&l->left_out, report->left_out);
+}
+
 /* A producer that has failed is not asked again: what it still has on its way
  * would come between, and an idempotent one may be stuck. */
-static stg_status fail(stg_kafka_letters *l, stg_error *err)
+static void fail(stg_kafka_letters *l, stg_error *err)
 {
     const char *what = l->error != 0 ? rd_kafka_err2str(l->error)
                        : atomic_load(&l->is_hurried)
@@ -246,9 +345,9 @@ static stg_status fail(stg_kafka_letters *l, stg_error *err)
                            : "no broker has acknowledged it in time";
 
     close_producer(l);
-    return stg_hub_refuse(
-        err, STG_IO, "topic %.100s: dead letters cannot be copied: %s%s%s",
-        l->topic, what, l->why[0] == '\0' ? "" : "; ", l->why);
+    stg_hub_refuse(err, STG_IO,
+                   "topic %.100s: dead letters cannot be copied: %s%s%s",
+                   l->topic, what, l->why[0] == '\0' ? "" : "; ", l->why);
 }
 
 stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
@@ -263,7 +362,8 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
                              .property_count = o->property_count};
     stg_kafka_letters *l;
 
-    if (o->topic == NULL || !stg_kafka_is_topic(o->topic))
+    if (o->topic == NULL ||
+        !stg_topic_is_name((stg_span){o->topic, strlen(o->topic)}))
         return stg_hub_refuse(err, STG_INVALID,
                               "kafka: \"%.80s\" cannot be the name of a topic",
                               o->topic == NULL ? "" : o->topic);
@@ -272,6 +372,9 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
     l->topic = l->o.topics[0];
     l->timeout = o->timeout;
     atomic_init(&l->is_hurried, false);
+    atomic_init(&l->written, 0);
+    atomic_init(&l->cut, 0);
+    atomic_init(&l->left_out, 0);
     if (open_producer(l, err)) {
         *letters = l;
         return STG_OK;
@@ -281,22 +384,32 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
 }
 
 stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
-                                   size_t count, stg_error *err)
+                                   size_t count, stg_letter_report *report,
+                                   stg_error *err)
 {
-    stg_ns until = stg_ns_add(stg_kafka_now(), l->timeout);
-
+    *report = (stg_letter_report){.written = 0};
     if (!open_producer(l, err))
         return STG_IO;
+    l->until = stg_ns_add(stg_kafka_now(), l->timeout);
     l->waiting = 0;
-    l->error = RD_KAFKA_RESP_ERR_NO_ERROR;
+    l->refuses_batches = false;
+    l->error = l->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
     l->why[0] = '\0';
-    for (size_t i = 0; i < count && l->error == 0; i++)
-        produce(l, &rows[i], until);
-    while (l->waiting > 0 && !is_over(l, until))
-        poll(l, POLL_MS);
-    return l->error == 0 && l->waiting == 0 && !atomic_load(&l->is_hurried)
-               ? STG_OK
-               : fail(l, err);
+    l->sendings = stg_kafka_memory(count + 1, sizeof *l->sendings);
+    report->written = send_all(l, rows, count, report);
+    count_rows(l, report);
+    if (report->written < count)
+        fail(l, err);
+    free(l->sendings);
+    l->sendings = NULL;
+    return report->written == count ? STG_OK : STG_IO;
+}
+
+stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l)
+{
+    return (stg_kafka_letters_counts){.written = atomic_load(&l->written),
+                                      .cut = atomic_load(&l->cut),
+                                      .left_out = atomic_load(&l->left_out)};
 }
 
 void stg_kafka_letters_hurry(stg_kafka_letters *l)

@@ -5,15 +5,24 @@
  * letters calls it behind its durable cursor: a row is there at least once, as
  * it is at that moment, and again when its state changes, always with its id.
  *
- *   key     the message's ordering key, if it has one
- *   value   the payload as it was published; none for a range row, and for one
- *           whose payload is gone
- *   headers stagger-id, stagger-message, stagger-target, stagger-state,
- *           stagger-cause, stagger-category, stagger-attempts, stagger-topic,
- *           stagger-partition and stagger-position; where there are any
- *           stagger-last-position, stagger-count, stagger-status,
- *           stagger-detail, stagger-replay, content-type; and those headers of
- *           the message that were kept
+ *   key        the bytes of the record's key, if it had one
+ *   value      the payload as it was published; none for a bulk row, and for one
+ *              whose payload is gone
+ *   headers    all of the record, as they were; or, where these were not kept,
+ *              those that were to go out. Behind them stagger-id,
+ *              stagger-message, stagger-target, stagger-state, stagger-cause,
+ *              stagger-category, stagger-attempts, stagger-topic,
+ *              stagger-partition and stagger-position; where there are any
+ *              stagger-last-position, stagger-count, stagger-status,
+ *              stagger-detail, stagger-replay, stagger-headers-left-out (how
+ *              many of the record's had no room)
+ *   partition  that of the record, modulo the number of those of the topic. The
+ *              property `partitioner` overrules it
+ *
+ * A row that the topic refuses (it is too large, or not allowed in another way)
+ * is written without its body, marked by stagger-left-out (why) and
+ * stagger-payload-size (of the body, in bytes); if it is refused again, without
+ * the message's headers; and then it is left out.
  *
  * One thread at a time. */
 #ifndef STAGGER_HUB_LOGS_KAFKA_LETTERS_H
@@ -41,12 +50,20 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
                                   const stg_kafka_letters_options *o,
                                   stg_error *err);
 
-/* Blocks until every row is acknowledged by the topic, or returns STG_IO with
- * words that say what and what to do: any of them may be there or not, and all
- * are to be written again. Rows are in the topic in this order, in each
- * partition of it. */
+/* Blocks until every row is acknowledged by the topic or left out, or returns
+ * STG_IO with words that say what and what to do: those from report->written on
+ * are to be written again, and any of them may be there already. Rows are in the
+ * topic in this order, in each partition of it. */
 stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
-                                   size_t count, stg_error *err);
+                                   size_t count, stg_letter_report *report,
+                                   stg_error *err);
+
+/* Since it was opened; by any thread. */
+typedef struct stg_kafka_letters_counts {
+    uint64_t written, cut, left_out; /* rows; cut: without their body */
+} stg_kafka_letters_counts;
+
+stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l);
 
 /* By another thread: a write that is under way ends soon, with STG_IO. */
 void stg_kafka_letters_hurry(stg_kafka_letters *l);

@@ -1,4 +1,4 @@
-/* What goes between the loop and the threads that speak to Kafka. */
+/* Commands and events between the loop and the threads that speak to Kafka. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +119,7 @@ void stg_kafka_note_free(stg_kafka_note *n)
     stg_kafka_batch_free(n->batch);
     free(n->given);
     free(n->places);
+    free(n->compared);
     free(n->text);
     free(n);
 }

@@ -56,6 +56,14 @@ static void do_ask(stg_kafka_member *m, const stg_kafka_ask *a)
     case STG_KAFKA_ASK_LET_GO:
         note_let_go(m, a);
         break;
+    case STG_KAFKA_ASK_RESUME:
+        stg_kafka_member_resume(m, &a->place);
+        break;
+    case STG_KAFKA_ASK_RENEW:
+        stg_kafka_member_replace(m, &a->place);
+        break;
+    case STG_KAFKA_ASK_COMPARE: // the reader behind does
+        break;
     case STG_KAFKA_ASK_READ:
         m->bytes_max = a->bytes_max > 0 ? a->bytes_max : 1;
         break;
@@ -224,7 +232,7 @@ static void turn(stg_kafka_member *m)
     draw(m, now);
 }
 
-/* What is settled by now is told to the group. */
+/* Tells the group what is settled by now. */
 static void flush(stg_kafka_member *m)
 {
     stg_ns until = stg_kafka_now() + LEAVE_S * STG_S;
@@ -285,17 +293,13 @@ void stg_kafka_member_run(void *member)
 
 bool stg_kafka_member_init(stg_kafka_member *m)
 {
-    size_t topics = 0;
-
     if (!stg_kafka_box_init(&m->box))
         return false;
     if (uv_mutex_init(&m->look_lock) != 0) {
         stg_kafka_box_free(&m->box);
         return false;
     }
-    while (m->o->topics[topics] != NULL)
-        topics++;
-    m->known = stg_kafka_memory(topics, sizeof *m->known);
+    stg_kafka_known_init(m);
     m->rng = stg_rng_seed(m->o->seed);
     return true;
 }

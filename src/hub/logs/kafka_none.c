@@ -54,6 +54,26 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
     (void)ctx;
 }
 
+void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+                       const stg_fingerprint *print)
+{
+    (void)k;
+    (void)p;
+    (void)print;
+}
+
+void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p)
+{
+    (void)k;
+    (void)p;
+}
+
+void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p)
+{
+    (void)k;
+    (void)p;
+}
+
 void stg_kafka_begin(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
                      uint64_t tag)
 {
@@ -137,12 +157,20 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
 }
 
 stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
-                                   size_t count, stg_error *err)
+                                   size_t count, stg_letter_report *report,
+                                   stg_error *err)
 {
     (void)l;
     (void)rows;
     (void)count;
+    *report = (stg_letter_report){.written = 0};
     return refuse(err);
+}
+
+stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l)
+{
+    (void)l;
+    return (stg_kafka_letters_counts){.written = 0};
 }
 
 void stg_kafka_letters_hurry(stg_kafka_letters *l)

@@ -1,10 +1,14 @@
 /* A message of Kafka as a parcel: headers through the allow list, the key as
- * one that can stand in a header, the value as the body. */
+ * one that can stand in a header, the value as the body; and what dead letters
+ * have of it beside these: the bytes of the key, and all headers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/evp.h>
 
+#include "base/utf8.h"
+#include "hub/http/header.h"
 #include "hub/logs/kafka_inside.h"
 #include "hub/ops/batch.h"
 #include "hub/ops/ingress_headers.h"
@@ -18,6 +22,7 @@ enum {
 typedef struct lines {
     char at[STG_HEADERS_SIZE_MAX];
     size_t size;
+    uint32_t lost; /* headers that are none of HTTP's, or have no room */
 } lines;
 
 static char *put(char *to, const void *bytes, size_t size)
@@ -49,17 +54,35 @@ static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
     return (stg_span){text, 7 + 2 * HASH_SIZE};
 }
 
-/* What does not fit any more is left out. */
 static void add_line(lines *l, stg_span name, stg_span value)
 {
     size_t size = name.size + 2 + value.size + 2;
     char *to = l->at + l->size;
 
-    if (size > sizeof l->at - l->size)
+    if (size > sizeof l->at - l->size) {
+        l->lost++;
         return;
+    }
     to = put(put(to, name.at, name.size), ": ", 2);
     (void)put(put(to, value.at, value.size), "\r\n", 2);
-    l->size += size;
+    l->size = stg_header_fold(l->at, l->size + size, l->size);
+}
+
+/* Headers that the rules leave out are not lost: nobody wants them. */
+static void add_header(const stg_kafka_options *o, stg_span name,
+                       stg_span value, lines *l, stg_parcel *p)
+{
+    bool is_type = stg_header_equal(name, "Content-Type");
+
+    if (!is_type && !stg_headers_keep(o->headers, name))
+        return;
+    if (!stg_header_is_name(name) || !stg_header_is_value(value) ||
+        (is_type && value.size > STG_KEY_SIZE_MAX))
+        l->lost++;
+    else if (!is_type)
+        add_line(l, name, value);
+    else if (value.size > 0)
+        p->content_type = value;
 }
 
 static void read_headers(const stg_kafka_options *o,
@@ -78,15 +101,31 @@ static void read_headers(const stg_kafka_options *o,
         name = (stg_span){text, strlen(text)};
         if (value.at == NULL)
             value.size = 0;
-        if (!stg_header_is_name(name) || !stg_header_is_value(value))
-            continue;
-        if (stg_header_equal(name, "Content-Type")) {
-            if (value.size > 0 && value.size <= STG_KEY_SIZE_MAX)
-                p->content_type = value;
-        } else if (stg_headers_keep(o->headers, name)) {
-            add_line(l, name, value);
-        }
+        add_header(o, name, value, l, p);
     }
+}
+
+/* Whether a letter that has the text of the key has its bytes with it, wherever
+ * it is printed. */
+static bool is_told(stg_span key, stg_span text)
+{
+    return key.at == NULL || (key.size > 0 && key.at == text.at &&
+                              stg_utf8_is_text(key.at, key.size));
+}
+
+/* The headers are the caller's to free. */
+static void keep_source(const stg_kafka_options *o, const rd_kafka_message_t *m,
+                        stg_parcel *p)
+{
+    stg_span key = {m->key, m->key_len};
+    size_t most = o->message_max / 2;
+
+    if (!is_told(key, p->key) && key.size <= most) {
+        p->source_key = key;
+        most -= key.size;
+    }
+    if (o->keeps_source)
+        p->source_headers = stg_kafka_headers_pack(m, most);
 }
 
 static stg_ns created_at(const rd_kafka_message_t *m)
@@ -100,7 +139,8 @@ static stg_ns created_at(const rd_kafka_message_t *m)
 }
 
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
-                      const rd_kafka_message_t *m, stg_record *record)
+                      const rd_kafka_message_t *m, stg_record *record,
+                      uint32_t *lost)
 {
     char key[STG_KEY_SIZE_MAX + 1];
     lines l;
@@ -110,12 +150,14 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
 
     if (m->payload == NULL && o->null == STG_KAFKA_NULL_SKIP)
         return false;
-    l.size = 0;
+    l.size = l.lost = 0;
     if (o->content_type != NULL)
         p.content_type = (stg_span){o->content_type, strlen(o->content_type)};
     if (m->key != NULL)
         p.key = text_of_key((stg_span){m->key, m->key_len}, key);
+    keep_source(o, m, &p);
     read_headers(o, m, &l, &p);
+    *lost = l.lost;
     p.headers = (stg_span){l.at, l.size};
     if (is_large)
         p.body = (stg_span){NULL, 0};
@@ -125,8 +167,10 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
         .created_at = created_at(m),
         .size = stg_parcel_size(&p),
         .true_size = is_large ? m->len : 0,
+        .headers_lost = o->keeps_headers ? l.lost : 0,
     };
     record->bytes = bytes = stg_kafka_batch_bytes(b, record->size);
     stg_parcel_pack(&p, bytes);
+    free((char *)(uintptr_t)p.source_headers.at);
     return true;
 }

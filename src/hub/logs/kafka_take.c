@@ -4,6 +4,8 @@
 
 #include "hub/logs/kafka_inside.h"
 
+enum { MARK_S = 1 }; /* between two records that are noted of a partition */
+
 /* -- messages at hand ------------------------------------------------------ */
 
 void stg_kafka_hand_drop(stg_kafka_hand *h)
@@ -40,6 +42,7 @@ static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
                        const rd_kafka_message_t *message)
 {
     uint64_t end = (uint64_t)message->offset;
+    stg_kafka_told told;
 
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
@@ -50,13 +53,17 @@ static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
         if (message->offset >= 0 && end > slot->next)
             slot->next = end; // behind the markers of transactions
         break;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        m->watch_at = 0; // and that says it
+        stg_kafka_member_suspect(m, slot, "a broker does not know it");
+        break;
     default:
-        stg_kafka_post_tell(
-            m->post,
-            &(stg_kafka_told){
-                .what = STG_KAFKA_TROUBLE, .place = slot->place, .level = 4},
-            "%s/%u: %s", slot->place.topic, (unsigned)slot->place.partition,
-            rd_kafka_message_errstr(message));
+        told = stg_kafka_trouble_of(message->err, slot->place.topic);
+        stg_kafka_post_tell(m->post, &told, "%s/%u: %s", slot->place.topic,
+                            (unsigned)slot->place.partition,
+                            rd_kafka_message_errstr(message));
         break;
     }
 }
@@ -78,28 +85,63 @@ static void tell_large(stg_kafka_member *m, const stg_kafka_slot *slot,
         m->o->message_max);
 }
 
+/* Its hash goes over all of its bytes: so this is rare. */
+static void mark(stg_kafka_member *m, stg_kafka_slot *slot,
+                 const rd_kafka_message_t *message)
+{
+    slot->mark = stg_kafka_mark(message);
+    if (slot->first.hash == 0)
+        slot->first = slot->mark;
+    slot->mark_at = stg_ns_add(m->taken_at, MARK_S * STG_S);
+}
+
+static void tell_lost(stg_kafka_member *m, stg_kafka_slot *slot,
+                      const stg_record *record, uint32_t lost)
+{
+    stg_ns now = stg_kafka_now();
+
+    m->counts.headers_lost += lost;
+    if (now < slot->told_at)
+        return;
+    slot->told_at = now + STG_S;
+    stg_kafka_post_tell(
+        m->post,
+        &(stg_kafka_told){.what = STG_KAFKA_HEADERS_LOST,
+                          .place = slot->place,
+                          .position = record->position,
+                          .count = lost,
+                          .level = 4},
+        "%u of its headers cannot be sent: no HTTP, or more than 16 KiB in all",
+        (unsigned)lost);
+}
+
 static void take_message(stg_kafka_member *m, stg_kafka_batch *b,
                          stg_kafka_slot *slot,
                          const rd_kafka_message_t *message)
 {
     stg_record record;
+    uint32_t lost;
 
-    // What was assigned anew meanwhile comes again from where it stands.
+    // A partition that was assigned anew comes again from where it stands.
     if (message->offset < 0 || (uint64_t)message->offset < slot->next)
         return;
     slot->next = (uint64_t)message->offset + 1;
-    if (!stg_kafka_record(m->o, b, message, &record)) {
+    if (m->taken_at >= slot->mark_at)
+        mark(m, slot, message);
+    if (!stg_kafka_record(m->o, b, message, &record, &lost)) {
         m->counts.skipped++;
         return;
     }
     stg_kafka_batch_add(b, (size_t)(slot - m->slots.at), &record);
     if (record.true_size > 0)
         tell_large(m, slot, &record);
+    if (lost > 0)
+        tell_lost(m, slot, &record, lost);
 }
 
 /* -- a batch --------------------------------------------------------------- */
 
-/* What a broker has said last, of a partition that is read. */
+/* Takes the end that a broker has told last, of a partition that is read. */
 static void look_at_end(stg_kafka_member *m, stg_kafka_slot *slot)
 {
     int64_t low, high;
@@ -130,7 +172,9 @@ static size_t find_runs(stg_kafka_member *m, const uint64_t *before,
         runs[count++] = (stg_kafka_run){.place = slot->place,
                                         .tag = slot->tag,
                                         .next = slot->next,
-                                        .end = slot->end};
+                                        .end = slot->end,
+                                        .mark = slot->mark};
+        slot->mark.hash = 0;
     }
     for (size_t i = 0; i < b->count; i++)
         b->entries[i].slot = number[b->entries[i].slot];
@@ -200,6 +244,7 @@ void stg_kafka_member_take(stg_kafka_member *m)
 
     if (m->bytes_max == 0 || m->records == NULL || m->must_assign)
         return;
+    m->taken_at = stg_kafka_now();
     before = stg_kafka_memory(m->slots.count + 1, sizeof *before);
     for (size_t i = 0; i < m->slots.count; i++)
         before[i] = m->slots.at[i].next;

@@ -7,7 +7,7 @@
 enum {
     AWAY_S = 1, /* between two looks, while no broker answers */
     GONE_S = 3, /* while a topic is not there */
-    CALM_S = 5,
+    CALM_S = 2,
     AWAY_MS = 200, /* for an answer: nothing else happens meanwhile */
     ANSWER_MS = 1000,
     PATIENCE = 3, /* looks without an answer, until it is said */
@@ -15,74 +15,77 @@ enum {
 
 void stg_kafka_watch_begin(stg_kafka_member *m)
 {
-    for (size_t i = 0; m->o->topics[i] != NULL; i++)
-        m->known[i].topic = rd_kafka_topic_new(m->rk, m->o->topics[i], NULL);
+    for (size_t i = 0; i < m->known_count; i++)
+        stg_kafka_known_open(m, &m->known[i]);
     m->watch_at = stg_kafka_now() + GONE_S * STG_S;
 }
 
 void stg_kafka_watch_end(stg_kafka_member *m)
 {
-    for (size_t i = 0; m->o->topics[i] != NULL; i++) {
-        if (m->known[i].topic != NULL)
-            rd_kafka_topic_destroy(m->known[i].topic);
-        m->known[i].topic = NULL;
-    }
+    for (size_t i = 0; i < m->known_count; i++)
+        stg_kafka_known_close(&m->known[i]);
 }
 
-static void tell_topic(stg_kafka_member *m, size_t i, stg_kafka_tell what,
-                       int level, const char *words)
+static void note_partitions(stg_kafka_member *m, stg_kafka_known *k,
+                            uint32_t count)
 {
-    stg_kafka_post_tell(m->post,
-                        &(stg_kafka_told){.what = what,
-                                          .place = {.topic = m->o->topics[i]},
-                                          .level = level},
-                        "%s: %s", m->o->topics[i], words);
-}
-
-static void note_partitions(stg_kafka_member *m, size_t i, uint32_t count)
-{
-    struct stg_kafka_known *k = &m->known[i];
-
     if (k->partitions > 0 && count > k->partitions)
-        stg_kafka_post_tell(
-            m->post,
-            &(stg_kafka_told){.what = STG_KAFKA_ADDED,
-                              .place = {.topic = m->o->topics[i]},
-                              .before = k->partitions,
-                              .count = count,
-                              .level = 6},
-            "%s: has %u partitions now, and had %u", m->o->topics[i],
-            (unsigned)count, (unsigned)k->partitions);
+        stg_kafka_post_tell(m->post,
+                            &(stg_kafka_told){.what = STG_KAFKA_ADDED,
+                                              .place = {.topic = k->name},
+                                              .before = k->partitions,
+                                              .count = count,
+                                              .level = 6},
+                            "%s: has %u partitions now, and had %u", k->name,
+                            (unsigned)count, (unsigned)k->partitions);
     k->partitions = count;
 }
 
-static void note_topic(stg_kafka_member *m, size_t i,
+/* The next topic of its name may be another one. */
+static void suspect_all(stg_kafka_member *m, const char *topic)
+{
+    for (size_t i = 0; i < m->slots.count; i++) {
+        stg_kafka_slot *s = &m->slots.at[i];
+
+        if (s->state == STG_KAFKA_SLOT_READING &&
+            strcmp(s->place.topic, topic) == 0)
+            stg_kafka_member_suspect(m, s, "the topic is not there");
+    }
+}
+
+static void note_topic(stg_kafka_member *m, stg_kafka_known *k,
                        const rd_kafka_metadata_topic_t *topic)
 {
-    struct stg_kafka_known *k = &m->known[i];
     bool is_gone = topic->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
                    topic->err == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
 
     if (topic->err != 0 && !is_gone)
         return; // it has no leader right now, or may not be seen
     if (is_gone && !k->is_gone)
-        tell_topic(m, i, STG_KAFKA_GONE, 4,
-                   "there is no such topic (any more)");
+        stg_kafka_tell_topic(m, k, STG_KAFKA_GONE, 4,
+                             "there is no such topic (any more)");
     if (!is_gone && k->is_gone)
-        tell_topic(m, i, STG_KAFKA_FOUND, 6, "is there again");
+        stg_kafka_tell_topic(m, k, STG_KAFKA_FOUND, 6, "is there again");
+    if (is_gone)
+        suspect_all(m, k->name);
     k->is_gone = is_gone;
+    k->is_late |= is_gone;
     if (is_gone)
         k->partitions = 0;
     else
-        note_partitions(m, i, (uint32_t)topic->partition_cnt);
+        note_partitions(m, k, (uint32_t)topic->partition_cnt);
+    if (is_gone && k->is_matched)
+        stg_kafka_known_close(k); // until it is given again
 }
 
 static void note_topics(stg_kafka_member *m, const struct rd_kafka_metadata *md)
 {
-    for (int t = 0; t < md->topic_cnt; t++)
-        for (size_t i = 0; m->o->topics[i] != NULL; i++)
-            if (strcmp(m->o->topics[i], md->topics[t].topic) == 0)
-                note_topic(m, i, &md->topics[t]);
+    for (int t = 0; t < md->topic_cnt; t++) {
+        stg_kafka_known *k = stg_kafka_known_find(m, md->topics[t].topic);
+
+        if (k != NULL)
+            note_topic(m, k, &md->topics[t]);
+    }
 }
 
 static void note_away(stg_kafka_member *m, const char *why)
@@ -111,8 +114,8 @@ static void note_answer(stg_kafka_member *m, bool answers)
 
 static bool has_gone(const stg_kafka_member *m)
 {
-    for (size_t i = 0; m->o->topics[i] != NULL; i++)
-        if (m->known[i].is_gone)
+    for (size_t i = 0; i < m->known_count; i++)
+        if (m->known[i].is_gone && m->known[i].topic != NULL)
             return true;
     return false;
 }
@@ -131,13 +134,16 @@ void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now)
 
     if (m->rk == NULL || now < m->watch_at)
         return;
-    answers = rd_kafka_metadata(m->rk, 0, NULL, &md,
+    answers = rd_kafka_metadata(m->rk, !m->has_listed, NULL, &md,
                                 m->is_away ? AWAY_MS : ANSWER_MS) ==
               RD_KAFKA_RESP_ERR_NO_ERROR;
     note_answer(m, answers);
     if (answers) {
+        if (!m->has_listed)
+            stg_kafka_known_list(m, md);
         note_topics(m, md);
         rd_kafka_metadata_destroy(md);
+        stg_kafka_member_probe(m);
     }
     m->watch_at = stg_kafka_now() + next_watch(m, answers) * STG_S;
 }
@@ -147,10 +153,10 @@ void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now)
 static void tell_trouble(stg_kafka_member *m, rd_kafka_event_t *ev)
 {
     rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(ev);
-    stg_kafka_told told = {.what = STG_KAFKA_TROUBLE, .level = 4};
+    stg_kafka_told told = stg_kafka_trouble_of(
+        rd_kafka_event_error(ev),
+        p != NULL ? stg_kafka_topic(m->topics, p->topic) : NULL);
 
-    if (p != NULL)
-        told.place.topic = stg_kafka_topic(m->o, p->topic);
     stg_kafka_post_tell(m->post, &told, "%s", rd_kafka_event_error_string(ev));
     if (p != NULL)
         rd_kafka_topic_partition_destroy(p);
@@ -183,8 +189,11 @@ void stg_kafka_tell_log(stg_kafka_post *post, rd_kafka_event_t *ev)
     const char *facility, *text;
     int level;
 
-    if (rd_kafka_event_log(ev, &facility, &text, &level) == 0)
-        stg_kafka_post_tell(
-            post, &(stg_kafka_told){.what = STG_KAFKA_LOG, .level = level},
-            "%s: %s", facility, text);
+    if (rd_kafka_event_log(ev, &facility, &text, &level) != 0)
+        return;
+    if (strcmp(facility, "FAIL") == 0)
+        level = 7; // of a connection: the member's errors say the same
+    stg_kafka_post_tell(
+        post, &(stg_kafka_told){.what = STG_KAFKA_LOG, .level = level},
+        "%s: %s", facility, text);
 }

@@ -30,9 +30,11 @@ void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
 
     if (c == NULL)
         return;
-    // As flow judged it: what the hub cut at its stop is a timeout.
-    stg_counters_attempt(c, v->failure != NULL ? &v->failure->outcome : o,
-                         took);
+    // As flow judged it: what the hub cut at its stop is a timeout. Of what was
+    // cancelled before anything was sent nothing is counted.
+    if (v->failure != NULL || o->fault != STG_FAULT_CANCELLED || !o->unsent)
+        stg_counters_attempt(c, v->failure != NULL ? &v->failure->outcome : o,
+                             took);
     stg_counters_decision(c, &v->decision, v->failure == NULL);
     if (v->decision.next == STG_DONE && accepted_at > 0)
         stg_histogram_add(&c->latency, stg_ns_sub(stg_wall_now(), accepted_at));
@@ -75,7 +77,7 @@ static void count_change(const stg_metrics *m, const stg_change *change)
     if (c == NULL)
         return;
     if (is_range)
-        c->shed += change->added;
+        stg_counters_shed(c, change);
     else
         stg_counters_dead(c, change->failure);
 }

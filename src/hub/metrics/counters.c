@@ -103,6 +103,15 @@ void stg_counters_dead(stg_counters *c, const stg_failure *failure)
     c->dead[failure != NULL ? why_of(failure->why) : STG_WHY_INVALID]++;
 }
 
+void stg_counters_shed(stg_counters *c, const stg_change *change)
+{
+    c->shed[stg_shed_how_of(change)] += change->added;
+    if (change->failure != NULL)
+        stg_causes_add(&c->letters, &change->failure->outcome, change->added);
+    else
+        c->shed_causes[stg_shed_cause_of(change)] += change->added;
+}
+
 /* A reload may have given the target another endpoint, which counts from 0. */
 void stg_counters_note(stg_counters *c, uint64_t budget_refused,
                        uint64_t connects)
@@ -123,7 +132,10 @@ void stg_counters_merge(stg_counters *c, const stg_counters *other)
     stg_histogram_merge(&c->latency, &other->latency);
     c->delivered += other->delivered;
     c->put_back += other->put_back;
-    c->shed += other->shed;
+    for (int i = 0; i < STG_SHED_HOWS; i++)
+        c->shed[i] += other->shed[i];
+    for (int i = 0; i < STG_SHED_CAUSES; i++)
+        c->shed_causes[i] += other->shed_causes[i];
     c->replayed += other->replayed;
     c->openings += other->openings;
     c->budget_refused += other->budget_refused;

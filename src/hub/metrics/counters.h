@@ -9,6 +9,7 @@
 
 #include "flow/group.h"
 #include "hub/metrics/histogram.h"
+#include "hub/shed.h"
 
 enum {
     STG_WHY_COUNT = STG_WHY_GATE + 1,
@@ -50,10 +51,12 @@ typedef struct stg_counters {
     uint64_t parked[STG_WHY_COUNT];
     uint64_t put_back; /* as it was before the attempt */
     uint64_t dead[STG_WHY_COUNT];
-    uint64_t shed;      /* of range rows: settled without an attempt */
-    stg_causes letters; /* dead letters without those of range rows */
-    uint64_t replayed;  /* messages of dead letters that are sent again */
-    uint64_t openings;  /* of the breaker */
+    /* of bulk rows: settled without an attempt, */
+    uint64_t shed[STG_SHED_HOWS];          /* how, */
+    uint64_t shed_causes[STG_SHED_CAUSES]; /* and why, where it was no fault */
+    stg_causes letters;                    /* all others */
+    uint64_t replayed; /* messages of dead letters that are sent again */
+    uint64_t openings; /* of the breaker */
 
     /* -- what others count, and may begin to count anew */
     uint64_t budget_refused, connects;
@@ -69,6 +72,9 @@ void stg_counters_decision(stg_counters *c, const stg_decision *d,
 
 /* A dead letter is durable. failure: NULL if nothing had failed. */
 void stg_counters_dead(stg_counters *c, const stg_failure *failure);
+
+/* A bulk row of messages that were never tried has grown. */
+void stg_counters_shed(stg_counters *c, const stg_change *change);
 
 /* What others count, as it is now. */
 void stg_counters_note(stg_counters *c, uint64_t budget_refused,

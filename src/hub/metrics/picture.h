@@ -15,18 +15,17 @@
 #include "hub/ops/ingress.h"
 #include "hub/source.h"
 #include "hub/store.h"
+#include "hub/target.h"
 
 #define STG_OTHER_TARGETS "(other)"
-
-enum { STG_LANE_STATES = STG_LANE_REMOVING + 1 };
 
 /* A target; or many, whose numbers are added up. */
 typedef struct stg_picture_row {
     char name[STG_TARGET_NAME_MAX];
-    uint32_t lane_number;             /* of a target by itself */
-    uint32_t targets;                 /* that it is of */
-    stg_lane_view lane;               /* what can be added up is */
-    uint32_t states[STG_LANE_STATES]; /* targets in each */
+    uint32_t lane_number;               /* of a target by itself */
+    uint32_t targets;                   /* that it is of */
+    stg_lane_view lane;                 /* what can be added up is */
+    uint32_t states[STG_TARGET_STATES]; /* targets in each */
     uint32_t laggards;
     uint32_t breakers_open;
     stg_endpoint_view sockets;
@@ -49,6 +48,8 @@ typedef struct stg_picture_kafka {
     uint64_t *lags; /* of each row but that of the others, in each place; NULL:
                        they were too many */
     stg_kafka_counts counts;
+    bool has_letters; /* dead letters are copied to a topic */
+    stg_kafka_letters_counts letters;
     size_t topics_missing;
     stg_source_counts source;
 } stg_picture_kafka;

@@ -58,13 +58,17 @@ static void print_hub(const stg_picture *p, stg_page *page)
     stg_page_sample(page, "", &version, 1, 1);
     put_gauge(page, "stagger_stopping", "1 when the hub was told to stop.",
               p->hub.is_stopping);
+    put_gauge(page, "stagger_uplink_down",
+              "1 when no connection can be made to any target, for want of a "
+              "network or a name server.",
+              p->hub.flow.is_uplink_down);
     stg_page_family(page, "stagger_targets", "gauge",
                     "Targets of the settings, and those that only the store "
                     "knows.");
     put_as(page, "known_to", "settings", p->known);
     put_as(page, "known_to", "store", p->unknown);
     put_counter(page, "stagger_messages_accepted_total",
-                "Messages that were taken in, durably, by all intakes.",
+                "Messages that were taken in, from wherever they come.",
                 p->hub.accepted);
     put_gauge(page, "stagger_attempts_in_flight",
               "Attempts that are under way, to all targets.",
@@ -113,6 +117,9 @@ static void print_store(const stg_store_view *s, const stg_histogram *groups,
     put_gauge(page, "stagger_store_messages_bytes",
               "Bytes of the store that messages take, about.",
               s->message_bytes);
+    put_gauge(page, "stagger_store_dead_letters_bytes",
+              "Bytes of the store that rows of dead letters take, about.",
+              s->letter_bytes);
     put_gauge(page, "stagger_store_idempotency_keys",
               "Idempotency keys that are kept.", s->keys);
     put_gauge(page, "stagger_log_first_position",
@@ -176,9 +183,9 @@ static uint64_t failed_of(const stg_alert_sink_view *v)
     return v->failed;
 }
 
-static uint64_t lost_of(const stg_alert_sink_view *v)
+static uint64_t given_up_of(const stg_alert_sink_view *v)
 {
-    return v->lost;
+    return v->given_up;
 }
 
 static uint64_t merged_of(const stg_alert_sink_view *v)
@@ -202,8 +209,9 @@ static void print_alerts(const stg_picture *p, stg_page *page)
          "Digests of alerts that a sink has accepted.", sent_of},
         {"stagger_alert_attempts_failed_total", "counter",
          "Attempts to send one that have failed.", failed_of},
-        {"stagger_alert_digests_lost_total", "counter",
-         "Digests that were given up.", lost_of},
+        {"stagger_alert_digests_given_up_total", "counter",
+         "Digests that a sink did not take in an hour, or ever: put off.",
+         given_up_of},
         {"stagger_alert_digests_merged_total", "counter",
          "Digests that went in another one, to say less.", merged_of},
         {"stagger_alert_digests_waiting", "gauge",
@@ -275,7 +283,7 @@ void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
 {
     row->targets += one->targets;
     add_lane(&row->lane, &one->lane);
-    for (int i = 0; i < STG_LANE_STATES; i++)
+    for (int i = 0; i < STG_TARGET_STATES; i++)
         row->states[i] += one->states[i];
     row->laggards += one->laggards;
     row->breakers_open += one->breakers_open;

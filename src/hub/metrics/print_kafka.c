@@ -54,6 +54,9 @@ void stg_picture_take_kafka(stg_picture *p, const stg_source *s)
     if (!k->is_there)
         return;
     stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
+    k->has_letters = s->letters != NULL;
+    if (k->has_letters)
+        k->letters = stg_kafka_letters_look(s->letters);
     k->source = s->counts;
     k->topics_missing = s->topics_gone;
     k->places = calloc(count + 1, sizeof *k->places);
@@ -190,6 +193,9 @@ static void print_counts(const stg_picture_kafka *k, stg_page *page)
         {"stagger_kafka_too_large_total", "counter",
          "Messages that were larger than a message may be.",
          k->counts.too_large},
+        {"stagger_kafka_headers_lost_total", "counter",
+         "Headers of records that should go on and could not be sent.",
+         k->counts.headers_lost},
         {"stagger_kafka_skipped_total", "counter",
          "Records without a value that are no messages.", k->counts.skipped},
     };
@@ -206,11 +212,24 @@ static void print_counts(const stg_picture_kafka *k, stg_page *page)
     put_result(page, "failed", k->counts.commit_failures);
 }
 
+static void print_letters(const stg_picture_kafka *k, stg_page *page)
+{
+    if (!k->has_letters)
+        return;
+    stg_page_family(page, "stagger_kafka_letters_total", "counter",
+                    "Dead letters for their topic: copied whole, cut (without "
+                    "their body), or left out.");
+    put_result(page, "whole", stg_ns_sub(k->letters.written, k->letters.cut));
+    put_result(page, "cut", k->letters.cut);
+    put_result(page, "left-out", k->letters.left_out);
+}
+
 void stg_picture_print_kafka(const stg_picture *p, stg_page *page)
 {
     if (!p->kafka.is_there)
         return;
     print_counts(&p->kafka, page);
+    print_letters(&p->kafka, page);
     print_places(&p->kafka, page);
     print_lags(p, page);
 }

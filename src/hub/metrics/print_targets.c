@@ -109,7 +109,19 @@ static void print_decisions(stg_page *page, const stg_picture_row *row)
         put_decision(page, row, "parked", why, c->parked[i]);
         put_decision(page, row, "dead", why, c->dead[i]);
     }
-    put_decision(page, row, "dead", "shed", c->shed);
+    for (int i = 0; i < STG_SHED_HOWS; i++)
+        put_decision(page, row, "dead", stg_shed_how_name((stg_shed_how)i),
+                     c->shed[i]);
+}
+
+/* Of no fault: those of a fault are among the letters. */
+static uint64_t sum_of_shed(const stg_counters *c)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < STG_SHED_CAUSES; i++)
+        sum += c->shed_causes[i];
+    return sum;
 }
 
 static void print_ends(stg_page *page, const stg_picture_row *row)
@@ -117,7 +129,8 @@ static void print_ends(stg_page *page, const stg_picture_row *row)
     const stg_counters *c = &row->counters;
 
     put_as(page, row, "end", "delivered", c->delivered);
-    put_as(page, row, "end", "dead", stg_causes_sum(&c->letters) + c->shed);
+    put_as(page, row, "end", "dead",
+           stg_causes_sum(&c->letters) + sum_of_shed(c));
 }
 
 static void print_replayed(stg_page *page, const stg_picture_row *row)
@@ -130,8 +143,10 @@ static void print_letters(stg_page *page, const stg_picture_row *row)
     causes c = {page, row};
 
     stg_causes_each(&row->counters.letters, put_cause, &c);
-    if (row->counters.shed > 0)
-        put_cause(&c, "SHED", STG_CATEGORY_NONE, row->counters.shed);
+    for (int i = 0; i < STG_SHED_CAUSES; i++)
+        if (row->counters.shed_causes[i] > 0)
+            put_cause(&c, stg_shed_cause_name((stg_shed_cause)i),
+                      STG_CATEGORY_NONE, row->counters.shed_causes[i]);
 }
 
 /* -- lanes ----------------------------------------------------------------- */
@@ -156,15 +171,10 @@ static void print_replays(stg_page *page, const stg_picture_row *row)
 
 static void print_state(stg_page *page, const stg_picture_row *row)
 {
-    static const char *const names[STG_LANE_STATES] = {
-        [STG_LANE_LIVE] = "live",       [STG_LANE_GATED] = "gated",
-        [STG_LANE_HOLDING] = "holding", [STG_LANE_SHEDDING] = "shedding",
-        [STG_LANE_PAUSED] = "paused",   [STG_LANE_REMOVING] = "removing",
-    };
-
-    for (int i = 0; i < STG_LANE_STATES; i++)
+    for (unsigned i = 0; i < STG_TARGET_STATES; i++)
         if (row->states[i] > 0)
-            put_as(page, row, "state", names[i], row->states[i]);
+            put_as(page, row, "state", stg_target_state_name(i),
+                   row->states[i]);
 }
 
 static void print_limit(stg_page *page, const stg_picture_row *row)

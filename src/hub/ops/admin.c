@@ -45,6 +45,7 @@ static const stg_route routes[] = {
 void stg_admin_serve(stg_admin *a, stg_ingress *g)
 {
     stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, a);
+    stg_ingress_watch(g, stg_admin_note_refused, a);
 }
 
 stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,

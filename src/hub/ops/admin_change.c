@@ -12,10 +12,11 @@ struct stg_change_call {
     stg_admin *admin;
     stg_ask *ask;
     const char *action;
-    json_t *line;   /* of the audit log */
-    int status;     /* of the answer, */
-    json_t *answer; /* which is this; NULL: a problem */
-    json_t *errors; /* of a problem, with it; NULL: none */
+    json_t *line;     /* of the audit log */
+    int status;       /* of the answer, */
+    json_t *answer;   /* which is this; NULL: a problem */
+    json_t *errors;   /* of a problem, with it; NULL: none */
+    json_t *warnings; /* with them */
     char why[256];
     char target[STG_WORD_MAX]; /* of those that have one */
 };
@@ -58,9 +59,10 @@ static void answer_errors(stg_change_call *c)
 {
     stg_ask_answer_problem(
         c->ask, c->status,
-        json_pack("{s:s,s:s,s:i,s:o,s:o}", "type", "about:blank", "title",
+        json_pack("{s:s,s:s,s:i,s:o,s:o,s:o}", "type", "about:blank", "title",
                   stg_problem_title(c->status), "status", c->status, "detail",
-                  stg_json_text(c->why), "errors", c->errors));
+                  stg_json_text(c->why), "errors", c->errors, "warnings",
+                  c->warnings));
 }
 
 static void answer(void *ctx)
@@ -90,6 +92,7 @@ static void tell(const stg_admin *a, const json_t *line)
             stg_field_text("who", text_in(line, "who")),
             stg_field_text("from", text_in(line, "from")),
             stg_field_text("target", text_in(line, "target")),
+            stg_field_text("call", text_in(line, "call")),
             stg_field_text("outcome", text_in(line, "outcome")),
             stg_field_text("detail", text_in(line, "detail")));
 }
@@ -151,6 +154,46 @@ void stg_admin_note(stg_admin *a, const char *action, const char *who,
                         json_string(is_done ? "done" : "refused"));
     if (detail != NULL && *detail != '\0')
         json_object_set_new(line, "detail", stg_json_text(detail));
+    tell(a, line);
+    stg_audit_write(&a->audit, line, NULL, NULL);
+}
+
+/* Whoever guesses tokens must not fill the disk: 60 lines at once, and one a
+ * second after that. */
+static bool has_room(stg_admin *a)
+{
+    static const stg_ns each = STG_S, most = 60 * STG_S;
+    stg_ns now = uv_now(a->hub->loop) * STG_MS;
+
+    if (a->refusals_full_at < now)
+        a->refusals_full_at = now;
+    if (a->refusals_full_at + each > now + most)
+        return false;
+    a->refusals_full_at += each;
+    return true;
+}
+
+void stg_admin_note_refused(void *admin, const stg_refused_call *call)
+{
+    stg_admin *a = admin;
+    char what[200];
+    json_t *line;
+
+    if (!has_room(a)) {
+        a->refusals_untold++;
+        return;
+    }
+    line = begin_line("call", call->who, call->from);
+    if (line == NULL)
+        return;
+    snprintf(what, sizeof what, "%.16s %s", call->method, call->path);
+    json_object_set_new(line, "call", stg_json_text(what));
+    json_object_set_new(line, "status", json_integer(call->status));
+    json_object_set_new(line, "outcome", json_string("refused"));
+    json_object_set_new(line, "detail", stg_json_text(call->why));
+    if (a->refusals_untold > 0)
+        json_object_set_new(line, "untold", stg_json_count(a->refusals_untold));
+    a->refusals_untold = 0;
     tell(a, line);
     stg_audit_write(&a->audit, line, NULL, NULL);
 }
@@ -239,31 +282,39 @@ void stg_admin_forget(void *admin, stg_ask *ask)
 
 /* -- reload ------------------------------------------------------------------ */
 
-static bool has_words(const char *at, size_t size, const char *words)
+/* NULL: no memory. */
+static json_t *print_complaint(const stg_complaint *one, const char *file)
 {
-    const char *found = strstr(at, words);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    json_t *line = NULL;
 
-    return found != NULL && found < at + size;
+    if (to == NULL)
+        return NULL;
+    stg_complaint_print(one, file, to);
+    if (fclose(to) == 0)
+        line = stg_json_span(text, size);
+    free(text);
+    return line;
 }
 
-/* Each line of it; but not what is only unwise. */
-static json_t *print_mistakes(const char *detail)
+/* The mistakes of the file, or the warnings. */
+static json_t *list_complaints(const stg_reloaded *r, bool is_warning)
 {
     json_t *list = json_array();
 
-    while (*detail != '\0') {
-        size_t size = strcspn(detail, "\n");
-
-        if (size > 0 && !has_words(detail, size, ": warning: "))
-            json_array_append_new(list, stg_json_span(detail, size));
-        detail += size + (detail[size] == '\n');
-    }
+    for (size_t i = 0; r->complaints != NULL && i < r->complaints->count; i++)
+        if (r->complaints->all[i].is_warning == is_warning)
+            json_array_append_new(
+                list, print_complaint(&r->complaints->all[i], r->file));
     return list;
 }
 
-static void refuse_settings(stg_change_call *c, const char *detail)
+static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
 {
-    c->errors = print_mistakes(detail);
+    c->errors = list_complaints(r, false);
+    c->warnings = list_complaints(r, true);
     if (json_array_size(c->errors) == 1)
         stg_change_refuse(c, 422, "%s",
                           json_string_value(json_array_get(c->errors, 0)));
@@ -271,7 +322,7 @@ static void refuse_settings(stg_change_call *c, const char *detail)
         stg_change_refuse(c, 422,
                           "the settings have %zu mistakes, and nothing has "
                           "changed",
-                          json_array_size(c->errors));
+                          r->complaints->mistakes);
 }
 
 static void answer_reload(void *ctx, const stg_reloaded *r)
@@ -279,14 +330,16 @@ static void answer_reload(void *ctx, const stg_reloaded *r)
     stg_change_call *c = ctx;
 
     if (r->status == STG_OK)
-        stg_change_done(
-            c, 200,
-            json_pack("{s:o,s:o,s:o,s:o}", "added", stg_json_count(r->added),
-                      "changed", stg_json_count(r->changed), "gone",
-                      stg_json_count(r->gone), "same", stg_json_count(r->same)),
-            true);
+        stg_change_done(c, 200,
+                        json_pack("{s:o,s:o,s:o,s:o,s:o}", "added",
+                                  stg_json_count(r->added), "changed",
+                                  stg_json_count(r->changed), "gone",
+                                  stg_json_count(r->gone), "same",
+                                  stg_json_count(r->same), "warnings",
+                                  list_complaints(r, true)),
+                        true);
     else if (r->status == STG_INVALID)
-        refuse_settings(c, r->detail);
+        refuse_settings(c, r);
     else
         stg_change_refuse(c, 503, "%s", r->detail);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/instant.h"
 #include "hub/ops/admin_inside.h"
 #include "hub/ops/ingress_id.h"
 
@@ -27,23 +28,42 @@ static bool take_target(const given *g)
     return stg_target_is_name(g->text) || refuse(g, "the name of a target");
 }
 
+/* A cause may be a category as well: then both hold. */
+static bool take_letter(stg_choice *c, const char *letter)
+{
+    c->is_impossible |=
+        c->filter.category != NULL && strcmp(c->filter.category, letter) != 0;
+    c->filter.category = letter;
+    return true;
+}
+
 static bool take_cause(const given *g)
 {
-    static const char bytes[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        "abcdefghijklmnopqrstuvwxyz0123456789_";
-    size_t size = strlen(g->text);
+    stg_choice *c = g->choice;
+    char near[STG_CAUSE_MAX], wanted[STG_CAUSE_MAX + 80];
 
-    g->choice->filter.cause = g->text;
-    return (size > 0 && size <= 64 && strspn(g->text, bytes) == size) ||
-           refuse(g, "a cause like HTTP_503");
+    if (!stg_cause_read(&c->cause, g->text, near)) {
+        snprintf(wanted, sizeof wanted,
+                 "a cause like HTTP_503 or refused%s%s%s",
+                 near[0] == '\0' ? "" : "; did you mean ", near,
+                 near[0] == '\0' ? "" : "?");
+        return refuse(g, wanted);
+    }
+    if (c->cause.category[0] != '\0')
+        return take_letter(c, c->cause.category);
+    c->filter.cause = c->cause.pattern;
+    return true;
 }
 
 static bool take_category(const given *g)
 {
-    g->choice->filter.category = g->text;
-    return (strlen(g->text) == 1 && strchr("ABCD", *g->text) != NULL) ||
-           refuse(g, "A, B, C or D");
+    stg_choice *c = g->choice;
+    char near[STG_CAUSE_MAX];
+
+    if (!stg_cause_read(&c->category, g->text, near) ||
+        c->category.category[0] == '\0')
+        return refuse(g, "A, B, C or D");
+    return take_letter(c, c->category.category);
 }
 
 static bool take_state(const given *g)
@@ -60,7 +80,7 @@ static bool take_state(const given *g)
 
 static bool take_time(const given *g, stg_ns *wall)
 {
-    return stg_json_read_time(g->text, wall) ||
+    return stg_instant_read(g->text, wall) ||
            refuse(g, "a time in UTC, like 2026-03-01T12:00:00Z");
 }
 
@@ -82,7 +102,7 @@ static bool take_message(const given *g)
     f->has_position = true;
     if (!stg_admin_is_id(g->text))
         return refuse(g, "the id of a message");
-    g->choice->is_impossible =
+    g->choice->is_impossible |=
         !stg_store_find_id(store, g->text, &f->partition, &f->position);
     return true;
 }

@@ -11,6 +11,7 @@
 #ifndef STAGGER_HUB_OPS_ADMIN_INSIDE_H
 #define STAGGER_HUB_OPS_ADMIN_INSIDE_H
 
+#include "hub/cause.h"
 #include "hub/hub_inside.h"
 #include "hub/ops/admin.h"
 #include "hub/ops/ask.h"
@@ -35,7 +36,13 @@ struct stg_admin {
     stg_replay replays[STG_REPLAYS_MAX]; /* by id modulo */
     uint64_t last_replay;
     unsigned replays_running;
+    stg_ns refusals_full_at; /* of the loop: when the room for lines of calls
+                                that were refused is whole again */
+    uint64_t refusals_untold;
 };
+
+/* A stg_refused_fn, of an admin: its line in the audit log. */
+void stg_admin_note_refused(void *admin, const stg_refused_call *call);
 
 /* -- admin_json.c ------------------------------------------------------------ */
 
@@ -50,9 +57,6 @@ json_t *stg_json_milliseconds(stg_ns time); /* 0: null */
 /* Adds bytes as name, or where they are no UTF-8 as name_base64. Fails like
  * json_object_set_new(). */
 int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);
-
-/* "2026-03-01T12:00:00[.123]Z" as ns since 1970. */
-bool stg_json_read_time(const char *text, stg_ns *wall);
 
 /* -- admin_look.c ------------------------------------------------------------ */
 
@@ -80,6 +84,7 @@ json_t *stg_admin_print_letter(const stg_letter *l);
 /* A filter, with what it points to. */
 typedef struct stg_choice {
     stg_letter_filter filter;
+    stg_cause cause, category;
     bool is_dry_run;
     bool is_impossible; /* a message of another hub: nothing fits */
     uint64_t ids[1000];

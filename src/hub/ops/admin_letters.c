@@ -23,7 +23,7 @@ json_t *stg_admin_print_letter(const stg_letter *l)
 {
     return json_pack(
         "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,"
-        "s:o,s:o,s:o}",
+        "s:o,s:o,s:o,s:o,s:o}",
         "id", stg_json_count(l->id), "message_id", stg_json_text(l->message_id),
         "target", stg_json_text(l->target), "target_url",
         stg_json_text(l->target_url), "state", stg_json_text(l->state), "why",
@@ -33,10 +33,22 @@ json_t *stg_admin_print_letter(const stg_letter *l)
         "first_attempt_at", stg_json_text(l->first_attempt_at),
         "last_attempt_at", stg_json_text(l->last_attempt_at), "created_at",
         stg_json_text(l->created_at), "changed_at",
-        stg_json_text(l->changed_at), "position", stg_json_count(l->position),
+        stg_json_text(l->changed_at), "topic", stg_json_text(l->topic),
+        "partition",
+        l->topic != NULL ? stg_json_count(l->topic_partition) : json_null(),
+        "position", l->is_evicted ? json_null() : stg_json_count(l->position),
         "last_position", print_last(l), "count", stg_json_count(l->count),
         "replay", stg_json_count(l->replay), "payload_size",
         l->has_payload ? stg_json_count(l->payload_size) : json_null());
+}
+
+static void add_bytes(json_t *json, const char *name, stg_span bytes,
+                      bool is_there)
+{
+    if (is_there)
+        stg_json_add_bytes(json, name, bytes);
+    else
+        json_object_set_new(json, name, json_null());
 }
 
 static json_t *print_whole(const stg_letter *l)
@@ -46,14 +58,9 @@ static json_t *print_whole(const stg_letter *l)
     json_object_set_new(json, "content_type", stg_json_text(l->content_type));
     json_object_set_new(json, "headers", stg_json_text(l->headers));
     json_object_set_new(json, "key", stg_json_text(l->key));
-    if (l->answer.at == NULL)
-        json_object_set_new(json, "answer", json_null());
-    else
-        stg_json_add_bytes(json, "answer", l->answer);
-    if (!l->has_payload)
-        json_object_set_new(json, "payload", json_null());
-    else
-        stg_json_add_bytes(json, "payload", l->payload);
+    add_bytes(json, "source_key", l->source_key, l->source_key.at != NULL);
+    add_bytes(json, "answer", l->answer, l->answer.at != NULL);
+    add_bytes(json, "payload", l->payload, l->has_payload);
     return json;
 }
 

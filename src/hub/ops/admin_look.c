@@ -32,13 +32,7 @@ uint32_t stg_admin_limit(stg_ask *a)
 
 /* -- the hub ----------------------------------------------------------------- */
 
-static const char *const states[] = {
-    [STG_LANE_LIVE] = "live",       [STG_LANE_GATED] = "gated",
-    [STG_LANE_HOLDING] = "holding", [STG_LANE_SHEDDING] = "shedding",
-    [STG_LANE_PAUSED] = "paused",   [STG_LANE_REMOVING] = "removing",
-};
-
-enum { STATES = sizeof states / sizeof *states };
+enum { STATES = STG_TARGET_STATES };
 
 static json_t *print_target_counts(const stg_hub *h)
 {
@@ -52,12 +46,13 @@ static json_t *print_target_counts(const stg_hub *h)
         unknown += t->settings == NULL;
         if (stg_flow_look(h->flow, t->lane, &lane, stg_deadlines_now()) ==
             STG_OK)
-            counts[lane.state]++;
+            counts[stg_target_state(t, lane.state)]++;
     }
     json_object_set_new(json, "count", stg_json_count(h->targets.count));
     json_object_set_new(json, "unknown", stg_json_count(unknown));
     for (size_t i = 0; i < STATES; i++)
-        json_object_set_new(json, states[i], stg_json_count(counts[i]));
+        json_object_set_new(json, stg_target_state_name((unsigned)i),
+                            stg_json_count(counts[i]));
     return json;
 }
 
@@ -68,12 +63,14 @@ static json_t *print_store(const stg_hub *h)
     if (h->store == NULL)
         return json_null();
     stg_store_look(h->store, &v);
-    return json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "used_bytes", stg_json_count(v.used),
-        "quota_bytes", stg_json_count(v.quota), "wal_bytes",
-        stg_json_count(v.wal), "message_bytes", stg_json_count(v.message_bytes),
-        "first_position", stg_json_count(v.first), "next_position",
-        stg_json_count(v.next), "keys", stg_json_count(v.keys));
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "used_bytes",
+                     stg_json_count(v.used), "quota_bytes",
+                     stg_json_count(v.quota), "wal_bytes",
+                     stg_json_count(v.wal), "message_bytes",
+                     stg_json_count(v.message_bytes), "dead_letter_bytes",
+                     stg_json_count(v.letter_bytes), "first_position",
+                     stg_json_count(v.first), "next_position",
+                     stg_json_count(v.next), "keys", stg_json_count(v.keys));
 }
 
 static json_t *print_ingress(const stg_hub *h)
@@ -116,11 +113,22 @@ static json_t *print_kafka(const stg_hub *h)
                      "partitions", places);
 }
 
-static const char *missing_of(const stg_hub *h)
+/* An instant of the loop's clock as one of the wall's; 0: none. */
+static stg_ns wall_of(stg_ns at)
 {
-    if (h->is_broken)
-        return "the store has failed";
-    return h->is_stopping ? "the hub is stopping" : NULL;
+    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
+
+    if (at == 0 || at == STG_NEVER)
+        return 0;
+    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
+}
+
+/* Our own network; see flow/uplink.h. */
+static json_t *print_uplink(const stg_flow_view *v)
+{
+    return json_pack("{s:b,s:o,s:o}", "is_down", (int)v->is_uplink_down,
+                     "down_since", stg_json_time(wall_of(v->uplink_down_at)),
+                     "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
 void stg_admin_status(void *admin, stg_ask *ask)
@@ -139,18 +147,18 @@ void stg_admin_status(void *admin, stg_ask *ask)
         ask, 200,
         json_pack(
             "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
-            "s:i}",
+            "s:i,s:o}",
             "version", STG_VERSION, "epoch", epoch, "started_at",
             stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
-            "state", state, "missing", stg_json_text(missing_of(h)), "accepted",
-            stg_json_count(v.accepted), "in_flight",
+            "state", state, "missing", stg_json_text(stg_intake_missing(h)),
+            "accepted", stg_json_count(v.accepted), "in_flight",
             stg_json_count(v.flow.in_flight), "window_messages",
             stg_json_count(v.flow.window), "memory", "held_bytes",
             stg_json_count(v.flow.held), "max_bytes",
             stg_json_count(h->settings->memory_max), "targets",
             print_target_counts(h), "store", print_store(h), "ingress",
             print_ingress(h), "kafka", print_kafka(h), "replays_running",
-            (int)a->replays_running));
+            (int)a->replays_running, "uplink", print_uplink(&v.flow)));
 }
 
 /* -- targets ----------------------------------------------------------------- */
@@ -170,16 +178,6 @@ static const char *const breakers[] = {
     [STG_BREAKER_OPEN] = "open",
     [STG_BREAKER_HALF_OPEN] = "half-open",
 };
-
-/* An instant of the loop's clock as one of the wall's; 0: none. */
-static stg_ns wall_of(stg_ns at)
-{
-    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
-
-    if (at == 0 || at == STG_NEVER)
-        return 0;
-    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
-}
 
 static void add_numbers(json_t *json, const stg_lane_view *l)
 {
@@ -209,12 +207,11 @@ static void add_numbers(json_t *json, const stg_lane_view *l)
                             stg_json_count(numbers[i].number));
 }
 
-/* What the lane is, in flow's words. */
+/* The state of the lane, in flow's words. */
 static void add_lane(json_t *json, const stg_lane_view *l)
 {
     stg_ns wall = stg_wall_now();
 
-    json_object_set_new(json, "state", json_string(states[l->state]));
     json_object_set_new(json, "gate_until",
                         stg_json_time(wall_of(l->gate_until)));
     json_object_set_new(json, "is_laggard", json_boolean(l->is_laggard));
@@ -255,6 +252,17 @@ static json_t *print_url(const char *url)
     return json;
 }
 
+/* As it is applied; null: the settings do not have the target. */
+static json_t *print_policy(const stg_target *t)
+{
+    char text[STG_POLICY_TEXT_MAX];
+
+    if (t->settings == NULL ||
+        stg_policy_print(t->settings->policy, text) != STG_OK)
+        return json_null();
+    return json_string(text);
+}
+
 json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 {
     const stg_target *t = a->hub->targets.all[i];
@@ -266,6 +274,10 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     json = json_pack("{s:s,s:o,s:b,s:b}", "name", v.name, "url",
                      print_url(v.url), "is_known", (int)v.is_known,
                      "is_paused_by_call", (int)t->is_paused_by_call);
+    json_object_set_new(json, "policy", print_policy(t));
+    json_object_set_new(
+        json, "state",
+        json_string(stg_target_state_name(stg_target_state(t, v.lane.state))));
     add_lane(json, &v.lane);
     json_object_set_new(json, "attempts", stg_json_count(v.attempts));
     json_object_set_new(json, "failures", stg_json_count(v.failures));
@@ -284,7 +296,7 @@ static size_t read_state(const stg_ask *ask)
     if (text == NULL)
         return STATES;
     for (size_t i = 0; i < STATES; i++)
-        if (strcmp(states[i], text) == 0)
+        if (strcmp(stg_target_state_name((unsigned)i), text) == 0)
             return i;
     return STATES + 1;
 }
@@ -296,7 +308,7 @@ static bool has_state(const stg_hub *h, size_t i, size_t state)
     return state == STATES ||
            (stg_flow_look(h->flow, h->targets.all[i]->lane, &lane,
                           stg_deadlines_now()) == STG_OK &&
-            lane.state == (stg_lane_state)state);
+            stg_target_state(h->targets.all[i], lane.state) == state);
 }
 
 static void answer_page(const stg_admin *a, stg_ask *ask, size_t at,
@@ -331,8 +343,8 @@ void stg_admin_targets(void *admin, stg_ask *ask)
 
     if (state > STATES) {
         stg_ask_refuse(ask, 400,
-                       "?state: wanted live, gated, holding, shedding, paused "
-                       "or removing");
+                       "?state: wanted live, gated, holding, shedding, paused, "
+                       "orphaned or removing");
         return;
     }
     if (cursor != NULL && stg_hub_find_target(a->hub, cursor, &at) != STG_OK) {

@@ -40,8 +40,8 @@ static bool write_bytes(int fd, const char *text)
     return true;
 }
 
-/* What is written of a line that does not fit goes again: half a line is none,
- * and the next one would begin in it. */
+/* A line that does not fit is taken back: half a line is none, and the next one
+ * would begin in it. */
 static bool write_text(int fd, const char *text)
 {
     struct stat before;
@@ -169,8 +169,8 @@ static stg_status check(const char *path, stg_error *err)
         close(fd);
     if (error == 0)
         return STG_OK;
-    return stg_hub_refuse(err, STG_IO, "audit=%.120s: %s", path,
-                          strerror(error));
+    return stg_hub_refuse(err, stg_hub_file_status(error), "audit=%.120s: %s",
+                          path, strerror(error));
 }
 
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/header.h"
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_scan.h"
 
@@ -40,7 +41,7 @@ typedef struct line {
     stg_problem_set((l)->why, (status), (l)->number, "line %zu: " format, \
                     (l)->number, __VA_ARGS__)
 
-/* What is in the batch's own text may be written: it was given as char *. */
+/* The batch's own text may be written to: it was given as char *. */
 static char *writable(const char *at)
 {
     return (char *)(uintptr_t)at;
@@ -213,7 +214,9 @@ static bool write_header(line *l, stg_span name, stg_span value, char **out)
         return REFUSE(l, 400, "\"%s\": a name that no header has",
                       field_names[HEADERS]);
     if (!stg_headers_keep(l->rules->headers, text))
-        return REFUSE(l, 400, "header %.*s is not kept",
+        return REFUSE(l, 400,
+                      "header %.*s is not kept: the setting listen.headers "
+                      "names those that are",
                       (int)(text.size < 40 ? text.size : 40), text.at);
     *out += text.size;
     memcpy(*out, ": ", 2);
@@ -231,17 +234,21 @@ static bool write_header(line *l, stg_span name, stg_span value, char **out)
 static bool read_headers(line *l, stg_span *headers)
 {
     stg_span raw = l->raw[HEADERS], name, value;
-    char *out = writable(raw.at);
+    char *begin = writable(raw.at), *out = begin;
     bool is_first = true;
     stg_scan s;
 
     if (raw.at == NULL)
         return true;
     s = stg_scan_of(raw);
-    while (stg_scan_member(&s, &is_first, &name, &value))
+    while (stg_scan_member(&s, &is_first, &name, &value)) {
+        size_t last = (size_t)(out - begin);
+
         if (!write_header(l, name, value, &out))
             return false;
-    if (out - writable(raw.at) > STG_HEADERS_SIZE_MAX)
+        out = begin + stg_header_fold(begin, (size_t)(out - begin), last);
+    }
+    if (out - begin > STG_HEADERS_SIZE_MAX)
         return REFUSE(l, 413, "headers of %zu bytes; the most is %d",
                       (size_t)(out - raw.at), STG_HEADERS_SIZE_MAX);
     // The value was scanned before: only its kind can be wrong.

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
@@ -71,13 +70,15 @@ static void answer_ready(void *ctx, stg_ask *a)
         missing = g->options.missing(g->options.ctx);
     if (g->view.is_stopping)
         missing = "the hub is stopping";
+    if (missing == NULL && g->options.unready != NULL)
+        missing = g->options.unready(g->options.ctx);
     if (missing == NULL)
         answer_text(a, "ready\n");
     else
         stg_ask_refuse(a, 503, "%s", missing);
 }
 
-/* What is published is no matter of a handler: see ingress_publish.c. */
+/* Messages have no handler here: see ingress_publish.c. */
 static const stg_route own[] = {
     {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL,
      false},
@@ -96,6 +97,12 @@ void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
         g->tables[g->table_count++] = (stg_routes){routes, count, ctx};
 }
 
+void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx)
+{
+    g->refused = refused;
+    g->refused_ctx = ctx;
+}
+
 /* -- the daemon in the loop -------------------------------------------------- */
 
 /* Whether the daemon has something left that its epoll gives no sign of. It
@@ -107,8 +114,8 @@ static bool wants_more(const stg_ingress *g)
     return MHD_get_timeout(g->daemon, &wait_ms) == MHD_YES;
 }
 
-/* What libmicrohttpd has to say to its developers. One thing is for us: there
- * was no file for a connection, and it accepts none until another has ended. */
+/* libmicrohttpd's log is for its developers. One line is for us: there was no
+ * file for a connection, and it accepts none until another has ended. */
 __attribute__((format(printf, 2, 0))) static void
 hear(void *ctx, const char *format, va_list arguments)
 {
@@ -119,11 +126,26 @@ hear(void *ctx, const char *format, va_list arguments)
         g->is_short = true;
 }
 
+static void poll_daemon(uv_poll_t *poll, int status, int events);
+
+/* Without a file for its first connection the daemon would be told of it again
+ * and again: it looks anew in a moment. */
+static void rest(stg_ingress *g)
+{
+    g->is_resting = true;
+    (void)uv_poll_stop(&g->poll);
+    stg_deadline_set(&g->deadlines, &g->turn,
+                     stg_ns_add(stg_deadlines_now(), 100 * STG_MS));
+}
+
 /* A deadline comes a millisecond late, so we go on here for a while. */
 static void turn(stg_ingress *g)
 {
     enum { RUNS = 8 };
 
+    if (g->is_resting)
+        (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon);
+    g->is_resting = false;
     stg_deadline_clear(&g->deadlines, &g->turn);
     for (int i = 0; i < RUNS; i++) {
         MHD_run(g->daemon);
@@ -132,8 +154,9 @@ static void turn(stg_ingress *g)
     }
     if (wants_more(g))
         stg_deadline_set(&g->deadlines, &g->turn, 0);
-    if (g->is_short)
-        stg_callers_relieve(g);
+    if (g->is_short && !stg_callers_relieve(g) &&
+        stg_list_is_empty(&g->callers))
+        rest(g);
     if (g->stopped != NULL && g->busy == 0)
         stg_deadline_set(&g->deadlines, &g->stopping, 0);
 }
@@ -150,23 +173,23 @@ static void poll_daemon(uv_poll_t *poll, int status, int events)
     turn(poll->data);
 }
 
-/* Half of the files that may be open are for others: targets, and the store. */
+/* The targets' quarter is theirs alone; the half that is shared is looked at
+ * when a connection comes. */
 static void cap_connections(stg_ingress *g)
 {
-    struct rlimit files;
     uint32_t wanted = g->options.connections_max;
+    uint64_t room = stg_files_room(g->files), most = room - room / 4;
 
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / 2 >= wanted)
+    if (most >= wanted)
         return;
-    g->options.connections_max =
-        files.rlim_cur < 4 ? 1 : (uint32_t)(files.rlim_cur / 2);
+    g->options.connections_max = (uint32_t)most;
     STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
             stg_field_number("wanted", wanted),
-            stg_field_number("connections", g->options.connections_max),
-            stg_field_number("open_files", files.rlim_cur),
+            stg_field_number("connections", most),
+            stg_field_number("open_files", room),
             stg_field_text("next",
-                           "half of the open files that are allowed "
-                           "are for producers: raise the limit "
+                           "three quarters of the files that are left for "
+                           "connections may be producers': raise the limit "
                            "(LimitNOFILE=, ulimit -n)"));
 }
 
@@ -236,6 +259,11 @@ static stg_status start(stg_ingress *g, stg_error *err)
     return status;
 }
 
+static bool relieve(void *ingress)
+{
+    return stg_callers_relieve(ingress);
+}
+
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
                             const stg_ingress_options *o, stg_error *err)
 {
@@ -246,10 +274,12 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO, "ingress: no memory");
     g->loop = loop;
     g->options = *o;
+    g->files = o->files != NULL ? o->files : &g->own_files;
     g->turn.passed = pass_turn;
     g->stopping.passed = pass_stopping;
     stg_ingress_serve(g, own, sizeof own / sizeof *own, g);
     stg_list_init(&g->callers);
+    g->origin_seed = stg_hash_seed_draw(stg_env_system());
     for (size_t i = 0; i < STG_ORIGIN_SLOTS; i++)
         stg_list_init(&g->origins[i]);
     status = stg_ingress_read_options(g, err);
@@ -259,6 +289,8 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
         free_ingress(g);
         return status;
     }
+    g->files->relieve_callers = relieve;
+    g->files->callers_ctx = g;
     // What it pointed to was copied, or is not needed any more.
     g->options.listen = g->options.token_file = NULL;
     g->options.headers = NULL;
@@ -340,7 +372,8 @@ void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
     leave_asks(g);
     leave_publications(g);
     uv_poll_stop(&g->poll);
-    MHD_stop_daemon(g->daemon);
+    MHD_stop_daemon(g->daemon); // with all its connections
+    g->files->relieve_callers = NULL;
     uv_close((uv_handle_t *)&g->poll, close_poll);
     stg_deadlines_close(&g->deadlines, close_handle, g);
 }

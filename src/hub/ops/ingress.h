@@ -18,6 +18,7 @@
 
 #include <uv.h>
 
+#include "hub/files.h"
 #include "hub/log.h"
 #include "hub/ops/route.h"
 #include "hub/ops/token.h"
@@ -59,7 +60,12 @@ typedef struct stg_ingress_options {
     /* What keeps the hub from taking messages, for people: "the store is not
      * open". NULL: nothing. May itself be NULL. */
     const char *(*missing)(void *ctx);
-    void *ctx;    /* of both */
+    /* The same of /readyz alone: what is published is tried. May be NULL. */
+    const char *(*unready)(void *ctx);
+    stg_files
+        *files;   /* shared with the connections to targets; kept. NULL: they
+                         are the ingress's alone */
+    void *ctx;    /* of these three */
     stg_log *log; /* kept; may be NULL */
 } stg_ingress_options;
 
@@ -76,6 +82,18 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
 /* Answers more paths: see route.h; 7 tables at most. The tables are kept. */
 void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
                        void *ctx);
+
+/* A call that was refused for its token; all are lent. */
+typedef struct stg_refused_call {
+    int status;      /* 401: no token, or none of the hub's; 403: a role that it
+                        has not */
+    const char *who; /* the token's name; "": it has none */
+    const char *from, *method, *path, *why;
+} stg_refused_call;
+
+/* Told of each such call, before it is answered; on the loop's thread. */
+typedef void stg_refused_fn(void *ctx, const stg_refused_call *call);
+void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx);
 
 /* From the next request on with this token file (read anew), these headers, and
  * this many connections of an address; the rest of the options is as it was. All

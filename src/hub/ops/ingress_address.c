@@ -3,8 +3,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static stg_status refuse(stg_error *err, stg_status status, const char *text,
@@ -114,6 +116,75 @@ bool stg_address_is_loopback(const stg_address *a)
            (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && v6[12] == 127);
 }
 
+/* -- who is there ------------------------------------------------------------ */
+
+/* IPv4 as ::ffff:a.b.c.d. */
+static struct in6_addr mapped(const stg_address *a)
+{
+    struct in6_addr to = a->v6.sin6_addr;
+
+    if (a->any.sa_family == AF_INET6)
+        return to;
+    memset(&to, 0, sizeof to);
+    to.s6_addr[10] = to.s6_addr[11] = 0xff;
+    memcpy(to.s6_addr + 12, &a->v4.sin_addr, 4);
+    return to;
+}
+
+static bool is_same_host(const stg_address *a, const stg_address *b)
+{
+    struct in6_addr left = mapped(a), right = mapped(b);
+
+    return memcmp(&left, &right, sizeof left) == 0;
+}
+
+/* 0.0.0.0 or ::, of its own family or of both. */
+static bool is_everywhere(const stg_address *a, const stg_address *to)
+{
+    struct in6_addr host = mapped(to);
+
+    if (a->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
+    return a->v4.sin_addr.s_addr == INADDR_ANY && IN6_IS_ADDR_V4MAPPED(&host);
+}
+
+static bool is_machines(const stg_address *to)
+{
+    struct ifaddrs *all, *i;
+    bool is_one = false;
+
+    if (getifaddrs(&all) != 0)
+        return false;
+    for (i = all; i != NULL && !is_one; i = i->ifa_next) {
+        stg_address a;
+
+        if (i->ifa_addr == NULL || (i->ifa_addr->sa_family != AF_INET &&
+                                    i->ifa_addr->sa_family != AF_INET6))
+            continue;
+        memcpy(&a, i->ifa_addr,
+               i->ifa_addr->sa_family == AF_INET ? sizeof a.v4 : sizeof a.v6);
+        is_one = is_same_host(&a, to);
+    }
+    freeifaddrs(all);
+    return is_one;
+}
+
+bool stg_address_reaches(const stg_address *a, const char *host, uint16_t port)
+{
+    bool is_localhost = strcasecmp(host, "localhost") == 0;
+    stg_address to;
+
+    if (port == 0 || port != stg_address_port(a))
+        return false;
+    if (!read_host(&to, is_localhost ? "localhost" : host))
+        return false;
+    if (is_localhost && stg_address_is_loopback(a))
+        return true;
+    if (is_everywhere(a, &to))
+        return stg_address_is_loopback(&to) || is_machines(&to);
+    return is_same_host(a, &to);
+}
+
 /* -- sockets ----------------------------------------------------------------- */
 
 static const char *advice(int error)
@@ -135,6 +206,13 @@ static const char *advice(int error)
     }
 }
 
+/* Returns the socket; -1: errno says why. */
+static int open_socket(const stg_address *a)
+{
+    return socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                  0);
+}
+
 static bool bind_socket(int fd, const stg_address *a)
 {
     int yes = 1, no = 0;
@@ -144,8 +222,27 @@ static bool bind_socket(int fd, const stg_address *a)
     // [::] is everywhere, whatever the system's default.
     if (!is_v4)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    return bind(fd, &a->any, is_v4 ? sizeof a->v4 : sizeof a->v6) == 0 &&
-           listen(fd, SOMAXCONN) == 0;
+    return bind(fd, &a->any, is_v4 ? sizeof a->v4 : sizeof a->v6) == 0;
+}
+
+stg_status stg_address_check_host(const stg_address *a, stg_error *err)
+{
+    stg_address host = *a;
+    char text[STG_ADDRESS_TEXT_MAX];
+    int fd, error;
+
+    stg_address_print(a, text);
+    if (a->any.sa_family == AF_INET)
+        host.v4.sin_port = 0;
+    else
+        host.v6.sin6_port = 0;
+    fd = open_socket(&host);
+    error = fd < 0 || !bind_socket(fd, &host) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return error == EADDRNOTAVAIL || error == EAFNOSUPPORT
+               ? refuse(err, STG_INVALID, text, advice(error))
+               : STG_OK;
 }
 
 stg_status stg_address_listen(stg_address *a, int *fd, stg_error *err)
@@ -154,11 +251,11 @@ stg_status stg_address_listen(stg_address *a, int *fd, stg_error *err)
     socklen_t size = sizeof *a;
 
     stg_address_print(a, text);
-    *fd =
-        socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    *fd = open_socket(a);
     if (*fd < 0)
         return refuse(err, STG_IO, text, advice(errno));
-    if (!bind_socket(*fd, a) || getsockname(*fd, &a->any, &size) != 0) {
+    if (!bind_socket(*fd, a) || listen(*fd, SOMAXCONN) != 0 ||
+        getsockname(*fd, &a->any, &size) != 0) {
         stg_status status = refuse(err, STG_IO, text, advice(errno));
 
         close(*fd);

@@ -25,12 +25,11 @@ static void read_prefix(const struct sockaddr *from, unsigned char prefix[16])
     }
 }
 
+/* Callers choose their addresses, and must not know which share a slot. */
 static stg_list *slot_of(stg_ingress *g, const unsigned char prefix[16])
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = stg_hash(&g->origin_seed, prefix, 16);
 
-    for (int i = 0; i < 16; i++)
-        hash = (hash ^ prefix[i]) * 0x100000001b3;
     return &g->origins[hash & (STG_ORIGIN_SLOTS - 1)];
 }
 
@@ -84,6 +83,16 @@ const char *stg_origin_print(const stg_origin *o, char text[INET6_ADDRSTRLEN])
 
 /* -- connections ------------------------------------------------------------- */
 
+/* Above the quarter that is its own, the ingress takes what the targets leave:
+ * an idle connection of theirs, or of another caller, makes room. */
+static bool has_file(stg_ingress *g)
+{
+    if (stg_files_have_caller(g->files))
+        return true;
+    stg_files_ask_targets(g->files);
+    return stg_files_have_caller(g->files) || stg_callers_relieve(g);
+}
+
 enum MHD_Result stg_caller_admit(void *ingress, const struct sockaddr *from,
                                  socklen_t size)
 {
@@ -93,6 +102,8 @@ enum MHD_Result stg_caller_admit(void *ingress, const struct sockaddr *from,
     stg_origin *o;
 
     (void)size;
+    if (!has_file(g))
+        return MHD_NO;
     read_prefix(from, prefix);
     o = find_origin(g, prefix);
     if (o == NULL || o->callers < g->options.address_connections_max)
@@ -135,6 +146,7 @@ static stg_caller *new_caller(stg_ingress *g, struct MHD_Connection *connection)
     c->deadline.passed = pass_deadline;
     stg_list_push(&g->callers, &c->link);
     g->view.connections++;
+    g->files->callers++;
     stg_caller_enter(c, STG_PHASE_HEADER);
     return c;
 }
@@ -148,6 +160,7 @@ static void free_caller(stg_caller *c)
     stg_list_remove(&c->link);
     leave_origin(c->origin);
     g->view.connections--;
+    g->files->callers--;
     free(c);
     // At its limit the daemon listens again in the run after this one.
     stg_deadline_set(&g->deadlines, &g->turn, 0);
@@ -260,7 +273,7 @@ static bool is_idle(const stg_caller *c)
            !c->is_cut;
 }
 
-void stg_callers_relieve(stg_ingress *g)
+bool stg_callers_relieve(stg_ingress *g)
 {
     stg_caller *idle = NULL;
 
@@ -283,6 +296,7 @@ void stg_callers_relieve(stg_ingress *g)
                                   "(LimitNOFILE=, ulimit -n)"));
     if (idle != NULL)
         stg_caller_cut(idle);
+    return idle != NULL;
 }
 
 static void tell_timeout(const stg_caller *c)

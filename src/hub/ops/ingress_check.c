@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "hub/http/header.h"
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
 
@@ -196,10 +197,25 @@ static bool check_token(stg_caller *c)
                            stg_roles_print(r->role, words));
 }
 
+static bool check_caller(stg_caller *c, const char *url, const char *method)
+{
+    const stg_ingress *g = c->ingress;
+    char from[STG_FROM_MAX];
+
+    if (check_token(c))
+        return true;
+    stg_origin_print(c->origin, from);
+    if (g->refused != NULL)
+        g->refused(g->refused_ctx,
+                   &(stg_refused_call){c->problem.status, c->who, from, method,
+                                       url, c->problem.detail});
+    return false;
+}
+
 /* -- how much ---------------------------------------------------------------- */
 
 typedef struct framing {
-    unsigned lengths, encodings, hosts, origins;
+    unsigned lengths, encodings, hosts, origins, hops;
     bool has_odd_name; /* "Content-Length : 5": some read that, too */
     stg_span length, encoding;
 } framing;
@@ -224,6 +240,8 @@ static enum MHD_Result count_framing(void *ctx, enum MHD_ValueKind kind,
         f->hosts++;
     } else if (stg_header_equal(name, "Origin")) {
         f->origins++;
+    } else if (stg_header_equal(name, "Stagger-Hops")) {
+        f->hops++;
     }
     return MHD_YES;
 }
@@ -271,9 +289,10 @@ static bool check_framing(stg_caller *c)
                                "wanted one Content-Length, or one "
                                "Transfer-Encoding");
     // Of two, who is in front of us may have looked at the other one.
-    if (f.hosts > 1 || f.origins > 1)
+    if (f.hosts > 1 || f.origins > 1 || f.hops > 1)
         return stg_problem_set(&c->problem, 400, 0,
-                               "wanted one Host, and one Origin at most");
+                               "wanted one Host, and one Origin and one "
+                               "Stagger-Hops at most");
     if (f.lengths > 0 && !read_length(f.length, &length))
         return stg_problem_set(&c->problem, 400, 0,
                                "Content-Length is no number");
@@ -334,6 +353,29 @@ static bool check_type(stg_caller *c)
                                     : "application/json");
 }
 
+/* -- how far it has come ---------------------------------------------------- */
+
+static bool check_hops(stg_caller *c)
+{
+    const char *text = stg_request_header(c, "Stagger-Hops");
+    uint64_t hops = 0;
+
+    c->hops = 0;
+    if (text == NULL || !stg_request_is_published(c))
+        return true;
+    if (!read_length(span_of(text), &hops))
+        return stg_problem_set(&c->problem, 400, 0,
+                               "Stagger-Hops is no number");
+    if (hops >= STG_HOPS_MAX)
+        return stg_problem_set(&c->problem, 508, 0,
+                               "it has come through %" PRIu64
+                               " hubs: one of them has this one, or itself, "
+                               "among its targets",
+                               hops);
+    c->hops = (unsigned)hops;
+    return true;
+}
+
 /* -- whether we can ---------------------------------------------------------- */
 
 bool stg_request_check_stop(stg_caller *c)
@@ -369,7 +411,7 @@ static bool check_room(stg_caller *c)
     return true;
 }
 
-/* What a stranger is told comes first: he learns nothing of the state. */
+/* Answers to a stranger come first: he learns nothing of the state. */
 void stg_request_check(stg_caller *c, const char *url, const char *method,
                        const char *version)
 {
@@ -378,7 +420,7 @@ void stg_request_check(stg_caller *c, const char *url, const char *method,
     c->problem.status = 0;
     (void)(check_bytes(c, method, version) && check_framing(c) &&
            check_header_size(c) && check_browser(c) &&
-           check_route(c, url, method) && check_token(c) && check_query(c) &&
-           check_type(c) && check_length(c) && stg_request_check_stop(c) &&
-           check_room(c));
+           check_route(c, url, method) && check_caller(c, url, method) &&
+           check_hops(c) && check_query(c) && check_type(c) &&
+           check_length(c) && stg_request_check_stop(c) && check_room(c));
 }

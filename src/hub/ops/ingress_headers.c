@@ -1,4 +1,6 @@
 #include "hub/ops/ingress_headers.h"
+
+#include "hub/http/header.h"
 #include "hub/refuse.h"
 
 #include <string.h>
@@ -7,35 +9,21 @@
 enum { NAME_MAX_SIZE = 256 };
 
 const char *const stg_headers_default[] = {
-    "traceparent",      "tracestate", "Content-Encoding",
-    "Content-Language", "X-*",        NULL,
+    "traceparent", "tracestate", "Content-Encoding", "Content-Language", "ce-*",
+    "X-*",         NULL,
 };
 
-/* RFC 9110, 7.6.1 and 11; RFC 6265. */
+/* RFC 9110, 11; RFC 6265; what the sender says of itself. */
 static const char *const never[] = {
-    "Authorization",   "Connection", "Content-Length", "Content-Type",
-    "Cookie",          "Expect",     "Host",           "HTTP2-Settings",
-    "Idempotency-Key", "Keep-Alive", "Proxy-*",        "Set-Cookie",
-    "Stagger-*",       "TE",         "Trailer",        "Transfer-Encoding",
-    "Upgrade",         NULL,
+    "Authorization", "Content-Type", "Cookie",     "HTTP2-Settings",
+    "Proxy-*",       "Set-Cookie",   "User-Agent", NULL,
 };
 
-static bool matches(const char *rule, stg_span name)
+/* A trace goes on from a message to its attempts. */
+bool stg_header_is_never_kept(stg_span name)
 {
-    size_t size = strlen(rule);
-
-    if (size > 0 && rule[size - 1] == '*')
-        return name.size >= size - 1 &&
-               strncasecmp(rule, name.at, size - 1) == 0;
-    return stg_header_equal(name, rule);
-}
-
-static bool matches_any(const char *const *rules, stg_span name)
-{
-    for (; *rules != NULL; rules++)
-        if (matches(*rules, name))
-            return true;
-    return false;
+    return stg_header_matches_any(never, name) || stg_header_is_framing(name) ||
+           (stg_header_is_hubs(name) && !stg_header_matches("trace*", name));
 }
 
 bool stg_header_equal(stg_span a, const char *b)
@@ -45,7 +33,8 @@ bool stg_header_equal(stg_span a, const char *b)
 
 bool stg_headers_keep(const char *const *rules, stg_span name)
 {
-    return matches_any(rules, name) && !matches_any(never, name);
+    return stg_header_matches_any(rules, name) &&
+           !stg_header_is_never_kept(name);
 }
 
 stg_status stg_headers_check(const char *const *rules, stg_error *err)
@@ -58,7 +47,7 @@ stg_status stg_headers_check(const char *const *rules, stg_error *err)
             name.size--;
         if (!stg_header_is_name(name))
             why = "wanted the name of a header, or the beginning of one and *";
-        else if (matches_any(never, name))
+        else if (stg_header_is_never_kept(name))
             why =
                 "this header is never kept: it belongs to the connection, to "
                 "the sender or to the hub";
@@ -102,23 +91,34 @@ bool stg_header_is_value(stg_span text)
            (!is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]));
 }
 
-bool stg_header_list_has(stg_span list, stg_span name)
+bool stg_header_list_take(stg_span *list, stg_span *name)
 {
-    const char *end = list.at + list.size;
-
-    for (const char *at = list.at; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
+    while (list->size > 0) {
+        const char *comma = memchr(list->at, ',', list->size);
+        const char *end = list->at + list->size;
         const char *stop = comma == NULL ? end : comma;
-        const char *next = comma == NULL ? end : comma + 1;
+        const char *at = list->at;
 
         while (at < stop && is_blank(*at))
             at++;
         while (stop > at && is_blank(stop[-1]))
             stop--;
-        if ((size_t)(stop - at) == name.size &&
-            strncasecmp(at, name.at, name.size) == 0)
+        list->at = comma == NULL ? end : comma + 1;
+        list->size = (size_t)(end - list->at);
+        *name = (stg_span){at, (size_t)(stop - at)};
+        if (name->size > 0)
             return true;
-        at = next;
     }
+    return false;
+}
+
+bool stg_header_list_has(stg_span list, stg_span name)
+{
+    stg_span each;
+
+    while (stg_header_list_take(&list, &each))
+        if (each.size == name.size &&
+            strncasecmp(each.at, name.at, name.size) == 0)
+            return true;
     return false;
 }

@@ -1,9 +1,9 @@
 /* ingress_headers.h - which headers of a message go on to the targets.
  *
  * A rule is a name, or the beginning of one and a '*': "traceparent", "X-*".
- * Case does not count. Some are never kept, whatever the rules say: those of the
- * connection and of the framing, credentials, cookies, and what the hub sets
- * itself (Content-Type, Idempotency-Key, Stagger-*). */
+ * Names compare as in http/header.h. Some are never kept, whatever the rules say:
+ * those of the connection and of the framing, credentials, cookies, User-Agent,
+ * and what the hub says itself (Content-Type apart, which always goes on). */
 #ifndef STAGGER_HUB_OPS_INGRESS_HEADERS_H
 #define STAGGER_HUB_OPS_INGRESS_HEADERS_H
 
@@ -13,13 +13,16 @@
 
 #include "hub/parcel.h"
 
-/* traceparent, tracestate, Content-Encoding, Content-Language, X-*; ended by
- * NULL. */
+/* traceparent, tracestate, Content-Encoding, Content-Language, ce-* (of
+ * CloudEvents), X-*; ended by NULL. */
 extern const char *const stg_headers_default[];
 
 /* Returns STG_INVALID with words for a rule that is none, or that names what is
  * never kept. */
 stg_status stg_headers_check(const char *const *rules, stg_error *err);
+
+/* Whether no rule can keep a header of that name. */
+bool stg_header_is_never_kept(stg_span name);
 
 /* Whether a header of that name is kept. */
 bool stg_headers_keep(const char *const *rules, stg_span name);
@@ -30,7 +33,11 @@ bool stg_header_is_name(stg_span text);
 /* No control characters but tabs, and no blanks around it. */
 bool stg_header_is_value(stg_span text);
 
-/* Whether a comma-separated list, as in Connection, has the name. */
+/* Takes the first name off a comma-separated list, as in Connection. False: it
+ * has none. */
+bool stg_header_list_take(stg_span *list, stg_span *name);
+
+/* Whether such a list has the name. */
 bool stg_header_list_has(stg_span list, stg_span name);
 
 /* Whether a == b, case aside. */

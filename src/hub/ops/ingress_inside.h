@@ -19,6 +19,7 @@
 
 #include <microhttpd.h>
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "hub/deadlines.h"
 #include "hub/ops/ask.h"
@@ -52,11 +53,17 @@ struct stg_ingress {
     stg_deadline turn; /* when the daemon is to run again */
     stg_list callers;
     stg_list origins[STG_ORIGIN_SLOTS];
+    stg_hash_seed origin_seed;
     stg_routes tables[STG_TABLES_MAX];
     size_t table_count;
+    stg_refused_fn *refused; /* NULL: nobody wants to know */
+    void *refused_ctx;
     uint32_t busy;    /* callers that wait, or for their answer to go out */
     uint32_t asks;    /* that wait for their handler */
     bool is_short;    /* of files: there was none for a connection */
+    bool is_resting;  /* nothing is accepted, for want of a first file */
+    stg_files *files; /* that connections may have */
+    stg_files own_files;
     size_t answering; /* bytes of answers of handlers that go out */
     stg_ingress_view view;
     unsigned handles; /* that are not closed */
@@ -90,7 +97,7 @@ typedef enum stg_phase {
     STG_PHASE_ANSWER,
 } stg_phase;
 
-/* What is answered where there is no problem. */
+/* An answer that is no problem document. */
 typedef struct stg_reply {
     int status;
     const char *type;
@@ -120,6 +127,7 @@ struct stg_caller {
     /* -- the request: of no meaning in STG_PHASE_HEADER */
     stg_match match;
     char who[STG_TOKEN_NAME_MAX]; /* the token's name */
+    unsigned hops;                /* hubs that it has come through */
     stg_problem problem;          /* status 0: none so far */
     stg_ns whole_at;              /* when its body must be there */
     uint64_t length; /* of the body, as announced; UINT64_MAX: it was not */
@@ -151,9 +159,9 @@ void stg_caller_enter(stg_caller *c, stg_phase phase);
 /* Whether the other end has sent its last byte, and all of them were read. */
 bool stg_caller_is_half_closed(const stg_caller *c);
 
-/* A connection could not be accepted for want of a file: who has been idle for
- * longest makes room. */
-void stg_callers_relieve(stg_ingress *g);
+/* A connection could not be accepted for want of a file, or a target needs one:
+ * who has been idle for longest makes room. False: nobody is idle. */
+bool stg_callers_relieve(stg_ingress *g);
 
 /* Ends the connection at once; libmicrohttpd finds out in its next run. */
 void stg_caller_cut(stg_caller *c);
@@ -197,7 +205,7 @@ bool stg_request_is_published(const stg_caller *c);
 
 /* -- ingress_message.c ------------------------------------------------------- */
 
-/* What is published, and where it lies. Given to the store until its answer. */
+/* Messages of a call, and where they lie. Given to the store until its answer. */
 struct stg_publication {
     stg_ingress *ingress;
     stg_caller *caller; /* NULL, with ingress: they are gone */
@@ -243,7 +251,7 @@ enum MHD_Result stg_answer(stg_caller *c);
  * memory. */
 bool stg_answer_ids(const stg_publication *p, const stg_append_answer *answers);
 
-/* What is left of an answer when its request ends. */
+/* Frees the rest of an answer when its request ends. */
 void stg_answer_drop(stg_caller *c);
 
 /* Goes on with a suspended caller, which has its answer now. */

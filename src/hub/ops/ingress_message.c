@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/header.h"
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
 
@@ -9,10 +10,11 @@
 typedef struct letterhead {
     const stg_ingress *ingress;
     const char *connection; /* the header of that name */
-    stg_span content_type, key, idempotency_key;
+    stg_span content_type, key, idempotency_key, wanted;
     unsigned content_types, keys, idempotency_keys;
     size_t size; /* of the lines of those that are kept */
     char *out;   /* where they go; NULL: they are only counted */
+    size_t written;
     bool is_wrong;
 } letterhead;
 
@@ -33,20 +35,46 @@ static void write_bytes(char **out, const char *at, size_t size)
     *out += size;
 }
 
+static bool is_kept(const letterhead *l, stg_span name)
+{
+    return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
+           (l->connection == NULL ||
+            !stg_header_list_has(
+                (stg_span){l->connection, strlen(l->connection)}, name));
+}
+
+/* Ahead of all others: see stg_header_take_hops(). */
+static void keep_hops(letterhead *l, unsigned hops)
+{
+    static const char name[] = "Stagger-Hops: ";
+    const char digit = (char)('0' + hops);
+    char *at = l->out;
+
+    if (hops == 0)
+        return;
+    l->size += sizeof name + 2;
+    if (at == NULL)
+        return;
+    write_bytes(&at, name, sizeof name - 1);
+    write_bytes(&at, &digit, 1);
+    write_bytes(&at, "\r\n", 2);
+    l->written = (size_t)(at - l->out);
+}
+
 static void keep(letterhead *l, stg_span name, stg_span value)
 {
-    if (l->connection != NULL &&
-        stg_header_list_has((stg_span){l->connection, strlen(l->connection)},
-                            name))
-        return;
+    char *at;
+
     l->is_wrong |= !stg_header_is_name(name) || !stg_header_is_value(value);
     l->size += name.size + value.size + 4;
     if (l->out == NULL)
         return;
-    write_bytes(&l->out, name.at, name.size);
-    write_bytes(&l->out, ": ", 2);
-    write_bytes(&l->out, value.at, value.size);
-    write_bytes(&l->out, "\r\n", 2);
+    at = l->out + l->written;
+    write_bytes(&at, name.at, name.size);
+    write_bytes(&at, ": ", 2);
+    write_bytes(&at, value.at, value.size);
+    write_bytes(&at, "\r\n", 2);
+    l->written = stg_header_fold(l->out, (size_t)(at - l->out), l->written);
 }
 
 static enum MHD_Result read_header(void *ctx, enum MHD_ValueKind kind,
@@ -67,8 +95,9 @@ static enum MHD_Result read_header(void *ctx, enum MHD_ValueKind kind,
     } else if (stg_header_equal(name, "Idempotency-Key")) {
         l->idempotency_key = text;
         l->idempotency_keys++;
-    } else if (stg_headers_keep((const char *const *)l->ingress->headers,
-                                name)) {
+    } else if (stg_header_equal(name, "Stagger-Keep")) {
+        l->wanted = text;
+    } else if (is_kept(l, name)) {
         keep(l, name, text);
     }
     return MHD_YES;
@@ -76,6 +105,7 @@ static enum MHD_Result read_header(void *ctx, enum MHD_ValueKind kind,
 
 static void read_headers(const stg_caller *c, letterhead *l)
 {
+    keep_hops(l, c->hops);
     MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, read_header, l);
 }
 
@@ -99,6 +129,22 @@ static bool check_key(stg_caller *c, const char *name, unsigned count,
                            STG_KEY_SIZE_MAX);
 }
 
+/* A header that the producer asks to keep, and that the hub would drop, is an
+ * error. */
+static bool check_wanted(stg_caller *c, const letterhead *l)
+{
+    stg_span list = l->wanted, name;
+
+    while (stg_header_list_take(&list, &name))
+        if (!is_kept(l, name))
+            return stg_problem_set(&c->problem, 400, 0,
+                                   "header %.*s is not kept: the setting "
+                                   "listen.headers names those that are",
+                                   (int)(name.size < 80 ? name.size : 80),
+                                   name.at);
+    return true;
+}
+
 static bool check_letterhead(stg_caller *c, letterhead *l)
 {
     unquote(&l->idempotency_key);
@@ -107,7 +153,7 @@ static bool check_letterhead(stg_caller *c, letterhead *l)
     if (l->is_wrong)
         return stg_problem_set(&c->problem, 400, 0,
                                "a header has control characters");
-    return check_key(c, "Stagger-Key", l->keys, l->key) &&
+    return check_wanted(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
            check_key(c, "Idempotency-Key", l->idempotency_keys,
                      l->idempotency_key);
 }
@@ -122,13 +168,12 @@ static stg_span copy(char **out, stg_span text)
     return there;
 }
 
-/* What a message has beside its body, in one piece of memory of its own. */
+/* All of a message but its body, in one piece of memory of its own. */
 static bool copy_meta(stg_publication *p, const stg_caller *c, letterhead *l)
 {
     size_t size =
         l->size + l->content_type.size + l->key.size + l->idempotency_key.size;
     stg_parcel *parcel = &p->one.parcel;
-    size_t headers_size = l->size;
     char *out;
 
     if (!stg_ingress_reserve(p->ingress, size))
@@ -140,9 +185,9 @@ static bool copy_meta(stg_publication *p, const stg_caller *c, letterhead *l)
     parcel->content_type = copy(&out, l->content_type);
     parcel->key = copy(&out, l->key);
     p->one.idempotency_key = copy(&out, l->idempotency_key);
-    parcel->headers = (stg_span){out, headers_size};
     l->out = out;
     read_headers(c, l);
+    parcel->headers = (stg_span){out, l->written};
     return true;
 }
 

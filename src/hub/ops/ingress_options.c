@@ -72,7 +72,7 @@ static stg_status copy_headers(const char *const *rules, char ***headers,
     return stg_hub_refuse(err, STG_IO, "ingress: no memory");
 }
 
-/* What may change while it listens. */
+/* The options that may change while it listens. */
 static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
                              stg_error *err)
 {

@@ -19,7 +19,8 @@ _Bool stg_problem_set(stg_problem *p, int status, size_t line,
     return 0;
 }
 
-/* Source: RFC 9110, section 15; 429 and 431 from RFC 6585. */
+/* Source: RFC 9110, section 15; 429 and 431 from RFC 6585, 508 from
+ * RFC 5842. */
 const char *stg_problem_title(int status)
 {
     static const struct {
@@ -43,6 +44,7 @@ const char *stg_problem_title(int status)
         {431, "Request Header Fields Too Large"},
         {501, "Not Implemented"},
         {503, "Service Unavailable"},
+        {508, "Loop Detected"},
     };
 
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)

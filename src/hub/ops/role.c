@@ -1,4 +1,4 @@
-/* What tokens may do, in words. */
+/* Roles of tokens as words. */
 #include <stdio.h>
 #include <string.h>
 

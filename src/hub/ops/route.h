@@ -17,7 +17,7 @@
 
 typedef struct stg_ask stg_ask;
 
-/* What a token may do; a token may have several. */
+/* A right of a token; a token may have several. */
 typedef enum stg_role {
     STG_ROLE_ANYBODY = 0, /* of a route: no token is needed */
     STG_ROLE_PUBLISH = 1,
@@ -55,7 +55,7 @@ typedef struct stg_routes {
     void *ctx;
 } stg_routes;
 
-/* What a path is to some tables. */
+/* The result of looking a path up in some tables. */
 typedef struct stg_match {
     const stg_route *route; /* NULL: none of this path and method */
     void *ctx;

@@ -14,6 +14,8 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "hub/private_file.h"
+
 enum {
     HASH_SIZE = 32,
     TOKEN_MIN = 16, /* shorter ones can be guessed */
@@ -172,7 +174,7 @@ static const char *find_flaw(const stg_tokens *t, unsigned all, bool has_hash,
     return NULL;
 }
 
-/* What is wrong with a line is not told in its own words: it may be a token. */
+/* An error never quotes the line: it may be a token. */
 static stg_status add_line(stg_tokens *t, stg_span line, const char *name,
                            size_t number, stg_error *err)
 {
@@ -240,9 +242,9 @@ static stg_status check_file(int fd, const char *path, stg_error *err)
         return refuse(err, STG_IO, path, 0, "%s", strerror(errno));
     if (S_ISDIR(s.st_mode))
         return refuse(err, STG_INVALID, path, 0, "it is a directory");
-    if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    if (!stg_file_is_private(&s))
         return refuse(err, STG_INVALID, path, 0,
-                      "group or others may read or write it (mode %03o); to "
+                      "others than the hub may use it (mode %03o); to "
                       "keep it for its owner: chmod 600 %.80s",
                       (unsigned)(s.st_mode & 0777), path);
     return STG_OK;
@@ -286,6 +288,13 @@ static stg_status load(stg_tokens **tokens, int fd, const char *path,
     return status;
 }
 
+/* Only a person can mend it. */
+static bool is_lasting(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES ||
+           error == ELOOP || error == ENAMETOOLONG;
+}
+
 stg_status stg_tokens_load(stg_tokens **tokens, const char *path,
                            stg_error *err)
 {
@@ -293,7 +302,8 @@ stg_status stg_tokens_load(stg_tokens **tokens, const char *path,
     stg_status status;
 
     if (fd < 0)
-        return refuse(err, STG_IO, path, 0, "%s", strerror(errno));
+        return refuse(err, is_lasting(errno) ? STG_INVALID : STG_IO, path, 0,
+                      "%s", strerror(errno));
     status = load(tokens, fd, path, err);
     close(fd);
     return status;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
+
 static bool is_known(const stg_complaints *c, stg_file_place place,
                      const char *text)
 {
@@ -28,14 +30,6 @@ static bool make_room(stg_complaints *c)
     c->all = grown;
     c->room = room;
     return true;
-}
-
-/* A text is a line, whatever was found in the file. */
-static void flatten(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = ' ';
 }
 
 static void add(stg_complaints *c, const stg_complaint *complaint)
@@ -68,8 +62,8 @@ __attribute__((format(printf, 1, 0))) static char *print(const char *format,
     if (text == NULL)
         return NULL;
     (void)vsnprintf(text, LONGEST, format, args);
-    flatten(text);
-    return text;
+    // A line, whatever was found in the file.
+    return stg_visible_string(text, STG_VISIBLE_IN_LINE);
 }
 
 void stg_complain(stg_complaints *c, stg_file_place place, const char *format,
@@ -114,16 +108,40 @@ void stg_complaints_sort(stg_complaints *c)
         qsort(c->all, c->count, sizeof *c->all, compare);
 }
 
+/* The end of its name, for it is what the command was told. */
+static void print_file(const char *file, FILE *to)
+{
+    enum { SHOWN = 200 };
+    char text[SHOWN + 1];
+    size_t length = strlen(file);
+
+    snprintf(text, sizeof text, "%s",
+             file + (length > SHOWN ? length - SHOWN : 0));
+    fprintf(to, "%s%s", length > SHOWN ? "..." : "",
+            stg_visible_string(text, STG_VISIBLE_IN_LINE));
+}
+
+static void print_place(const stg_complaint *one, const char *file, FILE *to)
+{
+    print_file(file, to);
+    if (one->place.line > 0)
+        fprintf(to, ":%u:%u", (unsigned)one->place.line,
+                (unsigned)one->place.column);
+    fputs(": ", to);
+}
+
+void stg_complaint_print(const stg_complaint *one, const char *file, FILE *to)
+{
+    print_place(one, file, to);
+    fputs(one->text, to);
+}
+
 void stg_complaints_print(const stg_complaints *c, const char *file, FILE *to)
 {
     for (size_t i = 0; i < c->count; i++) {
-        const stg_complaint *one = &c->all[i];
-
-        fputs(file, to);
-        if (one->place.line > 0)
-            fprintf(to, ":%u:%u", (unsigned)one->place.line,
-                    (unsigned)one->place.column);
-        fprintf(to, ": %s%s\n", one->is_warning ? "warning: " : "", one->text);
+        print_place(&c->all[i], file, to);
+        fprintf(to, "%s%s\n", c->all[i].is_warning ? "warning: " : "",
+                c->all[i].text);
     }
     if (c->cut > 0)
         fprintf(to, "%s: and %zu more\n", file, c->cut);

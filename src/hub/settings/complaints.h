@@ -35,7 +35,10 @@ stg_warn(stg_complaints *c, stg_file_place place, const char *format, ...);
 /* By place; those of no place first. */
 void stg_complaints_sort(stg_complaints *c);
 
-/* "file:line:column: TEXT", a line each; a warning says so. */
+/* "file:line:column: TEXT", or "file: TEXT" of no place. */
+void stg_complaint_print(const stg_complaint *one, const char *file, FILE *to);
+
+/* The same, a line each; a warning says so. */
 void stg_complaints_print(const stg_complaints *c, const char *file, FILE *to);
 
 void stg_complaints_free(stg_complaints *c);

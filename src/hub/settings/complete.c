@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/url.h"
 #include "hub/lane_policy.h"
+#include "hub/ops/ingress_address.h"
 #include "hub/refuse.h"
 #include "hub/settings/inside.h"
 #include "hub/settings/shard.h"
@@ -62,20 +64,19 @@ static const char *text_of(const stg_settings *s, const char *text)
     return text;
 }
 
-static stg_status compile(stg_settings *s, const char *text, stg_ns timeout,
-                          const stg_policy **policy, stg_error *err)
+static stg_status compile(stg_settings *s, const char *text,
+                          stg_target_settings *t, stg_error *err)
 {
     stg_policy *made, read;
 
-    if (stg_lane_policy_read(&read, text, s->target_count, err) != STG_OK)
+    if (stg_lane_policy_read(&read, text, s->target_count, t->attempt_timeout,
+                             t->rate, err) != STG_OK)
         return STG_INVALID;
     made = stg_settings_keep(s, sizeof *made);
     if (made == NULL)
         return refuse_memory(err);
     *made = read;
-    if (timeout > 0)
-        made->attempt_timeout = timeout;
-    *policy = made;
+    t->policy = made;
     return STG_OK;
 }
 
@@ -102,14 +103,14 @@ static stg_status give_policy(stg_settings *s, stg_target_settings *t,
 {
     struct stg_settings_inside *in = s->inside;
     const char *text = text_of(s, t->policy_text);
-    size_t size = (text != NULL ? strlen(text) : 0) + 32, number;
+    size_t size = (text != NULL ? strlen(text) : 0) + 48, number;
     char *key = malloc(size), *kept;
     stg_status status;
 
     if (key == NULL)
         return refuse_memory(err);
-    snprintf(key, size, "%llu %s", (unsigned long long)t->attempt_timeout,
-             text != NULL ? text : "");
+    snprintf(key, size, "%llu %lu %s", (unsigned long long)t->attempt_timeout,
+             (unsigned long)t->rate, text != NULL ? text : "");
     if (stg_text_table_find(&in->compiled, key, &number)) {
         free(key);
         t->policy = in->policies[number];
@@ -117,13 +118,64 @@ static stg_status give_policy(stg_settings *s, stg_target_settings *t,
     }
     kept = stg_settings_keep_text(s, key, strlen(key));
     free(key);
-    status = compile(s, text, t->attempt_timeout, &t->policy, err);
+    status = compile(s, text, t, err);
     number = in->compiled.count;
     if (status == STG_OK &&
         (kept == NULL || !keep_policy(in, number, t->policy) ||
          !stg_text_table_add(&in->compiled, kept, number, NULL)))
         return refuse_memory(err);
     return status;
+}
+
+/* -- where they are -------------------------------------------------------- */
+
+stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
+                                   stg_error *err)
+{
+    const char *listens = s->listen.address;
+    stg_address address;
+    stg_url u;
+    char host[64];
+
+    if (listens == NULL || url == NULL ||
+        stg_address_parse(&address, listens, NULL) != STG_OK ||
+        stg_url_parse(&u, url, NULL) != STG_OK || u.host.size >= sizeof host)
+        return STG_OK;
+    snprintf(host, sizeof host, "%.*s", (int)u.host.size, u.host.at);
+    if (!stg_address_reaches(&address, host, u.port))
+        return STG_OK;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "the hub itself listens there (on %s), and each "
+                          "message would come back as a new one; wanted "
+                          "another",
+                          listens);
+}
+
+stg_status stg_settings_check_egress(const stg_settings *s, const stg_url *url,
+                                     stg_error *err)
+{
+    struct sockaddr_storage to;
+    char why[STG_EGRESS_WHY_MAX];
+
+    if (!stg_url_read_address(url, &to) ||
+        stg_egress_allows(&s->egress, (const struct sockaddr *)&to, why))
+        return STG_OK;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "the hub may not connect to its address: %s; wanted "
+                          "another, or one that `egress.allow` has",
+                          why);
+}
+
+/* Whether messages may be sent there. A URL that is none is found elsewhere. */
+static stg_status check_url(const stg_settings *s, const char *text,
+                            stg_error *err)
+{
+    stg_status status = stg_settings_check_loop(s, text, err);
+    stg_url url;
+
+    if (status != STG_OK || stg_url_parse(&url, text, NULL) != STG_OK)
+        return status;
+    return stg_settings_check_egress(s, &url, err);
 }
 
 /* -- all ------------------------------------------------------------------- */
@@ -171,6 +223,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
         status = name_target(s, t, &why);
         if (status == STG_OK)
             status = check_unique(&names, s, i, &why);
+        if (status == STG_OK)
+            status = check_url(s, t->url, &why);
         if (status == STG_OK)
             status = give_policy(s, t, &why);
         if (status != STG_OK)

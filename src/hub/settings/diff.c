@@ -97,6 +97,14 @@ static bool is_text(const stg_setting *s)
     }
 }
 
+/* Field by field: there may be anything between them. */
+static bool same_threshold(const void *a, const void *b)
+{
+    const stg_alert_threshold *x = a, *y = b;
+
+    return x->failures == y->failures && x->window == y->window;
+}
+
 bool stg_setting_equal(const stg_setting *s, const void *a, const void *b)
 {
     if (s->kind == STG_KIND_SECTION || s->kind == STG_KIND_DEFAULTS)
@@ -110,6 +118,8 @@ bool stg_setting_equal(const stg_setting *s, const void *a, const void *b)
         return same_text(pointer_at(a, s->at), pointer_at(b, s->at)) &&
                same_text(pointer_at(a, s->at + sizeof(char *)),
                          pointer_at(b, s->at + sizeof(char *)));
+    if (s->kind == STG_KIND_THRESHOLD)
+        return same_threshold((const char *)a + s->at, (const char *)b + s->at);
     return memcmp((const char *)a + s->at, (const char *)b + s->at, s->size) ==
            0;
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hub/private_file.h"
+#include "hub/settings/load.h"
 #include "hub/settings/loading.h"
 
 enum { SECRET_MAX = 64 << 10 };
@@ -28,10 +30,10 @@ static int open_secret(stg_loading *l, stg_file_place place, const char *name,
     } else if (!S_ISREG(status.st_mode)) {
         stg_complain(l->c, place, "`%s`: %.120s is no plain file; wanted one",
                      name, path);
-    } else if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    } else if (!stg_file_is_private(&status)) {
         stg_complain(l->c, place,
                      "`%s`: others may use the file %.120s (mode %04o); wanted "
-                     "0600: chmod 600 %.120s",
+                     "0600, or 0440 of a group of the hub: chmod 600 %.120s",
                      name, path, (unsigned)(status.st_mode & 07777), path);
     } else if (status.st_size == 0) {
         stg_complain(l->c, place,
@@ -96,6 +98,21 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
 }
 
 /* -- what is written to ---------------------------------------------------- */
+
+void stg_settings_check_store(stg_complaints *c, stg_file_place place,
+                              const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        stg_file_is_private(&status))
+        return;
+    stg_warn(c, place,
+             "`store.path`: others may use the store %.120s (mode %04o), which "
+             "has the messages and their headers; wanted 0600: chmod 600 "
+             "%.120s",
+             path, (unsigned)(status.st_mode & 07777), path);
+}
 
 void stg_load_check_output(stg_loading *l, const char *name, const char *path)
 {

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/instant.h"
 #include "hub/refuse.h"
+#include "hub/settings/topic.h"
+#include "hub/stores/pg_url.h"
 
-enum { TOPIC_MAX = 249, GROUP_MAX = 200, LIST_MAX = 100 };
+enum { GROUP_MAX = 200, LIST_MAX = 100 };
 
 static const char scheme[] = "kafka://";
 
@@ -23,14 +26,6 @@ static bool are_letters(stg_span text)
         if (!is_letter(text.at[i]))
             return false;
     return text.size > 0;
-}
-
-bool stg_from_is_topic(stg_span text)
-{
-    bool is_dots = (text.size == 1 && text.at[0] == '.') ||
-                   (text.size == 2 && memcmp(text.at, "..", 2) == 0);
-
-    return text.size <= TOPIC_MAX && are_letters(text) && !is_dots;
 }
 
 static bool is_port(stg_span text)
@@ -79,6 +74,13 @@ bool stg_from_is_broker(stg_span text)
 
 typedef bool is_part(stg_span text);
 
+/* Whether a pattern can be compiled is judged with the settings. */
+static bool is_name_or_pattern(stg_span text)
+{
+    return stg_topic_is_name(text) ||
+           (text.size > 0 && stg_topic_is_pattern(text.at));
+}
+
 /* The parts between commas, kept. count 0: one of them is none. */
 static stg_status split(stg_settings *s, stg_span text, is_part *is_one,
                         stg_texts *parts)
@@ -105,27 +107,76 @@ static stg_status split(stg_settings *s, stg_span text, is_part *is_one,
     }
 }
 
-static stg_status read_group(stg_settings *s, const char *text,
-                             const char **group, stg_error *err)
+bool stg_from_read_start(const char *text, stg_start_kind *kind,
+                         uint64_t *at_ms)
 {
-    static const char name[] = "?group=";
-    size_t size;
+    stg_ns wall = 0;
 
-    if (*text == '\0')
-        return STG_OK;
-    if (strncmp(text, name, sizeof name - 1) != 0)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "it goes on behind its topics by something else "
-                              "than ?group=GROUP; the rest of what Kafka can "
-                              "be told is in `kafka`, in a file");
-    text += sizeof name - 1;
-    size = strlen(text);
-    if (size == 0 || size > GROUP_MAX || !are_letters((stg_span){text, size}))
+    if (strcmp(text, "latest") == 0)
+        *kind = STG_START_LATEST;
+    else if (strcmp(text, "earliest") == 0)
+        *kind = STG_START_EARLIEST;
+    else if (stg_instant_read(text, &wall))
+        *kind = STG_START_TIME;
+    else
+        return false;
+    *at_ms = wall / STG_MS;
+    return true;
+}
+
+static stg_status read_group(stg_settings *s, stg_span text,
+                             stg_kafka_settings *k, stg_error *err)
+{
+    if (text.size > GROUP_MAX || !are_letters(text))
         return stg_hub_refuse(
             err, STG_INVALID,
             "it has no group of 1 to 200 of A-Z a-z 0-9 . _ -");
-    *group = stg_settings_keep_text(s, text, size);
-    return *group != NULL ? STG_OK : STG_IO;
+    k->group = stg_settings_keep_text(s, text.at, text.size);
+    return k->group != NULL ? STG_OK : STG_IO;
+}
+
+static stg_status read_start(stg_settings *s, stg_span text,
+                             stg_kafka_settings *k, stg_error *err)
+{
+    stg_start_kind kind;
+    uint64_t at_ms;
+
+    k->start = stg_settings_keep_text(s, text.at, text.size);
+    if (k->start == NULL)
+        return STG_IO;
+    if (stg_from_read_start(k->start, &kind, &at_ms))
+        return STG_OK;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "it has no start that is latest, earliest or a time "
+                          "such as 2026-03-01T12:00:00Z");
+}
+
+/* "group=...&start=...", in any order. */
+static stg_status read_parameters(stg_settings *s, const char *text,
+                                  stg_kafka_settings *k, stg_error *err)
+{
+    static const char group[] = "group=", start[] = "start=";
+    stg_status status = STG_OK;
+    bool goes_on = *text == '?';
+
+    while (goes_on && status == STG_OK) {
+        const char *value = ++text + sizeof group - 1;
+        stg_span part = {value, strcspn(text, "&") - (sizeof group - 1)};
+
+        if (strncmp(text, group, sizeof group - 1) == 0)
+            status = read_group(s, part, k, err);
+        else if (strncmp(text, start, sizeof start - 1) == 0)
+            status = read_start(s, part, k, err);
+        else
+            return stg_hub_refuse(err, STG_INVALID,
+                                  "it goes on behind its topics by something "
+                                  "else than ?group=GROUP&start=START; the "
+                                  "rest of what Kafka can be told is in "
+                                  "`kafka`, in a file");
+        text += strcspn(text, "&");
+        goes_on = *text == '&';
+    }
+    return status;
 }
 
 static stg_status read_url(stg_settings *s, const char *text, stg_error *err)
@@ -145,13 +196,13 @@ static stg_status read_url(stg_settings *s, const char *text, stg_error *err)
     end = slash + 1 + strcspn(slash + 1, "?");
     if (status == STG_OK)
         status = split(s, (stg_span){slash + 1, (size_t)(end - slash - 1)},
-                       stg_from_is_topic, &k.topics);
+                       is_name_or_pattern, &k.topics);
     if (status == STG_INVALID)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "it has no topic of 1 to 249 of A-Z a-z 0-9 . _ -");
+            "it has no topic of 1 to 249 of A-Z a-z 0-9 . _ -, or ^PATTERN");
     if (status == STG_OK)
-        status = read_group(s, end, &k.group, err);
+        status = read_parameters(s, end, &k, err);
     if (status == STG_OK)
         k.from = stg_settings_keep_text(s, text, strlen(text));
     if (status == STG_IO || (status == STG_OK && k.from == NULL))
@@ -191,17 +242,21 @@ bool stg_from_is_postgres(const char *store)
            strncmp(store, "postgresql://", 13) == 0;
 }
 
-bool stg_from_has_password(const char *store)
+/* Also of what libpq cannot read. */
+static bool looks_secret(const char *store)
 {
-    const char *host, *at, *colon, *asked;
+    const char *host = strstr(store, "://") + 3, *at, *colon, *asked;
 
-    if (!stg_from_is_postgres(store))
-        return false;
-    host = strstr(store, "://") + 3;
     at = memchr(host, '@', strcspn(host, "/?"));
     colon = at != NULL ? memchr(host, ':', (size_t)(at - host)) : NULL;
     asked = strchr(host, '?');
     return (colon != NULL && colon + 1 < at) ||
            (asked != NULL && (strncmp(asked, "?password=", 10) == 0 ||
                               strstr(asked, "&password=") != NULL));
+}
+
+bool stg_from_has_password(const char *store)
+{
+    return stg_from_is_postgres(store) &&
+           (looks_secret(store) || stg_pg_url_has_secret(store));
 }

@@ -3,7 +3,7 @@
 #define STAGGER_HUB_SETTINGS_INSIDE_H
 
 #include "hub/settings/settings.h"
-#include "hub/settings/texts.h"
+#include "hub/text_table.h"
 
 typedef struct stg_settings_chunk stg_settings_chunk;
 

@@ -1,6 +1,7 @@
 /* The settings as a whole: what contradicts, and what is unwise. */
 #include <inttypes.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -11,6 +12,7 @@
 #include "hub/ops/ingress_address.h"
 #include "hub/ops/token.h"
 #include "hub/settings/from.h"
+#include "hub/settings/load.h"
 #include "hub/settings/loading.h"
 
 enum { MIB_SHIFT = 20 };
@@ -30,8 +32,13 @@ static void judge_listen(stg_loading *l)
                          "is stdin; wanted `listen.address`, too");
         return;
     }
-    if (stg_address_parse(&address, s->address, &err) != STG_OK ||
-        stg_address_is_loopback(&address))
+    if (stg_address_parse(&address, s->address, &err) != STG_OK)
+        return;
+    if (stg_address_check_host(&address, &err) != STG_OK)
+        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
+                 "`listen.address`: %s, and a hub does not start without it",
+                 err.text);
+    if (stg_address_is_loopback(&address))
         return;
     if (stg_load_hub_place(l, "listen.tokens").line == 0)
         stg_complain(l->c, stg_load_hub_place(l, "listen.address"),
@@ -148,15 +155,23 @@ static void judge_quota(stg_loading *l)
                  left >> MIB_SHIFT);
 }
 
+static void judge_store(stg_loading *l)
+{
+    const char *path = l->s->store.path;
+
+    stg_load_check_output(l, "store.path", path);
+    stg_settings_check_store(l->c, stg_load_hub_place(l, "store.path"), path);
+}
+
 static void judge_outputs(stg_loading *l)
 {
     const stg_settings *s = l->s;
 
     if (stg_load_hub_place(l, "store.path").line > 0 &&
         !stg_from_is_postgres(s->store.path))
-        stg_load_check_output(l, "store.path", s->store.path);
+        judge_store(l);
     if (s->letters.path != NULL)
-        stg_load_check_output(l, "dead-letters", s->letters.path);
+        stg_load_check_output(l, "dead-letters.copy", s->letters.path);
     if (s->audit != NULL)
         stg_load_check_output(l, "audit", s->audit);
 }
@@ -245,17 +260,12 @@ static bool has_target(const stg_settings *s, const char *name)
 
 static const char *suggest_target(const stg_settings *s, const char *name)
 {
-    const char **names = calloc(s->target_count + 1, sizeof(char *)), *near;
-    size_t count = 0;
+    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
 
-    if (names == NULL)
-        return NULL;
     for (size_t i = 0; i < s->target_count; i++)
         if (s->targets[i].name != NULL)
-            names[count++] = s->targets[i].name;
-    near = stg_suggest(name, names);
-    free(names);
-    return near;
+            stg_suggestion_try(&near, s->targets[i].name);
+    return near.name;
 }
 
 static void judge_sink_targets(stg_loading *l, size_t i)
@@ -297,6 +307,28 @@ static void judge_sink_tags(stg_loading *l, size_t i)
                      sink->tags[k].value);
 }
 
+/* A mail's URL has the parts of an http one. */
+static void judge_sink_egress(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+    bool is_in_file = sink->url == NULL;
+    const char *name = is_in_file ? "url-file" : "url", *text = sink->url;
+    stg_file_place place = sink_place(l, i, name);
+    char as_http[STG_URL_MAX + 8];
+    const char *rest;
+    stg_url url;
+
+    if (is_in_file && sink->url_file != NULL)
+        text = stg_load_secret(l, place, name, sink->url_file);
+    rest = text == NULL ? NULL : strstr(text, "://");
+    if (rest == NULL ||
+        snprintf(as_http, sizeof as_http, "http%s", rest) >=
+            (int)sizeof as_http ||
+        stg_url_parse(&url, as_http, NULL) != STG_OK)
+        return;
+    stg_judge_egress(l, place, name, &url);
+}
+
 static void judge_alerts(stg_loading *l)
 {
     stg_alert_flaw flaw;
@@ -310,6 +342,7 @@ static void judge_alerts(stg_loading *l)
     for (size_t i = 0; i < l->sink_count; i++) {
         judge_sink_targets(l, i);
         judge_sink_tags(l, i);
+        judge_sink_egress(l, i);
         if (sink_place(l, i, "way").line == l->sinks[i][0].line &&
             sink_place(l, i, "way").column == l->sinks[i][0].column) {
             stg_complain(l->c, l->sinks[i][0],

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include <uv.h>
-
+#include "core/backoff_draw.h"
+#include "core/wait.h"
 #include "core/writer.h"
 #include "hub/http/url.h"
 #include "hub/lane_policy.h"
@@ -47,11 +47,12 @@ static const char *print_time(stg_ns time, char text[TIME_TEXT])
 static stg_ns retry_total(const stg_policy *p, stg_ns most)
 {
     stg_ns timeout = p->attempt_timeout != STG_NEVER ? p->attempt_timeout : 0;
-    stg_ns total = 0;
+    stg_ns total = 0, base = stg_base_longest(p), wait = base;
 
     for (uint64_t n = 1; n < p->attempts_max && total <= most; n++) {
-        stg_ns wait = stg_backoff_window(&p->backoff, (uint32_t)n);
-
+        wait = stg_backoff_longest(
+            &p->backoff,
+            stg_backoff_interval(&p->backoff, base, (uint32_t)n, wait));
         total = stg_ns_add(total, stg_ns_add(wait, timeout));
         if (wait == 0 && timeout == 0 && n > 100000)
             break; // it may go on for ever without getting on
@@ -82,11 +83,8 @@ static bool read_policy(const stg_loading *l, const stg_target_settings *t,
             return false;
         text = l->s->policies[number].text;
     }
-    if (stg_lane_policy_read(p, text, l->target_total, NULL) != STG_OK)
-        return false;
-    if (t->attempt_timeout > 0)
-        p->attempt_timeout = t->attempt_timeout;
-    return true;
+    return stg_lane_policy_read(p, text, l->target_total, t->attempt_timeout,
+                                t->rate, NULL) == STG_OK;
 }
 
 static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
@@ -109,14 +107,12 @@ static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
                      print_time(retention, kept));
 }
 
-/* The mean of a wait: jitter takes a half, or a quarter, of some. */
+/* The mean of a wait, which is not decorrelated. */
 static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
 {
-    stg_ns window = stg_backoff_window(b, n);
+    stg_interval i = stg_backoff_interval(b, b->base, n, 0);
 
-    return b->jitter == STG_JITTER_FULL    ? window / 2
-           : b->jitter == STG_JITTER_EQUAL ? window / 4 * 3
-                                           : window;
+    return i.low + (i.high - i.low) / 2;
 }
 
 /* Who names a number of attempts wants them made. */
@@ -177,29 +173,13 @@ static void judge_policy(stg_loading *l, size_t target)
 
 /* -- where it is ----------------------------------------------------------- */
 
-static bool read_address(const stg_url *url, struct sockaddr_storage *to)
+void stg_judge_egress(stg_loading *l, stg_file_place place, const char *name,
+                      const stg_url *url)
 {
-    char host[64];
+    stg_error err;
 
-    if (!url->is_address || url->host.size >= sizeof host)
-        return false;
-    memcpy(host, url->host.at, url->host.size);
-    host[url->host.size] = '\0';
-    if (url->is_v6)
-        return uv_ip6_addr(host, url->port, (struct sockaddr_in6 *)to) == 0;
-    return uv_ip4_addr(host, url->port, (struct sockaddr_in *)to) == 0;
-}
-
-static void judge_egress(stg_loading *l, size_t target,
-                         const struct sockaddr_storage *to)
-{
-    char why[STG_EGRESS_WHY_MAX];
-
-    if (!stg_egress_allows(&l->s->egress, (const struct sockaddr *)to, why))
-        stg_complain(l->c, place_of(l, target, "url"),
-                     "`url`: the hub may not connect to its address: %s; "
-                     "wanted another, or one that `egress.allow` has",
-                     why);
+    if (stg_settings_check_egress(l->s, url, &err) != STG_OK)
+        stg_complain(l->c, place, "`%s`: %s", name, err.text);
 }
 
 static bool is_in(const char *text, const struct sockaddr_storage *to)
@@ -219,7 +199,7 @@ static bool is_private(const stg_url *url)
     };
     struct sockaddr_storage to;
 
-    if (!read_address(url, &to))
+    if (!stg_url_read_address(url, &to))
         // A name without a dot is one of the network's own.
         return memchr(url->host.at, '.', url->host.size) == NULL ||
                (url->host.size == 9 &&
@@ -260,16 +240,25 @@ static void judge_headers(stg_loading *l, size_t target, const stg_url *url)
     }
 }
 
+/* Each of its messages would come back, as a new one. */
+static void judge_loop(stg_loading *l, size_t target)
+{
+    stg_error err;
+
+    if (stg_settings_check_loop(l->s, l->s->targets[target].url, &err) !=
+        STG_OK)
+        stg_complain(l->c, place_of(l, target, "url"), "`url`: %s", err.text);
+}
+
 static void judge_url(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
-    struct sockaddr_storage to;
     stg_url url;
 
     if (t->url == NULL || stg_url_parse(&url, t->url, NULL) != STG_OK)
         return;
-    if (read_address(&url, &to))
-        judge_egress(l, target, &to);
+    stg_judge_egress(l, place_of(l, target, "url"), "url", &url);
+    judge_loop(l, target);
     judge_headers(l, target, &url);
     if (!url.is_tls && is_written(l, target, "tls.certificate"))
         stg_warn(l->c, place_of(l, target, "tls.certificate"),
@@ -286,14 +275,17 @@ static void judge_url(stg_loading *l, size_t target)
 static void judge_rate(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    stg_policy p;
 
-    if (t->rate == 0 && t->burst > 0)
+    if (!read_policy(l, t, &p))
+        return;
+    if (p.rate == 0 && t->burst > 0)
         stg_complain(l->c, place_of(l, target, "burst"),
                      "`burst` without `rate`; wanted both");
     // As many at once would be ten seconds' worth.
-    if (t->rate > 0 && is_written(l, target, "in-flight") &&
+    if (p.rate > 0 && is_written(l, target, "in-flight") &&
         t->in_flight_max > 1 &&
-        (uint64_t)t->in_flight_max * 1000 > (uint64_t)t->rate * 10)
+        (uint64_t)t->in_flight_max * 1000 > (uint64_t)p.rate * 10)
         stg_warn(l->c, place_of(l, target, "in-flight"),
                  "`in-flight` is %" PRIu32
                  ", far more than `rate` lets "

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "hub/http/url.h"
+#include "hub/private_file.h"
 #include "hub/settings/loading.h"
 #include "hub/target.h"
 
@@ -86,6 +88,20 @@ stg_file_place stg_load_hub_place(const stg_loading *l, const char *path)
 
 /* -- names ----------------------------------------------------------------- */
 
+/* A name that is made of a path ends in its hash. */
+static void advise_name(stg_loading *l, const stg_target_settings *t)
+{
+    stg_url url;
+
+    if (t->name != NULL && stg_url_parse(&url, t->url, NULL) == STG_OK &&
+        url.path.size > 1)
+        stg_warn(l->c, t->place,
+                 "no `name`: the target is called `%s`, made of its URL, so "
+                 "that with another path or query it would be a new target "
+                 "and its messages another's; wanted a `name`",
+                 t->name);
+}
+
 static void name_targets(stg_loading *l)
 {
     stg_text_table names = {.at = NULL};
@@ -97,8 +113,10 @@ static void name_targets(stg_loading *l)
         size_t first = i;
 
         if (t->name == NULL && t->url != NULL &&
-            stg_target_name(t->url, name, NULL) == STG_OK)
+            stg_target_name(t->url, name, NULL) == STG_OK) {
             t->name = stg_load_keep_text(l, name);
+            advise_name(l, t);
+        }
         if (t->name == NULL)
             continue;
         if (!stg_text_table_add(&names, t->name, i, &first))
@@ -174,8 +192,7 @@ static bool begin(stg_loading *l, const char *path)
     l->path = l->s->file = stg_load_keep_text(l, path);
     l->defaults = stg_load_add_places(l);
     l->s->inside->places = stg_load_add_places(l);
-    l->is_exposed =
-        stat(path, &status) == 0 && (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
+    l->is_exposed = stat(path, &status) == 0 && !stg_file_is_private(&status);
     return l->path != NULL && l->defaults != NULL &&
            l->s->inside->places != NULL;
 }

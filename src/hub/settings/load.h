@@ -20,6 +20,11 @@ stg_status stg_settings_load_text(const char *text, size_t size,
                                   const char *path, stg_settings **s,
                                   stg_complaints *c);
 
+/* Warns if others than the hub may use the store's file: it has the bodies of
+ * messages. Nothing for one that is not there, or is a database's URL. */
+void stg_settings_check_store(stg_complaints *c, stg_file_place place,
+                              const char *path);
+
 /* Where a setting of the hub ("store.path") was written; line 0: nowhere. */
 stg_file_place stg_settings_place(const stg_settings *s, const char *path);
 

@@ -5,6 +5,7 @@
 #include "hub/ops/ingress_headers.h"
 #include "hub/settings/from.h"
 #include "hub/settings/loading.h"
+#include "hub/settings/topic.h"
 
 void stg_load_put_list(const stg_setting *s, void *base, const void *list,
                        size_t count)
@@ -52,6 +53,17 @@ static bool is_rule(stg_loading *l, const stg_setting *s,
     return false;
 }
 
+static bool is_topic(stg_loading *l, const stg_setting *s,
+                     const stg_yaml_node *n)
+{
+    stg_error err;
+
+    if (stg_topic_check(n->text, &err) == STG_OK)
+        return true;
+    stg_complain(l->c, n->place, "`%s`: %s", s->path, err.text);
+    return false;
+}
+
 /* What a text of a list of this kind must be. */
 static bool is_of_kind(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n)
@@ -62,9 +74,9 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
 
     if (s->kind == STG_KIND_RULES)
         return is_rule(l, s, n);
-    is_fit = s->kind == STG_KIND_BROKERS  ? stg_from_is_broker(text)
-             : s->kind == STG_KIND_TOPICS ? stg_from_is_topic(text)
-                                          : true;
+    if (s->kind == STG_KIND_TOPICS)
+        return is_topic(l, s, n);
+    is_fit = s->kind != STG_KIND_BROKERS || stg_from_is_broker(text);
     if (!is_fit)
         stg_complain(l->c, n->place, "`%s`: `%.60s` is none; wanted %s",
                      s->path, n->text, stg_setting_wanted(s, wanted));
@@ -141,11 +153,11 @@ static void load_cidrs(stg_loading *l, const stg_setting *s,
 
 static const char *suggest_alert(const char *word)
 {
-    const char *names[STG_ALERT_COUNT + 1] = {NULL};
+    stg_suggestion s = stg_suggestion_begin(word, strlen(word));
 
     for (int i = 0; i < STG_ALERT_COUNT; i++)
-        names[i] = stg_alert_name((stg_alert)i);
-    return stg_suggest(word, names);
+        stg_suggestion_try(&s, stg_alert_name((stg_alert)i));
+    return s.name;
 }
 
 static uint32_t read_alert(stg_loading *l, const stg_setting *s,

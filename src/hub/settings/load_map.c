@@ -65,40 +65,41 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
 {
     const char *keys[KEYS_MAX + 1], *near;
     const stg_setting *other = find_elsewhere(key->text);
-    char all[400];
+    char all[400], shown[STG_KEY_SHOWN_MAX];
 
+    stg_yaml_key_shown(key->text, shown);
     list_keys(in, prefix, is_default, keys);
     near = stg_suggest(key->text, keys);
     join(keys, all, sizeof all);
     if (near != NULL)
         stg_complain(l->c, key->place,
-                     "`%s%.60s`: no such setting; did you mean `%s`?", prefix,
-                     key->text, near);
+                     "`%s%s`: no such setting; did you mean `%s`?", prefix,
+                     shown, near);
     else if (other != NULL && other->in == in && strcmp(prefix, "") == 0)
         stg_complain(l->c, key->place,
-                     "`%.60s`: no such setting here; did you mean `%s`?",
-                     key->text, other->path);
+                     "`%s`: no such setting here; did you mean `%s`?", shown,
+                     other->path);
     else if (strchr(key->text, '.') != NULL &&
              stg_setting_find(in, key->text, strlen(key->text)) != NULL)
         stg_complain(l->c, key->place,
-                     "`%.60s`: no such setting; did you mean `%.*s:`, and "
+                     "`%s`: no such setting; did you mean `%.*s:`, and "
                      "`%s:` in it?",
-                     key->text, (int)strcspn(key->text, "."), key->text,
+                     shown, (int)strcspn(key->text, "."), key->text,
                      key->text + strcspn(key->text, ".") + 1);
     else if (other != NULL && other->in == STG_IN_HUB && in == STG_IN_TARGET)
         stg_complain(l->c, key->place,
-                     "`%.60s`: no such setting of a target; did you mean `%s` "
+                     "`%s`: no such setting of a target; did you mean `%s` "
                      "of the hub, beside `targets`?",
-                     key->text, other->path);
+                     shown, other->path);
     else if (other != NULL && other->in == STG_IN_TARGET)
         stg_complain(l->c, key->place,
-                     "`%s%.60s`: no such setting here; did you mean `%s` of a "
+                     "`%s%s`: no such setting here; did you mean `%s` of a "
                      "target, or of `defaults`?",
-                     prefix, key->text, other->path);
+                     prefix, shown, other->path);
     else
         stg_complain(l->c, key->place,
-                     "`%s%.60s`: no such setting; wanted one of %s", prefix,
-                     key->text, all);
+                     "`%s%s`: no such setting; wanted one of %s", prefix, shown,
+                     all);
 }
 
 /* -- maps ----------------------------------------------------------------- */

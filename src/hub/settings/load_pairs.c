@@ -1,7 +1,7 @@
 /* Maps of names: headers, filters, tags. */
 #include <string.h>
-#include <strings.h>
 
+#include "hub/http/header.h"
 #include "hub/logs/kafka.h"
 #include "hub/ops/ingress_headers.h"
 #include "hub/settings/loading.h"
@@ -12,11 +12,13 @@ static void refuse_part(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *key, const stg_yaml_node *n,
                         const char *wanted)
 {
-    stg_complain(l->c, n->place, "`%s`: %s for `%.60s`; wanted %s", s->path,
+    char shown[STG_KEY_SHOWN_MAX];
+
+    stg_complain(l->c, n->place, "`%s`: %s for `%s`; wanted %s", s->path,
                  n->kind == STG_NODE_MAP    ? "a map"
                  : n->kind == STG_NODE_LIST ? "a list"
                                             : "nothing",
-                 key->text, wanted);
+                 stg_yaml_key_shown(key->text, shown), wanted);
 }
 
 /* -- headers --------------------------------------------------------------- */
@@ -29,13 +31,14 @@ static bool is_header_name(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *key)
 {
     stg_span name = {key->text, strlen(key->text)};
+    char shown[STG_KEY_SHOWN_MAX];
     const char *why;
 
     if (!stg_header_is_name(name)) {
         stg_complain(l->c, key->place,
-                     "`%s`: `%.60s` is no name of a header; wanted letters, "
+                     "`%s`: `%s` is no name of a header; wanted letters, "
                      "digits and hyphens",
-                     s->path, key->text);
+                     s->path, stg_yaml_key_shown(key->text, shown));
         return false;
     }
     why = s->kind == STG_KIND_HEADERS ? stg_reserved_header(name) : NULL;
@@ -97,15 +100,24 @@ static bool read_header(stg_loading *l, const stg_setting *s,
     return h->value != NULL && is_header_value(l, n->place, h->name, h->value);
 }
 
-/* `X-A` and `x-a` are the same header. */
+/* 0: they are the same. */
+static int differ_headers(const char *a, const char *b)
+{
+    return !stg_header_same((stg_span){a, strlen(a)}, (stg_span){b, strlen(b)});
+}
+
+/* `X-A`, `x-a` and `X_A` are the same header. */
 static bool is_repeated(stg_loading *l, const stg_yaml_node *n, size_t i)
 {
+    char shown[STG_KEY_SHOWN_MAX];
+
     for (size_t k = 0; k < i; k += 2)
-        if (strcasecmp(n->at[k]->text, n->at[i]->text) == 0) {
+        if (differ_headers(n->at[k]->text, n->at[i]->text) == 0) {
             stg_complain(l->c, n->at[i]->place,
-                         "header `%.60s` comes twice; wanted it once (see line "
+                         "header `%s` comes twice; wanted it once (see line "
                          "%u)",
-                         n->at[i]->text, (unsigned)n->at[k]->place.line);
+                         stg_yaml_key_shown(n->at[i]->text, shown),
+                         (unsigned)n->at[k]->place.line);
             return true;
         }
     return false;
@@ -143,13 +155,15 @@ static bool read_property(stg_loading *l, const stg_setting *s,
     const stg_yaml_node *key = n->at[i], *value = n->at[i + 1];
     header h = {.name = stg_load_keep_text(l, key->text)};
     const char *why = stg_reserved_property(key->text);
+    char shown[STG_KEY_SHOWN_MAX];
     stg_error err;
 
     if (h.name == NULL)
         return false;
+    if (strcmp(stg_yaml_key_shown(key->text, shown), key->text) != 0)
+        why = "is no name of a property; wanted `NAME: VALUE`";
     if (why != NULL) {
-        stg_complain(l->c, key->place, "`%s`: `%.60s` %s", s->path, key->text,
-                     why);
+        stg_complain(l->c, key->place, "`%s`: `%s` %s", s->path, shown, why);
         return false;
     }
     if (value->kind == STG_NODE_MAP) {
@@ -177,6 +191,7 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
 {
     stg_span name = {key->text, strlen(key->text)};
     bool is_kafka = l->s->source == STG_SOURCE_KAFKA;
+    char shown[STG_KEY_SHOWN_MAX];
     const stg_texts *rules =
         is_kafka ? &l->s->kafka.headers : &l->s->listen.headers;
 
@@ -185,9 +200,9 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
         return;
     if (!stg_header_is_name(name))
         stg_complain(l->c, key->place,
-                     "`match`: `%.60s` is no name of a header; wanted letters, "
+                     "`match`: `%s` is no name of a header; wanted letters, "
                      "digits and hyphens",
-                     key->text);
+                     stg_yaml_key_shown(key->text, shown));
     else if (!stg_headers_keep(
                  rules->count > 0 ? rules->at : stg_headers_default, name))
         stg_complain(l->c, key->place,
@@ -312,9 +327,9 @@ void stg_load_pairs(stg_loading *l, const stg_setting *s,
                     const stg_yaml_node *n, void *base)
 {
     static const parts headers = {sizeof(stg_header_setting),
-                                  read_target_header, strcasecmp},
+                                  read_target_header, differ_headers},
                        sink_headers = {sizeof(stg_alert_header),
-                                       read_sink_header, strcasecmp},
+                                       read_sink_header, differ_headers},
                        properties = {sizeof(stg_property_setting),
                                      read_property, strcmp},
                        tags = {sizeof(stg_tag_setting), read_tag, strcmp},

@@ -44,7 +44,8 @@ static void check_text(stg_loading *l, const char *path, const stg_yaml_node *n)
     stg_policy policy;
     stg_error err;
 
-    if (stg_lane_policy_read(&policy, n->text, l->target_total, &err) != STG_OK)
+    if (stg_lane_policy_read(&policy, n->text, l->target_total, 0, 0, &err) !=
+        STG_OK)
         stg_complain(l->c, place_in(n, err.column), "`%s`: %s", path,
                      words_of(&err));
 }
@@ -60,25 +61,20 @@ static bool is_word(const char *text)
 static void refuse_name(stg_loading *l, const stg_yaml_node *n)
 {
     const stg_settings *s = l->s;
-    size_t count = 0, presets = 0;
-    const char **names, *near;
+    stg_suggestion found = stg_suggestion_begin(n->text, strlen(n->text));
+    const stg_preset *preset;
+    const char *near;
 
-    while (stg_preset_at(presets) != NULL)
-        presets++;
-    names = calloc(s->policy_count + presets + 1, sizeof(char *));
-    if (names == NULL)
-        return;
     for (size_t i = 0; i < s->policy_count; i++)
-        names[count++] = s->policies[i].name;
-    for (size_t i = 0; i < presets; i++)
-        names[count++] = stg_preset_at(i)->name;
-    near = stg_suggest(n->text, names);
+        stg_suggestion_try(&found, s->policies[i].name);
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        stg_suggestion_try(&found, preset->name);
+    near = found.name;
     stg_complain(l->c, n->place,
                  "`policy`: there is no policy `%.60s`; wanted a name of "
                  "`policies`, a preset, or a policy's text%s%s%s",
                  n->text, near ? "; did you mean " : "", near ? near : "",
                  near ? "?" : "");
-    free(names);
 }
 
 static bool is_growth(const char *text)

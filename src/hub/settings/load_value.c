@@ -75,6 +75,24 @@ static void fix_letters(stg_loading *l, const stg_setting *s, void *base)
     memcpy((char *)base + s->at, &letters, sizeof letters);
 }
 
+static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
+                        const char *text, void *base, stg_value_flaw *flaw)
+{
+    if (is_quoted_number(s, n)) {
+        *flaw = (stg_value_flaw){.what = "a text in quotes"};
+        snprintf(flaw->hint, sizeof flaw->hint, "%.60s", n->text);
+    } else if (s->kind == STG_KIND_STORE && stg_from_has_password(text)) {
+        *flaw = (stg_value_flaw){.what =
+                                     "it has a password: put that into a "
+                                     "file of libpq's, and name that by "
+                                     "?passfile=FILE"};
+    } else {
+        return stg_value_read(s, text, base, flaw);
+    }
+    stg_setting_wanted(s, flaw->wanted);
+    return false;
+}
+
 static void load_scalar(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *base)
 {
@@ -88,12 +106,7 @@ static void load_scalar(stg_loading *l, const stg_setting *s,
     text = keep_value(l, s, n->text);
     if (text == NULL)
         return;
-    if (is_quoted_number(s, n)) {
-        flaw = (stg_value_flaw){.what = "a text in quotes"};
-        stg_setting_wanted(s, flaw.wanted);
-        snprintf(flaw.hint, sizeof flaw.hint, "%.60s", n->text);
-        refuse_value(l, s, n, &flaw);
-    } else if (!stg_value_read(s, text, base, &flaw)) {
+    if (!read_scalar(s, n, text, base, &flaw)) {
         refuse_value(l, s, n, &flaw);
     } else {
         fix_letters(l, s, base);

@@ -13,12 +13,13 @@
 #ifndef STAGGER_HUB_SETTINGS_LOADING_H
 #define STAGGER_HUB_SETTINGS_LOADING_H
 
+#include "hub/http/url.h"
 #include "hub/settings/complaints.h"
 #include "hub/settings/inside.h"
 #include "hub/settings/table.h"
-#include "hub/settings/texts.h"
 #include "hub/settings/values.h"
 #include "hub/settings/yaml.h"
+#include "hub/text_table.h"
 
 typedef struct stg_loading {
     stg_settings *s;
@@ -122,6 +123,11 @@ void stg_load_check_output(stg_loading *l, const char *name, const char *path);
 
 void stg_judge(stg_loading *l);
 void stg_judge_target(stg_loading *l, size_t target);
+
+/* Complains, of `name` at place, where url has an address that the hub may not
+ * connect to. Names are judged when they are resolved. */
+void stg_judge_egress(stg_loading *l, stg_file_place place, const char *name,
+                      const stg_url *url);
 
 /* -- judge_kafka.c --------------------------------------------------------- */
 

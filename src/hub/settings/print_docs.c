@@ -67,9 +67,10 @@ static const char rules[] =
     "\n"
     "A **secret** is never in the settings, but in a file of its own that "
     "nobody else may read\n"
-    "(`chmod 600`), and it is shown nowhere: not in the log, not by `stagger "
-    "check`, not in\n"
-    "a dead letter.\n";
+    "(`chmod 600`; or 0440 of a group of the hub, as Docker and Kubernetes "
+    "have it), and it is\n"
+    "shown nowhere: not in the log, not by `stagger check`, not in a dead "
+    "letter.\n";
 
 static const char tail[] =
     "\n"
@@ -86,7 +87,7 @@ static const char tail[] =
     "is not kept, targets with one name, an address that `egress` refuses.\n"
     "\n"
     "What is unwise is told by `stagger check`, and by the hub when it starts: "
-    "no jitter with many targets,\n"
+    "a `listen.address` that this machine does not have, no jitter with many targets,\n"
     "retries for ever, TLS without a check, a secret sent in the clear, a quota "
     "that the disk does\n"
     "not have, and the like. `stagger check --strict` fails by it.\n"

@@ -8,7 +8,7 @@
 
 #define TIME_PATTERN "^[0-9]+(\\.[0-9]{1,3})?(ns|us|ms|s|m|h|d)$"
 #define SIZE_PATTERN "^[0-9]+(\\.[0-9]{1,3})?[KMGT](i?B)?$"
-#define NAME_PATTERN "^[A-Za-z0-9._-]{1,64}$"
+#define NAME_PATTERN "^(?![.]{1,2}$)[A-Za-z0-9._-]{1,64}$"
 
 static json_t *object_of(stg_setting_in in, const char *prefix,
                          bool is_default);
@@ -141,7 +141,11 @@ static json_t *value_of(const stg_setting *s)
     case STG_KIND_FLAG_NOT:
         return json_pack("{ss}", "type", "boolean");
     case STG_KIND_COUNT:
-        return number(s->least, s->most);
+        return s->none == NULL ? number(s->least, s->most)
+                               : either(number(s->least, s->most),
+                                        json_pack("{ss}", "const", s->none));
+    case STG_KIND_PERCENT:
+        return text("^[0-9]{1,3}%$");
     case STG_KIND_SIZE:
         return either(number(s->least, s->most), text(SIZE_PATTERN));
     case STG_KIND_TIME:
@@ -186,7 +190,7 @@ static json_t *standard_of(const stg_setting *s)
 {
     if (s->standard == NULL || s->standard[0] == '[')
         return NULL;
-    if (s->kind == STG_KIND_COUNT)
+    if (s->kind == STG_KIND_COUNT && s->none == NULL)
         return json_integer((json_int_t)strtoull(s->standard, NULL, 10));
     if (s->kind == STG_KIND_FLAG || s->kind == STG_KIND_FLAG_NOT)
         return json_boolean(strcmp(s->standard, "true") == 0);

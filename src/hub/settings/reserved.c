@@ -2,27 +2,16 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
-#include "hub/ops/ingress_headers.h"
-
-/* RFC 9110, 7.6.1 and 8.6: they speak of the connection and of the framing. */
-static const char *const framing[] = {
-    "Host",       "Content-Length", "Transfer-Encoding",
-    "Connection", "Keep-Alive",     "Proxy-Connection",
-    "TE",         "Trailer",        "Upgrade",
-    "Expect",
-};
+#include "hub/http/header.h"
 
 const char *stg_reserved_header(stg_span name)
 {
-    for (size_t i = 0; i < sizeof framing / sizeof *framing; i++)
-        if (stg_header_equal(name, framing[i]))
-            return "speaks of the connection, which is the hub's own";
-    if (stg_header_equal(name, "Idempotency-Key") ||
-        (name.size >= 8 && strncasecmp(name.at, "Stagger-", 8) == 0))
+    if (stg_header_is_framing(name))
+        return "speaks of the connection, which is the hub's own";
+    if (stg_header_is_hubs(name))
         return "is the hub's own";
-    if (stg_header_equal(name, "Content-Type"))
+    if (stg_header_matches("Content-Type", name))
         return "is the message's, as it was published";
     return NULL;
 }
@@ -37,8 +26,10 @@ const char *stg_reserved_property(const char *name)
         {"bootstrap.servers", "is `kafka.brokers`; wanted it there"},
         {"metadata.broker.list", "is `kafka.brokers`; wanted it there"},
         {"group.id", "is `kafka.group`; wanted it there"},
-        {"auto.offset.reset", "is `kafka.reset`; wanted it there"},
-        {"topic.auto.offset.reset", "is `kafka.reset`; wanted it there"},
+        {"auto.offset.reset",
+         "is `kafka.start` and `kafka.expired`; wanted it there"},
+        {"topic.auto.offset.reset",
+         "is `kafka.start` and `kafka.expired`; wanted it there"},
         {"enable.auto.commit", "is the hub's own; wanted none"},
         {"auto.commit.enable", "is the hub's own; wanted none"},
         {"auto.commit.interval.ms", "is the hub's own; wanted none"},
@@ -58,6 +49,9 @@ const char *stg_reserved_property(const char *name)
         {"transactional.id", "is the hub's own; wanted none"},
         {"delivery.report.only.error", "is the hub's own; wanted none"},
         {"plugin.library.paths", "would load code into the hub; wanted none"},
+        {"ssl.engine.location", "would load code into the hub; wanted none"},
+        {"ssl.providers", "would load code into the hub; wanted none"},
+        {"sasl.kerberos.kinit.cmd", "would run a command; wanted none"},
     };
 
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)

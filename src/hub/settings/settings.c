@@ -113,7 +113,9 @@ static void set_defaults(stg_settings *s)
                                     .retention = store.retention,
                                     .keys_kept = store.keys_kept,
                                     .keys_max = store.keys_max};
+    s->dead = store.dead;
     s->kafka.group = "stagger";
+    s->kafka.start = "latest";
     s->shard.of = s->shard.me = 1;
     s->listen.connections_max = ingress.connections_max;
     s->listen.address_connections_max = ingress.address_connections_max;
@@ -164,27 +166,17 @@ stg_target_settings *stg_settings_add_target(stg_settings *s)
 
 /* -- what others are told -------------------------------------------------- */
 
-/* A tenth of a second's rate. */
-static uint32_t burst_for(uint32_t rate)
-{
-    uint32_t burst = rate / 10000;
-
-    return burst < 1 ? 1 : burst > 1000000 ? 1000000 : burst;
-}
-
 stg_lane_options stg_settings_lane(const stg_target_settings *t)
 {
     stg_lane_options l = stg_lane_options_default(t->policy);
 
     l.order = t->order;
     l.in_flight_max = t->in_flight_max;
-    l.rate = t->rate;
-    if (t->rate > 0)
-        l.burst = t->burst > 0 ? t->burst : burst_for(t->rate);
+    l.burst = t->burst;
     l.parked_max = t->parked_max;
     l.hold = t->hold;
     l.is_paused = t->is_paused;
-    l.is_from_oldest = t->from == STG_FROM_OLDEST;
+    l.is_from_oldest = t->start == STG_TARGET_START_EARLIEST;
     if (t->match_count > 0) {
         l.accepts = stg_match_accepts;
         l.ctx = (void *)(uintptr_t)t; // it is only read

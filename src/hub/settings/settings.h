@@ -21,6 +21,8 @@
 
 #include "flow/flow.h"
 #include "hub/alerts/options.h"
+#include "hub/dead_options.h"
+#include "hub/http/client.h"
 #include "hub/http/egress.h"
 #include "hub/log.h"
 #include "hub/trace.h"
@@ -66,10 +68,11 @@ typedef struct stg_tag_setting {
 } stg_tag_setting;
 
 /* Where a lane begins that the store does not know. */
-typedef enum stg_target_from {
-    STG_FROM_NOW,    /* with the next message */
-    STG_FROM_OLDEST, /* with the first one that the log still has */
-} stg_target_from;
+typedef enum stg_target_start {
+    STG_TARGET_START_LATEST,   /* with the next message */
+    STG_TARGET_START_EARLIEST, /* with the first one that the log is sure to
+                                  keep */
+} stg_target_start;
 
 /* A target: its endpoint and its lane. */
 typedef struct stg_target_settings {
@@ -93,7 +96,7 @@ typedef struct stg_target_settings {
     uint32_t parked_max;    /* 1 to 1000000 */
     stg_ns hold;            /* up to 365 d; STG_NEVER: it never sheds */
     bool is_paused;
-    stg_target_from from;
+    stg_target_start start;
     const stg_match_setting *match; /* all of them; none: every message */
     size_t match_count;
     stg_texts topics; /* of Kafka: only messages of these; none: of all */
@@ -129,8 +132,13 @@ typedef struct stg_policy_setting {
 
 /* What becomes of what a target still waits for, at the end of the retention or
  * at half of the quota. */
+typedef enum stg_budget_empty {
+    STG_BUDGET_EMPTY_WAIT,
+    STG_BUDGET_EMPTY_GIVE_UP,
+} stg_budget_empty;
+
 typedef enum stg_full {
-    STG_FULL_SHED,   /* it is given up, in a range row */
+    STG_FULL_SHED,   /* it is given up, in a bulk row */
     STG_FULL_REFUSE, /* it is kept, and a full store refuses messages */
 } stg_full;
 
@@ -164,12 +172,17 @@ typedef enum stg_null_value {
     STG_NULL_SEND, /* it is one, with an empty body */
 } stg_null_value;
 
-/* Where a partition begins of which neither the store nor the group knows
- * anything. */
-typedef enum stg_reset {
-    STG_RESET_EARLIEST, /* at its first record */
-    STG_RESET_ERROR,    /* nowhere: it is an error, and the hub says so */
-} stg_reset;
+/* What becomes of a partition whose log has lost what a cursor points to. */
+typedef enum stg_expired {
+    STG_EXPIRED_CONTINUE, /* it is read on from its first record */
+    STG_EXPIRED_STOP,     /* it is not read */
+} stg_expired;
+
+/* What a record becomes that has headers which cannot be sent. */
+typedef enum stg_headers_lost {
+    STG_HEADERS_LOST_DROP, /* a message without them */
+    STG_HEADERS_LOST_DEAD, /* a dead letter of each target */
+} stg_headers_lost;
 
 typedef struct stg_kafka_settings {
     stg_texts brokers; /* host:port, to begin with */
@@ -178,7 +191,9 @@ typedef struct stg_kafka_settings {
     stg_texts headers; /* of a record, that go on to the targets; none:
                           stg_headers_default */
     stg_null_value null_value;
-    stg_reset reset;
+    stg_headers_lost headers_lost;
+    const char *start; /* see stg_from_read_start() */
+    stg_expired expired;
     const stg_property_setting *options; /* none that are the hub's own */
     size_t option_count;
     const char *from; /* kafka://..., which the rest was read from; or NULL */
@@ -222,9 +237,12 @@ typedef struct stg_settings {
                                thirty-second of it at most */
     uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
     stg_budget_options budget; /* of all retries of all targets */
-    stg_ns drain;              /* of attempts, after a stop: up to 1 d */
+    stg_budget_empty budget_empty;
+    stg_ns drain;                 /* of attempts, after a stop: up to 1 d */
     stg_letters_settings letters; /* copies of dead letters */
+    stg_dead_options dead;        /* what is kept of them */
     const char *audit;            /* a file for what was changed by calls */
+    stg_resolver resolver;        /* of the names of targets */
     stg_egress egress;            /* where targets may be */
     stg_log_settings log;
     stg_metrics_settings metrics;
@@ -258,6 +276,17 @@ stg_target_settings *stg_settings_add_target(stg_settings *s);
  * with no URL, a bad policy or name, or two of one name; STG_IO when there is no
  * memory. A second call does nothing. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err);
+
+/* Refuses a URL at which the hub itself listens, with words: all that it sends
+ * there it would get back, as new messages. */
+stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
+                                   stg_error *err);
+
+/* Refuses a URL whose host is an address that `egress` does not allow, with
+ * words. A host that is a name is judged when it is resolved. */
+struct stg_url;
+stg_status stg_settings_check_egress(const stg_settings *s,
+                                     const struct stg_url *url, stg_error *err);
 
 /* What a lane of the target is told; its filter points to t. */
 stg_lane_options stg_settings_lane(const stg_target_settings *t);

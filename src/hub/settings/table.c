@@ -3,13 +3,16 @@
 #include <string.h>
 
 static const char *const fulls[] = {"shed", "refuse", NULL};
+static const char *const empties[] = {"wait", "give-up", NULL};
 static const char *const nulls[] = {"skip", "send", NULL};
-static const char *const resets[] = {"earliest", "error", NULL};
+static const char *const losses[] = {"drop", "dead-letter", NULL};
+static const char *const expireds[] = {"continue", "stop", NULL};
 static const char *const shards[] = {"partitions", "targets", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
-static const char *const froms[] = {"now", "oldest", NULL};
+static const char *const starts[] = {"latest", "earliest", NULL};
 static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
 static const char *const ways[] = {"slack", "mail", "webhook", NULL};
 static const char *const starttls[] = {"required", "optional", "none", NULL};
@@ -51,7 +54,7 @@ static const stg_setting table[] = {
  .flag = "-f, --from FROM",
  .says = "Where messages come from: `queue`, what is published by HTTP; "
          "`stdin` (or `-`), a line each of standard input; `kafka`, topics as "
-         "`kafka` says; or kafka://HOST:PORT,.../TOPIC,...?group=GROUP in one. "
+         "`kafka` says; or kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START in one. "
          "With `stdin` the hub listens only if `listen.address` says so, and "
          "without that it ends when all is settled."},
 {SECTION(STG_IN_HUB, "kafka"),
@@ -61,25 +64,39 @@ static const stg_setting table[] = {
  RANGE(1, 100), .example = "[k1.example:9092, k2.example:9092]",
  .is_fixed = true, .says = "Brokers to ask first; they name the others."},
 {HUB_LIST("kafka.topics", TOPICS, kafka.topics.at, kafka.topics.count),
- RANGE(1, 1000), .example = "[orders, refunds]", .is_fixed = true,
- .says = "Whose records are the messages."},
+ RANGE(1, 1000), .example = "[orders, '^audit\\..*']", .is_fixed = true,
+ .says = "Whose records are the messages: names, or patterns that begin with ^ "
+         "and stand for all topics that they match, also for those that are made "
+         "later (docs/kafka.md)."},
 {HUB("kafka.group", TEXT, kafka.group), RANGE(1, 200), .standard = "stagger",
  .example = "hub", .is_fixed = true,
  .says = "The consumer group. Hubs of one group share the partitions."},
 {HUB_LIST("kafka.headers", RULES, kafka.headers.at, kafka.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
-             "X-*]",
+             "ce-*, X-*]",
  .example = "[traceparent, X-*, Event-Type]", .is_fixed = true,
  .says = "Headers of a record that go on to the targets: names, or the "
          "beginning of names and `*`. Content-Type always does."},
+{HUB("kafka.headers-lost", WORD, kafka.headers_lost), .words = losses,
+ .standard = "drop", .example = "dead-letter", .is_fixed = true,
+ .says = "A record with headers that `kafka.headers` lets through, and that "
+         "cannot be sent (no HTTP, or more than 16 KiB of them): `drop` them "
+         "and send the rest, or make it a `dead-letter` of each target."},
 {HUB("kafka.tombstones", WORD, kafka.null_value), .words = nulls, .standard = "skip",
  .example = "send", .is_fixed = true,
  .says = "A record whose value is null, as compacted topics have them: `skip` "
          "it, or `send` it with an empty body."},
-{HUB("kafka.reset", WORD, kafka.reset), .words = resets,
- .standard = "earliest", .example = "error", .is_fixed = true,
- .says = "Where a partition begins that neither the store nor the group knows: "
-         "at its first record, or nowhere, with an error."},
+{HUB("kafka.start", TEXT, kafka.start), RANGE(1, 40), .standard = "latest",
+ .example = "earliest", .is_fixed = true,
+ .says = "Where the group begins a topic that neither the store nor the group "
+         "knows: `latest`, with what comes from now on, `earliest`, with all "
+         "that the topic has, or at a time such as 2026-03-01T12:00:00Z. It "
+         "counts once; partitions and topics that appear later begin at their "
+         "first record."},
+{HUB("kafka.expired", WORD, kafka.expired), .words = expireds,
+ .standard = "continue", .example = "stop", .is_fixed = true,
+ .says = "Where a topic has lost what was to be read next: `continue` with its "
+         "first record, or `stop` reading the partition, with an error."},
 {HUB_LIST("kafka.options", PROPERTIES, kafka.options, kafka.option_count),
  .example = "{security.protocol: SASL_SSL, sasl.password: {file: kafka.pw}}",
  .is_fixed = true,
@@ -112,7 +129,7 @@ static const stg_setting table[] = {
 {HUB_LIST("listen.headers", RULES, listen.headers.at,
  listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
-             "X-*]",
+             "ce-*, X-*]",
  .example = "[traceparent, X-*, Event-Type]",
  .says = "Headers of a published message that go on to the targets: names, or "
          "the beginning of names and `*`. Content-Type and Stagger-Key always do."},
@@ -143,25 +160,43 @@ static const stg_setting table[] = {
          "messages; the rest is for what it has accepted."},
 {HUB("store.retention", TIME, store.retention), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "3d", .is_fixed = true, .flag = "--retention D",
- .says = "What waits longer than that for a target is given up."},
+ .says = "What waits untried for a target for longer than that is given up, in a "
+         "bulk row. What is parked is not: it ends by its policy."},
 {HUB("store.full", WORD, store.full), .words = fulls, .standard = "shed",
  .example = "refuse", .is_fixed = true,
  .says = "What becomes of the oldest that a target waits for, at the end of the "
          "retention or at half of the quota: `shed`, it is given up in one "
-         "range row, or `refuse`, it is kept, and at 80 percent of the quota "
+         "bulk row, or `refuse`, it is kept, and at 80 percent of the quota "
          "producers get a 503 until the target has caught up."},
 {SECTION(STG_IN_HUB, "store.keys"),
- .says = "Idempotency keys of producers: the same key and body get the same id."},
+ .says = "Idempotency keys of producers: the same key and message get the same id."},
 {HUB("store.keys.keep", TIME, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "2h", .is_fixed = true,
  .says = "How long a key is remembered."},
 {HUB("store.keys.max", COUNT, store.keys_max), RANGE(1, 1000000000),
  .standard = "1000000", .example = "50000", .is_fixed = true,
  .says = "How many are; the oldest goes first."},
-{HUB("dead-letters", LETTERS, letters), .example = "file:dead.jsonl",
+{SECTION(STG_IN_HUB, "dead-letters"),
+ .says = "What is kept of dead letters, and a copy of them. What was replayed, "
+         "dropped or cancelled, or has expired, goes after a day. The others stay "
+         "until `keep`, `max` or `share` is reached; then the oldest are evicted: "
+         "a bulk row of their target and cause counts them, and their bodies are "
+         "gone."},
+{HUB("dead-letters.copy", LETTERS, letters), .example = "file:dead.jsonl",
  .is_fixed = true, .flag = "--dead-letters WHERE",
  .says = "A copy of each dead letter: `file:FILE`, as JSON lines, or with Kafka "
-         "`kafka:TOPIC`, a record each."},
+         "`kafka:TOPIC`, a record each. Nothing is evicted before the copy has "
+         "it, unless the store has no more room."},
+{HUB("dead-letters.keep", TIME, dead.keep), RANGE(STG_MIN, 365 * STG_DAY),
+ .none = "none", .standard = "none", .example = "30d", .is_fixed = true,
+ .says = "How long they stay; `none`: for ever."},
+{HUB("dead-letters.max", COUNT, dead.max), RANGE(1, 1000000000000),
+ .none = "none", .standard = "none", .example = "100000", .is_fixed = true,
+ .says = "How many stay; `none`: any number."},
+{HUB("dead-letters.share", PERCENT, dead.share), RANGE(1, 30),
+ .standard = "25%", .example = "10%", .is_fixed = true,
+ .says = "What they may fill of `store.quota`. With `store.full: refuse` nothing "
+         "is evicted for room; and a PostgreSQL database has no quota."},
 {HUB("audit", FILE, audit), .example = "/var/log/stagger/audit.log",
  .is_fixed = true,
  .says = "A file for every change that was made by a call: who, when, what."},
@@ -177,6 +212,11 @@ static const stg_setting table[] = {
  .example = "ratio:0.2+100/s",
  .says = "What retries of all targets together may cost, as `budget=` of a "
          "policy: docs/retry.md."},
+{HUB("budget-empty", WORD, budget_empty), .words = empties, .standard = "wait",
+ .example = "give-up",
+ .says = "What becomes of a retry that this `budget` cannot pay: it waits, or it "
+         "is given up as a dead letter. A target's own budget goes by its "
+         "policy's `budget-empty=`."},
 {HUB("drain", TIME, drain), RANGE(0, STG_DAY), .standard = "10s",
  .example = "1m", .flag = "--drain D",
  .says = "What requests under way have to end when the hub is stopped."},
@@ -195,8 +235,15 @@ static const stg_setting table[] = {
 {HUB("trace", WORD, trace), .words = traces, .standard = "begin",
  .example = "pass", .is_fixed = true, .flag = "--trace WHAT",
  .says = "W3C trace context: `begin` passes a message's trace on to the "
-         "targets, or begins one; `pass` only passes it on; `off` does neither."},
+         "targets, or begins one; `pass` only passes it on; with `off` a "
+         "message's `traceparent` and `tracestate` are dropped."},
 /* -- where to -------------------------------------------------------------- */
+{HUB("resolver", WORD, resolver), .words = resolvers, .standard = "dns",
+ .example = "system",
+ .says = "Who resolves the names of targets: `dns` asks the name servers of "
+         "/etc/resolv.conf, about all names at once, after /etc/hosts; "
+         "`system` asks the system, for its nsswitch.conf (mDNS, LDAP ...), a "
+         "few names at a time, so that slow ones delay the others."},
 {SECTION(STG_IN_HUB, "egress"),
  .says = "Which addresses targets may have. The address that is connected to is "
          "judged, after the name was resolved, each time. The smallest network "
@@ -230,7 +277,9 @@ static const stg_setting table[] = {
 /* -- a target -------------------------------------------------------------- */
 {TARGET("name", NAME, name), .is_own = true, .example = "shop",
  .says = "Its name, which finds its lane again when the URL changes: 1 to 64 of "
-         "A-Z a-z 0-9 . _ -. Without one it is made of the URL: host-port."},
+         "A-Z a-z 0-9 . _ -. Without one it is made of the URL: host-port, and "
+         "behind it a hash of a path and query, so that another query is another "
+         "target."},
 {TARGET("url", URL, url), .is_own = true, .is_needed = true,
  .example = "https://shop.example/in",
  .says = "Where it is. No user and password: those are a header."},
@@ -241,7 +290,8 @@ static const stg_setting table[] = {
  .example = "{X-Source: hub, Authorization: {file: shop.token}}",
  .says = "Headers of its requests. A value may be the content of a file that "
          "nobody else may read (one end of line at its end is left out): that is "
-         "the way for secrets. None that are the hub's own."},
+         "the way for secrets. None that are the hub's own. Without "
+         "User-Agent it is `stagger/VERSION`."},
 {TARGET("policy", POLICY, policy_text), .example = "patient",
  .flag = "-p, --policy P",
  .says = "What to do about failures: a name of `policies`, a preset, or a text. "
@@ -250,10 +300,11 @@ static const stg_setting table[] = {
  .example = "8", .flag = "--in-flight N",
  .says = "Requests at once, to one target. The hub begins with one, and finds "
          "out how many it takes."},
-{TARGET("rate", RATE, rate), RANGE(1, UINT32_MAX), .example = "100/s",
- .flag = "--rate N/s", .says = "Requests a second, to one target."},
+{TARGET("rate", RATE, rate), RANGE(1, 1000000000), .example = "100/s",
+ .flag = "--rate N/s",
+ .says = "Requests a second, to one target. Without it, `rate=` of its policy."},
 {TARGET("burst", COUNT, burst), RANGE(1, 1000000), .example = "20",
- .says = "With `rate`: requests that may go at once after a silence. Without "
+ .says = "With a rate: requests that may go at once after a silence. Without "
          "it, a tenth of a second's."},
 {TARGET("order", WORD, order), .words = orders, .standard = "none",
  .example = "key", .flag = "--order WHAT",
@@ -269,10 +320,11 @@ static const stg_setting table[] = {
          "up; `none`: for ever."},
 {TARGET("paused", FLAG, is_paused), .standard = "false", .example = "true",
  .says = "Nothing is sent to it; its messages wait, up to `store.retention`."},
-{TARGET("from", WORD, from), .words = froms, .standard = "now",
- .example = "oldest",
- .says = "Where a new target begins: `now`, with the next message, or `oldest`, "
-         "with the first one that the store still has."},
+{TARGET("start", WORD, start), .words = starts, .standard = "latest",
+ .example = "earliest",
+ .says = "Where a target begins that the store has never had: `latest`, with the "
+         "next message, or `earliest`, with the first one that the log is sure to "
+         "keep (docs/delivery.md). Of one that it knows it changes nothing."},
 {TARGET_LIST("match", MATCH, match,
  match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
@@ -282,10 +334,11 @@ static const stg_setting table[] = {
          "`kafka.headers`."},
 {TARGET_LIST("topics", TOPICS, topics.at, topics.count), RANGE(1, 1000),
  .example = "[orders]",
- .says = "With Kafka: only messages of these topics."},
+ .says = "With Kafka: only messages of these topics: names, or patterns that "
+         "begin with ^, as in `kafka.topics`."},
 {SECTION(STG_IN_TARGET, "timeouts"),
- .says = "How long the parts of an attempt may take: 1ms to 1d, or `none`. Each "
-         "has a fault of its own."},
+ .says = "How long the five parts of an attempt, and all of it, may take: 1ms "
+         "to 1d, or `none`. docs/delivery.md has the fault of each."},
 {TARGET("timeouts.resolve", TIME, resolve_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "5s", .example = "1s",
  .says = "To find the address."},

@@ -32,6 +32,7 @@ typedef enum stg_setting_kind {
     STG_KIND_FLAG,       /* bool */
     STG_KIND_FLAG_NOT,   /* bool, its opposite */
     STG_KIND_COUNT,      /* a whole number */
+    STG_KIND_PERCENT,    /* the same, with % behind it */
     STG_KIND_SIZE,       /* bytes */
     STG_KIND_TIME,       /* stg_ns */
     STG_KIND_RATE,       /* thousandths a second */
@@ -59,7 +60,8 @@ typedef enum stg_setting_kind {
 typedef struct stg_setting {
     const char *path; /* "store.quota" */
     uint64_t least, most;
-    const char *none;         /* the word for STG_NEVER; NULL: it has none */
+    const char *none; /* the word for STG_NEVER, also of a number; NULL: it has
+                         none */
     const char *const *words; /* of STG_KIND_WORD, in the enum's order */
     const char *standard;     /* the default, as it is written; NULL: none */
     const char *example;

@@ -13,6 +13,7 @@
 #include "hub/ops/ingress_address.h"
 #include "hub/settings/from.h"
 #include "hub/settings/hints.h"
+#include "hub/settings/topic.h"
 #include "hub/target.h"
 
 /* -- values ---------------------------------------------------------------- */
@@ -63,19 +64,45 @@ static bool read_number(const char *text, uint64_t *number)
            strspn(text, "0123456789") == strlen(text);
 }
 
-static bool read_count(const stg_setting *s, const char *text, void *base,
-                       stg_value_flaw *flaw)
+static bool put_in_range(const stg_setting *s, const char *text,
+                         uint64_t number, void *base, stg_value_flaw *flaw)
 {
-    uint64_t number;
-
-    if (!read_number(text, &number))
-        return refuse(flaw, text, "is no whole number");
     if (number < s->least)
         return refuse(flaw, text, "is too small");
     if (number > s->most)
         return refuse(flaw, text, "is too large");
     put_number(s, base, number);
     return true;
+}
+
+static bool read_count(const stg_setting *s, const char *text, void *base,
+                       stg_value_flaw *flaw)
+{
+    uint64_t number;
+
+    if (s->none != NULL && strcmp(text, s->none) == 0) {
+        put_number(s, base, UINT64_MAX);
+        return true;
+    }
+    if (!read_number(text, &number))
+        return refuse(flaw, text, "is no whole number");
+    return put_in_range(s, text, number, base, flaw);
+}
+
+static bool read_percent(const stg_setting *s, const char *text, void *base,
+                         stg_value_flaw *flaw)
+{
+    size_t size = strlen(text);
+    uint64_t number;
+    char digits[8];
+
+    if (size < 2 || size > sizeof digits || text[size - 1] != '%')
+        return refuse(flaw, text, "is no percentage");
+    memcpy(digits, text, size - 1);
+    digits[size - 1] = '\0';
+    if (!read_number(digits, &number))
+        return refuse(flaw, text, "is no percentage");
+    return put_in_range(s, text, number, base, flaw);
 }
 
 static bool read_time(const stg_setting *s, const char *text, void *base,
@@ -276,7 +303,7 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
 
     if (strncmp(text, "kafka:", 6) == 0) {
         letters.topic = text + 6;
-        if (!stg_from_is_topic((stg_span){text + 6, strlen(text + 6)}))
+        if (!stg_topic_is_name((stg_span){text + 6, strlen(text + 6)}))
             return refuse(flaw, text, "names no topic");
     } else if (strncmp(text, "file:", 5) == 0 && text[5] != '\0') {
         letters.path = text + 5;
@@ -287,17 +314,6 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
     }
     memcpy(field(s, base), &letters, sizeof letters);
     return true;
-}
-
-/* A password would be in the list of processes. */
-static bool read_store(const stg_setting *s, const char *text, void *base,
-                       stg_value_flaw *flaw)
-{
-    if (stg_from_has_password(text))
-        return refuse_by(flaw,
-                         "it has a password: put that into a "
-                         "file of libpq's, and name that by ?passfile=FILE");
-    return read_text(s, text, base, flaw);
 }
 
 /* It is the hub's, and base all of its settings. */
@@ -368,7 +384,7 @@ static read_fn *const readers[STG_KIND_SINKS + 1] = {
     [STG_KIND_TIME] = read_time,           [STG_KIND_RATE] = read_rate,
     [STG_KIND_WORD] = read_word,           [STG_KIND_BUDGET] = read_budget,
     [STG_KIND_THRESHOLD] = read_threshold, [STG_KIND_SOURCE] = read_source,
-    [STG_KIND_STORE] = read_store,
+    [STG_KIND_STORE] = read_text,          [STG_KIND_PERCENT] = read_percent,
 };
 
 bool stg_setting_is_scalar(const stg_setting *s)

@@ -64,7 +64,7 @@ static void want_range(const stg_setting *s, stg_writer *w)
 static const char *const wanted[] = {
     [STG_KIND_SECTION] = "a map of settings",
     [STG_KIND_FILE] = "the name of a file",
-    [STG_KIND_NAME] = "a name of 1 to 64 of A-Z a-z 0-9 . _ -",
+    [STG_KIND_NAME] = "a name of 1 to 64 of A-Z a-z 0-9 . _ -, but not . or ..",
     [STG_KIND_URL] =
         "http:// or https://, a host, and perhaps a port and a "
         "path",
@@ -72,7 +72,7 @@ static const char *const wanted[] = {
     [STG_KIND_ADDRESS] = "address:port, like 127.0.0.1:8080 or [::1]:8080",
     [STG_KIND_SOURCE] =
         "queue, stdin, kafka, or "
-        "kafka://HOST:PORT,.../TOPIC,...?group=GROUP",
+        "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START",
     [STG_KIND_STORE] = "the name of a file, or postgres://USER@HOST/DATABASE",
     [STG_KIND_LETTERS] = "file: and the name of a file, or kafka: and a topic",
     [STG_KIND_POLICY] = "a name of `policies`, a preset, or a policy's text",
@@ -80,8 +80,8 @@ static const char *const wanted[] = {
     [STG_KIND_FLAG_NOT] = "true or false",
     [STG_KIND_RATE] = "requests a second, like 100/s or 0.5/s",
     [STG_KIND_BUDGET] =
-        "none, CAPACITY:RATE/s, ratio:SHARE+RATE/s, aws or "
-        "grpc:TOKENS:RATIO",
+        "none, CAPACITY:RATE/s, ratio:SHARE+RATE/s, aws, "
+        "aws:CAPACITY:COST:TIMEOUT:THROTTLE or grpc:TOKENS:RATIO",
     [STG_KIND_THRESHOLD] =
         "`N failures in TIME`, like 10 failures in 5m, or "
         "off",
@@ -91,7 +91,9 @@ static const char *const wanted[] = {
     [STG_KIND_TEXTS] = "a text, or a list of texts",
     [STG_KIND_RULES] = "a list of names of headers, like [traceparent, X-*]",
     [STG_KIND_BROKERS] = "a list of brokers, like [k1:9092, k2:9092]",
-    [STG_KIND_TOPICS] = "a list of topics, each 1 to 249 of A-Z a-z 0-9 . _ -",
+    [STG_KIND_TOPICS] =
+        "a list of topics, each 1 to 249 of A-Z a-z 0-9 . _ -, or a pattern: ^ and "
+        "the rest of a regular expression",
     [STG_KIND_PROPERTIES] =
         "a map of librdkafka's properties: `name: value`, or `name: {file: "
         "PATH}`",
@@ -126,7 +128,13 @@ const char *stg_setting_wanted(const stg_setting *s, char text[STG_WANTED_MAX])
         want_range(s, &w);
         break;
     case STG_KIND_COUNT:
-        snprintf(text, STG_WANTED_MAX, "a number from %" PRIu64 " to %" PRIu64,
+        snprintf(text, STG_WANTED_MAX,
+                 "a number from %" PRIu64 " to %" PRIu64 "%s%s", s->least,
+                 s->most, s->none != NULL ? ", or " : "",
+                 s->none != NULL ? s->none : "");
+        break;
+    case STG_KIND_PERCENT:
+        snprintf(text, STG_WANTED_MAX, "%" PRIu64 "%% to %" PRIu64 "%%",
                  s->least, s->most);
         break;
     case STG_KIND_TEXT:

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "hub/settings/yaml_inside.h"
 #include "hub/settings/yaml_text.h"
-#include "hub/utf8.h"
 
 static const stg_file_place nowhere = {0, 0};
 

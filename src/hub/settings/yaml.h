@@ -32,6 +32,11 @@ struct stg_yaml_node {
     size_t weight; /* nodes, with itself and what aliases repeat */
 };
 
+/* As much of a key as may be shown: up to the first character that no name has.
+ * Behind `Authorization: ` or `password=` stands a secret that was misplaced. */
+enum { STG_KEY_SHOWN_MAX = 64 };
+const char *stg_yaml_key_shown(const char *key, char shown[STG_KEY_SHOWN_MAX]);
+
 /* Nothing, `null` or `~`. */
 bool stg_node_is_null(const stg_yaml_node *n);
 

@@ -1,10 +1,12 @@
 #include "hub/settings/yaml_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/utf8.h"
+#include "base/utf8.h"
+#include "hub/settings/yaml.h"
 
 enum { SIZE_MAX_READ = 16 << 20, PIECE = 64 << 10 };
 
@@ -90,4 +92,20 @@ bool stg_yaml_text_check(const char *text, size_t size, stg_complaints *c)
         i += length;
     }
     return true;
+}
+
+const char *stg_yaml_key_shown(const char *key, char shown[STG_KEY_SHOWN_MAX])
+{
+    enum { LONGEST = STG_KEY_SHOWN_MAX - 4 };
+    size_t size = 0;
+
+    while (size < LONGEST &&
+           ((key[size] >= 'a' && key[size] <= 'z') ||
+            (key[size] >= 'A' && key[size] <= 'Z') ||
+            (key[size] >= '0' && key[size] <= '9') ||
+            (key[size] != '\0' && strchr("._-", key[size]) != NULL)))
+        size++;
+    snprintf(shown, STG_KEY_SHOWN_MAX, "%.*s%s", (int)size, key,
+             key[size] == '\0' ? "" : "...");
+    return shown;
 }

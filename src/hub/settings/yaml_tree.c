@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/settings/texts.h"
 #include "hub/settings/yaml_inside.h"
+#include "hub/text_table.h"
 
 enum { DEPTH_MAX = 32, NODES_MAX = 1000000 };
 
@@ -190,6 +190,7 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
                    const stg_yaml_node *key)
 {
     size_t first = all->count;
+    char shown[STG_KEY_SHOWN_MAX];
 
     if (key->kind != STG_NODE_TEXT) {
         stg_complain(y->complaints, key->place,
@@ -204,8 +205,9 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
         return true;
     } else {
         stg_complain(y->complaints, key->place,
-                     "`%.80s` comes twice; wanted it once (see line %u)",
-                     key->text, (unsigned)all->at[first]->place.line);
+                     "`%s` comes twice; wanted it once (see line %u)",
+                     stg_yaml_key_shown(key->text, shown),
+                     (unsigned)all->at[first]->place.line);
     }
     return false;
 }

@@ -9,7 +9,7 @@ static void forget_lanes(stg_store *s, const stg_group *g)
             stg_lanes_forget(&s->lanes, g->changes[i].lane);
 }
 
-/* What came before a restore has an id of its time. */
+/* A message from before a restore has an id of its time. */
 static void name_repeats(const stg_store *s, stg_job *job)
 {
     for (size_t i = 0; i < job->append.count && s->epochs.count > 1; i++)
@@ -86,7 +86,7 @@ static void call_back(stg_store *s, stg_job *job)
     }
 }
 
-/* What came in since it broke is answered, then the end is told. */
+/* Answers the requests that came in since it broke, then tells the end. */
 static void end_broken(stg_store *s, const stg_error *why)
 {
     stg_list appends;

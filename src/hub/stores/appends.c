@@ -83,6 +83,8 @@ static int append_call(stg_store_writer *w, stg_job *job, stg_ns wall)
 
     job->append.how = STG_APPENDED;
     if (job->append.cost > w->room) {
+        if (w->refused == 0 || job->append.cost < w->refused)
+            w->refused = job->append.cost;
         job->append.how = STG_APPEND_FULL;
         return SQLITE_OK;
     }
@@ -144,6 +146,7 @@ bool stg_writer_append(stg_store_writer *w)
         w->queue.bytes = before.bytes;
         stg_keys_undo(&w->keys, before.next);
     }
+    w->is_disk_full = rc != SQLITE_OK;
     if (rc != SQLITE_OK && !stg_sql_is_full(rc)) {
         stg_inbox_break(w->in, &w->why);
         return false;

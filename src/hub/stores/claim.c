@@ -17,7 +17,6 @@
 enum { PATH_ROOM = 4096 };
 
 /* The directory that path is in; text is room for it. */
-
 static const char *directory_of(const char *path, char text[PATH_ROOM])
 {
     const char *slash = strrchr(path, '/');
@@ -40,6 +39,8 @@ static const char *advice(const char *path)
         return stat(directory_of(path, text), &s) != 0
                    ? "there is no such directory: make it, or name another"
                    : "name another file";
+    case ENOTDIR:
+        return "a part of the path is a file: name a file in a directory";
     case EACCES:
     case EPERM:
         return "the file and its directory must be writable for the hub's user";
@@ -50,6 +51,8 @@ static const char *advice(const char *path)
         return "make room on the disk, or name a file on another one";
     case EISDIR:
         return "it is a directory: name a file in it";
+    case ELOOP:
+        return "STORE-lock is a link, or no plain file: remove it";
     default:
         return "the file and its directory must be writable";
     }
@@ -58,8 +61,9 @@ static const char *advice(const char *path)
 static stg_status refuse(const char *path, const char *what, stg_error *err)
 {
     const char *why = strerror(errno);
+    stg_status status = stg_hub_file_status(errno);
 
-    return stg_hub_refuse(err, STG_IO, "%s: %s: %s; %s", path, what, why,
+    return stg_hub_refuse(err, status, "%s: %s: %s; %s", path, what, why,
                           advice(path));
 }
 
@@ -87,21 +91,85 @@ static void note_pid(int fd)
         return;
 }
 
-/* SQLite follows links, and so does the lock; the file is there by now, also
- * where a link leads to. NULL: errno says why. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+/* To be freed; NULL: no memory. */
+static char *join(const char *a, const char *between, const char *b)
+{
+    size_t size = strlen(a) + strlen(between) + strlen(b) + 1;
+    char *all = malloc(size);
+
+    if (all != NULL)
+        snprintf(all, size, "%s%s%s", a, between, b);
+    return all;
+}
+
+/* The file that SQLite opens, which follows links, or would make: path without
+ * links, also where it leads to a file that is not there yet. To be freed; NULL:
+ * errno says why. */
+static char *find_real(const char *path)
+{
+    char folder[PATH_ROOM], to[PATH_ROOM];
+    char *real = realpath(path, NULL), *at;
+    ssize_t length;
+
+    if (real != NULL || errno != ENOENT)
+        return real;
+    length = readlink(path, to, sizeof to - 1);
+    if (length < 0) {
+        at = realpath(directory_of(path, folder), NULL);
+        real = at == NULL ? NULL : join(at, "/", name_of(path));
+    } else { // realpath() has found no circle of links
+        to[length] = '\0';
+        at =
+            *to == '/' ? strdup(to) : join(directory_of(path, folder), "/", to);
+        real = at == NULL ? NULL : find_real(at);
+    }
+    free(at);
+    return real;
+}
+
+/* The lock is beside the file itself: the same one by whatever link. NULL: errno
+ * says why. */
 static char *lock_name(const char *path)
 {
-    char *real = realpath(path, NULL), *name;
-    size_t size;
+    char *real = find_real(path);
+    char *name = real == NULL ? NULL : join(real, "", "-lock");
 
-    if (real == NULL)
-        return NULL;
-    size = strlen(real) + sizeof "-lock";
-    name = malloc(size);
-    if (name != NULL)
-        snprintf(name, size, "%s-lock", real);
     free(real);
     return name;
+}
+
+/* It is written to: what a link, also a hard one, leads to is somebody else's.
+ * -1: errno says why. */
+static int open_lock(const char *name)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                  0600);
+    struct stat s;
+
+    if (fd < 0 || (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 1))
+        return fd;
+    close(fd);
+    errno = ELOOP;
+    return -1;
+}
+
+/* By a hub that was refused meanwhile, and takes its new store with it: who
+ * comes now would lock another file. */
+static bool is_removed(int fd)
+{
+    struct stat s;
+
+    if (fstat(fd, &s) != 0 || s.st_nlink > 0)
+        return false;
+    errno = EWOULDBLOCK;
+    return true;
 }
 
 static stg_status lock_file(int *lock, const char *path, stg_error *err)
@@ -110,12 +178,12 @@ static stg_status lock_file(int *lock, const char *path, stg_error *err)
     int fd;
 
     if (name == NULL)
-        return refuse(path, "cannot be locked", err);
-    fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        return refuse(path, "cannot be opened", err);
+    fd = open_lock(name);
     free(name);
     if (fd < 0)
         return refuse(path, "its lock file cannot be opened", err);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || is_removed(fd)) {
         stg_status status = errno == EWOULDBLOCK
                                 ? refuse_second(path, fd, err)
                                 : refuse(path, "cannot be locked", err);
@@ -140,27 +208,24 @@ static void sync_directory(const char *path)
     close(fd);
 }
 
-/* Makes it if it is not there. */
-static stg_status make_file(const char *path, stg_error *err)
+/* Makes it if it is not there. The lock is held: nobody else makes it, or has
+ * it when this process removes it again. */
+static stg_status make_file(const char *path, bool *is_new, stg_error *err)
 {
     struct stat s;
-    bool is_new = stat(path, &s) != 0 && errno == ENOENT;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd;
 
-    if (fd < 0 || fstat(fd, &s) != 0) {
-        stg_status status = refuse(path, "cannot be opened", err);
-
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
+    *is_new = stat(path, &s) != 0 && errno == ENOENT;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return refuse(path, "cannot be opened", err);
     close(fd);
-    if (is_new)
+    if (*is_new)
         sync_directory(path);
     return STG_OK;
 }
 
-/* What is beside the store, back from the name that it has for a moment. */
+/* Moves a file beside the store back from the name that it has for a moment. */
 static void move_back(const char *from, const char *to, const char *end)
 {
     char a[PATH_ROOM], b[PATH_ROOM];
@@ -177,8 +242,7 @@ static void take_back(const char *path, const struct stat *s)
 {
     char folder[PATH_ROOM], other[PATH_ROOM];
     const char *in = directory_of(path, folder);
-    const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
+    const char *name = name_of(path);
     size_t length = strlen(name);
     DIR *all = opendir(in);
     struct dirent *entry;
@@ -218,33 +282,48 @@ static stg_status check_names(const char *path, stg_error *err)
     if (s.st_nlink <= 1)
         return STG_OK;
     return stg_hub_refuse(
-        err, STG_IO,
+        err, STG_INVALID,
         "%s: has another name (a hard link), and a store must have one: "
         "remove the others, or name another file",
         path);
 }
 
-stg_status stg_claim_begin(int *lock, const char *path, stg_error *err)
+stg_status stg_claim_begin(int *lock, bool *is_new, const char *path,
+                           stg_error *err)
 {
     struct stat s;
     stg_status status;
 
     *lock = -1;
+    *is_new = false;
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
         errno = EISDIR;
         return refuse(path, "cannot be opened", err);
     }
-    status = make_file(path, err);
-    if (status == STG_OK)
-        status = lock_file(lock, path, err);
+    status = lock_file(lock, path, err);
     if (status != STG_OK)
         return status;
-    status = check_names(path, err);
+    status = make_file(path, is_new, err);
+    if (status == STG_OK)
+        status = check_names(path, err);
     if (status != STG_OK) {
+        if (*is_new)
+            stg_claim_remove(path);
         stg_claim_end(*lock);
         *lock = -1;
     }
     return status;
+}
+
+void stg_claim_remove(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
+    char *real = find_real(path), name[PATH_ROOM];
+
+    for (size_t i = 0; real != NULL && i < sizeof ends / sizeof *ends; i++)
+        if (snprintf(name, sizeof name, "%s%s", real, ends[i]) < PATH_ROOM)
+            (void)unlink(name);
+    free(real);
 }
 
 void stg_claim_end(int lock)

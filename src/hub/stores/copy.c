@@ -200,20 +200,14 @@ stg_status stg_copy_backup(const char *path, const char *to, stg_error *err)
 
 /* -- restore --------------------------------------------------------------- */
 
-/* In one transaction: brought up to date, and in another epoch. Ids of letters
+/* In one transaction: another epoch. Ids of letters
  * go on far behind those that may have been given since the backup. */
 static int begin_anew(stg_db *db, stg_restored *done)
 {
     char text[256];
     stg_epochs epochs = {.count = 0};
-    stg_schema_kind kind;
-    uint64_t version;
-    int rc = stg_schema_look(db, &kind, &version);
+    int rc = stg_meta_read(db, "next_position", &done->next);
 
-    if (rc == SQLITE_OK)
-        rc = stg_schema_migrate(db, version);
-    if (rc == SQLITE_OK)
-        rc = stg_meta_read(db, "next_position", &done->next);
     if (rc == SQLITE_OK)
         rc = stg_epochs_begin(db, done->next);
     snprintf(text, sizeof text,
@@ -249,7 +243,7 @@ static stg_status renew(const char *path, stg_restored *done, stg_error *err)
     return status;
 }
 
-/* What is in its write-ahead log goes into the store, if it still can. */
+/* Moves the write-ahead log into the store, if that can still be done. */
 static void fold_wal(const char *path)
 {
     stg_db *db = NULL;
@@ -302,7 +296,7 @@ static bool keep(const char *path, const char *replaced)
     return false;
 }
 
-/* What is beside it gets another name, too: SQLite would read a log, also that
+/* The files beside it get another name, too: SQLite would read a log, also that
  * of a store that somebody took away, into the one that is restored. If the
  * rename does not come, stg_claim_begin() takes all of this back. */
 static bool put_aside(const char *path, bool was_there, stg_restored *done)
@@ -379,6 +373,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     struct stat there, backup;
     bool was_there = stat(path, &there) == 0 && there.st_size > 0;
     stg_status status = check_backup(from, err);
+    bool is_new;
     char *real;
     int lock;
 
@@ -397,13 +392,15 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
             "the backup in its place",
             path);
     }
-    status = stg_claim_begin(&lock, path, err);
+    status = stg_claim_begin(&lock, &is_new, path, err);
     if (status != STG_OK)
         return status;
     // A link stays a link.
     real = realpath(path, NULL);
     status = restore(from, real == NULL ? path : real, was_there, done, err);
     free(real);
+    if (status != STG_OK && is_new)
+        stg_claim_remove(path);
     stg_claim_end(lock);
     return status;
 }

@@ -198,7 +198,7 @@ static void add(row *r, const stg_cursor *cursor)
     r->now.bases[at] = cursor->base;
 }
 
-/* What is stored, where it is not behind. */
+/* Keeps a stored cursor where it is not behind. */
 static void keep(void *ctx, const stg_cursor *stored)
 {
     row *r = ctx;
@@ -466,19 +466,46 @@ int stg_cursors_load(stg_cursors *c, stg_db *db)
     return rc != SQLITE_OK || step == SQLITE_DONE ? rc : step;
 }
 
-int stg_cursors_reload(stg_cursors *c, stg_db *db, uint32_t partition)
+static int compare_numbers(const void *a, const void *b)
 {
-    stg_stmt *rows;
-    int rc = stg_sql_prepare_once(db, &rows,
-                                  "SELECT partition, slice, lanes FROM cursors"
-                                  " WHERE shard = ? AND partition = ?");
+    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
 
-    for (size_t i = 0; i < c->slot_count; i++)
-        if (c->slots[i] != NULL && c->slots[i]->partition == partition)
-            *c->slots[i] = (stg_slice){.partition = partition,
-                                       .slice = c->slots[i]->slice};
+    return (one > other) - (one < other);
+}
+
+/* Nothing is known of these rows. numbers rise. */
+static void forget_rows(stg_cursors *c, const uint32_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < c->slot_count; i++) {
+        stg_slice *s = c->slots[i];
+
+        if (s != NULL && bsearch(&s->partition, numbers, count, sizeof *numbers,
+                                 compare_numbers) != NULL)
+            *s = (stg_slice){.partition = s->partition, .slice = s->slice};
+    }
+}
+
+int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
+                       size_t count)
+{
+    uint32_t *numbers = malloc((count + 1) * sizeof *numbers);
+    char *list = stg_sql_list(partitions, count);
+    stg_stmt *rows = NULL;
+    int rc = SQLITE_NOMEM;
+
+    if (numbers != NULL && list != NULL) {
+        memcpy(numbers, partitions, count * sizeof *numbers);
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+        forget_rows(c, numbers, count);
+        rc = stg_sql_prepare_list(db, &rows,
+                                  "SELECT partition, slice, lanes FROM cursors"
+                                  " WHERE shard = ? AND partition IN (",
+                                  list, ")");
+    }
+    free(numbers);
+    free(list);
     if (rc == SQLITE_OK)
-        rc = stg_sql_bind(rows, "uu", (uint64_t)c->shard, (uint64_t)partition);
+        rc = stg_sql_bind(rows, "u", (uint64_t)c->shard);
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = load_row(c, rows);
     stg_sql_finalize(rows);

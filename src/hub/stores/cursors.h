@@ -20,11 +20,10 @@ typedef void stg_cursor_each(void *ctx, const stg_cursor *c);
 bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
                        stg_cursor_each *each, void *ctx);
 
-/* Every stored cursor of a partition, or of all of them; of a lane that several
- * shards have, the furthest. counts: with parked as the table of parked rows has
- * it. */
-#define STG_CURSORS_ALL UINT32_MAX
-int stg_cursors_read(stg_db *db, uint32_t partition, bool counts,
+/* Every stored cursor of some partitions, see stg_sql_list(), or of all of them
+ * (NULL); of a lane that several shards have, the furthest. counts: with parked as
+ * the table of parked rows has it. */
+int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
                      stg_cursor_each *each, void *ctx);
 
 typedef struct stg_slice stg_slice;
@@ -36,7 +35,7 @@ typedef struct stg_move {
     uint64_t count;
 } stg_move;
 
-/* What the writer knows of the table. */
+/* The writer's knowledge of the table. */
 typedef struct stg_cursors {
     uint32_t shard;    /* whose rows are written */
     bool is_shared;    /* with other hubs */
@@ -55,8 +54,9 @@ typedef struct stg_cursors {
 int stg_cursors_load(stg_cursors *c, stg_db *db);
 void stg_cursors_free(stg_cursors *c);
 
-/* Others may have written the partition's rows. */
-int stg_cursors_reload(stg_cursors *c, stg_db *db, uint32_t partition);
+/* Others may have written the rows of these partitions. */
+int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
+                       size_t count);
 
 /* Writes a group's cursors but those of the lanes that it forgets, and drops
  * these. told: the number of the last replay that flow knew of when it made the

@@ -98,17 +98,20 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
 
 /* -- all of them ----------------------------------------------------------- */
 
-/* The lanes of a slice, over all shards, and what is parked of the partition. */
+/* The parked rows of a lane in a partition, in sum. */
+typedef struct parked_sum {
+    uint32_t partition, lane;
+    uint64_t rows, replays;
+} parked_sum;
+
+/* The lanes of a slice, over all shards. */
 typedef struct reading {
     stg_db *db;
     uint32_t partition, slice;
     bool has[STG_SLICE];
     stg_cursor cursors[STG_SLICE];
     uint64_t *settled[STG_SLICE];
-    struct parked {
-        uint32_t lane;
-        uint64_t rows, replays;
-    } * parked; /* lanes rise */
+    parked_sum *parked; /* of all partitions; they rise, and lanes in each */
     size_t parked_count, parked_room;
     stg_cursor_each *each;
     void *ctx;
@@ -137,6 +140,12 @@ static void note(void *ctx, const stg_cursor *c)
     r->cursors[at].settled = r->settled[at];
 }
 
+static bool is_before(const parked_sum *p, const stg_cursor *c)
+{
+    return p->partition != c->partition ? p->partition < c->partition
+                                        : p->lane < c->lane;
+}
+
 static void add_parked(const reading *r, stg_cursor *c)
 {
     size_t low = 0, high = r->parked_count;
@@ -145,12 +154,13 @@ static void add_parked(const reading *r, stg_cursor *c)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (r->parked[middle].lane < c->lane)
+        if (is_before(&r->parked[middle], c))
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < r->parked_count && r->parked[low].lane == c->lane) {
+    if (low < r->parked_count && r->parked[low].lane == c->lane &&
+        r->parked[low].partition == c->partition) {
         c->parked = r->parked[low].rows;
         c->replays = r->parked[low].replays;
     }
@@ -174,7 +184,7 @@ static bool push_parked(reading *r, stg_stmt *row)
 {
     if (r->parked_count == r->parked_room) {
         size_t room = r->parked_room == 0 ? 64 : 2 * r->parked_room;
-        struct parked *parked = realloc(r->parked, room * sizeof *parked);
+        parked_sum *parked = realloc(r->parked, room * sizeof *parked);
 
         if (parked == NULL)
             return false;
@@ -182,25 +192,27 @@ static bool push_parked(reading *r, stg_stmt *row)
         r->parked_room = room;
     }
     r->parked[r->parked_count++] =
-        (struct parked){.lane = (uint32_t)stg_sql_column(row, 0),
-                        .rows = stg_sql_column(row, 1),
-                        .replays = stg_sql_column(row, 2)};
+        (parked_sum){.partition = (uint32_t)stg_sql_column(row, 0),
+                     .lane = (uint32_t)stg_sql_column(row, 1),
+                     .rows = stg_sql_column(row, 2),
+                     .replays = stg_sql_column(row, 3)};
     return true;
 }
 
 /* Lane by lane, for that is how they are found at once. */
-static int count_parked(reading *r)
+static int count_parked(reading *r, const char *partitions)
 {
     stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(
+    int rc = stg_sql_prepare_list(
         r->db, &st,
-        "SELECT lane, count(*), sum(CASE WHEN replay > 0 THEN 1 ELSE 0 END)"
+        "SELECT partition, lane, count(*),"
+        " sum(CASE WHEN replay > 0 THEN 1 ELSE 0 END)"
         " FROM parked WHERE lane IN (SELECT number FROM lanes)"
-        " AND partition = ? GROUP BY lane ORDER BY lane");
+        " AND partition IN (",
+        partitions == NULL ? "SELECT DISTINCT partition FROM cursors"
+                           : partitions,
+        ") GROUP BY partition, lane ORDER BY partition, lane");
 
-    r->parked_count = 0;
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "u", (uint64_t)r->partition);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
         rc = push_parked(r, st) ? SQLITE_OK : SQLITE_NOMEM;
     stg_sql_finalize(st);
@@ -211,17 +223,11 @@ static int read_row(reading *r, stg_stmt *row)
 {
     uint32_t partition = (uint32_t)stg_sql_column(row, 0);
     uint32_t slice = (uint32_t)stg_sql_column(row, 1);
-    bool is_new = partition != r->partition;
-    int rc = SQLITE_OK;
 
-    if (is_new || slice != r->slice)
+    if (partition != r->partition || slice != r->slice)
         tell_slice(r);
     r->partition = partition;
     r->slice = slice;
-    if (is_new && r->counts)
-        rc = count_parked(r);
-    if (rc != SQLITE_OK)
-        return rc;
     if (!stg_cursors_parse(stg_sql_column_span(row, 2), partition, slice, note,
                            r))
         return SQLITE_CORRUPT;
@@ -243,31 +249,33 @@ static reading *new_reading(stg_db *db, stg_cursor_each *each, void *ctx)
     if (r == NULL)
         return NULL;
     r->db = db;
-    r->partition = STG_CURSORS_ALL;
+    r->partition = UINT32_MAX;
     r->each = each;
     r->ctx = ctx;
     return r;
 }
 
-int stg_cursors_read(stg_db *db, uint32_t partition, bool counts,
+int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
                      stg_cursor_each *each, void *ctx)
 {
     reading *r = new_reading(db, each, ctx);
-    bool is_all = partition == STG_CURSORS_ALL;
+    bool is_all = partitions == NULL;
     stg_stmt *rows = NULL;
     int rc = r == NULL ? SQLITE_NOMEM : SQLITE_OK;
 
-    if (rc == SQLITE_OK) {
-        r->counts = counts;
-        rc = stg_sql_prepare_once(
+    if (rc == SQLITE_OK && counts) {
+        r->counts = true;
+        rc = count_parked(r, partitions);
+    }
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare_list(
             db, &rows,
             is_all ? "SELECT partition, slice, lanes FROM cursors"
-                     " ORDER BY partition, slice, shard"
                    : "SELECT partition, slice, lanes FROM cursors"
-                     " WHERE partition = ? ORDER BY slice, shard");
-    }
-    if (rc == SQLITE_OK && !is_all)
-        rc = stg_sql_bind(rows, "u", (uint64_t)partition);
+                     " WHERE partition IN (",
+            is_all ? "" : partitions,
+            is_all ? " ORDER BY partition, slice, shard"
+                   : ") ORDER BY partition, slice, shard");
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = read_row(r, rows);
     stg_sql_finalize(rows);

@@ -1,5 +1,7 @@
-/* What became of a message, by lane: from its rows, and where it has none, from
+/* The status of a message, by lane: from its rows, and where it has none, from
  * the cursors. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +218,7 @@ static int read_message(question *q, stg_db *db)
  * first and a cursor in the second. */
 static int look_all(question *q, stg_db *db)
 {
+    char number[16];
     uint64_t next = 0;
     int rc = stg_sql_ask(
         db, "SELECT value FROM meta WHERE name = 'next_position'", &next);
@@ -228,8 +231,9 @@ static int look_all(question *q, stg_db *db)
         rc = read_message(q, db);
     if (rc == SQLITE_OK && q->m.is_known)
         rc = read_lanes(q, db);
+    snprintf(number, sizeof number, "%" PRIu32, q->m.partition);
     if (rc == SQLITE_OK && q->m.is_known)
-        rc = stg_cursors_read(db, q->m.partition, false, note_cursor, q);
+        rc = stg_cursors_read(db, number, false, note_cursor, q);
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 

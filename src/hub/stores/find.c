@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/cause.h"
+#include "hub/stores/eviction.h"
 #include "hub/stores/letter.h"
 
 enum {
@@ -85,22 +87,28 @@ enum column {
     CONTENT_TYPE,
     HEADERS,
     KEY,
+    SOURCE_KEY,
+    SOURCE_HEADERS,
     ANSWER,
     PAYLOAD,
     VERSION
 };
 
-static_assert(STG_REPLAY_LOST == 2147483647, "see STG_LETTER_REPLAYS");
+static_assert(STG_REPLAY_LOST == 2147483647 && STG_REPLAY_EVICTED == 2147483646,
+              "see STG_LETTER_REPLAYS");
 
-#define LIGHT                                                            \
-    "id, message_id, target, target_url, state, why, category, cause,"   \
-    " detail, http_status, attempts, first_attempt_at, last_attempt_at," \
-    " created_at, changed_at, lane, partition, " STG_LETTER_REPLAYS      \
-    ", position,"                                                        \
-    " last_position, count, length(payload),"                            \
+#define LIGHT                                                                      \
+    "id, nullif(message_id, ''), target, target_url, state, why, category, cause," \
+    " detail, http_status, attempts, first_attempt_at, last_attempt_at,"           \
+    " created_at, changed_at, lane, partition, " STG_LETTER_REPLAYS                \
+    ", position,"                                                                  \
+    " last_position, count, length(payload),"                                      \
     " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), " STG_LETTER_PLACE
 
-#define WHOLE LIGHT ", content_type, headers, key, answer, payload"
+#define WHOLE                                                           \
+    LIGHT                                                               \
+    ", content_type, headers, key, source_key, source_headers, answer," \
+    " payload"
 
 static const char *text_of(stg_arena *a, stg_stmt *st, int column)
 {
@@ -136,6 +144,7 @@ static void read_light(stg_letter *l, stg_arena *a, stg_stmt *st)
         .has_payload = !stg_sql_is_null(st, PAYLOAD_SIZE),
         .payload_size = stg_sql_column(st, PAYLOAD_SIZE),
     };
+    l->is_evicted = stg_letter_is_evicted(l->why);
 }
 
 static void read_rest(stg_letter *l, stg_arena *a, stg_stmt *st)
@@ -143,6 +152,8 @@ static void read_rest(stg_letter *l, stg_arena *a, stg_stmt *st)
     l->content_type = text_of(a, st, CONTENT_TYPE);
     l->headers = text_of(a, st, HEADERS);
     l->key = text_of(a, st, KEY);
+    l->source_key = stg_arena_column(a, st, SOURCE_KEY);
+    l->source_headers = stg_arena_column(a, st, SOURCE_HEADERS);
     l->answer = stg_arena_column(a, st, ANSWER);
     l->payload = stg_arena_column(a, st, PAYLOAD);
 }
@@ -239,11 +250,22 @@ static bool is_same(stg_stmt *st, int column, const char *wanted)
     return text != NULL && strcmp(text, wanted) == 0;
 }
 
+static bool is_cause(stg_stmt *st, const char *pattern)
+{
+    const char *cause;
+
+    if (pattern == NULL)
+        return true;
+    cause = stg_sql_text(st, CAUSE);
+    return cause != NULL && stg_cause_fits(pattern, cause);
+}
+
 /* When the last of its messages was given up; a row that an older stagger wrote
  * does not know. */
 static const char *newest_of(stg_stmt *st)
 {
-    int column = stg_sql_is_null(st, LAST_POSITION) ||
+    int column = (stg_sql_is_null(st, LAST_POSITION) &&
+                  !stg_letter_is_evicted(stg_sql_text(st, WHY))) ||
                          stg_sql_is_null(st, LAST_ATTEMPT_AT)
                      ? CREATED_AT
                      : LAST_ATTEMPT_AT;
@@ -265,8 +287,8 @@ static bool is_in_time(stg_stmt *st, const stg_filter *f)
 static bool matches(stg_stmt *st, const stg_filter *f)
 {
     return is_same(st, TARGET, f->f.target) && is_same(st, STATE, f->f.state) &&
-           is_same(st, CAUSE, f->f.cause) &&
-           is_same(st, CATEGORY, f->f.category) && is_in_time(st, f);
+           is_cause(st, f->f.cause) && is_same(st, CATEGORY, f->f.category) &&
+           is_in_time(st, f);
 }
 
 /* -- one after the other --------------------------------------------------- */

@@ -33,7 +33,7 @@ int stg_find_one(stg_db *db, uint64_t id, stg_found *found);
 
 /* Letters that a copy is to have, whole, with the version of each: those behind
  * ?1; or, in a store that others use, of the partitions ?1. At most ?2. */
-#define STG_FIND_CHANGED_VERSION 30 /* the column of the version */
+#define STG_FIND_CHANGED_VERSION 32 /* the column of the version */
 int stg_find_prepare_changed(stg_db *db, stg_stmt **st);
 
 /* The row that st is at; the letter is whole. False: no memory. */

@@ -50,6 +50,7 @@ void stg_inbox_free(stg_inbox *in)
     if (in->group != NULL)
         stg_job_free(in->group);
     free(in->claimed);
+    free(in->backs);
     uv_cond_destroy(&in->desk_wake);
     uv_cond_destroy(&in->letters_wake);
     uv_cond_destroy(&in->reader_wake);
@@ -65,6 +66,45 @@ void stg_inbox_set_claimed(stg_inbox *in, char *claimed)
     in->claimed = claimed;
     in->dead_groups++;
     uv_cond_signal(&in->letters_wake);
+    uv_mutex_unlock(&in->lock);
+}
+
+bool stg_inbox_take_back(stg_inbox *in, void *ctx)
+{
+    size_t room = in->back_room == 0 ? 16 : 2 * in->back_room;
+    void **backs = in->backs;
+
+    uv_mutex_lock(&in->lock);
+    if (in->back_count == in->back_room) {
+        backs = realloc(in->backs, room * sizeof *backs);
+        if (backs != NULL) {
+            in->backs = backs;
+            in->back_room = room;
+        }
+    }
+    if (backs != NULL)
+        in->backs[in->back_count++] = ctx;
+    uv_mutex_unlock(&in->lock);
+    return backs != NULL;
+}
+
+bool stg_inbox_is_taken_back(const stg_inbox *in, const void *ctx)
+{
+    for (size_t i = 0; i < in->back_count; i++)
+        if (in->backs[i] == ctx)
+            return true;
+    return false;
+}
+
+void stg_inbox_forget_back(stg_inbox *in, const void *ctx)
+{
+    size_t kept = 0;
+
+    uv_mutex_lock(&in->lock);
+    for (size_t i = 0; i < in->back_count; i++)
+        if (in->backs[i] != ctx)
+            in->backs[kept++] = in->backs[i];
+    in->back_count = kept;
     uv_mutex_unlock(&in->lock);
 }
 

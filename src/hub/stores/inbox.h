@@ -19,6 +19,9 @@ typedef struct stg_inbox {
     uint64_t commit;          /* all below is settled */
     uint64_t letters_version; /* copied to the file of dead letters */
 
+    void **backs; /* of claims that were taken back before they were answered */
+    size_t back_count, back_room;
+
     /* for the reader */
     stg_list reads;    /* and fetches */
     uint64_t next;     /* every position below is durable */
@@ -56,6 +59,14 @@ void stg_inbox_answer_all(stg_inbox *in, stg_list *jobs);
 
 /* The partitions that are claimed now; given. */
 void stg_inbox_set_claimed(stg_inbox *in, char *claimed);
+
+/* Whose claim is answered next is to know that it is taken back: see
+ * stg_store_take_back(). False: no memory. The lock is not held. */
+bool stg_inbox_take_back(stg_inbox *in, void *ctx);
+void stg_inbox_forget_back(stg_inbox *in, const void *ctx);
+
+/* The lock is held. */
+bool stg_inbox_is_taken_back(const stg_inbox *in, const void *ctx);
 
 /* By the writer, in whose hands it is not even a job; the lock is held. */
 void stg_inbox_answer_pings(stg_inbox *in);

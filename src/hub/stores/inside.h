@@ -19,6 +19,7 @@ struct stg_store {
     char *url;           /* of PostgreSQL, with the password; NULL: a file */
     stg_db *lane_db;     /* of the loop, for numbers of lanes; NULL: none yet */
     int lock;
+    bool is_new, is_discarded; /* made by us; closing removes it */
     uint64_t next, first;
     stg_epochs epochs;
     uint64_t notes;        /* of pauses that were noted by us */

@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/header.h"
+
 struct stg_key_slot {
-    uint64_t hash;     /* the first bytes of the key's */
+    uint64_t hash;     /* of the key, seeded */
     uint64_t position; /* 0: free */
 };
 
 /* -- the index ------------------------------------------------------------- */
 
-static uint64_t short_of(const unsigned char *key)
+/* SHA-256 alone would let a producer search for keys that share a slot. */
+static uint64_t short_of(const stg_keys *k, const unsigned char *key)
 {
-    uint64_t hash;
-
-    memcpy(&hash, key, sizeof hash);
-    return hash;
+    return stg_hash(&k->seed, key, STG_KEY_SIZE);
 }
 
 static void put(stg_keys *k, uint64_t hash, uint64_t position)
@@ -94,7 +94,7 @@ static void drop(stg_keys *k, uint64_t hash, uint64_t position)
 
 void stg_keys_drop(stg_keys *k, const stg_key *hash, uint64_t position)
 {
-    drop(k, short_of(hash->key), position);
+    drop(k, short_of(k, hash->key), position);
 }
 
 void stg_keys_undo(stg_keys *k, uint64_t from)
@@ -152,7 +152,7 @@ static int read_all(stg_keys *k)
         else if (!make_room(k))
             rc = SQLITE_NOMEM;
         else
-            put(k, short_of((const unsigned char *)key.at), position);
+            put(k, short_of(k, (const unsigned char *)key.at), position);
     }
     stg_sql_reset(k->oldest);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -162,6 +162,7 @@ int stg_keys_load(stg_keys *k, stg_db *db)
 {
     int rc = prepare(k, db);
 
+    k->seed = stg_hash_seed_draw(stg_env_system());
     k->context = EVP_MD_CTX_new();
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
     k->digest = EVP_MD_fetch(NULL, "SHA256", NULL);
@@ -200,20 +201,66 @@ static bool end_hash(stg_keys *k, unsigned char half[STG_KEY_SIZE])
     return true;
 }
 
-bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
-                   const stg_parcel *parcel)
+static bool add_sized(stg_keys *k, stg_span part)
 {
-    const stg_span *type = &parcel->content_type, *body = &parcel->body;
     unsigned char size[8];
 
     for (size_t i = 0; i < sizeof size; i++)
-        size[i] = (unsigned char)((uint64_t)type->size >> 8 * i);
-    return begin_hash(k) &&
+        size[i] = (unsigned char)((uint64_t)part.size >> 8 * i);
+    return EVP_DigestUpdate(k->context, size, sizeof size) == 1 &&
+           EVP_DigestUpdate(k->context, part.at, part.size) == 1;
+}
+
+/* A line, whatever the case of its name. */
+static bool hash_line(stg_keys *k, stg_span line,
+                      unsigned char half[STG_KEY_SIZE])
+{
+    stg_span name = stg_header_name(line);
+    char c;
+
+    if (!begin_hash(k))
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        c = stg_header_fold_case(name.at[i]);
+        if (EVP_DigestUpdate(k->context, &c, 1) != 1)
+            return false;
+    }
+    return EVP_DigestUpdate(k->context, line.at + name.size,
+                            line.size - name.size) == 1 &&
+           end_hash(k, half);
+}
+
+/* All headers that belong to the message, in whatever order they came: who
+ * sends it again may have them in another one. */
+static bool hash_headers(stg_keys *k, stg_span headers,
+                         unsigned char sum[STG_KEY_SIZE])
+{
+    unsigned char half[STG_KEY_SIZE];
+    stg_span line;
+
+    memset(sum, 0, STG_KEY_SIZE);
+    while ((line = stg_header_next(&headers)).size > 0) {
+        if (stg_header_is_passing(stg_header_name(line)))
+            continue;
+        if (!hash_line(k, line, half))
+            return false;
+        for (size_t i = 0; i < STG_KEY_SIZE; i++)
+            sum[i] ^= half[i];
+    }
+    return true;
+}
+
+bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
+                   const stg_parcel *p)
+{
+    unsigned char headers[STG_KEY_SIZE];
+
+    return hash_headers(k, p->headers, headers) && begin_hash(k) &&
            EVP_DigestUpdate(k->context, key.at, key.size) == 1 &&
            end_hash(k, hash->key) && begin_hash(k) &&
-           EVP_DigestUpdate(k->context, size, sizeof size) == 1 &&
-           EVP_DigestUpdate(k->context, type->at, type->size) == 1 &&
-           EVP_DigestUpdate(k->context, body->at, body->size) == 1 &&
+           add_sized(k, p->content_type) && add_sized(k, p->key) &&
+           EVP_DigestUpdate(k->context, headers, sizeof headers) == 1 &&
+           EVP_DigestUpdate(k->context, p->body.at, p->body.size) == 1 &&
            end_hash(k, hash->body);
 }
 
@@ -243,7 +290,7 @@ static int look(stg_keys *k, const stg_key *hash, uint64_t position,
 int stg_keys_find(stg_keys *k, const stg_key *hash, stg_ns wall,
                   stg_key_found *found, uint64_t *position)
 {
-    uint64_t first = short_of(hash->key);
+    uint64_t first = short_of(k, hash->key);
     size_t mask = k->slot_count - 1;
     int rc = SQLITE_OK;
 
@@ -269,7 +316,7 @@ int stg_keys_add(stg_keys *k, const stg_key *hash, uint64_t position,
         return SQLITE_NOMEM;
     rc = stg_sql_run(k->add, "ubbu", position, key, body, wall);
     if (rc == SQLITE_OK)
-        put(k, short_of(hash->key), position);
+        put(k, short_of(k, hash->key), position);
     return rc;
 }
 
@@ -288,7 +335,7 @@ int stg_keys_expire(stg_keys *k, stg_ns wall, size_t most, size_t *removed)
         last = stg_sql_column(k->oldest, 0);
         ++*removed;
         if (key.size == STG_KEY_SIZE)
-            drop(k, short_of((const unsigned char *)key.at), last);
+            drop(k, short_of(k, (const unsigned char *)key.at), last);
     }
     stg_sql_reset(k->oldest);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)

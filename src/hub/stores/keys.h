@@ -1,4 +1,4 @@
-/* keys.h - idempotency keys: which position a key has, and with which body.
+/* keys.h - idempotency keys: which position a key has, and of which message.
  *
  * Kept for a time and in a number, oldest out first. The table is in the order
  * of the log, so that it grows at its end; an index in memory (16 bytes a key,
@@ -6,13 +6,16 @@
 #ifndef STAGGER_HUB_STORES_KEYS_H
 #define STAGGER_HUB_STORES_KEYS_H
 
+#include "base/hash.h"
 #include "hub/stores/sql.h"
 
 enum { STG_KEY_SIZE = 16 }; /* of SHA-256, the first half */
 
 typedef struct stg_key {
     unsigned char key[STG_KEY_SIZE];
-    unsigned char body[STG_KEY_SIZE]; /* of content type and body */
+    unsigned char body[STG_KEY_SIZE]; /* of the message: content type, ordering
+                                         key, headers but those that are passing
+                                         (see http/header.h), body */
 } stg_key;
 
 typedef struct stg_key_slot stg_key_slot;
@@ -20,6 +23,7 @@ typedef struct stg_key_slot stg_key_slot;
 typedef struct stg_keys {
     stg_ns kept;
     uint64_t count_max;
+    stg_hash_seed seed;
     stg_key_slot *slots;
     size_t count, slot_count;
     void *digest, *context; /* OpenSSL's */
@@ -32,12 +36,12 @@ void stg_keys_free(stg_keys *k);
 
 /* False: OpenSSL failed (no memory). */
 bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
-                   const stg_parcel *parcel);
+                   const stg_parcel *p);
 
 typedef enum stg_key_found {
     STG_KEY_NEW,
-    STG_KEY_REPEATED, /* the same body: *position is the message's */
-    STG_KEY_OTHER,    /* another body */
+    STG_KEY_REPEATED, /* the same message: *position is its */
+    STG_KEY_OTHER,    /* another message */
 } stg_key_found;
 
 int stg_keys_find(stg_keys *k, const stg_key *hash, stg_ns wall,

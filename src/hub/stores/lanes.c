@@ -3,50 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t slot_of(const stg_lanes *l, const char *name)
-{
-    uint32_t slot = (uint32_t)stg_parcel_hash((stg_span){name, strlen(name)}) &
-                    (l->slot_count - 1);
-
-    while (l->slots[slot] != 0 &&
-           strcmp(l->names[l->slots[slot] - 1].name, name) != 0)
-        slot = (slot + 1) & (l->slot_count - 1);
-    return slot;
-}
-
 uint32_t stg_lanes_find(const stg_lanes *l, const char *name)
 {
-    return l->slot_count == 0 ? UINT32_MAX : l->slots[slot_of(l, name)] - 1;
-}
+    size_t number;
 
-static void fill_slots(stg_lanes *l)
-{
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->names[i].name != NULL && !l->names[i].is_forgotten)
-            l->slots[slot_of(l, l->names[i].name)] = i + 1;
-}
-
-static bool make_slots(stg_lanes *l)
-{
-    uint32_t count = l->slot_count == 0 ? 64 : 2 * l->slot_count;
-    uint32_t *slots = calloc(count, sizeof *slots);
-
-    if (slots == NULL)
-        return false;
-    free(l->slots);
-    l->slots = slots;
-    l->slot_count = count;
-    fill_slots(l);
-    return true;
+    return stg_text_table_find(&l->numbers, name, &number) ? (uint32_t)number
+                                                           : UINT32_MAX;
 }
 
 void stg_lanes_forget(stg_lanes *l, uint32_t number)
 {
-    if (number >= l->count || l->names[number].name == NULL)
+    const char *name = number < l->count ? l->names[number].name : NULL;
+
+    if (name == NULL)
         return;
     l->names[number].is_forgotten = true;
-    memset(l->slots, 0, l->slot_count * sizeof *l->slots);
-    fill_slots(l);
+    if (stg_lanes_find(l, name) == number)
+        stg_text_table_remove(&l->numbers, name);
 }
 
 static bool make_room(stg_lanes *l, uint32_t number)
@@ -64,10 +37,6 @@ static bool make_room(stg_lanes *l, uint32_t number)
         l->names = names;
         l->room = room;
     }
-    // Half full at most.
-    while (l->slot_count <= 2 * number)
-        if (!make_slots(l))
-            return false;
     return true;
 }
 
@@ -81,6 +50,18 @@ static char *copy(const char *text)
     return same;
 }
 
+/* From now on it has this number. NULL: no memory. */
+static char *add_name(stg_lanes *l, const char *name, uint32_t number)
+{
+    char *kept = copy(name);
+
+    stg_text_table_remove(&l->numbers, name);
+    if (kept != NULL && stg_text_table_add(&l->numbers, kept, number, NULL))
+        return kept;
+    free(kept);
+    return NULL;
+}
+
 bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
                    const char *url)
 {
@@ -91,14 +72,13 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
         return false;
     known = &l->names[number];
     if (known->name == NULL) {
-        known->name = copy(name);
+        known->name = add_name(l, name, number);
         if (known->name == NULL) {
             free(url_copy);
             return false;
         }
         if (number >= l->count)
             l->count = number + 1;
-        l->slots[slot_of(l, name)] = number + 1;
     }
     free(known->url);
     known->url = url_copy;
@@ -142,6 +122,6 @@ void stg_lanes_free(stg_lanes *l)
         free(l->names[i].url);
     }
     free(l->names);
-    free(l->slots);
+    stg_text_table_free(&l->numbers);
     *l = (stg_lanes){.count = 0};
 }

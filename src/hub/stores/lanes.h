@@ -7,6 +7,7 @@
 #define STAGGER_HUB_STORES_LANES_H
 
 #include "hub/stores/sql.h"
+#include "hub/text_table.h"
 
 enum { STG_LANES_MAX = 1000000 }; /* flow's */
 
@@ -20,8 +21,7 @@ typedef struct stg_lane_name {
 typedef struct stg_lanes {
     stg_lane_name *names; /* by number */
     uint32_t count, room;
-    uint32_t *slots; /* number + 1 by the hash of the name; 0: free */
-    uint32_t slot_count;
+    stg_text_table numbers; /* by name, of those that are not forgotten */
 } stg_lanes;
 
 /* All zeros is an empty one. */
@@ -35,7 +35,7 @@ uint32_t stg_lanes_find(const stg_lanes *l, const char *name);
 bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
                    const char *url);
 
-/* The name is free again, and the number is not. Looks at every name. */
+/* The name is free again, and the number is not. */
 void stg_lanes_forget(stg_lanes *l, uint32_t number);
 
 #endif

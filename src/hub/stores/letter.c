@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/utf8.h"
+#include "base/utf8.h"
+#include "base/visible.h"
 
 void stg_line_free(stg_line *l)
 {
@@ -46,37 +47,33 @@ static void add_text(stg_line *l, const char *text)
     add(l, text, strlen(text));
 }
 
-/* A character of one byte that may not stand for itself. */
-static void add_escape(stg_line *l, unsigned char c)
+/* A character that may not stand for itself. */
+static void add_escape(stg_line *l, uint32_t c)
 {
     static const char names[] = "\"\"\\\\\nn\rr\tt";
-    char text[8];
+    char text[STG_VISIBLE_ESCAPE_MAX];
 
     for (size_t i = 0; names[i] != '\0'; i += 2)
         if ((unsigned char)names[i] == c) {
-            snprintf(text, sizeof text, "\\%c", names[i + 1]);
-            add_text(l, text);
+            add(l, "\\", 1);
+            add(l, &names[i + 1], 1);
             return;
         }
-    snprintf(text, sizeof text, "\\u%04x", c);
-    add_text(l, text);
+    add(l, text, stg_visible_escape(c, text));
 }
 
 static void add_json(stg_line *l, stg_span text)
 {
     add(l, "\"", 1);
-    for (size_t i = 0, length; i < text.size; i += length) {
-        unsigned char c = (unsigned char)text.at[i];
+    for (size_t i = 0; i < text.size;) {
+        stg_visible_char c =
+            stg_visible_next(text.at + i, text.size - i, STG_VISIBLE_IN_LINE);
 
-        length = stg_utf8_length(text.at + i, text.size - i);
-        if (length == 0) {
-            add_text(l, "\\ufffd");
-            length = 1;
-        } else if (c < ' ' || c == '"' || c == '\\' || c == 0x7f) {
-            add_escape(l, c);
-        } else {
-            add(l, text.at + i, length);
-        }
+        if (!c.is_visible || c.code == '"' || c.code == '\\')
+            add_escape(l, c.code);
+        else
+            add(l, text.at + i, c.size);
+        i += c.size;
     }
     add(l, "\"", 1);
 }
@@ -98,16 +95,6 @@ void stg_line_add_base64(stg_line *l, stg_span bytes)
             four[j] = digits[three >> (18 - 6 * j) & 63];
         add(l, four, sizeof four);
     }
-}
-
-bool stg_line_is_utf8(stg_span text)
-{
-    for (size_t i = 0, length; i < text.size; i += length) {
-        length = stg_utf8_length(text.at + i, text.size - i);
-        if (length == 0)
-            return false;
-    }
-    return true;
 }
 
 /* -- a row ----------------------------------------------------------------- */
@@ -139,6 +126,7 @@ const char *stg_letter_name(stg_letter_column column)
         [STG_LETTER_CONTENT_TYPE] = "content_type",
         [STG_LETTER_HEADERS] = "headers",
         [STG_LETTER_KEY] = "key",
+        [STG_LETTER_SOURCE_KEY] = "source_key",
         [STG_LETTER_ANSWER] = "answer",
         [STG_LETTER_PAYLOAD] = "payload",
     };
@@ -146,17 +134,18 @@ const char *stg_letter_name(stg_letter_column column)
     return names[column];
 }
 
-/* The bytes of others, and of targets: the rest is text, or reads as such. */
-static bool is_bytes(int column)
+bool stg_letter_is_bytes(int column)
 {
-    return column == STG_LETTER_ANSWER || column == STG_LETTER_PAYLOAD;
+    return column == STG_LETTER_SOURCE_KEY || column == STG_LETTER_ANSWER ||
+           column == STG_LETTER_PAYLOAD;
 }
 
 static void write_column(stg_line *l, stg_stmt *st, int column)
 {
     stg_span text = stg_sql_column_span(st, column);
-    bool is_base64 = is_bytes(column) && stg_sql_is_blob(st, column) &&
-                     !stg_line_is_utf8(text);
+    bool is_base64 = stg_letter_is_bytes(column) &&
+                     stg_sql_is_blob(st, column) &&
+                     !stg_utf8_is_text(text.at, text.size);
 
     add_text(l, column == 0 ? "{\"" : ", \"");
     add_text(l, stg_letter_name((stg_letter_column)column));

@@ -3,9 +3,9 @@
  *
  *     {"id": 7, "message_id": "9f...-42", "target": "a", ..., "payload": "..."}
  *
- * A field that is NULL is null. Payload and answer are text where they are
- * valid UTF-8, and else payload_base64 and answer_base64. In other texts what
- * is no UTF-8 reads as U+FFFD. */
+ * A field that is NULL is null. Payload, answer and source_key are text where
+ * they are valid UTF-8, and else payload_base64, answer_base64 and
+ * source_key_base64. In other texts what is no UTF-8 reads as U+FFFD. */
 #ifndef STAGGER_HUB_STORES_LETTER_H
 #define STAGGER_HUB_STORES_LETTER_H
 
@@ -20,8 +20,6 @@ typedef struct stg_line {
 
 void stg_line_free(stg_line *l);
 void stg_line_add_base64(stg_line *l, stg_span bytes);
-
-bool stg_line_is_utf8(stg_span text);
 
 /* The columns of a letter, in this order. */
 typedef enum stg_letter_column {
@@ -49,6 +47,7 @@ typedef enum stg_letter_column {
     STG_LETTER_CONTENT_TYPE,
     STG_LETTER_HEADERS,
     STG_LETTER_KEY,
+    STG_LETTER_SOURCE_KEY, /* NULL: as KEY, or none */
     STG_LETTER_ANSWER,
     STG_LETTER_PAYLOAD,
     STG_LETTER_COLUMNS
@@ -61,21 +60,26 @@ typedef enum stg_letter_column {
     " coalesce((SELECT p.partition FROM partitions p"     \
     " WHERE p.number = failed_broadcast_logs.partition), partition)"
 
-/* How often it was replayed. What the log had lost never was: the number that it
- * has instead, STG_REPLAY_LOST, is the store's alone. */
+/* How often it was replayed. What the log had lost never was, nor was a bulk row
+ * of evicted letters: the numbers that they have instead, STG_REPLAY_LOST and
+ * STG_REPLAY_EVICTED, are the store's alone. */
 #define STG_LETTER_REPLAYS \
-    "CASE WHEN replay = 2147483647 THEN 0 ELSE replay END"
+    "CASE WHEN replay >= 2147483646 THEN 0 ELSE replay END"
 
 /* Their names, as SELECT wants them, and one by one. */
-#define STG_LETTER_SELECT                                                \
-    "id, message_id, target, target_url, state, why, category, cause,"   \
-    " http_status, detail, attempts, first_attempt_at, last_attempt_at," \
-    " created_at, changed_at, " STG_LETTER_PLACE                         \
-    ", position, last_position, count, " STG_LETTER_REPLAYS              \
-    ","                                                                  \
-    " content_type, headers, key, answer, payload"
+#define STG_LETTER_SELECT                                                          \
+    "id, nullif(message_id, ''), target, target_url, state, why, category, cause," \
+    " http_status, detail, attempts, first_attempt_at, last_attempt_at,"           \
+    " created_at, changed_at, " STG_LETTER_PLACE                                   \
+    ", CASE WHEN position >= 0 THEN position END,"                                 \
+    " last_position, count, " STG_LETTER_REPLAYS                                   \
+    ","                                                                            \
+    " content_type, headers, key, source_key, answer, payload"
 
 const char *stg_letter_name(stg_letter_column column);
+
+/* The bytes of others, and of targets: the rest is text, or reads as such. */
+bool stg_letter_is_bytes(int column);
 
 /* The row that st is at, with an end of line. */
 void stg_letter_write(stg_line *l, stg_stmt *st);

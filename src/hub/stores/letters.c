@@ -145,7 +145,8 @@ static uint64_t bytes_of(const stg_letters *l, const stg_line *lines)
     uint64_t bytes = lines->size;
 
     for (size_t i = 0; i < l->found.count; i++)
-        bytes += l->found.letters[i].payload_size;
+        bytes += l->found.letters[i].payload_size +
+                 l->found.letters[i].source_headers.size;
     return bytes;
 }
 
@@ -205,15 +206,32 @@ static bool fail(stg_letters *l, const char *reason)
     return false;
 }
 
-/* They are durable there. */
+/* Letters that the sink has are not written again, whatever became of the
+ * rest. */
+static bool write_sink(stg_letters *l)
+{
+    stg_letter_report report = {.written = 0};
+    bool is_written =
+        l->o->sink.write(l->o->sink.ctx, l->found.letters, l->found.count,
+                         &report, &l->why) == STG_OK;
+
+    l->count = report.written;
+    if (report.cut + report.left_out > 0)
+        stg_inbox_tell(l->in, STG_STORE_LETTERS_CUT, "%s", report.why.text);
+    return is_written;
+}
+
+/* True: all of them are durable there. The first l->count are in any case. */
 static bool write_out(stg_letters *l, const stg_line *lines)
 {
     if (l->count == 0)
         return true;
-    if (l->o->sink.write == NULL)
-        return write_lines(l, lines) || fail(l, strerror(errno));
-    return l->o->sink.write(l->o->sink.ctx, l->found.letters, l->found.count,
-                            &l->why) == STG_OK;
+    if (l->o->sink.write != NULL)
+        return write_sink(l);
+    if (write_lines(l, lines))
+        return true;
+    l->count = 0;
+    return fail(l, strerror(errno));
 }
 
 /* In the rows themselves; what has changed since is copied again. */
@@ -244,7 +262,7 @@ static copied copy_rows(stg_letters *l, int *rc)
     if (*rc == SQLITE_OK)
         is_written = write_out(l, &lines);
     stg_line_free(&lines);
-    if (*rc == SQLITE_OK && is_written)
+    if (*rc == SQLITE_OK)
         *rc = note_copied(l);
     if ((*rc & 0xff) == SQLITE_BUSY) {
         // Another process has the store for a moment.
@@ -394,7 +412,7 @@ stg_status stg_letters_open(stg_letters *l, stg_error *err)
     l->fd = -1;
     if (l->o->sink.write == NULL && !open_file(l)) {
         return stg_hub_refuse(
-            err, STG_IO,
+            err, stg_hub_file_status(errno),
             "%s: dead letters cannot be written: %s; name a file in a "
             "directory that is there and writable",
             l->o->letters, strerror(errno));

@@ -2,7 +2,7 @@
  *
  * A thread with a connection of its own reads the table in the order of its
  * changes, behind a durable cursor: each row is written at least once, as it is
- * at that moment, and again when its state changes, always with its id; a range
+ * at that moment, and again when its state changes, always with its id; a bulk
  * row that grows, once a minute at most. The file is synced before the cursor
  * moves. When a line does not
  * fit into `letters_max` bytes, PATH becomes PATH.1, PATH.1 becomes PATH.2, and

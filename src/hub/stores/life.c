@@ -8,6 +8,7 @@
 #include "hub/stores/inside.h"
 #include "hub/stores/opening.h"
 #include "hub/stores/pg_open.h"
+#include "hub/stores/pg_url.h"
 #include "hub/stores/redo.h"
 #include "hub/stores/schema.h"
 
@@ -16,6 +17,7 @@ stg_store_options stg_store_options_default(const char *path)
     return (stg_store_options){.path = path,
                                .shard_of = 1,
                                .quota = (uint64_t)8 << 30,
+                               .dead = {STG_NEVER, UINT64_MAX, 25},
                                .retention = STG_DAY,
                                .keys_kept = STG_DAY,
                                .keys_max = 1000000,
@@ -44,7 +46,8 @@ static bool has_letters(const stg_store *s)
 
 /* -- closing --------------------------------------------------------------- */
 
-static void free_store(stg_store *s)
+/* All but what the loop may still look at. */
+static void release(stg_store *s)
 {
     stg_store_writer_free(&s->writer);
     stg_store_reader_free(&s->reader);
@@ -54,13 +57,19 @@ static void free_store(stg_store *s)
     stg_lanes_free(&s->lanes);
     stg_partitions_free(&s->partitions);
     stg_epochs_free(&s->epochs);
-    stg_claim_end(s->lock);
     stg_redo_drop_readings(s);
     stg_sql_close(s->lane_db);
+    if (s->is_discarded && s->lock >= 0)
+        stg_claim_remove(s->o.path);
+    stg_claim_end(s->lock);
     free(s->url);
     free((char *)s->o.path);
     free((char *)s->o.letters);
-    free(s);
+}
+
+void stg_store_discard(stg_store *s)
+{
+    s->is_discarded = s->is_new;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -70,7 +79,8 @@ static void on_closed(uv_handle_t *handle)
     void *ctx = s->closed_ctx;
 
     stg_inbox_free(&s->in);
-    free_store(s);
+    release(s);
+    free(s);
     closed(ctx);
 }
 
@@ -101,6 +111,11 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
     if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
         return stg_hub_refuse(err, STG_INVALID,
                               "retention is out of range, wanted 1m to 365d");
+    if (o->dead.keep < STG_MIN || o->dead.max < 1 || o->dead.share < 1 ||
+        o->dead.share > 30)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "dead letters: wanted a time of 1m at least, 1 "
+                              "row at least, and 1 to 30 %% of the quota");
     if (o->shard_of < 1 || o->shard_of > 1024 || o->shard >= o->shard_of)
         return stg_hub_refuse(err, STG_INVALID,
                               "shard %" PRIu32 " of %" PRIu32
@@ -206,7 +221,7 @@ static void on_open_failed(uv_handle_t *handle)
     stg_store *s = handle->data;
 
     stg_inbox_free(&s->in);
-    free_store(s);
+    free(s);
 }
 
 static stg_store *new_store(const stg_store_options *o)
@@ -220,7 +235,7 @@ static stg_store *new_store(const stg_store_options *o)
     s->letters.fd = -1;
     if (stg_store_is_url(o->path)) {
         s->url = stg_store_copy(o->path);
-        s->o.path = stg_pg_name_of(o->path);
+        s->o.path = stg_pg_url_name(o->path);
         s->writer.url = s->reader.url = s->desk.url = s->letters.url = s->url;
     } else {
         s->o.path = stg_store_copy(o->path);
@@ -255,11 +270,13 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO,
                               "the store: there is no memory left");
     if (s->url == NULL)
-        status = stg_claim_begin(&s->lock, s->o.path, err);
+        status = stg_claim_begin(&s->lock, &s->is_new, s->o.path, err);
     if (status == STG_OK && !stg_inbox_init(&s->in, loop, stg_store_answer))
         status = stg_store_refuse_memory(s, err);
+    stg_store_discard(s); // unless it opens
     if (status != STG_OK) {
-        free_store(s);
+        release(s);
+        free(s);
         return status;
     }
     s->in.answered.data = s;
@@ -267,13 +284,12 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     if (status == STG_OK)
         status = start_threads(s, err);
     if (status != STG_OK) {
-        // The claim ends at once: the caller may try again before its loop
-        // runs.
-        stg_claim_end(s->lock);
-        s->lock = -1;
+        // At once: the caller may try again before its loop runs.
+        release(s);
         uv_close((uv_handle_t *)&s->in.answered, on_open_failed);
         return status;
     }
+    s->is_discarded = false;
     if (s->url != NULL) {
         stg_wishes_watch(s, STG_S);
         stg_others_watch(s);

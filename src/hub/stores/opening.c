@@ -32,7 +32,7 @@ static int set_up(stg_db *db, const stg_store_options *o)
     return stg_sql_exec(db, text);
 }
 
-/* What a new store is told once. */
+/* Writes the values that a new store is given once. */
 static int begin_meta(stg_db *db)
 {
     // 0 is no position.
@@ -47,15 +47,15 @@ static int begin_meta(stg_db *db)
     return rc == SQLITE_OK ? stg_meta_write(db, "incarnations", 0) : rc;
 }
 
-/* In one transaction: a file is never half a store, nor half migrated. */
+/* In one transaction: a file is never half a store. */
 static int bring_up(stg_db *db, stg_epochs *epochs)
 {
     uint64_t version, incarnations = 0;
     stg_schema_kind kind;
     int rc = stg_schema_look(db, &kind, &version);
 
-    if (rc == SQLITE_OK)
-        rc = stg_schema_migrate(db, version);
+    if (rc == SQLITE_OK && kind == STG_SCHEMA_EMPTY)
+        rc = stg_schema_make(db);
     if (rc == SQLITE_OK && kind == STG_SCHEMA_EMPTY)
         rc = begin_meta(db);
     if (rc == SQLITE_OK)

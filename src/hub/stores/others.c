@@ -1,5 +1,5 @@
-/* What other hubs were asked to do with targets: pause, resume, forget. Each hub
- * that shares the store looks for it after a pause, and again. */
+/* Changes of targets that other hubs were asked for: pause, resume, forget.
+ * Each hub that shares the store looks for them after a pause, and again. */
 #include <stdlib.h>
 
 #include "hub/stores/inside.h"
@@ -106,7 +106,7 @@ static void have_looked(stg_errand *e)
 
     if (l->s->closed != NULL)
         return;
-    // What was noted meanwhile may be newer than what was seen.
+    // Notes that were made meanwhile may be newer than those seen.
     if (l->notes == l->s->notes)
         compare(l->s, l);
     stg_others_watch(l->s);

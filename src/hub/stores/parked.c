@@ -14,32 +14,38 @@ static const char *text_of(stg_stmt *st, int column)
     return text == NULL ? "" : text;
 }
 
+/* NULL stays apart from what is empty. */
+static stg_span span_of(stg_stmt *st, int column)
+{
+    return stg_sql_is_null(st, column) ? (stg_span){NULL, 0}
+                                       : stg_sql_column_span(st, column);
+}
+
 static void read_progress(stg_progress *p, stg_stmt *st)
 {
-    stg_span limited = stg_sql_column_span(st, 8);
+    stg_span limited = stg_sql_column_span(st, 7);
 
     *p = (stg_progress){.attempts = (uint32_t)stg_sql_column(st, 5),
-                        .own_waits = (uint32_t)stg_sql_column(st, 6),
-                        .last = stg_sql_column(st, 7)};
+                        .last = stg_sql_column(st, 6)};
     if (limited.size == sizeof p->limited)
         memcpy(p->limited, limited.at, sizeof p->limited);
 }
 
 static void read_failure(stg_failure *f, stg_stmt *st)
 {
-    stg_span answer = stg_sql_column_span(st, 20);
+    stg_span answer = stg_sql_column_span(st, 19);
 
     *f = (stg_failure){
-        .outcome = {.fault = (stg_fault)stg_sql_column(st, 10),
-                    .code_kind = (stg_code_kind)stg_sql_column(st, 11),
-                    .code = (uint32_t)stg_sql_column(st, 12),
-                    .permanent = stg_sql_column(st, 13) != 0,
-                    .unsent = stg_sql_column(st, 14) != 0,
-                    .delay = stg_sql_column(st, 15)},
-        .why = (stg_why)stg_sql_column(st, 16),
-        .first_attempt_at = stg_sql_column(st, 17),
-        .last_attempt_at = stg_sql_column(st, 18),
-        .detail = text_of(st, 19),
+        .outcome = {.fault = (stg_fault)stg_sql_column(st, 9),
+                    .code_kind = (stg_code_kind)stg_sql_column(st, 10),
+                    .code = (uint32_t)stg_sql_column(st, 11),
+                    .permanent = stg_sql_column(st, 12) != 0,
+                    .unsent = stg_sql_column(st, 13) != 0,
+                    .delay = stg_sql_column(st, 14)},
+        .why = (stg_why)stg_sql_column(st, 15),
+        .first_attempt_at = stg_sql_column(st, 16),
+        .last_attempt_at = stg_sql_column(st, 17),
+        .detail = text_of(st, 18),
         .answer = answer.at,
         .answer_size = answer.size};
 }
@@ -51,21 +57,24 @@ void stg_parked_read(stg_parked *p, stg_stmt *st)
                       .replay = (uint32_t)stg_sql_column(st, 2),
                       .due_at = stg_sql_column(st, 3),
                       .wait = stg_sql_column(st, 4),
-                      .has_failure = stg_sql_column(st, 9) != 0,
-                      .attempts_before = stg_sql_column(st, 26),
+                      .has_failure = stg_sql_column(st, 8) != 0,
+                      .attempts_before = stg_sql_column(st, 25),
+                      .began_at = stg_sql_column(st, 26),
                       .created_at = stg_sql_column(st, 27),
-                      .key_hash = stg_sql_bits(st, 21),
-                      .parcel = {.content_type = stg_sql_column_span(st, 22),
-                                 .headers = stg_sql_column_span(st, 23),
-                                 .key = stg_sql_column_span(st, 24),
-                                 .body = stg_sql_column_span(st, 25)}};
+                      .key_hash = stg_sql_bits(st, 20),
+                      .parcel = {.content_type = stg_sql_column_span(st, 21),
+                                 .headers = stg_sql_column_span(st, 22),
+                                 .key = stg_sql_column_span(st, 23),
+                                 .body = stg_sql_column_span(st, 24),
+                                 .source_key = span_of(st, 28),
+                                 .source_headers = span_of(st, 29)}};
     read_progress(&p->progress, st);
     read_failure(&p->failure, st);
 }
 
 /* -- a lane's -------------------------------------------------------------- */
 
-/* What one row points to: its parcel, its detail, its answer. */
+/* The memory that one row points to: its parcel, its detail, its answer. */
 struct stg_fetched_piece {
     struct stg_fetched_piece *next;
     unsigned char bytes[];
@@ -104,6 +113,7 @@ static void copy_row(const stg_parked *p, size_t parcel_size,
                                        .size = parcel_size,
                                        .created_at = p->created_at},
                             .attempts_before = p->attempts_before,
+                            .began_at = p->began_at,
                             .progress = p->progress,
                             .failure = p->failure,
                             .has_failure = p->has_failure,

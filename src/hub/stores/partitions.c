@@ -68,10 +68,33 @@ stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one)
     return same;
 }
 
+/* Numbers from there on are not known any more. */
+static void cut(stg_partitions *p, uint32_t from)
+{
+    while (p->count > from) {
+        free_one(p->all[--p->count]);
+        p->all[p->count] = NULL;
+    }
+}
+
+const stg_partition *stg_partitions_newest(const stg_partitions *p,
+                                           const stg_claim_ask *ask,
+                                           uint32_t below)
+{
+    for (uint32_t i = below < p->count ? below : p->count; i-- > 0;) {
+        const stg_partition *one = p->all[i];
+
+        if (one != NULL && one->partition == ask->partition &&
+            strcmp(one->topic, ask->topic) == 0 &&
+            strcmp(one->log, ask->log) == 0)
+            return one;
+    }
+    return NULL;
+}
+
 void stg_partitions_free(stg_partitions *p)
 {
-    for (uint32_t i = 0; i < p->count; i++)
-        free_one(p->all[i]);
+    cut(p, 0);
     free(p->all);
     *p = (stg_partitions){.count = 0};
 }
@@ -112,38 +135,22 @@ static int load_row(stg_partitions *p, stg_stmt *row)
 int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
 {
     stg_stmt *rows = NULL;
-    int rc =
-        stg_sql_prepare_once(db, &rows,
-                             "SELECT " COLUMNS
-                             ", coalesce((SELECT generation FROM claims c"
-                             " WHERE c.number = p.number AND shard = ?), 0)"
-                             " FROM partitions p ORDER BY number");
+    int rc = stg_sql_prepare_once(
+        db, &rows,
+        "SELECT " COLUMNS
+        ", coalesce((SELECT generation FROM claims c"
+        " WHERE c.number = p.number AND shard = ?), 0)"
+        " FROM partitions p WHERE number >= ? ORDER BY number");
 
+    cut(p, p->loaded);
     if (rc == SQLITE_OK)
-        rc = stg_sql_bind(rows, "u", (uint64_t)shard);
+        rc = stg_sql_bind(rows, "uu", (uint64_t)shard, (uint64_t)p->loaded);
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
         rc = load_row(p, rows);
     stg_sql_finalize(rows);
+    if (rc == SQLITE_DONE)
+        p->loaded = p->count;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
-                          stg_partition *to)
-{
-    stg_stmt *st = NULL;
-    int rc =
-        stg_sql_prepare_once(db, &st,
-                             "SELECT " COLUMNS
-                             " FROM partitions WHERE log = ? AND topic = ?"
-                             " AND partition = ? ORDER BY number DESC LIMIT 1");
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "ssu", ask->log, ask->topic,
-                          (uint64_t)ask->partition);
-    if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
-        rc = read_row(to, st);
-    stg_sql_finalize(st);
-    return rc;
 }
 
 int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
@@ -175,49 +182,48 @@ int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
     return rc;
 }
 
-int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
-                          stg_partition *all, size_t most, size_t *count)
-{
-    stg_stmt *st;
-    int rc = stg_sql_prepare_once(
-        db, &st,
-        "SELECT " COLUMNS
-        " FROM partitions p WHERE log = ? AND topic = ?"
-        " AND partition = ? AND number < ? AND (EXISTS (SELECT 1 FROM parked"
-        " WHERE parked.partition = p.number) OR EXISTS (SELECT 1"
-        " FROM failed_broadcast_logs f WHERE f.partition = p.number"
-        " AND f.is_wanted = 1 AND f.state = 'dead'))"
-        " ORDER BY number DESC LIMIT ?");
+/* -- claims ---------------------------------------------------------------- */
 
-    *count = 0;
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "ssuuu", ask->log, ask->topic,
-                          (uint64_t)ask->partition, (uint64_t)of,
-                          (uint64_t)most);
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
-        rc = read_row(&all[(*count)++], st);
+/* The rows of a statement: a number, and its generation. */
+static int each_row(stg_stmt *st, int rc, stg_partitions_each *each, void *ctx)
+{
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
+        each(ctx, (uint32_t)stg_sql_column(st, 0), stg_sql_column(st, 1));
+        rc = SQLITE_OK;
+    }
     stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* -- claims ---------------------------------------------------------------- */
-
-int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
-                         uint64_t *generation)
+int stg_partitions_with_rows(stg_db *db, const char *list,
+                             stg_partitions_each *each, void *ctx)
 {
-    stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(
+    stg_stmt *st;
+    int rc = stg_sql_prepare_list(
+        db, &st, "SELECT number, 0 FROM partitions p WHERE number IN (", list,
+        ") AND (EXISTS (SELECT 1 FROM parked"
+        " WHERE parked.partition = p.number) OR EXISTS (SELECT 1"
+        " FROM failed_broadcast_logs f WHERE f.partition = p.number"
+        " AND f.is_wanted = 1 AND f.state = 'dead')) ORDER BY number DESC");
+
+    return each_row(st, rc, each, ctx);
+}
+
+int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
+                         stg_partitions_each *each, void *ctx)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_list(
         db, &st,
-        "INSERT INTO claims (number, shard, generation) VALUES (?, ?, 1)"
-        " ON CONFLICT (number, shard) DO UPDATE SET"
-        " generation = claims.generation + 1 RETURNING generation");
+        "INSERT INTO claims (number, shard, generation)"
+        " SELECT number, ?, 1 FROM partitions WHERE number IN (",
+        list,
+        ") ORDER BY number ON CONFLICT (number, shard) DO UPDATE SET"
+        " generation = claims.generation + 1 RETURNING number, generation");
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "uu", (uint64_t)number, (uint64_t)shard);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, generation);
-    stg_sql_finalize(st);
-    return rc;
+        rc = stg_sql_bind(st, "u", (uint64_t)shard);
+    return each_row(st, rc, each, ctx);
 }
 
 /* "{1,7}". NULL: no memory. */
@@ -261,7 +267,7 @@ static int fence_shared(stg_stmt *st, uint32_t shard, const stg_claim *claims,
     if (rc == SQLITE_OK)
         rc = fence_rows(st, claims, count, is_ours);
     stg_sql_reset(st);
-    // What is of no topic, a target that is forgotten, nobody else has.
+    // A target that is forgotten is of no topic: nobody else has it.
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
         if (!is_ours[i] && claims[i].partition != 0)
             fenced[(*fenced_count)++] = claims[i].partition;

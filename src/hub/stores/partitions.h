@@ -25,9 +25,13 @@ typedef struct stg_partition {
 typedef struct stg_partitions {
     stg_partition **all; /* by number; NULL: none */
     uint32_t count, room;
+    uint32_t
+        loaded; /* numbers below were read from the table; what is set above
+                        may be of a transaction that was rolled back */
 } stg_partitions;
 
-/* Zeroed before, or loaded: then what is new is added. */
+/* Zeroed before, or loaded: then only what is new since is read, and stands for
+ * whatever was set above. */
 int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard);
 void stg_partitions_free(stg_partitions *p);
 
@@ -37,24 +41,27 @@ stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number);
 /* A copy of `one`; what is known of its number is replaced. NULL: no memory. */
 stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one);
 
-/* -- the tables, in the caller's transaction -------------------------------- */
+/* The newest number below `below` of (log, topic, partition); NULL: none. */
+const stg_partition *stg_partitions_newest(const stg_partitions *p,
+                                           const stg_claim_ask *ask,
+                                           uint32_t below);
 
-/* The newest number of (log, topic, partition); SQLITE_DONE: there is none.
- * to->log and to->topic are not set. */
-int stg_partitions_newest(stg_db *db, const stg_claim_ask *ask,
-                          stg_partition *to);
+/* -- the tables, in the caller's transaction -------------------------------- */
 
 /* Gives the next number; SQLITE_TOOBIG: none is left. */
 int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
 
-/* The numbers of earlier epochs of `of` that have parked rows, or dead letters
- * that are to be sent again: at most `most`, the newest. Of a database. */
-int stg_partitions_before(stg_db *db, const stg_claim_ask *ask, uint32_t of,
-                          stg_partition *all, size_t most, size_t *count);
+typedef void stg_partitions_each(void *ctx, uint32_t number,
+                                 uint64_t generation);
 
-/* Raises the generation of a number for a shard. */
-int stg_partitions_raise(stg_db *db, uint32_t number, uint32_t shard,
-                         uint64_t *generation);
+/* Those of a list (see stg_sql_list()) that have parked rows, or dead letters that
+ * are to be sent again; generation is 0. */
+int stg_partitions_with_rows(stg_db *db, const char *list,
+                             stg_partitions_each *each, void *ctx);
+
+/* Raises the generation of each number of a list for a shard. */
+int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
+                         stg_partitions_each *each, void *ctx);
 
 /* Those of the claims that others have by now: their generation is higher.
  * fenced has room for all. st: as it was prepared; NULL: there are no others. */

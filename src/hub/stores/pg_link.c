@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +12,10 @@
 #include <stagger/backoff.h>
 
 #include "hub/stores/pg_rows.h"
+#include "hub/stores/pg_url.h"
+#include "hub/wall.h"
 
 enum { SLICE_MS = 1000 }; /* between two questions whether it is over */
-
-/* -- names ----------------------------------------------------------------- */
-
-char *stg_pg_name(const char *url)
-{
-    const char *from = strstr(url, "://"), *end, *at, *colon;
-    size_t size = strlen(url) + 1;
-    char *name = malloc(size);
-
-    if (name == NULL)
-        return NULL;
-    from = from == NULL ? url : from + 3;
-    end = from + strcspn(from, "/?#");
-    at = NULL;
-    for (const char *c = from; c < end; c++)
-        if (*c == '@')
-            at = c;
-    if (at == NULL)
-        at = from;
-    colon = memchr(from, ':', (size_t)(at - from));
-    snprintf(name, size, "%.*s%.*s%.*s", (int)(from - url), url,
-             (int)((colon == NULL ? at : colon) - from), from,
-             (int)strcspn(at, "?#"), at);
-    return name;
-}
 
 /* -- errors ---------------------------------------------------------------- */
 
@@ -54,9 +32,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The nearest of SQLite's codes. What the server may get over by itself, or
- * another one that takes its place, is waited for. */
-static int code_of(const char *state)
+int stg_pg_code(const char *state)
 {
     static const char *const away[] = {"08",    "40",    "57P",
                                        "57014", "25006", "25P03",
@@ -71,6 +47,8 @@ static int code_of(const char *state)
             return STG_SQL_AWAY;
     if (begins(state, "42501") || begins(state, "28"))
         return SQLITE_PERM;
+    if (begins(state, "42") || begins(state, "3F"))
+        return SQLITE_NOTFOUND;
     if (begins(state, "XX") || begins(state, "58"))
         return SQLITE_CORRUPT;
     return begins(state, "23") ? SQLITE_CONSTRAINT : SQLITE_ERROR;
@@ -82,7 +60,35 @@ static void fail(stg_pg *pg, int rc, const char *words)
     if (pg->rc != SQLITE_OK)
         return;
     pg->rc = rc;
+    pg->is_refused = false;
     keep_words(pg, words);
+}
+
+/* An answer that is an error. */
+static void fail_by(stg_pg *pg, const PGresult *r)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    bool is_first = pg->rc == SQLITE_OK;
+
+    fail(pg, stg_pg_code(state),
+         words != NULL ? words : PQerrorMessage(pg->conn));
+    // It says good-bye.
+    if (is_first)
+        pg->is_refused = state != NULL && !begins(state, "57P");
+}
+
+/* Another try was of no use. */
+static void count(stg_pg *pg)
+{
+    if (pg->tries < UINT32_MAX)
+        pg->tries++;
+    snprintf(pg->trouble, sizeof pg->trouble, "%s", pg->words);
+}
+
+void stg_pg_succeed(stg_pg *pg)
+{
+    pg->tries = 0;
 }
 
 static int lose(stg_pg *pg)
@@ -91,6 +97,8 @@ static int lose(stg_pg *pg)
          pg->conn == NULL ? "not connected" : PQerrorMessage(pg->conn));
     // Whatever it was, it is over.
     pg->rc = STG_SQL_AWAY;
+    if (pg->conn != NULL)
+        count(pg);
     stg_pg_disconnect(pg);
     return STG_SQL_AWAY;
 }
@@ -134,10 +142,17 @@ static int greet(stg_pg *pg)
     bool is_good = PQresultStatus(r) == PGRES_COMMAND_OK;
     int rc;
 
+    if (!is_good)
+        fail_by(pg, r);
     PQclear(r);
     if (!is_good)
         return lose(pg);
     rc = pg->greet == NULL ? SQLITE_OK : pg->greet(pg, pg->greet_ctx);
+    if (rc == STG_SQL_AWAY) {
+        pg->rc = rc;
+        pg->is_refused = PQstatus(pg->conn) == CONNECTION_OK;
+        return lose(pg);
+    }
     if (rc != SQLITE_OK) {
         stg_pg_disconnect(pg);
         return rc;
@@ -150,7 +165,7 @@ static int greet(stg_pg *pg)
 
 int stg_pg_connect(stg_pg *pg)
 {
-    // What the URL says comes last, and counts.
+    // The URL's own values come last, and count.
     static const char *const names[] = {
         "application_name", "connect_timeout",
         "keepalives_idle",  "keepalives_interval",
@@ -193,20 +208,43 @@ int stg_pg_revive(stg_pg *pg, bool (*is_over)(void *ctx), void *ctx)
     b.cap = 5 * STG_S;
     b.jitter = STG_JITTER_EQUAL;
     while (pg->conn == NULL) {
-        int rc = stg_pg_connect(pg);
+        int rc;
 
-        if (rc == SQLITE_OK)
-            break;
-        if (rc != STG_SQL_AWAY)
-            return rc;
-        if (pg->tries < UINT32_MAX)
-            pg->tries++;
-        if (!rest(stg_backoff_wait(&b, pg->tries, &last, &pg->rng), is_over,
+        if (pg->tries > 1 &&
+            !rest(stg_backoff_wait(&b, pg->tries - 1, &last, &pg->rng), is_over,
                   ctx))
             return STG_SQL_AWAY;
+        rc = stg_pg_connect(pg);
+        if (rc != SQLITE_OK && rc != STG_SQL_AWAY)
+            return rc;
     }
-    pg->tries = 0;
     return SQLITE_OK;
+}
+
+int stg_pg_read_clock(stg_pg *pg)
+{
+    uint64_t asked_at = uv_hrtime(), middle, server;
+    PGresult *r = PQexec(pg->conn,
+                         "SELECT (extract(epoch FROM"
+                         " clock_timestamp()) * 1000000)::bigint");
+    bool is_good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
+
+    middle = asked_at + (uv_hrtime() - asked_at) / 2;
+    if (is_good) {
+        server = strtoull(PQgetvalue(r, 0, 0), NULL, 10) * STG_US;
+        atomic_store(&pg->clock, server - middle);
+    } else {
+        fail_by(pg, r);
+    }
+    PQclear(r);
+    return is_good ? SQLITE_OK : pg->rc;
+}
+
+stg_ns stg_pg_now(const stg_pg *pg)
+{
+    uint64_t clock = atomic_load(&pg->clock);
+
+    return clock == 0 ? stg_wall_now() : uv_hrtime() + clock;
 }
 
 /* -- results --------------------------------------------------------------- */
@@ -278,10 +316,7 @@ static bool take_one(stg_pg *pg, const stg_pg_wait *w)
         keep_result(pg, w, r);
     } else {
         if (status == PGRES_FATAL_ERROR)
-            fail(pg, code_of(PQresultErrorField(r, PG_DIAG_SQLSTATE)),
-                 PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) != NULL
-                     ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
-                     : PQerrorMessage(pg->conn));
+            fail_by(pg, r);
         if (w->kind == STG_PG_PREPARE && w->st != NULL)
             w->st->prepared_on = 0;
         PQclear(r);
@@ -383,7 +418,7 @@ stg_pg *stg_pg_new(const char *url)
     pg->db.calls = &stg_pg_calls;
     stg_list_init(&pg->db.statements);
     pg->url = strdup(url);
-    pg->name = stg_pg_name(url);
+    pg->name = stg_pg_url_name(url);
     if (pg->url != NULL && pg->name != NULL)
         return pg;
     stg_pg_free(pg);

@@ -5,11 +5,18 @@
 
 #include "hub/refuse.h"
 #include "hub/stores/pg_open.h"
+#include "hub/stores/pg_url.h"
 
-char *stg_pg_name_of(const char *url)
+char *stg_pg_url_name(const char *url)
 {
     (void)url;
     return strdup("postgres");
+}
+
+bool stg_pg_url_has_secret(const char *url)
+{
+    (void)url;
+    return false;
 }
 
 static stg_status refuse(stg_db **db, stg_error *err)
@@ -47,4 +54,11 @@ void stg_pg_watch(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
     (void)db;
     (void)is_over;
     (void)ctx;
+}
+
+void stg_pg_say_trouble(const stg_db *db, bool is_hanging, stg_error *err)
+{
+    (void)db;
+    (void)is_hanging;
+    (void)err;
 }

@@ -5,93 +5,20 @@
 #include <string.h>
 
 #include "hub/refuse.h"
+#include "hub/stores/pg_refuse.h"
 #include "hub/stores/pg_schema.h"
+#include "hub/stores/pg_url.h"
 
-char *stg_pg_name_of(const char *url)
+void stg_pg_say_trouble(const stg_db *db, bool is_hanging, stg_error *err)
 {
-    return stg_pg_name(url);
-}
+    const stg_pg *pg = (const stg_pg *)db;
 
-/* -- what is wrong with a URL ---------------------------------------------- */
-
-/* A host would begin behind the first of them, and be told to everybody. */
-static bool has_stray_at(const char *url)
-{
-    const char *from = strstr(url, "://") + 3;
-    const char *end = from + strcspn(from, "/?#");
-    int count = 0;
-
-    for (; from < end; from++)
-        count += *from == '@';
-    return count > 1;
-}
-
-/* libpq's words would say what it stumbled on. */
-static stg_status check_url(const stg_pg *pg, stg_error *err)
-{
-    char *words = NULL;
-    PQconninfoOption *parsed;
-
-    if (has_stray_at(pg->url))
-        return stg_hub_refuse(err, STG_INVALID,
-                              "the store's URL: has several '@' before the "
-                              "host; write one that is part of the user or "
-                              "the password as %%40");
-    parsed = PQconninfoParse(pg->url, &words);
-    PQfreemem(words);
-    if (parsed == NULL)
-        return stg_hub_refuse(
-            err, STG_INVALID,
-            "%s: is no URL of a database, or one of its options is unknown; "
-            "wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE, with other "
-            "characters in them as %%40",
-            pg->name);
-    PQconninfoFree(parsed);
-    return STG_OK;
-}
-
-/* It may hang. What the URL says counts, but for sslmode (NULL: as there). */
-static PGPing ping_server(const stg_pg *pg, const char *sslmode)
-{
-    const char *names[] = {"connect_timeout", "dbname", "sslmode", NULL};
-    const char *values[] = {"5", pg->url, sslmode, NULL};
-
-    return PQpingParams(names, values, true);
-}
-
-/* It would answer who asks without TLS, if only to send him away: a certificate
- * that is not believed looks like no answer at all. */
-static bool answers_plainly(const stg_pg *pg)
-{
-    return ping_server(pg, "disable") == PQPING_OK;
-}
-
-/* Nothing that is wrong with who we are ends by itself; but a server that does
- * not answer, or is just starting. */
-static stg_status refuse(const stg_pg *pg, stg_error *err)
-{
-    PGPing ping = ping_server(pg, NULL);
-
-    if (ping == PQPING_NO_RESPONSE && answers_plainly(pg))
-        return stg_hub_refuse(err, STG_INVALID,
-                              "%s: there is no TLS with the server: %s; see to "
-                              "its certificate, and to sslmode and sslrootcert "
-                              "of the URL",
-                              pg->name, pg->words);
-    if (ping == PQPING_OK)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "%s: the server refuses: %s; see to the "
-                              "database, the user and the password",
-                              pg->name, pg->words);
-    if (ping == PQPING_NO_ATTEMPT)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "%s: cannot be connected to: %s; see to the "
-                              "options of the URL",
-                              pg->name, pg->words);
-    return stg_hub_refuse(err, STG_IO,
-                          "%s: the server does not answer: %s; start it, or "
-                          "name another one",
-                          pg->name, pg->words);
+    if (is_hanging)
+        (void)stg_hub_refuse(err, STG_IO, "%s: does not answer", pg->name);
+    else
+        (void)stg_hub_refuse(
+            err, STG_IO, "%s: %s: %s", pg->name,
+            pg->is_refused ? "refuses what is stored" : "is away", pg->trouble);
 }
 
 /* -- opening --------------------------------------------------------------- */
@@ -100,6 +27,8 @@ static stg_status refuse(const stg_pg *pg, stg_error *err)
 typedef struct opening {
     uint32_t shard_of;
     bool is_looking; /* it makes nothing */
+    bool
+        is_answered; /* the server itself refuses, in a connection that holds */
     stg_status status;
     stg_error err;
 } opening;
@@ -108,27 +37,29 @@ static int greet(stg_pg *pg, void *ctx)
 {
     opening *o = ctx;
 
-    o->status = o->is_looking
-                    ? stg_pg_schema_check(pg->conn, pg->name, &o->err)
-                    : stg_pg_schema_bring_up(pg->conn, pg->name, &o->err);
+    o->status = o->is_looking ? stg_pg_schema_check(pg->conn, pg->name, &o->err)
+                              : stg_pg_schema_make(pg->conn, pg->name, &o->err);
     if (o->status == STG_OK && !o->is_looking)
         o->status =
             stg_pg_schema_agree(pg->conn, pg->name, o->shard_of, &o->err);
     if (o->status == STG_OK && !o->is_looking)
+        o->status = stg_pg_schema_may_write(pg->conn, pg->name, &o->err);
+    if (o->status == STG_OK && !o->is_looking)
         o->status = stg_pg_schema_plan(pg->conn, pg->name, &o->err);
     if (o->status == STG_OK)
-        return SQLITE_OK;
+        return o->is_looking ? SQLITE_OK : stg_pg_read_clock(pg);
     // A connection that broke meanwhile is another thing.
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return STG_SQL_AWAY;
+    o->is_answered = true;
     snprintf(pg->words, sizeof pg->words, "%.*s", (int)sizeof pg->words - 1,
              o->err.text);
-    return SQLITE_MISUSE;
+    return o->status == STG_IO ? STG_SQL_AWAY : SQLITE_MISUSE;
 }
 
 static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
 {
-    stg_status status = check_url(pg, err);
+    stg_status status = stg_pg_url_check(pg->url, err);
     int rc;
 
     if (status != STG_OK)
@@ -140,11 +71,11 @@ static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
     pg->greet = NULL;
     if (rc == SQLITE_OK)
         return STG_OK;
-    if (o->status != STG_OK && rc != STG_SQL_AWAY) {
+    if (o->is_answered) {
         *err = o->err;
         return o->status;
     }
-    return refuse(pg, err);
+    return stg_pg_refuse(pg, err);
 }
 
 /* Of the shards, it says it again by itself: the link keeps how many. */

@@ -39,7 +39,7 @@ stg_pg_rows *stg_pg_rows_new(const char *head, const char *joint,
 
 static void clear(stg_pg_rows *r)
 {
-    // What one large message has taken is not kept for all time.
+    // Memory that one large message has taken is not kept for all time.
     for (int i = 0; i < STG_PG_PARAMS; i++) {
         column *c = &r->columns[i];
 

@@ -1,21 +1,22 @@
 /* pg_schema.h - the tables of a store in PostgreSQL, and who may use it.
  *
  * They are in the first schema of the connection's search_path; nothing else of
- * that schema is touched. Made, and brought up to date, by whoever comes first:
- * the others wait for its advisory lock. */
+ * that schema is touched. Made by whoever comes first: the others wait for its
+ * advisory lock. */
 #ifndef STAGGER_HUB_STORES_PG_SCHEMA_H
 #define STAGGER_HUB_STORES_PG_SCHEMA_H
 
 #include "hub/stores/pg_link.h"
 
-/* The version of the tables that this stagger knows. */
-uint64_t stg_pg_schema_version(void);
+/* Makes the tables where there are none. Of a new connection that is not in
+ * pipeline mode yet. STG_INVALID with words: of another version, or not ours to
+ * make. STG_IO from here and all others: for now, as the server is. */
+stg_status stg_pg_schema_make(PGconn *conn, const char *name, stg_error *err);
 
-/* Makes the tables, or takes the steps to this version. Of a new connection
- * that is not in pipeline mode yet. STG_INVALID with words: of a newer version,
- * or not ours to make. */
-stg_status stg_pg_schema_bring_up(PGconn *conn, const char *name,
-                                  stg_error *err);
+/* All tables are there, and may be read and written: else STG_INVALID with words
+ * that name what lacks. */
+stg_status stg_pg_schema_may_write(PGconn *conn, const char *name,
+                                   stg_error *err);
 
 /* Changes nothing: STG_INVALID with words where there is no store, or one of
  * another version. */

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "hub/refuse.h"
 #include "hub/stores/pg_rows.h"
 #include "hub/stores/pg_types.h"
-#include "hub/utf8.h"
 
 enum {
     UNKNOWN_TRIES = 100, /* a transaction that is still in progress */
@@ -238,6 +238,13 @@ static int send(stg_pg_stmt *one, stg_pg_kind kind)
                : stg_pg_stmt_send(one, one->values, one->sizes, kind);
 }
 
+/* Of a command that is no part of a transaction, whose end is what counts. */
+static void note_success(stg_pg *pg, int rc)
+{
+    if (rc == SQLITE_OK && !pg->is_begun)
+        stg_pg_succeed(pg);
+}
+
 static int run(stg_stmt *st)
 {
     stg_pg *pg = pg_of(st->db);
@@ -249,8 +256,10 @@ static int run(stg_stmt *st)
                               : stg_pg_rows_add(of(st));
     if (rc == SQLITE_OK)
         rc = stg_pg_rows_flush(pg);
-    if (rc == SQLITE_OK && !pg->is_begun)
+    if (rc == SQLITE_OK && !pg->is_begun) {
         rc = stg_pg_settle(pg);
+        note_success(pg, rc);
+    }
     return rc == SQLITE_OK ? rc : told(pg, rc);
 }
 
@@ -274,6 +283,7 @@ static int fetch(stg_pg_stmt *one)
 
     if (rc == SQLITE_OK)
         rc = stg_pg_settle(pg);
+    note_success(pg, rc);
     if (rc != SQLITE_OK)
         return told(pg, rc);
     one->result = pg->result;
@@ -394,15 +404,30 @@ static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
     return stg_pg_send(pg, "BEGIN", STG_PG_RUN);
 }
 
+/* The advice for an error that a restart does not mend. */
+static const char *advice(int rc)
+{
+    switch (rc) {
+    case SQLITE_PERM:
+        return "; grant it to the hub's user, and start the hub again";
+    case SQLITE_NOTFOUND:
+        return "; somebody has changed the tables: restore them from a backup, "
+               "or name another database";
+    default:
+        return "";
+    }
+}
+
 static void put_words(stg_error *err, const char *path, const char *what,
                       stg_db *db, int rc)
 {
     const stg_pg *pg = (const stg_pg *)db;
 
-    (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s", path, what,
+    (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s%s", path, what,
                          pg != NULL && pg->words[0] != '\0' ? pg->words
                          : rc == STG_SQL_AWAY ? "the server is away"
-                                              : sqlite3_errstr(rc));
+                                              : sqlite3_errstr(rc),
+                         advice(rc));
 }
 
 static void roll_back(stg_pg *pg)
@@ -430,6 +455,8 @@ static int end(stg_db *db, int rc, const char *path, stg_error *err)
     if (rc != SQLITE_OK) {
         put_words(err, path, "cannot be written", db, rc);
         roll_back(pg);
+    } else {
+        stg_pg_succeed(pg);
     }
     pg->is_begun = false;
     pg->rc = SQLITE_OK;
@@ -507,6 +534,11 @@ static int serialize(stg_db *db)
                        STG_PG_RUN);
 }
 
+static stg_ns now(const stg_db *db)
+{
+    return stg_pg_now((const stg_pg *)db);
+}
+
 static void close_link(stg_db *db)
 {
     stg_pg_free(pg_of(db));
@@ -514,6 +546,7 @@ static void close_link(stg_db *db)
 
 const stg_sql_calls stg_pg_calls = {.is_shared = true,
                                     .close = close_link,
+                                    .now = now,
                                     .exec = exec,
                                     .prepare = prepare,
                                     .prepare_many = prepare_many,

@@ -22,7 +22,7 @@ typedef struct stg_queue {
 /* SQLITE_CORRUPT: next_position is not above all messages. */
 int stg_queue_load(stg_queue *q, stg_db *db);
 
-/* What a message fills of the file: its share of a page, or pages. */
+/* The bytes that a message takes in the file: its share of a page, or pages. */
 uint64_t stg_queue_cost(const stg_parcel *p);
 
 /* In a transaction; *position is its place. stg_queue_note() then stores next
@@ -50,7 +50,7 @@ int stg_queue_younger(stg_queue *q, stg_ns wall, stg_ns age,
 int stg_queue_behind(stg_queue *q, uint64_t bytes, size_t rows_max,
                      uint64_t *position);
 
-/* The first position that a dead range row needs; UINT64_MAX: none. */
+/* The first position that a dead bulk row needs; UINT64_MAX: none. */
 int stg_queue_needed(stg_queue *q, uint64_t *position);
 
 /* -- the reader's side ----------------------------------------------------- */

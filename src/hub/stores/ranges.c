@@ -1,4 +1,4 @@
-/* Range rows as flow writes them.
+/* Bulk rows as flow writes them.
  *
  * Flow names a range by its first position and says its last one and its count,
  * absolutely, as often as it grows. Meanwhile people may replay the row, piece by
@@ -11,9 +11,13 @@
  * that flow gives it (STG_REPLAY_LOST): another may begin where it does.
  *
  * Nothing of it was ever tried: its last_attempt_at is when its newest message
- * came into it. */
+ * came into it. Its cause is the fault that opened the breaker, with what was
+ * last seen of that; or why else its messages waited for too long. */
+#include <stdio.h>
 #include <string.h>
 
+#include "hub/category.h"
+#include "hub/shed.h"
 #include "hub/stores/rows.h"
 
 static const char find[] =
@@ -24,11 +28,13 @@ static const char find[] =
 static const char add[] =
     "INSERT INTO failed_broadcast_logs (message_id, target, target_url, lane,"
     " partition, position, replay, last_position, count, state, why, cause,"
-    " attempts, created_at, last_attempt_at, range_first, taken, version, copied)"
+    " attempts, created_at, last_attempt_at, range_first, taken, version, copied,"
+    " category, http_status, detail, answer)"
     " VALUES (?1,"
     " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"
     " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"
-    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11, ?12, ?13, ?14, ?7)";
+    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?11, ?12, ?13, ?14, ?7,"
+    " ?15, ?16, ?17, ?18)";
 
 /* A row that expired comes back to life with bodies that have not; but one of
  * messages that nobody ever read. */
@@ -36,8 +42,8 @@ static const char extend[] =
     "UPDATE failed_broadcast_logs SET last_position = ?2, count = ?3,"
     " last_attempt_at = ?4,"
     " state = CASE WHEN state = 'expired' AND cause <> 'EXPIRED'"
-    " THEN 'dead' ELSE state END"
-    " WHERE id = ?1";
+    " THEN 'dead' ELSE state END, detail = coalesce(?5, detail),"
+    " answer = coalesce(?6, answer) WHERE id = ?1";
 
 static const char is_taken[] =
     "SELECT 1 FROM failed_broadcast_logs WHERE lane = ? AND partition = ?"
@@ -138,19 +144,47 @@ static int find_known(stg_ranges *r, const stg_change *c, known *k)
     return stg_sql_reset(r->find);
 }
 
-/* Why its messages were settled. */
-typedef struct kind {
-    const char *state, *why, *cause;
-} kind;
+/* Why its messages were settled, as columns. */
+typedef struct reason {
+    const char *state, *why, *cause, *category, *detail;
+    uint64_t status;
+    stg_span answer;
+    char cause_text[STG_CAUSE_MAX], detail_text[400];
+} reason;
 
-static kind kind_of(const stg_change *c)
+static void describe_fault(reason *r, const stg_failure *f)
 {
-    if (c->is_cancelled)
-        return (kind){"cancelled", stg_why_name(STG_WHY_CANCELLED),
-                      "CANCELLED"};
-    if (c->is_expired)
-        return (kind){"expired", "expired", "EXPIRED"};
-    return (kind){"dead", "shed", "SHED"};
+    const stg_outcome *o = &f->outcome;
+    bool has_detail = f->detail != NULL && f->detail[0] != '\0';
+    char since[STG_SQL_TIME_MAX];
+
+    r->cause = stg_outcome_cause(o, r->cause_text);
+    r->category = stg_category_letter(stg_fault_about(o->fault)->category);
+    r->status = o->code_kind == STG_CODE_STATUS ? o->code : 0;
+    snprintf(r->detail_text, sizeof r->detail_text, "breaker open since %s%s%s",
+             stg_sql_time(f->first_attempt_at, since), has_detail ? ": " : "",
+             has_detail ? f->detail : "");
+    r->detail = r->detail_text;
+    r->answer = (stg_span){f->answer, f->answer_size};
+}
+
+static void describe(reason *r, const stg_change *c)
+{
+    static const char *const states[STG_SHED_HOWS] = {
+        [STG_SHED_HOW_SHED] = "dead",
+        [STG_SHED_HOW_RETENTION] = "dead",
+        [STG_SHED_HOW_EXPIRED] = "expired",
+        [STG_SHED_HOW_CANCELLED] = "cancelled"};
+    stg_shed_how how = stg_shed_how_of(c);
+
+    r->state = states[how];
+    r->why = stg_shed_how_name(how);
+    r->cause = stg_shed_cause_name(stg_shed_cause_of(c));
+    r->category = r->detail = NULL;
+    r->status = 0;
+    r->answer = (stg_span){NULL, 0};
+    if (c->failure != NULL)
+        describe_fault(r, c->failure);
 }
 
 /* first: where the row begins. taken: of flow's count, what is elsewhere. */
@@ -158,23 +192,37 @@ static int add_row(stg_rows *r, const stg_change *c, uint64_t first,
                    uint64_t taken, stg_ns wall)
 {
     char id[STG_MESSAGE_ID_MAX], now[STG_SQL_TIME_MAX];
-    const kind k = kind_of(c);
+    reason k;
     int rc = stg_ranges_free_name(&r->ranges, c->lane, c->partition, c->replay,
                                   &first);
 
     if (rc != SQLITE_OK)
         return rc;
-    return stg_sql_run(r->ranges.add, "suuuuuussssuuu",
+    describe(&k, c);
+    return stg_sql_run(r->ranges.add, "suuuuuussssuuusosv",
                        stg_ids_print(&r->ids, c->partition, first, id),
                        (uint64_t)c->lane, (uint64_t)c->partition, first,
                        (uint64_t)c->replay, c->last_position, c->count - taken,
                        k.state, k.why, k.cause, stg_sql_time(wall, now),
-                       c->position, taken, stg_rows_version(r));
+                       c->position, taken, stg_rows_version(r), k.category,
+                       k.status, k.detail, k.answer);
+}
+
+static int extend_row(stg_rows *r, const stg_change *c, uint64_t id,
+                      uint64_t taken, stg_ns wall)
+{
+    char now[STG_SQL_TIME_MAX];
+    reason k;
+
+    describe(&k, c);
+    r->ranges.has_grown = true;
+    return stg_sql_run(r->ranges.extend, "uuussv", id, c->last_position,
+                       c->count - taken, stg_sql_time(wall, now), k.detail,
+                       k.answer);
 }
 
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
 {
-    char now[STG_SQL_TIME_MAX];
     uint64_t taken;
     known k;
     int rc = find_known(&r->ranges, c, &k);
@@ -193,9 +241,7 @@ int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall)
         return SQLITE_OK;
     if (k.is_over)
         return add_row(r, c, k.last + 1, taken, wall);
-    r->ranges.has_grown = true;
-    return stg_sql_run(r->ranges.extend, "uuus", k.id, c->last_position,
-                       c->count - taken, stg_sql_time(wall, now));
+    return extend_row(r, c, k.id, taken, wall);
 }
 
 enum { PIECE = 256 };

@@ -1,7 +1,7 @@
 /* Replay and drop: step by step over the letters of a filter.
  *
  * The desk finds a page of letters; of these, some at a time, the writer settles
- * in one transaction; then flow is told, and the next ones follow. Of a range
+ * in one transaction; then flow is told, and the next ones follow. Of a bulk
  * row the desk first reads which messages there are, and their target is asked
  * whether it wants them. One step is under way at any time, and whatever it
  * relies on may have changed when it comes to it: so each names what it
@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "hub/wall.h"
 
 static const uint64_t pause_time = 100 * STG_MS, patience = 10 * STG_S;
 
@@ -314,7 +312,7 @@ int stg_redo_fence(stg_store_writer *w, stg_redo_step *s)
 static int write_letters(stg_errand *e, stg_store_writer *w)
 {
     stg_redo_step *s = step_of(e);
-    stg_ns wall = stg_wall_now();
+    stg_ns wall = stg_sql_now(w->db);
     int rc = stg_redo_fence(w, s);
 
     if (rc != SQLITE_OK || s->is_fenced)
@@ -382,6 +380,10 @@ static void count_dry(stg_redo *r, size_t i)
         r->sum.forgotten++;
         return;
     }
+    if (!r->is_drop && l->is_evicted) {
+        r->sum.expired += l->count;
+        return;
+    }
     if (!r->is_drop && l->last_position > 0 && l->position < first)
         there = stg_ns_min(there, stg_ns_sub(l->last_position + 1, first));
     r->sum.letters++;
@@ -391,7 +393,7 @@ static void count_dry(stg_redo *r, size_t i)
 
 /* -- all of it ------------------------------------------------------------- */
 
-/* A range row is not said to have what its target does not want: without the
+/* A bulk row is not said to have what its target does not want: without the
  * filter those would be sent, and as many of the others never. */
 static bool is_unclear(const stg_redo *r, const stg_letter *l)
 {
@@ -412,6 +414,10 @@ static bool passes(stg_redo *r)
         return false;
     if (r->found.are_forgotten[r->at]) {
         r->sum.forgotten++;
+        return true;
+    }
+    if (r->found.letters[r->at].is_evicted) {
+        r->sum.expired += r->found.letters[r->at].count;
         return true;
     }
     return is_held(r, r->found.letters[r->at].lane);

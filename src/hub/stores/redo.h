@@ -1,7 +1,7 @@
 /* redo.h - a replay or a drop, as its own files see it.
  *
  *   redo        the letters of a filter, step by step
- *   redo_range  range rows: their messages are in the queue, or in another log
+ *   redo_range  bulk rows: their messages are in the queue, or in another log
  *   wishes      letters of partitions that other hubs have */
 #ifndef STAGGER_HUB_STORES_REDO_H
 #define STAGGER_HUB_STORES_REDO_H
@@ -14,7 +14,7 @@ enum {
     STG_REDO_PIECE = 64, /* rows of a transaction */
     STG_REDO_BYTES = 1 << 20,
     STG_REDO_SCANNED =
-        256, /* messages of a range row that are looked at at once */
+        256, /* messages of a bulk row that are looked at at once */
 };
 
 typedef struct stg_redo stg_redo;
@@ -33,7 +33,7 @@ typedef struct stg_redo_step {
     uint32_t partitions[STG_REDO_PIECE]; /* of the letters */
     bool is_fenced; /* others have them by now: nothing was done */
 
-    /* of a range row */
+    /* of a bulk row */
     uint64_t last, positions[STG_REDO_SCANNED];
     stg_parcel *parcels; /* without bodies */
     stg_record *records; /* of a log that is not the queue: as many */
@@ -57,7 +57,7 @@ struct stg_redo {
     uint32_t *held_lanes; /* that are not waited for any more */
     size_t held_count;
     uint64_t waiting_at; /* since when nothing gets on; 0: it does */
-    uint64_t bitten;     /* the range row that was counted */
+    uint64_t bitten;     /* the bulk row that was counted */
     stg_link reading;    /* in s->readings, while another log reads for it */
     stg_letters_sum_fn *done;
     void *ctx;
@@ -95,10 +95,10 @@ int stg_redo_move_books(stg_store_writer *w, stg_redo_step *s);
 /* Whether others have taken partitions of a step: then s->is_fenced. */
 int stg_redo_fence(stg_store_writer *w, stg_redo_step *s);
 
-/* redo_range.c: the letter at r->at, which is a range row. */
+/* redo_range.c: the letter at r->at, which is a bulk row. */
 void stg_redo_range(stg_redo *r, const stg_letter *l);
 
-/* Whether it is a range row whose log is not asked, or not any more. */
+/* Whether it is a bulk row whose log is not asked, or not any more. */
 bool stg_redo_is_unread(const stg_redo *r, const stg_letter *l);
 
 /* Those that still wait for another log when the store closes. */

@@ -1,16 +1,15 @@
-/* Range rows are replayed from their front, piece by piece. */
+/* Bulk rows are replayed from their front, piece by piece. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hub/stores/redo.h"
-#include "hub/wall.h"
 
 static stg_redo_step *step_of(stg_errand *e)
 {
     return STG_HOLDER(&e->link, stg_redo_step, errand.link);
 }
 
-/* -- range rows ------------------------------------------------------------ */
+/* -- bulk rows ------------------------------------------------------------ */
 
 static int scan_row(stg_redo_step *s, stg_stmt *st, uint64_t *bytes)
 {
@@ -62,7 +61,7 @@ static int write_range(stg_errand *e, stg_store_writer *w)
     rc = stg_redo_fence(w, s);
     if (rc != SQLITE_OK || s->is_fenced)
         return rc;
-    rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_wall_now(),
+    rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_sql_now(w->db),
                            &s->out[0]);
     return rc == SQLITE_OK ? stg_redo_move_books(w, s) : rc;
 }
@@ -90,7 +89,8 @@ static void have_bitten(stg_redo *r, stg_redo_step *s)
     stg_redo_advance(r);
 }
 
-/* What the target wants, and no more than the lane has room for. */
+/* Chooses the messages that the target wants, and no more than the lane has
+ * room for. */
 static void choose(stg_redo *r, stg_redo_step *to, const stg_redo_step *from,
                    const stg_letter *l)
 {
@@ -159,7 +159,7 @@ static void have_nothing(stg_redo *r, const stg_letter *l)
     stg_redo_rest(r);
 }
 
-/* What the target wants of it, and no more than the lane has room for. A body
+/* Adds a record that the target wants, if the lane has room for it. A body
  * that was too large when it was read before is so now. */
 static void add_record(stg_redo *r, stg_redo_step *s, const stg_record *record,
                        const stg_letter *l, uint64_t room)
@@ -201,7 +201,7 @@ static void take_records(stg_redo *r, stg_redo_step *s,
                     .positions = s->positions,
                     .records = s->records,
                     .to = l->last_position};
-    // What it does not give up to there has expired.
+    // Positions that it does not give up to there have expired.
     if (next <= l->last_position)
         b->to = next - 1;
     for (size_t i = 0; i < count; i++) {

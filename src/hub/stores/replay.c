@@ -1,5 +1,7 @@
 #include "hub/stores/replay.h"
 
+#include "hub/stores/eviction.h"
+
 static const char look[] =
     "SELECT lane, partition, position, replay, last_position, count, eaten,"
     " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), key,"
@@ -9,18 +11,19 @@ static const char look[] =
 /* Attempts begin anew, and go on being counted. */
 #define PARKED                                                             \
     "INSERT INTO parked (lane, partition, position, replay,"               \
-    " due_at, wait, attempts, own_waits, last_wait, has_failure, fault,"   \
+    " due_at, wait, attempts, last_wait, has_failure, fault,"              \
     " code_kind, code, is_permanent, is_unsent, delay, why,"               \
     " first_attempt_at, last_attempt_at, key_hash, content_type, headers," \
-    " key, body, attempts_before, created_at)"
+    " key, body, attempts_before, created_at, source_key, source_headers)"
 
-#define NOTHING_YET "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+#define NOTHING_YET "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
 
 #define ONCE " ON CONFLICT (lane, partition, position, replay) DO NOTHING"
 
 #define PARK(created_at)                                                      \
     PARKED " SELECT lane, partition, position, replay + 1, ?2, " NOTHING_YET  \
            ", ?3, content_type, headers, key, payload, attempts, " created_at \
+           ", source_key, source_headers"                                     \
            " FROM failed_broadcast_logs f WHERE id = ?1" ONCE
 
 static const char park[] = PARK(
@@ -34,7 +37,8 @@ static const char park_shared[] = PARK("0");
 static const char eat[] =
     PARKED " SELECT ?1, ?2, m.position, 1, ?4, " NOTHING_YET
            ", key_hash, content_type, headers, key, body, 0,"
-           " created_at * 1000000 FROM messages m WHERE m.position = ?3"
+           " created_at * 1000000, NULL, NULL FROM messages m"
+           " WHERE m.position = ?3"
            " AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.lane = ?1"
            " AND p.partition = ?2 AND p.position = ?3)"
            " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
@@ -42,23 +46,26 @@ static const char eat[] =
            " AND f.last_position IS NULL)" ONCE;
 
 /* The same of another log: who reads it brings the message. */
-static const char feed[] = PARKED
-    " SELECT ?1, ?2, ?3, 1, ?4, " NOTHING_YET
-    ", ?5, ?6, ?7, ?8, ?9, 0, ?10 WHERE NOT EXISTS (SELECT 1 FROM parked p"
-    " WHERE p.lane = ?1 AND p.partition = ?2 AND p.position = ?3)"
-    " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
-    " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3"
-    " AND f.last_position IS NULL)" ONCE;
+static const char feed[] =
+    PARKED " SELECT ?1, ?2, ?3, 1, ?4, " NOTHING_YET
+           ", ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11, ?12"
+           " WHERE NOT EXISTS (SELECT 1 FROM parked p"
+           " WHERE p.lane = ?1 AND p.partition = ?2 AND p.position = ?3)"
+           " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
+           " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3"
+           " AND f.last_position IS NULL)" ONCE;
 
 /* The body is in the parked row now. */
 static const char over[] =
     "UPDATE failed_broadcast_logs SET state = 'replayed', payload = NULL,"
     " changed_at = ?2, version = ?3 WHERE id = ?1";
 
+/* A bulk row of evicted letters is no news for the copy, which had them. */
 static const char drop[] =
     "UPDATE failed_broadcast_logs SET state = 'dropped', payload = NULL,"
-    " answer = NULL, headers = NULL, changed_at = ?2, version = ?3"
-    " WHERE id = ?1";
+    " answer = NULL, headers = NULL, source_headers = NULL,"
+    " changed_at = ?2, version = CASE"
+    " WHEN replay = " STG_EVICTED " THEN version ELSE ?3 END WHERE id = ?1";
 
 static const char shorten[] =
     "UPDATE failed_broadcast_logs SET position = ?2, count = ?3, eaten = ?4,"
@@ -162,7 +169,7 @@ int stg_replays_drop(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
                        stg_rows_version(rows));
 }
 
-/* -- range rows ------------------------------------------------------------ */
+/* -- bulk rows ------------------------------------------------------------ */
 
 static int park_message(stg_replays *r, const stg_bite *b, size_t i,
                         stg_ns wall, stg_replayed *out)
@@ -176,9 +183,10 @@ static int park_message(stg_replays *r, const stg_bite *b, size_t i,
                            (uint64_t)out->partition, b->positions[i], wall);
     if (!stg_parcel_unpack(&p, m->bytes, m->size))
         return SQLITE_MISUSE;
-    rc = stg_sql_bind(r->feed, "uuuuhtttbu", (uint64_t)out->lane,
+    rc = stg_sql_bind(r->feed, "uuuuhtttbunn", (uint64_t)out->lane,
                       (uint64_t)out->partition, b->positions[i], wall, m->key,
-                      p.content_type, p.headers, p.key, p.body, m->created_at);
+                      p.content_type, p.headers, p.key, p.body, m->created_at,
+                      p.source_key, p.source_headers);
     return rc == SQLITE_OK ? stg_sql_run(r->feed, "") : rc;
 }
 

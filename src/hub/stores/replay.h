@@ -13,22 +13,22 @@ typedef struct stg_replays {
 
 int stg_replays_prepare(stg_replays *r, stg_db *db);
 
-/* What became of it. */
+/* The result of a replay. */
 typedef struct stg_replayed {
     bool is_done;      /* it was dead, and something was done */
     bool is_forgotten; /* its target was removed: it stays as it is */
     uint32_t lane, partition;
     uint64_t messages; /* parked anew, or dropped */
-    uint64_t expired;  /* of a range row that is over: those whose bodies are
+    uint64_t expired;  /* of a bulk row that is over: those whose bodies are
                           gone */
-    uint64_t next;     /* a range row goes on from here; 0: it is over */
+    uint64_t next;     /* a bulk row goes on from here; 0: it is over */
 } stg_replayed;
 
 /* A letter for one message is parked, due at `wall`. */
 int stg_replays_letter(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
                        stg_replayed *out);
 
-/* A piece of a range row's front. */
+/* A piece of a bulk row's front. */
 typedef struct stg_bite {
     uint64_t id;
     uint64_t from;             /* where the row must begin, or it has changed */

@@ -4,22 +4,22 @@
 #include <string.h>
 
 #include "hub/category.h"
-#include "hub/wall.h"
 
-/* A row that is there keeps its message, and what it was before its replay. */
+/* A row that is there keeps its message. */
 static const char park[] =
     "INSERT INTO parked (lane, partition, position, replay, due_at,"
-    " wait, attempts, own_waits, last_wait, limited, has_failure, fault,"
+    " wait, attempts, last_wait, limited, has_failure, fault,"
     " code_kind, code, is_permanent, is_unsent, delay, why, first_attempt_at,"
-    " last_attempt_at, cause, detail, answer, key_hash, content_type, headers,"
-    " key, body, created_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-    " ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,"
-    " ?25, ?26, ?27, ?28, ?29";
+    " last_attempt_at, cause, detail, answer, attempts_before, began_at,"
+    " key_hash, content_type, headers, key, source_key, source_headers, body,"
+    " created_at) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
+    " ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
+    " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32";
 
 static const char park_again[] =
     " WHERE true ON CONFLICT (lane, partition, position, replay) DO UPDATE SET"
     " due_at = excluded.due_at, wait = excluded.wait,"
-    " attempts = excluded.attempts, own_waits = excluded.own_waits,"
+    " attempts = excluded.attempts,"
     " last_wait = excluded.last_wait, limited = excluded.limited,"
     " has_failure = excluded.has_failure, fault = excluded.fault,"
     " code_kind = excluded.code_kind, code = excluded.code,"
@@ -27,17 +27,20 @@ static const char park_again[] =
     " delay = excluded.delay, why = excluded.why,"
     " first_attempt_at = excluded.first_attempt_at,"
     " last_attempt_at = excluded.last_attempt_at, cause = excluded.cause,"
-    " detail = excluded.detail, answer = excluded.answer";
+    " detail = excluded.detail, answer = excluded.answer,"
+    " attempts_before = excluded.attempts_before,"
+    " began_at = excluded.began_at";
 
 /* What it waits for is new; the message is there. Nobody else can have taken the
  * row away: who may write has the partition, and ends deliveries by its own
  * groups alone. */
 static const char repark[] =
-    "UPDATE parked SET due_at = ?5, wait = ?6, attempts = ?7, own_waits = ?8,"
-    " last_wait = ?9, limited = ?10, has_failure = ?11, fault = ?12,"
-    " code_kind = ?13, code = ?14, is_permanent = ?15, is_unsent = ?16,"
-    " delay = ?17, why = ?18, first_attempt_at = ?19, last_attempt_at = ?20,"
-    " cause = ?21, detail = ?22, answer = ?23";
+    "UPDATE parked SET due_at = ?5, wait = ?6, attempts = ?7,"
+    " last_wait = ?8, limited = ?9, has_failure = ?10, fault = ?11,"
+    " code_kind = ?12, code = ?13, is_permanent = ?14, is_unsent = ?15,"
+    " delay = ?16, why = ?17, first_attempt_at = ?18, last_attempt_at = ?19,"
+    " cause = ?20, detail = ?21, answer = ?22, attempts_before = ?23,"
+    " began_at = ?24";
 
 static const char unpark[] = "DELETE FROM parked";
 
@@ -47,29 +50,27 @@ static const char by_key[] =
     " WHERE lane = ?1 AND partition = ?2"
     " AND position = ?3 AND replay = +?4";
 
-#define LETTER                                                              \
-    "INSERT INTO failed_broadcast_logs (message_id, target,"                \
-    " target_url, lane, partition, position, replay, count, state, why,"    \
-    " category, cause, http_status, detail, answer, attempts,"              \
-    " first_attempt_at, last_attempt_at, created_at, version, headers,"     \
-    " content_type, key, payload, copied) SELECT ?1,"                       \
-    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2)," \
-    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"             \
-    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 + "
+#define LETTER                                                               \
+    "INSERT INTO failed_broadcast_logs (message_id, target,"                 \
+    " target_url, lane, partition, position, replay, count, state, why,"     \
+    " category, cause, http_status, detail, answer, attempts,"               \
+    " first_attempt_at, last_attempt_at, created_at, version, headers,"      \
+    " content_type, key, source_key, source_headers, payload, copied)"       \
+    " SELECT ?1,"                                                            \
+    " coalesce((SELECT name FROM lanes WHERE number = ?2), 'lane ' || ?2),"  \
+    " coalesce((SELECT url FROM lanes WHERE number = ?2), ''),"              \
+    " ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16," \
+    " ?17, "
 
 /* A row that is there stays as it is: it may have been replayed since. */
 #define ONCE " ON CONFLICT (lane, partition, position, replay) DO NOTHING"
 
-/* What was tried before a replay is in the parked row. */
-static const char bury[] = LETTER
-    "coalesce((SELECT attempts_before FROM parked WHERE lane = ?2"
-    " AND partition = ?3 AND position = ?4 AND replay = +?5), 0),"
-    " ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 1";
+static const char bury[] = LETTER "?18, ?19, ?20, ?21, ?22, ?23, 1";
 
-/* The message is there, too. No row: the group comes a second time. */
+/* The message is there. No row: the group comes a second time. */
 static const char bury_parked[] = LETTER
-    "p.attempts_before, ?14, ?15, ?16, ?17, p.headers, p.content_type,"
-    " p.key, p.body, 1 FROM parked p";
+    "p.headers, p.content_type, p.key, p.source_key,"
+    " p.source_headers, p.body, 1 FROM parked p";
 
 static const char of_parked[] =
     " WHERE p.lane = ?2 AND p.partition = ?3"
@@ -128,7 +129,11 @@ int stg_rows_prepare(stg_rows *r, stg_db *db)
     r->is_shared = stg_sql_is_shared(db);
     if (rc == SQLITE_OK && !r->is_shared)
         rc = stg_sql_ask(
-            db, "SELECT coalesce(max(version), 0) FROM failed_broadcast_logs",
+            db,
+            // Rows with the last ones may have been deleted.
+            "SELECT max(coalesce((SELECT max(version)"
+            " FROM failed_broadcast_logs), 0), (SELECT value FROM meta"
+            " WHERE name = 'letters_version'))",
             &r->version);
     return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
 }
@@ -140,7 +145,7 @@ uint64_t stg_rows_version(stg_rows *r)
     r->version++;
     if (!r->is_shared)
         return r->version;
-    wall = stg_wall_now();
+    wall = stg_sql_now(r->db);
     if (wall > r->version)
         r->version = wall;
     return r->version;
@@ -179,24 +184,27 @@ static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
         p->has_failure ? category : NULL,
         p->has_failure ? stg_outcome_cause(o, cause) : NULL, status,
         text_of(f->detail), (stg_span){f->answer, f->answer_size},
-        (uint64_t)p->progress.attempts, time_of(f->first_attempt_at, first),
-        time_of(f->last_attempt_at, last), stg_sql_time(wall, now),
-        stg_rows_version(r));
+        p->attempts_before + p->progress.attempts,
+        time_of(f->first_attempt_at, first), time_of(f->last_attempt_at, last),
+        stg_sql_time(wall, now), stg_rows_version(r));
 
     if (rc == SQLITE_OK && st == r->bury)
-        rc = stg_sql_bind_from(st, 18, "tttn", p->parcel.headers,
+        rc = stg_sql_bind_from(st, 18, "tttnnn", p->parcel.headers,
                                p->parcel.content_type, p->parcel.key,
+                               p->parcel.source_key, p->parcel.source_headers,
                                p->parcel.body);
     return rc == SQLITE_OK ? stg_sql_run(st, "") : rc;
 }
 
-/* What a change with a message says, as a parked row would. */
+/* A change with a message, as a parked row would have it. */
 static int parked_of(stg_parked *p, const stg_change *c)
 {
     *p = (stg_parked){.partition = c->partition,
                       .position = c->position,
                       .replay = c->replay,
                       .progress = c->progress,
+                      .attempts_before = c->attempts_before,
+                      .began_at = c->began_at,
                       .has_failure = c->failure != NULL,
                       .wait = c->wait,
                       .due_at = c->due_at};
@@ -314,20 +322,19 @@ static int write_park(stg_rows *r, const stg_change *c)
     f = &p.failure;
     o = &f->outcome;
     rc = stg_sql_bind(
-        st, "uuuuuuuuuvduuudduuuussv", (uint64_t)c->lane, (uint64_t)p.partition,
-        p.position, (uint64_t)p.replay, p.due_at, p.wait,
-        (uint64_t)p.progress.attempts, (uint64_t)p.progress.own_waits,
-        p.progress.last, limited_of(&p.progress), (int)p.has_failure,
-        (uint64_t)o->fault, (uint64_t)o->code_kind, (uint64_t)o->code,
-        (int)o->permanent, (int)o->unsent, o->delay, (uint64_t)f->why,
-        f->first_attempt_at, f->last_attempt_at,
+        st, "uuuuuuuuvduuudduuuussvuu", (uint64_t)c->lane,
+        (uint64_t)p.partition, p.position, (uint64_t)p.replay, p.due_at, p.wait,
+        (uint64_t)p.progress.attempts, p.progress.last, limited_of(&p.progress),
+        (int)p.has_failure, (uint64_t)o->fault, (uint64_t)o->code_kind,
+        (uint64_t)o->code, (int)o->permanent, (int)o->unsent, o->delay,
+        (uint64_t)f->why, f->first_attempt_at, f->last_attempt_at,
         p.has_failure ? stg_outcome_cause(o, cause) : NULL, text_of(f->detail),
-        (stg_span){f->answer, f->answer_size});
+        (stg_span){f->answer, f->answer_size}, p.attempts_before, p.began_at);
     if (rc == SQLITE_OK && c->message != NULL)
-        rc = stg_sql_bind_from(st, 24, "htttbu", p.key_hash,
-                               p.parcel.content_type, p.parcel.headers,
-                               p.parcel.key, p.parcel.body,
-                               c->message->created_at);
+        rc = stg_sql_bind_from(
+            st, 25, "htttnnbu", p.key_hash, p.parcel.content_type,
+            p.parcel.headers, p.parcel.key, p.parcel.source_key,
+            p.parcel.source_headers, p.parcel.body, c->message->created_at);
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "");
     // A delivery would be waited for that nobody has: it would be lost.
@@ -338,7 +345,7 @@ static int write_park(stg_rows *r, const stg_change *c)
 
 /* -- a group --------------------------------------------------------------- */
 
-/* What is written of the changes at a time. */
+/* The kind of changes that is written at a time. */
 typedef enum turn {
     PARKED,
     PARKED_AGAIN,
@@ -388,7 +395,7 @@ static int write_rows(stg_rows *r, const stg_change *c, size_t count,
     return rc == SQLITE_OK ? stg_sql_flush(r->db) : rc;
 }
 
-/* What concerns more than a row. */
+/* Writes a change that concerns more than a row. */
 static int write_wide(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     switch (c->kind) {
@@ -488,30 +495,26 @@ void stg_rows_free(stg_rows *r)
     r->seen_room = 0;
 }
 
-static int pull_in(stg_db *db, const char *text, uint32_t partition,
-                   stg_ns wall)
+static int pull_in(stg_db *db, const char *head, const char *partitions,
+                   const char *tail, stg_ns wall)
 {
     stg_stmt *st;
-    int rc = stg_sql_prepare_once(db, &st, text);
+    int rc = stg_sql_prepare_list(db, &st, head, partitions, tail);
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "uu", wall, (uint64_t)partition);
+        rc = stg_sql_run(st, "u", wall);
     stg_sql_finalize(st);
     return rc;
 }
 
+#define PULL_IN "UPDATE parked SET due_at = ?1 + wait WHERE due_at - ?1 > wait"
+
 int stg_rows_pull_in(stg_db *db, stg_ns wall)
 {
-    return pull_in(db,
-                   "UPDATE parked SET due_at = ?1 + wait"
-                   " WHERE due_at - ?1 > wait AND ?2 = 0",
-                   0, wall);
+    return pull_in(db, PULL_IN, "", "", wall);
 }
 
-int stg_rows_pull_in_one(stg_db *db, uint32_t partition, stg_ns wall)
+int stg_rows_pull_in_of(stg_db *db, const char *partitions, stg_ns wall)
 {
-    return pull_in(db,
-                   "UPDATE parked SET due_at = ?1 + wait"
-                   " WHERE due_at - ?1 > wait AND partition = ?2",
-                   partition, wall);
+    return pull_in(db, PULL_IN " AND partition IN (", partitions, ")", wall);
 }

@@ -7,7 +7,7 @@
 #include "hub/stores/ids.h"
 #include "hub/stores/sql.h"
 
-/* Of range rows: see ranges.c. */
+/* Of bulk rows: see ranges.c. */
 typedef struct stg_ranges {
     stg_stmt *find, *add, *extend, *is_taken, *grown, *renew, *spent, *expire;
     bool has_grown; /* some may have, since the letters had them */
@@ -29,7 +29,7 @@ typedef struct stg_rows {
 int stg_rows_prepare(stg_rows *r, stg_db *db);
 void stg_rows_free(stg_rows *r);
 
-/* The next version of a letter: it rises; with other hubs, by the wall clock. */
+/* The next version of a letter: it rises; with other hubs, by the server's clock. */
 uint64_t stg_rows_version(stg_rows *r);
 
 /* The changes of a group, in the caller's transaction; in their order, as far as
@@ -41,10 +41,10 @@ int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
  * wait for longer than was decided. */
 int stg_rows_pull_in(stg_db *db, stg_ns wall);
 
-/* The same for a partition that is taken over, by the clock of whoever does. */
-int stg_rows_pull_in_one(stg_db *db, uint32_t partition, stg_ns wall);
+/* The same for partitions that are taken over, see stg_sql_list(). */
+int stg_rows_pull_in_of(stg_db *db, const char *partitions, stg_ns wall);
 
-/* -- range rows ------------------------------------------------------------ */
+/* -- bulk rows ------------------------------------------------------------ */
 
 int stg_ranges_prepare(stg_ranges *r, stg_db *db);
 int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
@@ -63,7 +63,8 @@ int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
 
 /* -- parked rows as columns ------------------------------------------------ */
 
-/* What a row of `parked` says, and a row of failed_broadcast_logs needs. */
+/* The values of a row of `parked`, which a row of failed_broadcast_logs needs,
+ * too. */
 typedef struct stg_parked {
     uint64_t key_hash;
     stg_parcel parcel;
@@ -72,6 +73,7 @@ typedef struct stg_parked {
     bool has_failure;
     stg_ns wait, due_at;
     uint64_t attempts_before;
+    stg_ns began_at;
     stg_ns created_at; /* the message */
     uint64_t position;
     uint32_t partition, replay;
@@ -79,11 +81,11 @@ typedef struct stg_parked {
 
 /* The columns that stg_parked_read() wants, in its order. */
 #define STG_PARKED_COLUMNS                                                    \
-    "partition, position, replay, due_at, wait, attempts, own_waits,"         \
+    "partition, position, replay, due_at, wait, attempts,"                    \
     " last_wait, limited, has_failure, fault, code_kind, code, is_permanent," \
     " is_unsent, delay, why, first_attempt_at, last_attempt_at, detail,"      \
     " answer, key_hash, content_type, headers, key, body, attempts_before,"   \
-    " created_at"
+    " began_at, created_at, source_key, source_headers"
 
 /* Points into the row. */
 void stg_parked_read(stg_parked *p, stg_stmt *st);

@@ -1,4 +1,4 @@
-/* schema.h - the tables of the store, and the steps from older ones. */
+/* schema.h - the tables of a store in a file: made once, and of one version. */
 #ifndef STAGGER_HUB_STORES_SCHEMA_H
 #define STAGGER_HUB_STORES_SCHEMA_H
 
@@ -6,31 +6,26 @@
 
 /* In the file's header: "stgr". */
 #define STG_SCHEMA_APPLICATION 0x73746772
+#define STG_SCHEMA_VERSION 1
 
-/* What a file is. */
+/* The kind of a file. */
 typedef enum stg_schema_kind {
     STG_SCHEMA_EMPTY, /* no tables, of nobody */
     STG_SCHEMA_OURS,
-    STG_SCHEMA_NEWER,   /* ours, of a version that is not known here */
-    STG_SCHEMA_FOREIGN, /* of another program */
+    STG_SCHEMA_OTHER_VERSION, /* of another version of stagger */
+    STG_SCHEMA_FOREIGN,       /* of another program */
 } stg_schema_kind;
 
 /* Changes nothing. */
 int stg_schema_look(stg_db *db, stg_schema_kind *kind, uint64_t *version);
 
-/* The version that stg_schema_migrate() leads to. */
-uint64_t stg_schema_version(void);
-
-/* Takes the steps behind `version`, in the caller's transaction. */
-int stg_schema_migrate(stg_db *db, uint64_t version);
+/* Makes the tables, in the caller's transaction. SQLITE_ERROR: they are there
+ * already. */
+int stg_schema_make(stg_db *db);
 
 /* Refuses what is not ours, with words. */
 stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
                             stg_error *err);
-
-/* Refuses one of an older version, with words: it is brought up to date by a
- * hub, and by nobody who only reads. */
-stg_status stg_schema_check_new(stg_db *db, const char *path, stg_error *err);
 
 /* -- the table meta: a value a name ---------------------------------------- */
 

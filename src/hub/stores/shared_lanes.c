@@ -26,17 +26,23 @@ static bool is_enough(void *ctx)
     return ++w->tries >= TRIES || is_late(w);
 }
 
-static int look(stg_db *db, const char *name, uint64_t *number)
+/* SQLITE_DONE: there is none. */
+static int look(stg_db *db, const char *name, uint64_t *number, bool *is_paused)
 {
     stg_stmt *st;
-    int rc = stg_sql_prepare_once(
-        db, &st,
-        "SELECT number FROM lanes WHERE name = ? AND is_forgotten = 0");
+    int rc = stg_sql_prepare_once(db, &st,
+                                  "SELECT number, is_paused FROM lanes"
+                                  " WHERE name = ? AND is_forgotten = 0");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "s", name);
     if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, number);
+        rc = stg_sql_step(st);
+    if (rc == SQLITE_ROW) {
+        *number = stg_sql_column(st, 0);
+        *is_paused = stg_sql_column(st, 1) != 0;
+        rc = SQLITE_OK;
+    }
     stg_sql_finalize(st);
     return rc;
 }
@@ -72,14 +78,15 @@ static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
 }
 
 /* One commit behind the other goes to the disk: it need not be this one. */
-static int find(stg_db *db, const char *name, const char *url, uint64_t *number)
+static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
+                bool *is_paused)
 {
     int rc = stg_sql_serialize(db);
 
     if (rc == SQLITE_OK)
         rc = stg_sql_exec(db, "SET LOCAL synchronous_commit = off");
     if (rc == SQLITE_OK)
-        rc = look(db, name, number);
+        rc = look(db, name, number, is_paused);
     if (rc == SQLITE_OK)
         rc = set_url(db, *number, url);
     else if (rc == SQLITE_DONE)
@@ -88,19 +95,20 @@ static int find(stg_db *db, const char *name, const char *url, uint64_t *number)
 }
 
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
-                          uint32_t *number)
+                          uint32_t *number, bool *is_paused)
 {
     waiting w = {.until = uv_hrtime() + PATIENCE};
     uint64_t found = 0;
     stg_error none;
     int rc;
 
+    *is_paused = false;
     stg_pg_watch(db, is_late, &w);
     // A connection that broke while nobody used it is found out only now.
     for (int i = 0; i < 2; i++) {
         rc = stg_sql_begin(db, is_enough, &w);
         if (rc == SQLITE_OK)
-            rc = find(db, name, url, &found);
+            rc = find(db, name, url, &found, is_paused);
         rc = stg_sql_end(db, rc, "", &none);
         if (rc != STG_SQL_AWAY || is_late(&w))
             break;

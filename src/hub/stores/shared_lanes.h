@@ -9,8 +9,8 @@
 #include "hub/stores/lanes.h"
 
 /* The number of a name, new if there is none; notes the url. The row is durable
- * before what anybody commits later. */
+ * before what anybody commits later. is_paused: by a call, of any hub. */
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
-                          uint32_t *number);
+                          uint32_t *number, bool *is_paused);
 
 #endif

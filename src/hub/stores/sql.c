@@ -1,9 +1,12 @@
 #include "hub/stores/sql.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "hub/wall.h"
 
 /* -- connections ----------------------------------------------------------- */
 
@@ -16,6 +19,11 @@ void stg_sql_close(stg_db *db)
     while ((link = stg_list_first(&db->statements)) != NULL)
         stg_sql_finalize(STG_HOLDER(link, stg_stmt, link));
     db->calls->close(db);
+}
+
+stg_ns stg_sql_now(const stg_db *db)
+{
+    return db->calls->now == NULL ? stg_wall_now() : db->calls->now(db);
 }
 
 bool stg_sql_is_shared(const stg_db *db)
@@ -114,6 +122,34 @@ int stg_sql_prepare_many(stg_db *db, stg_stmt **st, const char *head,
     rc = prepare(db, st, text, true);
     free(text);
     return rc;
+}
+
+int stg_sql_prepare_list(stg_db *db, stg_stmt **st, const char *head,
+                         const char *numbers, const char *tail)
+{
+    size_t size = strlen(head) + strlen(numbers) + strlen(tail) + 1;
+    char *text = malloc(size);
+    int rc;
+
+    *st = NULL;
+    if (text == NULL)
+        return SQLITE_NOMEM;
+    snprintf(text, size, "%s%s%s", head, numbers, tail);
+    rc = stg_sql_prepare_once(db, st, text);
+    free(text);
+    return rc;
+}
+
+char *stg_sql_list(const uint32_t *numbers, size_t count)
+{
+    char *list = malloc(sizeof "NULL" + 11 * count), *to = list;
+
+    if (list == NULL)
+        return NULL;
+    memcpy(list, "NULL", sizeof "NULL");
+    for (size_t i = 0; i < count; i++)
+        to += sprintf(to, "%s%" PRIu32, i > 0 ? "," : "", numbers[i]);
+    return list;
 }
 
 int stg_sql_flush(stg_db *db)

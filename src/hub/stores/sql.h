@@ -33,6 +33,10 @@ typedef struct stg_stmt stg_stmt;
 /* Its statements, too. NULL: nothing. */
 void stg_sql_close(stg_db *db);
 
+/* Nanoseconds since 1970 as all who use it have them: by the wall clock; of a
+ * server, by its clock, whatever this machine's shows. */
+stg_ns stg_sql_now(const stg_db *db);
+
 /* Whether other hubs may be at work in it. */
 bool stg_sql_is_shared(const stg_db *db);
 
@@ -55,6 +59,14 @@ int stg_sql_flush(stg_db *db);
 /* To be used once. *st is NULL on an error. */
 int stg_sql_prepare_once(stg_db *db, stg_stmt **st, const char *text);
 void stg_sql_finalize(stg_stmt *st); /* NULL: nothing */
+
+/* The same of a text with a list of numbers in it, "1,7": head, numbers, tail. */
+int stg_sql_prepare_list(stg_db *db, stg_stmt **st, const char *head,
+                         const char *numbers, const char *tail);
+
+/* "1,7", for that. Of malloc(); NULL: no memory. No number: "NULL", which is
+ * equal to none. */
+char *stg_sql_list(const uint32_t *numbers, size_t count);
 
 /* Binds the parameters from the first on, a letter each:
  *
@@ -153,6 +165,7 @@ typedef enum stg_sql_type {
 typedef struct stg_sql_calls {
     bool is_shared;
     void (*close)(stg_db *db);
+    stg_ns (*now)(const stg_db *db); /* NULL: the wall clock's */
     int (*exec)(stg_db *db, const char *text);
     int (*prepare)(stg_db *db, stg_stmt **st, const char *text, bool is_kept);
     /* Both NULL: each run is a command. */

@@ -21,6 +21,16 @@ bool stg_store_is_url(const char *path)
 
 /* -- at the start ---------------------------------------------------------- */
 
+const char *stg_store_name(const stg_store *s)
+{
+    return s->o.path;
+}
+
+stg_ns stg_store_now(const stg_store *s)
+{
+    return stg_sql_now(s->writer.db);
+}
+
 uint64_t stg_store_epoch(const stg_store *s)
 {
     return stg_epochs_now(&s->epochs);
@@ -80,14 +90,18 @@ static bool send_lane(stg_store *s, uint32_t number, const char *name,
 static bool ask_lane(stg_store *s, const char *name, const char *url,
                      uint32_t *lane, stg_error *err)
 {
+    bool is_new = stg_lanes_find(&s->lanes, name) == UINT32_MAX, is_paused;
     int rc = s->is_away ? STG_SQL_AWAY : SQLITE_OK;
 
     if (rc == SQLITE_OK && s->lane_db == NULL)
         rc = stg_pg_open_another(&s->lane_db, s->url);
     if (rc == SQLITE_OK)
-        rc = stg_shared_lanes_find(s->lane_db, name, url, lane);
+        rc = stg_shared_lanes_find(s->lane_db, name, url, lane, &is_paused);
     if (rc == SQLITE_OK && !stg_lanes_set(&s->lanes, *lane, name, url))
         rc = SQLITE_NOMEM;
+    // Changes of a lane that is known are told: see stg_others_watch().
+    if (rc == SQLITE_OK && is_new)
+        s->lanes.names[*lane].is_paused = is_paused;
     if (rc == SQLITE_OK)
         return true;
     (void)stg_hub_refuse(err, STG_IO,
@@ -98,6 +112,11 @@ static bool ask_lane(stg_store *s, const char *name, const char *url,
                                "needs a number from there; try it again",
                          name);
     return false;
+}
+
+bool stg_store_has_lane(const stg_store *s, const char *name)
+{
+    return stg_lanes_find(&s->lanes, name) != UINT32_MAX;
 }
 
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
@@ -153,7 +172,7 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
     int rc = stg_store_connect(&db, s->url, s->o.path);
 
     if (rc == SQLITE_OK)
-        rc = stg_cursors_read(db, STG_CURSORS_ALL, true, each, ctx);
+        rc = stg_cursors_read(db, NULL, true, each, ctx);
     if (rc != SQLITE_OK && db != NULL)
         stg_sql_words(err, s->o.path, "cursors cannot be read", db, rc);
     stg_sql_close(db);

@@ -1,4 +1,4 @@
-/* What the writer does between its commits, a small piece at a time: it finds
+/* The writer's work between its commits, a small piece at a time: it finds
  * what is too old or too much, trims, drops old keys, notes how far the letters
  * are, and moves the WAL into the file. */
 #include "hub/stores/schema.h"
@@ -62,7 +62,7 @@ static int look_at_room(stg_store_writer *w, uint64_t now)
 }
 
 /* Flow hears of it before anything goes: its lanes still there must shed. Where
- * the full log refuses instead, only bodies of range rows go. */
+ * the full log refuses instead, only bodies of bulk rows go. */
 static bool tell_retained(stg_store_writer *w)
 {
     stg_job *notice;
@@ -82,7 +82,7 @@ static int look(stg_store_writer *w, uint64_t now)
 {
     int rc = SQLITE_OK;
 
-    // What was just appended has set none of these.
+    // A message that was just appended has set none of these.
     if (has_messages(w) && w->age_at == UINT64_MAX)
         w->age_at = now;
     if (w->queue.bytes > w->o->quota / 2 && w->room_at == UINT64_MAX)
@@ -96,7 +96,7 @@ static int look(stg_store_writer *w, uint64_t now)
 
 /* -- trimming -------------------------------------------------------------- */
 
-/* Everything below may go: it is settled, and no range row needs it, or not
+/* Everything below may go: it is settled, and no bulk row needs it, or not
  * for much longer. */
 static int limit_of(stg_store_writer *w, uint64_t *limit)
 {
@@ -243,7 +243,7 @@ static bool has_grown(const stg_store_writer *w)
            w->rows.ranges.has_grown;
 }
 
-/* Range rows have grown since the file of dead letters had them last. */
+/* Bulk rows have grown since the file of dead letters had them last. */
 static int renew_letters(stg_store_writer *w, uint64_t now)
 {
     uint64_t version = w->rows.version;
@@ -259,7 +259,30 @@ static int renew_letters(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
-/* What must be written before the end, too. */
+/* A database has refused to store. Until it takes a write there is no tending:
+ * what only reads ends well, and would be taken for the end of the trouble. */
+static bool is_on_trial(const stg_store_writer *w)
+{
+    return w->url != NULL && w->is_told;
+}
+
+/* When there is nothing else to store: a write that changes nothing. */
+static int try_again(stg_store_writer *w, uint64_t now)
+{
+    int rc;
+
+    if (w->trial_at > now)
+        return SQLITE_OK;
+    rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_exec(w->db,
+                          "UPDATE stagger SET version = 0 WHERE version < 0");
+    w->trial_at = now + trim_pause;
+    return stg_writer_end(w, rc);
+}
+
+/* Writes the notes that must be stored before the end, too. */
 static int write_notes(stg_store_writer *w, uint64_t now)
 {
     int rc = SQLITE_OK;
@@ -283,7 +306,7 @@ static int make_room(stg_store_writer *w, uint64_t now)
         rc = expire_keys(w, now);
     if (rc == SQLITE_OK && has_grown(w) && w->renew_at <= now)
         rc = renew_letters(w, now);
-    return rc;
+    return rc == SQLITE_OK ? stg_writer_evict(w, now) : rc;
 }
 
 static int tend(stg_store_writer *w, uint64_t now)
@@ -292,7 +315,7 @@ static int tend(stg_store_writer *w, uint64_t now)
 
     w->is_tending = false;
     if (!w->is_closing)
-        rc = make_room(w, now);
+        rc = is_on_trial(w) ? try_again(w, now) : make_room(w, now);
     if (rc == SQLITE_OK)
         rc = write_notes(w, now);
     if (stg_sql_is_full(rc) || (rc == STG_SQL_AWAY && !w->is_hopeless)) {
@@ -301,7 +324,7 @@ static int tend(stg_store_writer *w, uint64_t now)
         w->letters_at = now + trim_pause;
         if (w->url == NULL)
             w->trim_at = w->keys_at = now + trim_pause;
-        w->renew_at = now + trim_pause;
+        w->renew_at = w->evict_at = w->letters_old_at = now + trim_pause;
         if (w->is_closing)
             w->letters_version = w->letters_noted;
         rc = SQLITE_OK;
@@ -317,7 +340,7 @@ bool stg_writer_tend(stg_store_writer *w)
     rc = tend(w, uv_hrtime());
     if (rc == SQLITE_OK)
         return true;
-    // What failed outside of a transaction is the last that SQLite knows.
+    // An error outside of a transaction is the last that SQLite knows.
     if (w->why.text[0] == '\0')
         stg_sql_words(&w->why, w->o->path, "cannot be kept in order", w->db,
                       rc);
@@ -339,6 +362,8 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
         at = 0;
     if (w->is_closing)
         return at;
+    if (is_on_trial(w))
+        return stg_ns_min(at, w->trial_at);
     if (w->keys.count > w->keys.count_max)
         at = stg_ns_min(at, w->keys_at);
     if (w->wal_pages >= wal_pages_max(w))
@@ -346,5 +371,6 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
     if (has_grown(w))
         at = stg_ns_min(at, w->renew_at);
     at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
+    at = stg_ns_min(at, stg_writer_evict_at(w));
     return stg_ns_min(at, w->trim_at);
 }

@@ -7,6 +7,7 @@
 
 #include "hub/stores/cursors.h"
 #include "hub/stores/epochs.h"
+#include "hub/stores/eviction.h"
 #include "hub/stores/lanes.h"
 #include "hub/stores/schema.h"
 #include "hub/stores/sqlite.h"
@@ -83,8 +84,19 @@ static const struct {
     {"dead letters for one message have no payload",
      "SELECT count(*) FROM failed_broadcast_logs WHERE state = 'dead'"
      " AND last_position IS NULL AND payload IS NULL"
-     " AND coalesce(cause, '') <> 'TOO_LARGE'"},
-    {"range rows end before they begin",
+     " AND replay <> " STG_EVICTED " AND coalesce(cause, '') <> 'TOO_LARGE'"},
+    {"bulk rows of evicted letters have another form",
+     "SELECT count(*) FROM failed_broadcast_logs WHERE"
+     " (replay = " STG_EVICTED ") <> (position < 0) OR (replay = " STG_EVICTED
+     " AND (payload IS NOT NULL OR last_position IS NOT NULL OR count < 1"
+     " OR why <> 'evicted'))"},
+    {"totals of dead letters are not what their rows are",
+     "SELECT (SELECT letters FROM letter_totals) <>"
+     " (SELECT count(*) FROM failed_broadcast_logs) OR"
+     " (SELECT dead FROM letter_totals) <> (SELECT count(*)"
+     " FROM failed_broadcast_logs WHERE state = 'dead'"
+     " AND replay <> " STG_EVICTED ")"},
+    {"bulk rows end before they begin",
      "SELECT count(*) FROM failed_broadcast_logs WHERE state = 'dead'"
      " AND last_position < position"},
     {"claims are of a partition that has no number",
@@ -153,9 +165,13 @@ static int prepare_books(check *c)
         rc = stg_sql_prepare_once(
             c->db, &c->letters,
             "SELECT coalesce(sum(count) FILTER (WHERE state IN"
-            " ('dead', 'dropped', 'expired')), 0),"
+            " ('dead', 'dropped', 'expired')), 0) + coalesce((SELECT dead"
+            " FROM deleted_letters WHERE lane = ?1 AND partition = ?2), 0),"
             " coalesce(sum(count) FILTER (WHERE state = 'cancelled'), 0)"
-            " FROM failed_broadcast_logs WHERE lane = ? AND partition = ?");
+            " + coalesce((SELECT cancelled FROM deleted_letters"
+            " WHERE lane = ?1 AND partition = ?2), 0)"
+            " FROM failed_broadcast_logs WHERE lane = ?1 AND partition = ?2"
+            " AND replay <> " STG_EVICTED);
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare_once(
             c->db, &c->lane, "SELECT is_forgotten FROM lanes WHERE number = ?");
@@ -311,14 +327,12 @@ static int count(check *c)
     return rc;
 }
 
-/* Tables are not asked where the file itself is damaged; an older version has
- * others. */
+/* Tables are not asked where the file itself is damaged. */
 static int check_all(check *c)
 {
     int rc = check_integrity(c);
 
-    if (rc != SQLITE_OK || c->v->flaws > 0 ||
-        c->v->version != stg_schema_version())
+    if (rc != SQLITE_OK || c->v->flaws > 0)
         return rc;
     rc = count(c);
     if (rc == SQLITE_OK)
@@ -330,14 +344,11 @@ static int check_all(check *c)
 
 static int look(check *c)
 {
-    stg_schema_kind kind;
     int rc = stg_sql_exec(c->db, "BEGIN");
 
     if (rc == SQLITE_OK)
-        rc = stg_schema_look(c->db, &kind, &c->v->version);
-    if (rc == SQLITE_OK)
         rc = check_all(c);
-    // What is so damaged that it cannot be read at all is damaged, too.
+    // A file that is too damaged to be read at all is damaged, too.
     if ((rc & 0xff) == SQLITE_CORRUPT) {
         flaw(c, "the file is damaged: %s",
              sqlite3_errmsg(stg_sqlite_of(c->db)));

@@ -7,7 +7,6 @@
 #include "hub/stores/sql.h"
 
 typedef struct stg_verified {
-    uint64_t version;
     uint64_t messages, lanes, parked, keys;
     uint64_t letters; /* rows, in whatever state: these are */
     uint64_t dead, replayed, dropped, expired, cancelled;

@@ -1,7 +1,6 @@
 #include "hub/stores/writer.h"
 #include "hub/stores/pg_open.h"
 #include "hub/stores/sqlite.h"
-#include "hub/wall.h"
 
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@ enum {
 
 /* -- transactions ---------------------------------------------------------- */
 
-static void tell_trouble(stg_store_writer *w)
+static void tell_trouble(stg_store_writer *w, bool is_hanging)
 {
     stg_error why;
 
@@ -26,28 +25,34 @@ static void tell_trouble(stg_store_writer *w)
                        w->o->path);
         return;
     }
-    stg_sql_words(&why, w->o->path, "is away", w->db, STG_SQL_AWAY);
+    stg_pg_say_trouble(w->db, is_hanging, &why);
     stg_inbox_tell(w->in, STG_STORE_AWAY,
                    "%s; nothing can be stored meanwhile, and it is tried again",
                    why.text);
 }
 
 /* Whether it is no use to wait for it any longer. */
-static bool is_over(void *ctx)
+static bool wait_on(stg_store_writer *w)
 {
-    stg_store_writer *w = ctx;
     bool over;
 
-    w->busy_tries++;
-    if (!w->is_told && (w->url != NULL || w->busy_tries >= TOLD_TRIES))
-        tell_trouble(w);
     uv_mutex_lock(&w->in->lock);
     stg_inbox_answer_pings(w->in);
     over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
                                 ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
-    w->is_hopeless = over;
     return over;
+}
+
+static bool is_over(void *ctx)
+{
+    stg_store_writer *w = ctx;
+
+    w->busy_tries++;
+    if (!w->is_told && (w->url != NULL || w->busy_tries >= TOLD_TRIES))
+        tell_trouble(w, false);
+    w->is_hopeless = wait_on(w);
+    return w->is_hopeless;
 }
 
 /* The same while the server has a command. */
@@ -58,14 +63,18 @@ static bool is_hanging(void *ctx)
 
     w->busy_tries++;
     if (!w->is_told && w->busy_tries >= TOLD_TRIES)
-        tell_trouble(w);
-    uv_mutex_lock(&w->in->lock);
-    stg_inbox_answer_pings(w->in);
-    over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
-                                ++w->closing_tries >= CLOSING_TRIES);
-    uv_mutex_unlock(&w->in->lock);
+        tell_trouble(w, true);
+    over = wait_on(w);
     w->is_hopeless = w->is_hopeless || over;
     return over;
+}
+
+static void tell_end(stg_store_writer *w, stg_store_trouble what)
+{
+    if (!w->is_told)
+        return;
+    w->is_told = false;
+    stg_inbox_tell(w->in, what, NULL);
 }
 
 static int begin(stg_store_writer *w)
@@ -74,11 +83,9 @@ static int begin(stg_store_writer *w)
 
     w->busy_tries = 0;
     rc = stg_sql_begin(w->db, is_over, w);
-    if (rc == SQLITE_OK && w->is_told) {
-        w->is_told = false;
-        stg_inbox_tell(w->in, w->url != NULL ? STG_STORE_AWAY : STG_STORE_BUSY,
-                       NULL);
-    }
+    // A server that lets us in may refuse what comes.
+    if (rc == SQLITE_OK && w->url == NULL)
+        tell_end(w, STG_STORE_BUSY);
     return rc;
 }
 
@@ -97,30 +104,45 @@ static int write_lanes(stg_store_writer *w)
     return rc;
 }
 
+static int measure(stg_store_writer *w)
+{
+    uint64_t pages = 0, free_pages = 0;
+    int rc = stg_sql_number(w->page_count, &pages);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(w->free_count, &free_pages);
+    w->used = stg_ns_sub(pages, free_pages) * STG_PAGE;
+    return rc;
+}
+
+static void find_room(stg_store_writer *w)
+{
+    w->room = stg_ns_sub(w->o->quota - w->o->quota / 5, w->used);
+    if (w->room >= w->refused)
+        w->refused = 0;
+}
+
 int stg_writer_begin(stg_store_writer *w)
 {
-    uint64_t pages = 0, free_pages = 0, quota = w->o->quota;
     int rc = begin(w);
 
     w->began_at = uv_hrtime();
     // A server's room is its own; lanes are there before they are named.
     if (w->url != NULL)
         return rc;
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(w->page_count, &pages);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(w->free_count, &free_pages);
-    if (rc == SQLITE_OK)
-        rc = write_lanes(w);
-    w->used = stg_ns_sub(pages, free_pages) * STG_PAGE;
-    w->room = stg_ns_sub(quota - quota / 5, w->used);
-    return rc;
+    find_room(w);
+    return rc == SQLITE_OK ? write_lanes(w) : rc;
 }
 
 int stg_writer_end(stg_store_writer *w, int rc)
 {
+    if (rc == SQLITE_OK && w->url == NULL)
+        rc = measure(w);
     rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
     stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
+    find_room(w);
+    if (rc == SQLITE_OK && w->url != NULL)
+        tell_end(w, STG_STORE_AWAY);
     if (rc == SQLITE_OK)
         stg_jobs_free(&w->lanes);
     else
@@ -160,7 +182,7 @@ static int fence(stg_store_writer *w, stg_job *job)
 static int write_changes(stg_store_writer *w, stg_job *job)
 {
     const stg_group *g = job->group.group;
-    stg_ns wall = stg_wall_now();
+    stg_ns wall = stg_sql_now(w->db);
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
@@ -336,6 +358,8 @@ static void show(stg_store_writer *w)
         .first = w->queue.first,
         .next = w->queue.next,
         .message_bytes = w->queue.bytes,
+        .letter_bytes = w->eviction.bytes,
+        .is_full = w->refused > 0 || w->is_disk_full,
         .keys = w->keys.count,
         .commits = w->commits,
         .checkpoints = w->checkpoints,
@@ -443,6 +467,10 @@ static int load_rows(stg_store_writer *w)
     if (rc == SQLITE_OK)
         rc = stg_replays_prepare(&w->replays, w->db);
     if (rc == SQLITE_OK)
+        rc = stg_eviction_prepare(&w->eviction, w->db);
+    if (rc == SQLITE_OK && w->url == NULL)
+        rc = stg_eviction_look(&w->eviction);
+    if (rc == SQLITE_OK)
         rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
     return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
 }
@@ -478,6 +506,8 @@ int stg_store_writer_load(stg_store_writer *w)
             w->db, &w->add_lane,
             "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
             " ON CONFLICT (number) DO UPDATE SET url = excluded.url");
+    if (rc == SQLITE_OK)
+        rc = measure(w);
     if (rc == SQLITE_OK)
         rc = stg_queue_load(&w->queue, w->db);
     if (rc == SQLITE_OK)

@@ -7,6 +7,7 @@
 #define STAGGER_HUB_STORES_WRITER_H
 
 #include "hub/stores/cursors.h"
+#include "hub/stores/eviction.h"
 #include "hub/stores/inbox.h"
 #include "hub/stores/keys.h"
 #include "hub/stores/replay.h"
@@ -26,6 +27,7 @@ struct stg_store_writer {
     stg_cursors cursors;
     stg_partitions partitions;
     stg_replays replays;
+    stg_eviction eviction;
     stg_stmt *page_count, *free_count, *add_lane, *pause_lane, *fence;
 
     /* the round */
@@ -34,15 +36,22 @@ struct stg_store_writer {
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
-    uint64_t used; /* bytes of the file that are not free */
-    uint64_t room; /* what appends may still fill */
+    uint64_t used;     /* bytes of the file that are not free */
+    uint64_t room;     /* what appends may still fill */
+    uint64_t refused;  /* the least that did not fit, and would not now */
+    bool is_disk_full; /* and so the last append failed */
 
     /* what can wait: by uv_hrtime() */
     uint64_t commit;
     uint64_t retained, told; /* what is too old or too much; told to flow */
     uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
-        checkpoint_at, errand_at, renew_at;
+        checkpoint_at, errand_at, renew_at, trial_at;
     uint64_t letters_version, letters_noted;
+    uint64_t letters_old_at, letters_look_at, evict_at;
+    uint64_t letters_seen; /* rows.version, when the totals were read */
+    bool is_half_told, is_nearly_told;
+    bool waits_for_copy; /* what is too much has not been copied yet */
+    bool is_uncopied_told;
     int wal_pages, closing_tries;
     int busy_tries;    /* of a transaction to begin */
     bool is_tending;   /* there is more to do at once */
@@ -74,6 +83,10 @@ bool stg_writer_append(stg_store_writer *w);
 
 /* tending.c: what can wait. False: the store is broken. */
 bool stg_writer_tend(stg_store_writer *w);
+
+/* letter_room.c: the same of dead letters; stg_writer_tend() calls it. */
+int stg_writer_evict(stg_store_writer *w, uint64_t now);
+uint64_t stg_writer_evict_at(const stg_store_writer *w);
 
 /* When there is something to tend; UINT64_MAX: never. */
 uint64_t stg_writer_tend_at(const stg_store_writer *w);

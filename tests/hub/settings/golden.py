@@ -77,7 +77,9 @@ def put(name, content, mode):
 def make_folder():
     put("secret", b"hush\n", 0o600)
     put("public", b"hush\n", 0o644)
-    put("group", b"hush\n", 0o640)
+    put("group", b"hush\n", 0o660)
+    put("slack", b"https://127.0.0.1/hush\n", 0o440)
+    put("public.db", b"", 0o644)
     put("empty", b"", 0o600)
     put("line", b"\n", 0o600)
     put("lines", b"hush\nmore\n", 0o600)

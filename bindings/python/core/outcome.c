@@ -1,0 +1,304 @@
+/* outcome.c - stagger.Outcome: what an attempt came to. */
+#include "module.h"
+
+#include <time.h>
+
+PyTypeObject *outcome_type;
+
+PyObject *outcome_new(stg_outcome outcome)
+{
+    outcome_object *self = PyObject_New(outcome_object, outcome_type);
+
+    if (self != NULL)
+        self->outcome = outcome;
+    return (PyObject *)self;
+}
+
+static const stg_outcome *read_outcome(PyObject *self)
+{
+    return &((outcome_object *)self)->outcome;
+}
+
+/* -- making one: static methods, one for whatever a program holds */
+
+static PyObject *outcome_ok(PyObject *none, PyObject *nothing)
+{
+    (void)none;
+    (void)nothing;
+    return outcome_new(stg_ok());
+}
+
+static PyObject *outcome_failed(PyObject *none, PyObject *args)
+{
+    const char *text;
+
+    (void)none;
+    if (!PyArg_ParseTuple(args, "s:failed", &text))
+        return NULL;
+    for (int fault = STG_FAULT_NONE + 1; fault < STG_FAULT_COUNT; fault++)
+        if (strcmp(stg_fault_about((stg_fault)fault)->name, text) == 0)
+            return outcome_new(stg_failed((stg_fault)fault));
+    return PyErr_Format(PyExc_ValueError, "there is no fault `%s`", text);
+}
+
+/* False, and an exception, for what is no int of C. */
+static bool read_code(PyObject *number, int *code)
+{
+    long value = PyLong_AsLong(number);
+
+    if (value == -1 && PyErr_Occurred())
+        return false;
+    if (value < INT32_MIN || value > INT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a code has 32 bits");
+        return false;
+    }
+    *code = (int)value;
+    return true;
+}
+
+static PyObject *make(PyObject *number, stg_outcome (*from)(int))
+{
+    int code;
+
+    return read_code(number, &code) ? outcome_new(from(code)) : NULL;
+}
+
+static stg_outcome from_mysql(int code)
+{
+    return stg_failed_mysql(code < 0 ? UINT32_MAX : (unsigned)code);
+}
+
+static PyObject *outcome_status(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, stg_answered);
+}
+
+static PyObject *outcome_errno(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, stg_failed_errno);
+}
+
+static PyObject *outcome_resolver(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, stg_failed_resolver);
+}
+
+static PyObject *outcome_mysql(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, from_mysql);
+}
+
+static PyObject *outcome_sqlstate(PyObject *none, PyObject *args)
+{
+    const char *text;
+
+    (void)none;
+    if (!PyArg_ParseTuple(args, "s:sqlstate", &text))
+        return NULL;
+    return outcome_new(stg_failed_sqlstate(text));
+}
+
+static PyObject *outcome_amqp(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, stg_failed_amqp);
+}
+
+static PyObject *outcome_kafka(PyObject *none, PyObject *number)
+{
+    (void)none;
+    return make(number, stg_failed_kafka);
+}
+
+static PyObject *outcome_redis(PyObject *none, PyObject *args)
+{
+    const char *reply;
+
+    (void)none;
+    if (!PyArg_ParseTuple(args, "s:redis", &reply))
+        return NULL;
+    return outcome_new(stg_failed_redis(reply));
+}
+
+static PyObject *outcome_grpc(PyObject *none, PyObject *args)
+{
+    int code;
+    const char *pushback_ms = NULL;
+
+    (void)none;
+    if (!PyArg_ParseTuple(args, "i|z:grpc", &code, &pushback_ms))
+        return NULL;
+    return outcome_new(stg_failed_grpc(code, pushback_ms));
+}
+
+static PyObject *outcome_but(PyObject *self, PyObject *args, PyObject *names)
+{
+    static char *keywords[] = {"delay", "permanent", "unsent", NULL};
+    stg_outcome o = *read_outcome(self);
+    PyObject *delay = NULL;
+    int permanent = o.permanent, unsent = o.unsent;
+
+    if (!PyArg_ParseTupleAndKeywords(args, names, "|$Opp:but", keywords, &delay,
+                                     &permanent, &unsent))
+        return NULL;
+    if (delay != NULL && !read_seconds(delay, &o.delay))
+        return NULL;
+    o.permanent = permanent != 0;
+    o.unsent = unsent != 0;
+    return outcome_new(o);
+}
+
+static PyObject *outcome_after(PyObject *self, PyObject *args)
+{
+    stg_delay_headers h = {NULL, NULL, NULL};
+    stg_outcome o = *read_outcome(self);
+
+    if (!PyArg_ParseTuple(args, "z|zz:after", &h.retry_after, &h.retry_after_ms,
+                          &h.date))
+        return NULL;
+    o.delay = stg_delay_read(&h, (int64_t)time(NULL));
+    return outcome_new(o);
+}
+
+/* -- reading one */
+
+static PyObject *outcome_name(PyObject *self, void *closure)
+{
+    char text[STG_CAUSE_MAX];
+
+    (void)closure;
+    return PyUnicode_FromString(stg_outcome_name(read_outcome(self), text));
+}
+
+static PyObject *outcome_cause(PyObject *self, void *closure)
+{
+    char text[STG_CAUSE_MAX];
+
+    (void)closure;
+    return PyUnicode_FromString(stg_outcome_cause(read_outcome(self), text));
+}
+
+static const stg_fault_info *info_of(PyObject *self)
+{
+    return stg_fault_about(read_outcome(self)->fault);
+}
+
+static PyObject *outcome_fault(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(info_of(self)->name);
+}
+
+static PyObject *outcome_category(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(stg_category_name(info_of(self)->category));
+}
+
+static PyObject *outcome_sentence(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(info_of(self)->sentence);
+}
+
+static PyObject *outcome_is_ok(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(read_outcome(self)->fault == STG_FAULT_NONE);
+}
+
+static PyObject *outcome_delay(PyObject *self, void *closure)
+{
+    (void)closure;
+    return seconds_of(read_outcome(self)->delay);
+}
+
+static PyObject *outcome_permanent(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(read_outcome(self)->permanent);
+}
+
+static PyObject *outcome_unsent(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(read_outcome(self)->unsent);
+}
+
+static PyObject *outcome_repr(PyObject *self)
+{
+    char text[STG_CAUSE_MAX];
+
+    return PyUnicode_FromFormat("<Outcome %s>",
+                                stg_outcome_name(read_outcome(self), text));
+}
+
+static PyObject *outcome_compare(PyObject *self, PyObject *other, int how)
+{
+    const stg_outcome *a = read_outcome(self), *b;
+    bool is_equal;
+
+    if (Py_TYPE(other) != outcome_type || (how != Py_EQ && how != Py_NE))
+        Py_RETURN_NOTIMPLEMENTED;
+    b = read_outcome(other);
+    is_equal = a->fault == b->fault && a->code_kind == b->code_kind &&
+               a->code == b->code && a->permanent == b->permanent &&
+               a->unsent == b->unsent && a->delay == b->delay;
+    return PyBool_FromLong(is_equal == (how == Py_EQ));
+}
+
+static PyGetSetDef getters[] = {
+    {"name", outcome_name, NULL, "as policies write it: 503, refused", NULL},
+    {"cause", outcome_cause, NULL, "as records write it: HTTP_503", NULL},
+    {"fault", outcome_fault, NULL, "the fault: 5xx, refused", NULL},
+    {"category", outcome_category, NULL, "its category: server, connect", NULL},
+    {"sentence", outcome_sentence, NULL, "the fault for people", NULL},
+    {"is_ok", outcome_is_ok, NULL, "whether it is a success", NULL},
+    {"delay", outcome_delay, NULL, "the wait asked for, in seconds", NULL},
+    {"permanent", outcome_permanent, NULL, "never to be retried", NULL},
+    {"unsent", outcome_unsent, NULL, "surely not processed", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"ok", outcome_ok, METH_NOARGS | METH_STATIC, "a success"},
+    {"failed", outcome_failed, METH_VARARGS | METH_STATIC,
+     "a fault by its name, such as \"timeout\""},
+    {"status", outcome_status, METH_O | METH_STATIC, "an HTTP status"},
+    {"errno", outcome_errno, METH_O | METH_STATIC, "an errno"},
+    {"resolver", outcome_resolver, METH_O | METH_STATIC,
+     "a code of getaddrinfo()"},
+    {"mysql", outcome_mysql, METH_O | METH_STATIC, "a MySQL error number"},
+    {"sqlstate", outcome_sqlstate, METH_VARARGS | METH_STATIC, "an SQLSTATE"},
+    {"redis", outcome_redis, METH_VARARGS | METH_STATIC,
+     "an error reply of Redis"},
+    {"amqp", outcome_amqp, METH_O | METH_STATIC, "a reply code of AMQP 0-9-1"},
+    {"kafka", outcome_kafka, METH_O | METH_STATIC, "an error code of Kafka"},
+    {"grpc", outcome_grpc, METH_VARARGS | METH_STATIC,
+     "a gRPC code, and grpc-retry-pushback-ms"},
+    {"but", (PyCFunction)(void (*)(void))outcome_but,
+     METH_VARARGS | METH_KEYWORDS,
+     "the same with delay (seconds), permanent or unsent changed"},
+    {"after", outcome_after, METH_VARARGS,
+     "the same with the delay of Retry-After, retry-after-ms and Date"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "What an attempt came to. Made by its static methods."},
+    {Py_tp_new, object_refuse},
+    {Py_tp_dealloc, object_free},
+    {Py_tp_repr, outcome_repr},
+    {Py_tp_richcompare, outcome_compare},
+    {Py_tp_hash, PyObject_HashNotImplemented},
+    {Py_tp_getset, getters},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec outcome_spec = {"stagger.Outcome", sizeof(outcome_object), 0,
+                            Py_TPFLAGS_DEFAULT, slots};

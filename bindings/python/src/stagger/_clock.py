@@ -1,0 +1,115 @@
+"""Where a wait is spent: in real time, or skipped by a test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ._core import Operation
+    from .testing import SkippedTime
+
+# Of a test: for a block and what is started in it, or for the process.
+block: contextvars.ContextVar[SkippedTime | None] = contextvars.ContextVar(
+    "stagger_time", default=None
+)
+process: SkippedTime | None = None
+
+
+def skipped() -> SkippedTime | None:
+    """The test's time, or None: then waits are real."""
+    return block.get() or process
+
+
+def sleep(operation: Operation, skipped_time: SkippedTime | None) -> None:
+    """Blocks until the operation's wait is over."""
+    if skipped_time is not None:
+        skipped_time.skip(operation)
+    else:
+        time.sleep(_left(operation))
+
+
+async def sleep_async(
+    operation: Operation, skipped_time: SkippedTime | None
+) -> None:
+    """The same, and the event loop goes on."""
+    if skipped_time is not None:
+        await skipped_time.skip_async(operation, pause)
+    else:
+        await pause(_left(operation))
+
+
+async def pause(seconds: float) -> None:
+    if _is_asyncio():
+        await asyncio.sleep(seconds)
+    else:
+        await _anyio().sleep(seconds)
+
+
+def _left(operation: Operation) -> float:
+    return max(0, operation.due_at - operation.now) / 1e9
+
+
+def _is_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _anyio() -> Any:
+    try:
+        import anyio
+    except ImportError:
+        raise RuntimeError(
+            "stagger knows asyncio, and trio if anyio is installed"
+        ) from None
+    return anyio
+
+
+class Scope(Protocol):
+    def __enter__(self) -> object: ...
+    def __exit__(self, *raised: Any) -> bool | None: ...
+
+
+def limit(seconds: float) -> Scope:
+    """Cancels what is in it after so many seconds: TimeoutError."""
+    if _is_asyncio():
+        return _AsyncioLimit(seconds)
+    scope: Scope = _anyio().fail_after(seconds)
+    return scope
+
+
+class _AsyncioLimit:
+    """asyncio.timeout(), which came with Python 3.11."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._is_over = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("an attempt with a timeout needs a task")
+        self._task = task
+        # From 3.11 on a task counts who wants to cancel it.
+        self._cancelling: int = getattr(task, "cancelling", int)()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._is_over = True
+        self._task.cancel()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._timer.cancel()
+        if not self._is_over:
+            return
+        cancelling: int = getattr(self._task, "uncancel", int)()
+        if raised[0] is asyncio.CancelledError and (
+            cancelling <= self._cancelling
+        ):
+            raise TimeoutError("the attempt took too long") from raised[1]

@@ -1,0 +1,61 @@
+"""Who hears of an operation: a hook, the log, and its statistics."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Callable, NamedTuple
+
+from ._core import Outcome
+
+log = logging.getLogger("stagger")
+
+
+class Event(NamedTuple):
+    """What a hook is told, in the thread or task of the call."""
+
+    kind: str  # "attempt" begins, "decision" about one, "end"
+    name: str  # of the function
+    number: int  # of the attempt, from 1
+    next: str  # "go", "wait", "done" or "give-up"
+    why: str  # of a wait or an end: "backoff", "attempts" ...
+    wait: float  # of "wait": seconds; else 0
+    outcome: Outcome | None  # of "decision", but for a wait before a try
+    error: BaseException | None  # what was raised
+    text: str  # how it goes, as a sentence
+
+
+Hook = Callable[[Event], object]
+
+
+class Statistics(NamedTuple):
+    """Of the calls of a function that have ended, from all threads."""
+
+    calls: int
+    attempts: int  # first tries included
+    retries: int
+    successes: int
+    failures: int
+    waited: float  # in seconds
+    ends: dict[str, int]  # calls by reason: "done", "attempts", "budget" ...
+
+    @classmethod
+    def of(cls, totals: dict[str, Any]) -> Statistics:
+        calls, attempts = totals["calls"], totals["attempts"]
+        done = totals["ends"].get("done", 0)
+        return cls(
+            calls=calls,
+            attempts=attempts,
+            retries=max(0, attempts - calls),
+            successes=done,
+            failures=calls - done,
+            waited=totals["waited"],
+            ends=totals["ends"],
+        )
+
+
+def call_hook(hook: Hook, event: Event) -> None:
+    """A hook that fails is no reason to fail."""
+    try:
+        hook(event)
+    except Exception:
+        log.exception("%s: the hook failed", event.name)

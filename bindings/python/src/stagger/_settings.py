@@ -1,0 +1,123 @@
+"""How a function is called: the options, checked once."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Callable, TypedDict, Union
+
+from . import _events
+from ._classify import classify
+from ._core import Calls, Outcome, Peer, Policy
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_UNCLASSIFIED = Outcome.failed("error")
+
+Types = Union[type[BaseException], tuple[type[BaseException], ...]]
+
+
+class Options(TypedDict, total=False):
+    """What retry(), attempts() and Retrying() take beside the policy."""
+
+    # What is a failure, and is it retried?
+    on: Types  # only these; those of them that no rule knows, too
+    when: Callable[[Any], object]  # of an exception: true, false or an Outcome
+    when_result: Callable[[Any], object]  # of a result: the same
+
+    # What is it that is called?
+    peer: Peer  # shared budget, breaker and rate limit
+    method: str  # "POST": repeated only with a key, or if surely not processed
+    key: bool | str  # attempt.key goes with each attempt; or this one
+    name: str  # in the log, and for hooks; as a rule the function's
+
+    # Who hears of it?
+    log: logging.Logger | str | None  # "stagger"; None: nobody
+    level: int  # logging.INFO
+    hook: _events.Hook
+    raise_last: bool  # False: GaveUp instead of the last exception
+
+
+class Settings:
+    """The options of one function. ValueError for a bad policy."""
+
+    __slots__ = (
+        "_on",
+        "_when",
+        "_when_result",
+        "calls",
+        "hook",
+        "level",
+        "log",
+        "name",
+        "peer",
+        "policy",
+        "raise_last",
+    )
+
+    def __init__(
+        self,
+        policy: str | Policy,
+        *,
+        has_own_peer: bool,
+        **options: Unpack[Options],
+    ) -> None:
+        unknown = options.keys() - Options.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"there is no option {sorted(unknown)[0]!r}")
+        self.policy = Policy(policy)
+        self._on = options.get("on")
+        self._when = options.get("when")
+        self._when_result = options.get("when_result")
+        self.name = options.get("name", "call")
+        self.log = _logger(options.get("log", _events.log))
+        self.level = options.get("level", logging.INFO)
+        self.hook = options.get("hook")
+        self.raise_last = options.get("raise_last", True)
+        self.peer = options.get("peer")
+        if self.peer is None and has_own_peer and self.policy.is_shared:
+            self.peer = Peer(self.policy)
+        is_choosy = self._on or self._when or self._when_result
+        self.calls = Calls(
+            self.policy.with_errors() if is_choosy else self.policy,
+            self.peer,
+            options.get("method"),
+            options.get("key", False),
+        )
+
+    def outcome_of(self, error: Exception) -> Outcome:
+        outcome = classify(error)
+        if self._on is not None and not isinstance(error, self._on):
+            return outcome.but(permanent=True)
+        if self._when is not None:
+            return self._ruled(self._when(error), outcome)
+        return outcome
+
+    def judge(self, result: object) -> Outcome | None:
+        """None: it is a success."""
+        if self._when_result is None:
+            return None
+        verdict = self._when_result(result)
+        if isinstance(verdict, Outcome):
+            return None if verdict.is_ok else self._ruled(verdict, verdict)
+        return _UNCLASSIFIED if verdict else None
+
+    def _ruled(self, verdict: object, outcome: Outcome) -> Outcome:
+        """A predicate overrules the policy, unless it asks for its rules."""
+        if isinstance(verdict, Outcome):
+            is_retried = self._would_retry(verdict)
+            return verdict if is_retried else verdict.but(permanent=True)
+        if not verdict:
+            return outcome.but(permanent=True)
+        if self._would_retry(outcome):
+            return outcome
+        return _UNCLASSIFIED.but(delay=outcome.delay, unsent=outcome.unsent)
+
+    def _would_retry(self, outcome: Outcome) -> bool:
+        return self.policy.retries(outcome) != 0
+
+
+def _logger(
+    given: logging.Logger | str | None,
+) -> logging.Logger | None:
+    return logging.getLogger(given) if isinstance(given, str) else given

@@ -1,0 +1,143 @@
+/* I27 How many attempts at once a lane has: chance costs it little, and a
+ * target that is overloaded is brought to what it bears, and held there. */
+#include "tests/flow/world.h"
+
+/* Faults are tried again soon, and the breaker is not what is tested. */
+#define PATIENT                                               \
+    "fixed base=200ms jitter=none attempts=20 deadline=none " \
+    "attempt-timeout=10s retry=5xx"
+
+enum { BEST = 50 };
+
+static const stg_ns usual = 100 * STG_MS;
+
+/* -- chance ---------------------------------------------------------------- */
+
+static world_answer answer(world *w, uint64_t percent)
+{
+    if (stg_rng_upto(world_rng(w), 99) < percent)
+        return (world_answer){stg_answered(503), usual, false};
+    return (world_answer){stg_ok(), usual, true};
+}
+
+static world_answer by_chance_0(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return answer(w, 0);
+}
+
+static world_answer by_chance_1(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return answer(w, 1);
+}
+
+static world_answer by_chance_5(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return answer(w, 5);
+}
+
+static world *begin(uint64_t seed, world_leaf *leaf, uint32_t in_flight_max)
+{
+    world *w = world_new(seed);
+
+    world_lane(w, PATIENT)->in_flight_max = in_flight_max;
+    world_trace_off(w);
+    world_leaf_is(w, 0, leaf);
+    world_publish(w, 12000);
+    world_start(w);
+    return w;
+}
+
+/* What is delivered in 15 s. */
+static uint64_t deliver(uint64_t seed, world_leaf *leaf)
+{
+    world *w = begin(seed, leaf, 64);
+    uint64_t delivered;
+
+    world_run(w, world_after(w, 15 * STG_S));
+    delivered = world_look(w, 0).delivered;
+    world_free(w);
+    return delivered;
+}
+
+/* I27 A share q costs q / (1 - q) more attempts, and a tenth besides. */
+TEST(load, chance_costs_the_retries_and_a_tenth)
+{
+    for (uint64_t seed = 0; seed < seeds(3); seed++) {
+        uint64_t without = deliver(seed, by_chance_0);
+
+        CHECK_FROM(seed, without > 8000);
+        CHECK_FROM(seed, deliver(seed, by_chance_1) * 1100 > without * 990);
+        CHECK_FROM(seed, deliver(seed, by_chance_5) * 1100 > without * 950);
+    }
+}
+
+/* -- load ------------------------------------------------------------------ */
+
+/* Beyond 50 at once they wait for each other. */
+static world_answer slow_beyond(world *w, uint32_t l, uint64_t position,
+                                uint64_t attempt)
+{
+    uint64_t in_flight = world_look(w, l).in_flight;
+
+    (void)position;
+    (void)attempt;
+    return (world_answer){
+        stg_ok(), in_flight > BEST ? usual * in_flight / BEST : usual, true};
+}
+
+/* Beyond 50 at once they are sent away. */
+static world_answer refuse_beyond(world *w, uint32_t l, uint64_t position,
+                                  uint64_t attempt)
+{
+    (void)position;
+    (void)attempt;
+    if (world_look(w, l).in_flight > BEST)
+        return (world_answer){stg_answered(503), 20 * STG_MS, false};
+    return (world_answer){stg_ok(), usual, true};
+}
+
+static void check_held(uint64_t seed, world_leaf *leaf, uint32_t in_flight_max)
+{
+    world *w = begin(seed, leaf, in_flight_max);
+
+    world_run(w, world_after(w, 5 * STG_S));
+    for (int i = 0; i < 60; i++) {
+        uint32_t limit = world_look(w, 0).limit;
+
+        if (limit < 40 || limit > 60)
+            harness_fail(__FILE__, __LINE__, "seed %ju: %u at %ju ms",
+                         (uintmax_t)seed, limit,
+                         (uintmax_t)(world_now(w) / STG_MS));
+        world_run(w, world_after(w, 200 * STG_MS));
+    }
+    CHECK_FROM(seed, world_look(w, 0).delivered > 6500);
+    world_free(w);
+}
+
+TEST(load, holds_what_is_slow_beyond_fifty_at_forty_to_sixty)
+{
+    for (uint64_t seed = 0; seed < seeds(2); seed++) {
+        check_held(seed, slow_beyond, 64);
+        check_held(seed, slow_beyond, 1000);
+    }
+}
+
+TEST(load, holds_what_refuses_beyond_fifty_at_forty_to_sixty)
+{
+    for (uint64_t seed = 0; seed < seeds(2); seed++) {
+        check_held(seed, refuse_beyond, 64);
+        check_held(seed, refuse_beyond, 1000);
+    }
+}

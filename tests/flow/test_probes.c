@@ -1,0 +1,254 @@
+/* I26 Which delivery is the probe of an open breaker: whatever mix of messages
+ * waits, one that the target would take comes to be probed, and closes it. */
+#include "tests/flow/world.h"
+
+#define AS_PRESET                                         \
+    "fixed base=1s jitter=none attempts=3 deadline=none " \
+    "attempt-timeout=10s retry=5xx breaker=20:200ms-30s"
+#define STUBBORN                                                  \
+    "fixed base=1s jitter=none attempts=unlimited deadline=none " \
+    "attempt-timeout=5s retry=5xx breaker=3:10s-40s"
+
+static world_answer answer(bool takes)
+{
+    return (world_answer){takes ? stg_ok() : stg_answered(503), 10 * STG_MS,
+                          takes};
+}
+
+/* Like `stagger sink --reply 503x2,200`. */
+static world_answer take_third(world *w, uint32_t l, uint64_t position,
+                               uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    return answer(attempt >= 3);
+}
+
+/* The try-out of the README. */
+TEST(probes, come_to_a_third_attempt)
+{
+    world *w = world_new(1);
+
+    world_lane(w, AS_PRESET);
+    world_leaf_is(w, 0, take_third);
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).delivered, 100);
+    CHECK(world_look(w, 0).openings > 0);
+    world_end(w, 1);
+}
+
+/* The first is poison, and the others are taken at their second attempt. */
+static world_answer refuse_first(world *w, uint32_t l, uint64_t position,
+                                 uint64_t attempt)
+{
+    (void)l;
+    return answer(position != world_position(w, 0) && attempt >= 2);
+}
+
+TEST(probes, are_by_turns_the_one_tried_most_and_a_new_one)
+{
+    world *w = world_new(1);
+
+    world_lane(w, STUBBORN)->hold = STG_NEVER;
+    world_leaf_is(w, 0, refuse_first);
+    world_publish(w, 5);
+    world_start(w);
+    world_run(w, world_after(w, 191 * STG_S));
+    CHECK_TRACE(world_trace(w),
+                "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
+                "     20 ms  0:2 #1 503  wait 1000 ms (backoff)\n"
+                "     30 ms  0:3 #1 503  wait 1000 ms (backoff)\n"
+                "     30 ms  0: opened\n"
+                "  10040 ms  0:1 #2 503  wait 1000 ms (backoff)\n"
+                "  30050 ms  0:4 #1 503  wait 1000 ms (backoff)\n"
+                "  70060 ms  0:1 #3 503  wait 1000 ms (backoff)\n"
+                " 110070 ms  0:5 #1 503  wait 1000 ms (backoff)\n"
+                " 150080 ms  0:1 #4 503  wait 1000 ms (backoff)\n"
+                " 190090 ms  0:2 #2 200  done\n"
+                " 190090 ms  0: closed\n"
+                " 190100 ms  0:3 #2 200  done\n"
+                " 190100 ms  0:4 #2 200  done\n"
+                " 190110 ms  0:5 #2 200  done\n"
+                " 190110 ms  0:1 #5 503  wait 1000 ms (backoff)\n");
+    world_free(w);
+}
+
+static world_answer take_new(world *w, uint32_t l, uint64_t position,
+                             uint64_t attempt)
+{
+    (void)l;
+    (void)attempt;
+    return answer(position > world_position(w, 9));
+}
+
+/* Parked rows that nothing helps do not keep out what is new. */
+TEST(probes, come_to_a_new_one)
+{
+    world *w = world_new(1);
+
+    world_lane(w, STUBBORN)->hold = STG_NEVER;
+    world_leaf_is(w, 0, take_new);
+    world_publish(w, 10);
+    world_start(w);
+    world_run(w, world_after(w, STG_HOUR));
+    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    world_publish(w, 1);
+    world_run(w, world_after(w, 81 * STG_S)); // two probes
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    world_free(w);
+}
+
+static world_answer take_third_position(world *w, uint32_t l, uint64_t position,
+                                        uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)attempt;
+    return answer(position % 3 == 0);
+}
+
+static world_answer take_sixth(world *w, uint32_t l, uint64_t position,
+                               uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    return answer(attempt >= 6);
+}
+
+/* Thousands are parked, of which 64 are in memory. A probe that fails comes
+ * back behind all of them, and yet it is the next one. */
+TEST(probes, stay_with_one_of_thousands)
+{
+    world *w = world_new(1);
+    uint64_t starts, delivered;
+
+    world_lane(w,
+               "fixed base=1h jitter=none attempts=8 deadline=none "
+               "attempt-timeout=5s retry=5xx breaker=20:10s-40s")
+        ->hold = STG_NEVER;
+    world_trace_off(w);
+    world_leaf_is(w, 0, take_third_position);
+    world_publish(w, 3000);
+    world_start(w);
+    world_run(w, world_after(w, 30 * STG_MIN));
+    CHECK(world_look(w, 0).parked > 1900);
+    CHECK_U64(world_look(w, 0).openings, 0);
+    world_leaf_is(w, 0, take_sixth);
+    while (world_look(w, 0).openings == 0)
+        world_run(w, world_after(w, STG_MIN));
+    starts = world_starts(w, 0);
+    delivered = world_look(w, 0).delivered;
+    while (world_look(w, 0).delivered == delivered)
+        world_run(w, world_after(w, STG_S));
+    // One row waits four times for an hour; probes are 40 s apart.
+    CHECK(world_starts(w, 0) - starts < 4 * 100);
+    world_free(w);
+}
+
+/* -- any mix --------------------------------------------------------------- */
+
+/* What share of the messages nothing helps, and how many attempts the others
+ * want, in each lane. */
+static const struct {
+    const char *policy;
+    uint64_t poison, wants_min, wants_max;
+} mixes[] = {
+    {AS_PRESET, 20, 1, 3},
+    {AS_PRESET, 0, 3, 3},
+    {STUBBORN, 30, 2, 6},
+    {STUBBORN, 50, 1, 12},
+    {"exponential base=100ms cap=5s attempts=8 deadline=none "
+     "attempt-timeout=5s retry=5xx breaker=5:200ms-10s",
+     70, 2, 8},
+    {"fixed base=20s jitter=full attempts=20 deadline=none "
+     "attempt-timeout=5s retry=5xx breaker=50%/4/10s:1s-8s",
+     10, 3, 20},
+};
+
+enum { LANES = sizeof mixes / sizeof *mixes };
+
+/* 0: never; else the attempt that is taken. It is always the same. */
+static uint64_t wants(uint32_t l, uint64_t position)
+{
+    stg_rng rng = stg_rng_seed(position * LANES + l);
+
+    if (stg_rng_upto(&rng, 99) < mixes[l].poison)
+        return 0;
+    return mixes[l].wants_min +
+           stg_rng_upto(&rng, mixes[l].wants_max - mixes[l].wants_min);
+}
+
+static world_answer take_some(world *w, uint32_t l, uint64_t position,
+                              uint64_t attempt)
+{
+    uint64_t wanted = wants(l, position);
+
+    (void)w;
+    return answer(wanted > 0 && attempt >= wanted);
+}
+
+static bool is_all_taken(world *w, uint32_t l)
+{
+    uint64_t wanted = 0;
+
+    for (uint64_t i = 0; i < world_published(w); i++)
+        wanted += wants(l, world_position(w, i)) > 0;
+    return world_look(w, l).delivered == wanted;
+}
+
+static void publish_for_hours(world *w, int hours)
+{
+    for (int i = 0; i < hours * 30; i++) {
+        world_publish(w, 5);
+        world_run(w, world_after(w, 2 * STG_MIN));
+    }
+}
+
+/* While new ones come, more than there are probes, every breaker closes now and
+ * then. */
+static void check_progress(world *w, uint64_t seed)
+{
+    uint64_t before[LANES];
+
+    publish_for_hours(w, 1);
+    for (uint32_t l = 0; l < LANES; l++)
+        before[l] = world_look(w, l).delivered;
+    publish_for_hours(w, 3);
+    for (uint32_t l = 0; l < LANES; l++)
+        CHECK_FROM(seed, world_look(w, l).delivered > before[l]);
+}
+
+static void wait_for_all(world *w, uint64_t seed)
+{
+    stg_ns until_at = world_after(w, 200 * STG_HOUR);
+
+    for (uint32_t l = 0; l < LANES; l++)
+        while (!is_all_taken(w, l)) {
+            CHECK_FROM(seed, world_now(w) < until_at);
+            world_run(w, world_after(w, STG_MIN));
+        }
+}
+
+/* I26, I20 Whatever mix waits, what the target would take is taken, and nothing
+ * else keeps the breaker open before. */
+TEST(probes, bring_through_all_that_is_taken)
+{
+    for (uint64_t seed = 0; seed < seeds(4); seed++) {
+        world *w = world_new(seed);
+
+        world_trace_off(w);
+        for (uint32_t l = 0; l < LANES; l++) {
+            world_lane(w, mixes[l].policy)->hold = STG_NEVER;
+            world_leaf_is(w, l, take_some);
+        }
+        world_publish(w, 20 + stg_rng_upto(world_rng(w), 300));
+        world_start(w);
+        check_progress(w, seed);
+        wait_for_all(w, seed);
+        world_free(w);
+    }
+}
