@@ -349,6 +349,6 @@ int main(void)
     meter_number("sizeof(stg_loop)", sizeof(stg_loop), "bytes", 0);
     meter_number("sizeof(stg_policy)", sizeof(stg_policy), "bytes", 0);
     meter_number("sizeof(stg_peer)", sizeof(stg_peer), "bytes", 0);
-    meter_number(".text + .rodata of core", CORE_SIZE, "bytes", 64 * 1024);
+    meter_number(".text + .rodata of core", CORE_SIZE, "bytes", 96 * 1024);
     return 0;
 }

@@ -51,9 +51,9 @@ stg_backoff_jittered(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
     if (b->jitter == STG_JITTER_DECORRELATED)
         return (stg_interval){base, stg_ns_max(base, stg_ns_mul(last, 3))};
     window = stg_backoff_reach(b, base, n);
-    switch (b->jitter) {
-    case STG_JITTER_FULL:
+    if (b->jitter == STG_JITTER_FULL) // nearly all
         return (stg_interval){0, window};
+    switch (b->jitter) {
     case STG_JITTER_EQUAL:
         return (stg_interval){window / 2, window};
     case STG_JITTER_PERCENT:

@@ -2,12 +2,14 @@
 
 #include <stddef.h>
 
+#include "core/fault_row.h"
+
 #define ROW(name, cause, category, sentence)           \
     {                                                  \
         name, cause, sentence, STG_CATEGORY_##category \
     }
 
-static const stg_fault_info faults[STG_FAULT_COUNT] = {
+const stg_fault_info stg_faults[STG_FAULT_COUNT] = {
     [STG_FAULT_NONE] = ROW("ok", "OK", NONE, "it succeeded"),
     [STG_FAULT_REFUSED] = ROW("refused", "CONNECTION_REFUSED", CONNECT,
                               "the connection was refused"),
@@ -104,7 +106,7 @@ static const char *const categories[] = {
 
 const stg_fault_info *stg_fault_about(stg_fault fault)
 {
-    return &faults[(unsigned)fault < STG_FAULT_COUNT ? fault : STG_FAULT_ERROR];
+    return stg_fault_row(fault);
 }
 
 const char *stg_category_name(stg_category category)

@@ -40,7 +40,8 @@ static bool is_unprocessed(const stg_outcome *o)
     }
 }
 
-static bool is_method_repeatable(const char *method)
+/* Not inlined, like conclude_with_breaker(): most have no method. */
+__attribute__((noinline)) static bool is_method_repeatable(const char *method)
 {
     static const char *const methods[] = {"GET",   "HEAD", "OPTIONS",
                                           "TRACE", "PUT",  "DELETE"};
@@ -126,18 +127,15 @@ static stg_ns find_wait(stg_retry *r, const stg_outcome *o, stg_rng *rng,
                         stg_why *why)
 {
     const stg_backoff *b = &r->policy->backoff;
-    stg_ns floor = stg_wait_asked(r->policy, o);
+    stg_ns asked = stg_wait_asked(r->policy, o), wait;
     stg_interval i = stg_backoff_interval(b, stg_base_after(r->policy, o),
                                           r->attempts, r->last);
+    bool is_theirs = asked > 0 && is_exact(r->policy, o);
 
-    if (floor > 0 && is_exact(r->policy, o)) {
-        *why = STG_WHY_SERVER_DELAY;
-        (void)stg_backoff_draw(b, i, &r->last, 0, rng);
-        return floor;
-    }
-    *why = floor > stg_backoff_longest(b, i) ? STG_WHY_SERVER_DELAY
-                                             : STG_WHY_BACKOFF;
-    return stg_backoff_draw(b, i, &r->last, floor, rng);
+    *why = is_theirs || asked > stg_backoff_longest(b, i) ? STG_WHY_SERVER_DELAY
+                                                          : STG_WHY_BACKOFF;
+    wait = stg_backoff_draw(b, i, &r->last, is_theirs ? 0 : asked, rng);
+    return is_theirs ? asked : wait;
 }
 
 static stg_grant ask(stg_budget *b, const stg_retry *r, stg_ns now)
@@ -242,7 +240,7 @@ static void count_failure(const stg_retry *r, const stg_outcome *o)
     stg_budget *own = own_budget(r), *shared = r->with->shared_budget;
 
     if ((counts_failures(own) || counts_failures(shared)) &&
-        stg_fault_about(o->fault)->category != STG_CATEGORY_OWN) {
+        stg_fault_category(o->fault) != STG_CATEGORY_OWN) {
         stg_budget_fail(own);
         stg_budget_fail(shared);
     }

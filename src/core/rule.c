@@ -1,6 +1,7 @@
 #include "core/rule.h"
 
 #include "core/codes.h"
+#include "core/fault_row.h"
 
 enum { SQLSTATES = 36 * 36 * 36 * 36 * 36 };
 
@@ -121,7 +122,7 @@ stg_status stg_rule_check(const stg_rule *r, stg_error *err)
 /* "any" is any fault of the remote: not what was our own doing. */
 static bool is_any(stg_fault fault)
 {
-    stg_category category = stg_fault_about(fault)->category;
+    stg_category category = stg_fault_category(fault);
 
     return category != STG_CATEGORY_OWN && category != STG_CATEGORY_LOCAL &&
            fault != STG_FAULT_EGRESS;
@@ -137,7 +138,7 @@ static bool matches(const stg_rule *r, const stg_outcome *o)
     case STG_LINK_FAMILY:
         return r->value == stg_outcome_family(o);
     case STG_LINK_CATEGORY:
-        return r->value == stg_fault_about(o->fault)->category;
+        return r->value == stg_fault_category(o->fault);
     case STG_LINK_ANY:
         return is_any(o->fault);
     }

@@ -5,11 +5,13 @@
 
 #include <stagger/policy.h>
 
+#include "core/fault_row.h"
+
 enum { STG_BASES = STG_CATEGORY_OTHER + 1 };
 
 static inline stg_ns stg_base_after(const stg_policy *p, const stg_outcome *o)
 {
-    stg_ns base = p->base_for[stg_fault_about(o->fault)->category];
+    stg_ns base = p->base_for[stg_fault_category(o->fault)];
 
     return base == 0 ? p->backoff.base : base;
 }
