@@ -60,8 +60,11 @@ typedef struct stg_curl_with {
      * CURL_SEEKFUNC_OK ends the operation, and so does a NULL, where the body
      * comes from a read function (CURLOPT_UPLOAD, or a length that is not
      * known). What libcurl holds itself (CURLOPT_POSTFIELDS, MIMEPOST) needs
-     * none; a CURLOPT_POST with a read function and a known length does, and
-     * cannot be told from these. */
+     * none. A CURLOPT_POST with a read function does: where its length is known
+     * it cannot be told from these, and is sent again from where the function
+     * stands. So is one of an unknown length after an attempt of more than one
+     * request: after a redirect, and where libcurl was kept from sending the
+     * request again. */
     curl_seek_callback seek;
     void *seek_data;
     /* Takes back what the write function got from the last attempt, before the
