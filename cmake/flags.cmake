@@ -50,9 +50,15 @@ endfunction()
 
 macro(stagger_warn)
     stagger_use_flags(
-        -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes
-        -Wmissing-prototypes -Wold-style-definition -Wvla -Wundef
-        -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
+        -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+    # C++ knows no other prototypes than strict ones.
+    foreach(flag -Wstrict-prototypes -Wmissing-prototypes
+            -Wold-style-definition)
+        stagger_first_flag(of_c ${flag})
+        add_compile_options("$<$<COMPILE_LANGUAGE:C>:${of_c}>")
+    endforeach()
+    stagger_use_flags(
+        -Wvla -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
         "-Wformat -Wformat-security"
         -Wno-overlength-strings) # long traces are what tests compare
     if(STAGGER_WARNINGS_AS_ERRORS)

@@ -82,5 +82,5 @@ endforeach()
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 install(FILES ${pages} README.md CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
-file(GLOB pages CONFIGURE_DEPENDS examples/*.c examples/*.conf)
+file(GLOB pages CONFIGURE_DEPENDS examples/*.c examples/*.cpp examples/*.conf)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

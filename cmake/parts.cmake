@@ -90,6 +90,41 @@ function(stagger_test part name)
     endif()
 endfunction()
 
+# stagger_cpp_test(adapters cpp [UV]): the program adapters/test_cpp.cpp, as C++17
+# and as C++20; those of coroutines as C++20 alone, with FROM 20.
+function(stagger_cpp_test part name)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "UV" "FROM" "")
+    stagger_find_lacks("${arg_UV}" OFF OFF)
+    if(lacks)
+        stagger_leave_out("test ${part}/${name}" "no ${lacks}")
+        return()
+    elseif(NOT stagger_has_cpp)
+        return()
+    endif()
+    foreach(year 17 20)
+        if(arg_FROM AND year LESS arg_FROM)
+            continue()
+        elseif(NOT cxx_std_${year} IN_LIST CMAKE_CXX_COMPILE_FEATURES)
+            stagger_leave_out("test ${part}/${name}${year}" "no C++${year}")
+            continue()
+        endif()
+        set(target ${part}_test_${name}${year})
+        stagger_program(${target} ${part}/test_${name}.cpp
+                        $<TARGET_OBJECTS:stagger_harness>)
+        target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+        target_compile_definitions(${target} PRIVATE
+            EXAMPLES="${PROJECT_SOURCE_DIR}/examples")
+        target_link_libraries(${target} PRIVATE
+                              $<$<BOOL:${arg_UV}>:stagger_uv_static>)
+        set_target_properties(${target} PROPERTIES CXX_STANDARD ${year})
+        add_dependencies(stagger_unit_tests ${target})
+        add_test(NAME ${part}/${name}${year}
+                 COMMAND sh -c "exec $STAGGER_UNDER \"$0\""
+                         $<TARGET_FILE:${target}>)
+        set_property(TEST ${part}/${name}${year} PROPERTY LABELS unit threads)
+    endforeach()
+endfunction()
+
 # stagger_script(cli/plan.sh [arguments]): the test cli/plan, a script for sh or
 # python3. It finds the command in STAGGER, the sources in STAGGER_SOURCE, and
 # exits with 77 to say that something it needs is missing.
@@ -128,16 +163,24 @@ function(stagger_browser_script script)
     endif()
 endfunction()
 
-# stagger_example(connect [UV] [CURL]): examples/connect.c, which runs to a good end.
+# stagger_example(connect [UV] [CURL] [CPP 17]): examples/connect.c, or .cpp, which
+# runs to a good end.
 function(stagger_example name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "UV;CURL" "" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "UV;CURL" "CPP" "")
     stagger_find_lacks("${arg_UV}" "${arg_CURL}" OFF)
     if(lacks)
         stagger_leave_out("example ${name}" "no ${lacks}")
         return()
     endif()
-    stagger_program(example_${name} ${name}.c)
+    if(arg_CPP AND NOT cxx_std_${arg_CPP} IN_LIST CMAKE_CXX_COMPILE_FEATURES)
+        stagger_leave_out("example ${name}" "no C++${arg_CPP}")
+        return()
+    endif()
+    stagger_program(example_${name} ${name}.$<IF:$<BOOL:${arg_CPP}>,cpp,c>)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
+    if(arg_CPP)
+        set_target_properties(example_${name} PROPERTIES CXX_STANDARD ${arg_CPP})
+    endif()
     target_link_libraries(example_${name} PRIVATE
                           $<$<BOOL:${arg_UV}>:stagger_uv_static>
                           $<$<BOOL:${arg_CURL}>:stagger_curl_static>)

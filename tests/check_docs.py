@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """What the documentation says is so, and its examples work.
 
-usage: check_docs.py CC LIBRARY
+usage: check_docs.py CC CXX LIBRARY
 
-CC compiles the examples, LIBRARY is the static library that they are linked
-with. Without STAGGER, and without mandoc, what needs them is left out.
+CC and CXX compile the examples, LIBRARY is the static library that they are linked
+with. Without STAGGER, CXX or mandoc, what needs them is left out.
 
 In README.md and docs/*.md a block marked
 
     c            compiles; with a main() it is linked, and runs to a good end
     c fragment   names nothing that is not there
+    cpp          those of a page are one main(), in C++17, that runs to a good end
     python       is Python; bindings/python/tests run those of docs/python.md
     sh           is run, with the command on the path, and succeeds
     sh install   is not run; the targets of make that it names exist
@@ -31,7 +32,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 STAGGER = os.environ.get("STAGGER")
-MARKS = {"", "c", "c fragment", "sh", "sh install", "text", "formula", "python"}
+MARKS = {"", "c", "c fragment", "cpp", "sh", "sh install", "text", "formula", "python"}
 TIME = re.compile(r"\b\d+(\.\d+)? ?(ns|us|ms|s|min|h|d)\b")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
 STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -422,6 +423,21 @@ def check_c(cc, library, where, code):
             yield f"{where}: {found.stdout}exit code {found.returncode}"
 
 
+def check_cpp(cxx, library, where, code):
+    includes = re.findall(r"^#include .*\n", code, re.M)
+    body = re.sub(r"^#include .*\n", "", code, flags=re.M)
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "example.cpp").write_text(
+            f"#include <cstdio>\n{''.join(includes)}int main() {{\n{body}\n}}\n")
+        found = run(cxx, "-std=c++17", "-Wall", "-Wextra", "-Werror",
+                    "-Wno-unused", f"-I{SOURCE}/include", "example.cpp",
+                    "-o", "example", library, cwd=folder)
+        if found.returncode == 0:
+            found = run(pathlib.Path(folder, "example"), cwd=folder)
+        if found.returncode != 0:
+            yield f"{where}: {found.stdout}exit code {found.returncode}"
+
+
 def wrong_python(where, code):
     try:
         compile(code, where, "exec")
@@ -446,9 +462,13 @@ def wrong_targets(where, code):
                 yield f"{where}: the Makefile has no {word}"
 
 
-def wrong_blocks(cc, library):
+def wrong_blocks(cc, cxx, library):
     for name, text in pages():
         printed = None
+        in_cpp = "".join(code for mark, _, code, _ in blocks(text)
+                         if mark == "cpp")
+        if in_cpp and cxx:
+            yield from check_cpp(cxx, library, name, in_cpp)
         for mark, line, code, between in blocks(text):
             where = f"{name}:{line}"
             if mark not in MARKS:
@@ -492,14 +512,18 @@ def wrong_links():
 
 
 def main(arguments):
-    if len(arguments) != 2:
+    if len(arguments) != 3:
         sys.exit(__doc__)
+    cc, cxx, library = arguments
+    if not shutil.which(cxx):
+        print("left out: the examples in C++ (no compiler)")
+        cxx = None
     text = read("docs/retry.md")
     found = [problem for check in (wrong_tests, lonely_formulas, wrong_names,
                                    wrong_codes, wrong_broker_codes)
                   for problem in check(text)]
     found += [*wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
-              *eaten_quotes(), *wrong_blocks(*arguments)]
+              *eaten_quotes(), *wrong_blocks(cc, cxx, library)]
     mandoc = shutil.which("mandoc")
     if mandoc:
         found += lint(mandoc)

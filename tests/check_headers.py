@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every public header stands alone, as C11 and as C++17.
+"""Every public header stands alone, as C11 and as C++17; those of C++ as C++17
+and as C++20.
 
 usage: check_headers.py CC CXX [HEADER | -FLAG]...
 
@@ -20,9 +21,11 @@ def main(arguments):
         sys.exit(__doc__)
     cc, cxx, *rest = arguments
     include = pathlib.Path(os.environ["STAGGER_SOURCE"], "include")
-    languages = [[cc, "-std=c11", "-xc"]]
+    languages = {".h": [[cc, "-std=c11", "-xc"]], ".hpp": []}
     if shutil.which(cxx):
-        languages.append([cxx, "-std=c++17", "-xc++"])
+        languages[".h"] += [[cxx, "-std=c++17", "-xc++"]]
+        languages[".hpp"] = [[cxx, f"-std=c++{year}", "-xc++"]
+                             for year in (17, 20)]
     flags, failed = [], 0
     for header in rest:
         if header.startswith("-"):
@@ -32,7 +35,7 @@ def main(arguments):
         # Twice, for its guard; through stdin, for a header given by name is
         # compiled as one, with warnings of its own.
         text = f"#include <{name}>\n" * 2 + "int main(void) { return 0; }\n"
-        for command in languages:
+        for command in languages[name.suffix]:
             run = subprocess.run([*command, *WARNINGS, *flags, f"-I{include}",
                                   "-"], input=text, text=True)
             failed += run.returncode != 0

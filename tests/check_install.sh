@@ -63,7 +63,8 @@ then
     done
     echo "the hub: units, settings, contracts"
 fi
-for file in "$source"/examples/*.c "$source"/examples/*.conf; do
+for file in "$source"/examples/*.c "$source"/examples/*.cpp \
+    "$source"/examples/*.conf; do
     there "share/doc/stagger/examples/${file##*/}"
 done
 lib=$(dirname "$(find "$prefix" -name libstagger.a)")
@@ -83,6 +84,12 @@ if command -v pkg-config >/dev/null; then
         $(pkg-config --cflags stagger) "$lib/libstagger.a"
     LD_LIBRARY_PATH='' ./user-static
     echo "pkg-config: shared and static"
+    if command -v c++ >/dev/null; then
+        c++ -std=c++17 -Wall -Wextra -Werror "$source/examples/retry.cpp" \
+            -o retry $(pkg-config --cflags --libs stagger)
+        ./retry >/dev/null
+        echo "pkg-config: C++"
+    fi
 else
     echo "pkg-config: not there, not tried"
 fi
