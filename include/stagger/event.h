@@ -30,11 +30,13 @@ typedef enum stg_why {
     STG_WHY_FAULT_LIMIT,
     STG_WHY_ATTEMPTS,
     STG_WHY_DEADLINE,
-    STG_WHY_BUDGET,  /* also a wait: for the budget, when the policy says so */
-    STG_WHY_INVALID, /* refused before the first attempt: the call is wrong */
-    STG_WHY_BACKOFF, /* the waits: the policy's own */
+    STG_WHY_BUDGET,   /* also a wait: for the budget, when the policy says so */
+    STG_WHY_BULKHEAD, /* as many attempts under way as may be; also a wait */
+    STG_WHY_INVALID,  /* refused before the first attempt: the call is wrong */
+    STG_WHY_BACKOFF,  /* the waits: the policy's own */
     STG_WHY_SERVER_DELAY, /* what the server asked for */
     STG_WHY_GATE,         /* the peer's rate limit */
+    STG_WHY_COUNT         /* how many there are; no reason */
 } stg_why;
 
 typedef struct stg_decision {

@@ -12,6 +12,7 @@
 #include <stagger/backoff.h>
 #include <stagger/breaker.h>
 #include <stagger/budget.h>
+#include <stagger/bulkhead.h>
 #include <stagger/outcome.h>
 
 STG_DECLS_BEGIN
@@ -83,6 +84,7 @@ typedef struct stg_policy {
     stg_budget_options budget;
     uint32_t rate; /* of the peer: attempts, first ones and retries alike, in
                       thousandths a second, 1 to 1000000000; 0: no limit */
+    stg_bulkhead_options bulkhead; /* of the peer: attempts at once */
     stg_breaker_options breaker;
     bool budget_waits;  /* wait for an empty budget instead of giving up */
     bool unsafe;        /* repeat POST and PATCH without a key, too */
@@ -94,7 +96,7 @@ typedef struct stg_policy {
 } stg_policy;
 
 /* exponential base=200ms factor=2 cap=30s jitter=full attempts=3 deadline=2m
- * retry=default retry-after-max=1h, no budget, no rate, no breaker. */
+ * retry=default retry-after-max=1h, no budget, no rate, no bulkhead, no breaker. */
 STG_API stg_policy stg_policy_default(void);
 
 /* Checks every range, and that the policy can be written as a text. Returns

@@ -28,10 +28,11 @@ typedef struct stg_retry {
     stg_ns deadline_at; /* of the whole operation; STG_NEVER: none */
     stg_ns since_at;    /* when the attempt began; in a wait, the instant that
                           it has of the peer's budget */
-    stg_ns shared_at;  /* in a wait: the instant that it has of the limiter, or,
-                          as long as it has none, of the shared budget */
-    stg_ns last;       /* the s of decorrelated jitter */
-    uint32_t attempts; /* begun, first try included; the wait after the n-th is
+    stg_ns shared_at;   /* in a wait: since when it waits for the bulkhead, or
+                          the instant that it has of the limiter, or, as long as
+                          it has neither, of the shared budget */
+    stg_ns last;        /* the s of decorrelated jitter */
+    uint32_t attempts;  /* begun, first try included; the wait after the n-th is
                           wait number n, whoever asked for it */
     uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
     uint16_t flags; /* where it stands, what it holds, how it ended */
@@ -41,8 +42,8 @@ typedef struct stg_retry {
 
 /* Begins an operation at now. policy has passed stg_policy_check() (texts and
  * presets have). with may be NULL. Returns STG_INVALID, and an operation that
- * gives up at once, for a NULL or zeroed policy, a policy with budget, breaker
- * or rate and no peer, a peer that does not serve the policy
+ * gives up at once, for a NULL or zeroed policy, a policy with budget, breaker,
+ * rate or bulkhead and no peer, a peer that does not serve the policy
  * (stg_peer_fits()), and a shared budget that is zeroed or of no kind. */
 STG_API stg_status stg_retry_start(stg_retry *r, const stg_policy *policy,
                                    const stg_with *with, stg_ns now);

@@ -15,7 +15,8 @@ struct stg_cancel;
 struct stg_env;
 
 typedef struct stg_with {
-    stg_peer *peer; /* needed by a policy with budget, breaker or rate */
+    stg_peer *peer; /* needed by a policy with budget, breaker, rate or
+                       bulkhead */
     stg_budget *shared_budget; /* asked after the peer's own; for a global one;
                                   made by stg_budget_init(), of some kind */
     struct stg_cancel *cancel; /* ends the operation from outside */

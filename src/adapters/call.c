@@ -69,7 +69,8 @@ static bool is_simple(const stg_policy *policy, const stg_with *with)
         return false;
     return with == NULL ||
            (with->hook == NULL && with->env == NULL &&
-            (with->peer == NULL || with->peer->limiter.rate == 0));
+            (with->peer == NULL || (with->peer->limiter.rate |
+                                    with->peer->bulkhead.options.max) == 0));
 }
 
 /* Most calls are simple, and most of those succeed at once. They are made on a

@@ -50,7 +50,7 @@ static void put(const stg_terminal *t, const char *label, const char *text)
 /* The sentence to a reason's name. */
 static const char *sentence_of(const char *why)
 {
-    for (int i = STG_WHY_DONE; i <= STG_WHY_GATE; i++)
+    for (int i = STG_WHY_DONE; i < STG_WHY_COUNT; i++)
         if (strcmp(stg_why_name((stg_why)i), why) == 0)
             return stg_why_sentence((stg_why)i);
     if (strcmp(why, "shed") == 0)

@@ -318,7 +318,8 @@ static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
     if (can_reset(p))
         return STG_NEVER;
     if (!waits_for_others && f->attempts_max != STG_UNLIMITED)
-        attempts = stg_ns_mul(p->attempt_timeout, f->attempts_max);
+        attempts = stg_ns_mul(stg_ns_add(p->attempt_timeout, p->bulkhead.wait),
+                              f->attempts_max);
     if (attempts != STG_NEVER && f->attempts_max > 1)
         attempts = stg_ns_add(attempts, sum(&p->backoff, f->attempts_max - 1,
                                             find_steady(&p->backoff))

@@ -151,6 +151,9 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
     show_budget(j, p);
     stg_json_limit_thousandths(j, "rate_per_second",
                                p->rate == 0 ? STG_UNLIMITED : p->rate);
+    stg_json_limit(j, "bulkhead_max",
+                   p->bulkhead.max == 0 ? STG_UNLIMITED : p->bulkhead.max);
+    stg_json_ms(j, "bulkhead_wait_ms", p->bulkhead.wait);
     show_breaker(j, &p->breaker);
 
     stg_json_open(j, "faults", '[');

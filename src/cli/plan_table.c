@@ -318,6 +318,8 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
     }
     if (p->rate != 0)
         show_fact("rate", stg_plan_rate(p, text), t);
+    if (p->bulkhead.max != 0)
+        show_fact("bulkhead", stg_plan_bulkhead(p, text), t);
     show_fact("breaker", stg_plan_breaker(plan, text), t);
     if (p->reset_after != STG_NEVER) {
         snprintf(text, sizeof text,

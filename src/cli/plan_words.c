@@ -245,6 +245,23 @@ const char *stg_plan_rate(const stg_policy *p, char *words)
     return words;
 }
 
+const char *stg_plan_bulkhead(const stg_policy *p, char *words)
+{
+    const stg_bulkhead_options *o = &p->bulkhead;
+    stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
+    char time[STG_NS_TEXT_MAX];
+
+    write_counted(&w, 1000 * (uint64_t)o->max, "attempt", "attempts");
+    stg_write_text(&w, " at once of all operations together; the others ");
+    if (o->wait == 0) {
+        stg_write_text(&w, "are given up");
+        return words;
+    }
+    stg_write_text(&w, "wait, and are given up after ");
+    stg_write_text(&w, stg_terminal_time(o->wait, time));
+    return words;
+}
+
 static void write_connects(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->connects == 0)

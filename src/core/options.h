@@ -19,8 +19,22 @@ static inline bool stg_budget_options_equal(const stg_budget_options *a,
     return memcmp(a, b, sizeof *a) == 0;
 }
 
+static inline bool stg_bulkhead_options_equal(const stg_bulkhead_options *a,
+                                              const stg_bulkhead_options *b)
+{
+    return a->max == b->max && a->wait == b->wait;
+}
+
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b);
+
+/* Whether the policy has anything that only a peer can keep. As one number it
+ * is one question. */
+static inline bool stg_policy_is_shared(const stg_policy *p)
+{
+    return ((unsigned)p->budget.kind | (unsigned)p->breaker.rule | p->rate |
+            p->bulkhead.max) != 0;
+}
 
 /* Why a peer does not serve a policy. */
 typedef enum stg_misfit {
@@ -29,6 +43,7 @@ typedef enum stg_misfit {
     STG_OTHER_BUDGET,
     STG_OTHER_BREAKER,
     STG_OTHER_RATE,
+    STG_OTHER_BULKHEAD,
 } stg_misfit;
 
 stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy);

@@ -13,7 +13,8 @@ stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
     if (policy == NULL || policy->attempts_max == 0 ||
         stg_budget_init(&peer->budget, &policy->budget) != STG_OK ||
         stg_breaker_init(&peer->breaker, &policy->breaker) != STG_OK ||
-        stg_limiter_init(&peer->limiter, policy->rate, 0, NULL) != STG_OK)
+        stg_limiter_init(&peer->limiter, policy->rate, 0, NULL) != STG_OK ||
+        stg_bulkhead_init(&peer->bulkhead, &policy->bulkhead) != STG_OK)
         return STG_INVALID;
     peer->rate = policy->rate;
     peer->mark = made;
@@ -37,10 +38,18 @@ stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
         return STG_OTHER_BUDGET;
     if (policy->rate != 0 && policy->rate != peer->rate)
         return STG_OTHER_RATE;
+    if (policy->bulkhead.max != 0 &&
+        !stg_bulkhead_options_equal(&peer->bulkhead.options, &policy->bulkhead))
+        return STG_OTHER_BULKHEAD;
     if (policy->breaker.rule != STG_BREAKER_NONE &&
         !stg_breaker_options_equal(&peer->breaker.options, &policy->breaker))
         return STG_OTHER_BREAKER;
     return STG_FITS;
+}
+
+bool stg_policy_needs_peer(const stg_policy *policy)
+{
+    return policy != NULL && stg_policy_is_shared(policy);
 }
 
 bool stg_peer_fits(const stg_peer *peer, const stg_policy *policy)

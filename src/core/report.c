@@ -19,22 +19,23 @@ static const struct {
     [STG_WHY_ATTEMPTS] = {"attempts", "all attempts are made"},
     [STG_WHY_DEADLINE] = {"deadline", "the next attempt would come too late"},
     [STG_WHY_BUDGET] = {"budget", "the retry budget is empty"},
+    [STG_WHY_BULKHEAD] = {"bulkhead",
+                          "as many attempts as may be are under way"},
     [STG_WHY_INVALID] = {"invalid", "the call cannot be carried out"},
     [STG_WHY_BACKOFF] = {"backoff", "as the policy waits"},
     [STG_WHY_SERVER_DELAY] = {"server-delay", "as the server asked"},
     [STG_WHY_GATE] = {"gate", "for the rate limit"},
 };
 
-enum { WHYS = sizeof whys / sizeof *whys };
-
 const char *stg_why_name(stg_why why)
 {
-    return (unsigned)why < WHYS ? whys[why].name : "unknown";
+    return (unsigned)why < STG_WHY_COUNT ? whys[why].name : "unknown";
 }
 
 const char *stg_why_sentence(stg_why why)
 {
-    return (unsigned)why < WHYS ? whys[why].sentence : "for an unknown reason";
+    return (unsigned)why < STG_WHY_COUNT ? whys[why].sentence
+                                         : "for an unknown reason";
 }
 
 static void write_attempts(stg_writer *w, uint32_t attempts)

@@ -14,10 +14,7 @@ static flaw find_own_flaw(const stg_policy *p)
         return NO_POLICY;
     if (p->attempts_max == 0)
         return ZEROED_POLICY;
-    // None of them is 0; as one number it is one question.
-    return ((unsigned)p->budget.kind | (unsigned)p->breaker.rule | p->rate) == 0
-               ? NO_FLAW
-               : NO_PEER;
+    return stg_policy_is_shared(p) ? NO_PEER : NO_FLAW;
 }
 
 static flaw find_flaw(const stg_policy *p, const stg_with *with)
@@ -28,6 +25,7 @@ static flaw find_flaw(const stg_policy *p, const stg_with *with)
         [STG_OTHER_BUDGET] = OTHER_BUDGET,
         [STG_OTHER_BREAKER] = OTHER_BREAKER,
         [STG_OTHER_RATE] = OTHER_RATE,
+        [STG_OTHER_BULKHEAD] = OTHER_BULKHEAD,
     };
     flaw f = find_own_flaw(p);
 
@@ -59,8 +57,8 @@ const char *stg_retry_flaw(const stg_retry *r)
             "the policy is zeroed: start from a text or "
             "stg_policy_default()",
         [NO_PEER] =
-            "the policy has a budget, a breaker or a rate, and with.peer is "
-            "NULL",
+            "the policy needs a peer, see stg_policy_needs_peer(), and "
+            "with.peer is NULL",
         [ZEROED_PEER] = "with.peer was not made by stg_peer_init()",
         [OTHER_BUDGET] =
             "with.peer was made for another budget than the policy's: they "
@@ -70,6 +68,9 @@ const char *stg_retry_flaw(const stg_retry *r)
             "must be equal, or the policy's none",
         [OTHER_RATE] =
             "with.peer was made for another rate than the policy's: they "
+            "must be equal, or the policy's none",
+        [OTHER_BULKHEAD] =
+            "with.peer was made for another bulkhead than the policy's: they "
             "must be equal, or the policy's none",
         [ZEROED_BUDGET] =
             "with.shared_budget was not made by stg_budget_init(), or is none",
@@ -234,8 +235,9 @@ void stg_retry_release_payment(stg_retry *r, stg_ns now)
     clear(r, HELD);
     stg_budget_give_back(own_budget(r), r->paid, r->since_at, now);
     if (r->with->shared_budget != NULL)
-        stg_budget_give_back(r->with->shared_budget, r->paid,
-                             has(r, PLACED) ? r->since_at : r->shared_at, now);
+        stg_budget_give_back(
+            r->with->shared_budget, r->paid,
+            has(r, PLACED | QUEUED) ? r->since_at : r->shared_at, now);
 }
 
 void stg_retry_release_place(stg_retry *r, stg_ns now)
@@ -251,8 +253,16 @@ void stg_retry_release_probe(stg_retry *r, stg_ns now)
         stg_breaker_abandon(&r->with->peer->breaker, now);
 }
 
+void stg_retry_leave_bulkhead(stg_retry *r)
+{
+    if (has(r, IN_BULKHEAD))
+        stg_bulkhead_leave(&r->with->peer->bulkhead);
+    clear(r, IN_BULKHEAD);
+}
+
 static void release(stg_retry *r, stg_ns now)
 {
+    stg_retry_leave_bulkhead(r);
     stg_retry_release_payment(r, now);
     stg_retry_release_place(r, now);
     stg_retry_release_probe(r, now);
@@ -263,7 +273,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 {
     stg_decision d;
 
-    if (has(r, HELD | PLACED | PROBE))
+    if (has(r, HELD | PLACED | PROBE | IN_BULKHEAD))
         release(r, now);
     r->flags = (uint16_t)flags_of_end(why);
     d = stg_retry_ended(r);

@@ -1,4 +1,4 @@
-/* When an attempt may begin: budget, rate limit and breaker. */
+/* When an attempt may begin: budget, rate limit, bulkhead and breaker. */
 #include "core/retry_inside.h"
 
 static void count_attempt(stg_retry *r, stg_ns now)
@@ -17,6 +17,8 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
 
     stg_retry_release_payment(r, now);
     stg_retry_release_place(r, now);
+    stg_retry_leave_bulkhead(r);
+    clear(r, QUEUED);
     count_attempt(r, now);
     return stg_retry_decide(r, &o, now, rng);
 }
@@ -26,7 +28,7 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
 {
     stg_decision go = {.next = STG_GO};
 
-    r->flags = (uint16_t)((r->flags & ~(HELD | PLACED)) | IN_ATTEMPT);
+    r->flags = (uint16_t)((r->flags & ~(HELD | PLACED | QUEUED)) | IN_ATTEMPT);
     count_attempt(r, now);
     if (has(r, PAYING) && !has(r, COUNTED)) {
         stg_budget_attempt(own_budget(r), now);
@@ -37,6 +39,15 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
     return go;
 }
 
+/* Both instants of the budgets in one. They are past, but for a caller that
+ * came early. Buckets that are refilled need them no more; the other kinds need
+ * the moment of the payment, which is the earlier one. */
+static void clear_shared_at(stg_retry *r)
+{
+    if (has(r, HELD) && !has(r, PLACED))
+        r->since_at = stg_ns_min(r->since_at, r->shared_at);
+}
+
 /* The limiter has a place later only: take it and wait. Otherwise STG_GO. */
 static stg_decision find_place(stg_retry *r, stg_ns now)
 {
@@ -44,21 +55,55 @@ static stg_decision find_place(stg_retry *r, stg_ns now)
     stg_ns until_at = stg_ns_sub(r->deadline_at, r->with->expected);
     stg_ns from_at;
 
-    if (has(r, PLACED))
+    if (has(r, PLACED | QUEUED))
         return (stg_decision){.next = STG_GO};
     from_at = stg_limiter_reserve(limiter, now, until_at);
     if (from_at == STG_NEVER)
         return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
-    // The instants of the budgets are past, but for a caller that came early.
-    // Buckets that are refilled need them no more; the other kinds need the
-    // moment of the payment, which is the earlier one.
-    if (has(r, HELD))
-        r->since_at = stg_ns_min(r->since_at, r->shared_at);
+    clear_shared_at(r);
     set(r, PLACED);
     r->shared_at = from_at;
     if (from_at <= now)
         return (stg_decision){.next = STG_GO};
     return stg_retry_begin_wait(r, from_at, STG_WHY_GATE, NULL, now);
+}
+
+/* How long one that waits for a place of the bulkhead leaves it alone: places
+ * come back when others end, which nobody can tell in advance. */
+static stg_ns find_nap(stg_ns wait)
+{
+    return stg_ns_min(stg_ns_max(wait / 16, STG_MS), 100 * STG_MS);
+}
+
+/* A place of the rate limit that it has is used up by that. */
+static void begin_queue(stg_retry *r, stg_ns now)
+{
+    clear_shared_at(r);
+    clear(r, PLACED);
+    set(r, QUEUED);
+    r->shared_at = now;
+}
+
+/* The bulkhead has a place, or the operation ends, or asks again soon. */
+static stg_decision enter_bulkhead(stg_retry *r, stg_ns now)
+{
+    stg_bulkhead *b = &r->with->peer->bulkhead;
+    stg_ns since_at = has(r, QUEUED) ? r->shared_at : now;
+    stg_ns until_at = stg_ns_add(since_at, b->options.wait), due_at;
+
+    if (stg_bulkhead_enter(b)) {
+        set(r, IN_BULKHEAD);
+        return (stg_decision){.next = STG_GO};
+    }
+    if (now >= until_at)
+        return stg_retry_end(r, STG_WHY_BULKHEAD, NULL, now);
+    due_at = stg_ns_min(stg_ns_add(now, find_nap(b->options.wait)), until_at);
+    if (!fits_deadline(r, due_at))
+        return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
+    if (has(r, QUEUED)) // and nobody need hear of it again
+        return (stg_decision){STG_WAIT, STG_WHY_BULKHEAD, due_at};
+    begin_queue(r, now);
+    return stg_retry_begin_wait(r, due_at, STG_WHY_BULKHEAD, NULL, now);
 }
 
 /* The budget was empty: ask again, or wait again by the policy's window. */
@@ -107,12 +152,15 @@ __attribute__((noinline)) static stg_decision ask_all(stg_retry *r, stg_ns now,
         return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
     if (has(r, OWES))
         d = settle_debt(r, now, rng);
-    if (d.next == STG_GO && r->with->peer != NULL &&
-        r->with->peer->limiter.rate != 0)
+    if (r->with->peer == NULL)
+        return d.next == STG_GO ? begin_attempt(r, now) : d;
+    if (d.next == STG_GO && r->with->peer->limiter.rate != 0)
         d = find_place(r, now);
+    if (d.next == STG_GO && r->with->peer->bulkhead.options.max != 0)
+        d = enter_bulkhead(r, now);
     if (d.next != STG_GO)
         return d;
-    return r->policy->breaker.rule == STG_BREAKER_NONE || r->with->peer == NULL
+    return r->policy->breaker.rule == STG_BREAKER_NONE
                ? begin_attempt(r, now)
                : pass_breaker(r, now, rng);
 }

@@ -327,6 +327,7 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         r->flags = ENDED;
         return (stg_decision){.next = STG_DONE};
     }
+    stg_retry_leave_bulkhead(r);
     if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
         return conclude_with_breaker(r, outcome, now, rng);
     return conclude(r, outcome, now, rng);

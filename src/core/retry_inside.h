@@ -10,14 +10,16 @@
 enum {
     IN_ATTEMPT = 1,
     ENDED = 2,
-    PROBE = 4,     /* the attempt is the breaker's probe */
-    HELD = 8,      /* paid for a retry that has not started */
-    OWES = 16,     /* the retry is not paid yet: the budget was empty */
-    PLACED = 32,   /* holds a place of the rate limit */
-    PLAIN = 64,    /* no peer, shared budget, cancel, hook or deadline */
-    STARTED = 128, /* by stg_retry_start(): a zeroed one is refused */
-    COUNTED = 256, /* the budgets know of its first attempt */
-    PAYING = 512,  /* there is a budget, its own or a shared one */
+    PROBE = 4,          /* the attempt is the breaker's probe */
+    HELD = 8,           /* paid for a retry that has not started */
+    OWES = 16,          /* the retry is not paid yet: the budget was empty */
+    PLACED = 32,        /* holds a place of the rate limit */
+    PLAIN = 64,         /* no peer, shared budget, cancel, hook or deadline */
+    STARTED = 128,      /* by stg_retry_start(): a zeroed one is refused */
+    COUNTED = 256,      /* the budgets know of its first attempt */
+    PAYING = 512,       /* there is a budget, its own or a shared one */
+    IN_BULKHEAD = 1024, /* holds a place of the bulkhead */
+    QUEUED = 2048,      /* waits for one, since shared_at */
 };
 
 /* Beside ENDED stands only why it did: a stg_why, from this bit on. */
@@ -33,6 +35,7 @@ typedef enum flaw {
     OTHER_BUDGET,
     OTHER_BREAKER,
     OTHER_RATE,
+    OTHER_BULKHEAD,
     ZEROED_BUDGET,
     NO_ATTEMPT,
 } flaw;
@@ -87,6 +90,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 /* A retry that was paid and does not start costs nothing. */
 void stg_retry_release_payment(stg_retry *r, stg_ns now);
 void stg_retry_release_place(stg_retry *r, stg_ns now);
+void stg_retry_leave_bulkhead(stg_retry *r);
 void stg_retry_release_probe(stg_retry *r, stg_ns now);
 
 void stg_retry_call_hook(const stg_retry *r, stg_event_kind kind,

@@ -13,7 +13,7 @@ static const char wanted_word[] =
     "wanted a preset as the first word, fixed, linear, exponential, list=, or a "
     "setting: attempts= base= base-for= cap= floor= factor= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= rate= breaker= breaker-connect= unsafe= nested=";
+    "budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -295,6 +295,20 @@ static bool read_peer_rate(stg_parser *p, stg_reader *value)
            stg_reader_is_empty(value);
 }
 
+/* "20", or "20:500ms" */
+static bool read_bulkhead(stg_parser *p, stg_reader *value)
+{
+    stg_bulkhead_options *o = &p->policy.bulkhead;
+
+    *o = (stg_bulkhead_options){.max = 0};
+    if (is_none(value))
+        return true;
+    if (!stg_read_int(value, &o->max) || o->max == 0)
+        return false;
+    return stg_reader_is_empty(value) ||
+           (stg_read_text(value, ":") && read_time(value, &o->wait));
+}
+
 static bool read_share(stg_reader *value, stg_breaker_options *o)
 {
     stg_reader window;
@@ -423,6 +437,10 @@ static const setting settings[] = {
      words_budget},
     {"budget-empty=", read_budget_empty, "wanted give-up or wait", words_empty},
     {"rate=", read_peer_rate, "wanted none, or 0.001/s to 1000000/s, like 50/s",
+     word_none},
+    {"bulkhead=", read_bulkhead,
+     "wanted none, or 1 to 1000000 attempts at once and the longest wait for a "
+     "place, like 20 or 20:500ms",
      word_none},
     {"breaker-connect=", read_breaker_connect,
      "wanted none, or 1 to 1000000 faults of category connect in a row",

@@ -220,6 +220,18 @@ static void write_budget(stg_writer *w, const stg_budget_options *o)
     }
 }
 
+static void write_bulkhead(stg_writer *w, const stg_bulkhead_options *o)
+{
+    if (o->max == 0)
+        return;
+    write_key(w, "bulkhead=");
+    stg_write_number(w, o->max);
+    if (o->wait == 0)
+        return;
+    stg_write_char(w, ':');
+    stg_write_duration(w, o->wait);
+}
+
 static void write_breaker(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->rule == STG_BREAKER_NONE)
@@ -292,6 +304,7 @@ size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
         write_key(&w, "rate=");
         write_rate(&w, p->rate);
     }
+    write_bulkhead(&w, &p->bulkhead);
     write_breaker(&w, &p->breaker);
     if (p->unsafe)
         write_key(&w, "unsafe=yes");

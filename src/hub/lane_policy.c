@@ -4,6 +4,8 @@
 
 #include <stagger/text.h>
 
+#include "core/writer.h"
+
 enum { WIDE_TARGETS = 50 };
 
 /* Whether a word of the text is this setting. */
@@ -16,6 +18,19 @@ static bool says(const char *text, const char *setting)
         if (at == text || at[-1] == ' ')
             return true;
     return false;
+}
+
+/* For what is a program's, and not a target's. No preset has it. */
+static stg_status refuse_setting(stg_error *err, const char *text,
+                                 const char *setting, const char *why)
+{
+    stg_status status = stg_refuse(err, why);
+
+    if (err != NULL) {
+        err->line = 1;
+        err->column = (uint32_t)(strstr(text, setting) - text) + 1;
+    }
+    return status;
 }
 
 const char *stg_lane_policy_preset(size_t targets)
@@ -35,6 +50,10 @@ stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
     status = stg_policy_parse(&read, text, err);
     if (status != STG_OK)
         return status;
+    if (read.bulkhead.max != 0)
+        return refuse_setting(err, text, "bulkhead=",
+                              "bulkhead= is for programs: a target of a hub "
+                              "has `in-flight`");
     // A preset may have a budget of its own.
     if (read.budget.kind == STG_BUDGET_NONE && !says(text, "budget=")) {
         read.budget = (stg_budget_options){

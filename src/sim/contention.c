@@ -12,7 +12,7 @@ enum {
     CACHED = 4096, /* clients whose state is surely near */
 };
 
-/* What a policy with a budget, a breaker or a rate needs besides. */
+/* What a policy with a budget, a breaker, a rate or a bulkhead needs besides. */
 typedef struct program {
     stg_with with;
     stg_peer peer;
@@ -49,17 +49,11 @@ stg_contention_options stg_contention_options_default(void)
     };
 }
 
-static bool needs_programs(const stg_policy *p)
-{
-    return p->budget.kind != STG_BUDGET_NONE ||
-           p->breaker.rule != STG_BREAKER_NONE || p->rate != 0;
-}
-
 uint64_t stg_contention_size(const stg_contention_options *o)
 {
     uint64_t size = STATE + 16; // the event, and its time in the peak
 
-    if (needs_programs(o->policy))
+    if (stg_policy_needs_peer(o->policy))
         size += sizeof(program);
     return 65536 + o->clients * size;
 }
@@ -87,7 +81,7 @@ static bool make_clients(stg_contention *c)
         if (c->read_at == NULL)
             return false;
     }
-    if (needs_programs(c->options.policy)) {
+    if (stg_policy_needs_peer(c->options.policy)) {
         c->programs = allocate(c, clients, sizeof *c->programs);
         if (c->programs == NULL)
             return false;

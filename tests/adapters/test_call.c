@@ -103,14 +103,12 @@ TEST(call, never_calls_for_what_cannot_be_used)
     stg_policy client = policy_of("client"), zeroed = {0};
     stg_env half = {.sleep = stg_env_system()->sleep};
 
-    check_refused(
-        &backend, NULL, never,
-        "the policy has a budget, a breaker or a rate, and with.peer is "
-        "NULL");
-    check_refused(
-        &broken, &(stg_with){0}, never,
-        "the policy has a budget, a breaker or a rate, and with.peer is "
-        "NULL");
+    check_refused(&backend, NULL, never,
+                  "the policy needs a peer, see stg_policy_needs_peer(), and "
+                  "with.peer is NULL");
+    check_refused(&broken, &(stg_with){0}, never,
+                  "the policy needs a peer, see stg_policy_needs_peer(), and "
+                  "with.peer is NULL");
     check_refused(&zeroed, NULL, never,
                   "the policy is zeroed: start from a text or "
                   "stg_policy_default()");

@@ -274,8 +274,9 @@ TEST(loop, is_not_run_at_all_for_what_cannot_be_used)
     play(&s, &zeroed, (stg_with){0});
     play(&s, NULL, (stg_with){0});
     CHECK_TRACE(s.trace,
-                "     0 ms  refused before the first attempt: the policy has a "
-                "budget, a breaker or a rate, and with.peer is NULL (invalid)\n"
+                "     0 ms  refused before the first attempt: the policy "
+                "needs a peer, see stg_policy_needs_peer(), and with.peer is "
+                "NULL (invalid)\n"
                 "     0 ms  refused before the first attempt: the policy is "
                 "zeroed: start from a text or stg_policy_default() (invalid)\n"
                 "     0 ms  refused before the first attempt: the policy is "

@@ -348,7 +348,8 @@ TEST(operation, refuses_a_policy_that_is_none)
 TEST(operation, refuses_a_budget_or_breaker_without_its_peer)
 {
     static const char no_peer[] =
-        "the policy has a budget, a breaker or a rate, and with.peer is NULL";
+        "the policy needs a peer, see stg_policy_needs_peer(), and "
+        "with.peer is NULL";
     static const char strange[] = "with.peer was not made by stg_peer_init()";
     stg_policy backend = policy_of("backend"), aws = policy_of("aws");
     stg_policy broken = policy_of("breaker=5:1s");

@@ -162,6 +162,42 @@ TEST(shared, places_are_never_granted_beyond_their_rate)
     }
 }
 
+/* -- places of a bulkhead */
+
+typedef struct room {
+    stg_bulkhead bulkhead;
+    atomic_int inside, entered;
+} room;
+
+static void *enter_and_leave(void *arg)
+{
+    worker *w = arg;
+    room *r = w->shared;
+
+    for (int i = 0; i < 2000; i++) {
+        if (!stg_bulkhead_enter(&r->bulkhead))
+            continue;
+        atomic_fetch_add(&r->entered, 1);
+        CHECK(atomic_fetch_add(&r->inside, 1) < 2);
+        atomic_fetch_sub(&r->inside, 1);
+        stg_bulkhead_leave(&r->bulkhead);
+    }
+    return NULL;
+}
+
+TEST(shared, a_bulkhead_never_lets_in_more_than_it_has_places)
+{
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        room r = {.entered = 0};
+
+        CHECK(stg_bulkhead_init(&r.bulkhead,
+                                &(stg_bulkhead_options){.max = 2}) == STG_OK);
+        run_workers(enter_and_leave, &r, seed);
+        CHECK_FROM(seed, stg_bulkhead_taken(&r.bulkhead) == 0);
+        CHECK_FROM(seed, r.entered >= 2000);
+    }
+}
+
 /* Of tokens that do not come back in the time of the test. */
 typedef struct purse {
     stg_budget budget;

@@ -1002,7 +1002,7 @@ TEST(uv, calls_nothing_for_what_cannot_be_used)
           STG_INVALID);
     CHECK_INT(op.report.why, STG_WHY_INVALID);
     CHECK_STR(op.report.flaw,
-              "the policy has a budget, a breaker or a rate, and "
+              "the policy needs a peer, see stg_policy_needs_peer(), and "
               "with.peer is NULL");
     CHECK(stg_uv_retry(&w.loop, &op, &zeroed, NULL, never_start, never_done) ==
           STG_INVALID);

@@ -20,6 +20,8 @@ POLICY = {
     "amplification_sustained": (int, str, None),
     "retries_per_second_max": (int, str, None), "budget": dict,
     "rate_per_second": (int, str, None),
+    "bulkhead_max": (int, None),
+    "bulkhead_wait_ms": (int, str, None),
     "breaker": dict, "faults": list, "warnings": list,
 }
 WAIT = {"retry", "window_ms", "wait_min_ms", "wait_mean_ms", "wait_max_ms",
@@ -209,6 +211,14 @@ class Totals(unittest.TestCase):
             self.assertEqual(policy["rate_per_second"], rate)
             self.assertEqual(policy["retries_per_second_max"], retries)
             self.assertEqual(policy["time_total_max_ms"], time)
+
+    def test_of_bulkheads(self):
+        for text, most, wait in [
+                ("", None, 0), ("bulkhead=20", 20, 0),
+                ("bulkhead=20:1500us", 20, "1.5")]:
+            policy, = read(f"attempts=4 {text}")
+            self.assertEqual(policy["bulkhead_max"], most)
+            self.assertEqual(policy["bulkhead_wait_ms"], wait)
 
     def test_say_how_budget_and_breaker_are_set(self):
         self.assertEqual(read("backend")[0]["budget"], {

@@ -230,6 +230,15 @@ class Table(unittest.TestCase):
                       " ".join(shown("base-for=1s:overload "
                                      "base-for=50ms:connect").split()))
 
+    def test_says_what_the_bulkhead_is(self):
+        text = " ".join(shown("bulkhead=20").split())
+        self.assertIn("bulkhead 20 attempts at once of all operations "
+                      "together; the others are given up", text)
+        text = " ".join(shown("bulkhead=1:500ms").split())
+        self.assertIn("bulkhead 1 attempt at once of all operations together; "
+                      "the others wait, and are given up after 500", text)
+        self.assertNotIn("bulkhead", shown("client"))
+
     def test_says_what_the_rate_is(self):
         text = " ".join(shown("rate=2.5/s").split())
         self.assertIn("rate 2.5 attempts a second of all operations together, "

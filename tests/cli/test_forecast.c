@@ -367,6 +367,10 @@ TEST(forecast, bounds_the_time)
                   .time_total_most,
               5 * STG_S);
     CHECK_U64(forecast("none attempt-timeout=3s").time_total_most, 3 * STG_S);
+    CHECK_U64(forecast("attempts=2 fixed base=1s attempt-timeout=2s "
+                       "bulkhead=1:5s")
+                  .time_total_most,
+              15 * STG_S);
     CHECK_U64(forecast("deadline=none").time_total_most, STG_NEVER);
     CHECK_U64(forecast("attempts=unlimited deadline=none attempt-timeout=1s")
                   .time_total_most,

@@ -140,3 +140,36 @@ TEST(peer, has_the_rate_of_its_policy)
     CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
     CHECK(!stg_peer_fits(&peer, &none));
 }
+
+TEST(peer, has_the_bulkhead_of_its_policy)
+{
+    stg_policy p = parse("client bulkhead=2:1s"), none = parse("client");
+    stg_policy more = parse("client bulkhead=3:1s");
+    stg_policy longer = parse("client bulkhead=2:2s");
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK_U64(peer.bulkhead.options.max, 2);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK(stg_peer_fits(&peer, &none));
+    CHECK(!stg_peer_fits(&peer, &more));
+    CHECK(!stg_peer_fits(&peer, &longer));
+    p.bulkhead.max = 1000001;
+    CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
+    CHECK(!stg_peer_fits(&peer, &none));
+}
+
+TEST(peer, is_needed_by_a_policy_that_shares_something)
+{
+    static const char *const shared[] = {"client rate=1/s", "client bulkhead=1",
+                                         "client breaker=5",
+                                         "client budget=100:10/s"};
+    stg_policy p = parse("client");
+
+    CHECK(!stg_policy_needs_peer(&p));
+    CHECK(!stg_policy_needs_peer(NULL));
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        p = parse(shared[i]);
+        CHECK(stg_policy_needs_peer(&p));
+    }
+}

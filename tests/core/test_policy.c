@@ -86,6 +86,8 @@ static const field fields[] = {
     FIELD(base_for[STG_CATEGORY_CONNECT]),
     FIELD(base_for[STG_CATEGORY_LOCAL]),
     FIELD(rate),
+    FIELD(bulkhead.max),
+    FIELD(bulkhead.wait),
     FIELD(budget.kind),
     FIELD(budget.capacity),
     FIELD(budget.rate),
@@ -470,6 +472,22 @@ TEST(policy, is_refused_with_a_rate_out_of_range)
     };
 
     check_rows("rate=50/s", rows, COUNT(rows));
+}
+
+TEST(policy, is_refused_with_a_bulkhead_out_of_range)
+{
+    static const row rows[] = {
+        {FIELD(bulkhead.max), 1000000, NULL},
+        {FIELD(bulkhead.max), 1000001,
+         "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
+         "once, or none"},
+        {FIELD(bulkhead.max), 0,
+         "bulkhead wait=1s is out of range, wanted 0 without a limit"},
+        {FIELD(bulkhead.wait), 366 * STG_DAY,
+         "bulkhead wait=366d is out of range, wanted 0 to 365d"},
+    };
+
+    check_rows("bulkhead=20:1s", rows, COUNT(rows));
 }
 
 TEST(policy, is_refused_with_a_breaker_out_of_range)

@@ -78,15 +78,15 @@ TEST(report, names_a_cancel_without_a_failure)
 TEST(report, has_a_name_and_a_sentence_for_each_reason)
 {
     static const char *const names[] = {
-        "done",    "cancelled",   "circuit-open", "permanent", "not-idempotent",
-        "nested",  "fault-limit", "attempts",     "deadline",  "budget",
-        "invalid", "backoff",     "server-delay", "gate"};
+        "done",           "cancelled",    "circuit-open", "permanent",
+        "not-idempotent", "nested",       "fault-limit",  "attempts",
+        "deadline",       "budget",       "bulkhead",     "invalid",
+        "backoff",        "server-delay", "gate"};
 
-    for (unsigned why = 0; why < sizeof names / sizeof *names; why++) {
+    for (unsigned why = 0; why < STG_WHY_COUNT; why++) {
         CHECK_STR(stg_why_name((stg_why)why), names[why]);
         CHECK(strlen(stg_why_sentence((stg_why)why)) > 10);
     }
-    CHECK_STR(stg_why_name((stg_why)(STG_WHY_GATE + 1)), "unknown");
-    CHECK_STR(stg_why_sentence((stg_why)(STG_WHY_GATE + 1)),
-              "for an unknown reason");
+    CHECK_STR(stg_why_name(STG_WHY_COUNT), "unknown");
+    CHECK_STR(stg_why_sentence(STG_WHY_COUNT), "for an unknown reason");
 }

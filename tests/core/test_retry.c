@@ -1529,6 +1529,237 @@ TEST(retry, is_held_back_by_the_rate_of_its_policy)
                 "  150 ms  200  done\n");
 }
 
+/* An attempt that is under way, or the reason why it is not. */
+static stg_decision admit_at(stg_retry *r, const stg_policy *p,
+                             const stg_with *with, stg_ns now)
+{
+    stg_rng rng = zeros();
+
+    CHECK_INT(stg_retry_start(r, p, with, now), STG_OK);
+    return stg_retry_admit(r, now, &rng);
+}
+
+TEST(retry, is_refused_where_the_bulkhead_has_no_place)
+{
+    stg_policy p = parse(
+        "fixed base=1s jitter=none bulkhead=2 budget=9:0.001/s breaker=1:1s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome ok = stg_ok(), failure = stg_answered(429);
+    stg_rng rng = zeros();
+    stg_retry first, second, third;
+    stg_decision d;
+
+    CHECK_INT(admit_at(&first, &p, &with, 0).next, STG_GO);
+    CHECK_INT(admit_at(&second, &p, &with, 0).next, STG_GO);
+    CHECK_INT(stg_retry_admit(&second, 0, &rng).next, STG_GO); // the same one
+    d = admit_at(&third, &p, &with, 0);
+    CHECK_INT(d.next, STG_GIVE_UP);
+    CHECK_INT(d.why, STG_WHY_BULKHEAD);
+    // It is no attempt, and says nothing of the remote.
+    CHECK_INT(third.attempts, 0);
+    CHECK_INT(stg_breaker_look(&peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 2);
+
+    // Whatever ends an attempt makes room: a success, a failure, a cancel.
+    CHECK_INT(stg_retry_step(&first, &ok, 0, &rng).next, STG_DONE);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 1);
+    CHECK_INT(stg_retry_step(&second, &failure, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 0);
+    CHECK_INT(admit_at(&first, &p, &with, 0).next, STG_GO);
+    CHECK_INT(admit_at(&third, &p, &with, 0).next, STG_GO);
+
+    // A retry that finds no place gets back what it paid.
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 8000);
+    d = stg_retry_admit(&second, STG_S, &rng);
+    CHECK_INT(d.why, STG_WHY_BULKHEAD);
+    CHECK_INT(second.attempts, 1);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9000);
+    CHECK_INT(stg_retry_cancel(&third, STG_S).why, STG_WHY_CANCELLED);
+    CHECK_INT(stg_retry_cancel(&third, STG_S).why, STG_WHY_CANCELLED);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 1);
+}
+
+/* The bulkhead is the peer's: a policy without one is held back, too. */
+TEST(retry, waits_for_a_place_of_the_bulkhead_for_a_time)
+{
+    stg_policy p = parse("fixed base=1s jitter=none bulkhead=1:64ms");
+    stg_policy none = parse("fixed base=1s jitter=none deadline=none");
+    stg_policy brief = parse("fixed base=1s jitter=none deadline=10ms");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer}, slow = with;
+    stg_outcome ok = stg_ok();
+    stg_rng rng = zeros();
+    stg_retry busy, r;
+    stg_decision d;
+    stg_ns now;
+
+    slow.expected = 6 * STG_MS;
+    CHECK_INT(admit_at(&busy, &none, &with, 0).next, STG_GO);
+    d = admit_at(&r, &none, &with, STG_MS);
+    for (now = STG_MS; d.next == STG_WAIT;) {
+        CHECK_INT(d.why, STG_WHY_BULKHEAD);
+        CHECK_U64(d.due_at, now + 4 * STG_MS);
+        now = d.due_at;
+        d = stg_retry_admit(&r, now, &rng);
+    }
+    CHECK_U64(now, 65 * STG_MS);
+    CHECK_INT(d.why, STG_WHY_BULKHEAD);
+
+    // A deadline is no longer than it is; the last wait is what is left.
+    CHECK_INT(admit_at(&r, &brief, &with, 0).next, STG_WAIT);
+    CHECK_INT(stg_retry_admit(&r, 4 * STG_MS, &rng).next, STG_WAIT);
+    CHECK_INT(stg_retry_admit(&r, 8 * STG_MS, &rng).why, STG_WHY_DEADLINE);
+    CHECK_INT(admit_at(&r, &brief, &slow, 0).why, STG_WHY_DEADLINE);
+    CHECK_INT(admit_at(&r, &p, &with, 0).next, STG_WAIT);
+    CHECK_U64(stg_retry_admit(&r, 63 * STG_MS, &rng).due_at, 64 * STG_MS);
+
+    // A place that is free is taken, and the next wait begins anew.
+    CHECK_INT(stg_retry_step(&busy, &ok, 63 * STG_MS, &rng).next, STG_DONE);
+    CHECK_INT(stg_retry_admit(&r, 64 * STG_MS, &rng).next, STG_GO);
+    CHECK_INT(admit_at(&busy, &p, &with, 64 * STG_MS).next, STG_WAIT);
+    CHECK_INT(stg_retry_cancel(&r, 65 * STG_MS).why, STG_WHY_CANCELLED);
+    CHECK_INT(stg_retry_admit(&busy, 68 * STG_MS, &rng).next, STG_GO);
+    ok = stg_answered(503);
+    d = stg_retry_step(&busy, &ok, 70 * STG_MS, &rng);
+    CHECK_U64(d.due_at, 70 * STG_MS + STG_S);
+    CHECK_INT(admit_at(&r, &p, &with, STG_S).next, STG_GO);
+    d = stg_retry_admit(&busy, 70 * STG_MS + STG_S, &rng);
+    CHECK_INT(d.why, STG_WHY_BULKHEAD);
+    CHECK_U64(d.due_at, 74 * STG_MS + STG_S);
+    // One that gives up its wait has no place to give back.
+    CHECK_INT(stg_retry_cancel(&busy, 2 * STG_S).why, STG_WHY_CANCELLED);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 1);
+}
+
+TEST(retry, asks_a_full_bulkhead_again_in_a_millisecond_to_a_tenth_of_a_second)
+{
+    static const struct {
+        const char *text;
+        stg_ns due_at;
+    } rows[] = {{"bulkhead=1:1us", STG_US},
+                {"bulkhead=1:2ms", STG_MS},
+                {"bulkhead=1:160ms", 10 * STG_MS},
+                {"bulkhead=1:1.6s", 100 * STG_MS},
+                {"bulkhead=1:90s", 100 * STG_MS}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stg_policy p = parse(rows[i].text);
+        stg_peer peer = peer_of(&p);
+        stg_with with = {.peer = &peer};
+        stg_retry busy, r;
+
+        CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+        CHECK_U64(admit_at(&r, &p, &with, 0).due_at, rows[i].due_at);
+    }
+}
+
+static void count_event(void *ctx, const stg_event *event)
+{
+    *(int *)ctx += event->kind == STG_EVENT_DECISION;
+}
+
+TEST(retry, tells_once_that_it_waits_for_the_bulkhead)
+{
+    stg_policy p = parse("fixed base=1s bulkhead=1:64ms");
+    stg_peer peer = peer_of(&p);
+    int events = 0;
+    stg_hook hook = {.on = count_event, .ctx = &events};
+    stg_with with = {.peer = &peer}, watched = {.peer = &peer, .hook = &hook};
+    stg_rng rng = zeros();
+    stg_retry busy, r;
+
+    CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+    CHECK_INT(admit_at(&r, &p, &watched, 0).next, STG_WAIT);
+    for (stg_ns now = 4; now < 64; now += 4)
+        CHECK_INT(stg_retry_admit(&r, now * STG_MS, &rng).next, STG_WAIT);
+    CHECK_INT(events, 1);
+}
+
+/* Whatever it holds while it waits, it gives back: what it paid to two budgets,
+ * with a rate limit before the bulkhead or without. */
+TEST(retry, gives_back_what_it_paid_when_it_finds_no_place)
+{
+    static const char *const rates[] = {"", " rate=10/s"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char text[128];
+        stg_policy p;
+        stg_budget shared;
+        stg_outcome failure = stg_answered(503);
+        stg_rng rng = zeros();
+        stg_retry busy, r;
+        stg_peer peer;
+        stg_with with = {.peer = &peer, .shared_budget = &shared};
+
+        snprintf(text, sizeof text,
+                 "fixed base=2s jitter=none bulkhead=1:64ms "
+                 "budget=ratio:1%s",
+                 rates[i]);
+        p = parse(text);
+        peer = peer_of(&p);
+        CHECK_INT(stg_budget_init(&shared, &p.budget), STG_OK);
+        CHECK_INT(admit_at(&r, &p, &with, STG_S).next, STG_GO);
+        CHECK_INT(stg_retry_step(&r, &failure, STG_S, &rng).next, STG_WAIT);
+        CHECK_INT(admit_at(&busy, &p, &with, 2 * STG_S).next, STG_GO);
+        CHECK_U64(stg_budget_left(&shared, 3 * STG_S), 1000);
+        CHECK_INT(stg_retry_admit(&r, 3 * STG_S, &rng).why, STG_WHY_BULKHEAD);
+        CHECK_INT(stg_retry_admit(&r, 4 * STG_S, &rng).next, STG_GIVE_UP);
+        CHECK_U64(stg_budget_left(&shared, 4 * STG_S), 2000);
+        CHECK_U64(stg_budget_left(&peer.budget, 4 * STG_S), 2000);
+    }
+}
+
+/* A wait for the bulkhead spends the place of the rate limit that came before
+ * it: it is not asked for a second one. */
+TEST(retry, waits_for_the_rate_and_then_for_the_bulkhead)
+{
+    stg_policy p = parse("fixed base=1s attempts=1 rate=10/s bulkhead=1:1s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome ok = stg_ok();
+    stg_rng rng = zeros();
+    stg_retry busy, r;
+    stg_decision d;
+
+    CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+    d = admit_at(&r, &p, &with, 0);
+    CHECK_INT(d.why, STG_WHY_GATE);
+    CHECK_U64(d.due_at, 100 * STG_MS);
+    d = stg_retry_admit(&r, d.due_at, &rng);
+    CHECK_INT(d.why, STG_WHY_BULKHEAD);
+    CHECK_U64(d.due_at, 162500 * STG_US);
+    stg_retry_step(&busy, &ok, 120 * STG_MS, &rng);
+    CHECK_INT(stg_retry_admit(&r, d.due_at, &rng).next, STG_GO);
+    CHECK_INT(admit_at(&busy, &p, &with, d.due_at).why, STG_WHY_GATE);
+    CHECK_INT(stg_retry_cancel(&busy, d.due_at).why, STG_WHY_CANCELLED);
+    CHECK_INT(stg_retry_step(&r, &ok, 190 * STG_MS, &rng).next, STG_DONE);
+    CHECK_INT(admit_at(&busy, &p, &with, 200 * STG_MS).next, STG_GO);
+    // Refused at once, it has its place of the rate limit back.
+    p = parse("fixed base=1s attempts=1 rate=10/s bulkhead=1");
+    peer = peer_of(&p);
+    CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+    CHECK_INT(admit_at(&r, &p, &with, 100 * STG_MS).why, STG_WHY_BULKHEAD);
+    CHECK(stg_limiter_take(&peer.limiter, 100 * STG_MS, NULL));
+}
+
+/* The place is taken before the breaker is asked; what is refused then begins
+ * its next wait anew. */
+TEST(retry, leaves_the_bulkhead_when_the_breaker_refuses_it)
+{
+    stg_policy p = parse("fixed base=1s attempts=1 bulkhead=1 breaker=1:10s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome failure = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r;
+
+    CHECK_INT(admit_at(&r, &p, &with, 0).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &failure, 0, &rng).next, STG_GIVE_UP);
+    CHECK_INT(admit_at(&r, &p, &with, 0).why, STG_WHY_CIRCUIT_OPEN);
+    CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 0);
+}
+
 TEST(retry, gives_everything_back_when_it_is_cancelled)
 {
     stg_policy p = parse("fixed base=1s jitter=none budget=1:0.001/s");
@@ -1624,6 +1855,7 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
     stg_policy breaker = parse("client breaker=5");
     stg_policy other_breaker = parse("client breaker=6");
     stg_policy rate = parse("client rate=50/s");
+    stg_policy bulkhead = parse("client bulkhead=5");
     stg_peer peer = peer_of(&breaker), empty = {0};
     stg_budget no_budget = {.options = {.kind = STG_BUDGET_NONE}};
     stg_rng rng = zeros();
@@ -1640,20 +1872,28 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
          "stg_policy_default()"},
         {&p,
          {0},
-         "the policy has a budget, a breaker or a rate, and with.peer is "
-         "NULL"},
+         "the policy needs a peer, see stg_policy_needs_peer(), and "
+         "with.peer is NULL"},
         {&breaker,
          {0},
-         "the policy has a budget, a breaker or a rate, and with.peer is "
-         "NULL"},
+         "the policy needs a peer, see stg_policy_needs_peer(), and "
+         "with.peer is NULL"},
         {&rate,
          {0},
-         "the policy has a budget, a breaker or a rate, and with.peer is "
-         "NULL"},
+         "the policy needs a peer, see stg_policy_needs_peer(), and "
+         "with.peer is NULL"},
         {&rate,
          {.peer = &peer},
          "with.peer was made for another rate than the policy's: they must be "
          "equal, or the policy's none"},
+        {&bulkhead,
+         {0},
+         "the policy needs a peer, see stg_policy_needs_peer(), and "
+         "with.peer is NULL"},
+        {&bulkhead,
+         {.peer = &peer},
+         "with.peer was made for another bulkhead than the policy's: they must "
+         "be equal, or the policy's none"},
         {&p,
          {.peer = &peer},
          "with.peer was made for another budget than the policy's: they must "

@@ -220,6 +220,7 @@ static stg_policy any_policy(stg_rng *rng)
         .backoff = any_backoff(rng),
         .budget = any_budget(rng),
         .rate = one_in(rng, 2) ? 0 : between(rng, 1, 1000000000),
+        .bulkhead = {.max = between(rng, 0, 1) * between(rng, 1, 1000000)},
         .breaker = any_breaker(rng),
         .budget_waits = one_in(rng, 2),
         .unsafe = one_in(rng, 2),
@@ -231,6 +232,8 @@ static stg_policy any_policy(stg_rng *rng)
                     p.backoff.jitter == STG_JITTER_DECORRELATED;
     uint64_t rules = stg_rng_upto(rng, STG_RULES_MAX) >> stg_rng_upto(rng, 6);
 
+    if (p.bulkhead.max != 0 && one_in(rng, 2))
+        p.bulkhead.wait = any_time(rng, 0);
     for (unsigned i = STG_CATEGORY_CONNECT; i <= STG_CATEGORY_LOCAL; i++)
         if (has_base && i != STG_CATEGORY_OWN && one_in(rng, 8))
             p.base_for[i] = stg_ns_min(any_time(rng, 1), p.backoff.cap);
@@ -440,6 +443,7 @@ TEST(text, goes_on_from_a_preset)
                                         "retry-after=exact",
                                         "budget=ratio:0.1",
                                         "rate=7/s",
+                                        "bulkhead=7:7s",
                                         "breaker=7:7s-7m",
                                         "budget-empty=wait",
                                         "unsafe=yes",
@@ -481,7 +485,8 @@ TEST(text, is_the_default_where_nothing_is_set)
         "exponential base=200ms cap=30s factor=2 jitter=full "
         "attempts=3 deadline=2m attempt-timeout=none "
         "retry-after-max=1h reset-after=none retry=default "
-        "budget=none budget-empty=give-up rate=none breaker=none unsafe=no "
+        "budget=none budget-empty=give-up rate=none bulkhead=none breaker=none "
+        "unsafe=no "
         "nested=once");
     CHECK(stg_policy_equal(&p, &unset));
     CHECK_U64(p.attempts_max, 3);
@@ -663,6 +668,11 @@ TEST(text, sets_budgets_and_breakers)
         {"rate=50/s", BASE REST " rate=50/s"},
         {"rate=0.001/s", BASE REST " rate=0.001/s"},
         {"rate=1000000/s", BASE REST " rate=1000000/s"},
+        {"bulkhead=none", BASE REST},
+        {"bulkhead=1", BASE REST " bulkhead=1"},
+        {"bulkhead=1000000:0", BASE REST " bulkhead=1000000"},
+        {"breaker=5:1s bulkhead=20:1500ms rate=2/s",
+         BASE REST " rate=2/s bulkhead=20:1500ms breaker=5:1s"},
         {"breaker=5:1s rate=2.5/s budget=100:10/s",
          BASE REST " budget=tokens:100:10/s rate=2.5/s breaker=5:1s"},
         {"breaker=none", BASE REST},
@@ -899,7 +909,7 @@ TEST(text, may_have_64_rules)
     ": wanted a preset as the first word, fixed, linear, exponential, list=, "           \
     "or a setting: attempts= base= base-for= cap= floor= factor= jitter= deadline= "     \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= breaker= breaker-connect= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -921,6 +931,9 @@ TEST(text, may_have_64_rules)
     ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or " \
     "grpc:10:0.1"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
+#define BULKHEAD                                                                  \
+    ": wanted none, or 1 to 1000000 attempts at once and the longest wait for a " \
+    "place, like 20 or 20:500ms"
 #define BREAKER                                                                \
     ": wanted none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, " \
     "calls, window, open for)"
@@ -1089,6 +1102,14 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"rate=50/m", 1, "rate=50/m" RATE},
         {"rate=50/sx", 1, "rate=50/sx" RATE},
         {"rate=-1/s", 1, "rate=-1/s" RATE},
+        {"bulkhead=", 1, "bulkhead=" BULKHEAD},
+        {"bulkhead=0", 1, "bulkhead=0" BULKHEAD},
+        {"bulkhead=0:1s", 1, "bulkhead=0:1s" BULKHEAD},
+        {"bulkhead=5:", 1, "bulkhead=5:" BULKHEAD},
+        {"bulkhead=5/1s", 1, "bulkhead=5/1s" BULKHEAD},
+        {"bulkhead=5:1sx", 1, "bulkhead=5:1sx" BULKHEAD},
+        {"bulkhead=x", 1, "bulkhead=x" BULKHEAD},
+        {"bulkheda=5", 1, "bulkheda=5: did you mean bulkhead=?"},
         {"rate=50/s rate=50/s", 11, "rate=50/s" AGAIN},
         {"budget=ratio:x", 1, "budget=ratio:x" BUDGET},
         {"budget=ratio:0.2x", 1, "budget=ratio:0.2x" BUDGET},
@@ -1196,6 +1217,9 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"attempts=3 budget=ratio:0", 12,
          "budget ratio and floor are both 0, and would refuse every retry; "
          "wanted attempts=1 for that"},
+        {"attempts=3 bulkhead=1000001", 12,
+         "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
+         "once, or none"},
         {"attempts=3 rate=1000000.001/s", 12,
          "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
          "none"},

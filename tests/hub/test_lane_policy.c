@@ -77,3 +77,19 @@ TEST(lane_policy, says_what_is_wrong_with_a_text)
     CHECK(strstr(err.text, "attempts=0") != NULL);
     CHECK_INT(err.column, 11);
 }
+
+TEST(lane_policy, has_no_bulkhead)
+{
+    stg_policy policy;
+    stg_error err;
+
+    CHECK_INT(
+        stg_lane_policy_read(&policy, "broadcast bulkhead=20", 1, 0, 0, &err),
+        STG_INVALID);
+    CHECK_STR(err.text,
+              "bulkhead= is for programs: a target of a hub has "
+              "`in-flight`");
+    CHECK_INT(err.column, 11);
+    CHECK_INT(stg_lane_policy_read(&policy, "bulkhead=20", 1, 0, 0, NULL),
+              STG_INVALID);
+}

@@ -107,8 +107,8 @@ static PyGetSetDef getters[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "The budget, the breaker and the rate limit that all calls of "
-     "one remote share, from any thread and task."},
+     "The budget, the breaker, the rate limit and the bulkhead that all "
+     "calls of one remote share, from any thread and task."},
     {Py_tp_new, peer_new},
     {Py_tp_dealloc, peer_free},
     {Py_tp_getset, getters},

@@ -123,8 +123,7 @@ static PyObject *policy_is_shared(PyObject *self, void *closure)
     const stg_policy *p = &((policy_object *)self)->policy;
 
     (void)closure;
-    return PyBool_FromLong(p->budget.kind != STG_BUDGET_NONE ||
-                           p->breaker.rule != STG_BREAKER_NONE || p->rate != 0);
+    return PyBool_FromLong(stg_policy_needs_peer(p));
 }
 
 static PyObject *policy_retries(PyObject *self, PyObject *outcome)
@@ -166,7 +165,7 @@ static PyGetSetDef getters[] = {
     {"attempts_max", policy_attempts_max, NULL,
      "first try included; None: unlimited", NULL},
     {"is_shared", policy_is_shared, NULL,
-     "whether it has a budget, a breaker or a rate, which need a Peer", NULL},
+     "whether it has a budget, a breaker, a rate ..., which need a Peer", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

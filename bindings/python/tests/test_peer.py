@@ -85,6 +85,15 @@ def test_holds_calls_to_a_rate(time: Any) -> None:
         stagger.Peer("rate=10/s", burst=10**7)
 
 
+def test_holds_calls_to_a_number_at_once(time: Any) -> None:
+    peer = stagger.Peer("attempts=1 bulkhead=1:160ms")
+    retrying = stagger.Retrying(peer.policy, peer=peer)
+    with pytest.raises(stagger.GaveUp, match="bulkhead"):
+        retrying.call(lambda: retrying.call(lambda: None))
+    assert sum(time.waits) == pytest.approx(0.16)
+    assert retrying.call(lambda: 7) == 7
+
+
 def test_gives_a_function_a_peer_of_its_own(time: Any, flaky: Any) -> None:
     retried = stagger.retry("backend")(flaky())
     assert retried.retry.peer is not None

@@ -12,7 +12,6 @@
 #include "hub/shed.h"
 
 enum {
-    STG_WHY_COUNT = STG_WHY_GATE + 1,
     STG_STATUSES = 8 /* of HTTP that are told apart, for each target */
 };
 
