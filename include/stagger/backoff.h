@@ -15,12 +15,14 @@
 
 STG_DECLS_BEGIN
 
-/* The window w(n) of wait number n = 1, 2, ... from base b, cap c, factor f. */
+/* The window w(n) of wait number n = 1, 2, ... from base b, cap c, factor f,
+ * offset o, power p; k is n, or n - 1 where waits are counted from 0. */
 typedef enum stg_growth {
     STG_FIXED,       /* b */
-    STG_LINEAR,      /* min(c, b n) */
+    STG_LINEAR,      /* min(c, o + b k) */
     STG_EXPONENTIAL, /* min(c, b f^(n-1)) */
     STG_LIST,        /* the n-th of the list; the last one repeats */
+    STG_POLYNOMIAL,  /* min(c, o + b k^p) */
 } stg_growth;
 
 /* Where in its window w a wait falls; U[x, y] is uniform on whole ns. */
@@ -37,6 +39,7 @@ typedef enum stg_jitter {
 } stg_jitter;
 
 #define STG_LIST_MAX 32
+#define STG_POWER_MAX 10
 #define STG_BACKOFF_MAX (365 * STG_DAY) /* the longest duration of a setting */
 
 typedef struct stg_backoff {
@@ -45,11 +48,16 @@ typedef struct stg_backoff {
     uint32_t below;  /* of STG_JITTER_PERCENT: p and q in hundredths, 0 to */
     uint32_t above;  /* 100, not both 0; else 0 */
     uint32_t factor; /* in thousandths, 1000 to 100000 */
-    stg_ns base;     /* 0 to 365 d */
-    stg_ns cap;      /* base to 365 d, above 0; or STG_NEVER, no cap */
-    stg_ns up;       /* of STG_JITTER_UP: a, above 0, to 365 d; else 0 */
-    stg_ns floor;    /* no own wait is shorter: 0 to 365 d, at most cap */
-    uint32_t list_count;       /* of STG_LIST, 1 to STG_LIST_MAX; else 0 */
+    uint16_t power;  /* of STG_POLYNOMIAL: 2 to STG_POWER_MAX; else 0 */
+    uint16_t counts_from_0; /* 1: k is n - 1, for STG_LINEAR and
+                               STG_POLYNOMIAL; else 0 */
+    stg_ns base;            /* 0 to 365 d */
+    stg_ns cap;             /* base to 365 d, above 0; or STG_NEVER, no cap */
+    stg_ns up;              /* of STG_JITTER_UP: a, above 0, to 365 d; else 0 */
+    stg_ns floor;        /* no own wait is shorter: 0 to 365 d, at most cap */
+    stg_ns offset;       /* of STG_LINEAR and STG_POLYNOMIAL: o, 0 to 365 d, at
+                        most cap; else 0 */
+    uint32_t list_count; /* of STG_LIST, 1 to STG_LIST_MAX; else 0 */
     stg_ns list[STG_LIST_MAX]; /* each 0 to 365 d; unused ones are 0 */
 } stg_backoff;
 
@@ -75,7 +83,8 @@ STG_API stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n);
  * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
  * 2015. Its exponent is the attempt; ours is one less, so that the first
  * window is the base. A random time on top is that of Google's truncated
- * exponential backoff, -25 % to +50 % librdkafka's (reconnect.backoff.ms). */
+ * exponential backoff, -25 % to +50 % librdkafka's (reconnect.backoff.ms).
+ * k^4 and an offset are Sidekiq's and Active Job's polynomial backoff. */
 STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
                                 stg_rng *rng);
 

@@ -85,25 +85,66 @@ static stg_span sum_rows(const stg_backoff *b, uint32_t first, uint32_t last)
     return sum;
 }
 
-/* Linear waits first to last, which may be billions, below the cap and on one
- * side of the floor. A wait is a share of b n in halves, quarters or hundredths,
- * so it is rounded the same way every 200 waits: blocks of them form an
- * arithmetic series. */
+/* Whether the windows below the cap are a polynomial in n. */
+static bool is_polynomial(const stg_backoff *b)
+{
+    return b->jitter != STG_JITTER_DECORRELATED &&
+           (b->growth == STG_LINEAR || b->growth == STG_POLYNOMIAL);
+}
+
+/* C(n, j) from C(n, j - 1), saturating. */
+static uint64_t next_binomial(uint64_t c, uint64_t n, uint64_t j)
+{
+    uint64_t left = n + 1 - j;
+
+    return c == STG_NEVER ? c
+                          : stg_ns_add(stg_ns_mul(c / j, left),
+                                       stg_ns_mul(c % j, left) / j);
+}
+
+/* The sum of f(0) ... f(count - 1), from the first `terms` values of f, a
+ * polynomial of lower degree: Newton's series of its differences, none of which
+ * is negative. Changes f. */
+static uint64_t sum_series(uint64_t f[], uint32_t terms, uint64_t count)
+{
+    uint64_t choose = 1, total = 0;
+
+    for (uint32_t i = 0; i < terms; i++)
+        if (f[i] == STG_NEVER)
+            return STG_NEVER;
+    for (uint32_t i = 0; i < terms; i++) {
+        choose = next_binomial(choose, count, i + 1);
+        total = stg_ns_add(total, stg_ns_mul(f[0], choose));
+        for (uint32_t j = 0; j + 1 < terms - i; j++)
+            f[j] = f[j + 1] - f[j];
+    }
+    return total;
+}
+
+/* Waits first to last of a polynomial, which may be billions, below the cap and
+ * on one side of the floor. A wait is a share of o + b k^p in halves, quarters or
+ * hundredths, so it is rounded the same way every 200 waits: sums of blocks of
+ * them are a polynomial of degree p in the block's number. */
 static stg_span sum_blocks(const stg_backoff *b, uint32_t first, uint32_t last)
 {
-    enum { BLOCK = 200 };
-    uint64_t count = (uint64_t)last + 1 - first;
-    uint64_t blocks = count / BLOCK, pairs = blocks * (blocks - 1) / 2;
-    stg_span from, later, growth;
+    enum { BLOCK = 200, TERMS = STG_POWER_MAX + 1 };
+    uint32_t terms = b->growth == STG_LINEAR ? 2 : b->power + 1U;
+    uint64_t count = (uint64_t)last + 1 - first, blocks = count / BLOCK;
+    uint64_t least[TERMS], mean[TERMS], most[TERMS];
 
-    if (count <= BLOCK)
+    if (blocks <= terms)
         return sum_rows(b, first, last);
-    from = span_of(b, first);
-    later = span_of(b, first + BLOCK);
-    growth = (stg_span){later.least - from.least, later.mean - from.mean,
-                        later.most - from.most};
-    return add(add(times(sum_rows(b, first, first + BLOCK - 1), blocks),
-                   times(growth, BLOCK * pairs)),
+    for (uint32_t i = 0; i < terms; i++) {
+        uint32_t from = first + i * BLOCK;
+        stg_span block = sum_rows(b, from, from + BLOCK - 1);
+
+        least[i] = block.least;
+        mean[i] = block.mean;
+        most[i] = block.most;
+    }
+    return add((stg_span){sum_series(least, terms, blocks),
+                          sum_series(mean, terms, blocks),
+                          sum_series(most, terms, blocks)},
                sum_rows(b, first + (uint32_t)blocks * BLOCK, last));
 }
 
@@ -126,9 +167,9 @@ static uint32_t count_floored(const stg_backoff *b, uint32_t count,
     return low;
 }
 
-/* The first `count` linear waits below the cap: the floor bends their line
+/* The first `count` waits of a polynomial below the cap: the floor bends it
  * twice. */
-static stg_span sum_linear(const stg_backoff *b, uint32_t count)
+static stg_span sum_polynomial(const stg_backoff *b, uint32_t count)
 {
     uint32_t whole = count_floored(b, count, true);
     uint32_t part = count_floored(b, count, false);
@@ -145,10 +186,8 @@ static stg_span sum_linear(const stg_backoff *b, uint32_t count)
 static stg_span sum(const stg_backoff *b, uint64_t n, uint32_t steady)
 {
     uint32_t growing = (uint32_t)stg_ns_min(n, steady - 1);
-    bool is_linear =
-        b->growth == STG_LINEAR && b->jitter != STG_JITTER_DECORRELATED;
     stg_span total =
-        is_linear ? sum_linear(b, growing) : sum_rows(b, 1, growing);
+        is_polynomial(b) ? sum_polynomial(b, growing) : sum_rows(b, 1, growing);
 
     return add(total, times(span_of(b, steady), n - growing));
 }
@@ -203,14 +242,16 @@ static stg_ns part_of(stg_span s, bool is_mean)
     return is_mean ? s.mean : s.least;
 }
 
-/* Of the first `most` linear retries below the cap, which may be billions. */
-static uint64_t count_linear(const stg_policy *p, uint64_t most, bool is_mean)
+/* Of the first `most` retries of a polynomial below the cap, which may be
+ * billions. */
+static uint64_t count_polynomial(const stg_policy *p, uint64_t most,
+                                 bool is_mean)
 {
     uint64_t low = 0, high = most;
 
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
-        stg_span total = sum_linear(&p->backoff, (uint32_t)middle);
+        stg_span total = sum_polynomial(&p->backoff, (uint32_t)middle);
 
         if (part_of(total, is_mean) < p->deadline)
             low = middle;
@@ -233,9 +274,9 @@ static uint64_t count_in_time(const stg_forecast *f, const stg_policy *p,
 
     if (most == 0 || p->deadline == STG_NEVER)
         return most;
-    if (b->growth == STG_LINEAR && !is_decorrelated) {
-        n = count_linear(p, stg_ns_min(most, settled - 1), is_mean);
-        total = part_of(sum_linear(b, (uint32_t)n), is_mean);
+    if (is_polynomial(b)) {
+        n = count_polynomial(p, stg_ns_min(most, settled - 1), is_mean);
+        total = part_of(sum_polynomial(b, (uint32_t)n), is_mean);
     }
     for (; n < most && n + 1 < settled; n++) {
         next = part_of(wait_of(f, p, n + 1), is_mean);

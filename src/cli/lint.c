@@ -6,6 +6,7 @@
 
 #include "cli/lint_rules.h"
 #include "cli/time_text.h"
+#include "core/backoff_draw.h"
 #include "core/writer.h"
 
 enum { MANY_ATTEMPTS = 10, DURATION_MAX = 24 };
@@ -68,11 +69,6 @@ static bool is_retried(const stg_lint_facts *facts)
            stg_answers_retries_max(facts->answers) > 0;
 }
 
-static bool is_growing(const stg_backoff *b)
-{
-    return b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
-}
-
 /* The longest wait that there can be. */
 static stg_ns longest_wait(const stg_lint_facts *facts)
 {
@@ -105,7 +101,7 @@ static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
                          " clients that fail together come back in "
                          "the same moment, every time",
                          facts->clients);
-    stg_lint_fix(w, "%s", is_growing(b) ? "jitter=full" : "jitter=50%");
+    stg_lint_fix(w, "%s", stg_backoff_grows(b) ? "jitter=full" : "jitter=50%");
 }
 
 static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
@@ -125,7 +121,7 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
     }
     if (p->deadline == STG_NEVER && b->cap == STG_NEVER && longest > STG_DAY &&
         p->attempts_max != STG_UNLIMITED &&
-        (is_growing(b) || b->jitter == STG_JITTER_DECORRELATED)) {
+        (stg_backoff_grows(b) || b->jitter == STG_JITTER_DECORRELATED)) {
         w = stg_lint_add(
             lint, "unbounded", "with neither cap nor deadline waits grow %s%s",
             longest == STG_NEVER ? "without end" : "up to ",
@@ -139,9 +135,10 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
 static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
                               const char *factor)
 {
-    static const char *const ignored[] = {"fixed", "linear", NULL, "the list"};
+    static const char *const ignored[] = {"fixed", "linear", NULL, "the list",
+                                          "polynomial"};
     static const char *const fixes[] = {"jitter=50%", "jitter=full", "factor=2",
-                                        "jitter=50%"};
+                                        "jitter=50%", "jitter=full"};
     bool is_factor = b->growth == STG_EXPONENTIAL;
     stg_warning *w =
         stg_lint_add(lint, "decorrelated-ignores-growth",

@@ -11,6 +11,7 @@
 #include "cli/plan_targets.h"
 #include "cli/say.h"
 #include "core/reader.h"
+#include "core/text_print.h"
 
 static const char who[] = "stagger plan";
 
@@ -43,22 +44,12 @@ static int add(stg_plans *plans, const char *name, bool is_named,
 
 /* -- a text in pieces */
 
-static bool is_growth(const char *word, size_t length)
-{
-    static const char *const growths[] = {"fixed", "linear", "exponential"};
-
-    for (size_t i = 0; i < sizeof growths / sizeof *growths; i++)
-        if (strlen(growths[i]) == length &&
-            strncmp(word, growths[i], length) == 0)
-            return true;
-    return strncmp(word, "list=", 5) == 0;
-}
-
 /* One setting or growth, which could go on with the text before it. */
 static bool is_piece(const char *word)
 {
     return strpbrk(word, " \t") == NULL &&
-           (strchr(word, '=') != NULL || is_growth(word, strlen(word)));
+           (strchr(word, '=') != NULL ||
+            stg_growth_is_word(word, strlen(word)));
 }
 
 /* Whether the two words set the same, so that no text has both. */
@@ -66,8 +57,8 @@ static bool is_same_setting(const char *a, size_t length, const char *b)
 {
     size_t key = strcspn(b, "=") + 1;
 
-    if (is_growth(b, strlen(b)))
-        return is_growth(a, length);
+    if (stg_growth_is_word(b, strlen(b)))
+        return stg_growth_is_word(a, length);
     return length >= key && strncmp(a, b, key) == 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "cli/options.h"
 #include "core/parser.h"
+#include "core/text_print.h"
 #include "sim/overload_text.h"
 
 enum { TRIALS_MAX = 32 };
@@ -41,19 +42,13 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
 
 /* -- a policy's setting ---------------------------------------------------- */
 
-static bool is_kind(const char *word)
-{
-    return strcmp(word, "fixed") == 0 || strcmp(word, "linear") == 0 ||
-           strcmp(word, "exponential") == 0 || strncmp(word, "list=", 5) == 0;
-}
-
 /* Whether word is what `key=` would set; `backoff` names the kind. */
 static bool is_set_by(const char *word, const char *key)
 {
     size_t length = strlen(key);
 
     if (strcmp(key, "backoff") == 0)
-        return is_kind(word);
+        return stg_growth_is_word(word, strlen(word));
     return strncmp(word, key, length) == 0 && word[length] == '=';
 }
 

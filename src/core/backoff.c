@@ -58,11 +58,34 @@ static stg_status check_jitter(const stg_backoff *b, stg_error *err)
     return STG_OK;
 }
 
+/* What only a line or a polynomial has. */
+static stg_status check_polynomial(const stg_backoff *b, stg_error *err)
+{
+    bool is_polynomial = b->growth == STG_POLYNOMIAL;
+    bool has_offset = is_polynomial || b->growth == STG_LINEAR;
+
+    if (is_polynomial && (b->power < 2 || b->power > STG_POWER_MAX))
+        return stg_refuse_number(err, "power", b->power, "2 to 10");
+    if (!is_polynomial && b->power != 0)
+        return stg_refuse_number(err, "power", b->power,
+                                 "none but for polynomial");
+    if (b->counts_from_0 > has_offset)
+        return stg_refuse(err, has_offset
+                                   ? "count-from is neither 0 nor 1"
+                                   : "count-from is for linear and polynomial");
+    if (!has_offset && b->offset != 0)
+        return stg_refuse_duration(err, "offset", b->offset,
+                                   "none but for linear and polynomial");
+    if (b->offset > STG_BACKOFF_MAX)
+        return stg_refuse_duration(err, "offset", b->offset, "0 to 365d");
+    return STG_OK;
+}
+
 stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
 {
     if (b == NULL)
         return stg_refuse(err, "backoff is NULL");
-    if ((unsigned)b->growth > STG_LIST)
+    if ((unsigned)b->growth > STG_POLYNOMIAL)
         return stg_refuse_number(err, "growth", (unsigned)b->growth,
                                  "one of stg_growth");
     if (check_jitter(b, err) != STG_OK)
@@ -80,6 +103,10 @@ stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
         return stg_refuse_cap(err, b->cap, "base", b->base);
     if (b->cap < b->floor)
         return stg_refuse_cap(err, b->cap, "floor", b->floor);
+    if (check_polynomial(b, err) != STG_OK)
+        return STG_INVALID;
+    if (b->cap < b->offset)
+        return stg_refuse_cap(err, b->cap, "offset", b->offset);
     return check_list(b, err);
 }
 
@@ -92,9 +119,15 @@ stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n)
     return b->list[(n < last ? n : last) - 1];
 }
 
-static bool has_cap(const stg_backoff *b)
+stg_ns stg_backoff_polynomial(const stg_backoff *b, stg_ns base, uint32_t power,
+                              uint32_t n)
 {
-    return b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+    uint32_t k = b->counts_from_0 ? n - 1 : n;
+    stg_ns window = base;
+
+    while (power-- > 0)
+        window = stg_ns_mul(window, k);
+    return stg_ns_min(b->cap, stg_ns_add(b->offset, window));
 }
 
 stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window)
@@ -103,7 +136,7 @@ stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window)
              above = stg_ns_min(b->above, 100);
     stg_ns middle = window;
 
-    if (has_cap(b))
+    if (stg_backoff_grows(b))
         middle = stg_ns_min(window, stg_wide_share(b->cap, 100, 100 + above));
     return (stg_interval){
         middle - stg_wide_share(middle, below, 100),
@@ -114,7 +147,7 @@ stg_interval stg_backoff_raise(const stg_backoff *b, stg_ns window)
 {
     stg_ns low = window, up = b->up;
 
-    if (has_cap(b)) {
+    if (stg_backoff_grows(b)) {
         up = stg_ns_min(up, b->cap);
         low = stg_ns_min(window, b->cap - up);
     }

@@ -13,6 +13,22 @@
 /* The window's length for the list, which is no formula. */
 stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n);
 
+/* The window's length for STG_LINEAR, whose power is 1, and STG_POLYNOMIAL. */
+stg_ns stg_backoff_polynomial(const stg_backoff *b, stg_ns base, uint32_t power,
+                              uint32_t n);
+
+/* Whether windows get longer and end at the cap. */
+static inline bool stg_backoff_grows(const stg_backoff *b)
+{
+    return b->growth != STG_FIXED && b->growth != STG_LIST;
+}
+
+/* Whether waits depend on the base. */
+static inline bool stg_backoff_has_base(const stg_backoff *b)
+{
+    return b->growth != STG_LIST || b->jitter == STG_JITTER_DECORRELATED;
+}
+
 /* From where to where a wait is drawn. */
 typedef struct stg_interval {
     stg_ns low;
@@ -33,11 +49,13 @@ static inline stg_ns stg_backoff_reach(const stg_backoff *b, stg_ns base,
     case STG_FIXED:
         return base;
     case STG_LINEAR:
-        return stg_ns_min(b->cap, stg_ns_mul(base, retry));
+        return stg_backoff_polynomial(b, base, 1, retry);
     case STG_EXPONENTIAL:
         return stg_power(base, b->factor, retry - 1, b->cap);
     case STG_LIST:
         return stg_backoff_listed(b, retry);
+    case STG_POLYNOMIAL:
+        return stg_backoff_polynomial(b, base, b->power, retry);
     }
     return base; // gcov-excl: no such growth
 }

@@ -1,6 +1,7 @@
 #include <stagger/policy.h>
 #include <stagger/text.h>
 
+#include "core/backoff_draw.h"
 #include "core/options.h"
 #include "core/rule.h"
 #include "core/text_print.h"
@@ -45,8 +46,6 @@ static stg_status check_times(const stg_policy *p, stg_error *err)
 static stg_status check_bases(const stg_policy *p, stg_error *err)
 {
     const stg_backoff *b = &p->backoff;
-    bool has_base =
-        b->growth != STG_LIST || b->jitter == STG_JITTER_DECORRELATED;
 
     for (unsigned i = 0; i < STG_BASES; i++) {
         stg_ns base = p->base_for[i];
@@ -58,7 +57,7 @@ static stg_status check_bases(const stg_policy *p, stg_error *err)
             return stg_refuse(err,
                               "base-for is set for a category that no rule "
                               "may name");
-        if (!has_base)
+        if (!stg_backoff_has_base(b))
             return stg_refuse(err,
                               "base-for has no meaning for a list, which has "
                               "no base");
@@ -142,7 +141,9 @@ static bool equal_backoffs(const stg_backoff *a, const stg_backoff *b)
     if (a->growth != b->growth || a->jitter != b->jitter ||
         a->below != b->below || a->above != b->above || a->up != b->up ||
         a->factor != b->factor || a->base != b->base || a->cap != b->cap ||
-        a->floor != b->floor || a->list_count != b->list_count)
+        a->floor != b->floor || a->offset != b->offset ||
+        a->power != b->power || a->counts_from_0 != b->counts_from_0 ||
+        a->list_count != b->list_count)
         return false;
     for (uint32_t i = 0; i < STG_LIST_MAX; i++)
         if (a->list[i] != b->list[i])

@@ -6,12 +6,14 @@
 #include "core/options.h"
 #include "core/parser.h"
 #include "core/spelling.h"
+#include "core/text_print.h"
 #include "core/wait.h"
 #include "core/writer.h"
 
 static const char wanted_word[] =
-    "wanted a preset as the first word, fixed, linear, exponential, list=, or a "
-    "setting: attempts= base= base-for= cap= floor= factor= jitter= deadline= attempt-timeout= "
+    "wanted a preset as the first word, fixed, linear, exponential, polynomial, "
+    "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "
+    "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
     "budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested=";
 
@@ -167,6 +169,29 @@ static bool read_factor(stg_parser *p, stg_reader *value)
 {
     return stg_read_decimal(value, &p->policy.backoff.factor) &&
            stg_reader_is_empty(value);
+}
+
+static bool read_power(stg_parser *p, stg_reader *value)
+{
+    uint32_t power;
+
+    if (!stg_read_int(value, &power) || power < 2 || power > STG_POWER_MAX)
+        return false;
+    p->policy.backoff.power = (uint16_t)power;
+    return stg_reader_is_empty(value);
+}
+
+static bool read_offset(stg_parser *p, stg_reader *value)
+{
+    return read_time(value, &p->policy.backoff.offset);
+}
+
+static bool read_count_from(stg_parser *p, stg_reader *value)
+{
+    bool is_0 = stg_reader_equals(value, "0");
+
+    p->policy.backoff.counts_from_0 = is_0;
+    return is_0 || stg_reader_equals(value, "1");
 }
 
 /* "20%", or "-25%:50%" */
@@ -418,6 +443,9 @@ static const setting settings[] = {
      word_none},
     {"floor=", read_floor, wanted_time, NULL},
     {"factor=", read_factor, "wanted 1 to 100, like 2 or 1.5", NULL},
+    {"power=", read_power, "wanted 2 to 10, like 4", NULL},
+    {"offset=", read_offset, wanted_time, NULL},
+    {"count-from=", read_count_from, "wanted 0 or 1", NULL},
     {"jitter=", read_jitter,
      "wanted none, full, equal, decorrelated, 1% to 100%, -25%:50% (below and "
      "above) or up:1s",
@@ -563,15 +591,6 @@ static bool read_setting(stg_parser *p, const stg_reader *word, bool *is_one)
     return refuse_value(p, word, text, &settings[i]);
 }
 
-static const struct {
-    const char *name;
-    stg_growth growth;
-} growths[] = {{"fixed", STG_FIXED},
-               {"linear", STG_LINEAR},
-               {"exponential", STG_EXPONENTIAL}};
-
-enum { GROWTHS = sizeof growths / sizeof *growths };
-
 const char *stg_parser_key_at(size_t i)
 {
     enum { RULE_KEYS = sizeof rule_keys / sizeof *rule_keys };
@@ -590,8 +609,8 @@ static bool refuse_word(const stg_parser *p, const stg_reader *word)
 
     for (size_t i = 0; (key = stg_parser_key_at(i)) != NULL; i++)
         stg_suggestion_try(&s, key);
-    for (unsigned i = 0; i < GROWTHS; i++)
-        stg_suggestion_try(&s, growths[i].name);
+    for (unsigned i = 0; stg_growth_name(i) != NULL; i++)
+        stg_suggestion_try(&s, stg_growth_name(i));
     for (size_t i = 0; word->at == p->first && (preset = stg_preset_at(i)); i++)
         stg_suggestion_try(&s, preset->name);
     return stg_parser_refuse_word(p, word, s.name, wanted_word);
@@ -601,9 +620,9 @@ static bool read_word(stg_parser *p, const stg_reader *word)
 {
     bool is_one;
 
-    for (unsigned i = 0; i < GROWTHS; i++)
-        if (stg_reader_equals(word, growths[i].name))
-            return set_growth(p, word, growths[i].growth);
+    for (unsigned i = 0; stg_growth_name(i) != NULL; i++)
+        if (i != STG_LIST && stg_reader_equals(word, stg_growth_name(i)))
+            return set_growth(p, word, (stg_growth)i);
     if (!read_setting(p, word, &is_one))
         return false;
     if (!is_one && !read_rules(p, word, &is_one))
@@ -700,8 +719,9 @@ static bool finish(stg_parser *p)
     stg_writer w;
 
     if (!p->has_cap)
-        b->cap = stg_ns_max(b->cap,
-                            stg_ns_max(stg_base_longest(&p->policy), b->floor));
+        b->cap = stg_ns_max(b->cap, stg_cap_least(&p->policy));
+    if (b->growth == STG_POLYNOMIAL && b->power == 0)
+        b->power = 2;
     // breaker=none switches off what the preset has beside it, too.
     if (p->policy.breaker.rule == STG_BREAKER_NONE &&
         p->words[BREAKER_CONNECT] == NULL)

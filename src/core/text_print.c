@@ -5,6 +5,9 @@
 
 #include <stagger/text.h>
 
+#include <string.h>
+
+#include "core/backoff_draw.h"
 #include "core/options.h"
 #include "core/rule.h"
 #include "core/wait.h"
@@ -26,16 +29,36 @@ static void write_time(stg_writer *w, const char *key, stg_ns ns)
         stg_write_duration(w, ns);
 }
 
-static void write_growth(stg_writer *w, const stg_backoff *b)
+const char *stg_growth_name(unsigned growth)
 {
     static const char *const names[] = {
         [STG_FIXED] = "fixed",
         [STG_LINEAR] = "linear",
         [STG_EXPONENTIAL] = "exponential",
         [STG_LIST] = "list=",
+        [STG_POLYNOMIAL] = "polynomial",
     };
 
-    stg_write_text(w, names[b->growth]);
+    return growth <= STG_POLYNOMIAL ? names[growth] : NULL;
+}
+
+bool stg_growth_is_word(const char *text, size_t length)
+{
+    const char *name;
+
+    for (unsigned i = 0; (name = stg_growth_name(i)) != NULL; i++) {
+        size_t whole = strlen(name);
+
+        if (length >= whole && (i == STG_LIST || length == whole) &&
+            strncmp(text, name, whole) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_growth(stg_writer *w, const stg_backoff *b)
+{
+    stg_write_text(w, stg_growth_name(b->growth));
     for (uint32_t i = 0; i < b->list_count; i++) {
         if (i > 0)
             stg_write_char(w, ',');
@@ -76,8 +99,7 @@ void stg_jitter_write(stg_writer *w, const stg_backoff *b)
 /* The cap where none is set. */
 static stg_ns unset_cap(const stg_policy *p)
 {
-    return stg_ns_max(stg_backoff_default().cap,
-                      stg_ns_max(stg_base_longest(p), p->backoff.floor));
+    return stg_ns_max(stg_backoff_default().cap, stg_cap_least(p));
 }
 
 static void write_bases(stg_writer *w, const stg_policy *p)
@@ -95,13 +117,18 @@ static void write_backoff(stg_writer *w, const stg_policy *p)
 {
     const stg_backoff *b = &p->backoff;
     stg_backoff unset = stg_backoff_default();
-    bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
-    bool has_base =
-        b->growth != STG_LIST || b->jitter == STG_JITTER_DECORRELATED;
-    bool has_cap = grows || b->jitter == STG_JITTER_DECORRELATED;
+    bool has_cap = stg_backoff_grows(b) || b->jitter == STG_JITTER_DECORRELATED;
 
     write_growth(w, b);
-    if (has_base || b->base != unset.base)
+    if (b->growth == STG_POLYNOMIAL) {
+        write_key(w, "power=");
+        stg_write_number(w, b->power);
+    }
+    if (b->offset != 0)
+        write_time(w, "offset=", b->offset);
+    if (b->counts_from_0)
+        write_key(w, "count-from=0");
+    if (stg_backoff_has_base(b) || b->base != unset.base)
         write_time(w, "base=", b->base);
     write_bases(w, p);
     if (b->factor != unset.factor) {

@@ -7,6 +7,12 @@
 /* Writes the text, cut to size, and returns its whole length. */
 size_t stg_policy_write(const stg_policy *p, char *text, size_t size);
 
+/* "exponential"; a list's is "list=", which goes on. NULL behind the last. */
+const char *stg_growth_name(unsigned growth);
+
+/* Whether a text of this length is the name of a growth, list= but begun. */
+bool stg_growth_is_word(const char *text, size_t length);
+
 /* What stands behind "retry-after=". */
 const char *stg_retry_after_name(stg_retry_after how);
 

@@ -26,6 +26,13 @@ static inline stg_ns stg_base_longest(const stg_policy *p)
     return longest;
 }
 
+/* What an unset cap is no shorter than. */
+static inline stg_ns stg_cap_least(const stg_policy *p)
+{
+    return stg_ns_max(stg_base_longest(p),
+                      stg_ns_max(p->backoff.floor, p->backoff.offset));
+}
+
 /* Of the delay that came with the outcome, what the policy heeds. That of an
  * open breaker is no server's. */
 static inline stg_ns stg_wait_asked(const stg_policy *p, const stg_outcome *o)

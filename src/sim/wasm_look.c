@@ -9,6 +9,7 @@ static const char *const growths[] = {
     [STG_LINEAR] = "linear",
     [STG_EXPONENTIAL] = "exponential",
     [STG_LIST] = "list",
+    [STG_POLYNOMIAL] = "polynomial",
 };
 
 stg_writer stg_wasm_answer(stg_wasm *w)

@@ -40,9 +40,11 @@ MISTAKES = {
     "jitter=decorrelated list=1s,2s": "decorrelated-ignores-growth",
     "jitter=decorrelated linear": "decorrelated-ignores-growth",
     "jitter=decorrelated fixed": "decorrelated-ignores-growth",
+    "jitter=decorrelated polynomial": "decorrelated-ignores-growth",
     "jitter=decorrelated factor=3": "decorrelated-ignores-growth",
     "factor=1": "factor-one",
     "linear factor=3": "no-effect",
+    "polynomial factor=3": "no-effect",
     "never=server": "no-effect",
     "never=overload": "no-effect",
     "never=4xx": "no-effect",
@@ -85,7 +87,8 @@ def codes(text, *options):
 
 
 def key_of(word):
-    if word in ("fixed", "linear", "exponential") or word.startswith("list="):
+    if (word in ("fixed", "linear", "exponential", "polynomial")
+            or word.startswith("list=")):
         return "growth"
     return word.split("=")[0]
 
@@ -108,7 +111,9 @@ SEEDS = int(os.environ.get("STAGGER_SEEDS", "100")) * 3
 def random_policy(r):
     """Settings in the range where their numbers meet."""
     times = ["0", "1ms", "300ms", "1s", "10s", "1m", "1h"]
-    words = [r.choice(["", "fixed", "linear", "exponential", "list=0,1s,10s"])]
+    words = [r.choice(["", "fixed", "linear", "exponential", "polynomial",
+                       "linear offset=1s count-from=0",
+                       "polynomial power=4 offset=15s", "list=0,1s,10s"])]
     if not words[0].startswith("list"):
         words.append("base=" + r.choice(times))
     settings = {

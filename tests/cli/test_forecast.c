@@ -201,7 +201,7 @@ static stg_policy any_policy(stg_rng *rng)
     stg_policy p = stg_policy_default();
     stg_backoff *b = &p.backoff;
 
-    b->growth = (stg_growth)stg_rng_upto(rng, STG_LIST);
+    b->growth = (stg_growth)stg_rng_upto(rng, STG_POLYNOMIAL);
     b->jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_UP);
     if (b->jitter == STG_JITTER_PERCENT)
         b->above = 1 + (uint32_t)stg_rng_upto(rng, 99);
@@ -215,6 +215,12 @@ static stg_policy any_policy(stg_rng *rng)
     b->cap = stg_ns_max(stg_ns_max(b->base, 1), any_time(rng));
     if (stg_rng_upto(rng, 3) == 0)
         b->cap = STG_NEVER;
+    if (b->growth == STG_POLYNOMIAL)
+        b->power = 2 + (uint16_t)stg_rng_upto(rng, STG_POWER_MAX - 2);
+    if (b->growth == STG_POLYNOMIAL || b->growth == STG_LINEAR) {
+        b->counts_from_0 = stg_rng_upto(rng, 1) == 0;
+        b->offset = stg_ns_min(b->cap, any_time(rng));
+    }
     if (stg_rng_upto(rng, 1) == 0)
         b->floor = stg_ns_min(b->cap, any_time(rng));
     if (b->growth == STG_LIST)
@@ -320,6 +326,25 @@ TEST(forecast, sums_billions_of_linear_waits)
     CHECK_U64(f.wait_total_most, UINT64_C(9223372030412324865));
     // 251141393 * 251141394 / 2 is the last below 31536000 s.
     CHECK_U64(f.retries_in_time, 251141393);
+}
+
+/* The sum of n^2 from 1 to N is N (N + 1) (2 N + 1) / 6, that of n^4 from 0 to
+ * N - 1 is (N - 1) N (2 N - 1) (3 N^2 - 3 N - 1) / 30. */
+TEST(forecast, sums_millions_of_waits_of_a_polynomial)
+{
+    stg_forecast f = forecast(
+        "polynomial base=1ns cap=none jitter=none attempts=3000001 "
+        "deadline=365d");
+
+    CHECK_U64(f.wait_total_most, UINT64_C(9000004500000500000));
+    // 455661 * 455662 * 911323 / 6 is the last below 31536000 s.
+    CHECK_U64(f.retries_in_time, 455661);
+    f = forecast(
+        "polynomial power=4 count-from=0 offset=7ns base=1ns cap=none "
+        "jitter=none attempts=5001 deadline=none");
+    CHECK_U64(f.wait_total_most, UINT64_C(624687541666666500 + 7 * 5000));
+    f = forecast("polynomial power=10 base=1s cap=none attempts=4294967295");
+    CHECK_U64(f.wait_total_most, STG_NEVER);
 }
 
 /* -- what it all comes to */

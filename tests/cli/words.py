@@ -100,7 +100,7 @@ class Suggest(unittest.TestCase):
         self.assertGreater(len(keys), 18)
         presets = table("preset.c", r'^    \{"([a-z-]+)",')
         self.assertIn("backend", presets)
-        others = keys + ["fixed", "linear", "exponential"]
+        others = keys + ["fixed", "linear", "exponential", "polynomial"]
         for word in others + presets:
             for wrong in slips(word.rstrip("=")):
                 if wrong in presets:

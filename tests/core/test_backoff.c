@@ -72,6 +72,52 @@ TEST(backoff, grows_as_each_growth_says)
     CHECK_U64(stg_backoff_window(&list, UINT32_MAX), 7);
 }
 
+/* Sidekiq's n^4 + 15 from 0, River's n^4 and Active Job's n^4 + 2 from 1; a
+ * line with a start of its own. */
+TEST(backoff, grows_by_a_power_and_from_an_offset)
+{
+    stg_backoff b = steady(STG_POLYNOMIAL, STG_S, STG_NEVER);
+    static const uint64_t powers[] = {0, 1, 16, 81, 256, 625};
+
+    b.power = 4;
+    for (uint32_t n = 1; n <= 5; n++)
+        CHECK_U64(stg_backoff_window(&b, n), powers[n] * STG_S);
+    b.offset = 15 * STG_S;
+    for (uint32_t n = 1; n <= 5; n++)
+        CHECK_U64(stg_backoff_window(&b, n), (powers[n] + 15) * STG_S);
+    b.counts_from_0 = 1;
+    for (uint32_t n = 1; n <= 6; n++)
+        CHECK_U64(stg_backoff_window(&b, n), (powers[n - 1] + 15) * STG_S);
+    b.cap = 31 * STG_S;
+    CHECK_U64(stg_backoff_window(&b, 2), 16 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, 3), 31 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, 4), 31 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, UINT32_MAX), 31 * STG_S);
+    b.growth = STG_LINEAR;
+    CHECK_U64(stg_backoff_window(&b, 0), 15 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, 1), 15 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, 3), 17 * STG_S);
+    CHECK_U64(stg_backoff_window(&b, 99), 31 * STG_S);
+    b.counts_from_0 = 0;
+    CHECK_U64(stg_backoff_window(&b, 3), 18 * STG_S);
+}
+
+TEST(backoff, l2_saturates_by_a_power)
+{
+    stg_backoff b = steady(STG_POLYNOMIAL, 1, STG_NEVER);
+
+    b.power = 10;
+    CHECK_U64(stg_backoff_window(&b, 84), UINT64_C(17490122876598091776));
+    CHECK_U64(stg_backoff_window(&b, 85), STG_NEVER);
+    CHECK_U64(stg_backoff_window(&b, UINT32_MAX), STG_NEVER);
+    b.power = 2;
+    CHECK_U64(stg_backoff_window(&b, UINT32_MAX),
+              (uint64_t)UINT32_MAX * UINT32_MAX);
+    b.offset = 365 * STG_DAY;
+    b.base = 365 * STG_DAY;
+    CHECK_U64(stg_backoff_window(&b, UINT32_MAX), STG_NEVER);
+}
+
 TEST(backoff, reads_wait_zero_as_the_first)
 {
     stg_backoff linear = steady(STG_LINEAR, 100, 1000);
@@ -340,7 +386,7 @@ TEST(backoff, keeps_the_own_wait_of_decorrelated_jitter_never_the_delay)
 static stg_backoff random_backoff(stg_rng *rng)
 {
     stg_backoff b = {
-        .growth = (stg_growth)stg_rng_upto(rng, STG_LIST),
+        .growth = (stg_growth)stg_rng_upto(rng, STG_POLYNOMIAL),
         .jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_UP),
         .factor = 1000 + (uint32_t)stg_rng_upto(rng, 99000),
         .base = stg_rng_upto(rng, 365 * STG_DAY) >> stg_rng_upto(rng, 60),
@@ -349,6 +395,12 @@ static stg_backoff random_backoff(stg_rng *rng)
     b.cap = stg_ns_max(1, b.base + stg_rng_upto(rng, 365 * STG_DAY - b.base));
     if (stg_rng_upto(rng, 1) == 0)
         b.floor = stg_rng_upto(rng, b.cap) >> stg_rng_upto(rng, 60);
+    if (b.growth == STG_POLYNOMIAL)
+        b.power = 2 + (uint16_t)stg_rng_upto(rng, STG_POWER_MAX - 2);
+    if (b.growth == STG_POLYNOMIAL || b.growth == STG_LINEAR) {
+        b.counts_from_0 = stg_rng_upto(rng, 1) == 0;
+        b.offset = stg_rng_upto(rng, b.cap) >> stg_rng_upto(rng, 60);
+    }
     if (stg_rng_upto(rng, 3) == 0)
         b.cap = STG_NEVER;
     if (b.jitter == STG_JITTER_PERCENT) {
@@ -381,7 +433,7 @@ static wide middle(const stg_backoff *b, wide window, bool grows)
 static wide unfloored_least(const stg_backoff *b, stg_ns window)
 {
     wide m = window;
-    bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+    bool grows = b->growth != STG_FIXED && b->growth != STG_LIST;
 
     switch (b->jitter) {
     case STG_JITTER_NONE:
@@ -405,7 +457,7 @@ static wide unfloored_least(const stg_backoff *b, stg_ns window)
 static wide unfloored_most(const stg_backoff *b, stg_ns window, stg_ns last)
 {
     wide m = window;
-    bool grows = b->growth == STG_LINEAR || b->growth == STG_EXPONENTIAL;
+    bool grows = b->growth != STG_FIXED && b->growth != STG_LIST;
 
     if (b->jitter == STG_JITTER_DECORRELATED) {
         m = (wide)3 * last;
@@ -661,8 +713,8 @@ typedef struct refusal {
 TEST(backoff, refuses_what_is_out_of_range_and_names_it)
 {
     const refusal refusals[] = {
-        {{.growth = (stg_growth)4},
-         "growth=4 is out of range, wanted one of "
+        {{.growth = (stg_growth)5},
+         "growth=5 is out of range, wanted one of "
          "stg_growth"},
         {{.jitter = (stg_jitter)6},
          "jitter=6 is out of range, wanted one of "
@@ -697,6 +749,28 @@ TEST(backoff, refuses_what_is_out_of_range_and_names_it)
         {{.factor = 1000, .floor = 2, .cap = 1}, "cap=1ns is below floor=2ns"},
         {{.factor = 1000, .floor = 366 * STG_DAY, .cap = STG_NEVER},
          "floor=366d is out of range, wanted 0 to 365d"},
+        {{.factor = 1000, .cap = 1, .growth = STG_POLYNOMIAL},
+         "power=0 is out of range, wanted 2 to 10"},
+        {{.factor = 1000, .cap = 1, .growth = STG_POLYNOMIAL, .power = 1},
+         "power=1 is out of range, wanted 2 to 10"},
+        {{.factor = 1000, .cap = 1, .growth = STG_POLYNOMIAL, .power = 11},
+         "power=11 is out of range, wanted 2 to 10"},
+        {{.factor = 1000, .cap = 1, .growth = STG_LINEAR, .power = 2},
+         "power=2 is out of range, wanted none but for polynomial"},
+        {{.factor = 1000, .cap = 1, .growth = STG_LINEAR, .counts_from_0 = 2},
+         "count-from is neither 0 nor 1"},
+        {{.factor = 1000, .cap = 1, .counts_from_0 = 1},
+         "count-from is for linear and polynomial"},
+        {{.factor = 1000, .cap = 1, .growth = STG_EXPONENTIAL, .offset = 1},
+         "offset=1ns is out of range, wanted none but for linear and "
+         "polynomial"},
+        {{.factor = 1000,
+          .cap = STG_NEVER,
+          .growth = STG_LINEAR,
+          .offset = 366 * STG_DAY},
+         "offset=366d is out of range, wanted 0 to 365d"},
+        {{.factor = 1000, .cap = 1, .growth = STG_LINEAR, .offset = 2},
+         "cap=1ns is below offset=2ns"},
         {{.factor = 1000, .cap = 1, .growth = STG_LIST},
          "list_count=0 is out of range, wanted 1 to 32"},
         {{.factor = 1000, .cap = 1, .growth = STG_LIST, .list_count = 33},
@@ -747,5 +821,15 @@ TEST(backoff, accepts_the_ends_of_its_ranges)
     b.growth = STG_LIST;
     b.list_count = STG_LIST_MAX;
     b.list[STG_LIST_MAX - 1] = 365 * STG_DAY;
+    CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
+    b = steady(STG_POLYNOMIAL, 1, 365 * STG_DAY);
+    b.power = 2;
+    b.counts_from_0 = 1;
+    b.offset = 365 * STG_DAY;
+    CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
+    b.power = STG_POWER_MAX;
+    CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
+    b.growth = STG_LINEAR;
+    b.power = 0;
     CHECK_INT(stg_backoff_check(&b, NULL), STG_OK);
 }

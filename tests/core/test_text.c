@@ -83,7 +83,7 @@ static stg_ns any_optional(stg_rng *rng)
 static stg_backoff any_backoff(stg_rng *rng)
 {
     stg_backoff b = {
-        .growth = (stg_growth)stg_rng_upto(rng, STG_LIST),
+        .growth = (stg_growth)stg_rng_upto(rng, STG_POLYNOMIAL),
         .jitter = (stg_jitter)stg_rng_upto(rng, STG_JITTER_UP),
         .factor = one_in(rng, 3) ? 2000 : between(rng, 1000, 100000),
         .base = one_in(rng, 3) ? 200 * STG_MS : any_time(rng, 0),
@@ -98,7 +98,13 @@ static stg_backoff any_backoff(stg_rng *rng)
     if (b.jitter == STG_JITTER_UP)
         b.up = any_time(rng, 1);
     b.floor = one_in(rng, 2) ? 0 : any_time(rng, 0);
-    b.cap = stg_ns_max(b.base, b.floor);
+    if (b.growth == STG_POLYNOMIAL)
+        b.power = (uint16_t)between(rng, 2, STG_POWER_MAX);
+    if (b.growth == STG_POLYNOMIAL || b.growth == STG_LINEAR) {
+        b.counts_from_0 = one_in(rng, 2);
+        b.offset = one_in(rng, 2) ? 0 : any_time(rng, 0);
+    }
+    b.cap = stg_ns_max(stg_ns_max(b.base, b.floor), b.offset);
     b.cap = one_in(rng, 3)   ? stg_ns_max(b.cap, 30 * STG_S)
             : one_in(rng, 3) ? STG_NEVER
                              : any_time(rng, stg_ns_max(b.cap, 1));
@@ -272,6 +278,8 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         stg_policy p = any_policy(&rng);
 
         p.backoff.growth = STG_LIST;
+        p.backoff.power = p.backoff.counts_from_0 = 0;
+        p.backoff.offset = 0;
         memset(p.base_for, 0, sizeof p.base_for);
         p.backoff.list_count = STG_LIST_MAX;
         for (uint32_t i = 0; i < STG_LIST_MAX; i++)
@@ -427,6 +435,21 @@ TEST(text, knows_each_preset_by_its_name)
     CHECK(stg_preset_at(SIZE_MAX) == NULL);
 }
 
+TEST(text, knows_the_words_of_growths)
+{
+    static const char *const words[] = {"fixed",      "linear", "exponential",
+                                        "polynomial", "list=",  "list=1s,2s"};
+    static const char *const others[] = {"", "list", "fixe", "linearly",
+                                         "base=1s"};
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        CHECK(stg_growth_is_word(words[i], strlen(words[i])));
+    for (size_t i = 0; i < COUNT(others); i++)
+        CHECK(!stg_growth_is_word(others[i], strlen(others[i])));
+    CHECK(stg_growth_is_word("linear base=1s", 6));
+    CHECK(stg_growth_name(STG_POLYNOMIAL + 1) == NULL);
+}
+
 /* Each of its words may be said again. */
 TEST(text, goes_on_from_a_preset)
 {
@@ -557,6 +580,16 @@ TEST(text, sets_the_backoff)
         {"list=1s jitter=decorrelated base-for=1s:database",
          "list=1s base=200ms base-for=1s:database cap=30s "
          "jitter=decorrelated " REST},
+        {"polynomial",
+         "polynomial power=2 base=200ms cap=30s jitter=full " REST},
+        {"cap=none base=1s polynomial power=4 offset=15s count-from=0",
+         "polynomial power=4 offset=15s count-from=0 base=1s cap=none "
+         "jitter=full " REST},
+        {"polynomial power=10 offset=1m count-from=1",
+         "polynomial power=10 offset=1m base=200ms cap=1m jitter=full " REST},
+        {"linear offset=1s count-from=0",
+         "linear offset=1s count-from=0 base=200ms cap=30s jitter=full " REST},
+        {"linear offset=0", "linear base=200ms cap=30s jitter=full " REST},
         {"floor=0", BASE REST},
         {"floor=50ms",
          "exponential base=200ms cap=30s floor=50ms jitter=full " REST},
@@ -906,8 +939,9 @@ TEST(text, may_have_64_rules)
 /* -- L6, backward: bad texts, each with its place and its reason */
 
 #define WORD                                                                             \
-    ": wanted a preset as the first word, fixed, linear, exponential, list=, "           \
-    "or a setting: attempts= base= base-for= cap= floor= factor= jitter= deadline= "     \
+    ": wanted a preset as the first word, fixed, linear, exponential, polynomial, "      \
+    "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
+    "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
     "never= budget= budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested="
 #define FAULT                                                                     \
@@ -1045,6 +1079,12 @@ TEST(text, refuses_values_that_it_cannot_read)
          "base-for=2s:local,rpc" BASE_FOR},
         {"base-fro=1s:rpc", 1, "base-fro=1s:rpc: did you mean base-for=?"},
         {"retry-after-max=none", 1, "retry-after-max=none" TIME},
+        {"power=1", 1, "power=1: wanted 2 to 10, like 4"},
+        {"power=11", 1, "power=11: wanted 2 to 10, like 4"},
+        {"power=2.5", 1, "power=2.5: wanted 2 to 10, like 4"},
+        {"power=x", 1, "power=x: wanted 2 to 10, like 4"},
+        {"offset=", 1, "offset=" TIME},
+        {"count-from=2", 1, "count-from=2: wanted 0 or 1"},
         {"retry-after=", 1, "retry-after=: wanted floor, exact or ignore"},
         {"retry-after=1h", 1, "retry-after=1h: wanted floor, exact or ignore"},
         {"retry-after=exakt", 1, "retry-after=exakt: did you mean exact?"},
@@ -1203,6 +1243,13 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"attempts=2 attempt-timeout=0", 12,
          "attempt-timeout=0 is out of range, wanted more than 0, to 365d, or "
          "none"},
+        {"attempts=2 power=4", 12,
+         "power=4 is out of range, wanted none but for polynomial"},
+        {"offset=1s fixed", 1,
+         "offset=1s is out of range, wanted none but for linear and "
+         "polynomial"},
+        {"list=1s count-from=0", 9, "count-from is for linear and polynomial"},
+        {"linear offset=5m cap=2m", 18, "cap=2m is below offset=5m"},
         {"attempts=2 reset-after=0", 12,
          "reset-after=0 is out of range, wanted more than 0, to 365d, or none"},
         {"cap=1m budget=tokens:0:10/s", 8,

@@ -5,6 +5,7 @@
 #include <stagger/text.h>
 
 #include "base/suggest.h"
+#include "core/text_print.h"
 #include "hub/lane_policy.h"
 #include "hub/settings/loading.h"
 
@@ -79,8 +80,7 @@ static void refuse_name(stg_loading *l, const stg_yaml_node *n)
 
 static bool is_growth(const char *text)
 {
-    return strcmp(text, "fixed") == 0 || strcmp(text, "linear") == 0 ||
-           strcmp(text, "exponential") == 0;
+    return stg_growth_is_word(text, strlen(text));
 }
 
 void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n)
