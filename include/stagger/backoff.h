@@ -38,7 +38,7 @@ typedef enum stg_jitter {
     STG_JITTER_UP,      /* m + U[0, a], m = min(w, c - a); likewise */
 } stg_jitter;
 
-#define STG_LIST_MAX 32
+#define STG_LIST_MAX 64
 #define STG_POWER_MAX 10
 #define STG_BACKOFF_MAX (365 * STG_DAY) /* the longest duration of a setting */
 

@@ -21,7 +21,7 @@ static stg_status check_list(const stg_backoff *b, stg_error *err)
     bool is_list = b->growth == STG_LIST;
 
     if (is_list && (b->list_count < 1 || b->list_count > STG_LIST_MAX))
-        return stg_refuse_number(err, "list_count", b->list_count, "1 to 32");
+        return stg_refuse_number(err, "list_count", b->list_count, "1 to 64");
     if (!is_list && b->list_count != 0)
         return stg_refuse_number(err, "list_count", b->list_count,
                                  "0 where there is no list");

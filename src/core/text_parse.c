@@ -479,7 +479,7 @@ static const setting settings[] = {
      word_none},
     {"unsafe=", read_unsafe, "wanted yes or no", words_unsafe},
     {"nested=", read_nested, "wanted once or full", words_nested},
-    {"list=", read_list, "wanted 1 to 32 durations, like 5s,5m,30m", NULL},
+    {"list=", read_list, "wanted 1 to 64 durations, like 5s,5m,30m", NULL},
 };
 
 enum {
