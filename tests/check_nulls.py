@@ -24,9 +24,11 @@ MADE = {"stg_policy", "stg_peer", "stg_with", "stg_retry", "stg_budget",
         "stg_breaker", "stg_limiter", "stg_operation", "stg_loop", "stg_rng",
         "stg_progress", "char"}
 FUNCTIONS = {"stg_call_fn": "call_me", "stg_uv_start_fn": "start_me",
-             "stg_uv_done_fn": "end_me", "stg_pq_fn": "ask_me"}
+             "stg_uv_done_fn": "end_me", "stg_pq_fn": "ask_me",
+             "stg_curl_done_fn": "transferred", "stg_curl_timer_fn": "tick"}
 # What other libraries make: zeroed memory would be none of theirs.
 FOREIGN = {"uv_loop_t": "uv_default_loop()", "CURL": "curl_easy_init()",
+           "CURLM": "curl_multi_init()",
            "PGconn": "PQconnectStart(nowhere)",
            "PGresult": "PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR)"}
 PLACES = 8  # more than a function has parameters
@@ -46,6 +48,10 @@ static stg_outcome call_me(void *ctx) { (void)ctx; return stg_ok(); }
 #ifdef STAGGER_UV_H
 static void start_me(stg_uv *op, uint32_t n) { (void)op; (void)n; }
 static void end_me(stg_uv *op, const stg_report *r) { (void)op; (void)r; }
+#endif
+#ifdef STAGGER_CURL_H
+static void transferred(stg_curl_transfer *t, CURLcode c, const stg_report *r) { (void)t; (void)c; (void)r; }
+static int tick(CURLM *m, long ms, void *data) { (void)m; (void)ms; (void)data; return 0; }
 #endif
 #ifdef STAGGER_PQ_H
 static const char nowhere[] = "nowhere";

@@ -11,4 +11,10 @@ bool stg_env_sleep(const stg_env *env, stg_ns until_at,
                    const stg_cancel *cancel);
 uint64_t stg_env_random(const stg_env *env);
 
+/* Whether it has a clock of its own, which its sleep moves. */
+static inline bool stg_env_is_virtual(const stg_env *env)
+{
+    return env != NULL && env->now != NULL;
+}
+
 #endif

@@ -188,10 +188,10 @@ static int on_progress(void *data, curl_off_t down_all, curl_off_t down,
     return stg_cancel_is_set(r->with.with.cancel);
 }
 
-/* Rounded up, and no more than libcurl takes; 0 is none to it. */
-static long to_ms(stg_ns limit)
+long stg_curl_ms(stg_ns duration)
 {
-    return (long)stg_ns_min(limit / STG_MS + (limit % STG_MS != 0), INT32_MAX);
+    return (long)stg_ns_min(duration / STG_MS + (duration % STG_MS != 0),
+                            INT32_MAX);
 }
 
 static void limit_time(stg_curl_request *r, stg_ns limit)
@@ -201,7 +201,8 @@ static void limit_time(stg_curl_request *r, stg_ns limit)
     r->is_limited = limit != STG_NEVER;
     if (r->is_limited)
         curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
-                         to_ms(stg_ns_max(limit, 1)));
+                         // 0 is none to it
+                         stg_curl_ms(stg_ns_max(limit, 1)));
 }
 
 static void set_headers(const stg_curl_request *r, const struct curl_slist *all)
@@ -247,7 +248,8 @@ void stg_curl_request_end(stg_curl_request *r)
     if (!r->is_started)
         return;
     if (r->is_limited)
-        curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, to_ms(r->with.timeout));
+        curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
+                         stg_curl_ms(r->with.timeout));
     set_headers(r, r->with.headers);
     set_progress(r, NULL, NULL);
     set_prereq(r, NULL, NULL);

@@ -15,27 +15,13 @@
 
 #define STG_CURL_KEY_HEADER "Idempotency-Key"
 
-enum { STG_CURL_METHOD_MAX = 16 }; /* as much as core has to know */
-
-typedef struct stg_curl_request {
-    CURL *easy;
-    stg_curl_with with;
-    struct curl_slist header; /* the key's, before those of the caller */
-    char key[sizeof STG_CURL_KEY_HEADER ": " + STG_CURL_KEY_MAX];
-    char method[STG_CURL_METHOD_MAX]; /* "": not known yet */
-    long redirects;    /* so many when the last request was begun */
-    bool is_begun;     /* in this attempt, a request may be on the wire */
-    bool is_sent_anew; /* and libcurl was about to send it again */
-    bool is_upload;    /* its body comes from a read function */
-    bool is_post;      /* or may come from one */
-    bool is_started;   /* there was an attempt */
-    bool is_limited;   /* in time */
-} stg_curl_request;
-
 /* r->with.with is what the operation begins with. Returns what is wrong, or
  * NULL. with may be NULL. */
 const char *stg_curl_request_begin(stg_curl_request *r, CURL *easy,
                                    const stg_curl_with *with);
+
+/* In whole ms, rounded up, and no more than an int and libcurl take. */
+long stg_curl_ms(stg_ns duration);
 
 /* Sets the handle for an attempt, which may take so long. */
 void stg_curl_request_start(stg_curl_request *r, stg_ns limit);

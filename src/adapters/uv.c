@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "adapters/clock.h"
 #include "base/heap.h"
 
 /* stg_uv.phase */
@@ -13,7 +14,7 @@ static const char mark;
 
 static bool is_virtual(const stg_uv *op)
 {
-    return op->op.with.env != NULL && op->op.with.env->now != NULL;
+    return stg_env_is_virtual(op->op.with.env);
 }
 
 static stg_uv *op_of(uv_handle_t *handle)
