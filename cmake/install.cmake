@@ -42,6 +42,10 @@ foreach(adapter uv curl pq)
         install(FILES include/stagger/${adapter}.h
                 DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagger)
         stagger_pkgconfig(stagger-${adapter})
+        if(adapter STREQUAL uv)
+            install(FILES include/stagger/uv.hpp
+                    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stagger)
+        endif()
     endif()
 endforeach()
 

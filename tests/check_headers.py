@@ -35,7 +35,8 @@ def main(arguments):
         # Twice, for its guard; through stdin, for a header given by name is
         # compiled as one, with warnings of its own.
         text = f"#include <{name}>\n" * 2 + "int main(void) { return 0; }\n"
-        for command in languages[name.suffix]:
+        newest = "needs C++20" in pathlib.Path(header).read_text()
+        for command in languages[name.suffix][-1 if newest else 0:]:
             run = subprocess.run([*command, *WARNINGS, *flags, f"-I{include}",
                                   "-"], input=text, text=True)
             failed += run.returncode != 0

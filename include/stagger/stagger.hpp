@@ -618,14 +618,14 @@ class attempt
 {
   public:
     attempt(const stg_retry *retry, const options &options) noexcept
-        : retry_(retry), options_(options)
+        : retry_(retry), options_(options), number_(retry->attempts)
     {
     }
 
     /* From 1. */
     std::uint32_t number() const noexcept
     {
-        return retry_->attempts;
+        return number_;
     }
 
     /* How long it may take, from now: what is left of attempt-timeout and of
@@ -668,6 +668,7 @@ class attempt
   private:
     const stg_retry *retry_;
     const options &options_;
+    std::uint32_t number_;
     stagger::outcome said_;
 };
 
@@ -743,6 +744,12 @@ class record
             o = outcome(stg_failed(STG_FAULT_ERROR)).never();
         }
         return o;
+    }
+
+    /* It threw nothing, and came to o. */
+    stg_outcome note(const attempt &a, const outcome &o) noexcept
+    {
+        return o.is_ok() ? stg_outcome(o) : fail(a.number(), nullptr, o);
     }
 
     const options &given() const noexcept
@@ -861,12 +868,22 @@ inline outcome judged(const outcome &o)
     return o;
 }
 
-template <class F> decltype(auto) invoke(F &f, attempt &a)
+template <class F, class Attempt> decltype(auto) invoke(F &f, Attempt &a)
 {
-    if constexpr (std::is_invocable_v<F &, attempt &>)
+    if constexpr (std::is_invocable_v<F &, Attempt &>)
         return f(a);
     else
         return f();
+}
+
+/* What an attempt that threw nothing came to. */
+template <class T, class Judge>
+outcome verdict(const attempt &a, const slot<T> &returned, Judge &judge)
+{
+    if constexpr (!std::is_void_v<T>)
+        if (a.said().is_ok())
+            return judged(judge(std::as_const(*returned.value)));
+    return a.said();
 }
 
 template <class F, class Judge> class call
@@ -912,7 +929,7 @@ template <class F, class Judge> class call
         slot_ = {};
         try {
             slot_.fill([&]() -> value_type { return invoke(f_, a); });
-            return judge(a);
+            return record_.note(a, verdict(a, slot_, judge_));
 #ifdef __GLIBCXX__
         } catch (abi::__forced_unwind &) {
             throw; // the thread is cancelled: that is no failure
@@ -920,22 +937,6 @@ template <class F, class Judge> class call
         } catch (...) {
             return record_.fail(a.number(), std::current_exception(), {});
         }
-    }
-
-    stg_outcome judge(const attempt &a)
-    {
-        outcome o = a.said();
-
-        if constexpr (!std::is_void_v<value_type>)
-            if (o.is_ok())
-                o = judged(judge_(value()));
-        return o.is_ok() ? stg_outcome(o)
-                         : record_.fail(a.number(), nullptr, o);
-    }
-
-    const auto &value() const
-    {
-        return *slot_.value;
     }
 
     record record_;
