@@ -12,8 +12,9 @@ typedef struct stg_report {
     uint32_t attempts; /* used, first try included; one that an open breaker
                           refused is used, too */
     stg_ns waited;     /* sum of the waits between them */
-    stg_ns took;       /* from the start to the end; 0 for a success at once,
-                          for which no clock is read twice. With no deadline,
+    stg_ns took;       /* from the start to the end; 0 for a success at once of
+                          an attempt that was made at the start, for which no
+                          clock is read twice. With no deadline,
                           attempt timeout, peer, hook or env it starts at the
                           end of the first attempt: no clock is read before */
     stg_outcome last;  /* the last failure; STG_FAULT_NONE if there was none */

@@ -141,9 +141,11 @@ static void succeed(stg_operation *op, const stg_outcome *outcome)
 {
     bool is_watched = op->with.hook != NULL ||
                       op->retry.policy->breaker.rule != STG_BREAKER_NONE;
+    // Its begin was not its first attempt's: in a loop with much to do.
+    bool is_late = op->is_timed && op->changed_at != op->begun_at;
 
     // A success at once asks nothing of the clock, and is spared the call.
-    if (op->retry.attempts > 1 || is_watched)
+    if (op->retry.attempts > 1 || is_watched || is_late)
         op->changed_at = read_end(op);
     op->decision = stg_retry_step(&op->retry, outcome, op->changed_at, NULL);
 }

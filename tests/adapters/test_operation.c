@@ -57,6 +57,22 @@ TEST(operation, waits_for_its_first_admission_from_the_start)
     CHECK_STR(text_of(&op), "not ended after 1 attempt");
 }
 
+TEST(operation, counts_the_time_of_a_first_attempt_that_began_later)
+{
+    stg_policy policy = policy_of(unjittered);
+    stg_operation op;
+    story s;
+
+    story_begin(&s, "");
+    CHECK(stg_operation_begin(&op, &policy, &(stg_with){.env = &s.env}) ==
+          STG_OK);
+    s.now += 3 * STG_MS; // the loop had other things to do
+    stg_operation_admit(&op, s.now);
+    s.now += 40 * STG_MS;
+    report(&op, 200);
+    CHECK_STR(text_of(&op), "done after 1 attempt in 43 ms");
+}
+
 TEST(operation, says_after_each_call_what_to_do_next)
 {
     stg_policy policy = policy_of(unjittered);
