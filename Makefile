@@ -60,6 +60,7 @@ check-long:
 
 bench: build
 	@build/release/bench/core
+	@test ! -e build/release/bench/curl || build/release/bench/curl
 	@build/release/bench/sim build/release/stagger
 
 bench-hub: build
