@@ -30,7 +30,6 @@ set(sim_pure
     sim/resource_text.c
     sim/service.c
     sim/tally.c
-    sim/throttle.c
 )
 set(sim_pictures
     sim/album.c

@@ -31,6 +31,7 @@ typedef enum stg_why {
     STG_WHY_ATTEMPTS,
     STG_WHY_DEADLINE,
     STG_WHY_BUDGET,   /* also a wait: for the budget, when the policy says so */
+    STG_WHY_THROTTLE, /* the client holds itself back; also a wait */
     STG_WHY_BULKHEAD, /* as many attempts under way as may be; also a wait */
     STG_WHY_INVALID,  /* refused before the first attempt: the call is wrong */
     STG_WHY_BACKOFF,  /* the waits: the policy's own */

@@ -1,12 +1,13 @@
 /* peer.h - what the operations on one remote share.
  *
- * The levels of its budget, breaker, rate limiter and bulkhead. One for each remote that
+ * The levels of its budget, breaker, rate limiter, bulkhead and
+ * throttle. One for each remote that
  * you call (a database, a service), made once from a policy, used by any number
  * of threads and kept for as long as they run.
  *
  * Several policies may share one peer: one for reads and one for writes, say.
  * A policy that has a budget has the peer's, number for number, and likewise a
- * policy that has a breaker, a rate or a bulkhead; one without a budget (or breaker) neither
+ * policy that has a breaker, a rate, a bulkhead or a throttle; one without a budget (or breaker, or throttle) neither
  * pays nor counts in the peer's, and always fits. So make the peer from a policy
  * that has all that any of them has. Rate limit and bulkhead hold for
  * all. */
@@ -23,12 +24,13 @@ typedef struct stg_peer {
     stg_breaker breaker;
     stg_limiter limiter; /* of the policy's rate, or of stg_peer_limit() */
     stg_bulkhead bulkhead;
+    stg_throttle throttle;
     uint32_t rate; /* the policy's */
     uint32_t mark; /* set by stg_peer_init(); a zeroed peer is refused */
 } stg_peer;
 
 /* Makes the levels, full and closed, of this policy's budget, breaker,
- * rate and bulkhead;
+ * rate, bulkhead and throttle;
  * of the rate a tenth of a second's, 1 at least, may go at once. Returns
  * STG_INVALID for a policy that is none. */
 STG_API stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy);
@@ -41,11 +43,11 @@ STG_API stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
                                   stg_error *err);
 
 /* Whether the policy has anything that its operations share, and so needs a
- * peer: a budget, a breaker, a rate or a bulkhead. */
+ * peer: a budget, a breaker, a rate, a bulkhead or a throttle. */
 STG_API bool stg_policy_needs_peer(const stg_policy *policy);
 
 /* Whether the peer serves this policy: it was made, of a policy with the same
- * budget, breaker, rate and bulkhead, as far as this one has them. */
+ * budget, breaker, rate, bulkhead and throttle, as far as this one has them. */
 STG_API bool stg_peer_fits(const stg_peer *peer, const stg_policy *policy);
 
 STG_DECLS_END

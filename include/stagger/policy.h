@@ -14,6 +14,7 @@
 #include <stagger/budget.h>
 #include <stagger/bulkhead.h>
 #include <stagger/outcome.h>
+#include <stagger/throttle.h>
 
 STG_DECLS_BEGIN
 
@@ -85,6 +86,7 @@ typedef struct stg_policy {
     uint32_t rate; /* of the peer: attempts, first ones and retries alike, in
                       thousandths a second, 1 to 1000000000; 0: no limit */
     stg_bulkhead_options bulkhead; /* of the peer: attempts at once */
+    stg_throttle_options throttle;
     stg_breaker_options breaker;
     bool budget_waits;  /* wait for an empty budget instead of giving up */
     bool unsafe;        /* repeat POST and PATCH without a key, too */
@@ -96,7 +98,8 @@ typedef struct stg_policy {
 } stg_policy;
 
 /* exponential base=200ms factor=2 cap=30s jitter=full attempts=3 deadline=2m
- * retry=default retry-after-max=1h, no budget, no rate, no bulkhead, no breaker. */
+ * retry=default retry-after-max=1h, no budget, no rate, no bulkhead,
+ * no throttle, no breaker. */
 STG_API stg_policy stg_policy_default(void);
 
 /* Checks every range, and that the policy can be written as a text. Returns

@@ -65,7 +65,7 @@ STG_NOINLINE static bool go_on_from(const stg_retry *r, bool is_timed,
 static bool is_simple(const stg_policy *policy, const stg_with *with)
 {
     if (policy == NULL || policy->breaker.rule != STG_BREAKER_NONE ||
-        current != NULL)
+        policy->throttle.kind != STG_THROTTLE_NONE || current != NULL)
         return false;
     return with == NULL ||
            (with->hook == NULL && with->env == NULL &&

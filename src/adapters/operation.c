@@ -84,22 +84,32 @@ static bool is_begun(stg_operation *op)
     return op->flaw == NULL;
 }
 
-/* Whether core may draw before an attempt: at a breaker, for an empty budget. */
+/* Whether the peer hears of each attempt, and may refuse one. */
+static bool is_guarded(const stg_operation *op)
+{
+    const stg_policy *p = op->retry.policy;
+
+    return p->breaker.rule != STG_BREAKER_NONE ||
+           p->throttle.kind != STG_THROTTLE_NONE;
+}
+
+/* Whether core may draw before an attempt: at a breaker, at a throttle, for an
+ * empty budget. */
 static bool may_draw_to_admit(const stg_operation *op)
 {
-    return op->decision.why == STG_WHY_BUDGET ||
-           op->retry.policy->breaker.rule != STG_BREAKER_NONE;
+    return op->decision.why == STG_WHY_BUDGET || is_guarded(op);
 }
 
 /* Entropy is a system call, and an admission mostly needs none: it is asked
- * when core is about to draw. (A breaker that opens in this very moment draws
- * from the time and the address.) */
+ * when core is about to draw. (A breaker that opens in this very moment, or a
+ * throttle that begins, draws from the time and the address.) */
 static stg_rng rng_to_admit(const stg_operation *op, stg_ns now)
 {
     const stg_peer *peer = op->with.peer;
 
     if (op->decision.why == STG_WHY_BUDGET ||
-        stg_breaker_look(&peer->breaker, now, NULL) != STG_BREAKER_CLOSED)
+        stg_breaker_look(&peer->breaker, now, NULL) != STG_BREAKER_CLOSED ||
+        stg_throttle_is_active(&peer->throttle, now))
         return stg_rng_seed(stg_env_random(op->with.env));
     return (stg_rng){{now, (uintptr_t)op, ~now, 1}};
 }
@@ -139,8 +149,7 @@ static stg_ns read_end(stg_operation *op)
 
 static void succeed(stg_operation *op, const stg_outcome *outcome)
 {
-    bool is_watched = op->with.hook != NULL ||
-                      op->retry.policy->breaker.rule != STG_BREAKER_NONE;
+    bool is_watched = op->with.hook != NULL || is_guarded(op);
     // Its begin was not its first attempt's: in a loop with much to do.
     bool is_late = op->is_timed && op->changed_at != op->begun_at;
 

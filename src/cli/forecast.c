@@ -353,7 +353,8 @@ static bool can_reset(const stg_policy *p)
 static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
 {
     bool waits_for_others =
-        p->rate != 0 || (p->budget_waits && p->budget.kind != STG_BUDGET_NONE);
+        p->rate != 0 || p->throttle.kind == STG_THROTTLE_AWS ||
+        (p->budget_waits && p->budget.kind != STG_BUDGET_NONE);
     stg_ns attempts = STG_NEVER;
 
     if (can_reset(p))

@@ -64,6 +64,10 @@ static void show_bases(stg_json *j, const stg_policy *p)
     stg_json_close(j, ']');
 }
 
+static const char *const throttles[] = {[STG_THROTTLE_NONE] = "none",
+                                        [STG_THROTTLE_SRE] = "sre",
+                                        [STG_THROTTLE_AWS] = "aws"};
+
 static void show_breaker(stg_json *j, const stg_breaker_options *o)
 {
     static const char *const kinds[] = {[STG_BREAKER_NONE] = "none",
@@ -154,6 +158,10 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
     stg_json_limit(j, "bulkhead_max",
                    p->bulkhead.max == 0 ? STG_UNLIMITED : p->bulkhead.max);
     stg_json_ms(j, "bulkhead_wait_ms", p->bulkhead.wait);
+    stg_json_string(j, "throttle", throttles[p->throttle.kind]);
+    stg_json_limit_thousandths(
+        j, "throttle_k",
+        p->throttle.kind == STG_THROTTLE_SRE ? p->throttle.k : STG_UNLIMITED);
     show_breaker(j, &p->breaker);
 
     stg_json_open(j, "faults", '[');

@@ -194,6 +194,8 @@ static const char *find_unbounded(const stg_plan *plan)
         return "the budget is waited for";
     if (p->rate != 0)
         return "the rate is waited for";
+    if (p->throttle.kind == STG_THROTTLE_AWS)
+        return "the throttle is waited for";
     return "the waits have no bound";
 }
 
@@ -320,6 +322,8 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
         show_fact("rate", stg_plan_rate(p, text), t);
     if (p->bulkhead.max != 0)
         show_fact("bulkhead", stg_plan_bulkhead(p, text), t);
+    if (p->throttle.kind != STG_THROTTLE_NONE)
+        show_fact("throttle", stg_plan_throttle(p, text), t);
     show_fact("breaker", stg_plan_breaker(plan, text), t);
     if (p->reset_after != STG_NEVER) {
         snprintf(text, sizeof text,

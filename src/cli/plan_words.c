@@ -262,6 +262,21 @@ const char *stg_plan_bulkhead(const stg_policy *p, char *words)
     return words;
 }
 
+const char *stg_plan_throttle(const stg_policy *p, char *words)
+{
+    stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
+
+    if (p->throttle.kind == STG_THROTTLE_AWS)
+        return "after a 429 at seven tenths of the rate, then more again; the "
+               "others wait";
+    stg_write_text(&w, "at most about ");
+    stg_write_thousandths(&w, p->throttle.k);
+    stg_write_text(&w,
+                   " requests for each one that was accepted in the last "
+                   "two minutes; the others are given up");
+    return words;
+}
+
 static void write_connects(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->connects == 0)

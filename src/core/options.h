@@ -25,6 +25,12 @@ static inline bool stg_bulkhead_options_equal(const stg_bulkhead_options *a,
     return a->max == b->max && a->wait == b->wait;
 }
 
+static inline bool stg_throttle_options_equal(const stg_throttle_options *a,
+                                              const stg_throttle_options *b)
+{
+    return a->kind == b->kind && a->k == b->k;
+}
+
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b);
 
@@ -33,7 +39,7 @@ bool stg_breaker_options_equal(const stg_breaker_options *a,
 static inline bool stg_policy_is_shared(const stg_policy *p)
 {
     return ((unsigned)p->budget.kind | (unsigned)p->breaker.rule | p->rate |
-            p->bulkhead.max) != 0;
+            p->bulkhead.max | (unsigned)p->throttle.kind) != 0;
 }
 
 /* Why a peer does not serve a policy. */
@@ -44,6 +50,7 @@ typedef enum stg_misfit {
     STG_OTHER_BREAKER,
     STG_OTHER_RATE,
     STG_OTHER_BULKHEAD,
+    STG_OTHER_THROTTLE,
 } stg_misfit;
 
 stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy);

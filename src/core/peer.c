@@ -14,7 +14,8 @@ stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
         stg_budget_init(&peer->budget, &policy->budget) != STG_OK ||
         stg_breaker_init(&peer->breaker, &policy->breaker) != STG_OK ||
         stg_limiter_init(&peer->limiter, policy->rate, 0, NULL) != STG_OK ||
-        stg_bulkhead_init(&peer->bulkhead, &policy->bulkhead) != STG_OK)
+        stg_bulkhead_init(&peer->bulkhead, &policy->bulkhead) != STG_OK ||
+        stg_throttle_init(&peer->throttle, &policy->throttle) != STG_OK)
         return STG_INVALID;
     peer->rate = policy->rate;
     peer->mark = made;
@@ -41,6 +42,9 @@ stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
     if (policy->bulkhead.max != 0 &&
         !stg_bulkhead_options_equal(&peer->bulkhead.options, &policy->bulkhead))
         return STG_OTHER_BULKHEAD;
+    if (policy->throttle.kind != STG_THROTTLE_NONE &&
+        !stg_throttle_options_equal(&peer->throttle.options, &policy->throttle))
+        return STG_OTHER_THROTTLE;
     if (policy->breaker.rule != STG_BREAKER_NONE &&
         !stg_breaker_options_equal(&peer->breaker.options, &policy->breaker))
         return STG_OTHER_BREAKER;

@@ -19,6 +19,9 @@ static const struct {
     [STG_WHY_ATTEMPTS] = {"attempts", "all attempts are made"},
     [STG_WHY_DEADLINE] = {"deadline", "the next attempt would come too late"},
     [STG_WHY_BUDGET] = {"budget", "the retry budget is empty"},
+    [STG_WHY_THROTTLE] = {"throttle",
+                          "the client holds itself back, for its remote "
+                          "refuses too much"},
     [STG_WHY_BULKHEAD] = {"bulkhead",
                           "as many attempts as may be are under way"},
     [STG_WHY_INVALID] = {"invalid", "the call cannot be carried out"},

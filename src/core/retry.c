@@ -26,6 +26,7 @@ static flaw find_flaw(const stg_policy *p, const stg_with *with)
         [STG_OTHER_BREAKER] = OTHER_BREAKER,
         [STG_OTHER_RATE] = OTHER_RATE,
         [STG_OTHER_BULKHEAD] = OTHER_BULKHEAD,
+        [STG_OTHER_THROTTLE] = OTHER_THROTTLE,
     };
     flaw f = find_own_flaw(p);
 
@@ -71,6 +72,9 @@ const char *stg_retry_flaw(const stg_retry *r)
             "must be equal, or the policy's none",
         [OTHER_BULKHEAD] =
             "with.peer was made for another bulkhead than the policy's: they "
+            "must be equal, or the policy's none",
+        [OTHER_THROTTLE] =
+            "with.peer was made for another throttle than the policy's: they "
             "must be equal, or the policy's none",
         [ZEROED_BUDGET] =
             "with.shared_budget was not made by stg_budget_init(), or is none",
@@ -260,9 +264,19 @@ void stg_retry_leave_bulkhead(stg_retry *r)
     clear(r, IN_BULKHEAD);
 }
 
+/* The attempt was not made, or nobody waits for it. */
+void stg_retry_leave_throttle(stg_retry *r, stg_ns now)
+{
+    if (has(r, THROTTLED))
+        stg_throttle_withdraw(&r->with->peer->throttle,
+                              has(r, IN_ATTEMPT) ? r->since_at : now);
+    clear(r, THROTTLED);
+}
+
 static void release(stg_retry *r, stg_ns now)
 {
     stg_retry_leave_bulkhead(r);
+    stg_retry_leave_throttle(r, now);
     stg_retry_release_payment(r, now);
     stg_retry_release_place(r, now);
     stg_retry_release_probe(r, now);
@@ -273,7 +287,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 {
     stg_decision d;
 
-    if (has(r, HELD | PLACED | PROBE | IN_BULKHEAD))
+    if (has(r, HELD | PLACED | PROBE | IN_BULKHEAD | THROTTLED))
         release(r, now);
     r->flags = (uint16_t)flags_of_end(why);
     d = stg_retry_ended(r);

@@ -1,4 +1,5 @@
-/* When an attempt may begin: budget, rate limit, bulkhead and breaker. */
+/* When an attempt may begin: budget, throttle, rate limit, bulkhead and
+ * breaker. */
 #include "core/retry_inside.h"
 
 static void count_attempt(stg_retry *r, stg_ns now)
@@ -18,6 +19,7 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
     stg_retry_release_payment(r, now);
     stg_retry_release_place(r, now);
     stg_retry_leave_bulkhead(r);
+    stg_retry_leave_throttle(r, now);
     clear(r, QUEUED);
     count_attempt(r, now);
     return stg_retry_decide(r, &o, now, rng);
@@ -37,6 +39,21 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
     set(r, COUNTED);
     tell(r, STG_EVENT_ATTEMPT, NULL, go, now);
     return go;
+}
+
+static stg_decision pass_throttle(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    stg_ns due_at;
+
+    if (stg_throttle_enter(&r->with->peer->throttle, now, rng, &due_at)) {
+        set(r, THROTTLED);
+        return (stg_decision){.next = STG_GO};
+    }
+    if (due_at == STG_NEVER)
+        return stg_retry_end(r, STG_WHY_THROTTLE, NULL, now);
+    if (!fits_deadline(r, due_at))
+        return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
+    return stg_retry_begin_wait(r, due_at, STG_WHY_THROTTLE, NULL, now);
 }
 
 /* Both instants of the budgets in one. They are past, but for a caller that
@@ -154,6 +171,9 @@ __attribute__((noinline)) static stg_decision ask_all(stg_retry *r, stg_ns now,
         d = settle_debt(r, now, rng);
     if (r->with->peer == NULL)
         return d.next == STG_GO ? begin_attempt(r, now) : d;
+    if (d.next == STG_GO && r->policy->throttle.kind != STG_THROTTLE_NONE &&
+        !has(r, THROTTLED))
+        d = pass_throttle(r, now, rng);
     if (d.next == STG_GO && r->with->peer->limiter.rate != 0)
         d = find_place(r, now);
     if (d.next == STG_GO && r->with->peer->bulkhead.options.max != 0)

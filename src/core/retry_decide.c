@@ -40,7 +40,7 @@ static bool is_unprocessed(const stg_outcome *o)
     }
 }
 
-/* Not inlined, like conclude_with_breaker(): most have no method. */
+/* Not inlined, like conclude_with_peer(): most have no method. */
 __attribute__((noinline)) static bool is_method_repeatable(const char *method)
 {
     static const char *const methods[] = {"GET",   "HEAD", "OPTIONS",
@@ -213,7 +213,7 @@ static void reset_if_long(stg_retry *r, stg_ns now)
     r->deadline_at = stg_retry_deadline(r->policy, r->with, now);
 }
 
-/* Not inlined, like conclude_with_breaker(). */
+/* Not inlined, like conclude_with_peer(). */
 __attribute__((noinline)) static stg_decision
 succeed(stg_retry *r, const stg_outcome *o, stg_ns now)
 {
@@ -298,12 +298,15 @@ static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
                                       : stg_retry_decide(r, o, now, rng);
 }
 
-/* Not inlined: operations without a breaker have no registers to save. */
+/* Not inlined: operations without either have no registers to save. */
 __attribute__((noinline)) static stg_decision
-conclude_with_breaker(stg_retry *r, const stg_outcome *o, stg_ns now,
-                      stg_rng *rng)
+conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
 {
-    report_to_breaker(r, o, now);
+    if (r->policy->breaker.rule != STG_BREAKER_NONE)
+        report_to_breaker(r, o, now);
+    if (has(r, THROTTLED))
+        stg_throttle_report(&r->with->peer->throttle, o, r->since_at, now);
+    clear(r, THROTTLED);
     return conclude(r, o, now, rng);
 }
 
@@ -328,7 +331,9 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         return (stg_decision){.next = STG_DONE};
     }
     stg_retry_leave_bulkhead(r);
-    if (r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL)
-        return conclude_with_breaker(r, outcome, now, rng);
+    if (((unsigned)r->policy->breaker.rule |
+         (unsigned)r->policy->throttle.kind) != 0 &&
+        r->with->peer != NULL)
+        return conclude_with_peer(r, outcome, now, rng);
     return conclude(r, outcome, now, rng);
 }

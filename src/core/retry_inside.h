@@ -19,6 +19,7 @@ enum {
     COUNTED = 256,      /* the budgets know of its first attempt */
     PAYING = 512,       /* there is a budget, its own or a shared one */
     IN_BULKHEAD = 1024, /* holds a place of the bulkhead */
+    THROTTLED = 4096,   /* the throttle counts its attempt */
     QUEUED = 2048,      /* waits for one, since shared_at */
 };
 
@@ -36,6 +37,7 @@ typedef enum flaw {
     OTHER_BREAKER,
     OTHER_RATE,
     OTHER_BULKHEAD,
+    OTHER_THROTTLE,
     ZEROED_BUDGET,
     NO_ATTEMPT,
 } flaw;
@@ -91,6 +93,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 void stg_retry_release_payment(stg_retry *r, stg_ns now);
 void stg_retry_release_place(stg_retry *r, stg_ns now);
 void stg_retry_leave_bulkhead(stg_retry *r);
+void stg_retry_leave_throttle(stg_retry *r, stg_ns now);
 void stg_retry_release_probe(stg_retry *r, stg_ns now);
 
 void stg_retry_call_hook(const stg_retry *r, stg_event_kind kind,

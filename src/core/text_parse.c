@@ -15,7 +15,7 @@ static const char wanted_word[] =
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "
     "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested=";
+    "budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -27,6 +27,8 @@ static const char *const words_jitter[] = {"none",         "full", "equal",
                                            "decorrelated", "up:",  NULL};
 static const char *const words_budget[] = {
     "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", NULL};
+static const char *const words_throttle[] = {"none", "sre", "sre:", "aws",
+                                             NULL};
 static const char *const words_empty[] = {"give-up", "wait", NULL};
 static const char *const words_retry_after[] = {"floor", "exact", "ignore",
                                                 NULL};
@@ -334,6 +336,24 @@ static bool read_bulkhead(stg_parser *p, stg_reader *value)
            (stg_read_text(value, ":") && read_time(value, &o->wait));
 }
 
+static bool read_throttle(stg_parser *p, stg_reader *value)
+{
+    stg_throttle_options *o = &p->policy.throttle;
+
+    *o = (stg_throttle_options){.kind = STG_THROTTLE_NONE};
+    if (is_none(value))
+        return true;
+    o->kind = STG_THROTTLE_AWS;
+    if (stg_reader_equals(value, "aws"))
+        return true;
+    *o = (stg_throttle_options){.kind = STG_THROTTLE_SRE, .k = 2000};
+    if (!stg_read_text(value, "sre"))
+        return false;
+    return stg_reader_is_empty(value) ||
+           (stg_read_text(value, ":") && stg_read_decimal(value, &o->k) &&
+            stg_reader_is_empty(value));
+}
+
 static bool read_share(stg_reader *value, stg_breaker_options *o)
 {
     stg_reader window;
@@ -470,6 +490,8 @@ static const setting settings[] = {
      "wanted none, or 1 to 1000000 attempts at once and the longest wait for a "
      "place, like 20 or 20:500ms",
      word_none},
+    {"throttle=", read_throttle, "wanted none, aws, or sre:1 to sre:100",
+     words_throttle},
     {"breaker-connect=", read_breaker_connect,
      "wanted none, or 1 to 1000000 faults of category connect in a row",
      word_none},

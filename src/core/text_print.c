@@ -259,6 +259,16 @@ static void write_bulkhead(stg_writer *w, const stg_bulkhead_options *o)
     stg_write_duration(w, o->wait);
 }
 
+static void write_throttle(stg_writer *w, const stg_throttle_options *o)
+{
+    if (o->kind == STG_THROTTLE_NONE)
+        return;
+    write_key(w,
+              o->kind == STG_THROTTLE_AWS ? "throttle=aws" : "throttle=sre:");
+    if (o->kind == STG_THROTTLE_SRE)
+        stg_write_thousandths(w, o->k);
+}
+
 static void write_breaker(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->rule == STG_BREAKER_NONE)
@@ -332,6 +342,7 @@ size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
         write_rate(&w, p->rate);
     }
     write_bulkhead(&w, &p->bulkhead);
+    write_throttle(&w, &p->throttle);
     write_breaker(&w, &p->breaker);
     if (p->unsafe)
         write_key(&w, "unsafe=yes");

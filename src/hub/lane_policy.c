@@ -54,6 +54,10 @@ stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
         return refuse_setting(err, text, "bulkhead=",
                               "bulkhead= is for programs: a target of a hub "
                               "has `in-flight`");
+    if (read.throttle.kind != STG_THROTTLE_NONE)
+        return refuse_setting(err, text, "throttle=",
+                              "throttle= is for programs: a target of a hub "
+                              "has a breaker, a budget and a rate");
     // A preset may have a budget of its own.
     if (read.budget.kind == STG_BUDGET_NONE && !says(text, "budget=")) {
         read.budget = (stg_budget_options){

@@ -142,7 +142,7 @@ uint64_t stg_overload_memory(const stg_overload_options *o)
                  bins * sizeof(stg_overload_bin);
 
     if (o->throttle != 0)
-        sum += (double)o->processes * sizeof(stg_sim_throttle);
+        sum += (double)o->processes * sizeof(stg_throttle);
     return (uint64_t)sum;
 }
 
@@ -189,6 +189,10 @@ static stg_status make_processes(stg_overload_world *w)
     for (uint32_t i = 0; i < o->processes; i++) {
         (void)stg_peer_init(&w->peers[i], &o->policy);
         w->withs[i].peer = &w->peers[i];
+        if (w->throttles != NULL)
+            (void)stg_throttle_init(
+                &w->throttles[i],
+                &(stg_throttle_options){STG_THROTTLE_SRE, o->throttle});
     }
     return STG_OK;
 }

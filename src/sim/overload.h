@@ -56,7 +56,8 @@ typedef struct stg_overload_options {
     stg_policy policy;
     stg_load load;
     uint32_t processes; /* that the clients live in, 1 to 1000000 */
-    uint32_t throttle;  /* K of throttle.h, thousandths; 0: none */
+    uint32_t throttle;  /* K of a throttle beside the policy's,
+                           thousandths; 0: none */
     stg_ns timeout;     /* of an attempt, 1 us to 1 d or STG_NEVER; the policy's
                            own holds if it is less */
     stg_law network;    /* of a request, and of an answer */

@@ -104,8 +104,8 @@ static bool pass_throttle(stg_overload_world *w, uint32_t id)
     uint32_t process = w->operations[id].process;
 
     return w->throttles == NULL ||
-           stg_sim_throttle_pass(&w->throttles[process], w->options->throttle,
-                                 w->now, &w->of_throttle);
+           stg_throttle_enter(&w->throttles[process], w->now, &w->of_throttle,
+                              NULL);
 }
 
 /* Refused by the client itself, and at once: it is told "not now", and does not
@@ -144,8 +144,9 @@ static void admit(stg_overload_world *w, uint32_t id)
     uint32_t attempts = op->retry.attempts;
     stg_decision d = stg_retry_admit(&op->retry, w->now, &w->of_jitter);
 
-    if (d.next != STG_GO && op->retry.attempts > attempts)
-        stg_overload_count_held(w); // by the breaker
+    if ((d.next != STG_GO && op->retry.attempts > attempts) ||
+        (d.next == STG_GIVE_UP && d.why == STG_WHY_THROTTLE))
+        stg_overload_count_held(w); // by the breaker or the policy's throttle
     follow(w, id, d);
 }
 
@@ -166,12 +167,13 @@ static void begin(stg_overload_world *w, uint32_t id, uint32_t process)
 void stg_overload_report(stg_overload_world *w, uint32_t id,
                          const stg_outcome *o)
 {
+    const stg_outcome ok = stg_ok();
     stg_overload_operation *op = &w->operations[id];
 
     op->request = STG_SIM_NONE;
     op->waiting = STG_WAITING_NOT;
     if (w->throttles != NULL && (o->fault == STG_FAULT_NONE || o->code == 500))
-        stg_sim_throttle_accept(&w->throttles[op->process], w->now);
+        stg_throttle_report(&w->throttles[op->process], &ok, w->now, w->now);
     follow(w, id, stg_retry_step(&op->retry, o, w->now, &w->of_jitter));
 }
 

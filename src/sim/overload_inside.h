@@ -11,7 +11,6 @@
 
 #include "sim/engine.h"
 #include "sim/overload.h"
-#include "sim/throttle.h"
 
 /* Events: index << 3 | kind. One is heeded only if what it is about still waits
  * for it at that instant; so nothing is ever taken out of the queue. */
@@ -60,7 +59,7 @@ typedef struct stg_overload_world {
     stg_sim_service service;
     stg_peer *peers; /* one a process, as are: */
     stg_with *withs;
-    stg_sim_throttle *throttles; /* NULL: none */
+    stg_throttle *throttles; /* NULL: none */
     stg_overload_operation *operations;
     uint32_t operation_count, operation_free;
     stg_ns now;      /* the engine's */

@@ -198,6 +198,51 @@ TEST(shared, a_bulkhead_never_lets_in_more_than_it_has_places)
     }
 }
 
+/* -- throttles */
+
+typedef struct crowd {
+    stg_throttle throttle;
+    _Atomic stg_ns now;
+    atomic_int out;
+} crowd;
+
+static void *be_throttled(void *arg)
+{
+    worker *w = arg;
+    crowd *c = w->shared;
+
+    for (int i = 0; i < 1000; i++) {
+        stg_ns now = atomic_fetch_add(&c->now, STG_MS);
+        stg_outcome o = stg_answered(chance(w, 50) ? 429 : 200);
+
+        if (!stg_throttle_enter(&c->throttle, now, &w->rng, NULL))
+            continue;
+        atomic_fetch_add(&c->out, 1);
+        if (chance(w, 10))
+            stg_throttle_withdraw(&c->throttle, now);
+        else
+            stg_throttle_report(&c->throttle, &o, now, now);
+    }
+    return NULL;
+}
+
+/* One that lets two out for each that is accepted, and one that has a rate. */
+TEST(shared, a_throttle_holds_its_threads_back_together)
+{
+    static const stg_throttle_options kinds[] = {{STG_THROTTLE_SRE, 1100},
+                                                 {STG_THROTTLE_AWS, 0}};
+
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        crowd c = {.out = 0};
+
+        CHECK(stg_throttle_init(&c.throttle, &kinds[seed % 2]) == STG_OK);
+        run_workers(be_throttled, &c, seed);
+        CHECK_FROM(seed, c.out >= 1 && c.out < 2000);
+        CHECK_FROM(seed,
+                   seed % 2 == 0 || stg_throttle_rate(&c.throttle) >= 500);
+    }
+}
+
 /* Of tokens that do not come back in the time of the test. */
 typedef struct purse {
     stg_budget budget;

@@ -21,6 +21,7 @@ POLICY = {
     "retries_per_second_max": (int, str, None), "budget": dict,
     "rate_per_second": (int, str, None),
     "bulkhead_max": (int, None),
+    "throttle": str, "throttle_k": (int, str, None),
     "bulkhead_wait_ms": (int, str, None),
     "breaker": dict, "faults": list, "warnings": list,
 }
@@ -211,6 +212,13 @@ class Totals(unittest.TestCase):
             self.assertEqual(policy["rate_per_second"], rate)
             self.assertEqual(policy["retries_per_second_max"], retries)
             self.assertEqual(policy["time_total_max_ms"], time)
+
+    def test_of_throttles(self):
+        for text, kind, k in [("", "none", None), ("throttle=aws", "aws", None),
+                              ("throttle=sre:1.5", "sre", "1.5")]:
+            policy, = read(f"attempts=4 attempt-timeout=1s {text}")
+            self.assertEqual(policy["throttle"], kind)
+            self.assertEqual(policy["throttle_k"], k)
 
     def test_of_bulkheads(self):
         for text, most, wait in [

@@ -239,6 +239,16 @@ class Table(unittest.TestCase):
                       "the others wait, and are given up after 500", text)
         self.assertNotIn("bulkhead", shown("client"))
 
+    def test_says_what_the_throttle_is(self):
+        text = " ".join(shown("throttle=sre:1.5").split())
+        self.assertIn("throttle at most about 1.5 requests for each one that "
+                      "was accepted in the last two minutes", text)
+        text = " ".join(shown("throttle=aws").split())
+        self.assertIn("throttle after a 429 at seven tenths of the rate", text)
+        text = " ".join(
+            shown("attempt-timeout=1s deadline=none throttle=aws").split())
+        self.assertIn("no bound: the throttle is waited for", text)
+
     def test_says_what_the_rate_is(self):
         text = " ".join(shown("rate=2.5/s").split())
         self.assertIn("rate 2.5 attempts a second of all operations together, "

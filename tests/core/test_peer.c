@@ -161,9 +161,9 @@ TEST(peer, has_the_bulkhead_of_its_policy)
 
 TEST(peer, is_needed_by_a_policy_that_shares_something)
 {
-    static const char *const shared[] = {"client rate=1/s", "client bulkhead=1",
-                                         "client breaker=5",
-                                         "client budget=100:10/s"};
+    static const char *const shared[] = {
+        "client rate=1/s", "client bulkhead=1", "client throttle=aws",
+        "client breaker=5", "client budget=100:10/s"};
     stg_policy p = parse("client");
 
     CHECK(!stg_policy_needs_peer(&p));
@@ -172,4 +172,21 @@ TEST(peer, is_needed_by_a_policy_that_shares_something)
         p = parse(shared[i]);
         CHECK(stg_policy_needs_peer(&p));
     }
+}
+
+TEST(peer, has_the_throttle_of_its_policy)
+{
+    stg_policy p = parse("client throttle=sre:2"), none = parse("client");
+    stg_policy more = parse("client throttle=sre:3");
+    stg_policy other = parse("client throttle=aws");
+    stg_peer peer;
+
+    CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK(stg_peer_fits(&peer, &none));
+    CHECK(!stg_peer_fits(&peer, &more));
+    CHECK(!stg_peer_fits(&peer, &other));
+    p.throttle.k = 1;
+    CHECK_INT(stg_peer_init(&peer, &p), STG_INVALID);
+    CHECK(!stg_peer_fits(&peer, &none));
 }

@@ -91,6 +91,8 @@ static const field fields[] = {
     FIELD(rate),
     FIELD(bulkhead.max),
     FIELD(bulkhead.wait),
+    FIELD(throttle.kind),
+    FIELD(throttle.k),
     FIELD(budget.kind),
     FIELD(budget.capacity),
     FIELD(budget.rate),
@@ -493,6 +495,19 @@ TEST(policy, is_refused_with_a_bulkhead_out_of_range)
     };
 
     check_rows("bulkhead=20:1s", rows, COUNT(rows));
+}
+
+TEST(policy, is_refused_with_a_throttle_out_of_range)
+{
+    static const row rows[] = {
+        {FIELD(throttle.k), 1000, NULL},
+        {FIELD(throttle.k), 100001,
+         "throttle k=100.001 is out of range, wanted 1 to 100"},
+        {FIELD(throttle.kind), 3,
+         "throttle=3 is out of range, wanted one of stg_throttle_kind"},
+    };
+
+    check_rows("throttle=sre", rows, COUNT(rows));
 }
 
 TEST(policy, is_refused_with_a_breaker_out_of_range)

@@ -78,10 +78,10 @@ TEST(report, names_a_cancel_without_a_failure)
 TEST(report, has_a_name_and_a_sentence_for_each_reason)
 {
     static const char *const names[] = {
-        "done",           "cancelled",    "circuit-open", "permanent",
-        "not-idempotent", "nested",       "fault-limit",  "attempts",
-        "deadline",       "budget",       "bulkhead",     "invalid",
-        "backoff",        "server-delay", "gate"};
+        "done",           "cancelled", "circuit-open", "permanent",
+        "not-idempotent", "nested",    "fault-limit",  "attempts",
+        "deadline",       "budget",    "throttle",     "bulkhead",
+        "invalid",        "backoff",   "server-delay", "gate"};
 
     for (unsigned why = 0; why < STG_WHY_COUNT; why++) {
         CHECK_STR(stg_why_name((stg_why)why), names[why]);

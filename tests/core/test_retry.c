@@ -1676,6 +1676,91 @@ TEST(retry, tells_once_that_it_waits_for_the_bulkhead)
     CHECK_INT(events, 1);
 }
 
+static uint64_t requests_of(const stg_peer *peer)
+{
+    return peer->throttle.requests[0] & ((1 << 28) - 1);
+}
+
+/* K is 1: without an accepted one of two requests the third is refused where
+ * chance is at its least. */
+TEST(retry, is_refused_by_its_throttle_and_counts_no_attempt)
+{
+    stg_policy p = parse(
+        "fixed base=1s jitter=none throttle=sre:1 budget=9:0.001/s "
+        "deadline=none");
+    stg_policy none = parse("fixed base=1s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome failure = stg_answered(503), ok = stg_ok();
+    stg_rng rng = zeros();
+    stg_retry r, other;
+    stg_decision d;
+
+    CHECK_INT(admit_at(&r, &p, &with, 0).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &failure, 0, &rng).next, STG_WAIT);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 8000);
+    CHECK_INT(admit_at(&other, &none, &with, 0).next, STG_GO); // pays nothing
+    CHECK_U64(requests_of(&peer), 1);
+    d = stg_retry_admit(&r, STG_S, &rng);
+    CHECK_INT(d.next, STG_GIVE_UP);
+    CHECK_INT(d.why, STG_WHY_THROTTLE);
+    CHECK_INT(r.attempts, 1);
+    CHECK_U64(stg_budget_left(&peer.budget, 0), 9000);
+    CHECK_U64(requests_of(&peer), 2); // what it refused counts, too
+
+    // A cancelled attempt says nothing; a success is accepted.
+    peer = peer_of(&p);
+    CHECK_INT(admit_at(&r, &p, &with, 0).next, STG_GO);
+    CHECK_U64(requests_of(&peer), 1);
+    CHECK_INT(stg_retry_cancel(&r, 5 * STG_S).why, STG_WHY_CANCELLED);
+    CHECK_U64(requests_of(&peer), 0);
+    CHECK_INT(admit_at(&r, &p, &with, 0).next, STG_GO);
+    CHECK_INT(stg_retry_step(&r, &ok, 0, &rng).next, STG_DONE);
+    CHECK(!stg_throttle_is_active(&peer.throttle, 0));
+    CHECK_U64(requests_of(&peer), 1);
+}
+
+/* Whatever refuses an attempt after the throttle let it out takes it back. */
+TEST(retry, is_no_request_of_the_throttle_where_it_is_refused_elsewhere)
+{
+    stg_policy p = parse(
+        "fixed base=1s attempts=1 throttle=sre:1 bulkhead=1 breaker=1:1s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    stg_outcome failure = stg_answered(429), broken = stg_answered(503);
+    stg_rng rng = zeros();
+    stg_retry r, busy;
+
+    peer.throttle.accepts[0] = 100;
+    CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+    CHECK_INT(admit_at(&r, &p, &with, 0).why, STG_WHY_BULKHEAD);
+    CHECK_U64(requests_of(&peer), 1);
+    CHECK_INT(stg_retry_step(&busy, &failure, 0, &rng).why, STG_WHY_ATTEMPTS);
+    CHECK_INT(admit_at(&busy, &p, &with, 0).next, STG_GO);
+    CHECK_INT(stg_retry_step(&busy, &broken, 0, &rng).why, STG_WHY_ATTEMPTS);
+    CHECK_INT(admit_at(&r, &p, &with, 0).why, STG_WHY_CIRCUIT_OPEN);
+    CHECK_U64(requests_of(&peer), 2);
+}
+
+TEST(retry, waits_for_the_rate_that_its_throttle_found)
+{
+    stg_policy p =
+        parse("fixed base=10ms jitter=none throttle=aws deadline=5s rate=9/s");
+    stg_policy brief = parse("fixed throttle=aws deadline=1s");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "429 429 200"),
+                "    0 ms  429  wait 10 ms (backoff)\n"
+                "   10 ms  -  wait 101 ms (gate)\n"
+                "  111 ms  429  wait 10 ms (backoff)\n"
+                "  121 ms  -  wait 1888 ms (throttle)\n"
+                " 2010 ms  200  done\n");
+    CHECK_TRACE(run(&s, &brief, &with, ones(), ""),
+                " 2010 ms  -  give up (deadline)\n");
+}
+
 /* Whatever it holds while it waits, it gives back: what it paid to two budgets,
  * with a rate limit before the bulkhead or without. */
 TEST(retry, gives_back_what_it_paid_when_it_finds_no_place)
@@ -1856,6 +1941,7 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
     stg_policy other_breaker = parse("client breaker=6");
     stg_policy rate = parse("client rate=50/s");
     stg_policy bulkhead = parse("client bulkhead=5");
+    stg_policy throttle = parse("client throttle=aws");
     stg_peer peer = peer_of(&breaker), empty = {0};
     stg_budget no_budget = {.options = {.kind = STG_BUDGET_NONE}};
     stg_rng rng = zeros();
@@ -1893,6 +1979,10 @@ TEST(retry, refuses_what_it_cannot_use_and_says_why)
         {&bulkhead,
          {.peer = &peer},
          "with.peer was made for another bulkhead than the policy's: they must "
+         "be equal, or the policy's none"},
+        {&throttle,
+         {.peer = &peer},
+         "with.peer was made for another throttle than the policy's: they must "
          "be equal, or the policy's none"},
         {&p,
          {.peer = &peer},

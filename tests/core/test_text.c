@@ -214,6 +214,15 @@ static void add_rule(stg_policy *p, stg_rule r, stg_rng *rng)
     p->rules[p->rule_count++] = r;
 }
 
+static stg_throttle_options any_throttle(stg_rng *rng)
+{
+    if (one_in(rng, 2))
+        return (stg_throttle_options){STG_THROTTLE_SRE,
+                                      between(rng, 1000, 100000)};
+    return (stg_throttle_options){
+        one_in(rng, 2) ? STG_THROTTLE_NONE : STG_THROTTLE_AWS, 0};
+}
+
 /* Any policy that may be; but one that says very much has no text. */
 static stg_policy any_policy(stg_rng *rng)
 {
@@ -228,6 +237,7 @@ static stg_policy any_policy(stg_rng *rng)
         .budget = any_budget(rng),
         .rate = one_in(rng, 2) ? 0 : between(rng, 1, 1000000000),
         .bulkhead = {.max = between(rng, 0, 1) * between(rng, 1, 1000000)},
+        .throttle = any_throttle(rng),
         .breaker = any_breaker(rng),
         .budget_waits = one_in(rng, 2),
         .unsafe = one_in(rng, 2),
@@ -468,6 +478,7 @@ TEST(text, goes_on_from_a_preset)
                                         "budget=ratio:0.1",
                                         "rate=7/s",
                                         "bulkhead=7:7s",
+                                        "throttle=sre:7",
                                         "breaker=7:7s-7m",
                                         "budget-empty=wait",
                                         "unsafe=yes",
@@ -509,7 +520,7 @@ TEST(text, is_the_default_where_nothing_is_set)
         "exponential base=200ms cap=30s factor=2 jitter=full "
         "attempts=3 deadline=2m attempt-timeout=none "
         "retry-after-max=1h reset-after=none retry=default "
-        "budget=none budget-empty=give-up rate=none bulkhead=none breaker=none "
+        "budget=none budget-empty=give-up rate=none bulkhead=none throttle=none breaker=none "
         "unsafe=no "
         "nested=once");
     CHECK(stg_policy_equal(&p, &unset));
@@ -707,6 +718,10 @@ TEST(text, sets_budgets_and_breakers)
         {"bulkhead=1000000:0", BASE REST " bulkhead=1000000"},
         {"breaker=5:1s bulkhead=20:1500ms rate=2/s",
          BASE REST " rate=2/s bulkhead=20:1500ms breaker=5:1s"},
+        {"throttle=none", BASE REST},
+        {"throttle=sre", BASE REST " throttle=sre:2"},
+        {"throttle=sre:1.1", BASE REST " throttle=sre:1.1"},
+        {"throttle=aws bulkhead=2", BASE REST " bulkhead=2 throttle=aws"},
         {"breaker=5:1s rate=2.5/s budget=100:10/s",
          BASE REST " budget=tokens:100:10/s rate=2.5/s breaker=5:1s"},
         {"breaker=none", BASE REST},
@@ -944,7 +959,7 @@ TEST(text, may_have_64_rules)
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
     "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= bulkhead= breaker= breaker-connect= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -966,6 +981,7 @@ TEST(text, may_have_64_rules)
     ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or " \
     "grpc:10:0.1"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
+#define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
 #define BULKHEAD                                                                  \
     ": wanted none, or 1 to 1000000 attempts at once and the longest wait for a " \
     "place, like 20 or 20:500ms"
@@ -1152,6 +1168,11 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"bulkhead=5:1sx", 1, "bulkhead=5:1sx" BULKHEAD},
         {"bulkhead=x", 1, "bulkhead=x" BULKHEAD},
         {"bulkheda=5", 1, "bulkheda=5: did you mean bulkhead=?"},
+        {"throttle=", 1, "throttle=" THROTTLE},
+        {"throttle=sre:", 1, "throttle=sre:" THROTTLE},
+        {"throttle=sre2", 1, "throttle=sre2: did you mean sre?"},
+        {"throttle=sre:2x", 1, "throttle=sre:2x" THROTTLE},
+        {"throttle=aws:2", 1, "throttle=aws:2: did you mean aws?"},
         {"rate=50/s rate=50/s", 11, "rate=50/s" AGAIN},
         {"budget=ratio:x", 1, "budget=ratio:x" BUDGET},
         {"budget=ratio:0.2x", 1, "budget=ratio:0.2x" BUDGET},
@@ -1267,6 +1288,8 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"attempts=3 bulkhead=1000001", 12,
          "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
          "once, or none"},
+        {"attempts=3 throttle=sre:0.999", 12,
+         "throttle k=0.999 is out of range, wanted 1 to 100"},
         {"attempts=3 rate=1000000.001/s", 12,
          "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
          "none"},

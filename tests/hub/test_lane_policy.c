@@ -78,7 +78,7 @@ TEST(lane_policy, says_what_is_wrong_with_a_text)
     CHECK_INT(err.column, 11);
 }
 
-TEST(lane_policy, has_no_bulkhead)
+TEST(lane_policy, has_neither_bulkhead_nor_throttle)
 {
     stg_policy policy;
     stg_error err;
@@ -90,6 +90,10 @@ TEST(lane_policy, has_no_bulkhead)
               "bulkhead= is for programs: a target of a hub has "
               "`in-flight`");
     CHECK_INT(err.column, 11);
+    CHECK_INT(stg_lane_policy_read(&policy, "throttle=sre", 1, 0, 0, &err),
+              STG_INVALID);
+    CHECK(strstr(err.text, "throttle= is for programs") != NULL);
+    CHECK_INT(err.column, 1);
     CHECK_INT(stg_lane_policy_read(&policy, "bulkhead=20", 1, 0, 0, NULL),
               STG_INVALID);
 }

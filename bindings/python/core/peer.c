@@ -107,7 +107,8 @@ static PyGetSetDef getters[] = {
 
 static PyType_Slot slots[] = {
     {Py_tp_doc,
-     "The budget, the breaker, the rate limit and the bulkhead that all "
+     "The budget, the breaker, the rate limit, the bulkhead and the throttle "
+     "that all "
      "calls of one remote share, from any thread and task."},
     {Py_tp_new, peer_new},
     {Py_tp_dealloc, peer_free},
