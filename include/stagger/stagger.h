@@ -1,4 +1,5 @@
-/* stagger.h - all of libstagger but uv.h and curl.h: retries that do not trample. */
+/* stagger.h - all of libstagger but socket.h, uv.h, curl.h and pq.h: retries
+ * that do not trample. */
 #ifndef STAGGER_STAGGER_H
 #define STAGGER_STAGGER_H
 

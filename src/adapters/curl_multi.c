@@ -153,7 +153,7 @@ static stg_ns left_in_all(const stg_curl_multi *m)
 int stg_curl_multi_timeout(const stg_curl_multi *m, int max_ms)
 {
     stg_ns left = m == NULL || m->multi == NULL ? STG_NEVER : left_in_all(m);
-    int ms = left == STG_NEVER ? -1 : (int)stg_curl_ms(left);
+    int ms = left == STG_NEVER ? -1 : (int)stg_to_ms(left);
 
     return max_ms >= 0 && (ms < 0 || ms > max_ms) ? max_ms : ms;
 }

@@ -9,6 +9,8 @@
 #include <stagger/delay.h>
 #include <stagger/key.h>
 
+#include "adapters/clock.h"
+
 /* -- the key */
 
 static bool is_key(const struct curl_slist *header)
@@ -188,12 +190,6 @@ static int on_progress(void *data, curl_off_t down_all, curl_off_t down,
     return stg_cancel_is_set(r->with.with.cancel);
 }
 
-long stg_curl_ms(stg_ns duration)
-{
-    return (long)stg_ns_min(duration / STG_MS + (duration % STG_MS != 0),
-                            INT32_MAX);
-}
-
 static void limit_time(stg_curl_request *r, stg_ns limit)
 {
     if (r->with.timeout != 0)
@@ -202,7 +198,7 @@ static void limit_time(stg_curl_request *r, stg_ns limit)
     if (r->is_limited)
         curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
                          // 0 is none to it
-                         stg_curl_ms(stg_ns_max(limit, 1)));
+                         (long)stg_to_ms(stg_ns_max(limit, 1)));
 }
 
 static void set_headers(const stg_curl_request *r, const struct curl_slist *all)
@@ -249,7 +245,7 @@ void stg_curl_request_end(stg_curl_request *r)
         return;
     if (r->is_limited)
         curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
-                         stg_curl_ms(r->with.timeout));
+                         (long)stg_to_ms(r->with.timeout));
     set_headers(r, r->with.headers);
     set_progress(r, NULL, NULL);
     set_prereq(r, NULL, NULL);

@@ -20,9 +20,6 @@
 const char *stg_curl_request_begin(stg_curl_request *r, CURL *easy,
                                    const stg_curl_with *with);
 
-/* In whole ms, rounded up, and no more than an int and libcurl take. */
-long stg_curl_ms(stg_ns duration);
-
 /* Sets the handle for an attempt, which may take so long. */
 void stg_curl_request_start(stg_curl_request *r, stg_ns limit);
 

@@ -305,7 +305,7 @@ static stg_ns look_at(const stg_uv *op, stg_ns now)
  * none again in the same turn, and nothing else would have its turn. */
 static uint64_t to_ms(const stg_uv *op, stg_ns nap)
 {
-    uint64_t ms = nap / STG_MS + (nap % STG_MS != 0);
+    uint32_t ms = stg_to_ms(nap);
 
     return ms == 0 && op->attempt > 0 ? 1 : ms;
 }
