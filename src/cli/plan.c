@@ -35,18 +35,12 @@ static const char help[] =
 
 static const char help_text[] =
     "\n"
-    "A text is a preset, or exponential, linear, polynomial, fixed or
-"
-    "list=1s,5s,1m, and settings: attempts= base= base-for= cap= floor= factor=
-"
-    "power= offset= count-from= jitter= deadline= attempt-timeout=
-"
-    "retry-after-max= retry-after= reset-after= retry= once= at-most= never=
-"
-    "budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect=
-"
-    "unsafe= nested=.
-"
+    "A text is a preset, or exponential, linear, polynomial, fixed or\n"
+    "list=1s,5s,1m, and settings: attempts= base= base-for= cap= floor= factor=\n"
+    "power= offset= count-from= jitter= deadline= attempt-timeout=\n"
+    "retry-after-max= retry-after= reset-after= retry= once= at-most= never=\n"
+    "budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect=\n"
+    "unsafe= nested=.\n"
     "\n"
     "  stagger plan backend\n"
     "  stagger plan 'backend attempts=3 deadline=10s'\n"
