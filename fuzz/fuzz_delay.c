@@ -1,7 +1,8 @@
 /* Any headers and any clock: a delay that is what they say, and never wraps.
  *
- * The input is up to four lines: our clock in seconds, Retry-After,
- * retry-after-ms and Date. A line that is "-", or is not there, is a header
+ * The input is up to eight lines: our clock in seconds, Retry-After,
+ * retry-after-ms, Date, RateLimit, the remaining number, the reset and the
+ * status. A line that is "-", or is not there, is a header
  * that the answer does not have. */
 #include <stagger/delay.h>
 
@@ -9,7 +10,7 @@
 
 #include "fuzz/fuzz.h"
 
-enum { LINES = 4 };
+enum { LINES = 8 };
 
 /* Cuts the text into lines; NULL for those that are not there. */
 static void cut(char *text, char *lines[LINES])
@@ -95,6 +96,27 @@ static stg_ns expected(const stg_delay_headers *h, int64_t wall_s)
     return times((uint64_t)until_s - (uint64_t)from_s, STG_S);
 }
 
+/* Where no header says when, a rate limit may: none that has something left, nor
+ * an answer of another status where that is not told. Whole seconds. */
+static void check_limit(const stg_delay_headers *h, stg_ns delay)
+{
+    uint64_t remaining, reset;
+    bool is_told = count_of(h->rate_limit_remaining, &remaining);
+    bool is_refused = h->status == 429 || h->status == 403;
+
+    HOLDS(delay % STG_S == 0 || delay == STG_NEVER);
+    if (h->rate_limit != NULL)
+        return;
+    if (!count_of(h->rate_limit_reset, &reset))
+        HOLDS(delay == 0);
+    else if (is_told ? remaining != 0 : !is_refused)
+        HOLDS(delay == 0);
+    else if (reset < 1000000000)
+        HOLDS(delay == times(reset, STG_S));
+    else
+        HOLDS(delay <= times(reset, STG_S));
+}
+
 /* A date is the same moment by any clock, but for the century of two digits,
  * where the leap day is not in each. */
 static void check_clock(const char *text)
@@ -125,9 +147,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)stg_delay_date(lines[1], wall_s, &date_s); // at any time there is
     wall_s /= 8; // the end of time is not to be told exactly
     h = (stg_delay_headers){
-        .retry_after = lines[1], .retry_after_ms = lines[2], .date = lines[3]};
+        .retry_after = lines[1],
+        .retry_after_ms = lines[2],
+        .date = lines[3],
+        .rate_limit = lines[4],
+        .rate_limit_remaining = lines[5],
+        .rate_limit_reset = lines[6],
+        .status = lines[7] == NULL ? 0 : (int)strtol(lines[7], NULL, 10)};
     delay = stg_delay_read(&h, wall_s);
-    HOLDS(delay == expected(&h, wall_s));
+    if (h.retry_after != NULL || h.retry_after_ms != NULL)
+        HOLDS(delay == expected(&h, wall_s));
+    else
+        check_limit(&h, delay);
     HOLDS(delay == stg_delay_read(&h, wall_s));
     check_clock(lines[1]);
     check_clock(lines[3]);

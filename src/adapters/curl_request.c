@@ -253,14 +253,14 @@ void stg_curl_request_end(stg_curl_request *r)
 
 /* -- after it */
 
-static stg_ns read_delay(const stg_curl_request *r)
+static stg_ns read_delay(const stg_curl_request *r, long status)
 {
-    stg_delay_headers headers = {
-        .retry_after = get_header(r, "Retry-After"),
-        .retry_after_ms = get_header(r, "retry-after-ms"),
-        .date = get_header(r, "Date"),
-    };
+    stg_delay_headers headers = {.status = (int)status};
+    stg_delay_header header;
+    const char *name;
 
+    for (size_t i = 0; (name = stg_delay_name(i, &header)) != NULL; i++)
+        stg_delay_note(&headers, header, get_header(r, name));
     return stg_delay_read(&headers, (int64_t)time(NULL));
 }
 
@@ -275,7 +275,7 @@ static stg_outcome read_answer(const stg_curl_request *r, CURLcode code)
 
     if (!is_http(r) || status == 0) // HTTP/0.9 has none
         return stg_failed_curl((int)code);
-    return stg_answered_after((int)status, read_delay(r));
+    return stg_answered_after((int)status, read_delay(r, status));
 }
 
 static bool is_before_request(const stg_outcome *o)

@@ -176,6 +176,151 @@ bool stg_delay_date(const char *text, int64_t wall_s, int64_t *date_s)
     return true;
 }
 
+static const struct {
+    const char *name;
+    stg_delay_header header;
+} names[] = {
+    {"Retry-After", STG_DELAY_RETRY_AFTER},
+    {"retry-after-ms", STG_DELAY_RETRY_AFTER_MS},
+    {"Date", STG_DELAY_DATE},
+    {"RateLimit", STG_DELAY_RATE_LIMIT},
+    {"RateLimit-Remaining", STG_DELAY_REMAINING},
+    {"X-RateLimit-Remaining", STG_DELAY_REMAINING},
+    {"X-Rate-Limit-Remaining", STG_DELAY_REMAINING},
+    {"RateLimit-Reset", STG_DELAY_RESET},
+    {"X-RateLimit-Reset", STG_DELAY_RESET},
+    {"X-Rate-Limit-Reset", STG_DELAY_RESET},
+};
+
+const char *stg_delay_name(size_t i, stg_delay_header *header)
+{
+    if (i >= sizeof names / sizeof *names)
+        return NULL;
+    if (header != NULL)
+        *header = names[i].header;
+    return names[i].name;
+}
+
+void stg_delay_note(stg_delay_headers *headers, stg_delay_header header,
+                    const char *value)
+{
+    const char **places[STG_DELAY_HEADERS];
+
+    if (headers == NULL || (unsigned)header >= STG_DELAY_HEADERS)
+        return;
+    places[STG_DELAY_RETRY_AFTER] = &headers->retry_after;
+    places[STG_DELAY_RETRY_AFTER_MS] = &headers->retry_after_ms;
+    places[STG_DELAY_DATE] = &headers->date;
+    places[STG_DELAY_RATE_LIMIT] = &headers->rate_limit;
+    places[STG_DELAY_REMAINING] = &headers->rate_limit_remaining;
+    places[STG_DELAY_RESET] = &headers->rate_limit_reset;
+    if (*places[header] == NULL)
+        *places[header] = value;
+}
+
+/* One limit, as far as it is told. */
+typedef struct limit {
+    bool has_remaining;
+    bool has_reset;
+    uint64_t remaining;
+    uint64_t reset; /* seconds from now */
+} limit;
+
+static bool is_used_up(const limit *l, int status)
+{
+    return l->has_remaining ? l->remaining == 0
+                            : status == 429 || status == 403;
+}
+
+static uint64_t reset_of(const limit *l, int status)
+{
+    return l->has_reset && is_used_up(l, status) ? l->reset : 0;
+}
+
+static void read_parameter(stg_reader piece, const char *name, bool *has,
+                           uint64_t *value)
+{
+    uint32_t number;
+
+    while (!stg_reader_is_empty(&piece) && stg_is_blank(*piece.at))
+        piece.at++;
+    while (!stg_reader_is_empty(&piece) && stg_is_blank(piece.end[-1]))
+        piece.end--;
+    if (!stg_read_text(&piece, name) || !stg_read_int(&piece, &number) ||
+        !stg_reader_is_empty(&piece))
+        return;
+    *has = true;
+    *value = number;
+}
+
+/* What stands before the next ',' or ';' outside of quotes; `at` is then on
+ * it, or at the end. */
+static stg_reader take_piece(stg_reader *rest)
+{
+    const char *start = rest->at;
+    bool is_quoted = false;
+
+    while (!stg_reader_is_empty(rest) &&
+           (is_quoted || (*rest->at != ',' && *rest->at != ';'))) {
+        if (*rest->at == '"')
+            is_quoted = !is_quoted;
+        rest->at++;
+    }
+    return (stg_reader){start, rest->at};
+}
+
+/* "default";r=0;t=30, "burst";r=7;t=2: each member is a limit. Or, in earlier
+ * drafts, one limit: limit=100, remaining=0, reset=30. */
+static uint64_t read_rate_limit(const char *text, int status)
+{
+    stg_reader rest = {text, text + strlen(text)};
+    limit whole = {.has_reset = false}, member = whole;
+    uint64_t longest = 0;
+
+    for (;;) {
+        stg_reader piece = take_piece(&rest);
+
+        read_parameter(piece, "r=", &member.has_remaining, &member.remaining);
+        read_parameter(piece, "t=", &member.has_reset, &member.reset);
+        read_parameter(piece, "remaining=", &whole.has_remaining,
+                       &whole.remaining);
+        read_parameter(piece, "reset=", &whole.has_reset, &whole.reset);
+        if (stg_reader_is_empty(&rest) || *rest.at == ',') {
+            longest = stg_ns_max(longest, reset_of(&member, status));
+            member = (limit){.has_reset = false};
+        }
+        if (stg_reader_is_empty(&rest))
+            return stg_ns_max(longest, reset_of(&whole, status));
+        rest.at++;
+    }
+}
+
+/* Seconds from now, or since 1970. */
+static uint64_t read_reset(const stg_delay_headers *h, int64_t from_s)
+{
+    const uint64_t epoch_least = 1000000000, epoch_end = 1000000000000;
+    limit l = {.has_reset = false};
+
+    l.has_reset = h->rate_limit_reset != NULL &&
+                  stg_read_count(h->rate_limit_reset, &l.reset) &&
+                  l.reset < epoch_end;
+    l.has_remaining = h->rate_limit_remaining != NULL &&
+                      stg_read_count(h->rate_limit_remaining, &l.remaining);
+    if (l.has_reset && l.reset >= epoch_least)
+        l.reset = stg_ns_sub(l.reset, (uint64_t)from_s);
+    return reset_of(&l, h->status);
+}
+
+static stg_ns read_limits(const stg_delay_headers *h, int64_t from_s)
+{
+    uint64_t reset_s = read_reset(h, from_s);
+
+    if (h->rate_limit != NULL)
+        reset_s =
+            stg_ns_max(reset_s, read_rate_limit(h->rate_limit, h->status));
+    return stg_ns_mul(reset_s, STG_S);
+}
+
 stg_ns stg_delay_read(const stg_delay_headers *headers, int64_t wall_s)
 {
     int64_t from_s = clamp_wall(wall_s), until_s;
@@ -186,12 +331,13 @@ stg_ns stg_delay_read(const stg_delay_headers *headers, int64_t wall_s)
     if (headers->retry_after_ms != NULL &&
         stg_read_count(headers->retry_after_ms, &count))
         return stg_ns_mul(count, STG_MS);
-    if (headers->retry_after == NULL)
-        return 0;
-    if (stg_read_count(headers->retry_after, &count))
+    if (headers->retry_after != NULL &&
+        stg_read_count(headers->retry_after, &count))
         return stg_ns_mul(count, STG_S);
 
     stg_delay_date(headers->date, from_s, &from_s);
+    if (headers->retry_after == NULL && headers->retry_after_ms == NULL)
+        return read_limits(headers, clamp_wall(from_s));
     if (!stg_delay_date(headers->retry_after, from_s, &until_s))
         return 0;
     return until_s > from_s ? stg_ns_mul((uint64_t)(until_s - from_s), STG_S)

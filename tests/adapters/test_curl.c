@@ -154,6 +154,24 @@ TEST(curl, reads_a_delay_in_milliseconds_against_the_answers_own_clock)
     canned_stop();
 }
 
+TEST(curl, waits_for_the_reset_of_a_rate_limit)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 429 No\r\nX-RateLimit-Remaining: 0\r\n"
+        "X-RateLimit-Reset: 1372700903\r\n"
+        "Date: Mon, 01 Jul 2013 17:47:53 GMT\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n",
+        "HTTP/1.1 503 No\r\nRateLimit: \"a\";r=0;t=7\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n",
+        "HTTP/1.1 204 Done\r\nConnection: close\r\n\r\n",
+    };
+
+    open_url(canned_start(answers, 3));
+    CHECK_INT(perform(STEADY, WITH(0)), CURLE_OK);
+    CHECK_U64(report.waited, 37 * STG_S);
+    canned_stop();
+}
+
 /* -- methods and keys */
 
 static void post(const char *url, const char *body)

@@ -347,6 +347,162 @@ TEST(delay, agrees_with_the_calendar_of_the_c_library)
     }
 }
 
+/* -- rate limits */
+
+enum { JULY_1_2013 = 1372700873 }; /* 17:47:53, the example of GitHub */
+
+static stg_ns limit_of(const char *remaining, const char *reset, int status)
+{
+    stg_delay_headers h = {.rate_limit_remaining = remaining,
+                           .rate_limit_reset = reset,
+                           .status = status};
+
+    return stg_delay_read(&h, JULY_1_2013);
+}
+
+TEST(delay, is_the_reset_of_a_rate_limit_that_is_used_up)
+{
+    CHECK_U64(limit_of("0", "1372700903", 403), 30 * STG_S); // GitHub
+    CHECK_U64(limit_of("0", "30", 429), 30 * STG_S);         // RateLimit-Reset
+    CHECK_U64(limit_of(" 0 ", " 30 ", 500), 30 * STG_S);
+    CHECK_U64(limit_of("0", "30", 0), 30 * STG_S);
+    CHECK_U64(limit_of("1", "30", 429), 0); // there is some left
+    CHECK_U64(limit_of("57", "1372700903", 403), 0);
+    // A number that is not told: the status says it.
+    CHECK_U64(limit_of(NULL, "30", 429), 30 * STG_S);
+    CHECK_U64(limit_of(NULL, "30", 403), 30 * STG_S);
+    CHECK_U64(limit_of(NULL, "30", 503), 0);
+    CHECK_U64(limit_of(NULL, "30", 0), 0);
+    CHECK_U64(limit_of("some", "30", 429), 30 * STG_S);
+    CHECK_U64(limit_of("some", "30", 500), 0);
+    // No time, or one that is past.
+    CHECK_U64(limit_of("0", NULL, 429), 0);
+    CHECK_U64(limit_of("0", "soon", 429), 0);
+    CHECK_U64(limit_of("0", "-30", 429), 0);
+    CHECK_U64(limit_of("0", "1372700873", 429), 0);
+    CHECK_U64(limit_of("0", "1372700872", 429), 0);
+    CHECK_U64(limit_of("0", "0", 429), 0);
+    // Seconds from now end where seconds since 1970 begin.
+    CHECK_U64(limit_of("0", "999999999", 429), 999999999 * STG_S);
+    CHECK_U64(limit_of("0", "1000000000", 429), 0);
+    CHECK_U64(limit_of("0", "999999999999", 429), STG_NEVER);
+    CHECK_U64(limit_of("0", "1000000000000", 429), 0);
+}
+
+TEST(delay, counts_a_reset_from_the_answers_date)
+{
+    stg_delay_headers h = {.rate_limit_remaining = "0",
+                           .rate_limit_reset = "1372700903",
+                           .date = "Mon, 01 Jul 2013 17:48:03 GMT"};
+
+    CHECK_U64(stg_delay_read(&h, 0), 20 * STG_S);
+    h.date = "Mon, 01 Jul 1963 17:48:03 GMT"; // no clock is before 1970
+    CHECK_U64(stg_delay_read(&h, 0), 1372700903 * STG_S);
+    h.date = "soon";
+    CHECK_U64(stg_delay_read(&h, JULY_1_2013), 30 * STG_S);
+    CHECK_U64(stg_delay_read(&h, -1), 1372700903 * STG_S);
+}
+
+TEST(delay, prefers_retry_after_to_a_rate_limit)
+{
+    stg_delay_headers h = {.retry_after = "5",
+                           .rate_limit = "\"a\";r=0;t=60",
+                           .rate_limit_remaining = "0",
+                           .rate_limit_reset = "30"};
+
+    CHECK_U64(stg_delay_read(&h, 0), 5 * STG_S);
+    h.retry_after = "soon";
+    CHECK_U64(stg_delay_read(&h, 0), 0);
+    h.retry_after = NULL;
+    h.retry_after_ms = "7";
+    CHECK_U64(stg_delay_read(&h, 0), 7 * STG_MS);
+    h.retry_after_ms = "soon";
+    CHECK_U64(stg_delay_read(&h, 0), 0);
+    h.retry_after_ms = NULL;
+    CHECK_U64(stg_delay_read(&h, 0), 60 * STG_S); // the longest
+    h.rate_limit = "\"a\";r=0;t=6";
+    CHECK_U64(stg_delay_read(&h, 0), 30 * STG_S);
+}
+
+TEST(delay, reads_the_field_ratelimit_of_all_drafts)
+{
+    static const struct {
+        const char *text;
+        int status;
+        uint64_t seconds;
+    } rows[] = {
+        {"\"default\";r=0;t=30", 429, 30},
+        {"\"default\";r=50;t=30", 429, 0},
+        {"default;r=0;t=30", 0, 30},
+        {"\"a\" ; r=0 ; t=30 ", 0, 30},
+        {"\"a\";t=30;r=0", 0, 30},
+        {"\"a\";t=30", 429, 30},
+        {"\"a\";t=30", 503, 0},
+        {"\"a\";r=0", 429, 0},
+        // Each member is a limit; the longest that is used up counts.
+        {"\"burst\";r=0;t=2, \"day\";r=0;t=3600", 429, 3600},
+        {"\"day\";r=0;t=3600,\"burst\";r=0;t=2", 429, 3600},
+        {"\"burst\";r=0;t=2, \"day\";r=7;t=3600", 429, 2},
+        {"\"day\";r=7;t=3600, \"burst\";r=0;t=2", 429, 2},
+        // A string may hold anything.
+        {"\"r=0;t=9, x\";r=5;t=30", 429, 0},
+        {"\"x;t=9\";r=0;t=30", 429, 30},
+        {"\"x;r=0;t=9", 0, 0},
+        // Before: one limit.
+        {"limit=100, remaining=0, reset=30", 200, 30},
+        {"limit=100, remaining=50, reset=30", 429, 0},
+        {"reset=30", 429, 30},
+        {"reset=30", 500, 0},
+        {"limit=100, remaining=0", 429, 0},
+        // What cannot be read is not there.
+        {"", 429, 0},
+        {",;,", 429, 0},
+        {"\"a\";r=0;t=soon", 429, 0},
+        {"\"a\";r=0;t=-1", 429, 0},
+        {"\"a\";r=0;t=1.5", 429, 0},
+        {"\"a\";r=0;tt=30", 429, 0},
+        {"\"a\";r=0;t=4294967295", 429, 4294967295},
+        {"\"a\";r=0;t=4294967296", 429, 0},
+        {"\"a\";r=x;t=30", 429, 30},
+        {"\"a\";r=x;t=30", 500, 0},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        stg_delay_headers h = {.rate_limit = rows[i].text,
+                               .status = rows[i].status};
+
+        CHECK_FROM(i, stg_delay_read(&h, 0) == rows[i].seconds * STG_S);
+    }
+}
+
+TEST(delay, names_each_header_to_look_for)
+{
+    stg_delay_headers h = {.status = 429};
+    stg_delay_header header, last = STG_DELAY_RETRY_AFTER;
+    const char *name;
+    size_t i;
+
+    for (i = 0; (name = stg_delay_name(i, &header)) != NULL; i++) {
+        CHECK_FROM(i, header >= last && header < STG_DELAY_HEADERS);
+        stg_delay_note(&h, header, NULL);
+        stg_delay_note(&h, header, name);
+        last = header;
+    }
+    CHECK_INT(last, STG_DELAY_RESET);
+    CHECK(stg_delay_name(i - 1, NULL) != NULL);
+    CHECK(stg_delay_name(SIZE_MAX, &header) == NULL);
+    CHECK_STR(h.retry_after, "Retry-After");
+    CHECK_STR(h.retry_after_ms, "retry-after-ms");
+    CHECK_STR(h.date, "Date");
+    CHECK_STR(h.rate_limit, "RateLimit");
+    // The first of several counts.
+    CHECK_STR(h.rate_limit_remaining, "RateLimit-Remaining");
+    CHECK_STR(h.rate_limit_reset, "RateLimit-Reset");
+    stg_delay_note(&h, STG_DELAY_HEADERS, "x");
+    stg_delay_note(NULL, STG_DELAY_DATE, "x");
+    CHECK_STR(h.date, "Date");
+}
+
 TEST(delay, is_the_time_from_date_to_date)
 {
     for (uint64_t seed = 0; seed < seeds(10000); seed++) {

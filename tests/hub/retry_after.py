@@ -48,6 +48,12 @@ def hints():
     yield after("date-of-asctime", imf(DATE + 1), *server, Date=asctime(DATE))
     yield Hint("milliseconds", 429, {"retry-after-ms": "300"}, 0.3,
                "server-delay")
+    used_up = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+    yield Hint("rate-limit", 429, used_up, 1, "server-delay")
+    yield Hint("rate-limit-left", 429, {**used_up, "X-RateLimit-Remaining": "1"},
+               *own)
+    yield Hint("rate-limit-field", 503, {"RateLimit": '"a";r=0;t=1'}, 1,
+               "server-delay")
     yield after("zero", "0", *own)
     yield after("shorter", "0", *own, **{"retry-after-ms": "50"})
     yield after("negative", "-1", *own)

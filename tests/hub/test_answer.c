@@ -387,6 +387,20 @@ TEST(answer, asks_for_a_delay_in_seconds_milliseconds_or_by_a_date)
               10 * STG_S);
 }
 
+TEST(answer, asks_to_wait_for_the_reset_of_a_rate_limit)
+{
+    CHECK_U64(delay_of("X-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 30\r\n"),
+              30 * STG_S);
+    CHECK_U64(delay_of("x-rate-limit-reset: 1372700903\r\n"
+                       "Date: Mon, 01 Jul 2013 17:47:53 GMT\r\n"),
+              30 * STG_S);
+    CHECK_U64(delay_of("RateLimit: \"default\";r=0;t=30\r\n"), 30 * STG_S);
+    CHECK_U64(delay_of("RateLimit-Remaining: 7\r\nRateLimit-Reset: 30\r\n"), 0);
+    CHECK_U64(delay_of("X-RateLimit-Reset: 30\r\nRetry-After: 3\r\n"),
+              3 * STG_S);
+    CHECK_U64(delay_of("X-RateLimit-Resets: 30\r\n"), 0);
+}
+
 TEST(answer, asks_for_none_where_the_header_is_unreadable_or_another)
 {
     CHECK_U64(delay_of("Retry-After: soon\r\n"), 0);

@@ -154,7 +154,7 @@ static PyObject *outcome_but(PyObject *self, PyObject *args, PyObject *names)
 
 static PyObject *outcome_after(PyObject *self, PyObject *args)
 {
-    stg_delay_headers h = {NULL, NULL, NULL};
+    stg_delay_headers h = {NULL};
     stg_outcome o = *read_outcome(self);
 
     if (!PyArg_ParseTuple(args, "z|zz:after", &h.retry_after, &h.retry_after_ms,
@@ -162,6 +162,43 @@ static PyObject *outcome_after(PyObject *self, PyObject *args)
         return NULL;
     o.delay = stg_delay_read(&h, (int64_t)time(NULL));
     return outcome_new(o);
+}
+
+/* What look_up has for a name, as bytes; NULL if it has nothing, or raises. The
+ * reference is the caller's. */
+static PyObject *look_up_header(PyObject *look_up, const char *name)
+{
+    PyObject *found = PyObject_CallFunction(look_up, "s", name);
+    PyObject *bytes = NULL;
+
+    if (found != NULL && found != Py_None)
+        bytes = PyUnicode_AsUTF8String(found);
+    Py_XDECREF(found);
+    return bytes;
+}
+
+static PyObject *outcome_told(PyObject *self, PyObject *look_up)
+{
+    enum { NAMES_MAX = 16 };
+    stg_outcome o = *read_outcome(self);
+    stg_delay_headers h = {
+        .status = o.code_kind == STG_CODE_STATUS ? (int)o.code : 0};
+    PyObject *found[NAMES_MAX] = {NULL};
+    stg_delay_header header;
+    const char *name;
+
+    for (size_t i = 0; i < NAMES_MAX && PyErr_Occurred() == NULL &&
+                       (name = stg_delay_name(i, &header)) != NULL;
+         i++) {
+        found[i] = look_up_header(look_up, name);
+        if (found[i] != NULL)
+            stg_delay_note(&h, header, PyBytes_AsString(found[i]));
+    }
+    if (PyErr_Occurred() == NULL)
+        o.delay = stg_delay_read(&h, (int64_t)time(NULL));
+    for (size_t i = 0; i < NAMES_MAX; i++)
+        Py_XDECREF(found[i]);
+    return PyErr_Occurred() == NULL ? outcome_new(o) : NULL;
 }
 
 /* -- reading one */
@@ -285,6 +322,8 @@ static PyMethodDef methods[] = {
      "the same with delay (seconds), permanent or unsent changed"},
     {"after", outcome_after, METH_VARARGS,
      "the same with the delay of Retry-After, retry-after-ms and Date"},
+    {"told", outcome_told, METH_O,
+     "the same with the delay of an answer's headers: a function of a name"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -136,6 +136,33 @@ def test_reads_a_response(time: Any) -> None:
         retry(lambda: 7)()
 
 
+def test_waits_for_the_reset_of_a_rate_limit() -> None:
+    class Answer:
+        def __init__(self, status: int, **headers: str) -> None:
+            self.status_code = status
+            self.headers = headers
+
+    def delay(status: int, **headers: str) -> float:
+        return stagger.response(Answer(status, **headers)).delay
+
+    used_up = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30"}
+    assert delay(429, **used_up) == 30
+    assert delay(429, **{name.lower(): used_up[name] for name in used_up}) == 30
+    assert delay(429, **{**used_up, "X-RateLimit-Remaining": "1"}) == 0
+    assert delay(403, **{"X-Rate-Limit-Reset": "30"}) == 30
+    assert delay(503, **{"X-Rate-Limit-Reset": "30"}) == 0
+    assert delay(503, RateLimit='"a";r=0;t=7') == 7
+    assert delay(429, **{**used_up, "Retry-After": "3"}) == 3
+    assert delay(200, **used_up) == 0
+
+
+def test_passes_on_what_a_look_up_raises() -> None:
+    with pytest.raises(ZeroDivisionError):
+        stagger.Outcome.status(429).told(lambda name: 1 / 0)  # type: ignore
+    with pytest.raises(TypeError):
+        stagger.Outcome.status(429).told(lambda name: 7)  # type: ignore
+
+
 def test_obeys_retry_after_of_an_exception(time: Any, flaky: Any) -> None:
     error = TimeoutError()
     error.retry_after = 30  # type: ignore[attr-defined]

@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* stg_answer.scan: what the head's last bytes were. */
 enum { AT_START, IN_LINE, AFTER_CR, AT_LINE, AFTER_LAST_CR, HEAD_ENDED };
 
-/* stg_answer.header */
-enum { RETRY_AFTER, RETRY_AFTER_MS, DATE, OTHER };
+/* stg_answer.header: a stg_delay_header, or none of them */
+enum { OTHER = STG_DELAY_HEADERS };
 
 /* The framing of a body in chunks of one byte is five times the body. */
 enum { FRAMING_TIMES = 8, FRAMING_MAX = 64 * 1024, UNREADABLE = UINT8_MAX };
@@ -41,15 +42,15 @@ static int take_name(llhttp_t *parser, const char *at, size_t size)
 
 static uint8_t header_of(const stg_answer *a)
 {
-    static const struct {
-        size_t size;
-        const char *name;
-    } names[OTHER] = {{11, "retry-after"}, {14, "retry-after-ms"}, {4, "date"}};
+    stg_delay_header header;
+    const char *name;
 
-    for (size_t i = 0; i < OTHER; i++)
-        if (a->name_size == names[i].size &&
-            memcmp(a->name, names[i].name, names[i].size) == 0)
-            return (uint8_t)i;
+    if (strchr("drx", a->name[0]) == NULL) // as nearly all begin otherwise
+        return OTHER;
+    for (size_t i = 0; (name = stg_delay_name(i, &header)) != NULL; i++)
+        if (strlen(name) == a->name_size &&
+            strncasecmp(a->name, name, a->name_size) == 0)
+            return (uint8_t)header;
     return OTHER;
 }
 
@@ -73,7 +74,7 @@ static int take_value(llhttp_t *parser, const char *at, size_t size)
 
     if (a->header == OTHER || a->values[a->header].size == UNREADABLE)
         return 0;
-    // A byte stays for the terminator; none of the three is that long.
+    // A byte stays for the terminator; none of one limit is that long.
     if (size >= sizeof a->values->text - a->values[a->header].size) {
         a->values[a->header].size = UNREADABLE;
         return 0;
@@ -325,14 +326,11 @@ static const char *value_of(const stg_answer *a, int header,
 
 stg_ns stg_answer_delay(const stg_answer *a, int64_t wall_s)
 {
-    char texts[OTHER][sizeof a->values->text];
-    stg_delay_headers h = {
-        .retry_after = value_of(a, RETRY_AFTER, texts[RETRY_AFTER]),
-        .retry_after_ms = value_of(a, RETRY_AFTER_MS, texts[RETRY_AFTER_MS]),
-        .date = value_of(a, DATE, texts[DATE])};
+    char texts[STG_DELAY_HEADERS][sizeof a->values->text];
+    stg_delay_headers h = {.status = a->status};
 
-    if (h.retry_after == NULL && h.retry_after_ms == NULL)
-        return 0;
+    for (int i = 0; i < STG_DELAY_HEADERS; i++)
+        stg_delay_note(&h, (stg_delay_header)i, value_of(a, i, texts[i]));
     return stg_delay_read(&h, wall_s);
 }
 

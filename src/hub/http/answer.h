@@ -48,11 +48,11 @@ typedef struct stg_answer {
     char *excerpt;      /* NULL: none yet */
     size_t excerpt_size;
     const char *why; /* static words */
-    char name[16];
+    char name[24];
     struct {
         uint8_t size;
         char text[39];
-    } values[3]; /* Retry-After, retry-after-ms, Date */
+    } values[STG_DELAY_HEADERS];
 } stg_answer;
 
 /* For the answer to one request. body_max: more is cut; excerpt_max: what is

@@ -316,11 +316,7 @@ def _answered(status: int, headers: Mapping[str, Any] | None) -> Outcome:
     outcome = Outcome.status(status)
     if headers is None or outcome.is_ok:
         return outcome
-    return outcome.after(
-        _header(headers, "Retry-After"),
-        _header(headers, "retry-after-ms"),
-        _header(headers, "Date"),
-    )
+    return outcome.told(lambda name: _header(headers, name))
 
 
 def _header(headers: Mapping[str, Any], name: str) -> str | None:

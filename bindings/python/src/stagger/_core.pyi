@@ -1,5 +1,6 @@
 """The library of C, as thin types."""
 
+from collections.abc import Callable
 from typing import Any, final
 
 version: str
@@ -52,6 +53,7 @@ class Outcome:
         date: str | None = None,
         /,
     ) -> Outcome: ...
+    def told(self, look_up: Callable[[str], str | None], /) -> Outcome: ...
     @property
     def name(self) -> str: ...
     @property
