@@ -36,7 +36,7 @@ async def sleep_async(
 ) -> None:
     """The same, and the event loop goes on."""
     if skipped_time is not None:
-        await skipped_time.skip_async(operation, pause)
+        await skipped_time.skip_async(operation)
     else:
         await pause(_left(operation))
 
@@ -46,6 +46,17 @@ async def pause(seconds: float) -> None:
         await asyncio.sleep(seconds)
     else:
         await _anyio().sleep(seconds)
+
+
+class Event(Protocol):
+    def set(self) -> object: ...
+    async def wait(self) -> object: ...
+
+
+def event() -> Event:
+    """Of the event loop that runs."""
+    made: Event = asyncio.Event() if _is_asyncio() else _anyio().Event()
+    return made
 
 
 def _left(operation: Operation) -> float:
