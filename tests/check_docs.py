@@ -12,6 +12,8 @@ In README.md and docs/*.md a block marked
     c fragment   names nothing that is not there
     cpp          those of a page are one main(), in C++17, that runs to a good end
     python       is Python; bindings/python/tests run those of docs/python.md
+                 and docs/comparison.md, and what stands there of other
+                 libraries (python tenacity)
     sh           is run, with the command on the path, and succeeds
     sh install   is not run; the targets of make that it names exist
     text         behind one of sh: is what that printed. Where it has a time
@@ -32,7 +34,8 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 STAGGER = os.environ.get("STAGGER")
-MARKS = {"", "c", "c fragment", "cpp", "sh", "sh install", "text", "formula", "python"}
+MARKS = {"", "c", "c fragment", "cpp", "sh", "sh install", "text", "formula",
+         "python", "python tenacity", "python backoff", "python backoff differs"}
 TIME = re.compile(r"\b\d+(\.\d+)? ?(ns|us|ms|s|min|h|d)\b")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
 STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -475,7 +478,7 @@ def wrong_blocks(cc, cxx, library):
                 yield f"{where}: {mark} is no mark of a block"
             if mark == "c":
                 yield from check_c(cc, library, where, code)
-            if mark == "python":
+            if mark.startswith("python"):
                 yield from wrong_python(where, code)
             if mark == "sh install":
                 yield from wrong_targets(where, code)

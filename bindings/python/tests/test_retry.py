@@ -113,6 +113,19 @@ def test_asks_when_result_about_a_result(time: Any) -> None:
     assert time.waits == [1, 1]
 
 
+def test_asking_about_results_changes_nothing_for_exceptions(
+    time: Any, flaky: Any
+) -> None:
+    retry = stagger.retry(FIXED, when_result=bool)
+    work = flaky(KeyError, KeyError)
+    with pytest.raises(KeyError):
+        retry(work)()
+    assert work.calls == 1
+    work = flaky(TimeoutError, TimeoutError)
+    retry(work)(0)
+    assert work.calls == 3
+
+
 def test_returns_the_last_result_that_is_no_good(time: Any) -> None:
     assert stagger.retry(FIXED, when_result=bool)(lambda: 7)() == 7
     with pytest.raises(stagger.GaveUp, match="error"):

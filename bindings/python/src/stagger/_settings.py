@@ -42,6 +42,7 @@ class Settings:
     """The options of one function. ValueError for a bad policy."""
 
     __slots__ = (
+        "_is_only_for_results",
         "_on",
         "_when",
         "_when_result",
@@ -77,6 +78,7 @@ class Settings:
         self.peer = options.get("peer")
         if self.peer is None and has_own_peer and self.policy.is_shared:
             self.peer = Peer(self.policy)
+        self._is_only_for_results = self._on is None and bool(self._when_result)
         is_choosy = self._on or self._when or self._when_result
         self.calls = Calls(
             self.policy.with_errors() if is_choosy else self.policy,
@@ -91,6 +93,8 @@ class Settings:
             return outcome.but(permanent=True)
         if self._when is not None:
             return self._ruled(self._when(error), outcome)
+        if self._is_only_for_results and not self._would_retry(outcome):
+            return outcome.but(permanent=True)
         return outcome
 
     def judge(self, result: object) -> Outcome | None:
