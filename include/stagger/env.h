@@ -42,7 +42,8 @@ STG_API const stg_env *stg_env_system(void);
  * program that has no way to hand one in. NULL: the system's again. Kept. Any
  * thread may call it. Only in a static library that was built for tests
  * (-DSTAGGER_TESTING=ON, which defines STG_TESTING): what makes every wait end
- * at once has no place in one that serves. */
+ * at once has no place in one that serves. It does not move the clock for what
+ * waits in an event loop (stg_uv, stg_curl_multi): give that an env. */
 void stg_env_default_set(const stg_env *env);
 #endif
 

@@ -171,14 +171,31 @@ static int tell(stg_curl_multi *m)
     return m->on_timer(m->multi, ms, m->timer_data);
 }
 
+static void set_timer(stg_curl_multi *m, long ms)
+{
+    m->curl_at =
+        ms < 0 ? STG_NEVER : stg_ns_add(read_clock(), (stg_ns)ms * STG_MS);
+}
+
 static int on_curl_timer(CURLM *multi, long ms, void *data)
 {
     stg_curl_multi *m = data;
 
     (void)multi;
-    m->curl_at =
-        ms < 0 ? STG_NEVER : stg_ns_add(read_clock(), (stg_ns)ms * STG_MS);
+    set_timer(m, ms);
     return tell(m);
+}
+
+/* libcurl tells of a time-out, but not that it was the last one: a loop would
+ * be called for it again and again. */
+static void ask_libcurl(stg_curl_multi *m)
+{
+    long ms = -1;
+
+    if (m->curl_at == STG_NEVER)
+        return;
+    curl_multi_timeout(m->multi, &ms);
+    set_timer(m, ms);
 }
 
 /* At the next stg_curl_multi_read(), which is to be soon. */
@@ -430,6 +447,7 @@ CURLMsg *stg_curl_multi_read(stg_curl_multi *m)
         pass_until_due(m);
         give_turns(m);
     }
+    ask_libcurl(m);
     m->is_reading = m->is_hurried = false;
     (void)tell(m);
     return message;

@@ -27,6 +27,7 @@ static struct {
     stg_curl_multi multi;
     int epoll;
     stg_ns fires_at; /* the timer of BY_TIMER */
+    bool is_early;   /* it fires half-way */
     unsigned others; /* messages of handles that are not ours */
 } loop = {.epoll = -1};
 
@@ -42,6 +43,8 @@ static int on_timer(CURLM *curl, long ms, void *data)
     stg_ns *fires_at = data;
 
     CHECK(curl == loop.curl);
+    if (loop.is_early && ms > 0)
+        ms /= 2;
     *fires_at = ms < 0 ? STG_NEVER : now() + (stg_ns)ms * STG_MS;
     return 0;
 }
@@ -88,6 +91,7 @@ static void open_loop(loop_kind kind)
     loop.curl = curl_multi_init();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
     loop.fires_at = STG_NEVER;
+    loop.is_early = false;
     loop.others = 0;
     CHECK(loop.curl != NULL && loop.epoll >= 0);
     if (kind != BY_POLL)
@@ -621,6 +625,50 @@ TEST(curl_multi, says_how_long_the_loop_may_wait)
         drop(&quick);
     }
     CHECK(now() - begun_at < STG_MIN);
+}
+
+/* libcurl does not say that a time-out was its last one. */
+TEST(curl_multi, lets_the_loop_sleep_while_nothing_happens)
+{
+    for (loop_kind kind = BY_ASKING; kind <= BY_TIMER; kind++) {
+        request hanging, alarm;
+        unsigned turns = 0;
+
+        open_loop(kind);
+        make(&hanging, sink_start("--reply 200,hang"));
+        add_real(&hanging, "none deadline=none", WITH(0));
+        run();
+        make(&alarm, nobody());
+        add_real(&alarm, "fixed base=100ms jitter=none attempts=2", WITH(0));
+        while (alarm.transfer.op.last.fault == STG_FAULT_NONE)
+            turn();
+        // On the same connection, so that libcurl has no time-out of its own.
+        add_real(&hanging, "none deadline=none", WITH(0));
+        while (alarm.ended == 0) {
+            turn();
+            turns++;
+        }
+        CHECK_INT(hanging.ended, 1);
+        CHECK(turns < 30);
+        close_loop();
+        drop(&hanging);
+        drop(&alarm);
+    }
+}
+
+/* As libuv's does, whose loop has its own idea of what time it is. */
+TEST(curl_multi, does_not_mind_a_timer_that_fires_early)
+{
+    request r;
+
+    open_loop(BY_TIMER);
+    loop.is_early = true;
+    make(&r, nobody());
+    add_real(&r, "fixed base=30ms jitter=none", WITH(0));
+    run();
+    CHECK_STR(r.words + strlen(r.words) - 20, ": refused (attempts)");
+    CHECK(r.report.waited >= 60 * STG_MS);
+    drop(&r);
 }
 
 /* -- cancelled */
