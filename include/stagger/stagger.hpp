@@ -177,53 +177,50 @@ class failure : public std::runtime_error, public has_outcome
 namespace detail
 {
 
-inline outcome outcome_of_known(const std::exception_ptr &error) noexcept;
+/* What there is to read off an exception; each look throws it again, which is
+ * what costs time. */
+struct seen {
+    outcome of = stg_failed(STG_FAULT_ERROR);
+    nanoseconds delay{0};
+    std::string what = {};
+};
 
-/* Of an exception that nobody knows: that of the one it is nested with. */
-inline outcome outcome_of_cause(const std::exception_ptr &error) noexcept
+inline seen look(const std::exception_ptr &error);
+
+inline void read(seen &s, const std::exception &e)
 {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::nested_exception &e) {
-        if (e.nested_ptr() != nullptr)
-            return outcome_of_known(e.nested_ptr());
-    } catch (...) {
-    }
-    return stg_failed(STG_FAULT_ERROR);
+    s.what = e.what();
+    if (auto *h = dynamic_cast<const has_outcome *>(&e))
+        s.of = h->outcome();
+    else if (auto *c = dynamic_cast<const std::system_error *>(&e))
+        s.of = c->code();
+    else if (auto *n = dynamic_cast<const std::nested_exception *>(&e))
+        s.of = n->nested_ptr() != nullptr ? look(n->nested_ptr()).of : s.of;
+    if (auto *r = dynamic_cast<const retry_after *>(&e))
+        s.delay = r->delay();
 }
 
-inline outcome outcome_of_known(const std::exception_ptr &error) noexcept
+inline seen look(const std::exception_ptr &error)
 {
-    outcome o;
+    seen s;
 
     try {
         std::rethrow_exception(error);
+    } catch (const std::exception &e) {
+        read(s, e);
     } catch (const has_outcome &e) {
-        o = e.outcome();
-    } catch (const std::system_error &e) {
-        o = e.code();
+        s.of = e.outcome();
     } catch (...) {
-        o = outcome_of_cause(error);
     }
-    return o.is_ok() ? outcome(stg_failed(STG_FAULT_ERROR)) : o;
+    if (s.of.is_ok())
+        s.of = stg_failed(STG_FAULT_ERROR);
+    return s;
 }
 
-inline nanoseconds delay_of(const std::exception_ptr &error) noexcept
+/* A delay that the exception carries, where the outcome says none. */
+inline outcome delayed(const outcome &o, const seen &s)
 {
-    try {
-        std::rethrow_exception(error);
-    } catch (const retry_after &e) {
-        return e.delay();
-    } catch (...) {
-        return nanoseconds(0);
-    }
-}
-
-inline outcome delayed(const outcome &o, const std::exception_ptr &error)
-{
-    nanoseconds d = o.delay == 0 ? delay_of(error) : nanoseconds(0);
-
-    return d.count() > 0 ? o.after(d) : o;
+    return o.delay == 0 && s.delay.count() > 0 ? o.after(s.delay) : o;
 }
 
 } // namespace detail
@@ -232,11 +229,13 @@ inline outcome delayed(const outcome &o, const std::exception_ptr &error)
  * (has_outcome), the errno of a std::system_error, that of an exception it is
  * nested with; else STG_FAULT_ERROR, which is retried where the policy has
  * retry=error. It may carry a retry_after besides. */
-inline outcome classify(const std::exception_ptr &error) noexcept
+inline outcome classify(const std::exception_ptr &error)
 {
-    return error == nullptr
-               ? outcome()
-               : detail::delayed(detail::outcome_of_known(error), error);
+    if (error == nullptr)
+        return {};
+    detail::seen s = detail::look(error);
+
+    return detail::delayed(s.of, s);
 }
 
 /* A failure that may pass: what `true` means as an answer of a classifier or
@@ -272,23 +271,23 @@ template <class R, class E> struct parameter<R (*)(E)> {
     using type = E;
 };
 
-inline outcome ask(const std::exception_ptr &error)
+inline outcome ask(const std::exception_ptr &, const seen &s)
 {
-    return outcome_of_known(error);
+    return s.of;
 }
 
 /* Asks the first whose parameter the exception is. */
 template <class F, class... Others>
-outcome ask(const std::exception_ptr &error, const F &f,
+outcome ask(const std::exception_ptr &error, const seen &s, const F &f,
             const Others &...others)
 {
     try {
         std::rethrow_exception(error);
     } catch (typename parameter<F>::type e) {
-        return outcome_of(f(e), outcome_of_known(error));
+        return outcome_of(f(e), s.of);
     } catch (...) {
     }
-    return ask(error, others...);
+    return ask(error, s, others...);
 }
 
 } // namespace detail
@@ -305,7 +304,9 @@ outcome ask(const std::exception_ptr &error, const F &f,
 template <class... F> auto classifier(F... f)
 {
     return [f...](const std::exception_ptr &error) {
-        return detail::delayed(detail::ask(error, f...), error);
+        detail::seen s = detail::look(error);
+
+        return detail::delayed(detail::ask(error, s, f...), s);
     };
 }
 
@@ -592,19 +593,6 @@ namespace detail
 
 constexpr std::size_t history_max = 10;
 
-inline std::string what_of(const std::exception_ptr &error)
-{
-    if (error == nullptr)
-        return "";
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception &e) {
-        return e.what();
-    } catch (...) {
-        return "";
-    }
-}
-
 inline void tell(void *hook, const stg_event *event) noexcept
 {
     (*static_cast<const std::function<void(const stg_event &)> *>(hook))(
@@ -729,14 +717,18 @@ class record
                      outcome o) noexcept
     {
         try {
-            if (error != nullptr)
+            seen s;
+
+            if (error != nullptr) {
+                s = look(error);
                 o = options_.classify ? options_.classify(error)
-                                      : classify(error);
+                                      : delayed(s.of, s);
+            }
             if (o.is_ok())
                 o = stg_failed(STG_FAULT_ERROR);
             if (history_.size() == history_max)
                 history_.erase(history_.begin());
-            history_.push_back({number, o, what_of(error), nanoseconds(0)});
+            history_.push_back({number, o, std::move(s.what), nanoseconds(0)});
             last_ = std::move(error);
             failed_at_ = now();
         } catch (...) { // thrown by the classifier, or no memory
