@@ -10,11 +10,11 @@ static size_t least_of(size_t a, size_t b)
 
 /* How many letters to change, add, drop or swap with a neighbour; or a large
  * number for words that are too long to be a slip. */
-static size_t distance(const char *a, size_t a_length, const char *b)
+static size_t distance(const char *a, size_t a_length, const char *b,
+                       size_t b_length)
 {
     enum { LONGEST = 32 };
     size_t rows[3][LONGEST + 1];
-    size_t b_length = strlen(b);
 
     if (a_length > LONGEST || b_length > LONGEST)
         return LONGEST;
@@ -47,13 +47,24 @@ stg_suggestion stg_suggestion_begin(const char *word, size_t length)
                                                       : length / 3 + 1};
 }
 
+/* Whether the name ends in a ':' or '=', and the word does not. */
+static bool lacks_end(const stg_suggestion *s, const char *name, size_t length)
+{
+    char end = length == 0 ? '\0' : name[length - 1];
+
+    return (end == ':' || end == '=') && s->length > 0 &&
+           s->word[s->length - 1] != end;
+}
+
 void stg_suggestion_try(stg_suggestion *s, const char *name)
 {
-    size_t slips = distance(s->word, s->length, name);
+    size_t length = strlen(name);
+    bool is_short = lacks_end(s, name, length);
+    size_t slips = distance(s->word, s->length, name, length - is_short);
 
     if (slips < s->slips_max) {
         s->slips_max = slips;
-        s->name = slips == 0 ? NULL : name;
+        s->name = slips == 0 && !is_short ? NULL : name;
     }
 }
 

@@ -140,6 +140,8 @@ static void hint_name(const char *word, const stg_plans *known)
     stg_suggestion s = stg_suggestion_begin(word, strlen(word));
     const stg_preset *preset;
 
+    for (unsigned i = 0; stg_growth_name(i) != NULL; i++)
+        stg_suggestion_try(&s, stg_growth_name(i));
     for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
         stg_suggestion_try(&s, preset->name);
     for (size_t i = 0; i < known->count; i++)

@@ -36,6 +36,9 @@ const stg_preset *stg_preset_find(const stg_reader *word);
  * behind; NULL after the last. Static. */
 const char *stg_parser_key_at(size_t i);
 
+/* What a budget= may begin with. Ends with NULL. */
+extern const char *const stg_budget_words[];
+
 /* Writes "source:line:column: found: wanted" about the piece that starts at
  * `at`. Returns false, as what calls it does. */
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,

@@ -25,7 +25,7 @@ static const char *const word_none[] = {"none", NULL};
 static const char *const word_unlimited[] = {"unlimited", NULL};
 static const char *const words_jitter[] = {"none",         "full", "equal",
                                            "decorrelated", "up:",  NULL};
-static const char *const words_budget[] = {
+const char *const stg_budget_words[] = {
     "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", NULL};
 static const char *const words_throttle[] = {"none", "sre", "sre:", "aws",
                                              NULL};
@@ -482,7 +482,7 @@ static const setting settings[] = {
     {"budget=", read_budget,
      "wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or "
      "grpc:10:0.1",
-     words_budget},
+     stg_budget_words},
     {"budget-empty=", read_budget_empty, "wanted give-up or wait", words_empty},
     {"rate=", read_peer_rate, "wanted none, or 0.001/s to 1000000/s, like 50/s",
      word_none},
@@ -585,6 +585,24 @@ static stg_suggestion begin_suggestion(stg_reader word, char c)
                                            (piece.end != word.end));
 }
 
+/* "1s:connect,overlod": for the first category that is none. */
+static const char *suggest_category(stg_reader value)
+{
+    const char *name = NULL;
+
+    (void)stg_read_until(&value, ':');
+    while (name == NULL && !stg_reader_is_empty(&value)) {
+        stg_reader piece = stg_read_until(&value, ',');
+        stg_suggestion s =
+            stg_suggestion_begin(piece.at, (size_t)(piece.end - piece.at));
+
+        for (int i = STG_CATEGORY_CONNECT; i <= STG_CATEGORY_LOCAL; i++)
+            stg_suggestion_try(&s, stg_category_name((stg_category)i));
+        name = s.name;
+    }
+    return name;
+}
+
 static bool refuse_value(const stg_parser *p, const stg_reader *word,
                          stg_reader value, const setting *of)
 {
@@ -592,6 +610,8 @@ static bool refuse_value(const stg_parser *p, const stg_reader *word,
 
     for (unsigned i = 0; of->words != NULL && of->words[i] != NULL; i++)
         stg_suggestion_try(&s, of->words[i]);
+    if (of == &settings[BASE_FOR])
+        s.name = suggest_category(value);
     return stg_parser_refuse_word(p, word, s.name, of->wanted);
 }
 

@@ -12,6 +12,22 @@ static const char wanted_fault[] =
     "sqlstate:40001, mysql:1213, grpc:14, curl:28, redis:LOADING, amqp:320, "
     "kafka:7";
 
+/* A word that stands in policies: "own" does not. */
+static stg_suggestion suggest_fault(const char *at, const char *end)
+{
+    stg_suggestion s = stg_suggestion_begin(at, (size_t)(end - at));
+    const char *word;
+
+    for (size_t i = 0; (word = stg_spelling_word(i)) != NULL; i++) {
+        stg_reader r = {word, word + strlen(word)};
+        stg_rule rule;
+
+        if (stg_spelling_read(r, &rule))
+            stg_suggestion_try(&s, word);
+    }
+    return s;
+}
+
 /* may_default: the words of retry= may stand there, too. */
 static bool refuse_fault(const stg_parser *p, const stg_reader *piece,
                          bool may_default)
@@ -20,24 +36,20 @@ static bool refuse_fault(const stg_parser *p, const stg_reader *piece,
         "sqlstate:", "mysql:", "grpc:",  "curl:",
         "redis:",    "amqp:",  "kafka:", NULL};
     stg_reader rest = *piece;
-    stg_reader name = stg_read_until(&rest, ':');
-    stg_suggestion s =
-        stg_suggestion_begin(name.at, (size_t)(rest.at - name.at));
-    const char *word;
+    stg_suggestion s;
 
-    for (size_t i = 0; (word = stg_spelling_word(i)) != NULL; i++) {
-        stg_reader r = {word, word + strlen(word)};
-        stg_rule rule;
-
-        if (stg_spelling_read(r, &rule)) // "own" stands in no policy
-            stg_suggestion_try(&s, word);
-    }
+    (void)stg_read_until(&rest, ':');
+    s = suggest_fault(piece->at, rest.at);
     for (size_t i = 0; prefixes[i] != NULL; i++)
         stg_suggestion_try(&s, prefixes[i]);
     if (may_default) {
         stg_suggestion_try(&s, "default");
         stg_suggestion_try(&s, "none");
     }
+    if (s.name == NULL && !stg_reader_is_empty(&rest)) // "amqp:resource-lockd"
+        s = suggest_fault(piece->at, piece->end);
+    if (s.name == NULL) // "redis:LODING"
+        s = suggest_fault(rest.at, rest.end);
     return stg_parser_refuse_word(p, piece, s.name, wanted_fault);
 }
 

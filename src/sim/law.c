@@ -17,6 +17,9 @@ static const struct {
     [STG_LAW_MIX] = {"mix:", 2},
 };
 
+const char *const stg_law_words[] = {
+    "uniform:", "normal:", "exponential:", "erlang:", "mix:", NULL};
+
 /* Whole ns; x is not negative. */
 static stg_ns round_ns(double x)
 {

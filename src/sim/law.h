@@ -89,6 +89,9 @@ static inline stg_ns stg_law_ahead_draw(stg_law_ahead *a)
 /* The mean, for |a + b z| that of a + b z. */
 stg_ns stg_law_mean(const stg_law *law);
 
+/* What the texts above begin with, but for a bare time. Ends with NULL. */
+extern const char *const stg_law_words[];
+
 /* Reads a text as above into *law. Returns STG_OK, or STG_INVALID with words in
  * err, and leaves *law. */
 stg_status stg_law_parse(stg_law *law, const char *text, stg_error *err);

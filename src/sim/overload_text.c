@@ -204,7 +204,6 @@ static const char *const arrivals[] = {"poisson", "regular", NULL};
 static const char *const orders[] = {"fifo", "lifo", NULL};
 static const char *const answers[] = {"yes", "no", NULL};
 static const char *const none[] = {"none", NULL};
-static const char *const laws[] = {"exponential:", "uniform:", "normal:", NULL};
 
 #define LAW "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
 
@@ -216,15 +215,15 @@ static const struct {
     {{"rate", "operations a second, 0.001 to 4000000"}, set_rate, NULL},
     {{"arrivals", "poisson or regular"}, set_arrivals, arrivals},
     {{"clients", "1 to 10000000"}, set_clients, NULL},
-    {{"think", LAW}, set_think, laws},
+    {{"think", LAW}, set_think, stg_law_words},
     {{"processes", "1 to 1000000"}, set_processes, NULL},
     {{"workers", "1 to 100000"}, set_workers, NULL},
-    {{"service", LAW}, set_service, laws},
+    {{"service", LAW}, set_service, stg_law_words},
     {{"queue", "0 to 10000000"}, set_queue, NULL},
     {{"order", "fifo or lifo"}, set_order, orders},
     {{"skip-gone", "yes or no"}, set_skip_gone, answers},
     {{"timeout", "1us to 1d, or none"}, set_timeout, none},
-    {{"network", LAW}, set_network, laws},
+    {{"network", LAW}, set_network, stg_law_words},
     {{"errors", "0% to 100%, to 0.0001%"}, set_errors, NULL},
     {{"retry-after", "0 to 1d"}, set_retry_after, NULL},
     {{"throttle", "1 to 100, or none"}, set_throttle, none},

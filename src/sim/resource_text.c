@@ -31,16 +31,20 @@ stg_resource stg_resource_default(void)
     };
 }
 
-/* What the word, up to its "=", was perhaps meant to be stands behind. */
+/* What the word, up to its "=" or ":", was perhaps meant to be stands behind. */
 static stg_status refuse_key(const stg_reader *word, const char *wanted,
                              const char *const *keys, stg_error *err)
 {
     stg_writer w = stg_writer_on_error(err);
     stg_reader rest = *word;
-    stg_reader key = stg_read_until(&rest, '=');
-    stg_suggestion near =
-        stg_suggestion_begin(key.at, (size_t)(rest.at - key.at));
+    stg_suggestion near;
 
+    (void)stg_read_until(&rest, '=');
+    if (stg_reader_is_empty(&rest)) { // no key: a value
+        rest = *word;
+        (void)stg_read_until(&rest, ':');
+    }
+    near = stg_suggestion_begin(word->at, (size_t)(rest.at - word->at));
     stg_write_text(&w, "resource: ");
     stg_write_word(&w, word->at, (size_t)(word->end - word->at));
     stg_write_text(&w, ": wanted ");
@@ -175,10 +179,10 @@ static stg_status read_setting(stg_resource *r, const stg_reader *word,
                       r->kind == STG_RESOURCE_LOCK ? "hold=" : "service="))
         return read_law(&value, &r->service)
                    ? STG_OK
-                   : refuse_word(word,
-                                 "a time, as 10ms, uniform:5ms:15ms, "
-                                 "normal:10ms:2ms or exponential:10ms",
-                                 err);
+                   : refuse_key(&value,
+                                "a time, as 10ms, uniform:5ms:15ms, "
+                                "normal:10ms:2ms or exponential:10ms",
+                                stg_law_words, err);
     return refuse_key(word,
                       "a setting of this resource: fault= for all, "
                       "hold= for lock, retry-after= for rate, service= "

@@ -100,7 +100,11 @@ class Suggest(unittest.TestCase):
         self.assertGreater(len(keys), 18)
         presets = table("preset.c", r'^    \{"([a-z-]+)",')
         self.assertIn("backend", presets)
-        others = keys + ["fixed", "linear", "exponential", "polynomial"]
+        kinds = ["fixed", "linear", "exponential", "polynomial"]
+        for word in kinds:
+            for wrong in slips(word):
+                self.check(word, "plan", wrong)
+        others = keys + kinds
         for word in others + presets:
             for wrong in slips(word.rstrip("=")):
                 if wrong in presets:
@@ -185,8 +189,8 @@ class Suggest(unittest.TestCase):
             ("sink --reply=", ["reset", "hang"]),
             ("sim overload --arrivals=", ["poisson", "regular"]),
             ("sim overload --order=", ["fifo", "lifo"]),
-            ("sim overload --trigger=", ["outage", "stall"]),
-            ("sim overload --service=", ["exponential:", "normal:"]),
+            ("sim overload --trigger=", ["outage", "stall", "spike:", "errors:"]),
+            ("sim overload --service=", ["exponential:", "normal:", "erlang:"]),
             ("sim contention --resource=", ["optimistic", "lock", "rate=",
                                             "workers=", "round="]),
         ]
@@ -208,6 +212,14 @@ class Suggest(unittest.TestCase):
                 for wrong in slips(key[:-1]):
                     self.check(key, "sim", "contention", "-r",
                                f"{kind} {wrong}=1")
+        for key in "workers=4 service=", "lock hold=":
+            for law in "exponential:", "uniform:", "normal:", "erlang:":
+                for wrong in slips(law[:-1]):
+                    self.check(law, "sim", "contention", "-r",
+                               f"{key}{wrong}:1ms")
+        # Without what would stand behind it, too.
+        self.check("workers=", "sim", "contention", "-r", "worker")
+        self.check("spike:", "sim", "overload", "--trigger=spke")
 
     def test_names_of_policies_in_a_file(self):
         with tempfile.NamedTemporaryFile("w") as file:

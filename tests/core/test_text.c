@@ -1092,7 +1092,8 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"base-for=1s:own", 1, "base-for=1s:own" BASE_FOR},
         {"base-for=1s:503", 1, "base-for=1s:503" BASE_FOR},
         {"base-for=1s:rpc,", 1, "base-for=1s:rpc," BASE_FOR},
-        {"base-for=1s:rpc,overlaod", 1, "base-for=1s:rpc,overlaod" BASE_FOR},
+        {"base-for=1s:rpc,overlaod", 1,
+         "base-for=1s:rpc,overlaod: did you mean overload?"},
         {"base-for=1s:rpc base-for=2s:local,rpc", 17,
          "base-for=2s:local,rpc" BASE_FOR},
         {"base-fro=1s:rpc", 1, "base-fro=1s:rpc: did you mean base-for=?"},
@@ -1395,7 +1396,17 @@ TEST(text, suggests_the_value_that_was_meant)
         {"budget=", "aws"},           {"budget-empty=", "give-up"},
         {"budget-empty=", "wait"},    {"breaker=", "none"},
         {"breaker-connect=", "none"}, {"unsafe=", "yes"},
-        {"nested=", "once"},          {"nested=", "full"}};
+        {"nested=", "once"},          {"nested=", "full"},
+        {"retry-after=", "floor"},    {"retry-after=", "exact"},
+        {"retry-after=", "ignore"},   {"rate=", "none"},
+        {"base-for=1s:", "connect"},  {"base-for=1s:server,", "overload"},
+        {"base-for=x:", "database"}};
+    static const bad others[] = {
+        {"budget=tokens", 1, "budget=tokens: did you mean tokens:?"},
+        {"jitter=up", 1, "jitter=up: did you mean up:?"},
+        {"base-for=1s:overlod,x", 1,
+         "base-for=1s:overlod,x: did you mean overload?"},
+    };
 
     for (size_t i = 0; i < COUNT(rows); i++)
         check_slips(rows[i][0], rows[i][1], "");
@@ -1403,6 +1414,8 @@ TEST(text, suggests_the_value_that_was_meant)
     check_slips("budget=", "ratio", ":");
     check_slips("budget=", "grpc", ":");
     check_slips("budget=", "aws", ":");
+    for (size_t i = 0; i < COUNT(others); i++)
+        check_bad(&others[i]);
 }
 
 /* What is said of a fault that lacks its second letter. */
@@ -1434,6 +1447,12 @@ TEST(text, suggests_the_fault_that_was_meant)
         {"never=mysq:1213", 7, "mysq:1213: did you mean mysql:?"},
         {"never=gpc:14", 7, "gpc:14: did you mean grpc:?"},
         {"never=crul:28", 7, "crul:28: did you mean curl:?"},
+        {"never=curl", 7, "curl: did you mean curl:?"},
+        {"never=redis:LODING", 7, "redis:LODING: did you mean LOADING?"},
+        {"never=grpc:UNAVAILBLE", 7,
+         "grpc:UNAVAILBLE: did you mean UNAVAILABLE?"},
+        {"never=amqp:resource-lockd", 7,
+         "amqp:resource-lockd: did you mean amqp:resource-locked?"},
         {"retry=defalt", 7, "defalt: did you mean default?"},
         {"retry=noen", 7, "noen: did you mean none?"},
         {"never=defalt", 7, "defalt" FAULT},

@@ -290,6 +290,29 @@ TEST(shed, sheds_a_slow_lane_up_to_retention)
     world_end(w, 9);
 }
 
+/* The end of retention is for what was never tried: what is parked ends by its
+ * policy. */
+TEST(shed, ends_nothing_that_is_parked_at_the_end_of_retention)
+{
+    world *w = world_new(12);
+
+    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_script(w, 0, "503 503 503 refused");
+    world_publish(w, 100);
+    world_start(w);
+    world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_parked(w), 3);
+    world_retain(w, 0, world_position(w, 60));
+    world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_parked(w), 3);
+    CHECK_U64(world_dead_of(w, 0), 57);
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 43);
+    CHECK_U64(world_look(w, 0).dead, 57);
+    world_end(w, 12);
+}
+
 /* Each row has one cause: that of its time. */
 TEST(shed, says_why_it_shed)
 {

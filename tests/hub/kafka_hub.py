@@ -300,10 +300,19 @@ targets: [{{name: b, url: "{b.url()}"}}]
         hub = self.hub(broker, "t", f"a={a.url()}")
         watcher.wait({0: 5})
         found = self.call(hub, "/v1/dead-letters")["dead_letters"]
-        self.assertEqual([(f["message_id"], f["cause"]) for f in found],
-                         [("t.0.2", "HTTP_404")])
+        place = {"message_id": "t.0.2", "cause": "HTTP_404", "topic": "t",
+                 "partition": 0, "position": 2}
+        self.assertEqual([{key: f[key] for key in place} for f in found],
+                         [place])
         message = self.call(hub, "/v1/messages/t.0.2")
         self.assertEqual(message["targets"][0]["state"], "dead")
+        for store in (["--store", self.store],
+                      ["--hub", f"http://127.0.0.1:{hub.port}"]):
+            found, = json.loads(subprocess.run(
+                [STAGGER, "dead", "list", "--json", *store], check=True,
+                stdout=subprocess.PIPE,
+                timeout=PATIENCE).stdout)["dead_letters"]
+            self.assertEqual({key: found[key] for key in place}, place)
         self.assertEqual(hub.stop(), 0)
 
     def call(self, hub, path):
@@ -718,6 +727,27 @@ targets: [{{name: a, url: "{a.url()}"}}]
         row, = self.rows("SELECT * FROM failed_broadcast_logs")
         self.assertEqual((row["target"], row["count"], row["state"]),
                          ("gone", 20, "dead"))
+
+    def test_a_target_that_is_forgotten_holds_no_offset(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        watcher = self.watch(broker, "t", 1)
+        hub = self.hub(broker, "t", f"a={a.url()}", "gone=http://127.0.0.1:1/")
+        self.await_partitions(hub, count=1)
+        self.assertEqual(hub.stop(), 0)
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        self.await_partitions(hub, count=1)
+        broker.produce("t", {0: lines(20)})
+        a.wait(20)
+        wait_for(lambda: self.call(hub, "/v1/targets/a")["delivered"] == 20,
+                 "all of it is settled")
+        self.assertLess(max((offset for _, _, offset in watcher.history),
+                            default=0), 20)
+        subprocess.run([STAGGER, "targets", "forget", "gone", "--yes", "--hub",
+                        f"http://127.0.0.1:{hub.port}"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=PATIENCE)
+        watcher.wait({0: 20})
+        self.assertEqual(hub.stop(), 0)
 
     def test_what_librdkafka_refuses_is_told_at_once(self):
         """Only an instance of it finds them out: a hub that went on would wait

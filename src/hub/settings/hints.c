@@ -95,10 +95,13 @@ void stg_hint_time(const stg_setting *s, const char *text, char *hint,
     const char *unit;
     char digits[16];
 
+    const char *const words[] = {s->none, NULL};
+
     hint[0] = '\0';
     if (s->none != NULL &&
         (strcasecmp(text, "never") == 0 || strcasecmp(text, "none") == 0 ||
-         strcasecmp(text, "off") == 0 || strcasecmp(text, "infinite") == 0)) {
+         strcasecmp(text, "off") == 0 || strcasecmp(text, "infinite") == 0 ||
+         stg_suggest(text, words) != NULL)) {
         snprintf(hint, size, "%s", s->none);
         return;
     }
@@ -259,6 +262,17 @@ void stg_hint_word(const char *text, const char *const *words, char *hint,
              strncasecmp(text, *words, strlen(text)) == 0))
             near = *words;
     snprintf(hint, size, "%s", near != NULL ? near : "");
+}
+
+void stg_hint_beginning(const char *text, const char *const *words, char *hint,
+                        size_t size)
+{
+    size_t end = strcspn(text, ":");
+    stg_suggestion near = stg_suggestion_begin(text, end + (text[end] == ':'));
+
+    for (; *words != NULL; words++)
+        stg_suggestion_try(&near, *words);
+    snprintf(hint, size, "%s", near.name != NULL ? near.name : "");
 }
 
 void stg_hint_case(const char *text, const char *const *words, char *hint,

@@ -14,6 +14,10 @@ bool stg_hint_is_unit_of_time(const char *text);
 void stg_hint_word(const char *text, const char *const *words, char *hint,
                    size_t size);
 
+/* The word that the text, as far as its first ':', is most like. */
+void stg_hint_beginning(const char *text, const char *const *words, char *hint,
+                        size_t size);
+
 void stg_hint_size(const stg_setting *s, const char *text, char *hint,
                    size_t size);
 void stg_hint_rate(const char *text, char *hint, size_t size);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "hub/settings/from.h"
 #include "hub/settings/loading.h"
 #include "hub/settings/topic.h"
@@ -31,14 +32,17 @@ static void judge_twice(stg_loading *l)
 
 static void judge_start(stg_loading *l)
 {
+    static const char *const words[] = {"latest", "earliest", NULL};
+    const char *text = l->s->kafka.start, *near = stg_suggest(text, words);
     stg_start_kind kind;
     uint64_t at_ms;
 
-    if (!stg_from_read_start(l->s->kafka.start, &kind, &at_ms))
+    if (!stg_from_read_start(text, &kind, &at_ms))
         stg_complain(l->c, stg_load_hub_place(l, "kafka.start"),
                      "`kafka.start`: `%.40s` is none of them; wanted latest, "
-                     "earliest or a time such as 2026-03-01T12:00:00Z",
-                     l->s->kafka.start);
+                     "earliest or a time such as 2026-03-01T12:00:00Z%s%s%s",
+                     text, near != NULL ? "; did you mean " : "",
+                     near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 static void judge_source(stg_loading *l)

@@ -7,6 +7,7 @@
 
 #include <stagger/text.h>
 
+#include "core/parser.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "hub/http/url.h"
@@ -299,6 +300,7 @@ static bool read_address(const stg_setting *s, const char *text, void *base,
 static bool read_letters(const stg_setting *s, const char *text, void *base,
                          stg_value_flaw *flaw)
 {
+    static const char *const beginnings[] = {"file:", "kafka:", NULL};
     stg_letters_settings letters = {.path = NULL};
 
     if (strncmp(text, "kafka:", 6) == 0) {
@@ -308,6 +310,7 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
     } else if (strncmp(text, "file:", 5) == 0 && text[5] != '\0') {
         letters.path = text + 5;
     } else {
+        stg_hint_beginning(text, beginnings, flaw->hint, sizeof flaw->hint);
         if (strchr(text, ':') == NULL && *text != '\0')
             snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
         return refuse(flaw, text, "does not begin with file: or kafka:");
@@ -321,11 +324,13 @@ static bool read_source(const stg_setting *s, const char *text, void *base,
                         stg_value_flaw *flaw)
 {
     static const char *const words[] = {"queue", "stdin", "kafka", NULL};
+    static const char *const schemes[] = {"kafka:", NULL};
     stg_error err;
 
     (void)s;
     if (stg_from_read(base, text, &err) == STG_OK)
         return true;
+    stg_hint_beginning(text, schemes, flaw->hint, sizeof flaw->hint);
     if (strchr(text, ':') == NULL)
         stg_hint_word(text, words, flaw->hint, sizeof flaw->hint);
     return refuse_by(flaw, err.text);
@@ -343,8 +348,11 @@ static bool read_budget(const stg_setting *s, const char *text, void *base,
     if (strlen(text) >= sizeof policy - size || strpbrk(text, " \t\n") != NULL)
         return refuse(flaw, text, "is no budget");
     memcpy(policy + size, text, strlen(text) + 1);
-    if (stg_policy_parse(&read, policy, &err) != STG_OK)
+    if (stg_policy_parse(&read, policy, &err) != STG_OK) {
+        stg_hint_beginning(text, stg_budget_words, flaw->hint,
+                           sizeof flaw->hint);
         return refuse(flaw, text, "is no budget");
+    }
     memcpy(field(s, base), &read.budget, sizeof read.budget);
     return true;
 }
