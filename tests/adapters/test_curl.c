@@ -161,8 +161,8 @@ TEST(curl, waits_for_the_reset_of_a_rate_limit)
         "X-RateLimit-Reset: 1372700903\r\n"
         "Date: Mon, 01 Jul 2013 17:47:53 GMT\r\nContent-Length: 0\r\n"
         "Connection: close\r\n\r\n",
-        "HTTP/1.1 503 No\r\nRateLimit: \"a\";r=0;t=7\r\nContent-Length: 0\r\n"
-        "Connection: close\r\n\r\n",
+        ("HTTP/1.1 503 No\r\nRateLimit: \"a\";r=0;t=7\r\n"
+         "Content-Length: 0\r\nConnection: close\r\n\r\n"),
         "HTTP/1.1 204 Done\r\nConnection: close\r\n\r\n",
     };
 
