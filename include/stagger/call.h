@@ -15,8 +15,9 @@ STG_DECLS_BEGIN
 /* One attempt. It returns to its caller: no longjmp(), no exception. */
 typedef stg_outcome stg_call_fn(void *ctx);
 
-/* Calls fn until it succeeds or the policy gives up. Returns whether it
- * succeeded. report may be NULL. */
+/* Calls fn until it succeeds or the policy gives up. Returns whether there is an
+ * answer: it succeeded, or with.fallback answered, as report->fell_back tells.
+ * report may be NULL. */
 STG_API bool stg_call(const stg_policy *policy, const stg_with *with,
                       stg_call_fn *fn, void *ctx, stg_report *report);
 

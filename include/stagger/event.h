@@ -51,6 +51,8 @@ typedef enum stg_event_kind {
     STG_EVENT_DECISION, /* what one came to, and what then; without an outcome:
                            it has to wait before it starts */
     STG_EVENT_END,      /* done, or given up */
+    STG_EVENT_FALLBACK, /* after an end: the fallback has answered; from the
+                           adapters */
 } stg_event_kind;
 
 typedef struct stg_event {

@@ -30,6 +30,7 @@ typedef struct stg_operation {
     stg_ns waited;
     bool is_timed;    /* the clock was read at the begin: something needs it */
     const char *flaw; /* what is wrong with the call, or NULL */
+    bool fell_back;   /* with.fallback has answered */
 } stg_operation;
 
 /* Begins: STG_OK, and op->decision is to wait for the first admission, now.

@@ -19,12 +19,14 @@ typedef struct stg_report {
                           end of the first attempt: no clock is read before */
     stg_outcome last;  /* the last failure; STG_FAULT_NONE if there was none */
     const char *flaw;  /* of STG_WHY_INVALID: what is wrong; else NULL */
+    bool fell_back;    /* of STG_GIVE_UP: the fallback has answered */
 } stg_report;
 
 #define STG_REPORT_TEXT_MAX 192
 
 /* "gave up after 5 attempts in 3.1 s: refused (attempts)",
- * "done after 3 attempts in 1.2 s". Returns text, always terminated. */
+ * "done after 3 attempts in 1.2 s"; with "; the fallback answered" behind it,
+ * where it did. Returns text, always terminated. */
 STG_API const char *stg_report_text(const stg_report *r,
                                     char text[STG_REPORT_TEXT_MAX]);
 

@@ -14,6 +14,18 @@ STG_DECLS_BEGIN
 struct stg_cancel;
 struct stg_env;
 
+struct stg_report;
+
+/* What answers when an operation has given up: a cached value, a default, an
+ * error page. Called once, by the thread that runs the operation, with what it
+ * would report, before anybody else hears of the end; ctx is the caller's, and a
+ * place for the answer. Returns whether it has one. It is not called for an
+ * operation that was cancelled, nor for a call that is invalid. */
+typedef struct stg_fallback {
+    bool (*answer)(void *ctx, const struct stg_report *report);
+    void *ctx;
+} stg_fallback;
+
 typedef struct stg_with {
     stg_peer *peer; /* needed by a policy with budget, breaker, rate or
                        bulkhead */
@@ -21,6 +33,7 @@ typedef struct stg_with {
                                   made by stg_budget_init(), of some kind */
     struct stg_cancel *cancel; /* ends the operation from outside */
     const stg_hook *hook;      /* sees attempts, decisions and the end */
+    const stg_fallback *fallback; /* adapters: answers when all is given up */
     const struct stg_env *env; /* adapters: another clock, sleep and chance */
     const struct stg_retry *parent; /* the operation this one is part of: its
                                        retries go before ours (policy.nested) */

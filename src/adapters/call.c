@@ -25,7 +25,7 @@ static bool report_to(stg_report *report, const stg_operation *op)
 {
     if (report != NULL)
         *report = stg_operation_result(op);
-    return op->decision.next == STG_DONE;
+    return op->decision.next == STG_DONE || op->fell_back;
 }
 
 static void go_on(stg_operation *op, stg_call_fn *fn, void *ctx)

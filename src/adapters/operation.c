@@ -32,6 +32,7 @@ stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
     op->last = (stg_outcome){.fault = STG_FAULT_NONE};
     op->begun_at = op->waited = 0;
     op->flaw = NULL;
+    op->fell_back = false;
     flaw = find_env_flaw(op->with.env);
     op->is_timed = policy != NULL && flaw == NULL &&
                    stg_operation_needs_clock(policy, &op->with);
@@ -64,6 +65,7 @@ void stg_operation_adopt(stg_operation *op, const stg_retry *r, bool is_timed)
     op->waited = 0;
     op->is_timed = is_timed;
     op->flaw = NULL;
+    op->fell_back = false;
 }
 
 void stg_operation_refuse(stg_operation *op, const char *flaw)
@@ -119,6 +121,35 @@ static void count_wait(stg_operation *op, stg_ns now)
     op->waited = stg_ns_add(op->waited, stg_ns_sub(now, op->changed_at));
 }
 
+static void tell_fallback(const stg_operation *op)
+{
+    const stg_hook *hook = op->with.hook;
+    stg_event event = {.kind = STG_EVENT_FALLBACK,
+                       .at = op->changed_at,
+                       .retry = &op->retry,
+                       .decision = op->decision};
+
+    if (op->last.fault != STG_FAULT_NONE)
+        event.outcome = &op->last;
+    if (hook != NULL && hook->on != NULL)
+        hook->on(hook->ctx, &event);
+}
+
+/* Of an operation that was cancelled nobody wants an answer. */
+static void fall_back(stg_operation *op)
+{
+    const stg_fallback *fallback = op->with.fallback;
+    stg_report report;
+
+    if (fallback->answer == NULL || op->decision.next != STG_GIVE_UP ||
+        op->decision.why == STG_WHY_CANCELLED)
+        return;
+    report = stg_operation_result(op);
+    op->fell_back = fallback->answer(fallback->ctx, &report);
+    if (op->fell_back)
+        tell_fallback(op);
+}
+
 void stg_operation_admit(stg_operation *op, stg_ns now)
 {
     stg_rng rng;
@@ -135,6 +166,8 @@ void stg_operation_admit(stg_operation *op, stg_ns now)
     } else {
         op->decision = stg_retry_admit(&op->retry, now, NULL);
     }
+    if (op->with.fallback != NULL)
+        fall_back(op);
 }
 
 static stg_ns read_end(stg_operation *op)
@@ -167,6 +200,8 @@ static void fail(stg_operation *op, const stg_outcome *outcome)
     op->last = *outcome;
     op->changed_at = now;
     op->decision = stg_retry_step(&op->retry, outcome, now, &rng);
+    if (op->with.fallback != NULL)
+        fall_back(op);
 }
 
 void stg_operation_report(stg_operation *op, const stg_outcome *outcome)
@@ -244,5 +279,6 @@ stg_report stg_operation_result(const stg_operation *op)
         .took = op->is_timed ? stg_ns_sub(op->changed_at, op->begun_at) : 0,
         .last = op->last,
         .flaw = op->flaw,
+        .fell_back = op->fell_back,
     };
 }

@@ -60,6 +60,12 @@ static void write_reason(stg_writer *w, const stg_report *r)
     stg_write_char(w, ')');
 }
 
+static void write_fallback(stg_writer *w, const stg_report *r)
+{
+    if (r->fell_back)
+        stg_write_text(w, "; the fallback answered");
+}
+
 static void write_flaw(stg_writer *w, const stg_report *r)
 {
     if (r->attempts == 0) {
@@ -87,6 +93,7 @@ const char *stg_report_text(const stg_report *r, char text[STG_REPORT_TEXT_MAX])
     if (r->next == STG_GIVE_UP && r->attempts == 0) {
         stg_write_text(&w, "gave up before the first attempt: ");
         write_reason(&w, r);
+        write_fallback(&w, r);
         return text;
     }
     stg_write_text(&w, r->next == STG_DONE      ? "done after "
@@ -100,6 +107,7 @@ const char *stg_report_text(const stg_report *r, char text[STG_REPORT_TEXT_MAX])
     if (r->next == STG_GIVE_UP) {
         stg_write_text(&w, ": ");
         write_reason(&w, r);
+        write_fallback(&w, r);
     }
     return text;
 }

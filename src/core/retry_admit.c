@@ -143,6 +143,21 @@ static stg_decision settle_debt(stg_retry *r, stg_ns now, stg_rng *rng)
     return stg_retry_begin_wait(r, due_at, STG_WHY_BUDGET, NULL, now);
 }
 
+/* Whatever limits the peer has, but for its breaker. */
+static stg_decision pass_limits(stg_retry *r, stg_ns now, stg_rng *rng)
+{
+    const stg_peer *peer = r->with->peer;
+    stg_decision d = {.next = STG_GO};
+
+    if (r->policy->throttle.kind != STG_THROTTLE_NONE && !has(r, THROTTLED))
+        d = pass_throttle(r, now, rng);
+    if (d.next == STG_GO && peer->limiter.rate != 0)
+        d = find_place(r, now);
+    if (d.next == STG_GO && peer->bulkhead.options.max != 0)
+        d = enter_bulkhead(r, now);
+    return d;
+}
+
 static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
 {
     stg_ns reopen_at;
@@ -169,18 +184,11 @@ __attribute__((noinline)) static stg_decision ask_all(stg_retry *r, stg_ns now,
         return stg_retry_end(r, STG_WHY_DEADLINE, NULL, now);
     if (has(r, OWES))
         d = settle_debt(r, now, rng);
-    if (r->with->peer == NULL)
-        return d.next == STG_GO ? begin_attempt(r, now) : d;
-    if (d.next == STG_GO && r->policy->throttle.kind != STG_THROTTLE_NONE &&
-        !has(r, THROTTLED))
-        d = pass_throttle(r, now, rng);
-    if (d.next == STG_GO && r->with->peer->limiter.rate != 0)
-        d = find_place(r, now);
-    if (d.next == STG_GO && r->with->peer->bulkhead.options.max != 0)
-        d = enter_bulkhead(r, now);
+    if (d.next == STG_GO && r->with->peer != NULL)
+        d = pass_limits(r, now, rng);
     if (d.next != STG_GO)
         return d;
-    return r->policy->breaker.rule == STG_BREAKER_NONE
+    return r->policy->breaker.rule == STG_BREAKER_NONE || r->with->peer == NULL
                ? begin_attempt(r, now)
                : pass_breaker(r, now, rng);
 }

@@ -55,6 +55,7 @@ static void tell(void *ctx, const stg_event *event)
         [STG_EVENT_ATTEMPT] = "attempt",
         [STG_EVENT_DECISION] = "decision",
         [STG_EVENT_END] = "end",
+        [STG_EVENT_FALLBACK] = "fallback",
     };
     char name[STG_CAUSE_MAX], text[64];
     const char *cause =

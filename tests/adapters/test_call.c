@@ -49,6 +49,103 @@ TEST(call, calls_until_the_policy_gives_up)
                 "     0 ms  gave up after 1 attempt: 404 (permanent)\n");
 }
 
+/* -- fallbacks */
+
+typedef struct answerer {
+    story *story;
+    bool has_answer;
+    int calls;
+} answerer;
+
+static bool answer(void *ctx, const stg_report *report)
+{
+    answerer *s = ctx;
+    char sentence[STG_REPORT_TEXT_MAX];
+
+    s->calls++;
+    story_say(s->story, "asked: %s", stg_report_text(report, sentence));
+    CHECK(!report->fell_back);
+    return s->has_answer;
+}
+
+TEST(call, is_answered_by_its_fallback_when_it_gives_up)
+{
+    stg_policy policy = policy_of("fixed base=1s jitter=none attempts=2");
+    stg_report report;
+    story s;
+    answerer spare = {.story = &s, .has_answer = true};
+    stg_fallback fallback = {.answer = answer, .ctx = &spare};
+    char sentence[STG_REPORT_TEXT_MAX];
+
+    story_begin(&s, "503 reset 200 404 503 503");
+    stg_with with = {.env = &s.env, .hook = &s.hook, .fallback = &fallback};
+
+    CHECK(stg_call(&policy, &with, play, &s, &report));
+    CHECK_INT(report.next, STG_GIVE_UP);
+    CHECK_INT(report.why, STG_WHY_ATTEMPTS);
+    CHECK(report.fell_back);
+    story_say(&s, "%s", stg_report_text(&report, sentence));
+    CHECK_TRACE(s.trace,
+                "     0 ms  | attempt, -: go\n"
+                "     0 ms  503\n"
+                "     0 ms  | decision, 503: wait 1 s (backoff)\n"
+                "  1000 ms  | attempt, -: go\n"
+                "  1000 ms  reset\n"
+                "  1000 ms  | decision, reset: give up (attempts)\n"
+                "  1000 ms  | end, reset: give up (attempts)\n"
+                "  1000 ms  asked: gave up after 2 attempts in 1 s: reset "
+                "(attempts)\n"
+                "  1000 ms  | fallback, reset: give up (attempts)\n"
+                "  1000 ms  gave up after 2 attempts in 1 s: reset (attempts); "
+                "the fallback answered\n");
+
+    with.hook = NULL;
+    CHECK(stg_call(&policy, &with, play, &s, &report)); // a success: not asked
+    CHECK(!report.fell_back);
+    CHECK_INT(spare.calls, 1);
+    CHECK(stg_call(&policy, &with, play, &s, &report));
+    CHECK_INT(report.why, STG_WHY_PERMANENT);
+    CHECK(report.fell_back);
+    spare.has_answer = false;
+    CHECK(!stg_call(&policy, &with, play, &s, &report));
+    CHECK(!report.fell_back);
+    CHECK_INT(spare.calls, 3);
+}
+
+/* Without an attempt, too; but not where the caller cancels, or calls wrongly. */
+TEST(call, falls_back_where_it_was_refused_and_not_where_it_was_cancelled)
+{
+    stg_policy policy = policy_of("fixed base=1s attempts=2 bulkhead=1");
+    stg_policy other = policy_of("backend");
+    stg_peer peer = peer_of(&policy);
+    stg_report report;
+    story s;
+    answerer spare = {.story = &s, .has_answer = true};
+    stg_fallback fallback = {.answer = answer, .ctx = &spare}, none = {0};
+
+    story_begin(&s, "cancel 503 503 503");
+    stg_with with = {.env = &s.env, .peer = &peer, .fallback = &fallback};
+
+    CHECK(stg_bulkhead_enter(&peer.bulkhead));
+    CHECK(stg_call(&policy, &with, play, &s, &report));
+    CHECK_INT(report.why, STG_WHY_BULKHEAD);
+    CHECK(report.fell_back);
+    CHECK_INT(report.attempts, 0);
+    stg_bulkhead_leave(&peer.bulkhead);
+    CHECK_INT(spare.calls, 1);
+
+    with.cancel = &s.cancel;
+    CHECK(!stg_call(&policy, &with, play, &s, &report));
+    CHECK_INT(report.why, STG_WHY_CANCELLED);
+    with.cancel = NULL;
+    CHECK(!stg_call(&other, &with, play, &s, &report));
+    CHECK_INT(report.why, STG_WHY_INVALID);
+    CHECK_INT(spare.calls, 1);
+    with.fallback = &none;
+    CHECK(!stg_call(&policy, &with, play, &s, &report));
+    CHECK(!report.fell_back);
+}
+
 TEST(call, asks_the_clock_once_and_nothing_else_when_it_succeeds_at_once)
 {
     stg_policy policy = policy_of("client");

@@ -671,3 +671,25 @@ TEST(loop, may_have_a_hook_that_does_nothing)
     stg_loop_report(&r, stg_ok());
     CHECK(!stg_loop_again(&r));
 }
+
+static bool give_seven(void *ctx, const stg_report *report)
+{
+    *(int *)ctx = report->why == STG_WHY_PERMANENT ? 7 : 0;
+    return true;
+}
+
+TEST(loop, is_answered_by_its_fallback_when_it_gives_up)
+{
+    stg_policy policy = policy_of("client");
+    int value = 0;
+    stg_fallback fallback = {.answer = give_seven, .ctx = &value};
+    story s;
+
+    story_begin(&s, "404");
+    CHECK(play(&s, &policy, (stg_with){.fallback = &fallback}).fell_back);
+    CHECK_INT(value, 7);
+    CHECK_TRACE(s.trace,
+                "     0 ms  404\n"
+                "     0 ms  gave up after 1 attempt: 404 (permanent); the "
+                "fallback answered\n");
+}

@@ -217,6 +217,34 @@ TEST(uv, gives_up_as_the_policy_says)
                 "(deadline)\n");
 }
 
+static bool answer(void *ctx, const stg_report *report)
+{
+    CHECK_INT(report->why, STG_WHY_ATTEMPTS);
+    story_say(ctx, "a  the fallback");
+    return true;
+}
+
+TEST(uv, is_answered_by_its_fallback_before_it_is_done)
+{
+    static world w;
+    stg_policy policy = policy_of("fixed base=1s jitter=none attempts=2");
+    request r = request_of(&w, "a", "503 502@1");
+    stg_fallback fallback = {.answer = answer, .ctx = &w.story};
+
+    begin_world(&w);
+    post(&r, &policy, (stg_with){.fallback = &fallback});
+    end_world(&w);
+    CHECK(r.report.fell_back);
+    CHECK_TRACE(
+        w.story.trace,
+        "     0 ms  a  attempt 1: 503\n"
+        "  1000 ms  a  attempt 2: 502@1\n"
+        "  1001 ms  a  502 to attempt 2\n"
+        "  1001 ms  a  the fallback\n"
+        "  1001 ms  a  gave up after 2 attempts in 1 s: 502 (attempts); "
+        "the fallback answered\n");
+}
+
 TEST(uv, does_not_wait_where_there_is_no_wait)
 {
     CHECK_TRACE(trace("fixed base=0", "503 503 200"),

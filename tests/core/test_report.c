@@ -90,3 +90,18 @@ TEST(report, has_a_name_and_a_sentence_for_each_reason)
     CHECK_STR(stg_why_name(STG_WHY_COUNT), "unknown");
     CHECK_STR(stg_why_sentence(STG_WHY_COUNT), "for an unknown reason");
 }
+
+TEST(report, says_that_the_fallback_answered)
+{
+    stg_report r = {
+        .next = STG_GIVE_UP, .why = STG_WHY_BULKHEAD, .fell_back = true};
+
+    CHECK_STR(text_of(r),
+              "gave up before the first attempt: as many attempts as may be "
+              "are under way (bulkhead); the fallback answered");
+    r.attempts = 1;
+    r.last = stg_answered(503);
+    CHECK_STR(text_of(r),
+              "gave up after 1 attempt: 503 (bulkhead); the "
+              "fallback answered");
+}

@@ -35,6 +35,7 @@ static calls_object *make(policy_object *policy, PyObject *peer,
     atomic_init(&self->calls, 0);
     atomic_init(&self->attempts, 0);
     atomic_init(&self->waited, 0);
+    atomic_init(&self->fallbacks, 0);
     for (int why = 0; why <= STG_WHY_INVALID; why++)
         atomic_init(&self->ends[why], 0);
     return self;
@@ -128,6 +129,7 @@ static PyObject *calls_totals(PyObject *object, PyObject *none)
     (void)none;
     if (totals != NULL && put_count(totals, "calls", &self->calls) &&
         put_count(totals, "attempts", &self->attempts) &&
+        put_count(totals, "fallbacks", &self->fallbacks) &&
         put(totals, "waited", seconds_of(atomic_load(&self->waited))) &&
         put(totals, "ends", ends_of(self)))
         return totals;
@@ -154,7 +156,7 @@ static PyMethodDef methods[] = {
      "a new operation, inside parent, on clock; its first attempt was asked "
      "for"},
     {"totals", calls_totals, METH_NOARGS,
-     "calls, attempts, waited and ends by reason, of those that have ended"},
+     "calls, attempts, waited, fallbacks and ends by reason, of those that have ended"},
     {NULL, NULL, 0, NULL},
 };
 

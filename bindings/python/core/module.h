@@ -48,6 +48,7 @@ typedef struct calls_object {
     PyObject *method;  /* bytes, or NULL */
     PyObject *key;     /* a str, True or False */
     _Atomic uint64_t calls, attempts, waited;
+    _Atomic uint64_t fallbacks;
     _Atomic uint64_t ends[STG_WHY_INVALID + 1];
 } calls_object;
 

@@ -122,6 +122,15 @@ static PyObject *operation_cancel(PyObject *self, PyObject *none)
     Py_RETURN_NONE;
 }
 
+/* A value was given in place of a result. */
+static PyObject *operation_fall_back(PyObject *self, PyObject *none)
+{
+    (void)none;
+    of(self)->op.fell_back = true;
+    atomic_fetch_add(&of(self)->calls->fallbacks, 1);
+    Py_RETURN_NONE;
+}
+
 /* -- where it stands */
 
 static PyObject *operation_is_next(PyObject *self, void *next)
@@ -258,6 +267,8 @@ static PyMethodDef methods[] = {
     {"admit", operation_admit, METH_NOARGS, "the wait is over"},
     {"report", operation_report, METH_O, "what the attempt came to"},
     {"succeed", operation_succeed, METH_NOARGS, "the attempt succeeded"},
+    {"fall_back", operation_fall_back, METH_NOARGS,
+     "the fallback has answered, after it gave up"},
     {"cancel", operation_cancel, METH_NOARGS, "ends it as cancelled"},
     {NULL, NULL, 0, NULL},
 };

@@ -450,5 +450,6 @@ def test_counts(time: Any, flaky: Any) -> None:
         successes=1,
         failures=1,
         waited=1.0,
+        fallbacks=0,
         ends={"done": 1, "permanent": 1},
     )

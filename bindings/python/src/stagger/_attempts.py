@@ -163,8 +163,31 @@ class Run:
             raise error
 
     def give_up_result(self) -> None:
-        if not self.settings.raise_last:
+        if not self.settings.raise_last or self.settings.has_fallback:
             raise self._gave_up()
+
+    def may_fall_back(self) -> bool:
+        """Of what was cancelled nobody wants an answer."""
+        return (
+            self.settings.has_fallback
+            and self.operation.gave_up
+            and self.operation.why != "cancelled"
+        )
+
+    def ask_fallback(self, error: Exception) -> Any:
+        """The value, or what the function makes of the reason."""
+        fallback = self.settings.fallback
+        if not callable(fallback):
+            return fallback
+        gave_up = error if isinstance(error, GaveUp) else self._gave_up()
+        gave_up.__cause__ = None if error is gave_up else error
+        return fallback(gave_up)
+
+    def fall_back(self, error: Exception) -> None:
+        """It has answered."""
+        self.operation.fall_back()
+        self._tell("fallback", outcome=self.operation.last, error=error)
+        self._log("fallback")
 
     def _give_up_waiting(self) -> None:
         """Before an attempt: the breaker opened, or it is too late."""
@@ -248,7 +271,7 @@ class Run:
 
     def _tell(
         self,
-        kind: Literal["attempt", "decision", "end"],
+        kind: Literal["attempt", "decision", "end", "fallback"],
         outcome: Outcome | None = None,
         error: BaseException | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ log = logging.getLogger("stagger")
 class Event(NamedTuple):
     """What a hook is told, in the thread or task of the call."""
 
-    kind: str  # "attempt" begins, "decision" about one, "end"
+    kind: str  # "attempt" begins, "decision" about one, "end", "fallback"
     name: str  # of the function
     number: int  # of the attempt, from 1
     next: str  # "go", "wait", "done" or "give-up"
@@ -36,6 +36,7 @@ class Statistics(NamedTuple):
     successes: int
     failures: int
     waited: float  # in seconds
+    fallbacks: int  # of the failures: those that a fallback answered
     ends: dict[str, int]  # calls by reason: "done", "attempts", "budget" ...
 
     @classmethod
@@ -49,6 +50,7 @@ class Statistics(NamedTuple):
             successes=done,
             failures=calls - done,
             waited=totals["waited"],
+            fallbacks=totals["fallbacks"],
             ends=totals["ends"],
         )
 

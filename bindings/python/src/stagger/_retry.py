@@ -87,9 +87,11 @@ class Retrying:
         return _call(self._settings, f, args, kwargs)
 
     def __iter__(self) -> Iterator[Attempt]:
+        self._settings.refuse_fallback()
         return Run(self._settings)
 
     def __aiter__(self) -> AsyncIterator[Attempt]:
+        self._settings.refuse_fallback()
         return Run(self._settings)
 
 
@@ -165,6 +167,7 @@ class attempts:  # noqa: N801 - it is used as a function
         self, policy: str | Policy = DEFAULT, **options: Unpack[Options]
     ) -> None:
         self._settings = Settings(policy, has_own_peer=False, **options)
+        self._settings.refuse_fallback()
 
     def __iter__(self) -> Iterator[Attempt]:
         return Run(self._settings)
@@ -174,22 +177,38 @@ class attempts:  # noqa: N801 - it is used as a function
 
 
 def _call(settings: Settings, f: Callable[..., R], args: Any, kwargs: Any) -> R:
-    for attempt in Run(settings):
-        with attempt:
-            result = f(*args, **kwargs)
-            if isinstance(result, types.CoroutineType):
-                raise _not_awaited(f, result)
-            attempt.judge(result)
+    run = Run(settings)
+    try:
+        for attempt in run:
+            with attempt:
+                result = f(*args, **kwargs)
+                if isinstance(result, types.CoroutineType):
+                    raise _not_awaited(f, result)
+                attempt.judge(result)
+    except Exception as error:
+        if not run.may_fall_back():
+            raise
+        result = run.ask_fallback(error)
+        run.fall_back(error)
     return result
 
 
 async def _call_async(
     settings: Settings, f: Any, args: Any, kwargs: Any
 ) -> Any:
-    async for attempt in Run(settings):
-        with attempt:
-            result = await f(*args, **kwargs)
-            attempt.judge(result)
+    run = Run(settings)
+    try:
+        async for attempt in run:
+            with attempt:
+                result = await f(*args, **kwargs)
+                attempt.judge(result)
+    except Exception as error:
+        if not run.may_fall_back():
+            raise
+        result = run.ask_fallback(error)
+        if callable(settings.fallback) and inspect.isawaitable(result):
+            result = await result
+        run.fall_back(error)
     return result
 
 

@@ -25,6 +25,10 @@ class Options(TypedDict, total=False):
     when: Callable[[Any], object]  # of an exception: true, false or an Outcome
     when_result: Callable[[Any], object]  # of a result: the same
 
+    # What answers when it has given up? A value, or a function of the GaveUp
+    # that would say why; of an async one the answer is awaited.
+    fallback: Any
+
     # What is it that is called?
     peer: Peer  # shared budget, breaker and rate limit
     method: str  # "POST": repeated only with a key, or if surely not processed
@@ -47,6 +51,8 @@ class Settings:
         "_when",
         "_when_result",
         "calls",
+        "fallback",
+        "has_fallback",
         "hook",
         "level",
         "log",
@@ -70,6 +76,8 @@ class Settings:
         self._on = options.get("on")
         self._when = options.get("when")
         self._when_result = options.get("when_result")
+        self.has_fallback = "fallback" in options
+        self.fallback = options.get("fallback")
         self.name = options.get("name", "call")
         self.log = _logger(options.get("log", _events.log))
         self.level = options.get("level", logging.INFO)
@@ -96,6 +104,11 @@ class Settings:
         if self._is_only_for_results and not self._would_retry(outcome):
             return outcome.but(permanent=True)
         return outcome
+
+    def refuse_fallback(self) -> None:
+        """A block has no result that another one could stand for."""
+        if self.has_fallback:
+            raise TypeError("fallback is for functions: a block has no result")
 
     def judge(self, result: object) -> Outcome | None:
         """None: it is a success."""
