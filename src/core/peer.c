@@ -37,6 +37,10 @@ stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
     if (policy->budget.kind != STG_BUDGET_NONE &&
         !stg_budget_options_equal(&peer->budget.options, &policy->budget))
         return STG_OTHER_BUDGET;
+    // Most have no more than that; as one number it is one question.
+    if ((policy->rate | policy->bulkhead.max | (unsigned)policy->throttle.kind |
+         (unsigned)policy->breaker.rule) == 0)
+        return STG_FITS;
     if (policy->rate != 0 && policy->rate != peer->rate)
         return STG_OTHER_RATE;
     if (policy->bulkhead.max != 0 &&

@@ -298,10 +298,12 @@ static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
                                       : stg_retry_decide(r, o, now, rng);
 }
 
-/* Not inlined: operations without either have no registers to save. */
+/* Not inlined: operations without any of them have no registers to save. */
 __attribute__((noinline)) static stg_decision
 conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
 {
+    if (has(r, IN_BULKHEAD))
+        stg_retry_leave_bulkhead(r);
     if (r->policy->breaker.rule != STG_BREAKER_NONE)
         report_to_breaker(r, o, now);
     if (has(r, THROTTLED))
@@ -330,9 +332,8 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         r->flags = ENDED;
         return (stg_decision){.next = STG_DONE};
     }
-    stg_retry_leave_bulkhead(r);
-    if (((unsigned)r->policy->breaker.rule |
-         (unsigned)r->policy->throttle.kind) != 0 &&
+    if ((r->policy->breaker.rule != STG_BREAKER_NONE ||
+         has(r, IN_BULKHEAD | THROTTLED)) &&
         r->with->peer != NULL)
         return conclude_with_peer(r, outcome, now, rng);
     return conclude(r, outcome, now, rng);
