@@ -27,8 +27,10 @@ def sleep(operation: Operation, skipped_time: SkippedTime | None) -> None:
     """Blocks until the operation's wait is over."""
     if skipped_time is not None:
         skipped_time.skip(operation)
-    else:
-        time.sleep(_left(operation))
+        return
+    left = _left(operation)
+    if left > 0:  # a sleep of 0 is 50 us, and more where others are busy
+        time.sleep(left)
 
 
 async def sleep_async(
