@@ -20,6 +20,7 @@ help:
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
+	@echo 'make bench-adapters measure a retry, beside other libraries'
 	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
 	@echo 'make bench-store measure its store, SQLite and PostgreSQL'
 	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
@@ -62,6 +63,9 @@ bench: build
 	@build/release/bench/core
 	@test ! -e build/release/bench/curl || build/release/bench/curl
 	@build/release/bench/sim build/release/stagger
+
+bench-adapters: build wheel
+	@python3 bench/adapters.py build/release
 
 bench-hub: build
 	@python3 bench/hub.py build/release/stagger
@@ -110,4 +114,4 @@ clean:
 	rm -rf build
 
 .PHONY: build help web wheel demo test check check-long bench fuzz coverage format
-.PHONY: figures bench-hub bench-store bench-web bench-kafka install uninstall deb clean
+.PHONY: figures bench-adapters bench-hub bench-store bench-web bench-kafka install uninstall deb clean

@@ -1,4 +1,4 @@
-# C++, for the tests and examples of the C++ headers; nothing else needs it. By
+# C++, for the tests, examples and measurements of the C++ headers; nothing else needs it. By
 # the compiler beside that of C (gcc and g++, clang-14 and clang++-14), unless
 # CXX or CMAKE_CXX_COMPILER names one.
 #
