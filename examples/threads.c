@@ -13,7 +13,7 @@
 
 #include <stagger/stagger.h>
 
-enum { THREADS = 8, OPERATIONS = 100, OUTAGE = 30, WHYS = STG_WHY_GATE + 1 };
+enum { THREADS = 8, OPERATIONS = 100, OUTAGE = 30, WHYS = STG_WHY_COUNT };
 
 typedef struct pool {
     stg_policy policy;

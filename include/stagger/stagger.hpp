@@ -376,8 +376,8 @@ class policy
     stg_policy policy_;
 };
 
-/* Budget, breaker and rate limit of one remote, and a policy that has them. It
- * outlives the calls that use it, and any number of threads may. */
+/* Budget, breaker, rate limit and bulkhead of one remote, and a policy that has
+ * them. It outlives the calls that use it, and any number of threads may. */
 class peer
 {
   public:
@@ -468,8 +468,9 @@ class stop_cancel : public cancel
 
 /* All that is optional. What the pointers point to outlives the call. */
 struct options {
-    stagger::peer *peer = nullptr; /* needed by a policy with budget, breaker or
-                                      rate, unless the call is given a peer */
+    stagger::peer *peer = nullptr; /* needed by a policy with budget, breaker,
+                                      rate or bulkhead, if the call is given
+                                      none */
     stagger::cancel *cancel = nullptr;
     const char *method = nullptr; /* "POST"; nullptr: may be repeated. POST and
                                      PATCH need a key for it */
