@@ -61,7 +61,7 @@ static stg_decision pass_throttle(stg_retry *r, stg_ns now, stg_rng *rng)
  * the moment of the payment, which is the earlier one. */
 static void clear_shared_at(stg_retry *r)
 {
-    if (has(r, HELD) && !has(r, PLACED))
+    if (has(r, HELD))
         r->since_at = stg_ns_min(r->since_at, r->shared_at);
 }
 

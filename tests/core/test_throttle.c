@@ -103,6 +103,23 @@ TEST(throttle, takes_what_works_for_accepted_and_nothing_of_our_own)
     }
 }
 
+/* Of ten requests four were accepted: too few for K = 2, enough for 2.5. */
+TEST(throttle, lets_k_requests_out_for_each_one_that_is_accepted)
+{
+    static const struct {
+        uint32_t k;
+        bool is_active;
+    } rows[] = {{2000, true}, {2499, true}, {2500, false}, {3000, false}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stg_throttle t = of_kind(STG_THROTTLE_SRE, rows[i].k);
+
+        t.requests[0] = 10;
+        t.accepts[0] = 4;
+        CHECK_INT(stg_throttle_is_active(&t, 0), rows[i].is_active);
+    }
+}
+
 TEST(throttle, counts_no_request_that_is_withdrawn)
 {
     stg_throttle t = of_kind(STG_THROTTLE_SRE, 1000);
@@ -237,12 +254,27 @@ TEST(throttle, has_a_rate_whatever_the_clock_says)
     CHECK_U64(stg_throttle_rate(&t), rate);
 }
 
+/* 0.288/s before it was throttled: K is 600 ms, to the millisecond. */
+TEST(throttle, finds_a_cube_root_that_is_exact)
+{
+    stg_throttle t = of_kind(STG_THROTTLE_AWS, 0);
+    stg_outcome ok = stg_ok();
+
+    t.rate = 1;
+    t.peak = 288;
+    t.measured = 300000000;
+    stg_throttle_report(&t, &ok, 0, UINT64_C(95940) << 20); // 100600.4 ms
+    CHECK_U64(stg_throttle_rate(&t), 400000288);
+}
+
 TEST(throttle, saturates_at_any_rate_of_answers)
 {
     stg_throttle t = of_kind(STG_THROTTLE_AWS, 0);
     stg_outcome bad = stg_answered(429), ok = stg_ok();
 
-    t.counted = (UINT64_C(7) << 28) | ((1 << 28) - 1);
+    t.counted = (UINT64_C(7) << 28) | ((1 << 28) - 2);
+    stg_throttle_report(&t, &ok, 0, 7 * STG_S / 2);
+    CHECK_U64(t.counted, (UINT64_C(7) << 28) | ((1 << 28) - 1));
     stg_throttle_report(&t, &ok, 0, 7 * STG_S / 2); // no room to count it
     CHECK_U64(t.counted, (UINT64_C(7) << 28) | ((1 << 28) - 1));
     stg_throttle_report(&t, &bad, 0, 4 * STG_S);
