@@ -252,3 +252,11 @@ def check_draws(seen: list[tuple[Seen, Seen]]) -> None:
         near = 0.1 * max(there)
         assert min(here) == pytest.approx(min(there), abs=near)
         assert max(here) == pytest.approx(max(there), abs=near)
+
+
+def test_policies_of_the_lists_are_policies() -> None:
+    lists = PAGE.read_text(encoding="utf-8").partition("\n## Polly\n")[2]
+    texts = re.findall(r"`([a-z-]+=[^` ]+)`", lists)
+    assert len(texts) >= 6
+    for text in texts:
+        stagger.Policy(text)
