@@ -88,9 +88,10 @@ typedef struct stg_policy {
     stg_bulkhead_options bulkhead; /* of the peer: attempts at once */
     stg_throttle_options throttle;
     stg_breaker_options breaker;
-    bool budget_waits;  /* wait for an empty budget instead of giving up */
-    bool unsafe;        /* repeat POST and PATCH without a key, too */
-    bool default_rules; /* the default's rules hold, under those below */
+    bool budget_waits; /* wait for an empty budget instead of giving up */
+    bool breaks_retries_only; /* an open breaker lets first attempts pass */
+    bool unsafe;              /* repeat POST and PATCH without a key, too */
+    bool default_rules;       /* the default's rules hold, under those below */
     stg_nested nested;
     stg_retry_after retry_after;
     uint32_t rule_count;

@@ -68,8 +68,9 @@ static const char *const throttles[] = {[STG_THROTTLE_NONE] = "none",
                                         [STG_THROTTLE_SRE] = "sre",
                                         [STG_THROTTLE_AWS] = "aws"};
 
-static void show_breaker(stg_json *j, const stg_breaker_options *o)
+static void show_breaker(stg_json *j, const stg_policy *p)
 {
+    const stg_breaker_options *o = &p->breaker;
     static const char *const kinds[] = {[STG_BREAKER_NONE] = "none",
                                         [STG_BREAKER_ROW] = "row",
                                         [STG_BREAKER_SHARE] = "share"};
@@ -88,6 +89,8 @@ static void show_breaker(stg_json *j, const stg_breaker_options *o)
                        o->connects == 0 ? STG_UNLIMITED : o->connects);
         stg_json_ms(j, "open_ms", o->open);
         stg_json_ms(j, "open_max_ms", o->open_max);
+        stg_json_string(j, "scope",
+                        p->breaks_retries_only ? "retries" : "attempts");
     }
     stg_json_close(j, '}');
 }
@@ -162,7 +165,7 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
     stg_json_limit_thousandths(
         j, "throttle_k",
         p->throttle.kind == STG_THROTTLE_SRE ? p->throttle.k : STG_UNLIMITED);
-    show_breaker(j, &p->breaker);
+    show_breaker(j, p);
 
     stg_json_open(j, "faults", '[');
     for (size_t i = 0; i < plan->answers.count; i++)

@@ -315,10 +315,14 @@ const char *stg_plan_breaker(const stg_plan *plan, char *words)
         stg_write_text(&w, ", doubling up to ");
         stg_write_text(&w, stg_terminal_time(o->open_max, time));
     }
+    if (plan->policy.breaks_retries_only)
+        stg_write_text(&w, "; it stops retries only");
     if (plan->is_of_target)
         stg_write_text(&w, "; while it is open, messages wait");
     else if (stg_policy_retries(&plan->policy, &open, NULL) > 0)
         stg_write_text(&w, "; retries wait for it to close");
+    else if (plan->policy.breaks_retries_only)
+        stg_write_text(&w, ", which are given up at once while it is open");
     else
         stg_write_text(&w, "; while it is open, all is given up at once");
     return words;

@@ -197,8 +197,10 @@ bool stg_policy_equal(const stg_policy *a, const stg_policy *b)
            a->attempt_timeout == b->attempt_timeout &&
            a->reset_after == b->reset_after &&
            a->retry_after_max == b->retry_after_max &&
-           a->budget_waits == b->budget_waits && a->unsafe == b->unsafe &&
-           a->nested == b->nested && a->retry_after == b->retry_after &&
+           a->budget_waits == b->budget_waits &&
+           a->breaks_retries_only == b->breaks_retries_only &&
+           a->unsafe == b->unsafe && a->nested == b->nested &&
+           a->retry_after == b->retry_after &&
            equal_backoffs(&a->backoff, &b->backoff) && equal_bases(a, b) &&
            stg_budget_options_equal(&a->budget, &b->budget) &&
            a->rate == b->rate &&

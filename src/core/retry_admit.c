@@ -164,7 +164,8 @@ static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
     stg_passage passage =
         stg_breaker_enter(&r->with->peer->breaker, now, &reopen_at);
 
-    if (passage == STG_PASSAGE_CLOSED)
+    if (passage == STG_PASSAGE_CLOSED &&
+        !(r->policy->breaks_retries_only && r->attempts == 0))
         return refuse_passage(r, reopen_at, now, rng);
     if (passage == STG_PASSAGE_PROBE)
         set(r, PROBE);

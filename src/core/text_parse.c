@@ -15,7 +15,8 @@ static const char wanted_word[] =
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "
     "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= unsafe= nested=";
+    "budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= "
+    "breaker-scope= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -30,6 +31,7 @@ const char *const stg_budget_words[] = {
 static const char *const words_throttle[] = {"none", "sre", "sre:", "aws",
                                              NULL};
 static const char *const words_empty[] = {"give-up", "wait", NULL};
+static const char *const words_scope[] = {"attempts", "retries", NULL};
 static const char *const words_retry_after[] = {"floor", "exact", "ignore",
                                                 NULL};
 static const char *const words_unsafe[] = {"yes", "no", NULL};
@@ -402,6 +404,13 @@ static bool read_breaker(stg_parser *p, stg_reader *value)
     return stg_read_text(value, ":") && read_opening(value, o);
 }
 
+static bool read_breaker_scope(stg_parser *p, stg_reader *value)
+{
+    p->policy.breaks_retries_only = stg_reader_equals(value, "retries");
+    return p->policy.breaks_retries_only ||
+           stg_reader_equals(value, "attempts");
+}
+
 static bool read_breaker_connect(stg_parser *p, stg_reader *value)
 {
     uint32_t *connects = &p->policy.breaker.connects;
@@ -492,6 +501,8 @@ static const setting settings[] = {
      word_none},
     {"throttle=", read_throttle, "wanted none, aws, or sre:1 to sre:100",
      words_throttle},
+    {"breaker-scope=", read_breaker_scope, "wanted attempts or retries",
+     words_scope},
     {"breaker-connect=", read_breaker_connect,
      "wanted none, or 1 to 1000000 faults of category connect in a row",
      word_none},

@@ -344,6 +344,8 @@ size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
     write_bulkhead(&w, &p->bulkhead);
     write_throttle(&w, &p->throttle);
     write_breaker(&w, &p->breaker);
+    if (p->breaks_retries_only)
+        write_key(&w, "breaker-scope=retries");
     if (p->unsafe)
         write_key(&w, "unsafe=yes");
     if (p->nested == STG_NESTED_FULL)

@@ -58,6 +58,10 @@ stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
         return refuse_setting(err, text, "throttle=",
                               "throttle= is for programs: a target of a hub "
                               "has a breaker, a budget and a rate");
+    if (read.breaks_retries_only)
+        return refuse_setting(err, text, "breaker-scope=",
+                              "breaker-scope=retries is for programs: the "
+                              "breaker of a target holds back all of it");
     // A preset may have a budget of its own.
     if (read.budget.kind == STG_BUDGET_NONE && !says(text, "budget=")) {
         read.budget = (stg_budget_options){

@@ -243,10 +243,13 @@ class Totals(unittest.TestCase):
         self.assertEqual(read("client")[0]["breaker"], {"kind": "none"})
         self.assertEqual(read("broadcast")[0]["breaker"], {
             "kind": "row", "failures": 20, "connects": 3, "open_ms": 200,
-            "open_max_ms": 30000})
+            "open_max_ms": 30000, "scope": "attempts"})
         self.assertEqual(read("breaker=50%/20/10s:1s")[0]["breaker"], {
             "kind": "share", "percent": 50, "calls": 20, "window_ms": 10000,
-            "connects": None, "open_ms": 1000, "open_max_ms": 1000})
+            "connects": None, "open_ms": 1000, "open_max_ms": 1000,
+            "scope": "attempts"})
+        text = "breaker=5 breaker-scope=retries"
+        self.assertEqual(read(text)[0]["breaker"]["scope"], "retries")
 
     def test_say_how_many_clients_come_back_together(self):
         field = "arrivals_mean_100ms"

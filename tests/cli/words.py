@@ -121,7 +121,8 @@ class Suggest(unittest.TestCase):
             "jitter": ["none", "full", "equal", "decorrelated"],
             "budget": ["none", "aws", "tokens:", "ratio:", "grpc:"],
             "budget-empty": ["give-up", "wait"], "breaker": ["none"],
-            "breaker-connect": ["none"], "unsafe": ["yes"],
+            "breaker-connect": ["none"],
+            "breaker-scope": ["attempts", "retries"], "unsafe": ["yes"],
             "nested": ["once", "full"]}
         for key, words in values.items():
             for word in words:

@@ -109,6 +109,7 @@ static const field fields[] = {
     FIELD(breaker.open),
     FIELD(breaker.open_max),
     FIELD(budget_waits),
+    FIELD(breaks_retries_only),
     FIELD(unsafe),
     FIELD(default_rules),
     FIELD(nested),
@@ -386,6 +387,7 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
         {FIELD(budget.cost), 1,
          "budget cost=1 is out of range, wanted 0 for this kind"},
         {FIELD(budget_waits), true, NULL},
+        {FIELD(breaks_retries_only), true, NULL},
     };
     static const row aws[] = {
         {FIELD(budget.capacity), 14, NULL},

@@ -1296,6 +1296,34 @@ TEST(retry, does_not_call_through_an_open_breaker)
     CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_CLOSED);
 }
 
+TEST(retry, begins_but_does_not_retry_through_a_breaker_for_retries)
+{
+    stg_policy p = parse(
+        "fixed base=100ms jitter=none attempts=3 "
+        "breaker=3:10s breaker-scope=retries");
+    stg_peer peer = peer_of(&p);
+    stg_with with = {.peer = &peer};
+    story s = {.now = 0};
+
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503 503 503"),
+                "    0 ms  503  wait 100 ms (backoff)\n"
+                "  100 ms  503  wait 100 ms (backoff)\n"
+                "  200 ms  503  give up (attempts)\n");
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_OPEN);
+    s.now = STG_S;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "503"),
+                " 1000 ms  503  wait 100 ms (backoff)\n"
+                " 1100 ms  -  give up (circuit-open)\n");
+    // Its success is not the probe's.
+    s.now = 2 * STG_S;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "200"), " 2000 ms  200  done\n");
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_OPEN);
+    // The first attempt is the probe.
+    s.now = 11 * STG_S;
+    CHECK_TRACE(run(&s, &p, &with, ones(), "200"), "11000 ms  200  done\n");
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_CLOSED);
+}
+
 TEST(retry, waits_for_the_reopening_when_it_retries_circuit_open)
 {
     stg_policy p = parse(

@@ -240,6 +240,7 @@ static stg_policy any_policy(stg_rng *rng)
         .throttle = any_throttle(rng),
         .breaker = any_breaker(rng),
         .budget_waits = one_in(rng, 2),
+        .breaks_retries_only = one_in(rng, 2),
         .unsafe = one_in(rng, 2),
         .default_rules = one_in(rng, 2),
         .nested = one_in(rng, 2) ? STG_NESTED_ONCE : STG_NESTED_FULL,
@@ -292,6 +293,7 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         p.backoff.power = p.backoff.counts_from_0 = 0;
         p.backoff.offset = 0;
         memset(p.base_for, 0, sizeof p.base_for);
+        p.breaks_retries_only = false;
         p.backoff.list_count = STG_LIST_MAX;
         for (uint32_t i = 0; i < STG_LIST_MAX; i++)
             p.backoff.list[i] = stg_rng_upto(&rng, 364) * STG_DAY;
@@ -481,6 +483,7 @@ TEST(text, goes_on_from_a_preset)
                                         "throttle=sre:7",
                                         "breaker=7:7s-7m",
                                         "budget-empty=wait",
+                                        "breaker-scope=retries",
                                         "unsafe=yes",
                                         "nested=full",
                                         "fixed",
@@ -521,7 +524,7 @@ TEST(text, is_the_default_where_nothing_is_set)
         "attempts=3 deadline=2m attempt-timeout=none "
         "retry-after-max=1h reset-after=none retry=default "
         "budget=none budget-empty=give-up rate=none bulkhead=none throttle=none breaker=none "
-        "unsafe=no "
+        "breaker-scope=attempts unsafe=no "
         "nested=once");
     CHECK(stg_policy_equal(&p, &unset));
     CHECK_U64(p.attempts_max, 3);
@@ -671,6 +674,10 @@ TEST(text, sets_limits_and_times)
         {"unsafe=no", BASE REST},
         {"nested=full", BASE REST " nested=full"},
         {"nested=once", BASE REST},
+        {"breaker-scope=attempts", BASE REST},
+        {"breaker-scope=retries", BASE REST " breaker-scope=retries"},
+        {"unsafe=yes breaker-scope=retries breaker=5",
+         BASE REST " breaker=5:30s-10m breaker-scope=retries unsafe=yes"},
         {"nested=full unsafe=yes breaker=5 budget-empty=wait budget=aws "
          "reset-after=1m retry-after-max=2h attempt-timeout=1s",
          BASE "attempts=3 deadline=2m attempt-timeout=1s retry-after-max=2h "
@@ -959,7 +966,7 @@ TEST(text, may_have_64_rules)
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
     "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= breaker-scope= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -1186,6 +1193,9 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"budget=grpc:10:0.1x", 1, "budget=grpc:10:0.1x" BUDGET},
         {"budget-empty=", 1, "budget-empty=: wanted give-up or wait"},
         {"budget-empty=waits", 1, "budget-empty=waits: did you mean wait?"},
+        {"breaker-scope=", 1, "breaker-scope=: wanted attempts or retries"},
+        {"breaker-scope=retrie", 1,
+         "breaker-scope=retrie: did you mean retries?"},
         {"breaker=", 1, "breaker=" BREAKER},
         {"breaker=x", 1, "breaker=x" BREAKER},
         {"breaker=nonesuch", 1, "breaker=nonesuch" BREAKER},
@@ -1365,13 +1375,13 @@ static void check_slips(const char *before, const char *word, const char *tail)
 TEST(text, suggests_the_word_that_was_meant)
 {
     static const char *const keys[] = {
-        "attempts",    "base",         "cap",
-        "factor",      "jitter",       "deadline",
-        "reset-after", "budget-empty", "attempt-timeout",
-        "budget",      "breaker",      "retry-after-max",
-        "unsafe",      "nested",       "breaker-connect",
-        "list",        "retry",        "once",
-        "never",       "at-most"};
+        "attempts",      "base",         "cap",
+        "factor",        "jitter",       "deadline",
+        "reset-after",   "budget-empty", "attempt-timeout",
+        "budget",        "breaker",      "retry-after-max",
+        "unsafe",        "nested",       "breaker-connect",
+        "breaker-scope", "list",         "retry",
+        "once",          "never",        "at-most"};
     const stg_preset *preset;
 
     for (size_t i = 0; i < COUNT(keys); i++) {
@@ -1387,20 +1397,33 @@ TEST(text, suggests_the_word_that_was_meant)
 
 TEST(text, suggests_the_value_that_was_meant)
 {
-    static const char *const rows[][2] = {
-        {"attempts=", "unlimited"},   {"cap=", "none"},
-        {"deadline=", "none"},        {"attempt-timeout=", "none"},
-        {"reset-after=", "none"},     {"jitter=", "none"},
-        {"jitter=", "full"},          {"jitter=", "equal"},
-        {"jitter=", "decorrelated"},  {"budget=", "none"},
-        {"budget=", "aws"},           {"budget-empty=", "give-up"},
-        {"budget-empty=", "wait"},    {"breaker=", "none"},
-        {"breaker-connect=", "none"}, {"unsafe=", "yes"},
-        {"nested=", "once"},          {"nested=", "full"},
-        {"retry-after=", "floor"},    {"retry-after=", "exact"},
-        {"retry-after=", "ignore"},   {"rate=", "none"},
-        {"base-for=1s:", "connect"},  {"base-for=1s:server,", "overload"},
-        {"base-for=x:", "database"}};
+    static const char *const rows[][2] = {{"attempts=", "unlimited"},
+                                          {"cap=", "none"},
+                                          {"deadline=", "none"},
+                                          {"attempt-timeout=", "none"},
+                                          {"reset-after=", "none"},
+                                          {"jitter=", "none"},
+                                          {"jitter=", "full"},
+                                          {"jitter=", "equal"},
+                                          {"jitter=", "decorrelated"},
+                                          {"budget=", "none"},
+                                          {"budget=", "aws"},
+                                          {"budget-empty=", "give-up"},
+                                          {"budget-empty=", "wait"},
+                                          {"breaker=", "none"},
+                                          {"breaker-connect=", "none"},
+                                          {"unsafe=", "yes"},
+                                          {"breaker-scope=", "attempts"},
+                                          {"breaker-scope=", "retries"},
+                                          {"nested=", "once"},
+                                          {"nested=", "full"},
+                                          {"retry-after=", "floor"},
+                                          {"retry-after=", "exact"},
+                                          {"retry-after=", "ignore"},
+                                          {"rate=", "none"},
+                                          {"base-for=1s:", "connect"},
+                                          {"base-for=1s:server,", "overload"},
+                                          {"base-for=x:", "database"}};
     static const bad others[] = {
         {"budget=tokens", 1, "budget=tokens: did you mean tokens:?"},
         {"jitter=up", 1, "jitter=up: did you mean up:?"},

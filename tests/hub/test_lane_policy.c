@@ -78,7 +78,7 @@ TEST(lane_policy, says_what_is_wrong_with_a_text)
     CHECK_INT(err.column, 11);
 }
 
-TEST(lane_policy, has_neither_bulkhead_nor_throttle)
+TEST(lane_policy, has_no_part_that_is_for_programs)
 {
     stg_policy policy;
     stg_error err;
@@ -93,6 +93,11 @@ TEST(lane_policy, has_neither_bulkhead_nor_throttle)
     CHECK_INT(stg_lane_policy_read(&policy, "throttle=sre", 1, 0, 0, &err),
               STG_INVALID);
     CHECK(strstr(err.text, "throttle= is for programs") != NULL);
+    CHECK_INT(err.column, 1);
+    CHECK_INT(
+        stg_lane_policy_read(&policy, "breaker-scope=retries", 1, 0, 0, &err),
+        STG_INVALID);
+    CHECK(strstr(err.text, "breaker-scope=retries is for programs") != NULL);
     CHECK_INT(err.column, 1);
     CHECK_INT(stg_lane_policy_read(&policy, "bulkhead=20", 1, 0, 0, NULL),
               STG_INVALID);
