@@ -321,12 +321,19 @@ static stg_ns read_limits(const stg_delay_headers *h, int64_t from_s)
     return stg_ns_mul(reset_s, STG_S);
 }
 
+/* As nearly all answers: no Date is read for it. */
+static bool says_nothing(const stg_delay_headers *h)
+{
+    return h->retry_after == NULL && h->retry_after_ms == NULL &&
+           h->rate_limit == NULL && h->rate_limit_reset == NULL;
+}
+
 stg_ns stg_delay_read(const stg_delay_headers *headers, int64_t wall_s)
 {
     int64_t from_s = clamp_wall(wall_s), until_s;
     uint64_t count;
 
-    if (headers == NULL)
+    if (headers == NULL || says_nothing(headers))
         return 0;
     if (headers->retry_after_ms != NULL &&
         stg_read_count(headers->retry_after_ms, &count))
