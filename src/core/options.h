@@ -34,12 +34,18 @@ static inline bool stg_throttle_options_equal(const stg_throttle_options *a,
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b);
 
-/* Whether the policy has anything that only a peer can keep. As one number it
- * is one question. */
+/* Not 0 where the policy has anything beside a budget that only a peer can
+ * keep: as one number it is one question. */
+static inline uint32_t stg_policy_parts(const stg_policy *p)
+{
+    return (unsigned)p->breaker.rule | p->rate | p->bulkhead.max |
+           (unsigned)p->throttle.kind;
+}
+
+/* The same, or a budget. */
 static inline bool stg_policy_is_shared(const stg_policy *p)
 {
-    return ((unsigned)p->budget.kind | (unsigned)p->breaker.rule | p->rate |
-            p->bulkhead.max | (unsigned)p->throttle.kind) != 0;
+    return ((unsigned)p->budget.kind | stg_policy_parts(p)) != 0;
 }
 
 /* Why a peer does not serve a policy. */

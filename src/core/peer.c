@@ -37,9 +37,7 @@ stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
     if (policy->budget.kind != STG_BUDGET_NONE &&
         !stg_budget_options_equal(&peer->budget.options, &policy->budget))
         return STG_OTHER_BUDGET;
-    // Most have no more than that; as one number it is one question.
-    if ((policy->rate | policy->bulkhead.max | (unsigned)policy->throttle.kind |
-         (unsigned)policy->breaker.rule) == 0)
+    if (stg_policy_parts(policy) == 0) // as most
         return STG_FITS;
     if (policy->rate != 0 && policy->rate != peer->rate)
         return STG_OTHER_RATE;
