@@ -1,9 +1,10 @@
 /* bulkhead.h - no more attempts at once than a number: a remote that hangs
  * takes so many threads, connections and buffers, and no more.
  *
- * It counts attempts, not operations: one that waits for its next attempt takes
- * nothing of the remote, and holds no place. An attempt that finds no place is
- * refused, or waits for one for a bounded time; those that wait have no order.
+ * A bulkhead counts attempts, not operations: one that waits for its next
+ * attempt takes nothing of the remote, and holds no place. An attempt that finds
+ * no place is refused, or waits for one for a bounded time; those that wait have
+ * no order.
  *
  * A stg_bulkhead belongs to the caller; any number of threads use it at once,
  * without locks: what is taken is one 64-bit word.

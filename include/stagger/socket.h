@@ -1,6 +1,6 @@
 /* socket.h - blocking sockets that keep to the end of an attempt.
  *
- * What blocks in connect(), send() or recv() cannot be stopped from outside.
+ * A connect(), send() or recv() that blocks cannot be stopped from outside.
  * These calls do the same and return when the attempt's time is over:
  *
  *     while (stg_loop_again(&r)) {

@@ -48,7 +48,7 @@ inline stg_ns to_ns(nanoseconds d) noexcept
     return d.count() > 0 ? static_cast<stg_ns>(d.count()) : 0;
 }
 
-/* What is longer than nanoseconds can say, STG_NEVER above all, is
+/* A time longer than nanoseconds can say, STG_NEVER above all, is
  * nanoseconds::max(). */
 inline nanoseconds from_ns(stg_ns ns) noexcept
 {
@@ -177,8 +177,8 @@ class failure : public std::runtime_error, public has_outcome
 namespace detail
 {
 
-/* What there is to read off an exception; each look throws it again, which is
- * what costs time. */
+/* All that is read off an exception. Each look throws it again, which costs
+ * time. */
 struct seen {
     outcome of = stg_failed(STG_FAULT_ERROR);
     nanoseconds delay{0};
@@ -225,7 +225,7 @@ inline outcome delayed(const outcome &o, const seen &s)
 
 } // namespace detail
 
-/* What an exception means without a classifier: what it says itself
+/* The meaning of an exception without a classifier: what it says itself
  * (has_outcome), the errno of a std::system_error, that of an exception it is
  * nested with; else STG_FAULT_ERROR, which is retried where the policy has
  * retry=error. It may carry a retry_after besides. */
@@ -299,8 +299,8 @@ outcome ask(const std::exception_ptr &error, const seen &s, const F &f,
  *         [](const http_error &e) { return stg_answered(e.status); },
  *         [](const parse_error &) { return false; });
  *
- * They answer an outcome, or whether another attempt is worth it. None is
- * generic (auto), for its parameter decides. */
+ * The functions answer an outcome, or whether another attempt is worth it. None
+ * is generic (auto), for its parameter decides. */
 template <class... F> auto classifier(F... f)
 {
     return [f...](const std::exception_ptr &error) {
@@ -481,7 +481,7 @@ struct options {
     nanoseconds expected{0};   /* how long an attempt takes, for the deadline */
     bool rethrow_last = false; /* gives up with the last exception itself, or
                                   with the last value, not with gave_up */
-    /* What an exception means; see classifier(). Empty: stagger::classify(). */
+    /* Reads an exception; see classifier(). Empty: stagger::classify(). */
     std::function<stagger::outcome(const std::exception_ptr &)> classify = {};
     /* Sees attempts, decisions and the end (event.h). Throws nothing. */
     std::function<void(const stg_event &)> hook = {};
@@ -664,7 +664,7 @@ class attempt
 namespace detail
 {
 
-/* What a call remembers of its failures, whoever makes the attempts. */
+/* The failures of a call, whoever makes the attempts. */
 class record
 {
   public:
@@ -869,7 +869,7 @@ template <class F, class Attempt> decltype(auto) invoke(F &f, Attempt &a)
         return f();
 }
 
-/* What an attempt that threw nothing came to. */
+/* The outcome of an attempt that threw nothing. */
 template <class T, class Judge>
 outcome verdict(const attempt &a, const slot<T> &returned, Judge &judge)
 {
@@ -913,7 +913,7 @@ template <class F, class Judge> class call
         return static_cast<call *>(self)->make();
     }
 
-    /* What unwinds a cancelled thread is a reference to nothing. */
+    /* The exception that unwinds a cancelled thread is a reference to nothing. */
     __attribute__((no_sanitize("null"))) stg_outcome make()
     {
         attempt a(stg_call_current(), record_.given());

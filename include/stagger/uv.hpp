@@ -114,7 +114,7 @@ struct detached {
 
 } // namespace detail
 
-/* What retry() returns: to be awaited, once. The coroutine that awaits it is
+/* The result of retry(): to be awaited, once. The coroutine that awaits it is
  * not destroyed before it goes on. */
 template <class F, class Judge> class [[nodiscard]] operation
 {
