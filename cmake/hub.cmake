@@ -1,7 +1,7 @@
-# The hub: a static library of the tree's own, and the verbs that need it.
+# The hub: a static library of the tree's own, and the commands that need it.
 #
 #   stagger_hub   flow, HTTP, store, ingress
-#   hub_verbs     sources of the command
+#   hub_commands     sources of the command
 
 # What it stands on. llhttp comes as a library, or as its C sources, as in
 # Debian's node-llhttp.
@@ -318,7 +318,7 @@ else()
     target_sources(stagger_hub PRIVATE adapters/uv.c)
 endif()
 
-set(hub_verbs
+set(hub_commands
     cli/alert.c
     cli/alert_send.c
     cli/check.c

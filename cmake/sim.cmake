@@ -2,7 +2,7 @@
 #
 #   stagger_sim    objects: engine and models, as pure as core, but for doubles
 #   stagger_model  static library: these, and the threads; with core's objects
-#   sim_verbs      sources of the command
+#   sim_commands      sources of the command
 
 set(sim_pure
     sim/advise.c
@@ -69,7 +69,7 @@ set(STAGGER_WASM_SOURCES sim/wasm.c sim/wasm_charts.c sim/wasm_look.c
 list(TRANSFORM STAGGER_WASM_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 
-set(sim_verbs
+set(sim_commands
     cli/sim.c
     cli/sim_advise.c
     cli/sim_advise_show.c

@@ -21,6 +21,9 @@ In README.md and docs/*.md a block marked
     formula      stands in a section with its "Source:" and its "Held by:"
 
 "Held by: tests/core/test_x.c `name`, `name`; ..." names tests that exist.
+
+Each term of FIELD has a row in docs/glossary.md, so that a search for it finds our
+page of it.
 """
 
 import json
@@ -36,6 +39,13 @@ SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 STAGGER = os.environ.get("STAGGER")
 MARKS = {"", "c", "c fragment", "cpp", "sh", "sh install", "text", "formula",
          "python", "python tenacity", "python backoff", "python backoff differs"}
+FIELD = ("at least once", "backpressure", "bulkhead", "circuit breaker", "closed", "open",
+         "half-open", "consumer group", "dead letter queue", "DLQ", "exponential backoff",
+         "fan-out", "full jitter", "equal jitter", "decorrelated jitter", "goodput",
+         "head-of-line blocking", "hedging", "idempotency key", "load shedding",
+         "metastable failure", "poison message", "rebalance", "redelivery",
+         "retry amplification", "retry budget", "retry storm", "request smuggling",
+         "slow loris", "SSRF", "thundering herd", "webhook")
 TIME = re.compile(r"\b\d+(\.\d+)? ?(ns|us|ms|s|min|h|d)\b")
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
 STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -115,6 +125,17 @@ def spans(text):
 
 def anchor(title):
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+# -- docs/glossary.md
+
+
+def missing_terms():
+    cells = " ".join(row[0] for row in rows(section(
+        read("docs/glossary.md"), "The field's words")))
+    for term in FIELD:
+        if not re.search(rf"\b{term}\b", cells):
+            yield f"docs/glossary.md: {term}: is missing"
 
 
 # -- docs/retry.md against the code
@@ -293,7 +314,7 @@ def flags(page):
             for flag in re.findall(r"Fl (-?[\w-]+)", line)}
 
 
-def verbs():
+def commands():
     return re.findall(r'\{"(\w+)", "stagger \w+", stg_cli_',
                       read("src/cli/main.c"))
 
@@ -315,10 +336,10 @@ def eaten_quotes():
 
 
 def wrong_options():
-    for verb in ["", *verbs()]:
-        name = f"stagger-{verb}.1" if verb else "stagger.1"
-        text = run(STAGGER, *verb.split(), "--help").stdout
-        if verb:
+    for command in ["", *commands()]:
+        name = f"stagger-{command}.1" if command else "stagger.1"
+        text = run(STAGGER, *command.split(), "--help").stdout
+        if command:
             said = re.findall(r"^ {2,}(?:(-\w), )? *(--[\w-]+)", text, re.M)
             said = {flag for pair in said for flag in pair if flag}
         else:
@@ -326,8 +347,8 @@ def wrong_options():
                 | set(re.findall(r"\| (--\w+)", text))
         page = read(f"docs/man/{name}")
         yield from differences(f"{name}, options", flags(page), said)
-        if verb and verb not in items(read("docs/man/stagger.1"), "Cm"):
-            yield f"stagger.1: the verb {verb} is missing"
+        if command and command not in items(read("docs/man/stagger.1"), "Cm"):
+            yield f"stagger.1: the command {command} is missing"
 
 
 def keys_of(value):
@@ -525,7 +546,7 @@ def main(arguments):
     found = [problem for check in (wrong_tests, lonely_formulas, wrong_names,
                                    wrong_codes, wrong_broker_codes)
                   for problem in check(text)]
-    found += [*wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
+    found += [*missing_terms(), *wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
               *eaten_quotes(), *wrong_blocks(cc, cxx, library)]
     mandoc = shutil.which("mandoc")
     if mandoc:

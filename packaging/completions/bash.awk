@@ -12,24 +12,24 @@ function reply(what, words) {
     return ":"
 }
 
-function emit_values(verb, i) {
-    for (i = 1; i <= counts[verb]; i++)
-        if (takes[verb, i] != "") {
-            printf "    \"%s %s\"", verb, longs[verb, i]
-            if (shorts[verb, i] != "")
-                printf " | \"%s %s\"", verb, shorts[verb, i]
-            print ") " reply(takes[verb, i], words[verb, i]) " ;;"
+function emit_values(command, i) {
+    for (i = 1; i <= counts[command]; i++)
+        if (takes[command, i] != "") {
+            printf "    \"%s %s\"", command, longs[command, i]
+            if (shorts[command, i] != "")
+                printf " | \"%s %s\"", command, shorts[command, i]
+            print ") " reply(takes[command, i], words[command, i]) " ;;"
         }
 }
 
-function options(verb, i, all) {
-    for (i = 1; i <= counts[verb]; i++)
-        all = all (i > 1 ? " " : "") longs[verb, i]
+function options(command, i, all) {
+    for (i = 1; i <= counts[command]; i++)
+        all = all (i > 1 ? " " : "") longs[command, i]
     return all
 }
 
-function emit(v, verb, all) {
-    all = all_verbs()
+function emit(v, command, all) {
+    all = all_commands()
     print "# bash completion of stagger"
     print "_stagger_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }"
     print "_stagger_commands() { COMPREPLY=($(compgen -c -- \"$cur\")); }"
@@ -44,15 +44,15 @@ function emit(v, verb, all) {
     print "_stagger_value()"
     print "{"
     print "    case \"$1 $2\" in"
-    for (v = 1; v <= verb_count; v++)
-        emit_values(verbs[v])
+    for (v = 1; v <= command_count; v++)
+        emit_values(commands[v])
     print "    *) return 1 ;;"
     print "    esac"
     print "}"
     print ""
     print "_stagger()"
     print "{"
-    print "    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}"
+    print "    local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}"
     print "    local prev=${COMP_WORDS[COMP_CWORD-1]} i subs=0"
     print "    COMPREPLY=()"
     print "    if [ \"$COMP_CWORD\" -eq 1 ]; then"
@@ -68,19 +68,19 @@ function emit(v, verb, all) {
     print "        _stagger_files"
     print "        return"
     print "    fi"
-    print "    _stagger_value \"$verb\" \"$prev\" && return"
-    print "    case \"$verb\" in"
+    print "    _stagger_value \"$command\" \"$prev\" && return"
+    print "    case \"$command\" in"
     print "    help) [ \"$COMP_CWORD\" -gt 2 ] || _stagger_words \"" all "\" ;;"
-    for (v = 1; v <= verb_count; v++) {
-        verb = verbs[v]
-        print "    " verb ")"
+    for (v = 1; v <= command_count; v++) {
+        command = commands[v]
+        print "    " command ")"
         print "        if [[ $cur == -* ]]; then"
-        print "            _stagger_words \"" options(verb) "\""
-        if (subs[verb] != "") {
+        print "            _stagger_words \"" options(command) "\""
+        if (subs[command] != "") {
             print "        elif [ \"$COMP_CWORD\" -eq 2 ]; then"
-            print "            _stagger_words \"" subs[verb] "\""
+            print "            _stagger_words \"" subs[command] "\""
         }
-        if (operands[verb] == "command") {
+        if (operands[command] == "command") {
             print "        else"
             print "            i=2"
             print "            while [ $i -lt \"$COMP_CWORD\" ]; do"
@@ -93,9 +93,9 @@ function emit(v, verb, all) {
             print "            else"
             print "                _stagger_files"
             print "            fi"
-        } else if (operands[verb] != "" && operands[verb] != "any") {
+        } else if (operands[command] != "" && operands[command] != "any") {
             print "        else"
-            print "            " reply(operands[verb])
+            print "            " reply(operands[command])
         }
         print "        fi ;;"
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the completions of the command for a shell, made of what its verbs say
+# Writes the completions of the command for a shell, made of what its commands say
 # to --help: what is not there is not completed, and what is new there is.
 #
 # usage: make.sh STAGGER bash|zsh|fish
@@ -9,9 +9,9 @@ stagger=$1 shell=$2 here=$(dirname "$0")
 
 {
     "$stagger" --help
-    for verb in $("$stagger" --help | sed -n 's/^  \([a-z]*\)  *[^ ].*/\1/p' \
+    for command in $("$stagger" --help | sed -n 's/^  \([a-z]*\)  *[^ ].*/\1/p' \
         | grep -vx stagger); do
-        echo "@ $verb"
-        "$stagger" "$verb" --help
+        echo "@ $command"
+        "$stagger" "$command" --help
     done
 } | awk -v shell="$shell" -f "$here/read.awk" -f "$here/$shell.awk"

@@ -1,16 +1,16 @@
-# Reads the help of the command and of its verbs ("@ VERB" stands before each),
+# Reads the help of the command and of its commands ("@ COMMAND" stands before each),
 # and keeps what can be completed:
 #
-#   verbs[1..verb_count], says[VERB]
-#   subs[VERB]                  "list show export": the second words
-#   sub_says[VERB, SUB]
-#   counts[VERB]                how many options it has, and of each from 1:
-#     longs, shorts[VERB, i]    "--to", "-t" or ""
-#     tells[VERB, i]            a few words
-#     takes[VERB, i]            what its value is: "" (it has none), "file",
+#   commands[1..command_count], says[COMMAND]
+#   subs[COMMAND]                  "list show export": the second words
+#   sub_says[COMMAND, SUB]
+#   counts[COMMAND]                how many options it has, and of each from 1:
+#     longs, shorts[COMMAND, i]    "--to", "-t" or ""
+#     tells[COMMAND, i]            a few words
+#     takes[COMMAND, i]            what its value is: "" (it has none), "file",
 #                               "policy", "any", or "words"
-#     words[VERB, i]            "none key strict"
-#   operands[VERB]              what its arguments are: "", "file", "policy",
+#     words[COMMAND, i]            "none key strict"
+#   operands[COMMAND]              what its arguments are: "", "file", "policy",
 #                               "command" or "any"
 #   presets                     of policies
 #
@@ -56,18 +56,18 @@ function choices(text) {
 # An option is whole when the next one begins, or anything else does. Examples
 # may begin as options do.
 function finish_option(i) {
-    if (long == "" || (verb, long) in is_known) {
+    if (long == "" || (command, long) in is_known) {
         long = ""
         return
     }
-    is_known[verb, long] = 1
+    is_known[command, long] = 1
     sub(/^[a-z]+(, [a-z]+)*: /, "", text) # which second words it goes with
-    i = ++counts[verb]
-    longs[verb, i] = long
-    shorts[verb, i] = short
-    takes[verb, i] = kind(value, text)
-    words[verb, i] = takes[verb, i] == "words" ? choices(text) : ""
-    tells[verb, i] = brief(text)
+    i = ++counts[command]
+    longs[command, i] = long
+    shorts[command, i] = short
+    takes[command, i] = kind(value, text)
+    words[command, i] = takes[command, i] == "words" ? choices(text) : ""
+    tells[command, i] = brief(text)
     long = ""
 }
 
@@ -92,47 +92,47 @@ function begin_option(line, at) {
 
 function operand(line) {
     if (line ~ / COMMAND/)
-        operands[verb] = "command"
+        operands[command] = "command"
     else if (line ~ /PRESET/)
-        operands[verb] = "policy"
+        operands[command] = "policy"
     else if (line ~ /(\[| )FILE\]?( |$|\.)/)
-        operands[verb] = "file"
+        operands[command] = "file"
     else if (line ~ / \[?[A-Z][A-Z]+\]?(\.\.\.)?$/ && line !~ /OPTIONS\]$/)
-        operands[verb] = "any"
+        operands[command] = "any"
 }
 
-function all_verbs(v, all) {
-    for (v = 1; v <= verb_count; v++)
-        all = all (v > 1 ? " " : "") verbs[v]
+function all_commands(v, all) {
+    for (v = 1; v <= command_count; v++)
+        all = all (v > 1 ? " " : "") commands[v]
     return all
 }
 
 /^@ / {
     finish_option()
-    verb = $2
+    command = $2
     in_presets = 0
     next
 }
 
-verb == "" && /^  [a-z]+  +[^ ]/ {
-    verbs[++verb_count] = $1
+command == "" && /^  [a-z]+  +[^ ]/ {
+    commands[++command_count] = $1
     text = $0
     sub(/^  [a-z]+ +/, "", text)
     says[$1] = brief(text)
     next
 }
 
-verb == "" { next }
+command == "" { next }
 
 /^(usage:|      ) stagger / {
     name = $0
     sub(/\[OPTIONS\] /, "", name)
     gsub(/\[|\]/, "", name)
-    if (name ~ "stagger " verb " [a-z]") {
-        sub(".*stagger " verb " ", "", name)
+    if (name ~ "stagger " command " [a-z]") {
+        sub(".*stagger " command " ", "", name)
         sub(/ .*/, "", name)
-        if (index(" " subs[verb] " ", " " name " ") == 0)
-            subs[verb] = subs[verb] (subs[verb] == "" ? "" : " ") name
+        if (index(" " subs[command] " ", " " name " ") == 0)
+            subs[command] = subs[command] (subs[command] == "" ? "" : " ") name
     }
     operand($0)
     next
@@ -153,13 +153,13 @@ long != "" && /^          +[^ ]/ {
 
 { finish_option() }
 
-/^  [a-z]+  +[^ ]/ && index(" " subs[verb] " ", " " $1 " ") {
+/^  [a-z]+  +[^ ]/ && index(" " subs[command] " ", " " $1 " ") {
     text = $0
     sub(/^  [a-z]+ +/, "", text)
-    sub_says[verb, $1] = brief(text)
+    sub_says[command, $1] = brief(text)
 }
 
-verb == "plan" && /^Presets:/ { in_presets = 1; next }
+command == "plan" && /^Presets:/ { in_presets = 1; next }
 in_presets && /^  [a-z]/ { presets = presets (presets == "" ? "" : " ") $1 }
 in_presets && /^$/ { in_presets = 0 }
 

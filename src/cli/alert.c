@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/say.h"
-#include "cli/verbs.h"
 
 static const char who[] = "stagger alert";
 

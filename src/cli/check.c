@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "cli/check.h"
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "hub/settings/load.h"
 
 static const char who[] = "stagger check";

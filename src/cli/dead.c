@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/dead.h"
 #include "cli/options.h"
 #include "cli/store_path.h"
-#include "cli/verbs.h"
 #include "core/reader.h"
 #include "hub/wall.h"
 
@@ -65,13 +65,13 @@ static const char help[] =
     "  stagger dead export --cause HTTP_503 > failed.jsonl\n"
     "  stagger dead replay --target billing --since 2h\n";
 
-typedef struct verb {
+typedef struct command {
     const char *name;
     int (*run)(const dead_options *o);
     const char *options; /* those of others are refused: letters as below */
-} verb;
+} command;
 
-static const verb verbs[] = {
+static const command commands[] = {
     {"list", dead_list, "stcSUTjCmnHKh"},
     {"show", dead_show, "sjrh"},
     {"export", dead_export, "stcSUTfh"},
@@ -79,7 +79,7 @@ static const verb verbs[] = {
     {"drop", dead_drop, "tcTUjiaDyHKh"},
 };
 
-enum { VERBS = sizeof verbs / sizeof *verbs };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static int refuse(const char *what, const char *found, const char *wanted)
 {
@@ -315,28 +315,29 @@ static const char *long_name(int option)
     return "";
 }
 
-static const verb *find_verb(const char *name)
+static const command *find_command(const char *name)
 {
-    for (size_t i = 0; i < VERBS; i++)
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
     return NULL;
 }
 
-/* An option that this verb has no use for is a mistake. */
-static int check_options(const verb *v, const char *used)
+/* An option that this command has no use for is a mistake. */
+static int check_options(const command *v, const char *used)
 {
     for (; *used != '\0'; used++)
         if (strchr(v->options, *used) == NULL) {
             char text[48];
 
             snprintf(text, sizeof text, "%s has no option --", v->name);
-            return refuse(text, long_name(*used), "another verb has it");
+            return refuse(text, long_name(*used), "another command has it");
         }
     return 0;
 }
 
-static int check_words(dead_options *o, const verb *v, int count, char **words)
+static int check_words(dead_options *o, const command *v, int count,
+                       char **words)
 {
     bool wants_id = v->run == dead_show;
 
@@ -352,12 +353,12 @@ static int check_words(dead_options *o, const verb *v, int count, char **words)
     return refuse(o->id, "", "is no id, wanted a number");
 }
 
-static int refuse_verb(const char *word)
+static int refuse_command(const char *word)
 {
-    const char *names[VERBS + 1] = {NULL};
+    const char *names[COMMANDS + 1] = {NULL};
 
-    for (size_t i = 0; i < VERBS; i++)
-        names[i] = verbs[i].name;
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
     return refuse_word("", word, "list, show, export, replay or drop", names);
 }
 
@@ -365,7 +366,7 @@ int stg_cli_dead(int argc, char **argv)
 {
     dead_options o = {.store = NULL};
     char used[32] = "";
-    const verb *v;
+    const command *v;
     int option, code = 0;
 
     optind = 1;
@@ -382,11 +383,11 @@ int stg_cli_dead(int argc, char **argv)
             used[strlen(used)] = (char)option;
     }
     if (optind == argc)
-        return refuse("no verb", "",
+        return refuse("no command", "",
                       "wanted list, show, export, replay or drop");
-    v = find_verb(argv[optind]);
+    v = find_command(argv[optind]);
     if (v == NULL)
-        return refuse_verb(argv[optind]);
+        return refuse_command(argv[optind]);
     code = check_options(v, used);
     if (code == 0 && v->run == dead_list && o.remote.hub == NULL &&
         o.remote.token_file != NULL)

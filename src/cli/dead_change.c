@@ -17,7 +17,7 @@
 enum { EXIT_NO = 1, POLL_MS = 200 };
 
 typedef struct change {
-    const char *name; /* of the verb, and of the path */
+    const char *name; /* of the command, and of the path */
     const char *would, *question, *nothing;
 } change;
 

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/demo_audit.h"
 #include "cli/demo_post.h"
 #include "cli/demo_table.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "hub/signals.h"
 
 static const char who[] = "stagger demo";

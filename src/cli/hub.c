@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/hub_options.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "hub/hub.h"
 #include "hub/reload.h"
 #include "hub/signals.h"

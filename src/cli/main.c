@@ -1,4 +1,4 @@
-/* stagger: reads the verb, and leaves the rest to it. */
+/* stagger: reads the command, and leaves the rest to it. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,16 +6,16 @@
 #include <stagger/stagger.h>
 
 #include "base/suggest.h"
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 
-typedef int verb_fn(int argc, char **argv);
+typedef int command_fn(int argc, char **argv);
 
 static const struct {
     const char *name;
-    char title[16]; /* argv[0] of the verb, and getopt's word for it */
-    verb_fn *run;
-} verbs[] = {
+    char title[16]; /* argv[0] of the command, and getopt's word for it */
+    command_fn *run;
+} commands[] = {
     {"plan", "stagger plan", stg_cli_plan},
     {"run", "stagger run", stg_cli_run},
     {"sim", "stagger sim", stg_cli_sim},
@@ -37,41 +37,42 @@ static const struct {
 #endif
 };
 
-enum { VERBS = sizeof verbs / sizeof *verbs };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const char help[] =
-    "usage: stagger VERB [OPTIONS] [ARGUMENT]...\n"
-    "       stagger --help | --version | help [VERB]\n"
+    "usage: stagger COMMAND [OPTIONS] [ARGUMENT]...\n"
+    "       stagger --help | --version | help [COMMAND]\n"
     "\n"
-    "Retries that do not trample: one policy, in a C library and here.\n"
+    "Retries that do not trample: a retry policy library, an HTTP fan-out hub and a\n"
+    "simulator, with one policy for all three.\n"
     "\n"
-    "  plan     what a retry policy does, before it does it\n"
-    "  run      a command, until it succeeds or the policy gives up\n"
-    "  sim      what a policy does to a system, in virtual time\n"
+    "  plan     show what a retry policy does: waits, limits, totals\n"
+    "  run      run a command, again by a policy until it succeeds\n"
+    "  sim      simulate what a policy does to a system, in virtual time\n"
 #ifdef STAGGER_HUB
-    "  alert    a test message to those whom a hub tells of trouble\n"
-    "  check    what is wrong with a settings file of the hub, or unwise\n"
-    "  dead     what a hub could not deliver, why, and again\n"
-    "  demo     the hub at work, with targets in five kinds of trouble\n"
-    "  hub      every message to every target, and again where it fails\n"
-    "  send     a file, or each of its lines, to a hub\n"
-    "  pause    nothing more is sent to a target\n"
-    "  reload   the hub reads its settings again\n"
-    "  resume   a target is sent to again\n"
-    "  sink     a target to try things on, which answers as it is told\n"
-    "  status   where it hangs, target by target\n"
-    "  store    a hub's store: backup, restore, verify\n"
-    "  targets  which there are, and the end of one\n"
-    "  token    makes the tokens that a hub knows people and programs by\n"
+    "  alert    send a test message to the receivers of a hub's alerts\n"
+    "  check    find mistakes, and what is unwise, in a hub's settings\n"
+    "  dead     list, show, replay and drop dead letters\n"
+    "  demo     run a hub with targets in five kinds of trouble\n"
+    "  hub      deliver every message to every target\n"
+    "  send     publish a file, or each of its lines, to a hub\n"
+    "  pause    stop sending to a target; its messages wait\n"
+    "  reload   make a hub read its settings again\n"
+    "  resume   send to a paused target again\n"
+    "  sink     run a target to try things on, which answers as it is told\n"
+    "  status   state of each target: rate, backlog, errors\n"
+    "  store    back up, restore and verify a hub's store\n"
+    "  targets  list the targets of a hub, or forget one\n"
+    "  token    make the tokens by which a hub knows its callers\n"
 #endif
     "\n"
     "  stagger plan backend\n"
     "  stagger plan --plot 'exponential base=1s cap=40s attempts=9' webhook\n"
     "  stagger run --policy 'attempts=5 base=1s' -- curl -fsS example.org\n"
     "\n"
-    "stagger VERB --help says more.\n";
+    "stagger COMMAND --help says more.\n";
 
-/* Verbs of the hub, in a build that was made without it. */
+/* Commands of the hub, in a build that was made without it. */
 static bool is_left_out(const char *name)
 {
 #ifdef STAGGER_HUB
@@ -110,17 +111,18 @@ static const char *find_elsewhere(const char *name)
 static void list_all(void)
 {
     fputs("The commands are", stderr);
-    for (size_t i = 0; i < VERBS; i++)
-        fprintf(stderr, " %s%s", verbs[i].name, i + 1 < VERBS ? "," : ".\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(stderr, " %s%s", commands[i].name,
+                i + 1 < COMMANDS ? "," : ".\n");
 }
 
-static int refuse_verb(const char *name)
+static int refuse_command(const char *name)
 {
-    const char *names[VERBS + 2] = {"help"};
+    const char *names[COMMANDS + 2] = {"help"};
     const char *near = find_elsewhere(name);
 
-    for (size_t i = 0; i < VERBS; i++)
-        names[i + 1] = verbs[i].name;
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i + 1] = commands[i].name;
     if (near == NULL)
         near = stg_suggest(name, names);
     if (is_left_out(name))
@@ -141,18 +143,18 @@ static int refuse_verb(const char *name)
     return STG_EXIT_USAGE;
 }
 
-/* argv[0] becomes the verb's title, which is what messages start with. */
-static int run_verb(const char *name, int argc, char **argv)
+/* argv[0] becomes the command's title, which is what messages start with. */
+static int run_command(const char *name, int argc, char **argv)
 {
-    for (size_t i = 0; i < VERBS; i++)
-        if (strcmp(name, verbs[i].name) == 0) {
-            char title[sizeof verbs[i].title];
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            char title[sizeof commands[i].title];
 
-            memcpy(title, verbs[i].title, sizeof title);
+            memcpy(title, commands[i].title, sizeof title);
             argv[0] = title;
-            return verbs[i].run(argc, argv);
+            return commands[i].run(argc, argv);
         }
-    return refuse_verb(name);
+    return refuse_command(name);
 }
 
 static int show(const char *text)
@@ -161,7 +163,7 @@ static int show(const char *text)
     return stg_options_finish("stagger", 0);
 }
 
-/* help, --help VERB and VERB --help are all the same. */
+/* help, --help COMMAND and COMMAND --help are all the same. */
 static int run_help(int argc, char **argv)
 {
     char option[] = "--help", *arguments[] = {NULL, option, NULL};
@@ -170,7 +172,7 @@ static int run_help(int argc, char **argv)
         return show(help);
     if (strcmp(argv[1], "help") == 0)
         return show(help);
-    return run_verb(argv[1], 2, arguments);
+    return run_command(argv[1], 2, arguments);
 }
 
 static bool is_one_of(const char *word, const char *name, const char *letter)
@@ -193,10 +195,11 @@ int main(int argc, char **argv)
     if (is_one_of(word, "--version", "-V"))
         return show("stagger " STG_VERSION "\n");
     if (word[0] == '-') {
-        stg_options_complain("stagger", "%s: no such option before the verb%s",
-                             word, stg_options_hint(hint, word, names));
+        stg_options_complain("stagger",
+                             "%s: no such option before the command%s", word,
+                             stg_options_hint(hint, word, names));
         fputs("See stagger --help.\n", stderr);
         return STG_EXIT_USAGE;
     }
-    return run_verb(word, argc - 1, argv + 1);
+    return run_command(word, argc - 1, argv + 1);
 }

@@ -1,4 +1,4 @@
-/* options.h - what verbs share: complaints, hints, and the end.
+/* options.h - what commands share: complaints, hints, and the end.
  *
  * Messages go to stderr and start with who speaks ("stagger plan"). */
 #ifndef STAGGER_CLI_OPTIONS_H
@@ -24,7 +24,7 @@ bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number);
 
 /* As getopt_long(), which it asks; a word that is no option is complained of,
- * with the option that it is most like, and is '?'. argv[0] is "stagger VERB".
+ * with the option that it is most like, and is '?'. argv[0] is "stagger COMMAND".
  */
 struct option;
 int stg_options_next(int argc, char **argv, const char *letters,
@@ -38,7 +38,7 @@ const char *stg_options_hint(char hint[STG_HINT_MAX], const char *word,
 /* Takes the options of argv one by one: read is told each, and optarg is its
  * value. Stops where it returns something else than 0, and returns that; a word
  * that is no option is complained of, and is STG_EXIT_USAGE. argv[0] is "stagger
- * VERB". Words that are no options are left from optind on. */
+ * COMMAND". Words that are no options are left from optind on. */
 int stg_options_walk(int argc, char **argv, const char *letters,
                      const struct option *options,
                      int (*read)(void *ctx, int option), void *ctx);

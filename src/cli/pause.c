@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/say.h"
-#include "cli/verbs.h"
 
 static const char pause_help[] =
     "usage: stagger pause [OPTIONS] TARGET...\n"
@@ -33,15 +33,15 @@ static const char resume_help[] =
     "\n"
     "  stagger resume billing\n";
 
-typedef struct verb {
+typedef struct command {
     const char *who, *name, *help;
-} verb;
+} command;
 
-static const verb pause_verb = {"stagger pause", "pause", pause_help};
-static const verb resume_verb = {"stagger resume", "resume", resume_help};
+static const command pause_command = {"stagger pause", "pause", pause_help};
+static const command resume_command = {"stagger resume", "resume", resume_help};
 
 /* All of them are tried; the code is that of the last that failed. */
-static int change(const verb *v, stg_remote *r, char **names, int count)
+static int change(const command *v, stg_remote *r, char **names, int count)
 {
     char name[256], path[300];
     int code = 0;
@@ -61,7 +61,7 @@ static int change(const verb *v, stg_remote *r, char **names, int count)
     return code;
 }
 
-static int run(const verb *v, int argc, char **argv)
+static int run(const command *v, int argc, char **argv)
 {
     stg_remote_options o = {.hub = NULL};
     stg_remote *r;
@@ -83,10 +83,10 @@ static int run(const verb *v, int argc, char **argv)
 
 int stg_cli_pause(int argc, char **argv)
 {
-    return run(&pause_verb, argc, argv);
+    return run(&pause_command, argc, argv);
 }
 
 int stg_cli_resume(int argc, char **argv)
 {
-    return run(&resume_verb, argc, argv);
+    return run(&resume_command, argc, argv);
 }

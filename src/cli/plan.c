@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan.h"
 #include "cli/plan_policies.h"
-#include "cli/verbs.h"
 
 static const char help[] =
     "usage: stagger plan [OPTIONS] [PRESET|TEXT|NAME]...\n"

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/remote.h"
-#include "cli/verbs.h"
 
 static const char who[] = "stagger reload";
 

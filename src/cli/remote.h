@@ -35,7 +35,7 @@ enum { STG_REMOTE_HUB = 256, STG_REMOTE_TOKEN, STG_REMOTE_NEXT };
 /* Whether option is one of the two, whose argument it takes. */
 bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
 
-/* For a verb that has these two and --help, which it prints: words are left from
+/* For a command that has these two and --help, which it prints: words are left from
  * optind on. Returns 0, STG_REMOTE_HELPED where it has printed the help, or the
  * exit code of a bad option, which was complained of. */
 enum { STG_REMOTE_HELPED = -1 };

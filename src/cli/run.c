@@ -11,9 +11,9 @@
 
 #include "base/suggest.h"
 #include "cli/child.h"
+#include "cli/commands.h"
 #include "cli/exit_rule.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "core/reader.h"
 
 enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };

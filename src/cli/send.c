@@ -10,11 +10,11 @@
 #include <stagger/key.h>
 #include <stagger/text.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/send_publisher.h"
 #include "cli/token_file.h"
-#include "cli/verbs.h"
 #include "hub/ops/batch.h"
 #include "hub/ops/ingress_headers.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 
 static const struct {
     const char *name;

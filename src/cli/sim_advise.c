@@ -445,7 +445,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
     return status;
 }
 
-/* -- the verb -------------------------------------------------------------- */
+/* -- the command -------------------------------------------------------------- */
 
 static int answer(stg_advice *a)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/sink_server.h"
-#include "cli/verbs.h"
 
 static const char who[] = "stagger sink";
 

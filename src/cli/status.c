@@ -1,4 +1,4 @@
-/* stagger status: where it hangs, target by target. */
+/* stagger status: state of each target, the worst first. */
 #include "cli/status.h"
 
 #include <getopt.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "core/reader.h"
 
 static const char who[] = "stagger status";

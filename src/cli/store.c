@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/store_path.h"
-#include "cli/verbs.h"
 #include "hub/store.h"
 #include "hub/stores/copy.h"
 #include "hub/stores/schema.h"
@@ -65,7 +65,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* -- the verbs ------------------------------------------------------------- */
+/* -- the commands ------------------------------------------------------------- */
 
 static int backup(const store_options *o)
 {
@@ -164,11 +164,11 @@ static const struct {
     const char *name;
     int (*run)(const store_options *o);
     int least, most; /* files that are named */
-} verbs[] = {{"backup", backup, 1, 1},
-             {"restore", restore, 1, 1},
-             {"verify", verify, 0, 1}};
+} commands[] = {{"backup", backup, 1, 1},
+                {"restore", restore, 1, 1},
+                {"verify", verify, 0, 1}};
 
-enum { VERBS = sizeof verbs / sizeof *verbs };
+enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const struct option options[] = {
     {"store", required_argument, NULL, 's'},
@@ -209,37 +209,37 @@ static int refuse(const char *what, const char *wanted)
     return STG_EXIT_USAGE;
 }
 
-static int refuse_verb(const char *word)
+static int refuse_command(const char *word)
 {
-    const char *names[VERBS + 1] = {NULL};
+    const char *names[COMMANDS + 1] = {NULL};
     char hint[STG_HINT_MAX], wanted[128];
 
-    for (size_t i = 0; i < VERBS; i++)
-        names[i] = verbs[i].name;
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
     snprintf(wanted, sizeof wanted, "wanted backup, restore or verify%s",
              stg_options_hint(hint, word, names));
     return refuse(word, wanted);
 }
 
-static int run(size_t verb, store_options *o, int count, char **files)
+static int run(size_t command, store_options *o, int count, char **files)
 {
-    if (count < verbs[verb].least)
-        return refuse(verbs[verb].name, verbs[verb].run == backup
-                                            ? "to which file?"
-                                            : "from which file?");
-    if (count > verbs[verb].most)
-        return refuse(files[verbs[verb].most], "is a word too many");
-    if (o->is_forced && verbs[verb].run != restore)
+    if (count < commands[command].least)
+        return refuse(commands[command].name, commands[command].run == backup
+                                                  ? "to which file?"
+                                                  : "from which file?");
+    if (count > commands[command].most)
+        return refuse(files[commands[command].most], "is a word too many");
+    if (o->is_forced && commands[command].run != restore)
         return refuse("--force", "is for restore");
     o->file = count > 0 ? files[0] : NULL;
     if (!stg_store_path_check(who, o->store))
         return STG_EXIT_USAGE;
     o->store = stg_store_path(o->store);
     if (stg_store_is_url(o->store))
-        return refuse(verbs[verb].name,
+        return refuse(commands[command].name,
                       "the store is in PostgreSQL, which has its own: "
                       "pg_dump and pg_restore copy it; wanted a file");
-    return stg_options_finish(who, verbs[verb].run(o));
+    return stg_options_finish(who, commands[command].run(o));
 }
 
 int stg_cli_store(int argc, char **argv)
@@ -252,9 +252,9 @@ int stg_cli_store(int argc, char **argv)
     if (code != 0)
         return code;
     if (optind == argc)
-        return refuse("no verb", "wanted backup, restore or verify");
-    for (size_t i = 0; i < VERBS; i++)
-        if (strcmp(argv[optind], verbs[i].name) == 0)
+        return refuse("no command", "wanted backup, restore or verify");
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[optind], commands[i].name) == 0)
             return run(i, &o, argc - optind - 1, argv + optind + 1);
-    return refuse_verb(argv[optind]);
+    return refuse_command(argv[optind]);
 }

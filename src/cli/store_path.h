@@ -1,4 +1,4 @@
-/* store_path.h - where the store is, for every verb that wants one. */
+/* store_path.h - where the store is, for every command that wants one. */
 #ifndef STAGGER_CLI_STORE_PATH_H
 #define STAGGER_CLI_STORE_PATH_H
 

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/confirm.h"
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/say_json.h"
 #include "cli/status.h"
-#include "cli/verbs.h"
 
 static const char who[] = "stagger targets";
 

@@ -10,8 +10,8 @@
 
 #include <openssl/crypto.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/verbs.h"
 #include "hub/ops/token.h"
 #include "hub/private_file.h"
 
@@ -98,7 +98,7 @@ static int append_to(const char *path, const char *line)
     return code;
 }
 
-/* -- the verb ---------------------------------------------------------------- */
+/* -- the command ---------------------------------------------------------------- */
 
 static int make(const token_options *o)
 {

@@ -1,6 +1,6 @@
 /* law.h - how long something takes: a time that is drawn.
  *
- * As a text, the same in every verb of the simulator:
+ * As a text, the same in every command of the simulator:
  *
  *     10ms                      always
  *     uniform:5ms:15ms          anywhere from 5 to 15 ms

@@ -21,9 +21,9 @@ class Stagger(unittest.TestCase):
         for arguments in (["--help"], ["-h"], ["help"], ["help", "help"]):
             r = stagger(*arguments)
             self.assertEqual((r.returncode, r.stderr), (0, ""))
-            self.assertIn("usage: stagger VERB", r.stdout)
+            self.assertIn("usage: stagger COMMAND", r.stdout)
 
-    def test_helps_with_a_verb(self):
+    def test_helps_with_a_command(self):
         r = stagger("help", "plan")
         self.assertEqual(r.stdout, stagger("plan", "--help").stdout)
         self.assertEqual(r.stdout, stagger("--help", "plan").stdout)
@@ -36,12 +36,12 @@ class Stagger(unittest.TestCase):
         version = header.split('#define STG_VERSION "')[1].split('"')[0]
         self.assertEqual(stagger("--version").stdout, f"stagger {version}\n")
 
-    def test_wants_a_verb(self):
+    def test_wants_a_command(self):
         r = stagger()
         self.assertEqual((r.returncode, r.stdout), (2, ""))
-        self.assertIn("usage: stagger VERB", r.stderr)
+        self.assertIn("usage: stagger COMMAND", r.stderr)
 
-    def test_refuses_what_is_no_verb_and_guesses_what_was_meant(self):
+    def test_refuses_what_is_no_command_and_guesses_what_was_meant(self):
         r = stagger("pln", "backend")
         self.assertEqual((r.returncode, r.stdout), (2, ""))
         self.assertIn("there is no command pln, did you mean stagger plan?", r.stderr)

@@ -611,13 +611,13 @@ class Dead(Case):
 
     def test_none_that_fits_is_told(self):
         self.hub.letters = [letter(1, target="gone", cause="HTTP_503")]
-        for verb, words in (("replay", "nothing was sent again"),
+        for command, words in (("replay", "nothing was sent again"),
                             ("drop", "nothing was dropped")):
             for choice in (["-c", "HTTP_404"], ["-t", "billing"],
                            ["-t", "gone", "-c", "SHED"]):
                 for how in ("--dry-run", "--yes"):
                     self.assertEqual(
-                        self.succeed("dead", verb, how, *choice),
+                        self.succeed("dead", command, how, *choice),
                         f"no dead letter fits: {words}\n")
         text = self.succeed("dead", "replay", "-c", "SHED", "--dry-run",
                             "--json")
@@ -632,9 +632,9 @@ class Dead(Case):
                 "the target was forgotten\n")
 
     def test_a_name_that_nobody_has_is_told(self):
-        for verb in ("replay", "drop"):
+        for command in ("replay", "drop"):
             for how in ("--dry-run", "--yes"):
-                done = self.ask("dead", verb, "-t", "a b", how)
+                done = self.ask("dead", command, "-t", "a b", how)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn("a b: no target and no dead letter has this "
                               "name\n", done.stderr)
@@ -648,9 +648,9 @@ class Dead(Case):
         self.assertIn("billing does not take them", done.stderr)
 
     def test_asks_on_a_terminal_and_shows_what_first(self):
-        for verb, answer, code in (("replay", "n", 1), ("drop", "q", 1),
+        for command, answer, code in (("replay", "n", 1), ("drop", "q", 1),
                                    ("replay", "y", 0)):
-            screen = Terminal("dead", verb, "--all", "--hub", self.hub.url)
+            screen = Terminal("dead", command, "--all", "--hub", self.hub.url)
             text = screen.read(r"\[y/N\]")
             self.assertIn("5 dead letters, 14 messages: would be", text)
             self.assertIn("HTTP_503", text)
@@ -682,8 +682,8 @@ class Dead(Case):
                 (["--state=dead", "--yes"], "no option --state"),
                 (["--store=x", "--yes"], "no option --store"),
                 (["7"], "is a word too many")):
-            for verb in ("replay", "drop"):
-                self.fail_with(2, wanted, "dead", verb, *words)
+            for command in ("replay", "drop"):
+                self.fail_with(2, wanted, "dead", command, *words)
         done = run("dead", "list", "--yes")
         self.assertIn("list has no option --yes", done.stderr)
         self.assertEqual(self.calls(), [])

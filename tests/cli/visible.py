@@ -121,15 +121,15 @@ class Visible(unittest.TestCase):
 
     def test_pause_and_resume_show_states(self):
         self.hub.change_target = lambda name, what: (200, {"state": EVIL})
-        for verb in ("pause", "resume"):
-            self.asks(verb, "billing")
+        for command in ("pause", "resume"):
+            self.asks(command, "billing")
 
     def test_replay_and_drop_show_samples(self):
         self.hub.letters = [letter(1, target=EVIL, cause=EVIL, detail=EVIL,
                                    created_at=EVIL)]
-        for verb in ("replay", "drop"):
-            self.asks("dead", verb, "--all", "--dry-run")
-            found = self.json("dead", verb, "--all", "--dry-run", "--json",
+        for command in ("replay", "drop"):
+            self.asks("dead", command, "--all", "--dry-run")
+            found = self.json("dead", command, "--all", "--dry-run", "--json",
                               "--hub", self.hub.url)
             self.assertEqual(found["sample"][0]["detail"], EVIL)
 

@@ -239,8 +239,8 @@ class Dead(unittest.TestCase):
                 ("", "there is no such cause"),
                 ("HTTP_999", "there is no such cause"),
                 ("X" * 300, "there is no such cause")):
-            for verb in ("list", "export", "replay", "drop"):
-                found = dead(verb, "--cause", cause)
+            for command in ("list", "export", "replay", "drop"):
+                found = dead(command, "--cause", cause)
                 self.assertEqual((found.returncode, found.stdout), (2, ""))
                 self.assertIn(f"--cause={cause[:40]}", found.stderr)
                 self.assertIn(meant, found.stderr)

@@ -636,7 +636,7 @@ targets:
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(set(ids(a.receipts).values()), {1})
 
-    def refusal(self, verb, options):
+    def refusal(self, command, options):
         """What is said of them; no store is made."""
         with open(os.path.join(self.folder, "x.yaml"), "w") as file:
             file.write("source: \"kafka://127.0.0.1:1/t\"\n"
@@ -644,7 +644,7 @@ targets:
                        "store: {path: none.db}\n"
                        "listen: {address: 127.0.0.1:0}\n"
                        "targets: [{name: a, url: 'http://127.0.0.1:1/'}]\n")
-        r = subprocess.run([STAGGER, verb, "-c", file.name], text=True,
+        r = subprocess.run([STAGGER, command, "-c", file.name], text=True,
                            capture_output=True, timeout=PATIENCE,
                            cwd=self.folder)
         self.assertEqual(r.returncode, 2, r.stdout + r.stderr)
@@ -652,10 +652,10 @@ targets:
         return r.stdout + r.stderr
 
     def test_a_property_that_is_none_is_told_at_once(self):
-        for verb in "hub", "check":
-            said = self.refusal(verb, "no.such.property: x")
+        for command in "hub", "check":
+            said = self.refusal(command, "no.such.property: x")
             self.assertRegex(said, r":2:\d+:.*no\.such\.property")
-            said = self.refusal(verb, "session.timeout.ms: soon")
+            said = self.refusal(command, "session.timeout.ms: soon")
             self.assertRegex(said, r":2:\d+:.*session\.timeout\.ms")
 
     def test_an_unwise_assignor_is_told(self):

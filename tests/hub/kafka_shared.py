@@ -262,9 +262,9 @@ class Trouble(Case):
             self.assertIn("see store-trouble in the hub's log", text)
         return answer.status == 200
 
-    def begin_anew(self, verb, setting):
+    def begin_anew(self, command, setting):
         """Each session of the hub; its next ones have the setting."""
-        server.ask(f"ALTER DATABASE {self.name} {verb} {setting}")
+        server.ask(f"ALTER DATABASE {self.name} {command} {setting}")
         server.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                    "WHERE application_name = 'stagger' "
                    f"AND datname = '{self.name}'")

@@ -24,17 +24,17 @@ def run(*words, **more):
                           stderr=subprocess.STDOUT, timeout=PATIENCE, **more)
 
 
-def help_of(*verb):
-    return run(STAGGER, *verb, "--help").stdout
+def help_of(*command):
+    return run(STAGGER, *command, "--help").stdout
 
 
-def verbs():
+def commands():
     return re.findall(r"^  ([a-z]+) {2,}\S", help_of(), re.M)
 
 
-def options(verb):
+def options(command):
     return re.findall(r"^ {2}(?:-\w, | {4})(--[\w-]+)",
-                      help_of(verb).split("\nExit code")[0], re.M)
+                      help_of(command).split("\nExit code")[0], re.M)
 
 
 # -- three shells: complete(words) gives what is offered for the last one --------
@@ -142,15 +142,15 @@ class Completions(unittest.TestCase):
                 found = run(name, "-n", FOLDER / file)
                 self.assertEqual((found.returncode, found.stdout), (0, ""))
 
-    def test_verbs(self):
-        self.assertGreaterEqual(len(verbs()), 2)
-        self.offers(("stagger", ""), verbs(), but=["--to"])
-        self.offers(("stagger", "help", ""), verbs())
+    def test_commands(self):
+        self.assertGreaterEqual(len(commands()), 2)
+        self.offers(("stagger", ""), commands(), but=["--to"])
+        self.offers(("stagger", "help", ""), commands())
 
-    def test_options_of_each_verb(self):
-        for verb in verbs():
-            self.assertIn("--help", options(verb), verb)
-            self.offers(("stagger", verb, "--"), options(verb))
+    def test_options_of_each_command(self):
+        for command in commands():
+            self.assertIn("--help", options(command), command)
+            self.offers(("stagger", command, "--"), options(command))
 
     def test_an_option_that_is_begun(self):
         self.offers(("stagger", "plan", "--str"), ["--strict"], ["--json"])
@@ -161,14 +161,14 @@ class Completions(unittest.TestCase):
         self.offers(("stagger", "plan", "unj"), ["unjittered"], ["aws"])
 
     def test_choices(self):
-        if "hub" in verbs():
+        if "hub" in commands():
             self.offers(("stagger", "hub", "--order", ""),
                         ["none", "key", "strict"])
             self.offers(("stagger", "dead", ""), ["list", "show", "export"])
 
     def test_after_an_equals_sign(self):
         bash = next((s for s in self.shells if s.program == "bash"), None)
-        if bash and "hub" in verbs():
+        if bash and "hub" in commands():
             self.assertEqual(bash.complete("stagger", "hub", "--order=s"),
                              ["strict"])
             self.assertEqual(bash.complete("stagger", "hub", "--order="),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """stagger sim contention, as its users see it.
 
-usage: contention_verb.py [TEST...]
+usage: contention_command.py [TEST...]
 """
 import csv
 import json

@@ -1,9 +1,9 @@
-/* verbs.h - what `stagger` can do: a function and a file for each verb.
+/* commands.h - what `stagger` can do: a function and a file for each command.
  *
- * argv[0] is "stagger VERB", which messages start with; options and words
+ * argv[0] is "stagger COMMAND", which messages start with; options and words
  * follow. Returns the exit code. */
-#ifndef STAGGER_CLI_VERBS_H
-#define STAGGER_CLI_VERBS_H
+#ifndef STAGGER_CLI_COMMANDS_H
+#define STAGGER_CLI_COMMANDS_H
 
 int stg_cli_plan(int argc, char **argv);
 int stg_cli_run(int argc, char **argv);
