@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast the hub is, and what it costs: `make bench-hub`.
 
-usage: hub.py [--pairs N] [--quick] STAGGER [PART...]
+usage: hub.py [--pairs N] [--quick] [--shapes LIST] [--beside STAGGER] [--callgrind] STAGGER [PART...]
 
 The hub has core 0 for itself, and everything else core 1: `stagger sink`, which
 is all of the targets (a path each), and who publishes. Bodies have 1 KB, and
@@ -12,9 +12,16 @@ else: a load average that says otherwise is told.
              and 1,000 of which a tenth refuse connections. The sink is stopped
              (SIGSTOP) while all messages are published, so that nothing but
              delivery is measured from when it goes on until it has counted
-             them all. CPU is the hub's utime and stime over that span. In turn
-             with it, pair by pair, wrk sends the same requests over as many
-             connections to the same sink, from the hub's core. Medians.
+             them all. CPU is the hub's over that span: of all its threads, of
+             its loop, and of the store's. In turn with it, pair by pair, the same
+             requests go to the same sink over as many connections from the hub's
+             core: by wrk, and by build/release/bench/bare, which is a loop around
+             epoll and nothing else: the floor. Medians, of ratios too.
+             --shapes 1,50,1000x10 has only these; 1000x10 is 10 at once for each
+             of 1,000 targets that answer after 100 ms. --beside measures the hub
+             of another build in turn with this one. --callgrind adds a run of
+             each shape in valgrind: instructions, and lines that a first cache
+             of 32 KB and a second of 1 MB did not have, of a delivery.
   tls        The same with 3 targets over TLS (1.3), and a sink that speaks it:
              build/release/bench/tls_sink. Needs openssl. Besides, what a
              connection costs that is idle.
@@ -24,8 +31,8 @@ else: a load average that says otherwise is told.
              whose packets nobody answers (a full backlog), one that never
              answers, and one that refuses connections; in turn, medians.
   flight     Memory with 10,000 deliveries in flight over 1,000 targets that
-             take their time, less that of the same hub idle; and the rate when
-             they answer after 100 ms, as fast as they can be kept in flight.
+             take their time, less that of the same hub idle; and their rate:
+             1000x10, as above.
   ingress    Messages a second that are durable, in batches and one by one,
              with idempotency keys and without, from wrk on core 1. The one
              target refuses connections, so that nothing is delivered.
@@ -62,6 +69,22 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def cpu_by_thread(pid):
+    """Seconds of all threads, of the loop, and of those of the store."""
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    seconds = [0.0, 0.0, 0.0]
+    for task in tasks.iterdir():
+        try:
+            used = int((task / "schedstat").read_text().split()[0]) / 1e9
+            name = (task / "comm").read_text()
+        except FileNotFoundError:  # it has just ended
+            continue
+        seconds[0] += used
+        seconds[1] += used if task.name == str(pid) else 0
+        seconds[2] += used if name.startswith("store") else 0
+    return seconds
+
+
 def resident_kb(pid, which="VmRSS"):
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(rf"{which}:\s+(\d+)", text)[1])
@@ -78,11 +101,42 @@ def free_port():
         return s.getsockname()[1]
 
 
+RATE_SHAPES = ["1", "3", "50", "1000", "45+5", "900+100"]
+
+
+class Shape:
+    """Targets, and how many deliveries are in flight: 50; 45+5, of which 5 refuse
+    connections; 1000x10, which answer after 100 ms."""
+
+    def __init__(self, text):
+        self.text = text
+        targets, _, share = text.partition("x")
+        healthy, _, dead = targets.partition("+")
+        self.healthy, self.dead = int(healthy), int(dead or 0)
+        self.share = int(share or max(1, IN_FLIGHT // self.all))
+        self.connections = self.share * self.healthy
+        self.sink = ["--delay", "100ms"] if share else []
+
+    @property
+    def all(self):
+        return self.healthy + self.dead
+
+    def __str__(self):
+        if self.dead:
+            return f"{self.all}, {self.dead} dead"
+        return self.text
+
+
 class Bench:
     """What is started here ends here."""
 
-    def __init__(self, stagger, pairs, is_quick):
+    def __init__(self, stagger, pairs, is_quick, shapes=None, beside=None,
+                 is_counting=False):
         self.stagger = stagger
+        self.hub_program = [stagger]
+        self.shapes = shapes
+        self.beside = beside
+        self.is_counting = is_counting
         self.pairs = pairs
         self.is_quick = is_quick
         self.stack = contextlib.ExitStack()
@@ -151,7 +205,7 @@ class Bench:
         words = [word for target in targets for word in ("--to", target)]
         self.errors = open(os.path.join(self.folder, "hub.log"), "w+")
         self.stack.callback(self.errors.close)
-        hub = self.start(0, self.stagger, "hub", "--quiet", "--store", store,
+        hub = self.start(0, *self.hub_program, "hub", "--quiet", "--store", store,
                          "--listen", f"127.0.0.1:{port}", *options, *words,
                          stderr=self.errors, stdout=subprocess.DEVNULL)
         until = time.monotonic() + 60
@@ -195,58 +249,139 @@ class Bench:
 
     # -- rate
 
-    def drain(self, healthy, dead, messages, sink=None, share=None,
-              options=()):
-        """Deliveries a second, CPU us each, and KB, of a hub alone. sink: starts
-        one that ends with so many requests; share: attempts at once, of a
-        target."""
+    def drain(self, shape, messages, sink=None, options=()):
+        """Deliveries a second; CPU us each of all threads, the loop and the
+        store's; KB. Of a hub alone. sink: starts one that ends with so many
+        requests."""
         with self.world():
-            total = healthy * messages
-            sink, url = (sink or (lambda count: self.sink("--count", count)))(
-                total)
+            total = shape.healthy * messages
+            sink, url = (sink or (lambda count: self.sink(
+                "--count", count, *shape.sink)))(total)
             refuser = self.refuser()
-            targets = [f"{url}/t/{i}" for i in range(healthy)]
-            targets += [f"{refuser}/t/{i}" for i in range(dead)]
-            share = share or max(1, IN_FLIGHT // (healthy + dead))
-            hub, ingress = self.hub(targets, "--in-flight", share, *options)
+            targets = [f"{url}/t/{i}" for i in range(shape.healthy)]
+            targets += [f"{refuser}/t/{i}" for i in range(shape.dead)]
+            hub, ingress = self.hub(targets, "--in-flight", shape.share,
+                                    *options)
             sink.send_signal(signal.SIGSTOP)
             self.publish(ingress, messages)
-            began, cpu = time.monotonic(), cpu_seconds(hub.pid)
+            self.watch(hub, True)
+            began, cpu = time.monotonic(), cpu_by_thread(hub.pid)
             sink.send_signal(signal.SIGCONT)
             sink.wait(300)
             took = time.monotonic() - began
-            cpu = cpu_seconds(hub.pid) - cpu
-            return total / took, cpu / total * 1e6, resident_kb(hub.pid)
+            cpu = [(after - before) / total * 1e6 for after, before in
+                   zip(cpu_by_thread(hub.pid), cpu)]
+            self.watch(hub, False)
+            return total / took, *cpu, resident_kb(hub.pid)
 
-    def plain(self, connections, seconds, sink=None):
+    def plain(self, connections, seconds, sink=None, *options):
         """Requests a second, and CPU us each, of wrk and the same sink."""
         with self.world():
-            _, url = (sink or self.sink)()
+            _, url = (sink or self.sink)(*options)
             requests, took, errors, _, _, cpu = self.wrk(
                 0, connections, seconds, url + "/t/0", "leaf", BODY)
             if errors:
                 sys.exit(f"hub.py: wrk had {errors} errors")
             return requests / took, cpu / requests * 1e6
 
+    def bare(self, connections, seconds, *options):
+        """The same of bench/bare.c."""
+        program = os.path.join(os.path.dirname(self.stagger), "bench", "bare")
+        with self.world():
+            _, url = self.sink(*options)
+            text = subprocess.run(
+                on_core(0, program, url.rpartition(":")[2], connections,
+                        seconds, BODY),
+                check=True, capture_output=True, text=True).stdout
+            requests, micros, cpu = map(int, re.findall(r"\d+", text))
+            return requests / micros * 1e6, cpu / requests
+
+    @contextlib.contextmanager
+    def build(self, stagger):
+        """For a time the hub is that of another build."""
+        ours, self.hub_program = self.hub_program, [stagger]
+        try:
+            yield
+        finally:
+            self.hub_program = ours
+
     def rate(self):
-        print("rate        targets  deliveries/s  us CPU each     wrk/s  "
-              "us CPU each  hub/wrk  RSS MB")
-        shapes = [(1, 0), (3, 0), (50, 0), (1000, 0), (45, 5), (900, 100)]
-        total = 60000 if self.is_quick else 240000
-        for healthy, dead in shapes:
-            messages = max(100, total // (healthy + dead))
-            connections = max(IN_FLIGHT, healthy)
-            hubs, wrks = [], []
+        self.measure_rates(self.shapes or RATE_SHAPES)
+
+    def measure_rates(self, shapes):
+        print("rate        targets  deliveries/s  us CPU each   loop  store   "
+              "wrk/s     us  floor/s     us  hub/wrk  hub/floor  RSS MB")
+        for shape in map(Shape, shapes):
+            messages = max(100 if shape.share == 1 else 10 * shape.share,
+                           (60000 if self.is_quick else 240000)
+                           // shape.all)
+            seconds = 1 if self.is_quick else 3
+            rows, others = [], []
             for _ in range(self.pairs):
-                hubs.append(self.drain(healthy, dead, messages))
-                wrks.append(self.plain(connections, 1 if self.is_quick else 3))
-            hub = [statistics.median(row) for row in zip(*hubs)]
-            wrk = [statistics.median(row) for row in zip(*wrks)]
-            ratio = statistics.median(h[0] / w[0] for h, w in zip(hubs, wrks))
-            name = f"{healthy + dead}" + (f", {dead} dead" if dead else "")
-            print(f"      {name:>13}  {hub[0]:12,.0f}  {hub[1]:11.1f}  "
-                  f"{wrk[0]:8,.0f}  {wrk[1]:11.1f}  {ratio:7.2f}  "
-                  f"{hub[2] / 1024:6.1f}", flush=True)
+                hub = self.drain(shape, messages)
+                wrk = self.plain(shape.connections, seconds, None, *shape.sink)
+                bare = self.bare(shape.connections, seconds, *shape.sink)
+                rows.append((*hub[:4], *wrk, *bare, hub[0] / wrk[0],
+                             hub[0] / bare[0], hub[4] / 1024))
+                if self.beside:
+                    with self.build(self.beside):
+                        other = self.drain(shape, messages)
+                    others.append((*other[:4], *wrk, *bare, other[0] / wrk[0],
+                                   other[0] / bare[0], other[4] / 1024))
+            self.print_rate(shape, rows)
+            if others:
+                self.print_rate("beside", others)
+                self.print_change(rows, others)
+            if self.is_counting:
+                self.count_lines(shape)
+
+    def print_rate(self, name, rows):
+        print("      {:>13}  {:12,.0f}  {:11.1f}  {:5.1f}  {:5.1f}  {:6,.0f}  "
+              "{:5.1f}  {:7,.0f}  {:5.1f}  {:7.2f}  {:9.2f}  {:6.1f}".format(
+                  str(name), *(statistics.median(c) for c in zip(*rows))),
+              flush=True)
+
+    def print_change(self, rows, others):
+        rate, cpu, loop = (statistics.median(
+            row[i] / other[i] for row, other in zip(rows, others))
+            for i in range(3))
+        print(f"{'to beside':>19}  {rate:12.3f}  {cpu:11.3f}  {loop:5.3f}",
+              flush=True)
+
+    # -- cache lines
+
+    def watch(self, hub, is_on):
+        """callgrind counts from now on, or not any more."""
+        if len(self.hub_program) > 1:
+            subprocess.run(["callgrind_control", "-i",
+                            "on" if is_on else "off", str(hub.pid)],
+                           check=True, capture_output=True)
+
+    def count_lines(self, shape):
+        """Of a delivery: instructions, and lines missed, in user space."""
+        messages = max(20 if shape.share == 1 else 3 * shape.share,
+                       6000 // shape.all)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            ours, self.hub_program = self.hub_program, [
+                "valgrind", "-q", "--tool=callgrind", "--cache-sim=yes",
+                "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
+                "--instr-atstart=no", f"--callgrind-out-file={path}",
+                *self.hub_program]
+            try:
+                self.drain(shape, messages)
+            finally:
+                self.hub_program = ours
+            text = pathlib.Path(path).read_text()
+        names = re.search(r"^events: (.*)$", text, re.M)[1].split()
+        sums = re.search(r"^totals: (.*)$", text, re.M)[1].split()
+        each = {name: int(value) / (shape.healthy * messages)
+                for name, value in zip(names, sums)}
+        print(f"{'callgrind':>19}  {each['Ir']:,.0f} instructions; lines missed "
+              f"by the first cache: {each['I1mr']:.1f} of code, "
+              f"{each['D1mr']:.1f} read, {each['D1mw']:.1f} written; by the "
+              f"second: {each['DLmr']:.1f} read, {each['DLmw']:.1f} written",
+              flush=True)
 
     # -- TLS
 
@@ -279,10 +414,11 @@ class Bench:
             ca = ("--ca", self.certificate()[0])
             rows = []
             for _ in range(self.pairs):
-                hub = self.drain(3, 0, messages, self.tls_sink, options=ca)
-                wrk = self.plain(IN_FLIGHT, 1 if self.is_quick else 3,
-                                 self.tls_sink)
-                rows.append((*hub, *wrk, hub[0] / wrk[0]))
+                rate, cpu, _, _, kb = self.drain(Shape("3"), messages,
+                                                 self.tls_sink, ca)
+                wrk = self.plain(Shape("3").connections,
+                                 1 if self.is_quick else 3, self.tls_sink)
+                rows.append((rate, cpu, kb, *wrk, rate / wrk[0]))
             rate, cpu, kb, plain, plain_cpu, ratio = (
                 statistics.median(column) for column in zip(*rows))
             print(f"                  3  {rate:12,.0f}  {cpu:11.1f}  "
@@ -414,15 +550,7 @@ class Bench:
             print(f"            {held:10,}  {idle / 1024:11.1f}  "
                   f"{most / 1024:6.1f}  "
                   f"{(most - idle) * 1024 / max(1, held):10,.0f}", flush=True)
-        self.flight_rate(targets, each)
-
-    def flight_rate(self, targets, each):
-        messages = 100 if self.is_quick else 400
-        rate, cpu, kb = self.drain(
-            targets, 0, messages, share=each,
-            sink=lambda count: self.sink("--count", count, "--delay", "100ms"))
-        print(f"            at 100 ms each: {rate:,.0f} deliveries/s, "
-              f"{cpu:.1f} us CPU each, {kb / 1024:.1f} MB", flush=True)
+        self.measure_rates(["1000x10"])
 
     def connections(self, pid):
         return len(os.listdir(f"/proc/{pid}/fd")) - 6
@@ -492,6 +620,9 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2][7:])
     parser.add_argument("--pairs", type=int)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--shapes", type=lambda text: text.split(","))
+    parser.add_argument("--beside", type=os.path.abspath)
+    parser.add_argument("--callgrind", action="store_true")
     parser.add_argument("stagger")
     parser.add_argument("parts", nargs="*", metavar="PART")
     words = parser.parse_args()
@@ -500,7 +631,8 @@ def main():
             parser.error(f"{part}: wanted one of {', '.join(PARTS)}")
     warn_of_others()
     pairs = words.pairs or (1 if words.quick else 5)
-    with Bench(os.path.abspath(words.stagger), pairs, words.quick) as bench:
+    with Bench(os.path.abspath(words.stagger), pairs, words.quick,
+               words.shapes, words.beside, words.callgrind) as bench:
         for part in words.parts or PARTS:
             getattr(bench, part)()
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "hub/logs/kafka_inside.h"
+#include "hub/thread_name.h"
 
 enum {
     POLL_S = 1,
@@ -320,6 +321,7 @@ void stg_kafka_behind_run(void *behind)
     stg_kafka_behind *b = behind;
     stg_link *link;
 
+    stg_thread_name("kafka-behind");
     stg_list_init(&b->compares);
     while (take_asks(b)) {
         stg_ns now;

@@ -6,6 +6,7 @@
 #include <stagger/rng.h>
 
 #include "hub/logs/kafka_inside.h"
+#include "hub/thread_name.h"
 
 enum {
     POLL_S = 1,  /* between two looks at librdkafka's queue, or it thinks that
@@ -279,6 +280,7 @@ void stg_kafka_member_run(void *member)
 {
     stg_kafka_member *m = member;
 
+    stg_thread_name("kafka-member");
     if (!stg_kafka_member_open(m))
         m->reopen_at = stg_kafka_now() + STG_S;
     while (do_asks(m)) {

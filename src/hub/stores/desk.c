@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "hub/thread_name.h"
+
 /* The first that may be looked at, or when there will be one. At the end nobody
  * waits. */
 static stg_job *first_due(stg_inbox *in, uint64_t now, uint64_t *at)
@@ -73,6 +75,7 @@ void stg_desk_run(void *desk)
     stg_error why;
     stg_job *job;
 
+    stg_thread_name("store-desk");
     while ((job = take(d->in)) != NULL) {
         int rc = look(d, job->errand);
 

@@ -12,6 +12,7 @@
 #include "hub/stores/again.h"
 #include "hub/stores/letter.h"
 #include "hub/stores/sqlite.h"
+#include "hub/thread_name.h"
 
 enum {
     PIECE = 256,       /* rows between two syncs */
@@ -356,6 +357,7 @@ void stg_letters_run(void *letters)
     copied last = COPIED_SOME;
     stg_error why;
 
+    stg_thread_name("store-letters");
     while (take(l, last)) {
         int rc;
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "hub/thread_name.h"
+
 /* A read that waits is for what is not there yet. */
 static bool is_ready(const stg_inbox *in, const stg_job *job)
 {
@@ -75,6 +77,7 @@ void stg_store_reader_run(void *reader)
     stg_error why;
     stg_job *job;
 
+    stg_thread_name("store-reader");
     while ((job = take(r->in)) != NULL) {
         int rc;
 

@@ -1,6 +1,7 @@
 #include "hub/stores/writer.h"
 #include "hub/stores/pg_open.h"
 #include "hub/stores/sqlite.h"
+#include "hub/thread_name.h"
 
 #include <stdlib.h>
 
@@ -439,6 +440,7 @@ void stg_store_writer_run(void *writer)
     stg_store_writer *w = writer;
     stg_job *ended;
 
+    stg_thread_name("store-writer");
     while (take(w))
         if (!stg_writer_append(w) || !write_group(w) || !write_errand(w) ||
             !stg_writer_tend(w))
