@@ -367,6 +367,12 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
            stg_checkpoint_next(f, action, now);
 }
 
+bool stg_flow_next_start(stg_flow *f, stg_action *action, stg_ns now)
+{
+    f->now = now;
+    return stg_dispatch_next(f, action, now);
+}
+
 stg_ns stg_flow_wake_at(const stg_flow *f)
 {
     stg_ns at = stg_checkpoint_at(f);

@@ -10,6 +10,10 @@
  *         switch (action.kind) ...
  *     sleep until stg_flow_wake_at(f), or until something happens
  *
+ * After every STG_ENDS_MAX attempts that have ended since it last asked, the
+ * shell asks what to start, by stg_flow_next_start(), so that the next start
+ * finds in the processor's cache what the end has touched.
+ *
  * Flow is pure: no clock, no I/O, no thread; memory comes from a hook. now is
  * monotonic and may not step back; the same events give the same actions. A
  * stg_flow belongs to one thread. Pointers in actions and answers are lent
@@ -382,6 +386,14 @@ typedef struct stg_action {
 
 /* The next thing to do, or false when all is done for now. */
 bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now);
+
+/* Ends after which starts are asked for. The data of so many deliveries, their
+ * lanes and connections included, fit into a core's second cache. */
+enum { STG_ENDS_MAX = 16 };
+
+/* The same, of STG_ACTION_START only: at any time, also while a call of
+ * stg_flow_next() is still to come. */
+bool stg_flow_next_start(stg_flow *f, stg_action *action, stg_ns now);
 
 /* When stg_flow_next() may have something without an event; STG_NEVER. */
 stg_ns stg_flow_wake_at(const stg_flow *f);

@@ -281,6 +281,8 @@ static void answered(void *ctx, const stg_reply *reply)
     give_back(&h->attempts, a);
     if (h->is_broken)
         stg_hub_finish(h);
+    else
+        stg_shell_ended(h);
 }
 
 /* Nothing was sent. For want of memory it waits, uncounted: with less going on

@@ -67,6 +67,7 @@ struct stg_hub {
     stg_deadline tick; /* when the log may have something to tell */
     bool has_ticked;   /* in this turn */
     bool is_due;       /* something has happened: ask flow */
+    uint32_t ends;     /* of attempts, since flow was asked what to start */
     void (*shell_closed)(void *ctx);
     void *shell_ctx;
 
@@ -127,6 +128,10 @@ static inline void stg_shell_note(stg_hub *h)
 {
     h->is_due = true;
 }
+
+/* An attempt has ended, was told of, and nothing of it is used any more: others
+ * may start from within this call. */
+void stg_shell_ended(stg_hub *h);
 
 /* For stg_store_options. */
 void stg_shell_break(void *hub, const stg_error *why);

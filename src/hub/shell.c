@@ -3,7 +3,8 @@
  *
  * Callbacks only note what has happened; actions are carried out in one place,
  * just before the loop waits. So no action runs inside of another, and what one
- * turn brought is decided about at once. */
+ * turn brought is decided about at once. Starts alone are asked for within a
+ * turn, too, after every STG_ENDS_MAX ends. */
 #include <stdio.h>
 
 #include "hub/hub_inside.h"
@@ -224,6 +225,7 @@ static void ask_flow(stg_hub *h)
     stg_action action;
 
     h->is_due = false;
+    h->ends = 0;
     // An action may be the last: the store is gone then.
     while (is_acting(h) && stg_flow_next(h->flow, &action, now))
         act(h, &action, now);
@@ -234,6 +236,19 @@ static void ask_flow(stg_hub *h)
     if (h->intake.is_ended && h->intake.ingress == NULL &&
         stg_hub_is_settled(h))
         stg_hub_stop(h);
+}
+
+void stg_shell_ended(stg_hub *h)
+{
+    stg_ns now;
+    stg_action action;
+
+    if (++h->ends < STG_ENDS_MAX || !is_acting(h))
+        return;
+    h->ends = 0;
+    now = stg_deadlines_now();
+    while (stg_flow_next_start(h->flow, &action, now))
+        act(h, &action, now);
 }
 
 /* The log is asked a second after something has happened at most, so that an

@@ -308,14 +308,20 @@ typedef enum kind {
     OWN_TOPICS,   /* OWN_STORE, and lanes that follow some partitions only */
 } kind;
 
-static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
-                 kind of)
+/* How often flow is asked: after so many events, and ends. */
+typedef struct asks {
+    uint32_t events, ends;
+} asks;
+
+static void live_busily(uint64_t seed, uint64_t lanes_max,
+                        uint64_t messages_max, kind of, asks asks)
 {
     world *w = world_new(seed);
     stg_rng rng = stg_rng_seed(seed + 1000000);
     uint32_t partitions = make_partitions(w, &rng);
 
     world_trace_off(w);
+    world_asks(w, asks.events, asks.ends, 20 * STG_MS);
     if (of != QUEUE)
         world_merge(w, of != SHARED_STORE);
     if (of != QUEUE && stg_rng_upto(&rng, 3) == 0)
@@ -341,6 +347,12 @@ static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
     }
     world_calm(w, answer_well, seed);
     world_free(w);
+}
+
+static void live(uint64_t seed, uint64_t lanes_max, uint64_t messages_max,
+                 kind of)
+{
+    live_busily(seed, lanes_max, messages_max, of, (asks){1, 1});
 }
 
 TEST(any, loses_nothing_whatever_happens)
@@ -371,6 +383,20 @@ TEST(any, loses_nothing_of_partitions_that_some_lanes_follow)
 {
     for (uint64_t seed = 0; seed < seeds(120); seed++)
         live(seed, 6, 200, OWN_TOPICS);
+}
+
+/* Whether flow is asked once in a long turn or after every few ends: the same
+ * invariants. */
+TEST(any, loses_nothing_however_often_it_is_asked)
+{
+    static const asks busy[] = {
+        {16, 16}, {156, 156}, {156, 1}, {156, 4}, {156, STG_ENDS_MAX}};
+
+    for (uint64_t seed = 0; seed < seeds(40); seed++)
+        for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
+            live_busily(seed, 6, 200, (kind)(seed % 4), busy[i]);
+            live_busily(seed, 60, 100, (kind)(seed % 4), busy[i]);
+        }
 }
 
 /* Of thousands of seeds, those that once found something. */

@@ -17,6 +17,42 @@ TEST(flow, delivers_each_message_once_to_each_lane)
     world_free(w);
 }
 
+/* Lanes whose attempts end together, many in each turn of the shell; with one at a
+ * time they start in the order in which the others have ended. One lane parks: of
+ * several the groups of the store would differ. */
+static world *trace_asked(uint32_t events, uint32_t ends)
+{
+    world *w = world_new(3);
+
+    world_asks(w, events, ends, 0);
+    for (uint32_t l = 0; l < 40; l++) {
+        stg_lane_options *o = world_lane(w, STEADY);
+
+        o->in_flight_max = 1;
+        o->order = (stg_order)(l % 3);
+        world_script(w, l, l == 7 ? "503 503 200 timeout 200" : "200");
+    }
+    world_publish(w, 12);
+    world_start(w);
+    world_run(w, STG_NEVER);
+    return w;
+}
+
+TEST(flow, decides_the_same_however_often_it_is_asked)
+{
+    static const uint32_t often[][2] = {
+        {16, 16}, {156, 156}, {156, STG_ENDS_MAX}, {156, 1}};
+    world *w = trace_asked(1, 1);
+
+    for (size_t i = 0; i < sizeof often / sizeof *often; i++) {
+        world *other = trace_asked(often[i][0], often[i][1]);
+
+        CHECK_TRACE(world_trace(other), world_trace(w));
+        world_end(other, 3);
+    }
+    world_end(w, 3);
+}
+
 TEST(flow, parks_what_is_to_be_tried_again)
 {
     world *w = world_begin(2, STEADY, "503 503 200", 1);

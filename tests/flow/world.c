@@ -66,6 +66,7 @@ world *world_new(uint64_t seed)
     w->store_delay = 5 * STG_MS;
     w->fetch_delay = STG_NEVER;
     w->is_traced = true;
+    w->ask_events = w->ask_ends = 1;
     return w;
 }
 
@@ -202,6 +203,13 @@ void world_size(world *w, size_t bytes)
 {
     CHECK(bytes >= 12);
     w->size = bytes;
+}
+
+void world_asks(world *w, uint32_t events, uint32_t ends, stg_ns turn)
+{
+    w->ask_events = events;
+    w->ask_ends = ends;
+    w->turn = turn;
 }
 
 void world_publish_to(world *w, uint32_t partition, uint64_t count)
@@ -427,6 +435,7 @@ static void act(world *w)
     stg_action a;
     uint32_t count = 0;
 
+    w->events_since = w->ends_since = 0;
     while (!w->is_stopped && stg_flow_next(w->flow, &a, w->now)) {
         carry_out(w, &a);
         if (++count % 64 == 0)
@@ -469,23 +478,57 @@ static void handle(world *w, event *e)
     free(e);
 }
 
+/* Attempts have ended in this turn: others start in their places. */
+static void start_more(world *w)
+{
+    stg_action a;
+
+    w->ends_since = 0;
+    while (stg_flow_next_start(w->flow, &a, w->now)) {
+        CHECK(a.kind == STG_ACTION_START);
+        world_begin_attempt(w, &a);
+    }
+    check(w);
+}
+
+/* An event within a turn of the shell, which may go on. */
+static void note_event(world *w, bool is_end)
+{
+    if (w->events_since++ == 0)
+        w->turn_at = w->now;
+    w->ends_since += is_end;
+    if (w->events_since >= w->ask_events)
+        act(w);
+    else if (w->ends_since >= w->ask_ends)
+        start_more(w);
+    else
+        check(w);
+}
+
 /* One event, or flow's own time. False: nothing is under way before until. */
 static bool step(world *w, stg_ns until_at)
 {
-    stg_ns wake_at = stg_flow_wake_at(w->flow);
+    stg_ns wake_at = stg_flow_wake_at(w->flow), last_at = until_at;
     event *e;
 
     if (w->is_stopped)
         return false;
-    e = take_first(w, stg_ns_min(wake_at, until_at));
-    if (e == NULL && (wake_at > until_at || wake_at == STG_NEVER))
+    if (w->events_since > 0)
+        last_at = stg_ns_min(last_at, stg_ns_add(w->turn_at, w->turn));
+    e = take_first(w, stg_ns_min(wake_at, last_at));
+    if (e == NULL && w->events_since == 0 &&
+        (wake_at > until_at || wake_at == STG_NEVER))
         return false;
     if (e != NULL) {
+        bool is_end = e->what == ENDED;
+
         w->now = stg_ns_max(w->now, e->at);
         handle(w, e);
-    } else {
-        w->now = stg_ns_max(w->now, wake_at);
+        note_event(w, is_end);
+        return true;
     }
+    if (w->events_since == 0)
+        w->now = stg_ns_max(w->now, wake_at);
     act(w);
     return true;
 }

@@ -93,6 +93,11 @@ void world_publish_to(world *w, uint32_t partition, uint64_t count);
 
 void world_start(world *w);
 
+/* From now on the shell asks flow after so many events, or when none is near:
+ * within `turn` of the first of them; and what to start after so many ends. 1, 1:
+ * after each event, as a world does unless told otherwise. */
+void world_asks(world *w, uint32_t events, uint32_t ends, stg_ns turn);
+
 /* All of the above for one lane: it is started, with so many messages. */
 world *world_begin(uint64_t seed, const char *policy, const char *answers,
                    uint64_t count);

@@ -163,6 +163,10 @@ struct world {
     char *trace;
     size_t trace_size;
     bool is_traced, is_stopped, is_clean;
+    uint32_t ask_events, ask_ends; /* see world_asks() */
+    stg_ns turn;
+    uint32_t events_since, ends_since;
+    stg_ns turn_at; /* the first event that flow was not asked about */
 };
 
 /* -- world.c: time --------------------------------------------------------- */
