@@ -137,6 +137,8 @@ struct stg_connection {
     uint8_t address;   /* the next one */
     uint32_t rule;     /* client.rule by which its address was judged */
     int dial_error;    /* what the addresses came to so far; 0: nothing */
+    uint64_t read_ms;  /* when all that was there was read, by the loop's
+                          clock; 0: not all was */
     stg_ns made_at;
     stg_ns phase_at; /* when the phase, or its idleness, is out of time */
     stg_ns dial_at;  /* when all of the addresses are; 0: none was tried */

@@ -301,6 +301,7 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
     if (size == 0 || c->phase == STG_PHASE_ENDED)
         return;
+    c->read_ms = size == STG_READ_MAX ? 0 : uv_now(c->client->loop);
     if (size < 0) {
         lose(c, size == UV_EOF ? what_ended(c) : (int)size);
     } else if (c->tls != NULL) {
@@ -322,11 +323,16 @@ static void lend(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = (uv_buf_t){.base = c->client->read, .len = STG_READ_MAX};
 }
 
+/* What was read dry in this turn of the loop was quiet just now, and is not
+ * looked at again, unless its first exchange was the last: some servers close
+ * behind an answer without a word of it. */
 bool stg_wire_is_quiet(const stg_connection *c)
 {
     uv_os_fd_t fd;
     char byte;
 
+    if (c->exchange.is_reused && c->read_ms == uv_now(c->client->loop))
+        return true;
     return uv_fileno((const uv_handle_t *)&c->socket->tcp, &fd) == 0 &&
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
            (errno == EAGAIN || errno == EWOULDBLOCK);
