@@ -176,7 +176,8 @@ class Card {
         label: "jitter",
         options: [["none", "none: at the window's end"],
           ["full", "full: anywhere in it"], ["equal", "equal: its later half"],
-          ["decorrelated", "decorrelated"], ["10%", "10 %"], ["20%", "20 %"],
+          ["decorrelated", "decorrelated"], ["polly", "Polly's"],
+          ["10%", "10 %"], ["20%", "20 %"],
           ["50%", "50 %"]],
         moved: set("jitter"),
       }),
@@ -219,7 +220,7 @@ class Card {
       this.sliders.cap.allow(policy.growth !== "fixed" &&
         policy.growth !== "list");
       this.sliders.factor.allow(policy.growth === "exponential" &&
-        policy.jitter !== "decorrelated");
+        !["decorrelated", "polly"].includes(policy.jitter));
       this.sliders.base.allow(policy.growth !== "list");
     }
   }
@@ -242,6 +243,8 @@ function waitsWords(policy) {
   if (policy.attempts === "1") return "No retry.";
   if (policy.jitter === "decorrelated")
     return `Waits from ${timeWords(first)} to three times the last one.`;
+  if (policy.jitter === "polly")
+    return `Waits about ${windows.slice(0, 7).map(timeWords).join(", ")} …`;
   if (windows.every((each) => each === first))
     return first === 0 ? "Retries at once." : `${upTo} ${timeWords(first)}.`;
   return `${upTo} ${windows.slice(0, 7).map(timeWords).join(", ")} …`;

@@ -36,6 +36,11 @@ typedef enum stg_jitter {
                            below and q above; a fixed or listed window has no
                            c */
     STG_JITTER_UP,      /* m + U[0, a], m = min(w, c - a); likewise */
+    STG_JITTER_POLLY,   /* min(c, F(n - 1 + u) - F(n - 2 + v)), the first
+                           without v: F(t) = b 2^t tanh(sqrt(4 t)) / 1.4, u is
+                           U[0, 1), v the u before. For STG_EXPONENTIAL with
+                           factor 2000 and no floor. Each within 1 ns +
+                           b 2^n / 10^8 */
 } stg_jitter;
 
 #define STG_LIST_MAX 64
@@ -76,15 +81,17 @@ STG_API stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n);
 
 /* The own wait number n: w(n) and its jitter, drawn from what of the interval
  * is not below the floor; the floor itself where that is nothing. *last is the
- * s of decorrelated jitter: the caller keeps it for each operation and starts
- * it at b->base; other jitters leave it alone. Draws once from rng, or not at
+ * s of decorrelated jitter, or the v of Polly's in 2^-56: the caller keeps it for
+ * each operation and starts it at b->base; other jitters leave it alone. Draws once from rng, or not at
  * all for STG_JITTER_NONE.
  *
  * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
  * 2015. Its exponent is the attempt; ours is one less, so that the first
  * window is the base. A random time on top is that of Google's truncated
  * exponential backoff, -25 % to +50 % librdkafka's (reconnect.backoff.ms).
- * k^4 and an offset are Sidekiq's and Active Job's polynomial backoff. */
+ * k^4 and an offset are Sidekiq's and Active Job's polynomial backoff. Polly's
+ * jitter is that of Polly.Contrib.WaitAndRetry, DecorrelatedJitterBackoffV2, and
+ * of Polly 8 (Exponential with UseJitter): b is its median first delay. */
 STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
                                 stg_rng *rng);
 
@@ -92,7 +99,7 @@ STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
  * the backoff goes on. If the own wait may be as long as floor, it is drawn from
  * what of its interval is not below floor; else it is floor without jitter, and
  * floor + U[0, h] with any, h being the longest own wait. *last becomes the own
- * wait that was drawn, or h. A floor of 0 is none. One draw, or none, as above. */
+ * wait that was drawn, or h (of Polly's jitter: its u). A floor of 0 is none. One draw, or none, as above. */
 STG_API stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n,
                                       stg_ns *last, stg_ns floor, stg_rng *rng);
 

@@ -31,7 +31,7 @@ typedef struct stg_retry {
     stg_ns shared_at;   /* in a wait: since when it waits for the bulkhead, or
                           the instant that it has of the limiter, or, as long as
                           it has neither, of the shared budget */
-    stg_ns last;        /* the s of decorrelated jitter */
+    stg_ns last;        /* the s of decorrelated jitter, the u of Polly's */
     uint32_t attempts;  /* begun, first try included; the wait after the n-th is
                           wait number n, whoever asked for it */
     uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
@@ -71,7 +71,7 @@ STG_API stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now);
 /* What an operation has done, to be stored, and gone on with later or
  * elsewhere. */
 typedef struct stg_progress {
-    stg_ns last;                      /* the s of decorrelated jitter */
+    stg_ns last;                      /* that of stg_backoff_wait() */
     uint32_t attempts;                /* begun, first try included */
     uint8_t limited[STG_LIMITED_MAX]; /* retries by limited rule */
 } stg_progress;

@@ -3,7 +3,7 @@
 #include "core/backoff_draw.h"
 #include "core/wait.h"
 
-enum { DRAWS = 1 << 16, SEED = 1 };
+enum { DRAWS = 1 << 16, DRAWS_ROOT = 1 << 8, SEED = 1 };
 
 static stg_span add(stg_span a, stg_span b)
 {
@@ -46,12 +46,24 @@ static stg_span decorrelated(const stg_backoff *b, uint32_t n)
     return s;
 }
 
+/* The bounds: after the longest u, and after the shortest. */
+static stg_span polly(const stg_backoff *b, uint32_t n)
+{
+    stg_interval low = stg_backoff_interval(b, b->base, n, STG_POLLY_U_MAX);
+    stg_interval high = stg_backoff_interval(b, b->base, n, 0);
+
+    return (stg_span){.least = stg_ns_min(b->cap, low.low),
+                      .most = stg_backoff_longest(b, high)};
+}
+
 static stg_span span_of(const stg_backoff *b, uint32_t n)
 {
     stg_interval i;
 
     if (b->jitter == STG_JITTER_DECORRELATED)
         return decorrelated(b, n);
+    if (b->jitter == STG_JITTER_POLLY)
+        return polly(b, n);
     i = stg_backoff_interval(b, b->base, n, 0);
     return (stg_span){i.low, i.low + (i.high - i.low) / 2, i.high};
 }
@@ -85,10 +97,47 @@ static stg_span sum_rows(const stg_backoff *b, uint32_t first, uint32_t last)
     return sum;
 }
 
+/* Wait n, where each u is the longest there is. */
+static stg_ns polly_step(const stg_backoff *b, uint32_t n)
+{
+    return stg_backoff_longest(
+        b, stg_backoff_interval(b, b->base, n, STG_POLLY_U_MAX));
+}
+
+/* The first n waits of Polly's jitter, of which wait number `steady` may be as
+ * long as any. The most is of the longest u each. A wait that is short because of
+ * its u makes the next one longer: two in a row are no shorter than the step of
+ * the first, and up to the cap all are no shorter than the steps before the last.
+ */
+static stg_span sum_polly(const stg_backoff *b, uint64_t n, uint32_t steady)
+{
+    uint64_t listed = steady + 2U;
+    stg_span sum = {0};
+    stg_ns before = 0, step = 0; // the least without the last; the last step
+
+    if (n < listed)
+        listed = n;
+    else
+        listed += (n - listed) % 2;
+    for (uint32_t i = 1; i <= listed; i++) {
+        stg_ns least = stg_ns_max(sum.least, stg_ns_add(before, step));
+
+        if (stg_backoff_interval(b, b->base, i, 0).high <= b->cap)
+            least = sum.most;
+        before = sum.least;
+        sum.least = least;
+        step = polly_step(b, i);
+        sum.most = stg_ns_add(sum.most, step);
+    }
+    n -= listed;
+    return add(sum, (stg_span){.least = stg_ns_mul(step, n / 2),
+                               .most = stg_ns_mul(step, n)});
+}
+
 /* Whether the windows below the cap are a polynomial in n. */
 static bool is_polynomial(const stg_backoff *b)
 {
-    return b->jitter != STG_JITTER_DECORRELATED &&
+    return !stg_backoff_keeps_last(b) &&
            (b->growth == STG_LINEAR || b->growth == STG_POLYNOMIAL);
 }
 
@@ -186,27 +235,30 @@ static stg_span sum_polynomial(const stg_backoff *b, uint32_t count)
 static stg_span sum(const stg_backoff *b, uint64_t n, uint32_t steady)
 {
     uint32_t growing = (uint32_t)stg_ns_min(n, steady - 1);
-    stg_span total =
-        is_polynomial(b) ? sum_polynomial(b, growing) : sum_rows(b, 1, growing);
+    stg_span total;
 
+    if (b->jitter == STG_JITTER_POLLY)
+        return sum_polly(b, n, steady);
+    total =
+        is_polynomial(b) ? sum_polynomial(b, growing) : sum_rows(b, 1, growing);
     return add(total, times(span_of(b, steady), n - growing));
 }
 
 static stg_forecast_wait wait_at(const stg_backoff *b, uint32_t n)
 {
-    bool is_decorrelated = b->jitter == STG_JITTER_DECORRELATED;
     stg_forecast_wait row = {
         .retry = n,
         .wait = span_of(b, n),
         .total = sum(b, n, find_steady(b)),
     };
 
-    row.window = is_decorrelated ? row.wait.most : stg_backoff_window(b, n);
+    row.window =
+        stg_backoff_keeps_last(b) ? row.wait.most : stg_backoff_window(b, n);
     return row;
 }
 
-/* By the last row that is listed, decorrelated jitter has long settled: later
- * means are taken to be the same. */
+/* By the last row that is listed, waits that depend on those before them have
+ * long settled: later means are taken to be the same. */
 stg_forecast_wait stg_forecast_row(const stg_forecast *f, const stg_policy *p,
                                    uint64_t n)
 {
@@ -218,7 +270,7 @@ stg_forecast_wait stg_forecast_row(const stg_forecast *f, const stg_policy *p,
     row = wait_at(&p->backoff, (uint32_t)stg_ns_min(n, UINT32_MAX));
     row.is_past_deadline =
         p->deadline != STG_NEVER && row.total.least >= p->deadline;
-    if (p->backoff.jitter != STG_JITTER_DECORRELATED)
+    if (!stg_backoff_keeps_last(&p->backoff))
         return row;
     known = &f->waits[f->wait_count - 1];
     row.is_mean_estimate = true;
@@ -261,19 +313,41 @@ static uint64_t count_polynomial(const stg_policy *p, uint64_t most,
     return low;
 }
 
+/* The same of Polly's jitter, by its least waits. */
+static uint64_t count_polly(const stg_policy *p, uint64_t most)
+{
+    const stg_backoff *b = &p->backoff;
+    uint32_t steady = find_steady(b);
+    uint64_t low = 0, high = most;
+
+    if (sum_polly(b, most, steady).least < p->deadline)
+        return most;
+    while (high - low > 1) { // low begins in time, and high does not
+        uint64_t middle = low + (high - low) / 2;
+
+        if (sum_polly(b, middle, steady).least < p->deadline)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* How many of the retries begin before the deadline: one by one as long as
  * they differ, and the others at once. */
 static uint64_t count_in_time(const stg_forecast *f, const stg_policy *p,
                               bool is_mean)
 {
     const stg_backoff *b = &p->backoff;
-    bool is_decorrelated = b->jitter == STG_JITTER_DECORRELATED;
-    uint64_t settled = is_decorrelated ? f->wait_count : find_steady(b);
+    uint64_t settled =
+        stg_backoff_keeps_last(b) ? f->wait_count : find_steady(b);
     uint64_t most = f->retries_max, n = 0;
     stg_ns total = 0, next;
 
     if (most == 0 || p->deadline == STG_NEVER)
         return most;
+    if (b->jitter == STG_JITTER_POLLY && !is_mean)
+        return count_polly(p, most);
     if (is_polynomial(b)) {
         n = count_polynomial(p, stg_ns_min(most, settled - 1), is_mean);
         total = part_of(sum_polynomial(b, (uint32_t)n), is_mean);
@@ -317,6 +391,39 @@ static void estimate_means(stg_forecast *f, const stg_backoff *b)
     }
 }
 
+/* Of wait n of Polly's jitter, over DRAWS pairs of u and v: as many of each,
+ * evenly apart. */
+static stg_ns polly_mean(const stg_backoff *b, uint32_t n)
+{
+    const uint64_t apart = (STG_POLLY_U_MAX + 1) / DRAWS_ROOT;
+    stg_ns after[DRAWS_ROOT];
+    uint64_t high = 0, low = 0;
+
+    for (uint64_t i = 0; i < DRAWS_ROOT; i++)
+        after[i] =
+            n == 1 ? 0 : stg_polly_sum(b->base, n - 2, i * apart + apart / 2);
+    for (uint64_t i = 0; i < DRAWS_ROOT; i++) {
+        stg_ns sum = stg_polly_sum(b->base, n - 1, i * apart + apart / 2);
+
+        for (uint64_t j = 0; j < DRAWS_ROOT; j++) {
+            stg_ns wait = sum == STG_NEVER ? sum : stg_ns_sub(sum, after[j]);
+
+            wait = stg_ns_min(b->cap, wait);
+            high += wait / DRAWS;
+            low += wait % DRAWS;
+        }
+    }
+    return high + low / DRAWS;
+}
+
+static void fill_polly(stg_forecast *f, const stg_backoff *b)
+{
+    for (uint32_t i = 0; i < f->wait_count; i++) {
+        f->waits[i].wait.mean = polly_mean(b, i + 1);
+        f->waits[i].is_mean_estimate = b->base > 0;
+    }
+}
+
 static void fill_waits(stg_forecast *f, const stg_policy *p)
 {
     const stg_backoff *b = &p->backoff;
@@ -333,8 +440,13 @@ static void fill_waits(stg_forecast *f, const stg_policy *p)
     if (b->jitter == STG_JITTER_DECORRELATED &&
         decorrelated_most(b, f->wait_count, &unused))
         estimate_means(f, b);
+    if (b->jitter == STG_JITTER_POLLY)
+        fill_polly(f, b);
     for (uint32_t i = 0; i < f->wait_count; i++) {
         total = add(total, f->waits[i].wait);
+        if (b->jitter == STG_JITTER_POLLY) // its waits depend on each other
+            total = (stg_span){f->waits[i].total.least, total.mean,
+                               f->waits[i].total.most};
         f->waits[i].total = total;
         f->waits[i].is_past_deadline =
             p->deadline != STG_NEVER && total.least >= p->deadline;

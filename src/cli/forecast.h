@@ -17,10 +17,10 @@ typedef struct stg_span {
 
 typedef struct stg_forecast_wait {
     uint64_t retry; /* from 1 */
-    stg_ns window;  /* w(n); of decorrelated jitter, which has none, the most */
+    stg_ns window;  /* w(n); of jitters that have none, the most */
     stg_span wait;
     stg_span total;        /* of this wait and those before it */
-    bool is_mean_estimate; /* from draws: decorrelated past its cap */
+    bool is_mean_estimate; /* decorrelated past its cap; Polly's */
     bool is_past_deadline; /* never made: the least total is too much */
 } stg_forecast_wait;
 

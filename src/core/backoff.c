@@ -41,7 +41,7 @@ static stg_status check_jitter(const stg_backoff *b, stg_error *err)
     bool has_up = b->jitter == STG_JITTER_UP;
     uint32_t most = b->below > b->above ? b->below : b->above;
 
-    if ((unsigned)b->jitter > STG_JITTER_UP)
+    if ((unsigned)b->jitter > STG_JITTER_POLLY)
         return stg_refuse_number(err, "jitter", (unsigned)b->jitter,
                                  "one of stg_jitter");
     if (has_percent && (most < 1 || most > 100))
@@ -55,6 +55,18 @@ static stg_status check_jitter(const stg_backoff *b, stg_error *err)
     if (!has_up && b->up != 0)
         return stg_refuse_duration(err, "jitter", b->up,
                                    "no time with another jitter");
+    return STG_OK;
+}
+
+/* What has a meaning for Polly's jitter. */
+static stg_status check_polly(const stg_backoff *b, stg_error *err)
+{
+    if (b->jitter != STG_JITTER_POLLY)
+        return STG_OK;
+    if (b->growth != STG_EXPONENTIAL || b->factor != 2000)
+        return stg_refuse(err, "jitter=polly is for exponential with factor=2");
+    if (b->floor != 0)
+        return stg_refuse(err, "floor has no meaning for jitter=polly");
     return STG_OK;
 }
 
@@ -103,7 +115,7 @@ stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
         return stg_refuse_cap(err, b->cap, "base", b->base);
     if (b->cap < b->floor)
         return stg_refuse_cap(err, b->cap, "floor", b->floor);
-    if (check_polynomial(b, err) != STG_OK)
+    if (check_polly(b, err) != STG_OK || check_polynomial(b, err) != STG_OK)
         return STG_INVALID;
     if (b->cap < b->offset)
         return stg_refuse_cap(err, b->cap, "offset", b->offset);
@@ -175,6 +187,6 @@ stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n, stg_ns *last,
     first = b->base;
     if (last == NULL)
         last = &first;
-    return stg_backoff_draw(b, stg_backoff_interval(b, b->base, n, *last), last,
-                            floor, rng);
+    return stg_backoff_draw(b, n, stg_backoff_interval(b, b->base, n, *last),
+                            last, floor, rng);
 }

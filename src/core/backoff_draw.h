@@ -7,6 +7,7 @@
 
 #include <stagger/backoff.h>
 
+#include "core/polly.h"
 #include "core/power.h"
 #include "core/rng_draw.h"
 
@@ -60,6 +61,19 @@ static inline stg_ns stg_backoff_reach(const stg_backoff *b, stg_ns base,
     return base; // gcov-excl: no such growth
 }
 
+/* Whether waits depend on those before them, by what *last keeps. */
+static inline bool stg_backoff_keeps_last(const stg_backoff *b)
+{
+    return b->jitter == STG_JITTER_DECORRELATED ||
+           b->jitter == STG_JITTER_POLLY;
+}
+
+/* *last after the longest own wait there is. */
+static inline stg_ns stg_backoff_last_of(const stg_backoff *b, stg_ns longest)
+{
+    return b->jitter == STG_JITTER_POLLY ? STG_POLLY_U_MAX : longest;
+}
+
 /* Of wait number n, as its jitter has it. */
 static inline stg_interval
 stg_backoff_jittered(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
@@ -78,13 +92,18 @@ stg_backoff_jittered(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
         return stg_backoff_spread(b, window);
     case STG_JITTER_UP:
         return stg_backoff_raise(b, window);
+    case STG_JITTER_POLLY:
+        return (stg_interval){
+            stg_polly_wait(base, n, 0, last),
+            stg_polly_wait(base, n, STG_POLLY_U_MAX, last),
+        };
     default: // none
         return (stg_interval){window, window};
     }
 }
 
-/* The same above the floor. Decorrelated jitter, whose s is last, has no
- * window: what it draws from this is cut to the cap afterwards. */
+/* The same above the floor. Where waits depend on those before them, what is
+ * drawn from this is cut to the cap afterwards. */
 static inline stg_interval
 stg_backoff_interval(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
 {
@@ -97,24 +116,26 @@ stg_backoff_interval(const stg_backoff *b, stg_ns base, uint32_t n, stg_ns last)
 /* The longest own wait in the interval. */
 static inline stg_ns stg_backoff_longest(const stg_backoff *b, stg_interval i)
 {
-    return b->jitter == STG_JITTER_DECORRELATED ? stg_ns_min(b->cap, i.high)
-                                                : i.high;
+    return stg_backoff_keeps_last(b) ? stg_ns_min(b->cap, i.high) : i.high;
 }
 
 /* stg_backoff_wait_after(), from its interval. */
-static inline stg_ns stg_backoff_draw(const stg_backoff *b, stg_interval i,
-                                      stg_ns *last, stg_ns floor, stg_rng *rng)
+static inline stg_ns stg_backoff_draw(const stg_backoff *b, uint32_t n,
+                                      stg_interval i, stg_ns *last,
+                                      stg_ns floor, stg_rng *rng)
 {
     stg_ns longest = stg_backoff_longest(b, i), wait;
-    bool is_kept = b->jitter == STG_JITTER_DECORRELATED;
+    bool is_kept = stg_backoff_keeps_last(b);
 
     if (b->jitter == STG_JITTER_NONE)
         return stg_ns_max(longest, floor);
     if (floor > longest) { // not all at once, and no earlier than asked
         if (is_kept)
-            *last = longest;
+            *last = stg_backoff_last_of(b, longest);
         return stg_ns_add(floor, stg_rng_draw_upto(rng, longest));
     }
+    if (b->jitter == STG_JITTER_POLLY)
+        return stg_polly_draw(b, n, last, floor, rng);
     i.low = stg_ns_max(i.low, floor);
     wait = i.low + stg_rng_draw_upto(rng, i.high - i.low);
     if (is_kept)

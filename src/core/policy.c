@@ -61,6 +61,10 @@ static stg_status check_bases(const stg_policy *p, stg_error *err)
             return stg_refuse(err,
                               "base-for has no meaning for a list, which has "
                               "no base");
+        if (b->jitter == STG_JITTER_POLLY)
+            return stg_refuse(err,
+                              "base-for has no meaning for jitter=polly, whose "
+                              "waits go on from each other");
         if (base > STG_BACKOFF_MAX)
             return stg_refuse_duration(err, "base-for", base,
                                        "more than 0, to 365d");

@@ -134,7 +134,8 @@ static stg_ns find_wait(stg_retry *r, const stg_outcome *o, stg_rng *rng,
 
     *why = is_theirs || asked > stg_backoff_longest(b, i) ? STG_WHY_SERVER_DELAY
                                                           : STG_WHY_BACKOFF;
-    wait = stg_backoff_draw(b, i, &r->last, is_theirs ? 0 : asked, rng);
+    wait = stg_backoff_draw(b, r->attempts, i, &r->last, is_theirs ? 0 : asked,
+                            rng);
     return is_theirs ? asked : wait;
 }
 

@@ -24,8 +24,8 @@ static const char wanted_time[] =
 /* What a setting knows beside numbers. */
 static const char *const word_none[] = {"none", NULL};
 static const char *const word_unlimited[] = {"unlimited", NULL};
-static const char *const words_jitter[] = {"none",         "full", "equal",
-                                           "decorrelated", "up:",  NULL};
+static const char *const words_jitter[] = {
+    "none", "full", "equal", "decorrelated", "up:", "polly", NULL};
 const char *const stg_budget_words[] = {
     "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", NULL};
 static const char *const words_throttle[] = {"none", "sre", "sre:", "aws",
@@ -220,6 +220,10 @@ static bool read_jitter(stg_parser *p, stg_reader *value)
     b->up = 0;
     if (find_word(value, words_jitter, STG_JITTER_DECORRELATED + 1, &word)) {
         b->jitter = (stg_jitter)word;
+        return true;
+    }
+    if (stg_reader_equals(value, "polly")) {
+        b->jitter = STG_JITTER_POLLY;
         return true;
     }
     if (!stg_read_text(value, "up:"))
@@ -476,8 +480,8 @@ static const setting settings[] = {
     {"offset=", read_offset, wanted_time, NULL},
     {"count-from=", read_count_from, "wanted 0 or 1", NULL},
     {"jitter=", read_jitter,
-     "wanted none, full, equal, decorrelated, 1% to 100%, -25%:50% (below and "
-     "above) or up:1s",
+     "wanted none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% "
+     "(below and above) or up:1s",
      words_jitter},
     {"deadline=", read_deadline,
      "wanted none, or a duration up to 365d, like 2m", word_none},

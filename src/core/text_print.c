@@ -85,6 +85,7 @@ void stg_jitter_write(stg_writer *w, const stg_backoff *b)
         [STG_JITTER_EQUAL] = "equal",
         [STG_JITTER_DECORRELATED] = "decorrelated",
         [STG_JITTER_UP] = "up:",
+        [STG_JITTER_POLLY] = "polly",
     };
 
     if (b->jitter == STG_JITTER_PERCENT) {

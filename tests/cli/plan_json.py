@@ -1,5 +1,7 @@
 """stagger plan --json: every number, and exactly."""
 import json
+import math
+import random
 import sys
 import unittest
 from decimal import Decimal
@@ -164,6 +166,30 @@ class Waits(unittest.TestCase):
         if top <= 5:
             return (1 + top) / 2
         return (12 + 5 * (top - 5)) / (top - 1)
+
+    def test_of_pollys_jitter_are_those_of_its_formula(self):
+        policy, = read("base=1s cap=5s jitter=polly attempts=8")
+        count, r = 40000, random.Random(1)
+        drawn = [[] for _ in range(7)]
+        for _ in range(count):
+            before = 0
+            for n, waits in enumerate(drawn):
+                t = n + r.random()
+                after = 2 ** t * math.tanh(math.sqrt(4 * t)) / 1.4
+                waits.append(min(5, after - before))
+                before = after
+        totals = [sorted(map(sum, zip(*drawn[:n + 1]))) for n in range(7)]
+        for wait, waits, total in zip(policy["waits"], drawn, totals):
+            found = {k: ns(v) / 1e9 for k, v in wait.items() if "_m" in k}
+            mean = sum(waits) / count
+            self.assertLess(abs(found["wait_mean_ms"] - mean), mean / 50)
+            self.assertLess(found["wait_min_ms"], 1e-6)
+            self.assertLessEqual(max(waits), found["wait_max_ms"])
+            self.assertGreater(max(waits), found["wait_max_ms"] * .95)
+            self.assertLessEqual(found["total_min_ms"], total[0])
+            self.assertLessEqual(total[-1], found["total_max_ms"])
+            self.assertGreater(total[-1], found["total_max_ms"] * .9)
+            self.assertTrue(wait["wait_mean_estimated"])
 
     def test_say_what_the_deadline_forbids(self):
         policy, = read("base=1s cap=40s attempts=9 jitter=none")

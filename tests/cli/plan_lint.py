@@ -74,7 +74,7 @@ GOOD = [
     "never=dns,404", "retry=5xx,429 never=501", "once=timeout at-most=2:503",
     "retry=none once=timeout", "retry-after-max=5s", "deadline=10s",
     "attempt-timeout=30s deadline=none", "reset-after=1m",
-    "jitter=decorrelated", "linear", "fixed base=1s", "jitter=1%",
+    "jitter=decorrelated", "jitter=polly", "linear", "fixed base=1s", "jitter=1%",
     "budget=9:1/s budget-empty=wait", "nested=once unsafe=no",
     "retry=circuit-open,default breaker=5", "breaker=5 breaker-connect=4",
     "breaker=50%/20/10s breaker-connect=30", "attempts=1 jitter=none unsafe=yes",

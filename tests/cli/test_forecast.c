@@ -147,6 +147,48 @@ TEST(forecast, estimates_the_means_of_decorrelated_jitter_with_a_floor)
     CHECK(is_about(f.waits[2].wait.mean, 14 * STG_S));
 }
 
+/* F(t) = 2^t tanh(sqrt(4 t)) / 1.4: F(1) = 1377.2 ms, F(2) = 2837.3 ms,
+ * F(3) = 5703.0 ms. */
+TEST(forecast, knows_where_pollys_jitter_lets_waits_fall)
+{
+    stg_forecast f = forecast("base=1s cap=none jitter=polly attempts=4");
+
+    CHECK_U64(f.waits[0].wait.most / STG_MS, 1377);
+    CHECK_U64(f.waits[1].wait.most / STG_MS, 2837);
+    CHECK_U64(f.waits[2].wait.most / STG_MS, 5703 - 1378);
+    CHECK_U64(f.waits[2].window, f.waits[2].wait.most);
+    CHECK_U64(f.waits[0].wait.least, 0);
+    CHECK(f.waits[2].wait.least < STG_US);
+    // Waits that are short because of the one before are long together.
+    CHECK_U64(f.waits[0].total.least, 0);
+    CHECK_U64(f.waits[1].total.least / STG_MS, 1377);
+    CHECK_U64(f.waits[2].total.least / STG_MS, 2837);
+    CHECK_U64(f.waits[2].total.most / STG_MS, 5703);
+    CHECK(f.waits[0].is_mean_estimate);
+    CHECK(!forecast("base=0 jitter=polly").waits[0].is_mean_estimate);
+    CHECK_U64(forecast("base=0 jitter=polly").waits[0].wait.most, 0);
+}
+
+TEST(forecast, bounds_pollys_jitter_past_its_cap)
+{
+    stg_forecast f =
+        forecast("base=1s cap=3s jitter=polly attempts=40 deadline=30s");
+
+    // 1377.2, 1460.1 and 2865.7 ms apart; then the cap, each time.
+    CHECK_U64(f.waits[3].total.most / STG_MS, 8703);
+    CHECK_U64(f.waits[4].total.most / STG_MS, 11703);
+    // None, and the cap, by turns: from F(1), or from the second step.
+    CHECK_U64(f.waits[2].total.least / STG_MS, 1460);
+    CHECK_U64(f.waits[3].total.least / STG_MS, 4243);
+    CHECK_U64(f.waits[4].total.least / STG_MS, 1460 + 3000);
+    CHECK_U64(f.waits[5].total.least / STG_MS, 4243 + 3000);
+    // 1460.1 + 9 * 3000 ms, at retry 21, is below 30 s; 4243 + 9 * 3000 is not.
+    CHECK_U64(f.retries_in_time, 21);
+    CHECK_U64(forecast("base=0 jitter=polly attempts=unlimited deadline=1s")
+                  .retries_in_time,
+              STG_UNLIMITED);
+}
+
 TEST(forecast, rounds_means_down)
 {
     CHECK_U64(forecast("base=5ns jitter=full").waits[0].wait.mean, 2);
@@ -283,6 +325,83 @@ TEST(forecast, has_the_mean_of_the_waits_that_the_library_draws)
         slack = DRAWS + width / 100 * 3;
         CHECK_FROM(seed, mean <= stg_ns_add(sum, slack));
         CHECK_FROM(seed, sum <= stg_ns_add(mean, slack));
+    }
+}
+
+static stg_policy any_polly(stg_rng *rng)
+{
+    stg_policy p = stg_policy_default();
+    stg_backoff *b = &p.backoff;
+
+    b->jitter = STG_JITTER_POLLY;
+    b->base = any_time(rng);
+    b->cap = stg_ns_max(stg_ns_max(b->base, 1), any_time(rng));
+    if (stg_rng_upto(rng, 3) == 0)
+        b->cap = STG_NEVER;
+    p.attempts_max = 2 + stg_rng_upto(rng, 100);
+    p.deadline = 1 + any_time(rng);
+    return p;
+}
+
+static stg_ns polly_wait(const stg_backoff *b, uint32_t n, stg_ns last,
+                         bool is_most)
+{
+    return hostile_wait(b, n, &last, is_most);
+}
+
+/* Nor is any wait, or what they add up to, beyond the forecast. */
+TEST(forecast, agrees_with_the_library_on_pollys_jitter)
+{
+    for (uint64_t seed = 0; seed < seeds(300); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        stg_policy p = any_polly(&rng);
+        stg_forecast f = forecast_of(&p);
+        stg_ns last = p.backoff.base, high = 0, all = 0, most = 0;
+        uint64_t in_time = 0;
+
+        for (uint32_t n = 1; n < p.attempts_max; n++) {
+            stg_forecast_wait row = stg_forecast_row(&f, &p, n);
+            stg_ns wait = stg_backoff_wait(&p.backoff, n, &last, &rng);
+
+            CHECK_FROM(seed, row.wait.least ==
+                                 polly_wait(&p.backoff, n, STG_NEVER, false));
+            CHECK_FROM(seed,
+                       row.wait.most == polly_wait(&p.backoff, n, 0, true));
+            CHECK_FROM(seed, row.wait.least <= wait && wait <= row.wait.most);
+            all = stg_ns_add(all, wait);
+            most = stg_ns_add(most, hostile_wait(&p.backoff, n, &high, true));
+            CHECK_FROM(seed, row.total.most == most);
+            // The longest u is 2^-56 less than the whole.
+            CHECK_FROM(seed, all <= stg_ns_add(most, most / 1000000));
+            CHECK_FROM(seed, row.total.least <= stg_ns_add(all, all / 1000000));
+            in_time += row.total.least < p.deadline;
+            CHECK_FROM(seed, row.is_past_deadline == (in_time < n));
+        }
+        CHECK_FROM(seed, f.retries_in_time == in_time);
+        CHECK_FROM(seed, f.wait_total_most == most);
+    }
+}
+
+TEST(forecast, has_the_mean_of_the_waits_that_pollys_jitter_draws)
+{
+    enum { DRAWS = 4000 };
+
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        stg_policy p = any_polly(&rng);
+        stg_forecast f = forecast_of(&p);
+        uint64_t n = 1 + stg_rng_upto(&rng, f.wait_count - 1), sum = 0;
+        const stg_span *s = &f.waits[n - 1].wait;
+
+        for (int i = 0; i < DRAWS; i++) {
+            stg_ns last = p.backoff.base, wait = 0;
+
+            for (uint32_t k = 1; k <= n; k++)
+                wait = stg_backoff_wait(&p.backoff, k, &last, &rng);
+            sum += wait / DRAWS;
+        }
+        CHECK_FROM(seed, s->mean <= stg_ns_add(sum, DRAWS + s->most / 30));
+        CHECK_FROM(seed, sum <= stg_ns_add(s->mean, DRAWS + s->most / 30));
     }
 }
 

@@ -118,7 +118,7 @@ class Suggest(unittest.TestCase):
     def test_each_value_of_a_policy(self):
         values = {
             "attempts": ["unlimited"], "cap": ["none"], "deadline": ["none"],
-            "jitter": ["none", "full", "equal", "decorrelated"],
+            "jitter": ["none", "full", "equal", "decorrelated", "polly"],
             "budget": ["none", "aws", "tokens:", "ratio:", "grpc:"],
             "budget-empty": ["give-up", "wait"], "breaker": ["none"],
             "breaker-connect": ["none"],

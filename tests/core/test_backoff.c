@@ -450,6 +450,8 @@ static wide unfloored_least(const stg_backoff *b, stg_ns window)
     case STG_JITTER_UP:
         return grows && m + b->up > b->cap ? b->cap - least_of(b->up, b->cap)
                                            : m;
+    case STG_JITTER_POLLY: // see test_polly.c
+        break;
     }
     return 0;
 }
@@ -713,11 +715,24 @@ typedef struct refusal {
 TEST(backoff, refuses_what_is_out_of_range_and_names_it)
 {
     const refusal refusals[] = {
+        {{.jitter = STG_JITTER_POLLY, .factor = 2000, .cap = 1},
+         "jitter=polly is for exponential with factor=2"},
+        {{.jitter = STG_JITTER_POLLY,
+          .growth = STG_EXPONENTIAL,
+          .factor = 2001,
+          .cap = 1},
+         "jitter=polly is for exponential with factor=2"},
+        {{.jitter = STG_JITTER_POLLY,
+          .growth = STG_EXPONENTIAL,
+          .factor = 2000,
+          .floor = 1,
+          .cap = 1},
+         "floor has no meaning for jitter=polly"},
         {{.growth = (stg_growth)5},
          "growth=5 is out of range, wanted one of "
          "stg_growth"},
-        {{.jitter = (stg_jitter)6},
-         "jitter=6 is out of range, wanted one of "
+        {{.jitter = (stg_jitter)7},
+         "jitter=7 is out of range, wanted one of "
          "stg_jitter"},
         {{.jitter = STG_JITTER_PERCENT},
          "jitter=0% is out of range, wanted 1% to 100%"},

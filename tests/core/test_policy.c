@@ -267,8 +267,9 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
         {FIELD(backoff.jitter), STG_JITTER_DECORRELATED, NULL},
         {FIELD(backoff.jitter), STG_JITTER_PERCENT,
          "jitter=0% is out of range, wanted 1% to 100%"},
-        {FIELD(backoff.jitter), STG_JITTER_UP + 1,
-         "jitter=6 is out of range, wanted one of stg_jitter"},
+        {FIELD(backoff.jitter), STG_JITTER_POLLY, NULL},
+        {FIELD(backoff.jitter), STG_JITTER_POLLY + 1,
+         "jitter=7 is out of range, wanted one of stg_jitter"},
         {FIELD(backoff.below), 1,
          "jitter=1% is out of range, wanted no percentage with another jitter"},
         {FIELD(backoff.factor), 1000, NULL},
@@ -355,6 +356,11 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
         {FIELD(base_for[STG_CATEGORY_SERVER]), 1,
          "base-for has no meaning for a list, which has no base"},
     };
+    static const row going_on[] = {
+        {FIELD(base_for[STG_CATEGORY_SERVER]), 1,
+         "base-for has no meaning for jitter=polly, whose waits go on from "
+         "each other"},
+    };
     static const row uncapped[] = {
         {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY, NULL},
         {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY + 1,
@@ -364,6 +370,7 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
 
     check_rows("attempts=3", bases, COUNT(bases));
     check_rows("list=1s", based_list, COUNT(based_list));
+    check_rows("jitter=polly", going_on, COUNT(going_on));
     check_rows("list=1s jitter=decorrelated", bases, 1);
     check_rows("cap=none", uncapped, COUNT(uncapped));
     check_rows("attempts=3", plain, COUNT(plain));

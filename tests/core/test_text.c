@@ -113,6 +113,12 @@ static stg_backoff any_backoff(stg_rng *rng)
             between(rng, 1, one_in(rng, 4) ? STG_LIST_MAX : STG_LIST_MAX / 2);
     for (uint32_t i = 0; i < b.list_count; i++)
         b.list[i] = any_time(rng, 0);
+    if (one_in(rng, 12))
+        b = (stg_backoff){.growth = STG_EXPONENTIAL,
+                          .jitter = STG_JITTER_POLLY,
+                          .factor = 2000,
+                          .base = b.base,
+                          .cap = b.cap};
     return b;
 }
 
@@ -253,7 +259,8 @@ static stg_policy any_policy(stg_rng *rng)
     if (p.bulkhead.max != 0 && one_in(rng, 2))
         p.bulkhead.wait = any_time(rng, 0);
     for (unsigned i = STG_CATEGORY_CONNECT; i <= STG_CATEGORY_LOCAL; i++)
-        if (has_base && i != STG_CATEGORY_OWN && one_in(rng, 8))
+        if (has_base && p.backoff.jitter != STG_JITTER_POLLY &&
+            i != STG_CATEGORY_OWN && one_in(rng, 8))
             p.base_for[i] = stg_ns_min(any_time(rng, 1), p.backoff.cap);
     while (rules-- > 0)
         add_rule(&p, any_rule(rng), rng);
@@ -290,6 +297,8 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         stg_policy p = any_policy(&rng);
 
         p.backoff.growth = STG_LIST;
+        if (p.backoff.jitter == STG_JITTER_POLLY)
+            p.backoff.jitter = STG_JITTER_FULL;
         p.backoff.power = p.backoff.counts_from_0 = 0;
         p.backoff.offset = 0;
         memset(p.base_for, 0, sizeof p.base_for);
@@ -629,6 +638,10 @@ TEST(text, sets_the_backoff)
         {"jitter=-0%:1%", "exponential base=200ms cap=30s jitter=-0%:1% " REST},
         {"jitter=-20%:20%", "exponential base=200ms cap=30s jitter=20% " REST},
         {"jitter=up:1s", "exponential base=200ms cap=30s jitter=up:1s " REST},
+        {"jitter=polly", "exponential base=200ms cap=30s jitter=polly " REST},
+        {"client jitter=polly cap=none",
+         "exponential base=1s cap=none jitter=polly attempts=4 deadline=2m "
+         "retry=default"},
         {"fixed jitter=up:60s", "fixed base=200ms jitter=up:1m " REST},
         {"webhook list=1s jitter=up:1s retry=503 breaker=none",
          "list=1s jitter=up:1s attempts=8 deadline=none attempt-timeout=30s "
@@ -979,8 +992,8 @@ TEST(text, may_have_64_rules)
 #define TIME \
     ": wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h"
 #define JITTER                                                               \
-    ": wanted none, full, equal, decorrelated, 1% to 100%, -25%:50% (below " \
-    "and above) or up:1s"
+    ": wanted none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% " \
+    "(below and above) or up:1s"
 #define BASE_FOR                                                               \
     ": wanted a duration above 0 and categories, each once (connect, server, " \
     "request, overload, database, rpc, local), like 1s:overload"
@@ -1268,6 +1281,8 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"jitter=-0%:0%", 1, "jitter=0% is out of range, wanted 1% to 100%"},
         {"jitter=-5%:101%", 1,
          "jitter=101% is out of range, wanted 1% to 100%"},
+        {"jitter=pollyx", 1, "jitter=pollyx: did you mean polly?"},
+        {"jitter=Polly", 1, "jitter=Polly: did you mean polly?"},
         {"jitter=up:0", 1,
          "jitter=0 is out of range, wanted up: and more than 0, to 365d"},
         {"deadline=0", 1,
@@ -1280,6 +1295,14 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"offset=1s fixed", 1,
          "offset=1s is out of range, wanted none but for linear and "
          "polynomial"},
+        {"attempts=2 linear jitter=polly", 19,
+         "jitter=polly is for exponential with factor=2"},
+        {"jitter=polly factor=3", 1,
+         "jitter=polly is for exponential with factor=2"},
+        {"jitter=polly floor=1s", 14, "floor has no meaning for jitter=polly"},
+        {"jitter=polly base-for=1s:server", 14,
+         "base-for has no meaning for jitter=polly, whose waits go on from "
+         "each other"},
         {"list=1s count-from=0", 9, "count-from is for linear and polynomial"},
         {"linear offset=5m cap=2m", 18, "cap=2m is below offset=5m"},
         {"attempts=2 reset-after=0", 12,

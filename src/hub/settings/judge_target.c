@@ -47,12 +47,13 @@ static const char *print_time(stg_ns time, char text[TIME_TEXT])
 static stg_ns retry_total(const stg_policy *p, stg_ns most)
 {
     stg_ns timeout = p->attempt_timeout != STG_NEVER ? p->attempt_timeout : 0;
-    stg_ns total = 0, base = stg_base_longest(p), wait = base;
+    stg_ns total = 0, base = stg_base_longest(p), wait, last = base;
 
     for (uint64_t n = 1; n < p->attempts_max && total <= most; n++) {
         wait = stg_backoff_longest(
             &p->backoff,
-            stg_backoff_interval(&p->backoff, base, (uint32_t)n, wait));
+            stg_backoff_interval(&p->backoff, base, (uint32_t)n, last));
+        last = stg_backoff_last_of(&p->backoff, wait);
         total = stg_ns_add(total, stg_ns_add(wait, timeout));
         if (wait == 0 && timeout == 0 && n > 100000)
             break; // it may go on for ever without getting on
@@ -107,7 +108,7 @@ static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
                      print_time(retention, kept));
 }
 
-/* The mean of a wait, which is not decorrelated. */
+/* The mean of a wait, which does not depend on those before it. */
 static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
 {
     stg_interval i = stg_backoff_interval(b, b->base, n, 0);
@@ -127,7 +128,7 @@ static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
         number < l->s->policy_count)
         text = l->s->policies[number].text;
     if (p->deadline == STG_NEVER || p->attempts_max == STG_UNLIMITED ||
-        p->backoff.jitter == STG_JITTER_DECORRELATED ||
+        stg_backoff_keeps_last(&p->backoff) ||
         strstr(text, "attempts=") == NULL)
         return;
     for (uint64_t n = 1; n < p->attempts_max && total < p->deadline; n++) {
