@@ -29,6 +29,7 @@ typedef struct bench {
     stg_change *changes; /* of a group */
     stg_cursor cursors[LANES];
     unsigned long server; /* its first process; 0: none */
+    uint64_t appended;    /* the first message of the last group */
     bool is_done;
 } bench;
 
@@ -250,6 +251,39 @@ static void store_rows(bench *b, const kind *k)
     }
 }
 
+static void on_appended(void *ctx, stg_appended how,
+                        const stg_append_answer *answers, size_t at)
+{
+    bench *b = ctx;
+
+    (void)at;
+    if (how != STG_APPENDED)
+        stop("messages", "were not appended");
+    b->appended = answers[0].position;
+    b->is_done = true;
+}
+
+/* Of the queue, each group delivered when the next one comes: with their trim. */
+static void store_messages(bench *b, const kind *k)
+{
+    stg_append *messages = calloc(b->per_group, sizeof *messages);
+    size_t count;
+
+    (void)k;
+    if (messages == NULL)
+        stop("messages", "no memory");
+    for (size_t i = 0; i < b->per_group; i++)
+        stg_parcel_unpack(&messages[i].parcel, b->message->bytes,
+                          b->message->size);
+    for (size_t row = 0; row < b->rows; row += count) {
+        count = b->rows - row < b->per_group ? b->rows - row : b->per_group;
+        stg_store_append(b->store, messages, count, on_appended, b);
+        wait_for_it(b);
+        stg_store_commit(b->store, b->appended);
+    }
+    free(messages);
+}
+
 /* Nothing else, a row of the table each time: 50 lanes of a partition. */
 static void store_cursors(bench *b, const kind *k)
 {
@@ -317,6 +351,8 @@ int main(int argc, char **argv)
     store_rows(&b, &again);
     measure(&b, &buried, b.rows, store_rows);
     measure(&b, &(kind){.name = "cursors"}, CHECKPOINTS, store_cursors);
+    if (!stg_store_is_url(argv[1]))
+        measure(&b, &(kind){.name = "messages"}, b.rows, store_messages);
     close_store(&b);
     free(b.message);
     free(b.changes);

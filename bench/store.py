@@ -6,8 +6,9 @@ usage: store.py [--pairs N] [--rows N] [--groups 32,256]
 
 PROGRAM is bench/store of a build; several are compared, in turn, pair by pair.
 Rows are of 1 KB, each message for 50 lanes, as groups of so many with the cursors
-of the lanes, which is how the hub writes them; and then cursors alone, a
-checkpoint each. In a file, and in a PostgreSQL of its own (scripts/postgres, with
+of the lanes, which is how the hub writes them; then cursors alone, a
+checkpoint each; and messages of a file's queue, which are trimmed as they were
+delivered. In a file, and in a PostgreSQL of its own (scripts/postgres, with
 fsync), where there is a server. For each kind of row, medians of:
 
   rows/s   as a hub would see it, which waits for each group

@@ -392,7 +392,7 @@ class Dead(unittest.TestCase):
         self.assertIn("expired: the queue has none of them", shown)
         with sqlite3.connect(self.store) as db:
             db.execute("INSERT INTO messages (position, key_hash, created_at,"
-                       " body) VALUES (15, 0, 0, x'00')")
+                       " filled_before, body) VALUES (15, 0, 0, 0, x'00')")
         db.close()
         shown = dead("show", "--store", self.store, "1").stdout
         self.assertIn("in the queue from position 15 on",

@@ -283,8 +283,10 @@ class StoreCopy(case.Case):
         self.verify(said="is sound: ")
         self.check_flaw("UPDATE meta SET value = 3 WHERE name ="
                         " 'next_position'", "was not given yet")
-        self.check_flaw("DELETE FROM meta WHERE name = 'message_bytes'",
-                        "meta has no message_bytes")
+        self.check_flaw("DELETE FROM meta WHERE name = 'incarnations'",
+                        "meta has no incarnations")
+        self.check_flaw("UPDATE messages SET filled_before = 0",
+                        "do not say what those before them fill")
         self.check_flaw("UPDATE meta SET value = 'x' WHERE name = 'epoch'",
                         "no epoch")
         self.check_flaw("DELETE FROM failed_broadcast_logs WHERE id = 1",

@@ -15,6 +15,7 @@ import time
 import case
 import leaf
 
+PAGE = 16384  # of a store
 
 ASK = """
 import json, sqlite3, sys
@@ -219,9 +220,9 @@ class StoreFaults(case.Case):
         """The store with pages of garbage; the schema's own is left."""
         with open(self.store, "r+b") as file:
             size = file.seek(0, os.SEEK_END)
-            for page in range(1, size // 4096):
-                file.seek(page * 4096)
-                file.write(bytes((seed + i) % 256 for i in range(4096)))
+            for page in range(1, size // PAGE):
+                file.seek(page * PAGE)
+                file.write(bytes((seed + i) % 256 for i in range(PAGE)))
 
     def test_a_damaged_store(self):
         """It may be found at the start, or when the page is read: with words

@@ -422,6 +422,92 @@ TEST(store, refuses_at_the_quota_and_goes_on_when_there_is_room)
     shelf_end(&s);
 }
 
+/* As the writer shows it, from its first round on. */
+static stg_store_view look(shelf *s)
+{
+    stg_store_view view;
+
+    SHELF_POLL(s, (stg_store_look(s->store, &view), view.next > 0));
+    return view;
+}
+
+/* A call with 64 of them. */
+static void put_many(shelf *s, const stg_append *m)
+{
+    static appending a;
+
+    for (size_t i = 0; i < 64; i++)
+        a.messages[i] = *m;
+    shelf_start(s, &a, 64);
+    SHELF_UNTIL(s, a.is_done);
+    CHECK_INT(a.how, STG_APPENDED);
+}
+
+TEST(store, knows_what_messages_of_any_size_fill)
+{
+    static const size_t sizes[] = {0,     100,   1000,  4000,  8000,  9000,
+                                   16000, 16300, 16400, 17000, 20000, 30000,
+                                   33000, 40000, 50000, 65536};
+    stg_append m = big_message();
+    uint64_t told, used, slack;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t calls = sizes[i] < 4000 ? 48 : 1;
+
+        m.parcel.body.size = sizes[i];
+        told = look(&s).message_bytes;
+        used = look(&s).used;
+        for (size_t n = 0; n < calls; n++)
+            put_many(&s, &m);
+        told = look(&s).message_bytes - told;
+        used = look(&s).used - used;
+        // Within a tenth, two pages of the tree, and 12 bytes a message.
+        slack = used / 10 + 32768;
+        CHECK_FROM(sizes[i], told <= used + slack + calls * 64 * 12);
+        CHECK_FROM(sizes[i], used <= told + slack);
+    }
+    shelf_end(&s);
+}
+
+TEST(store, knows_what_messages_fill_after_a_restart_and_a_trim)
+{
+    stg_append m = big_message();
+    uint64_t all, each, large;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    for (int i = 0; i < 100; i++)
+        shelf_put(&s, NULL, "a");
+    each = look(&s).message_bytes / 100;
+    CHECK(each > 0);
+    CHECK_INT(shelf_try(&s, &m), STG_APPENDED);
+    all = look(&s).message_bytes;
+    large = all - 100 * each;
+    CHECK(large > sizeof big);
+    shelf_reopen(&s);
+    CHECK_U64(look(&s).message_bytes, all);
+    stg_store_commit(s.store, 31);
+    SHELF_POLL(&s, look(&s).first == 31);
+    CHECK_U64(look(&s).message_bytes, all - 30 * each);
+    shelf_reopen(&s);
+    CHECK_U64(look(&s).message_bytes, all - 30 * each);
+    stg_store_commit(s.store, 101);
+    SHELF_POLL(&s, look(&s).first == 101);
+    CHECK_U64(look(&s).message_bytes, large);
+    stg_store_commit(s.store, 102);
+    SHELF_POLL(&s, rows(&s) == 0);
+    CHECK_U64(look(&s).message_bytes, 0);
+    shelf_reopen(&s);
+    CHECK_U64(look(&s).message_bytes, 0);
+    CHECK_U64(shelf_put(&s, NULL, "a"), 102);
+    CHECK_U64(look(&s).message_bytes, each);
+    shelf_end(&s);
+}
+
 TEST(store, keeps_the_rest_of_the_quota_for_rows)
 {
     stg_append m = big_message();

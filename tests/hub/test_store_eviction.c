@@ -339,7 +339,7 @@ TEST(store_share, is_kept_to_and_told_at_half_and_nine_tenths)
     // What was dropped has left its room at once.
     drop(&s, &(stg_letter_filter){.target = "a"});
     SHELF_UNTIL(&s, s.times_untroubled == 2);
-    SHELF_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 40);
+    SHELF_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 20);
     shelf_end(&s);
     free(body);
 }

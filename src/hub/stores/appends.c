@@ -48,7 +48,7 @@ static int take_back(stg_store_writer *w, stg_job *job, size_t count,
                      const stg_queue *before)
 {
     w->queue.next = before->next;
-    w->queue.bytes = before->bytes;
+    w->queue.filled = before->filled;
     for (size_t i = 0; i < count; i++)
         if (job->append.messages[i].idempotency_key.size > 0 &&
             !job->answers[i].is_repeat)
@@ -143,7 +143,7 @@ bool stg_writer_append(stg_store_writer *w)
     rc = append_calls(w, stg_wall_now());
     if (rc != SQLITE_OK) {
         w->queue.next = before.next;
-        w->queue.bytes = before.bytes;
+        w->queue.filled = before.filled;
         stg_keys_undo(&w->keys, before.next);
     }
     w->is_disk_full = rc != SQLITE_OK;

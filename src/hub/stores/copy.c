@@ -18,7 +18,7 @@
 #include "hub/stores/verify.h"
 
 enum {
-    PIECE = 1024, /* pages copied at once */
+    PIECE = 256, /* pages copied at once */
     PATH_ROOM = 4096,
     IDS_APART = 1000000, /* of dead letters, before a restore and behind it */
 };

@@ -41,8 +41,6 @@ static int begin_meta(stg_db *db)
     if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "next_position", 1);
     if (rc == SQLITE_OK)
-        rc = stg_meta_write(db, "message_bytes", 0);
-    if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "letters_version", 0);
     return rc == SQLITE_OK ? stg_meta_write(db, "incarnations", 0) : rc;
 }

@@ -10,21 +10,13 @@ static int prepare(stg_queue *q, stg_db *db)
     } all[] = {
         {&q->add,
          "INSERT INTO messages (position, key_hash, created_at,"
-         " content_type, headers, key, body)"
-         " VALUES (?, ?, ?, ?, ?, ?, ?)"},
+         " filled_before, content_type, headers, key, body)"
+         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
         {&q->note_next,
          "UPDATE meta SET value = ? WHERE name = 'next_position'"},
-        {&q->note_bytes,
-         "UPDATE meta SET value = ? WHERE name = 'message_bytes'"},
-        // Lengths are in the row's head: bodies are not read for them.
-        {&q->sizes,
-         "SELECT position, coalesce(length(content_type), 0),"
-         " coalesce(length(headers), 0), coalesce(length(key), 0),"
-         " length(body) FROM messages WHERE position >= ?"
-         " ORDER BY position"},
         {&q->remove, "DELETE FROM messages WHERE position < ?"},
-        {&q->created,
-         "SELECT created_at, position FROM messages"
+        {&q->at,
+         "SELECT position, created_at, filled_before FROM messages"
          " WHERE position >= ? ORDER BY position LIMIT 1"},
         {&q->needed,
          "SELECT position FROM failed_broadcast_logs"
@@ -38,69 +30,29 @@ static int prepare(stg_queue *q, stg_db *db)
     return rc;
 }
 
-int stg_queue_at(stg_queue *q, uint64_t from, uint64_t *position,
-                 uint64_t *created_at)
-{
-    int rc = stg_sql_bind(q->created, "u", from);
-
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = stg_sql_step(q->created);
-    *position = q->next;
-    *created_at = UINT64_MAX;
-    if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    *created_at = stg_sql_column(q->created, 0);
-    *position = stg_sql_column(q->created, 1);
-    return stg_sql_reset(q->created);
-}
-
-static int check_last(stg_queue *q)
-{
-    stg_stmt *st = NULL;
-    uint64_t last = 0;
-    int rc = stg_sql_prepare_once(
-        q->db, &st, "SELECT coalesce(max(position), 0) FROM messages");
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, &last);
-    stg_sql_finalize(st);
-    if (rc == SQLITE_OK && (q->next == 0 || last >= q->next))
-        return SQLITE_CORRUPT;
-    return rc;
-}
-
-int stg_queue_load(stg_queue *q, stg_db *db)
-{
-    uint64_t created_at;
-    int rc;
-
-    q->db = db;
-    rc = stg_meta_read(db, "next_position", &q->next);
-    if (rc == SQLITE_OK)
-        rc = stg_meta_read(db, "message_bytes", &q->bytes);
-    if (rc == SQLITE_OK)
-        rc = check_last(q);
-    if (rc == SQLITE_OK)
-        rc = prepare(q, db);
-    if (rc == SQLITE_OK)
-        rc = stg_queue_at(q, 0, &q->first, &created_at);
-    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
-}
-
 /* -- what a message fills -------------------------------------------------- */
 
 /* Source: "Database File Format", sqlite.org, section 1.6: a leaf keeps up to
- * U - 35 bytes of a row, and else its head and whole overflow pages of U - 4;
- * U is the page size. */
+ * U - 35 bytes of a row (X); of a longer one it keeps K, or M where K is above X,
+ * and the rest is in overflow pages of U - 4. U is the page size. A short row
+ * takes its share of a leaf. */
 static uint64_t cost_of(uint64_t size)
 {
-    enum { HEAD = 40, LEAF = STG_PAGE - 8, OVERFLOW = STG_PAGE - 4 };
-    uint64_t row = size + HEAD;
+    enum {
+        HEAD = 44,
+        LEAF = STG_PAGE - 8,
+        MOST = STG_PAGE - 35,
+        LEAST = (STG_PAGE - 12) * 32 / 255 - 23,
+        OVERFLOW = STG_PAGE - 4,
+    };
+    uint64_t row = size + HEAD, kept;
 
-    if (row <= STG_PAGE - 35)
+    if (row <= MOST)
         return STG_PAGE / (LEAF / row);
-    return (row / OVERFLOW + 1) * STG_PAGE;
+    kept = LEAST + (row - LEAST) % OVERFLOW;
+    if (kept > MOST)
+        kept = LEAST;
+    return (row - kept + OVERFLOW - 1) / OVERFLOW * STG_PAGE + kept;
 }
 
 uint64_t stg_queue_cost(const stg_parcel *p)
@@ -109,107 +61,75 @@ uint64_t stg_queue_cost(const stg_parcel *p)
                    p->body.size);
 }
 
-/* -- appending ------------------------------------------------------------- */
-
-int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
-                  uint64_t *position)
+uint64_t stg_queue_bytes(const stg_queue *q)
 {
-    uint64_t hash = stg_parcel_hash(p->key);
-    int rc = stg_sql_run(q->add, "uhutttb", q->next, hash, wall / STG_MS,
-                         p->content_type, p->headers, p->key, p->body);
+    return stg_ns_sub(q->filled, q->gone);
+}
 
+/* -- places ---------------------------------------------------------------- */
+
+int stg_queue_at(stg_queue *q, uint64_t from, stg_queue_place *place)
+{
+    int rc = stg_sql_bind(q->at, "u", from);
+
+    *place = (stg_queue_place){
+        .position = q->next, .created_at = UINT64_MAX, .filled = q->filled};
     if (rc != SQLITE_OK)
         return rc;
-    *position = q->next++;
-    q->bytes += stg_queue_cost(p);
-    return SQLITE_OK;
+    rc = stg_sql_step(q->at);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    place->position = stg_sql_column(q->at, 0);
+    place->created_at = stg_sql_column(q->at, 1);
+    place->filled = stg_sql_column(q->at, 2);
+    return stg_sql_reset(q->at);
 }
 
-int stg_queue_note(stg_queue *q)
+static bool is_young(const stg_queue_place *p, uint64_t since)
 {
-    int rc = stg_sql_run(q->note_next, "u", q->next);
-
-    return rc == SQLITE_OK ? stg_sql_run(q->note_bytes, "u", q->bytes) : rc;
+    return p->created_at >= since;
 }
 
-/* -- trimming -------------------------------------------------------------- */
-
-static uint64_t row_cost(stg_stmt *st)
+static bool is_filled(const stg_queue_place *p, uint64_t bytes)
 {
-    return cost_of(stg_sql_column(st, 1) + stg_sql_column(st, 2) +
-                   stg_sql_column(st, 3) + stg_sql_column(st, 4));
+    return p->filled >= bytes;
 }
 
-/* Goes over messages from the first on, until a position, or a number of rows
- * or bytes. *end: the first that was not counted. */
-static int measure(stg_queue *q, uint64_t limit, size_t rows_max,
-                   uint64_t bytes_max, uint64_t *end, uint64_t *bytes)
+/* The first position below `end` that is there and is what it is to be, or end:
+ * so are all behind it. Halved until low is that one. A clock may have stepped:
+ * then it is one of those at which old turns young. */
+static int search(stg_queue *q, uint64_t end,
+                  bool (*is_it)(const stg_queue_place *p, uint64_t least),
+                  uint64_t least, uint64_t *position)
 {
-    size_t rows = 0;
-    int rc = stg_sql_bind(q->sizes, "u", q->first);
+    uint64_t low = q->first, high = end;
+    stg_queue_place there;
+    int rc = SQLITE_OK;
 
-    *bytes = 0;
-    *end = q->next;
-    while (rc == SQLITE_OK && (rc = stg_sql_step(q->sizes)) == SQLITE_ROW) {
-        uint64_t position = stg_sql_column(q->sizes, 0);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
 
-        if (position >= limit || rows == rows_max || *bytes >= bytes_max) {
-            *end = position;
+        rc = stg_queue_at(q, middle, &there);
+        if (rc != SQLITE_OK)
             break;
-        }
-        rows++;
-        *bytes += row_cost(q->sizes);
-        rc = SQLITE_OK;
+        if (is_it(&there, least))
+            high = middle;
+        else
+            low = there.position + 1;
     }
-    stg_sql_reset(q->sizes);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
-                   uint64_t bytes_max)
-{
-    uint64_t end, bytes;
-    int rc = measure(q, limit, rows_max, bytes_max, &end, &bytes);
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(q->remove, "u", end);
-    if (rc != SQLITE_OK)
-        return rc;
-    q->first = end;
-    // The count is about right, and exact where it matters.
-    q->bytes = end == q->next ? 0 : stg_ns_sub(q->bytes, bytes);
-    return stg_sql_run(q->note_bytes, "u", q->bytes);
+    *position = stg_ns_min(low, end);
+    return rc;
 }
 
 int stg_queue_younger(stg_queue *q, stg_ns wall, stg_ns age, uint64_t *position)
 {
-    uint64_t since = stg_ns_sub(wall, age) / STG_MS;
-    uint64_t low = q->first, high = q->next;
-    int rc = SQLITE_OK;
-
-    // Halved until low is the first that is young enough. The clock may have
-    // stepped: then it is one of those at which old turns young.
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2, there, created_at;
-
-        rc = stg_queue_at(q, middle, &there, &created_at);
-        if (rc != SQLITE_OK)
-            break;
-        if (created_at >= since)
-            high = middle;
-        else
-            low = there + 1;
-    }
-    *position = low < q->next ? low : q->next;
-    return rc;
+    return search(q, q->next, is_young, stg_ns_sub(wall, age) / STG_MS,
+                  position);
 }
 
-int stg_queue_behind(stg_queue *q, uint64_t bytes, size_t rows_max,
-                     uint64_t *position)
+int stg_queue_behind(stg_queue *q, uint64_t bytes, uint64_t *position)
 {
-    uint64_t filled;
-
-    return measure(q, UINT64_MAX, rows_max, bytes, position, &filled);
+    return search(q, q->next, is_filled, stg_ns_add(q->gone, bytes), position);
 }
 
 int stg_queue_needed(stg_queue *q, uint64_t *position)
@@ -219,5 +139,96 @@ int stg_queue_needed(stg_queue *q, uint64_t *position)
     if (rc != SQLITE_DONE)
         return rc;
     *position = UINT64_MAX;
+    return SQLITE_OK;
+}
+
+/* -- opening --------------------------------------------------------------- */
+
+/* Where the last message ends. */
+static int load_last(stg_queue *q)
+{
+    stg_stmt *st = NULL;
+    uint64_t last = 0;
+    int rc = stg_sql_prepare_once(
+        q->db, &st,
+        // Lengths are in the row's head: its body is not read for them.
+        "SELECT position, filled_before, coalesce(length(content_type), 0)"
+        " + coalesce(length(headers), 0) + coalesce(length(key), 0)"
+        " + length(body) FROM messages ORDER BY position DESC LIMIT 1");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_step(st);
+    if (rc == SQLITE_ROW) {
+        last = stg_sql_column(st, 0);
+        q->filled = stg_sql_column(st, 1) + cost_of(stg_sql_column(st, 2));
+    }
+    stg_sql_finalize(st);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    return q->next == 0 || last >= q->next ? SQLITE_CORRUPT : SQLITE_OK;
+}
+
+int stg_queue_load(stg_queue *q, stg_db *db)
+{
+    stg_queue_place first;
+    int rc;
+
+    q->db = db;
+    rc = stg_meta_read(db, "next_position", &q->next);
+    if (rc == SQLITE_OK)
+        rc = load_last(q);
+    if (rc == SQLITE_OK)
+        rc = prepare(q, db);
+    if (rc == SQLITE_OK)
+        rc = stg_queue_at(q, 0, &first);
+    if (rc != SQLITE_OK)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    q->first = first.position;
+    q->gone = first.filled;
+    return SQLITE_OK;
+}
+
+/* -- appending ------------------------------------------------------------- */
+
+int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
+                  uint64_t *position)
+{
+    uint64_t hash = stg_parcel_hash(p->key);
+    int rc =
+        stg_sql_run(q->add, "uhuutttb", q->next, hash, wall / STG_MS, q->filled,
+                    p->content_type, p->headers, p->key, p->body);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    *position = q->next++;
+    q->filled += stg_queue_cost(p);
+    return SQLITE_OK;
+}
+
+int stg_queue_note(stg_queue *q)
+{
+    return stg_sql_run(q->note_next, "u", q->next);
+}
+
+/* -- trimming -------------------------------------------------------------- */
+
+int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
+                   uint64_t bytes_max)
+{
+    uint64_t end = stg_ns_min(limit, stg_ns_add(q->first, rows_max));
+    stg_queue_place place;
+    int rc = stg_queue_at(q, end, &place);
+
+    if (rc == SQLITE_OK && stg_ns_sub(place.filled, q->gone) > bytes_max) {
+        rc = search(q, end, is_filled, stg_ns_add(q->gone, bytes_max), &end);
+        if (rc == SQLITE_OK)
+            rc = stg_queue_at(q, end, &place);
+    }
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(q->remove, "u", end);
+    if (rc != SQLITE_OK)
+        return rc;
+    q->first = place.position;
+    q->gone = place.filled;
     return SQLITE_OK;
 }

@@ -2,8 +2,8 @@
  *
  * meta: epoch (16 hex digits, of messages that are appended now), next_position
  * (of the queue: stored, and never made from the largest row, for a position is
- * never used twice), incarnations, message_bytes (pages that the queue fills,
- * about), letters_version (the last one copied to the file of dead letters).
+ * never used twice), incarnations, letters_version (the last one copied to the
+ * file of dead letters).
  *
  * epochs: a row a restore: messages below the position have this epoch, those
  * from there on the next row's, or meta's.
@@ -12,7 +12,8 @@
  * was forgotten; its row stays. The url has no values of a query, which may be
  * secrets. begins: the first position that the lane was to see.
  *
- * messages: the queue. created_at in ms since 1970.
+ * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
+ * file that the messages before it have filled, about, those that are gone, too.
  *
  * idempotency_keys: SHA-256, the first half, of the key; and of the message,
  * see stg_key. In the order of the log, so that the oldest go first; what is
@@ -77,24 +78,21 @@
 
 /* The bytes that a row takes in the file, as cost_of() of queue.c says it; in
  * the indexes, too. */
-#define BYTES(row)                                             \
-    "(SELECT CASE WHEN size <= 4061 THEN 4096 / (4088 / size)" \
-    " ELSE (size / 4092 + 1) * 4096 END FROM (SELECT 300"      \
-    " + length(" row ".message_id) + 2 * length(" row          \
-    ".target)"                                                 \
-    " + length(" row ".target_url) + coalesce(length(" row     \
-    ".detail), 0)"                                             \
-    " + coalesce(length(" row                                  \
-    ".key), 0)"                                                \
-    " + coalesce(length(" row                                  \
-    ".headers), 0)"                                            \
-    " + coalesce(length(" row                                  \
-    ".source_key), 0)"                                         \
-    " + coalesce(length(" row                                  \
-    ".source_headers), 0)"                                     \
-    " + coalesce(length(" row                                  \
-    ".answer), 0)"                                             \
-    " + coalesce(length(" row ".payload), 0) AS size))"
+#define BYTES(row)                                                      \
+    "(SELECT CASE WHEN size <= 16349 THEN 16384 / (16376 / size)"       \
+    " WHEN kept <= 16349 THEN (size - kept) / 16380 * 16384 + kept"     \
+    " ELSE ((size - 2031) / 16380 + 1) * 16384 + 2031 END"              \
+    " FROM (SELECT size, 2031 + (size - 2031) % 16380 AS kept"          \
+    " FROM (SELECT 300 + length(" row ".message_id) + 2 * length(" row  \
+    ".target)"                                                          \
+    " + length(" row ".target_url) + coalesce(length(" row              \
+    ".detail), 0)"                                                      \
+    " + coalesce(length(" row ".key), 0) + coalesce(length(" row        \
+    ".headers), 0)"                                                     \
+    " + coalesce(length(" row ".source_key), 0) + coalesce(length(" row \
+    ".source_headers), 0)"                                              \
+    " + coalesce(length(" row ".answer), 0) + coalesce(length(" row     \
+    ".payload), 0) AS size)))"
 
 static const char tables[] =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -113,6 +111,7 @@ static const char tables[] =
     " position INTEGER PRIMARY KEY,"
     " key_hash INTEGER NOT NULL,"
     " created_at INTEGER NOT NULL,"
+    " filled_before INTEGER NOT NULL,"
     " content_type TEXT,"
     " headers TEXT,"
     " key TEXT,"

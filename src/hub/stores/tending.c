@@ -9,7 +9,6 @@
 enum {
     PIECE_ROWS = 2048, /* of a transaction that deletes */
     PIECE_BYTES = 8 << 20,
-    MEASURED_ROWS = 16384, /* looked at for room in one piece */
 };
 
 static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
@@ -28,18 +27,20 @@ static bool has_messages(const stg_store_writer *w)
 static int look_at_age(stg_store_writer *w, uint64_t now)
 {
     stg_ns wall = stg_wall_now(), left;
-    uint64_t position, there, created_at;
+    stg_queue_place there;
+    uint64_t position;
     int rc = stg_queue_younger(&w->queue, wall, w->o->retention, &position);
 
     if (rc == SQLITE_OK)
-        rc = stg_queue_at(&w->queue, position, &there, &created_at);
+        rc = stg_queue_at(&w->queue, position, &there);
     if (rc != SQLITE_OK)
         return rc;
     if (position > w->retained)
         w->retained = position;
-    left = stg_ns_sub(stg_ns_add(created_at * STG_MS, w->o->retention), wall);
+    left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, w->o->retention),
+                      wall);
     w->age_at =
-        there == w->queue.next
+        there.position == w->queue.next
             ? UINT64_MAX
             : now + stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
     return SQLITE_OK;
@@ -47,14 +48,14 @@ static int look_at_age(stg_store_writer *w, uint64_t now)
 
 static int look_at_room(stg_store_writer *w, uint64_t now)
 {
-    uint64_t half = w->o->quota / 2, position;
+    uint64_t half = w->o->quota / 2, bytes = stg_queue_bytes(&w->queue);
+    uint64_t position;
     int rc;
 
     w->room_at = UINT64_MAX;
-    if (w->queue.bytes <= half)
+    if (bytes <= half)
         return SQLITE_OK;
-    rc = stg_queue_behind(&w->queue, w->queue.bytes - half, MEASURED_ROWS,
-                          &position);
+    rc = stg_queue_behind(&w->queue, bytes - half, &position);
     if (rc == SQLITE_OK && position > w->retained)
         w->retained = position;
     w->room_at = now + room_pause;
@@ -85,7 +86,8 @@ static int look(stg_store_writer *w, uint64_t now)
     // A message that was just appended has set none of these.
     if (has_messages(w) && w->age_at == UINT64_MAX)
         w->age_at = now;
-    if (w->queue.bytes > w->o->quota / 2 && w->room_at == UINT64_MAX)
+    if (stg_queue_bytes(&w->queue) > w->o->quota / 2 &&
+        w->room_at == UINT64_MAX)
         w->room_at = now;
     if (w->age_at <= now)
         rc = look_at_age(w, now);
@@ -123,7 +125,7 @@ static int trim_piece(stg_store_writer *w, uint64_t limit)
     rc = stg_writer_end(w, rc);
     if (rc != SQLITE_OK) {
         w->queue.first = before.first;
-        w->queue.bytes = before.bytes;
+        w->queue.gone = before.gone;
     } else if (w->rows.version != version) {
         stg_writer_tell_letters(w);
     }

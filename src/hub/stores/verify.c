@@ -64,6 +64,10 @@ static const struct {
     {"messages have a position that was not given yet, or none",
      "SELECT count(*) FROM messages WHERE position < 1 OR position >="
      " (SELECT value FROM meta WHERE name = 'next_position')"},
+    {"messages do not say what those before them fill",
+     "SELECT count(*) FROM (SELECT filled_before <="
+     " lag(filled_before, 1, -1) OVER (ORDER BY position) AS is_wrong"
+     " FROM messages) WHERE is_wrong"},
     {"idempotency keys name a position that was not given yet, or have another "
      "size",
      "SELECT count(*) FROM idempotency_keys WHERE length(key) <> 16"
@@ -129,8 +133,8 @@ static int ask_questions(check *c)
 
 static int check_meta(check *c)
 {
-    static const char *const names[] = {"next_position", "message_bytes",
-                                        "letters_version", "incarnations"};
+    static const char *const names[] = {"next_position", "letters_version",
+                                        "incarnations"};
     stg_epochs epochs = {.count = 0};
     int rc = SQLITE_OK;
 

@@ -358,7 +358,7 @@ static void show(stg_store_writer *w)
         .wal = (uint64_t)w->wal_pages * STG_PAGE,
         .first = w->queue.first,
         .next = w->queue.next,
-        .message_bytes = w->queue.bytes,
+        .message_bytes = stg_queue_bytes(&w->queue),
         .letter_bytes = w->eviction.bytes,
         .is_full = w->refused > 0 || w->is_disk_full,
         .keys = w->keys.count,
