@@ -63,10 +63,10 @@ static int refuse_word(const char *word)
     return refuse(word, words);
 }
 
-void stg_alert_print(const char *name, const char *way, bool is_sent,
+void stg_alert_print(const char *name, const char *type, bool is_sent,
                      const char *detail)
 {
-    stg_say(stdout, "%-12s %-8s %s: %s\n", name, way,
+    stg_say(stdout, "%-12s %-8s %s: %s\n", name, type,
             is_sent ? "accepted" : "NOT ACCEPTED", detail);
 }
 
@@ -83,7 +83,7 @@ static bool print_sinks(const json_t *answer)
         bool is_told = json_is_true(json_object_get(sink, "is_told"));
 
         stg_alert_print(stg_json_text_of(sink, "name"),
-                        stg_json_text_of(sink, "way"), is_told,
+                        stg_json_text_of(sink, "type"), is_told,
                         stg_json_text_of(sink, "detail"));
         are_all = are_all && is_told;
     }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* A line of the answer: whether a sink accepted the test message. */
-void stg_alert_print(const char *name, const char *way, bool is_sent,
+void stg_alert_print(const char *name, const char *type, bool is_sent,
                      const char *detail);
 
 /* Sends from here, as the settings file says; sink: its name, or NULL for all.

@@ -70,10 +70,10 @@ static void tell_unwise(const hub_options *o, stg_log *log)
         const stg_complaint *one = &o->unwise.all[i];
 
         if (one->place.line == 0)
-            STG_LOG(log, STG_LOG_WARN, "unwise",
+            STG_LOG(log, STG_LOG_WARN, "config-warning",
                     stg_field_text("detail", one->text));
         else
-            STG_LOG(log, STG_LOG_WARN, "unwise",
+            STG_LOG(log, STG_LOG_WARN, "config-warning",
                     stg_field_text("file", o->file),
                     stg_field_number("line", one->place.line),
                     stg_field_text("detail", one->text));

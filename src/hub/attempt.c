@@ -303,7 +303,7 @@ static void tell_waiting(stg_hub *h)
 {
     if (stg_client_has_waited(h->client))
         STG_LOG_REPEAT(
-            h->log, STG_LOG_WARN, "files-short", 1,
+            h->log, STG_LOG_WARN, "fd-limit", 1,
             stg_field_text("detail",
                            "no file is left for a connection to a target"),
             stg_field_number("connections",

@@ -231,7 +231,7 @@ static void note_reset(stg_source_place *p)
              "start, and ids of messages have another epoch",
              p->why_other != NULL ? p->why_other
                                   : "it ends below what was read of it");
-    tell(p, STG_LOG_WARN, "partition-renewed", text);
+    tell(p, STG_LOG_WARN, "partition-recreated", text);
     if (p->why_other == NULL)
         return;
     stg_watch_store(&p->source->hub->watch, STG_TROUBLE_LOG, text,

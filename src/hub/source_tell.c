@@ -120,7 +120,7 @@ static void note_renewed(stg_source *s, const stg_kafka_told *t)
 {
     stg_source_place *p = stg_source_find(s, &t->place);
 
-    tell_at(s, STG_LOG_WARN, "log-renewed", t);
+    tell_at(s, STG_LOG_WARN, "topic-recreated", t);
     stg_watch_store(&s->hub->watch, STG_TROUBLE_LOG, t->text,
                     stg_deadlines_now());
     if (p != NULL)
@@ -215,7 +215,7 @@ void stg_source_told(void *source, const stg_kafka_told *t)
         tell(s, STG_LOG_WARN, "kafka-reopened", t);
         break;
     case STG_KAFKA_COOPERATIVE:
-        tell(s, STG_LOG_WARN, "kafka-unwise", t);
+        tell(s, STG_LOG_WARN, "kafka-config-warning", t);
         break;
     case STG_KAFKA_LOG:
         tell_line(s, t);

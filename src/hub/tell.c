@@ -229,11 +229,11 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
              "until there are fewer");
         break;
     case STG_TELL_PARKED_ROOM:
-        tell(h, a, STG_LOG_INFO, "parked-room",
+        tell(h, a, STG_LOG_INFO, "parked-below-max",
              "fewer parked rows than it may have: it goes on");
         break;
     case STG_TELL_JOINED:
-        tell(h, a, STG_LOG_INFO, "laggard-joined",
+        tell(h, a, STG_LOG_INFO, "caught-up",
              "it has caught up with the window");
         break;
     case STG_TELL_LAGGARD:
@@ -247,7 +247,7 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
                                "there is room"));
         break;
     case STG_TELL_STORE_ROOM:
-        STG_LOG(h->log, STG_LOG_INFO, "store-room",
+        STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
                 stg_field_text("detail", "rows fit again"));
         break;
     case STG_TELL_UPLINK_DOWN:

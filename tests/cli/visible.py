@@ -185,7 +185,7 @@ class Visible(unittest.TestCase):
 
     def test_alert_test_shows_what_came_of_it(self):
         self.hub.call = lambda *_: (200, {"sinks": [
-            {"name": EVIL, "way": EVIL, "is_told": False, "detail": EVIL}]})
+            {"name": EVIL, "type": EVIL, "is_told": False, "detail": EVIL}]})
         self.asks("alert", "test")
 
     # -- what is in a store

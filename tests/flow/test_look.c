@@ -235,6 +235,6 @@ TEST(look, tells_when_there_are_fewer_parked_rows_again)
     world_start(w);
     world_run(w, STG_NEVER);
     CHECK(strstr(world_trace(w), "0: parked-max\n") != NULL);
-    CHECK(strstr(world_trace(w), "0: parked-room\n") != NULL);
+    CHECK(strstr(world_trace(w), "0: parked-below-max\n") != NULL);
     world_free(w);
 }

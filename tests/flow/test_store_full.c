@@ -20,7 +20,7 @@ TEST(store_full, gates_the_lanes_with_rows_and_no_others)
     CHECK(strstr(world_trace(w), "store-full\n") != NULL);
     world_store_room(w, UINT64_MAX);
     world_run(w, STG_NEVER);
-    CHECK(strstr(world_trace(w), "store-room\n") != NULL);
+    CHECK(strstr(world_trace(w), "store-space-ok\n") != NULL);
     CHECK_U64(world_look(w, 0).dead, 300);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
     world_end(w, 1);

@@ -339,9 +339,9 @@ static const char *const tells[] = {
     [STG_TELL_STORE_FULL] = "store-full",
     [STG_TELL_UPLINK_DOWN] = "uplink down",
     [STG_TELL_UPLINK_UP] = "uplink up",
-    [STG_TELL_STORE_ROOM] = "store-room",
+    [STG_TELL_STORE_ROOM] = "store-space-ok",
     [STG_TELL_EXPIRING] = "expiring",
-    [STG_TELL_PARKED_ROOM] = "parked-room",
+    [STG_TELL_PARKED_ROOM] = "parked-below-max",
     [STG_TELL_JOINED] = "joined",
     [STG_TELL_LOST] = "lost",
 };

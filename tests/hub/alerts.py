@@ -87,7 +87,7 @@ class Alerts(case.Case):
         return self.write("hub.yaml", json.dumps(
             {"targets": [{"name": name, "url": url, **rest}
                          for name, url, rest in targets],
-             "alerts": {"group": "200ms", "pause": "0", "calm": "0",
+             "alerts": {"group-wait": "200ms", "min-interval": "0", "resolve-after": "0",
                         "interval": "1m", "hub-name": "box", **alerts},
              **more}))
 
@@ -95,15 +95,15 @@ class Alerts(case.Case):
         return self.kept(Receiver(*arguments, **more))
 
     def hook(self, receiver, **more):
-        return {"name": "hook", "way": "webhook",
+        return {"name": "hook", "type": "webhook",
                 "url": receiver.url("/alerts"), **more}
 
     def slack(self, receiver):
         self.write("slack.url", receiver.url("/services/T0/B0/hunter2") + "\n")
-        return {"name": "slack", "way": "slack", "url-file": "slack.url"}
+        return {"name": "slack", "type": "slack", "url-file": "slack.url"}
 
     def mail(self, port, scheme="smtp", **more):
-        return {"name": "night", "way": "mail",
+        return {"name": "night", "type": "mail",
                 "url": f"{scheme}://localhost:{port}",
                 "from": "hub@example.org",
                 "to": ["ops@example.org", "boss@example.org"], **more}
@@ -280,7 +280,7 @@ class WhatIsTold(Alerts):
         receiver = self.receiver()
         bad = self.leaf(lambda r: 500)
         path = self.settings([("bad", bad.url(), {"policy": "attempts=1"})],
-                             {"group": "10m",
+                             {"group-wait": "10m",
                               "sinks": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(10):
@@ -344,7 +344,7 @@ class Reload(Alerts):
         path = self.settings([target], {"sinks": [self.hook(receiver)]})
         hub = self.hub(settings=path)
         self.settings([target], {"sinks": [
-            {"name": "s", "way": "slack", "url-file": "none.url"}]})
+            {"name": "s", "type": "slack", "url-file": "none.url"}]})
         hub.process.send_signal(signal.SIGHUP)
         while "none.url" not in hub.event("reload-refused")["detail"]:
             pass  # a line for each thing that is wrong or unwise
@@ -626,7 +626,7 @@ class Trial(Alerts):
 
     def test_a_hub_does_not_start_without_its_secrets(self):
         path = self.settings([("a", "http://127.0.0.1:9/", {})], {
-            "sinks": [{"name": "s", "way": "slack", "url-file": "none.url"}]})
+            "sinks": [{"name": "s", "type": "slack", "url-file": "none.url"}]})
         done = subprocess.run(
             [STAGGER, "hub", "-c", path, "--store", self.store],
             capture_output=True, text=True, timeout=PATIENCE)
@@ -698,7 +698,7 @@ class Storm(Alerts):
                     for i in range(10)]
         sinks = [] if receiver is None else [
             self.hook(receiver), {**self.hook(self.hanging), "name": "hangs"}]
-        path = self.settings(targets, {"pause": "1s", "sinks": sinks,
+        path = self.settings(targets, {"min-interval": "1s", "sinks": sinks,
                                        "threshold": "10 failures in 5s"})
         hub = self.hub("-c", path, store=store)
         producer = hub.producer()

@@ -272,7 +272,7 @@ class ByFile(case.Case):
         a = self.leaf()
         hub = self.by_file({"targets": [{"name": "a", "url": a.url(),
                                          "hold": "none"}]})
-        [line] = [line for line in hub.events("unwise")
+        [line] = [line for line in hub.events("config-warning")
                   if "hold" in line["detail"]]
         self.assertEqual((line["level"], line["line"]), ("warn", 1))
         self.assertTrue(line["file"].endswith("hub.yaml"))

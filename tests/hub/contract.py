@@ -806,8 +806,8 @@ listen: {{address: "127.0.0.1:0"}}
 targets: [{{name: a, url: "{self.refused()}"}}]
 alerts:
   sinks:
-    - {{name: good, way: webhook, url: "{good.url()}"}}
-    - {{name: bad, way: webhook, url: "{bad.url()}"}}
+    - {{name: good, type: webhook, url: "{good.url()}"}}
+    - {{name: bad, type: webhook, url: "{bad.url()}"}}
 """)
         hub = self.hub(settings=settings)
         sinks = self.good(hub, "testAlerts")["sinks"]

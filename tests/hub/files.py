@@ -88,7 +88,7 @@ class Files(case.Case):
         self.assertEqual({line["target"][0]
                           for line in hub.events("attempt-failed")}
                          | {"h"}, {"h"})
-        self.assertTrue(hub.events("files-short"))
+        self.assertTrue(hub.events("fd-limit"))
         hub.kill()
 
     def test_what_waits_for_a_file_costs_nothing(self):

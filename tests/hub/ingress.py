@@ -196,7 +196,7 @@ class Ingress(case.Case):
             idle.request("GET", "/healthz")
             self.assertEqual(idle.getresponse().read(), b"ok\n")
         self.assertLess(time.monotonic() - began_at, 20)
-        self.assertTrue(hub.event("files-short")["is_relieved"])
+        self.assertTrue(hub.event("fd-limit")["is_relieved"])
 
     def test_ends_in_order_with_a_connection_open(self):
         hub = self.hub()
@@ -274,7 +274,7 @@ class Ingress(case.Case):
         self.hub().stop()
         os.chmod(self.store, 0o644)
         hub = self.hub()
-        line, = hub.events("unwise")
+        line, = hub.events("config-warning")
         self.assertIn("others may use the store", line["detail"])
         self.assertIn(f"chmod 600 {self.store}", line["detail"])
 

@@ -672,9 +672,9 @@ targets: [{{name: a, url: "{a.url()}"}}]
         version = self.version()
         if version < (2, 10):
             self.assertIn("{}.{}".format(*version),
-                          hub.event("kafka-unwise")["detail"])
+                          hub.event("kafka-config-warning")["detail"])
         a.wait(3)
-        self.assertEqual(len(hub.events("kafka-unwise")), version < (2, 10))
+        self.assertEqual(len(hub.events("kafka-config-warning")), version < (2, 10))
         self.assertEqual(hub.stop(), 0)
 
     def version(self):

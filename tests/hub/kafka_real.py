@@ -417,7 +417,7 @@ class Recreated(Case):
         case.wait_for(lambda: len(anew()) >= 80, "all of the new topic")
         self.assertEqual(sorted(anew()),
                          sorted(b"new%d" % i for i in range(80)))
-        self.assertEqual(len(hub.events("partition-renewed")), 1)
+        self.assertEqual(len(hub.events("partition-recreated")), 1)
         self.assertEqual(hub.stop(), 0)
 
     def test_while_the_hub_is_stopped(self):

@@ -93,7 +93,7 @@ class Recreated:
         hub, receipts = self.deliver(second, 83)
         self.assertEqual(sorted(r.body for r in receipts),
                          sorted(lines(80, "new") + lines(3, "other")))
-        renewed, = hub.events("partition-renewed")
+        renewed, = hub.events("partition-recreated")
         self.assertEqual((renewed["topic"], renewed["partition"]), ("t", 0))
         self.assertIn("made again", renewed["detail"])
         epochs = {r.id.split(".")[3:][0] for r in receipts
@@ -103,7 +103,7 @@ class Recreated:
         second.produce("t", {0: lines(5, "last")})
         hub, receipts = self.deliver(second, 5)
         self.assertEqual({r.body for r in receipts}, set(lines(5, "last")))
-        self.assertEqual(hub.events("partition-renewed"), [])
+        self.assertEqual(hub.events("partition-recreated"), [])
 
 
 class Replays:
@@ -219,7 +219,7 @@ class Doubts(File, Case):
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(kafka_case.ids(a.receipts),
                          {f"t.0.{i}": 1 for i in range(5)})
-        for name in "topic-uncertain", "partition-renewed":
+        for name in "topic-uncertain", "partition-recreated":
             self.assertEqual(hub.events(name), [])
 
     def test_what_may_be_another_topic_is_told_and_alerted(self):
@@ -232,7 +232,7 @@ class Doubts(File, Case):
         # Neither record of the fingerprint is found again.
         broker.tell("error", self.FETCH, self.OUT_OF_RANGE, 2)
         hub = self.hub(broker, "t", f"a={a.url()}", store=self.url, more=(
-            'alerts: {group: 0, sinks: [{name: hook, way: webhook, '
+            'alerts: {group-wait: 0, sinks: [{name: hook, type: webhook, '
             f'alerts: [store], url: "{hook.url()}"}}]}}'))
         line = hub.event("topic-uncertain", topic="t", partition=0)
         self.assertIn("no record that was read of it is there any more",

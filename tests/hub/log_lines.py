@@ -20,7 +20,7 @@ import log_shapes
 # Told by the hubs of other scripts.
 ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
              "expiring": "quota.py", "dead-letters-filling": "quota.py",
-             "dead-letters-room": "quota.py", "files-short": "ingress.py",
+             "dead-letters-room": "quota.py", "fd-limit": "ingress.py",
              "message-too-large": "kafka_hub.py",
              "letters-cut": "kafka_real.py",
              "headers-lost": "kafka_hub.py",
@@ -36,10 +36,10 @@ ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
 # A disk with no room even for rows, a commit that nobody knows of, and half a
 # minute of patience: only check_logs.py compares these. And so it is with what
 # only topics that are cut off, made again or gone have to tell.
-NOWHERE = {"store-full", "store-room", "input-broken", "request-cut",
+NOWHERE = {"store-full", "store-space-ok", "input-broken", "request-cut",
            "messages-lost", "partition-revoked", "partition-fenced",
-           "partition-renewed", "partition-refused", "log-expired",
-           "log-renewed", "kafka-trouble", "kafka-trouble-goes-on", "kafka-trouble-over", "kafka-reopened", "kafka-unwise",
+           "partition-recreated", "partition-refused", "log-expired",
+           "topic-recreated", "kafka-trouble", "kafka-trouble-goes-on", "kafka-trouble-over", "kafka-reopened", "kafka-config-warning",
            "topic-gone", "topic-vanished", "topic-found",
            "partitions-added", "librdkafka",
            "offset-missing", "store-clock"}
@@ -116,7 +116,7 @@ class Lines(case.Case):
             hub.post(b"x")
         self.told(hub, "parked-max")
         answer[0] = 200
-        self.told(hub, "parked-room")
+        self.told(hub, "parked-below-max")
 
     def test_of_a_laggard(self):
         a = self.leaf()
@@ -128,7 +128,7 @@ class Lines(case.Case):
                 producer.post(bytes(200 << 10))
         a.wait(60)
         self.assertEqual(call(hub, "POST", "/v1/targets/b/resume")[0], 200)
-        self.told(hub, "laggard", "audit", "laggard-joined")
+        self.told(hub, "laggard", "audit", "caught-up")
 
     def test_of_a_replay(self):
         answer = [404]
@@ -147,7 +147,7 @@ class Lines(case.Case):
         target = {"name": "a", "url": a.url()}
         path = self.settings([{**target, "hold": "48h"}])
         hub = self.hub(settings=path, before=("prlimit", "--nofile=1000"))
-        self.told(hub, "unwise", "connections-capped")
+        self.told(hub, "config-warning", "connections-capped")
         self.settings([target, {"name": "b", "url": a.url()}])
         hub.process.send_signal(signal.SIGHUP)
         self.told(hub, "reloaded")
@@ -185,10 +185,10 @@ class Lines(case.Case):
         sink = self.leaf()
         hub = self.hub(settings=self.settings(
             [{"name": "a", "url": a.url()}],
-            alerts={"threshold": "2 failures in 5m", "group": "1s",
+            alerts={"threshold": "2 failures in 5m", "group-wait": "1s",
                     "sinks": [
-                        {"name": "good", "way": "webhook", "url": sink.url()},
-                        {"name": "bad", "way": "webhook",
+                        {"name": "good", "type": "webhook", "url": sink.url()},
+                        {"name": "bad", "type": "webhook",
                          "url": self.refused()}]}))
         for _ in range(3):
             hub.post(b"x")
@@ -210,7 +210,7 @@ class Lines(case.Case):
             ours.sendall(b"one\nthe beginning of two")
             a.wait(2)
             hub.stop()
-        self.told(hub, "input-cut")
+        self.told(hub, "input-truncated")
         # One that is reset, and not closed.
         with socket.create_server(("127.0.0.1", 0)) as server:
             ours = leaf.Connection(

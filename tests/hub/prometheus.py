@@ -350,7 +350,7 @@ class Metrics(case.Case):
             policies={"quick": "fixed base=20ms retry=5xx budget=10:1/s"},
             defaults={"policy": "quick"},
             alerts={"sinks": [{"name": "page", "url": self.leaf().url(),
-                               "way": "webhook"}]}))
+                               "type": "webhook"}]}))
         self.publish(hub, 5)
         a.wait(10)
         # Those of topics are looked at where there are some: kafka_hub.py.

@@ -386,7 +386,7 @@ TEST(engine, reminds_of_what_goes_on)
     opens(&s, A);
     stg_alert_engine_raise(s.engine, STG_ALERT_CERTIFICATE, B, &d, s.now);
     pass(&s, 26 * STG_HOUR);
-    o.remind = STG_NEVER;
+    o.repeat_interval = STG_NEVER;
     stg_alert_engine_change(s.engine, &o, s.now);
     pass(&s, 100 * STG_HOUR);
     CHECK_TRACE(finish(&s),
@@ -504,7 +504,7 @@ TEST(engine, does_not_tell_that_it_is_over_if_nobody_asks)
     stg_alert_engine_view view;
     story s = tell(&o);
 
-    o.tells_end = false;
+    o.send_resolved = false;
     stg_alert_engine_change(s.engine, &o, s.now);
     opens(&s, A);
     dead(&s, B, 503, 10);
@@ -676,7 +676,7 @@ static void judge(void *ctx, const stg_alert_news *n)
     if (is_end) {
         // Once, and only what was told; and not before it was calm.
         CHECK_FROM(w->seed, r->owes_end && !r->is_on);
-        CHECK_FROM(w->seed, w->now >= r->quiet_since + w->o->calm);
+        CHECK_FROM(w->seed, w->now >= r->quiet_since + w->o->resolve_after);
         r->owes_end = false;
     } else {
         CHECK_FROM(w->seed,
@@ -695,7 +695,7 @@ static void judge(void *ctx, const stg_alert_news *n)
 /* Nothing waits for longer than was said. */
 static void check_silence(watch *w)
 {
-    stg_ns slack = w->o->group + w->o->pause + STG_S;
+    stg_ns slack = w->o->group_wait + w->o->min_interval + STG_S;
 
     for (size_t i = 0; i < LANES; i++) {
         const record *r = &w->lanes[i];
@@ -705,9 +705,11 @@ static void check_silence(watch *w)
             CHECK_FROM(w->seed,
                        w->now <= stg_ns_max(may_at, r->untold_since) + slack);
         if (r->owes_end && !r->is_on)
-            CHECK_FROM(w->seed, w->now <= r->quiet_since + w->o->calm + slack);
+            CHECK_FROM(w->seed,
+                       w->now <= r->quiet_since + w->o->resolve_after + slack);
         if (r->is_on && r->untold_since == STG_NEVER)
-            CHECK_FROM(w->seed, w->now <= r->told_at + w->o->remind + slack);
+            CHECK_FROM(w->seed,
+                       w->now <= r->told_at + w->o->repeat_interval + slack);
     }
 }
 
@@ -765,10 +767,10 @@ TEST(engine, keeps_its_promises_whatever_comes)
         stg_ns pace = some(&rng, STG_S, 10 * STG_MIN);
 
         o.interval = some(&rng, STG_MIN, 20 * STG_MIN);
-        o.remind = some(&rng, o.interval, STG_HOUR);
-        o.group = some(&rng, 0, 10 * STG_S);
-        o.pause = some(&rng, 0, STG_MIN);
-        o.calm = some(&rng, 0, 5 * STG_MIN);
+        o.repeat_interval = some(&rng, o.interval, STG_HOUR);
+        o.group_wait = some(&rng, 0, 10 * STG_S);
+        o.min_interval = some(&rng, 0, STG_MIN);
+        o.resolve_after = some(&rng, 0, 5 * STG_MIN);
         CHECK_FROM(seed, stg_alert_options_check(&o, NULL) == STG_OK);
         for (size_t i = 0; i < LANES; i++)
             w.lanes[i].untold_since = STG_NEVER;

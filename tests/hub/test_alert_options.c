@@ -158,14 +158,14 @@ TEST(alert_options, refuses_times_out_of_range)
 {
     REFUSES(o.interval = 59 * STG_S, "interval: wanted 1m to 7d");
     REFUSES(o.interval = 8 * STG_DAY, "interval: wanted 1m to 7d");
-    REFUSES(o.remind = 14 * STG_MIN,
-            "remind: wanted the interval to 365d, or never");
-    REFUSES(o.group = 11 * STG_MIN, "group: wanted 10m at most");
-    REFUSES(o.pause = 2 * STG_HOUR,
-            "pause: wanted 1h and the interval at most");
-    REFUSES(o.pause = 16 * STG_MIN,
-            "pause: wanted 1h and the interval at most");
-    REFUSES(o.calm = 2 * STG_DAY, "calm: wanted 1d at most");
+    REFUSES(o.repeat_interval = 14 * STG_MIN,
+            "repeat-interval: wanted the interval to 365d, or never");
+    REFUSES(o.group_wait = 11 * STG_MIN, "group-wait: wanted 10m at most");
+    REFUSES(o.min_interval = 2 * STG_HOUR,
+            "min-interval: wanted 1h and the interval at most");
+    REFUSES(o.min_interval = 16 * STG_MIN,
+            "min-interval: wanted 1h and the interval at most");
+    REFUSES(o.resolve_after = 2 * STG_DAY, "resolve-after: wanted 1d at most");
     REFUSES(o.lag_time = 1, "lag.time: wanted 1s to 365d, or never");
     REFUSES(o.certificate = 366 * STG_DAY, "certificate: wanted 365d at most");
     REFUSES(o.threshold.window = 0,

@@ -418,7 +418,7 @@ TEST(sink, takes_a_url_and_headers_from_their_files)
     stg_alert_sink_options o = webhook(&b);
 
     write_file(&b, b.url);
-    o.way = STG_ALERT_SLACK;
+    o.type = STG_ALERT_SLACK;
     o.url_file = b.path;
     o.url = NULL;
     use(&b, &o);
@@ -631,7 +631,7 @@ TEST(alerts, go_to_the_sinks_that_want_them)
     stg_alerts *a;
     stg_alert_sink_view v;
 
-    o.group = 0;
+    o.group_wait = 0;
     o.sinks = sinks;
     o.sink_count = 3;
     sinks[0].name = "tagged";
@@ -712,7 +712,7 @@ TEST(alerts, keep_what_they_know_when_options_change)
     stg_error err;
     stg_alerts *a;
 
-    o.group = 0;
+    o.group_wait = 0;
     o.sinks = &s;
     o.sink_count = 1;
     a = open_alerts(&b, &o);
@@ -726,8 +726,8 @@ TEST(alerts, keep_what_they_know_when_options_change)
     CHECK(stg_alerts_change(a, &bad, &err) != STG_OK);
     CHECK(strstr(err.text, "alerts: sink hook: ") == err.text);
     other = o;
-    other.calm = 0;
-    other.pause = 0;
+    other.resolve_after = 0;
+    other.min_interval = 0;
     other.sinks = &t;
     CHECK_INT(stg_alerts_change(a, &other, NULL), STG_OK);
     CHECK(stg_alerts_is_raised(a, STG_ALERT_BREAKER, 1));
@@ -750,7 +750,7 @@ TEST(alerts, compare_lag_and_certificates_with_the_options)
     stg_alert_sink_options s = webhook(&b);
     stg_alerts *a;
 
-    o.group = 10 * STG_MIN;
+    o.group_wait = 10 * STG_MIN;
     o.sinks = &s;
     o.sink_count = 1;
     s.alerts = STG_ALERT_BIT(STG_ALERT_STORE);
@@ -800,7 +800,7 @@ static void note_tried(void *ctx, const stg_alert_result *results, size_t count)
     for (size_t i = 0; i < count; i++)
         size += (size_t)snprintf(t->text + size, sizeof t->text - size,
                                  "%s %s %d %s\n", results[i].name,
-                                 stg_alert_way_name(results[i].way),
+                                 stg_alert_type_name(results[i].type),
                                  results[i].is_sent, results[i].detail);
 }
 

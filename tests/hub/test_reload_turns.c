@@ -37,7 +37,7 @@ static void write_settings(const place *p, int count, bool is_backwards)
             "store: {path: %s/store.db}\n"
             "alerts:\n"
             "  sinks:\n"
-            "    - {name: hook, way: webhook, url: 'http://127.0.0.1:%d/'}\n"
+            "    - {name: hook, type: webhook, url: 'http://127.0.0.1:%d/'}\n"
             "targets:\n",
             p->folder, p->port);
     for (int i = 0; i < count; i++)

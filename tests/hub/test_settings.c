@@ -142,7 +142,7 @@ TEST(settings, guess_what_a_value_was_meant_to_be)
     CHECK_STR(read_hint("log.level", "Info"), "info");
     CHECK_STR(read_hint("budget", "100:10/s"), "read");
     CHECK_STR(read_hint("alerts.threshold", "3 failures in 1m"), "read");
-    CHECK_STR(read_hint("alerts.remind", "none"), "never");
+    CHECK_STR(read_hint("alerts.repeat-interval", "none"), "never");
 }
 
 /* -- filters --------------------------------------------------------------- */

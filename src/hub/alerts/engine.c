@@ -350,9 +350,10 @@ static stg_ns digest_at(const stg_alert_engine *e)
 
     if (e->due.top == NULL)
         return STG_NEVER;
-    at = stg_ns_add(e->due.top->key, e->o.group);
-    return e->has_told ? stg_ns_max(at, stg_ns_add(e->told_at, e->o.pause))
-                       : at;
+    at = stg_ns_add(e->due.top->key, e->o.group_wait);
+    return e->has_told
+               ? stg_ns_max(at, stg_ns_add(e->told_at, e->o.min_interval))
+               : at;
 }
 
 stg_ns stg_alert_engine_wake_at(const stg_alert_engine *e)

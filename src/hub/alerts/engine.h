@@ -9,8 +9,8 @@
  *                      within `group`, `pause` after the last digest at the
  *                      soonest
  *     fires again      is counted, and told `interval` after the last time
- *     goes on          is told again after `remind`
- *     is over          when nothing came for `calm`; told once, if the
+ *     goes on          is told again after `repeat-interval`
+ *     is over          when nothing came for `resolve-after`; told once, if the
  *                      beginning was told
  *
  * So in any interval a key is in two digests at most: once as it fires, once as

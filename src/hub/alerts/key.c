@@ -49,7 +49,7 @@ static void turn_off(stg_alert_key *k, stg_ns now)
 /* The window of dead letters is calm enough. */
 static stg_ns calm_of(const stg_alert_key *k, const stg_alert_options *o)
 {
-    return k->alert == STG_ALERT_DEAD ? 0 : o->calm;
+    return k->alert == STG_ALERT_DEAD ? 0 : o->resolve_after;
 }
 
 static bool is_over(const stg_alert_key *k, const stg_alert_options *o,
@@ -192,15 +192,17 @@ void stg_alert_key_look(stg_alert_key *k, const stg_alert_rules *r, stg_ns now)
             turn_off(k, now);
     }
     // Nobody is told that it is over.
-    if (is_over(k, r->o, now) && k->is_told && !k->has_news && !r->o->tells_end)
+    if (is_over(k, r->o, now) && k->is_told && !k->has_news &&
+        !r->o->send_resolved)
         finish(k);
 }
 
 /* What holds for weeks is no news every few hours. */
 static stg_ns remind_after(const stg_alert_key *k, const stg_alert_options *o)
 {
-    return k->alert == STG_ALERT_CERTIFICATE ? stg_ns_max(o->remind, STG_DAY)
-                                             : o->remind;
+    return k->alert == STG_ALERT_CERTIFICATE
+               ? stg_ns_max(o->repeat_interval, STG_DAY)
+               : o->repeat_interval;
 }
 
 /* When it may be told that it fires. */
@@ -219,7 +221,7 @@ stg_ns stg_alert_key_due_at(const stg_alert_key *k, const stg_alert_options *o)
         at = stg_ns_max(k->news_at, free_at(k, o));
     else if (k->is_on)
         at = stg_ns_add(k->told_at, remind_after(k, o));
-    if (!k->is_on && k->is_told && o->tells_end)
+    if (!k->is_on && k->is_told && o->send_resolved)
         at = stg_ns_min(at, stg_ns_add(k->off_at, calm_of(k, o)));
     return at;
 }
@@ -232,7 +234,7 @@ stg_ns stg_alert_key_look_at(const stg_alert_key *k, const stg_alert_rules *r)
         at = stg_tally_next(k->tally, r->threshold->window);
     if (!k->is_live)
         return at != STG_NEVER ? at : free_at(k, r->o);
-    if (!k->is_on && k->is_told && !k->has_news && !r->o->tells_end)
+    if (!k->is_on && k->is_told && !k->has_news && !r->o->send_resolved)
         at = stg_ns_min(at, stg_ns_add(k->off_at, calm_of(k, r->o)));
     return at;
 }
@@ -250,7 +252,7 @@ bool stg_alert_key_is_idle(const stg_alert_key *k, const stg_alert_options *o,
 stg_alert_phase stg_alert_key_phase(const stg_alert_key *k,
                                     const stg_alert_options *o, stg_ns now)
 {
-    if (is_over(k, o, now) && (o->tells_end || !k->is_told))
+    if (is_over(k, o, now) && (o->send_resolved || !k->is_told))
         return k->is_told ? STG_ALERT_ENDED : STG_ALERT_WAS;
     if (!k->is_told)
         return STG_ALERT_BEGAN;

@@ -121,10 +121,10 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 
 /* -- defaults -------------------------------------------------------------- */
 
-stg_alert_sink_options stg_alert_sink_options_default(stg_alert_way way)
+stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type)
 {
     return (stg_alert_sink_options){
-        .way = way,
+        .type = type,
         .timeout = 10 * STG_S,
         .starttls = STG_STARTTLS_REQUIRED,
         .alerts = STG_ALERT_ALL,
@@ -143,11 +143,11 @@ stg_alert_options stg_alert_options_default(void)
         .lag_time = 10 * STG_MIN,
         .certificate = 14 * STG_DAY,
         .interval = 15 * STG_MIN,
-        .remind = 4 * STG_HOUR,
-        .group = 5 * STG_S,
-        .pause = STG_MIN,
-        .calm = STG_MIN,
-        .tells_end = true,
+        .repeat_interval = 4 * STG_HOUR,
+        .group_wait = 5 * STG_S,
+        .min_interval = STG_MIN,
+        .resolve_after = STG_MIN,
+        .send_resolved = true,
     };
 }
 
@@ -317,11 +317,11 @@ static stg_status check_http(const place *p)
 
     if (status != STG_OK)
         return status;
-    if (s->way == STG_ALERT_SLACK && s->url != NULL)
+    if (s->type == STG_ALERT_SLACK && s->url != NULL)
         return fail(p, "url",
                     "whoever has it can write to the channel: "
                     "wanted url-file, a file that has it");
-    if (s->way == STG_ALERT_SLACK && s->url_file == NULL)
+    if (s->type == STG_ALERT_SLACK && s->url_file == NULL)
         return fail(p, "url-file",
                     "wanted a file that has the URL of the "
                     "incoming webhook");
@@ -329,7 +329,7 @@ static stg_status check_http(const place *p)
         return fail(p, "url", "wanted url, or url-file, a file that has it");
     if (s->url != NULL && !is_http_url(s->url))
         return fail(p, "url", "wanted http:// or https://");
-    if (s->way == STG_ALERT_SLACK && s->header_count > 0)
+    if (s->type == STG_ALERT_SLACK && s->header_count > 0)
         return fail(p, "headers", "only a webhook has them");
     for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
         status = check_header(p, &s->headers[i]);
@@ -352,22 +352,23 @@ static stg_status check_sink(const stg_alert_options *o, const place *p)
     for (size_t i = 0; i < s->target_count; i++)
         if (!is_name(s->targets[i]))
             return fail(p, "targets", "wanted names of targets");
-    return s->way == STG_ALERT_MAIL ? check_mail(p) : check_http(p);
+    return s->type == STG_ALERT_MAIL ? check_mail(p) : check_http(p);
 }
 
 static stg_status check_times(const stg_alert_options *o, const place *p)
 {
     if (o->interval < STG_MIN || o->interval > 7 * STG_DAY)
         return fail(p, "interval", "wanted 1m to 7d");
-    if (o->remind != STG_NEVER &&
-        (o->remind < o->interval || o->remind > 365 * STG_DAY))
-        return fail(p, "remind", "wanted the interval to 365d, or never");
-    if (o->group > 10 * STG_MIN)
-        return fail(p, "group", "wanted 10m at most");
-    if (o->pause > STG_HOUR || o->pause > o->interval)
-        return fail(p, "pause", "wanted 1h and the interval at most");
-    if (o->calm > STG_DAY)
-        return fail(p, "calm", "wanted 1d at most");
+    if (o->repeat_interval != STG_NEVER && (o->repeat_interval < o->interval ||
+                                            o->repeat_interval > 365 * STG_DAY))
+        return fail(p, "repeat-interval",
+                    "wanted the interval to 365d, or never");
+    if (o->group_wait > 10 * STG_MIN)
+        return fail(p, "group-wait", "wanted 10m at most");
+    if (o->min_interval > STG_HOUR || o->min_interval > o->interval)
+        return fail(p, "min-interval", "wanted 1h and the interval at most");
+    if (o->resolve_after > STG_DAY)
+        return fail(p, "resolve-after", "wanted 1d at most");
     if (o->lag_time != STG_NEVER &&
         (o->lag_time < STG_S || o->lag_time > 365 * STG_DAY))
         return fail(p, "lag.time", "wanted 1s to 365d, or never");

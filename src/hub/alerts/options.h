@@ -1,4 +1,4 @@
-/* options.h - who is told what, how often, and by which way.
+/* options.h - who is told what, how often, and how.
  *
  * Plain values: the settings fill them in, stg_alert_options_check() judges
  * them once, and whoever uses them trusts them from then on. Strings and lists
@@ -55,11 +55,11 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 
 /* -- sinks: the ways to tell ----------------------------------------------- */
 
-typedef enum stg_alert_way {
+typedef enum stg_alert_type {
     STG_ALERT_SLACK,   /* `slack`: an incoming webhook of Slack */
     STG_ALERT_MAIL,    /* `mail`: SMTP */
     STG_ALERT_WEBHOOK, /* `webhook`: JSON by POST */
-} stg_alert_way;
+} stg_alert_type;
 
 typedef enum stg_alert_starttls {
     STG_STARTTLS_REQUIRED, /* `required`: no mail without it */
@@ -79,7 +79,7 @@ typedef struct stg_alert_tag {
 
 typedef struct stg_alert_sink_options {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -, its own */
-    stg_alert_way way;
+    stg_alert_type type;
 
     const char *url; /* smtp://HOST[:PORT], smtps://...; webhook: http(s)://.
                         Slack's is a secret: only by file */
@@ -109,29 +109,29 @@ typedef struct stg_alert_sink_options {
 } stg_alert_sink_options;
 
 /* 10 s, STARTTLS required, all alerts. */
-stg_alert_sink_options stg_alert_sink_options_default(stg_alert_way way);
+stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type);
 
 /* -- all of it ------------------------------------------------------------- */
 
 typedef struct stg_alert_options {
     stg_alert_threshold threshold;     /* of one target: 10 failures in 5m */
     stg_alert_threshold threshold_all; /* of all together: the same */
-    uint32_t alerts;       /* STG_ALERT_BIT()s that are told at all: all */
-    uint64_t lag_messages; /* a lane is this far behind; 0: never: 100000 */
-    stg_ns lag_time;       /* or its oldest message is this old; STG_NEVER:
+    uint32_t alerts;        /* STG_ALERT_BIT()s that are told at all: all */
+    uint64_t lag_messages;  /* a lane is this far behind; 0: never: 100000 */
+    stg_ns lag_time;        /* or its oldest message is this old; STG_NEVER:
                                10 m */
-    stg_ns certificate;    /* is valid for less than this: 14 d; 0: never */
-    stg_ns interval;       /* between two messages of one alert of one target,
+    stg_ns certificate;     /* is valid for less than this: 14 d; 0: never */
+    stg_ns interval;        /* between two messages of one alert of one target,
                                1 m to 7 d: 15 m */
-    stg_ns remind;         /* of what goes on unchanged, interval to 365 d;
+    stg_ns repeat_interval; /* of what goes on unchanged, interval to 365 d;
                                STG_NEVER: not again: 4 h */
-    stg_ns group;          /* what comes in this time goes in one message, 0 to
+    stg_ns group_wait;      /* what comes in this time goes in one message, 0 to
                                10 m: 5 s */
-    stg_ns pause;          /* between two messages to one sink, 0 to 1 h: 1 m */
-    stg_ns calm;           /* it is over when nothing came for so long, 0 to
+    stg_ns min_interval;  /* between two messages to one sink, 0 to 1 h: 1 m */
+    stg_ns resolve_after; /* it is over when nothing came for so long, 0 to
                                1 d: 1 m */
-    bool tells_end;        /* that it is over: true */
-    const char *hub_name;  /* in messages; NULL: the machine's name */
+    bool send_resolved;   /* that it is over: true */
+    const char *hub_name; /* in messages; NULL: the machine's name */
     const stg_alert_sink_options *sinks;
     size_t sink_count; /* 0 to 32: none, and nobody is told */
 } stg_alert_options;

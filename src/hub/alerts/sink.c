@@ -104,9 +104,9 @@ static bool print(stg_alert_sink *s)
                           .to_count = s->o.to_count,
                           .id = random_number(s->world)};
 
-    if (s->o.way == STG_ALERT_MAIL)
+    if (s->o.type == STG_ALERT_MAIL)
         s->text = stg_mail_print(s->current, &head);
-    else if (s->o.way == STG_ALERT_SLACK)
+    else if (s->o.type == STG_ALERT_SLACK)
         s->text = stg_payload_slack(s->current);
     else
         s->text = stg_payload_webhook(s->current);
@@ -268,7 +268,7 @@ static bool start(stg_alert_sink *s)
 {
     if (s->text == NULL && !print(s))
         return false;
-    return s->o.way == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
+    return s->o.type == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
 }
 
 static void attempt(stg_alert_sink *s)
@@ -377,7 +377,7 @@ void stg_alert_sink_cancel(stg_alert_sink *s)
 void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
 {
     *view = (stg_alert_sink_view){.name = s->name,
-                                  .way = s->o.way,
+                                  .type = s->o.type,
                                   .sent = s->sent,
                                   .failed = s->failed,
                                   .given_up = s->given_up,
@@ -504,7 +504,7 @@ stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
     s->o = *o;
     s->o.name = s->name;
     s->again.passed = again;
-    if (o->way != STG_ALERT_MAIL)
+    if (o->type != STG_ALERT_MAIL)
         status = open_http(s, err);
     else if (o->password_file != NULL)
         status = read_secret(s->name, o->password_file, &s->password, err);

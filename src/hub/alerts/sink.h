@@ -75,7 +75,7 @@ bool stg_alert_sink_is_idle(const stg_alert_sink *s);
 
 typedef struct stg_alert_sink_view {
     const char *name;
-    stg_alert_way way;
+    stg_alert_type type;
     uint64_t sent;     /* digests that were accepted */
     uint64_t failed;   /* attempts */
     uint64_t given_up; /* digests, put off or lost as the hub ended */

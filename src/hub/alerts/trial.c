@@ -27,13 +27,13 @@ struct stg_alert_trial {
     try tries[];
 };
 
-const char *stg_alert_way_name(stg_alert_way way)
+const char *stg_alert_type_name(stg_alert_type type)
 {
     static const char *const names[] = {[STG_ALERT_SLACK] = "slack",
                                         [STG_ALERT_MAIL] = "mail",
                                         [STG_ALERT_WEBHOOK] = "webhook"};
 
-    return names[way];
+    return names[type];
 }
 
 static void free_trial(stg_alert_trial *t)
@@ -119,7 +119,7 @@ static bool add(stg_alert_trial *t, const stg_alert_sink_options *o)
     try *new = &t->tries[t->count++];
     stg_error why;
 
-    *new = (try){.result = {.way = o->way, .name = strdup(o->name)}};
+    *new = (try){.result = {.type = o->type, .name = strdup(o->name)}};
     if (new->result.name == NULL)
         return false;
     if (stg_alert_sink_new(&new->sink, &t->world, o, &why) == STG_OK) {

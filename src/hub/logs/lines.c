@@ -285,7 +285,7 @@ static void end_stop(stg_lines *l)
 {
     l->view.cut = stg_line_buffer_held(&l->buffer);
     if (l->view.dropped + l->view.cut > 0)
-        STG_LOG(l->options.log, STG_LOG_WARN, "input-cut",
+        STG_LOG(l->options.log, STG_LOG_WARN, "input-truncated",
                 stg_field_number("lines", l->view.dropped),
                 stg_field_number("bytes", l->view.cut),
                 stg_field_number("line", l->buffer.number + 1));

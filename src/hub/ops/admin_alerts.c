@@ -3,9 +3,9 @@
 
 static json_t *result_of(const stg_alert_result *r)
 {
-    return json_pack("{s:o,s:s,s:b,s:o}", "name", stg_json_text(r->name), "way",
-                     stg_alert_way_name(r->way), "is_told", (int)r->is_sent,
-                     "detail", stg_json_text(r->detail));
+    return json_pack("{s:o,s:s,s:b,s:o}", "name", stg_json_text(r->name),
+                     "type", stg_alert_type_name(r->type), "is_told",
+                     (int)r->is_sent, "detail", stg_json_text(r->detail));
 }
 
 static void tried(void *ctx, const stg_alert_result *results, size_t count)

@@ -285,7 +285,7 @@ bool stg_callers_relieve(stg_ingress *g)
             idle = c;
     }
     g->is_short = false;
-    STG_LOG_REPEAT(g->options.log, STG_LOG_WARN, "files-short", 1,
+    STG_LOG_REPEAT(g->options.log, STG_LOG_WARN, "fd-limit", 1,
                    stg_field_text("detail",
                                   "no file is left for a connection "
                                   "to the ingress"),

@@ -343,10 +343,10 @@ static void judge_alerts(stg_loading *l)
         judge_sink_targets(l, i);
         judge_sink_tags(l, i);
         judge_sink_egress(l, i);
-        if (sink_place(l, i, "way").line == l->sinks[i][0].line &&
-            sink_place(l, i, "way").column == l->sinks[i][0].column) {
+        if (sink_place(l, i, "type").line == l->sinks[i][0].line &&
+            sink_place(l, i, "type").column == l->sinks[i][0].column) {
             stg_complain(l->c, l->sinks[i][0],
-                         "a sink without `way`; wanted slack, mail or "
+                         "a sink without `type`; wanted slack, mail or "
                          "webhook");
             return;
         }

@@ -14,7 +14,7 @@ static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
-static const char *const ways[] = {"slack", "mail", "webhook", NULL};
+static const char *const types[] = {"slack", "mail", "webhook", NULL};
 static const char *const starttls[] = {"required", "optional", "none", NULL};
 
 #define KIB UINT64_C(1024)
@@ -414,31 +414,31 @@ static const stg_setting table[] = {
 {HUB("alerts.interval", TIME, alerts.interval), RANGE(STG_MIN, 7 * STG_DAY),
  .standard = "15m", .example = "1h",
  .says = "Between two messages of one alert of one target."},
-{HUB("alerts.remind", TIME, alerts.remind), RANGE(STG_MIN, 365 * STG_DAY),
+{HUB("alerts.repeat-interval", TIME, alerts.repeat_interval), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "never", .standard = "4h", .example = "1d",
  .says = "What goes on unchanged is told again after this; not below "
          "`alerts.interval`."},
-{HUB("alerts.group", TIME, alerts.group), RANGE(0, 10 * STG_MIN),
+{HUB("alerts.group-wait", TIME, alerts.group_wait), RANGE(0, 10 * STG_MIN),
  .standard = "5s", .example = "30s",
  .says = "What comes in this time goes in one message."},
-{HUB("alerts.pause", TIME, alerts.pause), RANGE(0, STG_HOUR), .standard = "1m",
+{HUB("alerts.min-interval", TIME, alerts.min_interval), RANGE(0, STG_HOUR), .standard = "1m",
  .example = "5m",
  .says = "Between two messages to one sink; not above `alerts.interval`."},
-{HUB("alerts.calm", TIME, alerts.calm), RANGE(0, STG_DAY), .standard = "1m",
+{HUB("alerts.resolve-after", TIME, alerts.resolve_after), RANGE(0, STG_DAY), .standard = "1m",
  .example = "10m", .says = "It is over when nothing came for so long."},
-{HUB("alerts.tells-end", FLAG, alerts.tells_end), .standard = "true",
+{HUB("alerts.send-resolved", FLAG, alerts.send_resolved), .standard = "true",
  .example = "false", .says = "Whether it is told that it is over."},
 {HUB("alerts.hub-name", TEXT, alerts.hub_name), RANGE(1, 64),
  .example = "hub-eu-1",
  .says = "What the hub is called in messages; without it, the machine's name."},
 {HUB_LIST("alerts.sinks", SINKS, alerts.sinks,
  alerts.sink_count),
- .example = "[{name: ops, way: slack, url-file: slack.url}]",
+ .example = "[{name: ops, type: slack, url-file: slack.url}]",
  .says = "Who is told, up to 32. Without one nobody is."},
 /* -- a sink ---------------------------------------------------------------- */
 {SINK("name", NAME, name), .is_needed = true, .example = "ops",
  .says = "Its name: 1 to 64 of A-Z a-z 0-9 . _ -."},
-{SINK("way", WORD, way), .words = ways, .is_needed = true, .example = "mail",
+{SINK("type", WORD, type), .words = types, .is_needed = true, .example = "mail",
  .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST."},
 {SINK("url", TEXT, url), RANGE(1, 2048), .example = "smtp://mail.example:587",
  .says = "Of mail smtp://HOST:PORT or smtps://HOST:PORT, of a webhook http(s). "

@@ -112,7 +112,7 @@ static const char *const wanted[] = {
     [STG_KIND_POLICIES] = "a map of policies: `name: text`",
     [STG_KIND_DEFAULTS] = "a map of settings, as of a target",
     [STG_KIND_TARGETS] = "a list of targets: `- {name: NAME, url: URL}`",
-    [STG_KIND_SINKS] = "a list of sinks: `- {name: NAME, way: WAY}`",
+    [STG_KIND_SINKS] = "a list of sinks: `- {name: NAME, type: TYPE}`",
 };
 
 const char *stg_setting_wanted(const stg_setting *s, char text[STG_WANTED_MAX])
