@@ -138,7 +138,7 @@ enum { POLICIES = sizeof policies / sizeof *policies };
 static void choose_options(stg_lane_options *o)
 {
     o->in_flight_max = 1 + upto(7);
-    o->hold = upto(3) * STG_S;
+    o->shed_after = upto(3) * STG_S;
     o->parked_max = 1 + upto(100);
     o->burst = upto(3);
 }

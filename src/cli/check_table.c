@@ -18,7 +18,7 @@ enum { COLUMNS = 6, CELL = 32 };
 typedef char cell[CELL];
 
 static const char *const heads[COLUMNS] = {"target", "policy", "in flight",
-                                           "rate",   "order",  "hold"};
+                                           "rate",   "order",  "shed after"};
 
 static void print_time(char *text, size_t size, stg_ns time)
 {
@@ -60,7 +60,7 @@ static void fill(cell row[COLUMNS], const stg_settings *s,
         stg_write_text(&w, "-");
     }
     snprintf(row[4], CELL, "%s", orders[t->order]);
-    print_time(row[5], CELL, t->hold);
+    print_time(row[5], CELL, t->shed_after);
 }
 
 /* Without what may be a secret in it. */

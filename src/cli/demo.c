@@ -178,7 +178,7 @@ static void tick(uv_timer_t *timer)
 
 static bool set_up(stg_settings *s, const demo *d)
 {
-    s->defaults.hold = 5 * STG_S;
+    s->defaults.shed_after = 5 * STG_S;
     s->store.path = d->store;
     s->listen.address = "127.0.0.1:0";
     for (int i = 0; i < DEMO_SINKS; i++) {

@@ -15,8 +15,8 @@
 #define STATUS_NONE UINT64_MAX
 
 typedef struct status_row {
-    char name[72], state[12], cause[48], breaker[12];
-    bool is_known, is_laggard, is_lag_exact;
+    char name[72], state[16], cause[48], breaker[12];
+    bool is_known, is_catching_up, is_lag_exact;
     uint64_t delivered, in_flight, in_flight_limit, parked, dead, waiting;
     uint64_t lag;         /* messages; STATUS_NONE */
     stg_ns age;           /* of the oldest that is not settled; STATUS_NONE */

@@ -34,7 +34,7 @@ static const char *age_text(stg_ns age, char text[16])
 /* The states in which probes are sent. */
 static bool is_probed(const status_row *row)
 {
-    return strcmp(row->state, "holding") == 0 ||
+    return strcmp(row->state, "circuit-open") == 0 ||
            strcmp(row->state, "shedding") == 0;
 }
 

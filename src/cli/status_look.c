@@ -99,7 +99,8 @@ static void read_row(status_row *row, const json_t *target, stg_ns now)
     copy(row->breaker, sizeof row->breaker,
          stg_json_text_of(target, "breaker"));
     row->is_known = json_is_true(json_object_get(target, "is_known"));
-    row->is_laggard = json_is_true(json_object_get(target, "is_laggard"));
+    row->is_catching_up =
+        json_is_true(json_object_get(target, "is_catching_up"));
     row->delivered = stg_json_count_of(target, "delivered");
     row->in_flight = stg_json_count_of(target, "in_flight");
     row->in_flight_limit = stg_json_count_of(target, "in_flight_limit");
@@ -239,8 +240,8 @@ void status_look_free(status_look *look)
 
 static unsigned badness(const status_row *row)
 {
-    static const char *const states[] = {"shedding", "holding", "gated",
-                                         "removing"};
+    static const char *const states[] = {"shedding", "circuit-open",
+                                         "throttled", "removing"};
     enum { STATES = sizeof states / sizeof *states };
 
     for (unsigned i = 0; i < STATES; i++)
@@ -252,7 +253,7 @@ static unsigned badness(const status_row *row)
         return 2; // paused, by someone
     if (status_is_failing(row))
         return 4;
-    return row->is_laggard || row->parked > 0 ? 3 : 0;
+    return row->is_catching_up || row->parked > 0 ? 3 : 0;
 }
 
 static uint64_t backlog(const status_row *row)

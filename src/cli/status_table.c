@@ -100,11 +100,11 @@ static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 /* -- lines ----------------------------------------------------------------- */
 
 enum {
-    WIDE = 116,
+    WIDE = 118,
     NAME_LEAST = 12,
     NAME_MOST = 40,
     CAUSE_LEAST = 18, /* "HTTP_503 probe 12s" */
-    CAUSE_WIDE = 26,
+    CAUSE_WIDE = 24,
 };
 
 typedef struct sheet {
@@ -249,13 +249,13 @@ static void put_kafka(sheet *s, const status_look *look)
                  : "");
 }
 
-/* "3 live, 1 holding" of the rows from `from` on. */
+/* "3 live, 1 circuit-open" of the rows from `from` on. */
 static void count_states(const status_look *look, size_t from, char *text,
                          size_t size)
 {
-    static const char *const states[] = {"live",     "gated",  "holding",
-                                         "shedding", "paused", "orphaned",
-                                         "removing"};
+    static const char *const states[] = {
+        "live",   "throttled", "circuit-open", "shedding",
+        "paused", "orphaned",  "removing"};
     size_t at = 0;
 
     text[0] = '\0';
@@ -309,7 +309,7 @@ static void put_heading(sheet *s)
 {
     fputs(style(s, STG_STYLE_FAINT), stdout);
     put_cut("target", s->name);
-    printf(" %-8s", "state");
+    printf(" %-12s", "state");
     if (s->is_wide)
         printf(" %9s", "delivered");
     printf(" %5s %*s %6s %5s", "per s", s->is_wide ? 9 : 4,
@@ -320,8 +320,9 @@ static void put_heading(sheet *s)
     if (s->is_wide)
         printf(" %5s", "p50");
     printf(" %5s", "p99");
-    printf(" %*s %s%s", s->is_wide ? 6 : 4, s->is_wide ? "budget" : "left",
-           "last fault", style(s, STG_STYLE_PLAIN));
+    if (s->is_wide)
+        printf(" %4s", "left");
+    printf(" last fault%s", style(s, STG_STYLE_PLAIN));
     end_line(s);
 }
 
@@ -366,7 +367,7 @@ static void put_row(sheet *s, const status_row *row)
     char a[8], b[8], c[16], flight[24];
 
     put_cut(row->name, s->name);
-    printf(" %s%-8.8s%s", style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN),
+    printf(" %s%-12.12s%s", style(s, is_well ? STG_STYLE_GOOD : STG_STYLE_WARN),
            row->state, style(s, STG_STYLE_PLAIN));
     if (s->is_wide)
         printf(" %9s", status_count(row->delivered, a));
@@ -379,7 +380,9 @@ static void put_row(sheet *s, const status_row *row)
     if (s->is_wide)
         printf(" %5s", status_time(row->p50, a));
     printf(" %5s", status_time(row->p99, a));
-    printf(" %*s ", s->is_wide ? 6 : 4, rate_text(row->budget, a));
+    if (s->is_wide)
+        printf(" %4s", rate_text(row->budget, a));
+    fputc(' ', stdout);
     put_fault(s, row);
     end_line(s);
 }
@@ -387,7 +390,7 @@ static void put_row(sheet *s, const status_row *row)
 /* The name has what it needs, if that leaves room for the cause. */
 static void share_width(sheet *s, const status_look *look)
 {
-    int rest = s->paper->terminal.width - (s->is_wide ? 80 : 50);
+    int rest = s->paper->terminal.width - (s->is_wide ? 82 : 49);
     int name = NAME_LEAST, most;
 
     for (size_t i = 0; i < look->count; i++)

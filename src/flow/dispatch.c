@@ -412,8 +412,8 @@ static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 
     if (!l->is_open)
         return false;
-    if (!l->is_shedding && l->o.hold != STG_NEVER && !l->is_paused) {
-        stg_ns shed_at = stg_ns_add(l->opened_at, l->o.hold);
+    if (!l->is_shedding && l->o.shed_after != STG_NEVER && !l->is_paused) {
+        stg_ns shed_at = stg_ns_add(l->opened_at, l->o.shed_after);
 
         if (shed_at > now)
             *at = stg_ns_min(*at, shed_at);

@@ -27,7 +27,7 @@
  *   parked    tried, and waits: a durable row; the lane moves on.
  *   dead      ended badly: a durable row, then the cursor passes.
  *   laggard   behind the window: served by the catch-up reader, in turn.
- *   shed      open for longer than `hold`: the lane settles all that comes
+ *   shed      open for longer than `shed-after`: the lane settles all that comes
  *             into one bulk row, until a probe succeeds. */
 #ifndef STAGGER_FLOW_FLOW_H
 #define STAGGER_FLOW_FLOW_H
@@ -73,7 +73,7 @@ typedef struct stg_lane_options {
     uint32_t burst;         /* with a rate in the policy: 1 to 1000000; 0: a
                                tenth of a second's */
     uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane gates */
-    stg_ns hold;            /* behind an open breaker before it sheds, 0 to 365
+    stg_ns shed_after;      /* behind an open breaker before it sheds, 0 to 365
                                d; STG_NEVER: it never sheds */
     bool is_paused;
     bool is_from_oldest; /* a lane without a cursor begins at the oldest message
@@ -405,12 +405,15 @@ void stg_delivery_attach(stg_delivery *d, void *attempt);
 
 typedef enum stg_lane_state {
     STG_LANE_LIVE,
-    STG_LANE_GATED,   /* Retry-After, rate, parked_max, store full, uplink */
-    STG_LANE_HOLDING, /* the breaker is open */
+    STG_LANE_THROTTLED, /* Retry-After, rate, parked_max, store full, uplink */
+    STG_LANE_CIRCUIT_OPEN, /* the breaker is open */
     STG_LANE_SHEDDING,
     STG_LANE_PAUSED,
     STG_LANE_REMOVING,
 } stg_lane_state;
+
+/* As people read it: "circuit-open". */
+const char *stg_lane_state_name(stg_lane_state state);
 
 /* Counts that say so are since the start of the process. */
 typedef struct stg_lane_view {

@@ -43,7 +43,7 @@ typedef enum stg_change_kind {
 
 /* Why a lane settled messages without an attempt. */
 typedef enum stg_shed_reason {
-    STG_SHED_OPEN,   /* its breaker was open for longer than `hold` */
+    STG_SHED_OPEN,   /* its breaker was open for longer than `shed-after` */
     STG_SHED_DOWN,   /* past retention: its breaker was open */
     STG_SHED_PAUSED, /* past retention: it was paused */
     STG_SHED_SLOW,   /* past retention: it had not come to them */

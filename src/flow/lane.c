@@ -117,7 +117,7 @@ stg_lane_options stg_lane_options_default(const stg_policy *policy)
                               .order = STG_ORDER_NONE,
                               .in_flight_max = 64,
                               .parked_max = 10000,
-                              .hold = 10 * STG_MIN};
+                              .shed_after = 10 * STG_MIN};
 }
 
 static const char *find_flaw(const stg_lane_options *o)
@@ -128,8 +128,8 @@ static const char *find_flaw(const stg_lane_options *o)
         return "in_flight_max: wanted 1 to 10000";
     if (o->parked_max < 1 || o->parked_max > 1000000)
         return "parked_max: wanted 1 to 1000000";
-    if (o->hold > 365 * STG_DAY && o->hold != STG_NEVER)
-        return "hold: wanted 0 to 365 d, or never";
+    if (o->shed_after > 365 * STG_DAY && o->shed_after != STG_NEVER)
+        return "shed-after: wanted 0 to 365 d, or never";
     if ((unsigned)o->order > STG_ORDER_STRICT)
         return "order: wanted none, key or strict";
     return NULL;

@@ -2,6 +2,20 @@
  * numbers of each partition are read. */
 #include "flow/state.h"
 
+const char *stg_lane_state_name(stg_lane_state state)
+{
+    static const char *const names[] = {
+        [STG_LANE_LIVE] = "live",
+        [STG_LANE_THROTTLED] = "throttled",
+        [STG_LANE_CIRCUIT_OPEN] = "circuit-open",
+        [STG_LANE_SHEDDING] = "shedding",
+        [STG_LANE_PAUSED] = "paused",
+        [STG_LANE_REMOVING] = "removing",
+    };
+
+    return names[state];
+}
+
 static stg_lane_state find_state(const stg_lane *l, stg_ns now)
 {
     if (l->is_removing)
@@ -11,11 +25,11 @@ static stg_lane_state find_state(const stg_lane *l, stg_ns now)
     if (l->is_shedding)
         return STG_LANE_SHEDDING;
     if (l->is_open)
-        return STG_LANE_HOLDING;
+        return STG_LANE_CIRCUIT_OPEN;
     return l->is_store_full || l->is_parked_max ||
                    stg_list_has(&l->uplink.link) || l->gate_at > now ||
                    l->rate_at > now
-               ? STG_LANE_GATED
+               ? STG_LANE_THROTTLED
                : STG_LANE_LIVE;
 }
 

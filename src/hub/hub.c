@@ -15,11 +15,11 @@ static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
 
 static stg_status check(const stg_settings *o, stg_error *err)
 {
-    if (o->target_count == 0 && o->shard.by == STG_SHARD_TARGETS)
+    if (o->target_count == 0 && o->shard.mode == STG_SHARD_TARGETS)
         return stg_hub_refuse(err, STG_INVALID,
                               "there is no target whose name falls to shard "
                               "%" PRIu32 " of %" PRIu32 "; wanted fewer shards",
-                              o->shard.me, o->shard.of);
+                              o->shard.index, o->shard.count);
     if (o->target_count == 0)
         return stg_hub_refuse(err, STG_INVALID, "there is no target");
     if (o->listen.address == NULL && o->source == STG_SOURCE_QUEUE)
@@ -291,8 +291,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.keys_max = o->store.keys_max;
     s.letters = o->letters.path;
     s.dead = o->dead;
-    s.shard_of = o->shard.of;
-    s.shard = o->shard.me - 1;
+    s.shard_of = o->shard.count;
+    s.shard = o->shard.index - 1;
     s.broken = stg_shell_break;
     s.retaining = stg_shell_retain;
     s.troubled = stg_shell_trouble;

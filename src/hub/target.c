@@ -89,14 +89,9 @@ unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
 
 const char *stg_target_state_name(unsigned state)
 {
-    static const char *const names[STG_TARGET_STATES] = {
-        [STG_LANE_LIVE] = "live",           [STG_LANE_GATED] = "gated",
-        [STG_LANE_HOLDING] = "holding",     [STG_LANE_SHEDDING] = "shedding",
-        [STG_LANE_PAUSED] = "paused",       [STG_LANE_REMOVING] = "removing",
-        [STG_TARGET_ORPHANED] = "orphaned",
-    };
-
-    return names[state];
+    return state == STG_TARGET_ORPHANED
+               ? "orphaned"
+               : stg_lane_state_name((stg_lane_state)state);
 }
 
 /* -- targets --------------------------------------------------------------- */

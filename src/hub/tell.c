@@ -168,7 +168,7 @@ static void tell_opened(const stg_hub *h, const stg_action *a, stg_ns now)
             stg_field_text("cause", t != NULL && t->cause[0] ? t->cause : NULL),
             stg_field_time("probe_in", stg_ns_sub(a->tell.until_at, now)),
             stg_field_text("detail",
-                           "holding: its messages wait in the log until a "
+                           "circuit open: its messages wait in the log until a "
                            "probe succeeds"));
 }
 
@@ -237,7 +237,7 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
              "it has caught up with the window");
         break;
     case STG_TELL_LAGGARD:
-        tell(h, a, STG_LOG_INFO, "laggard",
+        tell(h, a, STG_LOG_INFO, "catching-up",
              "behind the window: it reads the log by itself");
         break;
     case STG_TELL_STORE_FULL:

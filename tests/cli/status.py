@@ -79,7 +79,7 @@ def lanes():
     """One of each kind, with the longest and the shortest of everything."""
     return [
         target("billing", in_flight=12, retries=3),
-        target("search-eu-west-1-primary", state="holding", in_flight=1,
+        target("search-eu-west-1-primary", state="circuit-open", in_flight=1,
                in_flight_limit=1, parked=1234, dead=17, lag_messages=1234567,
                lag_ms=5025000, **failed("CONNECTION_REFUSED", 18000),
                probe_at="2026-03-01T03:00:14.900Z",
@@ -88,7 +88,7 @@ def lanes():
                lag_ms=86400000 * 3, **failed("CONNECT_TIMEOUT", 30000),
                dead=1234567,
                breaker="half-open", budget_left=0.999, p50_ms=0.823, p99_ms=12345.6),
-        target("crm", state="gated", parked=7, waiting=60, in_flight=64,
+        target("crm", state="throttled", parked=7, waiting=60, in_flight=64,
                **failed("HTTP_429", 250), budget_left=None, lag_ms=1500),
         target("mail", state="paused", lag_messages=5),
         target("legacy", is_known=False, state="orphaned", lag_messages=31,
@@ -96,7 +96,7 @@ def lanes():
         target("flaky", parked=2, **failed("HTTP_503", 250000), dead=3,
                budget_left=43.7),
         target("denied", **failed("HTTP_401", 3999), dead=1930),
-        target("slow", is_laggard=True, is_lag_exact=False,
+        target("slow", is_catching_up=True, is_lag_exact=False,
                lag_messages=45678, lag_ms=61000,
                p50_ms=987.6, p99_ms=9999.9),
     ]
@@ -265,7 +265,7 @@ class Status(Case):
 
     def test_fits_the_screen_with_the_worst_first(self):
         self.hub.targets = [target(f"t{i:04}") for i in range(1000)]
-        self.hub.targets[777].update(state="holding", breaker="open")
+        self.hub.targets[777].update(state="circuit-open", breaker="open")
         self.hub.targets[500].update(parked=3)
         screen = Terminal("status", "--hub", self.hub.url, "--interval=10ms",
                           lines=15)
@@ -298,7 +298,7 @@ class Status(Case):
                             lines)
 
     def test_says_when_the_next_probe_starts(self):
-        ill = {**failed("HTTP_503", 1000), "state": "holding",
+        ill = {**failed("HTTP_503", 1000), "state": "circuit-open",
                "breaker": "open"}
         for at, wanted, roomy in (
                 ("03:00:14", "probe 12s", "probe in 12s"),
@@ -320,7 +320,7 @@ class Status(Case):
 
     def test_shows_those_that_fail_above_those_that_are_behind(self):
         lines = self.rows_of(
-            target("behind", parked=9), target("held", state="gated"),
+            target("behind", parked=9), target("held", state="throttled"),
             target("over", **failed("HTTP_401", 60000)),
             target("well"), target("z-fails", **failed("HTTP_401", 59000)))
         self.assertEqual([line.split()[0] for line in lines[3:]],

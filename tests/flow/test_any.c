@@ -81,7 +81,7 @@ static world_answer answer_badly(world *w, uint32_t l, uint64_t position,
 static void choose_options(stg_lane_options *o, stg_rng *rng)
 {
     o->in_flight_max = 1 + (uint32_t)stg_rng_upto(rng, 15);
-    o->hold =
+    o->shed_after =
         stg_rng_upto(rng, 1) == 0 ? stg_rng_upto(rng, 3) * STG_S : STG_MIN;
     o->parked_max = 5 + (uint32_t)stg_rng_upto(rng, 200);
     o->burst = (uint32_t)stg_rng_upto(rng, 5);

@@ -81,7 +81,7 @@ TEST(books, leave_it_out_of_range_rows_too)
         world_lane(w,
                    "fixed base=1s jitter=none attempts=1 deadline=none "
                    "retry=refused breaker=1:1h-1h")
-            ->hold = STG_MIN;
+            ->shed_after = STG_MIN;
         world_filter(w, l, l + 2);
     }
     world_publish(w, 200);

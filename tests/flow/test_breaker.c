@@ -31,7 +31,7 @@ TEST(breaker, a_probe_that_could_not_connect_uses_no_attempt)
 {
     world *w = world_new(2);
 
-    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_lane(w, FRAIL)->shed_after = STG_NEVER;
     world_script(w, 0, "503 503 503 refused");
     world_publish(w, 3);
     world_start(w);
@@ -49,7 +49,7 @@ TEST(breaker, a_probe_that_fails_otherwise_counts)
 {
     world *w = world_new(1);
 
-    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_lane(w, FRAIL)->shed_after = STG_NEVER;
     world_script(w, 0, "503");
     world_publish(w, 3);
     world_start(w);
@@ -150,7 +150,7 @@ TEST(breaker, starts_slowly_after_a_probe_has_succeeded)
     CHECK_U64(world_look(w, 0).limit, 20);
     world_script(w, 0, "refused");
     world_run(w, world_after(w, 5 * STG_S));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     world_leaf_is(w, 0, answer_in_100);
     world_run(w, world_look(w, 0).gate_until + 50 * STG_MS);
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
@@ -169,13 +169,13 @@ TEST(breaker, starts_nothing_but_probes_while_it_is_open)
         world *w = world_new(seed);
         uint64_t starts;
 
-        world_lane(w, FRAIL)->hold = STG_NEVER;
+        world_lane(w, FRAIL)->shed_after = STG_NEVER;
         world_trace_off(w);
         world_script(w, 0, "200 200 503 200 reset 503 503 refused");
         world_publish(w, 200);
         world_start(w);
         world_run(w, world_after(w, 6 * STG_S));
-        CHECK_FROM(seed, world_look(w, 0).state == STG_LANE_HOLDING);
+        CHECK_FROM(seed, world_look(w, 0).state == STG_LANE_CIRCUIT_OPEN);
         starts = world_starts(w, 0);
         for (uint32_t i = 0; i < 60; i++) {
             world_publish(w, 1);
@@ -214,7 +214,7 @@ TEST(breaker, is_closed_after_a_restart)
     world *w = world_begin(7, FRAIL, "503 503 503 200", 10);
 
     world_run(w, world_after(w, STG_S));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     world_crash(w, 0);
     world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).delivered, 10);

@@ -67,7 +67,7 @@ TEST(gates, retry_after_is_capped)
     world *w = world_begin(1, STEADY " retry-after-max=3s", "503+1000 200", 1);
 
     world_run(w, world_after(w, 10 * STG_MS));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_GATED);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
     CHECK_U64(world_look(w, 0).gate_until, world_after(w, 3 * STG_S));
     world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),

@@ -25,7 +25,7 @@ TEST(look, says_what_the_breaker_does)
     world_run(w, world_after(w, 500 * STG_MS));
     v = world_look(w, 0);
     CHECK_INT(v.breaker, STG_BREAKER_OPEN);
-    CHECK_INT(v.state, STG_LANE_HOLDING);
+    CHECK_INT(v.state, STG_LANE_CIRCUIT_OPEN);
     CHECK_U64(v.openings, 1);
     CHECK(v.probe_at > world_now(w) && v.probe_at == v.gate_until);
     world_run(w, v.probe_at);

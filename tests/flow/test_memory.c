@@ -133,7 +133,7 @@ static world *make_busy_world(uint64_t seed)
     world_lane(w,
                "fixed base=100ms jitter=none attempts=3 deadline=none "
                "attempt-timeout=1s retry=any breaker=3:1s-4s")
-        ->hold = 500 * STG_MS;
+        ->shed_after = 500 * STG_MS;
     world_script(w, 0, "503 200 503 503 404 200");
     world_script(w, 1, "200 503 200 404");
     world_script(w, 2, "refused refused refused refused refused 200");

@@ -450,7 +450,7 @@ static world *make_followers(bool is_merged)
     world_options(w)->memory_max = 1 << 20;
     world_size(w, 10000);
     for (uint32_t l = 0; l < 2; l++) {
-        world_lane(w, PATIENT)->hold = STG_NEVER;
+        world_lane(w, PATIENT)->shed_after = STG_NEVER;
         world_follow(w, l, 1 << l);
     }
     world_start(w);
@@ -491,7 +491,7 @@ TEST(moves, commit_past_an_open_breaker_of_a_lane_that_does_not_follow)
     stg_lane_options o = stg_lane_options_default(NULL);
 
     world_keep(w, 1, &o);
-    o.hold = STG_NEVER;
+    o.shed_after = STG_NEVER;
     CHECK(world_change(w, 1, &o,
                        "fixed base=1s attempts=3 deadline=none retry=any "
                        "breaker=1:1h-1h",
@@ -499,7 +499,7 @@ TEST(moves, commit_past_an_open_breaker_of_a_lane_that_does_not_follow)
     world_leaf_says(w, 1, stg_answered(503), 10 * STG_MS);
     world_publish_to(w, 1, 5);
     run_for(w, STG_S);
-    CHECK_INT(world_look(w, 1).state, STG_LANE_HOLDING);
+    CHECK_INT(world_look(w, 1).state, STG_LANE_CIRCUIT_OPEN);
     world_publish_to(w, 0, 300);
     run_for(w, STG_MIN);
     CHECK_U64(world_committed(w, 0), behind_last(w));

@@ -86,9 +86,9 @@ TEST(options, of_a_lane_have_ranges)
     o.parked_max = 1000001;
     CHECK_STR(refuse_lane(o), "parked_max: wanted 1 to 1000000");
     o = good;
-    o.hold = 365 * STG_DAY + 1;
-    CHECK_STR(refuse_lane(o), "hold: wanted 0 to 365 d, or never");
-    o.hold = STG_NEVER;
+    o.shed_after = 365 * STG_DAY + 1;
+    CHECK_STR(refuse_lane(o), "shed-after: wanted 0 to 365 d, or never");
+    o.shed_after = STG_NEVER;
     CHECK_STR(refuse_lane(o), "");
     o.order = (stg_order)3;
     CHECK_STR(refuse_lane(o), "order: wanted none, key or strict");
@@ -270,7 +270,7 @@ TEST(options, keep_the_breaker_as_it_is)
                        STEADY " breaker=3:10s-10s budget=tokens:9:1/s "
                               "rate=1000/s",
                        NULL) == STG_OK);
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     world_run(w, world_after(w, 5 * STG_S));
     CHECK_U64(world_starts(w, 0), starts);
     world_script(w, 0, "200");
@@ -284,12 +284,12 @@ TEST(options, may_take_the_breaker_away)
     world *w = world_new(8);
     stg_lane_options *o = world_lane(w, STEADY " breaker=3:1h-1h"), wanted;
 
-    o->hold = STG_MIN;
+    o->shed_after = STG_MIN;
     world_script(w, 0, "503 503 503 200");
     world_publish(w, 30);
     world_start(w);
     world_run(w, world_after(w, STG_S));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     wanted = *o;
     CHECK(world_change(w, 0, &wanted, STEADY, NULL) == STG_OK);
     world_run(w, world_after(w, 10 * STG_S));

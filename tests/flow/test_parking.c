@@ -216,7 +216,7 @@ TEST(parking, gates_at_parked_max)
     world_start(w);
     world_run(w, world_after(w, 30 * STG_S));
     CHECK_U64(world_parked(w), 20);
-    CHECK_U64(world_look(w, 0).state, STG_LANE_GATED);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
     CHECK(strstr(world_trace(w), "0: parked-max\n") != NULL);
     world_script(w, 0, "200");
     world_run(w, STG_NEVER);

@@ -52,7 +52,7 @@ TEST(probes, are_by_turns_the_one_tried_most_and_a_new_one)
 {
     world *w = world_new(1);
 
-    world_lane(w, STUBBORN)->hold = STG_NEVER;
+    world_lane(w, STUBBORN)->shed_after = STG_NEVER;
     world_leaf_is(w, 0, refuse_first);
     world_publish(w, 5);
     world_start(w);
@@ -89,12 +89,12 @@ TEST(probes, come_to_a_new_one)
 {
     world *w = world_new(1);
 
-    world_lane(w, STUBBORN)->hold = STG_NEVER;
+    world_lane(w, STUBBORN)->shed_after = STG_NEVER;
     world_leaf_is(w, 0, take_new);
     world_publish(w, 10);
     world_start(w);
     world_run(w, world_after(w, STG_HOUR));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     world_publish(w, 1);
     world_run(w, world_after(w, 81 * STG_S)); // two probes
     CHECK_U64(world_look(w, 0).delivered, 1);
@@ -129,7 +129,7 @@ TEST(probes, stay_with_one_of_thousands)
     world_lane(w,
                "fixed base=1h jitter=none attempts=8 deadline=none "
                "attempt-timeout=5s retry=5xx breaker=20:10s-40s")
-        ->hold = STG_NEVER;
+        ->shed_after = STG_NEVER;
     world_trace_off(w);
     world_leaf_is(w, 0, take_third_position);
     world_publish(w, 3000);
@@ -242,7 +242,7 @@ TEST(probes, bring_through_all_that_is_taken)
 
         world_trace_off(w);
         for (uint32_t l = 0; l < LANES; l++) {
-            world_lane(w, mixes[l].policy)->hold = STG_NEVER;
+            world_lane(w, mixes[l].policy)->shed_after = STG_NEVER;
             world_leaf_is(w, l, take_some);
         }
         world_publish(w, 20 + stg_rng_upto(world_rng(w), 300));

@@ -122,7 +122,7 @@ TEST(reload, keeps_a_breaker_open_with_other_numbers)
     CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
     change_policy(w, STEADY " breaker=50%/10/5s:1s-2s");
     CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
-    CHECK_INT(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_INT(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     world_run(w, world_after(w, 20 * STG_S));
     CHECK_U64(world_look(w, 0).in_flight, 0);
     change_policy(w, STEADY); // none at all

@@ -139,7 +139,7 @@ TEST(removal, does_not_mix_what_was_shed_with_what_is_cancelled)
                                      "deadline=none retry=refused "
                                      "breaker=2:30s-10m");
 
-    o->hold = 0;
+    o->shed_after = 0;
     world_script(w, 0, "refused");
     world_publish(w, 10);
     world_start(w);

@@ -1,4 +1,4 @@
-/* Open for longer than `hold`: the lane settles what comes into one bulk row,
+/* Open for longer than `shed-after`: the lane settles what comes into one bulk row,
  * until a probe succeeds. */
 #include "tests/flow/world.h"
 
@@ -10,7 +10,7 @@ TEST(shed, settles_what_comes_into_one_range_row)
 {
     world *w = world_new(3);
 
-    world_lane(w, "broadcast")->hold = 5 * STG_S;
+    world_lane(w, "broadcast")->shed_after = 5 * STG_S;
     world_script(w, 0, "refused");
     world_publish(w, 200);
     world_start(w);
@@ -29,12 +29,12 @@ TEST(shed, holds_before_it_sheds)
 {
     world *w = world_new(1);
 
-    world_lane(w, FRAIL)->hold = STG_MIN;
+    world_lane(w, FRAIL)->shed_after = STG_MIN;
     world_script(w, 0, "503 503 503 refused");
     world_publish(w, 100);
     world_start(w);
     world_run(w, world_after(w, 59 * STG_S));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_HOLDING);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     CHECK_U64(world_dead_count(w), 0);
     world_run(w, world_after(w, 2 * STG_S));
     CHECK_U64(world_look(w, 0).state, STG_LANE_SHEDDING);
@@ -48,7 +48,7 @@ TEST(shed, leaves_parked_rows_parked)
 {
     world *w = world_new(1);
 
-    world_lane(w, FRAIL)->hold = STG_MIN;
+    world_lane(w, FRAIL)->shed_after = STG_MIN;
     world_script(w, 0, "503 503 503 refused");
     world_publish(w, 100);
     world_start(w);
@@ -69,7 +69,7 @@ TEST(shed, goes_on_in_the_same_row)
 {
     world *w = world_new(2);
 
-    world_lane(w, FRAIL)->hold = 0;
+    world_lane(w, FRAIL)->shed_after = 0;
     world_script(w, 0, "refused");
     world_publish(w, 10);
     world_start(w);
@@ -92,7 +92,7 @@ TEST(shed, begins_another_row_the_next_time)
 {
     world *w = world_new(2);
 
-    world_lane(w, FRAIL)->hold = 20 * STG_S;
+    world_lane(w, FRAIL)->shed_after = 20 * STG_S;
     for (uint32_t i = 1; i <= 3; i++) {
         world_script(w, 0, "refused");
         world_publish(w, 50);
@@ -125,7 +125,7 @@ TEST(shed, has_all_that_it_settled_between_first_and_last)
 {
     world *w = world_new(4);
 
-    world_lane(w, FRAIL)->hold = 0;
+    world_lane(w, FRAIL)->shed_after = 0;
     world_leaf_is(w, 0, refuse_slowly);
     world_publish(w, 1000);
     world_start(w);
@@ -144,7 +144,7 @@ TEST(shed, does_not_lead_the_reader_away_from_others)
 
     world_options(w)->memory_max = 1 << 20;
     world_size(w, 10000);
-    world_lane(w, FRAIL)->hold = 0;
+    world_lane(w, FRAIL)->shed_after = 0;
     world_lane(w, FRAIL);
     world_script(w, 0, "refused");
     world_publish(w, 1000);
@@ -161,7 +161,7 @@ TEST(shed, drains_the_log_when_all_lanes_shed)
 
     world_options(w)->memory_max = 1 << 20;
     world_size(w, 10000);
-    world_lane(w, FRAIL)->hold = 0;
+    world_lane(w, FRAIL)->shed_after = 0;
     world_script(w, 0, "refused");
     world_publish(w, 1000);
     world_start(w);
@@ -176,7 +176,7 @@ TEST(shed, does_not_shed_while_it_is_paused)
 {
     world *w = world_new(6);
 
-    world_lane(w, FRAIL)->hold = 20 * STG_S;
+    world_lane(w, FRAIL)->shed_after = 20 * STG_S;
     world_script(w, 0, "503");
     world_publish(w, 100);
     world_start(w);
@@ -296,7 +296,7 @@ TEST(shed, ends_nothing_that_is_parked_at_the_end_of_retention)
 {
     world *w = world_new(12);
 
-    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_lane(w, FRAIL)->shed_after = STG_NEVER;
     world_script(w, 0, "503 503 503 refused");
     world_publish(w, 100);
     world_start(w);
@@ -318,7 +318,7 @@ TEST(shed, says_why_it_shed)
 {
     world *w = world_new(11);
 
-    world_lane(w, FRAIL)->hold = STG_NEVER;
+    world_lane(w, FRAIL)->shed_after = STG_NEVER;
     world_script(w, 0, "503 503 503 refused");
     world_publish(w, 100);
     world_start(w);
@@ -382,7 +382,7 @@ TEST(shed, begins_another_row_behind_a_probe)
     world_lane(w,
                "fixed base=1s jitter=none attempts=1 deadline=none "
                "breaker=2:10s-1m")
-        ->hold = 0;
+        ->shed_after = 0;
     world_script(w, 0, "500");
     world_publish(w, 20);
     world_start(w);

@@ -13,7 +13,7 @@ TEST(store_full, gates_the_lanes_with_rows_and_no_others)
     world_store_room(w, 0);
     world_start(w);
     world_run(w, world_after(w, 10 * STG_S));
-    CHECK_U64(world_look(w, 0).state, STG_LANE_GATED);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
     CHECK(world_starts(w, 0) < 10);
     CHECK_U64(world_look(w, 1).delivered, 300);
     CHECK_U64(world_parked(w), 0);

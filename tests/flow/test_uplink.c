@@ -131,7 +131,7 @@ TEST(uplink, dials_once_a_second_while_it_is_away)
     publish_until(w, 50 * STG_MS, gone_at + 3 * STG_S);
     CHECK(world_look_all(w).is_uplink_down);
     CHECK_U64(world_look_all(w).uplink_lanes, 10);
-    CHECK_INT(world_look(w, 3).state, STG_LANE_GATED);
+    CHECK_INT(world_look(w, 3).state, STG_LANE_THROTTLED);
     before = starts_of_all(w);
     publish_until(w, 50 * STG_MS, gone_at + 23 * STG_S);
     CHECK(starts_of_all(w) - before >= 19);
@@ -180,7 +180,7 @@ TEST(uplink, waits_two_seconds_for_word_of_others)
     world_publish(w, 1);
     world_run(w, world_after(w, 1900 * STG_MS));
     CHECK_U64(world_look(w, 0).dead, 0);
-    CHECK_INT(world_look(w, 0).state, STG_LANE_GATED);
+    CHECK_INT(world_look(w, 0).state, STG_LANE_THROTTLED);
     world_run(w, world_after(w, 200 * STG_MS));
     CHECK_U64(world_look(w, 0).dead, 1);
     CHECK_INT(count_lines(w, "uplink"), 0);

@@ -255,7 +255,7 @@ class ByFile(case.Case):
         path = self.put("hub.yaml", json.dumps(
             {"targets": [{"url": "http://127.0.0.1:1/"}]}))
         for words in (["--to", "http://127.0.0.1:2/"], ["--order", "key"],
-                      ["-p", "broadcast"], ["--hold", "1m"]):
+                      ["-p", "broadcast"], ["--shed-after", "1m"]):
             found = self.refused_to_run("-c", path, *words)
             self.assertIn("with -c, wanted it in the file", found)
             self.assertEqual(found.count("\n"), 1)
@@ -271,9 +271,9 @@ class ByFile(case.Case):
     def test_what_is_unwise_is_logged(self):
         a = self.leaf()
         hub = self.by_file({"targets": [{"name": "a", "url": a.url(),
-                                         "hold": "none"}]})
+                                         "shed-after": "none"}]})
         [line] = [line for line in hub.events("config-warning")
-                  if "hold" in line["detail"]]
+                  if "shed-after" in line["detail"]]
         self.assertEqual((line["level"], line["line"]), ("warn", 1))
         self.assertTrue(line["file"].endswith("hub.yaml"))
 

@@ -256,7 +256,7 @@ class Hub(case.Case):
 
     def test_what_is_held_for_too_long_is_a_range_row(self):
         hub = self.hub("--from", "-", "--to", f"gone={self.refused()}",
-                       "--hold", "10ms", "--policy", "broadcast breaker=2:30s",
+                       "--shed-after", "10ms", "--policy", "broadcast breaker=2:30s",
                        listen=None,
                        text=b"".join(b"%d\n" % i for i in range(10)))
         self.assertEqual(hub.wait(), 1)
@@ -445,7 +445,7 @@ class Hub(case.Case):
                 ((*to, "--quota", "1"), "16M"),
                 ((*to, "--drain", "1"), "like 10s"),
                 ((*to, "--retention", "1s"), "1m"),
-                ((*to, "--hold", "long"), "10m"),
+                ((*to, "--shed-after", "long"), "10m"),
                 ((*to, "--rate", "5"), "100/s"),
                 ((*to, "--order", "any"), "strict"),
                 ((*to, "--in-flight", "0"), "10000"),

@@ -123,7 +123,7 @@ class Replays:
             return 200
         self.bad = self.leaf(answer)
         hub = self.hub(self.broker, "t", f"bad={self.bad.url()}",
-                       store=self.url, defaults="hold: 50ms, policy: "
+                       store=self.url, defaults="shed-after: 50ms, policy: "
                        '"fixed base=10ms attempts=1 breaker=1:200ms"')
         half = self.COUNT // 2
         self.broker.produce("t", {0: lines(1, "first")})

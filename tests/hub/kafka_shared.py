@@ -199,7 +199,7 @@ class Shared(Case):
                 broker.produce("t", {p: [b"x"] * count})
 
         def start(of, me):
-            return self.shared(broker, targets, more="shard: {by: targets, "
+            return self.shared(broker, targets, more="shard: {mode: targets, "
                                                      f"of: {of}, me: {me}}}")
 
         def await_all(of, count):
@@ -214,11 +214,11 @@ class Shared(Case):
         await_all(2, 30)
 
         words = self.refused_hub(broker, self.url,
-                                 "shard: {by: targets, of: 3, me: 1}")
+                                 "shard: {mode: targets, count: 3, index: 1}")
         self.assertIn("hubs are running that share it by 2 shards, and this "
                       "one wants 3: stop all of them", words)
         words = self.refused_hub(broker, self.url,
-                                 "shard: {by: targets, of: 2, me: 1}", ["shop"])
+                                 "shard: {mode: targets, count: 2, index: 1}", ["shop"])
         self.assertIn("no target whose name falls to shard 1 of 2", words)
         for hub in hubs[1:]:
             self.assertEqual(hub.stop(), 0)

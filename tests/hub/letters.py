@@ -12,7 +12,7 @@ import leaf
 
 ONCE = ("--policy", "none breaker=none")
 # After 20 failures the rest waits, and a second later is one bulk row.
-SHEDS = ("--policy", "none breaker=20:30s", "--hold", "1s")
+SHEDS = ("--policy", "none breaker=20:30s", "--shed-after", "1s")
 
 
 class Replay(case.Case):

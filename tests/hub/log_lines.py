@@ -95,7 +95,7 @@ class Lines(case.Case):
         a = self.leaf(lambda r: answer[0])
         hub = self.hub("--to", f"a={a.url()}", "--policy",
                        "fixed base=10ms attempts=1 breaker=1:400ms",
-                       "--hold", "50ms")
+                       "--shed-after", "50ms")
         hub.post(b"x")
         self.told(hub, "breaker-opened", "shedding")
         hub.post(b"y")
@@ -109,7 +109,7 @@ class Lines(case.Case):
         answer = [503]
         a = self.leaf(lambda r: answer[0])
         hub = self.hub(settings=self.settings(
-            [{"name": "a", "url": a.url(), "parked": 2,
+            [{"name": "a", "url": a.url(), "parked-max": 2,
               "policy": "fixed base=200ms attempts=100 retry=5xx breaker=none"
               }]))
         for _ in range(5):
@@ -128,7 +128,7 @@ class Lines(case.Case):
                 producer.post(bytes(200 << 10))
         a.wait(60)
         self.assertEqual(call(hub, "POST", "/v1/targets/b/resume")[0], 200)
-        self.told(hub, "laggard", "audit", "caught-up")
+        self.told(hub, "catching-up", "audit", "caught-up")
 
     def test_of_a_replay(self):
         answer = [404]
@@ -145,13 +145,13 @@ class Lines(case.Case):
     def test_of_settings(self):
         a = self.leaf()
         target = {"name": "a", "url": a.url()}
-        path = self.settings([{**target, "hold": "48h"}])
+        path = self.settings([{**target, "shed-after": "48h"}])
         hub = self.hub(settings=path, before=("prlimit", "--nofile=1000"))
         self.told(hub, "config-warning", "connections-capped")
         self.settings([target, {"name": "b", "url": a.url()}])
         hub.process.send_signal(signal.SIGHUP)
         self.told(hub, "reloaded")
-        self.settings([{**target, "hold": "one", "colour": "red"}])
+        self.settings([{**target, "shed-after": "one", "colour": "red"}])
         hub.process.send_signal(signal.SIGHUP)
         self.told(hub, "reload-refused")
 

@@ -374,7 +374,7 @@ class Metrics(case.Case):
     def test_range_rows_and_their_replays_are_counted(self):
         answer = [503]
         a = self.leaf(lambda r: answer[0])
-        hub = self.hub("--to", f"a={a.url()}", "--hold", "50ms", "--policy",
+        hub = self.hub("--to", f"a={a.url()}", "--shed-after", "50ms", "--policy",
                        "fixed base=10ms attempts=1 breaker=1:300ms")
         hub.post(b"x")
         hub.event("shedding")

@@ -126,7 +126,7 @@ class Quota(Limited):
             file.write(f"""
 listen: {{address: 127.0.0.1:0}}
 store: {{path: {self.store}, quota: 16MiB, full: refuse}}
-defaults: {{hold: none}}
+defaults: {{shed-after: none}}
 targets:
   - {{name: gone, url: "{server.url()}", policy: "{POLICY}", paused: true}}
   - {{name: well, url: "{well.url()}"}}
@@ -169,7 +169,7 @@ targets:
         """All targets refuse, so that what comes is held in the log; the log
         keeps half of the quota, the oldest beyond it is given up, and told."""
         hub = self.hub("--to", f"gone={self.refused()}", "--quota", "16M",
-                       "--hold", "none", "--policy",
+                       "--shed-after", "none", "--policy",
                        "broadcast breaker=1:30s")
         producer = self.kept(hub.producer())
         ids = []

@@ -26,7 +26,7 @@ static stg_digest_item item_of(stg_alert alert, const char *target)
                          .first_at = NOON - 4 * STG_MIN,
                          .last_at = NOON,
                          .has_lane = true,
-                         .state = STG_LANE_HOLDING,
+                         .state = STG_LANE_CIRCUIT_OPEN,
                          .waiting = 1204};
     stg_outcome o = stg_answered(503);
 
@@ -68,7 +68,7 @@ TEST(slack, is_text_without_formatting)
         "payments: 37 dead letters in 4 min\\n"
         "    causes: 37 HTTP_503\\n"
         "    first: 2026-03-01 11:56:00 UTC, last: 2026-03-01 12:00:00 UTC\\n"
-        "    the hub: holding: 1204 messages wait in the log, and all go out "
+        "    the hub: circuit open: 1204 messages wait in the log, and all go out "
         "by themselves when a probe succeeds\\n"
         "    more: stagger dead list --target payments --since "
         "2026-03-01T11:56:00Z\\n\",\"mrkdwn\":false}");
@@ -141,7 +141,7 @@ TEST(webhook, has_all_of_it_as_json)
     CHECK_STR(text_at(item, "phase"), "began");
     CHECK_STR(text_at(item, "target"), "payments");
     CHECK_STR(text_at(item, "first_at"), "2026-03-01T11:56:00.000Z");
-    CHECK_STR(text_at(item, "state"), "holding");
+    CHECK_STR(text_at(item, "state"), "circuit-open");
     CHECK_STR(text_at(item, "command"),
               "stagger dead list --target payments "
               "--since 2026-03-01T11:56:00Z");
@@ -187,9 +187,9 @@ TEST(mail, is_a_header_and_a_text)
         "payments: 37 dead letters in 4 min\r\n"
         "    causes: 37 HTTP_503\r\n"
         "    first: 2026-03-01 11:56:00 UTC, last: 2026-03-01 12:00:00 UTC\r\n"
-        "    the hub: holding: 1204 messages wait in the log, and all go out "
-        "by them=\r\n"
-        "selves when a probe succeeds\r\n"
+        "    the hub: circuit open: 1204 messages wait in the log, and all go out "
+        "by=\r\n"
+        " themselves when a probe succeeds\r\n"
         "    more: stagger dead list --target payments --since "
         "2026-03-01T11:56:00Z\r\n");
     free(text);

@@ -158,22 +158,23 @@ TEST(text, tells_of_a_breaker)
 {
     hub h = open_hub();
 
-    h.target.state = STG_LANE_HOLDING;
+    h.target.state = STG_LANE_CIRCUIT_OPEN;
     h.target.waiting = 1204;
     h.target.gate_until = NOON + 90 * STG_S;
     raise_one(&h, STG_ALERT_BREAKER, 7,
               (stg_alert_detail){.has_cause = true, .cause = refused()});
-    CHECK_TRACE(words_of(&h),
-                "[stagger box] target-7: the breaker opened\n"
-                "\n"
-                "target-7: the breaker opened\n"
-                "    last cause: CONNECTION_REFUSED\n"
-                "    first: 2026-03-01 12:00:00 UTC, last: 2026-03-01 12:00:00 "
-                "UTC\n"
-                "    the hub: holding: 1204 messages wait in the log, and all "
-                "go out by themselves when a probe succeeds; the next probe is "
-                "at 2026-03-01 12:01:30 UTC\n"
-                "    more: stagger status\n");
+    CHECK_TRACE(
+        words_of(&h),
+        "[stagger box] target-7: the breaker opened\n"
+        "\n"
+        "target-7: the breaker opened\n"
+        "    last cause: CONNECTION_REFUSED\n"
+        "    first: 2026-03-01 12:00:00 UTC, last: 2026-03-01 12:00:00 "
+        "UTC\n"
+        "    the hub: circuit open: 1204 messages wait in the log, and all "
+        "go out by themselves when a probe succeeds; the next probe is "
+        "at 2026-03-01 12:01:30 UTC\n"
+        "    more: stagger status\n");
     h.now += 10 * STG_MIN;
     stg_alert_engine_clear(h.engine, STG_ALERT_BREAKER, 7, h.now);
     h.now += 2 * STG_MIN;

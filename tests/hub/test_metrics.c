@@ -294,7 +294,7 @@ TEST(metrics, tell_of_each_target)
     HAS("stagger_lane_deliveries{target=\"shop\",state=\"routed\"} 12");
     HAS("stagger_lane_deliveries{target=\"shop\",state=\"parked\"} 1");
     HAS("stagger_lane_state{target=\"shop\",state=\"live\"} 1");
-    CHECK(strstr(text, "state=\"gated\"") == NULL);
+    CHECK(strstr(text, "state=\"throttled\"") == NULL);
     CHECK(strstr(text, "stagger_budget_left_retries{") == NULL);
 }
 

@@ -372,9 +372,9 @@ static bool is_same(const char *a, const char *b)
 TEST(settings, tell_a_target_that_has_changed)
 {
     CHECK(is_same(URL, URL));
-    CHECK(is_same(URL ", hold: 10m", URL));
-    CHECK(is_same(URL ", hold: 60s", URL ", hold: 1m"));
-    CHECK(!is_same(URL ", hold: 5m", URL));
+    CHECK(is_same(URL ", shed-after: 10m", URL));
+    CHECK(is_same(URL ", shed-after: 60s", URL ", shed-after: 1m"));
+    CHECK(!is_same(URL ", shed-after: 5m", URL));
     CHECK(!is_same(URL, "url: 'http://127.0.0.1:2/'"));
     CHECK(!is_same(URL ", headers: {X-A: 1}", URL ", headers: {X-A: 2}"));
     CHECK(!is_same(URL ", tags: {a: b}", URL));

@@ -105,14 +105,9 @@ static json_t *causes_of(const stg_alert_causes *c)
 
 static void set_state(json_t *to, const stg_digest_item *i)
 {
-    static const char *const names[] = {
-        [STG_LANE_LIVE] = "live",       [STG_LANE_GATED] = "gated",
-        [STG_LANE_HOLDING] = "holding", [STG_LANE_SHEDDING] = "shedding",
-        [STG_LANE_PAUSED] = "paused",   [STG_LANE_REMOVING] = "removing"};
-
     if (!i->has_lane)
         return;
-    set_text(to, "state", names[i->state]);
+    set_text(to, "state", stg_lane_state_name(i->state));
     set_number(to, "waiting", i->waiting);
     set_number(to, "parked", i->parked);
 }

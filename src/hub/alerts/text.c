@@ -218,9 +218,9 @@ void stg_alert_headline(const stg_digest_item *i,
 
 /* -- what the hub does ----------------------------------------------------- */
 
-static void write_holding(stg_writer *w, const stg_digest_item *i)
+static void write_circuit_open(stg_writer *w, const stg_digest_item *i)
 {
-    stg_write_text(w, "holding: ");
+    stg_write_text(w, "circuit open: ");
     write_count(w, i->waiting, "message waits", "messages wait");
     stg_write_text(w,
                    " in the log, and all go out by themselves when a probe "
@@ -239,13 +239,13 @@ static void write_state(stg_writer *w, const stg_digest_item *i)
                        "delivering: what fails is parked or becomes a dead "
                        "letter, the rest goes on");
         break;
-    case STG_LANE_GATED:
+    case STG_LANE_THROTTLED:
         stg_write_text(w,
                        "waiting, as the target asked or a limit says, with ");
         write_count(w, i->waiting, "message", "messages");
         break;
-    case STG_LANE_HOLDING:
-        write_holding(w, i);
+    case STG_LANE_CIRCUIT_OPEN:
+        write_circuit_open(w, i);
         break;
     case STG_LANE_SHEDDING:
         stg_write_text(w,

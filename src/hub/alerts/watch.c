@@ -25,7 +25,7 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
     target->state = v.state;
     target->waiting = stg_ns_add(v.waiting, v.lag);
     target->parked = v.parked;
-    if (v.state == STG_LANE_HOLDING && v.probe_at > now)
+    if (v.state == STG_LANE_CIRCUIT_OPEN && v.probe_at > now)
         target->gate_until = stg_wall_now() + (v.probe_at - now);
 }
 

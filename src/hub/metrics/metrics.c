@@ -118,7 +118,7 @@ static void look_at(const stg_metrics *m, const stg_target *t,
     if (stg_hub_look_lane(m->hub, t->lane, lane, now) != STG_OK)
         return; // it has ended
     row->states[stg_target_state(t, lane->state)] = 1;
-    row->laggards = lane->is_laggard;
+    row->catching_up = lane->is_laggard;
     row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
     if (lane->oldest_at > 0)
         row->lag_time = stg_ns_sub(m->wall_at, lane->oldest_at);

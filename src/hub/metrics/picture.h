@@ -26,7 +26,7 @@ typedef struct stg_picture_row {
     uint32_t targets;                   /* that it is of */
     stg_lane_view lane;                 /* what can be added up is */
     uint32_t states[STG_TARGET_STATES]; /* targets in each */
-    uint32_t laggards;
+    uint32_t catching_up;
     uint32_t breakers_open;
     stg_endpoint_view sockets;
     stg_ns lag_time; /* age of the oldest message that it has not settled */

@@ -285,7 +285,7 @@ void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
     add_lane(&row->lane, &one->lane);
     for (int i = 0; i < STG_TARGET_STATES; i++)
         row->states[i] += one->states[i];
-    row->laggards += one->laggards;
+    row->catching_up += one->catching_up;
     row->breakers_open += one->breakers_open;
     row->sockets.idle += one->sockets.idle;
     row->sockets.busy += one->sockets.busy;

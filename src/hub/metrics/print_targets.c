@@ -182,9 +182,9 @@ static void print_limit(stg_page *page, const stg_picture_row *row)
     put(page, row, row->lane.limit);
 }
 
-static void print_laggards(stg_page *page, const stg_picture_row *row)
+static void print_catching_up(stg_page *page, const stg_picture_row *row)
 {
-    put(page, row, row->laggards);
+    put(page, row, row->catching_up);
 }
 
 static void print_lag(stg_page *page, const stg_picture_row *row)
@@ -270,8 +270,8 @@ static const family families[] = {
     {"stagger_lane_state", "gauge", "Lanes in a state.", print_state},
     {"stagger_lane_attempts_limit", "gauge",
      "Attempts at once that a lane may have now, as adapted.", print_limit},
-    {"stagger_lane_laggards", "gauge",
-     "Lanes behind the window of recent messages.", print_laggards},
+    {"stagger_lane_catching_up", "gauge",
+     "Lanes behind the window of recent messages.", print_catching_up},
     {"stagger_lag_messages", "gauge",
      "Messages of the log that a lane has not taken yet.", print_lag},
     {"stagger_lag_seconds", "gauge",

@@ -36,20 +36,17 @@ enum { STATES = STG_TARGET_STATES };
 
 static json_t *print_target_counts(const stg_hub *h)
 {
-    uint64_t counts[STATES] = {0}, unknown = 0;
+    uint64_t counts[STATES] = {0};
     json_t *json = json_object();
     stg_lane_view lane;
 
     for (size_t i = 0; i < h->targets.count; i++) {
         const stg_target *t = h->targets.all[i];
-
-        unknown += t->settings == NULL;
         if (stg_flow_look(h->flow, t->lane, &lane, stg_deadlines_now()) ==
             STG_OK)
             counts[stg_target_state(t, lane.state)]++;
     }
     json_object_set_new(json, "count", stg_json_count(h->targets.count));
-    json_object_set_new(json, "unknown", stg_json_count(unknown));
     for (size_t i = 0; i < STATES; i++)
         json_object_set_new(json, stg_target_state_name((unsigned)i),
                             stg_json_count(counts[i]));
@@ -214,7 +211,7 @@ static void add_lane(json_t *json, const stg_lane_view *l)
 
     json_object_set_new(json, "gate_until",
                         stg_json_time(wall_of(l->gate_until)));
-    json_object_set_new(json, "is_laggard", json_boolean(l->is_laggard));
+    json_object_set_new(json, "is_catching_up", json_boolean(l->is_laggard));
     json_object_set_new(json, "is_slow_start", json_boolean(l->is_slow_start));
     json_object_set_new(json, "is_lag_exact", json_boolean(l->is_lag_exact));
     json_object_set_new(json, "lag_ms",
@@ -342,9 +339,10 @@ void stg_admin_targets(void *admin, stg_ask *ask)
     uint32_t limit;
 
     if (state > STATES) {
-        stg_ask_refuse(ask, 400,
-                       "?state: wanted live, gated, holding, shedding, paused, "
-                       "orphaned or removing");
+        stg_ask_refuse(
+            ask, 400,
+            "?state: wanted live, throttled, circuit-open, shedding, "
+            "paused, orphaned or removing");
         return;
     }
     if (cursor != NULL && stg_hub_find_target(a->hub, cursor, &at) != STG_OK) {

@@ -78,9 +78,9 @@ static void judge_other(stg_loading *l)
             l->c, stg_load_hub_place(l, "dead-letters.copy"),
             "`dead-letters.copy` is a topic, and messages do not come from "
             "Kafka; wanted file:FILE, or `source: kafka`");
-    if (l->s->shard.by == STG_SHARD_TARGETS)
-        stg_complain(l->c, stg_load_hub_place(l, "shard.by"),
-                     "`shard.by` is targets, and messages do not come from "
+    if (l->s->shard.mode == STG_SHARD_TARGETS)
+        stg_complain(l->c, stg_load_hub_place(l, "shard.mode"),
+                     "`shard.mode` is targets, and messages do not come from "
                      "Kafka: the embedded queue has one hub; wanted `source: "
                      "kafka`");
 }
@@ -89,18 +89,18 @@ static void judge_shard(stg_loading *l)
 {
     const stg_shard_settings *s = &l->s->shard;
 
-    if (s->by == STG_SHARD_PARTITIONS) {
-        if (s->of > 1 || s->me > 1)
+    if (s->mode == STG_SHARD_PARTITIONS) {
+        if (s->count > 1 || s->index > 1)
             stg_complain(l->c, stg_load_hub_place(l, "shard"),
-                         "`shard` without `by: targets`; wanted both, or "
+                         "`shard` without `mode: targets`; wanted both, or "
                          "neither");
         return;
     }
-    if (s->me > s->of)
-        stg_complain(l->c, stg_load_hub_place(l, "shard.me"),
-                     "`shard.me` is %" PRIu32 ", and there are %" PRIu32
+    if (s->index > s->count)
+        stg_complain(l->c, stg_load_hub_place(l, "shard.index"),
+                     "`shard.index` is %" PRIu32 ", and there are %" PRIu32
                      " of them; wanted 1 to %" PRIu32,
-                     s->me, s->of, s->of);
+                     s->index, s->count, s->count);
 }
 
 static bool has_topic(const stg_texts *topics, const char *topic)

@@ -299,15 +299,17 @@ static void judge_hold(stg_loading *l, size_t target)
     const stg_target_settings *t = &l->s->targets[target];
     char text[TIME_TEXT];
 
-    if (t->hold == STG_NEVER)
-        stg_warn(l->c, place_of(l, target, "hold"),
-                 "`hold` is none: a target that is down keeps its messages "
-                 "until `store.retention`, and the store may fill up");
-    else if (t->hold > l->s->store.retention)
-        stg_warn(l->c, place_of(l, target, "hold"),
-                 "`hold` is longer than `store.retention` (%s), which ends "
-                 "first",
-                 print_time(l->s->store.retention, text));
+    if (t->shed_after == STG_NEVER)
+        stg_warn(
+            l->c, place_of(l, target, "shed-after"),
+            "`shed-after` is none: a target that is down keeps its messages "
+            "until `store.retention`, and the store may fill up");
+    else if (t->shed_after > l->s->store.retention)
+        stg_warn(
+            l->c, place_of(l, target, "shed-after"),
+            "`shed-after` is longer than `store.retention` (%s), which ends "
+            "first",
+            print_time(l->s->store.retention, text));
 }
 
 static void judge_method(stg_loading *l, size_t target)

@@ -88,7 +88,7 @@ static stg_target_settings default_target(void)
         .order = l.order,
         .in_flight_max = l.in_flight_max,
         .parked_max = l.parked_max,
-        .hold = l.hold,
+        .shed_after = l.shed_after,
         .resolve_timeout = e.resolve_timeout,
         .connect_timeout = e.connect_timeout,
         .tls_timeout = e.tls_timeout,
@@ -116,7 +116,7 @@ static void set_defaults(stg_settings *s)
     s->dead = store.dead;
     s->kafka.group = "stagger";
     s->kafka.start = "latest";
-    s->shard.of = s->shard.me = 1;
+    s->shard.count = s->shard.index = 1;
     s->listen.connections_max = ingress.connections_max;
     s->listen.address_connections_max = ingress.address_connections_max;
     s->memory_max = UINT64_C(128) << 20;
@@ -174,7 +174,7 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
     l.in_flight_max = t->in_flight_max;
     l.burst = t->burst;
     l.parked_max = t->parked_max;
-    l.hold = t->hold;
+    l.shed_after = t->shed_after;
     l.is_paused = t->is_paused;
     l.is_from_oldest = t->start == STG_TARGET_START_EARLIEST;
     if (t->match_count > 0) {

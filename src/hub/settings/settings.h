@@ -94,7 +94,7 @@ typedef struct stg_target_settings {
     uint32_t rate;          /* thousandths a second; 0: no limit */
     uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
     uint32_t parked_max;    /* 1 to 1000000 */
-    stg_ns hold;            /* up to 365 d; STG_NEVER: it never sheds */
+    stg_ns shed_after;      /* up to 365 d; STG_NEVER: it never sheds */
     bool is_paused;
     stg_target_start start;
     const stg_match_setting *match; /* all of them; none: every message */
@@ -200,14 +200,15 @@ typedef struct stg_kafka_settings {
 } stg_kafka_settings;
 
 /* How several hubs share the work. */
-typedef enum stg_shard_by {
+typedef enum stg_shard_mode {
     STG_SHARD_PARTITIONS, /* those of the consumer group: it has no settings */
     STG_SHARD_TARGETS,    /* each takes its share of the targets: see shard.h */
-} stg_shard_by;
+} stg_shard_mode;
 
 typedef struct stg_shard_settings {
-    stg_shard_by by;
-    uint32_t of, me; /* me is 1 to of; of is 1 to 1024 */
+    stg_shard_mode mode;
+    uint32_t count; /* 1 to 1024 */
+    uint32_t index; /* 1 to count */
 } stg_shard_settings;
 
 /* Where copies of dead letters go; NULL: nowhere. One of them at most. */

@@ -33,15 +33,16 @@ uint32_t stg_shard_of(const char *name, uint32_t of)
 
 bool stg_shard_has(const stg_shard_settings *s, const char *name)
 {
-    return s->by != STG_SHARD_TARGETS || stg_shard_of(name, s->of) == s->me;
+    return s->mode != STG_SHARD_TARGETS ||
+           stg_shard_of(name, s->count) == s->index;
 }
 
 const char *stg_shard_group(const stg_settings *s,
                             char text[STG_SHARD_GROUP_MAX])
 {
-    if (s->shard.by == STG_SHARD_TARGETS)
+    if (s->shard.mode == STG_SHARD_TARGETS)
         snprintf(text, STG_SHARD_GROUP_MAX, "%s.%" PRIu32 "-of-%" PRIu32,
-                 s->kafka.group, s->shard.me, s->shard.of);
+                 s->kafka.group, s->shard.index, s->shard.count);
     else
         snprintf(text, STG_SHARD_GROUP_MAX, "%s", s->kafka.group);
     return text;

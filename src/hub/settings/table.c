@@ -105,16 +105,16 @@ static const stg_setting table[] = {
          "the hub's own."},
 {SECTION(STG_IN_HUB, "shard"),
  .says = "How several hubs share the work: docs/scaling.md."},
-{HUB("shard.by", WORD, shard.by), .words = shards, .standard = "partitions",
+{HUB("shard.mode", WORD, shard.mode), .words = shards, .standard = "partitions",
  .example = "targets", .is_fixed = true,
  .says = "`partitions`: each hub of the group has some, and sends to all "
          "targets; `targets`: each hub has all partitions, and sends to its "
          "share of the targets."},
-{HUB("shard.of", COUNT, shard.of), RANGE(1, 1024), .standard = "1",
+{HUB("shard.count", COUNT, shard.count), RANGE(1, 1024), .standard = "1",
  .example = "4", .is_fixed = true,
- .says = "With `by: targets`, how many hubs there are. It changes only while "
+ .says = "With `mode: targets`, how many hubs there are. It changes only while "
          "all of them are stopped."},
-{HUB("shard.me", COUNT, shard.me), RANGE(1, 1024), .standard = "1",
+{HUB("shard.index", COUNT, shard.index), RANGE(1, 1024), .standard = "1",
  .example = "2", .is_fixed = true, .says = "Which of them this is, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
@@ -262,7 +262,7 @@ static const stg_setting table[] = {
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
          "text in full. What a policy can say is in docs/retry.md."},
 {.in = STG_IN_HUB, .path = "defaults", .kind = STG_KIND_DEFAULTS,
- .example = "{hold: 30m, timeouts: {connect: 2s}}",
+ .example = "{shed-after: 30m, timeouts: {connect: 2s}}",
  .says = "What targets have unless they say otherwise: every key of a target "
          "but its `name` and `url`. A target's `headers` and `tags` are added "
          "to these; of a name in both the target's own counts."},
@@ -310,12 +310,12 @@ static const stg_setting table[] = {
  .example = "key", .flag = "--order WHAT",
  .says = "`key`: of messages with one Stagger-Key the next goes when the one "
          "before has ended; `strict`: of all messages."},
-{TARGET("parked", COUNT, parked_max), RANGE(1, 1000000), .standard = "10000",
+{TARGET("parked-max", COUNT, parked_max), RANGE(1, 1000000), .standard = "10000",
  .example = "100000",
  .says = "Deliveries that may wait to be tried again; at that number nothing "
          "new is tried."},
-{TARGET("hold", TIME, hold), RANGE(0, 365 * STG_DAY), .none = "none",
- .standard = "10m", .example = "1h", .flag = "--hold D",
+{TARGET("shed-after", TIME, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
+ .standard = "10m", .example = "1h", .flag = "--shed-after D",
  .says = "What a target that is down keeps waiting, before messages are given "
          "up; `none`: for ever."},
 {TARGET("paused", FLAG, is_paused), .standard = "false", .example = "true",
