@@ -247,7 +247,7 @@ void stg_shell_ended(stg_hub *h)
         return;
     h->ends = 0;
     now = stg_deadlines_now();
-    while (stg_flow_next_start(h->flow, &action, now))
+    while (is_acting(h) && stg_flow_next_start(h->flow, &action, now))
         act(h, &action, now);
 }
 
