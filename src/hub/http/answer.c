@@ -344,6 +344,19 @@ char *stg_answer_take_excerpt(stg_answer *a, size_t *size)
     return excerpt;
 }
 
+stg_answer *stg_answer_copy(stg_answer *a)
+{
+    stg_answer *copy = malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return NULL;
+    *copy = *a;
+    copy->parser.data = copy;
+    a->excerpt = NULL;
+    a->excerpt_size = 0;
+    return copy;
+}
+
 void stg_answer_close(stg_answer *a)
 {
     free(a->excerpt);

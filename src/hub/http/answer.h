@@ -1,7 +1,9 @@
 /* answer.h - the bytes of an answer, read strictly. Private to the client.
  *
  * Bytes in, in whatever pieces; a state out. No socket, no clock. What it keeps
- * are the few headers that we need and the beginning of the body.
+ * are the few headers that we need and the beginning of the body. Most answers
+ * come in one piece, so the client has one of these for all of its connections,
+ * and those that wait for more have a copy of it.
  *
  * Lines end in CR LF, a header is one line, the head is 64 KiB at most (with
  * those of 1xx, 16 at most, which are skipped), one length is given or none,
@@ -71,6 +73,10 @@ stg_ns stg_answer_delay(const stg_answer *a, int64_t wall_s);
 
 /* Hands over the excerpt, to be freed. */
 char *stg_answer_take_excerpt(stg_answer *a, size_t *size);
+
+/* A copy that goes on where a stands, and has its excerpt; to be closed and freed.
+ * NULL: no memory, and a is as it was. */
+stg_answer *stg_answer_copy(stg_answer *a);
 
 /* Frees what it keeps. */
 void stg_answer_close(stg_answer *a);

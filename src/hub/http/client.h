@@ -115,9 +115,9 @@ typedef struct stg_reply {
 typedef void stg_reply_fn(void *ctx, const stg_reply *reply);
 
 /* Sends method and path with Host, the endpoint's headers, `headers` (whole
- * lines: "Name: value\r\n" each), Content-Length and body. headers and body are
- * kept until `done`, which is called once, never from within this call; the
- * exchange is gone then. timeout: of the whole; what it waits for something of
+ * lines: "Name: value\r\n" each), Content-Length and body. body is kept until
+ * `done`, which is called once, never from within this call; the exchange is gone
+ * then. timeout: of the whole; what it waits for something of
  * ours (its turn to connect, a question about its name) does not count, and may
  * last as long once more. Returns NULL when there is no memory. */
 stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,

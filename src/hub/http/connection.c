@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "hub/http/inside.h"
@@ -62,13 +63,36 @@ void stg_connection_go_on(stg_connection *c)
 
 /* -- the end --------------------------------------------------------------- */
 
+/* Bytes that came of it. */
+static uint64_t heard(const stg_connection *c)
+{
+    return c->answer == NULL ? 0 : c->answer->size;
+}
+
+static void forget_answer(stg_connection *c)
+{
+    if (c->answer == NULL)
+        return;
+    stg_answer_close(c->answer);
+    if (c->answer != &c->client->answer)
+        free(c->answer);
+    c->answer = NULL;
+}
+
+static void forget_headers(stg_connection *c)
+{
+    free(c->exchange.kept);
+    c->exchange.kept = NULL;
+}
+
 static void release(stg_connection *c)
 {
     stg_client *client = c->client;
 
     stg_deadline_clear(&client->deadlines, &c->deadline);
     stg_dial_end(c);
-    stg_answer_close(&c->answer);
+    forget_answer(c);
+    forget_headers(c);
     if (c->tls != NULL)
         stg_tls_free(c->tls);
     free(c);
@@ -106,9 +130,12 @@ static void tell(stg_connection *c, stg_endpoint *e, stg_reply *reply)
 {
     stg_exchange *x = &c->exchange;
     bool is_gone = c->handles == 0;
-    size_t size;
-    char *excerpt = stg_answer_take_excerpt(&c->answer, &size);
+    size_t size = 0;
+    char *excerpt =
+        c->answer == NULL ? NULL : stg_answer_take_excerpt(c->answer, &size);
 
+    forget_answer(c);
+    forget_headers(c);
     reply->answer = (stg_span){excerpt != NULL ? excerpt : "", size};
     reply->is_reused = x->is_reused;
     reply->dialed_at = x->dialed_at;
@@ -149,7 +176,8 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
         outcome.fault != STG_FAULT_CANCELLED &&
         outcome.fault != STG_FAULT_EGRESS)
         c->exchange.dialed_at = stg_deadlines_now();
-    reply.status = c->answer.status >= 200 ? c->answer.status : 0;
+    if (c->answer != NULL && c->answer->status >= 200)
+        reply.status = c->answer->status;
     reply.took = stg_ns_sub(stg_deadlines_now(), c->exchange.begun_at);
     tell(c, end_exchange(c), &reply);
 }
@@ -253,11 +281,11 @@ static const char *print_error(stg_connection *c, stg_phase phase, int error)
     char place[320], answered[64] = "";
 
     print_place(c, phase, place, sizeof place);
-    if (phase > STG_PHASE_WRITE && c->answer.size == 0)
+    if (phase > STG_PHASE_WRITE && heard(c) == 0)
         (void)snprintf(answered, sizeof answered, ", before an answer");
-    else if (phase >= STG_PHASE_WRITE && c->answer.size > 0)
+    else if (phase >= STG_PHASE_WRITE && heard(c) > 0)
         (void)snprintf(answered, sizeof answered, ", after %llu bytes of it",
-                       (unsigned long long)c->answer.size);
+                       (unsigned long long)heard(c));
     (void)snprintf(
         c->client->detail, sizeof c->client->detail, "%s: %s%s%s", place,
         error == UV_EOF ? "the connection was closed" : uv_strerror(error),
@@ -344,13 +372,13 @@ static const char *print_status(stg_connection *c)
     // By hand: it is on the path of every delivery.
     for (int i = 0; i < 9; i++)
         detail[i] = "HTTP 000"[i];
-    detail[5] = (char)('0' + c->answer.status / 100);
-    detail[6] = (char)('0' + c->answer.status / 10 % 10);
-    detail[7] = (char)('0' + c->answer.status % 10);
-    if (c->answer.state == STG_ANSWER_CUT)
+    detail[5] = (char)('0' + c->answer->status / 100);
+    detail[6] = (char)('0' + c->answer->status / 10 % 10);
+    detail[7] = (char)('0' + c->answer->status % 10);
+    if (c->answer->state == STG_ANSWER_CUT)
         (void)snprintf(detail + 8, sizeof c->client->detail - 8,
                        ", cut after %llu bytes of its body",
-                       (unsigned long long)c->answer.body_size);
+                       (unsigned long long)c->answer->body_size);
     return detail;
 }
 
@@ -358,8 +386,8 @@ static const char *print_status(stg_connection *c)
  * end of the connection: what of the request is still to come has no reader. */
 static bool is_reusable(const stg_connection *c)
 {
-    return c->answer.state == STG_ANSWER_WHOLE && c->answer.keeps_alive &&
-           !c->answer.has_leftover && c->phase > STG_PHASE_WRITE &&
+    return c->answer->state == STG_ANSWER_WHOLE && c->answer->keeps_alive &&
+           !c->answer->has_leftover && c->phase > STG_PHASE_WRITE &&
            !c->endpoint->is_retired;
 }
 
@@ -381,10 +409,13 @@ static stg_outcome judge_answer(uint16_t status, stg_ns delay)
 static void answered(stg_connection *c)
 {
     stg_ns now = stg_deadlines_now();
-    stg_ns delay = stg_answer_delay(&c->answer, (int64_t)time(NULL));
+    // One that took the message is not asked when to come again.
+    bool is_taken = c->answer->status / 100 == 2;
+    stg_ns delay =
+        is_taken ? 0 : stg_answer_delay(c->answer, (int64_t)time(NULL));
     stg_reply reply = {
-        .outcome = judge_answer(c->answer.status, delay),
-        .status = c->answer.status,
+        .outcome = judge_answer(c->answer->status, delay),
+        .status = c->answer->status,
         .detail = print_status(c),
         .took = stg_ns_sub(now, c->exchange.begun_at),
     };
@@ -402,16 +433,41 @@ static void refuse_answer(stg_connection *c)
 {
     (void)snprintf(c->client->detail, sizeof c->client->detail,
                    "answer of %s: %s, after %llu bytes", c->endpoint->peer,
-                   c->answer.why, (unsigned long long)c->answer.size);
+                   c->answer->why, (unsigned long long)c->answer->size);
     stg_connection_fail(c, stg_failed(STG_FAULT_PROTOCOL), c->client->detail);
+}
+
+stg_answer *stg_connection_answer(stg_connection *c)
+{
+    const stg_endpoint *e = c->endpoint;
+
+    if (c->answer == NULL) {
+        c->answer = &c->client->answer;
+        stg_answer_begin(c->answer, e->answer_max, e->excerpt_max,
+                         e->is_to_head);
+    }
+    return c->answer;
+}
+
+/* There is more to come: the client's is for others until then. */
+static void await_more(stg_connection *c)
+{
+    if (c->phase == STG_PHASE_WAIT)
+        stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
+    if (c->answer != &c->client->answer)
+        return;
+    c->answer = stg_answer_copy(&c->client->answer);
+    if (c->answer != NULL)
+        return;
+    stg_answer_close(&c->client->answer);
+    stg_connection_fail_later(c, UV_ENOMEM);
 }
 
 void stg_connection_settle(stg_connection *c)
 {
-    switch (c->answer.state) {
+    switch (c->answer->state) {
     case STG_ANSWER_OPEN:
-        if (c->phase == STG_PHASE_WAIT)
-            stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
+        await_more(c);
         break;
     case STG_ANSWER_BROKEN:
         refuse_answer(c);
@@ -423,8 +479,8 @@ void stg_connection_settle(stg_connection *c)
 
 void stg_connection_lost(stg_connection *c, int error, bool is_in_order)
 {
-    if (c->phase >= STG_PHASE_WRITE && c->answer.size > 0 && error == UV_EOF) {
-        (void)stg_answer_end(&c->answer, is_in_order);
+    if (c->phase >= STG_PHASE_WRITE && heard(c) > 0 && error == UV_EOF) {
+        (void)stg_answer_end(c->answer, is_in_order);
         stg_connection_settle(c);
     } else {
         fail_errno(c, c->phase, error);
@@ -476,6 +532,20 @@ static void begin_request(stg_connection *c)
     stg_wire_write(c);
 }
 
+bool stg_connection_keep_headers(stg_connection *c)
+{
+    stg_exchange *x = &c->exchange;
+
+    if (x->kept != NULL || x->headers.size == 0)
+        return true;
+    x->kept = malloc(x->headers.size);
+    if (x->kept == NULL)
+        return false;
+    memcpy(x->kept, x->headers.at, x->headers.size);
+    x->headers.at = x->kept;
+    return true;
+}
+
 void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
                           stg_ns timeout, stg_reply_fn *done, void *ctx,
                           stg_ns now)
@@ -495,12 +565,12 @@ void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
     print_length(x);
     c->has_exchange = true;
     c->has_carried = true;
-    stg_answer_begin(&c->answer, c->endpoint->answer_max,
-                     c->endpoint->excerpt_max, c->endpoint->is_to_head);
     if (c->phase == STG_PHASE_IDLE)
         begin_request(c);
-    else
+    else if (stg_connection_keep_headers(c))
         stg_dial_begin(c);
+    else
+        stg_connection_fail_later(c, UV_ENOMEM);
 }
 
 void stg_connection_connected(stg_connection *c)
@@ -538,7 +608,8 @@ void stg_connection_written(stg_connection *c)
 
     if (c->phase != STG_PHASE_WRITE)
         return;
-    if (c->answer.size > 0)
+    forget_headers(c);
+    if (heard(c) > 0)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
     else
         stg_connection_enter(c, STG_PHASE_WAIT,

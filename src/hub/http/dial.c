@@ -193,6 +193,7 @@ static void connected(uv_connect_t *request, int status)
     stg_socket *s = socket_of((uv_handle_t *)request->handle);
     stg_connection *c = s->tcp.data;
 
+    free(request);
     // UV_ECANCELED: the socket was closed, and who did so goes on.
     if (uv_is_closing((uv_handle_t *)&s->tcp))
         return;
@@ -213,21 +214,23 @@ static void connected(uv_connect_t *request, int status)
 static int open_socket(stg_connection *c, const stg_address *to)
 {
     stg_socket *s = calloc(1, sizeof *s);
-    int error;
+    uv_connect_t *request = malloc(sizeof *request);
+    int error = UV_ENOMEM;
 
-    if (s == NULL)
-        return UV_ENOMEM;
-    error = uv_tcp_init(c->client->loop, &s->tcp);
+    if (s != NULL && request != NULL)
+        error = uv_tcp_init(c->client->loop, &s->tcp);
     if (error != 0) {
         free(s);
+        free(request);
         return error;
     }
     s->tcp.data = c;
     s->family = to->any.sa_family;
     c->handles++;
     stg_list_push(&c->dials, &s->link);
-    error = uv_tcp_connect(&s->request.connect, &s->tcp, &to->any, connected);
+    error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
     if (error != 0) {
+        free(request);
         close_socket(c, s);
         return error;
     }

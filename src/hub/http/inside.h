@@ -52,6 +52,7 @@ struct stg_client {
     bool has_waited;   /* one did, and it was not told yet */
     void (*closed)(void *ctx);
     void *closed_ctx;
+    stg_answer answer;           /* that is being read, and came in one piece */
     char detail[STG_DETAIL_MAX]; /* of the reply that is being told */
     char plain[STG_PLAIN_MAX];   /* what TLS takes or gives */
     char read[STG_READ_MAX];
@@ -100,10 +101,6 @@ typedef enum stg_phase {
  * name has several addresses. Closed by libuv, and then freed. */
 typedef struct stg_socket {
     uv_tcp_t tcp;
-    union {
-        uv_connect_t connect;
-        uv_write_t write;
-    } request;
     stg_link link; /* in connection.dials */
     int family;    /* of its address */
     bool is_open;  /* it has a file */
@@ -111,6 +108,7 @@ typedef struct stg_socket {
 
 struct stg_exchange {
     stg_span headers, body;
+    char *kept; /* a copy of headers, where they are sent later; else NULL */
     stg_reply_fn *done;
     void *ctx;
     stg_ns begun_at, whole_at;
@@ -147,8 +145,10 @@ struct stg_connection {
     stg_socket *socket; /* that is connected */
     stg_list dials;     /* sockets that may be */
     stg_tls *tls;
+    stg_answer
+        *answer; /* the client's, or one of its own while there is more to
+                           come; NULL: nothing came */
     stg_exchange exchange;
-    stg_answer answer;
 };
 
 /* -- client.c -------------------------------------------------------------- */
@@ -193,8 +193,14 @@ void stg_connection_secured(stg_connection *c);
 /* The whole request is with the system. */
 void stg_connection_written(stg_connection *c);
 
+/* What it hears of the answer goes into this one. */
+stg_answer *stg_connection_answer(stg_connection *c);
+
 /* Bytes came in, all of them fed; or the end did. */
 void stg_connection_settle(stg_connection *c);
+
+/* Some of the request is sent later: keeps its headers. False: no memory. */
+bool stg_connection_keep_headers(stg_connection *c);
 
 /* There is nothing more to come: error is UV_EOF, or what reading failed with.
  * is_in_order: the end can be told from one that a third party made. */

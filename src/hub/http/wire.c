@@ -51,6 +51,7 @@ static void plain_written(uv_write_t *request, int status)
 {
     stg_connection *c = request->handle->data;
 
+    free(request);
     if (c->phase != STG_PHASE_WRITE)
         return;
     if (status != 0)
@@ -59,30 +60,43 @@ static void plain_written(uv_write_t *request, int status)
         stg_connection_written(c);
 }
 
+/* What the system did not take at once. All of it counts as sent from here on:
+ * who knows how much is. */
+static void write_later(stg_connection *c)
+{
+    uv_write_t *request = malloc(sizeof *request);
+    uv_buf_t parts[PARTS];
+    unsigned count;
+    int error = UV_ENOMEM;
+
+    if (request != NULL && stg_connection_keep_headers(c)) {
+        count = rest_of(c, parts);
+        error = uv_write(request, stream_of(c), parts, count, plain_written);
+        for (unsigned i = 0; i < count; i++)
+            c->exchange.sent += parts[i].len;
+    }
+    if (error == 0)
+        return;
+    free(request);
+    fail_write(c, error);
+}
+
 static void write_plain(stg_connection *c)
 {
     stg_exchange *x = &c->exchange;
     uv_buf_t parts[PARTS];
     unsigned count = rest_of(c, parts);
-    int written = uv_try_write(stream_of(c), parts, count), error;
+    int written = uv_try_write(stream_of(c), parts, count);
 
     if (written < 0 && written != UV_EAGAIN) {
         fail_write(c, written);
         return;
     }
     x->sent += written > 0 ? (size_t)written : 0;
-    count = rest_of(c, parts);
-    if (count == 0) {
+    if (rest_of(c, parts) == 0)
         stg_connection_written(c);
-        return;
-    }
-    // All of it counts as sent from here on: who knows how much is.
-    error = uv_write(&c->socket->request.write, stream_of(c), parts, count,
-                     plain_written);
-    if (error != 0)
-        fail_write(c, error);
-    for (unsigned i = 0; i < count; i++)
-        x->sent += parts[i].len;
+    else
+        write_later(c);
 }
 
 /* -- out, through TLS ------------------------------------------------------ */
@@ -184,6 +198,8 @@ static void write_tls(stg_connection *c)
         }
         c->exchange.sent += taken;
     }
+    if (!stg_connection_keep_headers(c))
+        fail_write(c, UV_ENOMEM);
 }
 
 void stg_wire_write(stg_connection *c)
@@ -223,7 +239,7 @@ void stg_wire_shake_hands(stg_connection *c)
 /* The end of what TLS gave, for whatever reason. */
 static void settle_tls(stg_connection *c, stg_tls_result result)
 {
-    bool is_open = c->answer.state == STG_ANSWER_OPEN;
+    bool is_open = c->answer == NULL || c->answer->state == STG_ANSWER_OPEN;
 
     if (c->phase == STG_PHASE_IDLE) {
         if (result != STG_TLS_WANTS)
@@ -237,9 +253,9 @@ static void settle_tls(stg_connection *c, stg_tls_result result)
     } else if (result == STG_TLS_CLOSED && is_open) {
         stg_connection_lost(c, UV_EOF, true);
     } else {
-        if (result != STG_TLS_WANTS)
-            c->answer.keeps_alive = false;
-        if (c->answer.size > 0)
+        if (result != STG_TLS_WANTS && c->answer != NULL)
+            c->answer->keeps_alive = false;
+        if (c->answer != NULL)
             stg_connection_settle(c);
     }
 }
@@ -259,8 +275,8 @@ static void read_tls(stg_connection *c, const char *bytes, size_t size)
            STG_TLS_DONE) {
         if (c->phase == STG_PHASE_IDLE)
             break;
-        (void)stg_answer_feed(&c->answer, plain, count);
-        if (c->answer.state > STG_ANSWER_WHOLE)
+        if (stg_answer_feed(stg_connection_answer(c), plain, count) >
+            STG_ANSWER_WHOLE)
             break;
     }
     (void)flush(c); // what it says to us of its own, say about new keys
@@ -309,7 +325,8 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     } else if (c->phase == STG_PHASE_IDLE) {
         stg_connection_close(c); // nobody asked
     } else {
-        (void)stg_answer_feed(&c->answer, buf->base, (size_t)size);
+        (void)stg_answer_feed(stg_connection_answer(c), buf->base,
+                              (size_t)size);
         stg_connection_settle(c);
     }
 }
