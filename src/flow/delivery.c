@@ -6,8 +6,10 @@
 
 stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m)
 {
-    stg_delivery *d = stg_flow_allocate(f, sizeof *d);
+    stg_delivery *d = stg_pool_take(&f->deliveries);
 
+    if (d == NULL)
+        d = stg_flow_allocate(f, sizeof *d);
     if (d == NULL)
         return NULL;
     *d = (stg_delivery){
@@ -37,7 +39,8 @@ void stg_delivery_free(stg_flow *f, stg_delivery *d)
     stg_list_remove(&d->change);
     forget_texts(f, d);
     stg_flow_drop(f, d->message);
-    stg_flow_release(f, d);
+    if (!stg_pool_give(&f->deliveries, d))
+        stg_flow_release(f, d);
 }
 
 /* Copies the words. Without memory for them the failure keeps its numbers. */

@@ -510,6 +510,18 @@ static const stg_lane_list next_list[] = {
     [IDLE] = STG_IN_IDLE,
 };
 
+/* A lane that has started as many as it may have under way, and has nothing else
+ * to do: its next turn would only find that, and an end wakes it. */
+static bool is_sated(const stg_flow *f, const stg_lane *l)
+{
+    bool is_plain = !l->is_open && !l->is_shedding && !l->is_removing &&
+                    !l->is_expiring && !l->is_hungry;
+
+    return l->in_flight >= l->limit.value && is_plain &&
+           l->o.order == l->order_wanted && !is_off(f, l) &&
+           !stg_list_has(&l->uplink.link);
+}
+
 bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_link *at;
@@ -526,8 +538,9 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
         stg_lane *l = STG_HOLDER(at, stg_lane, link);
         stg_ns wake = STG_NEVER;
         turn t = take_turn(f, l, action, now, &wake);
+        bool is_done = l->is_ending || (t == STARTED && is_sated(f, l));
 
-        stg_lane_move(f, l, l->is_ending ? STG_IN_NONE : next_list[t]);
+        stg_lane_move(f, l, is_done ? STG_IN_NONE : next_list[t]);
         if (l->is_ending)
             stg_lane_note(f, l); // where there is no partition, it has gone
         stg_parking_want(f, l, now, &wake);

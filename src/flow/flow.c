@@ -219,6 +219,7 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
 void stg_flow_free(stg_flow *f)
 {
     stg_link *at;
+    void *delivery;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
@@ -228,6 +229,8 @@ void stg_flow_free(stg_flow *f)
     while ((at = stg_list_shift(&f->tells)) != NULL)
         stg_flow_release(f, STG_HOLDER(at, stg_told, link));
     stg_checkpoint_free(f);
+    while ((delivery = stg_pool_take(&f->deliveries)) != NULL)
+        stg_flow_release(f, delivery);
     stg_flow_release(f, f->partitions);
     stg_flow_release(f, f->slots);
     stg_flow_release(f, f->lanes);
@@ -383,5 +386,7 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
         at = stg_ns_min(at, f->timers.top->key);
     if (!f->is_stopping)
         at = stg_ns_min(at, stg_uplink_at(f));
+    if (!f->is_stopping && f->read_at > f->now)
+        at = stg_ns_min(at, f->read_at);
     return f->going > 0 ? stg_ns_min(at, stg_going_at(f)) : at;
 }

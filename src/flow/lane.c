@@ -177,14 +177,16 @@ static bool make_place_for(stg_flow *f, uint32_t number)
 }
 
 /* The books of the policy: budget, breaker and rate limit. */
-static stg_status make_peer(stg_peer *peer, const stg_lane_options *o,
+static stg_status make_peer(stg_lane_peer *peer, const stg_lane_options *o,
                             stg_error *err)
 {
-    if (stg_peer_init(peer, o->policy) != STG_OK)
+    const stg_policy *p = o->policy;
+
+    if (stg_budget_init(&peer->budget, &p->budget) != STG_OK ||
+        stg_breaker_init(&peer->breaker, &p->breaker) != STG_OK)
         return refuse(err, "policy: wanted one that passes the check");
-    return o->burst == 0 || o->policy->rate == 0
-               ? STG_OK
-               : stg_peer_limit(peer, o->policy->rate, o->burst, err);
+    return stg_limiter_init(&peer->limiter, p->rate,
+                            p->rate == 0 ? 0 : o->burst, err);
 }
 
 static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
@@ -227,7 +229,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              stg_error *err)
 {
     const char *flaw = find_flaw(o);
-    stg_peer peer;
+    stg_lane_peer peer;
     stg_lane *l;
 
     if (flaw != NULL)
@@ -256,7 +258,8 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
 }
 
 /* The part of the levels that was used up stays used up. */
-static void keep_levels(stg_peer *peer, const stg_peer *old, stg_ns now)
+static void keep_levels(stg_lane_peer *peer, const stg_lane_peer *old,
+                        stg_ns now)
 {
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
         peer->budget = old->budget;
@@ -283,7 +286,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     stg_lane *l = stg_flow_lane(f, lane);
     const char *flaw = find_flaw(o);
     stg_order order;
-    stg_peer peer;
+    stg_lane_peer peer;
 
     if (l == NULL)
         return refuse(err, "lane: there is none of this number");

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <stagger/peer.h>
+#include <stagger/policy.h>
 
 #include "base/heap.h"
 #include "base/list.h"
@@ -112,37 +112,28 @@ typedef enum stg_lane_list {
     STG_IN_STARVED, /* wants a shared slot */
 } stg_lane_list;
 
+/* The levels of its policy; the other parts of a peer the hub does not have. */
+typedef struct stg_lane_peer {
+    stg_limiter limiter;
+    stg_breaker breaker;
+    stg_budget budget;
+} stg_lane_peer;
+
+/* What each start and each end looks at comes first: with thousands of lanes it
+ * has to come from memory. */
 typedef struct stg_lane {
     uint32_t number;
-    stg_lane_options o;
+    stg_lane_list where;
+    stg_link link;          /* where */
     stg_order order_wanted; /* o.order becomes it when it can */
-    stg_peer peer;
-    stg_place *places; /* by the slot of a partition */
-    uint32_t place_count;
-
-    stg_list untried; /* deliveries taken and not tried, in order */
-    stg_list busy;    /* in flight, settling and gone */
-    uint32_t untried_count;
     uint32_t in_flight;
+    uint32_t starts;    /* every fourth is for what waits longer */
+    uint32_t replaying; /* of in_flight, replays */
     uint32_t settling;
     uint32_t parking; /* of settling, those that become new rows */
-    uint32_t starts;  /* every fourth is for what waits longer */
-
-    stg_shelf shelves[STG_SHELVES]; /* of parked rows */
-    uint32_t replaying;             /* of in_flight, replays */
+    uint32_t untried_count;
     uint32_t probe_depth; /* most attempts of a row to be preferred as probe */
-    struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in
-                                  memory for the next one */
-
-    stg_uplink_mark uplink;
-    stg_limit limit;
-    stg_ns gate_at;   /* Retry-After: nothing starts before */
-    stg_ns rate_at;   /* the rate limit: nor before this */
-    stg_ns budget_at; /* no retry before */
-    stg_ns trying_at; /* since when there was no success, if in flight */
-    stg_ns opened_at; /* since when the breaker is open */
-    stg_note *note;   /* what opened it; NULL: it never did */
-    bool is_failing;  /* its last outcome was the target's trouble */
+    bool is_failing;      /* its last outcome was the target's trouble */
     bool is_open;
     bool is_held; /* it is open, and no probe may start */
     bool is_probing;
@@ -156,13 +147,28 @@ typedef struct stg_lane {
     bool is_new;    /* the store does not know it */
     bool is_ending; /* and all of it is settled: it is to be forgotten */
     bool is_hungry; /* may start, and waits for what the merged reader reads */
+    stg_ns gate_at; /* Retry-After: nothing starts before */
+    stg_ns trying_at;  /* since when there was no success, if in flight */
+    stg_list untried;  /* deliveries taken and not tried, in order */
+    stg_list busy;     /* in flight, settling and gone */
+    size_t pinned;     /* bytes of untried messages */
+    size_t in_ring;    /* bytes of all that is unsettled in its rings */
+    stg_place *places; /* by the slot of a partition */
+    stg_uplink_mark uplink;
+    stg_lane_options o;
+    stg_limit limit;
+    stg_lane_peer peer;
+    stg_shelf shelves[STG_SHELVES]; /* of parked rows */
+
+    uint32_t place_count;
+    struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in
+                                  memory for the next one */
+    stg_ns rate_at;            /* the rate limit: nothing starts before */
+    stg_ns budget_at;          /* no retry before */
+    stg_ns opened_at;          /* since when the breaker is open */
+    stg_note *note;            /* what opened it; NULL: it never did */
     uint64_t shed_count;
     uint64_t retries, budget_refused, openings;
-    size_t pinned;  /* bytes of untried messages */
-    size_t in_ring; /* bytes of all that is unsettled in its rings */
-
-    stg_lane_list where;
-    stg_link link;    /* where */
     stg_link laggard; /* of the flow's laggards */
     stg_link added;   /* of those that are durable now */
     stg_node timer;

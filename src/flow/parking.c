@@ -339,11 +339,11 @@ static bool wants_fetch(const stg_flow *f, stg_shelf *shelf, stg_ns now,
                         stg_ns *at)
 {
     const uint32_t few = STG_PARKED_HELD / 4;
-    stg_ns from_at =
-        stg_ns_sub(stg_flow_from_wall(f, shelf->mark.due_at), STG_S);
+    stg_ns from_at;
 
     if (shelf->is_all || shelf->is_fetching)
         return false;
+    from_at = stg_ns_sub(stg_flow_from_wall(f, shelf->mark.due_at), STG_S);
     if ((shelf->lane->is_removing || shelf->lane->is_paused) &&
         !is_whole(shelf))
         return false;

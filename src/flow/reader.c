@@ -52,7 +52,7 @@ static bool wants_more(stg_flow *f, stg_partition *p)
     size_t ahead_max = least(4 << 20, f->o.memory_max / 8);
 
     if (p->is_reading || p->is_merged || !stg_partition_is_given(p) ||
-        f->lane_count == 0)
+        f->lane_count == 0 || f->now < f->read_at)
         return false;
     if (p->ahead >= ahead_max)
         lead_otherwise(f, p);
@@ -239,6 +239,8 @@ static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
         i++;
     if (i < count && p->is_merged)
         skip(f, p, next);
+    else if (i < count)
+        f->read_at = stg_ns_add(f->now, 100 * STG_MS);
     else if (i == count && next > p->window.next)
         stg_checkpoint_note_gap(f, p, next);
     pass_all(f, p);

@@ -27,7 +27,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
 static void finish(stg_flow *f, stg_delivery *d)
 {
     stg_place_settle(f, d);
-    if (stg_parking_shelf(d)->is_fetching && d->is_stored) {
+    if (d->is_stored && stg_parking_shelf(d)->is_fetching) {
         if (!stg_list_has(&d->busy))
             stg_list_push(&d->lane->busy, &d->busy);
         d->state = STG_DELIVERY_GONE;

@@ -4,6 +4,7 @@
 
 #include <stagger/rng.h>
 
+#include "base/pool.h"
 #include "flow/delivery.h"
 #include "flow/lane.h"
 #include "flow/window.h"
@@ -132,12 +133,14 @@ struct stg_flow {
     stg_list laggards;             /* lanes */
     stg_list fetches;              /* shelves that want rows */
     stg_heap timers;               /* lanes */
+    stg_pool deliveries;           /* that are over */
     stg_list cancels;              /* deliveries, through change */
     stg_list tells;
     stg_list added; /* lanes, through added */
     stg_uplink uplink;
     stg_list removed; /* lanes, through link */
 
+    stg_ns read_at;     /* for want of memory nothing is read before */
     size_t held;        /* bytes: messages, texts, and what reads may bring */
     size_t message_max; /* bytes of the largest message */
     size_t average;     /* bytes of a message, of late */

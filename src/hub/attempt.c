@@ -8,10 +8,8 @@
 #include "hub/hub_inside.h"
 
 enum {
-    INSIDE = 448,    /* bytes of headers that need no memory of their own */
-    FREE_MAX = 1024, /* kept for the next ones */
-    OWN_MAX = 260    /* of the hub's own headers, without what is given, and
-                        without ids */
+    OWN_MAX = 260 /* of the hub's own headers, without what is given, and
+                     without ids */
 };
 
 struct stg_attempt {
@@ -25,8 +23,6 @@ struct stg_attempt {
     uint64_t position, number, number_max;
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
     stg_trace trace;
-    char *more; /* headers that do not fit inside; else NULL */
-    char inside[INSIDE];
 };
 
 /* Parent ids need not be secret, only others than those of the last run. */
@@ -44,7 +40,6 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
 {
     *a = (stg_attempts){
         .hub = hub, .epoch = epoch, .trace = trace, .rng = make_rng(epoch)};
-    stg_list_init(&a->free);
     stg_list_init(&a->under_way);
     stg_id_print(epoch, 0, a->prefix);
     a->prefix_size = strlen(a->prefix) - 1; // without the position
@@ -52,26 +47,17 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
 
 static stg_attempt *take(stg_attempts *all)
 {
-    stg_attempt *a = STG_HOLDER(stg_list_shift(&all->free), stg_attempt, link);
+    stg_attempt *a = stg_pool_take(&all->free);
 
-    if (a != NULL)
-        all->free_count--;
-    else
-        a = malloc(sizeof *a);
-    return a;
+    return a != NULL ? a : malloc(sizeof *a);
 }
 
 /* Out of the list of those under way. */
 static void give_back(stg_attempts *all, stg_attempt *a)
 {
     stg_list_remove(&a->link);
-    free(a->more);
-    if (all->free_count >= FREE_MAX) {
+    if (!stg_pool_give(&all->free, a))
         free(a);
-        return;
-    }
-    all->free_count++;
-    stg_list_unshift(&all->free, &a->link);
 }
 
 /* -- headers --------------------------------------------------------------- */
@@ -182,17 +168,19 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                : to;
 }
 
-/* False: no memory. */
+/* *more: memory for those that are longer than most, to be freed; else NULL.
+ * False: there was none. */
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
-                         stg_span *headers)
+                         stg_span *headers, char **more)
 {
-    char text[STG_MESSAGE_ID_MAX], *to = a->inside;
+    char text[STG_MESSAGE_ID_MAX], *to = all->headers;
     stg_span id = id_of(all, a, text);
     size_t room = OWN_MAX + 2 * id.size + p->key.size + p->content_type.size +
                   p->headers.size;
 
-    if (room > INSIDE)
-        to = a->more = malloc(room);
+    *more = NULL;
+    if (room > sizeof all->headers)
+        to = *more = malloc(room);
     if (to == NULL)
         return false;
     headers->at = to;
@@ -207,7 +195,10 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
 {
     t->attempts++;
     if (outcome->fault == STG_FAULT_NONE) {
-        stg_latency_add(&t->latency, took);
+        if (t->latency == NULL)
+            t->latency = calloc(1, sizeof *t->latency);
+        if (t->latency != NULL)
+            stg_latency_add(t->latency, took);
         return;
     }
     t->failures++;
@@ -318,10 +309,12 @@ static void send_out(stg_attempts *all, stg_attempt *a,
                      const stg_action *action, const stg_parcel *p)
 {
     stg_span headers;
+    char *more;
 
-    if (make_headers(all, a, p, &headers))
+    if (make_headers(all, a, p, &headers, &more))
         a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
                                         action->start.timeout, answered, a);
+    free(more);
     if (a->exchange == NULL) {
         end_unsent(all->hub, a, STG_FAULT_NO_BUFFERS,
                    "there was no memory for the request");
@@ -345,7 +338,6 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     a->number_max = action->start.attempts_max;
     a->accepted_at = action->start.message->created_at;
     a->trace = (stg_trace){.high = 0};
-    a->more = NULL;
     stg_metrics_start(a->target, action->start.is_retry);
 }
 
@@ -391,9 +383,8 @@ void stg_attempts_drop(stg_attempts *all)
 
 void stg_attempts_close(stg_attempts *all)
 {
-    stg_link *at;
+    stg_attempt *a;
 
-    while ((at = stg_list_shift(&all->free)) != NULL)
-        free(STG_HOLDER(at, stg_attempt, link));
-    all->free_count = 0;
+    while ((a = stg_pool_take(&all->free)) != NULL)
+        free(a);
 }

@@ -18,6 +18,7 @@
 #include <stagger/rng.h>
 
 #include "base/list.h"
+#include "base/pool.h"
 #include "hub/ops/ingress_id.h"
 #include "hub/target.h"
 #include "hub/trace.h"
@@ -26,14 +27,14 @@ typedef struct stg_attempt stg_attempt;
 
 typedef struct stg_attempts {
     stg_hub *hub;
-    stg_list free;
+    stg_pool free;
     stg_list under_way;
-    uint32_t free_count;
     stg_trace_mode trace;
     stg_rng rng; /* of parent ids */
     uint64_t epoch;
     char prefix[STG_ID_TEXT_MAX]; /* of the queue's ids: the epoch, a hyphen */
     size_t prefix_size;
+    char headers[2048]; /* of the request that is being made, if they fit */
 } stg_attempts;
 
 void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,

@@ -5,12 +5,11 @@ enum { LEAST = 14 /* 2^14 ns: 16 us */, STEPS = 4 };
 /* Four steps of equal length from a power of two to the next. */
 static uint32_t bucket_of(stg_ns took)
 {
-    uint32_t octave = LEAST, bucket;
+    uint32_t octave, bucket;
 
     if (took >> LEAST == 0)
         return 0;
-    while (took >> octave > 1)
-        octave++;
+    octave = 63 - (uint32_t)__builtin_clzll(took);
     bucket =
         (octave - LEAST) * STEPS + (uint32_t)(took >> (octave - 2)) % STEPS;
     return bucket < STG_LATENCY_BUCKETS ? bucket : STG_LATENCY_BUCKETS - 1;
@@ -34,7 +33,7 @@ stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
 {
     uint64_t all = 0, below = 0, wanted;
 
-    for (uint32_t i = 0; i < STG_LATENCY_BUCKETS; i++)
+    for (uint32_t i = 0; l != NULL && i < STG_LATENCY_BUCKETS; i++)
         all += l->counts[i];
     wanted = (all * permille + 999) / 1000;
     if (all == 0)

@@ -17,7 +17,7 @@ typedef struct stg_latency {
 void stg_latency_add(stg_latency *l, stg_ns took);
 
 /* The time that `permille` of 1000 took at most: 500 is the median. 0: nothing
- * was counted. */
+ * was counted. l may be NULL, which is empty. */
 stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille);
 
 #endif

@@ -100,6 +100,7 @@ void stg_target_free(stg_target *t)
 {
     free(t->name);
     free(t->url);
+    free(t->latency);
     free(t->counters);
     free(t->topics_known);
     free(t);

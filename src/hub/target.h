@@ -32,7 +32,9 @@ typedef struct stg_target {
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
-    stg_latency latency;       /* of those that succeeded */
+    stg_latency
+        *latency; /* of those that succeeded; NULL: none did, or there was
+                             no memory */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */
