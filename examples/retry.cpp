@@ -62,12 +62,19 @@ int main()
         "budget=tokens:100:10/s");
     stagger::options o = with_http();
     server busy{{http_error(503), http_error(429, 30ms)}};
-    server poor{{http_error(404)}};
+    server poor{{http_error(404)}}, gone{{http_error(410)}};
 
     std::string body = stagger::retry(stock, o, [&](stagger::attempt &a) {
         return busy.fetch("/stock", a.timeout());
     });
     std::printf("    %s\n", body.c_str());
+
+    // What is shown where there is nothing.
+    std::string figs = stagger::retry(
+        stock, o,
+        [&](stagger::attempt &a) { return gone.fetch("/figs", a.timeout()); },
+        stagger::fallback(std::string("no figs")));
+    std::printf("    %s\n", figs.c_str());
 
     try {
         stagger::retry(stock, o, [&](stagger::attempt &a) {
@@ -78,7 +85,8 @@ int main()
         try {
             e.rethrow_last();
         } catch (const http_error &last) {
-            return body == "pears: 7" && last.status == 404 ? 0 : 1;
+            return body + figs == "pears: 7no figs" && last.status == 404 ? 0
+                                                                          : 1;
         }
     }
     return 1;

@@ -602,6 +602,19 @@ inline void tell(void *hook, const stg_event *event) noexcept
 
 } // namespace detail
 
+/* What answers when a call has given up: a value, or a function that is told why
+ * by a const gave_up &, or of nothing; what it throws leaves the call. It is not
+ * asked about a call that was cancelled, or is wrong.
+ *
+ *     stagger::retry(policy, fetch, stagger::fallback("none"s)); */
+template <class T> struct fallback {
+    explicit fallback(T v) : value(std::move(v))
+    {
+    }
+
+    T value;
+};
+
 /* The attempt that is being made: what the function is told of it. */
 class attempt
 {
@@ -750,6 +763,11 @@ class record
         return options_;
     }
 
+    gave_up why(const stg_report &report) const
+    {
+        return {report, history_, last_};
+    }
+
     /* The call did not succeed; returns where its last value is wanted. */
     void give_up(const stg_report &report, bool has_value)
     {
@@ -879,14 +897,37 @@ outcome verdict(const attempt &a, const slot<T> &returned, Judge &judge)
     return a.said();
 }
 
-template <class F, class Judge> class call
+struct no_fallback {
+};
+
+template <class T> struct is_fallback : std::false_type {
+};
+template <class T> struct is_fallback<fallback<T>> : std::true_type {
+};
+
+/* Of a function that is told why the call gave up, of one that is not, or of a
+ * value. */
+template <class T, class Value>
+T answer_of(Value &value, [[maybe_unused]] const gave_up &why)
+{
+    if constexpr (std::is_invocable_v<Value &, const gave_up &>)
+        return value(why);
+    else if constexpr (std::is_invocable_v<Value &>)
+        return value();
+    else
+        return value;
+}
+
+template <class F, class Judge, class Fallback> class call
 {
     using value_type =
         decltype(invoke(std::declval<F &>(), std::declval<attempt &>()));
+    static constexpr bool can_fall_back =
+        is_fallback<std::remove_cv_t<Fallback>>::value;
 
   public:
-    call(const options &o, F &f, Judge &judge)
-        : record_(o), f_(f), judge_(judge)
+    call(const options &o, F &f, Judge &judge, Fallback &other)
+        : record_(o), f_(f), judge_(judge), fallback_(other)
     {
     }
 
@@ -895,19 +936,49 @@ template <class F, class Judge> class call
         stg_report report;
         bool is_done;
 
-        if (record_.is_plain(with_peer)) {
+        if (!can_fall_back && record_.is_plain(with_peer)) {
             is_done = stg_call(p.get(), nullptr, step, this, &report);
         } else {
             stg_with with = record_.with(with_peer);
+            stg_fallback spare{answer, this};
 
+            with.fallback = can_fall_back ? &spare : nullptr;
             is_done = stg_call(p.get(), &with, step, this, &report);
         }
+        if (unanswered_ != nullptr)
+            std::rethrow_exception(unanswered_);
         if (!is_done)
             record_.give_up(report, slot_.is_full());
         return slot_.take();
     }
 
   private:
+    static bool answer(void *self, const stg_report *report)
+    {
+        return static_cast<call *>(self)->fall_back(*report);
+    }
+
+    bool fall_back([[maybe_unused]] const stg_report &report)
+    {
+        if constexpr (can_fall_back) {
+            try {
+                gave_up why = record_.why(report);
+
+                slot_ = {};
+                slot_.fill([&]() -> value_type {
+                    return answer_of<value_type>(fallback_.value, why);
+                });
+#ifdef __GLIBCXX__
+            } catch (abi::__forced_unwind &) {
+                throw;
+#endif
+            } catch (...) {
+                unanswered_ = std::current_exception();
+            }
+        }
+        return unanswered_ == nullptr;
+    }
+
     static stg_outcome step(void *self)
     {
         return static_cast<call *>(self)->make();
@@ -935,8 +1006,24 @@ template <class F, class Judge> class call
     record record_;
     F &f_;
     Judge &judge_;
+    Fallback &fallback_;
     slot<value_type> slot_;
+    std::exception_ptr unanswered_; // thrown by the fallback
 };
+
+/* A fallback may stand in the place of the judge. */
+template <class F, class Judge, class Fallback>
+decltype(auto) run(const policy &p, peer *with_peer, const options &o, F &f,
+                   Judge &judge, Fallback &other)
+{
+    if constexpr (is_fallback<std::remove_cv_t<Judge>>::value) {
+        natural none;
+
+        return call<F, natural, Judge>(o, f, none, judge).run(p, with_peer);
+    } else {
+        return call<F, Judge, Fallback>(o, f, judge, other).run(p, with_peer);
+    }
+}
 
 template <class F>
 using if_function = std::enable_if_t<std::is_invocable_v<F &, attempt &> ||
@@ -953,37 +1040,40 @@ using if_function = std::enable_if_t<std::is_invocable_v<F &, attempt &> ||
  *     is worth another attempt, or an outcome;
  *   - f has said so by attempt::fail().
  *
- * Throws gave_up, or what options.rethrow_last says, when the policy gives up;
+ * Throws gave_up, or what options.rethrow_last says, when the policy gives up,
+ * unless a stagger::fallback, behind the judge or in its place, answers instead;
  * std::invalid_argument for a call that is wrong, such as a policy with a
  * budget and no peer. A call inside f, on its thread, is nested in this one. */
 template <class F, class Judge = detail::natural,
-          class = detail::if_function<F>>
+          class Fallback = detail::no_fallback, class = detail::if_function<F>>
 decltype(auto) retry(const policy &p, const options &o, F &&f,
-                     Judge &&judge = {})
+                     Judge &&judge = {}, Fallback &&other = {})
 {
-    return detail::call<F, Judge>(o, f, judge).run(p, nullptr);
+    return detail::run(p, nullptr, o, f, judge, other);
 }
 
 template <class F, class Judge = detail::natural,
-          class = detail::if_function<F>>
-decltype(auto) retry(const policy &p, F &&f, Judge &&judge = {})
+          class Fallback = detail::no_fallback, class = detail::if_function<F>>
+decltype(auto) retry(const policy &p, F &&f, Judge &&judge = {},
+                     Fallback &&other = {})
 {
-    return retry(p, detail::record::none(), f, judge);
+    return retry(p, detail::record::none(), f, judge, other);
 }
 
 /* By the policy of a peer, and on it. */
 template <class F, class Judge = detail::natural,
-          class = detail::if_function<F>>
-decltype(auto) retry(peer &p, const options &o, F &&f, Judge &&judge = {})
+          class Fallback = detail::no_fallback, class = detail::if_function<F>>
+decltype(auto) retry(peer &p, const options &o, F &&f, Judge &&judge = {},
+                     Fallback &&other = {})
 {
-    return detail::call<F, Judge>(o, f, judge).run(p.policy(), &p);
+    return detail::run(p.policy(), &p, o, f, judge, other);
 }
 
 template <class F, class Judge = detail::natural,
-          class = detail::if_function<F>>
-decltype(auto) retry(peer &p, F &&f, Judge &&judge = {})
+          class Fallback = detail::no_fallback, class = detail::if_function<F>>
+decltype(auto) retry(peer &p, F &&f, Judge &&judge = {}, Fallback &&other = {})
 {
-    return retry(p, detail::record::none(), f, judge);
+    return retry(p, detail::record::none(), f, judge, other);
 }
 
 } // namespace stagger

@@ -223,6 +223,82 @@ TEST(cpp, throws_the_last_exception_itself_where_asked_to)
     CHECK_U64(w.now, 200 * STG_MS);
 }
 
+TEST(cpp, is_answered_by_its_fallback_when_it_gives_up)
+{
+    world w("503 503 503");
+    stagger::options o = w.options();
+    std::string said;
+
+    o.hook = [&](const stg_event &e) { w.hook.on(w.hook.ctx, &e); };
+    std::uint32_t got = stagger::retry(
+        steady, o, fetch(w), stagger::fallback([&](const stagger::gave_up &e) {
+            said = e.what();
+            CHECK_INT(e.history().size(), 3);
+            CHECK(e.last() != nullptr);
+            return 70u + e.attempts();
+        }));
+
+    CHECK_INT(got, 73);
+    CHECK_STR(said.c_str(),
+              "gave up after 3 attempts in 200 ms: 503 (attempts)");
+    CHECK(strstr(w.trace, "fallback, 503: give up (attempts)") != NULL);
+}
+
+/* A value, a function that is told nothing, a reference, or nothing at all;
+ * beside a judge, on a peer, and without options. */
+TEST(cpp, is_answered_by_a_fallback_of_any_kind)
+{
+    stagger::peer shared("fixed base=0 attempts=2 budget=tokens:9:1/s");
+    auto bad = [] { return 4; };
+    auto judge = [](int value) { return value == 4; };
+    int spare = 5;
+    bool was_asked = false;
+    const stagger::fallback seven(7);
+
+    CHECK_INT(stagger::retry("attempts=1", bad, judge, stagger::fallback(6)),
+              6);
+    CHECK_INT(stagger::retry(shared, bad, judge, seven), 7);
+    CHECK_INT(stagger::retry(shared, stagger::options(), bad, judge,
+                             stagger::fallback([] { return 8; })),
+              8);
+    int &there = stagger::retry(
+        "attempts=1", []() -> int & { throw 1; },
+        stagger::fallback([&]() -> int & { return spare; }));
+    CHECK(&there == &spare);
+    stagger::retry(
+        "attempts=1", [] { throw 1; },
+        stagger::fallback([&] { was_asked = true; }));
+    CHECK(was_asked);
+    CHECK_INT(stagger::retry(
+                  "attempts=1", [] { return 9; }, seven),
+              9);
+}
+
+TEST(cpp, has_no_fallback_for_what_is_cancelled_wrong_or_thrown_by_it)
+{
+    world w("503");
+    stagger::options o = w.options();
+    stagger::cancel stop;
+    const stagger::fallback seven(7);
+    auto bad = []() -> int { throw stagger::failure(stg_answered(503)); };
+
+    o.cancel = &stop;
+    stop.set();
+    CHECK_STR(thrown<stagger::gave_up>([&] {
+                  stagger::retry(steady, o, bad, seven);
+              }).c_str(),
+              "gave up before the first attempt: it was cancelled (cancelled)");
+    (void)thrown<std::invalid_argument>(
+        [&] { stagger::retry("budget=aws", bad, seven); });
+    CHECK_STR(thrown<std::runtime_error>([&] {
+                  stagger::retry("attempts=1", bad,
+                                 stagger::fallback([]() -> int {
+                                     throw std::runtime_error("no cache");
+                                 }));
+              }).c_str(),
+              "no cache");
+}
+
 TEST(cpp, asks_the_classifier_that_takes_the_exception)
 {
     world w;
