@@ -2,6 +2,7 @@
 
 #include "adapters/blocking.h"
 #include "adapters/clock.h"
+#include "core/retry_inside.h"
 
 static const char *find_env_flaw(const stg_env *env)
 {
@@ -121,20 +122,6 @@ static void count_wait(stg_operation *op, stg_ns now)
     op->waited = stg_ns_add(op->waited, stg_ns_sub(now, op->changed_at));
 }
 
-static void tell_fallback(const stg_operation *op)
-{
-    const stg_hook *hook = op->with.hook;
-    stg_event event = {.kind = STG_EVENT_FALLBACK,
-                       .at = op->changed_at,
-                       .retry = &op->retry,
-                       .decision = op->decision};
-
-    if (op->last.fault != STG_FAULT_NONE)
-        event.outcome = &op->last;
-    if (hook != NULL && hook->on != NULL)
-        hook->on(hook->ctx, &event);
-}
-
 /* Of an operation that was cancelled nobody wants an answer. */
 static void fall_back(stg_operation *op)
 {
@@ -147,7 +134,9 @@ static void fall_back(stg_operation *op)
     report = stg_operation_result(op);
     op->fell_back = fallback->answer(fallback->ctx, &report);
     if (op->fell_back)
-        tell_fallback(op);
+        tell(&op->retry, STG_EVENT_FALLBACK,
+             op->last.fault == STG_FAULT_NONE ? NULL : &op->last, op->decision,
+             op->changed_at);
 }
 
 void stg_operation_admit(stg_operation *op, stg_ns now)

@@ -8,7 +8,7 @@
 static const stg_with nothing;
 
 /* Of an operation that shares nothing with others. */
-static flaw find_own_flaw(const stg_policy *p)
+static stg_flaw find_own_flaw(const stg_policy *p)
 {
     if (p == NULL)
         return NO_POLICY;
@@ -17,9 +17,9 @@ static flaw find_own_flaw(const stg_policy *p)
     return stg_policy_is_shared(p) ? NO_PEER : NO_FLAW;
 }
 
-static flaw find_flaw(const stg_policy *p, const stg_with *with)
+static stg_flaw find_flaw(const stg_policy *p, const stg_with *with)
 {
-    static const flaw misfits[] = {
+    static const stg_flaw misfits[] = {
         [STG_FITS] = NO_FLAW,
         [STG_NOT_MADE] = ZEROED_PEER,
         [STG_OTHER_BUDGET] = OTHER_BUDGET,
@@ -28,7 +28,7 @@ static flaw find_flaw(const stg_policy *p, const stg_with *with)
         [STG_OTHER_BULKHEAD] = OTHER_BULKHEAD,
         [STG_OTHER_THROTTLE] = OTHER_THROTTLE,
     };
-    flaw f = find_own_flaw(p);
+    stg_flaw f = find_own_flaw(p);
 
     if (f != NO_FLAW && f != NO_PEER)
         return f;
@@ -117,7 +117,7 @@ static unsigned find_kind(const stg_policy *p, const stg_with *with,
 
 /* Starts it, unless it has a flaw. */
 static stg_status start(stg_retry *r, const stg_policy *policy,
-                        const stg_with *with, flaw f, stg_ns now)
+                        const stg_with *with, stg_flaw f, stg_ns now)
 {
     stg_ns deadline_at;
 
@@ -181,7 +181,7 @@ stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
                             const stg_with *with, const stg_progress *progress,
                             stg_ns began_at, stg_ns attempt_at)
 {
-    flaw f;
+    stg_flaw f;
 
     if (with == NULL)
         with = &nothing;

@@ -26,7 +26,7 @@ enum {
 /* Beside ENDED stands only why it did: a stg_why, from this bit on. */
 enum { WHY_BIT = 8 };
 
-typedef enum flaw {
+typedef enum stg_flaw {
     NO_FLAW,
     NOT_STARTED,
     NO_POLICY,
@@ -40,7 +40,7 @@ typedef enum flaw {
     OTHER_THROTTLE,
     ZEROED_BUDGET,
     NO_ATTEMPT,
-} flaw;
+} stg_flaw;
 
 static inline bool has(const stg_retry *r, unsigned flags)
 {
