@@ -81,8 +81,9 @@ typedef struct stg_curl_with {
  * so that an answer of 503 is CURLE_OK, unless CURLOPT_FAILONERROR is set; with
  * none, CURLE_BAD_FUNCTION_ARGUMENT for a call that cannot be used, and else
  * CURLE_ABORTED_BY_CALLBACK. A connection that died where libcurl would have
- * sent again is CURLE_GOT_NOTHING. Whether it succeeded is report->next, and
- * why not report->why; report may be NULL.
+ * sent again is CURLE_GOT_NOTHING. Whether it succeeded is report->next, why
+ * not report->why, and whether with.fallback answered in its place
+ * report->fell_back; report may be NULL.
  *
  * A cancel ends a transfer within a second. Inside stg_call() it is nested in
  * that, without being told. */

@@ -70,7 +70,8 @@ typedef struct stg_pq_options {
 } stg_pq_options;
 
 /* Runs fn in a transaction until it is committed or the policy gives up.
- * Returns whether it was committed. with, options and report may be NULL; with
+ * Returns whether it was committed, or with.fallback answered in its place, as
+ * report->fell_back tells. with, options and report may be NULL; with
  * means what it does to stg_call(), and the operation is nested like one.
  *
  * Refused, as STG_WHY_INVALID with a flaw in the report: a NULL conn or fn, an

@@ -6,6 +6,7 @@
 #include <stagger/curl.h>
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 
 #include "adapters/clock.h"
@@ -225,6 +226,23 @@ static void end(stg_curl_transfer *t)
     t->done(t, t->code, &t->report);
 }
 
+/* libcurl does not take the handle. Want of memory may pass, and is a failure
+ * like any other; all else is a mistake. */
+static void fail_to_start(stg_curl_transfer *t, CURLMcode code)
+{
+    stg_outcome o = stg_failed_errno(ENOMEM);
+
+    if (code == CURLM_OUT_OF_MEMORY) {
+        o.unsent = true;
+        t->code = CURLE_OUT_OF_MEMORY;
+        stg_operation_report(&t->op, &o);
+        return;
+    }
+    t->code = CURLE_BAD_FUNCTION_ARGUMENT;
+    stg_operation_cancel(&t->op);
+    stg_operation_refuse(&t->op, curl_multi_strerror(code));
+}
+
 static void start(stg_curl_transfer *t)
 {
     stg_ns limit = stg_retry_timeout(&t->op.retry, t->op.changed_at);
@@ -237,9 +255,7 @@ static void start(stg_curl_transfer *t)
         t->multi->in_flight++;
         return;
     }
-    t->code = CURLE_BAD_FUNCTION_ARGUMENT;
-    stg_operation_cancel(&t->op);
-    stg_operation_refuse(&t->op, curl_multi_strerror(code));
+    fail_to_start(t, code);
 }
 
 static void leave_libcurl(stg_curl_transfer *t)

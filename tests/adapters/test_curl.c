@@ -123,6 +123,29 @@ TEST(curl, returns_the_last_answer_when_it_gives_up)
     CHECK_STR(words(), "gave up after 1 attempt: 404 (permanent)");
 }
 
+static bool is_told(void *ctx, const stg_report *r)
+{
+    return stg_report_text(r, ctx) != NULL;
+}
+
+/* The code and the handle are those of the last transfer. */
+TEST(curl, is_answered_by_its_fallback_when_it_gives_up)
+{
+    char told[STG_REPORT_TEXT_MAX] = "";
+    stg_fallback fallback = {.answer = is_told, .ctx = told};
+
+    open_url(sink_start("--reply 503x2,200"));
+    CHECK_INT(perform(STEADY "attempts=2", WITH(.with.fallback = &fallback)),
+              CURLE_OK);
+    CHECK_STR(told, "gave up after 2 attempts in 100 ms: 503 (attempts)");
+    CHECK(report.fell_back);
+    CHECK_INT(report.next, STG_GIVE_UP);
+    CHECK_INT(status(), 503);
+    CHECK_INT(perform(STEADY, WITH(.with.fallback = &fallback)), CURLE_OK);
+    CHECK(!report.fell_back);
+    CHECK_INT(status(), 200);
+}
+
 TEST(curl, waits_as_long_as_the_server_asks)
 {
     open_url(sink_start("--reply 503,429,200 --retry-after 7"));

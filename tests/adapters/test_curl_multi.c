@@ -2,10 +2,12 @@
  * three kinds; the waits take virtual time unless a test is about the time. */
 #include <stagger/curl.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +34,23 @@ static struct {
 } loop = {.epoll = -1};
 
 static story world;
+
+/* libcurl lacks memory for the next so many handles. */
+static int lacks;
+
+/* In place of libcurl's own. */
+CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy)
+{
+    CURLMcode (*add_handle)(CURLM *, CURL *);
+    void *symbol = dlsym(RTLD_NEXT, "curl_multi_add_handle");
+
+    if (lacks > 0) {
+        lacks--;
+        return CURLM_OUT_OF_MEMORY;
+    }
+    memcpy(&add_handle, &symbol, sizeof symbol); // ISO C casts none
+    return add_handle(multi, easy);
+}
 
 static stg_ns now(void)
 {
@@ -293,6 +312,28 @@ TEST(curl_multi, repeats_in_any_loop_until_it_succeeds)
         CHECK_STR(sink_stop(), "GET / 503 0 -\nGET / 503 0 -\nGET / 200 0 -\n");
         drop(&r);
     }
+}
+
+static bool is_told(void *ctx, const stg_report *r)
+{
+    return stg_report_text(r, ctx) != NULL;
+}
+
+TEST(curl_multi, is_answered_by_its_fallback_before_it_is_done)
+{
+    char told[STG_REPORT_TEXT_MAX] = "";
+    stg_fallback fallback = {.answer = is_told, .ctx = told};
+    request r;
+
+    open_loop(BY_TIMER);
+    make(&r, sink_start("--reply 503"));
+    perform(&r, STEADY "attempts=2", WITH(.with.fallback = &fallback));
+    CHECK_STR(told, "gave up after 2 attempts in 100 ms: 503 (attempts)");
+    CHECK_STR(r.words,
+              "gave up after 2 attempts in 100 ms: 503 (attempts); the "
+              "fallback answered");
+    CHECK_INT(status_of(&r), 503);
+    drop(&r);
 }
 
 TEST(curl_multi, waits_as_long_as_the_server_asks)
@@ -892,6 +933,28 @@ static void check_refused(request *r, const char *text, stg_curl_with *with,
     CHECK_STR(r->transfer.report.flaw, flaw);
     stg_curl_multi_cancel(&r->transfer);
     CHECK_INT(r->ended, 0);
+}
+
+/* A want of memory, as any other failure that may pass: it is no mistake of the
+ * caller's, and nothing was sent. */
+TEST(curl_multi, tries_again_when_libcurl_has_no_memory)
+{
+    request r;
+
+    open_loop(BY_TIMER);
+    post(&r, sink_start(""), "a body");
+    lacks = 2;
+    perform(&r, STEADY, WITH(0));
+    CHECK_STR(r.words, "done after 3 attempts in 200 ms");
+    CHECK_STR(sink_stop(), "POST / 200 6 -\n");
+    drop(&r);
+    make(&r, nobody());
+    lacks = 9;
+    perform(&r, STEADY "retry=503", WITH(0));
+    lacks = 0;
+    CHECK_STR(r.words, "gave up after 1 attempt: no-buffers (permanent)");
+    CHECK_INT(r.code, CURLE_OUT_OF_MEMORY);
+    drop(&r);
 }
 
 TEST(curl_multi, refuses_what_cannot_be_used)

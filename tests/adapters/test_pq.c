@@ -235,6 +235,30 @@ TEST(pq, refuses_what_is_not_there)
     PQfinish(conn);
 }
 
+static bool is_told(void *ctx, const stg_report *r)
+{
+    return stg_report_text(r, ctx) != NULL;
+}
+
+TEST(pq, is_answered_by_its_fallback_when_it_gives_up)
+{
+    PGconn *conn = PQconnectdb("host=/nowhere/at/all");
+    stg_policy policy = stg_policy_default();
+    char told[STG_REPORT_TEXT_MAX] = "";
+    stg_fallback fallback = {.answer = is_told, .ctx = told};
+    stg_with with = {.fallback = &fallback};
+    stg_report r;
+
+    policy.attempts_max = 1;
+    CHECK(stg_pq_run(conn, succeed, NULL, &policy, &with, NULL, &r));
+    CHECK(r.fell_back);
+    CHECK_INT(r.next, STG_GIVE_UP);
+    CHECK(strstr(told, "gave up after 1 attempt") != NULL);
+    CHECK(!stg_pq_run(conn, NULL, NULL, &policy, &with, NULL, &r));
+    CHECK(!r.fell_back); // what is wrong has none
+    PQfinish(conn);
+}
+
 TEST(pq, cannot_connect_what_has_nowhere_to)
 {
     PGconn *conn = PQconnectdb("host=/nowhere/at/all");
