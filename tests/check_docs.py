@@ -363,7 +363,8 @@ def keys_of(value):
 
 def wrong_fields():
     texts = ["backend", "aws", "broadcast", "client budget=ratio:0.2+1/s",
-             "client budget=grpc:10:0.1", "client breaker=50%/20/10s",
+             "client budget=grpc:10:0.1", "client budget=share:20%+3",
+             "client breaker=50%/20/10s",
              "unjittered", "client base-for=1s:overload", "client jitter=decorrelated attempts=20"]
     found = run(STAGGER, "plan", "--json", "--clients", "100", *texts).stdout
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

@@ -15,6 +15,10 @@
  *           behavior", AWS SDKs and Tools Reference Guide (2020; 2026).
  *   grpc    M tokens; a retryable failure takes 1, a success gives q; retries
  *           only while more than M / 2 are left. Source: gRFC A6.
+ *   share   retries under way, those that wait for their attempt included, <=
+ *           ratio * attempts under way, first ones and retries; or a floor,
+ *           whichever is more. Source: Envoy's retry_budget (budget_percent 20,
+ *           min_retry_concurrency 3).
  *
  * A stg_budget holds levels and belongs to the caller; any number of threads
  * use it at once, without locks: each decision is a compare-and-swap on one
@@ -37,6 +41,7 @@ typedef enum stg_budget_kind {
     STG_BUDGET_NONE,
     STG_BUDGET_TOKENS,
     STG_BUDGET_RATIO,
+    STG_BUDGET_SHARE,
     STG_BUDGET_AWS,
     STG_BUDGET_GRPC,
 } stg_budget_kind;
@@ -44,11 +49,12 @@ typedef enum stg_budget_kind {
 /* Fields that a kind does not use are 0. Thousandths: 1500 is 1.5. */
 typedef struct stg_budget_options {
     stg_budget_kind kind;
-    uint32_t capacity;     /* tokens, aws: 1 to 1000000; grpc: 1 to 1000 */
+    uint32_t capacity;     /* tokens, aws: 1 to 1000000; grpc: 1 to 1000; share:
+                          the floor, retries at once, 1 to 1000000 */
     uint32_t rate;         /* thousandths a second. tokens: 1 to 1000000000;
                           ratio: the floor, 0 to 1000000000 */
     uint32_t ratio;        /* thousandths. ratio: 0 to 10000, not 0 with rate 0;
-                          grpc: 1 to 1000000 */
+                          grpc: 1 to 1000000; share: 0 to 1000 */
     uint32_t cost;         /* aws: of a retry, 1 to capacity */
     uint32_t timeout_cost; /* aws: after a timeout, 1 to capacity */
     uint32_t throttle_cost; /* aws: after being throttled, 1 to capacity */
@@ -59,7 +65,8 @@ typedef struct stg_budget_options {
 typedef struct stg_budget {
     stg_budget_options options;
     stg_word level; /* tokens: virtual time; aws, grpc: thousandths used;
-                       ratio: the newest second seen */
+                       ratio: the newest second seen; share: attempts << 32
+                       | retries, those under way */
     stg_word attempts[STG_BUDGET_SECONDS]; /* ratio: second << 28 | count */
     stg_word retries[STG_BUDGET_SECONDS];
 } stg_budget;
@@ -76,10 +83,6 @@ STG_API stg_status stg_budget_init(stg_budget *b, const stg_budget_options *o);
 /* A first attempt was started. */
 STG_API void stg_budget_attempt(stg_budget *b, stg_ns now);
 
-/* One that was started at started_at was not made after all: a ratio does not
- * count it any more. */
-STG_API void stg_budget_withdraw(stg_budget *b, stg_ns started_at);
-
 /* An attempt failed with a fault that its policy retries, or its server said
  * not to retry it (a negative pushback, whatever the code). */
 STG_API void stg_budget_fail(stg_budget *b);
@@ -91,6 +94,19 @@ typedef enum stg_charge {
     STG_CHARGE_TIMEOUT,  /* after timeout, connect-timeout, tls-timeout */
     STG_CHARGE_THROTTLE, /* after 429, pushback, gRPC's RESOURCE_EXHAUSTED */
 } stg_charge;
+
+/* Any attempt, a first one or a retry, is under way from here on: a share counts
+ * it until stg_budget_end(). */
+STG_API void stg_budget_begin(stg_budget *b);
+
+/* It has ended, whatever came of it. paid is what it was charged,
+ * STG_CHARGE_NONE for a first attempt. */
+STG_API void stg_budget_end(stg_budget *b, stg_charge paid);
+
+/* Nothing of the attempt that began at started_at, and has ended, went out: a
+ * first one was none, and what a retry paid is given back. */
+STG_API void stg_budget_withdraw(stg_budget *b, stg_charge paid,
+                                 stg_ns started_at, stg_ns now);
 
 /* That of a retry after this failure; never STG_CHARGE_NONE. NULL reads as
  * STG_FAULT_ERROR. */

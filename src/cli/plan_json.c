@@ -26,8 +26,8 @@ static void show_budget(stg_json *j, const stg_policy *p)
 {
     static const char *const kinds[] = {
         [STG_BUDGET_NONE] = "none",   [STG_BUDGET_TOKENS] = "tokens",
-        [STG_BUDGET_RATIO] = "ratio", [STG_BUDGET_AWS] = "aws",
-        [STG_BUDGET_GRPC] = "grpc",
+        [STG_BUDGET_RATIO] = "ratio", [STG_BUDGET_SHARE] = "share",
+        [STG_BUDGET_AWS] = "aws",     [STG_BUDGET_GRPC] = "grpc",
     };
     const stg_budget_options *o = &p->budget;
 
@@ -41,7 +41,10 @@ static void show_budget(stg_json *j, const stg_policy *p)
         stg_json_number(j, "timeout_cost", o->timeout_cost);
         stg_json_number(j, "throttle_cost", o->throttle_cost);
     }
-    if (o->kind == STG_BUDGET_RATIO || o->kind == STG_BUDGET_GRPC)
+    if (o->kind == STG_BUDGET_SHARE)
+        stg_json_number(j, "floor", o->capacity);
+    if (o->kind == STG_BUDGET_RATIO || o->kind == STG_BUDGET_GRPC ||
+        o->kind == STG_BUDGET_SHARE)
         stg_json_thousandths(j, "ratio", o->ratio);
     if (o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_RATIO)
         stg_json_thousandths(j, "per_second", o->rate);

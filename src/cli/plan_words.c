@@ -182,6 +182,18 @@ static void write_grpc(stg_writer *w, const stg_budget_options *o)
     stg_write_text(w, " or fewer");
 }
 
+static void write_share(stg_writer *w, const stg_budget_options *o)
+{
+    stg_write_text(w, "retries at once, and waiting, at most ");
+    if (o->ratio > 0) {
+        stg_write_thousandths(w, 100 * (uint64_t)o->ratio);
+        stg_write_char(w, STG_HELD);
+        stg_write_text(w, "% of the attempts under way");
+    }
+    stg_write_text(w, o->ratio > 0 ? ", or " : "");
+    stg_write_number(w, o->capacity);
+}
+
 const char *stg_plan_budget(const stg_policy *p, char *words)
 {
     stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
@@ -203,6 +215,9 @@ const char *stg_plan_budget(const stg_policy *p, char *words)
         break;
     case STG_BUDGET_GRPC:
         write_grpc(&w, &p->budget);
+        break;
+    case STG_BUDGET_SHARE:
+        write_share(&w, &p->budget);
         break;
     }
     stg_write_text(&w, p->budget_waits ? "; what finds it empty waits"

@@ -3,6 +3,7 @@
 #include "core/gcra.h"
 #include "core/options.h"
 #include "core/ratio.h"
+#include "core/share.h"
 #include "core/wide.h"
 #include "core/writer.h"
 
@@ -14,10 +15,11 @@ const stg_budget_options stg_budget_aws = {.kind = STG_BUDGET_AWS,
 
 static stg_status check_unused(const stg_budget_options *o, stg_error *err)
 {
-    bool has_capacity = o->kind == STG_BUDGET_TOKENS ||
-                        o->kind == STG_BUDGET_AWS || o->kind == STG_BUDGET_GRPC;
+    bool has_capacity =
+        o->kind != STG_BUDGET_NONE && o->kind != STG_BUDGET_RATIO;
     bool has_rate = o->kind == STG_BUDGET_TOKENS || o->kind == STG_BUDGET_RATIO;
-    bool has_ratio = o->kind == STG_BUDGET_RATIO || o->kind == STG_BUDGET_GRPC;
+    bool has_ratio = o->kind == STG_BUDGET_RATIO ||
+                     o->kind == STG_BUDGET_GRPC || o->kind == STG_BUDGET_SHARE;
 
     if (!has_capacity && o->capacity != 0)
         return stg_refuse_number(err, "budget capacity", o->capacity,
@@ -74,6 +76,18 @@ static stg_status check_grpc(const stg_budget_options *o, stg_error *err)
     return STG_OK;
 }
 
+static stg_status check_share(const stg_budget_options *o, stg_error *err)
+{
+    if (o->ratio > 1000)
+        return stg_refuse_thousandths(err, "budget share", o->ratio,
+                                      "0 to 1, which is 0% to 100%");
+    // With none a retry would wait for ever where nothing else is under way.
+    if (o->capacity < 1 || o->capacity > 1000000)
+        return stg_refuse_number(err, "budget floor", o->capacity,
+                                 "1 to 1000000 retries at once");
+    return STG_OK;
+}
+
 /* A cost above the capacity would refuse every such retry. */
 static stg_status check_costs(const stg_budget_options *o, stg_error *err)
 {
@@ -107,6 +121,8 @@ static stg_status check_kind(const stg_budget_options *o, stg_error *err)
         return check_ratio(o, err);
     case STG_BUDGET_GRPC:
         return check_grpc(o, err);
+    case STG_BUDGET_SHARE:
+        return check_share(o, err);
     }
     return stg_refuse_number(err, "budget kind", (unsigned)o->kind,
                              "one of stg_budget_kind");
@@ -179,9 +195,26 @@ void stg_budget_attempt(stg_budget *b, stg_ns now)
         stg_ratio_attempt(b, now);
 }
 
-void stg_budget_withdraw(stg_budget *b, stg_ns started_at)
+void stg_budget_begin(stg_budget *b)
 {
-    if (b != NULL && b->options.kind == STG_BUDGET_RATIO)
+    if (b != NULL && b->options.kind == STG_BUDGET_SHARE)
+        stg_share_begin(b);
+}
+
+void stg_budget_end(stg_budget *b, stg_charge paid)
+{
+    if (b != NULL && b->options.kind == STG_BUDGET_SHARE)
+        stg_share_end(b, paid != STG_CHARGE_NONE);
+}
+
+void stg_budget_withdraw(stg_budget *b, stg_charge paid, stg_ns started_at,
+                         stg_ns now)
+{
+    if (b == NULL || b->options.kind == STG_BUDGET_SHARE)
+        return; // which has forgotten it
+    if (paid != STG_CHARGE_NONE)
+        stg_budget_give_back(b, paid, started_at, now);
+    else if (b->options.kind == STG_BUDGET_RATIO)
         stg_ratio_withdraw(b, started_at);
 }
 
@@ -277,6 +310,8 @@ stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge, stg_ns now,
         return take_aws(b, charge, now);
     case STG_BUDGET_GRPC:
         return take_grpc(b, now);
+    case STG_BUDGET_SHARE:
+        return stg_share_take(b) ? grant(now) : refused;
     }
     return grant(now); // gcov-excl: no such kind
 }
@@ -299,6 +334,8 @@ void stg_budget_give_back(stg_budget *b, stg_charge paid, stg_ns from_at,
                            from_at, now);
     else if (b->options.kind == STG_BUDGET_RATIO)
         stg_ratio_give_back(b, from_at);
+    else if (b->options.kind == STG_BUDGET_SHARE)
+        stg_share_give_back(b);
     else if (b->options.kind == STG_BUDGET_AWS)
         stg_word_change(&b->level, unuse, &back);
 }
@@ -332,6 +369,8 @@ uint64_t stg_budget_left(const stg_budget *b, stg_ns now)
     case STG_BUDGET_AWS:
     case STG_BUDGET_GRPC:
         return unused(b);
+    case STG_BUDGET_SHARE:
+        return stg_share_left(b);
     }
     return UINT64_MAX; // gcov-excl: no such kind
 }
@@ -371,6 +410,14 @@ void stg_budget_keep(stg_budget *b, const stg_budget *old, stg_ns now)
         keep_tokens(b, old, now);
     else if (b->options.kind == STG_BUDGET_RATIO)
         keep_ratio(b, old);
+    else if (b->options.kind == STG_BUDGET_SHARE)
+        b->level = stg_word_read(&old->level);
     else
         keep_used(b, old);
+}
+
+void stg_budget_adopt(stg_budget *b, stg_charge paid)
+{
+    if (b->options.kind == STG_BUDGET_SHARE)
+        stg_share_adopt(b, paid != STG_CHARGE_NONE);
 }

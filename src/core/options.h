@@ -66,6 +66,13 @@ stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy);
  * or what was counted. While no other thread uses either. */
 void stg_budget_keep(stg_budget *b, const stg_budget *old, stg_ns now);
 
+/* Counts an attempt under way that began before b was made. */
+void stg_budget_adopt(stg_budget *b, stg_charge paid);
+
+/* Whether a share counts just these, as it must; true of all other kinds. */
+bool stg_budget_counts(const stg_budget *b, uint32_t attempts,
+                       uint32_t retries);
+
 /* The new breaker is open for as long as the old one, or has counted as much,
  * if both count the same. */
 void stg_breaker_keep(stg_breaker *b, const stg_breaker *old);

@@ -273,10 +273,23 @@ void stg_retry_leave_throttle(stg_retry *r, stg_ns now)
     clear(r, THROTTLED);
 }
 
+/* The attempt is over. */
+void stg_retry_leave_share(stg_retry *r)
+{
+    if (has(r, IN_SHARE)) {
+        stg_budget_end(own_budget(r), r->paid);
+        stg_budget_end(r->with->shared_budget, r->paid);
+    }
+    clear(r, IN_SHARE);
+}
+
 static void release(stg_retry *r, stg_ns now)
 {
-    stg_retry_leave_bulkhead(r);
-    stg_retry_leave_throttle(r, now);
+    if (has(r, IN_BULKHEAD | THROTTLED | IN_SHARE)) {
+        stg_retry_leave_share(r);
+        stg_retry_leave_bulkhead(r);
+        stg_retry_leave_throttle(r, now);
+    }
     stg_retry_release_payment(r, now);
     stg_retry_release_place(r, now);
     stg_retry_release_probe(r, now);
@@ -287,7 +300,7 @@ stg_decision stg_retry_end(stg_retry *r, stg_why why, const stg_outcome *o,
 {
     stg_decision d;
 
-    if (has(r, HELD | PLACED | PROBE | IN_BULKHEAD | THROTTLED))
+    if (has(r, HELD | PLACED | PROBE | IN_BULKHEAD | THROTTLED | IN_SHARE))
         release(r, now);
     r->flags = (uint16_t)flags_of_end(why);
     d = stg_retry_ended(r);

@@ -25,6 +25,22 @@ static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
     return stg_retry_decide(r, &o, now, rng);
 }
 
+/* A ratio hears of the first attempt, a share of each. Not inlined: few budgets
+ * are either. */
+__attribute__((noinline)) static void
+tell_budgets(stg_retry *r, stg_budget *own, stg_budget *shared, stg_ns now)
+{
+    if (!has(r, COUNTED)) {
+        stg_budget_attempt(own, now);
+        stg_budget_attempt(shared, now);
+    }
+    if (is_share(own) || is_share(shared)) {
+        stg_budget_begin(own);
+        stg_budget_begin(shared);
+        set(r, IN_SHARE);
+    }
+}
+
 /* What was held is used now. */
 static stg_decision begin_attempt(stg_retry *r, stg_ns now)
 {
@@ -32,9 +48,11 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
 
     r->flags = (uint16_t)((r->flags & ~(HELD | PLACED | QUEUED)) | IN_ATTEMPT);
     count_attempt(r, now);
-    if (has(r, PAYING) && !has(r, COUNTED)) {
-        stg_budget_attempt(own_budget(r), now);
-        stg_budget_attempt(r->with->shared_budget, now);
+    if (has(r, PAYING)) {
+        stg_budget *own = own_budget(r), *shared = r->with->shared_budget;
+
+        if (counts_attempts(own) || counts_attempts(shared))
+            tell_budgets(r, own, shared, now);
     }
     set(r, COUNTED);
     tell(r, STG_EVENT_ATTEMPT, NULL, go, now);

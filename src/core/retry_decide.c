@@ -292,6 +292,12 @@ static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
     clear(r, PROBE);
 }
 
+/* Whether a breaker hears of the attempt. One that was resumed may have no peer. */
+static bool has_breaker(const stg_retry *r)
+{
+    return r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL;
+}
+
 static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
                              stg_rng *rng)
 {
@@ -303,9 +309,11 @@ static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
 __attribute__((noinline)) static stg_decision
 conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
 {
+    if (has(r, IN_SHARE))
+        stg_retry_leave_share(r);
     if (has(r, IN_BULKHEAD))
         stg_retry_leave_bulkhead(r);
-    if (r->policy->breaker.rule != STG_BREAKER_NONE)
+    if (has_breaker(r))
         report_to_breaker(r, o, now);
     if (has(r, THROTTLED))
         stg_throttle_report(&r->with->peer->throttle, o, r->since_at, now);
@@ -333,9 +341,7 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         r->flags = ENDED;
         return (stg_decision){.next = STG_DONE};
     }
-    if ((r->policy->breaker.rule != STG_BREAKER_NONE ||
-         has(r, IN_BULKHEAD | THROTTLED)) &&
-        r->with->peer != NULL)
+    if (has(r, IN_BULKHEAD | THROTTLED | IN_SHARE) || has_breaker(r))
         return conclude_with_peer(r, outcome, now, rng);
     return conclude(r, outcome, now, rng);
 }

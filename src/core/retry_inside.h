@@ -21,6 +21,7 @@ enum {
     IN_BULKHEAD = 1024, /* holds a place of the bulkhead */
     THROTTLED = 4096,   /* the throttle counts its attempt */
     QUEUED = 2048,      /* waits for one, since shared_at */
+    IN_SHARE = 8192,    /* a share budget counts its attempt */
 };
 
 /* Beside ENDED stands only why it did: a stg_why, from this bit on. */
@@ -71,6 +72,18 @@ static inline stg_budget *own_budget(const stg_retry *r)
                : &r->with->peer->budget;
 }
 
+static inline bool is_share(const stg_budget *b)
+{
+    return b != NULL && b->options.kind == STG_BUDGET_SHARE;
+}
+
+/* Whether it hears of attempts that begin. */
+static inline bool counts_attempts(const stg_budget *b)
+{
+    return b != NULL && (b->options.kind == STG_BUDGET_RATIO ||
+                         b->options.kind == STG_BUDGET_SHARE);
+}
+
 static inline bool fits_deadline(const stg_retry *r, stg_ns due_at)
 {
     return stg_ns_add(due_at, r->with->expected) < r->deadline_at;
@@ -94,6 +107,7 @@ void stg_retry_release_payment(stg_retry *r, stg_ns now);
 void stg_retry_release_place(stg_retry *r, stg_ns now);
 void stg_retry_leave_bulkhead(stg_retry *r);
 void stg_retry_leave_throttle(stg_retry *r, stg_ns now);
+void stg_retry_leave_share(stg_retry *r);
 void stg_retry_release_probe(stg_retry *r, stg_ns now);
 
 void stg_retry_call_hook(const stg_retry *r, stg_event_kind kind,

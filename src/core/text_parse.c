@@ -27,7 +27,7 @@ static const char *const word_unlimited[] = {"unlimited", NULL};
 static const char *const words_jitter[] = {
     "none", "full", "equal", "decorrelated", "up:", "polly", NULL};
 const char *const stg_budget_words[] = {
-    "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", NULL};
+    "none", "aws", "aws:", "tokens:", "ratio:", "grpc:", "share:", NULL};
 static const char *const words_throttle[] = {"none", "sre", "sre:", "aws",
                                              NULL};
 static const char *const words_empty[] = {"give-up", "wait", NULL};
@@ -275,6 +275,21 @@ static bool read_ratio(stg_reader *value, stg_budget_options *o)
            (stg_read_text(value, "+") && read_rate(value, &o->rate));
 }
 
+/* "20%", or "20%+3" */
+static bool read_share_budget(stg_reader *value, stg_budget_options *o)
+{
+    uint32_t percent; // in thousandths
+
+    o->capacity = 3;
+    if (!stg_read_decimal(value, &percent) || percent % 100 != 0 ||
+        !stg_read_text(value, "%"))
+        return false;
+    o->ratio = percent / 100;
+    return stg_reader_is_empty(value) ||
+           (stg_read_text(value, "+") && stg_read_int(value, &o->capacity) &&
+            stg_reader_is_empty(value));
+}
+
 /* ":500:5:10:5" */
 static bool read_aws(stg_reader *value, stg_budget_options *o)
 {
@@ -306,6 +321,10 @@ static bool read_budget(stg_parser *p, stg_reader *value)
         o->kind = STG_BUDGET_GRPC;
         return stg_read_int(value, &o->capacity) && stg_read_text(value, ":") &&
                stg_read_decimal(value, &o->ratio) && stg_reader_is_empty(value);
+    }
+    if (stg_read_text(value, "share:")) {
+        o->kind = STG_BUDGET_SHARE;
+        return read_share_budget(value, o);
     }
     (void)stg_read_text(value, "tokens:"); // may be left out
     o->kind = STG_BUDGET_TOKENS;
@@ -493,8 +512,8 @@ static const setting settings[] = {
     {"retry-after=", read_retry_after, "wanted floor, exact or ignore",
      words_retry_after},
     {"budget=", read_budget,
-     "wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or "
-     "grpc:10:0.1",
+     "wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, "
+     "share:20%+3 or grpc:10:0.1",
      stg_budget_words},
     {"budget-empty=", read_budget_empty, "wanted give-up or wait", words_empty},
     {"rate=", read_peer_rate, "wanted none, or 0.001/s to 1000000/s, like 50/s",

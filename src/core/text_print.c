@@ -221,6 +221,14 @@ static void write_aws(stg_writer *w, const stg_budget_options *o)
     }
 }
 
+static void write_share(stg_writer *w, const stg_budget_options *o)
+{
+    stg_write_text(w, "share:");
+    stg_write_thousandths(w, 100 * (uint64_t)o->ratio);
+    stg_write_text(w, "%+");
+    stg_write_number(w, o->capacity);
+}
+
 static void write_budget(stg_writer *w, const stg_budget_options *o)
 {
     if (o->kind == STG_BUDGET_NONE)
@@ -238,6 +246,8 @@ static void write_budget(stg_writer *w, const stg_budget_options *o)
         stg_write_number(w, o->capacity);
         stg_write_char(w, ':');
         stg_write_thousandths(w, o->ratio);
+    } else if (o->kind == STG_BUDGET_SHARE) {
+        write_share(w, o);
     } else {
         stg_write_text(w, "ratio:");
         stg_write_thousandths(w, o->ratio);

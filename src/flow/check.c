@@ -1,4 +1,5 @@
 /* The invariants that hold between any two calls. */
+#include "core/options.h"
 #include "flow/state.h"
 
 #define HOLD(claim)        \
@@ -124,10 +125,10 @@ static const char *check_parked(const stg_flow *f, const stg_lane *l)
 }
 
 static const char *check_lane(const stg_flow *f, const stg_lane *l,
-                              uint32_t *shared)
+                              uint32_t *shared, uint32_t *all_retries)
 {
     uint32_t in_flight = 0, settling = 0, untried = 0, probes = 0;
-    uint32_t replaying = 0;
+    uint32_t replaying = 0, retries = 0;
     const char *flaw = NULL;
 
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
@@ -135,6 +136,8 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         in_flight += d->state == STG_DELIVERY_IN_FLIGHT;
+        retries +=
+            d->state == STG_DELIVERY_IN_FLIGHT && d->paid != STG_CHARGE_NONE;
         settling += d->state == STG_DELIVERY_SETTLING;
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
         HOLD(d->state != STG_DELIVERY_GONE ||
@@ -145,8 +148,10 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
          at = stg_list_next(&l->untried, at))
         untried++;
     *shared += in_flight > 1 ? in_flight - 1 : 0;
+    *all_retries += retries;
     HOLD(in_flight == l->in_flight && settling == l->settling);
     HOLD(replaying == l->replaying);
+    HOLD(stg_budget_counts(&l->peer.budget, in_flight, retries));
     HOLD(untried <= l->untried_count);
     HOLD(l->untried_count > 0 || l->pinned == 0);
     // I22 One probe.
@@ -175,14 +180,14 @@ static const char *check_followers(const stg_flow *f)
 
 const char *stg_flow_check(const stg_flow *f)
 {
-    uint32_t shared = 0, in_flight = 0, lanes = 0, parked = 0;
+    uint32_t shared = 0, in_flight = 0, lanes = 0, parked = 0, retries = 0;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         const char *flaw;
 
         if (f->lanes[i] == NULL)
             continue;
-        flaw = check_lane(f, f->lanes[i], &shared);
+        flaw = check_lane(f, f->lanes[i], &shared, &retries);
         if (flaw != NULL)
             return flaw;
         in_flight += f->lanes[i]->in_flight;
@@ -195,5 +200,6 @@ const char *stg_flow_check(const stg_flow *f)
     HOLD(f->shared <= f->o.in_flight_max || f->is_lowered);
     // I6 Memory.
     HOLD(f->held <= f->o.memory_max);
+    HOLD(stg_budget_counts(&f->budget, in_flight, retries));
     return check_followers(f);
 }

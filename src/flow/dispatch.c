@@ -373,6 +373,8 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     l->in_flight++;
     l->replaying += d->replay > 0;
     f->in_flight++;
+    stg_budget_begin(&l->peer.budget);
+    stg_budget_begin(&f->budget);
     l->starts++;
     l->retries += d->progress.attempts > 0;
     if (d->is_probe)

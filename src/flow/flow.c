@@ -205,6 +205,9 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
         budget = f->budget;
     else
         stg_budget_keep(&budget, &f->budget, now);
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && o->budget.kind != f->o.budget.kind)
+            stg_lane_adopt(f->lanes[i], &budget);
     f->budget = budget;
     f->o.budget = o->budget;
     f->o.in_flight_max = o->in_flight_max;

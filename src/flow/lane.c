@@ -257,14 +257,28 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     return STG_OK;
 }
 
-/* The part of the levels that was used up stays used up. */
-static void keep_levels(stg_lane_peer *peer, const stg_lane_peer *old,
-                        stg_ns now)
+void stg_lane_adopt(const stg_lane *l, stg_budget *b)
 {
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (d->state == STG_DELIVERY_IN_FLIGHT)
+            stg_budget_adopt(b, d->paid);
+    }
+}
+
+/* The part of the levels that was used up stays used up. */
+static void keep_levels(stg_lane_peer *peer, const stg_lane *l, stg_ns now)
+{
+    const stg_lane_peer *old = &l->peer;
+
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
         peer->budget = old->budget;
     else
         stg_budget_keep(&peer->budget, &old->budget, now);
+    if (peer->budget.options.kind != old->budget.options.kind)
+        stg_lane_adopt(l, &peer->budget);
     stg_breaker_keep(&peer->breaker, &old->breaker);
     if (peer->limiter.rate == old->limiter.rate &&
         peer->limiter.burst == old->limiter.burst)
@@ -294,7 +308,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
         return refuse(err, flaw);
     if (make_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    keep_levels(&peer, &l->peer, now);
+    keep_levels(&peer, l, now);
     order = l->o.order;
     l->peer = peer;
     l->o = *o;

@@ -102,6 +102,8 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     l->in_flight--;
     l->replaying -= d->replay > 0;
     f->in_flight--;
+    stg_budget_end(&l->peer.budget, d->paid);
+    stg_budget_end(&f->budget, d->paid);
     f->shared -= l->in_flight > 0;
     f->is_lowered = f->is_lowered && f->shared > f->o.in_flight_max;
     d->attempt = NULL;
@@ -205,18 +207,13 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     l->is_failing = is_trouble(o);
 }
 
-/* The budgets and the rate have back what the attempt took of them: d counts the
- * attempts before it. */
+/* The budgets and the rate have back what the attempt took of them. */
 static void give_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
     stg_limiter_give_back(&l->peer.limiter, d->attempt_at, now);
-    stg_budget_give_back(&l->peer.budget, d->paid, d->attempt_at, now);
-    stg_budget_give_back(&f->budget, d->paid, d->attempt_at, now);
+    stg_budget_withdraw(&l->peer.budget, d->paid, d->attempt_at, now);
+    stg_budget_withdraw(&f->budget, d->paid, d->attempt_at, now);
     d->paid = STG_CHARGE_NONE;
-    if (d->progress.attempts > 0)
-        return;
-    stg_budget_withdraw(&l->peer.budget, d->attempt_at);
-    stg_budget_withdraw(&f->budget, d->attempt_at);
 }
 
 /* As it was before the attempt. */

@@ -257,6 +257,8 @@ bool stg_lane_has_fallen(const stg_lane *l, stg_ns now);
 uint32_t stg_lane_replays_max(const stg_lane *l);
 /* It may take one more message, and hold it in memory. */
 bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
+/* Counts the attempts that are under way, for a budget that has begun since. */
+void stg_lane_adopt(const stg_lane *l, stg_budget *b);
 /* A removed lane cancels all up to the rows that it has. */
 void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */

@@ -352,6 +352,45 @@ TEST(shared, a_ratio_is_never_exceeded)
     }
 }
 
+/* -- share */
+
+static void *come_and_go(void *arg)
+{
+    worker *w = arg;
+    stg_budget *b = w->shared;
+
+    for (int i = 0; i < 1000; i++) {
+        bool is_retry = chance(w, 40);
+
+        if (is_retry && !stg_budget_take(b, STG_CHARGE_RETRY, 0).granted)
+            continue;
+        if (is_retry && chance(w, 30)) {
+            stg_budget_give_back(b, STG_CHARGE_RETRY, 0, 0);
+            continue;
+        }
+        stg_budget_begin(b);
+        // Of so many threads each has one at most.
+        CHECK((uint32_t)b->level <= THREADS && b->level >> 32 <= THREADS);
+        stg_budget_end(b, is_retry ? STG_CHARGE_RETRY : STG_CHARGE_NONE);
+    }
+    return NULL;
+}
+
+TEST(shared, a_share_is_empty_when_all_have_ended)
+{
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        stg_budget b;
+
+        CHECK(stg_budget_init(
+                  &b, &(stg_budget_options){.kind = STG_BUDGET_SHARE,
+                                            .ratio = 50 * (uint32_t)seed,
+                                            .capacity = 1}) == STG_OK);
+        run_workers(come_and_go, &b, seed);
+        CHECK_FROM(seed, b.level == 0);
+        CHECK_FROM(seed, stg_budget_left(&b, 0) == 1000);
+    }
+}
+
 /* -- aws and grpc */
 
 /* Whatever they do, at any moment, the level is one that there can be. */

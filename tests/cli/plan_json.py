@@ -221,6 +221,7 @@ class Totals(unittest.TestCase):
                 ("budget=ratio:0.2+10/s", "ratio", "1.2", None),
                 ("budget=ratio:0+10/s", "ratio", 1, 10),
                 ("budget=aws", "aws", 3, None),
+                ("budget=share:20%+3", "share", 3, None),
                 ("budget=grpc:10:0.1", "grpc", 3, None)]:
             policy, = read(f"attempts=3 {text}")
             self.assertEqual(policy["budget"]["kind"], kind)
@@ -262,6 +263,10 @@ class Totals(unittest.TestCase):
         self.assertEqual(read(text)[0]["budget"], {
             "kind": "grpc", "capacity": 10, "ratio": "0.1",
             "when_empty": "wait"})
+        text = "budget=share:20%+3"
+        self.assertEqual(read(text)[0]["budget"], {
+            "kind": "share", "floor": 3, "ratio": "0.2",
+            "when_empty": "give-up"})
         text = "budget=aws:500:14:15:5"
         self.assertEqual(read(text)[0]["budget"], {
             "kind": "aws", "capacity": 500, "retry_cost": 14,

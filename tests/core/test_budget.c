@@ -236,20 +236,28 @@ TEST(budget, takes_a_retry_of_a_ratio_back_while_its_second_counts)
     CHECK_INT(drain(&b, 12 * STG_S), 0);
 }
 
+static void withdraw_first(stg_budget *b, stg_ns started_at)
+{
+    stg_budget_withdraw(b, STG_CHARGE_NONE, started_at, 2 * STG_S);
+}
+
 TEST(budget, does_not_count_an_attempt_that_was_not_made)
 {
     stg_budget b = ratio(1000, 0), t = tokens(1, 1000);
 
     stg_budget_attempt(&b, 500 * STG_MS);
     stg_budget_attempt(&b, 1500 * STG_MS);
-    stg_budget_withdraw(&b, 700 * STG_MS); // of the same second
-    stg_budget_withdraw(&b, 700 * STG_MS); // there was one only
+    withdraw_first(&b, 700 * STG_MS); // of the same second
+    withdraw_first(&b, 700 * STG_MS); // there was one only
     CHECK_INT(drain(&b, 2 * STG_S), 1);
     // Nothing comes of one whose second is over, nor where none is counted.
-    stg_budget_withdraw(&b, 11 * STG_S);
+    withdraw_first(&b, 11 * STG_S);
     CHECK_U64(stg_budget_left(&b, 2 * STG_S), 0);
-    stg_budget_withdraw(&t, 0);
-    stg_budget_withdraw(NULL, 0);
+    withdraw_first(&t, 0);
+    withdraw_first(NULL, 0);
+    CHECK_INT(drain(&t, 0), 1);
+    // What a retry paid comes back.
+    stg_budget_withdraw(&t, STG_CHARGE_RETRY, 0, 0);
     CHECK_INT(drain(&t, 0), 1);
 }
 
@@ -509,8 +517,8 @@ TEST(budget, refuses_options_out_of_range_and_names_them)
         stg_budget_options o;
         const char *text;
     } refusals[] = {
-        {{.kind = (stg_budget_kind)5},
-         "budget kind=5 is out of range, wanted one of stg_budget_kind"},
+        {{.kind = (stg_budget_kind)6},
+         "budget kind=6 is out of range, wanted one of stg_budget_kind"},
         {{.kind = STG_BUDGET_NONE, .capacity = 1},
          "budget capacity=1 is out of range, wanted 0 for this kind"},
         {{.kind = STG_BUDGET_NONE, .cost = 2},
@@ -572,6 +580,17 @@ TEST(budget, refuses_options_out_of_range_and_names_them)
          "budget ratio=0 is out of range, wanted 0.001 to 1000"},
         {{.kind = STG_BUDGET_GRPC, .capacity = 1, .ratio = 1000001},
          "budget ratio=1000.001 is out of range, wanted 0.001 to 1000"},
+        {{.kind = STG_BUDGET_SHARE, .ratio = 1000},
+         "budget floor=0 is out of range, wanted 1 to 1000000 retries at "
+         "once"},
+        {{.kind = STG_BUDGET_SHARE, .ratio = 1001},
+         "budget share=1.001 is out of range, wanted 0 to 1, which is 0% to "
+         "100%"},
+        {{.kind = STG_BUDGET_SHARE, .capacity = 1000001},
+         "budget floor=1000001 is out of range, wanted 1 to 1000000 retries at "
+         "once"},
+        {{.kind = STG_BUDGET_SHARE, .capacity = 1, .rate = 1},
+         "budget rate=0.001 is out of range, wanted 0 for this kind"},
     };
     stg_error err;
     stg_budget b;
@@ -607,6 +626,9 @@ TEST(budget, accepts_the_ends_of_its_ranges)
          .throttle_cost = 1000000},
         {.kind = STG_BUDGET_GRPC, .capacity = 1, .ratio = 1},
         {.kind = STG_BUDGET_GRPC, .capacity = 1000, .ratio = 1000000},
+        {.kind = STG_BUDGET_SHARE, .capacity = 1000000},
+        {.kind = STG_BUDGET_SHARE, .ratio = 1000, .capacity = 1},
+        {.kind = STG_BUDGET_SHARE, .capacity = 1},
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

@@ -384,7 +384,7 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
         {FIELD(budget.kind), STG_BUDGET_AWS,
          "budget capacity=0 is out of range, wanted 1 to 1000000 tokens"},
         {FIELD(budget.kind), STG_BUDGET_GRPC + 1,
-         "budget kind=5 is out of range, wanted one of stg_budget_kind"},
+         "budget kind=6 is out of range, wanted one of stg_budget_kind"},
         {FIELD(budget.capacity), 1,
          "budget capacity=1 is out of range, wanted 0 for this kind"},
         {FIELD(budget.rate), 1,
@@ -464,8 +464,25 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
         {FIELD(budget.rate), 1,
          "budget rate=0.001 is out of range, wanted 0 for this kind"},
     };
+    static const row share[] = {
+        {FIELD(budget.ratio), 0, NULL},
+        {FIELD(budget.ratio), 1000, NULL},
+        {FIELD(budget.ratio), 1001,
+         "budget share=1.001 is out of range, wanted 0 to 1, which is 0% to "
+         "100%"},
+        {FIELD(budget.capacity), 0,
+         "budget floor=0 is out of range, wanted 1 to 1000000 retries at once"},
+        {FIELD(budget.capacity), 1, NULL},
+        {FIELD(budget.capacity), 1000000, NULL},
+        {FIELD(budget.capacity), 1000001,
+         "budget floor=1000001 is out of range, wanted 1 to 1000000 retries at "
+         "once"},
+        {FIELD(budget.rate), 1,
+         "budget rate=0.001 is out of range, wanted 0 for this kind"},
+    };
 
     check_rows("attempts=3", none, COUNT(none));
+    check_rows("budget=share:20%+3", share, COUNT(share));
     check_rows("budget=tokens:100:10/s", tokens, COUNT(tokens));
     check_rows("budget=ratio:0.2+10/s", ratio, COUNT(ratio));
     check_rows("budget=ratio:0.2", floorless, COUNT(floorless));

@@ -143,6 +143,9 @@ static stg_budget_options any_budget(stg_rng *rng)
     } else if (o.kind == STG_BUDGET_GRPC) {
         o.capacity = between(rng, 1, 1000);
         o.ratio = between(rng, 1, 1000000);
+    } else if (o.kind == STG_BUDGET_SHARE) {
+        o.ratio = between(rng, 0, 1000);
+        o.capacity = between(rng, 1, 1000000);
     }
     return o;
 }
@@ -303,6 +306,7 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         p.backoff.offset = 0;
         memset(p.base_for, 0, sizeof p.base_for);
         p.breaks_retries_only = false;
+        p.bulkhead = (stg_bulkhead_options){.max = 0};
         p.backoff.list_count = STG_LIST_MAX;
         for (uint32_t i = 0; i < STG_LIST_MAX; i++)
             p.backoff.list[i] = stg_rng_upto(&rng, 364) * STG_DAY;
@@ -725,6 +729,11 @@ TEST(text, sets_budgets_and_breakers)
         {"budget=ratio:0+0.5/s", BASE REST " budget=ratio:0+0.5/s"},
         {"budget=ratio:10+1000000/s", BASE REST " budget=ratio:10+1000000/s"},
         {"budget=grpc:10:0.1", BASE REST " budget=grpc:10:0.1"},
+        {"budget=share:20%+3", BASE REST " budget=share:20%+3"},
+        {"budget=share:20%", BASE REST " budget=share:20%+3"},
+        {"budget=share:0.1%+1", BASE REST " budget=share:0.1%+1"},
+        {"budget=share:100%+1000000", BASE REST " budget=share:100%+1000000"},
+        {"budget=share:0%+1", BASE REST " budget=share:0%+1"},
         {"budget=grpc:1:0.001", BASE REST " budget=grpc:1:0.001"},
         {"budget=grpc:1000:1000", BASE REST " budget=grpc:1000:1000"},
         {"budget-empty=give-up", BASE REST},
@@ -997,9 +1006,9 @@ TEST(text, may_have_64_rules)
 #define BASE_FOR                                                               \
     ": wanted a duration above 0 and categories, each once (connect, server, " \
     "request, overload, database, rpc, local), like 1s:overload"
-#define BUDGET                                                                 \
-    ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s or " \
-    "grpc:10:0.1"
+#define BUDGET                                                               \
+    ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, " \
+    "share:20%+3 or grpc:10:0.1"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
 #define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
 #define BULKHEAD                                                                  \
@@ -1200,6 +1209,13 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"budget=ratio:0.2+", 1, "budget=ratio:0.2+" BUDGET},
         {"budget=ratio:0.2+10", 1, "budget=ratio:0.2+10" BUDGET},
         {"budget=ratio:0.2+10/sx", 1, "budget=ratio:0.2+10/sx" BUDGET},
+        {"budget=share:", 1, "budget=share:" BUDGET},
+        {"budget=share:20", 1, "budget=share:20" BUDGET},
+        {"budget=share:20.01%", 1, "budget=share:20.01%" BUDGET},
+        {"budget=share:20%x", 1, "budget=share:20%x" BUDGET},
+        {"budget=share:20%+", 1, "budget=share:20%+" BUDGET},
+        {"budget=share:20%+3x", 1, "budget=share:20%+3x" BUDGET},
+        {"budget=share:20%+1/s", 1, "budget=share:20%+1/s" BUDGET},
         {"budget=grpc:", 1, "budget=grpc:" BUDGET},
         {"budget=grpc:10", 1, "budget=grpc:10" BUDGET},
         {"budget=grpc:10:", 1, "budget=grpc:10:" BUDGET},
@@ -1331,6 +1347,12 @@ TEST(text, refuses_values_that_are_out_of_range)
          "budget ratio=10.001 is out of range, wanted 0 to 10"},
         {"budget=ratio:1+1000000.001/s", 1,
          "budget rate=1000000.001 is out of range, wanted 0/s to 1000000/s"},
+        {"budget=share:100.1%", 1,
+         "budget share=1.001 is out of range, wanted 0 to 1, which is 0% to "
+         "100%"},
+        {"budget=share:20%+1000001", 1,
+         "budget floor=1000001 is out of range, wanted 1 to 1000000 retries at "
+         "once"},
         {"budget=grpc:0:1", 1,
          "budget capacity=0 is out of range, wanted 1 to 1000 tokens"},
         {"budget=grpc:1001:1", 1,
@@ -1459,6 +1481,7 @@ TEST(text, suggests_the_value_that_was_meant)
     check_slips("budget=", "tokens", ":");
     check_slips("budget=", "ratio", ":");
     check_slips("budget=", "grpc", ":");
+    check_slips("budget=", "share", ":");
     check_slips("budget=", "aws", ":");
     for (size_t i = 0; i < COUNT(others); i++)
         check_bad(&others[i]);

@@ -17,6 +17,10 @@ static const char *const policies[] = {
     "deadline=none retry=any budget=aws:40:5:10:3",
     "fixed base=100ms jitter=full attempts=4 attempt-timeout=1s deadline=none "
     "retry=any breaker=5:1s-4s rate=20/s",
+    "fixed base=50ms jitter=full attempts=5 attempt-timeout=1s deadline=none "
+    "retry=any budget=share:30%+1 budget-empty=wait",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=700ms "
+    "deadline=20s retry=any budget=share:50%+2 breaker=5:200ms-1s",
 };
 
 enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };
@@ -203,6 +207,11 @@ static void change_all(world *w, stg_rng *rng)
             .kind = STG_BUDGET_TOKENS,
             .capacity = 1 + (uint32_t)stg_rng_upto(rng, 50),
             .rate = 50000};
+    else if (stg_rng_upto(rng, 1) == 0)
+        world_options(w)->budget =
+            (stg_budget_options){.kind = STG_BUDGET_SHARE,
+                                 .capacity = 1 + (uint32_t)stg_rng_upto(rng, 5),
+                                 .ratio = (uint32_t)stg_rng_upto(rng, 1000)};
     world_change_all(w, NULL);
 }
 

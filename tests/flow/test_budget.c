@@ -188,6 +188,70 @@ TEST(budget, may_be_a_ratio)
     world_end(w, 4);
 }
 
+/* -- a share of what is under way */
+
+/* Every other message fails at first. */
+static world_answer answer_in_a_second(world *w, uint32_t lane,
+                                       uint64_t position, uint64_t attempt)
+{
+    (void)w;
+    (void)lane;
+    return (world_answer){
+        stg_answered(position % 2 == 0 && attempt == 1 ? 503 : 200), STG_S,
+        true};
+}
+
+#define ONE_AT_ONCE                                                    \
+    "fixed base=100ms jitter=none attempts=2 deadline=none retry=5xx " \
+    "budget=share:0%+1"
+
+/* One retry after the other, a second each, though three may be under way. */
+TEST(budget, may_be_a_share_of_the_attempts_under_way)
+{
+    world *w = world_new(7);
+
+    world_lane(w, ONE_AT_ONCE " budget-empty=wait");
+    world_leaf_is(w, 0, answer_in_a_second);
+    world_publish(w, 12);
+    world_start(w);
+    world_run(w, world_after(w, 30 * STG_S));
+    CHECK_U64(world_look(w, 0).retries, 6);
+    CHECK_U64(world_look(w, 0).delivered, 12);
+    CHECK(world_look(w, 0).budget_refused > 10);
+    CHECK_U64(world_look(w, 0).budget_left, 1000);
+    world_end(w, 7);
+}
+
+/* Attempts that began under another budget are under way, too. */
+TEST(budget, that_becomes_a_share_counts_what_is_under_way)
+{
+    world *w = world_new(8);
+    stg_lane_options o = stg_lane_options_default(NULL);
+    uint32_t under_way;
+
+    world_lane(w, STEADY);
+    world_leaf_is(w, 0, answer_in_a_second);
+    world_publish(w, 40);
+    world_start(w);
+    world_run(w, world_after(w, 3500 * STG_MS));
+    under_way = world_look(w, 0).in_flight;
+    CHECK(under_way > 3);
+    world_keep(w, 0, &o);
+    CHECK(world_change(w, 0, &o,
+                       STEADY " budget=share:100%+1 budget-empty=wait",
+                       NULL) == STG_OK);
+    world_options(w)->budget = (stg_budget_options){
+        .kind = STG_BUDGET_SHARE, .ratio = 1000, .capacity = 1};
+    CHECK(world_change_all(w, NULL) == STG_OK);
+    CHECK_U64(world_look_all(w).budget_left, world_look(w, 0).budget_left);
+    CHECK(world_look(w, 0).budget_left > 1000);
+    CHECK(world_look(w, 0).budget_left <= 1000 * (uint64_t)under_way);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 40);
+    CHECK_U64(world_look(w, 0).budget_left, 1000);
+    world_end(w, 8);
+}
+
 /* A probe that could not connect leaves its message as it was: it is no attempt
  * that would allow a retry. */
 TEST(budget, counts_no_first_attempt_that_was_put_back)

@@ -81,7 +81,7 @@ static const char *const wanted[] = {
     [STG_KIND_RATE] = "requests a second, like 100/s or 0.5/s",
     [STG_KIND_BUDGET] =
         "none, CAPACITY:RATE/s, ratio:SHARE+RATE/s, aws, "
-        "aws:CAPACITY:COST:TIMEOUT:THROTTLE or grpc:TOKENS:RATIO",
+        "share:PERCENT%+FLOOR, aws:CAPACITY:COST:TIMEOUT:THROTTLE or grpc:TOKENS:RATIO",
     [STG_KIND_THRESHOLD] =
         "`N failures in TIME`, like 10 failures in 5m, or "
         "off",

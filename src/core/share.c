@@ -1,0 +1,107 @@
+/* Attempts under way in the upper half of the level, retries in the lower. A
+ * retry has its place from the decision to the end of its attempt. */
+#include "core/share.h"
+
+#include "core/options.h"
+#include "core/word.h"
+
+static const uint64_t one_attempt = UINT64_C(1) << 32, one_retry = 1;
+
+static uint32_t attempts_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+static uint32_t retries_of(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+/* Retries at once, for so many attempts. */
+static uint64_t allowed(const stg_budget_options *o, uint64_t word)
+{
+    return stg_ns_max((uint64_t)attempts_of(word) * o->ratio / 1000,
+                      o->capacity);
+}
+
+static bool add_attempt(uint64_t seen, uint64_t *next, void *arg)
+{
+    (void)arg;
+    *next = seen + one_attempt;
+    return attempts_of(seen) != UINT32_MAX;
+}
+
+static bool add_retry_if_allowed(uint64_t seen, uint64_t *next, void *options)
+{
+    *next = seen + one_retry;
+    return retries_of(seen) < allowed(options, seen);
+}
+
+static bool add_retry(uint64_t seen, uint64_t *next, void *arg)
+{
+    (void)arg;
+    *next = seen + one_retry;
+    return retries_of(seen) != UINT32_MAX;
+}
+
+static uint64_t without_retry(uint64_t word)
+{
+    return retries_of(word) == 0 ? word : word - one_retry;
+}
+
+static bool end_attempt(uint64_t seen, uint64_t *next, void *is_retry)
+{
+    *next = *(bool *)is_retry ? without_retry(seen) : seen;
+    if (attempts_of(seen) != 0)
+        *next -= one_attempt;
+    return *next != seen;
+}
+
+static bool end_retry(uint64_t seen, uint64_t *next, void *arg)
+{
+    (void)arg;
+    *next = without_retry(seen);
+    return *next != seen;
+}
+
+void stg_share_begin(stg_budget *b)
+{
+    stg_word_change(&b->level, add_attempt, NULL);
+}
+
+void stg_share_end(stg_budget *b, bool is_retry)
+{
+    stg_word_change(&b->level, end_attempt, &is_retry);
+}
+
+bool stg_share_take(stg_budget *b)
+{
+    return stg_word_change(&b->level, add_retry_if_allowed, &b->options);
+}
+
+void stg_share_give_back(stg_budget *b)
+{
+    stg_word_change(&b->level, end_retry, NULL);
+}
+
+void stg_share_adopt(stg_budget *b, bool is_retry)
+{
+    stg_share_begin(b);
+    if (is_retry)
+        stg_word_change(&b->level, add_retry, NULL);
+}
+
+bool stg_budget_counts(const stg_budget *b, uint32_t attempts, uint32_t retries)
+{
+    uint64_t counted = attempts * one_attempt + retries * one_retry;
+
+    return b->options.kind != STG_BUDGET_SHARE ||
+           stg_word_read(&b->level) == counted;
+}
+
+uint64_t stg_share_left(const stg_budget *b)
+{
+    uint64_t word = stg_word_read(&b->level);
+
+    return 1000 * stg_ns_sub(allowed(&b->options, word), retries_of(word));
+}
