@@ -9,7 +9,7 @@ set(hub_missing "")
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
-            libmicrohttpd>=0.9.71 jansson>=2.10 libcurl>=7.69
+            jansson>=2.10 libcurl>=7.69
             yaml-0.1>=0.2.1 libcares>=1.18)
         string(REGEX REPLACE ">=.*" "" name ${need})
         pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
@@ -74,14 +74,21 @@ add_library(stagger_hub STATIC
     hub/deadlines.c
     hub/files.c
     hub/http/answer.c
+    hub/http/chunks.c
     hub/http/client.c
     hub/http/connection.c
     hub/http/dial.c
     hub/http/egress.c
     hub/http/endpoint.c
+    hub/http/head.c
     hub/http/header.c
+    hub/http/inbound.c
     hub/http/names.c
+    hub/http/origin.c
+    hub/http/request.c
     hub/http/resolve.c
+    hub/http/response.c
+    hub/http/server.c
     hub/http/tls.c
     hub/http/url.c
     hub/http/wire.c
@@ -110,7 +117,6 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_address.c
     hub/ops/ingress_answer.c
     hub/ops/ingress_ask.c
-    hub/ops/ingress_caller.c
     hub/ops/ingress_check.c
     hub/ops/ingress_headers.c
     hub/ops/ingress_id.c
@@ -119,7 +125,6 @@ add_library(stagger_hub STATIC
     hub/ops/ingress_publish.c
     hub/ops/ingress_request.c
     hub/ops/ingress_scan.c
-    hub/ops/ingress_zero.c
     hub/ops/problem.c
     hub/ops/role.c
     hub/ops/route.c
@@ -371,5 +376,5 @@ set(hub_commands
     cli/token.c
     cli/token_file.c
 )
-set_source_files_properties(cli/sink_server.c PROPERTIES
+set_source_files_properties(cli/sink_server.c hub/http/server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

@@ -189,7 +189,8 @@ TEST(ingress, answers_a_thousand_who_post_at_once)
     market_end(&m);
 }
 
-TEST(ingress, refuses_more_connections_of_one_address)
+/* I32: of an address that has its share, whoever asks nothing makes room. */
+TEST(ingress, closes_the_idle_one_for_another_of_its_address)
 {
     market m;
     caller *c[3];
@@ -197,49 +198,19 @@ TEST(ingress, refuses_more_connections_of_one_address)
     market_begin(&m);
     m.options.address_connections_max = 2;
     market_open(&m);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         c[i] = caller_new(&m);
         caller_say(c[i], whole);
         CHECK_INT(status_of(caller_answer(c[i])), 202);
     }
-    c[2] = caller_new(&m);
-    caller_run_until_closed(c[2]);
-    CHECK_INT(c[2]->in_size, 0);
-    caller_free(c[2]);
-    caller_free(c[1]);
-    market_run(&m);
-    CHECK_INT(status_of(ask(&m, "POST /v1/messages", "", "hi")), 202);
-    caller_free(c[0]);
-    market_end(&m);
-}
-
-/* They wait until one of the others ends. */
-TEST(ingress, takes_so_many_connections_and_no_more)
-{
-    market m;
-    caller *c[2];
-    stg_ingress_view view;
-
-    market_begin(&m);
-    m.options.connections_max = 1;
-    market_open(&m);
-    for (int i = 0; i < 2; i++)
-        c[i] = caller_new(&m);
-    caller_say(c[0], whole);
-    CHECK_INT(status_of(caller_answer(c[0])), 202);
+    caller_run_until_closed(c[0]);
+    CHECK_INT(c[0]->in_size, 0);
     caller_say(c[1], whole);
-    caller_flush(c[1]);
-    market_run(&m);
-    stg_ingress_look(m.ingress, &view);
-    CHECK_INT(view.connections, 1);
-    CHECK_INT(m.appends, 1);
-    caller_free(c[0]);
     CHECK_INT(status_of(caller_answer(c[1])), 202);
-    caller_free(c[1]);
+    for (int i = 0; i < 3; i++)
+        caller_free(c[i]);
     market_end(&m);
 }
-
-/* -- the stop ---------------------------------------------------------------- */
 
 static caller *begin_one(market *m)
 {
@@ -250,6 +221,85 @@ static caller *begin_one(market *m)
     market_run_until_waiting(m, m->waiting_count + 1);
     return c;
 }
+
+TEST(ingress, refuses_another_of_an_address_whose_connections_are_busy)
+{
+    market m;
+    caller *c[3];
+
+    market_begin(&m);
+    m.options.address_connections_max = 2;
+    market_open(&m);
+    m.holds = true;
+    c[0] = begin_one(&m);
+    c[1] = begin_one(&m);
+    c[2] = caller_new(&m);
+    caller_run_until_closed(c[2]);
+    CHECK_INT(c[2]->in_size, 0);
+    for (int i = 0; i < 2; i++) {
+        market_settle(&m);
+        CHECK_INT(status_of(caller_answer(c[i])), 202);
+    }
+    for (int i = 0; i < 3; i++)
+        caller_free(c[i]);
+    market_end(&m);
+}
+
+/* I32: whoever has said nothing goes before one that has been answered. */
+TEST(ingress, closes_the_silent_one_before_the_idle_one)
+{
+    market m;
+    caller *idle, *silent, *third;
+
+    market_begin(&m);
+    m.options.connections_max = 2;
+    market_open(&m);
+    idle = caller_new(&m);
+    caller_say(idle, whole);
+    CHECK_INT(status_of(caller_answer(idle)), 202);
+    silent = caller_new(&m);
+    market_run_for(&m, 150 * STG_MS);
+    third = caller_new(&m);
+    caller_say(third, whole);
+    CHECK_INT(status_of(caller_answer(third)), 202);
+    caller_run_until_closed(silent);
+    caller_say(idle, whole);
+    CHECK_INT(status_of(caller_answer(idle)), 202);
+    caller_free(idle);
+    caller_free(silent);
+    caller_free(third);
+    market_end(&m);
+}
+
+/* They wait until one of the others ends, for those are busy. */
+TEST(ingress, takes_so_many_connections_and_no_more)
+{
+    market m;
+    caller *c[2];
+    stg_ingress_view view;
+
+    market_begin(&m);
+    m.options.connections_max = 1;
+    market_open(&m);
+    m.holds = true;
+    c[0] = begin_one(&m);
+    c[1] = caller_new(&m);
+    caller_say(c[1], whole);
+    caller_flush(c[1]);
+    market_run(&m);
+    stg_ingress_look(m.ingress, &view);
+    CHECK_INT(view.connections, 1);
+    CHECK_INT(m.appends, 1);
+    m.holds = false;
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(c[0])), 202);
+    CHECK_INT(status_of(caller_answer(c[1])), 202);
+    caller_free(c[0]);
+    caller_free(c[1]);
+    market_end(&m);
+}
+
+/* -- the stop ---------------------------------------------------------------- */
 
 /* I14. */
 TEST(ingress, answers_those_who_wait_when_it_stops_and_refuses_others)
@@ -398,7 +448,7 @@ TEST(ingress, leaves_the_targets_their_quarter_of_the_open_files)
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
-/* libmicrohttpd calls it in place of the system's. A limit of the process is
+/* The server calls it in place of the system's. A limit of the process is
  * not enough, for valgrind accepts above it and closes what it got. */
 __attribute__((visibility("default"))) int
 accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
@@ -418,7 +468,6 @@ static void raise_flag(uv_timer_t *timer)
     *is_over = true;
 }
 
-/* libmicrohttpd would try again in every turn of the loop. */
 TEST(ingress, does_not_spin_without_a_file_for_its_first_connection)
 {
     bool is_over = false;
@@ -629,10 +678,14 @@ TEST(ingress, takes_headers_that_come_in_pieces_for_what_they_are)
         CHECK_INT(status_of(caller_answer(c)), 202);
     }
     CHECK_STR(m.stored[0].idempotency_key, "k");
-    caller_say(c,
-               "POST /v1/messages?a=%20b&c HTTP/1.1\nHost: localhost\n"
-               "Content-Length: 2\n\nhi");
+    caller_say(
+        c, "POST /v1/messages?a=%20b&c HTTP/1.1\r\nHost: localhost\r\n" LENGTH
+           "\r\nhi");
     CHECK_INT(status_of(caller_answer(c)), 202);
+    caller_say(c,
+               "POST /v1/messages HTTP/1.1\nHost: localhost\n"
+               "Content-Length: 2\n\nhi");
+    CHECK_INT(status_of(caller_answer(c)), 400);
     caller_free(c);
     market_end(&m);
 }

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* stg_answer.scan: what the head's last bytes were. */
-enum { AT_START, IN_LINE, AFTER_CR, AT_LINE, AFTER_LAST_CR, HEAD_ENDED };
+#include "hub/http/head.h"
 
 /* stg_answer.header: a stg_delay_header, or none of them */
 enum { OTHER = STG_DELAY_HEADERS };
@@ -149,7 +148,7 @@ static void begin_head(stg_answer *a)
     llhttp_init(&a->parser, HTTP_RESPONSE, &settings);
     a->parser.data = a;
     a->state = STG_ANSWER_OPEN;
-    a->scan = AT_START;
+    a->scan = STG_HEAD_START;
     a->status = 0;
     a->is_in_body = false;
     a->name_size = 0;
@@ -166,41 +165,12 @@ static void begin_head(stg_answer *a)
  * here. Returns 0 for what is refused. */
 static size_t scan_head(stg_answer *a, const char *bytes, size_t size)
 {
-    const char *at = bytes, *end = bytes + size, *stop;
+    size_t taken;
 
-    while (at < end && a->scan != HEAD_ENDED) {
-        switch (a->scan) {
-        case AT_START:
-            if (*at != 'H')
-                return 0; // an empty line before it is no part of it
-            a->scan = IN_LINE;
-            break;
-        case AFTER_CR:
-        case AFTER_LAST_CR:
-            if (*at++ != '\n')
-                return 0;
-            a->scan = a->scan == AFTER_CR ? AT_LINE : HEAD_ENDED;
-            break;
-        case AT_LINE:
-            if (*at == '\r') {
-                a->scan = AFTER_LAST_CR;
-                at++;
-                break;
-            }
-            if (*at == ' ' || *at == '\t')
-                return 0; // a header folded over lines
-            a->scan = IN_LINE;
-            break;
-        default:
-            stop = memchr(at, '\r', (size_t)(end - at));
-            if (memchr(at, '\n', (size_t)((stop ? stop : end) - at)) != NULL)
-                return 0;
-            if (stop != NULL)
-                a->scan = AFTER_CR;
-            at = stop != NULL ? stop + 1 : end;
-        }
-    }
-    return (size_t)(at - bytes);
+    if (a->scan == STG_HEAD_START && *bytes != 'H')
+        return 0; // an empty line before it is no part of it
+    taken = stg_head_read(&a->scan, bytes, size);
+    return a->scan <= STG_HEAD_ENDED ? taken : 0;
 }
 
 /* Runs the parser, and sets state and why where it stops for a reason of its
@@ -248,7 +218,7 @@ static size_t feed_head(stg_answer *a, const char *bytes, size_t size)
         return size;
     }
     (void)run(a, bytes, taken);
-    if (a->scan == HEAD_ENDED)
+    if (a->scan == STG_HEAD_ENDED)
         settle_head(a);
     else if (a->is_in_body)
         (void)refuse(a, "the head is no HTTP");

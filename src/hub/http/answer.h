@@ -33,7 +33,7 @@ typedef enum stg_answer_state {
 typedef struct stg_answer {
     llhttp_t parser;
     stg_answer_state state;
-    uint8_t scan;     /* where in a line's end the head is */
+    uint8_t scan;     /* stg_head_scan of the head */
     uint8_t interims; /* 1xx */
     uint8_t name_size;
     uint8_t header; /* which one a value belongs to */

@@ -1,6 +1,9 @@
 #include "hub/http/header.h"
 
 #include <string.h>
+#include <strings.h>
+
+enum { NAME_MAX_SIZE = 256 };
 
 static const char *const framing[] = {
     "Host",
@@ -91,6 +94,80 @@ bool stg_header_is_hubs(stg_span name)
 bool stg_header_is_passing(stg_span name)
 {
     return stg_header_matches_any(passing, name);
+}
+
+/* -- what may be in one ---------------------------------------------------- */
+
+bool stg_header_equal(stg_span a, const char *b)
+{
+    return a.size == strlen(b) && strncasecmp(a.at, b, a.size) == 0;
+}
+
+/* A bit for each byte of a token. Source: RFC 9110, section 5.6.2. */
+static const uint32_t token_bytes[8] = {0, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff};
+
+static bool is_token_byte(char c)
+{
+    unsigned char byte = (unsigned char)c;
+
+    return (token_bytes[byte / 32] >> byte % 32 & 1) != 0;
+}
+
+bool stg_header_is_name(stg_span text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (!is_token_byte(text.at[i]))
+            return false;
+    return text.size > 0 && text.size <= NAME_MAX_SIZE;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+bool stg_header_is_value(stg_span text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return text.size == 0 ||
+           (!is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]));
+}
+
+bool stg_header_list_take(stg_span *list, stg_span *name)
+{
+    while (list->size > 0) {
+        const char *comma = memchr(list->at, ',', list->size);
+        const char *end = list->at + list->size;
+        const char *stop = comma == NULL ? end : comma;
+        const char *at = list->at;
+
+        while (at < stop && is_blank(*at))
+            at++;
+        while (stop > at && is_blank(stop[-1]))
+            stop--;
+        list->at = comma == NULL ? end : comma + 1;
+        list->size = (size_t)(end - list->at);
+        *name = (stg_span){at, (size_t)(stop - at)};
+        if (name->size > 0)
+            return true;
+    }
+    return false;
+}
+
+bool stg_header_list_has(stg_span list, stg_span name)
+{
+    stg_span each;
+
+    while (stg_header_list_take(&list, &each))
+        if (each.size == name.size &&
+            strncasecmp(each.at, name.at, name.size) == 0)
+            return true;
+    return false;
 }
 
 /* -- lines ----------------------------------------------------------------- */

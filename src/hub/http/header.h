@@ -41,6 +41,22 @@ bool stg_header_is_passing(stg_span name);
 /* A byte of a name, as names compare. */
 char stg_header_fold_case(char c);
 
+/* A token of RFC 9110, section 5.6.2, 1 to 256 bytes. */
+bool stg_header_is_name(stg_span text);
+
+/* No control characters but tabs, and no blanks around it. */
+bool stg_header_is_value(stg_span text);
+
+/* Takes the first name off a comma-separated list, as in Connection. False: it
+ * has none. */
+bool stg_header_list_take(stg_span *list, stg_span *name);
+
+/* Whether such a list has the name. */
+bool stg_header_list_has(stg_span list, stg_span name);
+
+/* Whether a == b, case aside. */
+bool stg_header_equal(stg_span a, const char *b);
+
 /* The next line of lines, with its end; size 0: there are no more. */
 stg_span stg_header_next(stg_span *lines);
 

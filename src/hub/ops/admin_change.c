@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/http/response.h"
 #include "hub/ops/admin_inside.h"
 #include "hub/people.h"
 #include "hub/reload.h"
@@ -60,7 +61,7 @@ static void answer_errors(stg_change_call *c)
     stg_ask_answer_problem(
         c->ask, c->status,
         json_pack("{s:s,s:s,s:i,s:o,s:o,s:o}", "type", "about:blank", "title",
-                  stg_problem_title(c->status), "status", c->status, "detail",
+                  stg_response_reason(c->status), "status", c->status, "detail",
                   stg_json_text(c->why), "errors", c->errors, "warnings",
                   c->warnings));
 }

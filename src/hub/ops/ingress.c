@@ -1,8 +1,5 @@
 #include "hub/ops/ingress.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +23,10 @@ stg_ingress_options stg_ingress_options_default(void)
         .address_connections_max = 512,
         .asks_max = 64,
         .answers_max = (size_t)64 << 20,
+        .header_timeout = 10 * STG_S,
         .idle_timeout = 30 * STG_S,
+        .body_grace = 10 * STG_S,
+        .body_rate = 1024,
         .request_timeout = 2 * STG_MIN,
         .retry_after = 5 * STG_S,
     };
@@ -45,6 +45,8 @@ const char *stg_ingress_address(const stg_ingress *g)
 void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view)
 {
     *view = g->view;
+    view->cut = g->server.cut;
+    view->connections = g->server.count;
 }
 
 /* -- its own routes ---------------------------------------------------------- */
@@ -103,74 +105,13 @@ void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx)
     g->refused_ctx = ctx;
 }
 
-/* -- the daemon in the loop -------------------------------------------------- */
+/* -- open -------------------------------------------------------------------- */
 
-/* Whether the daemon has something left that its epoll gives no sign of. It
- * never waits for a time: all its timeouts are ours. */
-static bool wants_more(const stg_ingress *g)
+static uint64_t file_room(const stg_ingress *g)
 {
-    MHD_UNSIGNED_LONG_LONG wait_ms;
+    const stg_files alone = {0};
 
-    return MHD_get_timeout(g->daemon, &wait_ms) == MHD_YES;
-}
-
-/* libmicrohttpd's log is for its developers. One line is for us: there was no
- * file for a connection, and it accepts none until another has ended. */
-__attribute__((format(printf, 2, 0))) static void
-hear(void *ctx, const char *format, va_list arguments)
-{
-    stg_ingress *g = ctx;
-
-    (void)arguments;
-    if (strstr(format, "resource limit") != NULL)
-        g->is_short = true;
-}
-
-static void poll_daemon(uv_poll_t *poll, int status, int events);
-
-/* Without a file for its first connection the daemon would be told of it again
- * and again: it looks anew in a moment. */
-static void rest(stg_ingress *g)
-{
-    g->is_resting = true;
-    (void)uv_poll_stop(&g->poll);
-    stg_deadline_set(&g->deadlines, &g->turn,
-                     stg_ns_add(stg_deadlines_now(), 100 * STG_MS));
-}
-
-/* A deadline comes a millisecond late, so we go on here for a while. */
-static void turn(stg_ingress *g)
-{
-    enum { RUNS = 8 };
-
-    if (g->is_resting)
-        (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon);
-    g->is_resting = false;
-    stg_deadline_clear(&g->deadlines, &g->turn);
-    for (int i = 0; i < RUNS; i++) {
-        MHD_run(g->daemon);
-        if (!wants_more(g))
-            break;
-    }
-    if (wants_more(g))
-        stg_deadline_set(&g->deadlines, &g->turn, 0);
-    if (g->is_short && !stg_callers_relieve(g) &&
-        stg_list_is_empty(&g->callers))
-        rest(g);
-    if (g->stopped != NULL && g->busy == 0)
-        stg_deadline_set(&g->deadlines, &g->stopping, 0);
-}
-
-static void pass_turn(stg_deadline *d)
-{
-    turn(STG_HOLDER((void *)d, stg_ingress, turn));
-}
-
-static void poll_daemon(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    turn(poll->data);
+    return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
 }
 
 /* The targets' quarter is theirs alone; the half that is shared is looked at
@@ -178,7 +119,7 @@ static void poll_daemon(uv_poll_t *poll, int status, int events)
 static void cap_connections(stg_ingress *g)
 {
     uint32_t wanted = g->options.connections_max;
-    uint64_t room = stg_files_room(g->files), most = room - room / 4;
+    uint64_t room = file_room(g), most = room - room / 4;
 
     if (most >= wanted)
         return;
@@ -192,34 +133,6 @@ static void cap_connections(stg_ingress *g)
                            "connections may be producers': raise the limit "
                            "(LimitNOFILE=, ulimit -n)"));
 }
-
-static struct MHD_Daemon *start_daemon(stg_ingress *g, int fd)
-{
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-        stg_caller_admit, g, stg_request_handle, g, MHD_OPTION_EXTERNAL_LOGGER,
-        hear, g, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)STG_CONNECTION_BYTES,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)g->options.connections_max,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_URI_LOG_CALLBACK,
-        stg_caller_begin, g, MHD_OPTION_NOTIFY_CONNECTION, stg_caller_notice, g,
-        MHD_OPTION_NOTIFY_COMPLETED, stg_caller_complete, g, MHD_OPTION_END);
-}
-
-static stg_status start_poll(stg_ingress *g, stg_error *err)
-{
-    int fd = MHD_get_daemon_info(g->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    int error = uv_poll_init(g->loop, &g->poll, fd);
-
-    if (error != 0)
-        return stg_hub_refuse(err, STG_IO, "ingress: %s", uv_strerror(error));
-    g->poll.data = g;
-    g->handles++;
-    (void)uv_poll_start(&g->poll, UV_READABLE, poll_daemon); // cannot fail
-    return STG_OK;
-}
-
-/* -- open -------------------------------------------------------------------- */
 
 static void free_ingress(stg_ingress *g)
 {
@@ -237,31 +150,55 @@ static void pass_stopping(stg_deadline *d)
     stopped(g->stopped_ctx);
 }
 
+static stg_httpd_options server_options(const stg_ingress_options *o)
+{
+    return (stg_httpd_options){
+        .connections_max = o->connections_max,
+        .address_connections_max = o->address_connections_max,
+        .header_max = o->header_max,
+        .header_timeout = stg_ns_min(o->header_timeout, o->idle_timeout),
+        .idle_timeout = o->idle_timeout,
+        .request_timeout = o->request_timeout,
+        .body_grace = stg_ns_min(o->body_grace, o->idle_timeout),
+        .body_rate = o->body_rate,
+        .files = o->files,
+        .log = o->log,
+    };
+}
+
+static void close_server(void *ctx)
+{
+    stg_ingress *g = ctx;
+    void (*closed)(void *ctx) = g->closed;
+    void *closed_ctx = g->closed_ctx;
+
+    free_ingress(g);
+    if (closed != NULL)
+        closed(closed_ctx);
+}
+
+/* With STG_IO the ingress goes by itself. */
 static stg_status start(stg_ingress *g, stg_error *err)
 {
-    int fd;
+    stg_httpd_options o;
+    int fd, error;
     stg_status status = stg_address_listen(&g->address, &fd, err);
 
-    if (status != STG_OK)
+    if (status != STG_OK) {
+        free_ingress(g);
         return status;
+    }
     stg_address_print(&g->address, g->address_text);
     cap_connections(g);
     g->view.connections_max = g->options.connections_max;
-    g->daemon = start_daemon(g, fd);
-    // It may have closed the socket by then, so that we do not.
-    if (g->daemon == NULL)
-        return stg_hub_refuse(err, STG_IO,
-                              "listen=%.60s: the server does not start: %s",
-                              g->address_text, strerror(errno));
-    status = start_poll(g, err);
-    if (status != STG_OK)
-        MHD_stop_daemon(g->daemon);
-    return status;
-}
-
-static bool relieve(void *ingress)
-{
-    return stg_callers_relieve(ingress);
+    o = server_options(&g->options);
+    error = stg_httpd_open(&g->server, g->loop, fd, &stg_caller_hooks, g, &o);
+    if (error == 0)
+        return STG_OK;
+    stg_httpd_close(&g->server, close_server, g);
+    return stg_hub_refuse(err, STG_IO,
+                          "listen=%.60s: the server does not start: %s",
+                          g->address_text, uv_strerror(error));
 }
 
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
@@ -274,51 +211,55 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO, "ingress: no memory");
     g->loop = loop;
     g->options = *o;
-    g->files = o->files != NULL ? o->files : &g->own_files;
-    g->turn.passed = pass_turn;
     g->stopping.passed = pass_stopping;
     stg_ingress_serve(g, own, sizeof own / sizeof *own, g);
-    stg_list_init(&g->callers);
-    g->origin_seed = stg_hash_seed_draw(stg_env_system());
-    for (size_t i = 0; i < STG_ORIGIN_SLOTS; i++)
-        stg_list_init(&g->origins[i]);
+    stg_list_init(&g->publications);
     status = stg_ingress_read_options(g, err);
-    if (status == STG_OK)
-        status = start(g, err);
     if (status != STG_OK) {
         free_ingress(g);
         return status;
     }
-    g->files->relieve_callers = relieve;
-    g->files->callers_ctx = g;
-    // What it pointed to was copied, or is not needed any more.
-    g->options.listen = g->options.token_file = NULL;
-    g->options.headers = NULL;
-    stg_deadlines_init(&g->deadlines, loop);
-    g->handles++;
-    turn(g);
-    *ingress = g;
-    return STG_OK;
+    status = start(g, err);
+    if (status == STG_OK)
+        *ingress = g;
+    return status;
 }
 
 /* -- stop and close ---------------------------------------------------------- */
+
+static stg_caller *next_caller(const stg_ingress *g, const stg_link *at)
+{
+    const stg_list *all = &g->server.connections;
+
+    // `in` is a caller's first field.
+    return (stg_caller *)STG_HOLDER(at == NULL ? stg_list_first(all)
+                                               : stg_list_next(all, at),
+                                    stg_inbound, link);
+}
 
 /* Those that wait for a handler wait no longer: it may take its time, or have
  * to do with what is being stopped. */
 static void leave_asks(stg_ingress *g)
 {
-    for (stg_link *at = stg_list_first(&g->callers); at != NULL;
-         at = stg_list_next(&g->callers, at)) {
-        stg_caller *c = STG_HOLDER(at, stg_caller, link);
+    stg_caller *c, *next;
 
+    for (c = next_caller(g, NULL); c != NULL; c = next) {
+        next = next_caller(g, &c->in.link);
         if (c->ask == NULL)
             continue;
         stg_ask_leave(c);
         stg_problem_set(&c->problem, 503, 0,
                         "the hub is stopping; what was asked for may have "
                         "been done, or not");
-        stg_answer_resume(c);
+        stg_answer_caller(c);
     }
+}
+
+void stg_ingress_settle(stg_ingress *g)
+{
+    if (g->stopped != NULL && g->server.busy == 0 &&
+        stg_list_is_empty(&g->publications))
+        stg_deadline_set(&g->server.deadlines, &g->stopping, 0);
 }
 
 void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
@@ -326,41 +267,18 @@ void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
     g->view.is_stopping = true;
     g->stopped = stopped;
     g->stopped_ctx = ctx;
+    stg_httpd_stop(&g->server);
     leave_asks(g);
-    stg_deadline_set(&g->deadlines, &g->turn, 0);
-}
-
-static void close_handle(void *ctx)
-{
-    stg_ingress *g = ctx;
-    void (*closed)(void *ctx) = g->closed;
-    void *closed_ctx = g->closed_ctx;
-
-    if (--g->handles > 0)
-        return;
-    free_ingress(g);
-    closed(closed_ctx);
-}
-
-static void close_poll(uv_handle_t *handle)
-{
-    close_handle(handle->data);
+    stg_ingress_settle(g);
 }
 
 /* Those that wait get no answer: the connection ends before it could go out. */
 static void leave_publications(stg_ingress *g)
 {
-    for (stg_link *at = stg_list_first(&g->callers); at != NULL;
-         at = stg_list_next(&g->callers, at)) {
-        stg_caller *c = STG_HOLDER(at, stg_caller, link);
+    stg_link *first;
 
-        if (c->publication == NULL)
-            continue;
-        stg_publication_leave(c->publication);
-        stg_problem_set(&c->problem, 503, 0, "the hub has ended");
-        stg_caller_cut(c);
-        MHD_resume_connection(c->connection);
-    }
+    while ((first = stg_list_first(&g->publications)) != NULL)
+        stg_publication_leave(STG_HOLDER(first, stg_publication, link));
 }
 
 void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
@@ -369,11 +287,8 @@ void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
     g->closed_ctx = ctx;
     g->stopped = NULL;
     g->view.is_stopping = true;
+    stg_httpd_stop(&g->server);
     leave_asks(g);
     leave_publications(g);
-    uv_poll_stop(&g->poll);
-    MHD_stop_daemon(g->daemon); // with all its connections
-    g->files->relieve_callers = NULL;
-    uv_close((uv_handle_t *)&g->poll, close_poll);
-    stg_deadlines_close(&g->deadlines, close_handle, g);
+    stg_httpd_close(&g->server, close_server, g);
 }

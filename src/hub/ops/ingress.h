@@ -10,9 +10,9 @@
  * that may have happened, or not, is a 503. What is refused is answered with a
  * problem document (RFC 9457).
  *
- * libmicrohttpd, driven by the loop; everything happens on the loop's thread.
- * Bytes of requests that are being read or wait for their commit are bounded by
- * pending_max. A request that is slow is cut. */
+ * On http/server.h; everything happens on the loop's thread. Bytes of requests
+ * that are being read or wait for their commit are bounded by pending_max. A
+ * request that is slow is cut. */
 #ifndef STAGGER_HUB_OPS_INGRESS_H
 #define STAGGER_HUB_OPS_INGRESS_H
 
@@ -50,7 +50,11 @@ typedef struct stg_ingress_options {
     uint32_t asks_max;  /* requests that wait for their handlers: 64 */
     size_t answers_max; /* bytes of their answers on their way: 64 MiB */
 
-    stg_ns idle_timeout;    /* a header, and each next piece of a body: 30 s */
+    stg_ns header_timeout; /* a header: 10 s */
+    stg_ns idle_timeout;   /* between requests, and for an answer to be taken:
+                               30 s; the limit of the two beside it, too */
+    stg_ns body_grace;     /* a body may be slow: 10 s; from then on it comes */
+    uint32_t body_rate;    /* with so many bytes a second: 1024 */
     stg_ns request_timeout; /* a whole body: 2 m */
     stg_ns retry_after;     /* what a 503 and a 429 advise, in seconds: 5 s */
 

@@ -2,43 +2,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "hub/ops/ingress_id.h"
 #include "hub/ops/ingress_inside.h"
 
 /* -- headers ----------------------------------------------------------------- */
 
-static bool add(struct MHD_Response *r, const char *name, const char *value)
+/* Lines of the answer's head: they fit, for all are ours. */
+typedef struct lines {
+    char text[STG_RESPONSE_MORE_MAX];
+    size_t size;
+} lines;
+
+static void add(lines *l, const char *name, const char *value)
 {
-    return MHD_add_response_header(r, name, value) == MHD_YES;
+    l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size,
+                                "%s: %s\r\n", name, value);
 }
 
 /* Whole seconds, one at least. */
 static const char *print_retry_after(const stg_caller *c, char text[24])
 {
-    stg_ns wait = c->ingress->options.retry_after;
+    stg_ns wait = stg_ingress_of(c)->options.retry_after;
     stg_ns seconds = wait / STG_S + (wait % STG_S != 0);
 
     snprintf(text, 24, "%" PRIu64, seconds == 0 ? 1 : seconds);
     return text;
 }
 
-static bool add_problem_headers(const stg_caller *c, struct MHD_Response *r)
+static void add_problem_lines(const stg_caller *c, lines *l)
 {
     char wait[24];
 
     switch (c->problem.status) {
     case 401:
-        return add(r, "WWW-Authenticate", "Bearer");
+        add(l, "WWW-Authenticate", "Bearer");
+        break;
     case 405:
-        return add(r, "Allow", c->match.allowed);
+        add(l, "Allow", c->match.allowed);
+        break;
     case 429:
     case 503:
-        return add(r, "Retry-After", print_retry_after(c, wait));
+        add(l, "Retry-After", print_retry_after(c, wait));
+        break;
     default:
-        return true;
+        break;
     }
 }
 
@@ -61,180 +69,98 @@ static void tell(const stg_caller *c)
 
     if (r != NULL && r->role == STG_ROLE_ANYBODY)
         return;
-    STG_LOG_REPEAT(c->ingress->options.log, STG_LOG_WARN, "request-refused", 3,
-                   stg_field_text("from", stg_origin_print(c->origin, from)),
+    STG_LOG_REPEAT(stg_ingress_of(c)->options.log, STG_LOG_WARN,
+                   "request-refused", 3,
+                   stg_field_text("from", stg_origin_print(c->in.origin, from)),
                    stg_field_number("status", (uint64_t)c->problem.status),
                    stg_field_text("why", c->problem.detail));
 }
 
-/* With the headers that every answer has. NULL: no memory; then text is
- * freed, if it was to be. */
-static struct MHD_Response *make(const stg_caller *c, char *text, size_t size,
-                                 const char *type,
-                                 enum MHD_ResponseMemoryMode mode)
+/* With the headers that every answer has. */
+static void answer(stg_caller *c, int status, const char *type, lines *more,
+                   stg_span body, bool is_given)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(size, text, mode);
-
-    if (r == NULL) {
-        if (mode == MHD_RESPMEM_MUST_FREE)
-            free(text);
-        return NULL;
+    if (!stg_request_is_published(c)) {
+        add(more, "Cache-Control", "no-store");
+        add(more, "X-Content-Type-Options", "nosniff");
     }
-    if (add(r, "Content-Type", type) &&
-        (stg_request_is_published(c) ||
-         (add(r, "Cache-Control", "no-store") &&
-          add(r, "X-Content-Type-Options", "nosniff"))))
-        return r;
-    MHD_destroy_response(r);
-    return NULL;
+    count(&stg_ingress_of(c)->view, (unsigned)status);
+    stg_inbound_answer(&c->in, status, type, more->text, body.at, body.size,
+                       is_given);
 }
 
-static struct MHD_Response *make_problem(const stg_caller *c)
+static void send_problem(stg_caller *c)
 {
     char text[STG_PROBLEM_TEXT_MAX];
     size_t size = stg_problem_print(&c->problem, text);
-    struct MHD_Response *r =
-        make(c, text, size, "application/problem+json", MHD_RESPMEM_MUST_COPY);
+    lines more = {.size = 0};
 
     tell(c);
-    if (r == NULL || add_problem_headers(c, r))
-        return r;
-    MHD_destroy_response(r);
-    return NULL;
+    add_problem_lines(c, &more);
+    answer(c, c->problem.status, "application/problem+json", &more,
+           (stg_span){text, size}, false);
 }
 
-static struct MHD_Response *make_reply(stg_caller *c)
+void stg_answer_caller(stg_caller *c)
 {
-    struct MHD_Response *r = make(c, c->reply.text, c->reply.size,
-                                  c->reply.type, MHD_RESPMEM_MUST_FREE);
+    stg_span text = {c->reply.text, c->reply.size};
+    lines more = {.size = 0};
 
-    c->reply.text = NULL;
-    if (r == NULL || !c->reply.is_repeat || add(r, "Stagger-Repeat", "true"))
-        return r;
-    MHD_destroy_response(r);
-    return NULL;
-}
-
-enum MHD_Result stg_answer(stg_caller *c)
-{
-    bool is_problem = c->problem.status != 0;
-    int status = is_problem ? c->problem.status : c->reply.status;
-    enum MHD_Result result = MHD_YES;
-    struct MHD_Response *r;
-
-    if (c->is_cut)
-        return MHD_NO;
-    r = is_problem ? make_problem(c) : make_reply(c);
-
-    if (r == NULL)
-        return MHD_NO;
-    if (c->is_last || c->ingress->view.is_stopping)
-        result = add(r, "Connection", "close") ? MHD_YES : MHD_NO;
-    stg_caller_enter(c, STG_PHASE_ANSWER);
-    if (result == MHD_YES)
-        result = MHD_queue_response(c->connection, (unsigned)status, r);
-    MHD_destroy_response(r);
-    count(&c->ingress->view, (unsigned)status);
-    return result;
+    if (c->problem.status != 0) {
+        send_problem(c);
+        return;
+    }
+    c->reply.text = NULL; // it is given
+    answer(c, c->reply.status, c->reply.type, &more, text, true);
 }
 
 void stg_answer_drop(stg_caller *c)
 {
     free(c->reply.text);
-    c->reply = (stg_reply){.status = 0};
-    c->ingress->answering -= c->answering;
+    c->reply.text = NULL;
+    stg_ingress_of(c)->answering -= c->answering;
     c->answering = 0;
-}
-
-/* A whole answer of little, at once. */
-static void send_raw(const stg_caller *c, int status, const char *type,
-                     const char *more, const char *body, size_t size)
-{
-    char head[512];
-    int length = snprintf(head, sizeof head,
-                          "HTTP/1.1 %d %s\r\n"
-                          "Content-Type: %s\r\n"
-                          "%s"
-                          "Content-Length: %zu\r\n"
-                          "Connection: close\r\n\r\n",
-                          status, stg_problem_title(status), type, more, size);
-    struct iovec pieces[] = {{head, (size_t)length},
-                             {(void *)(uintptr_t)body, size}};
-    const struct msghdr m = {.msg_iov = pieces, .msg_iovlen = 2};
-
-    (void)sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-    count(&c->ingress->view, (unsigned)status);
-}
-
-void stg_answer_raw(const stg_caller *c, const stg_problem *p)
-{
-    char body[STG_PROBLEM_TEXT_MAX], more[48] = "", wait[24];
-    size_t size = stg_problem_print(p, body);
-
-    if (p->status == 429 || p->status == 503)
-        snprintf(more, sizeof more, "Retry-After: %s\r\n",
-                 print_retry_after(c, wait));
-    send_raw(c, p->status, "application/problem+json", more, body, size);
-}
-
-/* The other end has closed its half, and libmicrohttpd would take that for the
- * end of the connection. What the socket does not take at once is lost. */
-static void answer_half_closed(stg_caller *c)
-{
-    const stg_reply *r = &c->reply;
-
-    if (c->problem.status != 0) {
-        tell(c);
-        stg_answer_raw(c, &c->problem);
-    } else {
-        send_raw(c, r->status, r->type,
-                 r->is_repeat ? "Stagger-Repeat: true\r\n" : "", r->text,
-                 r->size);
-    }
-    stg_caller_cut(c);
-}
-
-void stg_answer_resume(stg_caller *c)
-{
-    if (!c->is_cut && stg_caller_is_half_closed(c))
-        answer_half_closed(c);
-    MHD_resume_connection(c->connection);
-    // Without a thread of its own it does not wake itself.
-    stg_deadline_set(&c->ingress->deadlines, &c->ingress->turn, 0);
 }
 
 /* -- ids --------------------------------------------------------------------- */
 
-static size_t print_id(const stg_publication *p, const stg_append_answer *a,
-                       char *out)
+static char *print_id(const stg_publication *p, const stg_append_answer *a,
+                      char *out)
 {
-    char id[STG_ID_TEXT_MAX];
+    uint64_t epoch = a->epoch != 0 ? a->epoch : p->ingress->options.epoch;
 
-    return (size_t)sprintf(
-        out, "\"%s\"",
-        stg_id_print(a->epoch != 0 ? a->epoch : p->ingress->options.epoch,
-                     a->position, id));
+    *out++ = '"';
+    out += strlen(stg_id_print(epoch, a->position, out));
+    *out++ = '"';
+    return out;
+}
+
+static char *put(char *out, const char *text)
+{
+    while (*text != '\0')
+        *out++ = *text++;
+    return out;
 }
 
 static size_t print_ids(const stg_publication *p,
                         const stg_append_answer *answers, char *text)
 {
-    char *out = text;
+    char *out = put(text, "{\"ids\":[");
 
-    if (p->messages == &p->one) {
-        out += sprintf(out, "{\"id\":");
-        out += print_id(p, &answers[0], out);
-        out += sprintf(out, "}\n");
-        return (size_t)(out - text);
-    }
-    out += sprintf(out, "{\"ids\":[");
     for (size_t i = 0; i < p->count; i++) {
         if (i > 0)
             *out++ = ',';
-        out += print_id(p, &answers[i], out);
+        out = print_id(p, &answers[i], out);
     }
-    out += sprintf(out, "]}\n");
-    return (size_t)(out - text);
+    return (size_t)(put(out, "]}\n") - text);
+}
+
+static size_t print_one(const stg_publication *p, const stg_append_answer *a,
+                        char text[STG_ID_TEXT_MAX + 16])
+{
+    char *out = print_id(p, a, put(text, "{\"id\":"));
+
+    return (size_t)(put(out, "}\n") - text);
 }
 
 static bool is_all_repeats(const stg_publication *p,
@@ -246,16 +172,21 @@ static bool is_all_repeats(const stg_publication *p,
     return true;
 }
 
-bool stg_answer_ids(const stg_publication *p, const stg_append_answer *answers)
+bool stg_answer_ids(stg_caller *c, const stg_publication *p,
+                    const stg_append_answer *answers)
 {
-    char *text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
+    char one[STG_ID_TEXT_MAX + 16], *text = one;
+    bool is_batch = p->messages != &p->one;
+    lines more = {.size = 0};
+    size_t size;
 
+    if (is_batch)
+        text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
     if (text == NULL)
         return false;
-    p->caller->reply = (stg_reply){.status = MHD_HTTP_ACCEPTED,
-                                   .type = "application/json",
-                                   .text = text,
-                                   .size = print_ids(p, answers, text),
-                                   .is_repeat = is_all_repeats(p, answers)};
+    size = is_batch ? print_ids(p, answers, text) : print_one(p, answers, text);
+    if (is_all_repeats(p, answers))
+        add(&more, "Stagger-Repeat", "true");
+    answer(c, 202, "application/json", &more, (stg_span){text, size}, is_batch);
     return true;
 }

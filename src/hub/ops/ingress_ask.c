@@ -15,6 +15,8 @@ struct stg_ask {
     char words[WORDS][STG_WORD_MAX];
     char who[STG_WHO_MAX];
     char from[STG_FROM_MAX];
+    size_t size;    /* of the query: "name", '\0', "value", '\0' ... */
+    char options[]; /* decoded */
 };
 
 /* -- the request ------------------------------------------------------------- */
@@ -31,15 +33,21 @@ const char *stg_ask_word(const stg_ask *a, size_t i)
 
 const char *stg_ask_option(const stg_ask *a, const char *name)
 {
-    return MHD_lookup_connection_value(a->caller->connection,
-                                       MHD_GET_ARGUMENT_KIND, name);
+    const char *at = a->options, *end = at + a->size;
+
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        if (strcmp(at, name) == 0)
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
 }
 
 stg_span stg_ask_body(const stg_ask *a)
 {
-    const stg_caller *c = a->caller;
-
-    return (stg_span){c->size == 0 ? "" : c->body, c->size};
+    return stg_caller_body(a->caller);
 }
 
 const char *stg_ask_who(const stg_ask *a)
@@ -62,8 +70,8 @@ static void settle(stg_ask *a)
     if (c != NULL) {
         c->ask = NULL;
         if (!a->is_inside) {
-            c->ingress->asks--;
-            stg_answer_resume(c);
+            stg_ingress_of(c)->asks--;
+            stg_answer_caller(c);
         }
     }
     free(a);
@@ -72,7 +80,7 @@ static void settle(stg_ask *a)
 /* Answers that nobody reads are memory, too. */
 static bool reserve(stg_caller *c, size_t size)
 {
-    stg_ingress *g = c->ingress;
+    stg_ingress *g = stg_ingress_of(c);
 
     if (size > g->options.answers_max - g->answering)
         return false;
@@ -150,63 +158,95 @@ void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
 
 /* -- from and to its caller -------------------------------------------------- */
 
-static stg_ask *make(stg_caller *c, const char *path)
+/* They were checked: there is a value, and it can be decoded. */
+static void read_options(stg_ask *a, stg_span query)
 {
-    stg_ask *a = calloc(1, sizeof *a);
+    stg_span name, value;
+    size_t size;
+
+    while (stg_query_take(&query, &name, &value)) {
+        memcpy(a->options + a->size, name.at, name.size);
+        a->size += name.size;
+        a->options[a->size++] = '\0';
+        (void)stg_request_decode(value, true, a->options + a->size, &size);
+        a->size += size;
+        a->options[a->size++] = '\0';
+    }
+}
+
+static stg_ask *make(stg_caller *c)
+{
+    stg_span query = c->in.request.parts[STG_PART_QUERY];
+    stg_ask *a = calloc(1, sizeof *a + query.size + 2);
 
     if (a == NULL)
         return NULL;
     a->caller = c;
+    (void)stg_request_read_path(c);
     for (size_t i = 0; i < WORDS; i++)
-        stg_route_word(c->match.route->path, path, i, a->words[i],
-                       sizeof a->words[i]);
+        stg_route_word(c->match.route->path, stg_ingress_of(c)->path, i,
+                       a->words[i], sizeof a->words[i]);
     memcpy(a->who, c->who, sizeof a->who);
-    stg_origin_print(c->origin, a->from);
+    stg_origin_print(c->in.origin, a->from);
+    read_options(a, query);
     return a;
-}
-
-static void suspend(stg_caller *c)
-{
-    c->ask->is_inside = false;
-    c->ingress->asks++;
-    stg_caller_enter(c, STG_PHASE_WAIT);
-    MHD_suspend_connection(c->connection);
 }
 
 /* Whether the hub is well is answered all the same, for just then it matters:
  * what gets no answer is restarted, and nobody sees why. */
 static bool is_too_many(const stg_caller *c)
 {
-    return c->ingress->asks >= c->ingress->options.asks_max &&
-           !c->match.route->is_always;
+    const stg_ingress *g = stg_ingress_of(c);
+
+    return g->asks >= g->options.asks_max && !c->match.route->is_always;
 }
 
-enum MHD_Result stg_ask_begin(stg_caller *c, const char *path)
+/* A body that is lent is gone after this turn. */
+static bool keep_body(stg_caller *c)
+{
+    stg_span lent = c->lent;
+
+    c->lent.size = 0;
+    if (lent.size == 0)
+        return true;
+    c->body = malloc(lent.size);
+    if (c->body == NULL)
+        return false;
+    memcpy(c->body, lent.at, lent.size);
+    c->size = lent.size;
+    return true;
+}
+
+void stg_ask_begin(stg_caller *c)
 {
     stg_ask *a;
 
     if (is_too_many(c)) {
         stg_problem_set(&c->problem, 429, 0, "%u requests are being answered",
-                        (unsigned)c->ingress->asks);
-        return stg_answer(c);
+                        (unsigned)stg_ingress_of(c)->asks);
+        stg_answer_caller(c);
+        return;
     }
-    a = make(c, path);
+    a = keep_body(c) ? make(c) : NULL;
     if (a == NULL) {
         stg_problem_set(&c->problem, 503, 0, "no memory");
-        return stg_answer(c);
+        stg_answer_caller(c);
+        return;
     }
     c->ask = a;
     a->is_inside = true;
     c->match.route->handle(c->match.ctx, a);
-    if (c->ask == NULL)
-        return stg_answer(c);
-    suspend(c);
-    return MHD_YES;
+    if (c->ask == NULL) {
+        stg_answer_caller(c);
+        return;
+    }
+    a->is_inside = false;
+    stg_ingress_of(c)->asks++;
 }
 
 void stg_ask_leave(stg_caller *c)
 {
     c->ask->caller = NULL;
     c->ask = NULL;
-    c->ingress->asks--;
+    stg_ingress_of(c)->asks--;
 }

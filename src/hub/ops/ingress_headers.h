@@ -11,7 +11,7 @@
 
 #include <stagger/status.h>
 
-#include "hub/parcel.h"
+#include "hub/http/header.h"
 
 /* traceparent, tracestate, Content-Encoding, Content-Language, ce-* (of
  * CloudEvents), X-*; ended by NULL. */
@@ -26,21 +26,5 @@ bool stg_header_is_never_kept(stg_span name);
 
 /* Whether a header of that name is kept. */
 bool stg_headers_keep(const char *const *rules, stg_span name);
-
-/* A token of RFC 9110, 1 to 256 bytes. */
-bool stg_header_is_name(stg_span text);
-
-/* No control characters but tabs, and no blanks around it. */
-bool stg_header_is_value(stg_span text);
-
-/* Takes the first name off a comma-separated list, as in Connection. False: it
- * has none. */
-bool stg_header_list_take(stg_span *list, stg_span *name);
-
-/* Whether such a list has the name. */
-bool stg_header_list_has(stg_span list, stg_span name);
-
-/* Whether a == b, case aside. */
-bool stg_header_equal(stg_span a, const char *b);
 
 #endif

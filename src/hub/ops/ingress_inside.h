@@ -1,27 +1,21 @@
 /* ingress_inside.h - what the files of the ingress share. Private to them.
  *
- *     ingress.c          open, stop, close; the daemon in the loop
+ *     ingress.c          open, stop, close; its own routes
  *     ingress_options.c  options, and which of them may change
- *     ingress_caller.c   connections: who calls, how many, how long
  *     ingress_request.c  a request, from its header to its end
  *     ingress_check.c    whether it may be asked at all
- *     ingress_zero.c     zeros in its header
  *     ingress_message.c  a request's bytes as messages
  *     ingress_publish.c  messages to the store, and what came of it
  *     ingress_ask.c      any other request, to its handler
  *     ingress_answer.c   answers
  *
- * A caller is a connection, and carries one request at a time. A publication
- * is what waits for its commit; it outlives its caller if the
- * ingress is closed. */
+ * A caller is a connection of http/server.h, and carries one request at a time. A
+ * publication is what waits for its commit; it outlives its caller. */
 #ifndef STAGGER_HUB_OPS_INGRESS_INSIDE_H
 #define STAGGER_HUB_OPS_INGRESS_INSIDE_H
 
-#include <microhttpd.h>
-
-#include "base/hash.h"
 #include "base/list.h"
-#include "hub/deadlines.h"
+#include "hub/http/server.h"
 #include "hub/ops/ask.h"
 #include "hub/ops/batch.h"
 #include "hub/ops/ingress.h"
@@ -31,13 +25,11 @@
 #include "hub/ops/token.h"
 
 typedef struct stg_caller stg_caller;
-typedef struct stg_origin stg_origin;
 typedef struct stg_publication stg_publication;
 
 enum {
-    STG_ORIGIN_SLOTS = 1024,          /* a power of two */
-    STG_CONNECTION_BYTES = 32 * 1024, /* of libmicrohttpd, for each */
-    STG_TABLES_MAX = 8,               /* of routes */
+    STG_TABLES_MAX = 8, /* of routes */
+    STG_HEADER_MAX = 24 * 1024,
 };
 
 struct stg_ingress {
@@ -47,55 +39,37 @@ struct stg_ingress {
     stg_tokens *tokens;
     stg_address address;
     char address_text[STG_ADDRESS_TEXT_MAX];
-    struct MHD_Daemon *daemon;
-    uv_poll_t poll;
-    stg_deadlines deadlines;
-    stg_deadline turn; /* when the daemon is to run again */
-    stg_list callers;
-    stg_list origins[STG_ORIGIN_SLOTS];
-    stg_hash_seed origin_seed;
+    stg_httpd server;
     stg_routes tables[STG_TABLES_MAX];
     size_t table_count;
     stg_refused_fn *refused; /* NULL: nobody wants to know */
     void *refused_ctx;
-    uint32_t busy;    /* callers that wait, or for their answer to go out */
-    uint32_t asks;    /* that wait for their handler */
-    bool is_short;    /* of files: there was none for a connection */
-    bool is_resting;  /* nothing is accepted, for want of a first file */
-    stg_files *files; /* that connections may have */
-    stg_files own_files;
-    size_t answering; /* bytes of answers of handlers that go out */
+    uint32_t asks;         /* that wait for their handler */
+    stg_list publications; /* all that the store has */
+    size_t answering;      /* bytes of answers of handlers that go out */
     stg_ingress_view view;
-    unsigned handles; /* that are not closed */
     void (*stopped)(void *ctx);
     void *stopped_ctx;
     stg_deadline stopping;
     void (*closed)(void *ctx);
     void *closed_ctx;
+    char path[STG_HEADER_MAX +
+              1]; /* of the request that is looked at, decoded */
 };
 
-/* -- ingress_options.c --------------------------------------------------------- */
+/* -- ingress.c --------------------------------------------------------------- */
+
+/* Nothing waits any more, perhaps: what waits for a stop is told. */
+void stg_ingress_settle(stg_ingress *g);
+
+/* -- ingress_options.c ------------------------------------------------------- */
 
 /* Checks g->options, and reads what they name. */
 stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err);
 
 void stg_ingress_free_headers(char **headers); /* NULL is none */
 
-/* -- ingress_caller.c: connections ------------------------------------------- */
-
-/* Where connections come from: an IPv4 address, or an IPv6 /64. */
-struct stg_origin {
-    stg_link link;
-    unsigned char prefix[16]; /* IPv4 as ::ffff:a.b.c.d */
-    uint32_t callers, waiting;
-};
-
-typedef enum stg_phase {
-    STG_PHASE_HEADER, /* between requests, or in a header */
-    STG_PHASE_BODY,
-    STG_PHASE_WAIT, /* suspended: for a commit, or for a handler */
-    STG_PHASE_ANSWER,
-} stg_phase;
+/* -- ingress_request.c ------------------------------------------------------- */
 
 /* An answer that is no problem document. */
 typedef struct stg_reply {
@@ -103,100 +77,50 @@ typedef struct stg_reply {
     const char *type;
     char *text; /* of malloc(), until it is sent */
     size_t size;
-    bool is_repeat;
 } stg_reply;
 
 struct stg_caller {
-    stg_link link;
-    stg_ingress *ingress;
-    stg_origin *origin;
-    struct MHD_Connection *connection;
-    int fd;
-    stg_phase phase;
-    stg_deadline deadline; /* the next look at the time, */
-    stg_ns due_at;         /* which is up then */
-    const char *uri;       /* where the first line of a request has it */
-    size_t uri_size;       /* up to its first zero, before it is decoded */
-    bool has_odd_uri;      /* it has a blank; or decoded, a zero */
-    bool has_begun;        /* the first line is there */
-    bool is_first;         /* no request was answered yet */
-    bool is_last;          /* the connection closes behind the answer */
-    bool is_cut;           /* it was; no answer any more */
-    bool has_length;       /* or the body is in chunks, and ends by itself */
+    stg_inbound in; /* its first field */
 
-    /* -- the request: of no meaning in STG_PHASE_HEADER */
+    /* -- the request: of no meaning between two */
     stg_match match;
     char who[STG_TOKEN_NAME_MAX]; /* the token's name */
     unsigned hops;                /* hubs that it has come through */
     stg_problem problem;          /* status 0: none so far */
-    stg_ns whole_at;              /* when its body must be there */
-    uint64_t length; /* of the body, as announced; UINT64_MAX: it was not */
-    char *body;
-    size_t size, room; /* room counts as pending */
+    stg_span lent;                /* a body that came at once */
+    char *body;                   /* or one in pieces */
+    size_t size, room;            /* room counts as pending */
     size_t discarded;
-    stg_publication
-        *publication; /* in STG_PHASE_WAIT, one of both, until its */
-    stg_ask *ask;     /* answer */
+    stg_publication *publication; /* one of both, until its answer */
+    stg_ask *ask;
     stg_reply reply;
     size_t answering; /* bytes of the answer, which count in the ingress */
 };
 
-/* For libmicrohttpd: whether a connection may be; it began or ended; its
- * request's first line is there; its request ended. */
-enum MHD_Result stg_caller_admit(void *ingress, const struct sockaddr *from,
-                                 socklen_t size);
-void stg_caller_notice(void *ingress, struct MHD_Connection *connection,
-                       void **socket_context,
-                       enum MHD_ConnectionNotificationCode code);
-void *stg_caller_begin(void *ingress, const char *uri,
-                       struct MHD_Connection *connection);
-void stg_caller_complete(void *ingress, struct MHD_Connection *connection,
-                         void **caller, enum MHD_RequestTerminationCode how);
+extern const stg_httpd_hooks stg_caller_hooks;
 
-/* Into another phase, with its deadline. */
-void stg_caller_enter(stg_caller *c, stg_phase phase);
+static inline stg_ingress *stg_ingress_of(const stg_caller *c)
+{
+    return c->in.server->ctx;
+}
 
-/* Whether the other end has sent its last byte, and all of them were read. */
-bool stg_caller_is_half_closed(const stg_caller *c);
+/* The body, as far as it came. */
+stg_span stg_caller_body(const stg_caller *c);
 
-/* A connection could not be accepted for want of a file, or a target needs one:
- * who has been idle for longest makes room. False: nobody is idle. */
-bool stg_callers_relieve(stg_ingress *g);
-
-/* Ends the connection at once; libmicrohttpd finds out in its next run. */
-void stg_caller_cut(stg_caller *c);
-
-/* The address for people. Returns text. */
-const char *stg_origin_print(const stg_origin *o, char text[INET6_ADDRSTRLEN]);
-
-/* -- ingress_request.c, ingress_check.c -------------------------------------- */
-
-/* libmicrohttpd's handler. */
-enum MHD_Result stg_request_handle(void *ingress,
-                                   struct MHD_Connection *connection,
-                                   const char *url, const char *method,
-                                   const char *version, const char *piece,
-                                   size_t *piece_size, void **caller);
-
-/* Drops the body. */
-void stg_request_drop(stg_caller *c);
+/* -- ingress_check.c --------------------------------------------------------- */
 
 /* Finds the route, and the problem of a request that is refused by its header. */
-void stg_request_check(stg_caller *c, const char *url, const char *method,
-                       const char *version);
-
-/* -- ingress_zero.c ---------------------------------------------------------- */
-
-/* Whether a line of the header has a zero byte, which libmicrohttpd takes for
- * its end; or goes on in the next line. */
-bool stg_request_has_zero(const stg_caller *c, const char *method,
-                          const char *version);
+void stg_request_check(stg_caller *c);
 
 /* Refuses what may not be asked during a stop. */
 bool stg_request_check_stop(stg_caller *c);
 
-/* The value of a header, NULL: there is none. */
-const char *stg_request_header(const stg_caller *c, const char *name);
+/* Decodes the path, to ingress.path. False: it has a wrong escape. */
+bool stg_request_read_path(const stg_caller *c);
+
+/* Takes the first name=value off a query; without a '=' value.at is NULL. False:
+ * there are no more. */
+bool stg_query_take(stg_span *query, stg_span *name, stg_span *value);
 
 /* The route's; STG_BODY_NONE where there is no route. */
 stg_body stg_request_body(const stg_caller *c);
@@ -207,14 +131,17 @@ bool stg_request_is_published(const stg_caller *c);
 
 /* Messages of a call, and where they lie. Given to the store until its answer. */
 struct stg_publication {
-    stg_ingress *ingress;
-    stg_caller *caller; /* NULL, with ingress: they are gone */
+    stg_link link;
+    stg_ingress *ingress; /* NULL: it is gone */
+    stg_caller *caller;   /* NULL: it is gone */
+    stg_origin *origin;   /* held, while there is an ingress */
     stg_append *messages;
     size_t count;
     stg_append one;  /* a message's, in messages */
     stg_batch batch; /* or a batch's */
-    char *meta, *body;
-    size_t held; /* bytes that count as pending */
+    char *body;      /* NULL: it lies in text */
+    size_t held;     /* bytes that count as pending */
+    char text[];
 };
 
 /* The caller's body and headers as a publication, which takes the body. NULL:
@@ -228,7 +155,7 @@ void stg_ingress_release(stg_ingress *g, size_t bytes);
 
 /* -- ingress_publish.c ------------------------------------------------------- */
 
-/* Suspends the caller and appends; it is resumed with its answer. */
+/* Appends; the caller is answered when that is durable. */
 void stg_publish(stg_publication *p);
 
 /* Its ingress goes: what is left is for the store to answer. */
@@ -236,30 +163,22 @@ void stg_publication_leave(stg_publication *p);
 
 /* -- ingress_ask.c ----------------------------------------------------------- */
 
-/* Calls the handler; then there is an answer, or the caller is suspended. */
-enum MHD_Result stg_ask_begin(stg_caller *c, const char *path);
+/* Calls the handler; then there is an answer, or there will be one. */
+void stg_ask_begin(stg_caller *c);
 
 /* Nobody waits for its answer any more. */
 void stg_ask_leave(stg_caller *c);
 
 /* -- ingress_answer.c -------------------------------------------------------- */
 
-/* Queues the answer, the problem's or the reply. MHD_NO: no memory. */
-enum MHD_Result stg_answer(stg_caller *c);
+/* Sends the answer, the problem's or the reply. */
+void stg_answer_caller(stg_caller *c);
 
-/* Makes {"id": ..} or {"ids": [..]} of what was appended the reply. False: no
- * memory. */
-bool stg_answer_ids(const stg_publication *p, const stg_append_answer *answers);
+/* Sends {"id": ..} or {"ids": [..]} of what was appended. False: no memory. */
+bool stg_answer_ids(stg_caller *c, const stg_publication *p,
+                    const stg_append_answer *answers);
 
 /* Frees the rest of an answer when its request ends. */
 void stg_answer_drop(stg_caller *c);
-
-/* Goes on with a suspended caller, which has its answer now. */
-void stg_answer_resume(stg_caller *c);
-
-/* Writes a whole answer past libmicrohttpd, which answers no request that it has
- * not read to its end, and none to one who has closed his end. The connection is
- * cut next. */
-void stg_answer_raw(const stg_caller *c, const stg_problem *p);
 
 #endif

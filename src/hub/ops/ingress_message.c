@@ -5,28 +5,17 @@
 #include "hub/ops/ingress_headers.h"
 #include "hub/ops/ingress_inside.h"
 
-/* A request's headers, as a message has them. Spans point into libmicrohttpd's
- * memory until they are copied. */
+/* A request's headers, as a message has them. Spans point into the request until
+ * they are copied. */
 typedef struct letterhead {
     const stg_ingress *ingress;
-    const char *connection; /* the header of that name */
+    const stg_request *request;
     stg_span content_type, key, idempotency_key, wanted;
     unsigned content_types, keys, idempotency_keys;
     size_t size; /* of the lines of those that are kept */
     char *out;   /* where they go; NULL: they are only counted */
     size_t written;
-    bool is_wrong;
 } letterhead;
-
-static stg_span trim(stg_span text)
-{
-    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text = (stg_span){text.at + 1, text.size - 1};
-    while (text.size > 0 &&
-           (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
 
 static void write_bytes(char **out, const char *at, size_t size)
 {
@@ -38,9 +27,7 @@ static void write_bytes(char **out, const char *at, size_t size)
 static bool is_kept(const letterhead *l, stg_span name)
 {
     return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
-           (l->connection == NULL ||
-            !stg_header_list_has(
-                (stg_span){l->connection, strlen(l->connection)}, name));
+           !stg_request_is_hop(l->request, name);
 }
 
 /* Ahead of all others: see stg_header_take_hops(). */
@@ -65,7 +52,6 @@ static void keep(letterhead *l, stg_span name, stg_span value)
 {
     char *at;
 
-    l->is_wrong |= !stg_header_is_name(name) || !stg_header_is_value(value);
     l->size += name.size + value.size + 4;
     if (l->out == NULL)
         return;
@@ -77,15 +63,8 @@ static void keep(letterhead *l, stg_span name, stg_span value)
     l->written = stg_header_fold(l->out, (size_t)(at - l->out), l->written);
 }
 
-static enum MHD_Result read_header(void *ctx, enum MHD_ValueKind kind,
-                                   const char *key, size_t key_size,
-                                   const char *value, size_t value_size)
+static void read_header(letterhead *l, stg_span name, stg_span text)
 {
-    letterhead *l = ctx;
-    stg_span name = {key, key_size};
-    stg_span text = trim((stg_span){value, value_size});
-
-    (void)kind;
     if (stg_header_equal(name, "Content-Type")) {
         l->content_type = text;
         l->content_types++;
@@ -100,13 +79,15 @@ static enum MHD_Result read_header(void *ctx, enum MHD_ValueKind kind,
     } else if (is_kept(l, name)) {
         keep(l, name, text);
     }
-    return MHD_YES;
 }
 
 static void read_headers(const stg_caller *c, letterhead *l)
 {
+    stg_span lines = c->in.request.parts[STG_PART_LINES], name, value;
+
     keep_hops(l, c->hops);
-    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, read_header, l);
+    while (stg_request_line(&lines, &name, &value))
+        read_header(l, name, value);
 }
 
 /* The draft of the Idempotency-Key header has it as a quoted string, most
@@ -148,11 +129,8 @@ static bool check_wanted(stg_caller *c, const letterhead *l)
 static bool check_letterhead(stg_caller *c, letterhead *l)
 {
     unquote(&l->idempotency_key);
-    if (l->content_types > 1 || !stg_header_is_value(l->content_type))
+    if (l->content_types > 1)
         return stg_problem_set(&c->problem, 400, 0, "wanted one Content-Type");
-    if (l->is_wrong)
-        return stg_problem_set(&c->problem, 400, 0,
-                               "a header has control characters");
     return check_wanted(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
            check_key(c, "Idempotency-Key", l->idempotency_keys,
                      l->idempotency_key);
@@ -168,65 +146,111 @@ static stg_span copy(char **out, stg_span text)
     return there;
 }
 
-/* All of a message but its body, in one piece of memory of its own. */
-static bool copy_meta(stg_publication *p, const stg_caller *c, letterhead *l)
+static bool refuse_bytes(stg_caller *c)
 {
-    size_t size =
-        l->size + l->content_type.size + l->key.size + l->idempotency_key.size;
-    stg_parcel *parcel = &p->one.parcel;
-    char *out;
-
-    if (!stg_ingress_reserve(p->ingress, size))
-        return false;
-    p->held += size;
-    out = p->meta = malloc(size + 1);
-    if (out == NULL)
-        return false;
-    parcel->content_type = copy(&out, l->content_type);
-    parcel->key = copy(&out, l->key);
-    p->one.idempotency_key = copy(&out, l->idempotency_key);
-    l->out = out;
-    read_headers(c, l);
-    parcel->headers = (stg_span){out, l->written};
-    return true;
+    return stg_problem_set(&c->problem, 503, 0,
+                           "too many bytes wait for their commit");
 }
 
-static bool make_message(stg_publication *p, stg_caller *c)
+/* `more` bytes behind it. NULL: the caller has a problem. */
+static stg_publication *make(stg_caller *c, size_t more)
 {
-    letterhead l = {.ingress = c->ingress,
-                    .connection = stg_request_header(c, "Connection")};
+    stg_ingress *g = stg_ingress_of(c);
+    stg_publication *p;
+
+    if (!stg_ingress_reserve(g, more)) {
+        refuse_bytes(c);
+        return NULL;
+    }
+    p = malloc(sizeof *p + more);
+    if (p == NULL) {
+        stg_ingress_release(g, more);
+        stg_problem_set(&c->problem, 503, 0, "no memory");
+        return NULL;
+    }
+    p->link = (stg_link){NULL, NULL};
+    p->ingress = g;
+    p->caller = c;
+    p->origin = c->in.origin;
+    p->origin->uses++;
+    p->messages = NULL;
+    p->count = 0;
+    p->batch = (stg_batch){NULL, NULL, 0};
+    p->body = c->body;
+    p->held = more + c->room;
+    c->body = NULL;
+    c->room = 0;
+    return p;
+}
+
+/* Behind the publication: what a message has but its body; and that, too, if it
+ * came at once, so that this is its only copy. */
+static void copy_message(stg_publication *p, const stg_caller *c, letterhead *l)
+{
+    stg_span body = p->body != NULL ? (stg_span){p->body, c->size} : c->lent;
+    char *out = p->text;
+
+    p->one = (stg_append){.idempotency_key = {NULL, 0}};
+    p->one.parcel.content_type = copy(&out, l->content_type);
+    p->one.parcel.key = copy(&out, l->key);
+    p->one.idempotency_key = copy(&out, l->idempotency_key);
+    p->one.parcel.body = p->body != NULL ? body : copy(&out, body);
+    l->out = out;
+    read_headers(c, l);
+    p->one.parcel.headers = (stg_span){out, l->written};
+    p->messages = &p->one;
+    p->count = 1;
+}
+
+static stg_publication *make_message(stg_caller *c)
+{
+    letterhead l = {.ingress = stg_ingress_of(c), .request = &c->in.request};
+    stg_publication *p;
+    size_t size;
 
     read_headers(c, &l);
     if (!check_letterhead(c, &l))
-        return false;
-    if (!copy_meta(p, c, &l))
-        return stg_problem_set(&c->problem, 503, 0,
-                               "too many bytes wait for their commit");
-    p->one.parcel.body = (stg_span){c->size == 0 ? "" : p->body, c->size};
-    p->messages = &p->one;
-    p->count = 1;
-    return true;
+        return NULL;
+    size = l.size + l.content_type.size + l.key.size + l.idempotency_key.size;
+    p = make(c, size + c->lent.size);
+    if (p != NULL)
+        copy_message(p, c, &l);
+    return p;
 }
 
-static bool make_batch(stg_publication *p, stg_caller *c)
+/* The text is changed, so it is a copy if it came at once. */
+static bool read_batch(stg_publication *p, stg_caller *c)
 {
-    const stg_ingress_options *o = &c->ingress->options;
+    const stg_ingress_options *o = &p->ingress->options;
     stg_batch_rules rules = {
         .message_max = o->message_max,
         .lines_max = o->lines_max,
-        .headers = (const char *const *)c->ingress->headers,
+        .headers = (const char *const *)p->ingress->headers,
     };
-    size_t cost = stg_batch_cost(p->body, c->size, &rules);
+    char *text = p->body != NULL ? p->body : p->text, *out = p->text;
+    size_t size = p->body != NULL ? c->size : c->lent.size, cost;
 
+    if (p->body == NULL)
+        (void)copy(&out, c->lent);
+    cost = stg_batch_cost(text, size, &rules);
     if (!stg_ingress_reserve(p->ingress, cost))
-        return stg_problem_set(&c->problem, 503, 0,
-                               "too many bytes wait for their commit");
+        return refuse_bytes(c);
     p->held += cost;
-    if (!stg_batch_parse(&p->batch, p->body, c->size, &rules, &c->problem))
+    if (!stg_batch_parse(&p->batch, text, size, &rules, &c->problem))
         return false;
     p->messages = p->batch.messages;
     p->count = p->batch.count;
     return true;
+}
+
+static stg_publication *make_batch(stg_caller *c)
+{
+    stg_publication *p = make(c, c->lent.size);
+
+    if (p == NULL || read_batch(p, c))
+        return p;
+    stg_publication_free(p);
+    return NULL;
 }
 
 /* One request may always pass when nothing waits, however many it has. */
@@ -237,10 +261,10 @@ static bool fits(size_t count, uint32_t waiting, uint32_t most)
 
 static bool check_count(stg_caller *c, size_t count)
 {
-    const stg_ingress_options *o = &c->ingress->options;
+    const stg_ingress *g = stg_ingress_of(c);
 
-    if (fits(count, c->ingress->view.waiting, o->waiting_max) &&
-        fits(count, c->origin->waiting, o->address_waiting_max))
+    if (fits(count, g->view.waiting, g->options.waiting_max) &&
+        fits(count, c->in.origin->waiting, g->options.address_waiting_max))
         return true;
     return stg_problem_set(&c->problem, 429, 0,
                            "too many messages wait for their commit");
@@ -248,21 +272,10 @@ static bool check_count(stg_caller *c, size_t count)
 
 stg_publication *stg_publication_new(stg_caller *c)
 {
-    stg_publication *p = calloc(1, sizeof *p);
+    stg_publication *p =
+        stg_request_body(c) == STG_BODY_BATCH ? make_batch(c) : make_message(c);
 
-    if (p == NULL) {
-        stg_problem_set(&c->problem, 503, 0, "no memory");
-        return NULL;
-    }
-    p->ingress = c->ingress;
-    p->caller = c;
-    p->body = c->body;
-    p->held = c->room;
-    c->body = NULL;
-    c->room = 0;
-    if ((stg_request_body(c) == STG_BODY_BATCH ? make_batch(p, c)
-                                               : make_message(p, c)) &&
-        check_count(c, p->count))
+    if (p == NULL || check_count(c, p->count))
         return p;
     stg_publication_free(p);
     return NULL;
@@ -270,10 +283,11 @@ stg_publication *stg_publication_new(stg_caller *c)
 
 void stg_publication_free(stg_publication *p)
 {
-    if (p->ingress != NULL)
+    if (p->ingress != NULL) {
         stg_ingress_release(p->ingress, p->held);
+        stg_origin_release(p->origin);
+    }
     stg_batch_free(&p->batch);
-    free(p->meta);
     free(p->body);
     free(p);
 }

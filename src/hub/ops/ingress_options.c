@@ -20,12 +20,13 @@ static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
             "ingress: a message of %zu bytes or a batch of %zu does "
             "not fit into what may wait, %zu",
             o->message_max, o->batch_max, o->pending_max);
-    if (o->header_max < 1024 || o->header_max > 24 * 1024)
+    if (o->header_max < 1024 || o->header_max > STG_HEADER_MAX)
         return stg_hub_refuse(
             err, STG_INVALID,
             "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
             o->header_max);
-    if (o->idle_timeout == 0 || o->request_timeout == 0)
+    if (o->idle_timeout == 0 || o->request_timeout == 0 ||
+        o->header_timeout == 0)
         return stg_hub_refuse(err, STG_INVALID, "ingress: a timeout is 0");
     return STG_OK;
 }
@@ -116,6 +117,8 @@ stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
     if (status == STG_OK)
         status = read_rules(g, o, err);
     if (status == STG_OK)
-        g->options.address_connections_max = o->address_connections_max;
+        g->options.address_connections_max =
+            g->server.options.address_connections_max =
+                o->address_connections_max;
     return status;
 }

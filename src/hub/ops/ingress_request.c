@@ -3,15 +3,28 @@
 
 #include "hub/ops/ingress_inside.h"
 
-void stg_request_drop(stg_caller *c)
+static stg_caller *caller_of(stg_inbound *in)
 {
-    stg_ingress_release(c->ingress, c->room);
-    free(c->body);
-    c->body = NULL;
-    c->size = c->room = 0;
+    return (stg_caller *)in; // its first field
 }
 
 /* -- the body ---------------------------------------------------------------- */
+
+stg_span stg_caller_body(const stg_caller *c)
+{
+    if (c->lent.size > 0)
+        return c->lent;
+    return (stg_span){c->size == 0 ? "" : c->body, c->size};
+}
+
+static void drop_body(stg_caller *c)
+{
+    stg_ingress_release(stg_ingress_of(c), c->room);
+    free(c->body);
+    c->body = NULL;
+    c->size = c->room = 0;
+    c->lent.size = 0;
+}
 
 /* The next room that holds size bytes: doubled, and no more than can come. A
  * length that is only announced costs nothing. */
@@ -21,8 +34,8 @@ static size_t next_room(const stg_caller *c, size_t size)
     size_t most = stg_request_body_max(c),
            room = c->room < ROOM_MIN ? ROOM_MIN : c->room;
 
-    if (c->length < most)
-        most = (size_t)c->length;
+    if (c->in.request.length < most)
+        most = (size_t)c->in.request.length;
     while (room < size)
         room *= 2;
     return room < most ? room : most;
@@ -30,17 +43,18 @@ static size_t next_room(const stg_caller *c, size_t size)
 
 static bool make_room(stg_caller *c, size_t size)
 {
+    stg_ingress *g = stg_ingress_of(c);
     size_t room = next_room(c, size);
     char *body;
 
-    if (size <= c->room)
+    if (c->body != NULL && size <= c->room)
         return true;
-    if (!stg_ingress_reserve(c->ingress, room - c->room))
+    if (!stg_ingress_reserve(g, room - c->room))
         return stg_problem_set(&c->problem, 503, 0,
                                "too many bytes wait for their commit");
     body = realloc(c->body, room);
     if (body == NULL) {
-        stg_ingress_release(c->ingress, room - c->room);
+        stg_ingress_release(g, room - c->room);
         return stg_problem_set(&c->problem, 503, 0, "no memory");
     }
     c->body = body;
@@ -48,103 +62,139 @@ static bool make_room(stg_caller *c, size_t size)
     return true;
 }
 
-static bool keep_piece(stg_caller *c, const char *piece, size_t size)
+static bool keep_piece(stg_caller *c, stg_span piece)
 {
-    if (size > stg_request_body_max(c) - c->size)
+    if (piece.size > stg_request_body_max(c) - c->size)
         return stg_problem_set(&c->problem, 413, 0,
                                "a body of more than %zu bytes",
                                stg_request_body_max(c));
-    if (!make_room(c, c->size + size))
+    if (!make_room(c, c->size + piece.size))
         return false;
-    memcpy(c->body + c->size, piece, size);
-    c->size += size;
+    memcpy(c->body + c->size, piece.at, piece.size);
+    c->size += piece.size;
     return true;
 }
 
-/* A refused body is read on as far as a batch may be long: one who still sends
- * sees the end of the connection, and not the answer. */
+/* A refused body is read on as far as a batch may be long, and then answered:
+ * one who only sends would not read the answer sooner. */
 static size_t discard_max(const stg_caller *c)
 {
-    return c->ingress->options.batch_max;
+    return stg_ingress_of(c)->options.batch_max;
 }
 
-static enum MHD_Result discard_piece(stg_caller *c, size_t size)
+static void discard(stg_caller *c, size_t size)
 {
     c->discarded += size;
-    if (c->discarded <= discard_max(c))
-        return MHD_YES;
-    stg_answer_raw(c, &c->problem);
-    return MHD_NO;
+    if (c->discarded > discard_max(c))
+        stg_answer_caller(c);
 }
 
-static enum MHD_Result take_piece(stg_caller *c, const char *piece, size_t size)
+static uv_buf_t find_room(stg_inbound *in)
 {
-    stg_caller_enter(c, STG_PHASE_BODY);
-    if (c->problem.status == 0 && !keep_piece(c, piece, size))
-        stg_request_drop(c);
-    return c->problem.status == 0 ? MHD_YES : discard_piece(c, size);
+    stg_caller *c = caller_of(in);
+
+    if (c->problem.status == 0 && c->size == c->room &&
+        !make_room(c, c->size + 1))
+        drop_body(c);
+    if (c->problem.status != 0)
+        return (uv_buf_t){.len = 0};
+    return (uv_buf_t){.base = c->body + c->size, .len = c->room - c->size};
+}
+
+static void take_body(stg_inbound *in, stg_span piece)
+{
+    stg_caller *c = caller_of(in);
+
+    if (c->problem.status == 0) {
+        if (c->body != NULL && piece.at == c->body + c->size)
+            c->size += piece.size; // it was read to its place
+        else if (piece.size == in->request.length)
+            c->lent = piece;
+        else if (!keep_piece(c, piece))
+            drop_body(c);
+    }
+    if (c->problem.status != 0)
+        discard(c, piece.size);
 }
 
 /* -- from its header to its end ---------------------------------------------- */
 
-static enum MHD_Result begin(stg_caller *c, const char *url, const char *method,
-                             const char *version)
+static void begin(stg_inbound *in)
 {
+    stg_caller *c = caller_of(in);
+
     c->discarded = 0;
-    c->is_last = false;
-    stg_caller_enter(c, STG_PHASE_BODY);
-    stg_request_check(c, url, method, version);
+    stg_request_check(c);
     if (c->problem.status == 0)
-        return MHD_YES;
-    if (c->length <= discard_max(c) && stg_request_header(c, "Expect") == NULL)
-        return MHD_YES;
-    c->is_last = true;
-    return stg_answer(c);
+        return;
+    if (in->request.length > discard_max(c) || in->request.wants_go_on)
+        stg_answer_caller(c);
 }
 
-static enum MHD_Result publish(stg_caller *c)
+static void publish(stg_caller *c)
 {
     stg_publication *p = stg_publication_new(c);
 
     if (p == NULL)
-        return stg_answer(c);
-    stg_publish(p);
-    return MHD_YES;
+        stg_answer_caller(c);
+    else
+        stg_publish(p);
 }
 
-static enum MHD_Result finish(stg_caller *c, const char *url)
+static void finish(stg_inbound *in)
 {
+    stg_caller *c = caller_of(in);
+
     // It may have begun before the stop.
     if (c->problem.status == 0)
         stg_request_check_stop(c);
     if (c->problem.status != 0)
-        return stg_answer(c);
-    return stg_request_is_published(c) ? publish(c) : stg_ask_begin(c, url);
+        stg_answer_caller(c);
+    else if (stg_request_is_published(c))
+        publish(c);
+    else
+        stg_ask_begin(c);
 }
 
-enum MHD_Result stg_request_handle(void *ingress,
-                                   struct MHD_Connection *connection,
-                                   const char *url, const char *method,
-                                   const char *version, const char *piece,
-                                   size_t *piece_size, void **caller)
+static void refuse(stg_inbound *in, int status, const char *why)
 {
-    stg_caller *c = *caller;
-    size_t size = *piece_size;
+    stg_caller *c = caller_of(in);
 
-    (void)ingress;
-    (void)connection;
-    if (c == NULL) // no memory for it
-        return MHD_NO;
-    *piece_size = 0;
-    switch (c->phase) {
-    case STG_PHASE_HEADER:
-        return begin(c, url, method, version);
-    case STG_PHASE_BODY:
-        return size > 0 ? take_piece(c, piece, size) : finish(c, url);
-    case STG_PHASE_WAIT:
-        return stg_answer(c);
-    case STG_PHASE_ANSWER:
-        break;
-    }
-    return MHD_YES;
+    if (status == 431)
+        stg_problem_set(&c->problem, status, 0, "%s; the most is %zu bytes",
+                        why, stg_ingress_of(c)->options.header_max);
+    else
+        stg_problem_set(&c->problem, status, 0, "%s", why);
+    stg_answer_caller(c);
 }
+
+static void end(stg_inbound *in)
+{
+    stg_caller *c = caller_of(in);
+
+    drop_body(c);
+    stg_answer_drop(c);
+    if (c->publication != NULL)
+        c->publication->caller = NULL;
+    c->publication = NULL;
+    if (c->ask != NULL)
+        stg_ask_leave(c);
+    c->match.route = NULL;
+    c->problem.status = 0;
+}
+
+static void calm(stg_httpd *s)
+{
+    stg_ingress_settle(s->ctx);
+}
+
+const stg_httpd_hooks stg_caller_hooks = {
+    .size = sizeof(stg_caller),
+    .head = begin,
+    .room = find_room,
+    .body = take_body,
+    .whole = finish,
+    .refused = refuse,
+    .ended = end,
+    .calm = calm,
+};

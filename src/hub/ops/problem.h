@@ -21,9 +21,6 @@ __attribute__((format(printf, 4, 5))) _Bool
 stg_problem_set(stg_problem *p, int status, size_t line, const char *format,
                 ...);
 
-/* The words that HTTP has for a status: "Not Found". */
-const char *stg_problem_title(int status);
-
 /* Writes the document and returns its size, below STG_PROBLEM_TEXT_MAX. */
 size_t stg_problem_print(const stg_problem *p, char text[STG_PROBLEM_TEXT_MAX]);
 
