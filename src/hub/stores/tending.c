@@ -7,7 +7,8 @@
 #include "hub/wall.h"
 
 enum {
-    PIECE_ROWS = 2048, /* of a transaction that deletes */
+    PIECE_ROWS = 2048,   /* of a transaction that deletes: 2 ms */
+    WAITING_ROWS = 4096, /* are worth one before trim_pause is over */
     PIECE_BYTES = 8 << 20,
 };
 
@@ -150,7 +151,7 @@ static int trim(stg_store_writer *w, uint64_t now)
         w->trim_at = now;
     else if (w->trim_at == UINT64_MAX)
         w->trim_at = now + trim_pause;
-    if (rows < PIECE_ROWS / 4 && now < w->trim_at)
+    if (rows < WAITING_ROWS && now < w->trim_at)
         return SQLITE_OK;
     w->trim_at = UINT64_MAX;
     rc = trim_piece(w, limit);
@@ -189,12 +190,14 @@ static int note_letters(stg_store_writer *w)
 
 /* -- the WAL --------------------------------------------------------------- */
 
-/* Pages after which it goes into the file: 1 to 32 MiB. */
+/* Pages after which it goes into the file: 2 to 64 MiB, half of the WAL's bound.
+ * A page that was written often goes once, and one that was freed not at all: so
+ * the longer it waits, the less there is to move. */
 static int wal_pages_max(const stg_store_writer *w)
 {
-    uint64_t bytes = stg_ns_min(w->o->quota / 16, 32 << 20);
+    uint64_t bytes = stg_ns_min(w->o->quota / 8, 64 << 20);
 
-    return (int)(stg_ns_max(bytes, 1 << 20) / STG_PAGE);
+    return (int)(stg_ns_max(bytes, 2 << 20) / STG_PAGE);
 }
 
 /* A reader may hold back the end of it, and what comes next lengthens it; when
@@ -202,7 +205,7 @@ static int wal_pages_max(const stg_store_writer *w)
 static int checkpoint(stg_store_writer *w, uint64_t now)
 {
     int most = wal_pages_max(w), pages = 0, moved = 0, rc;
-    bool is_long = w->wal_pages > 4 * most;
+    bool is_long = w->wal_pages > 2 * most;
     uint64_t began_at = uv_hrtime();
 
     if (w->wal_pages < most || now < w->checkpoint_at)
