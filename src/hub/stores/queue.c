@@ -32,27 +32,33 @@ static int prepare(stg_queue *q, stg_db *db)
 
 /* -- what a message fills -------------------------------------------------- */
 
+enum {
+    HEAD = 44,
+    LEAF = STG_PAGE - 8,
+    KEPT_MAX = STG_PAGE - 35,
+    KEPT_MIN = (STG_PAGE - 12) * 32 / 255 - 23,
+    OVERFLOW = STG_PAGE - 4,
+};
+
+/* What is on a leaf takes its share of it: whole rows. */
+static uint64_t share_of(uint64_t kept)
+{
+    return STG_PAGE / (LEAF / kept);
+}
+
 /* Source: "Database File Format", sqlite.org, section 1.6: a leaf keeps up to
  * U - 35 bytes of a row (X); of a longer one it keeps K, or M where K is above X,
- * and the rest is in overflow pages of U - 4. U is the page size. A short row
- * takes its share of a leaf. */
+ * and the rest is in overflow pages of U - 4. U is the page size. */
 static uint64_t cost_of(uint64_t size)
 {
-    enum {
-        HEAD = 44,
-        LEAF = STG_PAGE - 8,
-        MOST = STG_PAGE - 35,
-        LEAST = (STG_PAGE - 12) * 32 / 255 - 23,
-        OVERFLOW = STG_PAGE - 4,
-    };
     uint64_t row = size + HEAD, kept;
 
-    if (row <= MOST)
-        return STG_PAGE / (LEAF / row);
-    kept = LEAST + (row - LEAST) % OVERFLOW;
-    if (kept > MOST)
-        kept = LEAST;
-    return (row - kept + OVERFLOW - 1) / OVERFLOW * STG_PAGE + kept;
+    if (row <= KEPT_MAX)
+        return share_of(row);
+    kept = KEPT_MIN + (row - KEPT_MIN) % OVERFLOW;
+    if (kept > KEPT_MAX)
+        kept = KEPT_MIN;
+    return (row - kept + OVERFLOW - 1) / OVERFLOW * STG_PAGE + share_of(kept);
 }
 
 uint64_t stg_queue_cost(const stg_parcel *p)

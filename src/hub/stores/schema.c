@@ -80,8 +80,9 @@
  * the indexes, too. */
 #define BYTES(row)                                                      \
     "(SELECT CASE WHEN size <= 16349 THEN 16384 / (16376 / size)"       \
-    " WHEN kept <= 16349 THEN (size - kept) / 16380 * 16384 + kept"     \
-    " ELSE ((size - 2031) / 16380 + 1) * 16384 + 2031 END"              \
+    " WHEN kept <= 16349"                                               \
+    " THEN (size - kept) / 16380 * 16384 + 16384 / (16376 / kept)"      \
+    " ELSE ((size - 2031) / 16380 + 1) * 16384 + 2048 END"              \
     " FROM (SELECT size, 2031 + (size - 2031) % 16380 AS kept"          \
     " FROM (SELECT 300 + length(" row ".message_id) + 2 * length(" row  \
     ".target)"                                                          \
