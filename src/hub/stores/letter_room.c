@@ -7,8 +7,10 @@
 #include "hub/stores/writer.h"
 
 enum {
-    PIECE = 256, /* rows of a transaction */
-    HALF = 50,   /* percent: it is told */
+    PIECE = 256,         /* rows of a transaction: 10 ms of a file's */
+    PIECE_SHARED = 1024, /* of a server's, of which each has a round trip and a
+                            flush of its log: half the time of 256 */
+    HALF = 50,           /* percent: it is told */
     NEARLY = 90,
     BELOW = 5, /* and told that it is over, so far below */
 };
@@ -76,6 +78,11 @@ static void tell_levels(stg_store_writer *w)
 
 /* -- a piece --------------------------------------------------------------- */
 
+static size_t piece_of(const stg_store_writer *w)
+{
+    return w->url == NULL ? PIECE : PIECE_SHARED;
+}
+
 static bool has_copy(const stg_store_writer *w)
 {
     return w->o->letters != NULL || w->o->sink.write != NULL;
@@ -133,13 +140,14 @@ static int delete_old(stg_store_writer *w, size_t *rows)
 {
     stg_ns wall = stg_sql_now(w->db);
     size_t dead = 0;
-    int rc = run_kinds(w, STG_EVICTION_ENDED, STG_EVICTION_ENDED_RANGES,
-                       stg_ns_sub(wall, ended_kept), copied(w), PIECE, rows);
+    int rc =
+        run_kinds(w, STG_EVICTION_ENDED, STG_EVICTION_ENDED_RANGES,
+                  stg_ns_sub(wall, ended_kept), copied(w), piece_of(w), rows);
 
     if (rc == SQLITE_OK && w->o->dead.keep != STG_NEVER)
         rc = run_kinds(w, STG_EVICTION_DEAD, STG_EVICTION_DEAD_RANGES,
-                       stg_ns_sub(wall, w->o->dead.keep), copied(w), PIECE,
-                       &dead);
+                       stg_ns_sub(wall, w->o->dead.keep), copied(w),
+                       piece_of(w), &dead);
     if (dead > *rows)
         *rows = dead;
     return rc;
@@ -175,7 +183,7 @@ static size_t rows_of_piece(const stg_store_writer *w)
     if (e->dead > w->o->dead.max)
         by_number = e->dead - w->o->dead.max;
     return (size_t)stg_ns_min(stg_ns_max(by_bytes, by_number),
-                              is_pressed(w) ? STG_EVICTION_MOST : PIECE);
+                              is_pressed(w) ? STG_EVICTION_MOST : piece_of(w));
 }
 
 /* Intake has stopped, or is about to. */
@@ -268,7 +276,7 @@ int stg_writer_evict(stg_store_writer *w, uint64_t now)
         rc = delete_old(w, &rows);
     if (is_old_due)
         w->letters_old_at =
-            rows == PIECE ? now + pause_after(w, now) : now + look_pause;
+            rows == piece_of(w) ? now + pause_after(w, now) : now + look_pause;
     if (rc == SQLITE_OK && is_too_much(w) && too_much_at(w) <= now) {
         rc = make_room(w, &rows);
         w->evict_at =
