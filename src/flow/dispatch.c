@@ -127,11 +127,15 @@ static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
 }
 
 /* A retry before a replay; of four turns of theirs one is the replay's. */
-static stg_delivery *find_due(const stg_lane *l, stg_ns now, stg_ns *at)
+static stg_delivery *find_due(const stg_flow *f, const stg_lane *l, stg_ns now,
+                              stg_ns *at)
 {
     const stg_shelf *first = &l->shelves[STG_SHELF_FIRST];
-    stg_delivery *retry = stg_parking_due(l, first, now, at), *replay = NULL;
+    stg_delivery *retry, *replay = NULL;
 
+    if (f->parked_count == 0) // no lane has rows in memory
+        return NULL;
+    retry = stg_parking_due(l, first, now, at);
     if (l->replaying < stg_lane_replays_max(l))
         replay = stg_parking_due(l, &l->shelves[STG_SHELF_REPLAYS], now, at);
     if (replay != NULL && (retry == NULL || l->starts % 16 == 15))
@@ -144,7 +148,7 @@ static stg_delivery *find_due(const stg_lane *l, stg_ns now, stg_ns *at)
 static stg_delivery *pick_live(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at,
                                bool *is_idle)
 {
-    stg_delivery *due = find_due(l, now, at), *untried = NULL;
+    stg_delivery *due = find_due(f, l, now, at), *untried = NULL;
 
     if (due != NULL && l->starts % 4 == 3)
         return due;

@@ -88,12 +88,12 @@ static inline bool stg_range_is_unsaved(const stg_place *p)
 typedef struct stg_shelf {
     stg_list rows; /* deliveries by mark; the earliest of all */
     uint32_t count;
-    stg_mark mark;  /* every row up to it is in memory */
-    bool is_all;    /* and so are those after it */
+    bool is_all;    /* and so are those after the mark */
     bool is_unread; /* none was fetched yet, and one may close the gate */
     bool is_fetching;
     bool has_stale_fetch; /* what is being fetched is to be fetched again */
     bool was_evicted;     /* for want of memory: not at once again */
+    stg_mark mark;        /* every row up to it is in memory */
     stg_ns fetch_at;      /* not before */
     stg_link fetch;       /* of the flow's shelves that want rows */
     struct stg_lane *lane;

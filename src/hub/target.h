@@ -35,11 +35,11 @@ typedef struct stg_target {
     stg_latency
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
+    stg_counters *counters;    /* NULL: it had no attempt yet */
+    bool is_gone;              /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */
-    bool is_gone;              /* it answered 410, and took nothing since */
-    stg_counters *counters;    /* NULL: it had no attempt yet */
     stg_target_label label;
 } stg_target;
 

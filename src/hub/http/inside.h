@@ -61,25 +61,27 @@ struct stg_client {
 struct stg_endpoint {
     stg_client *client;
     stg_tls_context *tls; /* NULL: http */
-    stg_name *name;       /* of the host; NULL: it is an address */
     stg_list idle;        /* of connections, the last used first */
     uint32_t idle_count, busy;
-    uint64_t connects;
-    stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
-        first_byte_timeout, idle_max, age_max;
-    size_t answer_max, excerpt_max;
+    char *head; /* from the method to the endpoint's headers; in text */
+    size_t head_size;
+    stg_ns write_timeout, first_byte_timeout, idle_max, age_max;
     uint32_t idle_count_max;
-    int64_t certificate_until;
     uint16_t port;
     bool is_retired; /* it goes with its last exchange */
     bool is_to_head;
     bool is_address;      /* host is one */
     bool is_name_address; /* server_name is one */
-    char *host;           /* as the resolver takes it; in text */
-    char *peer;           /* "host:port", for people; in text */
-    char *server_name;    /* for TLS; in text */
-    char *head; /* from the method to the endpoint's headers; in text */
-    size_t head_size;
+
+    /* -- of its connections */
+    stg_name *name; /* of the host; NULL: it is an address */
+    uint64_t connects;
+    stg_ns resolve_timeout, connect_timeout, tls_timeout;
+    size_t answer_max, excerpt_max;
+    int64_t certificate_until;
+    char *host;        /* as the resolver takes it; in text */
+    char *peer;        /* "host:port", for people; in text */
+    char *server_name; /* for TLS; in text */
     char text[];
 };
 

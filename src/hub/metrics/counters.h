@@ -38,15 +38,16 @@ void stg_causes_each(const stg_causes *c, stg_cause_fn *each, void *ctx);
 /* Of all causes, successes included. */
 uint64_t stg_causes_sum(const stg_causes *c);
 
+/* What a delivery counts that succeeds comes first. */
 typedef struct stg_counters {
     uint64_t started; /* attempts */
     uint64_t retries; /* of them: not the first of their delivery */
+    uint64_t delivered;
     stg_causes ended; /* attempts, by what they came to */
     stg_histogram took;
     stg_histogram latency; /* from accepted to delivered */
 
-    /* -- decisions, and why */
-    uint64_t delivered;
+    /* -- other decisions, and why */
     uint64_t parked[STG_WHY_COUNT];
     uint64_t put_back; /* as it was before the attempt */
     uint64_t dead[STG_WHY_COUNT];

@@ -14,9 +14,9 @@ enum { STG_HISTOGRAM_BOUNDS = 18 };
 extern const stg_ns stg_histogram_bounds[STG_HISTOGRAM_BOUNDS];
 
 typedef struct stg_histogram {
+    stg_ns sum; /* beside the buckets that count most */
     /* in each bucket by itself; the last: longer than all bounds */
     uint64_t counts[STG_HISTOGRAM_BOUNDS + 1];
-    stg_ns sum;
 } stg_histogram;
 
 void stg_histogram_add(stg_histogram *h, stg_ns took);
