@@ -118,7 +118,7 @@ static PyObject *policy_attempts_max(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(most);
 }
 
-static PyObject *policy_is_shared(PyObject *self, void *closure)
+static PyObject *policy_needs_peer(PyObject *self, void *closure)
 {
     const stg_policy *p = &((policy_object *)self)->policy;
 
@@ -164,7 +164,7 @@ static PyGetSetDef getters[] = {
      NULL},
     {"attempts_max", policy_attempts_max, NULL,
      "first try included; None: unlimited", NULL},
-    {"is_shared", policy_is_shared, NULL,
+    {"needs_peer", policy_needs_peer, NULL,
      "whether it has a budget, a breaker, a rate ..., which need a Peer", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

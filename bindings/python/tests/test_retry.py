@@ -291,7 +291,7 @@ def test_has_policies_that_are_values() -> None:
     assert hash(policy) == hash(stagger.Policy(str(policy)))
     assert pickle.loads(pickle.dumps(policy)) == policy
     assert repr(stagger.Policy("none")).startswith("Policy('")
-    assert (policy.attempts_max, policy.is_shared) == (5, True)
+    assert (policy.attempts_max, policy.needs_peer) == (5, True)
     assert stagger.Policy("attempts=unlimited").attempts_max is None
     assert policy.retries(stagger.Outcome.status(503)) is None
     assert policy.retries(stagger.Outcome.status(404)) == 0

@@ -84,7 +84,7 @@ class Settings:
         self.hook = options.get("hook")
         self.raise_last = options.get("raise_last", True)
         self.peer = options.get("peer")
-        if self.peer is None and has_own_peer and self.policy.is_shared:
+        if self.peer is None and has_own_peer and self.policy.needs_peer:
             self.peer = Peer(self.policy)
         self._is_only_for_results = self._on is None and bool(self._when_result)
         is_choosy = self._on or self._when or self._when_result
