@@ -138,16 +138,6 @@ stg_outcome story_attempt(story *s)
     }
 }
 
-stg_policy policy_of(const char *text)
-{
-    stg_policy policy;
-    stg_error err = {.text = ""};
-
-    if (stg_policy_parse(&policy, text, &err) != STG_OK)
-        harness_fail(__FILE__, __LINE__, "%s", err.text);
-    return policy;
-}
-
 stg_peer peer_of(const stg_policy *policy)
 {
     stg_peer peer;

@@ -23,7 +23,8 @@
 #include <stagger/env.h>
 #include <stagger/event.h>
 #include <stagger/peer.h>
-#include <stagger/text.h>
+
+#include "tests/policy_of.h"
 
 typedef struct story {
     stg_env env;   /* virtual: sleeping moves the clock */
@@ -47,8 +48,7 @@ stg_outcome story_attempt(story *s);
 __attribute__((format(printf, 2, 3))) void story_say(story *s,
                                                      const char *format, ...);
 
-/* The policy of a text that is right, and a peer made for it. */
-stg_policy policy_of(const char *text);
+/* A peer made for the policy. */
 stg_peer peer_of(const stg_policy *policy);
 
 #endif

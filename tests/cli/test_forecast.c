@@ -4,20 +4,9 @@
 
 #include <stdio.h>
 
-#include <stagger/text.h>
-
 #include "cli/answers.h"
 #include "tests/harness.h"
-
-static stg_policy policy_of(const char *text)
-{
-    stg_policy p;
-    stg_error err;
-
-    if (stg_policy_parse(&p, text, &err) != STG_OK)
-        harness_fail(__FILE__, __LINE__, "%s", err.text);
-    return p;
-}
+#include "tests/policy_of.h"
 
 static stg_forecast forecast_of(const stg_policy *p)
 {

@@ -5,21 +5,10 @@
 #include <errno.h>
 #include <netdb.h>
 
-#include <stagger/text.h>
-
 #include "tests/harness.h"
+#include "tests/policy_of.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
-
-static stg_policy policy_of(const char *text)
-{
-    stg_policy p;
-    stg_error err = {.text = ""};
-
-    stg_policy_parse(&p, text, &err);
-    CHECK_STR(err.text, "");
-    return p;
-}
 
 /* -- the table of faults: what is retried by default, and by a broadcast */
 

@@ -3,9 +3,8 @@
 
 #include <stddef.h>
 
-#include <stagger/text.h>
-
 #include "tests/harness.h"
+#include "tests/policy_of.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -121,16 +120,6 @@ static const field fields[] = {
     FIELD(rules[0].value),
     FIELD(rules[1].value),
 };
-
-static stg_policy policy_of(const char *text)
-{
-    stg_policy p;
-    stg_error err = {.text = ""};
-
-    stg_policy_parse(&p, text, &err);
-    CHECK_STR(err.text, "");
-    return p;
-}
 
 /* -- the default */
 

@@ -9,6 +9,7 @@
 #include <stagger/text.h>
 
 #include "tests/harness.h"
+#include "tests/policy_of.h"
 
 static stg_policy parse(const char *text)
 {
@@ -2339,14 +2340,6 @@ TEST(retry, l2_counts_to_the_last_attempt_and_stays_there)
 }
 
 /* -- saved, and gone on with ----------------------------------------------- */
-
-static stg_policy policy_of(const char *text)
-{
-    stg_policy p;
-
-    CHECK(stg_policy_parse(&p, text, NULL) == STG_OK);
-    return p;
-}
 
 /* L1: whoever goes on where it was saved decides as if it had never been. */
 TEST(retry, goes_on_where_it_was_saved)

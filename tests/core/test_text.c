@@ -1,5 +1,6 @@
 /* A policy as a line of text. L6: text and struct are inverse, and a bad text
  * is refused with the place and the reason. */
+
 #include <stagger/text.h>
 
 #include <stdio.h>
@@ -8,18 +9,9 @@
 #include "core/rule.h"
 #include "core/text_print.h"
 #include "tests/harness.h"
+#include "tests/policy_of.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
-
-static stg_policy policy_of(const char *text)
-{
-    stg_policy p;
-    stg_error err = {.text = ""};
-
-    stg_policy_parse(&p, text, &err);
-    CHECK_STR(err.text, "");
-    return p;
-}
 
 static void check_canonical(const char *text, const char *canonical)
 {
