@@ -3,6 +3,7 @@
 everything, each attempt ends with its cause, the memory is bounded, and the hub
 goes on serving (I12)."""
 import contextlib
+import http.client
 import json
 import os
 import random
@@ -411,6 +412,57 @@ class Producers(case.Case):
             s.close()
         self.check_serves()
         case.note(self, f"grown by {grown >> 20} MiB")
+
+    def quick_health(self, most=2):
+        """Seconds of the slowest of some looks at /healthz."""
+        slowest = 0
+        for _ in range(20):
+            began_at = time.monotonic()
+            with contextlib.closing(http.client.HTTPConnection(
+                    "127.0.0.1", self.running.port,
+                    timeout=leaf.PATIENCE)) as asking:
+                asking.request("GET", "/healthz")
+                self.assertEqual(asking.getresponse().status, 200)
+            slowest = max(slowest, time.monotonic() - began_at)
+        if not case.is_sanitized():
+            self.assertLess(slowest, most)
+        return slowest
+
+    def test_a_thousand_half_open_connections_delay_nobody(self):
+        """I32: all that there may be, none of which ever says all."""
+        half = []
+        for i in range(1024):
+            s = self.kept(socket.socket())
+            s.bind((f"127.0.{1 + i // 200}.1", 0))
+            s.connect(("127.0.0.1", self.running.port))
+            with contextlib.suppress(OSError):
+                s.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: loc")
+            half.append(s)
+        slowest = self.quick_health()
+        for _ in range(5):
+            self.check_serves()
+        case.note(self, f"/healthz within {slowest * 1000:.0f} ms")
+
+    def test_bodies_that_trickle_delay_nobody(self):
+        """I32: eight of 4 MiB, of which some comes and then a little more."""
+        slow = []
+        for i in range(8):
+            s = self.connect()
+            with contextlib.suppress(OSError):
+                s.sendall(b"POST /v1/messages/batch HTTP/1.1\r\n"
+                          b"Host: localhost\r\n"
+                          b"Content-Type: application/x-ndjson\r\n"
+                          b"Content-Length: 4194304\r\n\r\n" +
+                          bytes(700_000))
+            slow.append(s)
+        for _ in range(5):
+            for s in slow:
+                with contextlib.suppress(OSError):
+                    s.sendall(b"x")
+            self.quick_health()
+            self.check_serves() # a small one is taken all the time
+        for s in slow:
+            s.close()
 
     def test_one_address_cannot_take_all_connections(self):
         idle = []

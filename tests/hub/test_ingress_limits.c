@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -296,6 +297,167 @@ TEST(ingress, takes_so_many_connections_and_no_more)
     CHECK_INT(status_of(caller_answer(c[1])), 202);
     caller_free(c[0]);
     caller_free(c[1]);
+    market_end(&m);
+}
+
+/* -- shares of bytes ---------------------------------------------------------- */
+
+/* One who has sent so much of a body, and then says no more. */
+static caller *begin_large(market *m, const char *headers, size_t size)
+{
+    caller *c = caller_new(m);
+    char head[512], *body = calloc(1, size);
+
+    CHECK(body != NULL);
+    snprintf(head, sizeof head,
+             "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n%s"
+             "Content-Length: %zu\r\n\r\n",
+             headers, size + 1);
+    caller_say(c, head);
+    caller_send(c, body, size);
+    free(body);
+    caller_flush(c);
+    market_run_for(m, 20 * STG_MS);
+    return c;
+}
+
+static size_t pending_of(const market *m)
+{
+    stg_ingress_view view;
+
+    stg_ingress_look(m->ingress, &view);
+    return view.pending;
+}
+
+static void begin_little(market *m)
+{
+    market_begin(m);
+    m->options.message_max = m->options.batch_max = 400000;
+    m->options.pending_max = 800000;
+}
+
+/* I32: bodies that do not end are one client's own trouble. */
+TEST(ingress, takes_small_messages_while_large_ones_trickle)
+{
+    market m;
+    caller *c[8];
+
+    begin_little(&m);
+    market_open(&m);
+    for (int i = 0; i < 8; i++)
+        c[i] = begin_large(&m, "", 300000);
+    // Half of what may wait is the most of one client.
+    CHECK(0 < pending_of(&m) && pending_of(&m) <= 400000);
+    CHECK_INT(status_of(ask(&m, "GET /healthz", "", "")), 200);
+    caller_say(c[0], "x");
+    CHECK_INT(status_of(caller_answer(c[0])), 202);
+    for (int i = 0; i < 8; i++)
+        caller_free(c[i]);
+    market_run(&m);
+    CHECK_INT(pending_of(&m), 0);
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages", "", "hi")), 202);
+    market_end(&m);
+}
+
+#define AS(token) "Authorization: Bearer " token "-12345678901\r\n"
+
+static void write_three_tokens(const char *path)
+{
+    static const char *const tokens[] = {"anna-12345678901", "bert-12345678901",
+                                         "carl-12345678901"};
+    FILE *f = fopen(path, "w");
+    char line[STG_TOKEN_LINE_MAX];
+
+    CHECK(f != NULL);
+    for (int i = 0; i < 3; i++) {
+        CHECK(stg_token_print(tokens[i], STG_ROLE_PUBLISH, "", line));
+        CHECK(fputs(line, f) >= 0);
+    }
+    CHECK(fclose(f) == 0 && chmod(path, 0600) == 0);
+}
+
+/* I32: a client is its token, wherever it connects from. */
+TEST(ingress, has_a_share_for_each_token)
+{
+    char path[] = "/tmp/stagger-tokens-XXXXXX";
+    market m;
+    caller *c[4];
+
+    CHECK(close(mkstemp(path)) == 0);
+    write_three_tokens(path);
+    begin_little(&m);
+    m.options.token_file = path;
+    m.options.address_connections_max = 3;
+    m.options.address_waiting_max = 1;
+    market_open(&m);
+    c[0] = begin_large(&m, AS("anna"), 200000);
+    c[1] = begin_large(&m, AS("bert"), 200000);
+    c[2] = begin_large(&m, AS("carl"), 200000);
+    // More than one client may have, and nearly all that large ones may.
+    CHECK_INT(pending_of(&m), 3 * 200001);
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages", AS("anna"), "hi")), 202);
+    m.holds = true;
+    c[3] = caller_new(&m);
+    caller_say(c[3], "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n" AS(
+                         "bert") "Content-Length: 2\r\n\r\nhi");
+    caller_flush(c[3]);
+    market_run_until_waiting(&m, 1);
+    CHECK(strstr(ask(&m, "POST /v1/messages", AS("bert"), "hi"),
+                 "1 messages of this token wait") != NULL);
+    m.holds = false;
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages", AS("anna"), "hi")), 202);
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(c[3])), 202);
+    for (int i = 0; i < 4; i++)
+        caller_free(c[i]);
+    CHECK(unlink(path) == 0);
+    market_end(&m);
+}
+
+/* Those of one token, though the address has room for more. */
+TEST(ingress, closes_the_idle_one_for_another_of_its_token)
+{
+    static const char with_token[] =
+        "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n" AS(
+            "anna") "Content-Length: 2\r\n\r\nhi";
+    char path[] = "/tmp/stagger-tokens-XXXXXX";
+    market m;
+    caller *c[3], *other;
+
+    CHECK(close(mkstemp(path)) == 0);
+    write_three_tokens(path);
+    market_begin(&m);
+    m.options.token_file = path;
+    m.options.address_connections_max = 2;
+    market_open(&m);
+    other = caller_new(&m);
+    caller_say(other, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    CHECK_INT(status_of(caller_answer(other)), 200);
+    for (int i = 0; i < 3; i++) {
+        c[i] = caller_new(&m);
+        caller_say(c[i], with_token);
+        CHECK_INT(status_of(caller_answer(c[i])), 202);
+    }
+    caller_run_until_closed(c[0]);
+    caller_say(c[1], with_token);
+    CHECK_INT(status_of(caller_answer(c[1])), 202);
+    caller_say(other, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    CHECK_INT(status_of(caller_answer(other)), 200);
+    m.holds = true;
+    for (int i = 1; i < 3; i++) {
+        caller_say(c[i], with_token);
+        caller_flush(c[i]);
+        market_run_until_waiting(&m, (size_t)i);
+    }
+    CHECK(strstr(ask(&m, "POST /v1/messages", AS("anna"), "hi"),
+                 "too many connections of this token") != NULL);
+    m.holds = false;
+    market_settle(&m);
+    market_settle(&m);
+    for (int i = 0; i < 3; i++)
+        caller_free(c[i]);
+    caller_free(other);
+    CHECK(unlink(path) == 0);
     market_end(&m);
 }
 

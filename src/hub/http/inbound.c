@@ -9,6 +9,10 @@
  * once by us, with something of it unread, the answer itself could be lost. */
 #define LINGER (2 * STG_S)
 
+/* A body that goes out in one piece with its head: one copy costs the system
+ * less than two pieces do. */
+enum { SMALL = 256 };
+
 /* What the system did not take of an answer at once. */
 typedef struct outgoing {
     uv_write_t request;
@@ -65,7 +69,7 @@ static void queue(stg_inbound *c)
     if (!is_idle && c->phase != STG_INBOUND_HEAD)
         return;
     stg_list_push(is_idle ? &c->server->idle : &c->server->heading, &c->queue);
-    stg_list_push(is_idle ? &c->origin->idle : &c->origin->heading,
+    stg_list_push(is_idle ? &c->client->idle : &c->client->heading,
                   &c->origin_queue);
 }
 
@@ -102,6 +106,7 @@ static void free_inbound(uv_handle_t *handle)
     stg_httpd *s = c->server;
 
     stg_origin_release(c->origin);
+    stg_origin_release(c->client);
     free(c);
     stg_httpd_release(s);
 }
@@ -117,7 +122,7 @@ void stg_inbound_close(stg_inbound *c)
     enter(c, STG_INBOUND_CLOSED);
     stg_deadline_clear(&s->deadlines, &c->deadline);
     stg_list_remove(&c->link);
-    c->origin->connections--;
+    c->client->connections--;
     stg_request_close(&c->request);
     free(c->rest);
     c->rest = NULL;
@@ -268,7 +273,7 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
                         const char *more, const char *body, size_t size,
                         bool is_given)
 {
-    char head[STG_RESPONSE_HEAD_MAX];
+    char head[STG_RESPONSE_HEAD_MAX + SMALL];
     stg_response r = {
         .status = status, .type = type, .more = more, .size = size};
     uv_buf_t parts[2];
@@ -286,6 +291,11 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
         if (is_given)
             free(parts[1].base);
         is_given = false;
+        parts[1].len = 0;
+    }
+    if (!is_given && parts[1].len > 0 && parts[1].len <= SMALL) {
+        memcpy(head + parts[0].len, body, parts[1].len);
+        parts[0].len += parts[1].len;
         parts[1].len = 0;
     }
     send_answer(c, parts, is_given);
@@ -375,6 +385,28 @@ static void feed(stg_inbound *c, stg_span in)
     c->is_feeding = false;
     if (in.size > 0 && is_busy(c->phase))
         keep_rest(c, in);
+}
+
+bool stg_inbound_identify(stg_inbound *c, const void *key)
+{
+    stg_httpd *s = c->server;
+    stg_origin *client = stg_origin_hold_key(&s->origins, key);
+
+    // Without memory for it, it stays its address's.
+    if (client == NULL || client == c->client) {
+        if (client != NULL)
+            stg_origin_release(client);
+        return true;
+    }
+    if (stg_httpd_is_full_of(s, client)) {
+        stg_origin_release(client);
+        return false;
+    }
+    c->client->connections--;
+    stg_origin_release(c->client);
+    c->client = client;
+    client->connections++;
+    return true;
 }
 
 /* -- reading --------------------------------------------------------------- */

@@ -51,15 +51,11 @@ static stg_origin *find(const stg_list *slot, const unsigned char prefix[16])
     return NULL;
 }
 
-stg_origin *stg_origin_hold(stg_origins *all, const struct sockaddr *from)
+static stg_origin *hold(stg_origins *all, const unsigned char prefix[16])
 {
-    unsigned char prefix[16];
-    stg_list *slot;
-    stg_origin *o;
+    stg_list *slot = slot_of(all, prefix);
+    stg_origin *o = find(slot, prefix);
 
-    read_prefix(from, prefix);
-    slot = slot_of(all, prefix);
-    o = find(slot, prefix);
     if (o == NULL) {
         o = calloc(1, sizeof *o);
         if (o == NULL)
@@ -71,6 +67,23 @@ stg_origin *stg_origin_hold(stg_origins *all, const struct sockaddr *from)
     }
     o->uses++;
     return o;
+}
+
+stg_origin *stg_origin_hold(stg_origins *all, const struct sockaddr *from)
+{
+    unsigned char prefix[16];
+
+    read_prefix(from, prefix);
+    return hold(all, prefix);
+}
+
+/* Nobody connects from ff00::/8, which is multicast. */
+stg_origin *stg_origin_hold_key(stg_origins *all, const void *key)
+{
+    unsigned char prefix[16] = {0xff};
+
+    memcpy(prefix + 8, &key, sizeof key);
+    return hold(all, prefix);
 }
 
 void stg_origin_release(stg_origin *o)

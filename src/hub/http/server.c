@@ -114,12 +114,17 @@ static void rest(stg_httpd *s)
                      stg_ns_add(stg_deadlines_now(), REST));
 }
 
+bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client)
+{
+    return client->connections >= s->options.address_connections_max &&
+           !make_origin_room(client);
+}
+
 static bool refuse_origin(stg_httpd *s, const stg_origin *o)
 {
     char from[INET6_ADDRSTRLEN];
 
-    if (o->connections < s->options.address_connections_max ||
-        make_origin_room(o))
+    if (!stg_httpd_is_full_of(s, o))
         return false;
     STG_LOG_REPEAT(s->options.log, STG_LOG_WARN, "connections-refused", 1,
                    stg_field_text("from", stg_origin_print(o, from)),
@@ -133,7 +138,9 @@ static void join(stg_httpd *s, stg_inbound *c)
     s->count++;
     s->handles++;
     s->files->callers++;
-    c->origin->connections++;
+    c->client = c->origin;
+    c->client->uses++;
+    c->client->connections++;
     s->shorts += c->is_short;
 }
 

@@ -144,8 +144,9 @@ struct stg_inbound {
         uv_tcp_t tcp;
     } as;
     stg_httpd *server;
-    stg_origin *origin;
-    stg_link link;                /* in server.connections */
+    stg_origin *origin; /* its address */
+    stg_origin *client; /* whose share it is of: its address, or a key */
+    stg_link link;      /* in server.connections */
     stg_link queue, origin_queue; /* heading or idle */
     stg_deadline deadline;        /* set lazily: see due_at */
     stg_ns due_at, phase_at;
@@ -168,6 +169,10 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
                         const char *more, const char *body, size_t size,
                         bool is_given);
 
+/* Its client has shown who it is, within `head`: it counts there. False: that
+ * one has its share of connections, and none of them is idle. */
+bool stg_inbound_identify(stg_inbound *c, const void *key);
+
 /* Ends it at once, without an answer. */
 void stg_inbound_close(stg_inbound *c);
 
@@ -178,6 +183,10 @@ bool stg_inbound_open(stg_inbound *c);
 
 /* Reads on, if it had stopped. */
 void stg_inbound_read(stg_inbound *c);
+
+/* Whether a client has no room for one more connection: then none of its own is
+ * closed for it. */
+bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client);
 
 /* Its file is closed; and so is its handle. */
 void stg_httpd_left(stg_httpd *s, const stg_inbound *c);

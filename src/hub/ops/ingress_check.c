@@ -247,6 +247,9 @@ static bool check_token(stg_caller *c)
                                    ? "wanted Authorization: Bearer TOKEN"
                                    : "not one of the tokens");
     memcpy(c->who, token->name, sizeof c->who);
+    if (!stg_inbound_identify(&c->in, token))
+        return stg_problem_set(&c->problem, 429, 0,
+                               "too many connections of this token");
     return (token->roles & r->role) != 0 ||
            stg_problem_set(&c->problem, 403, 0,
                            "this token has not the role %s",
@@ -261,7 +264,7 @@ static bool check_caller(stg_caller *c, const char *method)
     if (check_token(c))
         return true;
     stg_origin_print(c->in.origin, from);
-    if (g->refused != NULL)
+    if (g->refused != NULL && c->problem.status != 429)
         g->refused(g->refused_ctx,
                    &(stg_refused_call){c->problem.status, c->who, from, method,
                                        g->path, c->problem.detail});
@@ -357,11 +360,10 @@ static bool check_room(stg_caller *c)
         return stg_problem_set(&c->problem, 429, 0,
                                "%u messages wait for their commit",
                                (unsigned)g->view.waiting);
-    if (c->in.origin->waiting >= o->address_waiting_max)
-        return stg_problem_set(&c->problem, 429, 0,
-                               "%u messages of this address wait for their "
-                               "commit",
-                               (unsigned)c->in.origin->waiting);
+    if (c->in.client->waiting >= o->address_waiting_max)
+        return stg_problem_set(
+            &c->problem, 429, 0, "%u messages of this %s wait for their commit",
+            (unsigned)c->in.client->waiting, stg_caller_kind(c));
     return true;
 }
 

@@ -30,6 +30,7 @@ typedef struct stg_publication stg_publication;
 enum {
     STG_TABLES_MAX = 8, /* of routes */
     STG_HEADER_MAX = 24 * 1024,
+    STG_SMALL_MAX = 64 * 1024, /* a request for which room is kept */
 };
 
 struct stg_ingress {
@@ -134,7 +135,7 @@ struct stg_publication {
     stg_link link;
     stg_ingress *ingress; /* NULL: it is gone */
     stg_caller *caller;   /* NULL: it is gone */
-    stg_origin *origin;   /* held, while there is an ingress */
+    stg_origin *client;   /* held, while there is an ingress */
     stg_append *messages;
     size_t count;
     stg_append one;  /* a message's, in messages */
@@ -149,9 +150,14 @@ struct stg_publication {
 stg_publication *stg_publication_new(stg_caller *c);
 void stg_publication_free(stg_publication *p);
 
-/* Whether that many more bytes may be pending; then they are. */
-bool stg_ingress_reserve(stg_ingress *g, size_t bytes);
-void stg_ingress_release(stg_ingress *g, size_t bytes);
+/* Reserves more bytes of a request that holds some already. False: there is no
+ * room for them, or they are not in the client's share; the caller has the
+ * problem. */
+bool stg_caller_reserve(stg_caller *c, size_t held, size_t bytes);
+void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes);
+
+/* What the client of a call is, for people: "address" or "token". */
+const char *stg_caller_kind(const stg_caller *c);
 
 /* -- ingress_publish.c ------------------------------------------------------- */
 

@@ -146,33 +146,25 @@ static stg_span copy(char **out, stg_span text)
     return there;
 }
 
-static bool refuse_bytes(stg_caller *c)
-{
-    return stg_problem_set(&c->problem, 503, 0,
-                           "too many bytes wait for their commit");
-}
-
 /* `more` bytes behind it. NULL: the caller has a problem. */
 static stg_publication *make(stg_caller *c, size_t more)
 {
     stg_ingress *g = stg_ingress_of(c);
     stg_publication *p;
 
-    if (!stg_ingress_reserve(g, more)) {
-        refuse_bytes(c);
+    if (!stg_caller_reserve(c, c->room, more))
         return NULL;
-    }
     p = malloc(sizeof *p + more);
     if (p == NULL) {
-        stg_ingress_release(g, more);
+        stg_ingress_release(g, c->in.client, more);
         stg_problem_set(&c->problem, 503, 0, "no memory");
         return NULL;
     }
     p->link = (stg_link){NULL, NULL};
     p->ingress = g;
     p->caller = c;
-    p->origin = c->in.origin;
-    p->origin->uses++;
+    p->client = c->in.client;
+    p->client->uses++;
     p->messages = NULL;
     p->count = 0;
     p->batch = (stg_batch){NULL, NULL, 0};
@@ -233,8 +225,8 @@ static bool read_batch(stg_publication *p, stg_caller *c)
     if (p->body == NULL)
         (void)copy(&out, c->lent);
     cost = stg_batch_cost(text, size, &rules);
-    if (!stg_ingress_reserve(p->ingress, cost))
-        return refuse_bytes(c);
+    if (!stg_caller_reserve(c, p->held, cost))
+        return false;
     p->held += cost;
     if (!stg_batch_parse(&p->batch, text, size, &rules, &c->problem))
         return false;
@@ -264,7 +256,7 @@ static bool check_count(stg_caller *c, size_t count)
     const stg_ingress *g = stg_ingress_of(c);
 
     if (fits(count, g->view.waiting, g->options.waiting_max) &&
-        fits(count, c->in.origin->waiting, g->options.address_waiting_max))
+        fits(count, c->in.client->waiting, g->options.address_waiting_max))
         return true;
     return stg_problem_set(&c->problem, 429, 0,
                            "too many messages wait for their commit");
@@ -284,8 +276,8 @@ stg_publication *stg_publication_new(stg_caller *c)
 void stg_publication_free(stg_publication *p)
 {
     if (p->ingress != NULL) {
-        stg_ingress_release(p->ingress, p->held);
-        stg_origin_release(p->origin);
+        stg_ingress_release(p->ingress, p->client, p->held);
+        stg_origin_release(p->client);
     }
     stg_batch_free(&p->batch);
     free(p->body);
@@ -294,15 +286,49 @@ void stg_publication_free(stg_publication *p)
 
 /* -- what is pending --------------------------------------------------------- */
 
-bool stg_ingress_reserve(stg_ingress *g, size_t bytes)
+const char *stg_caller_kind(const stg_caller *c)
 {
-    if (bytes > g->options.pending_max - g->view.pending)
-        return false;
+    return c->in.client == c->in.origin ? "address" : "token";
+}
+
+/* Whether so many more bytes of a request fit into `most`, of which `used` are in
+ * use, `held` by the request itself. One that is all there is may be as large as
+ * it likes; of several, those above 64 KiB leave an eighth to smaller ones. */
+static bool fits_in(size_t most, size_t used, size_t held, size_t bytes)
+{
+    if (used > held && held + bytes > STG_SMALL_MAX)
+        most -= most / 8;
+    return used <= most && bytes <= most - used;
+}
+
+/* Half of all is a client's share, unless it waits for nothing else. */
+static bool is_in_share(const stg_ingress *g, const stg_origin *client,
+                        size_t held, size_t bytes)
+{
+    return client->pending == held ||
+           fits_in(g->options.pending_max / 2, client->pending, held, bytes);
+}
+
+bool stg_caller_reserve(stg_caller *c, size_t held, size_t bytes)
+{
+    stg_ingress *g = stg_ingress_of(c);
+    stg_origin *client = c->in.client;
+
+    if (!fits_in(g->options.pending_max, g->view.pending, held, bytes))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes wait for their commit");
+    if (!is_in_share(g, client, held, bytes))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes of this %s wait for their "
+                               "commit",
+                               stg_caller_kind(c));
     g->view.pending += bytes;
+    client->pending += bytes;
     return true;
 }
 
-void stg_ingress_release(stg_ingress *g, size_t bytes)
+void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes)
 {
     g->view.pending -= bytes;
+    client->pending -= bytes;
 }

@@ -3,13 +3,13 @@
 static void count_waiting(stg_publication *p)
 {
     p->ingress->view.waiting += (uint32_t)p->count;
-    p->origin->waiting += (uint32_t)p->count;
+    p->client->waiting += (uint32_t)p->count;
 }
 
 static void uncount_waiting(stg_publication *p)
 {
     p->ingress->view.waiting -= (uint32_t)p->count;
-    p->origin->waiting -= (uint32_t)p->count;
+    p->client->waiting -= (uint32_t)p->count;
 }
 
 static void count_messages(stg_ingress_view *v, const stg_publication *p,
@@ -104,10 +104,10 @@ void stg_publish(stg_publication *p)
 void stg_publication_leave(stg_publication *p)
 {
     uncount_waiting(p);
-    stg_ingress_release(p->ingress, p->held);
+    stg_ingress_release(p->ingress, p->client, p->held);
     p->held = 0;
     stg_list_remove(&p->link);
-    stg_origin_release(p->origin);
+    stg_origin_release(p->client);
     if (p->caller != NULL)
         p->caller->publication = NULL;
     p->caller = NULL;

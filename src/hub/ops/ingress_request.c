@@ -19,7 +19,7 @@ stg_span stg_caller_body(const stg_caller *c)
 
 static void drop_body(stg_caller *c)
 {
-    stg_ingress_release(stg_ingress_of(c), c->room);
+    stg_ingress_release(stg_ingress_of(c), c->in.client, c->room);
     free(c->body);
     c->body = NULL;
     c->size = c->room = 0;
@@ -43,18 +43,16 @@ static size_t next_room(const stg_caller *c, size_t size)
 
 static bool make_room(stg_caller *c, size_t size)
 {
-    stg_ingress *g = stg_ingress_of(c);
     size_t room = next_room(c, size);
     char *body;
 
     if (c->body != NULL && size <= c->room)
         return true;
-    if (!stg_ingress_reserve(g, room - c->room))
-        return stg_problem_set(&c->problem, 503, 0,
-                               "too many bytes wait for their commit");
+    if (!stg_caller_reserve(c, c->room, room - c->room))
+        return false;
     body = realloc(c->body, room);
     if (body == NULL) {
-        stg_ingress_release(g, room - c->room);
+        stg_ingress_release(stg_ingress_of(c), c->in.client, room - c->room);
         return stg_problem_set(&c->problem, 503, 0, "no memory");
     }
     c->body = body;

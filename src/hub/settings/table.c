@@ -140,7 +140,7 @@ static const stg_setting table[] = {
  .says = "Connections in all."},
 {HUB("listen.connections.per-address", COUNT, listen.address_connections_max),
  RANGE(1, 60000), .standard = "512", .example = "64",
- .says = "Connections from one address."},
+ .says = "Connections of one client: its token, or without one its address."},
 /* -- what is kept ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "store"),
  .says = "The queue, what waits to be tried again, and the dead letters: one "
