@@ -280,8 +280,9 @@ class Bench:
             _, url = (sink or self.sink)(*options)
             requests, took, errors, _, _, cpu = self.wrk(
                 0, connections, seconds, url + "/t/0", "leaf", BODY)
-            if errors:
-                sys.exit(f"hub.py: wrk had {errors} errors")
+            if errors or requests == 0:
+                sys.exit(f"hub.py: wrk had {errors} errors, "
+                         f"and {requests} answers")
             return requests / took, cpu / requests * 1e6
 
     def bare(self, connections, seconds, *options):
@@ -315,7 +316,8 @@ class Bench:
             messages = max(100 if shape.share == 1 else 10 * shape.share,
                            (60000 if self.is_quick else 240000)
                            // shape.all)
-            seconds = 1 if self.is_quick else 3
+            # wrk's time has that of its connects in it.
+            seconds = (1 if self.is_quick else 3) + shape.connections // 1000
             rows, others = [], []
             for _ in range(self.pairs):
                 hub = self.drain(shape, messages)
