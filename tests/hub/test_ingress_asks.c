@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -383,5 +384,34 @@ TEST(ask, is_refused_when_too_many_answers_are_on_their_way)
     serve(&d);
     check_problem(ask(&d.market, "GET /v1/much", "", ""), 503,
                   "too many answers");
+    market_end(&d.market);
+}
+
+/* What is on its way to one who does not read is bounded, and not for ever. */
+TEST(ask, is_cut_when_its_answer_is_not_taken)
+{
+    static const char much[] = "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    stg_ingress_view view = {.cut = 0};
+    desk d;
+    caller *c;
+
+    market_begin(&d.market);
+    d.market.options.idle_timeout = 200 * STG_MS;
+    d.market.options.answers_max = MUCH;
+    serve(&d);
+    c = caller_new(&d.market);
+    for (int i = 0; i < 200; i++) // more than the system holds
+        caller_say(c, much);
+    CHECK(send(c->fd, c->out, c->out_size, MSG_NOSIGNAL) > 0);
+    for (uint64_t end_at = uv_hrtime() + 20 * STG_S; view.cut == 0;) {
+        market_run(&d.market);
+        stg_ingress_look(d.market.ingress, &view);
+        CHECK(uv_hrtime() < end_at);
+    }
+    CHECK_U64(view.cut, 1);
+    CHECK(0 < view.requests && view.requests < 200);
+    // It does not count any more.
+    CHECK_INT(status_of(ask(&d.market, "GET /v1/much", "", "")), 200);
+    caller_free(c);
     market_end(&d.market);
 }

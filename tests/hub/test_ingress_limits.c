@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hub/ops/ingress_inside.h"
 #include "tests/harness.h"
 
 static const char whole[] =
@@ -18,6 +19,7 @@ static const char whole[] =
 
 static bool has_no_file;    /* accept4() finds none */
 static unsigned unaccepted; /* for that */
+static const stg_httpd *holder; /* but where this one gave up its reserve */
 
 static void begin(market *m)
 {
@@ -615,7 +617,7 @@ TEST(ingress, leaves_the_targets_their_quarter_of_the_open_files)
 __attribute__((visibility("default"))) int
 accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
-    if (has_no_file) {
+    if (has_no_file && (holder == NULL || holder->reserve >= 0)) {
         unaccepted++;
         errno = EMFILE;
         return -1;
@@ -655,6 +657,38 @@ TEST(ingress, does_not_spin_without_a_file_for_its_first_connection)
     caller_say(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     CHECK_INT(status_of(caller_answer(c)), 200);
     caller_free(c);
+    market_end(&m);
+}
+
+/* I29: whoever has a connection is busy, and still the hub tells its health. */
+TEST(ingress, answers_by_its_reserve_when_there_is_no_file)
+{
+    market m;
+    caller *busy, *c;
+    const char *answer;
+
+    begin(&m);
+    m.holds = true;
+    busy = begin_one(&m);
+    holder = &m.ingress->server;
+    has_no_file = true;
+    for (int i = 0; i < 3; i++) {
+        c = caller_new(&m);
+        caller_say(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        answer = caller_answer(c);
+        CHECK_INT(status_of(answer), 200);
+        CHECK_STR(header_of(answer, "Connection"), "close");
+        caller_run_until_closed(c);
+        caller_free(c);
+        market_run(&m);
+        CHECK(holder->reserve >= 0);
+    }
+    CHECK(unaccepted > 0);
+    has_no_file = false;
+    holder = NULL;
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(busy)), 202);
+    caller_free(busy);
     market_end(&m);
 }
 
