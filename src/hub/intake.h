@@ -16,7 +16,7 @@ typedef struct stg_intake {
     uint64_t accepted;    /* messages, of what is closed */
     bool is_ended;        /* all lines of the input are durable */
     uint64_t end;         /* the position behind all that came in */
-    char address[64];     /* of the ingress; "": none */
+    char address[120];    /* of the ingress; "": none */
     uint16_t port;
     /* the batch of lines that is with the store: one at a time */
     stg_append_fn *appended;

@@ -120,7 +120,8 @@ class Hub:
         self.port = None
         if listen is not None:
             address = self.event("ready")["listen"]
-            self.port = int(address.rsplit(":", 1)[1])
+            if not address.startswith("unix:"):
+                self.port = int(address.rsplit(":", 1)[1])
 
     def read(self):
         for text in self.process.stderr:

@@ -48,9 +48,9 @@ def new_token(path, role, name=""):
 
 
 class Ingress(case.Case):
-    def hub(self, *options):
+    def hub(self, *options, **more):
         """A hub whose target nobody listens at."""
-        hub = Hub(self.store, "--to", self.refused(), *options)
+        hub = Hub(self.store, "--to", self.refused(), *options, **more)
         self.addCleanup(hub.end)
         return hub
 
@@ -181,6 +181,26 @@ class Ingress(case.Case):
             for s in sockets:
                 with s, s.makefile("rb") as answer:
                     self.assertEqual(answer.read()[:12], b"HTTP/1.1 202")
+
+    def test_listens_on_a_path(self):
+        path = os.path.join(self.folder, "hub.sock")
+        request = (b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+                   b"Content-Length: 2\r\n\r\nhi")
+
+        def ask():
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(PATIENCE)
+                s.connect(path)
+                s.sendall(request)
+                return s.recv(1 << 16)
+        for ends in ("kill", "stop"):
+            hub = self.hub(listen=f"unix:{path}")
+            self.assertEqual(ask()[:12], b"HTTP/1.1 202")
+            self.assertEqual(hub.events("ready")[0]["listen"],
+                             f"unix:{path}")
+            self.assertEqual(os.stat(path).st_mode & 0o022, 0)
+            getattr(hub, ends)()
+            self.assertEqual(os.path.exists(path), ends == "kill")
 
     def test_makes_room_when_no_file_is_left(self):
         hub = self.hub()

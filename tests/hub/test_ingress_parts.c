@@ -75,6 +75,7 @@ TEST(address, is_read_as_it_was_printed)
         {"128.0.0.1:80", "128.0.0.1:80", false},
         {"[::ffff:10.0.0.1]:80", "[::ffff:10.0.0.1]:80", false},
         {"[2001:db8:0:0::1]:80", "[2001:db8::1]:80", false},
+        {"unix:/run/a b.sock", "unix:/run/a b.sock", true},
     };
     char text[STG_ADDRESS_TEXT_MAX];
     stg_address a;
@@ -102,6 +103,45 @@ TEST(address, is_nothing_else)
         CHECK_INT(stg_address_parse(&a, wrong[i], &err), STG_INVALID);
         CHECK(strstr(err.text, "wanted address:port") != NULL);
     }
+}
+
+TEST(address, of_a_path_is_absolute_and_fits)
+{
+    char longest[160];
+    stg_address a;
+    stg_error err;
+
+    CHECK_INT(stg_address_parse(&a, "unix:a", &err), STG_INVALID);
+    CHECK(strstr(err.text, "an absolute path") != NULL);
+    CHECK_INT(stg_address_parse(&a, "unix:", &err), STG_INVALID);
+    snprintf(longest, sizeof longest, "unix:/%0106d", 1);
+    CHECK_INT(stg_address_parse(&a, longest, &err), STG_OK);
+    snprintf(longest, sizeof longest, "unix:/%0107d", 1);
+    CHECK_INT(stg_address_parse(&a, longest, &err), STG_INVALID);
+    CHECK(!stg_address_reaches(&a, "localhost", 80));
+}
+
+/* One that was killed leaves it there. */
+TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
+{
+    char folder[] = "/tmp/stagger-path-XXXXXX", text[64];
+    stg_address a, b;
+    stg_error err;
+    int fd, other;
+
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "unix:%s/s", folder);
+    CHECK_INT(stg_address_parse(&a, text, &err), STG_OK);
+    CHECK_INT(stg_address_parse(&b, text, &err), STG_OK);
+    CHECK_INT(stg_address_listen(&a, &fd, &err), STG_OK);
+    CHECK_INT(stg_address_listen(&b, &other, &err), STG_IO);
+    CHECK(strstr(err.text, "another program listens there") != NULL);
+    CHECK(close(fd) == 0);
+    CHECK_INT(stg_address_listen(&b, &other, &err), STG_OK);
+    CHECK(close(other) == 0);
+    stg_address_leave(&b);
+    CHECK(rmdir(folder) == 0);
+    CHECK_INT(stg_address_listen(&b, &other, &err), STG_IO);
 }
 
 /* 192.0.2.0/24 is for documents: no machine has it. */

@@ -99,7 +99,9 @@ const char *stg_origin_print(const stg_origin *o, char text[INET6_ADDRSTRLEN])
     struct in6_addr address;
 
     memcpy(&address, o->prefix, sizeof address);
-    if (IN6_IS_ADDR_V4MAPPED(&address))
+    if (IN6_IS_ADDR_UNSPECIFIED(&address))
+        memcpy(text, "unix", sizeof "unix"); // nobody connects from ::
+    else if (IN6_IS_ADDR_V4MAPPED(&address))
         inet_ntop(AF_INET, o->prefix + 12, text, INET6_ADDRSTRLEN);
     else
         inet_ntop(AF_INET6, o->prefix, text, INET6_ADDRSTRLEN);

@@ -172,6 +172,7 @@ static void close_server(void *ctx)
     void (*closed)(void *ctx) = g->closed;
     void *closed_ctx = g->closed_ctx;
 
+    stg_address_leave(&g->address);
     free_ingress(g);
     if (closed != NULL)
         closed(closed_ctx);

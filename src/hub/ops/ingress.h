@@ -27,7 +27,8 @@
 typedef struct stg_ingress stg_ingress;
 
 typedef struct stg_ingress_options {
-    const char *listen; /* 127.0.0.1:8080; [::1]:8080; port 0: any */
+    const char *listen; /* 127.0.0.1:8080; [::1]:8080; port 0: any;
+                           unix:/path */
     const char
         *token_file; /* NULL: none, and only loopback may be listened on */
     const char *const

@@ -57,6 +57,27 @@ static bool split(const char *text, char *host, size_t room, const char **port)
     return is_bracketed == (strchr(host, ':') != NULL);
 }
 
+static bool is_path(const stg_address *a)
+{
+    return a->any.sa_family == AF_UNIX;
+}
+
+/* -1: it is no path; 0: it is a wrong one. */
+static int read_path(stg_address *a, const char *text)
+{
+    static const char scheme[] = "unix:";
+    const char *path = text + sizeof scheme - 1;
+
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0)
+        return -1;
+    memset(a, 0, sizeof *a);
+    a->any.sa_family = AF_UNIX;
+    if (path[0] != '/' || strlen(path) >= sizeof a->un.sun_path)
+        return 0;
+    memcpy(a->un.sun_path, path, strlen(path));
+    return 1;
+}
+
 static bool read_host(stg_address *a, const char *host)
 {
     memset(a, 0, sizeof *a);
@@ -73,12 +94,20 @@ stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
     char host[INET6_ADDRSTRLEN];
     const char *port;
     in_port_t number = 0;
+    int path = read_path(a, text);
 
+    if (path > 0)
+        return STG_OK;
+    if (path == 0)
+        return refuse(err, STG_INVALID, text,
+                      "wanted unix: and an absolute path of at most 107 "
+                      "bytes, like unix:/run/stagger/hub.sock");
     if (!split(text, host, sizeof host, &port) || !read_host(a, host) ||
         !read_port(port, &number))
         return refuse(err, STG_INVALID, text,
                       "wanted address:port, in numbers, like 127.0.0.1:8080 or "
-                      "[::1]:8080; port 0 picks a free one");
+                      "[::1]:8080, where port 0 picks a free one; or "
+                      "unix:/path");
     if (a->any.sa_family == AF_INET)
         a->v4.sin_port = number;
     else
@@ -88,6 +117,8 @@ stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
 
 uint16_t stg_address_port(const stg_address *a)
 {
+    if (is_path(a))
+        return 0;
     return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port
                                              : a->v6.sin6_port);
 }
@@ -98,6 +129,10 @@ const char *stg_address_print(const stg_address *a,
     char host[INET6_ADDRSTRLEN] = "";
     bool is_v4 = a->any.sa_family == AF_INET;
 
+    if (is_path(a)) {
+        snprintf(text, STG_ADDRESS_TEXT_MAX, "unix:%s", a->un.sun_path);
+        return text;
+    }
     inet_ntop(a->any.sa_family,
               is_v4 ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr, host,
               sizeof host);
@@ -110,6 +145,8 @@ bool stg_address_is_loopback(const stg_address *a)
 {
     const unsigned char *v6 = a->v6.sin6_addr.s6_addr;
 
+    if (is_path(a))
+        return true;
     if (a->any.sa_family == AF_INET)
         return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
@@ -192,7 +229,7 @@ static const char *advice(int error)
     switch (error) {
     case EADDRINUSE:
         return "another program listens there; stop it, or choose another "
-               "port (ss -ltnp shows who it is)";
+               "port (ss -ltnp shows who it is; ss -lxp of a path)";
     case EACCES:
         return "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, "
                "choose a higher one";
@@ -204,6 +241,24 @@ static const char *advice(int error)
     default:
         return strerror(error);
     }
+}
+
+/* A hub that was killed leaves its socket there. */
+static void remove_stale(const stg_address *a)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return;
+    if (connect(fd, &a->any, sizeof a->un) != 0 && errno == ECONNREFUSED)
+        (void)unlink(a->un.sun_path);
+    close(fd);
+}
+
+void stg_address_leave(const stg_address *a)
+{
+    if (is_path(a))
+        (void)unlink(a->un.sun_path);
 }
 
 /* Returns the socket; -1: errno says why. */
@@ -218,6 +273,10 @@ static bool bind_socket(int fd, const stg_address *a)
     int yes = 1, no = 0;
     bool is_v4 = a->any.sa_family == AF_INET;
 
+    if (is_path(a)) {
+        remove_stale(a);
+        return bind(fd, &a->any, sizeof a->un) == 0;
+    }
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     // [::] is everywhere, whatever the system's default.
     if (!is_v4)
@@ -231,6 +290,8 @@ stg_status stg_address_check_host(const stg_address *a, stg_error *err)
     char text[STG_ADDRESS_TEXT_MAX];
     int fd, error;
 
+    if (is_path(a)) // who starts it may have other rights there
+        return STG_OK;
     stg_address_print(a, text);
     if (a->any.sa_family == AF_INET)
         host.v4.sin_port = 0;

@@ -132,7 +132,7 @@ static json_t *value_of(const stg_setting *s)
     case STG_KIND_METHOD:
         return text("^[A-Z_-]{1,32}$");
     case STG_KIND_ADDRESS:
-        return text(":[0-9]{1,5}$");
+        return text("^unix:/|:[0-9]{1,5}$");
     case STG_KIND_LETTERS:
         return text("^(file|kafka):.");
     case STG_KIND_SOURCE:

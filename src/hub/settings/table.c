@@ -121,7 +121,8 @@ static const stg_setting table[] = {
 {HUB("listen.address", ADDRESS, listen.address), .standard = "127.0.0.1:8080",
  .example = "'[::1]:8080'", .is_fixed = true, .flag = "-l, --listen A:P",
  .says = "Where it listens. Port 0 is any, and the line event=ready says which. "
-         "An address that is not of this machine alone needs `listen.tokens`."},
+         "`unix:/path` is a socket in the file system, for whoever may write to "
+         "it. An address that is not of this machine alone needs `listen.tokens`."},
 {HUB("listen.tokens", FILE, listen.token_file), .example = "tokens",
  .is_secret = true, .flag = "--token-file FILE",
  .says = "Tokens with their roles, a line each, as `stagger token` makes them. "

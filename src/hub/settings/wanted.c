@@ -69,7 +69,9 @@ static const char *const wanted[] = {
         "http:// or https://, a host, and perhaps a port and a "
         "path",
     [STG_KIND_METHOD] = "a method of HTTP, like POST or PUT",
-    [STG_KIND_ADDRESS] = "address:port, like 127.0.0.1:8080 or [::1]:8080",
+    [STG_KIND_ADDRESS] =
+        "address:port, like 127.0.0.1:8080 or [::1]:8080, or "
+        "unix:/path",
     [STG_KIND_SOURCE] =
         "queue, stdin, kafka, or "
         "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START",
