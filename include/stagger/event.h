@@ -49,10 +49,12 @@ typedef struct stg_decision {
 typedef enum stg_event_kind {
     STG_EVENT_ATTEMPT,  /* one starts */
     STG_EVENT_DECISION, /* what one came to, and what then; without an outcome:
-                           it has to wait before it starts */
+                           it has to wait before it starts; STG_GO: others of
+                           its round are under way (hedge.h) */
     STG_EVENT_END,      /* done, or given up */
     STG_EVENT_FALLBACK, /* after an end: the fallback has answered; from the
                            adapters */
+    STG_EVENT_HEDGE,    /* a further attempt starts, since the first is slow */
 } stg_event_kind;
 
 typedef struct stg_event {

@@ -15,6 +15,7 @@
 #define STAGGER_OPERATION_H
 
 #include <stagger/env.h>
+#include <stagger/hedge.h>
 #include <stagger/report.h>
 #include <stagger/retry.h>
 
@@ -31,6 +32,8 @@ typedef struct stg_operation {
     bool is_timed;    /* the clock was read at the begin: something needs it */
     const char *flaw; /* what is wrong with the call, or NULL */
     bool fell_back;   /* with.fallback has answered */
+    stg_hedge hedge;  /* the round, after stg_operation_begin_round() */
+    uint32_t hedges;  /* begun so far */
 } stg_operation;
 
 /* Begins: STG_OK, and op->decision is to wait for the first admission, now.
@@ -52,6 +55,28 @@ STG_API void stg_operation_admit(stg_operation *op, stg_ns now);
 /* What the attempt came to. Does nothing when none is under way. */
 STG_API void stg_operation_report(stg_operation *op,
                                   const stg_outcome *outcome);
+
+/* -- several attempts at once (hedge.h), for loops that can have them; one that
+ * does not call these makes no hedges:
+ *
+ *     STG_GO: stg_operation_begin_round(&op);          // attempt 0
+ *     at op.hedge.due_at: stg_operation_hedge(&op, now)   // attempt 1 ...
+ *     each attempt's end: stg_operation_report_attempt(&op, index, outcome)
+ */
+
+/* The attempt that has just begun is the first of a round, if the policy has
+ * hedges. */
+STG_API void stg_operation_begin_round(stg_operation *op);
+
+/* May a hedge start now? Its number in the round, from 1; 0: not now.
+ * op->hedge.due_at says when to ask again. */
+STG_API uint32_t stg_operation_hedge(stg_operation *op, stg_ns now);
+
+/* What attempt `index` of the round came to. Does nothing for one that is not
+ * under way. As long as op.decision is STG_GO, others are; then whatever is
+ * still under way has to be cancelled, and is not reported. */
+STG_API void stg_operation_report_attempt(stg_operation *op, uint32_t index,
+                                          const stg_outcome *outcome);
 
 /* Ends it as cancelled. After the end it does nothing. */
 STG_API void stg_operation_cancel(stg_operation *op);

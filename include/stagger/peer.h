@@ -1,7 +1,7 @@
 /* peer.h - what the operations on one remote share.
  *
  * The levels of its budget, breaker, rate limiter, bulkhead and
- * throttle. One for each remote that
+ * throttle, and the latencies that hedge=p95 looks at. One for each remote that
  * you call (a database, a service), made once from a policy, used by any number
  * of threads and kept for as long as they run.
  *
@@ -25,7 +25,8 @@ typedef struct stg_peer {
     stg_limiter limiter; /* of the policy's rate, or of stg_peer_limit() */
     stg_bulkhead bulkhead;
     stg_throttle throttle;
-    uint32_t rate; /* the policy's */
+    stg_latencies latencies; /* seen by policies that hedge by a percentile */
+    uint32_t rate;           /* the policy's */
     uint32_t mark; /* set by stg_peer_init(); a zeroed peer is refused */
 } stg_peer;
 
@@ -43,7 +44,8 @@ STG_API stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
                                   stg_error *err);
 
 /* Whether the policy has anything that its operations share, and so needs a
- * peer: a budget, a breaker, a rate, a bulkhead or a throttle. */
+ * peer: a budget, a breaker, a rate, a bulkhead, a throttle, or hedges by a
+ * percentile. */
 STG_API bool stg_policy_needs_peer(const stg_policy *policy);
 
 /* Whether the peer serves this policy: it was made, of a policy with the same

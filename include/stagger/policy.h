@@ -13,6 +13,7 @@
 #include <stagger/breaker.h>
 #include <stagger/budget.h>
 #include <stagger/bulkhead.h>
+#include <stagger/hedge.h>
 #include <stagger/outcome.h>
 #include <stagger/throttle.h>
 
@@ -87,6 +88,8 @@ typedef struct stg_policy {
                       thousandths a second, 1 to 1000000000; 0: no limit */
     stg_bulkhead_options bulkhead; /* of the peer: attempts at once */
     stg_throttle_options throttle;
+    stg_hedge_options hedge; /* only where several attempts can be under way:
+                                libuv, a loop of your own; others make none */
     stg_breaker_options breaker;
     bool budget_waits; /* wait for an empty budget instead of giving up */
     bool breaks_retries_only; /* an open breaker lets first attempts pass */
@@ -100,7 +103,7 @@ typedef struct stg_policy {
 
 /* exponential base=200ms factor=2 cap=30s jitter=full attempts=3 deadline=2m
  * retry=default retry-after-max=1h, no budget, no rate, no bulkhead,
- * no throttle, no breaker. */
+ * no throttle, no hedges, no breaker. */
 STG_API stg_policy stg_policy_default(void);
 
 /* Checks every range, and that the policy can be written as a text. Returns

@@ -11,6 +11,7 @@ typedef struct stg_report {
     stg_why why;       /* of STG_GIVE_UP */
     uint32_t attempts; /* used, first try included; one that an open breaker
                           refused is used, too */
+    uint32_t hedges;   /* made beside them (hedge.h) */
     stg_ns waited;     /* sum of the waits between them */
     stg_ns took;       /* from the start to the end; 0 for a success at once of
                           an attempt that was made at the start, for which no
@@ -25,7 +26,8 @@ typedef struct stg_report {
 #define STG_REPORT_TEXT_MAX 192
 
 /* "gave up after 5 attempts in 3.1 s: refused (attempts)",
- * "done after 3 attempts in 1.2 s"; with "; the fallback answered" behind it,
+ * "done after 3 attempts in 1.2 s", "done after 1 attempt and 1 hedge in
+ * 120 ms"; with "; the fallback answered" behind it,
  * where it did. Returns text, always terminated. */
 STG_API const char *stg_report_text(const stg_report *r,
                                     char text[STG_REPORT_TEXT_MAX]);

@@ -14,6 +14,11 @@
  *     op->data = request;
  *     stg_uv_retry(loop, op, &policy, NULL, start, done);
  *
+ * With hedges in the policy (hedge=100ms, see hedge.h) and op->hedge set, several
+ * attempts are under way at a time. Each has a number of its own: what start() and
+ * hedge() begin is kept by number, reported by number, and abandon() is called with
+ * the number of each one that has lost.
+ *
  * With an env the operation runs on virtual time: at each turn of the loop the
  * clock is moved (env.sleep) to the earliest instant that an operation with
  * that env on that loop waits for, an attempt's timeout included. Those that are
@@ -40,13 +45,17 @@ typedef void stg_uv_start_fn(stg_uv *op, uint32_t attempt);
 /* The end. The handle is closed: it may be freed or used again. */
 typedef void stg_uv_done_fn(stg_uv *op, const stg_report *report);
 
-/* The attempt is given up (its time is over, or the operation is cancelled):
- * stop what start() began. What it reports from now on is ignored. */
+/* The attempt is given up (its time is over, another one of its round has won,
+ * or the operation is cancelled): stop what start() or hedge() began. What it reports from now on is ignored. */
 typedef void stg_uv_abandon_fn(stg_uv *op, uint32_t attempt);
 
 struct stg_uv {
     void *data;                 /* the caller's, as is */
     stg_uv_abandon_fn *abandon; /* the caller's, NULL: nothing to stop */
+    stg_uv_start_fn *hedge; /* the caller's, NULL: no hedges. Starts a further
+                                   attempt beside those under way: often the
+                                   function that is start, too. Read only
+                                   where the policy has hedges */
     /* The rest is private, but op.retry may be a parent (with.parent). */
     stg_operation op;
     stg_report report;
@@ -60,6 +69,10 @@ struct stg_uv {
     stg_ns due_at; /* the end of the wait, or of the attempt's time */
     uint32_t attempt;
     int phase;
+    struct {
+        stg_ns due_at; /* the end of its time */
+        uint32_t number;
+    } attempts[1 + STG_HEDGES_MAX]; /* of the round; number 0: it has ended */
     /* On virtual time: the operation that keeps the clock of all that share
      * it, and the place among them. */
     struct stg_uv *keeper;

@@ -14,11 +14,18 @@ static const char *find_env_flaw(const stg_env *env)
 bool stg_operation_needs_clock(const stg_policy *policy, const stg_with *with)
 {
     if (policy->deadline != STG_NEVER || policy->attempt_timeout != STG_NEVER ||
-        policy->reset_after != STG_NEVER)
+        policy->reset_after != STG_NEVER || policy->hedge.max != 0)
         return true;
     return with != NULL && (with->deadline_at != 0 || with->peer != NULL ||
                             with->shared_budget != NULL || with->hook != NULL ||
                             with->env != NULL);
+}
+
+static void forget_hedges(stg_operation *op)
+{
+    op->hedge.due_at = STG_NEVER;
+    op->hedge.under_way = 0;
+    op->hedges = 0;
 }
 
 stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
@@ -34,6 +41,7 @@ stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
     op->begun_at = op->waited = 0;
     op->flaw = NULL;
     op->fell_back = false;
+    forget_hedges(op);
     flaw = find_env_flaw(op->with.env);
     op->is_timed = policy != NULL && flaw == NULL &&
                    stg_operation_needs_clock(policy, &op->with);
@@ -67,6 +75,7 @@ void stg_operation_adopt(stg_operation *op, const stg_retry *r, bool is_timed)
     op->is_timed = is_timed;
     op->flaw = NULL;
     op->fell_back = false;
+    forget_hedges(op);
 }
 
 void stg_operation_refuse(stg_operation *op, const char *flaw)
@@ -193,12 +202,59 @@ static void fail(stg_operation *op, const stg_outcome *outcome)
         fall_back(op);
 }
 
+static const stg_outcome unknown = {.fault = STG_FAULT_ERROR};
+
+void stg_operation_begin_round(stg_operation *op)
+{
+    if (is_begun(op) && op->decision.next == STG_GO &&
+        op->retry.policy->hedge.max != 0)
+        stg_hedge_begin(&op->hedge, &op->retry, op->changed_at);
+}
+
+uint32_t stg_operation_hedge(stg_operation *op, stg_ns now)
+{
+    uint32_t index;
+
+    if (!is_begun(op) || op->decision.next != STG_GO ||
+        !stg_hedge_admit(&op->hedge, &op->retry, now, &index))
+        return 0;
+    op->hedges++;
+    return index;
+}
+
+static bool is_under_way(const stg_operation *op, uint32_t index)
+{
+    return index <= STG_HEDGES_MAX && (op->hedge.under_way >> index & 1) != 0;
+}
+
+void stg_operation_report_attempt(stg_operation *op, uint32_t index,
+                                  const stg_outcome *outcome)
+{
+    stg_rng rng;
+
+    if (!is_begun(op) || !is_under_way(op, index))
+        return;
+    if (outcome == NULL)
+        outcome = &unknown;
+    op->changed_at = read_end(op);
+    if (outcome->fault != STG_FAULT_NONE) {
+        op->last = *outcome;
+        rng = stg_rng_seed(stg_env_random(op->with.env));
+    }
+    op->decision = stg_hedge_step(&op->hedge, &op->retry, index, outcome,
+                                  op->changed_at, &rng);
+    if (op->with.fallback != NULL)
+        fall_back(op);
+}
+
 void stg_operation_report(stg_operation *op, const stg_outcome *outcome)
 {
-    static const stg_outcome unknown = {.fault = STG_FAULT_ERROR};
-
     if (!is_begun(op) || op->decision.next != STG_GO)
         return;
+    if (op->hedge.under_way != 0) {
+        stg_operation_report_attempt(op, 0, outcome);
+        return;
+    }
     if (outcome == NULL)
         outcome = &unknown;
     if (outcome->fault == STG_FAULT_NONE)
@@ -217,7 +273,7 @@ void stg_operation_cancel(stg_operation *op)
     if (op->decision.next == STG_WAIT)
         count_wait(op, now);
     op->changed_at = now;
-    op->decision = stg_retry_cancel(&op->retry, op->changed_at);
+    op->decision = stg_hedge_cancel(&op->hedge, &op->retry, op->changed_at);
 }
 
 /* To the end of the wait, or until it is cancelled. */
@@ -264,6 +320,7 @@ stg_report stg_operation_result(const stg_operation *op)
         .next = op->decision.next,
         .why = op->decision.why,
         .attempts = op->retry.attempts,
+        .hedges = op->hedges,
         .waited = op->waited,
         .took = op->is_timed ? stg_ns_sub(op->changed_at, op->begun_at) : 0,
         .last = op->last,

@@ -324,6 +324,28 @@ static void arm(stg_uv *op, stg_ns now)
                        to_ms(op, stg_ns_sub(until_at, now)), 0);
 }
 
+enum { ATTEMPTS = 1 + STG_HEDGES_MAX };
+
+/* Waits for the attempts that are under way, and for the next hedge. */
+static void await_attempts(stg_uv *op, stg_ns now)
+{
+    op->due_at = op->op.hedge.due_at;
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (op->attempts[i].number != 0)
+            op->due_at = stg_ns_min(op->due_at, op->attempts[i].due_at);
+    arm(op, now);
+}
+
+static void begin_attempt(stg_uv *op, uint32_t index, stg_uv_start_fn *start,
+                          stg_ns now)
+{
+    op->attempts[index].number = ++op->attempt;
+    op->attempts[index].due_at =
+        stg_ns_add(now, stg_retry_timeout(&op->op.retry, now));
+    await_attempts(op, now);
+    start(op, op->attempt);
+}
+
 static void on_close(uv_handle_t *handle)
 {
     stg_uv *op = op_of(handle);
@@ -341,9 +363,9 @@ static void follow(stg_uv *op)
     switch (op->op.decision.next) {
     case STG_GO:
         op->phase = IN_ATTEMPT;
-        op->due_at = stg_ns_add(now, stg_retry_timeout(&op->op.retry, now));
-        arm(op, now);
-        op->start(op, ++op->attempt);
+        if (op->op.retry.policy->hedge.max != 0 && op->hedge != NULL)
+            stg_operation_begin_round(&op->op);
+        begin_attempt(op, 0, op->start, now);
         break;
     case STG_WAIT:
         op->phase = WAITING;
@@ -361,20 +383,67 @@ static void follow(stg_uv *op)
     }
 }
 
-static void abandon(stg_uv *op)
+/* What it reports from now on is ignored. */
+static void abandon(stg_uv *op, int index)
 {
-    bool is_under_way = op->phase == IN_ATTEMPT;
+    uint32_t number = op->attempts[index].number;
 
-    op->phase = WAITING; // what is reported from now on is ignored
-    if (is_under_way && op->abandon != NULL)
-        op->abandon(op, op->attempt);
+    op->attempts[index].number = 0;
+    if (number != 0 && op->abandon != NULL)
+        op->abandon(op, number);
+}
+
+/* It may end in the caller's function. */
+static void abandon_all(stg_uv *op)
+{
+    op->phase = WAITING;
+    for (int i = 0; i < ATTEMPTS; i++)
+        abandon(op, i);
+}
+
+/* Attempt `index` has ended. */
+static void report(stg_uv *op, int index, const stg_outcome *outcome)
+{
+    op->attempts[index].number = 0;
+    if (op->op.hedge.under_way != 0)
+        stg_operation_report_attempt(&op->op, (uint32_t)index, outcome);
+    else
+        stg_operation_report(&op->op, outcome);
+    if (op->op.decision.next == STG_GO) {
+        await_attempts(op, op->op.changed_at);
+        return;
+    }
+    abandon_all(op);
+    if (op->phase != ENDED)
+        follow(op);
+}
+
+/* Time has passed for the attempts of a round: one is too late, or it is time
+ * for another one. The caller's functions may end it meanwhile. */
+static void wake_attempts(stg_uv *op, stg_ns now)
+{
+    const stg_outcome timeout = stg_failed(STG_FAULT_TIMEOUT);
+    uint32_t index;
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        if (op->attempts[i].number == 0 || now < op->attempts[i].due_at)
+            continue;
+        abandon(op, i);
+        if (op->phase == IN_ATTEMPT)
+            report(op, i, &timeout);
+        if (op->phase != IN_ATTEMPT)
+            return;
+    }
+    index = stg_operation_hedge(&op->op, now);
+    if (index != 0)
+        begin_attempt(op, index, op->hedge, now);
+    else
+        await_attempts(op, now);
 }
 
 /* Time has passed: is what we wait for there? */
 static void wake(stg_uv *op, stg_ns now)
 {
-    stg_outcome timeout = stg_failed(STG_FAULT_TIMEOUT);
-
     if (now < op->due_at && !is_cancelled(op)) {
         arm(op, now);
         return;
@@ -383,14 +452,11 @@ static void wake(stg_uv *op, stg_ns now)
         stg_uv_cancel(op);
         return;
     }
-    if (op->phase == WAITING) {
-        stg_operation_admit(&op->op, now);
-    } else {
-        abandon(op);
-        if (op->phase == ENDED)
-            return;
-        stg_operation_report(&op->op, &timeout);
+    if (op->phase == IN_ATTEMPT) {
+        wake_attempts(op, now);
+        return;
     }
+    stg_operation_admit(&op->op, now);
     follow(op);
 }
 
@@ -402,6 +468,8 @@ stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op, const stg_policy *policy,
         return STG_INVALID;
     op->phase = ENDED;
     op->attempt = 0;
+    for (int i = 0; i < ATTEMPTS; i++)
+        op->attempts[i].number = 0;
     op->start = start;
     op->done = done;
     if (stg_operation_begin(&op->op, policy, with) == STG_OK &&
@@ -425,10 +493,13 @@ stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op, const stg_policy *policy,
 
 void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome)
 {
-    if (op == NULL || op->phase != IN_ATTEMPT || attempt != op->attempt)
+    if (op == NULL || op->phase != IN_ATTEMPT || attempt == 0)
         return;
-    stg_operation_report(&op->op, &outcome);
-    follow(op);
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (op->attempts[i].number == attempt) {
+            report(op, i, &outcome);
+            return;
+        }
 }
 
 void stg_uv_cancel(stg_uv *op)
@@ -437,7 +508,7 @@ void stg_uv_cancel(stg_uv *op)
         return;
     if (is_virtual(op) && op->keeper == NULL)
         enter_all(op);
-    abandon(op);
+    abandon_all(op);
     if (op->phase == ENDED)
         return;
     stg_operation_cancel(&op->op);

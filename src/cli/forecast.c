@@ -460,6 +460,16 @@ static bool can_reset(const stg_policy *p)
            p->reset_after <= stg_ns_min(p->attempt_timeout, p->deadline);
 }
 
+stg_ns stg_forecast_round(const stg_policy *p)
+{
+    const stg_hedge_options *o = &p->hedge;
+    stg_ns delay = o->percentile != 0
+                       ? p->attempt_timeout
+                       : stg_ns_min(o->delay, p->attempt_timeout);
+
+    return stg_ns_add(p->attempt_timeout, stg_ns_mul(delay, o->max));
+}
+
 /* Nothing bounds the wait for an empty budget, or for a place of the rate, but
  * the deadline, nor anything an attempt that hangs. */
 static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
@@ -472,8 +482,9 @@ static stg_ns find_time(const stg_forecast *f, const stg_policy *p)
     if (can_reset(p))
         return STG_NEVER;
     if (!waits_for_others && f->attempts_max != STG_UNLIMITED)
-        attempts = stg_ns_mul(stg_ns_add(p->attempt_timeout, p->bulkhead.wait),
-                              f->attempts_max);
+        attempts =
+            stg_ns_mul(stg_ns_add(stg_forecast_round(p), p->bulkhead.wait),
+                       f->attempts_max);
     if (attempts != STG_NEVER && f->attempts_max > 1)
         attempts = stg_ns_add(attempts, sum(&p->backoff, f->attempts_max - 1,
                                             find_steady(&p->backoff))
@@ -486,7 +497,8 @@ static void fill_load(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
     uint64_t retries = stg_ns_min(f->retries_in_time, rules_max);
 
     f->attempts_max = stg_ns_add(retries, 1);
-    f->sustained = stg_ns_mul(f->attempts_max, 1000);
+    f->requests_max = stg_ns_mul(f->attempts_max, 1 + (uint64_t)p->hedge.max);
+    f->sustained = stg_ns_mul(f->requests_max, 1000);
     f->per_second = STG_UNLIMITED;
     if (p->budget.kind == STG_BUDGET_TOKENS)
         f->per_second = p->budget.rate;
@@ -531,6 +543,7 @@ static void widen(stg_forecast *f, const stg_policy *p, stg_ns base,
     f->wait_total_most = stg_ns_max(f->wait_total_most, g.wait_total_most);
     f->retries_in_time = stg_ns_max(f->retries_in_time, g.retries_in_time);
     f->attempts_max = stg_ns_max(f->attempts_max, g.attempts_max);
+    f->requests_max = stg_ns_max(f->requests_max, g.requests_max);
     f->sustained = stg_ns_max(f->sustained, g.sustained);
     f->time_total_most = stg_ns_max(f->time_total_most, g.time_total_most);
 }

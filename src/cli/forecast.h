@@ -41,8 +41,9 @@ typedef struct stg_forecast {
     stg_ns time_total_most;   /* waits and attempts, within the deadline */
     uint64_t attempts_max; /* that one operation can come to: by attempts, the
                               deadline, and the limits of faults */
+    uint64_t requests_max; /* the same with its hedges */
     uint64_t sustained;    /* attempts an operation while everything fails, in
-                              thousandths; without a ratio as attempts_max */
+                              thousandths; without a ratio as requests_max */
     uint64_t per_second; /* retries a second that the budget allows for good, in
                             thousandths; STG_UNLIMITED: none, or it depends */
 } stg_forecast;
@@ -54,5 +55,9 @@ void stg_forecast_make(stg_forecast *f, const stg_policy *p,
 /* Retry n from 1: a row that is listed, or one behind them. */
 stg_forecast_wait stg_forecast_row(const stg_forecast *f, const stg_policy *p,
                                    uint64_t n);
+
+/* How long an attempt and its hedges may take; STG_NEVER: no bound. A hedge
+ * starts only while another one is under way. */
+stg_ns stg_forecast_round(const stg_policy *p);
 
 #endif

@@ -257,6 +257,14 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
                          stg_time_text(longest, found));
         stg_lint_fix(w, "reset-after=none");
     }
+    if (p->hedge.max != 0 && p->hedge.delay >= longest) {
+        w = stg_lint_add(lint, "hedge-unreachable",
+                         "no attempt is under way for that long: each ends "
+                         "after %s at most",
+                         stg_time_text(longest, found));
+        stg_lint_fix(w, "hedge=%s",
+                     write_time(stg_ns_max(longest / 4, STG_MS), fix));
+    }
 }
 
 static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
@@ -325,6 +333,14 @@ static void check_load(stg_lint *lint, const stg_lint_facts *facts)
                                   "%s in place of one",
                                   write_requests("", usual, requests)),
                      "budget=ratio:0.2+1/s");
+    if (p->hedge.max != 0 && p->budget.kind == STG_BUDGET_NONE)
+        stg_lint_fix(
+            stg_lint_add(
+                lint, "hedge-without-budget",
+                "a remote that is slow gets %s in place of "
+                "one, which makes it slower",
+                write_requests("up to ", 1 + (uint64_t)p->hedge.max, requests)),
+            "budget=ratio:0.1+1/s");
     if (p->nested == STG_NESTED_FULL && f->attempts_max > 1)
         stg_lint_fix(
             stg_lint_add(lint, "nested-full",

@@ -81,6 +81,7 @@ const char *stg_plan_bases(const stg_policy *p, char *words);
 const char *stg_plan_rate(const stg_policy *p, char *words);
 const char *stg_plan_bulkhead(const stg_policy *p, char *words);
 const char *stg_plan_throttle(const stg_policy *p, char *words);
+const char *stg_plan_hedge(const stg_policy *p, char *words);
 const char *stg_plan_breaker(const stg_plan *plan, char *words);
 const char *stg_plan_thousandths(uint64_t number, char *words);
 const char *stg_plan_answer(uint16_t retries_max, char *words);

@@ -212,7 +212,7 @@ static const char *worst_time(const stg_plan *plan, char *words)
 
 static const char *worst_load(const stg_plan *plan, char *words)
 {
-    return write_number(plan->forecast.attempts_max, words);
+    return write_number(plan->forecast.requests_max, words);
 }
 
 static const char *sustained_load(const stg_plan *plan, char *words)

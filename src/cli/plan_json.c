@@ -135,7 +135,7 @@ static void show_numbers(stg_json *j, const stg_plan *plan)
     stg_json_bool(j, "waits_truncated", f->is_truncated);
     stg_json_ms(j, "wait_total_max_ms", f->wait_total_most);
     stg_json_ms(j, "time_total_max_ms", f->time_total_most);
-    stg_json_limit(j, "amplification_max", f->attempts_max);
+    stg_json_limit(j, "amplification_max", f->requests_max);
     stg_json_limit_thousandths(j, "amplification_sustained", f->sustained);
     stg_json_limit_thousandths(j, "retries_per_second_max", f->per_second);
 }
@@ -168,6 +168,12 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
     stg_json_limit_thousandths(
         j, "throttle_k",
         p->throttle.kind == STG_THROTTLE_SRE ? p->throttle.k : STG_UNLIMITED);
+    stg_json_number(j, "hedges_max", p->hedge.max);
+    stg_json_ms(j, "hedge_delay_ms",
+                p->hedge.delay == 0 ? STG_NEVER : p->hedge.delay);
+    stg_json_limit(j, "hedge_percentile",
+                   p->hedge.percentile == 0 ? STG_UNLIMITED
+                                            : p->hedge.percentile);
     show_breaker(j, p);
 
     stg_json_open(j, "faults", '[');

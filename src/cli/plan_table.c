@@ -215,13 +215,15 @@ static void show_time(const stg_plan *plan, const stg_terminal *t)
                  p->attempt_timeout == STG_NEVER
                      ? "; an attempt may take what is left of it"
                      : "");
-    } else if (f->attempts_max == 1) {
+    } else if (f->requests_max == 1) {
         snprintf(text, sizeof text, "%s, the timeout of the attempt", all);
     } else {
-        attempts = stg_ns_mul(p->attempt_timeout, f->attempts_max);
+        attempts = stg_ns_mul(stg_forecast_round(p), f->attempts_max);
         snprintf(text, sizeof text,
-                 "%s: %" PRIu64 " attempts of %s, waits of %s", all,
-                 f->attempts_max, stg_terminal_time(p->attempt_timeout, each),
+                 "%s: %" PRIu64 " attempt%s of %s%s, waits of %s", all,
+                 f->attempts_max, f->attempts_max == 1 ? "" : "s",
+                 stg_terminal_time(stg_forecast_round(p), each),
+                 p->hedge.max == 0 ? "" : " with hedges",
                  stg_terminal_time(f->time_total_most - attempts, waits));
     }
     show_fact("worst time", text, t);
@@ -233,14 +235,14 @@ static void show_load(const stg_plan *plan, const stg_terminal *t)
     char text[2 * STG_PLAN_WORDS_MAX], number[STG_PLAN_WORDS_MAX];
     int length;
 
-    if (f->attempts_max == STG_UNLIMITED)
+    if (f->requests_max == STG_UNLIMITED)
         length = snprintf(text, sizeof text,
                           "requests without limit while all fails");
     else
         length = snprintf(text, sizeof text,
                           "up to %" PRIu64 " requests for one while all fails",
-                          f->attempts_max);
-    if (f->sustained < stg_ns_mul(f->attempts_max, 1000))
+                          f->requests_max);
+    if (f->sustained < stg_ns_mul(f->requests_max, 1000))
         length += snprintf(text + length, sizeof text - (size_t)length,
                            "; in the long run %s for one",
                            stg_plan_thousandths(f->sustained, number));
@@ -312,18 +314,22 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
     if (plan->forecast.attempts_max > 1 && *stg_plan_bases(p, text) != '\0')
         show_fact("waits", text, t);
     show_time(plan, t);
-    if (plan->forecast.attempts_max > 1) {
+    if (plan->forecast.requests_max > 1)
         show_load(plan, t);
+    if (plan->forecast.attempts_max > 1) {
         show_server_delay(plan, t);
         show_arrivals(plan, clients, t);
-        show_fact("budget", stg_plan_budget(p, text), t);
     }
+    if (plan->forecast.requests_max > 1)
+        show_fact("budget", stg_plan_budget(p, text), t);
     if (p->rate != 0)
         show_fact("rate", stg_plan_rate(p, text), t);
     if (p->bulkhead.max != 0)
         show_fact("bulkhead", stg_plan_bulkhead(p, text), t);
     if (p->throttle.kind != STG_THROTTLE_NONE)
         show_fact("throttle", stg_plan_throttle(p, text), t);
+    if (p->hedge.max != 0)
+        show_fact("hedge", stg_plan_hedge(p, text), t);
     show_fact("breaker", stg_plan_breaker(plan, text), t);
     if (p->reset_after != STG_NEVER) {
         snprintf(text, sizeof text,

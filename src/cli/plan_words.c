@@ -292,6 +292,34 @@ const char *stg_plan_throttle(const stg_policy *p, char *words)
     return words;
 }
 
+const char *stg_plan_hedge(const stg_policy *p, char *words)
+{
+    const stg_hedge_options *o = &p->hedge;
+    stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
+    char time[STG_NS_TEXT_MAX];
+
+    if (o->max > 1) {
+        stg_write_text(&w, "up to ");
+        stg_write_number(&w, o->max);
+        stg_write_text(&w, " further attempts, each after ");
+    } else {
+        stg_write_text(&w, "a further attempt after ");
+    }
+    if (o->percentile == 0) {
+        stg_write_text(&w, stg_terminal_time(o->delay, time));
+    } else {
+        stg_write_text(&w, "what ");
+        stg_write_number(&w, o->percentile);
+        stg_write_text(&w, " % of the latest answers took");
+    }
+    stg_write_text(&w, ", the first good answer wins; ");
+    stg_write_text(&w, p->budget.kind == STG_BUDGET_NONE
+                           ? "no budget pays"
+                           : "paid from the budget");
+    stg_write_text(&w, "; only on event loops (libuv, or your own)");
+    return words;
+}
+
 static void write_connects(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->connects == 0)

@@ -31,6 +31,13 @@ static inline bool stg_throttle_options_equal(const stg_throttle_options *a,
     return a->kind == b->kind && a->k == b->k;
 }
 
+static inline bool stg_hedge_options_equal(const stg_hedge_options *a,
+                                           const stg_hedge_options *b)
+{
+    return a->max == b->max && a->percentile == b->percentile &&
+           a->delay == b->delay;
+}
+
 bool stg_breaker_options_equal(const stg_breaker_options *a,
                                const stg_breaker_options *b);
 
@@ -39,7 +46,7 @@ bool stg_breaker_options_equal(const stg_breaker_options *a,
 static inline uint32_t stg_policy_parts(const stg_policy *p)
 {
     return (unsigned)p->breaker.rule | p->rate | p->bulkhead.max |
-           (unsigned)p->throttle.kind;
+           (unsigned)p->throttle.kind | p->hedge.percentile;
 }
 
 /* The same, or a budget. */

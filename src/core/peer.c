@@ -17,6 +17,7 @@ stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
         stg_bulkhead_init(&peer->bulkhead, &policy->bulkhead) != STG_OK ||
         stg_throttle_init(&peer->throttle, &policy->throttle) != STG_OK)
         return STG_INVALID;
+    peer->latencies = (stg_latencies){.count = 0};
     peer->rate = policy->rate;
     peer->mark = made;
     return STG_OK;

@@ -131,6 +131,7 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
         check_rate(p, err) != STG_OK ||
         stg_bulkhead_check(&p->bulkhead, err) != STG_OK ||
         stg_throttle_check(&p->throttle, err) != STG_OK ||
+        stg_hedge_check(&p->hedge, err) != STG_OK ||
         stg_breaker_check(&p->breaker, err) != STG_OK ||
         check_rules(p, err) != STG_OK)
         return STG_INVALID;
@@ -210,6 +211,7 @@ bool stg_policy_equal(const stg_policy *a, const stg_policy *b)
            a->rate == b->rate &&
            stg_bulkhead_options_equal(&a->bulkhead, &b->bulkhead) &&
            stg_throttle_options_equal(&a->throttle, &b->throttle) &&
+           stg_hedge_options_equal(&a->hedge, &b->hedge) &&
            stg_breaker_options_equal(&a->breaker, &b->breaker) &&
            equal_rules(a, b);
 }

@@ -41,10 +41,15 @@ const char *stg_why_sentence(stg_why why)
                                          : "for an unknown reason";
 }
 
-static void write_attempts(stg_writer *w, uint32_t attempts)
+static void write_attempts(stg_writer *w, const stg_report *r)
 {
-    stg_write_number(w, attempts);
-    stg_write_text(w, attempts == 1 ? " attempt" : " attempts");
+    stg_write_number(w, r->attempts);
+    stg_write_text(w, r->attempts == 1 ? " attempt" : " attempts");
+    if (r->hedges == 0)
+        return;
+    stg_write_text(w, " and ");
+    stg_write_number(w, r->hedges);
+    stg_write_text(w, r->hedges == 1 ? " hedge" : " hedges");
 }
 
 static void write_reason(stg_writer *w, const stg_report *r)
@@ -72,7 +77,7 @@ static void write_flaw(stg_writer *w, const stg_report *r)
         stg_write_text(w, "refused before the first attempt: ");
     } else {
         stg_write_text(w, "gave up after ");
-        write_attempts(w, r->attempts);
+        write_attempts(w, r);
         stg_write_text(w, ": ");
     }
     stg_write_text(w, r->flaw != NULL ? r->flaw : "the call is wrong");
@@ -99,7 +104,7 @@ const char *stg_report_text(const stg_report *r, char text[STG_REPORT_TEXT_MAX])
     stg_write_text(&w, r->next == STG_DONE      ? "done after "
                        : r->next == STG_GIVE_UP ? "gave up after "
                                                 : "not ended after ");
-    write_attempts(&w, r->attempts);
+    write_attempts(&w, r);
     if (r->took > 0) {
         stg_write_text(&w, " in ");
         stg_write_text(&w, stg_ns_text(r->took, took));

@@ -54,7 +54,7 @@ __attribute__((noinline)) static bool is_method_repeatable(const char *method)
 
 /* Whatever became of the attempt. Asked after it, for some learn their method
  * in it. */
-static bool is_repeatable(const stg_retry *r)
+bool stg_retry_is_repeatable(const stg_retry *r)
 {
     const stg_with *with = r->with;
 
@@ -75,7 +75,7 @@ static bool would_retry(const stg_retry *r, const stg_outcome *o, stg_ns now)
     return ruling.retries_max != 0 &&
            (ruling.limited < 0 ||
             r->limited[ruling.limited] < ruling.retries_max) &&
-           (is_repeatable(r) || is_unprocessed(o));
+           (stg_retry_is_repeatable(r) || is_unprocessed(o));
 }
 
 /* One around that is nested itself leaves it to those around it. */
@@ -103,7 +103,7 @@ static stg_why find_refusal(const stg_retry *r, const stg_outcome *o,
         return STG_WHY_CIRCUIT_OPEN;
     if (o->permanent || retries_max == 0)
         return STG_WHY_PERMANENT;
-    if (!is_repeatable(r) && !is_unprocessed(o))
+    if (!stg_retry_is_repeatable(r) && !is_unprocessed(o))
         return STG_WHY_NOT_IDEMPOTENT;
     if (p->nested == STG_NESTED_ONCE && is_left_to_outer(r, o, now))
         return STG_WHY_NESTED;
@@ -247,6 +247,12 @@ static void count_failure(const stg_retry *r, const stg_outcome *o)
     }
 }
 
+/* For others: within this file it is inlined. */
+void stg_retry_count_failure(const stg_retry *r, const stg_outcome *o)
+{
+    count_failure(r, o);
+}
+
 /* After a failure. */
 stg_decision stg_retry_decide(stg_retry *r, const stg_outcome *o, stg_ns now,
                               stg_rng *rng)
@@ -298,16 +304,21 @@ static bool has_breaker(const stg_retry *r)
     return r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL;
 }
 
-static stg_decision conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
-                             stg_rng *rng)
+static inline stg_decision conclude(stg_retry *r, const stg_outcome *o,
+                                    stg_ns now, stg_rng *rng)
 {
     return o->fault == STG_FAULT_NONE ? succeed(r, o, now)
                                       : stg_retry_decide(r, o, now, rng);
 }
 
-/* Not inlined: operations without any of them have no registers to save. */
-__attribute__((noinline)) static stg_decision
-conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
+stg_decision stg_retry_conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
+                                stg_rng *rng)
+{
+    return conclude(r, o, now, rng);
+}
+
+static inline void report_to_peer(stg_retry *r, const stg_outcome *o,
+                                  stg_ns now)
 {
     if (has(r, IN_SHARE))
         stg_retry_leave_share(r);
@@ -318,6 +329,25 @@ conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
     if (has(r, THROTTLED))
         stg_throttle_report(&r->with->peer->throttle, o, r->since_at, now);
     clear(r, THROTTLED);
+}
+
+/* Whether a part of the peer, or a share budget, hears of the attempt. */
+static inline bool is_reported(const stg_retry *r)
+{
+    return has(r, IN_BULKHEAD | THROTTLED | IN_SHARE) || has_breaker(r);
+}
+
+void stg_retry_report(stg_retry *r, const stg_outcome *o, stg_ns now)
+{
+    if (is_reported(r))
+        report_to_peer(r, o, now);
+}
+
+/* Not inlined: operations without any of them have no registers to save. */
+__attribute__((noinline)) static stg_decision
+conclude_with_peer(stg_retry *r, const stg_outcome *o, stg_ns now, stg_rng *rng)
+{
+    report_to_peer(r, o, now);
     return conclude(r, o, now, rng);
 }
 
@@ -341,7 +371,7 @@ stg_decision stg_retry_step(stg_retry *r, const stg_outcome *o, stg_ns now,
         r->flags = ENDED;
         return (stg_decision){.next = STG_DONE};
     }
-    if (has(r, IN_BULKHEAD | THROTTLED | IN_SHARE) || has_breaker(r))
+    if (is_reported(r))
         return conclude_with_peer(r, outcome, now, rng);
     return conclude(r, outcome, now, rng);
 }

@@ -125,6 +125,18 @@ static inline void tell(const stg_retry *r, stg_event_kind kind,
 
 bool stg_retry_is_cancelled(const stg_retry *r);
 
+bool stg_retry_is_repeatable(const stg_retry *r);
+
+/* A failure that may be retried, or asked for none: budgets that count them. */
+void stg_retry_count_failure(const stg_retry *r, const stg_outcome *o);
+
+/* The peer hears what an attempt came to, and its place is free. */
+void stg_retry_report(stg_retry *r, const stg_outcome *o, stg_ns now);
+
+/* What comes after an attempt of which the peer has heard. */
+stg_decision stg_retry_conclude(stg_retry *r, const stg_outcome *o, stg_ns now,
+                                stg_rng *rng);
+
 /* After a failure. */
 stg_decision stg_retry_decide(stg_retry *r, const stg_outcome *o, stg_ns now,
                               stg_rng *rng);

@@ -15,8 +15,8 @@ static const char wanted_word[] =
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "
     "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= "
-    "breaker-scope= unsafe= nested=";
+    "budget-empty= rate= bulkhead= throttle= hedge= breaker= "
+    "breaker-connect= breaker-scope= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -379,6 +379,31 @@ static bool read_throttle(stg_parser *p, stg_reader *value)
             stg_reader_is_empty(value));
 }
 
+/* "100ms", "p95", and ":2" behind either. */
+static bool read_hedge(stg_parser *p, stg_reader *value)
+{
+    stg_hedge_options *o = &p->policy.hedge;
+    stg_reader after;
+
+    *o = (stg_hedge_options){.max = 0};
+    if (is_none(value))
+        return true;
+    o->max = 1;
+    after = *value;
+    after = stg_read_until(&after, ':');
+    value->at = after.end;
+    if (stg_read_text(&after, "p")
+            ? !stg_read_int(&after, &o->percentile) || o->percentile == 0 ||
+                  !stg_reader_is_empty(&after)
+            : !read_time(&after, &o->delay))
+        return false;
+    if (stg_reader_is_empty(value))
+        return true;
+    value->at++; // behind the colon
+    return stg_read_int(value, &o->max) && stg_reader_is_empty(value) &&
+           o->max != 0;
+}
+
 static bool read_share(stg_reader *value, stg_breaker_options *o)
 {
     stg_reader window;
@@ -524,6 +549,10 @@ static const setting settings[] = {
      word_none},
     {"throttle=", read_throttle, "wanted none, aws, or sre:1 to sre:100",
      words_throttle},
+    {"hedge=", read_hedge,
+     "wanted none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 hedges, "
+     "like 100ms, p95 or p95:2",
+     word_none},
     {"breaker-scope=", read_breaker_scope, "wanted attempts or retries",
      words_scope},
     {"breaker-connect=", read_breaker_connect,

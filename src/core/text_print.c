@@ -280,6 +280,21 @@ static void write_throttle(stg_writer *w, const stg_throttle_options *o)
         stg_write_thousandths(w, o->k);
 }
 
+static void write_hedge(stg_writer *w, const stg_hedge_options *o)
+{
+    if (o->max == 0)
+        return;
+    write_key(w, o->percentile == 0 ? "hedge=" : "hedge=p");
+    if (o->percentile == 0)
+        stg_write_duration(w, o->delay);
+    else
+        stg_write_number(w, o->percentile);
+    if (o->max == 1)
+        return;
+    stg_write_char(w, ':');
+    stg_write_number(w, o->max);
+}
+
 static void write_breaker(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->rule == STG_BREAKER_NONE)
@@ -354,6 +369,7 @@ size_t stg_policy_write(const stg_policy *p, char *text, size_t size)
     }
     write_bulkhead(&w, &p->bulkhead);
     write_throttle(&w, &p->throttle);
+    write_hedge(&w, &p->hedge);
     write_breaker(&w, &p->breaker);
     if (p->breaks_retries_only)
         write_key(&w, "breaker-scope=retries");

@@ -58,6 +58,10 @@ stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
         return refuse_setting(err, text, "throttle=",
                               "throttle= is for programs: a target of a hub "
                               "has a breaker, a budget and a rate");
+    if (read.hedge.max != 0)
+        return refuse_setting(err, text, "hedge=",
+                              "hedge= is for programs: a delivery of a hub is "
+                              "one request at a time");
     if (read.breaks_retries_only)
         return refuse_setting(err, text, "breaker-scope=",
                               "breaker-scope=retries is for programs: the "

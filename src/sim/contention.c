@@ -4,6 +4,7 @@
 
 #include "core/writer.h"
 #include "sim/peak.h"
+#include "sim/policy.h"
 #include "sim/random.h"
 
 enum {
@@ -98,7 +99,7 @@ static stg_status check_options(const stg_contention_options *o, stg_error *err)
         return stg_refuse_number(err, "clients", o->clients, "1 to 100000000");
     if (o->policy == NULL || o->policy->attempts_max == 0)
         return stg_refuse(err, "the policy is missing");
-    return STG_OK;
+    return stg_sim_policy_check(o->policy, err);
 }
 
 stg_status stg_contention_new(stg_contention **contention,

@@ -4,6 +4,7 @@
 
 #include "core/writer.h"
 #include "sim/overload_inside.h"
+#include "sim/policy.h"
 #include "sim/random.h"
 
 /* -- options --------------------------------------------------------------- */
@@ -84,6 +85,7 @@ static stg_status check_times(const stg_overload_options *o, stg_error *err)
 stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
 {
     if (stg_policy_check(&o->policy, err) != STG_OK ||
+        stg_sim_policy_check(&o->policy, err) != STG_OK ||
         check_load(&o->load, err) != STG_OK ||
         stg_sim_service_check(&o->service, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK)

@@ -162,6 +162,7 @@ static void post(request *r, const stg_policy *policy, stg_with with)
     with.env = &r->world->story.env;
     r->op.data = r;
     r->op.abandon = abandon;
+    r->op.hedge = start;
     CHECK(stg_uv_retry(&r->world->loop, &r->op, policy, &with, start, done) ==
           STG_OK);
 }
@@ -215,6 +216,172 @@ TEST(uv, gives_up_as_the_policy_says)
                 "  1000 ms  a  attempt 2: 503\n"
                 "  1000 ms  a  gave up after 2 attempts in 1 s: 503 "
                 "(deadline)\n");
+}
+
+TEST(uv, hedges_a_slow_attempt_and_cancels_the_loser)
+{
+    CHECK_TRACE(trace("hedge=100ms", "200@500 200@20"),
+                "     0 ms  a  attempt 1: 200@500\n"
+                "   100 ms  a  attempt 2: 200@20\n"
+                "   120 ms  a  200 to attempt 2\n"
+                "   120 ms  a  abandon 1\n"
+                "   120 ms  a  done after 1 attempt and 1 hedge in 120 ms\n"
+                "   500 ms  a  200 to attempt 1\n");
+    CHECK_TRACE(trace("hedge=100ms:3", "- - 200@300 -"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   200 ms  a  attempt 3: 200@300\n"
+                "   300 ms  a  attempt 4: -\n"
+                "   500 ms  a  200 to attempt 3\n"
+                "   500 ms  a  abandon 1\n"
+                "   500 ms  a  abandon 2\n"
+                "   500 ms  a  abandon 4\n"
+                "   500 ms  a  done after 1 attempt and 3 hedges in 500 ms\n");
+    // Not where the first one is fast, and not before start() returns.
+    CHECK_TRACE(trace("hedge=100ms", "200@99"),
+                "     0 ms  a  attempt 1: 200@99\n"
+                "    99 ms  a  200 to attempt 1\n"
+                "    99 ms  a  done after 1 attempt in 99 ms\n");
+    CHECK_TRACE(trace("hedge=100ms", "- 200"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: 200\n"
+                "   100 ms  a  abandon 1\n"
+                "   100 ms  a  done after 1 attempt and 1 hedge in 100 ms\n");
+}
+
+TEST(uv, retries_when_all_of_a_round_have_failed)
+{
+    CHECK_TRACE(trace("fixed base=1s jitter=none hedge=100ms attempts=2",
+                      "503@150 502@200 404@150 -"),
+                "     0 ms  a  attempt 1: 503@150\n"
+                "   100 ms  a  attempt 2: 502@200\n"
+                "   150 ms  a  503 to attempt 1\n"
+                "   300 ms  a  502 to attempt 2\n"
+                "  1300 ms  a  attempt 3: 404@150\n"
+                "  1400 ms  a  attempt 4: -\n"
+                "  1450 ms  a  404 to attempt 3\n"
+                "  1450 ms  a  abandon 4\n"
+                "  1450 ms  a  gave up after 2 attempts and 2 hedges in 1.5 s: "
+                "404 (permanent)\n");
+}
+
+TEST(uv, ends_each_attempt_of_a_round_in_its_own_time)
+{
+    CHECK_TRACE(trace("attempts=1 hedge=100ms attempt-timeout=300ms", "- -"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   300 ms  a  abandon 1\n"
+                "   400 ms  a  abandon 2\n"
+                "   400 ms  a  gave up after 1 attempt and 1 hedge in 400 ms: "
+                "timeout (attempts)\n");
+    CHECK_TRACE(trace("deadline=250ms hedge=100ms:3", "- - -"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   200 ms  a  attempt 3: -\n"
+                "   250 ms  a  abandon 1\n"
+                "   250 ms  a  abandon 2\n"
+                "   250 ms  a  abandon 3\n"
+                "   250 ms  a  gave up after 1 attempt and 2 hedges in 250 ms: "
+                "timeout (deadline)\n");
+}
+
+TEST(uv, cancels_all_attempts_of_a_round)
+{
+    CHECK_TRACE(trace("hedge=100ms", "cancel@150 -"),
+                "     0 ms  a  attempt 1: cancel@150\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   150 ms  a  cancel\n"
+                "   150 ms  a  abandon 1\n"
+                "   150 ms  a  abandon 2\n"
+                "   150 ms  a  gave up after 1 attempt and 1 hedge in 150 ms: "
+                "it was cancelled (cancelled)\n");
+    CHECK_TRACE(trace("hedge=100ms", "- cancel"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: cancel\n"
+                "   100 ms  a  abandon 1\n"
+                "   100 ms  a  abandon 2\n"
+                "   100 ms  a  gave up after 1 attempt and 1 hedge in 100 ms: "
+                "it was cancelled (cancelled)\n");
+}
+
+/* The caller cancels while it is told of the loser: the end stays what it
+ * was. */
+static void cancel_in_abandon(stg_uv *op, uint32_t attempt)
+{
+    abandon(op, attempt);
+    stg_uv_report(op, attempt, stg_ok());
+    stg_uv_cancel(op);
+}
+
+static const char *trace_of_canceller(const char *text, const char *script)
+{
+    static world w;
+    stg_policy policy = policy_of(text);
+    request r = request_of(&w, "a", script);
+
+    begin_world(&w);
+    post(&r, &policy, (stg_with){0});
+    r.op.abandon = cancel_in_abandon;
+    end_world(&w);
+    CHECK_INT(r.ends, 1);
+    return w.story.trace;
+}
+
+TEST(uv, may_be_cancelled_while_an_attempt_of_a_round_is_abandoned)
+{
+    CHECK_TRACE(trace_of_canceller("hedge=100ms:2", "- - 200"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   200 ms  a  attempt 3: 200\n"
+                "   200 ms  a  abandon 1\n"
+                "   200 ms  a  abandon 2\n"
+                "   200 ms  a  done after 1 attempt and 2 hedges in 200 ms\n");
+    CHECK_TRACE(trace_of_canceller("hedge=100ms attempt-timeout=300ms", "- -"),
+                "     0 ms  a  attempt 1: -\n"
+                "   100 ms  a  attempt 2: -\n"
+                "   300 ms  a  abandon 1\n"
+                "   300 ms  a  abandon 2\n"
+                "   300 ms  a  gave up after 1 attempt and 1 hedge in 300 ms: "
+                "it was cancelled (cancelled)\n");
+}
+
+/* One that cannot have two at a time has none. */
+TEST(uv, makes_no_hedges_for_a_caller_without_the_function)
+{
+    static world w;
+    stg_policy policy = policy_of("hedge=100ms");
+    request r = request_of(&w, "a", "200@500");
+
+    begin_world(&w);
+    post(&r, &policy, (stg_with){0});
+    r.op.hedge = NULL;
+    end_world(&w);
+    CHECK_TRACE(w.story.trace,
+                "     0 ms  a  attempt 1: 200@500\n"
+                "   500 ms  a  200 to attempt 1\n"
+                "   500 ms  a  done after 1 attempt\n");
+}
+
+TEST(uv, goes_on_where_a_hedge_is_refused)
+{
+    CHECK_TRACE(
+        trace("fixed base=1s jitter=none hedge=100ms deadline=100ms", "200@99"),
+        "     0 ms  a  attempt 1: 200@99\n"
+        "    99 ms  a  200 to attempt 1\n"
+        "    99 ms  a  done after 1 attempt in 99 ms\n");
+    {
+        static world w;
+        stg_policy policy = policy_of("hedge=100ms");
+        request r = request_of(&w, "a", "200@500");
+
+        begin_world(&w);
+        post(&r, &policy, (stg_with){.method = "POST"});
+        end_world(&w);
+        CHECK_TRACE(w.story.trace,
+                    "     0 ms  a  attempt 1: 200@500\n"
+                    "   500 ms  a  200 to attempt 1\n"
+                    "   500 ms  a  done after 1 attempt in 500 ms\n");
+    }
 }
 
 static bool answer(void *ctx, const stg_report *report)

@@ -25,6 +25,8 @@ POLICY = {
     "bulkhead_max": (int, None),
     "throttle": str, "throttle_k": (int, str, None),
     "bulkhead_wait_ms": (int, str, None),
+    "hedges_max": int, "hedge_delay_ms": (int, str, None),
+    "hedge_percentile": (int, None),
     "breaker": dict, "faults": list, "warnings": list,
 }
 WAIT = {"retry", "window_ms", "wait_min_ms", "wait_mean_ms", "wait_max_ms",
@@ -246,6 +248,17 @@ class Totals(unittest.TestCase):
             policy, = read(f"attempts=4 attempt-timeout=1s {text}")
             self.assertEqual(policy["throttle"], kind)
             self.assertEqual(policy["throttle_k"], k)
+
+    def test_of_hedges(self):
+        for text, most, delay, percentile, load in [
+                ("", 0, None, None, 3), ("hedge=1500us", 1, "1.5", None, 6),
+                ("hedge=p95:3", 3, None, 95, 12)]:
+            policy, = read(f"attempts=3 {text}")
+            self.assertEqual(policy["hedges_max"], most)
+            self.assertEqual(policy["hedge_delay_ms"], delay)
+            self.assertEqual(policy["hedge_percentile"], percentile)
+            self.assertEqual(policy["amplification_max"], load)
+            self.assertEqual(policy["amplification_sustained"], load)
 
     def test_of_bulkheads(self):
         for text, most, wait in [

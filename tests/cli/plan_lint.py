@@ -63,11 +63,16 @@ MISTAKES = {
     "list=0,0 jitter=none": "no-wait",
     "retry=none": "retries-nothing",
     "reset-after=3m": "reset-after-unreachable",
+    "hedge=2m budget=aws": "hedge-unreachable",
+    "hedge=1s:2 budget=aws attempt-timeout=1s": "hedge-unreachable",
+    "hedge=100ms": "hedge-without-budget",
+    "hedge=p95": "hedge-without-budget",
     "reset-after=3s attempt-timeout=2s": "reset-after-unreachable",
 }
 
 GOOD = [
-    "", "attempts=1", "jitter=none attempts=2", "list=0,5s,30s", "list=5s,0",
+    "", "hedge=999ms budget=aws attempt-timeout=1s", "budget=aws hedge=p99",
+    "attempts=1", "jitter=none attempts=2", "list=0,5s,30s", "list=5s,0",
     "attempts=unlimited deadline=10m budget=ratio:0.2",
     "attempts=10", "attempts=50 breaker=5 cap=1s",
     "retry=any never=410", "retry=default,503", "retry=default,error",

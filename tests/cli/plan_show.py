@@ -239,6 +239,20 @@ class Table(unittest.TestCase):
                       "the others wait, and are given up after 500", text)
         self.assertNotIn("bulkhead", shown("client"))
 
+    def test_says_what_the_hedge_is(self):
+        text = " ".join(shown("hedge=100ms budget=aws "
+                              "attempt-timeout=1s").split())
+        self.assertIn("hedge a further attempt after 100 ms, the first good "
+                      "answer wins; paid from the budget", text)
+        self.assertIn("worst load up to 6 requests for one", text)
+        self.assertIn("3 attempts of 1.1 s with hedges, waits of", text)
+        text = " ".join(shown("hedge=p95:2 attempts=1").split())
+        self.assertIn("hedge up to 2 further attempts, each after what 95 % "
+                      "of the latest answers took, the first good answer "
+                      "wins; no budget pays", text)
+        self.assertIn("worst load up to 3 requests for one", text)
+        self.assertNotIn("hedge", shown("client"))
+
     def test_says_what_the_throttle_is(self):
         text = " ".join(shown("throttle=sre:1.5").split())
         self.assertIn("throttle at most about 1.5 requests for each one that "

@@ -504,6 +504,17 @@ TEST(forecast, bounds_the_time)
                        "bulkhead=1:5s")
                   .time_total_most,
               15 * STG_S);
+    // A hedge begins while another attempt is under way.
+    CHECK_U64(forecast("none attempt-timeout=3s hedge=1s:2").time_total_most,
+              5 * STG_S);
+    CHECK_U64(forecast("none attempt-timeout=3s hedge=9s:2").time_total_most,
+              9 * STG_S);
+    CHECK_U64(forecast("none attempt-timeout=3s hedge=p95").time_total_most,
+              6 * STG_S);
+    CHECK_U64(forecast("attempts=4 hedge=p95:3").requests_max, 16);
+    CHECK_U64(
+        forecast("attempts=unlimited deadline=none hedge=1s").requests_max,
+        STG_UNLIMITED);
     CHECK_U64(forecast("deadline=none").time_total_most, STG_NEVER);
     CHECK_U64(forecast("attempts=unlimited deadline=none attempt-timeout=1s")
                   .time_total_most,

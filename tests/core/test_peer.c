@@ -162,8 +162,8 @@ TEST(peer, has_the_bulkhead_of_its_policy)
 TEST(peer, is_needed_by_a_policy_that_shares_something)
 {
     static const char *const shared[] = {
-        "client rate=1/s", "client bulkhead=1", "client throttle=aws",
-        "client breaker=5", "client budget=100:10/s"};
+        "client rate=1/s",  "client bulkhead=1", "client throttle=aws",
+        "client hedge=p95", "client breaker=5",  "client budget=100:10/s"};
     stg_policy p = parse("client");
 
     CHECK(!stg_policy_needs_peer(&p));
@@ -172,6 +172,19 @@ TEST(peer, is_needed_by_a_policy_that_shares_something)
         p = parse(shared[i]);
         CHECK(stg_policy_needs_peer(&p));
     }
+}
+
+TEST(peer, has_latencies_for_any_policy)
+{
+    stg_policy p = parse("client hedge=p95"), none = parse("client");
+    stg_policy other = parse("client hedge=p99:2");
+    stg_peer peer;
+
+    memset(&peer, 7, sizeof peer);
+    CHECK_INT(stg_peer_init(&peer, &none), STG_OK);
+    CHECK_U64(stg_latencies_percentile(&peer.latencies, 95), STG_NEVER);
+    CHECK(stg_peer_fits(&peer, &p));
+    CHECK(stg_peer_fits(&peer, &other));
 }
 
 TEST(peer, has_the_throttle_of_its_policy)

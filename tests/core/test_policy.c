@@ -92,6 +92,9 @@ static const field fields[] = {
     FIELD(bulkhead.wait),
     FIELD(throttle.kind),
     FIELD(throttle.k),
+    FIELD(hedge.max),
+    FIELD(hedge.percentile),
+    FIELD(hedge.delay),
     FIELD(budget.kind),
     FIELD(budget.capacity),
     FIELD(budget.rate),
@@ -523,6 +526,17 @@ TEST(policy, is_refused_with_a_throttle_out_of_range)
     };
 
     check_rows("throttle=sre", rows, COUNT(rows));
+}
+
+TEST(policy, is_refused_with_a_hedge_out_of_range)
+{
+    static const row rows[] = {
+        {FIELD(hedge.max), 3, NULL},
+        {FIELD(hedge.max), 4,
+         "hedge=4 is out of range, wanted 1 to 3 further attempts, or none"},
+    };
+
+    check_rows("hedge=p95", rows, COUNT(rows));
 }
 
 TEST(policy, is_refused_with_a_breaker_out_of_range)

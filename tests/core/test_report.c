@@ -9,6 +9,21 @@ static const char *text_of(stg_report r)
     return stg_report_text(&r, text);
 }
 
+TEST(report, names_the_hedges)
+{
+    char text[STG_REPORT_TEXT_MAX];
+    stg_report r = {.next = STG_DONE, .attempts = 1, .hedges = 1};
+
+    CHECK_STR(stg_report_text(&r, text), "done after 1 attempt and 1 hedge");
+    r = (stg_report){.next = STG_GIVE_UP,
+                     .why = STG_WHY_DEADLINE,
+                     .attempts = 2,
+                     .hedges = 3};
+    CHECK_STR(stg_report_text(&r, text),
+              "gave up after 2 attempts and 3 hedges: the next attempt would "
+              "come too late (deadline)");
+}
+
 TEST(report, says_how_it_went_in_a_sentence)
 {
     stg_report r = {.next = STG_GIVE_UP,

@@ -224,6 +224,15 @@ static stg_throttle_options any_throttle(stg_rng *rng)
         one_in(rng, 2) ? STG_THROTTLE_NONE : STG_THROTTLE_AWS, 0};
 }
 
+static stg_hedge_options any_hedge(stg_rng *rng)
+{
+    uint32_t max = between(rng, 0, STG_HEDGES_MAX);
+
+    if (max == 0 || one_in(rng, 2))
+        return (stg_hedge_options){max, max == 0 ? 0 : between(rng, 50, 99), 0};
+    return (stg_hedge_options){max, 0, any_time(rng, STG_MS)};
+}
+
 /* Any policy that may be; but one that says very much has no text. */
 static stg_policy any_policy(stg_rng *rng)
 {
@@ -239,6 +248,7 @@ static stg_policy any_policy(stg_rng *rng)
         .rate = one_in(rng, 2) ? 0 : between(rng, 1, 1000000000),
         .bulkhead = {.max = between(rng, 0, 1) * between(rng, 1, 1000000)},
         .throttle = any_throttle(rng),
+        .hedge = any_hedge(rng),
         .breaker = any_breaker(rng),
         .budget_waits = one_in(rng, 2),
         .breaks_retries_only = one_in(rng, 2),
@@ -299,6 +309,8 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         memset(p.base_for, 0, sizeof p.base_for);
         p.breaks_retries_only = false;
         p.bulkhead = (stg_bulkhead_options){.max = 0};
+        p.hedge.max = p.hedge.percentile = 0;
+        p.hedge.delay = 0;
         p.backoff.list_count = STG_LIST_MAX;
         for (uint32_t i = 0; i < STG_LIST_MAX; i++)
             p.backoff.list[i] = stg_rng_upto(&rng, 364) * STG_DAY;
@@ -486,6 +498,7 @@ TEST(text, goes_on_from_a_preset)
                                         "rate=7/s",
                                         "bulkhead=7:7s",
                                         "throttle=sre:7",
+                                        "hedge=7ms:2",
                                         "breaker=7:7s-7m",
                                         "budget-empty=wait",
                                         "breaker-scope=retries",
@@ -528,7 +541,7 @@ TEST(text, is_the_default_where_nothing_is_set)
         "exponential base=200ms cap=30s factor=2 jitter=full "
         "attempts=3 deadline=2m attempt-timeout=none "
         "retry-after-max=1h reset-after=none retry=default "
-        "budget=none budget-empty=give-up rate=none bulkhead=none throttle=none breaker=none "
+        "budget=none budget-empty=give-up rate=none bulkhead=none throttle=none hedge=none breaker=none "
         "breaker-scope=attempts unsafe=no "
         "nested=once");
     CHECK(stg_policy_equal(&p, &unset));
@@ -743,6 +756,13 @@ TEST(text, sets_budgets_and_breakers)
         {"throttle=sre", BASE REST " throttle=sre:2"},
         {"throttle=sre:1.1", BASE REST " throttle=sre:1.1"},
         {"throttle=aws bulkhead=2", BASE REST " bulkhead=2 throttle=aws"},
+        {"hedge=none", BASE REST},
+        {"hedge=100ms", BASE REST " hedge=100ms"},
+        {"hedge=1500ms:1", BASE REST " hedge=1500ms"},
+        {"hedge=1ms:3", BASE REST " hedge=1ms:3"},
+        {"hedge=p95", BASE REST " hedge=p95"},
+        {"breaker=5:1s hedge=p50:2 throttle=aws",
+         BASE REST " throttle=aws hedge=p50:2 breaker=5:1s"},
         {"breaker=5:1s rate=2.5/s budget=100:10/s",
          BASE REST " budget=tokens:100:10/s rate=2.5/s breaker=5:1s"},
         {"breaker=none", BASE REST},
@@ -980,7 +1000,7 @@ TEST(text, may_have_64_rules)
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
     "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= bulkhead= throttle= breaker= breaker-connect= breaker-scope= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= breaker-scope= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -1003,6 +1023,9 @@ TEST(text, may_have_64_rules)
     "share:20%+3 or grpc:10:0.1"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
 #define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
+#define HEDGE                                                             \
+    ": wanted none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 " \
+    "hedges, like 100ms, p95 or p95:2"
 #define BULKHEAD                                                                  \
     ": wanted none, or 1 to 1000000 attempts at once and the longest wait for a " \
     "place, like 20 or 20:500ms"
@@ -1195,6 +1218,16 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"throttle=sre2", 1, "throttle=sre2: did you mean sre?"},
         {"throttle=sre:2x", 1, "throttle=sre:2x" THROTTLE},
         {"throttle=aws:2", 1, "throttle=aws:2: did you mean aws?"},
+        {"hedge=", 1, "hedge=" HEDGE},
+        {"hedge=p", 1, "hedge=p" HEDGE},
+        {"hedge=p0", 1, "hedge=p0" HEDGE},
+        {"hedge=p95x", 1, "hedge=p95x" HEDGE},
+        {"hedge=x", 1, "hedge=x" HEDGE},
+        {"hedge=1s:", 1, "hedge=1s:" HEDGE},
+        {"hedge=1s:0", 1, "hedge=1s:0" HEDGE},
+        {"hedge=1s:2x", 1, "hedge=1s:2x" HEDGE},
+        {"hedge=1s/2", 1, "hedge=1s/2" HEDGE},
+        {"hegde=1s", 1, "hegde=1s: did you mean hedge=?"},
         {"rate=50/s rate=50/s", 11, "rate=50/s" AGAIN},
         {"budget=ratio:x", 1, "budget=ratio:x" BUDGET},
         {"budget=ratio:0.2x", 1, "budget=ratio:0.2x" BUDGET},
@@ -1332,6 +1365,12 @@ TEST(text, refuses_values_that_are_out_of_range)
          "once, or none"},
         {"attempts=3 throttle=sre:0.999", 12,
          "throttle k=0.999 is out of range, wanted 1 to 100"},
+        {"attempts=3 hedge=1s:4", 12,
+         "hedge=4 is out of range, wanted 1 to 3 further attempts, or none"},
+        {"attempts=3 hedge=p49", 12,
+         "hedge percentile=49 is out of range, wanted 50 to 99"},
+        {"attempts=3 hedge=0", 12,
+         "hedge delay=0 is out of range, wanted 1ms to 365d"},
         {"attempts=3 rate=1000000.001/s", 12,
          "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
          "none"},

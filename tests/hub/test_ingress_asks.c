@@ -390,7 +390,8 @@ TEST(ask, is_refused_when_too_many_answers_are_on_their_way)
 /* What is on its way to one who does not read is bounded, and not for ever. */
 TEST(ask, is_cut_when_its_answer_is_not_taken)
 {
-    static const char much[] = "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char much[] =
+        "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
     stg_ingress_view view = {.cut = 0};
     desk d;
     caller *c;

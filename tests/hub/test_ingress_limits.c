@@ -17,8 +17,8 @@ static const char whole[] =
     "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
     "Content-Length: 2\r\n\r\nhi";
 
-static bool has_no_file;    /* accept4() finds none */
-static unsigned unaccepted; /* for that */
+static bool has_no_file;        /* accept4() finds none */
+static unsigned unaccepted;     /* for that */
 static const stg_httpd *holder; /* but where this one gave up its reserve */
 
 static void begin(market *m)

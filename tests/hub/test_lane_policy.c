@@ -94,6 +94,10 @@ TEST(lane_policy, has_no_part_that_is_for_programs)
               STG_INVALID);
     CHECK(strstr(err.text, "throttle= is for programs") != NULL);
     CHECK_INT(err.column, 1);
+    CHECK_INT(stg_lane_policy_read(&policy, "hedge=100ms", 1, 0, 0, &err),
+              STG_INVALID);
+    CHECK(strstr(err.text, "hedge= is for programs") != NULL);
+    CHECK_INT(err.column, 1);
     CHECK_INT(
         stg_lane_policy_read(&policy, "breaker-scope=retries", 1, 0, 0, &err),
         STG_INVALID);
