@@ -44,6 +44,29 @@ static const char *words_of(stg_answer *a, bool is_end, char words[256])
     return words;
 }
 
+/* As the client has it: what is left open by the first piece goes on in a copy,
+ * while the first one is used for others. */
+static void check_copy(const char *bytes, size_t size, size_t piece,
+                       bool is_end, const char *wanted)
+{
+    char words[256];
+    stg_answer first, *copy;
+
+    stg_answer_begin(&first, BODY_MAX, EXCERPT_MAX, false);
+    feed(&first, bytes, piece, piece);
+    copy = stg_answer_copy(&first);
+    CHECK(copy != NULL);
+    stg_answer_close(&first);
+    memset(&first, 0xff, sizeof first);
+    feed(copy, bytes + piece, size - piece, size);
+    if (strcmp(words_of(copy, is_end, words), wanted) != 0)
+        harness_fail(__FILE__, __LINE__,
+                     "%.*s\nis %s, not %s, copied after %zu (%s)", (int)size,
+                     bytes, words, wanted, piece, copy->why);
+    stg_answer_close(copy);
+    free(copy);
+}
+
 static void check_pieces(const char *bytes, size_t size, bool is_end,
                          const char *wanted)
 {
@@ -51,6 +74,7 @@ static void check_pieces(const char *bytes, size_t size, bool is_end,
     stg_answer a;
 
     for (size_t piece = 1; piece <= size; piece++) {
+        check_copy(bytes, size, piece, is_end, wanted);
         stg_answer_begin(&a, BODY_MAX, EXCERPT_MAX, false);
         feed(&a, bytes, size, piece);
         if (strcmp(words_of(&a, is_end, words), wanted) != 0)
