@@ -4,6 +4,8 @@
  * for a time. Then one attempt, the probe, may pass; its success closes the
  * breaker, its failure opens it again for twice the time, up to a limit. A
  * probe that never reports does not block: an interval later the next may try.
+ * Of several probes so many may be under way; it closes when enough of them
+ * were good, and opens again when they cannot be enough any more.
  *
  * The breaker sees attempts, not operations, so it sits inside the retry.
  *
@@ -16,10 +18,13 @@
  * A stg_breaker belongs to the caller; any number of threads use it at once,
  * without locks: state, doublings and time are one 64-bit word, the connect
  * faults in a row and the time of the last connect another. Times are kept in
- * units of 1024 ns; that of the last connect in units of 1048576 ns.
+ * units of 1024 ns; with several probes under way in units of 8388608 ns; that
+ * of the last connect in units of 1048576 ns.
  *
  * Source: Nygard, "Release It!", 2007; the two rules are those of Envoy
- * (consecutive failures) and resilience4j (a share of a window). */
+ * (consecutive failures) and resilience4j (a share of a window); several probes
+ * those of Failsafe (withSuccessThreshold(good, of)) and resilience4j
+ * (permittedNumberOfCallsInHalfOpenState). */
 #ifndef STAGGER_BREAKER_H
 #define STAGGER_BREAKER_H
 
@@ -38,6 +43,8 @@ typedef enum stg_breaker_rule {
                           last `window` failed */
 } stg_breaker_rule;
 
+#define STG_PROBES_MAX 31
+
 /* Fields that a rule does not use are 0. */
 typedef struct stg_breaker_options {
     stg_breaker_rule rule;
@@ -46,18 +53,22 @@ typedef struct stg_breaker_options {
     uint32_t calls;    /* 1 to 10000 */
     uint32_t connects; /* 0: not counted; else opens also after so many faults
                           of category connect in a row, 1 to 1000000 */
-    stg_ns window;     /* 10 ms to 1 d; counted in ten slices. A slice with
+    uint16_t probes;   /* under way at once: 2 to 31; 0: one */
+    uint16_t probes_good; /* of them that close it: 1 to probes; 0 with one */
+    stg_ns window;        /* 10 ms to 1 d; counted in ten slices. A slice with
                           more than 262143 calls keeps their share, and halves
                           their weight: later calls count for more */
-    stg_ns open;       /* 1 ms to 365 d */
-    stg_ns open_max;   /* open to 365 d */
+    stg_ns open;          /* 1 ms to 365 d */
+    stg_ns open_max;      /* open to 365 d */
 } stg_breaker_options;
 
 #define STG_BREAKER_SLICES 10
 
 typedef struct stg_breaker {
     stg_breaker_options options;
-    stg_word state; /* 2 bits state, 6 bits doublings, 56 bits time or count */
+    stg_word state; /* 2 bits state, 6 bits doublings, 56 bits time or count;
+                       with several probes under way 41 bits time, and three
+                       counts of 5 bits: begun, good, bad */
     stg_word reach; /* 44 bits time of the last connect, 20 bits connect faults
                        in a row since */
     stg_word slices[STG_BREAKER_SLICES]; /* share: slice, calls, failures */
@@ -66,7 +77,7 @@ typedef struct stg_breaker {
 typedef enum stg_breaker_state {
     STG_BREAKER_CLOSED,
     STG_BREAKER_OPEN,      /* nothing passes before reopen_at */
-    STG_BREAKER_HALF_OPEN, /* the next attempt is, or one now is, the probe */
+    STG_BREAKER_HALF_OPEN, /* the next attempt is, or one now is, a probe */
 } stg_breaker_state;
 
 /* What it makes of an outcome. */
@@ -106,7 +117,7 @@ STG_API stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now,
 STG_API void stg_breaker_report(stg_breaker *b, bool is_probe,
                                 stg_breaker_verdict verdict, stg_ns now);
 
-/* The probe was cancelled before it was answered: the next one may start. */
+/* A probe was cancelled before it was answered: the next one may start. */
 STG_API void stg_breaker_abandon(stg_breaker *b, stg_ns now);
 
 /* For people and metrics. Writes *reopen_at for STG_BREAKER_OPEN only; it may

@@ -40,7 +40,7 @@ static const char help_text[] =
     "power= offset= count-from= jitter= deadline= attempt-timeout=\n"
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never=\n"
     "budget= budget-empty= rate= bulkhead= throttle= hedge= breaker=\n"
-    "breaker-connect= breaker-scope= unsafe= nested=.\n"
+    "breaker-connect= breaker-probes= breaker-scope= unsafe= nested=.\n"
     "\n"
     "  stagger plan backend\n"
     "  stagger plan 'backend attempts=3 deadline=10s'\n"

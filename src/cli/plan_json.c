@@ -90,6 +90,8 @@ static void show_breaker(stg_json *j, const stg_policy *p)
     if (o->rule != STG_BREAKER_NONE) {
         stg_json_limit(j, "connects",
                        o->connects == 0 ? STG_UNLIMITED : o->connects);
+        stg_json_number(j, "probes", o->probes == 0 ? 1 : o->probes);
+        stg_json_number(j, "probes_good", o->probes == 0 ? 1 : o->probes_good);
         stg_json_ms(j, "open_ms", o->open);
         stg_json_ms(j, "open_max_ms", o->open_max);
         stg_json_string(j, "scope",

@@ -330,6 +330,17 @@ static void write_connects(stg_writer *w, const stg_breaker_options *o)
                                        : " of category connect");
 }
 
+static void write_probes(stg_writer *w, const stg_breaker_options *o)
+{
+    if (o->probes == 0)
+        return;
+    stg_write_text(w, "; then up to ");
+    stg_write_number(w, o->probes);
+    stg_write_text(w, " probes at once, and ");
+    stg_write_number(w, o->probes_good);
+    stg_write_text(w, " good ones close it");
+}
+
 const char *stg_plan_breaker(const stg_plan *plan, char *words)
 {
     const stg_breaker_options *o = &plan->policy.breaker;
@@ -358,6 +369,7 @@ const char *stg_plan_breaker(const stg_plan *plan, char *words)
         stg_write_text(&w, ", doubling up to ");
         stg_write_text(&w, stg_terminal_time(o->open_max, time));
     }
+    write_probes(&w, o);
     if (plan->policy.breaks_retries_only)
         stg_write_text(&w, "; it stops retries only");
     if (plan->is_of_target)

@@ -7,7 +7,8 @@
 /* The state word: phase, doublings, and a value. Closed, the value is the
  * failures in a row, or for a share the unit in which it closed (0: never
  * opened). Open, or with a probe under way, it is the unit from which the next
- * probe may start. */
+ * probe may start. With several probes under way that is in rough units, above
+ * the counts of a round. */
 typedef enum phase { CLOSED, OPEN, PROBING } phase;
 
 enum { VALUE_BITS = 56, DOUBLINGS_MAX = 63, UNIT_BITS = 10 };
@@ -40,6 +41,49 @@ static uint64_t unit_from(stg_ns at)
     return (at >> UNIT_BITS) + ((at & ((1 << UNIT_BITS) - 1)) != 0);
 }
 
+/* Several probes: as many as have begun, and what came of them. */
+enum { COUNT_BITS = 5, COUNT_MAX = STG_PROBES_MAX, ROUGH_BITS = 23 };
+static const uint64_t rough_max = (UINT64_C(1) << (64 - ROUGH_BITS)) - 1;
+
+typedef struct probe_round {
+    uint64_t until; /* rough unit from which the next round may start */
+    unsigned begun, good, bad;
+} probe_round;
+
+static bool is_round(const stg_breaker_options *o, uint64_t word)
+{
+    return o->probes != 0 && phase_of(word) == PROBING;
+}
+
+static uint64_t pack_round(unsigned doublings, probe_round r)
+{
+    uint64_t counts = (uint64_t)r.begun << 2 * COUNT_BITS |
+                      (uint64_t)r.good << COUNT_BITS | r.bad;
+
+    return pack(PROBING, doublings, r.until << 3 * COUNT_BITS | counts);
+}
+
+static probe_round round_of(uint64_t word)
+{
+    return (probe_round){
+        .until = value_of(word) >> 3 * COUNT_BITS,
+        .begun = word >> 2 * COUNT_BITS & COUNT_MAX,
+        .good = word >> COUNT_BITS & COUNT_MAX,
+        .bad = word & COUNT_MAX,
+    };
+}
+
+static stg_status check_probes(const stg_breaker_options *o, stg_error *err)
+{
+    if (o->probes == 1 || o->probes > COUNT_MAX)
+        return stg_refuse_number(err, "breaker-probes", o->probes,
+                                 "2 to 31, or 0 for one");
+    if (o->probes_good > o->probes || (o->probes_good == 0) != (o->probes == 0))
+        return stg_refuse_number(err, "breaker-probes good", o->probes_good,
+                                 "1 to the probes, or 0 for one");
+    return STG_OK;
+}
+
 static stg_status check_open(const stg_breaker_options *o, stg_error *err)
 {
     if (o->connects > FAILURES_MAX)
@@ -50,7 +94,7 @@ static stg_status check_open(const stg_breaker_options *o, stg_error *err)
     if (o->open_max < o->open || o->open_max > STG_BACKOFF_MAX)
         return stg_refuse_duration(err, "breaker open_max", o->open_max,
                                    "its first opening to 365d");
-    return STG_OK;
+    return check_probes(o, err);
 }
 
 static stg_status check_row(const stg_breaker_options *o, stg_error *err)
@@ -85,7 +129,8 @@ static stg_status check_share(const stg_breaker_options *o, stg_error *err)
 static bool is_all_zero(const stg_breaker_options *o)
 {
     return o->failures == 0 && o->percent == 0 && o->calls == 0 &&
-           o->window == 0 && o->open == 0 && o->open_max == 0;
+           o->window == 0 && o->open == 0 && o->open_max == 0 &&
+           o->probes_good == 0;
 }
 
 stg_status stg_breaker_check(const stg_breaker_options *o, stg_error *err)
@@ -97,6 +142,9 @@ stg_status stg_breaker_check(const stg_breaker_options *o, stg_error *err)
         if (o->connects != 0)
             return stg_refuse_number(err, "breaker-connect", o->connects,
                                      "none where breaker=none");
+        if (o->probes != 0)
+            return stg_refuse_number(err, "breaker-probes", o->probes,
+                                     "1 where breaker=none");
         return is_all_zero(o)
                    ? STG_OK
                    : stg_refuse(err,
@@ -185,52 +233,102 @@ static uint64_t opened(const breaker_call *c, phase p, unsigned doublings)
     return pack(p, doublings, unit_from(until_at));
 }
 
+/* One more of a round that has begun, or of the next one. */
+static uint64_t probe_in_round(const breaker_call *c, unsigned doublings,
+                               probe_round r)
+{
+    stg_ns until_at = stg_ns_add(c->now, open_for(c->options, doublings));
+
+    r.begun++;
+    r.until = stg_ns_min(((until_at - 1) >> ROUGH_BITS) + 1, rough_max);
+    return pack_round(doublings, r);
+}
+
+static bool enter_round(uint64_t seen, uint64_t *next, breaker_call *c)
+{
+    probe_round r = round_of(seen);
+
+    if (c->now >> ROUGH_BITS >= r.until) {
+        r = (probe_round){.begun = 0};
+    } else if (r.begun >= c->options->probes) {
+        c->passage = STG_PASSAGE_CLOSED;
+        c->reopen_at = r.until << ROUGH_BITS;
+        return false;
+    }
+    c->passage = STG_PASSAGE_PROBE;
+    *next = probe_in_round(c, doublings_of(seen), r);
+    return true;
+}
+
 static bool enter(uint64_t seen, uint64_t *next, void *arg)
 {
     breaker_call *c = arg;
 
     c->passage = STG_PASSAGE_OPEN;
-    if (phase_of(seen) == CLOSED)
+    if (phase_of(seen) == CLOSED) // gcov-excl: another thread has closed it
         return false;
+    if (is_round(c->options, seen))
+        return enter_round(seen, next, c);
     if (c->now >> UNIT_BITS < value_of(seen)) {
         c->passage = STG_PASSAGE_CLOSED;
         c->reopen_at = value_of(seen) << UNIT_BITS;
         return false;
     }
     c->passage = STG_PASSAGE_PROBE;
-    *next = opened(c, PROBING, doublings_of(seen));
+    *next = c->options->probes == 0 ? opened(c, PROBING, doublings_of(seen))
+                                    : probe_in_round(c, doublings_of(seen),
+                                                     (probe_round){.begun = 0});
     return true;
 }
 
-stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
+/* Not inlined: a closed breaker has no registers to save. */
+__attribute__((noinline)) static stg_passage
+enter_open(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
 {
-    breaker_call c = {.now = now};
+    breaker_call c = {.options = &b->options, .now = now};
 
-    if (b == NULL)
-        return STG_PASSAGE_OPEN;
-    c.options = &b->options;
     stg_word_change(&b->state, enter, &c);
     if (c.passage == STG_PASSAGE_CLOSED && reopen_at != NULL)
         *reopen_at = c.reopen_at;
     return c.passage;
 }
 
+stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
+{
+    if (b == NULL || phase_of(stg_word_read(&b->state)) == CLOSED)
+        return STG_PASSAGE_OPEN;
+    return enter_open(b, now, reopen_at);
+}
+
 static bool close_after_probe(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
     bool is_share = c->options->rule == STG_BREAKER_SHARE;
+    probe_round r = round_of(seen);
 
-    *next = pack(CLOSED, 0, is_share ? unit_from(c->now) : 0);
-    return phase_of(seen) != CLOSED;
+    if (is_round(c->options, seen) && ++r.good < c->options->probes_good)
+        *next = pack_round(doublings_of(seen), r);
+    else
+        *next = pack(CLOSED, 0, is_share ? unit_from(c->now) : 0);
+    // Where one is not enough, a late one is none when it is open again.
+    return phase_of(seen) == PROBING ||
+           (phase_of(seen) == OPEN && c->options->probes_good <= 1);
 }
 
 static bool reopen_after_probe(uint64_t seen, uint64_t *next, void *arg)
 {
+    const breaker_call *c = arg;
     unsigned doublings = doublings_of(seen);
+    probe_round r = round_of(seen);
 
+    if (is_round(c->options, seen) &&
+        ++r.bad + c->options->probes_good <= c->options->probes) {
+        *next = pack_round(doublings, r);
+        return true;
+    }
     if (doublings < DOUBLINGS_MAX)
         doublings++;
-    *next = opened(arg, OPEN, doublings);
+    *next = opened(c, OPEN, doublings);
     return phase_of(seen) == PROBING;
 }
 
@@ -444,17 +542,25 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
 static bool free_place(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
+    probe_round r = round_of(seen);
 
-    *next = pack(OPEN, doublings_of(seen), c->now >> UNIT_BITS);
-    return phase_of(seen) == PROBING;
+    if (is_round(c->options, seen)) {
+        r.begun -= r.begun > 0;
+        *next = pack_round(doublings_of(seen), r);
+    } else {
+        *next = pack(OPEN, doublings_of(seen), c->now >> UNIT_BITS);
+    }
+    return phase_of(seen) == PROBING && *next != seen;
 }
 
 void stg_breaker_abandon(stg_breaker *b, stg_ns now)
 {
     breaker_call c = {.now = now};
 
-    if (b != NULL)
-        stg_word_change(&b->state, free_place, &c);
+    if (b == NULL)
+        return;
+    c.options = &b->options;
+    stg_word_change(&b->state, free_place, &c);
 }
 
 stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
@@ -471,6 +577,21 @@ stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
     return STG_BREAKER_OPEN;
 }
 
+/* Words of one probe and of several differ while probes are under way: then it
+ * is open until the next may start. */
+static uint64_t keep_probes(const stg_breaker *b, const stg_breaker *old,
+                            uint64_t word)
+{
+    uint64_t until = value_of(word);
+
+    if (phase_of(word) != PROBING ||
+        (b->options.probes == 0) == (old->options.probes == 0))
+        return word;
+    if (old->options.probes != 0)
+        until = round_of(word).until << (ROUGH_BITS - UNIT_BITS);
+    return pack(OPEN, doublings_of(word), until);
+}
+
 void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
 {
     const stg_breaker_options *o = &b->options, *was = &old->options;
@@ -479,7 +600,7 @@ void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
     if (o->rule == STG_BREAKER_NONE ||
         (o->rule != was->rule && phase_of(word) == CLOSED))
         return;
-    b->state = word;
+    b->state = keep_probes(b, old, word);
     b->reach = stg_word_read(&old->reach);
     if (o->window != was->window)
         return;

@@ -8,7 +8,7 @@
 
 #include "core/reader.h"
 
-enum { STG_PARSER_KEYS = 31 };
+enum { STG_PARSER_KEYS = 32 };
 
 typedef struct stg_parser {
     const char *source; /* for errors: "policy", or a file's name */

@@ -171,7 +171,8 @@ bool stg_breaker_options_equal(const stg_breaker_options *a,
     return a->rule == b->rule && a->failures == b->failures &&
            a->percent == b->percent && a->calls == b->calls &&
            a->connects == b->connects && a->window == b->window &&
-           a->open == b->open && a->open_max == b->open_max;
+           a->open == b->open && a->open_max == b->open_max &&
+           a->probes == b->probes && a->probes_good == b->probes_good;
 }
 
 static bool has_rule(const stg_policy *p, const stg_rule *r)

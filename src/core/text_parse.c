@@ -15,8 +15,8 @@ static const char wanted_word[] =
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "
     "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
-    "budget-empty= rate= bulkhead= throttle= hedge= breaker= "
-    "breaker-connect= breaker-scope= unsafe= nested=";
+    "budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= "
+    "breaker-probes= breaker-scope= unsafe= nested=";
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
@@ -434,15 +434,17 @@ static bool read_opening(stg_reader *value, stg_breaker_options *o)
 static bool read_breaker(stg_parser *p, stg_reader *value)
 {
     stg_breaker_options *o = &p->policy.breaker;
-    uint32_t connects = o->connects;
 
-    *o = (stg_breaker_options){.rule = STG_BREAKER_NONE, .connects = connects};
+    // What other words say of it stays.
+    *o = (stg_breaker_options){.rule = STG_BREAKER_NONE,
+                               .connects = o->connects,
+                               .probes = o->probes,
+                               .probes_good = o->probes_good};
     if (is_none(value))
         return true;
-    *o = (stg_breaker_options){.rule = STG_BREAKER_ROW,
-                               .connects = connects,
-                               .open = 30 * STG_S,
-                               .open_max = 10 * STG_MIN};
+    o->rule = STG_BREAKER_ROW;
+    o->open = 30 * STG_S;
+    o->open_max = 10 * STG_MIN;
     if (!stg_read_int(value, &o->failures))
         return false;
     if (stg_read_text(value, "%") && !read_share(value, o))
@@ -468,6 +470,24 @@ static bool read_breaker_connect(stg_parser *p, stg_reader *value)
         return true;
     return stg_read_int(value, connects) && *connects != 0 &&
            stg_reader_is_empty(value);
+}
+
+/* "3", or "6/10": of ten six */
+static bool read_breaker_probes(stg_parser *p, stg_reader *value)
+{
+    stg_breaker_options *o = &p->policy.breaker;
+    uint32_t good, probes;
+
+    if (!stg_read_int(value, &good))
+        return false;
+    probes = good;
+    if (stg_read_text(value, "/") && !stg_read_int(value, &probes))
+        return false;
+    if (good < 1 || good > probes || probes > STG_PROBES_MAX)
+        return false;
+    o->probes = probes == 1 ? 0 : (uint16_t)probes;
+    o->probes_good = probes == 1 ? 0 : (uint16_t)good;
+    return stg_reader_is_empty(value);
 }
 
 static bool read_unsafe(stg_parser *p, stg_reader *value)
@@ -553,6 +573,10 @@ static const setting settings[] = {
      "wanted none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 hedges, "
      "like 100ms, p95 or p95:2",
      word_none},
+    {"breaker-probes=", read_breaker_probes,
+     "wanted 1 to 31 probes, all of which must be good, or so many of them, "
+     "like 3 or 6/10",
+     NULL},
     {"breaker-scope=", read_breaker_scope, "wanted attempts or retries",
      words_scope},
     {"breaker-connect=", read_breaker_connect,

@@ -319,6 +319,14 @@ static void write_breaker(stg_writer *w, const stg_breaker_options *o)
         write_key(w, "breaker-connect=");
         stg_write_number(w, o->connects);
     }
+    if (o->probes == 0)
+        return;
+    write_key(w, "breaker-probes=");
+    stg_write_number(w, o->probes_good);
+    if (o->probes_good == o->probes)
+        return;
+    stg_write_char(w, '/');
+    stg_write_number(w, o->probes);
 }
 
 static void write_attempts(stg_writer *w, uint64_t attempts_max)

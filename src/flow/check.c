@@ -154,8 +154,7 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
     HOLD(stg_budget_counts(&l->peer.budget, in_flight, retries));
     HOLD(untried <= l->untried_count);
     HOLD(l->untried_count > 0 || l->pinned == 0);
-    // I22 One probe.
-    HOLD(probes <= 1 && (probes == 1) == l->is_probing);
+    HOLD(probes == l->probing);
     HOLD(l->limit.value >= 1 && l->limit.value <= l->limit.max);
     for (uint32_t i = 0; i < f->partition_count && flaw == NULL; i++)
         flaw = check_place(f, l, f->partitions[i]);

@@ -356,7 +356,7 @@ static void begin_probe(stg_lane *l, const stg_delivery *d)
 {
     uint32_t attempts = d->progress.attempts;
 
-    l->is_probing = true;
+    l->probing++;
     if (!l->has_probed_most && attempts >= l->probe_depth)
         l->probe_depth = attempts <= UINT32_MAX / 2 ? 2 * attempts : UINT32_MAX;
     l->has_probed_most = !l->has_probed_most && d->is_stored;
@@ -426,7 +426,7 @@ static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
         else if (l->in_flight == 0) // nothing is put back behind the range
             stg_shed_begin(f, l);
     }
-    if (l->is_probing)
+    if (l->probing >= stg_lane_probes_max(l))
         return true;
     if (stg_breaker_look(&l->peer.breaker, now, &reopen_at) != STG_BREAKER_OPEN)
         return false;

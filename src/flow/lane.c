@@ -56,6 +56,13 @@ uint32_t stg_lane_replays_max(const stg_lane *l)
     return l->limit.value < 8 ? 1 : l->limit.value / 4;
 }
 
+uint32_t stg_lane_probes_max(const stg_lane *l)
+{
+    uint32_t probes = l->o.policy->breaker.probes;
+
+    return probes == 0 ? 1 : probes;
+}
+
 uint32_t stg_lane_ahead(const stg_lane *l)
 {
     return 4 * l->o.in_flight_max;

@@ -133,10 +133,10 @@ typedef struct stg_lane {
     uint32_t parking; /* of settling, those that become new rows */
     uint32_t untried_count;
     uint32_t probe_depth; /* most attempts of a row to be preferred as probe */
+    uint32_t probing;     /* probes under way */
     bool is_failing;      /* its last outcome was the target's trouble */
     bool is_open;
-    bool is_held; /* it is open, and no probe may start */
-    bool is_probing;
+    bool is_held;         /* it is open, and no probe may start */
     bool has_probed_most; /* the last probe was a parked one */
     bool is_shedding;
     bool is_expiring;   /* somewhere below shed_below */

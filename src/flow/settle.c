@@ -198,8 +198,7 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     } else {
         stg_breaker_report(b, d->is_probe, stg_breaker_judge(o), now);
     }
-    if (d->is_probe)
-        l->is_probing = false;
+    l->probing -= d->is_probe;
     stg_settle_note_open(f, l, now);
     if (is_ours)
         return;

@@ -54,7 +54,7 @@ bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
         return false;
     if (position < p->shed_below)
         return true;
-    return l->is_shedding && l->is_held && !l->is_probing && !l->is_paused;
+    return l->is_shedding && l->is_held && l->probing == 0 && !l->is_paused;
 }
 
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)

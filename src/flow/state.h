@@ -255,6 +255,8 @@ bool stg_lane_has_fallen(const stg_lane *l, stg_ns now);
 /* Replays that may be under way: they leave three quarters to live traffic,
  * which so need not wait for one of them to end. */
 uint32_t stg_lane_replays_max(const stg_lane *l);
+/* Probes of an open breaker that may be under way. */
+uint32_t stg_lane_probes_max(const stg_lane *l);
 /* It may take one more message, and hold it in memory. */
 bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
 /* Counts the attempts that are under way, for a budget that has begun since. */

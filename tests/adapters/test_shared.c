@@ -530,6 +530,43 @@ TEST(shared, a_breaker_lets_one_probe_pass_an_interval)
     pthread_barrier_destroy(&d.next);
 }
 
+/* Of ten that may pass, those that are cancelled make room for others. */
+static void *knock_in_crowd(void *arg)
+{
+    worker *w = arg;
+    door *d = w->shared;
+    stg_ns reopen_at;
+
+    for (int i = 0; i < 1000; i++) {
+        if (stg_breaker_enter(&d->breaker, d->now, &reopen_at) !=
+            STG_PASSAGE_PROBE)
+            continue;
+        CHECK(atomic_fetch_add(&d->probes, 1) < 10);
+        if (!chance(w, 95))
+            return NULL; // without a word
+        atomic_fetch_sub(&d->probes, 1);
+        stg_breaker_abandon(&d->breaker, d->now);
+    }
+    return NULL;
+}
+
+TEST(shared, a_breaker_has_so_many_probes_under_way)
+{
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        door d;
+        int left = 0;
+
+        open_door(&d, 30 * STG_S);
+        d.breaker.options.probes = 10;
+        d.breaker.options.probes_good = 10;
+        run_workers(knock_in_crowd, &d, seed);
+        while (stg_breaker_enter(&d.breaker, d.now, NULL) == STG_PASSAGE_PROBE)
+            left++;
+        CHECK_FROM(seed, d.probes + left == 10);
+        pthread_barrier_destroy(&d.next);
+    }
+}
+
 /* The probe of each round fails, which doubles the interval, but the last one
  * succeeds. All report what they like: only the probe's word counts. */
 static void *probe(void *arg)

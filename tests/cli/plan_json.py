@@ -286,12 +286,15 @@ class Totals(unittest.TestCase):
             "timeout_cost": 15, "throttle_cost": 5, "when_empty": "give-up"})
         self.assertEqual(read("client")[0]["breaker"], {"kind": "none"})
         self.assertEqual(read("broadcast")[0]["breaker"], {
-            "kind": "row", "failures": 20, "connects": 3, "open_ms": 200,
+            "kind": "row", "failures": 20, "connects": 3, "probes": 1,
+            "probes_good": 1, "open_ms": 200,
             "open_max_ms": 30000, "scope": "attempts"})
         self.assertEqual(read("breaker=50%/20/10s:1s")[0]["breaker"], {
             "kind": "share", "percent": 50, "calls": 20, "window_ms": 10000,
-            "connects": None, "open_ms": 1000, "open_max_ms": 1000,
+            "connects": None, "probes": 1, "probes_good": 1, "open_ms": 1000, "open_max_ms": 1000,
             "scope": "attempts"})
+        breaker = read("breaker=5 breaker-probes=6/10")[0]["breaker"]
+        self.assertEqual((breaker["probes"], breaker["probes_good"]), (10, 6))
         text = "breaker=5 breaker-scope=retries"
         self.assertEqual(read(text)[0]["breaker"]["scope"], "retries")
 

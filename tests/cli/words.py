@@ -119,7 +119,7 @@ class Suggest(unittest.TestCase):
         values = {
             "attempts": ["unlimited"], "cap": ["none"], "deadline": ["none"],
             "jitter": ["none", "full", "equal", "decorrelated", "polly"],
-            "budget": ["none", "aws", "tokens:", "ratio:", "grpc:"],
+            "budget": ["none", "aws", "tokens:", "ratio:", "grpc:", "share:"],
             "budget-empty": ["give-up", "wait"], "breaker": ["none"],
             "breaker-connect": ["none"],
             "breaker-scope": ["attempts", "retries"], "unsafe": ["yes"],

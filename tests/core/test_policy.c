@@ -107,6 +107,8 @@ static const field fields[] = {
     FIELD(breaker.percent),
     FIELD(breaker.calls),
     FIELD(breaker.connects),
+    FIELD(breaker.probes),
+    FIELD(breaker.probes_good),
     FIELD(breaker.window),
     FIELD(breaker.open),
     FIELD(breaker.open_max),

@@ -159,6 +159,10 @@ static stg_breaker_options any_breaker(stg_rng *rng)
     o.open = any_time(rng, STG_MS);
     o.open_max = one_in(rng, 3) ? o.open : any_time(rng, o.open);
     o.connects = one_in(rng, 2) ? 0 : between(rng, 1, 1000000);
+    if (one_in(rng, 2))
+        return o;
+    o.probes = (uint16_t)between(rng, 2, STG_PROBES_MAX);
+    o.probes_good = (uint16_t)between(rng, 1, o.probes);
     return o;
 }
 
@@ -308,6 +312,7 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         p.backoff.offset = 0;
         memset(p.base_for, 0, sizeof p.base_for);
         p.breaks_retries_only = false;
+        p.breaker.probes = p.breaker.probes_good = 0;
         p.bulkhead = (stg_bulkhead_options){.max = 0};
         p.hedge.max = p.hedge.percentile = 0;
         p.hedge.delay = 0;
@@ -782,6 +787,17 @@ TEST(text, sets_budgets_and_breakers)
          BASE REST " breaker=5:1s-2s breaker-connect=1000000"},
         {"breaker=50%/20/10s:1s breaker-connect=1",
          BASE REST " breaker=50%/20/10s:1s breaker-connect=1"},
+        {"breaker=5:1s breaker-probes=3",
+         BASE REST " breaker=5:1s breaker-probes=3"},
+        {"breaker-probes=6/10 breaker=5:1s breaker-connect=3",
+         BASE REST " breaker=5:1s breaker-connect=3 breaker-probes=6/10"},
+        {"breaker=5:1s breaker-probes=31/31",
+         BASE REST " breaker=5:1s breaker-probes=31"},
+        {"breaker=5:1s breaker-probes=1/2",
+         BASE REST " breaker=5:1s breaker-probes=1/2"},
+        {"breaker=5:1s breaker-probes=1", BASE REST " breaker=5:1s"},
+        {"breaker=5:1s breaker-probes=1/1", BASE REST " breaker=5:1s"},
+        {"breaker-probes=1", BASE REST},
         {"breaker=5:1s breaker-connect=none", BASE REST " breaker=5:1s"},
         {"breaker-connect=none", BASE REST},
         {"aws budget=none",
@@ -1000,7 +1016,7 @@ TEST(text, may_have_64_rules)
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
     "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= breaker-scope= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= breaker-probes= breaker-scope= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -1021,6 +1037,9 @@ TEST(text, may_have_64_rules)
 #define BUDGET                                                               \
     ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, " \
     "share:20%+3 or grpc:10:0.1"
+#define PROBES                                                                 \
+    ": wanted 1 to 31 probes, all of which must be good, or so many of them, " \
+    "like 3 or 6/10"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
 #define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
 #define HEDGE                                                             \
@@ -1271,6 +1290,16 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"breaker=50%/20/", 1, "breaker=50%/20/" BREAKER},
         {"breaker=50%/20/x", 1, "breaker=50%/20/x" BREAKER},
         {"breaker=50%/20/:30s", 1, "breaker=50%/20/:30s" BREAKER},
+        {"breaker=5 breaker-probes=", 11, "breaker-probes=" PROBES},
+        {"breaker=5 breaker-probes=0", 11, "breaker-probes=0" PROBES},
+        {"breaker=5 breaker-probes=0/3", 11, "breaker-probes=0/3" PROBES},
+        {"breaker=5 breaker-probes=3/", 11, "breaker-probes=3/" PROBES},
+        {"breaker=5 breaker-probes=4/3", 11, "breaker-probes=4/3" PROBES},
+        {"breaker=5 breaker-probes=3/32", 11, "breaker-probes=3/32" PROBES},
+        {"breaker=5 breaker-probes=32", 11, "breaker-probes=32" PROBES},
+        {"breaker=5 breaker-probes=3x", 11, "breaker-probes=3x" PROBES},
+        {"breaker=5 breaker-probes=3/4x", 11, "breaker-probes=3/4x" PROBES},
+        {"breaker=5 breaker-probes=x", 11, "breaker-probes=x" PROBES},
         {"breaker=5 breaker-connect=", 11, "breaker-connect=" CONNECT},
         {"breaker=5 breaker-connect=0", 11, "breaker-connect=0" CONNECT},
         {"breaker=5 breaker-connect=x", 11, "breaker-connect=x" CONNECT},
@@ -1416,6 +1445,8 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"breaker=5 breaker-connect=1000001", 11,
          "breaker-connect=1000001 is out of range, wanted none, or 1 to "
          "1000000"},
+        {"attempts=3 breaker-probes=3", 12,
+         "breaker-probes=3 is out of range, wanted 1 where breaker=none"},
         {"breaker-connect=3", 1,
          "breaker-connect=3 is out of range, wanted none where breaker=none"},
         {"broadcast breaker-connect=3 breaker=none", 11,
@@ -1451,13 +1482,14 @@ static void check_slips(const char *before, const char *word, const char *tail)
 TEST(text, suggests_the_word_that_was_meant)
 {
     static const char *const keys[] = {
-        "attempts",      "base",         "cap",
-        "factor",        "jitter",       "deadline",
-        "reset-after",   "budget-empty", "attempt-timeout",
-        "budget",        "breaker",      "retry-after-max",
-        "unsafe",        "nested",       "breaker-connect",
-        "breaker-scope", "list",         "retry",
-        "once",          "never",        "at-most"};
+        "attempts",      "base",           "cap",
+        "factor",        "jitter",         "deadline",
+        "reset-after",   "budget-empty",   "attempt-timeout",
+        "budget",        "breaker",        "retry-after-max",
+        "unsafe",        "nested",         "breaker-connect",
+        "breaker-scope", "breaker-probes", "list",
+        "retry",         "once",           "never",
+        "at-most"};
     const stg_preset *preset;
 
     for (size_t i = 0; i < COUNT(keys); i++) {

@@ -21,6 +21,8 @@ static const char *const policies[] = {
     "retry=any budget=share:30%+1 budget-empty=wait",
     "fixed base=100ms jitter=full attempts=4 attempt-timeout=700ms "
     "deadline=20s retry=any budget=share:50%+2 breaker=5:200ms-1s",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=500ms "
+    "deadline=none retry=any breaker=4:300ms-2s breaker-probes=2/3",
 };
 
 enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };
@@ -323,14 +325,14 @@ typedef struct asks {
 } asks;
 
 static void live_busily(uint64_t seed, uint64_t lanes_max,
-                        uint64_t messages_max, kind of, asks asks)
+                        uint64_t messages_max, kind of, asks how)
 {
     world *w = world_new(seed);
     stg_rng rng = stg_rng_seed(seed + 1000000);
     uint32_t partitions = make_partitions(w, &rng);
 
     world_trace_off(w);
-    world_asks(w, asks.events, asks.ends, 20 * STG_MS);
+    world_asks(w, how.events, how.ends, 20 * STG_MS);
     if (of != QUEUE)
         world_merge(w, of != SHARED_STORE);
     if (of != QUEUE && stg_rng_upto(&rng, 3) == 0)

@@ -9,6 +9,10 @@
     "fixed base=1s jitter=none attempts=unlimited deadline=none " \
     "attempt-timeout=5s retry=5xx breaker=3:10s-40s"
 
+#define FOR_LONG                                           \
+    "fixed base=1s jitter=none attempts=99 deadline=none " \
+    "attempt-timeout=10s retry=5xx"
+
 static world_answer answer(bool takes)
 {
     return (world_answer){takes ? stg_ok() : stg_answered(503), 10 * STG_MS,
@@ -37,6 +41,52 @@ TEST(probes, come_to_a_third_attempt)
     world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 0).delivered, 100);
     CHECK(world_look(w, 0).openings > 0);
+    world_end(w, 1);
+}
+
+/* -- several at once */
+
+/* Well but for a minute. */
+static stg_ns is_ill_at;
+
+static world_answer fail_for_a_minute(world *w, uint32_t l, uint64_t position,
+                                      uint64_t attempt)
+{
+    bool is_ill = world_now(w) >= is_ill_at &&
+                  world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
+
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){is_ill ? stg_answered(500) : stg_ok(), STG_S, true};
+}
+
+TEST(probes, may_be_several_at_once)
+{
+    world *w = world_new(1);
+    uint32_t most = 0;
+
+    world_lane(w, FOR_LONG " breaker=5:2s breaker-probes=2/3")->shed_after =
+        STG_NEVER;
+    world_leaf_is(w, 0, fail_for_a_minute);
+    world_publish(w, 400);
+    world_start(w);
+    is_ill_at = world_after(w, 10 * STG_S);
+    while (world_look(w, 0).breaker == STG_BREAKER_CLOSED)
+        world_run(w, world_after(w, 100 * STG_MS));
+    world_run(w, world_after(w, 2 * STG_S)); // what was under way ends
+    while (world_look(w, 0).breaker != STG_BREAKER_CLOSED) {
+        uint32_t under_way = world_look(w, 0).in_flight;
+
+        CHECK(under_way <= 3);
+        most = under_way > most ? under_way : most;
+        world_run(w, world_after(w, 100 * STG_MS));
+    }
+    CHECK_U64(most, 3);
+    world_script(w, 0, "200");
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 400);
+    CHECK_U64(world_look(w, 0).openings, 1);
     world_end(w, 1);
 }
 
