@@ -105,18 +105,16 @@ static bool pay(stg_retry *r, stg_ns now)
         stg_budget_give_back(own, STG_CHARGE_RETRY, first.from_at, now);
         return false;
     }
+    stg_budget_begin(own);
+    stg_budget_begin(r->with->shared_budget);
     return true;
 }
 
-/* A share budget counts the hedge as a retry that is under way. */
-static void join_share(const stg_retry *r)
+/* The hedge that was paid has ended. */
+static void leave_budgets(const stg_retry *r)
 {
-    stg_budget_begin(own_budget(r));
-    stg_budget_begin(r->with->shared_budget);
-}
-
-static void leave_share(const stg_retry *r)
-{
+    if (!has(r, PAYING))
+        return;
     stg_budget_end(own_budget(r), STG_CHARGE_RETRY);
     stg_budget_end(r->with->shared_budget, STG_CHARGE_RETRY);
 }
@@ -162,13 +160,12 @@ static void count_at_throttle(const stg_retry *r, stg_ns now)
 
 bool stg_hedge_admit(stg_hedge *h, stg_retry *r, stg_ns now, uint32_t *index)
 {
-    if (!is_in_round(h, r) || h->due_at == STG_NEVER || now < h->due_at)
+    if (!is_in_round(h, r) || now < h->due_at)
         return false;
     h->due_at = STG_NEVER;
     if (!may_begin(r, now))
         return false;
     count_at_throttle(r, now);
-    join_share(r);
     h->begun_at[h->made++] = now;
     h->under_way = (uint8_t)(h->under_way | 1U << h->made);
     if (h->made < r->policy->hedge.max)
@@ -192,7 +189,7 @@ static void report_hedge(const stg_hedge *h, const stg_retry *r, uint32_t index,
 {
     stg_peer *peer = r->with->peer;
 
-    leave_share(r);
+    leave_budgets(r);
     if (peer == NULL)
         return;
     stg_bulkhead_leave(&peer->bulkhead);
@@ -211,7 +208,7 @@ static void withdraw(stg_hedge *h, const stg_retry *r)
     for (uint32_t i = 1; i <= STG_HEDGES_MAX; i++) {
         if (!is_under_way(h, i))
             continue;
-        leave_share(r);
+        leave_budgets(r);
         if (peer == NULL)
             continue;
         stg_bulkhead_leave(&peer->bulkhead);
@@ -251,7 +248,7 @@ static stg_decision end_round(stg_hedge *h, stg_retry *r, const stg_outcome *o,
     last.delay = stg_ns_max(o->delay, stg_ns_sub(h->not_before_at, now));
     withdraw(h, r);
     note_latency(r, o, now);
-    // What a success gives back to a budget is what was paid last.
+    // A success gives back what was paid last; a share, what the first one paid.
     stg_retry_leave_share(r);
     if (h->made > 0 && has(r, PAYING))
         r->paid = STG_CHARGE_RETRY;
@@ -267,8 +264,7 @@ static stg_decision go_on(stg_hedge *h, const stg_retry *r,
 
     if (has(r, PAYING))
         stg_retry_count_failure(r, o);
-    if (asked > 0)
-        h->not_before_at = stg_ns_max(h->not_before_at, stg_ns_add(now, asked));
+    h->not_before_at = stg_ns_max(h->not_before_at, stg_ns_add(now, asked));
     if (o->delay > 0 || stg_fault_category(o->fault) == STG_CATEGORY_OVERLOAD)
         h->due_at = STG_NEVER;
     tell(r, STG_EVENT_DECISION, o, go, now);

@@ -105,6 +105,7 @@ TEST(hedge, begins_after_its_delay_and_so_often)
     CHECK_U64(hedge(&s, 230), 2);
     CHECK_U64(s.h.due_at, STG_NEVER);
     CHECK_U64(hedge(&s, 10000), 0);
+    CHECK(!stg_hedge_admit(&s.h, &s.r, STG_NEVER, NULL));
     CHECK_U64(taken(&s), 3);
     CHECK_U64(s.r.attempts, 1);
 }
@@ -236,6 +237,19 @@ TEST(hedge, stops_when_an_answer_asks_for_time)
         CHECK_INT(end(&s, 1, o[i], 150).next, STG_GO);
         CHECK_U64(s.h.due_at, STG_NEVER);
     }
+}
+
+TEST(hedge, goes_on_after_a_failure_that_asks_for_nothing)
+{
+    scene s;
+
+    begin_at_once(&s, "hedge=100ms:3");
+    hedge(&s, 100);
+    CHECK_INT(end(&s, 1, stg_answered(503), 150).next, STG_GO);
+    CHECK_U64(s.h.due_at, 200 * STG_MS);
+    CHECK_U64(hedge(&s, 200), 2);
+    CHECK_END(end(&s, 2, stg_ok(), 250), STG_DONE, STG_WHY_DONE);
+    CHECK_U64(s.h.due_at, STG_NEVER);
 }
 
 TEST(hedge, heeds_what_any_of_the_round_was_asked_for)
@@ -492,6 +506,16 @@ TEST(hedge, tells_the_breaker_of_each_attempt_that_has_ended)
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
     end(&s, 2, stg_answered(503), 210);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_OPEN);
+
+    // A late answer is not that of another operation's probe.
+    begin_at_once(&s, "hedge=100ms breaker=1:1s");
+    hedge(&s, 100);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    CHECK_INT(stg_breaker_enter(&s.peer.breaker, 2 * STG_S, NULL),
+              STG_PASSAGE_PROBE);
+    end(&s, 1, stg_answered(503), 2100);
+    CHECK_INT(stg_breaker_look(&s.peer.breaker, 2100 * STG_MS, NULL),
+              STG_BREAKER_HALF_OPEN);
 
     // Those that were cancelled say nothing.
     begin_at_once(&s, "hedge=100ms:2 breaker=3:1s");
@@ -763,6 +787,14 @@ TEST(latencies, knows_a_latency_to_a_quarter)
     }
 }
 
+/* Another thread has counted one, and not told where. */
+TEST(latencies, bears_a_count_that_is_ahead)
+{
+    const stg_latencies l = {.count = 100};
+
+    CHECK_U64(stg_latencies_percentile(&l, 95), 1 << 14);
+}
+
 /* By hand, of 100: 1 to 94 take 1 ms, the others 1 s. */
 TEST(latencies, finds_what_so_many_exceed)
 {
@@ -794,7 +826,11 @@ TEST(latencies, keeps_the_share_of_a_tail_and_forgets)
     }
     for (int i = 0; i < 20000; i++)
         stg_latencies_add(&l, 10 * STG_MS);
-    CHECK(stg_latencies_percentile(&l, 99) < 13 * STG_MS);
+    CHECK(stg_latencies_percentile(&l, 100) < 13 * STG_MS);
+    for (int i = 0; i < 20000; i++)
+        stg_latencies_add(&l, 0);
+    for (int i = 0; i < 20000; i++)
+        stg_latencies_add(&l, 10 * STG_MS);
     CHECK(stg_latencies_percentile(&l, 1) > 9 * STG_MS);
 }
 
@@ -1137,7 +1173,7 @@ TEST(hedge, never_makes_more_than_it_may_and_counts_each_attempt_once)
         "hedge=1ms:3 deadline=none rate=20/s bulkhead=3 "
         "budget=20:0.001/s attempts=4",
         "hedge=p50:3 deadline=10s attempts=9 bulkhead=20",
-        "hedge=20ms:2 deadline=9s attempts=5 base=20ms budget=share:20%+3",
+        "hedge=50ms:3 deadline=3s attempts=5 budget=share:50%+3",
     };
     uint64_t hedges = 0, retries = 0;
 
@@ -1153,7 +1189,7 @@ TEST(hedge, never_makes_more_than_it_may_and_counts_each_attempt_once)
             while (step(&w));
             check_world(&w);
             CHECK_FROM(seed, w.begun == w.ended);
-            if (w.policy.budget.kind == STG_BUDGET_SHARE)
+            if (w.policy.budget.kind == STG_BUDGET_SHARE) // none under way
                 CHECK_FROM(seed, w.peer.budget.level == 0);
             for (int a = 0; a < OPS; a++)
                 CHECK_FROM(seed, w.actors[a].has_ended);
