@@ -21,9 +21,11 @@ enum { CUTS = 40, STEPS_MAX = 65536 };
 /* The files that are watched. */
 enum { STORE, LOG, FILES, OTHER = FILES };
 
+typedef enum step_kind { WRITE, TRUNCATE, SYNC } step_kind;
+
 typedef struct step {
     int file;
-    enum { WRITE, TRUNCATE, SYNC } what;
+    step_kind what;
     size_t at, size; /* TRUNCATE: size is the new one */
     unsigned char *bytes;
 } step;
@@ -36,7 +38,8 @@ static struct {
     size_t count;
 } disk;
 
-static void note(int file, int what, size_t at, size_t size, const void *bytes)
+static void note(int file, step_kind what, size_t at, size_t size,
+                 const void *bytes)
 {
     step *s;
 
