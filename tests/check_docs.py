@@ -169,7 +169,8 @@ def lonely_formulas(text):
 
 
 def wrong_names(text):
-    parser = read("src/core/text_parse.c")
+    parser = (read("src/core/text_settings.c") +
+              read("src/core/text_parse.c"))
     keys = re.findall(r'\{"([a-z-]+=)",', parser)
     keys += re.findall(r'stg_read_text\(&value, "([a-z-]+=)"\)', parser)
     growths = re.findall(r'\{"([a-z]+)", STG_[A-Z]+\}', parser)

@@ -1,6 +1,7 @@
-/* parser.h - what the two halves of the policy parser share. Private.
+/* parser.h - what the parts of the policy parser share. Private.
  *
- * text_parse.c reads words and settings, text_rules.c the lists of faults. */
+ * text_parse.c reads words, text_settings.c the values of settings, text_rules.c
+ * the lists of faults. */
 #ifndef STAGGER_CORE_PARSER_H
 #define STAGGER_CORE_PARSER_H
 
@@ -8,7 +9,11 @@
 
 #include "core/reader.h"
 
-enum { STG_PARSER_KEYS = 32 };
+enum {
+    STG_PARSER_KEYS = 32,
+    STG_PARSER_SETTINGS =
+        STG_PARSER_KEYS - 4, /* without those of rules and growth */
+};
 
 typedef struct stg_parser {
     const char *source; /* for errors: "policy", or a file's name */
@@ -23,6 +28,17 @@ typedef struct stg_parser {
     const char *places[STG_RULES_MAX];  /* where each rule stands, or NULL */
     const char *words[STG_PARSER_KEYS]; /* where each key stands, or NULL */
 } stg_parser;
+
+/* A setting of the text. */
+typedef struct stg_parser_setting {
+    const char *key;                                /* "attempts=" */
+    bool (*read)(stg_parser *p, stg_reader *value); /* the whole value, or
+                                                       false */
+    const char *wanted;
+    const char *const *words; /* those that the value may be, or NULL */
+} stg_parser_setting;
+
+extern const stg_parser_setting stg_parser_settings[STG_PARSER_SETTINGS];
 
 /* Parses size bytes that stand at line and column of source. */
 stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,

@@ -95,7 +95,7 @@ class Suggest(unittest.TestCase):
                                known=() if before else ("sim",))
 
     def test_each_word_of_a_policy(self):
-        keys = table("text_parse.c", r'^    \{"([a-z-]+=)"')
+        keys = table("text_settings.c", r'^    \{"([a-z-]+=)"')
         keys += ["retry=", "once=", "never=", "at-most="]
         self.assertGreater(len(keys), 18)
         presets = table("preset.c", r'^    \{"([a-z-]+)",')
