@@ -50,6 +50,9 @@ def documented():
     return all_codes
 
 
+PAGE = 16384  # bytes of a page of the store
+
+
 class ExitCodes(unittest.TestCase):
     rows = set()  # (command, code) that were provoked
     ran = set()   # tests
@@ -159,8 +162,8 @@ class ExitCodes(unittest.TestCase):
                               done.stderr)
         self.check("store", 0, "verify", "--store", store)
         with store.open("r+b") as file:  # but not its first page
-            file.seek(4096)
-            file.write(b"\xff" * 4096)
+            file.seek(PAGE)
+            file.write(b"\xff" * PAGE)
         self.check("store", 1, "verify", "--store", store)
         self.check("store", 2, "verify", "--store", self.folder / "nothing.db")
 

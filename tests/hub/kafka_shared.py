@@ -200,7 +200,7 @@ class Shared(Case):
 
         def start(of, me):
             return self.shared(broker, targets, more="shard: {mode: targets, "
-                                                     f"of: {of}, me: {me}}}")
+                                                     f"count: {of}, index: {me}}}")
 
         def await_all(of, count):
             for leaf in targets.values():
