@@ -36,8 +36,7 @@
 
 #include <stdbool.h>
 
-#include <stagger/ns.h>
-#include <stagger/outcome.h>
+#include <stagger/event.h>
 #include <stagger/rng.h>
 #include <stagger/status.h>
 
@@ -84,7 +83,6 @@ STG_API stg_ns stg_latencies_percentile(const stg_latencies *l,
  * no round. */
 
 struct stg_retry;
-struct stg_decision;
 
 typedef struct stg_hedge {
     stg_ns due_at; /* when to ask for the next hedge; STG_NEVER: never */
@@ -108,13 +106,13 @@ STG_API bool stg_hedge_admit(stg_hedge *h, struct stg_retry *r, stg_ns now,
  * STG_GO: others are under way, and the round goes on; so also for an
  * attempt that is not under way, which changes nothing. Else the round has
  * ended, and the answer is that of stg_retry_step(). */
-STG_API struct stg_decision stg_hedge_step(stg_hedge *h, struct stg_retry *r,
-                                           uint32_t index, const stg_outcome *o,
-                                           stg_ns now, stg_rng *rng);
+STG_API stg_decision stg_hedge_step(stg_hedge *h, struct stg_retry *r,
+                                    uint32_t index, const stg_outcome *o,
+                                    stg_ns now, stg_rng *rng);
 
 /* stg_retry_cancel(), in or out of a round. */
-STG_API struct stg_decision stg_hedge_cancel(stg_hedge *h, struct stg_retry *r,
-                                             stg_ns now);
+STG_API stg_decision stg_hedge_cancel(stg_hedge *h, struct stg_retry *r,
+                                      stg_ns now);
 
 STG_DECLS_END
 
