@@ -266,7 +266,7 @@ static bool enter(uint64_t seen, uint64_t *next, void *arg)
 
     c->passage = STG_PASSAGE_OPEN;
     if (phase_of(seen) == CLOSED) // gcov-excl: another thread has closed it
-        return false;
+        return false;             // gcov-excl: another thread has closed it
     if (is_round(c->options, seen))
         return enter_round(seen, next, c);
     if (c->now >> UNIT_BITS < value_of(seen)) {
