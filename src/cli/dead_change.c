@@ -395,9 +395,9 @@ static int check(const change *c, const dead_options *o)
     else if (o->is_dry_run && o->is_sure)
         wrong = "--dry-run and --yes: wanted one of them";
     else if (!o->is_dry_run && !o->is_sure && o->is_json)
-        wrong = "--json asks nobody: say --dry-run or --yes";
+        wrong = "--json asks for no confirmation: add --yes, or --dry-run";
     else if (!o->is_dry_run && !o->is_sure && !stg_confirm_can())
-        wrong = "nobody can be asked here: say --dry-run or --yes";
+        wrong = "not a terminal: add --yes to confirm, or --dry-run";
     if (wrong == NULL)
         return 0;
     stg_options_complain(who, "%s: %s", c->name, wrong);

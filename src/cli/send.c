@@ -272,8 +272,7 @@ static void advise(const settings *s, const send_result *r)
         stg_options_complain(who,
                              "the same again is refused again: publish a "
                              "smaller message, or give the hub more "
-                             "memory, of which the largest message is a "
-                             "thirty-second");
+                             "memory, of which a message may have 1/32");
     if (r->refused == 0 || r->stopped_by != 0)
         stg_options_complain(who,
                              "to go on without duplicates, repeat it with "

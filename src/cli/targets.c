@@ -190,7 +190,7 @@ static int check_forget(const settings *s, int count)
     if (s->is_json)
         return refuse("forget has no option --json", "list has it");
     if (!s->is_sure && !stg_confirm_can())
-        return refuse("forget", "nobody can be asked here: say --yes");
+        return refuse("forget", "not a terminal: add --yes to confirm");
     return 0;
 }
 

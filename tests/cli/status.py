@@ -500,7 +500,7 @@ class Targets(Case):
                          sorted(each["name"] for each in self.hub.targets))
 
     def test_forget_wants_a_yes(self):
-        self.fail_with(2, "say --yes", "targets", "forget", "legacy")
+        self.fail_with(2, "add --yes to confirm", "targets", "forget", "legacy")
         self.assertEqual(self.calls(), [])
         self.assertEqual(self.succeed("targets", "forget", "-y", "legacy"),
                          "legacy: forgotten\n")
@@ -671,8 +671,8 @@ class Dead(Case):
         for words, wanted in (
                 ([], "which ones?"),
                 (["--yes"], "which ones?"),
-                (["--all"], "say --dry-run or --yes"),
-                (["--all", "--json"], "say --dry-run or --yes"),
+                (["--all"], "add --yes to confirm, or --dry-run"),
+                (["--all", "--json"], "add --yes, or --dry-run"),
                 (["--all", "--target=x", "--yes"], "no other condition"),
                 (["--all", "--dry-run", "--yes"], "wanted one of them"),
                 (["--id=0", "--yes"], "wanted numbers"),

@@ -79,7 +79,7 @@ class Remote(case.Case):
         self.assertIn("30 dead letters, 30 messages: would be sent again", dry)
         self.assertIn("and 20 more", dry)
         self.assertEqual(len(server.of("/a")), 30)
-        self.assertIn("say --dry-run or --yes",
+        self.assertIn("add --yes to confirm, or --dry-run",
                       self.ask("dead", "replay", "--target=a", code=2))
         is_well.append(True)
         self.assertIn("30 messages are on the way again",

@@ -234,8 +234,8 @@ typedef struct stg_settings {
     stg_shard_settings shard;
     stg_store_settings store;
     stg_listen_settings listen;
-    uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message is a
-                               thirty-second of it at most */
+    uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message may
+                               have 1/32 of it at most */
     uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
     stg_budget_options budget; /* of all retries of all targets */
     stg_budget_empty budget_empty;

@@ -204,7 +204,7 @@ static const stg_setting table[] = {
 /* -- how much -------------------------------------------------------------- */
 {HUB("memory", SIZE, memory_max), RANGE(8 * MIB, TIB), .standard = "128MiB",
  .example = "1GiB", .is_fixed = true, .flag = "--memory SIZE",
- .says = "For messages in memory. A message is a thirty-second of it at most."},
+ .says = "For messages in memory. A message may have at most 1/32 of this size."},
 {HUB("in-flight", COUNT, in_flight_max), RANGE(1, 1000000), .standard = "10000",
  .example = "2000",
  .says = "Requests at once, to all targets together. Each target has one more "
@@ -385,8 +385,8 @@ static const stg_setting table[] = {
          "be for; without one the URL's host."},
 {TARGET("tls.verify", FLAG_NOT, is_unverified), .standard = "true",
  .example = "false",
- .says = "Whether the target's certificate is checked. `false` makes TLS a "
-         "letter without an envelope: anybody between can read it."},
+ .says = "Whether the target's certificate is checked. Where it is not, "
+         "somebody in the network path can pose as the target."},
 {TARGET_LIST("tags", TAGS, tags,
  tag_count),
  .example = "{team: shop, tier: '1'}",
