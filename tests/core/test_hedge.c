@@ -804,6 +804,12 @@ TEST(latencies, finds_what_so_many_exceed)
         stg_latencies_add(&l, i <= 94 ? STG_MS : STG_S);
     CHECK(stg_latencies_percentile(&l, 94) < 2 * STG_MS);
     CHECK(stg_latencies_percentile(&l, 95) > STG_S);
+    // Seven are more than six: an odd count is read to the last one.
+    l = (stg_latencies){.count = 0};
+    for (int i = 1; i <= 100; i++)
+        stg_latencies_add(&l, i <= 93 ? STG_MS : STG_S);
+    CHECK(stg_latencies_percentile(&l, 93) < 2 * STG_MS);
+    CHECK(stg_latencies_percentile(&l, 94) > STG_S);
 }
 
 /* However long it goes on, a tail keeps its share, and what ended is
