@@ -393,6 +393,7 @@ TEST(request, has_an_end_to_its_lines)
     check_long(GET HOST "X: ", 400, "y", "\r\n\r\n", "GET / ''");
     check_long(GET HOST "X: ", 600, "y", "\r\n\r\n", "431");
     check_long(GET HOST "X: ", 600, "y", "", "431");
+    check_long(GET HOST "X: ", 600, "y", "\n\r\n", "431");
     check_long(GET HOST, 200, "X:y\r\n", "\r\n", "431");
     check_long("", 600, "y", "", "431");
     check_long(CHUNKED "0;", 1000, "a", "\r\n\r\n", "POST / ''");

@@ -455,9 +455,13 @@ static bool skip_empty_line(stg_request *r, stg_span *in)
     return r->empty != 1 || in->size == 0 || refuse(r, 400, bare);
 }
 
+/* No byte beyond the one that makes it too long is looked at, so that the same
+ * head is refused for the same cause however it comes in pieces. */
 static void scan_head(stg_request *r, stg_span *in)
 {
-    size_t taken = stg_head_read(&r->scan, in->at, in->size);
+    size_t room = r->head_max - r->kept_size;
+    size_t taken = stg_head_read(&r->scan, in->at,
+                                 in->size <= room ? in->size : room + 1);
     const char *bytes = in->at;
 
     if (r->scan == STG_HEAD_BARE) {
@@ -470,7 +474,7 @@ static void scan_head(stg_request *r, stg_span *in)
     }
     in->at += taken;
     in->size -= taken;
-    if (r->kept_size + taken > r->head_max)
+    if (taken > room)
         (void)refuse(r, 431, "the header is too long");
     else if (r->scan == STG_HEAD_ENDED && r->kept_size == 0)
         read_head(r, bytes, taken);
