@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hub/store.h"
-#include "hub/wall.h"
+#include "host/wall.h"
+#include "store/store.h"
 
 enum { BODY = 1024, LANES = 50, CHECKPOINTS = 500 };
 

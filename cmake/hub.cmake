@@ -51,194 +51,194 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
+    admin/admin.c
+    admin/alerts.c
+    admin/audit.c
+    admin/change.c
+    admin/choice.c
+    admin/json.c
+    admin/letters.c
+    admin/look.c
+    admin/replay.c
+    alerts/alerts.c
+    alerts/causes.c
+    alerts/digest.c
+    alerts/engine.c
+    alerts/key.c
+    alerts/mail.c
+    alerts/mailer.c
+    alerts/options.c
+    alerts/payload.c
+    alerts/secret.c
+    alerts/sink.c
+    alerts/tally.c
+    alerts/text.c
+    alerts/trial.c
     base/hash.c
+    base/histogram.c
+    base/refuse.c
+    base/text_table.c
     base/visible.c
-    hub/alerts/alerts.c
-    hub/alerts/causes.c
-    hub/alerts/digest.c
-    hub/alerts/engine.c
-    hub/alerts/key.c
-    hub/alerts/mail.c
-    hub/alerts/mailer.c
-    hub/alerts/options.c
-    hub/alerts/payload.c
-    hub/alerts/secret.c
-    hub/alerts/sink.c
-    hub/alerts/tally.c
-    hub/alerts/text.c
-    hub/alerts/trial.c
-    hub/alerts/watch.c
+    config/certificates.c
+    config/complaints.c
+    config/complete.c
+    config/diff.c
+    config/files.c
+    config/from.c
+    config/hints.c
+    config/judge.c
+    config/judge_kafka.c
+    config/judge_target.c
+    config/lane_policy.c
+    config/load.c
+    config/load_lists.c
+    config/load_map.c
+    config/load_pairs.c
+    config/load_policy.c
+    config/load_value.c
+    config/match.c
+    config/print_docs.c
+    config/print_help.c
+    config/print_manual.c
+    config/print_schema.c
+    config/reserved.c
+    config/settings.c
+    config/shard.c
+    config/table.c
+    config/values.c
+    config/wanted.c
+    config/yaml.c
+    config/yaml_text.c
+    config/yaml_tree.c
+    host/deadlines.c
+    host/files.c
+    host/instant.c
+    host/log.c
+    host/log_line.c
+    host/notify.c
+    host/private_file.c
+    host/signals.c
+    http/answer.c
+    http/chunks.c
+    http/client.c
+    http/connection.c
+    http/dial.c
+    http/egress.c
+    http/endpoint.c
+    http/forwarding.c
+    http/head.c
+    http/header.c
+    http/inbound.c
+    http/names.c
+    http/origin.c
+    http/request.c
+    http/resolve.c
+    http/response.c
+    http/server.c
+    http/tls.c
+    http/trace.c
+    http/url.c
+    http/url_mask.c
+    http/wire.c
     hub/attempt.c
-    hub/category.c
-    hub/cause.c
-    hub/deadlines.c
-    hub/files.c
-    hub/http/answer.c
-    hub/http/chunks.c
-    hub/http/client.c
-    hub/http/connection.c
-    hub/http/dial.c
-    hub/http/egress.c
-    hub/http/endpoint.c
-    hub/http/head.c
-    hub/http/header.c
-    hub/http/inbound.c
-    hub/http/names.c
-    hub/http/origin.c
-    hub/http/request.c
-    hub/http/resolve.c
-    hub/http/response.c
-    hub/http/server.c
-    hub/http/tls.c
-    hub/http/url.c
-    hub/http/wire.c
     hub/hub.c
-    hub/instant.c
     hub/intake.c
-    hub/lane_policy.c
     hub/latency.c
-    hub/log.c
-    hub/log_line.c
-    hub/logs/input.c
-    hub/logs/line_buffer.c
-    hub/logs/kafka_trouble.c
-    hub/logs/lines.c
-    hub/ops/admin.c
-    hub/ops/admin_alerts.c
-    hub/ops/admin_change.c
-    hub/ops/admin_choice.c
-    hub/ops/admin_json.c
-    hub/ops/admin_letters.c
-    hub/ops/admin_look.c
-    hub/ops/admin_replay.c
-    hub/ops/audit.c
-    hub/ops/batch.c
-    hub/ops/ingress.c
-    hub/ops/ingress_address.c
-    hub/ops/ingress_answer.c
-    hub/ops/ingress_ask.c
-    hub/ops/ingress_check.c
-    hub/ops/ingress_headers.c
-    hub/ops/ingress_id.c
-    hub/ops/ingress_message.c
-    hub/ops/ingress_options.c
-    hub/ops/ingress_publish.c
-    hub/ops/ingress_request.c
-    hub/ops/ingress_scan.c
-    hub/ops/problem.c
-    hub/ops/role.c
-    hub/ops/route.c
-    hub/ops/token.c
-    hub/metrics/count.c
-    hub/metrics/counters.c
-    hub/metrics/histogram.c
-    hub/metrics/metrics.c
-    hub/metrics/print.c
-    hub/metrics/print_kafka.c
-    hub/metrics/print_targets.c
-    hub/metrics/process.c
-    hub/metrics/text.c
-    hub/notify.c
-    hub/parcel.c
-    hub/private_file.c
     hub/people.c
-    hub/refuse.c
     hub/reload.c
     hub/service.c
+    hub/shell.c
     hub/source.c
     hub/source_before.c
-    hub/source_check.c
     hub/source_behind.c
+    hub/source_check.c
     hub/source_kafka.c
     hub/source_release.c
     hub/source_tell.c
-    hub/settings/certificates.c
-    hub/settings/complaints.c
-    hub/settings/complete.c
-    hub/settings/diff.c
-    hub/settings/files.c
-    hub/settings/from.c
-    hub/settings/hints.c
-    hub/settings/judge.c
-    hub/settings/judge_kafka.c
-    hub/settings/judge_target.c
-    hub/settings/load.c
-    hub/settings/load_lists.c
-    hub/settings/load_map.c
-    hub/settings/load_pairs.c
-    hub/settings/load_policy.c
-    hub/settings/load_value.c
-    hub/settings/match.c
-    hub/settings/print_docs.c
-    hub/settings/print_help.c
-    hub/settings/print_manual.c
-    hub/settings/print_schema.c
-    hub/settings/reserved.c
-    hub/settings/settings.c
-    hub/settings/shard.c
-    hub/settings/table.c
-    hub/settings/topic.c
-    hub/settings/values.c
-    hub/settings/wanted.c
-    hub/settings/yaml.c
-    hub/settings/yaml_text.c
-    hub/settings/yaml_tree.c
-    hub/shed.c
-    hub/shell.c
-    hub/signals.c
-    hub/stores/again.c
-    hub/stores/answers.c
-    hub/stores/appends.c
-    hub/stores/arena.c
-    hub/stores/claim.c
-    hub/stores/copy.c
-    hub/stores/cursors.c
-    hub/stores/cursors_text.c
-    hub/stores/desk.c
-    hub/stores/epochs.c
-    hub/stores/eviction.c
-    hub/stores/fate.c
-    hub/stores/find.c
-    hub/stores/fingerprints.c
-    hub/stores/ids.c
-    hub/stores/inbox.c
-    hub/stores/job.c
-    hub/stores/keys.c
-    hub/stores/lanes.c
-    hub/stores/letter.c
-    hub/stores/letter_room.c
-    hub/stores/letters.c
-    hub/stores/life.c
-    hub/stores/look.c
-    hub/stores/opening.c
-    hub/stores/parked.c
-    hub/stores/partitions.c
-    hub/stores/others.c
-    hub/stores/pause.c
-    hub/stores/queue.c
-    hub/stores/queue_read.c
-    hub/stores/ranges.c
-    hub/stores/reader.c
-    hub/stores/redo.c
-    hub/stores/redo_range.c
-    hub/stores/replay.c
-    hub/stores/rows.c
-    hub/stores/schema.c
-    hub/stores/shared_lanes.c
-    hub/stores/sql.c
-    hub/stores/sqlite.c
-    hub/stores/store.c
-    hub/stores/taken.c
-    hub/stores/taking.c
-    hub/stores/tending.c
-    hub/stores/verify.c
-    hub/stores/wishes.c
-    hub/stores/writer.c
-    hub/url_mask.c
     hub/target.c
     hub/tell.c
-    hub/text_table.c
-    hub/trace.c
+    hub/watch.c
+    ingress/address.c
+    ingress/answer.c
+    ingress/ask.c
+    ingress/batch.c
+    ingress/check.c
+    ingress/ingress.c
+    ingress/message.c
+    ingress/options.c
+    ingress/problem.c
+    ingress/publish.c
+    ingress/request.c
+    ingress/role.c
+    ingress/route.c
+    ingress/scan.c
+    ingress/token.c
+    kafka/topic.c
+    kafka/trouble.c
+    metrics/count.c
+    metrics/counters.c
+    metrics/metrics.c
+    metrics/print.c
+    metrics/print_kafka.c
+    metrics/print_targets.c
+    metrics/process.c
+    metrics/text.c
+    sources/input.c
+    sources/line_buffer.c
+    sources/lines.c
+    store/again.c
+    store/answers.c
+    store/appends.c
+    store/arena.c
+    store/category.c
+    store/cause.c
+    store/copy.c
+    store/cursors.c
+    store/cursors_text.c
+    store/desk.c
+    store/epochs.c
+    store/eviction.c
+    store/fate.c
+    store/find.c
+    store/fingerprints.c
+    store/ids.c
+    store/inbox.c
+    store/job.c
+    store/keys.c
+    store/lanes.c
+    store/letter.c
+    store/letter_room.c
+    store/letters.c
+    store/life.c
+    store/look.c
+    store/message_id.c
+    store/opening.c
+    store/parcel.c
+    store/parked.c
+    store/partitions.c
+    store/pause.c
+    store/queue.c
+    store/queue_read.c
+    store/ranges.c
+    store/reader.c
+    store/redo.c
+    store/redo_range.c
+    store/replay.c
+    store/rows.c
+    store/schema.c
+    store/shed.c
+    store/sql.c
+    store/sqlite.c
+    store/store.c
+    store/taken.c
+    store/taking.c
+    store/tending.c
+    store/verify.c
+    store/writer.c
+    store/postgres/claim.c
+    store/postgres/peer_sync.c
+    store/postgres/remote_replay.c
+    store/postgres/shared_lanes.c
     $<TARGET_OBJECTS:stagger_flow>
 )
 # Kafka as the log, where there is its library.
@@ -247,32 +247,32 @@ if(STAGGER_KAFKA AND PKG_CONFIG_FOUND)
 endif()
 if(HUB_rdkafka_FOUND)
     target_sources(stagger_hub PRIVATE
-        hub/logs/kafka.c
-        hub/logs/kafka_batch.c
-        hub/logs/kafka_behind.c
-        hub/logs/kafka_commits.c
-        hub/logs/kafka_compare.c
-        hub/logs/kafka_conf.c
-        hub/logs/kafka_end.c
-        hub/logs/kafka_ends.c
-        hub/logs/kafka_errors.c
-        hub/logs/kafka_group.c
-        hub/logs/kafka_headers.c
-        hub/logs/kafka_letter.c
-        hub/logs/kafka_letters.c
-        hub/logs/kafka_mail.c
-        hub/logs/kafka_member.c
-        hub/logs/kafka_probe.c
-        hub/logs/kafka_record.c
-        hub/logs/kafka_slots.c
-        hub/logs/kafka_start.c
-        hub/logs/kafka_take.c
-        hub/logs/kafka_topics.c
-        hub/logs/kafka_watch.c
+        kafka/kafka.c
+        kafka/batch.c
+        kafka/behind.c
+        kafka/commits.c
+        kafka/compare.c
+        kafka/conf.c
+        kafka/end.c
+        kafka/ends.c
+        kafka/errors.c
+        kafka/group.c
+        kafka/headers.c
+        kafka/letter.c
+        kafka/letters.c
+        kafka/mail.c
+        kafka/member.c
+        kafka/probe.c
+        kafka/record.c
+        kafka/slots.c
+        kafka/start.c
+        kafka/take.c
+        kafka/topics.c
+        kafka/watch.c
     )
     target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_rdkafka)
 else()
-    target_sources(stagger_hub PRIVATE hub/logs/kafka_none.c)
+    target_sources(stagger_hub PRIVATE kafka/none.c)
     if(STAGGER_KAFKA)
         stagger_leave_out("Kafka" "no librdkafka 2.0.2")
     endif()
@@ -299,18 +299,18 @@ if(STAGGER_POSTGRES)
 endif()
 if(HUB_libpq_FOUND)
     target_sources(stagger_hub PRIVATE
-        hub/stores/pg_link.c
-        hub/stores/pg_open.c
-        hub/stores/pg_refuse.c
-        hub/stores/pg_rows.c
-        hub/stores/pg_schema.c
-        hub/stores/pg_stmt.c
-        hub/stores/pg_url.c
+        store/postgres/link.c
+        store/postgres/open.c
+        store/postgres/refuse.c
+        store/postgres/rows.c
+        store/postgres/schema.c
+        store/postgres/stmt.c
+        store/postgres/url.c
     )
     target_link_libraries(stagger_hub PUBLIC PkgConfig::HUB_libpq)
     target_compile_definitions(stagger_hub PUBLIC STAGGER_POSTGRES)
 else()
-    target_sources(stagger_hub PRIVATE hub/stores/pg_none.c)
+    target_sources(stagger_hub PRIVATE store/postgres/none.c)
     if(STAGGER_POSTGRES)
         stagger_leave_out("the store in PostgreSQL" "no libpq")
     endif()
@@ -324,57 +324,57 @@ else()
 endif()
 
 set(hub_commands
-    cli/alert.c
-    cli/alert_send.c
-    cli/check.c
-    cli/check_table.c
+    cli/alert/alert.c
+    cli/alert/send.c
+    cli/check/check.c
+    cli/check/table.c
     cli/confirm.c
-    cli/dead.c
-    cli/dead_change.c
-    cli/dead_export.c
-    cli/dead_list.c
-    cli/dead_remote.c
-    cli/dead_rows.c
-    cli/dead_show.c
-    cli/dead_summary.c
-    cli/dead_table.c
-    cli/demo.c
-    cli/demo_audit.c
-    cli/demo_post.c
-    cli/demo_sinks.c
-    cli/demo_table.c
+    cli/dead/dead.c
+    cli/dead/change.c
+    cli/dead/export.c
+    cli/dead/list.c
+    cli/dead/remote.c
+    cli/dead/rows.c
+    cli/dead/show.c
+    cli/dead/summary.c
+    cli/dead/table.c
+    cli/demo/demo.c
+    cli/demo/audit.c
+    cli/demo/post.c
+    cli/demo/sinks.c
+    cli/demo/table.c
     cli/hub.c
     cli/hub_options.c
     cli/pause.c
-    cli/plan_targets.c
+    cli/plan/targets.c
     cli/reload.c
     cli/remote.c
     cli/say_json.c
-    cli/send.c
-    cli/send_batch.c
-    cli/send_endpoint.c
-    cli/send_input.c
-    cli/send_post.c
-    cli/send_progress.c
-    cli/send_publisher.c
-    cli/sink.c
-    cli/sink_connection.c
-    cli/sink_log.c
-    cli/sink_replies.c
-    cli/sink_request.c
-    cli/sink_seen.c
-    cli/sink_server.c
-    cli/sink_tally.c
-    cli/status.c
-    cli/status_fault.c
-    cli/status_json.c
-    cli/status_look.c
-    cli/status_table.c
+    cli/send/send.c
+    cli/send/batch.c
+    cli/send/endpoint.c
+    cli/send/input.c
+    cli/send/post.c
+    cli/send/progress.c
+    cli/send/publisher.c
+    cli/sink/sink.c
+    cli/sink/connection.c
+    cli/sink/log.c
+    cli/sink/replies.c
+    cli/sink/request.c
+    cli/sink/seen.c
+    cli/sink/server.c
+    cli/sink/tally.c
+    cli/status/status.c
+    cli/status/fault.c
+    cli/status/json.c
+    cli/status/look.c
+    cli/status/table.c
     cli/store.c
     cli/store_path.c
     cli/targets.c
     cli/token.c
     cli/token_file.c
 )
-set_source_files_properties(cli/sink_server.c hub/http/server.c PROPERTIES
+set_source_files_properties(cli/sink/server.c http/server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

@@ -32,25 +32,25 @@ set(sim_pure
     sim/tally.c
 )
 set(sim_pictures
-    sim/album.c
+    chart/album.c
+    chart/measure.c
+    chart/page.c
+    chart/palette.c
+    chart/paper.c
+    chart/scale.c
+    chart/svg.c
+    chart/svg_frame.c
+    chart/svg_hover.c
+    chart/svg_marks.c
+    chart/svg_names.c
+    chart/table.c
+    chart/table_people.c
     sim/contention_charts.c
     sim/contention_result.c
     sim/contention_times.c
-    sim/measure.c
     sim/overload_charts.c
     sim/overload_table.c
     sim/overload_words.c
-    sim/page.c
-    sim/palette.c
-    sim/paper.c
-    sim/scale.c
-    sim/svg.c
-    sim/svg_frame.c
-    sim/svg_hover.c
-    sim/svg_marks.c
-    sim/svg_names.c
-    sim/table.c
-    sim/table_people.c
 )
 add_library(stagger_sim OBJECT ${sim_pure} ${sim_pictures})
 target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
@@ -70,20 +70,20 @@ list(TRANSFORM STAGGER_WASM_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 
 set(sim_commands
-    cli/sim.c
-    cli/sim_advise.c
-    cli/sim_advise_show.c
-    cli/sim_contention.c
-    cli/sim_contention_show.c
-    cli/sim_contention_charts.c
-    cli/sim_memory.c
-    cli/sim_overload.c
-    cli/sim_overload_show.c
-    cli/sim_output.c
-    cli/sim_policies.c
-    cli/sim_progress.c
-    cli/sim_stop.c
-    cli/sim_study.c
-    cli/sim_sweep.c
-    cli/sim_trials.c
+    cli/sim/sim.c
+    cli/sim/advise.c
+    cli/sim/advise_show.c
+    cli/sim/contention.c
+    cli/sim/contention_show.c
+    cli/sim/contention_charts.c
+    cli/sim/memory.c
+    cli/sim/overload.c
+    cli/sim/overload_show.c
+    cli/sim/output.c
+    cli/sim/policies.c
+    cli/sim/progress.c
+    cli/sim/stop.c
+    cli/sim/study.c
+    cli/sim/sweep.c
+    cli/sim/trials.c
 )

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "hub/logs/line_buffer.h"
-#include "hub/ops/ingress_headers.h"
-#include "hub/ops/ingress_id.h"
-#include "hub/ops/ingress_inside.h"
-#include "hub/ops/ingress_scan.h"
+#include "http/forwarding.h"
+#include "ingress/inside.h"
+#include "ingress/scan.h"
+#include "sources/line_buffer.h"
+#include "store/message_id.h"
 
 /* A copy of its own size, for the sanitizer to see, and with a '\0' for what
  * wants one. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "hub/http/header.h"
-#include "hub/http/request.h"
+#include "http/header.h"
+#include "http/request.h"
 
 enum { HEAD_MAX = 2048 };
 

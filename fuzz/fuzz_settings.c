@@ -2,9 +2,9 @@
  * say where, and never what a secret is. */
 #include <string.h>
 
+#include "config/diff.h"
+#include "config/load.h"
 #include "fuzz/fuzz.h"
-#include "hub/settings/diff.h"
-#include "hub/settings/load.h"
 
 static void check_complaint(const stg_complaint *c)
 {

@@ -13,18 +13,17 @@ CALL = re.compile(r"\b(STG_LOG|STG_LOG_REPEAT|stg_log_event|stg_log_repeat)\(")
 FIELD = re.compile(r'stg_field_(text|span|number|bool|time|secret)\(\s*"(\w+)"')
 KINDS = {"span": "text", "secret": "text"}
 # The log itself, which is told the event; and lines without an event of ours.
-LEFT_OUT = {"src/hub/log.c"}
+LEFT_OUT = {"src/host/log.c"}
 
 
 def sources():
-    for folder in "src/hub", "src/cli":
-        for root, _, files in os.walk(os.path.join(SOURCE, folder)):
-            for name in files:
-                path = os.path.relpath(os.path.join(root, name), SOURCE)
-                if name.endswith(".c") and path not in LEFT_OUT:
-                    with open(os.path.join(SOURCE, path)) as file:
-                        yield path, re.sub(r"//[^\n]*|/\*.*?\*/", "",
-                                           file.read(), flags=re.S)
+    for root, _, files in os.walk(os.path.join(SOURCE, "src")):
+        for name in files:
+            path = os.path.relpath(os.path.join(root, name), SOURCE)
+            if name.endswith(".c") and path not in LEFT_OUT:
+                with open(os.path.join(SOURCE, path)) as file:
+                    yield path, re.sub(r"//[^\n]*|/\*.*?\*/", "",
+                                       file.read(), flags=re.S)
 
 
 def call_at(text, start):

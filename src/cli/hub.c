@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/hub_options.h"
 #include "cli/options.h"
+#include "host/signals.h"
 #include "hub/hub.h"
 #include "hub/reload.h"
-#include "hub/signals.h"
 
 static const char who[] = "stagger hub";
 

@@ -7,11 +7,11 @@
 
 #include "cli/options.h"
 #include "cli/store_path.h"
-#include "hub/lane_policy.h"
-#include "hub/settings/diff.h"
-#include "hub/settings/from.h"
-#include "hub/settings/load.h"
-#include "hub/settings/print.h"
+#include "config/diff.h"
+#include "config/from.h"
+#include "config/lane_policy.h"
+#include "config/load.h"
+#include "config/print.h"
 
 static const char who[] = "stagger hub";
 

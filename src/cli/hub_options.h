@@ -3,8 +3,8 @@
 #ifndef STAGGER_CLI_HUB_OPTIONS_H
 #define STAGGER_CLI_HUB_OPTIONS_H
 
-#include "hub/settings/complaints.h"
-#include "hub/settings/table.h"
+#include "config/complaints.h"
+#include "config/table.h"
 
 typedef struct hub_flag {
     const stg_setting *setting;

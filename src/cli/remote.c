@@ -9,8 +9,8 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/token_file.h"
-#include "hub/http/client.h"
-#include "hub/http/url.h"
+#include "http/client.h"
+#include "http/url.h"
 
 enum {
     ANSWER_MAX = 1024 * 1024,

@@ -8,10 +8,10 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/store_path.h"
-#include "hub/store.h"
-#include "hub/stores/copy.h"
-#include "hub/stores/schema.h"
-#include "hub/stores/verify.h"
+#include "store/copy.h"
+#include "store/schema.h"
+#include "store/store.h"
+#include "store/verify.h"
 
 static const char who[] = "stagger store";
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/options.h"
-#include "hub/settings/from.h"
+#include "config/from.h"
 
 const char *stg_store_path(const char *given)
 {

@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/say_json.h"
-#include "cli/status.h"
+#include "cli/status/status.h"
 
 static const char who[] = "stagger targets";
 

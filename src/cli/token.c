@@ -12,8 +12,8 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "hub/ops/token.h"
-#include "hub/private_file.h"
+#include "host/private_file.h"
+#include "ingress/token.h"
 
 static const char who[] = "stagger token";
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/http/header.h"
+#include "http/header.h"
 #include "hub/hub_inside.h"
 
 enum {

@@ -19,9 +19,9 @@
 
 #include "base/list.h"
 #include "base/pool.h"
-#include "hub/ops/ingress_id.h"
+#include "http/trace.h"
 #include "hub/target.h"
-#include "hub/trace.h"
+#include "store/message_id.h"
 
 typedef struct stg_attempt stg_attempt;
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refuse.h"
+#include "config/lane_policy.h"
+#include "config/match.h"
+#include "host/wall.h"
 #include "hub/hub_inside.h"
-#include "hub/lane_policy.h"
-#include "hub/refuse.h"
-#include "hub/settings/match.h"
-#include "hub/wall.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;

@@ -14,9 +14,9 @@
 
 #include <uv.h>
 
+#include "config/settings.h"
 #include "flow/flow.h"
-#include "hub/log.h"
-#include "hub/settings/settings.h"
+#include "host/log.h"
 
 typedef struct stg_hub stg_hub;
 

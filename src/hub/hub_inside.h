@@ -14,19 +14,19 @@
 #ifndef STAGGER_HUB_HUB_INSIDE_H
 #define STAGGER_HUB_HUB_INSIDE_H
 
-#include "hub/alerts/watch.h"
+#include "admin/admin.h"
+#include "host/deadlines.h"
+#include "host/notify.h"
 #include "hub/attempt.h"
-#include "hub/deadlines.h"
 #include "hub/hub.h"
 #include "hub/intake.h"
-#include "hub/metrics/metrics.h"
-#include "hub/notify.h"
-#include "hub/ops/admin.h"
+#include "hub/watch.h"
+#include "metrics/metrics.h"
 
 /* A lane that is being forgotten. */
 typedef struct stg_forgetting stg_forgetting;
+#include "config/complaints.h"
 #include "hub/reload.h"
-#include "hub/settings/complaints.h"
 #include "hub/source.h"
 
 /* A reload that is under way. */

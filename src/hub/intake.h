@@ -5,8 +5,8 @@
 #define STAGGER_HUB_INTAKE_H
 
 #include "hub/hub.h"
-#include "hub/logs/lines.h"
-#include "hub/ops/ingress.h"
+#include "ingress/ingress.h"
+#include "sources/lines.h"
 
 typedef struct stg_intake {
     stg_hub *hub;

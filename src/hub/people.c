@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refuse.h"
 #include "base/suggest.h"
 #include "hub/hub_inside.h"
-#include "hub/refuse.h"
 
 struct stg_forgetting {
     stg_forgetting *next;

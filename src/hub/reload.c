@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refuse.h"
+#include "config/diff.h"
+#include "config/load.h"
 #include "hub/hub_inside.h"
-#include "hub/refuse.h"
-#include "hub/settings/diff.h"
-#include "hub/settings/load.h"
 
 /* What becomes of a target of the new settings. */
 typedef struct renewal {

@@ -13,8 +13,8 @@
 #ifndef STAGGER_HUB_RELOAD_H
 #define STAGGER_HUB_RELOAD_H
 
+#include "config/complaints.h"
 #include "hub/hub.h"
-#include "hub/settings/complaints.h"
 
 /* What became of it. */
 typedef struct stg_reloaded {

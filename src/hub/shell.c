@@ -7,8 +7,8 @@
  * turn, too, after every STG_ENDS_MAX ends. */
 #include <stdio.h>
 
+#include "config/match.h"
 #include "hub/hub_inside.h"
-#include "hub/settings/match.h"
 
 enum { TICK_MS = 1000 };
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/refuse.h"
+#include "config/from.h"
+#include "config/shard.h"
 #include "hub/hub_inside.h"
-#include "hub/refuse.h"
-#include "hub/settings/from.h"
-#include "hub/settings/shard.h"
-#include "hub/settings/topic.h"
+#include "kafka/topic.h"
 
 enum { NUMBER_MASK = (1 << STG_SOURCE_NUMBER_BITS) - 1 };
 

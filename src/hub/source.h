@@ -20,12 +20,12 @@
 #define STAGGER_HUB_SOURCE_H
 
 #include "base/list.h"
-#include "hub/deadlines.h"
+#include "host/deadlines.h"
 #include "hub/hub.h"
-#include "hub/logs/kafka.h"
-#include "hub/logs/kafka_letters.h"
-#include "hub/logs/kafka_trouble.h"
-#include "hub/store.h"
+#include "kafka/kafka.h"
+#include "kafka/letters.h"
+#include "kafka/trouble.h"
+#include "store/store.h"
 
 /* Where a partition of Kafka is on its way. */
 typedef enum stg_source_state {

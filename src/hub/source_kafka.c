@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/shard.h"
 #include "hub/hub_inside.h"
-#include "hub/settings/shard.h"
 
 /* Long enough for a consumer to hear that it has lost what it was fenced of. */
 static const stg_ns AGAIN = 2 * STG_S;

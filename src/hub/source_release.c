@@ -1,8 +1,8 @@
 /* A target that the settings do not have must not hold the group's offset for
  * ever: what it has waited for longer than store.retention is shed. (What the
  * queue keeps ends by itself.) */
+#include "host/wall.h"
 #include "hub/hub_inside.h"
-#include "hub/wall.h"
 
 static const stg_ns PAUSE = 5 * STG_S;
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/http/url.h"
-#include "hub/refuse.h"
-#include "hub/settings/shard.h"
+#include "base/refuse.h"
+#include "config/shard.h"
+#include "http/url.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)

@@ -5,11 +5,11 @@
 #ifndef STAGGER_HUB_TARGET_H
 #define STAGGER_HUB_TARGET_H
 
-#include "hub/http/client.h"
+#include "http/client.h"
 #include "hub/hub.h"
 #include "hub/latency.h"
-#include "hub/metrics/counters.h"
-#include "hub/store.h"
+#include "metrics/counters.h"
+#include "store/store.h"
 
 /* Whether the metrics tell of it by its name. */
 typedef enum stg_target_label {

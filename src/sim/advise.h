@@ -12,8 +12,8 @@
 
 #include <stagger/text.h>
 
+#include "chart/paper.h"
 #include "sim/overload_summary.h"
-#include "sim/paper.h"
 
 typedef struct stg_question {
     uint32_t clients;   /* that call the service, 1 to 10000000 */

@@ -6,7 +6,7 @@
 #ifndef STAGGER_SIM_CONTENTION_CHARTS_H
 #define STAGGER_SIM_CONTENTION_CHARTS_H
 
-#include "sim/album.h"
+#include "chart/album.h"
 #include "sim/contention_book.h"
 #include "sim/estimate.h"
 

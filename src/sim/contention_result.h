@@ -4,10 +4,10 @@
 #ifndef STAGGER_SIM_CONTENTION_RESULT_H
 #define STAGGER_SIM_CONTENTION_RESULT_H
 
-#include "sim/album.h"
+#include "chart/album.h"
+#include "chart/table.h"
 #include "sim/contention.h"
 #include "sim/estimate.h"
-#include "sim/table.h"
 
 typedef struct stg_contention_result {
     stg_estimate calls, wasted, successes, given_up, completion_ms, peak;

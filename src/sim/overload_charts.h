@@ -3,7 +3,7 @@
 #ifndef STAGGER_SIM_OVERLOAD_CHARTS_H
 #define STAGGER_SIM_OVERLOAD_CHARTS_H
 
-#include "sim/album.h"
+#include "chart/album.h"
 #include "sim/overload_words.h"
 
 /* Each adds a chart to the album; the cases' names must outlive it. title NULL:

@@ -3,8 +3,8 @@
 #ifndef STAGGER_SIM_OVERLOAD_TABLE_H
 #define STAGGER_SIM_OVERLOAD_TABLE_H
 
+#include "chart/table.h"
 #include "sim/overload_words.h"
-#include "sim/table.h"
 
 typedef struct stg_overload_table {
     stg_table table;

@@ -2,8 +2,8 @@
 #ifndef STAGGER_SIM_OVERLOAD_WORDS_H
 #define STAGGER_SIM_OVERLOAD_WORDS_H
 
+#include "chart/paper.h"
 #include "sim/overload_summary.h"
-#include "sim/paper.h"
 
 /* One of several that stand side by side. */
 typedef struct stg_overload_case {

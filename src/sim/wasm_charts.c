@@ -1,9 +1,9 @@
 /* What a run came to, as pictures and as a file: by what the command has. */
+#include "chart/palette.h"
+#include "chart/svg.h"
+#include "chart/svg_inside.h"
 #include "sim/contention_charts.h"
 #include "sim/contention_result.h"
-#include "sim/palette.h"
-#include "sim/svg.h"
-#include "sim/svg_inside.h"
 #include "sim/wasm_inside.h"
 
 enum { ROOM = 160 };

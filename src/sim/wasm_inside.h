@@ -4,9 +4,9 @@
 
 #include <stagger/text.h>
 
+#include "chart/paper.h"
 #include "core/writer.h"
 #include "sim/contention.h"
-#include "sim/paper.h"
 #include "sim/wasm.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* Transactions on a real PostgreSQL that fails on purpose. By
- * tests/hub/on_postgres.sh, which has one. */
+ * tests/store/on_postgres.sh, which has one. */
 #include <stagger/pq.h>
 
 #include <arpa/inet.h>

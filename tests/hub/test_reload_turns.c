@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config/load.h"
 #include "hub/hub_inside.h"
 #include "hub/people.h"
-#include "hub/settings/load.h"
 #include "tests/harness.h"
 
 enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIM_SAMPLES_H
 #define TESTS_SIM_SAMPLES_H
 
-#include "sim/chart.h"
+#include "chart/chart.h"
 
 enum { SAMPLES = 8 };
 

@@ -1,9 +1,9 @@
-#include "sim/page.h"
+#include "chart/page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/album.h"
+#include "chart/album.h"
 #include "tests/harness.h"
 #include "tests/sim/golden.h"
 #include "tests/sim/memory.h"

@@ -1,4 +1,4 @@
-#include "sim/paper.h"
+#include "chart/paper.h"
 
 #include <float.h>
 #include <math.h>

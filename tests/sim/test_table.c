@@ -1,4 +1,4 @@
-#include "sim/table.h"
+#include "chart/table.h"
 
 #include <math.h>
 #include <stdio.h>

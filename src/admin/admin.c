@@ -1,0 +1,77 @@
+#include "admin/admin.h"
+
+#include <stdlib.h>
+
+#include "admin/inside.h"
+#include "base/refuse.h"
+#include "host/wall.h"
+
+static const char *const page[] = {"limit", "cursor", NULL};
+static const char *const targets[] = {"state", "limit", "cursor", NULL};
+static const char *const letters[] = {"target", "cause", "category", "state",
+                                      "since",  "until", "message",  "limit",
+                                      "cursor", NULL};
+
+#define LOOK(path, options, handle)                                       \
+    {                                                                     \
+        "GET", path, STG_ROLE_VIEW, STG_BODY_NONE, options, handle, false \
+    }
+#define CHANGE(path, body, handle)                                \
+    {                                                             \
+        "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
+    }
+
+static const char *const alerts[] = {"sink", NULL};
+
+static const stg_route routes[] = {
+    LOOK("/v1/status", NULL, stg_admin_status),
+    LOOK("/v1/targets", targets, stg_admin_targets),
+    LOOK("/v1/targets/{name}", NULL, stg_admin_target),
+    CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
+    CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
+    CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
+    LOOK("/v1/dead-letters", letters, stg_admin_letters),
+    LOOK("/v1/dead-letters/{id}", NULL, stg_admin_letter),
+    CHANGE("/v1/dead-letters/replay", STG_BODY_JSON, stg_admin_replay),
+    CHANGE("/v1/dead-letters/drop", STG_BODY_JSON, stg_admin_drop),
+    LOOK("/v1/replays", NULL, stg_admin_replays),
+    LOOK("/v1/replays/{id}", NULL, stg_admin_one_replay),
+    LOOK("/v1/messages/{id}", page, stg_admin_message),
+    CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
+    {"POST", "/v1/alerts/test", STG_ROLE_OPERATE, STG_BODY_NONE, alerts,
+     stg_admin_test_alerts, false},
+};
+
+void stg_admin_serve(stg_admin *a, stg_ingress *g)
+{
+    stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, a);
+    stg_ingress_watch(g, stg_admin_note_refused, a);
+}
+
+stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
+                          stg_error *err)
+{
+    stg_admin *a = calloc(1, sizeof *a);
+    stg_status status;
+
+    if (a == NULL)
+        return stg_hub_refuse(err, STG_IO, "there is no memory");
+    a->hub = h;
+    a->started_at = stg_wall_now();
+    status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
+    if (status == STG_OK)
+        *admin = a;
+    else
+        free(a);
+    return status;
+}
+
+void stg_admin_close(stg_admin *a, void (*closed)(void *ctx), void *ctx)
+{
+    stg_audit_close(&a->audit, closed, ctx);
+}
+
+void stg_admin_free(stg_admin *a)
+{
+    free(a);
+}

@@ -1,0 +1,200 @@
+#include "admin/audit.h"
+#include "base/refuse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct stg_audit_line {
+    stg_audit_line *next;
+    char *text; /* NULL: there was no memory, or is no file */
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+/* -- the file, on a thread --------------------------------------------------- */
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
+                0600);
+}
+
+static bool write_bytes(int fd, const char *text)
+{
+    size_t size = strlen(text);
+
+    while (size > 0) {
+        ssize_t written = write(fd, text, size);
+
+        if (written < 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            text += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+/* A line that does not fit is taken back: half a line is none, and the next one
+ * would begin in it. */
+static bool write_text(int fd, const char *text)
+{
+    struct stat before;
+    bool is_file = fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
+    int error;
+
+    if (write_bytes(fd, text))
+        return true;
+    error = errno;
+    if (is_file && ftruncate(fd, before.st_size) != 0)
+        error = errno;
+    errno = error;
+    return false;
+}
+
+static int write_lines(const char *path, const stg_audit_line *line)
+{
+    int fd = open_file(path), error = 0;
+
+    if (fd < 0)
+        return errno;
+    for (; line != NULL && error == 0; line = line->next)
+        if (line->text == NULL)
+            error = ENOMEM;
+        else if (!write_text(fd, line->text))
+            error = errno;
+    // A pipe or a terminal cannot be synced.
+    if (error == 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        error = errno;
+    if (close(fd) != 0 && error == 0)
+        error = errno;
+    return error;
+}
+
+static void work(uv_work_t *request)
+{
+    stg_audit *a = request->data;
+
+    a->error = a->path == NULL ? 0 : write_lines(a->path, a->writing);
+}
+
+/* -- lines, on the loop ------------------------------------------------------ */
+
+static void begin(stg_audit *a);
+
+static void end_lines(stg_audit_line *line)
+{
+    while (line != NULL) {
+        stg_audit_line *next = line->next;
+
+        if (line->done != NULL)
+            line->done(line->ctx);
+        free(line->text);
+        free(line);
+        line = next;
+    }
+}
+
+static void worked(uv_work_t *request, int status)
+{
+    stg_audit *a = request->data;
+    stg_audit_line *lines = a->writing;
+
+    (void)status;
+    if (a->error != 0)
+        STG_LOG(a->log, STG_LOG_ERROR, "audit-failed",
+                stg_field_text("file", a->path),
+                stg_field_text("detail", strerror(a->error)),
+                stg_field_text("next",
+                               "what was done stays done; only its "
+                               "line is missing"));
+    a->writing = NULL;
+    end_lines(lines);
+    begin(a);
+    if (a->writing == NULL && a->closed != NULL) {
+        free(a->path);
+        a->closed(a->closed_ctx);
+    }
+}
+
+/* One after the other: so they keep their order. */
+static void begin(stg_audit *a)
+{
+    if (a->writing != NULL || a->first == NULL)
+        return;
+    a->writing = a->first;
+    a->first = NULL;
+    a->last = &a->first;
+    a->work.data = a;
+    (void)uv_queue_work(a->loop, &a->work, work, worked); // cannot fail
+}
+
+void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
+                     void *ctx)
+{
+    stg_audit_line *line = calloc(1, sizeof *line);
+    char *text = json == NULL ? NULL : json_dumps(json, 0), *whole;
+    size_t size = text == NULL ? 0 : strlen(text);
+
+    json_decref(json);
+    whole = text == NULL ? NULL : realloc(text, size + 2);
+    if (whole != NULL)
+        memcpy(whole + size, "\n", 2);
+    else
+        free(text);
+    if (line == NULL) {
+        free(whole);
+        if (done != NULL)
+            done(ctx);
+        return;
+    }
+    *line = (stg_audit_line){.text = whole, .done = done, .ctx = ctx};
+    *a->last = line;
+    a->last = &line->next;
+    begin(a);
+}
+
+/* -- open and close ---------------------------------------------------------- */
+
+static stg_status check(const char *path, stg_error *err)
+{
+    int fd = open_file(path), error = fd < 0 ? errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    if (error == 0)
+        return STG_OK;
+    return stg_hub_refuse(err, stg_hub_file_status(error), "audit=%.120s: %s",
+                          path, strerror(error));
+}
+
+stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
+                          const char *path, stg_error *err)
+{
+    stg_status status = path == NULL ? STG_OK : check(path, err);
+
+    *a = (stg_audit){.loop = loop, .log = log};
+    a->last = &a->first;
+    if (status != STG_OK || path == NULL)
+        return status;
+    a->path = strdup(path);
+    if (a->path != NULL)
+        return STG_OK;
+    return stg_hub_refuse(err, STG_IO, "audit: there is no memory");
+}
+
+void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)
+{
+    if (a->writing != NULL) {
+        a->closed = closed;
+        a->closed_ctx = ctx;
+        return;
+    }
+    free(a->path);
+    closed(ctx);
+}

@@ -1,0 +1,356 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/inside.h"
+#include "host/wall.h"
+#include "http/response.h"
+#include "hub/people.h"
+#include "hub/reload.h"
+
+struct stg_change_call {
+    stg_admin *admin;
+    stg_ask *ask;
+    const char *action;
+    json_t *line;     /* of the audit log */
+    int status;       /* of the answer, */
+    json_t *answer;   /* which is this; NULL: a problem */
+    json_t *errors;   /* of a problem, with it; NULL: none */
+    json_t *warnings; /* with them */
+    char why[256];
+    char target[STG_WORD_MAX]; /* of those that have one */
+};
+
+static json_t *begin_line(const char *action, const char *who, const char *from)
+{
+    json_t *line = json_pack(
+        "{s:o,s:s,s:o,s:s}", "time", stg_json_time(stg_wall_now()), "action",
+        action, "who", stg_json_text(*who == '\0' ? NULL : who), "from", from);
+
+    return line;
+}
+
+stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
+                                  const char *action, json_t *what)
+{
+    stg_change_call *c = calloc(1, sizeof *c);
+    json_t *line = begin_line(action, stg_ask_who(ask), stg_ask_from(ask));
+
+    if (c == NULL || line == NULL) {
+        json_decref(line);
+        json_decref(what);
+        free(c);
+        stg_ask_refuse(ask, 503, "no memory");
+        return NULL;
+    }
+    if (what != NULL)
+        json_object_update(line, what);
+    json_decref(what);
+    *c = (stg_change_call){
+        .admin = a, .ask = ask, .action = action, .line = line};
+    snprintf(c->target, sizeof c->target, "%s", stg_ask_word(ask, 0));
+    return c;
+}
+
+/* -- the end of it ------------------------------------------------------------ */
+
+/* A problem document with more in it than others have. */
+static void answer_errors(stg_change_call *c)
+{
+    stg_ask_answer_problem(
+        c->ask, c->status,
+        json_pack("{s:s,s:s,s:i,s:o,s:o,s:o}", "type", "about:blank", "title",
+                  stg_response_reason(c->status), "status", c->status, "detail",
+                  stg_json_text(c->why), "errors", c->errors, "warnings",
+                  c->warnings));
+}
+
+static void answer(void *ctx)
+{
+    stg_change_call *c = ctx;
+
+    if (c->answer != NULL)
+        stg_ask_answer_json(c->ask, c->status, c->answer);
+    else if (c->errors != NULL)
+        answer_errors(c);
+    else if (c->status == 503 && c->why[0] == '\0')
+        stg_ask_refuse(c->ask, 503, "no memory for the answer; it was done");
+    else
+        stg_ask_refuse(c->ask, c->status, "%s", c->why);
+    free(c);
+}
+
+static const char *text_in(const json_t *line, const char *name)
+{
+    return json_string_value(json_object_get(line, name));
+}
+
+static void tell(const stg_admin *a, const json_t *line)
+{
+    STG_LOG(a->hub->log, STG_LOG_INFO, "audit",
+            stg_field_text("action", text_in(line, "action")),
+            stg_field_text("who", text_in(line, "who")),
+            stg_field_text("from", text_in(line, "from")),
+            stg_field_text("target", text_in(line, "target")),
+            stg_field_text("call", text_in(line, "call")),
+            stg_field_text("outcome", text_in(line, "outcome")),
+            stg_field_text("detail", text_in(line, "detail")));
+}
+
+void stg_change_tell(stg_change_call *c, const char *format, ...)
+{
+    const char *before = text_in(c->line, "detail");
+    char text[1024];
+    va_list arguments;
+    size_t at = 0;
+
+    if (before != NULL)
+        at = (size_t)snprintf(text, sizeof text, "%.700s: ", before);
+    va_start(arguments, format);
+    vsnprintf(text + at, sizeof text - at, format, arguments);
+    va_end(arguments);
+    json_object_set_new(c->line, "detail", stg_json_text(text));
+}
+
+static void end(stg_change_call *c, const char *outcome)
+{
+    json_t *line = c->line;
+
+    json_object_set_new(line, "outcome", json_string(outcome));
+    if (c->why[0] != '\0')
+        stg_change_tell(c, "%s", c->why);
+    tell(c->admin, line);
+    stg_audit_write(&c->admin->audit, line, answer, c);
+}
+
+void stg_change_done(stg_change_call *c, int status, json_t *json, bool is_told)
+{
+    c->status = json == NULL ? 503 : status;
+    c->answer = json;
+    if (is_told && json != NULL)
+        json_object_set(c->line, "result", json);
+    end(c, "done");
+}
+
+void stg_change_refuse(stg_change_call *c, int status, const char *format, ...)
+{
+    va_list arguments;
+
+    c->status = status;
+    va_start(arguments, format);
+    vsnprintf(c->why, sizeof c->why, format, arguments);
+    va_end(arguments);
+    end(c, "refused");
+}
+
+void stg_admin_note(stg_admin *a, const char *action, const char *who,
+                    bool is_done, const char *detail)
+{
+    json_t *line = begin_line(action, who, "here");
+
+    if (line == NULL)
+        return;
+    json_object_set_new(line, "outcome",
+                        json_string(is_done ? "done" : "refused"));
+    if (detail != NULL && *detail != '\0')
+        json_object_set_new(line, "detail", stg_json_text(detail));
+    tell(a, line);
+    stg_audit_write(&a->audit, line, NULL, NULL);
+}
+
+/* Whoever guesses tokens must not fill the disk: 60 lines at once, and one a
+ * second after that. */
+static bool has_room(stg_admin *a)
+{
+    static const stg_ns each = STG_S, most = 60 * STG_S;
+    stg_ns now = uv_now(a->hub->loop) * STG_MS;
+
+    if (a->refusals_full_at < now)
+        a->refusals_full_at = now;
+    if (a->refusals_full_at + each > now + most)
+        return false;
+    a->refusals_full_at += each;
+    return true;
+}
+
+void stg_admin_note_refused(void *admin, const stg_refused_call *call)
+{
+    stg_admin *a = admin;
+    char what[200];
+    json_t *line;
+
+    if (!has_room(a)) {
+        a->refusals_untold++;
+        return;
+    }
+    line = begin_line("call", call->who, call->from);
+    if (line == NULL)
+        return;
+    snprintf(what, sizeof what, "%.16s %s", call->method, call->path);
+    json_object_set_new(line, "call", stg_json_text(what));
+    json_object_set_new(line, "status", json_integer(call->status));
+    json_object_set_new(line, "outcome", json_string("refused"));
+    json_object_set_new(line, "detail", stg_json_text(call->why));
+    if (a->refusals_untold > 0)
+        json_object_set_new(line, "untold", stg_json_count(a->refusals_untold));
+    a->refusals_untold = 0;
+    tell(a, line);
+    stg_audit_write(&a->audit, line, NULL, NULL);
+}
+
+/* -- pause, resume, forget --------------------------------------------------- */
+
+static int status_for(stg_status status)
+{
+    return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
+}
+
+static void answer_target(void *ctx, bool is_full)
+{
+    stg_change_call *c = ctx;
+    size_t i;
+
+    if (is_full)
+        stg_change_refuse(c, 503,
+                          "the store is full: it is done, and holds until the "
+                          "hub is restarted; ask again when there is room");
+    else if (stg_hub_find_target(c->admin->hub, c->target, &i) == STG_OK)
+        stg_change_done(c, 200, stg_admin_print_target(c->admin, i), false);
+    else // it was forgotten meanwhile
+        stg_change_refuse(c, 404, "there is no target of this name");
+}
+
+static stg_change_call *begin_with_target(stg_admin *a, stg_ask *ask,
+                                          const char *action)
+{
+    return stg_change_begin(
+        a, ask, action,
+        json_pack("{s:o}", "target", stg_json_text(stg_ask_word(ask, 0))));
+}
+
+static void pause_target(stg_admin *a, stg_ask *ask, bool is_paused)
+{
+    stg_change_call *c =
+        begin_with_target(a, ask, is_paused ? "pause" : "resume");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status =
+        stg_hub_pause(a->hub, c->target, is_paused, answer_target, c, &err);
+    if (status != STG_OK)
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
+void stg_admin_pause(void *admin, stg_ask *ask)
+{
+    pause_target(admin, ask, true);
+}
+
+void stg_admin_resume(void *admin, stg_ask *ask)
+{
+    pause_target(admin, ask, false);
+}
+
+static void answer_forgotten(void *ctx, bool is_forgotten)
+{
+    stg_change_call *c = ctx;
+
+    if (is_forgotten)
+        stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
+    else
+        stg_change_refuse(c, 503,
+                          "the hub is stopping, and it is not forgotten; what "
+                          "was cancelled so far stays so: ask again when the "
+                          "hub is back");
+}
+
+void stg_admin_forget(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = begin_with_target(a, ask, "forget");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status = stg_hub_forget(a->hub, c->target, answer_forgotten, c, &err);
+    if (status != STG_OK)
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
+/* -- reload ------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+static json_t *print_complaint(const stg_complaint *one, const char *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    json_t *line = NULL;
+
+    if (to == NULL)
+        return NULL;
+    stg_complaint_print(one, file, to);
+    if (fclose(to) == 0)
+        line = stg_json_span(text, size);
+    free(text);
+    return line;
+}
+
+/* The mistakes of the file, or the warnings. */
+static json_t *list_complaints(const stg_reloaded *r, bool is_warning)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; r->complaints != NULL && i < r->complaints->count; i++)
+        if (r->complaints->all[i].is_warning == is_warning)
+            json_array_append_new(
+                list, print_complaint(&r->complaints->all[i], r->file));
+    return list;
+}
+
+static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
+{
+    c->errors = list_complaints(r, false);
+    c->warnings = list_complaints(r, true);
+    if (json_array_size(c->errors) == 1)
+        stg_change_refuse(c, 422, "%s",
+                          json_string_value(json_array_get(c->errors, 0)));
+    else
+        stg_change_refuse(c, 422,
+                          "the settings have %zu mistakes, and nothing has "
+                          "changed",
+                          r->complaints->mistakes);
+}
+
+static void answer_reload(void *ctx, const stg_reloaded *r)
+{
+    stg_change_call *c = ctx;
+
+    if (r->status == STG_OK)
+        stg_change_done(c, 200,
+                        json_pack("{s:o,s:o,s:o,s:o,s:o}", "added",
+                                  stg_json_count(r->added), "changed",
+                                  stg_json_count(r->changed), "gone",
+                                  stg_json_count(r->gone), "same",
+                                  stg_json_count(r->same), "warnings",
+                                  list_complaints(r, true)),
+                        true);
+    else if (r->status == STG_INVALID)
+        refuse_settings(c, r);
+    else
+        stg_change_refuse(c, 503, "%s", r->detail);
+}
+
+void stg_admin_reload(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = stg_change_begin(a, ask, "reload", NULL);
+    stg_error err;
+
+    if (c != NULL && stg_hub_reload(a->hub, answer_reload, c, &err) != STG_OK)
+        stg_change_refuse(c, 409, "%s", err.text);
+}

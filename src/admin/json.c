@@ -1,0 +1,74 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "admin/inside.h"
+#include "base/utf8.h"
+#include "host/log_line.h"
+#include "store/letter.h"
+
+json_t *stg_json_span(const char *at, size_t size)
+{
+    json_t *json = json_stringn(at, size);
+    char *copy;
+
+    if (json != NULL)
+        return json;
+    copy = malloc(size + 1);
+    if (copy == NULL)
+        return NULL;
+    for (size_t i = 0; i < size; i++)
+        copy[i] = (char)((unsigned char)at[i] < 0x80 ? at[i] : '?');
+    json = json_stringn(copy, size);
+    free(copy);
+    return json;
+}
+
+json_t *stg_json_text(const char *text)
+{
+    return text == NULL ? json_null() : stg_json_span(text, strlen(text));
+}
+
+json_t *stg_json_count(uint64_t number)
+{
+    return json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number);
+}
+
+json_t *stg_json_time(stg_ns wall)
+{
+    char text[STG_UTC_TEXT_MAX];
+
+    return wall == 0 ? json_null() : json_string(stg_utc_text(wall, text));
+}
+
+json_t *stg_json_milliseconds(stg_ns time)
+{
+    // A thousandth of it is exact enough for anybody.
+    uint64_t thousandths = time / STG_US;
+
+    return time == 0 ? json_null() : json_real((double)thousandths / 1000.0);
+}
+
+static json_t *base64_of(stg_span bytes)
+{
+    stg_line line = {.size = 0};
+    json_t *json;
+
+    stg_line_add_base64(&line, bytes);
+    json = line.is_short ? NULL : json_stringn(line.at, line.size);
+    stg_line_free(&line);
+    return json;
+}
+
+int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes)
+{
+    char other[64];
+
+    if (bytes.size == 0 || stg_utf8_is_text(bytes.at, bytes.size))
+        return json_object_set_new(
+            object, name,
+            json_stringn(bytes.size == 0 ? "" : bytes.at, bytes.size));
+    snprintf(other, sizeof other, "%s_base64", name);
+    return json_object_set_new(object, other, base64_of(bytes));
+}

@@ -1,0 +1,275 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/inside.h"
+#include "store/message_id.h"
+
+/* -- a letter ---------------------------------------------------------------- */
+
+static json_t *print_status(const stg_letter *l)
+{
+    return l->http_status == 0 ? json_null() : stg_json_count(l->http_status);
+}
+
+static json_t *print_last(const stg_letter *l)
+{
+    return l->last_position == 0 ? json_null()
+                                 : stg_json_count(l->last_position);
+}
+
+json_t *stg_admin_print_letter(const stg_letter *l)
+{
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,"
+        "s:o,s:o,s:o,s:o,s:o}",
+        "id", stg_json_count(l->id), "message_id", stg_json_text(l->message_id),
+        "target", stg_json_text(l->target), "target_url",
+        stg_json_text(l->target_url), "state", stg_json_text(l->state), "why",
+        stg_json_text(l->why), "category", stg_json_text(l->category), "cause",
+        stg_json_text(l->cause), "http_status", print_status(l), "detail",
+        stg_json_text(l->detail), "attempts", stg_json_count(l->attempts),
+        "first_attempt_at", stg_json_text(l->first_attempt_at),
+        "last_attempt_at", stg_json_text(l->last_attempt_at), "created_at",
+        stg_json_text(l->created_at), "changed_at",
+        stg_json_text(l->changed_at), "topic", stg_json_text(l->topic),
+        "partition",
+        l->topic != NULL ? stg_json_count(l->topic_partition) : json_null(),
+        "position", l->is_evicted ? json_null() : stg_json_count(l->position),
+        "last_position", print_last(l), "count", stg_json_count(l->count),
+        "replay", stg_json_count(l->replay), "payload_size",
+        l->has_payload ? stg_json_count(l->payload_size) : json_null());
+}
+
+static void add_bytes(json_t *json, const char *name, stg_span bytes,
+                      bool is_there)
+{
+    if (is_there)
+        stg_json_add_bytes(json, name, bytes);
+    else
+        json_object_set_new(json, name, json_null());
+}
+
+static json_t *print_whole(const stg_letter *l)
+{
+    json_t *json = stg_admin_print_letter(l);
+
+    json_object_set_new(json, "content_type", stg_json_text(l->content_type));
+    json_object_set_new(json, "headers", stg_json_text(l->headers));
+    json_object_set_new(json, "key", stg_json_text(l->key));
+    add_bytes(json, "source_key", l->source_key, l->source_key.at != NULL);
+    add_bytes(json, "answer", l->answer, l->answer.at != NULL);
+    add_bytes(json, "payload", l->payload, l->has_payload);
+    return json;
+}
+
+/* -- a page ------------------------------------------------------------------ */
+
+static json_t *print_next(uint64_t next)
+{
+    char text[24];
+
+    if (next == 0)
+        return json_null();
+    snprintf(text, sizeof text, "%" PRIu64, next);
+    return json_string(text);
+}
+
+static void answer_letters(void *ctx, const stg_letter *letters, size_t count,
+                           uint64_t next)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, stg_admin_print_letter(&letters[i]));
+    stg_ask_answer_json(
+        ctx, 200,
+        json_pack("{s:o,s:o}", "dead_letters", list, "next", print_next(next)));
+}
+
+/* A whole number from 1; 0: it is none. */
+static uint64_t read_number(const char *text)
+{
+    uint64_t number = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9' || number > INT64_MAX / 10 - 1)
+            return 0;
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    return number;
+}
+
+/* ?cursor=; false: it was wrong, and the request is answered. */
+static bool read_cursor(stg_ask *ask, uint64_t *after)
+{
+    const char *text = stg_ask_option(ask, "cursor");
+
+    *after = text == NULL ? 0 : read_number(text);
+    if (text == NULL || *after > 0)
+        return true;
+    stg_ask_refuse(ask, 400, "?cursor: wanted `next` of another page");
+    return false;
+}
+
+static bool check_store(const stg_admin *a, stg_ask *ask)
+{
+    if (a->hub->store != NULL && !a->hub->is_broken)
+        return true;
+    stg_ask_refuse(ask, 503, "the store is closed");
+    return false;
+}
+
+void stg_admin_letters(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    stg_choice choice;
+    uint64_t after;
+    uint32_t limit;
+
+    if (!check_store(a, ask) || !stg_choice_read_query(&choice, a, ask) ||
+        !read_cursor(ask, &after))
+        return;
+    limit = stg_admin_limit(ask);
+    if (limit == 0)
+        return;
+    if (choice.is_impossible)
+        answer_letters(ask, NULL, 0, 0);
+    else
+        stg_store_letters(a->hub->store, &choice.filter, after, limit, true,
+                          answer_letters, ask);
+}
+
+static void answer_letter(void *ctx, const stg_letter *letter)
+{
+    if (letter == NULL)
+        stg_ask_refuse(ctx, 404, "there is no dead letter of this number");
+    else
+        stg_ask_answer_json(ctx, 200, print_whole(letter));
+}
+
+void stg_admin_letter(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    uint64_t id = read_number(stg_ask_word(ask, 0));
+
+    if (id == 0)
+        stg_ask_refuse(ask, 400, "wanted the number of a dead letter");
+    else if (check_store(a, ask))
+        stg_store_letter(a->hub->store, id, answer_letter, ask);
+}
+
+/* -- a message --------------------------------------------------------------- */
+
+/* "TOPIC.PARTITION.OFFSET", and perhaps an epoch: whether there is such a topic
+ * is the store's to say. */
+static bool is_id_of_topic(const char *id)
+{
+    const char *last = strrchr(id, '.');
+
+    return last != NULL && last != id && last[1] != '\0' &&
+           strlen(id) < STG_MESSAGE_ID_MAX &&
+           strspn(last + 1, "0123456789abcdef") == strlen(last + 1);
+}
+
+bool stg_admin_is_id(const char *id)
+{
+    uint64_t epoch, position;
+
+    return stg_id_parse(id, strlen(id), &epoch, &position) ||
+           is_id_of_topic(id);
+}
+
+typedef struct page {
+    stg_ask *ask;
+    size_t from, limit;
+} page;
+
+static const char *state_of(const stg_fate *f)
+{
+    switch (f->kind) {
+    case STG_FATE_WAITING:
+        return "waiting";
+    case STG_FATE_PARKED:
+        return "parked";
+    case STG_FATE_LETTER:
+        return f->state;
+    case STG_FATE_DELIVERED:
+        return "delivered";
+    case STG_FATE_BEFORE:
+        return "before";
+    case STG_FATE_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}
+
+static json_t *print_fate(const stg_fate *f)
+{
+    bool has_row = f->kind == STG_FATE_PARKED || f->kind == STG_FATE_LETTER;
+
+    return json_pack(
+        "{s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b}", "target", stg_json_text(f->target),
+        "is_forgotten", (int)f->is_forgotten, "state",
+        stg_json_text(state_of(f)), "attempts",
+        has_row ? stg_json_count(f->attempts) : json_null(), "cause",
+        stg_json_text(f->cause), "due_at", stg_json_time(f->due_at),
+        "dead_letter", f->letter == 0 ? json_null() : stg_json_count(f->letter),
+        "is_range", (int)f->is_range);
+}
+
+static json_t *print_message(const stg_message_fate *m, const page *p)
+{
+    size_t end = m->count - p->from > p->limit ? p->from + p->limit : m->count;
+    json_t *list = json_array();
+
+    for (size_t i = p->from; i < end; i++)
+        json_array_append_new(list, print_fate(&m->fates[i]));
+    return json_pack(
+        "{s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "id", m->id, "position",
+        stg_json_count(m->position), "is_kept", (int)m->is_kept, "accepted_at",
+        m->is_kept ? stg_json_time(m->accepted_at) : json_null(), "size",
+        m->is_kept ? stg_json_count(m->size) : json_null(), "key",
+        stg_json_text(m->is_kept ? m->key : NULL), "targets", list, "next",
+        print_next(end < m->count ? end : 0));
+}
+
+static void answer_message(void *ctx, const stg_message_fate *m)
+{
+    page *p = ctx;
+
+    if (!m->is_known)
+        stg_ask_refuse(p->ask, 404, "this hub has given no message that id");
+    else if (p->from > m->count)
+        stg_ask_refuse(p->ask, 400, "?cursor: there are not so many targets");
+    else
+        stg_ask_answer_json(p->ask, 200, print_message(m, p));
+    free(p);
+}
+
+void stg_admin_message(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    const char *id = stg_ask_word(ask, 0);
+    uint64_t from;
+    uint32_t limit;
+    page *p;
+
+    if (!stg_admin_is_id(id)) {
+        stg_ask_refuse(ask, 400, "wanted the id of a message");
+        return;
+    }
+    if (!check_store(a, ask) || !read_cursor(ask, &from))
+        return;
+    limit = stg_admin_limit(ask);
+    if (limit == 0)
+        return;
+    p = malloc(sizeof *p);
+    if (p == NULL) {
+        stg_ask_refuse(ask, 503, "no memory");
+        return;
+    }
+    *p = (page){ask, (size_t)from, limit};
+    stg_store_message(a->hub->store, id, answer_message, p);
+}

@@ -1,0 +1,369 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/stagger.h>
+
+#include "admin/inside.h"
+#include "host/wall.h"
+#include "http/url_mask.h"
+#include "hub/people.h"
+
+/* -- pages ------------------------------------------------------------------- */
+
+uint32_t stg_admin_limit(stg_ask *a)
+{
+    enum { USUAL = 100, MOST = 1000 };
+    const char *text = stg_ask_option(a, "limit");
+    uint32_t limit = 0;
+
+    if (text == NULL)
+        return USUAL;
+    for (const char *at = text; *at >= '0' && *at <= '9' && limit <= MOST; at++)
+        limit = at[1] == '\0' || (at[1] >= '0' && at[1] <= '9')
+                    ? limit * 10 + (uint32_t)(*at - '0')
+                    : MOST + 1;
+    if (limit >= 1 && limit <= MOST)
+        return limit;
+    stg_ask_refuse(a, 400, "?limit: wanted 1 to %d", MOST);
+    return 0;
+}
+
+/* -- the hub ----------------------------------------------------------------- */
+
+enum { STATES = STG_TARGET_STATES };
+
+static json_t *print_target_counts(const stg_hub *h)
+{
+    uint64_t counts[STATES] = {0};
+    json_t *json = json_object();
+    stg_lane_view lane;
+
+    for (size_t i = 0; i < h->targets.count; i++) {
+        const stg_target *t = h->targets.all[i];
+        if (stg_flow_look(h->flow, t->lane, &lane, stg_deadlines_now()) ==
+            STG_OK)
+            counts[stg_target_state(t, lane.state)]++;
+    }
+    json_object_set_new(json, "count", stg_json_count(h->targets.count));
+    for (size_t i = 0; i < STATES; i++)
+        json_object_set_new(json, stg_target_state_name((unsigned)i),
+                            stg_json_count(counts[i]));
+    return json;
+}
+
+static json_t *print_store(const stg_hub *h)
+{
+    stg_store_view v;
+
+    if (h->store == NULL)
+        return json_null();
+    stg_store_look(h->store, &v);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "used_bytes",
+                     stg_json_count(v.used), "quota_bytes",
+                     stg_json_count(v.quota), "wal_bytes",
+                     stg_json_count(v.wal), "message_bytes",
+                     stg_json_count(v.message_bytes), "dead_letter_bytes",
+                     stg_json_count(v.letter_bytes), "first_position",
+                     stg_json_count(v.first), "next_position",
+                     stg_json_count(v.next), "keys", stg_json_count(v.keys));
+}
+
+static json_t *print_ingress(const stg_hub *h)
+{
+    stg_ingress_view v;
+
+    stg_ingress_look(h->intake.ingress, &v);
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "connections",
+        stg_json_count(v.connections), "requests", stg_json_count(v.requests),
+        "accepted", stg_json_count(v.accepted), "repeats",
+        stg_json_count(v.repeats), "refused_4xx", stg_json_count(v.refused_4xx),
+        "refused_5xx", stg_json_count(v.refused_5xx), "cut",
+        stg_json_count(v.cut), "waiting", stg_json_count(v.waiting),
+        "pending_bytes", stg_json_count(v.pending));
+}
+
+static json_t *print_place(const stg_source_view *v)
+{
+    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "topic", v->topic,
+                     "partition", stg_json_count(v->partition), "next_position",
+                     stg_json_count(v->next), "end_position",
+                     stg_json_count(v->end), "committed_position",
+                     stg_json_count(v->committed), "lag_messages",
+                     stg_json_count(stg_ns_sub(v->end, v->next)));
+}
+
+static json_t *print_kafka(const stg_hub *h)
+{
+    json_t *places = json_array();
+    stg_source_view v;
+
+    if (!stg_source_is_kafka(&h->source)) {
+        json_decref(places);
+        return json_null();
+    }
+    for (size_t i = 0; stg_source_look(&h->source, i, &v); i++)
+        json_array_append_new(places, print_place(&v));
+    return json_pack("{s:b,s:o}", "is_away", (int)h->source.is_away,
+                     "partitions", places);
+}
+
+/* An instant of the loop's clock as one of the wall's; 0: none. */
+static stg_ns wall_of(stg_ns at)
+{
+    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
+
+    if (at == 0 || at == STG_NEVER)
+        return 0;
+    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
+}
+
+/* Our own network; see flow/uplink.h. */
+static json_t *print_uplink(const stg_flow_view *v)
+{
+    return json_pack("{s:b,s:o,s:o}", "is_down", (int)v->is_uplink_down,
+                     "down_since", stg_json_time(wall_of(v->uplink_down_at)),
+                     "waiting_targets", stg_json_count(v->uplink_lanes));
+}
+
+void stg_admin_status(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    const stg_hub *h = a->hub;
+    const char *state = h->is_broken     ? "broken"
+                        : h->is_stopping ? "stopping"
+                                         : "ready";
+    char epoch[24];
+    stg_hub_view v;
+
+    stg_hub_look(h, &v);
+    snprintf(epoch, sizeof epoch, "%016" PRIx64, h->attempts.epoch);
+    stg_ask_answer_json(
+        ask, 200,
+        json_pack(
+            "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
+            "s:i,s:o}",
+            "version", STG_VERSION, "epoch", epoch, "started_at",
+            stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
+            "state", state, "missing", stg_json_text(stg_intake_missing(h)),
+            "accepted", stg_json_count(v.accepted), "in_flight",
+            stg_json_count(v.flow.in_flight), "window_messages",
+            stg_json_count(v.flow.window), "memory", "held_bytes",
+            stg_json_count(v.flow.held), "max_bytes",
+            stg_json_count(h->settings->memory_max), "targets",
+            print_target_counts(h), "store", print_store(h), "ingress",
+            print_ingress(h), "kafka", print_kafka(h), "replays_running",
+            (int)a->replays_running, "uplink", print_uplink(&v.flow)));
+}
+
+/* -- targets ----------------------------------------------------------------- */
+
+static json_t *print_tags(const stg_target *t)
+{
+    json_t *tags = json_object();
+
+    for (size_t i = 0; t->settings != NULL && i < t->settings->tag_count; i++)
+        json_object_set_new(tags, t->settings->tags[i].name,
+                            stg_json_text(t->settings->tags[i].value));
+    return tags;
+}
+
+static const char *const breakers[] = {
+    [STG_BREAKER_CLOSED] = "closed",
+    [STG_BREAKER_OPEN] = "open",
+    [STG_BREAKER_HALF_OPEN] = "half-open",
+};
+
+static void add_numbers(json_t *json, const stg_lane_view *l)
+{
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"in_flight", l->in_flight},
+        {"in_flight_limit", l->limit},
+        {"waiting", l->waiting},
+        {"parked", l->parked},
+        {"replays", l->replays},
+        {"routed", l->routed},
+        {"delivered", l->delivered},
+        {"dead", l->dead},
+        {"cancelled", l->cancelled},
+        {"base_position", l->base},
+        {"next_position", l->next},
+        {"lag_messages", l->lag},
+        {"retries", l->retries},
+        {"openings", l->openings},
+        {"budget_refused", l->budget_refused},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_object_set_new(json, numbers[i].name,
+                            stg_json_count(numbers[i].number));
+}
+
+/* The state of the lane, in flow's words. */
+static void add_lane(json_t *json, const stg_lane_view *l)
+{
+    stg_ns wall = stg_wall_now();
+
+    json_object_set_new(json, "gate_until",
+                        stg_json_time(wall_of(l->gate_until)));
+    json_object_set_new(json, "is_catching_up", json_boolean(l->is_laggard));
+    json_object_set_new(json, "is_slow_start", json_boolean(l->is_slow_start));
+    json_object_set_new(json, "is_lag_exact", json_boolean(l->is_lag_exact));
+    json_object_set_new(json, "lag_ms",
+                        l->oldest_at == 0 ? json_null()
+                                          : stg_json_milliseconds(stg_ns_sub(
+                                                wall, l->oldest_at)));
+    json_object_set_new(json, "breaker", json_string(breakers[l->breaker]));
+    json_object_set_new(json, "probe_at", stg_json_time(wall_of(l->probe_at)));
+    json_object_set_new(json, "budget_left",
+                        l->budget_left == UINT64_MAX
+                            ? json_null()
+                            : json_real((double)l->budget_left / 1000.0));
+    add_numbers(json, l);
+}
+
+static void add_failure(json_t *json, const stg_target_view *v)
+{
+    stg_ns ago = stg_ns_sub(stg_deadlines_now(), v->failed_at);
+
+    json_object_set_new(json, "last_cause",
+                        stg_json_text(*v->fault == '\0' ? NULL : v->fault));
+    json_object_set_new(json, "last_failure_at",
+                        stg_json_time(wall_of(v->failed_at)));
+    json_object_set_new(
+        json, "last_failure_ms_ago",
+        stg_json_milliseconds(v->failed_at == 0 ? 0 : stg_ns_max(ago, 1)));
+}
+
+static json_t *print_url(const char *url)
+{
+    char *masked = stg_url_mask(url);
+    json_t *json = masked == NULL ? NULL : stg_json_text(masked);
+
+    free(masked);
+    return json;
+}
+
+/* As it is applied; null: the settings do not have the target. */
+static json_t *print_policy(const stg_target *t)
+{
+    char text[STG_POLICY_TEXT_MAX];
+
+    if (t->settings == NULL ||
+        stg_policy_print(t->settings->policy, text) != STG_OK)
+        return json_null();
+    return json_string(text);
+}
+
+json_t *stg_admin_print_target(const stg_admin *a, size_t i)
+{
+    const stg_target *t = a->hub->targets.all[i];
+    stg_target_view v;
+    json_t *json;
+
+    if (stg_hub_look_target(a->hub, i, &v) != STG_OK)
+        return NULL;
+    json = json_pack("{s:s,s:o,s:b,s:b}", "name", v.name, "url",
+                     print_url(v.url), "is_known", (int)v.is_known,
+                     "is_paused_by_call", (int)t->is_paused_by_call);
+    json_object_set_new(json, "policy", print_policy(t));
+    json_object_set_new(
+        json, "state",
+        json_string(stg_target_state_name(stg_target_state(t, v.lane.state))));
+    add_lane(json, &v.lane);
+    json_object_set_new(json, "attempts", stg_json_count(v.attempts));
+    json_object_set_new(json, "failures", stg_json_count(v.failures));
+    json_object_set_new(json, "p50_ms", stg_json_milliseconds(v.p50));
+    json_object_set_new(json, "p99_ms", stg_json_milliseconds(v.p99));
+    add_failure(json, &v);
+    json_object_set_new(json, "tags", print_tags(t));
+    return json;
+}
+
+/* The state of ?state=; STATES: any; above: there is none. */
+static size_t read_state(const stg_ask *ask)
+{
+    const char *text = stg_ask_option(ask, "state");
+
+    if (text == NULL)
+        return STATES;
+    for (size_t i = 0; i < STATES; i++)
+        if (strcmp(stg_target_state_name((unsigned)i), text) == 0)
+            return i;
+    return STATES + 1;
+}
+
+static bool has_state(const stg_hub *h, size_t i, size_t state)
+{
+    stg_lane_view lane;
+
+    return state == STATES ||
+           (stg_flow_look(h->flow, h->targets.all[i]->lane, &lane,
+                          stg_deadlines_now()) == STG_OK &&
+            stg_target_state(h->targets.all[i], lane.state) == state);
+}
+
+static void answer_page(const stg_admin *a, stg_ask *ask, size_t at,
+                        size_t state, uint32_t limit)
+{
+    const stg_hub *h = a->hub;
+    json_t *list = json_array();
+    const char *next = NULL;
+
+    for (; at < h->targets.count; at++) {
+        if (!has_state(h, at, state))
+            continue;
+        if (json_array_size(list) == limit) {
+            json_t *last = json_array_get(list, limit - 1);
+
+            next = json_string_value(json_object_get(last, "name"));
+            break;
+        }
+        if (json_array_append_new(list, stg_admin_print_target(a, at)) != 0)
+            break;
+    }
+    stg_ask_answer_json(ask, 200,
+                        json_pack("{s:o,s:s?}", "targets", list, "next", next));
+}
+
+void stg_admin_targets(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    const char *cursor = stg_ask_option(ask, "cursor");
+    size_t state = read_state(ask), at = 0;
+    uint32_t limit;
+
+    if (state > STATES) {
+        stg_ask_refuse(
+            ask, 400,
+            "?state: wanted live, throttled, circuit-open, shedding, "
+            "paused, orphaned or removing");
+        return;
+    }
+    if (cursor != NULL && stg_hub_find_target(a->hub, cursor, &at) != STG_OK) {
+        stg_ask_refuse(ask, 400,
+                       "?cursor: that target is gone; begin with the first "
+                       "page again");
+        return;
+    }
+    at += cursor != NULL;
+    limit = stg_admin_limit(ask);
+    if (limit > 0)
+        answer_page(a, ask, at, state, limit);
+}
+
+void stg_admin_target(void *admin, stg_ask *ask)
+{
+    const stg_admin *a = admin;
+    size_t i;
+
+    if (stg_hub_find_target(a->hub, stg_ask_word(ask, 0), &i) == STG_OK)
+        stg_ask_answer_json(ask, 200, stg_admin_print_target(a, i));
+    else
+        stg_ask_refuse(ask, 404, "there is no target of this name");
+}

@@ -1,0 +1,600 @@
+#include "alerts/alerts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alerts/text.h"
+#include "base/refuse.h"
+#include "host/wall.h"
+
+struct stg_alerts {
+    stg_alerts_place place;
+    stg_alert_options o;
+    stg_alert_world world;
+    stg_alert_engine *engine; /* NULL: nobody listens */
+    stg_alert_sink **sinks;   /* as many as the options have */
+    stg_alert_sink **ending;  /* of options that were before */
+    size_t ending_count;
+    char hub[STG_DIGEST_NAME_MAX];
+    stg_deadline wake; /* when the engine may have something */
+    stg_deadline last; /* when sinks have had their time */
+    uint64_t digests, unkept;
+    stg_alert_sink_view gone; /* what sinks did that are no more */
+    stg_alert_trial *trial;   /* NULL: none is under way */
+    stg_alert_trial_fn *tried;
+    void *tried_ctx;
+    bool is_closing;
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+};
+
+bool stg_alerts_are_on(const stg_alerts *a)
+{
+    return a != NULL && a->engine != NULL && !a->is_closing;
+}
+
+static stg_status fail_memory(stg_error *err)
+{
+    return stg_hub_refuse(err, STG_IO, "alerts: there is no memory for them");
+}
+
+/* -- the end --------------------------------------------------------------- */
+
+static void add_counts(stg_alert_sink_view *to, const stg_alert_sink *s)
+{
+    stg_alert_sink_view v;
+
+    stg_alert_sink_look(s, &v);
+    to->sent += v.sent;
+    to->failed += v.failed;
+    to->given_up += v.given_up;
+    to->merged += v.merged;
+    to->waiting += v.waiting;
+}
+
+static void free_all(stg_alerts *a)
+{
+    stg_deadline_clear(a->place.deadlines, &a->wake);
+    stg_deadline_clear(a->place.deadlines, &a->last);
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        stg_alert_sink_free(a->sinks[i]);
+    free(a->sinks);
+    free(a->ending);
+    stg_mailer_free(a->world.mailer);
+    stg_alert_engine_free(a->engine);
+    free(a);
+}
+
+static void finish(stg_alerts *a)
+{
+    void (*closed)(void *ctx) = a->closed;
+    void *ctx = a->closed_ctx;
+
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        if (!stg_alert_sink_is_idle(a->sinks[i]))
+            return;
+    if (a->ending_count > 0 || a->trial != NULL)
+        return;
+    free_all(a);
+    if (closed != NULL)
+        closed(ctx);
+}
+
+/* One that ends is gone when it is idle. */
+static void sink_is_idle(void *ctx, stg_alert_sink *s)
+{
+    stg_alerts *a = ctx;
+
+    for (size_t i = 0; i < a->ending_count; i++)
+        if (a->ending[i] == s) {
+            add_counts(&a->gone, s);
+            stg_alert_sink_free(s);
+            a->ending[i] = a->ending[--a->ending_count];
+            break;
+        }
+    if (a->is_closing)
+        finish(a);
+}
+
+/* -- telling --------------------------------------------------------------- */
+
+static const char *name_of(const stg_alerts *a, uint32_t lane)
+{
+    stg_alert_target t = {.name = NULL};
+
+    a->place.describe(a->place.ctx, lane, &t);
+    return t.name;
+}
+
+static bool is_named(const stg_alerts *a, const stg_alert_sink_options *s,
+                     uint32_t lane)
+{
+    const char *name = s->target_count > 0 ? name_of(a, lane) : NULL;
+
+    for (size_t i = 0; name != NULL && i < s->target_count; i++)
+        if (strcmp(s->targets[i], name) == 0)
+            return true;
+    return s->target_count == 0;
+}
+
+static bool is_tagged(const stg_alerts *a, const stg_alert_sink_options *s,
+                      uint32_t lane)
+{
+    for (size_t i = 0; i < s->tag_count; i++)
+        if (a->place.has_tag(a->place.ctx, lane, s->tags[i].name,
+                             s->tags[i].value))
+            return true;
+    return s->tag_count == 0;
+}
+
+/* For whom a digest is made. */
+typedef struct reader {
+    const stg_alerts *alerts;
+    const stg_alert_sink_options *sink;
+} reader;
+
+static bool wants(void *ctx, stg_alert alert, uint32_t lane)
+{
+    const reader *r = ctx;
+
+    if ((r->sink->alerts & STG_ALERT_BIT(alert)) == 0)
+        return false;
+    return !stg_alert_is_lane(lane) || (is_named(r->alerts, r->sink, lane) &&
+                                        is_tagged(r->alerts, r->sink, lane));
+}
+
+static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
+{
+    const reader *r = ctx;
+
+    r->alerts->place.describe(r->alerts->place.ctx, lane, target);
+}
+
+static void log_digest(const stg_alerts *a, const stg_digest *d,
+                       const char *sink)
+{
+    char subject[STG_ALERT_SUBJECT_MAX];
+
+    stg_alert_subject(d, subject);
+    STG_LOG(a->place.log, STG_LOG_INFO, "alert", stg_field_text("sink", sink),
+            stg_field_text("subject", subject),
+            stg_field_number("alerts", stg_digest_total(d)));
+}
+
+static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
+                     stg_ns now)
+{
+    reader r = {a, stg_alert_sink_options_of(s)};
+    stg_digest_source source = {.wants = wants,
+                                .describe = describe,
+                                .ctx = &r,
+                                .now = now,
+                                .utc = stg_wall_now()};
+    stg_digest d;
+
+    if (!stg_digest_make(&d, a->engine, &source))
+        return;
+    memcpy(d.hub, a->hub, sizeof d.hub);
+    d.unkept = unkept;
+    log_digest(a, &d, r.sink->name);
+    stg_alert_sink_push(s, &d);
+}
+
+static void tell(stg_alerts *a, bool is_last)
+{
+    stg_ns now = stg_deadlines_now();
+    stg_alert_engine_view v;
+
+    if (!stg_alert_engine_gather(a->engine, is_last, now))
+        return;
+    stg_alert_engine_look(a->engine, &v);
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        tell_one(a, a->sinks[i], v.unkept - a->unkept, now);
+    a->unkept = v.unkept;
+    a->digests++;
+    stg_alert_engine_settle(a->engine, now);
+}
+
+static void set_wake(stg_alerts *a)
+{
+    stg_ns at = stg_alert_engine_wake_at(a->engine);
+
+    if (at != stg_deadline_at(&a->wake))
+        stg_deadline_set(a->place.deadlines, &a->wake, at);
+}
+
+static void wake_up(stg_deadline *d)
+{
+    stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, wake);
+
+    tell(a, false);
+    set_wake(a);
+}
+
+/* -- facts ----------------------------------------------------------------- */
+
+void stg_alerts_dead(stg_alerts *a, uint32_t lane, stg_alert_cause cause,
+                     uint64_t count, stg_ns now)
+{
+    if (!stg_alerts_are_on(a))
+        return;
+    stg_alert_engine_dead(a->engine, lane, cause, count, now);
+    set_wake(a);
+}
+
+void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
+                      const stg_alert_detail *detail, stg_ns now)
+{
+    if (!stg_alerts_are_on(a))
+        return;
+    stg_alert_engine_raise(a->engine, alert, lane, detail, now);
+    set_wake(a);
+}
+
+void stg_alerts_clear(stg_alerts *a, stg_alert alert, uint32_t lane, stg_ns now)
+{
+    if (!stg_alerts_are_on(a))
+        return;
+    stg_alert_engine_clear(a->engine, alert, lane, now);
+    set_wake(a);
+}
+
+bool stg_alerts_is_raised(const stg_alerts *a, stg_alert alert, uint32_t lane)
+{
+    return stg_alerts_are_on(a) &&
+           stg_alert_engine_is_raised(a->engine, alert, lane);
+}
+
+void stg_alerts_forget(stg_alerts *a, uint32_t lane)
+{
+    if (!stg_alerts_are_on(a))
+        return;
+    stg_alert_engine_forget(a->engine, lane);
+    set_wake(a);
+}
+
+void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
+                    stg_ns now)
+{
+    stg_alert_detail d = {.number = messages, .time = age};
+    uint64_t most;
+
+    if (!stg_alerts_are_on(a))
+        return;
+    most = a->o.lag_messages > 0 ? a->o.lag_messages : UINT64_MAX;
+    if (messages >= most || age >= a->o.lag_time)
+        stg_alerts_raise(a, STG_ALERT_LAG, lane, &d, now);
+    else if (messages <= most / 2 && age <= a->o.lag_time / 2)
+        stg_alerts_clear(a, STG_ALERT_LAG, lane, now);
+}
+
+void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
+                            uint64_t utc, stg_ns now)
+{
+    stg_alert_detail d = {.time = until};
+
+    if (!stg_alerts_are_on(a))
+        return;
+    if (until > 0 && stg_ns_sub(until, utc) < a->o.certificate)
+        stg_alerts_raise(a, STG_ALERT_CERTIFICATE, lane, &d, now);
+    else
+        stg_alerts_clear(a, STG_ALERT_CERTIFICATE, lane, now);
+}
+
+void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
+                          stg_ns now)
+{
+    enum { HALF = 50, LESS = 40 };
+    stg_alert_detail d = {.number = percent};
+
+    if (percent >= HALF)
+        stg_alerts_raise(a, STG_ALERT_RETENTION, lane, &d, now);
+    else if (percent < LESS)
+        stg_alerts_clear(a, STG_ALERT_RETENTION, lane, now);
+}
+
+/* -- a trial --------------------------------------------------------------- */
+
+static void tried(void *ctx, const stg_alert_result *results, size_t count)
+{
+    stg_alerts *a = ctx;
+
+    a->trial = NULL;
+    a->tried(a->tried_ctx, results, count);
+    if (a->is_closing)
+        finish(a);
+}
+
+stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+                          stg_alert_trial_fn *done, void *ctx)
+{
+    stg_alert_trial_options o = {
+        .alerts = &a->o, .sink = sink, .world = &a->world};
+
+    if (a->trial != NULL || a->is_closing)
+        return STG_INVALID;
+    a->tried = done;
+    a->tried_ctx = ctx;
+    return stg_alert_trial_start(&a->trial, &o, tried, a);
+}
+
+/* -- sinks of other options ------------------------------------------------ */
+
+static void free_sinks(stg_alert_sink **sinks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        stg_alert_sink_free(sinks[i]);
+    free(sinks);
+}
+
+/* All of them, or none. */
+static stg_status make_sinks(stg_alerts *a, const stg_alert_options *o,
+                             stg_alert_sink ***sinks, stg_error *err)
+{
+    stg_alert_sink **made = calloc(o->sink_count + 1, sizeof(stg_alert_sink *));
+    stg_status status = made != NULL ? STG_OK : fail_memory(err);
+    size_t i = 0;
+
+    for (; i < o->sink_count && status == STG_OK; i++)
+        status = stg_alert_sink_new(&made[i], &a->world, &o->sinks[i], err);
+    if (status != STG_OK && made != NULL) {
+        free_sinks(made, o->sink_count);
+        return status;
+    }
+    *sinks = made;
+    return status;
+}
+
+static stg_alert_sink *heir_of(stg_alert_sink **sinks, size_t count,
+                               const stg_alert_sink *s)
+{
+    const stg_alert_sink_options *o = stg_alert_sink_options_of(s);
+
+    for (size_t i = 0; i < count; i++) {
+        const stg_alert_sink_options *other =
+            stg_alert_sink_options_of(sinks[i]);
+
+        if (strcmp(other->name, o->name) == 0)
+            return sinks[i];
+    }
+    return NULL;
+}
+
+/* It is among those that end, until it is idle. There is room. */
+static void retire(stg_alerts *a, stg_alert_sink *s)
+{
+    if (stg_alert_sink_is_idle(s)) {
+        add_counts(&a->gone, s);
+        stg_alert_sink_free(s);
+        return;
+    }
+    a->ending[a->ending_count++] = s;
+}
+
+static void replace_sinks(stg_alerts *a, const stg_alert_options *o,
+                          stg_alert_sink **new)
+{
+    stg_alert_sink **old = a->sinks;
+    size_t count = a->o.sink_count;
+
+    a->sinks = new;
+    a->o = *o;
+    for (size_t i = 0; i < count; i++) {
+        stg_alert_sink *heir = heir_of(new, o->sink_count, old[i]);
+
+        if (heir != NULL) {
+            stg_alert_sink_inherit(heir, old[i]);
+            retire(a, old[i]);
+            continue;
+        }
+        retire(a, old[i]);
+        if (a->ending_count > 0 && a->ending[a->ending_count - 1] == old[i])
+            stg_alert_sink_cancel(old[i]);
+    }
+    free(old);
+}
+
+static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
+                              stg_alert_engine **engine, stg_error *err)
+{
+    *engine = NULL;
+    if (o->sink_count == 0 || a->engine != NULL)
+        return STG_OK;
+    *engine = stg_alert_engine_new(o);
+    return *engine != NULL ? STG_OK : fail_memory(err);
+}
+
+static bool make_room(stg_alerts *a)
+{
+    stg_alert_sink **ending =
+        realloc(a->ending, (a->ending_count + a->o.sink_count + 1) *
+                               sizeof(stg_alert_sink *));
+
+    if (ending != NULL)
+        a->ending = ending;
+    return ending != NULL;
+}
+
+/* Nobody listens any more: what is known is of no use. */
+static void use_engine(stg_alerts *a, stg_alert_engine *engine)
+{
+    if (a->o.sink_count == 0) {
+        stg_alert_engine_free(a->engine);
+        a->engine = NULL;
+        a->unkept = 0;
+        stg_deadline_clear(a->place.deadlines, &a->wake);
+        return;
+    }
+    if (a->engine != NULL)
+        stg_alert_engine_change(a->engine, &a->o, stg_deadlines_now());
+    else
+        a->engine = engine;
+    set_wake(a);
+}
+
+void stg_alerts_hub_name(const stg_alert_options *o,
+                         char name[STG_DIGEST_NAME_MAX])
+{
+    char host[256] = "";
+
+    if (o->hub_name == NULL && gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    stg_digest_take_text(name, STG_DIGEST_NAME_MAX,
+                         o->hub_name != NULL ? o->hub_name : host);
+}
+
+stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
+                             stg_error *err)
+{
+    stg_alert_engine *engine;
+    stg_alert_sink **sinks;
+    stg_status status;
+
+    if (!make_room(a))
+        return fail_memory(err);
+    status = make_engine(a, o, &engine, err);
+    if (status != STG_OK)
+        return status;
+    status = make_sinks(a, o, &sinks, err);
+    if (status != STG_OK) {
+        stg_alert_engine_free(engine);
+        return status;
+    }
+    if (a->trial != NULL) // of sinks that are no more
+        stg_alert_trial_cancel(a->trial);
+    a->world.interval = o->interval;
+    replace_sinks(a, o, sinks);
+    stg_alerts_hub_name(o, a->hub);
+    use_engine(a, engine);
+    return STG_OK;
+}
+
+/* -- open and close -------------------------------------------------------- */
+
+static stg_alerts *make(const stg_alerts_place *place)
+{
+    stg_alerts *a = calloc(1, sizeof *a);
+    uint64_t seed = 0;
+
+    if (a == NULL)
+        return NULL;
+    a->place = *place;
+    a->wake.passed = wake_up;
+    (void)uv_random(NULL, NULL, &seed, sizeof seed, 0, NULL);
+    a->world = (stg_alert_world){
+        .loop = place->loop,
+        .client = place->client,
+        .deadlines = place->deadlines,
+        .log = place->log,
+        .policy = stg_alert_policy(),
+        .rng = stg_rng_seed(seed),
+        .idle = sink_is_idle,
+        .ctx = a,
+        .mailer = stg_mailer_new(place->loop, place->egress),
+    };
+    if (a->world.mailer != NULL)
+        return a;
+    free(a);
+    return NULL;
+}
+
+stg_status stg_alerts_open(stg_alerts **alerts, const stg_alert_options *o,
+                           const stg_alerts_place *place, stg_error *err)
+{
+    stg_alerts *a = make(place);
+    stg_status status;
+
+    if (a == NULL)
+        return fail_memory(err);
+    status = stg_alerts_change(a, o, err);
+    if (status != STG_OK) {
+        free_all(a);
+        return status;
+    }
+    *alerts = a;
+    return STG_OK;
+}
+
+stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
+                                 stg_error *err)
+{
+    return stg_mailer_set_egress(a->world.mailer, egress) ? STG_OK
+                                                          : fail_memory(err);
+}
+
+/* What a sink says of it may end another one, and all. */
+static void cancel_all(stg_alerts *a)
+{
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        if (!stg_alert_sink_is_idle(a->sinks[i]))
+            stg_alert_sink_cancel(a->sinks[i]);
+    for (size_t i = a->ending_count; i-- > 0;)
+        stg_alert_sink_cancel(a->ending[i]);
+    if (a->trial != NULL)
+        stg_alert_trial_cancel(a->trial);
+}
+
+static void last_passed(stg_deadline *d)
+{
+    stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, last);
+
+    a->is_closing = false; // all is cancelled before one of them ends it
+    cancel_all(a);
+    a->is_closing = true;
+    finish(a);
+}
+
+void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
+{
+    if (a == NULL) {
+        closed(ctx);
+        return;
+    }
+    stg_deadline_clear(a->place.deadlines, &a->wake);
+    if (a->engine != NULL)
+        tell(a, true);
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        stg_alert_sink_hurry(a->sinks[i]);
+    a->is_closing = true;
+    a->closed = closed;
+    a->closed_ctx = ctx;
+    a->last.passed = last_passed;
+    stg_deadline_set(a->place.deadlines, &a->last,
+                     stg_ns_add(stg_deadlines_now(), STG_ALERTS_LAST));
+    finish(a);
+}
+
+/* -- a look ---------------------------------------------------------------- */
+
+void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
+{
+    stg_alert_engine_view v = {.keys = 0};
+    stg_alert_sink_view all;
+
+    *view = (stg_alerts_view){.sinks = 0};
+    if (a == NULL)
+        return;
+    all = a->gone;
+    if (a->engine != NULL)
+        stg_alert_engine_look(a->engine, &v);
+    memcpy(view->firing, v.firing, sizeof view->firing);
+    for (size_t i = 0; i < a->o.sink_count; i++)
+        add_counts(&all, a->sinks[i]);
+    view->digests = a->digests;
+    view->sent = all.sent;
+    view->failed = all.failed;
+    view->given_up = all.given_up;
+    view->merged = all.merged;
+    view->waiting = all.waiting;
+    view->sinks = a->o.sink_count;
+}
+
+stg_status stg_alerts_look_sink(const stg_alerts *a, size_t i,
+                                stg_alert_sink_view *view)
+{
+    if (a == NULL || i >= a->o.sink_count)
+        return STG_NOT_FOUND;
+    stg_alert_sink_look(a->sinks[i], view);
+    return STG_OK;
+}

@@ -1,0 +1,108 @@
+/* alerts.h - people are told: the engine that decides when, and the sinks.
+ *
+ *     stg_alerts_open(&a, &options, &world, &err);
+ *     stg_alerts_dead(a, lane, cause, 1, now);        // facts, cheap
+ *     stg_alerts_close(a, closed, ctx);
+ *
+ * Where there is no sink nothing is counted, and a fact costs a comparison; else
+ * some 50 ns. No call waits for a sink. A NULL stg_alerts takes facts, and
+ * ignores them. All on the loop's thread. */
+#ifndef STAGGER_ALERTS_ALERTS_H
+#define STAGGER_ALERTS_ALERTS_H
+
+#include "alerts/trial.h"
+
+typedef struct stg_alerts stg_alerts;
+
+/* What alerts stand on; kept, but for egress. */
+typedef struct stg_alerts_place {
+    uv_loop_t *loop;
+    stg_client *client;
+    stg_deadlines *deadlines;
+    stg_log *log;
+    const stg_egress *egress; /* for mail; NULL: see stg_mailer_new() */
+    void (*describe)(void *ctx, uint32_t lane, stg_alert_target *target);
+    bool (*has_tag)(void *ctx, uint32_t lane, const char *name,
+                    const char *value);
+    void *ctx;
+} stg_alerts_place;
+
+/* o has been checked. What it points to is kept, until stg_alerts_change() or
+ * the close. Returns STG_INVALID or STG_IO with words that name the sink: a
+ * secret or a certificate that cannot be read, no memory. */
+stg_status stg_alerts_open(stg_alerts **a, const stg_alert_options *o,
+                           const stg_alerts_place *place, stg_error *err);
+
+/* Other options from now on, all or nothing. What is known is kept, and what
+ * waits in a sink goes on in the one of the same name. */
+stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
+                             stg_error *err);
+
+/* Of mails from now on. STG_IO: there is no memory, and it is as it was. */
+stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
+                                 stg_error *err);
+
+/* What is known is told at once, and sinks have STG_ALERTS_LAST for it; then
+ * closed is called, perhaps from within this call, and a is gone. NULL is closed
+ * at once. */
+#define STG_ALERTS_LAST (5 * STG_S)
+void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx);
+
+/* Sends a test message through each sink, or one (its name): see trial.h. One
+ * trial at a time. Returns STG_NOT_FOUND if there is no such sink, or none at
+ * all; STG_INVALID while another one is under way; STG_IO when there is no
+ * memory. */
+stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+                          stg_alert_trial_fn *done, void *ctx);
+
+/* What a hub is called in messages. */
+void stg_alerts_hub_name(const stg_alert_options *o,
+                         char name[STG_DIGEST_NAME_MAX]);
+
+/* -- facts: see engine.h --------------------------------------------------- */
+
+void stg_alerts_dead(stg_alerts *a, uint32_t lane, stg_alert_cause cause,
+                     uint64_t count, stg_ns now);
+void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
+                      const stg_alert_detail *detail, stg_ns now);
+void stg_alerts_clear(stg_alerts *a, stg_alert alert, uint32_t lane,
+                      stg_ns now);
+bool stg_alerts_is_raised(const stg_alerts *a, stg_alert alert, uint32_t lane);
+void stg_alerts_forget(stg_alerts *a, uint32_t lane);
+
+/* These compare with what the options say: raised at it, cleared at half. */
+
+/* So many messages behind; and the oldest waits for so long. */
+void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
+                    stg_ns now);
+
+/* Until when a certificate is valid, and what time it is, in ns since 1970. */
+void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
+                            uint64_t utc, stg_ns now);
+
+/* How much of what the log may keep is kept for the lane, in percent. */
+void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
+                          stg_ns now);
+
+/* Somebody listens. */
+bool stg_alerts_are_on(const stg_alerts *a);
+
+/* -- a look ---------------------------------------------------------------- */
+
+typedef struct stg_alerts_view {
+    uint32_t firing[STG_ALERT_COUNT]; /* what holds now */
+    uint64_t digests;                 /* since the start */
+    uint64_t sent, failed, given_up,
+        merged;       /* of all sinks, with those that are no
+                                            more: see stg_alert_sink_view */
+    uint32_t waiting; /* of all sinks */
+    size_t sinks;
+} stg_alerts_view;
+
+void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view);
+
+/* The sink number i from 0. STG_NOT_FOUND: there are no more. */
+stg_status stg_alerts_look_sink(const stg_alerts *a, size_t i,
+                                stg_alert_sink_view *view);
+
+#endif

@@ -1,0 +1,484 @@
+#include "alerts/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "alerts/key.h"
+
+struct stg_alert_engine {
+    stg_alert_options o;
+    stg_alert_key *all;      /* dead letters of all targets together */
+    stg_alert_key *others;   /* other keys of no lane */
+    stg_alert_key **by_lane; /* the first of each */
+    size_t lanes;
+    uint32_t keys;
+    uint64_t unkept;
+    stg_heap due, looks;
+    stg_alert_key *batch; /* what is told now */
+    bool has_told;
+    stg_ns told_at; /* the last digest */
+};
+
+/* -- keys ------------------------------------------------------------------ */
+
+static stg_alert_rules rules_of(const stg_alert_engine *e,
+                                const stg_alert_key *k)
+{
+    return (stg_alert_rules){.o = &e->o,
+                             .threshold = k == e->all ? &e->o.threshold_all
+                                                      : &e->o.threshold};
+}
+
+static bool is_told_at_all(const stg_alert_engine *e, stg_alert alert)
+{
+    return (e->o.alerts & STG_ALERT_BIT(alert)) != 0;
+}
+
+/* Where the first key of a lane is; NULL: the table has no such lane. */
+static stg_alert_key **first_of(stg_alert_engine *e, uint32_t lane)
+{
+    if (!stg_alert_is_lane(lane))
+        return &e->others;
+    return lane < e->lanes ? &e->by_lane[lane] : NULL;
+}
+
+static stg_alert_key *find(const stg_alert_engine *e, stg_alert alert,
+                           uint32_t lane)
+{
+    stg_alert_key *k = NULL;
+
+    if (!stg_alert_is_lane(lane))
+        k = e->others;
+    else if (lane < e->lanes)
+        k = e->by_lane[lane];
+    while (k != NULL && (k->alert != (uint8_t)alert || k->lane != lane))
+        k = k->next;
+    return k;
+}
+
+/* False: there is no memory. */
+static bool make_room(stg_alert_engine *e, uint32_t lane)
+{
+    size_t lanes = e->lanes == 0 ? 64 : e->lanes;
+    stg_alert_key **by_lane;
+
+    while (lanes <= lane)
+        lanes *= 2;
+    by_lane = realloc(e->by_lane, lanes * sizeof(stg_alert_key *));
+    if (by_lane == NULL)
+        return false;
+    e->by_lane = by_lane;
+    while (e->lanes < lanes)
+        by_lane[e->lanes++] = NULL;
+    return true;
+}
+
+static stg_alert_key *add(stg_alert_engine *e, stg_alert alert, uint32_t lane)
+{
+    stg_alert_key **first = first_of(e, lane), *k = NULL;
+
+    if (first == NULL && make_room(e, lane))
+        first = first_of(e, lane);
+    if (first != NULL && e->keys < STG_ALERT_KEYS_MAX)
+        k = stg_alert_key_new(alert, lane);
+    if (k == NULL) {
+        e->unkept++;
+        return NULL;
+    }
+    k->next = *first;
+    *first = k;
+    e->keys++;
+    return k;
+}
+
+static void remove_key(stg_alert_engine *e, stg_alert_key *k)
+{
+    stg_alert_key **at = first_of(e, k->lane);
+
+    while (*at != k)
+        at = &(*at)->next;
+    *at = k->next;
+    stg_heap_remove(&e->due, &k->due);
+    stg_heap_remove(&e->looks, &k->look);
+    stg_alert_key_free(k);
+    e->keys--;
+}
+
+static void put(stg_heap *heap, stg_node *node, stg_ns at)
+{
+    if (at == STG_NEVER)
+        stg_heap_remove(heap, node);
+    else if (!stg_heap_has(node) || node->key != at)
+        stg_heap_put(heap, node, at);
+}
+
+/* Into the heaps, after a change. It may be gone then. */
+static void arrange(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+{
+    stg_alert_rules r = rules_of(e, k);
+
+    if (!stg_alert_key_is_idle(k, &e->o, now)) {
+        put(&e->due, &k->due, stg_alert_key_due_at(k, &e->o));
+        put(&e->looks, &k->look, stg_alert_key_look_at(k, &r));
+    } else if (k != e->all) {
+        remove_key(e, k);
+    } else {
+        stg_heap_remove(&e->looks, &k->look);
+    }
+}
+
+/* -- the engine ------------------------------------------------------------ */
+
+/* A window to count in, even where nothing is. */
+static void take_options(stg_alert_engine *e, const stg_alert_options *o)
+{
+    e->o = *o;
+    if (o->threshold.failures == 0)
+        e->o.threshold.window = STG_MIN;
+    if (o->threshold_all.failures == 0)
+        e->o.threshold_all.window = STG_MIN;
+}
+
+stg_alert_engine *stg_alert_engine_new(const stg_alert_options *o)
+{
+    stg_alert_engine *e = calloc(1, sizeof *e);
+
+    if (e == NULL)
+        return NULL;
+    take_options(e, o);
+    e->all = stg_alert_key_new(STG_ALERT_DEAD, STG_ALERT_NO_LANE);
+    if (e->all == NULL) {
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+/* Each key but that of all, which may be removed meanwhile. */
+typedef void key_fn(stg_alert_engine *e, stg_alert_key *k, stg_ns now);
+
+static void each_of(stg_alert_engine *e, stg_alert_key *k, key_fn *each,
+                    stg_ns now)
+{
+    while (k != NULL) {
+        stg_alert_key *next = k->next;
+
+        each(e, k, now);
+        k = next;
+    }
+}
+
+static void each_key(stg_alert_engine *e, key_fn *each, stg_ns now)
+{
+    each_of(e, e->others, each, now);
+    for (size_t i = 0; i < e->lanes; i++)
+        each_of(e, e->by_lane[i], each, now);
+}
+
+static void free_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+{
+    (void)e;
+    (void)now;
+    stg_alert_key_free(k);
+}
+
+void stg_alert_engine_free(stg_alert_engine *e)
+{
+    if (e == NULL)
+        return;
+    each_key(e, free_key, 0);
+    stg_alert_key_free(e->all);
+    free(e->by_lane);
+    free(e);
+}
+
+/* -- other options --------------------------------------------------------- */
+
+/* What is in the window is in the other one's newest slice. */
+static void move_tally(stg_alert_key *k, const stg_alert_threshold *to,
+                       stg_ns now)
+{
+    uint64_t total = k->tally->total;
+
+    *k->tally = (stg_tally){.total = 0};
+    if (to->failures > 0)
+        stg_tally_add(k->tally, to->window, total, now);
+    else
+        stg_alert_key_clear(k, now);
+}
+
+static void move_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+{
+    if (k->alert == STG_ALERT_DEAD)
+        move_tally(k, &e->o.threshold, now);
+}
+
+/* What is not told at all any more is not known either. */
+static void change_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+{
+    if (is_told_at_all(e, (stg_alert)k->alert))
+        arrange(e, k, now);
+    else
+        remove_key(e, k);
+}
+
+static void change_all(stg_alert_engine *e, stg_ns now)
+{
+    if (!is_told_at_all(e, STG_ALERT_DEAD)) {
+        *e->all->tally = (stg_tally){.total = 0};
+        e->all->is_live = e->all->is_on = e->all->has_been_told = false;
+        stg_heap_remove(&e->due, &e->all->due);
+    }
+    arrange(e, e->all, now);
+}
+
+void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
+                             stg_ns now)
+{
+    stg_alert_threshold one = e->o.threshold, all = e->o.threshold_all;
+
+    take_options(e, o);
+    if (one.window != e->o.threshold.window || o->threshold.failures == 0)
+        each_key(e, move_key, now);
+    if (all.window != e->o.threshold_all.window ||
+        o->threshold_all.failures == 0)
+        move_tally(e->all, &e->o.threshold_all, now);
+    each_key(e, change_key, now);
+    change_all(e, now);
+}
+
+/* -- facts ----------------------------------------------------------------- */
+
+/* What was counted for all together, and is told for its target from now on.
+ * The last ones, with which that fires, were not. */
+static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
+                          stg_alert_cause cause, uint64_t count, stg_ns now)
+{
+    stg_alert_rules r = rules_of(e, e->all);
+    stg_alert_causes before = k->causes, last = {.others = 0};
+
+    if (e->o.threshold_all.failures == 0)
+        return;
+    stg_alert_causes_add(&last, cause, count);
+    stg_alert_causes_remove(&before, &last);
+    stg_alert_key_take(e->all, &r, &before, k->tally->total - count);
+    arrange(e, e->all, now);
+}
+
+static void count_for_all(stg_alert_engine *e, stg_alert_cause cause,
+                          uint64_t count, stg_ns now)
+{
+    stg_alert_rules r = rules_of(e, e->all);
+
+    if (e->o.threshold_all.failures == 0)
+        return;
+    (void)stg_alert_key_count(e->all, &r, cause, count, now);
+    arrange(e, e->all, now);
+}
+
+void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
+                           stg_alert_cause cause, uint64_t count, stg_ns now)
+{
+    stg_alert_key *k = NULL;
+    stg_alert_rules r;
+
+    if (!is_told_at_all(e, STG_ALERT_DEAD) || count == 0)
+        return;
+    if (e->o.threshold.failures > 0)
+        k = find(e, STG_ALERT_DEAD, lane);
+    if (k == NULL && e->o.threshold.failures > 0)
+        k = add(e, STG_ALERT_DEAD, lane);
+    if (k == NULL) {
+        count_for_all(e, cause, count, now);
+        return;
+    }
+    r = rules_of(e, k);
+    if (stg_alert_key_count(k, &r, cause, count, now))
+        take_from_all(e, k, cause, count, now);
+    else if (!k->is_on)
+        count_for_all(e, cause, count, now);
+    arrange(e, k, now);
+}
+
+void stg_alert_engine_raise(stg_alert_engine *e, stg_alert alert, uint32_t lane,
+                            const stg_alert_detail *detail, stg_ns now)
+{
+    stg_alert_key *k;
+
+    if (!is_told_at_all(e, alert))
+        return;
+    k = find(e, alert, lane);
+    if (k == NULL)
+        k = add(e, alert, lane);
+    if (k == NULL)
+        return;
+    stg_alert_key_raise(k, detail, now);
+    arrange(e, k, now);
+}
+
+void stg_alert_engine_clear(stg_alert_engine *e, stg_alert alert, uint32_t lane,
+                            stg_ns now)
+{
+    stg_alert_key *k = find(e, alert, lane);
+
+    if (k == NULL)
+        return;
+    stg_alert_key_clear(k, now);
+    arrange(e, k, now);
+}
+
+bool stg_alert_engine_is_raised(const stg_alert_engine *e, stg_alert alert,
+                                uint32_t lane)
+{
+    const stg_alert_key *k = find(e, alert, lane);
+
+    return k != NULL && k->is_on;
+}
+
+void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane)
+{
+    while (lane < e->lanes && e->by_lane[lane] != NULL)
+        remove_key(e, e->by_lane[lane]);
+}
+
+/* -- what is to be told ---------------------------------------------------- */
+
+/* When the next digest may go, with what is due now. */
+static stg_ns digest_at(const stg_alert_engine *e)
+{
+    stg_ns at;
+
+    if (e->due.top == NULL)
+        return STG_NEVER;
+    at = stg_ns_add(e->due.top->key, e->o.group_wait);
+    return e->has_told
+               ? stg_ns_max(at, stg_ns_add(e->told_at, e->o.min_interval))
+               : at;
+}
+
+stg_ns stg_alert_engine_wake_at(const stg_alert_engine *e)
+{
+    stg_ns look_at = e->looks.top != NULL ? e->looks.top->key : STG_NEVER;
+
+    return stg_ns_min(look_at, digest_at(e));
+}
+
+static void look(stg_alert_engine *e, stg_ns now)
+{
+    while (e->looks.top != NULL && e->looks.top->key <= now) {
+        stg_alert_key *k = STG_HEAP_HOLDER(e->looks.top, stg_alert_key, look);
+        stg_alert_rules r = rules_of(e, k);
+
+        stg_alert_key_look(k, &r, now);
+        arrange(e, k, now);
+    }
+}
+
+bool stg_alert_engine_gather(stg_alert_engine *e, bool is_last, stg_ns now)
+{
+    look(e, now);
+    e->batch = NULL;
+    if (!is_last && digest_at(e) > now)
+        return false;
+    while (e->due.top != NULL && e->due.top->key <= now) {
+        stg_alert_key *k = STG_HEAP_HOLDER(e->due.top, stg_alert_key, due);
+
+        stg_heap_remove(&e->due, &k->due);
+        k->batch = e->batch;
+        e->batch = k;
+    }
+    return e->batch != NULL;
+}
+
+static stg_alert_news news_of(const stg_alert_engine *e, const stg_alert_key *k,
+                              stg_ns now)
+{
+    return (stg_alert_news){.alert = (stg_alert)k->alert,
+                            .lane = k->lane,
+                            .phase = stg_alert_key_phase(k, &e->o, now),
+                            .count = k->count,
+                            .fresh = k->fresh,
+                            .causes = k->causes,
+                            .first_at = k->first_at,
+                            .last_at = k->last_at,
+                            .ended_at = k->off_at,
+                            .detail = {.has_cause = k->has_cause,
+                                       .cause = k->cause,
+                                       .number = k->number,
+                                       .time = k->time,
+                                       .text = k->text}};
+}
+
+void stg_alert_engine_each(const stg_alert_engine *e, stg_alert_news_fn *each,
+                           void *ctx, stg_ns now)
+{
+    for (const stg_alert_key *k = e->batch; k != NULL; k = k->batch) {
+        stg_alert_news news = news_of(e, k, now);
+
+        each(ctx, &news);
+    }
+}
+
+/* Into the list in its order, if it has a place there. */
+static size_t insert_share(stg_alert_share *shares, size_t count, size_t room,
+                           stg_alert_share s)
+{
+    size_t i = count;
+
+    while (i > 0 && shares[i - 1].count < s.count)
+        i--;
+    if (i == room)
+        return count;
+    if (count < room)
+        count++;
+    memmove(shares + i + 1, shares + i, (count - i - 1) * sizeof *shares);
+    shares[i] = s;
+    return count;
+}
+
+size_t stg_alert_engine_shares(const stg_alert_engine *e,
+                               stg_alert_share *shares, size_t room)
+{
+    size_t count = 0;
+
+    for (uint32_t lane = 0; lane < e->lanes; lane++) {
+        const stg_alert_key *k = find(e, STG_ALERT_DEAD, lane);
+
+        if (k != NULL && !k->is_on && k->tally->total > 0)
+            count = insert_share(shares, count, room,
+                                 (stg_alert_share){lane, k->tally->total});
+    }
+    return count;
+}
+
+void stg_alert_engine_settle(stg_alert_engine *e, stg_ns now)
+{
+    stg_alert_key *next;
+
+    for (stg_alert_key *k = e->batch; k != NULL; k = next) {
+        next = k->batch;
+        stg_alert_key_settle(k, &e->o, now);
+        arrange(e, k, now);
+    }
+    e->batch = NULL;
+    e->has_told = true;
+    e->told_at = now;
+}
+
+/* -- a look ---------------------------------------------------------------- */
+
+static void look_at_lane(const stg_alert_key *k, stg_alert_engine_view *view)
+{
+    for (; k != NULL; k = k->next)
+        view->firing[k->alert] += k->is_on;
+}
+
+void stg_alert_engine_look(const stg_alert_engine *e,
+                           stg_alert_engine_view *view)
+{
+    *view = (stg_alert_engine_view){.keys = e->keys, .unkept = e->unkept};
+    look_at_lane(e->all, view);
+    look_at_lane(e->others, view);
+    for (size_t i = 0; i < e->lanes; i++)
+        look_at_lane(e->by_lane[i], view);
+}

@@ -1,0 +1,161 @@
+/* engine.h - when people are told, and about what.
+ *
+ * Facts go in (so many dead letters, a breaker opened, it closed), digests come
+ * out: what is to be told now, in one message. An engine is pure: no clock, no
+ * I/O; now is monotonic, and the same facts give the same digests. Each (alert,
+ * lane) is one key:
+ *
+ *     a key fires      at once when it can be told, that is with what else comes
+ *                      within `group`, `pause` after the last digest at the
+ *                      soonest
+ *     fires again      is counted, and told `interval` after the last time
+ *     goes on          is told again after `repeat-interval`
+ *     is over          when nothing came for `resolve-after`; told once, if the
+ *                      beginning was told
+ *
+ * So in any interval a key is in two digests at most: once as it fires, once as
+ * it is over. What began and ended between two digests is told as such, in one.
+ *
+ * Dead letters fire at a threshold, of their target and of all targets
+ * together, and are over at half of it. What comes while a target's own key
+ * fires is no longer counted for all together, so that one bad target does not
+ * speak twice.
+ *
+ * Facts that cost: a dead letter some 50 ns. Memory: up to STG_ALERT_KEYS_MAX
+ * keys, made as they are needed; what has no key is counted. All on one
+ * thread. */
+#ifndef STAGGER_ALERTS_ENGINE_H
+#define STAGGER_ALERTS_ENGINE_H
+
+#include "alerts/causes.h"
+#include "alerts/options.h"
+
+typedef struct stg_alert_engine stg_alert_engine;
+
+/* In place of a lane, of STG_ALERT_DEAD: all targets together. */
+#define STG_ALERT_NO_LANE UINT32_MAX
+
+/* In place of a lane, of STG_ALERT_STORE: what is wrong with it. */
+typedef enum stg_alert_trouble {
+    STG_TROUBLE_FULL,     /* rows do not fit */
+    STG_TROUBLE_LETTERS,  /* the file of dead letters cannot be written */
+    STG_TROUBLE_BUSY,     /* another process does not let us write to it */
+    STG_TROUBLE_AWAY,     /* the database that is the store does not answer */
+    STG_TROUBLE_LOG,      /* Kafka cannot be read, or not all of it */
+    STG_TROUBLE_HALF,     /* dead letters have half of the room they may have */
+    STG_TROUBLE_NEARLY,   /* nine tenths of it */
+    STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */
+    STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/uplink.h */
+    STG_TROUBLE_BROKEN,   /* the hub ends */
+} stg_alert_trouble;
+#define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))
+
+/* A target's own. */
+static inline bool stg_alert_is_lane(uint32_t lane)
+{
+    return lane < STG_ALERT_LANE_OF(STG_TROUBLE_BROKEN);
+}
+
+enum { STG_ALERT_KEYS_MAX = 32768 };
+
+/* Of o, which has been checked, the plain values are copied; sinks are not
+ * looked at. NULL: there is no memory. */
+stg_alert_engine *stg_alert_engine_new(const stg_alert_options *o);
+void stg_alert_engine_free(stg_alert_engine *e);
+
+/* Other options from now on. What is known is kept; counts of a window only if
+ * that stays as it was. */
+void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
+                             stg_ns now);
+
+/* -- facts ----------------------------------------------------------------- */
+
+/* So many dead letters of a lane (below 1000000), of this cause. */
+void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
+                           stg_alert_cause cause, uint64_t count, stg_ns now);
+
+/* What is said of a condition besides. */
+typedef struct stg_alert_detail {
+    bool has_cause;
+    stg_alert_cause cause;
+    uint64_t number;  /* LAG: messages. RETENTION: percent used */
+    uint64_t time;    /* LAG: ns that the oldest waits. CERTIFICATE: its end, ns
+                         since 1970 */
+    const char *text; /* STORE: what is wrong; copied, NULL: nothing */
+} stg_alert_detail;
+
+/* A condition holds: any alert but STG_ALERT_DEAD. Said again it is no news,
+ * unless number has doubled, or text is another. */
+void stg_alert_engine_raise(stg_alert_engine *e, stg_alert alert, uint32_t lane,
+                            const stg_alert_detail *detail, stg_ns now);
+
+/* It does not hold any more. */
+void stg_alert_engine_clear(stg_alert_engine *e, stg_alert alert, uint32_t lane,
+                            stg_ns now);
+
+/* Whether it holds, as far as was said. */
+bool stg_alert_engine_is_raised(const stg_alert_engine *e, stg_alert alert,
+                                uint32_t lane);
+
+/* The lane is no more: nothing of it is told. */
+void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane);
+
+/* -- what is to be told ---------------------------------------------------- */
+
+/* When there may be something; STG_NEVER. */
+stg_ns stg_alert_engine_wake_at(const stg_alert_engine *e);
+
+typedef enum stg_alert_phase {
+    STG_ALERT_BEGAN,
+    STG_ALERT_MORE,  /* told before, and there is more of it */
+    STG_ALERT_STILL, /* told before, and it goes on */
+    STG_ALERT_WAS,   /* not told before, and it is over */
+    STG_ALERT_ENDED, /* told before, and it is over */
+} stg_alert_phase;
+
+/* One key of a digest. */
+typedef struct stg_alert_news {
+    stg_alert alert;
+    uint32_t lane;
+    stg_alert_phase phase;
+    uint64_t count; /* dead letters, or times that it fired, since it began */
+    uint64_t fresh; /* of these, since it was last told */
+    stg_alert_causes causes;
+    stg_ns first_at, last_at; /* of what was counted */
+    stg_ns ended_at;          /* WAS, ENDED */
+    stg_alert_detail detail;  /* its text is lent */
+} stg_alert_news;
+
+/* Takes together what is to be told. False: nothing now. is_last: there is no
+ * later; what waits for others to come with it waits no longer. */
+bool stg_alert_engine_gather(stg_alert_engine *e, bool is_last, stg_ns now);
+
+/* After a true answer: each of it, in no promised order. */
+typedef void stg_alert_news_fn(void *ctx, const stg_alert_news *news);
+void stg_alert_engine_each(const stg_alert_engine *e, stg_alert_news_fn *each,
+                           void *ctx, stg_ns now);
+
+/* The lanes with the most dead letters within the window that do not fire by
+ * themselves; up to `room`, the most first. Returns how many. */
+typedef struct stg_alert_share {
+    uint32_t lane;
+    uint64_t count;
+} stg_alert_share;
+size_t stg_alert_engine_shares(const stg_alert_engine *e,
+                               stg_alert_share *shares, size_t room);
+
+/* It has been told. */
+void stg_alert_engine_settle(stg_alert_engine *e, stg_ns now);
+
+/* -- a look ---------------------------------------------------------------- */
+
+typedef struct stg_alert_engine_view {
+    uint32_t keys;
+    uint32_t firing[STG_ALERT_COUNT]; /* keys that hold now */
+    uint64_t unkept; /* facts that had no key, since the start */
+} stg_alert_engine_view;
+
+void stg_alert_engine_look(const stg_alert_engine *e,
+                           stg_alert_engine_view *view);
+
+#endif

@@ -1,0 +1,466 @@
+#include "alerts/mailer.h"
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "alerts/secret.h"
+
+enum {
+    REPLY_MAX = 256,
+    DETAIL_MAX = CURL_ERROR_SIZE + REPLY_MAX + 32,
+    MS = 1000000,
+};
+
+/* A rule that is shared by a mailer and the mails that are under way. */
+typedef struct rule {
+    stg_egress egress;
+    size_t users;
+    stg_cidr networks[]; /* allow, then deny */
+} rule;
+
+struct stg_mailer {
+    uv_loop_t *loop;
+    rule *rule;
+    stg_list waiting;
+    stg_mail *under_way;
+};
+
+struct stg_mail {
+    stg_link link; /* of those that wait */
+    stg_mailer *mailer;
+    stg_mail_fn *done;
+    void *ctx;
+    uv_work_t work;
+    atomic_bool is_cancelled;
+
+    // What the thread reads.
+    rule *rule;
+    char *url, *ca_file, *user, *password, *from, *text;
+    struct curl_slist *to;
+    stg_alert_starttls starttls;
+    long timeout_ms;
+    bool is_strict;
+
+    // What it writes.
+    const char *at; /* the text that is to be sent */
+    size_t left;
+    bool is_logged_in;
+    CURLcode code;
+    long status;           /* the code of the last reply, 250; 0: none came */
+    char reply[REPLY_MAX]; /* the reply */
+    char error[CURL_ERROR_SIZE];
+    char forbidden[STG_EGRESS_WHY_MAX];
+};
+
+/* -- rules ----------------------------------------------------------------- */
+
+static rule *make_rule(const stg_egress *e)
+{
+    stg_egress none = {.allow = NULL};
+    size_t count;
+    rule *r;
+
+    if (e == NULL)
+        e = &none;
+    count = e->allow_count + e->deny_count;
+    r = malloc(sizeof *r + count * sizeof(stg_cidr));
+    if (r == NULL)
+        return NULL;
+    r->users = 1;
+    r->egress = *e;
+    r->egress.allow = r->networks;
+    r->egress.deny = r->networks + e->allow_count;
+    if (e->allow_count > 0)
+        memcpy(r->networks, e->allow, e->allow_count * sizeof(stg_cidr));
+    if (e->deny_count > 0)
+        memcpy(r->networks + e->allow_count, e->deny,
+               e->deny_count * sizeof(stg_cidr));
+    return r;
+}
+
+static void release_rule(rule *r)
+{
+    if (--r->users == 0)
+        free(r);
+}
+
+/* -- in the thread --------------------------------------------------------- */
+
+/* Asked for when the server has taken the envelope. Where it offers no login,
+ * libcurl goes on without one, and not as the one that the sink was to be. */
+static size_t give_text(char *to, size_t size, size_t count, void *ctx)
+{
+    stg_mail *m = ctx;
+    size_t room = size * count;
+
+    if (m->user != NULL && !m->is_logged_in)
+        return CURL_READFUNC_ABORT;
+    if (room > m->left)
+        room = m->left;
+    memcpy(to, m->at, room);
+    m->at += room;
+    m->left -= room;
+    return room;
+}
+
+/* The code of a reply; 0: it has none. RFC 5321, section 4.2. */
+static long code_of(const char *line, size_t size)
+{
+    long code = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        if (i >= size || line[i] < '0' || line[i] > '9')
+            return 0;
+        code = 10 * code + (line[i] - '0');
+    }
+    return code;
+}
+
+/* What the server says; never what was said to it. Its good-bye is no answer to
+ * the mail. */
+static int take_line(CURL *curl, curl_infotype type, char *line, size_t size,
+                     void *ctx)
+{
+    enum { BYE = 221, LOGGED_IN = 235 };
+    stg_mail *m = ctx;
+    size_t length = 0;
+
+    (void)curl;
+    if (type != CURLINFO_HEADER_IN || code_of(line, size) == 0 ||
+        code_of(line, size) == BYE)
+        return 0;
+    m->status = code_of(line, size);
+    m->is_logged_in |= m->status == LOGGED_IN;
+    for (size_t i = 0; i < size && length + 1 < sizeof m->reply; i++)
+        if (line[i] != '\r' && line[i] != '\n')
+            m->reply[length++] =
+                line[i] >= ' ' && line[i] <= '~' ? line[i] : '?';
+    m->reply[length] = '\0';
+    return 0;
+}
+
+/* Called once a second at least. */
+static int look_up(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c,
+                   curl_off_t d)
+{
+    stg_mail *m = ctx;
+
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)d;
+    return atomic_load(&m->is_cancelled) ? 1 : 0;
+}
+
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
+                                 struct curl_sockaddr *to)
+{
+    stg_mail *m = ctx;
+
+    (void)purpose;
+    if (!stg_egress_allows(&m->rule->egress, &to->addr, m->forbidden))
+        return CURL_SOCKET_BAD;
+    m->forbidden[0] = '\0';
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+static void set_security(CURL *c, const stg_mail *m)
+{
+    static const long levels[] = {[STG_STARTTLS_REQUIRED] = CURLUSESSL_ALL,
+                                  [STG_STARTTLS_OPTIONAL] = CURLUSESSL_TRY,
+                                  [STG_STARTTLS_NONE] = CURLUSESSL_NONE};
+
+    curl_easy_setopt(c, CURLOPT_USE_SSL, levels[m->starttls]);
+    curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
+    if (m->ca_file != NULL)
+        curl_easy_setopt(c, CURLOPT_CAINFO, m->ca_file);
+    if (m->user != NULL) {
+        curl_easy_setopt(c, CURLOPT_USERNAME, m->user);
+        curl_easy_setopt(c, CURLOPT_PASSWORD, m->password);
+    }
+}
+
+static void set_protocols(CURL *c)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+#else
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS,
+                     (long)(CURLPROTO_SMTP | CURLPROTO_SMTPS));
+#endif
+}
+
+static void set_limits(CURL *c, stg_mail *m)
+{
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PROXY, "");
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, m->timeout_ms);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, m->timeout_ms);
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, look_up);
+    curl_easy_setopt(c, CURLOPT_XFERINFODATA, m);
+    curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, m);
+}
+
+static void set_words(CURL *c, stg_mail *m)
+{
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, m->error);
+    curl_easy_setopt(c, CURLOPT_VERBOSE, 1L);
+    curl_easy_setopt(c, CURLOPT_DEBUGFUNCTION, take_line);
+    curl_easy_setopt(c, CURLOPT_DEBUGDATA, m);
+}
+
+static void set_mail(CURL *c, stg_mail *m)
+{
+    curl_easy_setopt(c, CURLOPT_URL, m->url);
+    curl_easy_setopt(c, CURLOPT_MAIL_FROM, m->from);
+    curl_easy_setopt(c, CURLOPT_MAIL_RCPT, m->to);
+    curl_easy_setopt(c, CURLOPT_MAIL_RCPT_ALLLOWFAILS, m->is_strict ? 0L : 1L);
+    curl_easy_setopt(c, CURLOPT_READFUNCTION, give_text);
+    curl_easy_setopt(c, CURLOPT_READDATA, m);
+    curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+}
+
+static void work(uv_work_t *w)
+{
+    stg_mail *m = w->data;
+    CURL *c;
+
+    m->code = CURLE_ABORTED_BY_CALLBACK;
+    if (atomic_load(&m->is_cancelled))
+        return;
+    c = curl_easy_init();
+    m->code = CURLE_OUT_OF_MEMORY;
+    if (c == NULL)
+        return;
+    set_protocols(c);
+    set_mail(c, m);
+    set_security(c, m);
+    set_limits(c, m);
+    set_words(c, m);
+    m->code = curl_easy_perform(c);
+    curl_easy_cleanup(c);
+}
+
+/* -- what came of it ------------------------------------------------------- */
+
+/* See give_text(). */
+static bool has_no_login(const stg_mail *m)
+{
+    return m->code == CURLE_ABORTED_BY_CALLBACK && m->user != NULL &&
+           !m->is_logged_in && !atomic_load(&m->is_cancelled) && m->status != 0;
+}
+
+/* The server's word counts: 4yz may be tried again, 5yz is for good.
+ * RFC 5321, section 4.2.1. */
+static stg_outcome outcome_of(const stg_mail *m)
+{
+    stg_outcome o = stg_failed_curl((int)m->code);
+
+    if (m->code == CURLE_OK)
+        return o;
+    if (m->forbidden[0] != '\0')
+        return stg_failed(STG_FAULT_EGRESS);
+    if (has_no_login(m)) {
+        o = stg_failed_curl(CURLE_LOGIN_DENIED);
+        o.permanent = true;
+        return o;
+    }
+    if (m->code == CURLE_ABORTED_BY_CALLBACK)
+        return stg_failed(STG_FAULT_CANCELLED);
+    o.permanent = m->status >= 500 && m->status < 600;
+    return o;
+}
+
+static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
+{
+    const char *words =
+        m->error[0] != '\0' ? m->error : curl_easy_strerror(m->code);
+    bool has_reply = m->status >= 400;
+
+    if (m->code == CURLE_OK)
+        snprintf(detail, DETAIL_MAX, "%s", m->reply);
+    else if (has_no_login(m))
+        snprintf(
+            detail, DETAIL_MAX,
+            "the server offers no login (AUTH) that can be used, and the "
+            "sink has a `user`: wanted smtps:// or STARTTLS, or no `user`");
+    else if (m->forbidden[0] != '\0')
+        snprintf(detail, DETAIL_MAX, "egress: %s", m->forbidden);
+    else
+        snprintf(detail, DETAIL_MAX, "%s%s%s", words,
+                 has_reply ? "; the server said: " : "",
+                 has_reply ? m->reply : "");
+}
+
+static void free_mail(stg_mail *m)
+{
+    release_rule(m->rule);
+    free(m->url);
+    free(m->ca_file);
+    free(m->user);
+    stg_secret_free(m->password);
+    free(m->from);
+    free(m->text);
+    curl_slist_free_all(m->to);
+    free(m);
+}
+
+static void start_next(stg_mailer *m);
+
+static void ended(uv_work_t *w, int status)
+{
+    stg_mail *m = w->data;
+    stg_mailer *mailer = m->mailer;
+    stg_outcome outcome;
+    char detail[DETAIL_MAX];
+
+    if (status == UV_ECANCELED)
+        m->code = CURLE_ABORTED_BY_CALLBACK;
+    outcome = outcome_of(m);
+    write_detail(m, detail);
+    mailer->under_way = NULL;
+    start_next(mailer);
+    m->done(m->ctx, &outcome, detail);
+    free_mail(m);
+}
+
+static void start_next(stg_mailer *m)
+{
+    stg_mail *next;
+
+    if (m->under_way != NULL || stg_list_is_empty(&m->waiting))
+        return;
+    next = STG_HOLDER(stg_list_shift(&m->waiting), stg_mail, link);
+    next->link = (stg_link){.next = NULL};
+    m->under_way = next;
+    next->work.data = next;
+    // It fails for want of a function only.
+    (void)uv_queue_work(m->loop, &next->work, work, ended);
+}
+
+/* -- the mailer ------------------------------------------------------------ */
+
+stg_mailer *stg_mailer_new(uv_loop_t *loop, const stg_egress *egress)
+{
+    stg_mailer *m = malloc(sizeof *m);
+
+    if (m == NULL)
+        return NULL;
+    *m = (stg_mailer){.loop = loop, .rule = make_rule(egress)};
+    stg_list_init(&m->waiting);
+    if (m->rule == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        free(m->rule);
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+bool stg_mailer_set_egress(stg_mailer *m, const stg_egress *egress)
+{
+    rule *r = make_rule(egress);
+
+    if (r == NULL)
+        return false;
+    release_rule(m->rule);
+    m->rule = r;
+    return true;
+}
+
+void stg_mailer_free(stg_mailer *m)
+{
+    if (m == NULL)
+        return;
+    release_rule(m->rule);
+    free(m);
+    curl_global_cleanup();
+}
+
+/* False: no memory. */
+static bool copy(char **to, const char *text)
+{
+    *to = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *to != NULL;
+}
+
+/* <ADDRESS>, as SMTP wants it. */
+static bool copy_address(char **to, const char *address)
+{
+    size_t size = strlen(address) + 3;
+
+    *to = malloc(size);
+    if (*to != NULL)
+        snprintf(*to, size, "<%s>", address);
+    return *to != NULL;
+}
+
+static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
+{
+    for (size_t i = 0; i < s->to_count; i++) {
+        struct curl_slist *more;
+        char *address;
+
+        if (!copy_address(&address, s->to[i]))
+            return false;
+        more = curl_slist_append(m->to, address);
+        free(address);
+        if (more == NULL)
+            return false;
+        m->to = more;
+    }
+    return true;
+}
+
+static bool copy_order(stg_mail *m, const stg_mail_order *o)
+{
+    const stg_alert_sink_options *s = o->sink;
+
+    m->text = strdup(o->text);
+    m->starttls = s->starttls;
+    m->timeout_ms = (long)(s->timeout / MS);
+    m->is_strict = o->is_strict;
+    return copy(&m->url, s->url) && copy(&m->ca_file, s->ca_file) &&
+           copy(&m->user, s->user) && copy(&m->password, o->password) &&
+           copy_address(&m->from, s->from) && m->text != NULL &&
+           copy_recipients(m, s);
+}
+
+stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
+                          stg_mail_fn *done, void *ctx)
+{
+    stg_mail *mail = calloc(1, sizeof *mail);
+
+    if (mail == NULL)
+        return NULL;
+    mail->mailer = m;
+    mail->done = done;
+    mail->ctx = ctx;
+    mail->rule = m->rule;
+    mail->rule->users++;
+    atomic_init(&mail->is_cancelled, false);
+    if (!copy_order(mail, o)) {
+        free_mail(mail);
+        return NULL;
+    }
+    mail->at = mail->text;
+    mail->left = strlen(mail->text);
+    stg_list_push(&m->waiting, &mail->link);
+    start_next(m);
+    return mail;
+}
+
+void stg_mail_cancel(stg_mail *mail)
+{
+    atomic_store(&mail->is_cancelled, true);
+}

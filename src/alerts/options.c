@@ -1,0 +1,405 @@
+#include "alerts/options.h"
+
+#include <string.h>
+
+#include "core/reader.h"
+#include "core/writer.h"
+#include "http/url.h"
+
+static const uint32_t FAILURES_MOST = 1000000000;
+
+static const char *const names[STG_ALERT_COUNT] = {
+    [STG_ALERT_DEAD] = "dead-letters",
+    [STG_ALERT_BREAKER] = "breaker",
+    [STG_ALERT_GONE] = "gone",
+    [STG_ALERT_STORE] = "store",
+    [STG_ALERT_LAG] = "lag",
+    [STG_ALERT_CERTIFICATE] = "certificate",
+    [STG_ALERT_RETENTION] = "retention",
+};
+
+const char *stg_alert_name(stg_alert a)
+{
+    return names[a];
+}
+
+stg_status stg_alert_find(const char *name, stg_alert *a)
+{
+    for (int i = 0; i < STG_ALERT_COUNT; i++)
+        if (strcmp(names[i], name) == 0) {
+            *a = (stg_alert)i;
+            return STG_OK;
+        }
+    return STG_NOT_FOUND;
+}
+
+/* -- the threshold --------------------------------------------------------- */
+
+static void skip_blanks(stg_reader *r)
+{
+    while (!stg_reader_is_empty(r) && stg_is_blank(*r->at))
+        r->at++;
+}
+
+/* A word between blanks. */
+static bool read_word(stg_reader *r, const char *word)
+{
+    const char *before = r->at;
+
+    skip_blanks(r);
+    if (r->at == before || !stg_read_text(r, word))
+        return false;
+    before = r->at;
+    skip_blanks(r);
+    return r->at != before;
+}
+
+static bool read_threshold(stg_reader r, stg_alert_threshold *t)
+{
+    *t = (stg_alert_threshold){.failures = 0};
+    if (stg_reader_equals(&r, "off"))
+        return true;
+    if (!stg_read_int(&r, &t->failures))
+        return false;
+    if (!read_word(&r, t->failures == 1 ? "failure" : "failures") ||
+        !stg_read_text(&r, "in") || stg_reader_is_empty(&r) ||
+        !stg_is_blank(*r.at))
+        return false;
+    skip_blanks(&r);
+    return stg_read_duration(&r, &t->window) && stg_reader_is_empty(&r);
+}
+
+static bool is_threshold(const stg_alert_threshold *t)
+{
+    return t->failures == 0 || (t->failures <= FAILURES_MOST &&
+                                t->window >= STG_S && t->window <= STG_DAY);
+}
+
+static stg_status refuse_threshold(stg_error *err, const char *text)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    if (text != NULL) {
+        stg_write_char(&w, '"');
+        stg_write_part(&w, text, strlen(text) < 60 ? strlen(text) : 60);
+        stg_write_text(&w, "\": ");
+    }
+    stg_write_text(&w,
+                   "wanted `N failures in TIME`, with N of 1 to "
+                   "1000000000 and a time of 1s to 1d, or `off`");
+    return STG_INVALID;
+}
+
+stg_status stg_alert_threshold_read(const char *text, stg_alert_threshold *t,
+                                    stg_error *err)
+{
+    stg_reader r = {text, text + strlen(text)};
+    stg_alert_threshold found;
+    bool is_off = stg_reader_equals(&r, "off");
+
+    if (!read_threshold(r, &found) || !is_threshold(&found) ||
+        (found.failures == 0 && !is_off))
+        return refuse_threshold(err, text);
+    *t = found;
+    return STG_OK;
+}
+
+const char *stg_alert_threshold_print(const stg_alert_threshold *t,
+                                      char text[STG_ALERT_THRESHOLD_TEXT_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_ALERT_THRESHOLD_TEXT_MAX);
+
+    if (t->failures == 0) {
+        stg_write_text(&w, "off");
+        return text;
+    }
+    stg_write_number(&w, t->failures);
+    stg_write_text(&w, t->failures == 1 ? " failure in " : " failures in ");
+    stg_write_duration(&w, t->window);
+    return text;
+}
+
+/* -- defaults -------------------------------------------------------------- */
+
+stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type)
+{
+    return (stg_alert_sink_options){
+        .type = type,
+        .timeout = 10 * STG_S,
+        .starttls = STG_STARTTLS_REQUIRED,
+        .alerts = STG_ALERT_ALL,
+    };
+}
+
+stg_alert_options stg_alert_options_default(void)
+{
+    stg_alert_threshold threshold = {.failures = 10, .window = 5 * STG_MIN};
+
+    return (stg_alert_options){
+        .threshold = threshold,
+        .threshold_all = threshold,
+        .alerts = STG_ALERT_ALL,
+        .lag_messages = 100000,
+        .lag_time = 10 * STG_MIN,
+        .certificate = 14 * STG_DAY,
+        .interval = 15 * STG_MIN,
+        .repeat_interval = 4 * STG_HOUR,
+        .group_wait = 5 * STG_S,
+        .min_interval = STG_MIN,
+        .resolve_after = STG_MIN,
+        .send_resolved = true,
+    };
+}
+
+/* -- the check ------------------------------------------------------------- */
+
+/* Where a flaw is: "FIELD" or "sinks[I].FIELD". */
+typedef struct place {
+    stg_alert_flaw *flaw; /* may be NULL */
+    const stg_alert_sink_options *sink;
+    size_t i;
+} place;
+
+static stg_status fail(const place *p, const char *field, const char *words)
+{
+    stg_writer w;
+
+    if (p->flaw == NULL)
+        return STG_INVALID;
+    w = stg_writer_on(p->flaw->path, sizeof p->flaw->path);
+    if (p->sink != NULL) {
+        stg_write_text(&w, "sinks[");
+        stg_write_number(&w, p->i);
+        stg_write_text(&w, "].");
+    }
+    stg_write_text(&w, field);
+    return stg_refuse(&p->flaw->error, words);
+}
+
+static bool is_name_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+static bool is_name(const char *name)
+{
+    size_t size = name == NULL ? 0 : strlen(name);
+
+    for (size_t i = 0; i < size; i++)
+        if (!is_name_letter(name[i]))
+            return false;
+    return size >= 1 && size <= 64 && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* No blank, no control byte: whatever it is put into stays one line. */
+static bool is_visible(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text <= ' ' || *text == '\x7f')
+            return false;
+    return true;
+}
+
+static bool is_visible_ascii(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+/* local@domain, as it can stand between < and > without quotes. */
+static bool is_address(const char *text)
+{
+    const char *at = strrchr(text, '@');
+
+    return strlen(text) <= 254 && is_visible_ascii(text) && at != NULL &&
+           at != text && at[1] != '\0' &&
+           strcspn(text, "<>()[]\\,;:\"") == strlen(text) &&
+           strchr(text, '@') == at;
+}
+
+/* A server: user and password have settings of their own. */
+static bool is_mail_url(const char *text)
+{
+    size_t scheme = strncmp(text, "smtps://", 8) == 0  ? 8
+                    : strncmp(text, "smtp://", 7) == 0 ? 7
+                                                       : 0;
+    char as_http[STG_URL_MAX];
+    stg_writer w = stg_writer_on(as_http, sizeof as_http);
+    stg_url url;
+
+    stg_write_text(&w, "http://");
+    stg_write_text(&w, text + scheme);
+    return scheme > 0 && w.length < sizeof as_http &&
+           stg_url_parse(&url, as_http, NULL) == STG_OK && url.path.size == 0;
+}
+
+static stg_status check_mail(const place *p)
+{
+    const stg_alert_sink_options *s = p->sink;
+
+    if (s->url_file != NULL || s->url == NULL || !is_mail_url(s->url))
+        return fail(p, "url",
+                    "wanted smtp://HOST[:PORT] or smtps://HOST[:PORT]");
+    if (s->from == NULL || !is_address(s->from))
+        return fail(p, "from", "wanted an address, as hub@example.org");
+    if (s->to_count < 1 || s->to_count > 100)
+        return fail(p, "to", "wanted 1 to 100 addresses");
+    for (size_t i = 0; i < s->to_count; i++)
+        if (!is_address(s->to[i]))
+            return fail(p, "to", "wanted addresses, as ops@example.org");
+    if ((s->user != NULL) != (s->password_file != NULL))
+        return fail(p, s->user != NULL ? "password-file" : "user",
+                    "a login needs both user and password-file");
+    if (s->user != NULL && (*s->user == '\0' || !is_visible(s->user)))
+        return fail(p, "user", "it has a blank or a control byte, or nothing");
+    if (s->user != NULL && s->starttls != STG_STARTTLS_REQUIRED &&
+        strncmp(s->url, "smtps:", 6) != 0)
+        return fail(p, "starttls",
+                    "a password is sent over TLS only: wanted "
+                    "required, or smtps://");
+    if (s->header_count > 0)
+        return fail(p, "headers", "a mail has none of its own");
+    return STG_OK;
+}
+
+static bool is_http_url(const char *url)
+{
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+/* A token of RFC 9110. */
+static bool is_header_name(const char *name)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+
+    if (*name == '\0')
+        return false;
+    for (; *name != '\0'; name++)
+        if (!(is_name_letter(*name) || strchr(others, *name) != NULL))
+            return false;
+    return true;
+}
+
+static stg_status check_header(const place *p, const stg_alert_header *h)
+{
+    if (h->name == NULL || !is_header_name(h->name))
+        return fail(p, "headers",
+                    "a name of letters, digits and '-' is wanted");
+    if ((h->value != NULL) == (h->file != NULL))
+        return fail(p, "headers", "each has a value, or a file that has it");
+    for (const char *c = h->value; c != NULL && *c != '\0'; c++)
+        if ((*c < ' ' && *c != '\t') || *c == '\x7f')
+            return fail(p, "headers", "a value has a control byte");
+    return STG_OK;
+}
+
+static stg_status check_no_mail(const place *p)
+{
+    const stg_alert_sink_options *s = p->sink;
+
+    if (s->user != NULL || s->password_file != NULL)
+        return fail(p, "user", "only mail has a login");
+    if (s->from != NULL)
+        return fail(p, "from", "only mail has it");
+    if (s->to_count > 0)
+        return fail(p, "to", "only mail has it");
+    return STG_OK;
+}
+
+static stg_status check_http(const place *p)
+{
+    const stg_alert_sink_options *s = p->sink;
+    stg_status status = check_no_mail(p);
+
+    if (status != STG_OK)
+        return status;
+    if (s->type == STG_ALERT_SLACK && s->url != NULL)
+        return fail(p, "url",
+                    "whoever has it can write to the channel: "
+                    "wanted url-file, a file that has it");
+    if (s->type == STG_ALERT_SLACK && s->url_file == NULL)
+        return fail(p, "url-file",
+                    "wanted a file that has the URL of the "
+                    "incoming webhook");
+    if ((s->url != NULL) == (s->url_file != NULL))
+        return fail(p, "url", "wanted url, or url-file, a file that has it");
+    if (s->url != NULL && !is_http_url(s->url))
+        return fail(p, "url", "wanted http:// or https://");
+    if (s->type == STG_ALERT_SLACK && s->header_count > 0)
+        return fail(p, "headers", "only a webhook has them");
+    for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
+        status = check_header(p, &s->headers[i]);
+    return status;
+}
+
+static stg_status check_sink(const stg_alert_options *o, const place *p)
+{
+    const stg_alert_sink_options *s = p->sink;
+
+    if (!is_name(s->name))
+        return fail(p, "name", "wanted 1 to 64 of A-Z a-z 0-9 . _ -");
+    for (size_t i = 0; i < p->i; i++)
+        if (strcmp(o->sinks[i].name, s->name) == 0)
+            return fail(p, "name", "another sink has it");
+    if (s->timeout < STG_S || s->timeout > STG_MIN)
+        return fail(p, "timeout", "wanted 1s to 1m");
+    if (s->alerts == 0 || s->alerts > STG_ALERT_ALL)
+        return fail(p, "alerts", "wanted one at least");
+    for (size_t i = 0; i < s->target_count; i++)
+        if (!is_name(s->targets[i]))
+            return fail(p, "targets", "wanted names of targets");
+    return s->type == STG_ALERT_MAIL ? check_mail(p) : check_http(p);
+}
+
+static stg_status check_times(const stg_alert_options *o, const place *p)
+{
+    if (o->interval < STG_MIN || o->interval > 7 * STG_DAY)
+        return fail(p, "interval", "wanted 1m to 7d");
+    if (o->repeat_interval != STG_NEVER && (o->repeat_interval < o->interval ||
+                                            o->repeat_interval > 365 * STG_DAY))
+        return fail(p, "repeat-interval",
+                    "wanted the interval to 365d, or never");
+    if (o->group_wait > 10 * STG_MIN)
+        return fail(p, "group-wait", "wanted 10m at most");
+    if (o->min_interval > STG_HOUR || o->min_interval > o->interval)
+        return fail(p, "min-interval", "wanted 1h and the interval at most");
+    if (o->resolve_after > STG_DAY)
+        return fail(p, "resolve-after", "wanted 1d at most");
+    if (o->lag_time != STG_NEVER &&
+        (o->lag_time < STG_S || o->lag_time > 365 * STG_DAY))
+        return fail(p, "lag.time", "wanted 1s to 365d, or never");
+    if (o->certificate > 365 * STG_DAY)
+        return fail(p, "certificate", "wanted 365d at most");
+    return STG_OK;
+}
+
+stg_status stg_alert_options_check(const stg_alert_options *o,
+                                   stg_alert_flaw *flaw)
+{
+    place p = {.flaw = flaw};
+    stg_status status;
+
+    if (!is_threshold(&o->threshold))
+        return fail(&p, "threshold",
+                    "wanted 1 to 1000000000 failures in 1s "
+                    "to 1d");
+    if (!is_threshold(&o->threshold_all))
+        return fail(&p, "threshold-all",
+                    "wanted 1 to 1000000000 failures in "
+                    "1s to 1d");
+    if (o->alerts > STG_ALERT_ALL)
+        return fail(&p, "alerts", "wanted alerts that there are");
+    status = check_times(o, &p);
+    if (status == STG_OK && o->sink_count > STG_ALERT_SINKS_MAX)
+        return fail(&p, "sinks", "wanted 32 at most");
+    for (size_t i = 0; i < o->sink_count && status == STG_OK; i++) {
+        p.sink = &o->sinks[i];
+        p.i = i;
+        status = check_sink(o, &p);
+    }
+    return status;
+}

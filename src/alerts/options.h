@@ -1,0 +1,155 @@
+/* options.h - who is told what, how often, and how.
+ *
+ * Plain values: the settings fill them in, stg_alert_options_check() judges
+ * them once, and whoever uses them trusts them from then on. Strings and lists
+ * are borrowed. Secrets are named by their files, and read when alerts are
+ * opened. */
+#ifndef STAGGER_ALERTS_OPTIONS_H
+#define STAGGER_ALERTS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stagger/ns.h>
+#include <stagger/status.h>
+
+/* What people are told about. */
+typedef enum stg_alert {
+    STG_ALERT_DEAD,        /* `dead-letters`: more of them than the threshold */
+    STG_ALERT_BREAKER,     /* `breaker`: it opened */
+    STG_ALERT_GONE,        /* `gone`: the target answered 410 */
+    STG_ALERT_STORE,       /* `store`: it is full, or in trouble */
+    STG_ALERT_LAG,         /* `lag`: a lane is far behind */
+    STG_ALERT_CERTIFICATE, /* `certificate`: a target's is about to expire */
+    STG_ALERT_RETENTION,   /* `retention`: what a lane holds back has reached
+                              half of the retention, or of the quota */
+} stg_alert;
+
+enum { STG_ALERT_COUNT = STG_ALERT_RETENTION + 1 };
+
+/* Its word in the settings. */
+const char *stg_alert_name(stg_alert a);
+/* STG_NOT_FOUND: no such word. */
+stg_status stg_alert_find(const char *name, stg_alert *a);
+
+#define STG_ALERT_BIT(alert) (1u << (alert))
+enum { STG_ALERT_ALL = (1 << STG_ALERT_COUNT) - 1 };
+
+/* `10 failures in 5m`: so many dead letters in so long. */
+typedef struct stg_alert_threshold {
+    uint32_t failures; /* 1 to 10^9; 0: never */
+    stg_ns window;     /* 1 s to 1 d */
+} stg_alert_threshold;
+
+/* Reads `10 failures in 5m`, `1 failure in 10s` or `off`. Returns STG_INVALID
+ * with what was found and what was wanted. */
+stg_status stg_alert_threshold_read(const char *text, stg_alert_threshold *t,
+                                    stg_error *err);
+
+enum { STG_ALERT_THRESHOLD_TEXT_MAX = 64 };
+
+/* The inverse. Returns text. */
+const char *stg_alert_threshold_print(const stg_alert_threshold *t,
+                                      char text[STG_ALERT_THRESHOLD_TEXT_MAX]);
+
+/* -- sinks: the ways to tell ----------------------------------------------- */
+
+typedef enum stg_alert_type {
+    STG_ALERT_SLACK,   /* `slack`: an incoming webhook of Slack */
+    STG_ALERT_MAIL,    /* `mail`: SMTP */
+    STG_ALERT_WEBHOOK, /* `webhook`: JSON by POST */
+} stg_alert_type;
+
+typedef enum stg_alert_starttls {
+    STG_STARTTLS_REQUIRED, /* `required`: no mail without it */
+    STG_STARTTLS_OPTIONAL, /* `optional`: where the server offers it */
+    STG_STARTTLS_NONE,     /* `none`: in the clear */
+} stg_alert_starttls;
+
+typedef struct stg_alert_header {
+    const char *name;
+    const char *value; /* or: */
+    const char *file;  /* the file that has the value, a secret */
+} stg_alert_header;
+
+typedef struct stg_alert_tag {
+    const char *name, *value;
+} stg_alert_tag;
+
+typedef struct stg_alert_sink_options {
+    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -, its own */
+    stg_alert_type type;
+
+    const char *url; /* smtp://HOST[:PORT], smtps://...; webhook: http(s)://.
+                        Slack's is a secret: only by file */
+    const char *url_file;
+    const char *ca_file; /* PEM; NULL: the system's */
+    stg_ns timeout;      /* of one attempt, 1 s to 1 m: 10 s */
+
+    /* -- webhook */
+    const stg_alert_header *headers;
+    size_t header_count;
+
+    /* -- mail */
+    stg_alert_starttls starttls;      /* of smtp:// */
+    const char *user, *password_file; /* NULL: no login */
+    const char *from;
+    const char *const *to;
+    size_t to_count; /* 1 to 100 */
+
+    /* -- which of them */
+    uint32_t alerts; /* STG_ALERT_BIT()s: all. What is in no target of its own
+                        (the store, all targets together) is not filtered by
+                        targets and tags */
+    const char *const *targets; /* names; none: of every target */
+    size_t target_count;
+    const stg_alert_tag *tags; /* the target has one of them; none: any */
+    size_t tag_count;
+} stg_alert_sink_options;
+
+/* 10 s, STARTTLS required, all alerts. */
+stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type);
+
+/* -- all of it ------------------------------------------------------------- */
+
+typedef struct stg_alert_options {
+    stg_alert_threshold threshold;     /* of one target: 10 failures in 5m */
+    stg_alert_threshold threshold_all; /* of all together: the same */
+    uint32_t alerts;        /* STG_ALERT_BIT()s that are told at all: all */
+    uint64_t lag_messages;  /* a lane is this far behind; 0: never: 100000 */
+    stg_ns lag_time;        /* or its oldest message is this old; STG_NEVER:
+                               10 m */
+    stg_ns certificate;     /* is valid for less than this: 14 d; 0: never */
+    stg_ns interval;        /* between two messages of one alert of one target,
+                               1 m to 7 d: 15 m */
+    stg_ns repeat_interval; /* of what goes on unchanged, interval to 365 d;
+                               STG_NEVER: not again: 4 h */
+    stg_ns group_wait;      /* what comes in this time goes in one message, 0 to
+                               10 m: 5 s */
+    stg_ns min_interval;  /* between two messages to one sink, 0 to 1 h: 1 m */
+    stg_ns resolve_after; /* it is over when nothing came for so long, 0 to
+                               1 d: 1 m */
+    bool send_resolved;   /* that it is over: true */
+    const char *hub_name; /* in messages; NULL: the machine's name */
+    const stg_alert_sink_options *sinks;
+    size_t sink_count; /* 0 to 32: none, and nobody is told */
+} stg_alert_options;
+
+enum { STG_ALERT_SINKS_MAX = 32 };
+
+/* The values above. */
+stg_alert_options stg_alert_options_default(void);
+
+/* What is wrong with them. */
+typedef struct stg_alert_flaw {
+    char path[64];   /* "interval", "sinks[1].to" */
+    stg_error error; /* "wanted 1m to 7d" */
+} stg_alert_flaw;
+
+/* Checks the ranges above, and what a sink needs and cannot use. Opens no file.
+ * Returns STG_OK, or STG_INVALID with the first flaw, which may be NULL. */
+stg_status stg_alert_options_check(const stg_alert_options *o,
+                                   stg_alert_flaw *flaw);
+
+#endif

@@ -1,0 +1,529 @@
+#include "alerts/sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/retry.h>
+#include <stagger/text.h>
+
+#include "alerts/mail.h"
+#include "alerts/payload.h"
+#include "alerts/secret.h"
+
+struct stg_alert_sink {
+    stg_alert_world *world;
+    stg_alert_sink_options o;
+    char *name;
+    char *password;         /* mail */
+    stg_endpoint *endpoint; /* the others */
+
+    stg_digest *waiting; /* NULL: nothing */
+    stg_digest *current; /* what is sent, or to be tried again */
+    char *text;          /* as it is sent */
+    char headers[128];
+    stg_retry retry;
+    stg_deadline again; /* the next attempt, or of what was put off */
+    stg_exchange *exchange;
+    stg_mail *mail;
+    bool is_hurried;
+
+    uint64_t sent, failed, given_up, merged;
+};
+
+stg_policy stg_alert_policy(void)
+{
+    stg_policy p = {.attempts_max = 0};
+
+    (void)stg_policy_parse(
+        &p,
+        "exponential base=2s cap=5m jitter=full attempts=unlimited "
+        "deadline=1h retry-after-max=15m retry=any,408,425,429 "
+        "never=3xx,4xx",
+        NULL);
+    return p;
+}
+
+static bool is_under_way(const stg_alert_sink *s)
+{
+    return s->exchange != NULL || s->mail != NULL;
+}
+
+bool stg_alert_sink_is_idle(const stg_alert_sink *s)
+{
+    return s->current == NULL && s->waiting == NULL && !is_under_way(s);
+}
+
+/* Whether there is a later for what it could not tell. */
+static bool puts_off(const stg_alert_sink *s)
+{
+    return s->world->interval > 0 && !s->is_hurried;
+}
+
+/* -- the log --------------------------------------------------------------- */
+
+static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
+                         const stg_decision *decision, const char *detail)
+{
+    bool is_over = decision->next != STG_WAIT;
+    stg_ns wait = is_over ? s->world->interval
+                          : stg_ns_sub(decision->due_at, stg_deadlines_now());
+    char cause[STG_CAUSE_MAX];
+    stg_field fields[7];
+    size_t count = 0;
+
+    fields[count++] = stg_field_text("sink", s->name);
+    fields[count++] =
+        stg_field_text("cause", stg_outcome_cause(outcome, cause));
+    fields[count++] = stg_field_text("decision", !is_over      ? "again"
+                                                 : puts_off(s) ? "put-off"
+                                                               : "lost");
+    fields[count++] = stg_field_text("why", stg_why_name(decision->why));
+    fields[count++] = stg_field_number("attempt", s->retry.attempts);
+    if (!is_over || puts_off(s))
+        fields[count++] = stg_field_time("wait", wait);
+    fields[count++] = stg_field_text("detail", detail);
+    stg_log_event(s->world->log, is_over ? STG_LOG_ERROR : STG_LOG_WARN,
+                  "alert-failed", fields, count);
+}
+
+/* -- a digest begins and ends ---------------------------------------------- */
+
+static void attempt(stg_alert_sink *s);
+
+static uint64_t random_number(stg_alert_world *w)
+{
+    return stg_rng_next(&w->rng);
+}
+
+/* False: there is no memory. */
+static bool print(stg_alert_sink *s)
+{
+    stg_mail_head head = {.from = s->o.from,
+                          .to = s->o.to,
+                          .to_count = s->o.to_count,
+                          .id = random_number(s->world)};
+
+    if (s->o.type == STG_ALERT_MAIL)
+        s->text = stg_mail_print(s->current, &head);
+    else if (s->o.type == STG_ALERT_SLACK)
+        s->text = stg_payload_slack(s->current);
+    else
+        s->text = stg_payload_webhook(s->current);
+    snprintf(s->headers, sizeof s->headers,
+             "Content-Type: application/json\r\n"
+             "Idempotency-Key: %016llx\r\n",
+             (unsigned long long)head.id);
+    return s->text != NULL;
+}
+
+/* Takes the next one. */
+static void begin(stg_alert_sink *s)
+{
+    if (s->current != NULL || s->waiting == NULL)
+        return;
+    s->current = s->waiting;
+    s->waiting = NULL;
+    (void)stg_retry_start(&s->retry, &s->world->policy, NULL,
+                          stg_deadlines_now());
+    attempt(s);
+}
+
+static void drop_current(stg_alert_sink *s)
+{
+    free(s->current);
+    s->current = NULL;
+    free(s->text);
+    s->text = NULL;
+    stg_deadline_clear(s->world->deadlines, &s->again);
+}
+
+/* An alert that could not be told goes with the next digest, or by itself after
+ * a while. */
+static void put_off(stg_alert_sink *s)
+{
+    stg_digest *untold = s->current;
+
+    s->given_up++;
+    s->current = NULL;
+    drop_current(s);
+    if (s->waiting != NULL) {
+        stg_digest_merge(s->waiting, untold);
+        free(untold);
+        s->merged++;
+        begin(s);
+        return;
+    }
+    s->waiting = untold;
+    stg_deadline_set(s->world->deadlines, &s->again,
+                     stg_ns_add(stg_deadlines_now(), s->world->interval));
+}
+
+static void end(stg_alert_sink *s, bool is_sent, const char *detail)
+{
+    if (!is_sent && puts_off(s)) {
+        put_off(s);
+        return;
+    }
+    if (is_sent)
+        s->sent++;
+    else
+        s->given_up++;
+    drop_current(s);
+    if (s->world->ended != NULL)
+        s->world->ended(s->world->ctx, s, is_sent, detail);
+    if (s->waiting != NULL)
+        begin(s); // it may end at once, and s be gone
+    else if (s->world->idle != NULL)
+        s->world->idle(s->world->ctx, s);
+}
+
+/* -- attempts -------------------------------------------------------------- */
+
+static void attempted(stg_alert_sink *s, const stg_outcome *outcome,
+                      const char *detail)
+{
+    stg_decision d =
+        stg_retry_step(&s->retry, outcome, stg_deadlines_now(), &s->world->rng);
+
+    s->exchange = NULL;
+    s->mail = NULL;
+    if (d.next == STG_DONE) {
+        end(s, true, detail);
+        return;
+    }
+    s->failed++;
+    if (d.next == STG_WAIT && s->is_hurried) {
+        (void)stg_retry_cancel(&s->retry, stg_deadlines_now());
+        d = (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_CANCELLED};
+    }
+    tell_failure(s, outcome, &d, detail);
+    if (d.next == STG_WAIT)
+        stg_deadline_set(s->world->deadlines, &s->again, d.due_at);
+    else
+        end(s, false, detail);
+}
+
+/* A word, as Slack says it ("no_service"). What else an answer has may repeat
+ * the URL, which is a secret if it came from a file. */
+static bool is_word(stg_span answer)
+{
+    for (size_t i = 0; i < answer.size; i++) {
+        char c = answer.at[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
+            return false;
+    }
+    return answer.size > 0 && answer.size <= 40;
+}
+
+static void answered(void *ctx, const stg_reply *reply)
+{
+    enum { SHOWN_MAX = 100 };
+    stg_alert_sink *s = ctx;
+    stg_span answer = reply->answer;
+    char detail[512];
+    bool has_answer = reply->outcome.fault != STG_FAULT_NONE &&
+                      answer.size > 0 &&
+                      (s->o.url_file == NULL || is_word(answer));
+
+    if (answer.size > SHOWN_MAX)
+        answer.size = SHOWN_MAX;
+    snprintf(detail, sizeof detail, "%.300s%s%.*s", reply->detail,
+             has_answer ? ": " : "", has_answer ? (int)answer.size : 0,
+             has_answer ? answer.at : "");
+    for (char *c = detail; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    attempted(s, &reply->outcome, detail);
+}
+
+static void mailed(void *ctx, const stg_outcome *outcome, const char *detail)
+{
+    attempted(ctx, outcome, detail);
+}
+
+static bool send_http(stg_alert_sink *s)
+{
+    stg_span headers = {s->headers, strlen(s->headers)};
+    stg_span body = {s->text, strlen(s->text)};
+
+    s->exchange = stg_endpoint_send(s->endpoint, headers, body, s->o.timeout,
+                                    answered, s);
+    return s->exchange != NULL;
+}
+
+static bool send_mail(stg_alert_sink *s)
+{
+    stg_mail_order order = {.sink = &s->o,
+                            .password = s->password,
+                            .text = s->text,
+                            .is_strict = s->world->is_strict};
+
+    s->mail = stg_mailer_send(s->world->mailer, &order, mailed, s);
+    return s->mail != NULL;
+}
+
+static bool start(stg_alert_sink *s)
+{
+    if (s->text == NULL && !print(s))
+        return false;
+    return s->o.type == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
+}
+
+static void attempt(stg_alert_sink *s)
+{
+    stg_decision d =
+        stg_retry_admit(&s->retry, stg_deadlines_now(), &s->world->rng);
+    stg_outcome none = stg_failed(STG_FAULT_ERROR);
+
+    if (d.next == STG_WAIT)
+        stg_deadline_set(s->world->deadlines, &s->again, d.due_at);
+    else if (d.next != STG_GO)
+        end(s, false, "its time is over");
+    else if (!start(s))
+        attempted(s, &none, "there is no memory for it");
+}
+
+static void again(stg_deadline *d)
+{
+    stg_alert_sink *s = STG_HEAP_HOLDER(d, stg_alert_sink, again);
+
+    if (s->current != NULL)
+        attempt(s);
+    else
+        begin(s);
+}
+
+/* -- from outside ---------------------------------------------------------- */
+
+void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
+{
+    stg_digest *copy = malloc(sizeof *copy);
+
+    if (copy == NULL) {
+        s->given_up++;
+        return;
+    }
+    *copy = *d;
+    if (s->waiting != NULL) {
+        stg_digest_merge(copy, s->waiting);
+        free(s->waiting);
+        s->merged++;
+    }
+    s->waiting = copy;
+    begin(s);
+}
+
+static void inherit_digest(stg_alert_sink *s, stg_digest **from)
+{
+    if (*from == NULL)
+        return;
+    stg_alert_sink_push(s, *from);
+    free(*from);
+    *from = NULL;
+}
+
+void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
+{
+    s->sent += from->sent;
+    s->failed += from->failed;
+    s->given_up += from->given_up;
+    s->merged += from->merged;
+    from->sent = from->failed = from->given_up = from->merged = 0;
+    from->is_hurried = true;
+    if (!is_under_way(from)) {
+        inherit_digest(s, &from->current);
+        drop_current(from);
+    }
+    inherit_digest(s, &from->waiting);
+}
+
+void stg_alert_sink_hurry(stg_alert_sink *s)
+{
+    s->is_hurried = true;
+    if (!is_under_way(s) && !stg_alert_sink_is_idle(s))
+        stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
+}
+
+/* Nothing is put off any more. */
+static void end_put_off(stg_alert_sink *s)
+{
+    stg_deadline_clear(s->world->deadlines, &s->again);
+    if (s->world->idle != NULL)
+        s->world->idle(s->world->ctx, s);
+}
+
+void stg_alert_sink_cancel(stg_alert_sink *s)
+{
+    bool is_waiting = s->waiting != NULL;
+
+    s->is_hurried = true;
+    if (is_waiting) {
+        free(s->waiting);
+        s->waiting = NULL;
+        s->given_up++;
+    }
+    if (s->exchange != NULL)
+        stg_exchange_cancel(s->exchange);
+    else if (s->mail != NULL)
+        stg_mail_cancel(s->mail);
+    else if (s->current != NULL)
+        end(s, false, "cancelled");
+    else if (is_waiting)
+        end_put_off(s);
+}
+
+void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
+{
+    *view = (stg_alert_sink_view){.name = s->name,
+                                  .type = s->o.type,
+                                  .sent = s->sent,
+                                  .failed = s->failed,
+                                  .given_up = s->given_up,
+                                  .merged = s->merged,
+                                  .waiting = (s->current != NULL ? 1u : 0u) +
+                                             (s->waiting != NULL ? 1u : 0u)};
+}
+
+const stg_alert_sink_options *stg_alert_sink_options_of(const stg_alert_sink *s)
+{
+    return &s->o;
+}
+
+/* -- open and close -------------------------------------------------------- */
+
+static stg_status refuse(stg_error *err, stg_status status, const char *name,
+                         const char *words)
+{
+    stg_error found = {.line = 0};
+
+    snprintf(found.text, sizeof found.text, "alerts: sink %.64s: %.280s", name,
+             words);
+    if (err != NULL)
+        *err = found;
+    return status;
+}
+
+static stg_status read_secret(const char *name, const char *path, char **secret,
+                              stg_error *err)
+{
+    stg_error why;
+    stg_status status = stg_secret_read(path, secret, &why);
+
+    return status == STG_OK ? STG_OK : refuse(err, status, name, why.text);
+}
+
+/* One header as a line. False: no memory. */
+static bool add_header(char **lines, const char *name, const char *value)
+{
+    size_t size = strlen(*lines), more = strlen(name) + strlen(value) + 5;
+    char *text = realloc(*lines, size + more);
+
+    if (text == NULL)
+        return false;
+    snprintf(text + size, more, "%s: %s\r\n", name, value);
+    *lines = text;
+    return true;
+}
+
+static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
+                               stg_error *err)
+{
+    for (size_t i = 0; i < o->header_count; i++) {
+        const stg_alert_header *h = &o->headers[i];
+        char *secret = NULL;
+        bool is_added;
+
+        if (h->file != NULL) {
+            stg_status status = read_secret(o->name, h->file, &secret, err);
+
+            if (status != STG_OK)
+                return status;
+        }
+        is_added = add_header(lines, h->name, secret ? secret : h->value);
+        stg_secret_free(secret);
+        if (!is_added)
+            return refuse(err, STG_IO, o->name, "no memory for its headers");
+    }
+    return STG_OK;
+}
+
+static stg_status make_endpoint(stg_alert_sink *s, const char *url,
+                                const char *headers, stg_error *err)
+{
+    stg_endpoint_options e = stg_endpoint_options_default(url);
+    stg_error why;
+    stg_status status;
+
+    e.headers = headers;
+    e.ca_file = s->o.ca_file;
+    e.idle_count_max = 1;
+    e.answer_max = 4096;
+    status = stg_endpoint_new(&s->endpoint, s->world->client, &e, &why);
+    if (status == STG_OK)
+        return STG_OK;
+    // Words of a URL that is a secret are none to be shown.
+    return refuse(err, status, s->name,
+                  s->o.url_file != NULL && strncmp(why.text, "url", 3) == 0
+                      ? "url-file: it has no URL of http:// or https://"
+                      : why.text);
+}
+
+static stg_status open_http(stg_alert_sink *s, stg_error *err)
+{
+    char *url = NULL, *headers = calloc(1, 1);
+    stg_status status = STG_OK;
+
+    if (headers == NULL)
+        return refuse(err, STG_IO, s->name, "no memory for it");
+    if (s->o.url_file != NULL)
+        status = read_secret(s->name, s->o.url_file, &url, err);
+    if (status == STG_OK)
+        status = read_headers(&s->o, &headers, err);
+    if (status == STG_OK)
+        status = make_endpoint(s, url != NULL ? url : s->o.url, headers, err);
+    stg_secret_free(url);
+    stg_secret_free(headers);
+    return status;
+}
+
+stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
+                              const stg_alert_sink_options *o, stg_error *err)
+{
+    stg_alert_sink *s = calloc(1, sizeof *s);
+    stg_status status = STG_OK;
+
+    if (s != NULL)
+        s->name = strdup(o->name);
+    if (s == NULL || s->name == NULL) {
+        free(s);
+        return refuse(err, STG_IO, o->name, "no memory for it");
+    }
+    s->world = w;
+    s->o = *o;
+    s->o.name = s->name;
+    s->again.passed = again;
+    if (o->type != STG_ALERT_MAIL)
+        status = open_http(s, err);
+    else if (o->password_file != NULL)
+        status = read_secret(s->name, o->password_file, &s->password, err);
+    if (status != STG_OK) {
+        stg_alert_sink_free(s);
+        return status;
+    }
+    *sink = s;
+    return STG_OK;
+}
+
+void stg_alert_sink_free(stg_alert_sink *s)
+{
+    if (s == NULL)
+        return;
+    if (s->endpoint != NULL)
+        stg_endpoint_free(s->endpoint);
+    stg_deadline_clear(s->world->deadlines, &s->again);
+    stg_secret_free(s->password);
+    free(s->name);
+    free(s);
+}

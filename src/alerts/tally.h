@@ -1,0 +1,38 @@
+/* tally.h - how many of something came within a window that slides.
+ *
+ * Pure; memory is what is here, however many came. The window is cut into
+ * STG_TALLY_SLICES, and one that is half past counts whole: of so many in the
+ * window none is missed, and what is up to a slice older may be counted, too.
+ * Plain data: zeroed it has counted nothing. */
+#ifndef STAGGER_ALERTS_TALLY_H
+#define STAGGER_ALERTS_TALLY_H
+
+#include <stdint.h>
+
+#include <stagger/ns.h>
+
+enum { STG_TALLY_SLICES = 20 };
+
+typedef struct stg_tally {
+    uint64_t total;  /* in the window, saturating at 2^32 - 1 a slice */
+    uint64_t latest; /* the number of the newest slice, from 0 at time 0 */
+    uint32_t slices[STG_TALLY_SLICES + 1]; /* number n at n % (SLICES + 1) */
+} stg_tally;
+
+/* What is older than the window goes. window: the same in all calls, 1 us or
+ * more. now may step back: it reads as the latest. Returns how many went. */
+uint64_t stg_tally_pass(stg_tally *t, stg_ns window, stg_ns now);
+
+/* So many more, at now. */
+void stg_tally_add(stg_tally *t, stg_ns window, uint64_t count, stg_ns now);
+
+/* So many less: of the newest first, at most what there is. */
+void stg_tally_take(stg_tally *t, uint64_t count);
+
+/* When the next of them pass; STG_NEVER: there is none. */
+stg_ns stg_tally_next(const stg_tally *t, stg_ns window);
+
+/* When the slice of the oldest began; only of a tally that has some. */
+stg_ns stg_tally_since(const stg_tally *t, stg_ns window);
+
+#endif

@@ -1,0 +1,534 @@
+#include "alerts/text.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/writer.h"
+
+const char *stg_alert_phase_name(stg_alert_phase phase)
+{
+    static const char *const names[] = {[STG_ALERT_BEGAN] = "began",
+                                        [STG_ALERT_MORE] = "more",
+                                        [STG_ALERT_STILL] = "still",
+                                        [STG_ALERT_WAS] = "was",
+                                        [STG_ALERT_ENDED] = "ended"};
+
+    return names[phase];
+}
+
+/* -- pieces ---------------------------------------------------------------- */
+
+static void write_count(stg_writer *w, uint64_t count, const char *one,
+                        const char *many)
+{
+    stg_write_number(w, count);
+    stg_write_char(w, ' ');
+    stg_write_text(w, count == 1 ? one : many);
+}
+
+/* As people say it: "3.1 s". */
+static void write_length(stg_writer *w, stg_ns length)
+{
+    char text[STG_NS_TEXT_MAX];
+
+    stg_write_text(w, stg_ns_text(length, text));
+}
+
+static void write_time(stg_writer *w, uint64_t utc, const char *format)
+{
+    time_t seconds = (time_t)(utc / STG_S);
+    char text[32] = "?";
+    struct tm tm;
+
+    if (gmtime_r(&seconds, &tm) != NULL &&
+        strftime(text, sizeof text, format, &tm) == 0)
+        text[0] = '\0';
+    stg_write_text(w, text);
+}
+
+#define AT "%Y-%m-%d %H:%M:%S UTC"
+#define DAY "%Y-%m-%d"
+
+/* For a command line: no later than it was. */
+#define STAMP "%Y-%m-%dT%H:%M:%SZ"
+
+static void write_causes(stg_writer *w, const stg_alert_causes *c)
+{
+    char cause[STG_CAUSE_MAX];
+
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && c->list[i].count > 0; i++) {
+        stg_write_text(w, i == 0 ? "" : ", ");
+        stg_write_number(w, c->list[i].count);
+        stg_write_char(w, ' ');
+        stg_write_text(w, stg_alert_cause_text(c->list[i].cause, cause));
+    }
+    if (c->others > 0) {
+        stg_write_text(w, c->list[0].count > 0 ? ", " : "");
+        write_count(w, c->others, "other", "others");
+    }
+}
+
+/* -- headlines ------------------------------------------------------------- */
+
+static bool is_over(const stg_digest_item *i)
+{
+    return i->phase == STG_ALERT_ENDED || i->phase == STG_ALERT_WAS;
+}
+
+/* "over: ", and afterwards " (it is over)". */
+static void write_before(stg_writer *w, const stg_digest_item *i)
+{
+    if (i->phase == STG_ALERT_ENDED)
+        stg_write_text(w, "over: ");
+}
+
+static void write_after(stg_writer *w, const stg_digest_item *i)
+{
+    if (i->phase == STG_ALERT_WAS)
+        stg_write_text(w, ", and that is over");
+}
+
+static void write_dead(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    if (i->phase == STG_ALERT_MORE || i->phase == STG_ALERT_STILL) {
+        stg_write_number(w, i->fresh);
+        stg_write_text(w, " more dead letters, ");
+        stg_write_number(w, i->count);
+        stg_write_text(w, " in ");
+        write_length(w, stg_ns_sub(i->last_at, i->first_at));
+        return;
+    }
+    write_count(w, i->count, "dead letter", "dead letters");
+    if (stg_ns_sub(i->last_at, i->first_at) >= STG_MS) {
+        stg_write_text(w, " in ");
+        write_length(w, stg_ns_sub(i->last_at, i->first_at));
+    }
+    write_after(w, i);
+}
+
+static void write_breaker(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    if (i->phase == STG_ALERT_STILL) {
+        stg_write_text(w, "the breaker is still open");
+    } else {
+        stg_write_text(w, "the breaker opened");
+        if (i->phase == STG_ALERT_MORE)
+            stg_write_text(w, " again");
+        if (i->count > 1) {
+            stg_write_text(w, ", ");
+            write_count(w, i->count, "time", "times");
+            stg_write_text(w, i->phase == STG_ALERT_MORE ? " by now" : "");
+        }
+    }
+    if (i->phase == STG_ALERT_ENDED) {
+        stg_write_text(w, ", and closed after ");
+        write_length(w, stg_ns_sub(i->ended_at, i->first_at));
+    }
+    write_after(w, i);
+}
+
+static void write_gone(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    stg_write_text(w, "it answered 410 Gone");
+    if (i->phase == STG_ALERT_ENDED)
+        stg_write_text(w, ", and takes messages again");
+    write_after(w, i);
+}
+
+static void write_store(stg_writer *w, const stg_digest_item *i)
+{
+    static const char *const words[] = {
+        [STG_TROUBLE_FULL] = "the store is full: rows do not fit",
+        [STG_TROUBLE_LETTERS] = "the file of dead letters cannot be written",
+        [STG_TROUBLE_BUSY] = ("another process writes to the store, and does "
+                              "not end"),
+        [STG_TROUBLE_AWAY] = "the database does not answer",
+        [STG_TROUBLE_LOG] = "Kafka cannot be read, or not all of it",
+        [STG_TROUBLE_HALF] = "dead letters have half of the room they may have",
+        [STG_TROUBLE_NEARLY] =
+            "dead letters have nine tenths of the room they may have",
+        [STG_TROUBLE_UNCOPIED] = "dead letters are evicted without a copy",
+        [STG_TROUBLE_UPLINK] =
+            ("no connection can be made to any target: it is the network or the "
+             "name server of this machine"),
+        [STG_TROUBLE_BROKEN] = "the store is broken"};
+
+    write_before(w, i);
+    stg_write_text(w, words[i->trouble]);
+    if (i->text[0] != '\0') {
+        stg_write_text(w, ": ");
+        stg_write_text(w, i->text);
+    }
+    write_after(w, i);
+}
+
+static void write_lag(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    if (i->phase == STG_ALERT_STILL)
+        stg_write_text(w, "still ");
+    else if (i->phase == STG_ALERT_MORE)
+        stg_write_text(w, "now ");
+    write_count(w, i->number, "message", "messages");
+    stg_write_text(w, " behind");
+    if (i->time > 0 && !is_over(i)) {
+        stg_write_text(w, ", the oldest waits for ");
+        write_length(w, i->time);
+    }
+    write_after(w, i);
+}
+
+static void write_certificate(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    stg_write_text(w, "its certificate is valid until ");
+    write_time(w, i->time, DAY);
+    write_after(w, i);
+}
+
+static void write_retention(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    stg_write_text(w, "it holds back ");
+    stg_write_number(w, i->number);
+    stg_write_text(w, " % of what the log may keep");
+    write_after(w, i);
+}
+
+void stg_alert_headline(const stg_digest_item *i,
+                        char text[STG_ALERT_WORDS_MAX])
+{
+    static void (*const words[STG_ALERT_COUNT])(stg_writer * w,
+                                                const stg_digest_item *i) = {
+        [STG_ALERT_DEAD] = write_dead,
+        [STG_ALERT_BREAKER] = write_breaker,
+        [STG_ALERT_GONE] = write_gone,
+        [STG_ALERT_STORE] = write_store,
+        [STG_ALERT_LAG] = write_lag,
+        [STG_ALERT_CERTIFICATE] = write_certificate,
+        [STG_ALERT_RETENTION] = write_retention,
+    };
+    stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
+
+    words[i->alert](&w, i);
+}
+
+/* -- what the hub does ----------------------------------------------------- */
+
+static void write_circuit_open(stg_writer *w, const stg_digest_item *i)
+{
+    stg_write_text(w, "circuit open: ");
+    write_count(w, i->waiting, "message waits", "messages wait");
+    stg_write_text(w,
+                   " in the log, and all go out by themselves when a probe "
+                   "succeeds");
+    if (i->gate_until > 0) {
+        stg_write_text(w, "; the next probe is at ");
+        write_time(w, i->gate_until, AT);
+    }
+}
+
+static void write_state(stg_writer *w, const stg_digest_item *i)
+{
+    switch (i->state) {
+    case STG_LANE_LIVE:
+        stg_write_text(w,
+                       "delivering: what fails is parked or becomes a dead "
+                       "letter, the rest goes on");
+        break;
+    case STG_LANE_THROTTLED:
+        stg_write_text(w,
+                       "waiting, as the target asked or a limit says, with ");
+        write_count(w, i->waiting, "message", "messages");
+        break;
+    case STG_LANE_CIRCUIT_OPEN:
+        write_circuit_open(w, i);
+        break;
+    case STG_LANE_SHEDDING:
+        stg_write_text(w,
+                       "shedding: what comes becomes a dead letter, in a "
+                       "bulk row, until a probe succeeds");
+        break;
+    case STG_LANE_PAUSED:
+        stg_write_text(w, "paused: nothing is sent until it is resumed");
+        break;
+    case STG_LANE_REMOVING:
+        stg_write_text(w, "removing it: what waits is cancelled");
+        break;
+    }
+    if (i->parked > 0) {
+        stg_write_text(w, "; ");
+        write_count(w, i->parked, "delivery is parked",
+                    "deliveries are parked");
+    }
+}
+
+static void write_store_deed(stg_writer *w, const stg_digest_item *i)
+{
+    static const char *const words[] = {
+        [STG_TROUBLE_FULL] =
+            "targets with a failure to store wait, the others "
+            "go on; new messages are answered 503",
+        [STG_TROUBLE_LETTERS] = "trying again; the rows are in the store",
+        [STG_TROUBLE_BUSY] =
+            "waiting; nothing is stored meanwhile, and new "
+            "messages have no answer",
+        [STG_TROUBLE_AWAY] =
+            "trying again; nothing is stored or committed meanwhile, and "
+            "reading stops when memory is at its limit",
+        [STG_TROUBLE_LOG] =
+            "trying again; what was read goes on, and nothing is lost that "
+            "Kafka still has",
+        [STG_TROUBLE_HALF] =
+            "going on; at the end of it the oldest are evicted: a bulk row "
+            "counts them, and their bodies are gone. Replay or drop some",
+        [STG_TROUBLE_NEARLY] =
+            "going on; soon the oldest are evicted: a bulk row counts them, "
+            "and their bodies are gone. Replay or drop some",
+        [STG_TROUBLE_UNCOPIED] =
+            "going on, so that new messages are taken: mend the place of the "
+            "copy (dead-letters.copy)",
+        [STG_TROUBLE_UPLINK] =
+            "waiting; no attempt is counted, and one connection a second is "
+            "tried",
+        [STG_TROUBLE_BROKEN] =
+            "ending, for nothing can be kept any more; it finds what it could "
+            "not store when it is started again"};
+
+    stg_write_text(w, words[i->trouble]);
+}
+
+void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
+
+    text[0] = '\0';
+    if (is_over(i) && i->alert != STG_ALERT_DEAD)
+        return;
+    if (i->alert == STG_ALERT_STORE)
+        write_store_deed(&w, i);
+    else if (i->alert == STG_ALERT_CERTIFICATE)
+        stg_write_text(&w,
+                       "delivering until then; afterwards every attempt "
+                       "fails at the handshake");
+    else if (i->alert == STG_ALERT_RETENTION)
+        stg_write_text(&w,
+                       "keeping it; at 100 % the oldest becomes dead "
+                       "letters, in a bulk row, and its bodies go");
+    else if (i->has_lane)
+        write_state(&w, i);
+}
+
+/* -- the command that shows more ------------------------------------------- */
+
+void stg_alert_command(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
+
+    if (i->alert != STG_ALERT_DEAD) {
+        stg_write_text(&w, "stagger status");
+        return;
+    }
+    stg_write_text(&w, "stagger dead list");
+    if (i->target[0] != '\0') {
+        stg_write_text(&w, " --target ");
+        stg_write_text(&w, i->target);
+    }
+    stg_write_text(&w, " --since ");
+    write_time(&w, i->first_at, STAMP);
+}
+
+/* -- the subject ----------------------------------------------------------- */
+
+static const char *name_of(const stg_digest_item *i)
+{
+    if (i->target[0] != '\0')
+        return i->target;
+    return i->alert == STG_ALERT_STORE ? "the hub" : "all targets together";
+}
+
+/* At the end of a character. */
+static void cut(char *words, size_t size)
+{
+    if (strlen(words) <= size)
+        return;
+    while (size > 0 && ((unsigned char)words[size] & 0xc0) == 0x80)
+        size--;
+    words[size] = '\0';
+}
+
+void stg_alert_subject(const stg_digest *d, char text[STG_ALERT_SUBJECT_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_ALERT_SUBJECT_MAX);
+    char words[STG_ALERT_WORDS_MAX];
+
+    stg_write_text(&w, "[stagger ");
+    stg_write_text(&w, d->hub);
+    stg_write_text(&w, "] ");
+    if (d->is_test) {
+        stg_write_text(&w, "a test: nothing has happened");
+        return;
+    }
+    stg_alert_headline(&d->items[0], words);
+    stg_write_text(&w, name_of(&d->items[0]));
+    stg_write_text(&w, ": ");
+    cut(words, 100);
+    stg_write_text(&w, words);
+    if (stg_digest_total(d) > 1) {
+        stg_write_text(&w, ", and ");
+        stg_write_number(&w, stg_digest_total(d) - 1);
+        stg_write_text(&w, " more");
+    }
+}
+
+/* -- the text -------------------------------------------------------------- */
+
+static void write_line(stg_writer *w, const char *name, const char *words)
+{
+    if (words[0] == '\0')
+        return;
+    stg_write_text(w, "    ");
+    stg_write_text(w, name);
+    stg_write_text(w, ": ");
+    stg_write_text(w, words);
+    stg_write_char(w, '\n');
+}
+
+static void write_shares(stg_writer *w, const stg_digest *d)
+{
+    if (d->share_count == 0)
+        return;
+    stg_write_text(w, "    most of them: ");
+    for (size_t i = 0; i < d->share_count; i++) {
+        stg_write_text(w, i == 0 ? "" : ", ");
+        stg_write_text(w, d->shares[i].target);
+        stg_write_char(w, ' ');
+        stg_write_number(w, d->shares[i].count);
+    }
+    stg_write_char(w, '\n');
+}
+
+static void write_when(stg_writer *w, const stg_digest_item *i)
+{
+    stg_write_text(w, "    first: ");
+    write_time(w, i->first_at, AT);
+    stg_write_text(w, ", last: ");
+    write_time(w, i->last_at, AT);
+    stg_write_char(w, '\n');
+}
+
+static void write_why(stg_writer *w, const stg_digest_item *i)
+{
+    char cause[STG_CAUSE_MAX];
+
+    if (i->causes.list[0].count == 0 && !i->has_cause)
+        return;
+    stg_write_text(w, i->has_cause ? "    last cause: " : "    causes: ");
+    if (i->has_cause)
+        stg_write_text(w, stg_alert_cause_text(i->cause, cause));
+    else
+        write_causes(w, &i->causes);
+    stg_write_char(w, '\n');
+}
+
+static void write_item(stg_writer *w, const stg_digest *d,
+                       const stg_digest_item *i)
+{
+    char words[STG_ALERT_WORDS_MAX];
+
+    stg_alert_headline(i, words);
+    stg_write_text(w, name_of(i));
+    stg_write_text(w, ": ");
+    stg_write_text(w, words);
+    stg_write_char(w, '\n');
+    write_why(w, i);
+    if (i->alert == STG_ALERT_DEAD && i->target[0] == '\0')
+        write_shares(w, d);
+    write_when(w, i);
+    stg_alert_deed(i, words);
+    write_line(w, "the hub", words);
+    stg_alert_command(i, words);
+    write_line(w, "more", words);
+}
+
+/* "and 9980 more: 9970 breaker, 10 dead-letters" */
+static void write_left(stg_writer *w, const uint64_t left[STG_ALERT_COUNT])
+{
+    uint64_t total = 0;
+    bool is_first = true;
+
+    for (int a = 0; a < STG_ALERT_COUNT; a++)
+        total += left[a];
+    if (total == 0)
+        return;
+    stg_write_text(w, "\nand ");
+    stg_write_number(w, total);
+    stg_write_text(w, " more: ");
+    for (int a = 0; a < STG_ALERT_COUNT; a++) {
+        if (left[a] == 0)
+            continue;
+        stg_write_text(w, is_first ? "" : ", ");
+        stg_write_number(w, left[a]);
+        stg_write_char(w, ' ');
+        stg_write_text(w, stg_alert_name((stg_alert)a));
+        is_first = false;
+    }
+    stg_write_text(w, " (stagger status shows all)\n");
+}
+
+static void write_end(stg_writer *w, const stg_digest *d,
+                      const uint64_t left[STG_ALERT_COUNT])
+{
+    write_left(w, left);
+    if (d->unkept > 0) {
+        stg_write_text(w, "\nand ");
+        write_count(w, d->unkept, "event", "events");
+        stg_write_text(w, " of more targets than are told apart\n");
+    }
+    if (d->merged > 0) {
+        stg_write_text(w, "\n");
+        stg_write_number(w, d->merged + 1);
+        stg_write_text(w,
+                       " messages in one: they could not be sent "
+                       "before.\n");
+    }
+}
+
+static void write_test(const stg_digest *d, char *text, size_t room)
+{
+    stg_writer w = stg_writer_on(text, room);
+
+    stg_write_text(&w, "This is a test of the alerts of the hub on ");
+    stg_write_text(&w, d->hub);
+    stg_write_text(&w, ".\nNothing has happened, and nothing is to be done.\n");
+}
+
+void stg_alert_text(const stg_digest *d, char *text, size_t room)
+{
+    enum { END_ROOM = 480 }; /* for what is always said */
+    uint64_t left[STG_ALERT_COUNT];
+    stg_writer w = stg_writer_on(text, room);
+
+    if (d->is_test) {
+        write_test(d, text, room);
+        return;
+    }
+    memcpy(left, d->left, sizeof left);
+    text[0] = '\0';
+    for (size_t i = 0; i < d->item_count; i++) {
+        stg_writer before = w;
+
+        stg_write_text(&w, i == 0 ? "" : "\n");
+        write_item(&w, d, &d->items[i]);
+        if (w.length + END_ROOM < room)
+            continue;
+        // No room: it is counted instead, whole.
+        w = before;
+        text[w.length] = '\0';
+        left[d->items[i].alert]++;
+    }
+    write_end(&w, d, left);
+}

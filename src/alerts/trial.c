@@ -1,0 +1,214 @@
+#include "alerts/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/text.h>
+
+#include "alerts/alerts.h"
+#include "host/wall.h"
+
+/* One sink of it. */
+typedef struct
+try {
+    stg_alert_sink *sink; /* NULL: it could not be made, or has ended */
+    stg_alert_result result;
+}
+try;
+
+struct stg_alert_trial {
+    stg_alert_world world;
+    stg_deadline turn; /* in which it begins, and then ends */
+    stg_digest digest;
+    bool has_begun;
+    stg_alert_trial_fn *done;
+    void *ctx;
+    size_t count, under_way;
+    try tries[];
+};
+
+const char *stg_alert_type_name(stg_alert_type type)
+{
+    static const char *const names[] = {[STG_ALERT_SLACK] = "slack",
+                                        [STG_ALERT_MAIL] = "mail",
+                                        [STG_ALERT_WEBHOOK] = "webhook"};
+
+    return names[type];
+}
+
+static void free_trial(stg_alert_trial *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        stg_alert_sink_free(t->tries[i].sink);
+        free(t->tries[i].result.name);
+        free(t->tries[i].result.detail);
+    }
+    free(t);
+}
+
+static void end(stg_alert_trial *t)
+{
+    stg_alert_result *results = calloc(t->count + 1, sizeof *results);
+
+    for (size_t i = 0; results != NULL && i < t->count; i++)
+        results[i] = t->tries[i].result;
+    stg_deadline_clear(t->world.deadlines, &t->turn);
+    // Whoever hears of it may end what the sinks stand on.
+    for (size_t i = 0; i < t->count; i++) {
+        stg_alert_sink_free(t->tries[i].sink);
+        t->tries[i].sink = NULL;
+    }
+    t->done(t->ctx, results, results != NULL ? t->count : 0);
+    free(results);
+    free_trial(t);
+}
+
+/* Not from within what a sink says. */
+static void end_soon(stg_alert_trial *t)
+{
+    stg_deadline_set(t->world.deadlines, &t->turn, stg_deadlines_now());
+}
+
+static void turn(stg_deadline *d)
+{
+    stg_alert_trial *t = STG_HEAP_HOLDER(d, stg_alert_trial, turn);
+
+    if (!t->has_begun) {
+        t->has_begun = true;
+        t->under_way++; // this turn itself
+        for (size_t i = 0; i < t->count; i++)
+            if (t->tries[i].sink != NULL)
+                stg_alert_sink_push(t->tries[i].sink, &t->digest);
+        t->under_way--;
+    }
+    if (t->under_way == 0)
+        end(t);
+}
+
+static try *try_of(stg_alert_trial *t, const stg_alert_sink *s)
+{
+    size_t i = 0;
+
+    while (t->tries[i].sink != s)
+        i++;
+    return &t->tries[i];
+}
+
+static void sink_ended(void *ctx, stg_alert_sink *s, bool is_sent,
+                       const char *detail)
+{
+    stg_alert_trial *t = ctx;
+    try *found = try_of(t, s);
+
+    found->result.is_sent = is_sent;
+    found->result.detail = strdup(detail);
+}
+
+static void sink_is_idle(void *ctx, stg_alert_sink *s)
+{
+    stg_alert_trial *t = ctx;
+
+    (void)s;
+    if (--t->under_way == 0)
+        end_soon(t);
+}
+
+/* False: no memory. */
+static bool add(stg_alert_trial *t, const stg_alert_sink_options *o)
+{
+    try *new = &t->tries[t->count++];
+    stg_error why;
+
+    *new = (try){.result = {.type = o->type, .name = strdup(o->name)}};
+    if (new->result.name == NULL)
+        return false;
+    if (stg_alert_sink_new(&new->sink, &t->world, o, &why) == STG_OK) {
+        t->under_way++;
+        return true;
+    }
+    new->sink = NULL;
+    new->result.detail = strdup(why.text);
+    return new->result.detail != NULL;
+}
+
+static bool is_chosen(const stg_alert_trial_options *o, size_t i)
+{
+    return o->sink == NULL || strcmp(o->alerts->sinks[i].name, o->sink) == 0;
+}
+
+static size_t count_of(const stg_alert_trial_options *o)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < o->alerts->sink_count; i++)
+        count += is_chosen(o, i);
+    return count;
+}
+
+/* One attempt, and no log: what is wrong is the answer. */
+static void set_world(stg_alert_trial *t, const stg_alert_world *w)
+{
+    t->world = *w;
+    (void)stg_policy_parse(&t->world.policy, "none", NULL);
+    t->world.interval = 0;
+    t->world.is_strict = true;
+    t->world.log = NULL;
+    t->world.ended = sink_ended;
+    t->world.idle = sink_is_idle;
+    t->world.ctx = t;
+}
+
+static void make_digest(stg_alert_trial *t, const stg_alert_options *o)
+{
+    stg_digest_make_test(&t->digest, stg_wall_now());
+    stg_alerts_hub_name(o, t->digest.hub);
+}
+
+stg_status stg_alert_trial_start(stg_alert_trial **trial,
+                                 const stg_alert_trial_options *o,
+                                 stg_alert_trial_fn *done, void *ctx)
+{
+    size_t count = count_of(o);
+    stg_alert_trial *t;
+
+    if (count == 0)
+        return STG_NOT_FOUND;
+    t = calloc(1, sizeof *t + count * sizeof(try));
+    if (t == NULL)
+        return STG_IO;
+    set_world(t, o->world);
+    make_digest(t, o->alerts);
+    t->done = done;
+    t->ctx = ctx;
+    t->turn.passed = turn;
+    for (size_t i = 0; i < o->alerts->sink_count; i++)
+        if (is_chosen(o, i) && !add(t, &o->alerts->sinks[i])) {
+            free_trial(t);
+            return STG_IO;
+        }
+    end_soon(t);
+    *trial = t;
+    return STG_OK;
+}
+
+/* Nothing was pushed, and no sink says that it is idle: the turn ends it. */
+static void end_unbegun(stg_alert_trial *t)
+{
+    t->has_begun = true;
+    t->under_way = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tries[i].sink != NULL)
+            t->tries[i].result.detail = strdup("cancelled");
+}
+
+void stg_alert_trial_cancel(stg_alert_trial *trial)
+{
+    if (!trial->has_begun) {
+        end_unbegun(trial);
+        return;
+    }
+    for (size_t i = 0; i < trial->count; i++)
+        if (trial->tries[i].sink != NULL &&
+            !stg_alert_sink_is_idle(trial->tries[i].sink))
+            stg_alert_sink_cancel(trial->tries[i].sink);
+}

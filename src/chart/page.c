@@ -1,0 +1,212 @@
+#include "chart/page.h"
+
+#include "chart/palette.h"
+#include "chart/scale.h"
+#include "chart/svg.h"
+
+#include <string.h>
+
+enum { WIDE = 760, NARROW = 360 };
+
+static const char head[] =
+    "<!DOCTYPE html>\n"
+    "<html lang=\"en\">\n"
+    "<head>\n"
+    "<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+    "'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+    "<link rel=\"icon\" href=\"data:,\">\n";
+
+static const char style[] =
+    "body{margin:0;font:16px/1.5 system-ui,Helvetica,Arial,sans-serif}"
+    "main{max-width:54rem;margin:0 auto;padding:1.5rem 1rem 3rem}"
+    "h1,h2{overflow-wrap:anywhere}"
+    "h1{font-size:1.7rem;line-height:1.25;margin:0 0 .5rem}"
+    "h2{font-size:1.2rem;line-height:1.3;margin:0 0 .75rem}"
+    "section{margin:2.75rem 0 0}"
+    "p{margin:.5rem 0}"
+    ".note{font-size:.875rem}"
+    ".warning{font-weight:600}"
+    "code{font:.875rem/1.5 ui-monospace,monospace;overflow-wrap:anywhere}"
+    ".stg{display:block;width:100%;height:auto}"
+    ".narrow{display:none}"
+    ".scroll{overflow-x:auto}"
+    "table{border-collapse:collapse;font-size:.875rem;"
+    "font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;font-weight:600;padding:0 0 .4rem}"
+    "th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;"
+    "border-bottom:1px solid}"
+    "th.left,td.left{text-align:left}"
+    "small{font-size:.8rem}"
+    "details{margin:.5rem 0}summary{cursor:pointer;font-size:.875rem}"
+    ".spark path{fill:currentColor}"
+    "@media (max-width:640px){.wide{display:none}.narrow{display:block}"
+    "main{padding:1rem .75rem 2rem}h1{font-size:1.4rem}}"
+    "@media print{main{max-width:none;padding:0}section{break-inside:avoid}"
+    ".wide{display:block}.narrow,details{display:none}}";
+
+/* Whether a line says what the title has said. */
+static bool is_title(const stg_page *page, const char *line, size_t length)
+{
+    size_t title = strlen(page->title);
+
+    length -= length > 0 && line[length - 1] == '.';
+    return length == title && memcmp(line, page->title, title) == 0;
+}
+
+/* A paragraph a line; one that is set in is for a machine: a policy. */
+static void put_lead(const stg_page *page, stg_paper *paper)
+{
+    const char *lead = page->lead;
+
+    while (*lead != '\0') {
+        const char *end = strchr(lead, '\n');
+        size_t length = end == NULL ? strlen(lead) : (size_t)(end - lead);
+        bool is_code = lead[0] == ' ';
+
+        if (is_title(page, lead, length)) {
+            lead += length + (end != NULL);
+            continue;
+        }
+        if (length > 0)
+            stg_paper_put(paper, is_code ? "<p><code>" : "<p>");
+        for (size_t i = 0; i < length; i++) {
+            char one[2] = {lead[i], '\0'};
+
+            stg_paper_put_escaped(paper, one);
+        }
+        if (length > 0)
+            stg_paper_put(paper, is_code ? "</code></p>\n" : "</p>\n");
+        lead += length + (end != NULL);
+    }
+}
+
+static void put_head(const stg_page *page, stg_paper *paper)
+{
+    stg_paper_put(paper, head);
+    stg_paper_form(paper, "<title>%e</title>\n<style>", page->title);
+    stg_paper_put(paper, style);
+    stg_palette_css(paper);
+    stg_palette_page_css(paper);
+    stg_paper_put(paper, "</style>\n</head>\n<body>\n<main>\n");
+    stg_paper_form(paper, "<h1>%e</h1>\n", page->title);
+    if (page->warning != NULL)
+        stg_paper_form(paper, "<p class=\"warning\">%e</p>\n", page->warning);
+    if (page->lead != NULL)
+        put_lead(page, paper);
+    if (page->command != NULL)
+        stg_paper_form(paper, "<p><code>%e</code></p>\n", page->command);
+}
+
+/* -- the numbers of a chart */
+
+static bool is_listed(stg_chart_mark mark)
+{
+    return mark == STG_MARK_LINE || mark == STG_MARK_SPOT ||
+           mark == STG_MARK_RANGE;
+}
+
+/* More rows than that nobody reads: --csv has them. */
+static bool has_few_numbers(const stg_chart *chart)
+{
+    enum { MOST = 200 };
+    size_t count = 0;
+
+    for (size_t i = 0; i < chart->series_count; i++) {
+        if (!is_listed(chart->series[i].mark))
+            return false;
+        count += chart->series[i].count;
+    }
+    return count > 0 && count <= MOST;
+}
+
+static void put_value(const stg_chart_axis *axis, double number, double se,
+                      stg_paper *paper)
+{
+    stg_paper_put(paper, "<td>");
+    stg_axis_put(axis, number, paper);
+    if (se > 0) {
+        stg_paper_put(paper, " <small>± ");
+        stg_axis_put(axis, se, paper);
+        stg_paper_put(paper, "</small>");
+    }
+    stg_paper_put(paper, "</td>");
+}
+
+static void put_row(const stg_chart *chart, const stg_chart_series *s,
+                    const stg_chart_point *p, stg_paper *paper)
+{
+    const stg_chart_axis *y = &chart->panels[s->panel].y;
+
+    stg_paper_form(paper, "<tr><td class=\"left\">%e</td>", s->name);
+    put_value(&chart->x, p->x, p->x_se, paper);
+    put_value(y, p->y, p->y_se, paper);
+    if (s->mark == STG_MARK_RANGE) {
+        put_value(y, p->low, 0, paper);
+        put_value(y, p->high, 0, paper);
+    }
+    stg_paper_put(paper, "</tr>\n");
+}
+
+static void put_numbers(const stg_chart *chart, stg_paper *paper)
+{
+    bool is_range = chart->series[0].mark == STG_MARK_RANGE;
+
+    stg_paper_form(paper,
+                   "<details><summary>The numbers</summary>"
+                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                   "aria-label=\"The numbers: %e\">\n<table>\n<thead><tr>"
+                   "<th scope=\"col\" class=\"left\">of</th>"
+                   "<th scope=\"col\">%e</th><th scope=\"col\">%e</th>%s"
+                   "</tr></thead>\n<tbody>\n",
+                   chart->title, chart->x.label, chart->panels[0].y.label,
+                   is_range ? "<th scope=\"col\">from</th>"
+                              "<th scope=\"col\">to</th>"
+                            : "");
+    for (size_t i = 0; i < chart->series_count; i++)
+        for (size_t k = 0; k < chart->series[i].count; k++)
+            put_row(chart, &chart->series[i], &chart->series[i].points[k],
+                    paper);
+    stg_paper_put(paper, "</tbody></table></div></details>\n");
+}
+
+static void put_chart(const stg_chart *chart, const char *title,
+                      stg_paper *paper)
+{
+    stg_svg_options options = {.is_alone = false};
+
+    stg_paper_put(paper, "<section>\n");
+    if (strcmp(chart->title, title) != 0) // else it stands above all
+        stg_paper_form(paper, "<h2>%e</h2>\n", chart->title);
+    stg_paper_put(paper, "<div class=\"wide\">\n");
+    options.width = WIDE;
+    stg_chart_svg(chart, &options, paper);
+    stg_paper_put(paper, "</div>\n<div class=\"narrow\">\n");
+    options.width = NARROW;
+    stg_chart_svg(chart, &options, paper);
+    stg_paper_put(paper, "</div>\n");
+    if (chart->note != NULL)
+        stg_paper_form(paper, "<p class=\"note\">%e</p>\n", chart->note);
+    if (has_few_numbers(chart))
+        put_numbers(chart, paper);
+    stg_paper_put(paper, "</section>\n");
+}
+
+void stg_page_html(const stg_page *page, stg_paper *paper)
+{
+    put_head(page, paper);
+    for (size_t i = 0; i < page->chart_count; i++)
+        put_chart(page->charts[i], page->title, paper);
+    for (size_t i = 0; i < page->table_count; i++) {
+        stg_paper_form(paper,
+                       "<section><div class=\"scroll\" tabindex=\"0\" "
+                       "role=\"region\" aria-label=\"%e\">\n",
+                       page->tables[i].title == NULL ? "The results"
+                                                     : page->tables[i].title);
+        stg_table_html(&page->tables[i], paper);
+        stg_paper_put(paper, "</div></section>\n");
+    }
+    stg_paper_put(paper, "</main>\n</body>\n</html>\n");
+}

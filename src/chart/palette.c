@@ -1,0 +1,84 @@
+#include "chart/palette.h"
+
+enum { COLOURS = 8 };
+
+typedef struct theme {
+    const char *ground, *ink, *quiet, *grid, *axis;
+    const char *colours[COLOURS];
+} theme;
+
+/* Found by search: as far apart as can be, also to who sees two of the three
+ * primary colours. Names are in ink, for letters need more contrast. */
+static const theme light = {"#ffffff",
+                            "#1c2127",
+                            "#57606a",
+                            "#e3e6ea",
+                            "#8b949e",
+                            {"#160ae8", "#ff4e02", "#00a491", "#4f1a5a",
+                             "#a01105", "#9d61d5", "#160da3", "#291a02"}};
+
+static const theme dark = {"#14171b",
+                           "#e8eaed",
+                           "#a3acb6",
+                           "#2b3138",
+                           "#6e7781",
+                           {"#5a6cff", "#f95c00", "#89dc9b", "#bf96d6",
+                            "#fdff1f", "#63fdff", "#9e59b5", "#849381"}};
+
+static void put_theme(stg_paper *paper, const theme *t)
+{
+    stg_paper_form(paper, ".stg{color:%s}.stg .p{fill:%s}", t->ink, t->ground);
+    stg_paper_form(paper, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
+                   t->grid);
+    stg_paper_form(paper, ".stg .a{stroke:%s}.stg .o{stroke:%s}", t->axis,
+                   t->ground);
+    stg_paper_form(paper, ".stg .m{stroke:%s}", t->ground);
+    for (int i = 0; i < COLOURS; i++)
+        stg_paper_form(paper, ".stg .c%d{color:%s}", i, t->colours[i]);
+}
+
+void stg_palette_css(stg_paper *paper)
+{
+    stg_paper_put(
+        paper,
+        ".stg{font:12px Helvetica,Arial,\"Liberation Sans\",sans-serif}"
+        ".stg text{fill:currentColor}"
+        ".stg .t{font-size:17px;font-weight:600}.stg .n{font-weight:600}"
+        ".stg .o{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
+        ".stg .g,.stg .a{fill:none;stroke-width:1}"
+        ".stg .l{fill:none;stroke:currentColor;stroke-width:2;"
+        "stroke-linejoin:round;stroke-linecap:round}"
+        ".stg .e{fill:none;stroke:currentColor;stroke-width:1.5}"
+        ".stg .b{fill:currentColor;fill-opacity:.2}"
+        ".stg .f{fill:currentColor}"
+        ".stg .r{fill:currentColor;fill-opacity:.45}"
+        ".stg .m{fill:currentColor;stroke-width:1}"
+        ".stg .d{fill:none;stroke:currentColor;stroke-width:2.4;"
+        "stroke-linecap:round;stroke-opacity:.85}"
+        ".stg .s{fill:currentColor;fill-opacity:.1}"
+        ".stg .h{fill:currentColor;fill-opacity:0}"
+        ".stg .h:hover{fill-opacity:.12}");
+    put_theme(paper, &light);
+    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    put_theme(paper, &dark);
+    stg_paper_put(paper, "}");
+}
+
+static void put_page_theme(stg_paper *paper, const theme *t)
+{
+    stg_paper_form(paper, "body{background:%s;color:%s}", t->ground, t->ink);
+    stg_paper_form(paper,
+                   ".note,small,caption,summary{color:%s}th,td{border-color:"
+                   "%s}",
+                   t->quiet, t->grid);
+    stg_paper_form(paper, ".warning{color:%s}.spark{color:%s}", t->colours[1],
+                   t->colours[0]);
+}
+
+void stg_palette_page_css(stg_paper *paper)
+{
+    put_page_theme(paper, &light);
+    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    put_page_theme(paper, &dark);
+    stg_paper_put(paper, "}");
+}

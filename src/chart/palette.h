@@ -1,0 +1,18 @@
+/* palette.h - the colours of the pictures, light and dark.
+ *
+ * Eight colours that people with each kind of colour-blindness tell apart, each
+ * with a contrast of 3 or more against the ground (WCAG 2.2, 1.4.11). Their
+ * measure is tests/sim/pages.py. */
+#ifndef STAGGER_CHART_PALETTE_H
+#define STAGGER_CHART_PALETTE_H
+
+#include "chart/paper.h"
+
+/* The style of <svg class="stg">: by what the reader prefers, and light when
+ * printed. */
+void stg_palette_css(stg_paper *paper);
+
+/* The same for the rest of a page. */
+void stg_palette_page_css(stg_paper *paper);
+
+#endif

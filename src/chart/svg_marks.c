@@ -1,0 +1,433 @@
+#include "chart/svg_inside.h"
+
+/* -- the shape of a colour */
+
+void stg_svg_marker(stg_paper *paper, unsigned colour, double x, double y,
+                    double size)
+{
+    double r = size;
+
+    switch (colour % 8) {
+    case 0:
+        stg_paper_form(paper, "M%f %fa%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0z",
+                       x - r, y, r, r, 2 * r, r, r, -2 * r);
+        break;
+    case 1:
+        r *= 0.9; // a square
+        stg_paper_form(paper, "M%f %fh%fv%fh%fz", x - r, y - r, 2 * r, 2 * r,
+                       -2 * r);
+        break;
+    case 2:
+        r *= 1.2; // up
+        stg_paper_form(paper, "M%f %fl%f %fh%fz", x, y - r, r, 1.8 * r, -2 * r);
+        break;
+    case 3:
+        r *= 1.3; // a diamond
+        stg_paper_form(paper, "M%f %fl%f %fl%f %fl%f %fz", x, y - r, r, r, -r,
+                       r, -r, -r);
+        break;
+    case 4:
+        r *= 1.2; // down
+        stg_paper_form(paper, "M%f %fl%f %fh%fz", x, y + r, r, -1.8 * r,
+                       -2 * r);
+        break;
+    case 5: // a flat bar
+        stg_paper_form(paper, "M%f %fh%fv%fh%fz", x - 1.3 * r, y - r / 2,
+                       2.6 * r, r, -2.6 * r);
+        break;
+    case 6: // an upright bar
+        stg_paper_form(paper, "M%f %fh%fv%fh%fz", x - r / 2, y - 1.3 * r, r,
+                       2.6 * r, -r);
+        break;
+    default: // a plus
+        r *= 1.2;
+        stg_paper_form(paper, "M%f %fh%fv%fh%fv%fh%fv%fh%f", x - r / 3, y - r,
+                       2 * r / 3, 2 * r / 3, 2 * r / 3, 2 * r / 3, -2 * r / 3,
+                       2 * r / 3, -2 * r / 3);
+        stg_paper_form(paper, "v%fh%fv%fh%fz", -2 * r / 3, -2 * r / 3,
+                       -2 * r / 3, 2 * r / 3);
+    }
+}
+
+/* -- one series */
+
+typedef struct brush {
+    const stg_picture *pic;
+    const stg_plot *plot;
+    const stg_chart_series *s;
+    stg_paper *paper;
+} brush;
+
+static double x_of(const brush *pen, double x)
+{
+    if (pen->pic->x.is_log && !(x > 0))
+        return pen->pic->left;
+    return stg_scale_place(&pen->pic->x, x);
+}
+
+static double y_of(const brush *pen, double y)
+{
+    if (pen->plot->y.is_log && !(y > 0))
+        return pen->plot->bottom;
+    return stg_scale_place(&pen->plot->y, y);
+}
+
+static bool has(const brush *pen, size_t i)
+{
+    return i < pen->s->count &&
+           stg_plot_has(pen->pic, pen->plot, &pen->s->points[i]);
+}
+
+/* The points from i up to the first that is left out. */
+static size_t run_end(const brush *pen, size_t i)
+{
+    while (has(pen, i))
+        i++;
+    return i;
+}
+
+static void open_path(const brush *pen, const char *kind)
+{
+    stg_paper_form(pen->paper, "<path class=\"%s c%d\" d=\"", kind,
+                   (int)(pen->s->colour % 8));
+}
+
+static void close_path(const brush *pen)
+{
+    stg_paper_put(pen->paper, "\"/>\n");
+}
+
+static void put_point(const brush *pen, bool is_first, double x, double y)
+{
+    stg_paper_form(pen->paper, is_first ? "M%f %f" : "L%f %f", x, y);
+}
+
+/* The last of the points that fall into one pixel with point i, up to end. */
+static size_t column_end(const brush *pen, size_t i, size_t end)
+{
+    double x = x_of(pen, pen->s->points[i].x);
+
+    while (i + 1 < end && x_of(pen, pen->s->points[i + 1].x) < x + 1)
+        i++;
+    return i;
+}
+
+/* A line has for each pixel its first, lowest, highest and last point, where
+ * there are so many. */
+static void put_line(const brush *pen, size_t from, size_t end)
+{
+    for (size_t i = from; i < end; i++) {
+        size_t last = column_end(pen, i, end), low = i, high = i;
+        double x = x_of(pen, pen->s->points[i].x);
+
+        for (size_t k = i; k <= last; k++) {
+            low = pen->s->points[k].y < pen->s->points[low].y ? k : low;
+            high = pen->s->points[k].y > pen->s->points[high].y ? k : high;
+        }
+        put_point(pen, i == from, x, y_of(pen, pen->s->points[i].y));
+        if (last > i + 2) {
+            put_point(pen, false, x, y_of(pen, pen->s->points[low].y));
+            put_point(pen, false, x, y_of(pen, pen->s->points[high].y));
+        }
+        i = last > i + 2 ? last - 1 : i;
+    }
+    if (end == from + 1)
+        stg_paper_put(pen->paper, "h0"); // alone, it is a dot
+}
+
+static void put_band(const brush *pen, size_t from, size_t end)
+{
+    const stg_chart_point *p = pen->s->points;
+
+    for (size_t i = from; i < end; i = column_end(pen, i, end) + 1)
+        put_point(pen, i == from, x_of(pen, p[i].x),
+                  y_of(pen, p[i].y + 2 * p[i].y_se));
+    for (size_t i = end; i-- > from;) {
+        if (i > from && x_of(pen, p[i].x) < x_of(pen, p[i - 1].x) + 1)
+            continue;
+        put_point(pen, false, x_of(pen, p[i].x),
+                  y_of(pen, p[i].y - 2 * p[i].y_se));
+    }
+    stg_paper_put_char(pen->paper, 'Z');
+}
+
+static bool has_errors(const brush *pen)
+{
+    for (size_t i = 0; i < pen->s->count; i++)
+        if (pen->s->points[i].y_se > 0)
+            return true;
+    return false;
+}
+
+/* The band about a bin: a box from 2 errors below to 2 above. */
+static void put_bin_band(const brush *pen, double left, double right,
+                         const stg_chart_point *p)
+{
+    if (!(p->y_se > 0))
+        return;
+    stg_paper_form(pen->paper, "M%f %fH%f", left, y_of(pen, p->y - 2 * p->y_se),
+                   right);
+    stg_paper_form(pen->paper, "V%fH%fZ", y_of(pen, p->y + 2 * p->y_se), left);
+}
+
+static void draw_points(const brush *pen, double size)
+{
+    open_path(pen, "m");
+    for (size_t i = 0; i < pen->s->count; i++)
+        if (has(pen, i))
+            stg_svg_marker(pen->paper, pen->s->colour,
+                           x_of(pen, pen->s->points[i].x),
+                           y_of(pen, pen->s->points[i].y), size);
+    close_path(pen);
+}
+
+static void draw_line(const brush *pen)
+{
+    enum { MARKED_MOST = 40 };
+    size_t end;
+
+    if (has_errors(pen)) {
+        open_path(pen, "b");
+        for (size_t i = 0; i < pen->s->count; i = end + 1) {
+            end = run_end(pen, i);
+            if (end > i)
+                put_band(pen, i, end);
+        }
+        close_path(pen);
+    }
+    open_path(pen, "l");
+    for (size_t i = 0; i < pen->s->count; i = end + 1) {
+        end = run_end(pen, i);
+        if (end > i)
+            put_line(pen, i, end);
+    }
+    close_path(pen);
+    if (pen->s->count <= MARKED_MOST)
+        draw_points(pen, 3.2);
+}
+
+/* The width of a bin: to the next, and the last as wide as the one before. */
+static double bin_end(const brush *pen, size_t i)
+{
+    const stg_chart_point *p = pen->s->points;
+
+    if (i + 1 < pen->s->count && p[i + 1].x > p[i].x)
+        return p[i + 1].x;
+    return i > 0 && p[i - 1].x < p[i].x ? 2 * p[i].x - p[i - 1].x : p[i].x;
+}
+
+/* Bins; those that fall into one pixel are one, as high as the highest. */
+static void put_bins(const brush *pen, bool is_band)
+{
+    const stg_chart_point *p = pen->s->points;
+    double base = pen->plot->bottom;
+
+    for (size_t i = 0, last; i < pen->s->count; i = last + 1) {
+        size_t high = i;
+        double left, right;
+
+        last = i;
+        if (!has(pen, i))
+            continue;
+        last = column_end(pen, i, run_end(pen, i));
+        for (size_t k = i; k <= last; k++)
+            high = p[k].y > p[high].y ? k : high;
+        left = x_of(pen, p[i].x);
+        right = x_of(pen, bin_end(pen, last));
+        if (is_band) {
+            put_bin_band(pen, left, right, &p[high]);
+        } else if (p[high].y > 0) {
+            stg_paper_form(pen->paper, "M%f %fV%fH%f", left, base,
+                           y_of(pen, p[high].y), right);
+            stg_paper_form(pen->paper, "V%fZ", base);
+        }
+    }
+}
+
+static void draw_area(const brush *pen)
+{
+    open_path(pen, "f");
+    put_bins(pen, false);
+    close_path(pen);
+    if (!has_errors(pen))
+        return;
+    open_path(pen, "b");
+    put_bins(pen, true);
+    close_path(pen);
+}
+
+/* The next point of a step that has its own pixel; its count: none. */
+static size_t next_step(const brush *pen, size_t i)
+{
+    while (i < pen->s->count && !has(pen, i))
+        i++;
+    return i < pen->s->count ? column_end(pen, i, run_end(pen, i)) : i;
+}
+
+/* A box a step: it is level up to the next. */
+static void put_step_band(const brush *pen)
+{
+    const stg_chart_point *p = pen->s->points;
+    size_t count = pen->s->count;
+
+    for (size_t i = next_step(pen, 0), next; i < count; i = next) {
+        double left = x_of(pen, p[i].x), right;
+
+        next = next_step(pen, i + 1);
+        right = next < count ? x_of(pen, p[next].x) : left;
+        put_bin_band(pen, left, right, &p[i]);
+    }
+}
+
+static void draw_step(const brush *pen)
+{
+    const stg_chart_point *p = pen->s->points;
+    bool is_first = true;
+
+    if (has_errors(pen)) {
+        open_path(pen, "b");
+        put_step_band(pen);
+        close_path(pen);
+    }
+    open_path(pen, "l");
+    for (size_t i = next_step(pen, 0); i < pen->s->count;
+         i = next_step(pen, i + 1)) {
+        if (is_first)
+            put_point(pen, true, x_of(pen, p[i].x), y_of(pen, p[i].y));
+        else
+            stg_paper_form(pen->paper, "H%fV%f", x_of(pen, p[i].x),
+                           y_of(pen, p[i].y));
+        is_first = false;
+    }
+    close_path(pen);
+}
+
+/* A dot a square of 2 pixels at most: a crowd of a million is no larger than
+ * the picture. The squares taken are bits; without memory for them, all dots
+ * are drawn. */
+static bool take_square(unsigned char *taken, double x, double y, double left,
+                        double top, size_t columns)
+{
+    size_t at = (size_t)((x - left) / 2) + (size_t)((y - top) / 2) * columns;
+
+    if (taken == NULL)
+        return true;
+    if ((taken[at / 8] >> at % 8 & 1) != 0)
+        return false;
+    taken[at / 8] = (unsigned char)(taken[at / 8] | 1 << at % 8);
+    return true;
+}
+
+static void draw_dots(const brush *pen)
+{
+    const stg_memory *memory = pen->paper->memory;
+    double left = pen->pic->left, top = pen->plot->top;
+    size_t columns = (size_t)((pen->pic->right - left) / 2) + 1;
+    size_t rows = (size_t)((pen->plot->bottom - top) / 2) + 1;
+    size_t size = columns * rows / 8 + 1;
+    unsigned char *taken = memory->allocate(memory->ctx, size);
+
+    for (size_t i = 0; taken != NULL && i < size; i++)
+        taken[i] = 0;
+    open_path(pen, "d");
+    for (size_t i = 0; i < pen->s->count; i++) {
+        double x, y;
+
+        if (!has(pen, i))
+            continue;
+        x = x_of(pen, pen->s->points[i].x);
+        y = y_of(pen, pen->s->points[i].y);
+        if (take_square(taken, x, y, left, top, columns))
+            stg_paper_form(pen->paper, "M%f %fh0", x, y);
+    }
+    close_path(pen);
+    if (taken != NULL)
+        memory->release(memory->ctx, taken);
+}
+
+/* The spot itself, its errors, and the number. */
+static void draw_spots(const brush *pen)
+{
+    for (size_t i = 0; i < pen->s->count; i++) {
+        const stg_chart_point *p = &pen->s->points[i];
+
+        if (!has(pen, i))
+            continue;
+        stg_paper_put(pen->paper, "<g><title>");
+        stg_paper_form(pen->paper, "%e\n", pen->s->name);
+        stg_svg_say(pen->pic->chart, pen->plot, p, pen->paper);
+        stg_paper_put(pen->paper, "</title>");
+        open_path(pen, "e");
+        stg_paper_form(pen->paper, "M%f %fH%f", x_of(pen, p->x - 2 * p->x_se),
+                       y_of(pen, p->y), x_of(pen, p->x + 2 * p->x_se));
+        stg_paper_form(pen->paper, "M%f %fV%f", x_of(pen, p->x),
+                       y_of(pen, p->y - 2 * p->y_se),
+                       y_of(pen, p->y + 2 * p->y_se));
+        close_path(pen);
+        open_path(pen, "m");
+        stg_svg_marker(pen->paper, pen->s->colour, x_of(pen, p->x),
+                       y_of(pen, p->y), 6);
+        close_path(pen);
+        stg_paper_put(pen->paper, "</g>\n");
+    }
+}
+
+static void draw_ranges(const brush *pen)
+{
+    for (size_t i = 0; i < pen->s->count; i++) {
+        const stg_chart_point *p = &pen->s->points[i];
+        double x, low, high;
+
+        if (!has(pen, i))
+            continue;
+        x = x_of(pen, p->x);
+        low = y_of(pen, p->low);
+        high = y_of(pen, p->high);
+        stg_paper_put(pen->paper, "<g><title>");
+        stg_svg_say(pen->pic->chart, pen->plot, p, pen->paper);
+        stg_paper_put(pen->paper, "</title>");
+        stg_paper_form(pen->paper,
+                       "<rect class=\"r c%d\" x=\"%f\" y=\"%f\" width=\"7\" "
+                       "height=\"%f\"/>",
+                       (int)(pen->s->colour % 8), x - 3.5, high,
+                       low - high > 1 ? low - high : 1);
+        if (p->y_se > 0) {
+            open_path(pen, "e");
+            stg_paper_form(pen->paper, "M%f %fV%f", x,
+                           y_of(pen, p->y - 2 * p->y_se),
+                           y_of(pen, p->y + 2 * p->y_se));
+            close_path(pen);
+        }
+        open_path(pen, "m");
+        stg_svg_marker(pen->paper, pen->s->colour, x, y_of(pen, p->y), 3.2);
+        close_path(pen);
+        stg_paper_put(pen->paper, "</g>\n");
+    }
+}
+
+void stg_svg_marks(const stg_picture *pic, const stg_plot *plot,
+                   const stg_chart_series *s)
+{
+    brush pen = {pic, plot, s, pic->paper};
+
+    switch (s->mark) {
+    case STG_MARK_LINE:
+        draw_line(&pen);
+        break;
+    case STG_MARK_AREA:
+        draw_area(&pen);
+        break;
+    case STG_MARK_STEP:
+        draw_step(&pen);
+        break;
+    case STG_MARK_DOTS:
+        draw_dots(&pen);
+        break;
+    case STG_MARK_SPOT:
+        draw_spots(&pen);
+        break;
+    case STG_MARK_RANGE:
+        draw_ranges(&pen);
+        break;
+    }
+}

@@ -1,0 +1,270 @@
+/* Tables for people: lines for a terminal, and HTML. */
+#include "chart/table.h"
+
+#include <string.h>
+
+enum { SPARK_WIDTH = 16, APART = 2 };
+
+static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
+{
+    return &t->cells[row * t->column_count + column];
+}
+
+/* -- sparklines */
+
+/* The highest of the values that a character stands for. */
+static double level_of(const stg_cell *cell, size_t at, size_t width)
+{
+    size_t from = at * cell->count / width;
+    size_t to = (at + 1) * cell->count / width;
+    double most = 0;
+
+    for (size_t i = from; i < to || i == from; i++)
+        most = cell->curve[i] > most ? cell->curve[i] : most;
+    return most;
+}
+
+static void put_spark(stg_paper *paper, const stg_cell *cell, bool is_utf8)
+{
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄",
+                                         "▅", "▆", "▇", "█"};
+    static const char ascii[] = " ..:-=+*#";
+    size_t width = cell->count < SPARK_WIDTH ? cell->count : SPARK_WIDTH;
+    double most = 0;
+
+    for (size_t i = 0; i < cell->count; i++)
+        most = cell->curve[i] > most ? cell->curve[i] : most;
+    for (size_t i = 0; i < width; i++) {
+        double level = level_of(cell, i, width);
+        int step = level > 0 && most > 0 ? 1 + (int)(level / most * 7.99) : 0;
+
+        if (is_utf8)
+            stg_paper_put(paper, blocks[step]);
+        else
+            stg_paper_put_char(paper, ascii[step]);
+    }
+}
+
+/* -- a cell in words */
+
+static void put_number(stg_paper *paper, double number, bool is_time)
+{
+    if (is_time)
+        stg_paper_put_time(paper, number);
+    else
+        stg_paper_put_people(paper, number);
+}
+
+static void put_cell(stg_paper *paper, const stg_table_column *column,
+                     const stg_cell *cell, bool is_utf8)
+{
+    switch (cell->kind) {
+    case STG_CELL_TEXT:
+        stg_paper_put(paper, cell->text);
+        break;
+    case STG_CELL_NUMBER:
+    case STG_CELL_ESTIMATE:
+        put_number(paper, cell->number, column->is_time);
+        break;
+    case STG_CELL_FACT:
+        stg_paper_put(paper, cell->number != 0 ? "yes" : "no");
+        break;
+    case STG_CELL_SPARK:
+        put_spark(paper, cell, is_utf8);
+        break;
+    default:
+        stg_paper_put(paper, "-");
+    }
+}
+
+/* Characters, not bytes. */
+static int characters(const char *text)
+{
+    int count = 0;
+
+    for (; text != NULL && *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    return count;
+}
+
+/* -- lines */
+
+typedef struct lines {
+    const stg_table *table;
+    stg_paper *paper;
+    stg_paper cell; /* one at a time */
+    bool is_utf8;
+    int widths[STG_TABLE_COLUMNS_MAX]; /* 0: left out */
+    bool is_left[STG_TABLE_COLUMNS_MAX];
+} lines;
+
+static const char *say(lines *l, size_t row, size_t c)
+{
+    stg_paper_clear(&l->cell);
+    put_cell(&l->cell, &l->table->columns[c], cell_at(l->table, row, c),
+             l->is_utf8);
+    return l->cell.text == NULL ? "" : l->cell.text;
+}
+
+static void measure(lines *l)
+{
+    const stg_table *t = l->table;
+
+    for (size_t c = 0; c < t->column_count; c++) {
+        if (t->columns[c].title == NULL)
+            continue;
+        l->widths[c] = characters(t->columns[c].title);
+        for (size_t row = 0; row < t->row_count; row++) {
+            stg_cell_kind kind = cell_at(t, row, c)->kind;
+            int width = characters(say(l, row, c));
+
+            l->widths[c] = width > l->widths[c] ? width : l->widths[c];
+            l->is_left[c] |= kind == STG_CELL_TEXT || kind == STG_CELL_SPARK;
+        }
+    }
+}
+
+static int line_width(const lines *l)
+{
+    int sum = -APART;
+
+    for (size_t c = 0; c < l->table->column_count; c++)
+        sum += l->widths[c] > 0 ? l->widths[c] + APART : 0;
+    return sum;
+}
+
+static void leave_out(lines *l, int width)
+{
+    while (line_width(l) > width) {
+        size_t worst = 0;
+        int rank = 0;
+
+        for (size_t c = 0; c < l->table->column_count; c++)
+            if (l->widths[c] > 0 && l->table->columns[c].rank >= rank) {
+                rank = l->table->columns[c].rank;
+                worst = c;
+            }
+        if (rank == 0)
+            return;
+        l->widths[worst] = 0;
+    }
+}
+
+static void pad(stg_paper *paper, int count)
+{
+    for (int i = 0; i < count; i++)
+        stg_paper_put_char(paper, ' ');
+}
+
+/* Blanks at the end of a line are left out, those of a curve too. */
+static void put_line(lines *l, size_t row, bool is_titles)
+{
+    int owed = 0;
+
+    for (size_t c = 0; c < l->table->column_count; c++) {
+        const char *text;
+        int blank;
+
+        if (l->widths[c] == 0)
+            continue;
+        text = is_titles ? l->table->columns[c].title : say(l, row, c);
+        blank = l->widths[c] - characters(text);
+        pad(l->paper, owed + (l->is_left[c] ? 0 : blank));
+        stg_paper_put(l->paper, text);
+        owed = APART + (l->is_left[c] ? blank : 0);
+    }
+    while (l->paper->length > 0 && l->paper->text[l->paper->length - 1] == ' ')
+        l->paper->length--;
+    stg_paper_put_char(l->paper, '\n');
+}
+
+void stg_table_text(const stg_table *t, int width, bool is_utf8,
+                    stg_paper *paper)
+{
+    lines l = {.table = t,
+               .paper = paper,
+               .cell = stg_paper_on(paper->memory),
+               .is_utf8 = is_utf8};
+
+    measure(&l);
+    leave_out(&l, width);
+    if (t->title != NULL)
+        stg_paper_form(paper, "%s\n", t->title);
+    put_line(&l, 0, true);
+    for (size_t row = 0; row < t->row_count; row++)
+        put_line(&l, row, false);
+    paper->is_short = paper->is_short || l.cell.is_short;
+    stg_paper_free(&l.cell);
+}
+
+/* -- HTML */
+
+/* A curve in the height of a line. */
+static void put_html_spark(stg_paper *paper, const stg_cell *cell)
+{
+    enum { WIDTH = 96, HEIGHT = 18 };
+    double most = 0;
+
+    for (size_t i = 0; i < cell->count; i++)
+        most = cell->curve[i] > most ? cell->curve[i] : most;
+    stg_paper_form(paper,
+                   "<svg class=\"spark\" width=\"%d\" height=\"%d\" "
+                   "aria-hidden=\"true\"><path d=\"M0 %d",
+                   WIDTH, HEIGHT, HEIGHT);
+    for (int i = 0; i < WIDTH && cell->count > 0 && most > 0; i++) {
+        double level = level_of(cell, (size_t)i, WIDTH);
+
+        stg_paper_form(paper, "V%fH%d", HEIGHT * (1 - level / most), i + 1);
+    }
+    stg_paper_form(paper, "V%dz\"/></svg>", HEIGHT);
+}
+
+static void put_html_cell(stg_paper *paper, const stg_table_column *column,
+                          const stg_cell *cell)
+{
+    stg_paper words = stg_paper_on(paper->memory);
+
+    if (cell->kind == STG_CELL_SPARK) {
+        stg_paper_put(paper, "<td>");
+        put_html_spark(paper, cell);
+        stg_paper_put(paper, "</td>");
+        return;
+    }
+    put_cell(&words, column, cell, true);
+    stg_paper_form(paper, "<td%s>%e",
+                   cell->kind == STG_CELL_TEXT ? " class=\"left\"" : "",
+                   words.text == NULL ? "" : words.text);
+    if (cell->kind == STG_CELL_ESTIMATE && cell->se > 0) {
+        stg_paper_put(paper, " <small>± ");
+        put_number(paper, cell->se, column->is_time);
+        stg_paper_put(paper, "</small>");
+    }
+    stg_paper_put(paper, "</td>");
+    paper->is_short = paper->is_short || words.is_short;
+    stg_paper_free(&words);
+}
+
+void stg_table_html(const stg_table *t, stg_paper *paper)
+{
+    stg_paper_put(paper, "<table>\n");
+    if (t->title != NULL)
+        stg_paper_form(paper, "<caption>%e</caption>\n", t->title);
+    stg_paper_put(paper, "<thead><tr>");
+    for (size_t c = 0; c < t->column_count; c++)
+        if (t->columns[c].title != NULL)
+            stg_paper_form(paper, "<th scope=\"col\"%s>%e</th>",
+                           t->row_count > 0 &&
+                                   cell_at(t, 0, c)->kind == STG_CELL_TEXT
+                               ? " class=\"left\""
+                               : "",
+                           t->columns[c].title);
+    stg_paper_put(paper, "</tr></thead>\n<tbody>\n");
+    for (size_t row = 0; row < t->row_count; row++) {
+        stg_paper_put(paper, "<tr>");
+        for (size_t c = 0; c < t->column_count; c++)
+            if (t->columns[c].title != NULL)
+                put_html_cell(paper, &t->columns[c], cell_at(t, row, c));
+        stg_paper_put(paper, "</tr>\n");
+    }
+    stg_paper_put(paper, "</tbody></table>\n");
+}

@@ -1,0 +1,138 @@
+/* A test of the sinks of a settings file, without a hub. */
+#include "cli/alert/alert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "alerts/trial.h"
+#include "cli/options.h"
+#include "config/load.h"
+
+/* What a sink stands on. */
+typedef struct ground {
+    uv_loop_t loop;
+    stg_deadlines deadlines;
+    stg_alert_world world;
+    bool has_ended, are_all;
+} ground;
+
+static int complain_memory(const char *who)
+{
+    stg_options_complain(who, "there is no memory");
+    return 1;
+}
+
+static void print(void *ctx, const stg_alert_result *results, size_t count)
+{
+    ground *g = ctx;
+
+    g->are_all = count > 0;
+    for (size_t i = 0; i < count; i++) {
+        const stg_alert_result *r = &results[i];
+
+        stg_alert_print(r->name, stg_alert_type_name(r->type), r->is_sent,
+                        r->detail != NULL ? r->detail : "");
+        g->are_all = g->are_all && r->is_sent;
+    }
+    g->has_ended = true;
+}
+
+/* As the hub does: what it may not connect to is not connected to. */
+static stg_status open_ground(ground *g, const stg_settings *s)
+{
+    const stg_egress *egress = &s->egress;
+
+    *g = (ground){.has_ended = false};
+    if (uv_loop_init(&g->loop) != 0)
+        return STG_IO;
+    stg_deadlines_init(&g->deadlines, &g->loop);
+    g->world = (stg_alert_world){.loop = &g->loop,
+                                 .deadlines = &g->deadlines,
+                                 .rng = stg_rng_seed(uv_hrtime())};
+    g->world.mailer = stg_mailer_new(&g->loop, egress);
+    if (g->world.mailer == NULL)
+        return STG_IO;
+    if (stg_client_new(&g->world.client, &g->loop, NULL) != STG_OK)
+        return STG_IO;
+    return stg_client_set_egress(g->world.client, egress, NULL);
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static void close_ground(ground *g)
+{
+    if (g->world.client != NULL)
+        stg_client_close(g->world.client, NULL, NULL);
+    stg_deadlines_close(&g->deadlines, nothing, NULL);
+    (void)uv_run(&g->loop, UV_RUN_DEFAULT);
+    stg_mailer_free(g->world.mailer);
+    (void)uv_loop_close(&g->loop);
+}
+
+static void refuse_sink(const char *who, const stg_alert_options *o,
+                        const char *sink)
+{
+    const char **names = calloc(o->sink_count + 1, sizeof(char *));
+    char hint[STG_HINT_MAX] = "";
+
+    for (size_t i = 0, k = 0; names != NULL && i < o->sink_count; i++)
+        if (o->sinks[i].name != NULL)
+            names[k++] = o->sinks[i].name;
+    if (names != NULL)
+        stg_options_hint(hint, sink, names);
+    free(names);
+    stg_options_complain(who, "%s: the settings have no such sink%s", sink,
+                         hint);
+}
+
+static int run(const char *who, ground *g, const stg_alert_options *o,
+               const char *sink)
+{
+    stg_alert_trial_options t = {.alerts = o, .sink = sink, .world = &g->world};
+    stg_alert_trial *trial;
+    stg_status status = stg_alert_trial_start(&trial, &t, print, g);
+
+    if (status == STG_NOT_FOUND && sink != NULL)
+        refuse_sink(who, o, sink);
+    else if (status == STG_NOT_FOUND)
+        stg_options_complain(who, "the settings have no sink: alerts.sinks");
+    if (status == STG_NOT_FOUND)
+        return STG_EXIT_USAGE;
+    if (status != STG_OK)
+        return complain_memory(who);
+    while (!g->has_ended)
+        (void)uv_run(&g->loop, UV_RUN_ONCE);
+    return stg_options_finish(who, g->are_all ? 0 : 1);
+}
+
+static int send_all(const char *who, const stg_settings *s, const char *sink)
+{
+    ground g;
+    int code;
+
+    if (open_ground(&g, s) == STG_OK)
+        code = run(who, &g, &s->alerts, sink);
+    else
+        code = complain_memory(who);
+    close_ground(&g);
+    return code;
+}
+
+int stg_alert_send(const char *who, const char *file, const char *sink)
+{
+    stg_complaints c = {.all = NULL};
+    stg_settings *s = NULL;
+    stg_status status = stg_settings_load(file, &s, &c);
+    int code = STG_EXIT_USAGE;
+
+    if (status == STG_OK)
+        code = send_all(who, s, sink);
+    else
+        stg_complaints_print(&c, file, stderr);
+    stg_complaints_free(&c);
+    stg_settings_free(s);
+    return code;
+}

@@ -1,0 +1,375 @@
+#include "cli/plan/lint.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/plan/lint_rules.h"
+#include "cli/time_text.h"
+#include "core/backoff_draw.h"
+#include "core/writer.h"
+
+enum { MANY_ATTEMPTS = 10, DURATION_MAX = 24 };
+
+stg_warning *stg_lint_add(stg_lint *lint, const char *code, const char *format,
+                          ...)
+{
+    stg_warning *w = &lint->warnings[lint->count];
+    va_list args;
+
+    if (lint->count < STG_WARNINGS_MAX)
+        lint->count++;
+    w->code = code;
+    va_start(args, format);
+    vsnprintf(w->text, sizeof w->text, format, args);
+    va_end(args);
+    return w;
+}
+
+void stg_lint_fix(stg_warning *w, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(w->fix, sizeof w->fix, format, args);
+    va_end(args);
+}
+
+/* As policies write it. */
+static const char *write_time(stg_ns ns, char text[DURATION_MAX])
+{
+    stg_writer w = stg_writer_on(text, DURATION_MAX);
+
+    stg_write_duration(&w, ns);
+    return text;
+}
+
+/* The unit that people would give such a duration in. */
+static stg_ns unit_of(stg_ns ns)
+{
+    static const stg_ns units[] = {STG_DAY, STG_HOUR, STG_MIN,
+                                   STG_S,   STG_MS,   STG_US};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ns >= 2 * units[i])
+            return units[i];
+    return 1;
+}
+
+static stg_ns round_up(stg_ns ns)
+{
+    stg_ns unit = unit_of(ns);
+
+    return stg_ns_mul(ns / unit + (ns % unit != 0), unit);
+}
+
+static bool is_retried(const stg_lint_facts *facts)
+{
+    return facts->policy->attempts_max > 1 &&
+           stg_answers_retries_max(facts->answers) > 0;
+}
+
+/* The longest wait that there can be. */
+static stg_ns longest_wait(const stg_lint_facts *facts)
+{
+    uint64_t last = stg_ns_min(facts->policy->attempts_max - 1, UINT32_MAX);
+
+    return stg_forecast_row(facts->forecast, facts->policy, last).wait.most;
+}
+
+/* Every retry starts at once: a base of 0, or a list of zeros. */
+static bool is_without_waits(const stg_forecast *f)
+{
+    return f->waits[f->wait_count - 1].total.most == 0;
+}
+
+static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_backoff *b = &facts->policy->backoff;
+    stg_warning *w;
+
+    if (b->jitter != STG_JITTER_NONE || facts->forecast->attempts_max <= 2 ||
+        facts->clients == 1 || is_without_waits(facts->forecast))
+        return;
+    if (facts->clients == 0)
+        w = stg_lint_add(lint, "no-jitter",
+                         "clients that fail together come back together, every "
+                         "time");
+    else
+        w = stg_lint_add(lint, "no-jitter",
+                         "%" PRIu32
+                         " clients that fail together come back in "
+                         "the same moment, every time",
+                         facts->clients);
+    stg_lint_fix(w, "%s", stg_backoff_grows(b) ? "jitter=full" : "jitter=50%");
+}
+
+static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    const stg_backoff *b = &p->backoff;
+    stg_ns longest = longest_wait(facts);
+    char wait[STG_NS_TEXT_MAX], cap[DURATION_MAX];
+    stg_warning *w;
+
+    if (is_without_waits(facts->forecast)) {
+        w = stg_lint_add(lint, "no-wait",
+                         "every retry starts at once, while what made the "
+                         "attempt fail still lasts");
+        stg_lint_fix(w, "%s",
+                     b->growth == STG_LIST ? "list=1s,5s,30s" : "base=200ms");
+    }
+    if (p->deadline == STG_NEVER && b->cap == STG_NEVER && longest > STG_DAY &&
+        p->attempts_max != STG_UNLIMITED &&
+        (stg_backoff_grows(b) || b->jitter == STG_JITTER_DECORRELATED)) {
+        w = stg_lint_add(
+            lint, "unbounded", "with neither cap nor deadline waits grow %s%s",
+            longest == STG_NEVER ? "without end" : "up to ",
+            longest == STG_NEVER ? "" : stg_time_text(longest, wait));
+        stg_lint_fix(
+            w, "cap=%s",
+            write_time(stg_ns_max(30 * STG_S, round_up(b->base)), cap));
+    }
+}
+
+static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
+                              const char *factor)
+{
+    static const char *const ignored[] = {"fixed", "linear", NULL, "the list",
+                                          "polynomial"};
+    static const char *const fixes[] = {"jitter=50%", "jitter=full", "factor=2",
+                                        "jitter=50%", "jitter=full"};
+    bool is_factor = b->growth == STG_EXPONENTIAL;
+    stg_warning *w =
+        stg_lint_add(lint, "decorrelated-ignores-growth",
+                     "%s plays no part: decorrelated jitter draws each wait "
+                     "from the one before",
+                     is_factor ? factor : ignored[b->growth]);
+
+    stg_lint_fix(w, "%s", fixes[b->growth]);
+}
+
+static void check_growth(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_backoff *b = &facts->policy->backoff;
+    bool is_exponential = b->growth == STG_EXPONENTIAL;
+    bool is_usual = b->factor == stg_backoff_default().factor;
+    char factor[24], wait[STG_NS_TEXT_MAX];
+    stg_writer writer = stg_writer_on(factor, sizeof factor);
+
+    stg_write_text(&writer, "factor=");
+    stg_write_thousandths(&writer, b->factor);
+    if (b->jitter == STG_JITTER_DECORRELATED) {
+        if (!is_exponential || !is_usual)
+            warn_decorrelated(lint, b, factor);
+    } else if (is_exponential && b->factor == 1000) {
+        stg_lint_fix(stg_lint_add(lint, "factor-one",
+                                  "factor=1 does not grow: every window is %s",
+                                  stg_time_text(b->base, wait)),
+                     "factor=2");
+    } else if (!is_exponential && !is_usual) {
+        stg_lint_fix(stg_lint_add(lint, "no-effect",
+                                  "%s is for exponential alone", factor),
+                     "factor=2, or exponential");
+    }
+}
+
+static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    bool waits = p->budget_waits && p->budget.kind != STG_BUDGET_NONE;
+
+    if (p->deadline != STG_NEVER)
+        return;
+    if (is_retried(facts) && p->attempts_max == STG_UNLIMITED)
+        stg_lint_fix(stg_lint_add(lint, "unbounded",
+                                  "neither attempts nor time have a bound: an "
+                                  "operation may go on for ever"),
+                     "deadline=10m");
+    if (p->attempt_timeout == STG_NEVER)
+        stg_lint_fix(stg_lint_add(lint, "attempt-timeout-missing",
+                                  "an attempt that hangs hangs for ever: there "
+                                  "is neither a timeout nor a deadline"),
+                     "attempt-timeout=10s");
+    if (is_retried(facts) && waits)
+        stg_lint_fix(stg_lint_add(lint, "budget-wait-unbounded",
+                                  "the wait for an empty budget has no bound: "
+                                  "there is no deadline"),
+                     "deadline=10m");
+}
+
+static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    const stg_forecast *f = facts->forecast;
+    uint64_t wanted =
+        stg_ns_min(f->retries_max, stg_answers_retries_max(facts->answers));
+    bool is_never = f->retries_in_time < wanted;
+    uint64_t made = is_never ? f->retries_in_time : f->retries_usual;
+    stg_ns needed = round_up(stg_ns_add(f->wait_total_most, 1));
+    char waits[STG_NS_TEXT_MAX], deadline[STG_NS_TEXT_MAX], whole[DURATION_MAX];
+    stg_forecast_wait next;
+    stg_warning *w;
+
+    // Who sets no number of attempts means the deadline to end it.
+    if (p->deadline == STG_NEVER || f->retries_max == STG_UNLIMITED ||
+        made >= wanted)
+        return;
+    next = stg_forecast_row(f, p, made + 1);
+    w = stg_lint_add(
+        lint, "deadline-short",
+        "retry %" PRIu64 " of %" PRIu64
+        " is %s made: the waits "
+        "up to it take %s %s, the deadline is %s",
+        made + 1, wanted, is_never ? "never" : "seldom",
+        stg_time_text(is_never ? next.total.least : next.total.mean, waits),
+        is_never ? "or more" : "on average",
+        stg_time_text(p->deadline, deadline));
+    if (needed <= STG_BACKOFF_MAX)
+        stg_lint_fix(w, "deadline=%s, or attempts=%" PRIu64,
+                     write_time(needed, whole), made + 1);
+    else
+        stg_lint_fix(w, "attempts=%" PRIu64, made + 1);
+}
+
+static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    stg_ns share = p->deadline / stg_ns_min(p->attempts_max, MANY_ATTEMPTS);
+    stg_ns longest = stg_ns_min(p->attempt_timeout, p->deadline);
+    char found[STG_NS_TEXT_MAX], fix[DURATION_MAX];
+    stg_warning *w;
+
+    if (p->attempt_timeout != STG_NEVER && p->attempt_timeout >= p->deadline &&
+        is_retried(facts)) {
+        w = stg_lint_add(lint, "timeout-over-deadline",
+                         "an attempt may take all of the deadline (%s): one "
+                         "that times out is never repeated",
+                         stg_time_text(p->deadline, found));
+        stg_lint_fix(
+            w, "attempt-timeout=%s",
+            write_time(stg_ns_max(share - share % unit_of(share), 1), fix));
+    }
+    if (p->reset_after != STG_NEVER && p->reset_after > longest) {
+        w = stg_lint_add(lint, "reset-after-unreachable",
+                         "no attempt runs that long: each ends after %s at "
+                         "most",
+                         stg_time_text(longest, found));
+        stg_lint_fix(w, "reset-after=none");
+    }
+    if (p->hedge.max != 0 && p->hedge.delay >= longest) {
+        w = stg_lint_add(lint, "hedge-unreachable",
+                         "no attempt is under way for that long: each ends "
+                         "after %s at most",
+                         stg_time_text(longest, found));
+        stg_lint_fix(w, "hedge=%s",
+                     write_time(stg_ns_max(longest / 4, STG_MS), fix));
+    }
+}
+
+static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
+{
+    stg_ns most = facts->policy->retry_after_max;
+    char text[STG_NS_TEXT_MAX];
+
+    bool is_ignored = facts->policy->retry_after == STG_RETRY_AFTER_IGNORE;
+    bool is_exact = facts->policy->retry_after == STG_RETRY_AFTER_EXACT;
+
+    if (is_exact && most > 0 && facts->clients != 1)
+        stg_lint_fix(stg_lint_add(lint, "retry-after-exact",
+                                  "clients that a server tells the same moment "
+                                  "(Retry-After) come back in it, together"),
+                     "retry-after=floor");
+    if (most == 0 || is_ignored)
+        stg_lint_fix(stg_lint_add(lint, "retry-after-ignored",
+                                  "a server that says when to come back "
+                                  "(Retry-After) is not heard"),
+                     is_ignored ? "retry-after=floor" : "retry-after-max=1h");
+    else if (most < 5 * STG_S)
+        stg_lint_fix(stg_lint_add(lint, "retry-after-short",
+                                  "a server that asks for 30 s (Retry-After) "
+                                  "is asked again after %s",
+                                  stg_time_text(most, text)),
+                     "retry-after-max=1h");
+}
+
+/* A fault of category connect counts for both. */
+static void check_breaker(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_breaker_options *o = &facts->policy->breaker;
+
+    if (o->rule == STG_BREAKER_ROW && o->connects >= o->failures)
+        stg_lint_fix(stg_lint_add(lint, "no-effect",
+                                  "breaker-connect=%" PRIu32
+                                  " plays no part: the breaker opens after "
+                                  "%" PRIu32 " failure%s of any kind",
+                                  o->connects, o->failures,
+                                  o->failures == 1 ? "" : "s"),
+                     "breaker-connect=none");
+}
+
+/* The number is 2 or more. */
+static const char *write_requests(const char *before, uint64_t number,
+                                  char text[64])
+{
+    if (number == STG_UNLIMITED)
+        return "requests without end";
+    snprintf(text, 64, "%s%" PRIu64 " requests", before, number);
+    return text;
+}
+
+static void check_load(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    const stg_forecast *f = facts->forecast;
+    uint64_t usual =
+        stg_ns_min(stg_ns_add(f->retries_usual, 1), f->attempts_max);
+    char requests[64];
+
+    if (usual > MANY_ATTEMPTS && p->budget.kind == STG_BUDGET_NONE &&
+        p->breaker.rule == STG_BREAKER_NONE)
+        stg_lint_fix(stg_lint_add(lint, "no-budget",
+                                  "while all fails, an operation usually sends "
+                                  "%s in place of one",
+                                  write_requests("", usual, requests)),
+                     "budget=ratio:0.2+1/s");
+    if (p->hedge.max != 0 && p->budget.kind == STG_BUDGET_NONE)
+        stg_lint_fix(
+            stg_lint_add(
+                lint, "hedge-without-budget",
+                "a remote that is slow gets %s in place of "
+                "one, which makes it slower",
+                write_requests("up to ", 1 + (uint64_t)p->hedge.max, requests)),
+            "budget=ratio:0.1+1/s");
+    if (p->nested == STG_NESTED_FULL && f->attempts_max > 1)
+        stg_lint_fix(
+            stg_lint_add(lint, "nested-full",
+                         "inside another operation attempts multiply: "
+                         "%s for each attempt of that",
+                         write_requests("up to ", f->attempts_max, requests)),
+            "nested=once");
+    if (p->unsafe)
+        stg_lint_fix(stg_lint_add(lint, "unsafe",
+                                  "a POST or PATCH is repeated without a key: "
+                                  "what it asks for may be done twice"),
+                     "unsafe=no, and send an idempotency key");
+}
+
+void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts)
+{
+    lint->count = 0;
+    if (is_retried(facts)) {
+        check_jitter(lint, facts);
+        check_waits(lint, facts);
+        check_growth(lint, facts);
+    }
+    check_bounds(lint, facts);
+    check_deadline(lint, facts);
+    check_timeouts(lint, facts);
+    check_breaker(lint, facts);
+    if (is_retried(facts)) {
+        check_server_delay(lint, facts);
+        check_load(lint, facts);
+    }
+    stg_lint_check_rules(lint, facts);
+}

@@ -1,0 +1,89 @@
+/* plan.h - one policy with all that is known of it, and ways to show it.
+ *
+ * Each show function prints to stdout. */
+#ifndef STAGGER_CLI_PLAN_PLAN_H
+#define STAGGER_CLI_PLAN_PLAN_H
+
+#include <stagger/text.h>
+
+#include "cli/plan/answers.h"
+#include "cli/plan/forecast.h"
+#include "cli/plan/lint.h"
+#include "cli/terminal.h"
+
+typedef struct stg_plan {
+    char *name;    /* a preset's, one of a file, "default", or the text given */
+    bool is_named; /* it is a name, and no text */
+    bool
+        is_of_target; /* of a hub, which waits for an open breaker, and for what
+                          its machine lacks */
+    char text[STG_POLICY_TEXT_MAX]; /* canonical */
+    stg_policy policy;
+    stg_answers answers;
+    stg_forecast forecast;
+    stg_lint lint;
+} stg_plan;
+
+typedef struct stg_plans {
+    size_t count;
+    stg_plan *at;
+    uint32_t clients; /* how many use a policy at once; 0: not said */
+} stg_plans;
+
+/* One policy, at length; `plans` has one. */
+void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t);
+
+/* Several, side by side. */
+void stg_plan_show_columns(const stg_plans *plans, const stg_terminal *t);
+
+/* A picture of the waits. */
+void stg_plan_show_plot(const stg_plans *plans, const stg_terminal *t);
+
+/* Every number. */
+void stg_plan_show_json(const stg_plans *plans);
+
+/* -- what the first three share: words.c */
+
+/* "2 backend: exponential base=..."; number 0: none. */
+void stg_plan_show_text(const stg_plan *plan, size_t number,
+                        const stg_terminal *t);
+
+/* The warnings, each with what to change; by policy if there are several. */
+void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t);
+
+/* How many of the waits are made, the deadline being what it is; and how many
+ * of these are worth a row each: the last of them stands for the rest, which
+ * are all the same. */
+uint32_t stg_plan_made(const stg_plan *plan);
+uint32_t stg_plan_listed(const stg_plan *plan);
+
+/* In place of a number of retries: the fault is waited for, uncounted. */
+enum { STG_PLAN_WAITED = STG_RETRIES_MAX + 1 };
+
+/* Whether a row is worth room in a table: faults of our own doing are, if they
+ * are retried. */
+bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max);
+
+/* How many arrive in 100 ms on average at retry 1, in thousandths, when all
+ * clients failed at once: their number over the width of the first wait. All
+ * of them, where that is shorter. */
+uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients);
+
+/* Whether it hears no server that says when to come back. */
+bool stg_plan_is_deaf(const stg_policy *p);
+
+#define STG_PLAN_WORDS_MAX 400
+
+/* Sentences and numbers for people: static, or written to words, which has room
+ * for STG_PLAN_WORDS_MAX bytes. */
+const char *stg_plan_budget(const stg_policy *p, char *words);
+const char *stg_plan_bases(const stg_policy *p, char *words);
+const char *stg_plan_rate(const stg_policy *p, char *words);
+const char *stg_plan_bulkhead(const stg_policy *p, char *words);
+const char *stg_plan_throttle(const stg_policy *p, char *words);
+const char *stg_plan_hedge(const stg_policy *p, char *words);
+const char *stg_plan_breaker(const stg_plan *plan, char *words);
+const char *stg_plan_thousandths(uint64_t number, char *words);
+const char *stg_plan_answer(uint16_t retries_max, char *words);
+
+#endif

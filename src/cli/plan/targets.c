@@ -1,0 +1,55 @@
+#include "cli/plan/targets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "config/load.h"
+
+static const char who[] = "stagger plan";
+
+static const stg_target_settings *find(const stg_settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (strcmp(s->targets[i].name, name) == 0)
+            return &s->targets[i];
+    return NULL;
+}
+
+static int refuse(const stg_settings *s, const char *config, const char *name)
+{
+    const char **names = calloc(s->target_count + 1, sizeof(char *));
+    char hint[STG_HINT_MAX] = "";
+
+    for (size_t i = 0; names != NULL && i < s->target_count; i++)
+        names[i] = s->targets[i].name;
+    if (names != NULL)
+        stg_options_hint(hint, name, names);
+    free(names);
+    stg_options_complain(who, "--target=%s: %s has no such target%s", name,
+                         config, hint);
+    return STG_EXIT_USAGE;
+}
+
+int stg_plan_targets_walk(const char *config, const char *const *names,
+                          size_t count, stg_plan_take *take, void *ctx)
+{
+    stg_complaints c = {.all = NULL};
+    stg_settings *s = NULL;
+    int code = 0;
+
+    if (stg_settings_load(config, &s, &c) != STG_OK) {
+        stg_complaints_print(&c, config, stderr);
+        code = STG_EXIT_USAGE;
+    }
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        const stg_target_settings *t = find(s, names[i]);
+
+        code = t == NULL ? refuse(s, config, names[i])
+                         : take(ctx, names[i], t->policy);
+    }
+    stg_complaints_free(&c);
+    stg_settings_free(s);
+    return code;
+}

@@ -1,0 +1,141 @@
+#include "cli/run/child_group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* From us to the relay: send on what you have, and end. It is blocked from the
+ * start, and the relay has no children of its own. */
+enum { LAST = SIGCHLD };
+
+/* Sends on what others than `us` send to the group: the terminal, or the relay
+ * of a `stagger run` that is our command. */
+static _Noreturn void relay(const sigset_t *signals, pid_t us, pid_t our_group)
+{
+    const struct timespec none = {0};
+    bool is_last = false;
+    int signal = 0;
+    sigset_t all;
+    siginfo_t info;
+    // Of groups 0 (in another namespace) and 1 (a container's first process)
+    // kill() has another idea.
+    pid_t to = our_group > 1 ? -our_group : us;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    while (getppid() == us && (signal > 0 || !is_last)) {
+        signal = is_last ? sigtimedwait(signals, &info, &none)
+                         : sigwaitinfo(signals, &info);
+        if (signal > 0 && info.si_pid == us)
+            is_last = is_last || signal == LAST;
+        else if (signal > 0 && signal != LAST)
+            kill(to, signal);
+    }
+    _exit(0);
+}
+
+static bool is_empty(pid_t group)
+{
+    return kill(-group, 0) != 0 && errno == ESRCH;
+}
+
+/* Makes `to` the foreground group if `from` is, or one that has died. Returns
+ * whether it is one now. */
+static bool move_terminal(pid_t from, pid_t to)
+{
+    int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    sigset_t output, before;
+    pid_t now;
+
+    if (terminal < 0)
+        return false;
+    // A background group is stopped for this unless it blocks SIGTTOU.
+    sigemptyset(&output);
+    sigaddset(&output, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &output, &before);
+    now = tcgetpgrp(terminal);
+    if (now > 1 && to > 0 && (now == from || is_empty(now)) &&
+        tcsetpgrp(terminal, to) == 0)
+        now = to;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(terminal);
+    return now == to;
+}
+
+static bool is_pipe(int file)
+{
+    struct stat about;
+
+    return fstat(file, &about) == 0 &&
+           (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode));
+}
+
+int stg_child_group_begin(child_group *g, const sigset_t *watched)
+{
+    static const int terminals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
+    pid_t us = getpid(), our_group = getpgrp();
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, LAST);
+    for (size_t i = 0; i < sizeof terminals / sizeof *terminals; i++)
+        if (sigismember(watched, terminals[i]))
+            sigaddset(&signals, terminals[i]);
+    g->id = fork();
+    if (g->id < 0)
+        return errno;
+    if (g->id == 0)
+        relay(&signals, us, our_group);
+    setpgid(g->id, g->id);
+    if (tcgetpgrp(STDIN_FILENO) == our_group && !is_pipe(STDOUT_FILENO))
+        g->wants_terminal = true;
+    g->has_terminal = false;
+    if (g->wants_terminal)
+        (void)stg_child_group_give_terminal(g);
+    return 0;
+}
+
+bool stg_child_group_give_terminal(child_group *g)
+{
+    g->wants_terminal = true;
+    g->has_terminal = move_terminal(getpgrp(), g->id);
+    return g->has_terminal;
+}
+
+void stg_child_group_take_terminal(child_group *g)
+{
+    if (g->has_terminal)
+        (void)move_terminal(g->id, getpgrp());
+    g->has_terminal = false;
+}
+
+void stg_child_group_signal(const child_group *g, int signal)
+{
+    kill(-g->id, signal);
+}
+
+void stg_child_group_end(child_group *g)
+{
+    stg_child_group_take_terminal(g);
+    kill(g->id, LAST);
+    kill(g->id, SIGCONT); // somebody may have stopped all of the group
+    waitpid(g->id, NULL, 0);
+}
+
+bool stg_child_group_is_empty(const child_group *g)
+{
+    // As the first process of a container we are who has to bury orphans.
+    while (waitpid(-g->id, NULL, WNOHANG) > 0)
+        continue;
+    return is_empty(g->id);
+}

@@ -1,0 +1,450 @@
+/* stagger run: a command, until it succeeds or the policy gives up. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/load.h>
+#include <stagger/loop.h>
+
+#include "base/suggest.h"
+#include "cli/commands.h"
+#include "cli/exit_rule.h"
+#include "cli/options.h"
+#include "cli/run/child.h"
+#include "core/reader.h"
+
+enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };
+
+static const char help[] =
+    "usage: stagger run [OPTIONS] [--] COMMAND [ARGUMENT]...\n"
+    "\n"
+    "Runs COMMAND until it succeeds (exit code 0) or the policy gives up. Its\n"
+    "output and input are its own; what stagger waits for, and why, goes to\n"
+    "stderr. Signals are passed on, and end the retrying.\n"
+    "\n"
+    "  -p, --policy P    a preset, a policy text, or a name in --file; every\n"
+    "                    exit code but 126 and 127 is retried unless it says\n"
+    "                    otherwise (default: attempts=3, exponential from 200ms\n"
+    "                    with full jitter, deadline=2m)\n"
+    "  -f, --file FILE   named policies, a line each\n"
+    "  -o, --on CODES    retry these exit codes only: 1,75-78. A command killed\n"
+    "                    by signal N has 128 + N, one out of time 124\n"
+    "  -t, --timeout D   end an attempt after D: TERM to COMMAND and to what it\n"
+    "                    has started, that is to its process group\n"
+    "  -k, --kill-after D\n"
+    "                    KILL to who is left of it D later (default: 5s)\n"
+    "  -v, --verbose     for each retry also a line \"Retry 1 after 131 ms\";\n"
+    "                    with -q nothing but these\n"
+    "  -q, --quiet       say nothing\n"
+    "      --json        a JSON object a line on stderr instead of sentences\n"
+    "  -h, --help        this text\n"
+    "\n"
+    "COMMAND finds STAGGER_ATTEMPT (1, 2, ...) and STAGGER_ATTEMPTS_MAX in its\n"
+    "environment. A stagger run inside another one makes one attempt, unless\n"
+    "its policy says nested=full.\n"
+    "\n"
+    "Exit code: the last one of COMMAND; 124 if its time was over, 126 if it\n"
+    "could not be executed, 127 if it was not found, 128 + N if signal N ended\n"
+    "it or the wait; 125 for an error of stagger's own.\n"
+    "\n"
+    "  stagger run -- curl -fsS https://example.org/health\n"
+    "  stagger run -p 'attempts=10 fixed base=5s deadline=none' -- make deploy\n"
+    "  stagger run -o 75 -t 30s -- sendmail -q\n";
+
+typedef struct run {
+    stg_policy policy;
+    const char *policy_text;
+    const char *file;
+    bool retried_codes[EXIT_CODES]; /* of --on */
+    stg_ns timeout;                 /* of --timeout; STG_NEVER: none given */
+    stg_ns kill_after;              /* from TERM to KILL */
+    bool is_quiet;
+    bool is_verbose;
+    bool is_json;
+    char **command;
+    child child;
+    stg_cancel cancel;
+    stg_outcome last;        /* the last failure */
+    bool is_left_out;        /* the last exit code, by --on */
+    bool is_stopped_waiting; /* by a signal, with no command running */
+} run;
+
+static int refuse(const char *what, const char *found, const char *wanted)
+{
+    stg_options_complain("stagger run", "%s%s: %s", what, found, wanted);
+    return EXIT_OWN;
+}
+
+/* The value of an option called `option`. Returns 0 or an exit code. */
+static int read_duration(const char *option, stg_ns *duration)
+{
+    stg_reader r = {optarg, optarg + strlen(optarg)};
+
+    if (stg_read_duration(&r, duration) && stg_reader_is_empty(&r) &&
+        *duration > 0)
+        return 0;
+    return refuse(option, optarg, "wanted a duration up to 365d, like 30s");
+}
+
+/* 1 or 75-78; moves *at behind it. */
+static bool read_range(const char **at, long *first, long *last)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    *first = *last = strtol(*at, &end, 10);
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        *last = strtol(end + 1, &end, 10);
+    *at = end;
+    return *first >= 1 && *first <= *last && *last < EXIT_CODES;
+}
+
+static bool read_codes(const char *text, bool codes[EXIT_CODES])
+{
+    long first, last;
+
+    memset(codes, 0, EXIT_CODES * sizeof *codes);
+    for (;; text++) {
+        if (!read_range(&text, &first, &last))
+            return false;
+        for (long code = first; code <= last; code++)
+            codes[code] = true;
+        if (*text != ',')
+            return *text == '\0';
+    }
+}
+
+/* The file has named the one of its own that is meant, if any. */
+static void hint_preset(const char *name, stg_error *err)
+{
+    stg_suggestion s = stg_suggestion_begin(name, strlen(name));
+    const stg_preset *preset;
+    size_t size = strlen(err->text);
+    bool has_hint = size > 0 && err->text[size - 1] == '?';
+
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, preset->name);
+    if (s.name == NULL)
+        return;
+    size -= has_hint;
+    snprintf(err->text + size, sizeof err->text - size,
+             has_hint ? ", or the preset %s?" : ", did you mean the preset %s?",
+             s.name);
+}
+
+/* A preset or a text; a name in the file first, if there is one. */
+static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
+{
+    stg_status status;
+
+    if (r->file == NULL)
+        return stg_policy_parse(policy, r->policy_text, err);
+    status = stg_policy_load(policy, r->file, r->policy_text, err);
+    if (status == STG_NOT_FOUND &&
+        stg_policy_parse(policy, r->policy_text, NULL) == STG_OK)
+        return STG_OK;
+    if (status == STG_NOT_FOUND)
+        hint_preset(r->policy_text, err);
+    return status;
+}
+
+static int read_policy(run *r)
+{
+    stg_error err;
+
+    r->policy = stg_policy_default();
+    if (r->file != NULL && r->policy_text == NULL)
+        return refuse("--file without --policy", "",
+                      "wanted the name of a policy in it");
+    if (r->policy_text != NULL && find_policy(r, &r->policy, &err) != STG_OK) {
+        stg_options_complain("stagger run", "%s", err.text);
+        if (r->file == NULL)
+            stg_options_point(r->policy_text, err.column);
+        return EXIT_OWN;
+    }
+    if (r->timeout != STG_NEVER)
+        r->policy.attempt_timeout = r->timeout;
+    if (stg_exit_rule_add(&r->policy))
+        return 0;
+    return refuse("the policy has 64 rules and none of them on exit", "",
+                  "wanted that named, in retry= or never=");
+}
+
+/* Returns 0, an exit code, or -1 where the help was asked for. */
+static int read_option(run *r, int option)
+{
+    switch (option) {
+    case 'p':
+        r->policy_text = optarg;
+        return 0;
+    case 'f':
+        r->file = optarg;
+        return 0;
+    case 'o':
+        if (read_codes(optarg, r->retried_codes))
+            return 0;
+        return refuse("--on=", optarg, "wanted exit codes, like 1,75-78");
+    case 't':
+        return read_duration("--timeout=", &r->timeout);
+    case 'k':
+        return read_duration("--kill-after=", &r->kill_after);
+    case 'v':
+        r->is_verbose = true;
+        return 0;
+    case 'q':
+        r->is_quiet = true;
+        return 0;
+    case 'j':
+        r->is_json = true;
+        return 0;
+    case 'h':
+        return -1;
+    default:
+        fputs("stagger run: see stagger run --help\n", stderr);
+        return EXIT_OWN;
+    }
+}
+
+static int read_arguments(run *r, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"policy", required_argument, NULL, 'p'},
+        {"file", required_argument, NULL, 'f'},
+        {"on", required_argument, NULL, 'o'},
+        {"timeout", required_argument, NULL, 't'},
+        {"kill-after", required_argument, NULL, 'k'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option, code;
+
+    memset(r->retried_codes, 1, sizeof r->retried_codes);
+    optind = 1;
+    // The first word that is no option is the command's: "+".
+    while ((option = stg_options_next(argc, argv, "+p:f:o:t:k:vqh", options)) !=
+           -1)
+        if ((code = read_option(r, option)) != 0)
+            return code;
+    if (optind == argc)
+        return refuse("no command to run", "", "see stagger run --help");
+    r->command = argv + optind;
+    return read_policy(r);
+}
+
+static const char *name_of(stg_next next)
+{
+    return next == STG_WAIT ? "wait" : next == STG_DONE ? "done" : "give-up";
+}
+
+/* Every text in it is one of ours, and needs no escapes. */
+static void tell_json(run *r, const stg_event *e)
+{
+    char wait_ms[24] = "null", attempts_max[24] = "null";
+    bool has_cause =
+        r->last.fault != STG_FAULT_NONE && e->decision.next != STG_DONE;
+    char cause[STG_CAUSE_MAX] = "null";
+    const char *quote = has_cause ? "\"" : "";
+
+    if (has_cause)
+        stg_outcome_cause(&r->last, cause);
+    if (e->decision.next == STG_WAIT)
+        snprintf(wait_ms, sizeof wait_ms, "%" PRIu64,
+                 stg_ns_sub(e->decision.due_at, e->at) / STG_MS);
+    if (r->policy.attempts_max != STG_UNLIMITED)
+        snprintf(attempts_max, sizeof attempts_max, "%" PRIu64,
+                 r->policy.attempts_max);
+    fprintf(stderr,
+            "{\"attempt\":%" PRIu32
+            ",\"attempts_max\":%s,\"cause\":%s%s%s,"
+            "\"next\":\"%s\",\"why\":\"%s\",\"wait_ms\":%s}\n",
+            e->retry->attempts, attempts_max, quote, cause, quote,
+            name_of(e->decision.next), stg_why_name(e->decision.why), wait_ms);
+}
+
+static void tell_wait(const run *r, const stg_event *e)
+{
+    char name[STG_CAUSE_MAX], wait[STG_NS_TEXT_MAX], of[32] = "";
+
+    if (r->policy.attempts_max != STG_UNLIMITED)
+        snprintf(of, sizeof of, " of %" PRIu64, r->policy.attempts_max);
+    fprintf(stderr, "stagger: attempt %" PRIu32 "%s: %s; next in %s (%s)\n",
+            e->retry->attempts, of,
+            e->outcome == NULL ? "held back"
+                               : stg_outcome_name(e->outcome, name),
+            stg_ns_text(stg_ns_sub(e->decision.due_at, e->at), wait),
+            stg_why_name(e->decision.why));
+}
+
+/* Each wait and the end. As a sentence the end is told by finish(), which knows
+ * how long it all took. */
+static void tell(run *r, const stg_event *e)
+{
+    bool is_wait = e->decision.next == STG_WAIT;
+
+    if (r->is_quiet || (!is_wait && e->kind != STG_EVENT_END))
+        return;
+    if (r->is_json)
+        tell_json(r, e);
+    else if (is_wait)
+        tell_wait(r, e);
+}
+
+static void on_event(void *ctx, const stg_event *e)
+{
+    run *r = ctx;
+
+    if (e->outcome != NULL && e->outcome->fault != STG_FAULT_NONE)
+        r->last = *e->outcome;
+    tell(r, e);
+    if (r->is_verbose && !r->is_json)
+        stg_event_to_stderr(NULL, e);
+}
+
+static stg_ns now(void *ctx)
+{
+    (void)ctx;
+    return stg_env_system()->now(NULL);
+}
+
+static bool sleep_until(void *ctx, stg_ns until_at, const stg_cancel *cancel)
+{
+    run *r = ctx;
+
+    (void)cancel; // ours, and set below
+    if (stg_child_sleep(&r->child, until_at))
+        return true;
+    r->is_stopped_waiting = true;
+    stg_cancel_set(&r->cancel);
+    return false;
+}
+
+static void set_environment(const run *r, uint32_t attempt)
+{
+    char number[24];
+
+    snprintf(number, sizeof number, "%" PRIu32, attempt);
+    setenv("STAGGER_ATTEMPT", number, 1);
+    snprintf(number, sizeof number, "%" PRIu64,
+             stg_ns_min(r->policy.attempts_max, UINT32_MAX));
+    setenv("STAGGER_ATTEMPTS_MAX", number, 1);
+}
+
+static void tell_not_started(const char *command, int error)
+{
+    stg_options_complain("stagger run", "%s: %s", command, strerror(error));
+    if (strchr(command, '=') != NULL)
+        fputs(
+            "Quote a policy of several words: --policy 'attempts=3 "
+            "base=1s'.\n",
+            stderr);
+}
+
+/* Runs the command once; *code is what this process would exit with. */
+static stg_outcome attempt(run *r, const stg_loop *l, int *code)
+{
+    stg_ns timeout = stg_loop_timeout(l);
+    child_end end;
+    stg_outcome outcome;
+
+    set_environment(r, l->op.retry.attempts);
+    end = stg_child_run(&r->child, r->command,
+                        timeout == STG_NEVER ? STG_NEVER
+                                             : stg_ns_add(now(NULL), timeout));
+    if (end.error != 0 && !r->is_json)
+        tell_not_started(r->command[0], end.error);
+    if (r->child.stopped_by != 0)
+        stg_cancel_set(&r->cancel);
+    *code = end.is_timeout ? EXIT_TIMEOUT : end.code;
+    outcome = stg_failed_exit(end.code);
+    if (end.is_timeout)
+        outcome = stg_failed(STG_FAULT_TIMEOUT);
+    r->is_left_out = !r->retried_codes[*code] && *code != 0;
+    outcome.permanent = outcome.permanent || r->is_left_out;
+    return outcome;
+}
+
+static void finish(const run *r, stg_loop *l)
+{
+    bool is_at_once =
+        l->op.decision.next == STG_DONE && l->op.retry.attempts == 1;
+
+    if (!r->is_quiet && !r->is_json && !is_at_once)
+        fprintf(stderr, "stagger: %s%s\n", stg_loop_text(l),
+                r->is_left_out ? ", which --on leaves out" : "");
+}
+
+/* A whole number from the environment, 1 to 2^32 - 1; 0 for what is none. */
+static uint32_t read_number(const char *name)
+{
+    const char *text = getenv(name);
+    unsigned long long number;
+    char *end;
+
+    if (text == NULL || *text < '0' || *text > '9')
+        return 0;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    return *end != '\0' || errno != 0 || number > UINT32_MAX ? 0
+                                                             : (uint32_t)number;
+}
+
+/* The `stagger run` around this one, which its two variables tell of: one that
+ * repeats everything as long as it has attempts left. Else one that is none. */
+static stg_retry find_around(stg_policy *repeats)
+{
+    uint32_t attempt = read_number("STAGGER_ATTEMPT");
+    uint32_t attempts_max = read_number("STAGGER_ATTEMPTS_MAX");
+    stg_retry around = {.policy = NULL};
+
+    if (attempt == 0 || attempt >= attempts_max)
+        return around;
+    (void)stg_policy_parse(repeats,
+                           "attempts=2 deadline=none "
+                           "retry=default,any,local,exit,error",
+                           NULL);
+    (void)stg_retry_start(&around, repeats, NULL, 0);
+    return around;
+}
+
+static int run_command(run *r)
+{
+    stg_policy repeats;
+    stg_retry around = find_around(&repeats);
+    stg_hook hook = {.on = on_event, .ctx = r};
+    stg_env env = {.now = now, .sleep = sleep_until, .ctx = r};
+    stg_peer peer;
+    stg_loop l;
+    int code = EXIT_OWN;
+
+    stg_peer_init(&peer, &r->policy);
+    stg_child_init(&r->child, r->kill_after);
+    stg_loop_begin(&l, &r->policy,
+                   &(stg_with){.peer = &peer,
+                               .cancel = &r->cancel,
+                               .hook = &hook,
+                               .env = &env,
+                               .parent = &around});
+    while (stg_loop_again(&l))
+        stg_loop_report(&l, attempt(r, &l, &code));
+    finish(r, &l);
+    return r->is_stopped_waiting ? 128 + r->child.stopped_by : code;
+}
+
+int stg_cli_run(int argc, char **argv)
+{
+    run r = {.timeout = STG_NEVER, .kill_after = 5 * STG_S};
+    int code = read_arguments(&r, argc, argv);
+
+    if (code == -1) {
+        fputs(help, stdout);
+        return stg_options_finish("stagger run", 0);
+    }
+    return code != 0 ? code : run_command(&r);
+}

@@ -1,0 +1,240 @@
+#include "cli/send/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "base/utf8.h"
+#include "ingress/scan.h"
+
+/* -- text that grows ------------------------------------------------------- */
+
+static bool reserve(send_batch *b, size_t size)
+{
+    size_t room = b->room == 0 ? 4096 : b->room;
+    char *grown;
+
+    if (b->room - b->size >= size)
+        return true;
+    while (room - b->size < size)
+        room *= 2;
+    grown = realloc(b->text, room);
+    if (grown == NULL)
+        return false;
+    b->text = grown;
+    b->room = room;
+    return true;
+}
+
+static bool put(send_batch *b, const char *bytes, size_t size)
+{
+    if (!reserve(b, size))
+        return false;
+    memcpy(b->text + b->size, bytes, size);
+    b->size += size;
+    return true;
+}
+
+static bool put_text(send_batch *b, const char *text)
+{
+    return put(b, text, strlen(text));
+}
+
+/* A string of JSON, of UTF-8; a byte takes six at most. */
+static bool put_string(send_batch *b, stg_span s)
+{
+    char *to;
+
+    if (!reserve(b, 6 * s.size + 2))
+        return false;
+    to = b->text + b->size;
+    *to++ = '"';
+    for (size_t i = 0; i < s.size; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+
+        if (c < ' ') {
+            to += snprintf(to, 7, "\\u%04x", c);
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            *to++ = '\\';
+        *to++ = (char)c;
+    }
+    *to++ = '"';
+    b->size = (size_t)(to - b->text);
+    return true;
+}
+
+static bool put_base64(send_batch *b, stg_span s)
+{
+    size_t size = (s.size + 2) / 3 * 4;
+
+    if (s.size > INT32_MAX / 2 || !reserve(b, size + 3))
+        return false;
+    b->text[b->size] = '"';
+    EVP_EncodeBlock((unsigned char *)b->text + b->size + 1,
+                    (const unsigned char *)s.at, (int)s.size);
+    b->text[b->size + 1 + size] = '"';
+    b->size += size + 2;
+    return true;
+}
+
+static stg_span span_of(const char *text)
+{
+    return (stg_span){text, strlen(text)};
+}
+
+/* -- messages -------------------------------------------------------------- */
+
+static bool is_utf8(stg_span s)
+{
+    for (size_t i = 0; i < s.size;) {
+        size_t length = stg_utf8_length(s.at + i, s.size - i);
+
+        if (length == 0)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+static bool put_headers(send_batch *b, const send_options *o)
+{
+    for (size_t i = 0; i < o->header_count; i++)
+        if (!put_text(b, i == 0 ? ",\"headers\":{" : ",") ||
+            !put_string(b, o->headers[i].name) || !put_text(b, ":") ||
+            !put_string(b, o->headers[i].value))
+            return false;
+    return o->header_count == 0 || put_text(b, "}");
+}
+
+static bool put_field(send_batch *b, const char *name, const char *value)
+{
+    return value == NULL ||
+           (put_text(b, name) && put_string(b, span_of(value)));
+}
+
+bool stg_send_batch_fields(char **fields, const send_options *o)
+{
+    send_batch b = {0};
+
+    if (put_field(&b, ",\"key\":", o->key) &&
+        put_field(&b, ",\"content_type\":", o->type) && put_headers(&b, o) &&
+        put(&b, "", 1)) {
+        *fields = b.text;
+        return true;
+    }
+    free(b.text);
+    return false;
+}
+
+static bool put_key(send_batch *b, const send_options *o, uint64_t number)
+{
+    char key[SEND_ID_MAX + 24];
+
+    snprintf(key, sizeof key, "%s-%" PRIu64, o->id, number);
+    return put_text(b, "{\"idempotency_key\":") && put_string(b, span_of(key));
+}
+
+static bool put_line(send_batch *b, const send_options *o, const char *fields,
+                     stg_span line, uint64_t number)
+{
+    if (!put_key(b, o, number))
+        return false;
+    if (is_utf8(line))
+        return put_text(b, ",\"body\":") && put_string(b, line) &&
+               put_text(b, fields) && put_text(b, "}\n");
+    return put_text(b, ",\"body_base64\":") && put_base64(b, line) &&
+           put_text(b, fields) && put_text(b, "}\n");
+}
+
+/* Whether the object has a key of its own, and any members at all. NULL, or
+ * what is wrong with it. */
+static const char *look_into(stg_span line, bool *has_key, bool *has_any)
+{
+    stg_scan s = stg_scan_of(line);
+    stg_span name, value;
+    bool is_first = true;
+    static const char key[] = "\"idempotency_key\"";
+
+    *has_key = *has_any = false;
+    if (line.size == 0 || line.at[0] != '{')
+        return "wanted a JSON object";
+    while (stg_scan_member(&s, &is_first, &name, &value)) {
+        *has_any = true;
+        if (name.size == sizeof key - 1 && memcmp(name.at, key, name.size) == 0)
+            *has_key = true;
+    }
+    return s.wrong != NULL || stg_scan_end(&s) ? s.wrong
+                                               : "wanted one JSON object";
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static stg_span trim(stg_span s)
+{
+    while (s.size > 0 && is_blank(s.at[0]))
+        s = (stg_span){s.at + 1, s.size - 1};
+    while (s.size > 0 && is_blank(s.at[s.size - 1]))
+        s.size--;
+    return s;
+}
+
+/* As it came, but for a key where it has none. */
+static bool put_object(send_batch *b, const send_options *o, stg_span line,
+                       uint64_t number, const char **why)
+{
+    bool has_key, has_any;
+
+    *why = look_into(line, &has_key, &has_any);
+    if (*why != NULL)
+        return true;
+    if (has_key)
+        return put(b, line.at, line.size) && put_text(b, "\n");
+    return put_key(b, o, number) && (!has_any || put_text(b, ",")) &&
+           put(b, line.at + 1, line.size - 1) && put_text(b, "\n");
+}
+
+send_added stg_send_batch_add(send_batch *b, const send_options *o,
+                              const char *fields, stg_span line,
+                              uint64_t number, const char **why)
+{
+    size_t size = b->size;
+    bool is_well;
+
+    *why = NULL;
+    if (o->form == SEND_NDJSON)
+        line = trim(line);
+    if (line.size == 0)
+        return SEND_ADDED;
+    if (b->count == SEND_BATCH_LINES ||
+        (b->count > 0 && b->size + line.size > SEND_BATCH_BYTES))
+        return SEND_ADD_FULL;
+    is_well = o->form == SEND_NDJSON ? put_object(b, o, line, number, why)
+                                     : put_line(b, o, fields, line, number);
+    if (!is_well || *why != NULL) {
+        b->size = size;
+        return is_well ? SEND_ADD_REFUSED : SEND_ADD_FAILED;
+    }
+    b->lines[b->count++] = number;
+    b->bytes += line.size + 1;
+    return SEND_ADDED;
+}
+
+void stg_send_batch_clear(send_batch *b)
+{
+    b->size = b->count = 0;
+    b->bytes = 0;
+}
+
+void stg_send_batch_free(send_batch *b)
+{
+    free(b->text);
+    *b = (send_batch){0};
+}

@@ -1,0 +1,336 @@
+/* stagger send: publishes a file, or each of its lines, to a hub. */
+#include "cli/send/send.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stagger/key.h>
+#include <stagger/text.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/say.h"
+#include "cli/send/publisher.h"
+#include "cli/token_file.h"
+#include "http/forwarding.h"
+#include "ingress/batch.h"
+
+static const char who[] = "stagger send";
+
+static const char policy_default[] =
+    "backend cap=5s attempts=20 attempt-timeout=30s";
+
+static const char help[] =
+    "usage: stagger send [OPTIONS] [FILE]\n"
+    "\n"
+    "Publishes FILE, or standard input (also -), to a hub: as one message, or\n"
+    "each line as one. Faults of the network, 429, 5xx and the like are retried\n"
+    "by the policy, with idempotency keys, so that nothing is published twice.\n"
+    "\n"
+    "      --hub URL        of the hub: STAGGER_HUB in the environment, or else\n"
+    "                       http://127.0.0.1:8080\n"
+    "      --lines          each line is a message, in batches; empty ones are\n"
+    "                       none\n"
+    "      --ndjson         each line is a message as a JSON object, with body,\n"
+    "                       body_base64 or json, and maybe key, content_type,\n"
+    "                       headers, idempotency_key\n"
+    "  -k, --key KEY        the ordering key\n"
+    "  -t, --type TYPE      the content type\n"
+    "  -H, --header 'N: V'  a header that goes with the message; again for more;\n"
+    "                       what the hub would drop is refused\n"
+    "      --id KEY         the idempotency key; with --lines and --ndjson each\n"
+    "                       line has KEY-NUMBER (default: random)\n"
+    "      --in-flight N    batches under way at once, 1 to 64 (4, or 1 with\n"
+    "                       --key and --ndjson: 1 keeps the order)\n"
+    "  -p, --policy P       a preset or a policy text (default: backend cap=5s\n"
+    "                       attempts=20 attempt-timeout=30s)\n"
+    "      --token-file F   a file with the token that the hub wants\n"
+    "  -q, --quiet          print no ids and no sum\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "Prints the id of the message, or how many messages were accepted, with the\n"
+    "ids of the first and the last line. A run that failed may be repeated with\n"
+    "the --id that it names: what was accepted before is not published again.\n"
+    "\n"
+    "Exit code: 0 if all was accepted; 1 if something was refused or given up;\n"
+    "2 for an option or a file that is wrong; 128 + N if signal N ended it.\n"
+    "\n"
+    "  stagger send --type application/json order.json\n"
+    "  echo hello | stagger send --key greetings\n"
+    "  stagger send --hub http://127.0.0.1:8080 --lines events.log\n";
+
+enum { EXIT_REFUSED = 1 };
+
+typedef struct settings {
+    send_options o;
+    const char *policy_text;
+    bool is_quiet;
+    bool is_help;
+} settings;
+
+static int refuse(const char *option, const char *found, const char *wanted)
+{
+    stg_options_complain(who, "%s%s%s: %s", option, found[0] == '\0' ? "" : "=",
+                         found, wanted);
+    return STG_EXIT_USAGE;
+}
+
+static stg_span span_of(const char *text)
+{
+    return (stg_span){text, strlen(text)};
+}
+
+/* Without the value, which may be a secret. */
+static int refuse_header(stg_span name)
+{
+    static const struct {
+        const char *name, *instead;
+    } own[] = {
+        {"Content-Type", "say --type"},
+        {"Stagger-Key", "say --key"},
+        {"Idempotency-Key", "say --id"},
+        {"Authorization", "name a file with the token: --token-file"},
+    };
+    const char *why =
+        "no hub keeps this header: it belongs to the connection, to the "
+        "sender or to the hub";
+    char text[80];
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (stg_header_equal(name, own[i].name))
+            why = own[i].instead;
+    snprintf(text, sizeof text, "%.*s", (int)name.size, name.at);
+    return refuse("--header", text, why);
+}
+
+static int read_header(send_options *o, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    send_header *h = &o->headers[o->header_count];
+
+    if (o->header_count == SEND_HEADERS_MAX)
+        return refuse("--header", text, "64 are the most");
+    if (colon == NULL)
+        return refuse("--header", text, "wanted 'Name: value'");
+    h->name = (stg_span){text, (size_t)(colon - text)};
+    h->value = span_of(colon + 1 + strspn(colon + 1, " \t"));
+    if (!stg_header_is_name(h->name) || !stg_header_is_value(h->value))
+        return refuse("--header", text,
+                      "wanted 'Name: value', as HTTP has them");
+    if (stg_header_is_never_kept(h->name))
+        return refuse_header(h->name);
+    o->header_count++;
+    return 0;
+}
+
+static int read_id(send_options *o, const char *text)
+{
+    if (strlen(text) > SEND_ID_MAX || !stg_batch_is_key(span_of(text)))
+        return refuse("--id", text,
+                      "wanted 1 to 200 bytes that may stand in a header");
+    memcpy(o->id, text, strlen(text) + 1);
+    o->has_own_id = true;
+    return 0;
+}
+
+static int read_form(send_options *o, send_form form)
+{
+    if (o->form != SEND_WHOLE && o->form != form)
+        return refuse("--lines and --ndjson", "", "wanted one of them");
+    o->form = form;
+    return 0;
+}
+
+enum { HUB = 256, LINES, NDJSON, ID, IN_FLIGHT, TOKEN };
+
+static int read_option(void *ctx, int option)
+{
+    settings *s = ctx;
+    send_options *o = &s->o;
+
+    switch (option) {
+    case HUB:
+        o->hub = optarg;
+        return 0;
+    case LINES:
+        return read_form(o, SEND_LINES);
+    case NDJSON:
+        return read_form(o, SEND_NDJSON);
+    case 'k':
+        o->key = optarg;
+        return stg_batch_is_key(span_of(optarg))
+                   ? 0
+                   : refuse("--key", optarg,
+                            "wanted 1 to 256 bytes that may stand in a "
+                            "header");
+    case 't':
+        o->type = optarg;
+        return optarg[0] != '\0' && stg_header_is_value(span_of(optarg))
+                   ? 0
+                   : refuse("--type", optarg, "wanted a media type");
+    case 'H':
+        return read_header(o, optarg);
+    case ID:
+        return read_id(o, optarg);
+    case IN_FLIGHT:
+        return stg_options_read_int(optarg, 1, SEND_IN_FLIGHT_MAX,
+                                    &o->in_flight)
+                   ? 0
+                   : refuse("--in-flight", optarg, "wanted 1 to 64");
+    case 'p':
+        s->policy_text = optarg;
+        return 0;
+    case TOKEN:
+        o->token_file = optarg;
+        return 0;
+    case 'q':
+        s->is_quiet = true;
+        return 0;
+    default: // 'h'
+        s->is_help = true;
+        return 0;
+    }
+}
+
+/* Checks which options go together, and fills in the defaults. */
+static int check_settings(settings *s)
+{
+    send_options *o = &s->o;
+    stg_error err;
+
+    if (o->form == SEND_NDJSON &&
+        (o->key != NULL || o->type != NULL || o->header_count > 0))
+        return refuse("--key, --type and --header", "",
+                      "with --ndjson they stand in the lines");
+    if (o->in_flight == 0)
+        o->in_flight = o->key != NULL || o->form == SEND_NDJSON ? 1 : 4;
+    if (stg_policy_parse(&o->policy, s->policy_text, &err) == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    stg_options_point(s->policy_text, err.column);
+    return STG_EXIT_USAGE;
+}
+
+static int read_arguments(settings *s, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"hub", required_argument, NULL, HUB},
+        {"lines", no_argument, NULL, LINES},
+        {"ndjson", no_argument, NULL, NDJSON},
+        {"key", required_argument, NULL, 'k'},
+        {"type", required_argument, NULL, 't'},
+        {"header", required_argument, NULL, 'H'},
+        {"id", required_argument, NULL, ID},
+        {"in-flight", required_argument, NULL, IN_FLIGHT},
+        {"policy", required_argument, NULL, 'p'},
+        {"token-file", required_argument, NULL, TOKEN},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int code =
+        stg_options_walk(argc, argv, "k:t:H:p:qh", options, read_option, s);
+
+    if (code != 0)
+        return code;
+    if (argc - optind > 1)
+        return refuse(argv[optind + 1], "", "wanted one file");
+    if (optind < argc && strcmp(argv[optind], "-") != 0)
+        s->o.file = argv[optind];
+    return s->is_help ? 0 : check_settings(s);
+}
+
+static void print_result(const settings *s, const send_result *r)
+{
+    bool is_whole = s->o.form == SEND_WHOLE;
+
+    if (s->is_quiet)
+        return;
+    if (is_whole && r->messages > 0)
+        stg_say(stdout, "%s\n", r->first);
+    else if (!is_whole && r->messages == 0)
+        puts("0 messages accepted");
+    else if (!is_whole)
+        stg_say(stdout, "%" PRIu64 " messages accepted, %s .. %s\n",
+                r->messages, r->first, r->last);
+}
+
+/* Prints the next step: a refusal is to be mended first, and where nothing was
+ * accepted there is nothing to go on with. */
+static void advise(const settings *s, const send_result *r)
+{
+    const char *token = stg_token_advice(r->refused, s->o.token_file != NULL);
+
+    if (!r->has_failed && r->stopped_by == 0)
+        return;
+    if (token[0] != '\0')
+        stg_options_complain(who, "%s", token);
+    else if (r->refused == 413)
+        stg_options_complain(who,
+                             "the same again is refused again: publish a "
+                             "smaller message, or give the hub more "
+                             "memory, of which a message may have 1/32");
+    if (r->refused == 0 || r->stopped_by != 0)
+        stg_options_complain(who,
+                             "to go on without duplicates, repeat it with "
+                             "--id %s",
+                             s->o.id);
+    else if (r->messages > 0)
+        stg_options_complain(who,
+                             "then repeat it with --id %s: what was accepted "
+                             "is not published again",
+                             s->o.id);
+}
+
+static int publish(settings *s, send_input *in)
+{
+    send_result result;
+    stg_error err;
+    stg_status status = stg_send_publish(&s->o, in, &result, &err);
+
+    if (status != STG_OK) {
+        stg_options_complain(who, "%s", err.text);
+        return STG_EXIT_USAGE;
+    }
+    print_result(s, &result);
+    advise(s, &result);
+    if (result.stopped_by != 0)
+        return 128 + result.stopped_by;
+    return stg_options_finish(who, result.has_failed ? EXIT_REFUSED : 0);
+}
+
+static int run(settings *s)
+{
+    const char *file = s->o.file == NULL ? "standard input" : s->o.file;
+    send_input in;
+    int error, code;
+
+    if (!s->o.has_own_id)
+        (void)stg_key_new(s->o.id);
+    error = stg_send_input_open(&in, s->o.file);
+    if (error != 0)
+        return refuse(file, "", strerror(error));
+    code = publish(s, &in);
+    stg_send_input_close(&in);
+    return code;
+}
+
+int stg_cli_send(int argc, char **argv)
+{
+    const char *hub = getenv("STAGGER_HUB");
+    settings s = {.policy_text = policy_default};
+    int code;
+
+    s.o.hub = hub != NULL && hub[0] != '\0' ? hub : "http://127.0.0.1:8080";
+    code = read_arguments(&s, argc, argv);
+    if (code != 0)
+        return code;
+    if (s.is_help) {
+        fputs(help, stdout);
+        return stg_options_finish(who, 0);
+    }
+    return run(&s);
+}

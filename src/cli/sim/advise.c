@@ -1,0 +1,500 @@
+/* stagger sim advise: which policy? */
+#include "cli/sim/advise.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/sim/memory.h"
+#include "cli/sim/sim.h"
+#include "cli/sim/stop.h"
+#include "core/reader.h"
+#include "sim/overload_text.h"
+#include "sim/spread.h"
+
+static const char who[] = "stagger sim advise";
+
+const char stg_sim_advise_help[] =
+    "usage: stagger sim advise [OPTIONS]\n"
+    "\n"
+    "Which policy? Tries some sixty by simulation, where the service is down\n"
+    "and where it hangs, with the load as it is and with more, and answers with\n"
+    "the text to paste, why, and what the others cost.\n"
+    "\n"
+    "      --clients N       that call the service, up to 10000000 (5000)\n"
+    "      --processes N     that they live in: each has one budget and one\n"
+    "                        breaker (as many as there are clients)\n"
+    "      --capacity N      requests a second that it can do (800)\n"
+    "      --load PERCENT    of that, wanted when all is well, 1% to 95% (70%)\n"
+    "      --outage TIME     to be survived, up to 1h (30s)\n"
+    "      --patience TIME   how long a client may wait, up to 1h (10s)\n"
+    "      --service TIME    what a request takes when nobody waits (20ms)\n"
+    "      --queue N         places to wait in (for twice as long as an attempt may\n"
+    "                        take: where a storm can stay)\n"
+    "      --reps N          runs of each of the last ten, 1 to 100 (4)\n"
+    "      --seed N          of chance, 0 to 4294967295 (1)\n"
+    "      --threads N       how many at once (as many as there are cores); the\n"
+    "                        output does not depend on it\n"
+    "      --json[=FILE]     every number, for programs; the best comes first\n"
+    "      --csv FILE        a line for each of the last ten\n"
+    "      --html FILE       a page with the picture and the table\n"
+    "      --svg DIR         the picture in a file of its own\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "  stagger sim advise --clients 5000 --capacity 800\n"
+    "  stagger sim advise --clients 200 --processes 4 --outage 5m --patience 1m\n"
+    "\n"
+    "Exit code: 0; 1 if no policy survives; 2 for options that are wrong, and\n"
+    "what does not fit memory; 130 when it was interrupted.\n";
+
+/* -- options --------------------------------------------------------------- */
+
+enum {
+    CLIENTS = 256,
+    PROCESSES,
+    CAPACITY,
+    LOAD,
+    OUTAGE,
+    PATIENCE,
+    SERVICE,
+    QUEUE,
+    REPS,
+    SEED,
+    THREADS,
+};
+
+static int refuse(const char *option, const char *wanted)
+{
+    stg_options_complain(who, "%s=%s: wanted %s", option, optarg, wanted);
+    return STG_EXIT_USAGE;
+}
+
+static int read_number(const char *option, uint32_t least, uint32_t most,
+                       uint32_t *number)
+{
+    char wanted[40];
+
+    if (stg_options_read_int(optarg, least, most, number))
+        return 0;
+    snprintf(wanted, sizeof wanted, "%u to %u", least, most);
+    return refuse(option, wanted);
+}
+
+static int read_time(const char *option, stg_ns *ns)
+{
+    stg_reader r = {optarg, optarg + strlen(optarg)};
+
+    if (stg_read_duration(&r, ns) && stg_reader_is_empty(&r))
+        return 0;
+    return refuse(option, "a time, as 30s");
+}
+
+static int read_capacity(stg_question *q)
+{
+    stg_reader r = {optarg, optarg + strlen(optarg)};
+    uint32_t capacity;
+
+    if (!stg_read_decimal(&r, &capacity))
+        return refuse("--capacity", "1 to 4000000 requests a second");
+    (void)stg_read_text(&r, "/s");
+    q->capacity = capacity;
+    return stg_reader_is_empty(&r)
+               ? 0
+               : refuse("--capacity", "1 to 4000000 requests a second");
+}
+
+static int read_load(stg_question *q)
+{
+    stg_reader r = {optarg, optarg + strlen(optarg)};
+    uint32_t percent; // in thousandths
+
+    if (!stg_read_decimal(&r, &percent) || !stg_read_text(&r, "%") ||
+        !stg_reader_is_empty(&r) || percent > 100000)
+        return refuse("--load", "1% to 95%");
+    q->load = percent / 100;
+    return 0;
+}
+
+static int read_run_option(stg_advice *a, int option)
+{
+    uint32_t number = 0;
+    int code;
+
+    switch (option) {
+    case REPS:
+        return read_number("--reps", 1, 100, &a->reps);
+    case SEED:
+        code = read_number("--seed", 0, UINT32_MAX, &number);
+        a->seed = number;
+        return code;
+    case THREADS:
+        code = read_number("--threads", 1, 1024, &number);
+        a->threads = number;
+        return code;
+    case 'h':
+        a->is_help = true;
+        return 0;
+    default:
+        return stg_sim_output_option(&a->output, option, optarg)
+                   ? 0
+                   : STG_EXIT_USAGE;
+    }
+}
+
+static int read_option(void *ctx, int option)
+{
+    stg_advice *a = ctx;
+    stg_question *q = &a->question;
+
+    switch (option) {
+    case CLIENTS:
+        return read_number("--clients", 1, 10000000, &q->clients);
+    case PROCESSES:
+        return read_number("--processes", 1, 10000000, &q->processes);
+    case CAPACITY:
+        return read_capacity(q);
+    case LOAD:
+        return read_load(q);
+    case OUTAGE:
+        return read_time("--outage", &q->outage);
+    case PATIENCE:
+        return read_time("--patience", &q->patience);
+    case SERVICE:
+        return read_time("--service", &q->service);
+    case QUEUE:
+        return read_number("--queue", 0, 10000000, &q->queue);
+    default:
+        return read_run_option(a, option);
+    }
+}
+
+static int read_options(stg_advice *a, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"clients", required_argument, NULL, CLIENTS},
+        {"processes", required_argument, NULL, PROCESSES},
+        {"capacity", required_argument, NULL, CAPACITY},
+        {"load", required_argument, NULL, LOAD},
+        {"outage", required_argument, NULL, OUTAGE},
+        {"patience", required_argument, NULL, PATIENCE},
+        {"service", required_argument, NULL, SERVICE},
+        {"queue", required_argument, NULL, QUEUE},
+        {"reps", required_argument, NULL, REPS},
+        {"seed", required_argument, NULL, SEED},
+        {"threads", required_argument, NULL, THREADS},
+        STG_SIM_OUTPUT_OPTIONS,
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    stg_error err;
+    int code = stg_options_walk(argc, argv, "h", options, read_option, a);
+
+    if (code != 0 || a->is_help)
+        return code;
+    if (optind < argc) {
+        stg_options_complain(who, "%s: no arguments are wanted", argv[optind]);
+        return STG_EXIT_USAGE;
+    }
+    if (a->question.processes == 0)
+        a->question.processes = a->question.clients;
+    if (stg_question_check(&a->question, &err) == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    return STG_EXIT_USAGE;
+}
+
+/* -- two rounds ------------------------------------------------------------ */
+
+/* What all candidates go through before the best of them go through all. */
+static const stg_ordeal first_round[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL};
+
+enum { FIRST = sizeof first_round / sizeof *first_round };
+
+typedef struct field {
+    stg_advised all[STG_CANDIDATES_MAX];
+    size_t count;
+} field;
+
+static void make_trial(stg_trial *trial, const stg_question *q,
+                       stg_ordeal ordeal, const stg_candidate *c)
+{
+    trial->options = stg_ordeal_options(q, ordeal);
+    trial->options.policy = stg_question_policy(q, &c->policy);
+    stg_overload_settle(&trial->options);
+    memcpy(trial->name, c->name, sizeof c->name);
+}
+
+/* Runs trials for `count` candidates in `ordeals`, a candidate's together. */
+static stg_status try_out(const stg_advice *a, stg_trials *t,
+                          const stg_advised *all, size_t count,
+                          const stg_ordeal *ordeals, size_t ordeal_count,
+                          stg_sim_progress *progress, stg_error *err)
+{
+    t->all = calloc(count * ordeal_count, sizeof *t->all);
+    t->count = count * ordeal_count;
+    t->seed = a->seed;
+    t->threads = a->threads;
+    t->memory_max = stg_sim_memory_left();
+    t->stop = stg_sim_stop_watch();
+    t->progress = progress;
+    t->memory = stg_sim_memory();
+    if (t->all == NULL) {
+        t->count = 0;
+        snprintf(err->text, sizeof err->text, "there is no memory left");
+        return STG_IO;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        make_trial(&t->all[i], &a->question, ordeals[i % ordeal_count],
+                   &all[i / ordeal_count].candidate);
+    for (size_t i = 0; i < t->count; i++)
+        if (stg_overload_check(&t->all[i].options, err) != STG_OK)
+            return STG_INVALID;
+    return stg_trials_run(t, err);
+}
+
+static void end(stg_trials *t)
+{
+    if (t->all != NULL)
+        stg_trials_close(t);
+    free(t->all);
+    t->all = NULL;
+    t->count = 0;
+}
+
+/* The best first. Of equals a budget comes first: it holds on other days, too.
+ * qsort() keeps no order, so then the names decide. */
+static int compare(const void *left, const void *right)
+{
+    const stg_advised *a = left, *b = right;
+    int order = stg_verdict_compare(&a->verdict, &b->verdict);
+    int has_budget = a->candidate.policy.budget.kind != STG_BUDGET_NONE;
+    int has_other = b->candidate.policy.budget.kind != STG_BUDGET_NONE;
+
+    if (order == 0)
+        order = has_other - has_budget;
+    return order != 0 ? order : strcmp(a->candidate.name, b->candidate.name);
+}
+
+static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
+                  size_t count, const stg_ordeal *ordeals, size_t ordeal_count)
+{
+    for (size_t i = 0; i < count; i++) {
+        all[i].verdict = stg_verdict_begin();
+        all[i].trials = &t->all[i * ordeal_count];
+        for (size_t k = 0; k < ordeal_count; k++)
+            stg_verdict_add(&all[i].verdict, &a->question, ordeals[k],
+                            &all[i].trials[k].summary);
+    }
+    if (!t->is_partial) // else there is no best
+        qsort(all, count, sizeof *all, compare);
+}
+
+/* Whether the best is no better than one for comparison, which recovers as
+ * often: what it loses less may be chance. */
+static bool does_nothing(const stg_advised *best, const stg_advised *plain)
+{
+    const stg_overload_summary *with[STG_ORDEAL_COUNT];
+    const stg_overload_summary *without[STG_ORDEAL_COUNT];
+
+    for (size_t k = 0; k < STG_ORDEAL_COUNT; k++) {
+        with[k] = &best->trials[k].summary;
+        without[k] = &plain->trials[k].summary;
+    }
+    return best->verdict.failed == plain->verdict.failed &&
+           !stg_verdict_is_gain(
+               stg_verdict_gain(with, without, STG_ORDEAL_COUNT));
+}
+
+/* Puts those that do not retry first, if the best does nothing for anybody. */
+static void prefer_none(stg_advice *a)
+{
+    size_t i = 0;
+    stg_advised none;
+
+    while (i < a->count && a->finalists[i].candidate.policy.attempts_max > 1)
+        i++;
+    if (i == 0 || i == a->count ||
+        !does_nothing(&a->finalists[0], &a->finalists[i]))
+        return;
+    none = a->finalists[i];
+    memmove(&a->finalists[1], &a->finalists[0], i * sizeof none);
+    a->finalists[0] = none;
+}
+
+static bool has_family(const stg_advice *a, uint32_t family)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (family != 0 && a->finalists[i].candidate.family == family)
+            return true;
+    return false;
+}
+
+/* Whether it is in, or one that came to the very same. */
+static bool has_same(const stg_advice *a, const stg_advised *each)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *other = &a->finalists[i];
+
+        if (stg_policy_equal(&other->candidate.policy, &each->candidate.policy))
+            return true;
+        if (!other->is_plain &&
+            stg_verdict_equal(&other->verdict, &each->verdict))
+            return true;
+    }
+    return false;
+}
+
+/* Those for comparison, whatever they came to; and the best of each family, for
+ * ten that differ in nothing that matters are no choice. */
+static void choose(stg_advice *a, const field *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->all[i].is_plain)
+            a->finalists[a->count++] = f->all[i];
+    for (size_t i = 0; i < f->count && a->count < STG_ADVISED_MAX; i++) {
+        const stg_advised *each = &f->all[i];
+
+        if (!each->is_plain && !has_family(a, each->candidate.family) &&
+            !has_same(a, each))
+            a->finalists[a->count++] = *each;
+    }
+}
+
+/* Those that ran, if there is not to be more of the round. */
+static void keep_part(stg_advice *a, const stg_advised *all, size_t count)
+{
+    a->is_partial = true;
+    a->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (all[i].verdict.runs > 0)
+            a->finalists[a->count++] = all[i];
+}
+
+static stg_status hold_first_round(stg_advice *a, field *f,
+                                   stg_sim_progress *progress, stg_error *err)
+{
+    stg_trials *t = &a->trials;
+    stg_status status;
+
+    *t = (stg_trials){.reps = 1};
+    a->ordeals = FIRST;
+    status = try_out(a, t, f->all, f->count, first_round, FIRST, progress, err);
+    if (status != STG_OK)
+        return status;
+    judge(a, t, f->all, f->count, first_round, FIRST);
+    if (t->is_partial) {
+        keep_part(a, f->all, f->count);
+        return STG_OK;
+    }
+    choose(a, f);
+    end(t);
+    return STG_OK;
+}
+
+static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
+                                  stg_error *err)
+{
+    static const stg_ordeal all[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL,
+                                     STG_ORDEAL_OUTAGE_MORE,
+                                     STG_ORDEAL_STALL_MORE};
+    stg_status status;
+
+    a->trials = (stg_trials){.reps = a->reps};
+    a->ordeals = STG_ORDEAL_COUNT;
+    status = try_out(a, &a->trials, a->finalists, a->count, all,
+                     STG_ORDEAL_COUNT, progress, err);
+    if (status == STG_OK) {
+        judge(a, &a->trials, a->finalists, a->count, all, STG_ORDEAL_COUNT);
+        if (a->trials.is_partial)
+            keep_part(a, a->finalists, a->count);
+        else
+            prefer_none(a);
+    }
+    return status;
+}
+
+static stg_status hold_rounds(stg_advice *a, stg_error *err)
+{
+    field *f = calloc(1, sizeof *f);
+    stg_sim_progress progress;
+    stg_overload_options o = stg_ordeal_options(&a->question, 0);
+    stg_status status;
+
+    if (f == NULL) {
+        snprintf(err->text, sizeof err->text, "there is no memory left");
+        return STG_IO;
+    }
+    while (f->count < STG_CANDIDATES_MAX &&
+           stg_candidate_make(&a->question, f->count,
+                              &f->all[f->count].candidate)) {
+        f->all[f->count].is_plain = f->count < 2;
+        f->count++;
+    }
+    stg_sim_progress_begin(
+        &progress,
+        stg_trial_work(&o) *
+            (double)(f->count * FIRST +
+                     STG_ADVISED_MAX * STG_ORDEAL_COUNT * (size_t)a->reps));
+    status = hold_first_round(a, f, &progress, err);
+    if (status == STG_OK && !a->is_partial)
+        status = hold_last_round(a, &progress, err);
+    stg_sim_progress_end(&progress);
+    free(f);
+    return status;
+}
+
+/* -- the command -------------------------------------------------------------- */
+
+static int answer(stg_advice *a)
+{
+    stg_error err;
+    int code = STG_EXIT_USAGE;
+
+    if (hold_rounds(a, &err) != STG_OK) {
+        stg_options_complain(who, "%s", err.text);
+    } else if (a->count == 0) {
+        stg_options_complain(who, "interrupted before there was an answer");
+        code = STG_EXIT_INTERRUPTED;
+    } else {
+        code = stg_advice_show(a, who);
+        if (a->is_partial)
+            stg_options_complain(who, "interrupted: this is a part of it");
+        if (code == 0 && a->is_partial)
+            code = STG_EXIT_INTERRUPTED;
+        else if (code == 0 && a->finalists[0].verdict.failed > 0)
+            code = 1;
+    }
+    end(&a->trials);
+    return code;
+}
+
+int stg_sim_advise(int argc, char **argv)
+{
+    stg_advice *a = calloc(1, sizeof *a);
+    int code;
+
+    if (a == NULL) {
+        stg_options_complain(who, "there is no memory left");
+        return STG_EXIT_USAGE;
+    }
+    a->question = stg_question_default();
+    a->question.processes = 0;
+    a->reps = 4;
+    a->seed = 1;
+    a->threads = stg_spread_cores();
+    a->argc = argc;
+    a->argv = argv;
+    code = read_options(a, argc, argv);
+    if (code == 0 && a->is_help) {
+        fputs(stg_sim_advise_help, stdout);
+        code = stg_options_finish(who, 0);
+    } else if (code == 0) {
+        code = stg_sim_output_check(&a->output, who);
+        if (code == 0)
+            code = answer(a);
+    }
+    free(a);
+    return code;
+}

@@ -1,0 +1,257 @@
+#include "cli/sim/output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chart/page.h"
+#include "chart/svg.h"
+#include "cli/options.h"
+#include "cli/sim/memory.h"
+#include "cli/terminal.h"
+
+enum { PATH = 4096 };
+
+bool stg_sim_output_option(stg_sim_output *o, int option, const char *argument)
+{
+    switch (option) {
+    case STG_SIM_JSON:
+        o->is_json = true;
+        o->json = argument;
+        return true;
+    case STG_SIM_CSV:
+        o->csv = argument;
+        return true;
+    case STG_SIM_HTML:
+        o->html = argument;
+        return true;
+    case STG_SIM_SVG:
+        o->svg = argument;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool stg_sim_output_has_pictures(const stg_sim_output *o)
+{
+    return o->html != NULL || o->svg != NULL;
+}
+
+/* -- files */
+
+static int fail(const char *who, const char *path)
+{
+    stg_options_complain(who, "cannot write %s: %s", path, strerror(errno));
+    return STG_EXIT_USAGE;
+}
+
+static int refuse_nothing(const char *who)
+{
+    stg_options_complain(who, "the name of an output is empty: wanted a path");
+    return STG_EXIT_USAGE;
+}
+
+static int try_file(const char *path, const char *who)
+{
+    FILE *out = path == NULL ? NULL : fopen(path, "ae");
+
+    if (path == NULL)
+        return 0;
+    if (path[0] == '\0')
+        return refuse_nothing(who);
+    if (out == NULL)
+        return fail(who, path);
+    fclose(out);
+    return 0;
+}
+
+static int try_folder(const char *path, const char *who)
+{
+    struct stat found;
+
+    if (path != NULL && path[0] == '\0')
+        return refuse_nothing(who);
+    if (path == NULL || mkdir(path, 0777) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return fail(who, path);
+    if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode)) {
+        stg_options_complain(who, "--svg=%s: wanted a folder", path);
+        return STG_EXIT_USAGE;
+    }
+    return access(path, W_OK) == 0 ? 0 : fail(who, path);
+}
+
+int stg_sim_output_check(const stg_sim_output *o, const char *who)
+{
+    int code = try_file(o->json, who);
+
+    if (code == 0)
+        code = try_file(o->csv, who);
+    if (code == 0)
+        code = try_file(o->html, who);
+    if (code == 0)
+        code = try_folder(o->svg, who);
+    return code;
+}
+
+static int write_file(const char *path, const char *who, const stg_paper *paper)
+{
+    FILE *out = fopen(path, "we");
+    bool is_ok = out != NULL;
+
+    if (is_ok) {
+        is_ok = fwrite(paper->text, 1, paper->length, out) == paper->length;
+        is_ok = fclose(out) == 0 && is_ok;
+    }
+    return is_ok ? 0 : fail(who, path);
+}
+
+/* -- what is written */
+
+typedef struct writing {
+    const stg_sim_output *output;
+    const char *who;
+    const stg_sim_report *report;
+    int argc;
+    char *const *argv;
+    stg_paper paper;
+} writing;
+
+/* Where what is on the paper goes; path NULL: stdout. Clears the paper. */
+static int deliver(writing *job, const char *path)
+{
+    int code = 0;
+
+    if (job->paper.is_short) {
+        stg_options_complain(job->who, "there is no memory left");
+        code = STG_EXIT_USAGE;
+    } else if (path != NULL) {
+        code = write_file(path, job->who, &job->paper);
+    } else {
+        fwrite(job->paper.text, 1, job->paper.length, stdout);
+        code = stg_options_finish(job->who, 0);
+    }
+    stg_paper_clear(&job->paper);
+    return code;
+}
+
+static int write_json(writing *job, const char *path)
+{
+    stg_paper_form(&job->paper, "{\"partial\": %s,\n  \"results\": ",
+                   job->report->is_partial ? "true" : "false");
+    stg_table_json(job->report->table, &job->paper);
+    if (job->report->series != NULL)
+        stg_paper_form(&job->paper, ",\n  \"series\": %s", job->report->series);
+    stg_paper_put(&job->paper, "}\n");
+    return deliver(job, path);
+}
+
+/* A file or a pipe takes lines of any length. */
+static int show_table(writing *job)
+{
+    stg_terminal terminal = stg_terminal_look();
+    bool is_terminal = isatty(STDOUT_FILENO) == 1;
+
+    stg_paper_form(&job->paper, "%s\n\n", job->report->lead);
+    stg_table_text(job->report->table, is_terminal ? terminal.width : INT_MAX,
+                   terminal.is_utf8, &job->paper);
+    return deliver(job, NULL);
+}
+
+static bool is_plain(const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "-_=.,:/+%@";
+
+    return word[0] != '\0' && word[strspn(word, plain)] == '\0';
+}
+
+/* A word as a shell reads it. */
+static void put_word(stg_paper *paper, const char *word)
+{
+    if (is_plain(word)) {
+        stg_paper_put(paper, word);
+        return;
+    }
+    stg_paper_put_char(paper, '\'');
+    for (; *word != '\0'; word++)
+        if (*word == '\'')
+            stg_paper_put(paper, "'\\''");
+        else
+            stg_paper_put_char(paper, *word);
+    stg_paper_put_char(paper, '\'');
+}
+
+static int write_page(writing *job, const char *path)
+{
+    const stg_sim_report *report = job->report;
+    stg_paper command = stg_paper_on(job->paper.memory);
+    stg_page page = {
+        .title = report->title,
+        .lead = report->lead,
+        .warning = report->is_partial
+                       ? "It was interrupted: this is a part of it."
+                       : NULL,
+        .tables = report->table,
+        .table_count = 1,
+        .charts = report->album->charts,
+        .chart_count = report->album->count,
+    };
+
+    stg_paper_put(&command, job->who);
+    for (int i = 1; i < job->argc; i++) {
+        stg_paper_put_char(&command, ' ');
+        put_word(&command, job->argv[i]);
+    }
+    page.command = command.text;
+    stg_page_html(&page, &job->paper);
+    stg_paper_free(&command);
+    return deliver(job, path);
+}
+
+static int write_pictures(writing *job, const char *folder)
+{
+    stg_svg_options options = stg_svg_options_default();
+    const stg_album *album = job->report->album;
+    int code = 0;
+
+    for (size_t i = 0; i < album->count && code == 0; i++) {
+        char path[PATH];
+
+        snprintf(path, sizeof path, "%s/%s.svg", folder,
+                 album->charts[i]->name);
+        stg_chart_svg(album->charts[i], &options, &job->paper);
+        code = deliver(job, path);
+    }
+    return code;
+}
+
+int stg_sim_output_write(const stg_sim_output *o, const char *who,
+                         const stg_sim_report *report, int argc,
+                         char *const *argv)
+{
+    stg_memory memory = stg_sim_memory();
+    writing job = {o, who, report, argc, argv, stg_paper_on(&memory)};
+    int code = o->json != NULL ? write_json(&job, o->json) : 0;
+
+    // Files first: who reads the table may not read it to its end.
+    if (code == 0 && o->csv != NULL) {
+        stg_table_csv(report->table, &job.paper);
+        code = deliver(&job, o->csv);
+    }
+    if (code == 0 && o->html != NULL && report->album != NULL)
+        code = write_page(&job, o->html);
+    if (code == 0 && o->svg != NULL && report->album != NULL)
+        code = write_pictures(&job, o->svg);
+    if (code == 0)
+        code = o->is_json && o->json == NULL ? write_json(&job, NULL)
+                                             : show_table(&job);
+    stg_paper_free(&job.paper);
+    return code;
+}

@@ -1,0 +1,127 @@
+/* What `stagger sim overload` prints. */
+#include <stdlib.h>
+
+#include "cli/options.h"
+#include "cli/sim/memory.h"
+#include "cli/sim/overload.h"
+#include "sim/overload_charts.h"
+#include "sim/overload_table.h"
+
+size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (t->all[i].summary.runs > 0)
+            cases[count++] = (stg_overload_case){.name = t->all[i].name,
+                                                 .summary = &t->all[i].summary};
+    return count;
+}
+
+static void draw(stg_album *album, const stg_overload_case *cases, size_t count)
+{
+    stg_overload_chart_rates(album, cases, count, NULL);
+    stg_overload_chart_latency(album, cases, count);
+    stg_overload_chart_amplification(album, cases, count);
+    stg_overload_chart_cost(album, cases, count);
+}
+
+static void say_title(const stg_trials *t, const stg_overload_case *cases,
+                      size_t count, stg_paper *title)
+{
+    if (t->is_partial)
+        stg_paper_put(title, "Overload: interrupted, no conclusion");
+    else
+        stg_overload_say_finding(cases, count, title);
+}
+
+static void say_lead(const stg_trials *t, const stg_overload_case *cases,
+                     size_t count, stg_paper *lead)
+{
+    const stg_overload_options *o = cases[0].summary->options;
+
+    stg_overload_say_setting(cases, count, lead);
+    stg_paper_put(lead, ".");
+    if (o->trigger.kind == STG_TRIGGER_NONE && !t->is_partial)
+        return;
+    stg_paper_put(lead, "\n");
+    if (t->is_partial)
+        stg_paper_put(lead, "Interrupted: nothing is concluded from this part");
+    else
+        stg_overload_say_finding(cases, count, lead);
+    stg_paper_put(lead, ".");
+}
+
+static int show(const stg_overload_ask *ask, const char *who,
+                const stg_trials *t, const stg_overload_case *cases,
+                size_t count)
+{
+    stg_memory memory = stg_sim_memory();
+    stg_album album = stg_album_on(&memory);
+    stg_paper title = stg_paper_on(&memory), lead = stg_paper_on(&memory),
+              series = stg_paper_on(&memory);
+    stg_overload_table table;
+    int code = STG_EXIT_USAGE;
+
+    say_lead(t, cases, count, &lead);
+    say_title(t, cases, count, &title);
+    if (ask->output.is_json)
+        stg_overload_put_series(cases, count, &series);
+    if (stg_sim_output_has_pictures(&ask->output))
+        draw(&album, cases, count);
+    if (t->is_partial)
+        stg_album_conclude_nothing(&album);
+    if (stg_overload_table_make(&table, cases, count, t->seed, &memory) ==
+            STG_OK &&
+        !title.is_short && !lead.is_short && !series.is_short) {
+        stg_sim_report report = {.title = title.text,
+                                 .lead = lead.text,
+                                 .table = &table.table,
+                                 .series = series.text,
+                                 .album = &album,
+                                 .is_partial = t->is_partial};
+
+        code = stg_sim_output_write(&ask->output, who, &report, ask->argc,
+                                    ask->argv);
+    } else {
+        stg_options_complain(who, "there is no memory left");
+    }
+    stg_overload_table_free(&table);
+    stg_paper_free(&title);
+    stg_paper_free(&lead);
+    stg_paper_free(&series);
+    stg_album_free(&album);
+    return code;
+}
+
+/* Not where it was interrupted: that is said once. */
+static void warn_of_cuts(const char *who, const stg_trials *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->all[i].summary.is_cut && !t->is_partial)
+            stg_options_complain(
+                who,
+                "%s: cut where more than %u operations were under way, or "
+                "nothing took any time, or memory had an end; what stands here "
+                "is up to then",
+                t->all[i].name, t->all[i].options.live_max);
+}
+
+int stg_overload_show(const stg_overload_ask *ask, const char *who,
+                      const stg_trials *t)
+{
+    stg_overload_case *cases = calloc(t->count, sizeof *cases);
+    size_t count;
+    int code = 0;
+
+    if (cases == NULL) {
+        stg_options_complain(who, "there is no memory left");
+        return STG_EXIT_USAGE;
+    }
+    count = stg_trials_cases(t, cases);
+    if (count > 0) // else it was interrupted before there was anything
+        code = show(ask, who, t, cases, count);
+    warn_of_cuts(who, t);
+    free(cases);
+    return code;
+}

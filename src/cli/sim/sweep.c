@@ -1,0 +1,230 @@
+#include "cli/sim/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "cli/options.h"
+#include "core/parser.h"
+#include "core/text_print.h"
+#include "sim/overload_text.h"
+#include "sim/policy.h"
+
+enum { TRIALS_MAX = 32 };
+
+int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
+{
+    const char *between = strchr(text, ';') != NULL ? ";" : ",";
+    char *at, *rest = NULL;
+
+    *sweep = (stg_sweep){.key = sweep->text};
+    if (strlen(text) >= sizeof sweep->text || strchr(text, '=') == NULL) {
+        stg_options_complain(
+            who, "--sweep=%.60s: wanted a setting and values, as %s", text,
+            "budget=none,ratio:0.1");
+        return STG_EXIT_USAGE;
+    }
+    memcpy(sweep->text, text, strlen(text) + 1);
+    at = strchr(sweep->text, '=');
+    *at++ = '\0';
+    for (at = strtok_r(at, between, &rest); at != NULL;
+         at = strtok_r(NULL, between, &rest)) {
+        if (sweep->count == STG_SWEEP_VALUES_MAX)
+            break;
+        sweep->values[sweep->count++] = at;
+    }
+    if (at == NULL && sweep->count > 0)
+        return 0;
+    stg_options_complain(who, "--sweep=%.60s: wanted 1 to %d values", text,
+                         STG_SWEEP_VALUES_MAX);
+    return STG_EXIT_USAGE;
+}
+
+/* -- a policy's setting ---------------------------------------------------- */
+
+/* Whether word is what `key=` would set; `backoff` names the kind. */
+static bool is_set_by(const char *word, const char *key)
+{
+    size_t length = strlen(key);
+
+    if (strcmp(key, "backoff") == 0)
+        return stg_growth_is_word(word, strlen(word));
+    return strncmp(word, key, length) == 0 && word[length] == '=';
+}
+
+stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
+                                const char *value, stg_error *err)
+{
+    char text[STG_POLICY_TEXT_MAX], changed[2 * STG_POLICY_TEXT_MAX];
+    char *rest = NULL;
+    size_t length = 0;
+
+    (void)stg_policy_print(policy, text);
+    for (char *word = strtok_r(text, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest))
+        if (!is_set_by(word, key))
+            length += (size_t)snprintf(changed + length,
+                                       sizeof changed - length, "%s ", word);
+    if (strcmp(key, "backoff") == 0)
+        snprintf(changed + length, sizeof changed - length, "%.*s",
+                 STG_SWEEP_TEXT_MAX, value);
+    else
+        snprintf(changed + length, sizeof changed - length, "%.*s=%.*s", 64,
+                 key, STG_SWEEP_TEXT_MAX, value);
+    return stg_policy_parse(policy, changed, err) == STG_OK
+               ? stg_sim_policy_check(policy, err)
+               : STG_INVALID;
+}
+
+/* -- combinations ---------------------------------------------------------- */
+
+static bool is_policy_key(const char *key)
+{
+    const char *known;
+
+    for (size_t i = 0; (known = stg_parser_key_at(i)) != NULL; i++)
+        if (is_set_by(known, key))
+            return true;
+    return strcmp(key, "backoff") == 0;
+}
+
+/* A setting of the model, or of a policy. Those of a policy end in '='. */
+static int refuse_key(const char *key, const char *who)
+{
+    char word[STG_SWEEP_TEXT_MAX + 1];
+    stg_suggestion s = stg_suggestion_begin(key, strlen(key));
+    stg_suggestion of_policy;
+    const stg_overload_setting *about;
+    const char *known;
+
+    stg_suggestion_try(&s, "backoff");
+    for (size_t i = 0; (about = stg_overload_setting_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, about->name);
+    snprintf(word, sizeof word, "%s=", key);
+    of_policy = stg_suggestion_begin(word, strlen(word));
+    of_policy.slips_max = s.slips_max;
+    for (size_t i = 0; (known = stg_parser_key_at(i)) != NULL; i++)
+        stg_suggestion_try(&of_policy, known);
+    known = of_policy.name != NULL ? of_policy.name : s.name;
+    if (known == NULL)
+        stg_options_complain(who,
+                             "--sweep=%s: no option of the model, and no "
+                             "setting of a policy; see stagger sim overload "
+                             "--help and stagger plan --help",
+                             key);
+    else
+        stg_options_complain(who,
+                             "--sweep=%s: no option of the model, and no "
+                             "setting of a policy, did you mean %.*s?",
+                             key, (int)strcspn(known, "="), known);
+    return STG_EXIT_USAGE;
+}
+
+static int set(stg_trial *trial, const char *key, const char *value,
+               const char *who)
+{
+    stg_error err;
+    stg_status status = stg_overload_set(&trial->options, key, value, &err);
+
+    if (status == STG_NOT_FOUND && !is_policy_key(key))
+        return refuse_key(key, who);
+    if (status == STG_NOT_FOUND)
+        status = stg_sweep_set_policy(&trial->options.policy, key, value, &err);
+    if (status == STG_OK)
+        return 0;
+    stg_options_complain(who, "--sweep=%s=%s: %s", key, value, err.text);
+    return STG_EXIT_USAGE;
+}
+
+static void add_name(stg_trial *trial, const char *between, const char *key,
+                     const char *value)
+{
+    size_t length = strlen(trial->name);
+
+    snprintf(trial->name + length, sizeof trial->name - length, "%s%s=%s",
+             length > 0 ? between : "", key, value);
+}
+
+/* The combination number i: the last sweep changes fastest. */
+static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
+                size_t sweep_count, const char *who)
+{
+    for (size_t k = sweep_count; k-- > 0;) {
+        const stg_sweep *s = &sweeps[k];
+        int code = set(trial, s->key, s->values[i % s->count], who);
+
+        if (code != 0)
+            return code;
+        i /= s->count;
+    }
+    return 0;
+}
+
+static void name(stg_trial *trial, size_t i, const stg_sweep *sweeps,
+                 size_t sweep_count)
+{
+    size_t each = 1;
+
+    for (size_t k = 1; k < sweep_count; k++)
+        each *= sweeps[k].count;
+    for (size_t k = 0; k < sweep_count; k++) {
+        const stg_sweep *s = &sweeps[k];
+
+        add_name(trial, " ", s->key, s->values[i / each % s->count]);
+        if (k + 1 < sweep_count)
+            each /= sweeps[k + 1].count;
+    }
+}
+
+static int make(stg_trial *trial, const stg_sim_policies *policies,
+                size_t number, size_t combinations, const stg_sweep *sweeps,
+                size_t sweep_count, const char *who)
+{
+    const stg_sim_policy *p = &policies->at[number / combinations];
+    size_t i = number % combinations;
+    stg_error err;
+    int code;
+
+    trial->options.policy = p->policy;
+    if (policies->count > 1 || sweep_count == 0)
+        snprintf(trial->name, sizeof trial->name, "%s", p->name);
+    code = fill(trial, i, sweeps, sweep_count, who);
+    if (code != 0)
+        return code;
+    name(trial, i, sweeps, sweep_count);
+    stg_overload_settle(&trial->options);
+    if (stg_overload_check(&trial->options, &err) == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    return STG_EXIT_USAGE;
+}
+
+int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
+                      const stg_sim_policies *policies,
+                      const stg_overload_options *options, const char *who,
+                      stg_trial **trials, size_t *count)
+{
+    size_t combinations = 1;
+    int code = 0;
+
+    for (size_t i = 0; i < sweep_count; i++)
+        combinations *= sweeps[i].count;
+    *count = combinations * policies->count;
+    if (*count > TRIALS_MAX) {
+        stg_options_complain(who, "%zu combinations: wanted %d at most", *count,
+                             TRIALS_MAX);
+        return STG_EXIT_USAGE;
+    }
+    *trials = calloc(*count, sizeof **trials);
+    if (*trials == NULL) {
+        stg_options_complain(who, "there is no memory left");
+        return STG_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < *count && code == 0; i++) {
+        (*trials)[i].options = *options;
+        code = make(&(*trials)[i], policies, i, combinations, sweeps,
+                    sweep_count, who);
+    }
+    return code;
+}

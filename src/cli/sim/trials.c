@@ -1,0 +1,182 @@
+#include "cli/sim/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/spread.h"
+
+enum {
+    RUNS_PER_THREAD = 4, // that wait to be added up
+    SERIES_MAX =
+        RUNS_PER_THREAD * STG_OVERLOAD_BINS_MAX * (int)sizeof(stg_overload_bin),
+};
+
+/* Some runs that are done together, in order of their numbers: the first run of
+ * each trial, then the second of each ... */
+typedef struct batch {
+    stg_trials *trials;
+    size_t first, count;
+    stg_overload_result *results;
+    stg_status *status;
+} batch;
+
+static const stg_trial *trial_of(const stg_trials *t, size_t number)
+{
+    return &t->all[number % t->count];
+}
+
+double stg_trial_work(const stg_overload_options *o)
+{
+    double rate = (double)o->load.rate / 1000;
+
+    if (o->load.is_closed)
+        rate = o->load.clients * 1e9 /
+               ((double)stg_law_mean(&o->load.think) + (double)STG_MS);
+    return rate * ((double)o->end_at / 1e9);
+}
+
+static void do_run(void *ctx, size_t number, unsigned worker)
+{
+    batch *b = ctx;
+    const stg_trials *t = b->trials;
+    size_t run = b->first + number;
+    const stg_trial *trial = trial_of(t, run);
+
+    (void)worker;
+    b->status[number] =
+        stg_overload_run(&trial->options, t->seed, run / t->count, t->stop,
+                         &t->memory, &b->results[number]);
+    if (t->progress != NULL)
+        stg_sim_progress_add(t->progress, stg_trial_work(&trial->options));
+}
+
+static bool is_stopped(const stg_trials *t)
+{
+    return t->stop != NULL && atomic_load(t->stop);
+}
+
+/* A run that was stopped is taken where there is nothing better. */
+static bool is_wanted(const stg_trials *t, const stg_trial *trial,
+                      const stg_overload_result *r)
+{
+    if (!r->is_cut || !is_stopped(t))
+        return true;
+    return trial->summary.runs == 0 && r->bin_count > 0;
+}
+
+static stg_status add_up(batch *b)
+{
+    const stg_trials *t = b->trials;
+    stg_status status = STG_OK;
+
+    for (size_t i = 0; i < b->count; i++) {
+        stg_trial *trial = &t->all[(b->first + i) % t->count];
+        stg_overload_result *r = &b->results[i];
+
+        if (b->status[i] != STG_OK) {
+            status = b->status[i];
+            continue;
+        }
+        if (is_wanted(t, trial, r))
+            stg_overload_summary_add(&trial->summary, r);
+        stg_overload_free(r, &t->memory);
+    }
+    return status;
+}
+
+static stg_status do_all(stg_trials *t, unsigned threads)
+{
+    size_t room = (size_t)threads * RUNS_PER_THREAD;
+    size_t total = t->count * t->reps;
+    stg_status status = STG_OK;
+    batch b = {.trials = t};
+
+    b.results = calloc(room, sizeof *b.results);
+    b.status = calloc(room, sizeof *b.status);
+    if (b.results == NULL || b.status == NULL)
+        status = STG_IO;
+    while (status == STG_OK && b.first < total && !is_stopped(t)) {
+        b.count = total - b.first < room ? total - b.first : room;
+        stg_spread_run(b.count, threads, do_run, &b);
+        status = add_up(&b);
+        b.first += b.count;
+    }
+    free(b.results);
+    free(b.status);
+    return status;
+}
+
+/* -- what it takes */
+
+static uint64_t largest_run(const stg_trials *t)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        uint64_t size = stg_overload_memory(&t->all[i].options);
+
+        if (size > most)
+            most = size;
+    }
+    return most;
+}
+
+static uint64_t all_summaries(const stg_trials *t)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        sum += stg_overload_summary_memory(&t->all[i].options, t->reps);
+    return sum;
+}
+
+/* How many threads fit; 0: not even one. */
+static unsigned fit_threads(const stg_trials *t)
+{
+    uint64_t each = largest_run(t) + SERIES_MAX;
+    uint64_t shared = all_summaries(t), fit;
+
+    if (t->memory_max < shared)
+        return 0;
+    fit = (t->memory_max - shared) / each;
+    return fit < t->threads ? (unsigned)fit : t->threads;
+}
+
+static stg_status refuse_size(const stg_trials *t, stg_error *err)
+{
+    uint64_t wanted = largest_run(t) + SERIES_MAX + all_summaries(t);
+
+    snprintf(err->text, sizeof err->text,
+             "this takes up to %ju MiB of memory, and there are %ju: a lower "
+             "rate, fewer clients, a shorter deadline or fewer runs fit",
+             (uintmax_t)(wanted >> 20) + 1, (uintmax_t)(t->memory_max >> 20));
+    return STG_INVALID;
+}
+
+stg_status stg_trials_run(stg_trials *t, stg_error *err)
+{
+    unsigned threads = fit_threads(t);
+    stg_status status = STG_OK;
+
+    for (size_t i = 0; i < t->count; i++)
+        t->all[i].summary = (stg_overload_summary){0};
+    if (threads == 0)
+        return refuse_size(t, err);
+    for (size_t i = 0; i < t->count && status == STG_OK; i++)
+        status = stg_overload_summary_init(
+            &t->all[i].summary, &t->all[i].options, t->reps, &t->memory);
+    if (status == STG_OK)
+        status = do_all(t, threads);
+    for (size_t i = 0; i < t->count; i++)
+        t->is_partial |= is_stopped(t) && (t->all[i].summary.runs < t->reps ||
+                                           t->all[i].summary.is_cut);
+    if (status != STG_OK)
+        snprintf(err->text, sizeof err->text, "there is no memory left");
+    return status;
+}
+
+void stg_trials_close(stg_trials *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        stg_overload_summary_close(&t->all[i].summary);
+}

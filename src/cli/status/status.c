@@ -1,0 +1,248 @@
+/* stagger status: state of each target, the worst first. */
+#include "cli/status/status.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "core/reader.h"
+
+static const char who[] = "stagger status";
+
+static const char help[] =
+    "usage: stagger status [OPTIONS]\n"
+    "\n"
+    "A table of a hub's targets, the worst first. On a terminal it is drawn again\n"
+    "and again, until it is interrupted.\n"
+    "\n"
+    "  state      live; throttled: held back by Retry-After, a rate, parked rows or a\n"
+    "             full store; circuit-open: its breaker is open; shedding: for too\n"
+    "             long; paused; orphaned: not in the settings; removing\n"
+    "  delivered  messages that it took, over its life (from 118 columns on)\n"
+    "  per s      deliveries a second, since the look before\n"
+    "  fly        attempts under way, and how many there may be\n"
+    "  parked     deliveries that were tried, and wait for their next attempt\n"
+    "  lag        messages of the log that it has not taken; oldest: their age\n"
+    "  dead       messages that were given up: stagger dead list\n"
+    "  p50, p99   how long attempts take that succeed\n"
+    "  left       retries that its budget still has (from 118 columns on)\n"
+    "\n" STG_REMOTE_HELP
+    "      --once           one table, and the end: what a pipe gets\n"
+    "      --watch          table after table: what a terminal gets\n"
+    "      --all            every target, also where they do not fit the screen; and\n"
+    "                       with --once each policy as the hub applies it\n"
+    "      --json           for programs: an object, and with --watch a line each\n"
+    "  -n, --interval TIME  between two looks, 10ms to 1h (1s)\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "Exit code: 0; 1 if the hub is not there or refuses; 2 for bad options.\n"
+    "\n"
+    "  stagger status\n"
+    "  stagger status --once --all\n"
+    "  stagger status --json | jq '.targets[] |\n"
+    "      select(.state != \"live\" or (.last_failure_ms_ago // 6e4) < 6e4)'\n";
+
+enum { ONCE = STG_REMOTE_NEXT, WATCH, ALL, JSON };
+
+typedef struct settings {
+    stg_remote_options remote;
+    bool is_once, is_watch, is_all, is_json;
+    stg_ns interval;
+} settings;
+
+static int refuse(const char *what, const char *found, const char *wanted)
+{
+    stg_options_complain(who, "%s%s: %s", what, found, wanted);
+    fputs("See stagger status --help.\n", stderr);
+    return STG_EXIT_USAGE;
+}
+
+/* -- options --------------------------------------------------------------- */
+
+static int read_interval(settings *s, const char *text)
+{
+    stg_reader r = {text, text + strlen(text)};
+
+    if (stg_read_duration(&r, &s->interval) && stg_reader_is_empty(&r) &&
+        s->interval >= 10 * STG_MS && s->interval <= STG_HOUR)
+        return 0;
+    return refuse("--interval=", text, "wanted a time of 10ms to 1h, like 2s");
+}
+
+static int read_option(void *ctx, int option)
+{
+    settings *s = ctx;
+
+    switch (option) {
+    case ONCE:
+        s->is_once = true;
+        return 0;
+    case WATCH:
+        s->is_watch = true;
+        return 0;
+    case ALL:
+        s->is_all = true;
+        return 0;
+    case JSON:
+        s->is_json = true;
+        return 0;
+    case 'n':
+        return read_interval(s, optarg);
+    case 'h':
+        fputs(help, stdout);
+        return STG_REMOTE_HELPED;
+    default:
+        return stg_remote_take(&s->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
+    }
+}
+
+static const struct option options[] = {
+    STG_REMOTE_LONG_OPTIONS,
+    {"once", no_argument, NULL, ONCE},
+    {"watch", no_argument, NULL, WATCH},
+    {"all", no_argument, NULL, ALL},
+    {"json", no_argument, NULL, JSON},
+    {"interval", required_argument, NULL, 'n'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* -- tables ---------------------------------------------------------------- */
+
+static void pause_for(stg_ns time)
+{
+    struct timespec rest = {(time_t)(time / STG_S), (long)(time % STG_S)};
+
+    while (nanosleep(&rest, &rest) != 0) {
+    }
+}
+
+/* Lines of the screen but one, which the cursor is in. */
+static unsigned screen_lines(void)
+{
+    struct winsize size = {0};
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+        return 23;
+    return size.ws_row > 6 ? size.ws_row - 1U : 5;
+}
+
+/* Over the table that was drawn last, of `drawn` lines. */
+static unsigned draw(const settings *s, const stg_remote *r,
+                     const status_look *look, const char *notice,
+                     unsigned drawn)
+{
+    bool is_screen = isatty(STDOUT_FILENO) == 1;
+    status_paper paper = {.terminal = stg_terminal_look(), .end = "\n"};
+
+    if (is_screen && !s->is_all)
+        paper.lines = screen_lines();
+    if (is_screen && s->is_watch) {
+        // What does not fit is cut: a line that wraps would be two.
+        paper.end = "\033[K\n";
+        fputs("\033[?7l", stdout);
+        if (drawn > 0)
+            printf("\033[%uA", drawn);
+    }
+    drawn = status_table_print(&paper, stg_remote_hub(r), look, notice);
+    if (is_screen && s->is_watch)
+        fputs("\033[J\033[?7h", stdout);
+    else if (s->is_watch)
+        putchar('\n');
+    return drawn;
+}
+
+/* -- once, or again and again ---------------------------------------------- */
+
+/* Rates are of two looks. */
+static int show_once(const settings *s, stg_remote *r)
+{
+    status_look before, look;
+    bool is_well = status_look_take(&before, r, NULL);
+
+    if (!is_well)
+        return stg_remote_complain(r);
+    pause_for(s->interval);
+    is_well = status_look_take(&look, r, &before);
+    status_look_free(&before);
+    if (!is_well)
+        return stg_remote_complain(r);
+    status_look_sort(&look);
+    if (s->is_json)
+        status_json_print(&look, false);
+    else
+        draw(s, r, &look, NULL, 0);
+    if (!s->is_json && s->is_all)
+        status_policies_print(&look);
+    status_look_free(&look);
+    return stg_options_finish(who, 0);
+}
+
+/* One that was not answered stays as it is, with a line that says why. A hub
+ * that is started again is found again. */
+static int watch(const settings *s, stg_remote *r)
+{
+    status_look last = {.hub = NULL}, look;
+    unsigned drawn = 0;
+    char notice[1100];
+
+    do {
+        bool is_new =
+            status_look_take(&look, r, last.hub != NULL ? &last : NULL);
+
+        if (!is_new && last.hub == NULL)
+            return stg_remote_complain(r);
+        if (is_new) {
+            status_look_free(&last);
+            last = look;
+        }
+        snprintf(notice, sizeof notice, "%.*s; trying again",
+                 (int)strcspn(stg_remote_why(r), "\n"), stg_remote_why(r));
+        status_look_sort(&last);
+        if (!s->is_json)
+            drawn = draw(s, r, &last, is_new ? NULL : notice, drawn);
+        else if (is_new)
+            status_json_print(&last, true);
+        status_look_order(&last);
+        if (fflush(stdout) == 0)
+            pause_for(s->interval);
+    } while (!ferror(stdout));
+    status_look_free(&last);
+    return stg_options_finish(who, 0);
+}
+
+static int run(const settings *s)
+{
+    stg_remote *r = stg_remote_open(who, &s->remote);
+    int code;
+
+    if (r == NULL)
+        return STG_EXIT_USAGE;
+    code = s->is_watch ? watch(s, r) : show_once(s, r);
+    stg_remote_close(r);
+    return code;
+}
+
+int stg_cli_status(int argc, char **argv)
+{
+    settings s = {.interval = STG_S};
+    int code = stg_options_walk(argc, argv, "n:h", options, read_option, &s);
+
+    if (code == STG_REMOTE_HELPED)
+        return stg_options_finish(who, 0);
+    if (code != 0)
+        return code;
+    if (optind < argc)
+        return refuse(argv[optind], "", "is a word too many");
+    if (s.is_once && s.is_watch)
+        return refuse("--once and --watch", "", "wanted one of them");
+    if (!s.is_once && !s.is_json && isatty(STDOUT_FILENO) == 1)
+        s.is_watch = true;
+    return run(&s);
+}

@@ -1,0 +1,252 @@
+#include "config/load.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/loading.h"
+#include "host/private_file.h"
+#include "http/url.h"
+#include "hub/target.h"
+
+static const stg_file_place nowhere = {0, 0};
+
+/* -- memory ---------------------------------------------------------------- */
+
+void *stg_load_keep(stg_loading *l, size_t size)
+{
+    void *kept = stg_settings_keep(l->s, size);
+
+    if (kept == NULL)
+        stg_complain(l->c, nowhere, "there is no memory for the settings");
+    return kept;
+}
+
+const char *stg_load_keep_text(stg_loading *l, const char *text)
+{
+    const char *kept = stg_settings_keep_text(l->s, text, strlen(text));
+
+    if (kept == NULL)
+        stg_complain(l->c, nowhere, "there is no memory for the settings");
+    return kept;
+}
+
+const char *stg_load_keep_path(stg_loading *l, const char *path)
+{
+    const char *slash = strrchr(l->path, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - l->path) + 1 : 0;
+    size_t size = folder + strlen(path) + 1;
+    char *kept;
+
+    if (*path == '/' || folder == 0)
+        return stg_load_keep_text(l, path);
+    kept = stg_load_keep(l, size);
+    if (kept != NULL)
+        snprintf(kept, size, "%.*s%s", (int)folder, l->path, path);
+    return kept;
+}
+
+/* -- places ---------------------------------------------------------------- */
+
+stg_file_place *stg_load_add_places(stg_loading *l)
+{
+    stg_file_place *places = calloc(stg_setting_count(), sizeof *places);
+
+    if (places == NULL)
+        stg_complain(l->c, nowhere, "there is no memory for the settings");
+    return places;
+}
+
+size_t stg_load_number(stg_setting_in in, const char *path)
+{
+    return stg_setting_number(stg_setting_find(in, path, strlen(path)));
+}
+
+stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
+                                     const char *path)
+{
+    size_t number = stg_load_number(STG_IN_TARGET, path);
+    stg_file_place place = l->targets[target][number];
+
+    if (place.line == 0)
+        place = l->defaults[number];
+    return place.line > 0 ? place : l->s->targets[target].place;
+}
+
+stg_file_place stg_settings_place(const stg_settings *s, const char *path)
+{
+    const stg_file_place *places = s->inside->places;
+
+    return places != NULL ? places[stg_load_number(STG_IN_HUB, path)] : nowhere;
+}
+
+stg_file_place stg_load_hub_place(const stg_loading *l, const char *path)
+{
+    return stg_settings_place(l->s, path);
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+/* A name that is made of a path ends in its hash. */
+static void advise_name(stg_loading *l, const stg_target_settings *t)
+{
+    stg_url url;
+
+    if (t->name != NULL && stg_url_parse(&url, t->url, NULL) == STG_OK &&
+        url.path.size > 1)
+        stg_warn(l->c, t->place,
+                 "no `name`: the target is called `%s`, made of its URL, so "
+                 "that with another path or query it would be a new target "
+                 "and its messages another's; wanted a `name`",
+                 t->name);
+}
+
+static void name_targets(stg_loading *l)
+{
+    stg_text_table names = {.at = NULL};
+    stg_settings *s = l->s;
+
+    for (size_t i = 0; i < s->target_count; i++) {
+        stg_target_settings *t = &s->targets[i];
+        char name[STG_TARGET_NAME_MAX];
+        size_t first = i;
+
+        if (t->name == NULL && t->url != NULL &&
+            stg_target_name(t->url, name, NULL) == STG_OK) {
+            t->name = stg_load_keep_text(l, name);
+            advise_name(l, t);
+        }
+        if (t->name == NULL)
+            continue;
+        if (!stg_text_table_add(&names, t->name, i, &first))
+            stg_complain(l->c, nowhere, "there is no memory for the settings");
+        else if (first != i)
+            stg_complain(l->c, t->place,
+                         "two targets have the name `%s`; wanted a `name` of "
+                         "its own (see line %" PRIu32 ")",
+                         t->name, s->targets[first].place.line);
+    }
+    stg_text_table_free(&names);
+}
+
+static void want_needed(stg_loading *l)
+{
+    for (size_t i = 0; i < l->s->target_count; i++)
+        if (l->targets[i][stg_load_number(STG_IN_TARGET, "url")].line == 0)
+            stg_complain(l->c, l->s->targets[i].place,
+                         "a target without `url`; wanted `url: "
+                         "https://HOST/PATH`");
+    if (stg_load_hub_place(l, "targets").line == 0)
+        stg_complain(l->c, nowhere,
+                     "there are no `targets`; wanted `targets:`, and a list of "
+                     "`- {name: NAME, url: URL}`");
+}
+
+/* -- the file -------------------------------------------------------------- */
+
+static void read_hub(stg_loading *l, const stg_yaml_node *top)
+{
+    stg_settings *s = l->s;
+
+    if (top->kind != STG_NODE_MAP) {
+        stg_complain(l->c, top->place,
+                     "%s; wanted a map of settings, with `targets:`",
+                     stg_load_kind(top));
+        return;
+    }
+    l->target_total = 0;
+    for (size_t i = 0; i < top->count; i += 2)
+        if (strcmp(top->at[i]->text, "targets") == 0)
+            l->target_total = top->at[i + 1]->count;
+    stg_load_map(l, STG_IN_HUB, "", top, s, s->inside->places);
+    if (s->listen.address == NULL && s->source != STG_SOURCE_STDIN)
+        s->listen.address = "127.0.0.1:8080";
+    name_targets(l);
+    want_needed(l);
+    stg_judge(l);
+}
+
+static void end(stg_loading *l)
+{
+    for (size_t i = 0; l->targets != NULL && i < l->s->target_count; i++)
+        free(l->targets[i]);
+    for (size_t i = 0; i < l->sink_count; i++)
+        free(l->sinks[i]);
+    free(l->targets);
+    free(l->sinks);
+    free(l->defaults);
+    stg_text_table_free(&l->policies);
+    stg_text_table_free(&l->files);
+}
+
+static bool begin(stg_loading *l, const char *path)
+{
+    struct stat status;
+
+    l->s = stg_settings_new();
+    if (l->s == NULL) {
+        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        return false;
+    }
+    l->path = l->s->file = stg_load_keep_text(l, path);
+    l->defaults = stg_load_add_places(l);
+    l->s->inside->places = stg_load_add_places(l);
+    l->is_exposed = stat(path, &status) == 0 && !stg_file_is_private(&status);
+    return l->path != NULL && l->defaults != NULL &&
+           l->s->inside->places != NULL;
+}
+
+static stg_status load(const stg_yaml_node *top, const char *path,
+                       stg_settings **s, stg_complaints *c)
+{
+    stg_loading l = {.c = c};
+    stg_error err;
+
+    if (begin(&l, path))
+        read_hub(&l, top);
+    if (l.s != NULL)
+        end(&l);
+    if (c->mistakes == 0 && stg_settings_complete(l.s, &err) != STG_OK)
+        stg_complain(c, nowhere, "%s", err.text);
+    stg_complaints_sort(c);
+    if (c->mistakes == 0) {
+        *s = l.s;
+        return STG_OK;
+    }
+    stg_settings_free(l.s);
+    return STG_INVALID;
+}
+
+/* What was read of a tree that may be none; status: what none is. */
+static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
+                            const char *path, stg_settings **s,
+                            stg_complaints *c, stg_status status)
+{
+    if (top != NULL)
+        status = load(top, path, s, c);
+    else
+        stg_complaints_sort(c);
+    stg_yaml_free(yaml);
+    return status;
+}
+
+stg_status stg_settings_load_text(const char *text, size_t size,
+                                  const char *path, stg_settings **s,
+                                  stg_complaints *c)
+{
+    stg_yaml *yaml;
+    const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
+
+    return load_tree(yaml, top, path, s, c, STG_INVALID);
+}
+
+stg_status stg_settings_load(const char *path, stg_settings **s,
+                             stg_complaints *c)
+{
+    stg_yaml *yaml;
+    const stg_yaml_node *top = stg_yaml_load(&yaml, path, c);
+
+    return load_tree(yaml, top, path, s, c,
+                     yaml == NULL ? STG_IO : STG_INVALID);
+}

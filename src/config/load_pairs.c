@@ -1,0 +1,349 @@
+/* Maps of names: headers, filters, tags. */
+#include <string.h>
+
+#include "config/loading.h"
+#include "config/reserved.h"
+#include "http/forwarding.h"
+#include "http/header.h"
+#include "kafka/kafka.h"
+
+/* The value of one key of a map. */
+static void refuse_part(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *key, const stg_yaml_node *n,
+                        const char *wanted)
+{
+    char shown[STG_KEY_SHOWN_MAX];
+
+    stg_complain(l->c, n->place, "`%s`: %s for `%s`; wanted %s", s->path,
+                 n->kind == STG_NODE_MAP    ? "a map"
+                 : n->kind == STG_NODE_LIST ? "a list"
+                                            : "nothing",
+                 stg_yaml_key_shown(key->text, shown), wanted);
+}
+
+/* -- headers --------------------------------------------------------------- */
+
+typedef struct header {
+    const char *name, *value, *file;
+} header;
+
+static bool is_header_name(stg_loading *l, const stg_setting *s,
+                           const stg_yaml_node *key)
+{
+    stg_span name = {key->text, strlen(key->text)};
+    char shown[STG_KEY_SHOWN_MAX];
+    const char *why;
+
+    if (!stg_header_is_name(name)) {
+        stg_complain(l->c, key->place,
+                     "`%s`: `%s` is no name of a header; wanted letters, "
+                     "digits and hyphens",
+                     s->path, stg_yaml_key_shown(key->text, shown));
+        return false;
+    }
+    why = s->kind == STG_KIND_HEADERS ? stg_reserved_header(name) : NULL;
+    if (why != NULL)
+        stg_complain(l->c, key->place, "`%s`: `%.60s` %s; wanted another",
+                     s->path, key->text, why);
+    return why == NULL;
+}
+
+static bool is_header_value(stg_loading *l, stg_file_place place,
+                            const char *name, const char *value)
+{
+    stg_span text = {value, strlen(value)};
+
+    if (stg_header_is_value(text))
+        return true;
+    // The value may be a secret.
+    stg_complain(l->c, place,
+                 "the value of header `%.60s` cannot be sent; wanted one line "
+                 "without control characters, and no blanks around it",
+                 name);
+    return false;
+}
+
+/* {file: PATH}; not yet judged. */
+static bool read_header_file(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *n, header *h)
+{
+    if (n->count != 2 || strcmp(n->at[0]->text, "file") != 0 ||
+        n->at[1]->kind != STG_NODE_TEXT || *n->at[1]->text == '\0') {
+        stg_complain(l->c, n->place,
+                     "`%s`: a map; wanted `%.60s: value`, or `%.60s: {file: "
+                     "PATH}`",
+                     s->path, h->name, h->name);
+        return false;
+    }
+    h->file = stg_load_keep_path(l, n->at[1]->text);
+    if (h->file == NULL)
+        return false;
+    h->value = stg_load_secret(l, n->at[1]->place, h->name, h->file);
+    return h->value != NULL;
+}
+
+static bool read_header(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *key, const stg_yaml_node *n,
+                        header *h)
+{
+    *h = (header){.name = stg_load_keep_text(l, key->text)};
+    if (h->name == NULL || !is_header_name(l, s, key))
+        return false;
+    if (n->kind == STG_NODE_MAP)
+        return read_header_file(l, s, n, h) &&
+               is_header_value(l, n->at[1]->place, h->name, h->value);
+    if (n->kind != STG_NODE_TEXT || stg_node_is_null(n)) {
+        refuse_part(l, s, key, n, "a value, or {file: PATH}");
+        return false;
+    }
+    h->value = stg_load_keep_text(l, n->text);
+    return h->value != NULL && is_header_value(l, n->place, h->name, h->value);
+}
+
+/* 0: they are the same. */
+static int differ_headers(const char *a, const char *b)
+{
+    return !stg_header_same((stg_span){a, strlen(a)}, (stg_span){b, strlen(b)});
+}
+
+/* `X-A`, `x-a` and `X_A` are the same header. */
+static bool is_repeated(stg_loading *l, const stg_yaml_node *n, size_t i)
+{
+    char shown[STG_KEY_SHOWN_MAX];
+
+    for (size_t k = 0; k < i; k += 2)
+        if (differ_headers(n->at[k]->text, n->at[i]->text) == 0) {
+            stg_complain(l->c, n->at[i]->place,
+                         "header `%s` comes twice; wanted it once (see line "
+                         "%u)",
+                         stg_yaml_key_shown(n->at[i]->text, shown),
+                         (unsigned)n->at[k]->place.line);
+            return true;
+        }
+    return false;
+}
+
+static bool read_target_header(stg_loading *l, const stg_setting *s,
+                               const stg_yaml_node *n, size_t i, void *part)
+{
+    header h;
+
+    if (is_repeated(l, n, i) || !read_header(l, s, n->at[i], n->at[i + 1], &h))
+        return false;
+    *(stg_header_setting *)part = (stg_header_setting){h.name, h.value, h.file};
+    return true;
+}
+
+/* A sink reads its files itself: a token may change while the hub runs. */
+static bool read_sink_header(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *n, size_t i, void *part)
+{
+    header h;
+
+    if (is_repeated(l, n, i) || !read_header(l, s, n->at[i], n->at[i + 1], &h))
+        return false;
+    *(stg_alert_header *)part =
+        (stg_alert_header){h.name, h.file != NULL ? NULL : h.value, h.file};
+    return true;
+}
+
+/* -- properties of librdkafka ---------------------------------------------- */
+
+static bool read_property(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n, size_t i, void *part)
+{
+    const stg_yaml_node *key = n->at[i], *value = n->at[i + 1];
+    header h = {.name = stg_load_keep_text(l, key->text)};
+    const char *why = stg_reserved_property(key->text);
+    char shown[STG_KEY_SHOWN_MAX];
+    stg_error err;
+
+    if (h.name == NULL)
+        return false;
+    if (strcmp(stg_yaml_key_shown(key->text, shown), key->text) != 0)
+        why = "is no name of a property; wanted `NAME: VALUE`";
+    if (why != NULL) {
+        stg_complain(l->c, key->place, "`%s`: `%s` %s", s->path, shown, why);
+        return false;
+    }
+    if (value->kind == STG_NODE_MAP) {
+        if (!read_header_file(l, s, value, &h))
+            return false;
+    } else if (value->kind != STG_NODE_TEXT || stg_node_is_null(value)) {
+        refuse_part(l, s, key, value, "a value, or {file: PATH}");
+        return false;
+    } else {
+        h.value = stg_load_keep_text(l, value->text);
+    }
+    if (stg_kafka_check_property(h.name, h.value, &err) != STG_OK) {
+        stg_complain(l->c, key->place, "%s", err.text);
+        return false;
+    }
+    *(stg_property_setting *)part =
+        (stg_property_setting){h.name, h.value, h.file};
+    return h.value != NULL;
+}
+
+/* -- filters --------------------------------------------------------------- */
+
+/* Headers that are not kept of a message can never be asked for. */
+static void check_match_header(stg_loading *l, const stg_yaml_node *key)
+{
+    stg_span name = {key->text, strlen(key->text)};
+    bool is_kafka = l->s->source == STG_SOURCE_KAFKA;
+    char shown[STG_KEY_SHOWN_MAX];
+    const stg_texts *rules =
+        is_kafka ? &l->s->kafka.headers : &l->s->listen.headers;
+
+    if (stg_header_equal(name, "Content-Type") ||
+        stg_header_equal(name, "Stagger-Key"))
+        return;
+    if (!stg_header_is_name(name))
+        stg_complain(l->c, key->place,
+                     "`match`: `%s` is no name of a header; wanted letters, "
+                     "digits and hyphens",
+                     stg_yaml_key_shown(key->text, shown));
+    else if (!stg_headers_keep(
+                 rules->count > 0 ? rules->at : stg_headers_default, name))
+        stg_complain(l->c, key->place,
+                     "`match`: header `%.60s` is not kept of a message, so "
+                     "that nothing would match; wanted it in `%s`",
+                     key->text, is_kafka ? "kafka.headers" : "listen.headers");
+}
+
+static void load_match(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *base)
+{
+    stg_match_setting *all = stg_load_keep(l, (n->count + 1) * sizeof *all);
+    size_t count = 0;
+
+    if (n->count == 0)
+        stg_complain(l->c, n->place,
+                     "`match`: an empty map; wanted a header at least, or no "
+                     "such key: then every message is sent");
+    for (size_t i = 0; all != NULL && i < n->count; i += 2) {
+        const stg_yaml_node *value = n->at[i + 1];
+        stg_match_setting m = {.header = stg_load_keep_text(l, n->at[i]->text)};
+
+        check_match_header(l, n->at[i]);
+        if (is_repeated(l, n, i) || m.header == NULL)
+            continue;
+        if (value->kind == STG_NODE_LIST && value->count == 0)
+            stg_complain(l->c, value->place,
+                         "`match`: an empty list; wanted a value at least");
+        else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
+            refuse_part(l, s, n->at[i], value, "a value, or a list of values");
+        else
+            m.values = stg_load_texts(l, s, value);
+        if (m.values.count > 0)
+            all[count++] = m;
+    }
+    if (all != NULL)
+        stg_load_put_list(s, base, all, count);
+}
+
+/* -- tags ------------------------------------------------------------------ */
+
+/* "" for what is none. */
+static const char *read_word(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *key, const stg_yaml_node *n)
+{
+    const char *word = NULL;
+
+    if (n->kind != STG_NODE_TEXT || stg_node_is_null(n))
+        refuse_part(l, s, key, n, "a word");
+    else
+        word = stg_load_text(l, s, n);
+    return word != NULL ? word : "";
+}
+
+static bool read_tag(stg_loading *l, const stg_setting *s,
+                     const stg_yaml_node *n, size_t i, void *part)
+{
+    const char *name = stg_load_keep_text(l, n->at[i]->text),
+               *value = read_word(l, s, n->at[i], n->at[i + 1]);
+
+    if (name == NULL || *name == '\0' || strlen(name) > 64) {
+        stg_complain(l->c, n->at[i]->place,
+                     "`%s`: a tag's name has 1 to 64 bytes; wanted another",
+                     s->path);
+        return false;
+    }
+    if (s->kind == STG_KIND_TAGS)
+        *(stg_tag_setting *)part = (stg_tag_setting){name, value};
+    else
+        *(stg_alert_tag *)part = (stg_alert_tag){name, value};
+    return *value != '\0';
+}
+
+/* -- all of them ----------------------------------------------------------- */
+
+/* How a part is read into a struct, which begins with its name. */
+typedef struct parts {
+    size_t size;
+    bool (*read)(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
+                 size_t i, void *part);
+    int (*compare)(const char *a, const char *b); /* of names */
+} parts;
+
+static bool has_name(const char *all, size_t count, const parts *p,
+                     const char *part)
+{
+    const char *name, *other;
+
+    memcpy(&name, part, sizeof name);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&other, all + i * p->size, sizeof other);
+        if (p->compare(name, other) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Its own parts, and behind them those that are there, of the defaults, if they
+ * have other names. */
+static void load_parts(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *base, const parts *p)
+{
+    size_t old_count, count = 0, own;
+    const char *old;
+    char *all;
+
+    memcpy(&old, (const char *)base + s->at, sizeof old);
+    memcpy(&old_count, (const char *)base + s->count_at, sizeof old_count);
+    all = stg_load_keep(l, (n->count / 2 + old_count + 1) * p->size);
+    if (all == NULL)
+        return;
+    for (size_t i = 0; i < n->count; i += 2)
+        count += p->read(l, s, n, i, all + count * p->size);
+    own = count;
+    for (size_t i = 0; i < old_count; i++)
+        if (!has_name(all, own, p, old + i * p->size))
+            memcpy(all + count++ * p->size, old + i * p->size, p->size);
+    stg_load_put_list(s, base, all, count);
+}
+
+void stg_load_pairs(stg_loading *l, const stg_setting *s,
+                    const stg_yaml_node *n, void *base)
+{
+    static const parts headers = {sizeof(stg_header_setting),
+                                  read_target_header, differ_headers},
+                       sink_headers = {sizeof(stg_alert_header),
+                                       read_sink_header, differ_headers},
+                       properties = {sizeof(stg_property_setting),
+                                     read_property, strcmp},
+                       tags = {sizeof(stg_tag_setting), read_tag, strcmp},
+                       sink_tags = {sizeof(stg_alert_tag), read_tag, strcmp};
+
+    if (n->kind != STG_NODE_MAP)
+        stg_load_refuse_kind(l, s, n);
+    else if (s->kind == STG_KIND_MATCH)
+        load_match(l, s, n, base);
+    else
+        load_parts(l, s, n, base,
+                   s->kind == STG_KIND_HEADERS        ? &headers
+                   : s->kind == STG_KIND_SINK_HEADERS ? &sink_headers
+                   : s->kind == STG_KIND_PROPERTIES   ? &properties
+                   : s->kind == STG_KIND_TAGS         ? &tags
+                                                      : &sink_tags);
+}

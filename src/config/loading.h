@@ -1,0 +1,139 @@
+/* loading.h - what the files of the loader share. Private to them.
+ *
+ *     load.c         the file
+ *     load_map.c     keys, and what is said of those that are unknown
+ *     load_value.c   one value after another
+ *     load_lists.c   values that are lists
+ *     load_pairs.c   headers, filters, tags
+ *     load_policy.c  policies, by name and by text
+ *     judge.c        what contradicts, and what is unwise
+ *     judge_target.c the same of a target
+ *     judge_kafka.c  the same of Kafka, PostgreSQL and shards
+ *     files.c        secrets and certificates */
+#ifndef STAGGER_CONFIG_LOADING_H
+#define STAGGER_CONFIG_LOADING_H
+
+#include "base/text_table.h"
+#include "config/complaints.h"
+#include "config/inside.h"
+#include "config/table.h"
+#include "config/values.h"
+#include "config/yaml.h"
+#include "http/url.h"
+
+typedef struct stg_loading {
+    stg_settings *s;
+    stg_complaints *c;
+    const char *path; /* of the file */
+    bool is_exposed;  /* others may read the file */
+    /* Where each setting was written, by its number in the table. */
+    stg_file_place *defaults;
+    stg_file_place **targets; /* one for each of s->targets */
+    stg_file_place **sinks;
+    size_t sink_count;       /* that were read so far */
+    size_t target_total;     /* that the file has */
+    stg_text_table policies; /* names, to s->policies */
+    stg_text_table files;    /* certificates that were looked at, by path */
+} stg_loading;
+
+/* -- load.c, load_map.c --------------------------------------------------- */
+
+/* Room for a place of each setting, zeroed; NULL: complained. To be freed. */
+stg_file_place *stg_load_add_places(stg_loading *l);
+
+/* The number of a setting that is there. */
+size_t stg_load_number(stg_setting_in in, const char *path);
+
+/* One map: its keys are the settings in `in` whose paths go on from prefix. */
+void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
+                  const stg_yaml_node *map, void *base, stg_file_place *places);
+
+/* "PATH: WHAT; wanted ...": a value of another kind than the setting's. */
+void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n);
+
+/* Memory that goes with the settings; NULL: complained. */
+void *stg_load_keep(stg_loading *l, size_t size);
+const char *stg_load_keep_text(stg_loading *l, const char *text);
+
+/* A path of the file's, as the process can open it. */
+const char *stg_load_keep_path(stg_loading *l, const char *path);
+
+/* Where a target's setting was written, or that of the defaults. */
+stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
+                                     const char *path);
+
+/* Where a setting of the hub was. */
+stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
+
+/* -- load_value.c ---------------------------------------------------------- */
+
+/* Reads the value of any setting into base, the struct that it is a part of. */
+void stg_load_value(stg_loading *l, const stg_setting *s,
+                    const stg_yaml_node *n, void *base, stg_file_place *places);
+
+/* "a map", "an empty list" */
+const char *stg_load_kind(const stg_yaml_node *n);
+
+/* -- load_lists.c, load_pairs.c -------------------------------------------- */
+
+/* A text that is not empty; NULL: complained. */
+const char *stg_load_text(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n);
+
+/* Those of a list, or of one text. */
+stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n);
+
+void stg_load_put_list(const stg_setting *s, void *base, const void *list,
+                       size_t count);
+
+void stg_load_pairs(stg_loading *l, const stg_setting *s,
+                    const stg_yaml_node *n, void *base);
+
+/* Reads a value of a kind that is no scalar, no section and no list of maps. */
+void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
+                   void *base);
+
+/* -- load_policy.c --------------------------------------------------------- */
+
+void stg_load_policies(stg_loading *l, const stg_yaml_node *n);
+
+/* Whether the text of a target's or the defaults' `policy` can be used. */
+void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n);
+
+/* -- files.c --------------------------------------------------------------- */
+
+/* The content of a secret's file, without an end of line at its end; kept.
+ * NULL: complained. */
+const char *stg_load_secret(stg_loading *l, stg_file_place place,
+                            const char *name, const char *path);
+
+/* Complains of a secret's file that is missing, empty, or not private. */
+bool stg_load_check_secret(stg_loading *l, stg_file_place place,
+                           const char *name, const char *path);
+
+/* Certificates and keys of a target. */
+void stg_load_check_tls(stg_loading *l, size_t target);
+
+/* Whether a file can be made or added to. */
+void stg_load_check_output(stg_loading *l, const char *name, const char *path);
+
+/* -- judge.c, judge_target.c ----------------------------------------------- */
+
+void stg_judge(stg_loading *l);
+void stg_judge_target(stg_loading *l, size_t target);
+
+/* Complains, of `name` at place, where url has an address that the hub may not
+ * connect to. Names are judged when they are resolved. */
+void stg_judge_egress(stg_loading *l, stg_file_place place, const char *name,
+                      const stg_url *url);
+
+/* -- judge_kafka.c --------------------------------------------------------- */
+
+void stg_judge_kafka(stg_loading *l);
+
+/* A target's choice of topics. */
+void stg_judge_topics(stg_loading *l, size_t target);
+
+#endif

@@ -1,0 +1,61 @@
+#include "config/reserved.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "http/header.h"
+
+const char *stg_reserved_header(stg_span name)
+{
+    if (stg_header_is_framing(name))
+        return "speaks of the connection, which is the hub's own";
+    if (stg_header_is_hubs(name))
+        return "is the hub's own";
+    if (stg_header_matches("Content-Type", name))
+        return "is the message's, as it was published";
+    return NULL;
+}
+
+/* A consumer that commits by itself, or begins elsewhere, loses messages; and a
+ * producer must tell what has arrived, once and in order. */
+const char *stg_reserved_property(const char *name)
+{
+    static const struct {
+        const char *name, *why;
+    } reserved[] = {
+        {"bootstrap.servers", "is `kafka.brokers`; wanted it there"},
+        {"metadata.broker.list", "is `kafka.brokers`; wanted it there"},
+        {"group.id", "is `kafka.group`; wanted it there"},
+        {"auto.offset.reset",
+         "is `kafka.start` and `kafka.expired`; wanted it there"},
+        {"topic.auto.offset.reset",
+         "is `kafka.start` and `kafka.expired`; wanted it there"},
+        {"enable.auto.commit", "is the hub's own; wanted none"},
+        {"auto.commit.enable", "is the hub's own; wanted none"},
+        {"auto.commit.interval.ms", "is the hub's own; wanted none"},
+        {"enable.auto.offset.store", "is the hub's own; wanted none"},
+        {"enable.partition.eof", "is the hub's own; wanted none"},
+        {"queued.max.messages.kbytes", "is part of `memory`; wanted none"},
+        {"queued.min.messages", "is the hub's own; wanted none"},
+        {"offset.store.method", "is the hub's own; wanted none"},
+        {"offset.store.path", "is the hub's own; wanted none"},
+        {"offset.store.sync.interval.ms", "is the hub's own; wanted none"},
+        {"group.protocol", "is the hub's own: classic; wanted none"},
+        {"group.remote.assignor", "is the hub's own; wanted none"},
+        {"log.queue", "is the hub's own; wanted none"},
+        {"enabled_events", "is the hub's own; wanted none"},
+        {"internal.termination.signal", "is the hub's own; wanted none"},
+        {"enable.idempotence", "is the hub's own; wanted none"},
+        {"transactional.id", "is the hub's own; wanted none"},
+        {"delivery.report.only.error", "is the hub's own; wanted none"},
+        {"plugin.library.paths", "would load code into the hub; wanted none"},
+        {"ssl.engine.location", "would load code into the hub; wanted none"},
+        {"ssl.providers", "would load code into the hub; wanted none"},
+        {"sasl.kerberos.kinit.cmd", "would run a command; wanted none"},
+    };
+
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(reserved[i].name, name) == 0)
+            return reserved[i].why;
+    return NULL;
+}

@@ -1,0 +1,185 @@
+#include "config/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/inside.h"
+#include "config/match.h"
+#include "http/client.h"
+#include "ingress/ingress.h"
+#include "store/store.h"
+
+/* -- memory ---------------------------------------------------------------- */
+
+enum { CHUNK = 8192 };
+
+struct stg_settings_chunk {
+    stg_settings_chunk *next;
+    size_t used, size;
+    max_align_t bytes[];
+};
+
+static stg_settings_chunk *add_chunk(stg_settings *s, size_t size)
+{
+    stg_settings_chunk *c = malloc(sizeof *c + size);
+
+    if (c == NULL)
+        return NULL;
+    *c = (stg_settings_chunk){.next = s->inside->chunks, .size = size};
+    s->inside->chunks = c;
+    return c;
+}
+
+void *stg_settings_keep(stg_settings *s, size_t size)
+{
+    size_t rounded =
+        (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    stg_settings_chunk *c = s->inside->chunks;
+    void *bytes;
+
+    if (c == NULL || c->size - c->used < rounded)
+        c = add_chunk(s, rounded < CHUNK ? CHUNK : rounded);
+    if (c == NULL)
+        return NULL;
+    bytes = (char *)c->bytes + c->used;
+    c->used += rounded;
+    memset(bytes, 0, rounded);
+    return bytes;
+}
+
+char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size)
+{
+    char *kept = stg_settings_keep(s, size + 1);
+
+    if (kept != NULL && size > 0)
+        memcpy(kept, text, size);
+    return kept;
+}
+
+void stg_settings_free(stg_settings *s)
+{
+    stg_settings_chunk *next;
+
+    if (s == NULL)
+        return;
+    for (stg_settings_chunk *c = s->inside->chunks; c != NULL; c = next) {
+        next = c->next;
+        free(c);
+    }
+    stg_text_table_free(&s->inside->compiled);
+    free(s->inside->policies);
+    free(s->inside->places);
+    free(s->inside);
+    free(s->targets);
+    free(s);
+}
+
+/* -- defaults -------------------------------------------------------------- */
+
+/* What client and flow have as their own. */
+static stg_target_settings default_target(void)
+{
+    stg_endpoint_options e = stg_endpoint_options_default(NULL);
+    stg_lane_options l = stg_lane_options_default(NULL);
+
+    return (stg_target_settings){
+        .method = e.method,
+        .order = l.order,
+        .in_flight_max = l.in_flight_max,
+        .parked_max = l.parked_max,
+        .shed_after = l.shed_after,
+        .resolve_timeout = e.resolve_timeout,
+        .connect_timeout = e.connect_timeout,
+        .tls_timeout = e.tls_timeout,
+        .write_timeout = e.write_timeout,
+        .first_byte_timeout = e.first_byte_timeout,
+        .idle_count_max = e.idle_count_max,
+        .idle_max = e.idle_max,
+        .age_max = e.age_max,
+        .answer_max = e.answer_max,
+        .excerpt_max = e.excerpt_max,
+    };
+}
+
+static void set_defaults(stg_settings *s)
+{
+    stg_store_options store = stg_store_options_default("stagger.db");
+    stg_ingress_options ingress = stg_ingress_options_default();
+    stg_flow_options flow = stg_flow_options_default();
+
+    s->store = (stg_store_settings){.path = store.path,
+                                    .quota = store.quota,
+                                    .retention = store.retention,
+                                    .keys_kept = store.keys_kept,
+                                    .keys_max = store.keys_max};
+    s->dead = store.dead;
+    s->kafka.group = "stagger";
+    s->kafka.start = "latest";
+    s->shard.count = s->shard.index = 1;
+    s->listen.connections_max = ingress.connections_max;
+    s->listen.address_connections_max = ingress.address_connections_max;
+    s->memory_max = UINT64_C(128) << 20;
+    s->in_flight_max = flow.in_flight_max;
+    s->budget = flow.budget;
+    s->drain = flow.drain;
+    s->log.least = STG_LOG_INFO;
+    s->metrics.targets_max = 1000;
+    s->trace = STG_TRACE_BEGIN;
+    s->alerts = stg_alert_options_default();
+    s->defaults = default_target();
+}
+
+stg_settings *stg_settings_new(void)
+{
+    stg_settings *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->inside = calloc(1, sizeof *s->inside);
+    if (s->inside == NULL) {
+        free(s);
+        return NULL;
+    }
+    set_defaults(s);
+    return s;
+}
+
+stg_target_settings *stg_settings_add_target(stg_settings *s)
+{
+    size_t room = s->inside->target_room;
+
+    if (s->target_count == room) {
+        stg_target_settings *grown;
+
+        room = room > 0 ? 2 * room : 8;
+        grown = realloc(s->targets, room * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        s->targets = grown;
+        s->inside->target_room = room;
+    }
+    s->inside->is_complete = false;
+    s->targets[s->target_count] = s->defaults;
+    return &s->targets[s->target_count++];
+}
+
+/* -- what others are told -------------------------------------------------- */
+
+stg_lane_options stg_settings_lane(const stg_target_settings *t)
+{
+    stg_lane_options l = stg_lane_options_default(t->policy);
+
+    l.order = t->order;
+    l.in_flight_max = t->in_flight_max;
+    l.burst = t->burst;
+    l.parked_max = t->parked_max;
+    l.shed_after = t->shed_after;
+    l.is_paused = t->is_paused;
+    l.is_from_oldest = t->start == STG_TARGET_START_EARLIEST;
+    if (t->match_count > 0) {
+        l.accepts = stg_match_accepts;
+        l.ctx = (void *)(uintptr_t)t; // it is only read
+    }
+    return l;
+}

@@ -1,0 +1,295 @@
+/* settings.h - all that can be set of a hub: plain values, with defaults.
+ *
+ * A settings file (load.h) and the options of `stagger hub` fill in the same
+ * struct, and stg_hub_open() opens from it. Whoever fills it in by hand:
+ *
+ *     stg_settings *s = stg_settings_new();
+ *     stg_target_settings *t = stg_settings_add_target(s);
+ *     t->url = "http://127.0.0.1:9000/in";
+ *     status = stg_settings_complete(s, &err);
+ *
+ * Texts and lists that it points to are kept: static, or made by
+ * stg_settings_keep(), which go with the settings. A NULL text and an empty list
+ * say that there is none. Not shared by threads while it is filled in; then it
+ * does not change. */
+#ifndef STAGGER_CONFIG_SETTINGS_H
+#define STAGGER_CONFIG_SETTINGS_H
+
+#include <stddef.h>
+
+#include <stagger/policy.h>
+
+#include "alerts/options.h"
+#include "flow/flow.h"
+#include "host/log.h"
+#include "http/client.h"
+#include "http/egress.h"
+#include "http/trace.h"
+#include "store/dead_options.h"
+
+#define STG_TARGET_NAME_MAX 65 /* the terminator included */
+
+/* Where something was written; 0: nowhere. Both count from 1, column in
+ * characters. */
+typedef struct stg_file_place {
+    uint32_t line, column;
+} stg_file_place;
+
+/* A list of texts. */
+typedef struct stg_texts {
+    const char *const *at; /* ended by NULL; NULL if there are none */
+    size_t count;
+} stg_texts;
+
+/* A header of a target's requests. The value is a secret if it came from a
+ * file, and perhaps if not: it is never shown. */
+typedef struct stg_header_setting {
+    const char *name;
+    const char *value;
+    const char *file; /* where the value came from; NULL: from the settings */
+} stg_header_setting;
+
+/* A property of librdkafka. The value is a secret if it came from a file. */
+typedef struct stg_property_setting {
+    const char *name;
+    const char *value;
+    const char *file; /* where the value came from; NULL: from the settings */
+} stg_property_setting;
+
+/* What a message must have, in a header (Content-Type and Stagger-Key too): one
+ * of the values, byte by byte. */
+typedef struct stg_match_setting {
+    const char *header; /* case does not count */
+    stg_texts values;   /* 1 or more */
+} stg_match_setting;
+
+typedef struct stg_tag_setting {
+    const char *name, *value;
+} stg_tag_setting;
+
+/* Where a lane begins that the store does not know. */
+typedef enum stg_target_start {
+    STG_TARGET_START_LATEST,   /* with the next message */
+    STG_TARGET_START_EARLIEST, /* with the first one that the log is sure to
+                                  keep */
+} stg_target_start;
+
+/* A target: its endpoint and its lane. */
+typedef struct stg_target_settings {
+    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
+                         see stg_target_name() */
+    const char *url;
+
+    /* -- requests */
+    const char *method;
+    const stg_header_setting *headers;
+    size_t header_count;
+
+    /* -- the lane */
+    const char *policy_text;  /* a name of `policies`, a preset or a text; NULL:
+                                 see lane_policy.h */
+    const stg_policy *policy; /* what it says; by stg_settings_complete() */
+    stg_order order;
+    uint32_t in_flight_max; /* 1 to 10000 */
+    uint32_t rate;          /* thousandths a second; 0: no limit */
+    uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
+    uint32_t parked_max;    /* 1 to 1000000 */
+    stg_ns shed_after;      /* up to 365 d; STG_NEVER: it never sheds */
+    bool is_paused;
+    stg_target_start start;
+    const stg_match_setting *match; /* all of them; none: every message */
+    size_t match_count;
+    stg_texts topics; /* of Kafka: only messages of these; none: of all */
+
+    /* -- time for an attempt: 1 ms to 1 d, or STG_NEVER */
+    stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
+        first_byte_timeout;
+    stg_ns attempt_timeout; /* of all of it; 0: what the policy says */
+
+    /* -- connections and answers */
+    uint32_t idle_count_max; /* connections that wait for use */
+    stg_ns idle_max, age_max;
+    size_t answer_max, excerpt_max; /* bytes */
+
+    /* -- TLS */
+    const char *ca_file, *certificate_file, *key_file, *server_name;
+    bool is_unverified;
+    uint64_t files_stamp; /* of when these files were changed, and how large
+                             they were; 0: there are none */
+
+    const stg_tag_setting *tags;
+    size_t tag_count;
+
+    stg_file_place place; /* of it in the file */
+} stg_target_settings;
+
+/* A policy, by a name of the settings' own or by its text. */
+typedef struct stg_policy_setting {
+    const char *name; /* NULL: it has none */
+    const char *text;
+    stg_file_place place;
+} stg_policy_setting;
+
+/* What becomes of what a target still waits for, at the end of the retention or
+ * at half of the quota. */
+typedef enum stg_budget_empty {
+    STG_BUDGET_EMPTY_WAIT,
+    STG_BUDGET_EMPTY_GIVE_UP,
+} stg_budget_empty;
+
+typedef enum stg_full {
+    STG_FULL_SHED,   /* it is given up, in a bulk row */
+    STG_FULL_REFUSE, /* it is kept, and a full store refuses messages */
+} stg_full;
+
+typedef struct stg_store_settings {
+    const char *path; /* of a file; or postgres://..., which Kafka goes with */
+    uint64_t quota;   /* bytes, 16 MiB to 2^44 */
+    stg_ns retention; /* 1 m to 365 d */
+    stg_full full;
+    stg_ns keys_kept;  /* of idempotency keys, 1 m to 365 d */
+    uint64_t keys_max; /* 1 to 10^9 */
+} stg_store_settings;
+
+typedef struct stg_listen_settings {
+    const char *address;    /* NULL: nothing listens */
+    const char *token_file; /* NULL: none */
+    stg_texts headers;      /* of a message, that go on to the targets; none:
+                               stg_headers_default */
+    uint32_t connections_max, address_connections_max;
+} stg_listen_settings;
+
+typedef enum stg_source_kind {
+    STG_SOURCE_QUEUE, /* what is published by HTTP */
+    STG_SOURCE_STDIN, /* lines of the standard input, and what is published if
+                         it listens. Without: it ends when all is settled. */
+    STG_SOURCE_KAFKA, /* topics of Kafka; nothing is published by HTTP */
+} stg_source_kind;
+
+/* What becomes of a record of Kafka whose value is null. */
+typedef enum stg_null_value {
+    STG_NULL_SKIP, /* it is no message */
+    STG_NULL_SEND, /* it is one, with an empty body */
+} stg_null_value;
+
+/* What becomes of a partition whose log has lost what a cursor points to. */
+typedef enum stg_expired {
+    STG_EXPIRED_CONTINUE, /* it is read on from its first record */
+    STG_EXPIRED_STOP,     /* it is not read */
+} stg_expired;
+
+/* What a record becomes that has headers which cannot be sent. */
+typedef enum stg_headers_lost {
+    STG_HEADERS_LOST_DROP, /* a message without them */
+    STG_HEADERS_LOST_DEAD, /* a dead letter of each target */
+} stg_headers_lost;
+
+typedef struct stg_kafka_settings {
+    stg_texts brokers; /* host:port, to begin with */
+    stg_texts topics;
+    const char *group;
+    stg_texts headers; /* of a record, that go on to the targets; none:
+                          stg_headers_default */
+    stg_null_value null_value;
+    stg_headers_lost headers_lost;
+    const char *start; /* see stg_from_read_start() */
+    stg_expired expired;
+    const stg_property_setting *options; /* none that are the hub's own */
+    size_t option_count;
+    const char *from; /* kafka://..., which the rest was read from; or NULL */
+} stg_kafka_settings;
+
+/* How several hubs share the work. */
+typedef enum stg_shard_mode {
+    STG_SHARD_PARTITIONS, /* those of the consumer group: it has no settings */
+    STG_SHARD_TARGETS,    /* each takes its share of the targets: see shard.h */
+} stg_shard_mode;
+
+typedef struct stg_shard_settings {
+    stg_shard_mode mode;
+    uint32_t count; /* 1 to 1024 */
+    uint32_t index; /* 1 to count */
+} stg_shard_settings;
+
+/* Where copies of dead letters go; NULL: nowhere. One of them at most. */
+typedef struct stg_letters_settings {
+    const char *path;  /* a file */
+    const char *topic; /* of Kafka */
+} stg_letters_settings;
+
+typedef struct stg_metrics_settings {
+    uint32_t targets_max; /* with numbers of their own: 0 to 100000 */
+} stg_metrics_settings;
+
+typedef struct stg_log_settings {
+    bool is_json;
+    stg_log_level least;
+} stg_log_settings;
+
+typedef struct stg_settings {
+    const char *file; /* that they were read from; NULL: none */
+
+    stg_source_kind source;
+    stg_kafka_settings kafka; /* with STG_SOURCE_KAFKA */
+    stg_shard_settings shard;
+    stg_store_settings store;
+    stg_listen_settings listen;
+    uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message may
+                               have 1/32 of it at most */
+    uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
+    stg_budget_options budget; /* of all retries of all targets */
+    stg_budget_empty budget_empty;
+    stg_ns drain;                 /* of attempts, after a stop: up to 1 d */
+    stg_letters_settings letters; /* copies of dead letters */
+    stg_dead_options dead;        /* what is kept of them */
+    const char *audit;            /* a file for what was changed by calls */
+    stg_resolver resolver;        /* of the names of targets */
+    stg_egress egress;            /* where targets may be */
+    stg_log_settings log;
+    stg_metrics_settings metrics;
+    stg_trace_mode trace;
+    stg_alert_options alerts;
+
+    const stg_policy_setting *policies; /* with names */
+    size_t policy_count;
+
+    stg_target_settings defaults; /* of each target; no name, no URL */
+    stg_target_settings *targets;
+    size_t target_count;
+
+    struct stg_settings_inside *inside; /* its memory, and its places */
+} stg_settings;
+
+/* The defaults; no target. NULL: there is no memory. */
+stg_settings *stg_settings_new(void);
+void stg_settings_free(stg_settings *s); /* NULL is none */
+
+/* Memory that goes with the settings. NULL: there is none. */
+void *stg_settings_keep(stg_settings *s, size_t size);
+char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);
+
+/* One more, as s->defaults says now; valid until the next is added. NULL: there
+ * is no memory. */
+stg_target_settings *stg_settings_add_target(stg_settings *s);
+
+/* Gives the targets that have none their names and their policies, leaves out
+ * those that other shards have (see shard.h), and checks what stg_hub_open() relies on. Returns STG_INVALID with words for a target
+ * with no URL, a bad policy or name, or two of one name; STG_IO when there is no
+ * memory. A second call does nothing. */
+stg_status stg_settings_complete(stg_settings *s, stg_error *err);
+
+/* Refuses a URL at which the hub itself listens, with words: all that it sends
+ * there it would get back, as new messages. */
+stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
+                                   stg_error *err);
+
+/* Refuses a URL whose host is an address that `egress` does not allow, with
+ * words. A host that is a name is judged when it is resolved. */
+struct stg_url;
+stg_status stg_settings_check_egress(const stg_settings *s,
+                                     const struct stg_url *url, stg_error *err);
+
+/* What a lane of the target is told; its filter points to t. */
+stg_lane_options stg_settings_lane(const stg_target_settings *t);
+
+#endif

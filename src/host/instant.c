@@ -1,0 +1,58 @@
+#include "host/instant.h"
+
+#include <string.h>
+#include <time.h>
+
+/* A number of exactly so many digits, at the start of *text, which moves. */
+static bool read_digits(const char **text, int digits, int *number)
+{
+    *number = 0;
+    for (; digits > 0; digits--, ++*text) {
+        if (**text < '0' || **text > '9')
+            return false;
+        *number = *number * 10 + (**text - '0');
+    }
+    return true;
+}
+
+static bool read_sign(const char **text, char sign)
+{
+    return *(*text)++ == sign;
+}
+
+static bool read_fraction(const char **text, stg_ns *fraction)
+{
+    stg_ns unit = STG_S / 10;
+
+    *fraction = 0;
+    if (**text != '.')
+        return true;
+    for (++*text; **text >= '0' && **text <= '9' && unit > 0; ++*text) {
+        *fraction += (stg_ns)(**text - '0') * unit;
+        unit /= 10;
+    }
+    return unit < STG_S / 10;
+}
+
+bool stg_instant_read(const char *text, stg_ns *wall)
+{
+    struct tm t = {.tm_isdst = 0}, whole;
+    stg_ns fraction;
+
+    if (!read_digits(&text, 4, &t.tm_year) || !read_sign(&text, '-') ||
+        !read_digits(&text, 2, &t.tm_mon) || !read_sign(&text, '-') ||
+        !read_digits(&text, 2, &t.tm_mday) || !read_sign(&text, 'T') ||
+        !read_digits(&text, 2, &t.tm_hour) || !read_sign(&text, ':') ||
+        !read_digits(&text, 2, &t.tm_min) || !read_sign(&text, ':') ||
+        !read_digits(&text, 2, &t.tm_sec) || !read_fraction(&text, &fraction) ||
+        strcmp(text, "Z") != 0)
+        return false;
+    if (t.tm_year < 1970 || t.tm_year > 2500 || t.tm_mon < 1 || t.tm_mon > 12 ||
+        t.tm_hour > 23 || t.tm_min > 59 || t.tm_sec > 59)
+        return false;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    whole = t;
+    *wall = (stg_ns)timegm(&whole) * STG_S + fraction;
+    return whole.tm_mday == t.tm_mday; // the 31st of June is none
+}

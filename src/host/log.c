@@ -1,0 +1,372 @@
+#include "host/log.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "host/log_line.h"
+
+enum {
+    SERIES_MAX = 256,
+    SAME_ROOM = 1024, /* bytes of the fields that make a series */
+    REST_ROOM = 512,  /* and of the others, as the last event had them */
+    EVENT_MAX = 64,
+};
+
+/* Events that are the same, in a window that has not ended. */
+typedef struct series {
+    stg_link link;
+    uint64_t hash;
+    stg_log_level level;
+    stg_ns end_at;  /* of the window */
+    uint64_t since; /* UTC of its beginning */
+    uint64_t repeats;
+    char event[EVENT_MAX];
+    size_t same_size, rest_size;
+    char same[SAME_ROOM], rest[REST_ROOM];
+} series;
+
+struct stg_log {
+    stg_log_options options;
+    stg_hash_seed seed; /* nobody makes two events that pass for one */
+    stg_list series;    /* the one that was silent for longest first */
+    size_t series_count;
+    uint64_t dropped;        /* lines, to be told */
+    uint64_t dropped_before; /* and told */
+    bool is_gone;            /* nobody reads any more */
+};
+
+static stg_ns read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return stg_ns_add(stg_ns_mul(STG_S, (uint64_t)t.tv_sec), (stg_ns)t.tv_nsec);
+}
+
+static stg_log_now read_clocks(void *ctx)
+{
+    (void)ctx;
+    return (stg_log_now){read_clock(CLOCK_MONOTONIC),
+                         read_clock(CLOCK_REALTIME)};
+}
+
+stg_log_options stg_log_options_default(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+
+    return (stg_log_options){
+        .fd = STDERR_FILENO,
+        .is_colour = isatty(STDERR_FILENO) &&
+                     (no_colour == NULL || no_colour[0] == '\0'),
+        .least = STG_LOG_INFO,
+        .window = 10 * STG_S,
+        .clock = read_clocks,
+    };
+}
+
+stg_log *stg_log_new(const stg_log_options *o)
+{
+    stg_log *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return NULL;
+    l->options = *o;
+    l->seed = stg_hash_seed_draw(stg_env_system());
+    stg_list_init(&l->series);
+    return l;
+}
+
+/* -- fields ------------------------------------------------------------------ */
+
+stg_field stg_field_text(const char *name, const char *text)
+{
+    return stg_field_span(name,
+                          (stg_span){text, text == NULL ? 0 : strlen(text)});
+}
+
+stg_field stg_field_span(const char *name, stg_span text)
+{
+    return (stg_field){.name = name, .kind = STG_FIELD_TEXT, .text = text};
+}
+
+stg_field stg_field_number(const char *name, uint64_t number)
+{
+    return (stg_field){
+        .name = name, .kind = STG_FIELD_NUMBER, .number = number};
+}
+
+stg_field stg_field_bool(const char *name, bool is_true)
+{
+    return (stg_field){.name = name, .kind = STG_FIELD_BOOL, .number = is_true};
+}
+
+stg_field stg_field_time(const char *name, stg_ns ns)
+{
+    return (stg_field){.name = name, .kind = STG_FIELD_TIME, .number = ns};
+}
+
+stg_field stg_field_secret(const char *name, const char *value)
+{
+    (void)value;
+    return (stg_field){.name = name, .kind = STG_FIELD_SECRET};
+}
+
+/* -- lines go out ------------------------------------------------------------ */
+
+/* A write of a line that poll() has room for does not wait, and the flags of a
+ * stderr that others share stay as they are. */
+static bool write_line(stg_log *l, const stg_log_line *line)
+{
+    struct pollfd p = {.fd = l->options.fd, .events = POLLOUT};
+
+    if (poll(&p, 1, 0) != 1)
+        return false;
+    l->is_gone = (p.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+    if (l->is_gone)
+        return false;
+    return write(l->options.fd, line->text, line->size) == (ssize_t)line->size;
+}
+
+static void tell_dropped(stg_log *l, uint64_t utc)
+{
+    stg_field lines = stg_field_number("lines", l->dropped);
+    stg_log_line line;
+
+    if (l->dropped == 0)
+        return;
+    stg_log_line_init(&line, &l->options, sizeof line.text);
+    stg_log_line_head(&line, utc, STG_LOG_WARN, "log-lines-dropped");
+    stg_log_line_fields(&line, &lines, 1);
+    stg_log_line_end(&line);
+    if (!write_line(l, &line))
+        return;
+    l->dropped_before += l->dropped;
+    l->dropped = 0;
+}
+
+static void send_line(stg_log *l, stg_log_line *line, uint64_t utc)
+{
+    stg_log_line_end(line);
+    tell_dropped(l, utc);
+    if (l->dropped > 0 || !write_line(l, line))
+        l->dropped++;
+}
+
+static void send_event(stg_log *l, uint64_t utc, stg_log_level level,
+                       const char *event, const stg_field *fields, size_t count)
+{
+    stg_log_line line;
+
+    stg_log_line_init(&line, &l->options, sizeof line.text);
+    stg_log_line_head(&line, utc, level, event);
+    stg_log_line_fields(&line, fields, count);
+    send_line(l, &line, utc);
+}
+
+void stg_log_event(stg_log *l, stg_log_level level, const char *event,
+                   const stg_field *fields, size_t count)
+{
+    if (l == NULL || level < l->options.least)
+        return;
+    send_event(l, l->options.clock(l->options.ctx).utc, level, event, fields,
+               count);
+}
+
+/* -- series ------------------------------------------------------------------ */
+
+/* Of what was hashed before, and the bytes. */
+static uint64_t hash_on(const stg_log *l, uint64_t hash, const void *bytes,
+                        size_t size)
+{
+    const stg_hash_seed seed = {{l->seed.at[0] ^ hash, l->seed.at[1]}};
+
+    return stg_hash(&seed, bytes, size);
+}
+
+static uint64_t hash_event(const stg_log *l, const char *event,
+                           const stg_field *fields, size_t count)
+{
+    uint64_t hash = hash_on(l, 0, event, strlen(event));
+
+    for (size_t i = 0; i < count; i++) {
+        const stg_field *f = &fields[i];
+
+        hash = hash_on(l, hash, f->name, strlen(f->name));
+        hash = hash_on(l, hash, &f->number, sizeof f->number);
+        hash = hash_on(l, hash, f->text.at, f->text.size);
+    }
+    return hash;
+}
+
+static series *find_series(const stg_log *l, uint64_t hash)
+{
+    for (stg_link *at = stg_list_last(&l->series); at != NULL;
+         at = stg_list_prev(&l->series, at)) {
+        series *s = STG_HOLDER(at, series, link);
+
+        if (s->hash == hash)
+            return s;
+    }
+    return NULL;
+}
+
+static void tell_series(stg_log *l, const series *s, uint64_t utc)
+{
+    char since[STG_UTC_TEXT_MAX];
+    stg_field counted[] = {
+        stg_field_number("repeated", s->repeats),
+        stg_field_text("since", stg_utc_text(s->since, since)),
+    };
+    stg_log_line line;
+
+    stg_log_line_init(&line, &l->options, sizeof line.text);
+    stg_log_line_head(&line, utc, s->level, s->event);
+    stg_log_line_raw(&line, s->same, s->same_size);
+    stg_log_line_fields(&line, counted, 2);
+    stg_log_line_raw(&line, s->rest, s->rest_size);
+    send_line(l, &line, utc);
+}
+
+static void forget_series(stg_log *l, series *s, uint64_t utc)
+{
+    if (s->repeats > 0)
+        tell_series(l, s, utc);
+    stg_list_remove(&s->link);
+    l->series_count--;
+    free(s);
+}
+
+static void begin_window(const stg_log *l, series *s, stg_log_now now)
+{
+    s->end_at = stg_ns_add(now.now, l->options.window);
+    s->since = now.utc;
+    s->repeats = 0;
+}
+
+/* The window's end: the next one begins if there is something to count. NULL:
+ * there was not, and the series is gone. */
+static series *end_window(stg_log *l, series *s, stg_log_now now)
+{
+    if (s->repeats == 0) {
+        forget_series(l, s, now.utc);
+        return NULL;
+    }
+    tell_series(l, s, now.utc);
+    begin_window(l, s, now);
+    return s;
+}
+
+static size_t keep_fields(const stg_log *l, char *text, size_t room,
+                          const stg_field *fields, size_t count)
+{
+    stg_log_line line;
+
+    stg_log_line_init(&line, &l->options, room);
+    stg_log_line_fields(&line, fields, count);
+    memcpy(text, line.text, line.size);
+    return line.size;
+}
+
+/* Without memory there is no series, and every event is printed. */
+static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
+                         stg_log_level level, const char *event,
+                         const stg_field *fields, size_t same)
+{
+    series *s = malloc(sizeof *s);
+
+    if (s == NULL)
+        return;
+    if (l->series_count == SERIES_MAX)
+        forget_series(l, STG_HOLDER(stg_list_first(&l->series), series, link),
+                      now.utc);
+    s->hash = hash;
+    s->level = level;
+    strncpy(s->event, event, sizeof s->event - 1);
+    s->event[sizeof s->event - 1] = '\0';
+    s->same_size = keep_fields(l, s->same, sizeof s->same, fields, same);
+    s->rest_size = 0;
+    begin_window(l, s, now);
+    stg_list_push(&l->series, &s->link);
+    l->series_count++;
+}
+
+void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
+                    const stg_field *fields, size_t count, size_t same)
+{
+    uint64_t hash;
+    stg_log_now now;
+    series *s;
+
+    if (l == NULL || level < l->options.least)
+        return;
+    now = l->options.clock(l->options.ctx);
+    hash = hash_event(l, event, fields, same);
+    s = find_series(l, hash);
+    if (s != NULL && now.now >= s->end_at)
+        s = end_window(l, s, now);
+    if (s == NULL) {
+        send_event(l, now.utc, level, event, fields, count);
+        begin_series(l, now, hash, level, event, fields, same);
+        return;
+    }
+    s->repeats++;
+    s->rest_size =
+        keep_fields(l, s->rest, sizeof s->rest, fields + same, count - same);
+    stg_list_remove(&s->link);
+    stg_list_push(&l->series, &s->link);
+}
+
+stg_ns stg_log_tick(stg_log *l)
+{
+    stg_ns next_at = STG_NEVER, wait;
+    stg_link *next;
+    stg_log_now now;
+
+    if (l == NULL)
+        return STG_NEVER;
+    now = l->options.clock(l->options.ctx);
+    tell_dropped(l, now.utc);
+    for (stg_link *at = stg_list_first(&l->series); at != NULL; at = next) {
+        series *s = STG_HOLDER(at, series, link);
+
+        next = stg_list_next(&l->series, at);
+        if (now.now < s->end_at)
+            next_at = stg_ns_min(next_at, s->end_at);
+        else if (s->repeats > 0)
+            next_at = stg_ns_min(next_at, now.now + l->options.window);
+        if (now.now >= s->end_at)
+            (void)end_window(l, s, now);
+    }
+    wait = next_at == STG_NEVER ? STG_NEVER : stg_ns_sub(next_at, now.now);
+    return l->dropped > 0 && !l->is_gone ? stg_ns_min(wait, STG_S) : wait;
+}
+
+uint64_t stg_log_dropped(const stg_log *l)
+{
+    return l == NULL ? 0 : l->dropped_before + l->dropped;
+}
+
+void stg_log_set_least(stg_log *l, stg_log_level least)
+{
+    if (l != NULL)
+        l->options.least = least;
+}
+
+void stg_log_free(stg_log *l)
+{
+    stg_log_now now;
+    stg_link *at;
+
+    if (l == NULL)
+        return;
+    now = l->options.clock(l->options.ctx);
+    while ((at = stg_list_shift(&l->series)) != NULL)
+        forget_series(l, STG_HOLDER(at, series, link), now.utc);
+    tell_dropped(l, now.utc);
+    free(l);
+}

@@ -1,0 +1,127 @@
+/* log.h - what the hub tells its operator: one structured line an event.
+ *
+ *     STG_LOG(log, STG_LOG_WARN, "attempt-failed", stg_field_text("target", t),
+ *             stg_field_number("attempt", 3), stg_field_time("wait", wait));
+ *
+ *     time=2026-03-01T12:00:00.250Z level=warn event=attempt-failed target=a
+ *     attempt=3 wait="1.5 s"
+ *
+ * logfmt, or JSON; in colours where logfmt goes to a terminal and NO_COLOR is
+ * not set. A line is one write() of STG_LOG_LINE_MAX bytes at most: a value above
+ * 1 KiB is cut and ends in "...", and a line that has no room for its last
+ * fields ends in cut=true. Whatever the bytes of a value are, the line is valid
+ * UTF-8 without control characters.
+ *
+ * Logging never waits: while the other end does not read, lines are dropped and
+ * counted, and the count is told as soon as it reads again. It cannot fail, and
+ * a NULL log is none. All on one thread. */
+#ifndef STAGGER_HOST_LOG_H
+#define STAGGER_HOST_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stagger/ns.h>
+
+#include "store/parcel.h"
+
+typedef struct stg_log stg_log;
+
+enum { STG_LOG_LINE_MAX = 4096 }; /* a pipe takes so much whole, or nothing */
+
+typedef enum stg_log_level {
+    STG_LOG_DEBUG,
+    STG_LOG_INFO,
+    STG_LOG_WARN,
+    STG_LOG_ERROR,
+} stg_log_level;
+
+/* What time it is; the log asks once for each event. */
+typedef struct stg_log_now {
+    stg_ns now;   /* monotonic */
+    uint64_t utc; /* ns since 1970, for people */
+} stg_log_now;
+
+typedef struct stg_log_options {
+    int fd; /* 2; not closed by the log */
+    bool is_json;
+    bool is_colour;      /* of logfmt */
+    stg_log_level least; /* what is below is not printed: STG_LOG_INFO */
+    stg_ns window;       /* for what stg_log_repeat() counts: 10 s */
+    stg_log_now (*clock)(void *ctx); /* the system's */
+    void *ctx;
+} stg_log_options;
+
+/* stderr as logfmt, in colours if it is a terminal and NO_COLOR is not set. */
+stg_log_options stg_log_options_default(void);
+
+/* NULL when there is no memory. */
+stg_log *stg_log_new(const stg_log_options *o);
+
+/* From now on what is below is not printed. */
+void stg_log_set_least(stg_log *l, stg_log_level least);
+
+/* Tells what is counted and not yet told. */
+void stg_log_free(stg_log *l);
+
+/* -- what a line says ------------------------------------------------------ */
+
+typedef struct stg_field {
+    const char *name; /* of letters, digits and _ - . */
+    enum {
+        STG_FIELD_TEXT,
+        STG_FIELD_NUMBER,
+        STG_FIELD_TIME,
+        STG_FIELD_BOOL,
+        STG_FIELD_SECRET,
+    } kind;
+    stg_span text;
+    uint64_t number;
+} stg_field;
+
+/* NULL prints nothing, not even the name. */
+stg_field stg_field_text(const char *name, const char *text);
+stg_field stg_field_span(const char *name, stg_span text);
+stg_field stg_field_number(const char *name, uint64_t number);
+stg_field stg_field_bool(const char *name, bool is_true);
+
+/* A duration: "1.5 s" in logfmt, milliseconds in JSON as NAME_ms; STG_NEVER is
+ * "never", and null. */
+stg_field stg_field_time(const char *name, stg_ns ns);
+
+/* Only that it is there; the value is forgotten here. */
+stg_field stg_field_secret(const char *name, const char *value);
+
+/* An event with the fields in their order. event: words-with-hyphens. */
+void stg_log_event(stg_log *l, stg_log_level level, const char *event,
+                   const stg_field *fields, size_t count);
+
+/* The same for what may come a thousand times a second. Events with the same
+ * name whose first `same` fields are the same are one: the first is printed;
+ * those that follow in the window are counted; at its end one line tells
+ * `repeated`, `since`, and the other fields as the last one had them; then the
+ * next window begins. A window without a repeat ends it. 256 different ones are
+ * told apart; beyond that the one that was silent for longest is told and
+ * forgotten. */
+void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
+                    const stg_field *fields, size_t count, size_t same);
+
+/* Tells what is due. Returns how long until there is something to tell again:
+ * STG_NEVER for nothing. To be called then, or more often. */
+stg_ns stg_log_tick(stg_log *l);
+
+/* Lines that were dropped since the start. */
+uint64_t stg_log_dropped(const stg_log *l);
+
+#define STG_LOG(log, level, event, ...)                                      \
+    stg_log_event((log), (level), (event), (const stg_field[]){__VA_ARGS__}, \
+                  sizeof((const stg_field[]){__VA_ARGS__}) /                 \
+                      sizeof(stg_field))
+
+#define STG_LOG_REPEAT(log, level, event, same, ...)               \
+    stg_log_repeat(                                                \
+        (log), (level), (event), (const stg_field[]){__VA_ARGS__}, \
+        sizeof((const stg_field[]){__VA_ARGS__}) / sizeof(stg_field), (same))
+
+#endif

@@ -1,0 +1,473 @@
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/inside.h"
+
+/* RFC 8305, section 5: after so long the next address is tried, too. */
+static const stg_ns APART = 250 * STG_MS;
+
+/* Without a file, a look for one is taken so often at least. */
+static const stg_ns REST = 100 * STG_MS;
+
+/* Of a connection that is being made. */
+struct stg_addresses {
+    uint8_t count;
+    char why[176]; /* what is wrong with the first one that egress refuses */
+    stg_address at[];
+};
+
+/* -- addresses ------------------------------------------------------------- */
+
+static stg_addresses *new_addresses(size_t count)
+{
+    return calloc(1, sizeof(stg_addresses) + count * sizeof(stg_address));
+}
+
+static void print_address(const stg_address *at, char host[64])
+{
+    if (at->any.sa_family == AF_INET6)
+        (void)uv_ip6_name(&at->v6, host, 64);
+    else
+        (void)uv_ip4_name(&at->v4, host, 64);
+}
+
+/* Counts the one behind the last, if egress allows it. */
+static void keep_allowed(stg_addresses *a, const stg_client *c)
+{
+    const stg_address *at = &a->at[a->count];
+    char why[STG_EGRESS_WHY_MAX], host[64] = "";
+
+    if (stg_egress_allows(&c->egress, &at->any, why)) {
+        a->count++;
+        return;
+    }
+    if (*a->why != '\0')
+        return;
+    print_address(at, host);
+    (void)snprintf(a->why, sizeof a->why, "%.45s may not be connected to: %s",
+                   host, why);
+}
+
+/* The URL's own address. */
+static stg_addresses *of_literal(const stg_endpoint *e)
+{
+    stg_addresses *a = new_addresses(1);
+
+    if (a == NULL)
+        return NULL;
+    if (uv_ip4_addr(e->host, e->port, &a->at->v4) != 0)
+        (void)uv_ip6_addr(e->host, e->port, &a->at->v6); // checked in url.c
+    keep_allowed(a, e->client);
+    return a;
+}
+
+static void set_port(stg_address *at, uint16_t port)
+{
+    if (at->any.sa_family == AF_INET)
+        at->v4.sin_port = htons(port);
+    else
+        at->v6.sin6_port = htons(port);
+}
+
+static stg_addresses *of_name(const stg_endpoint *e, stg_name *n)
+{
+    stg_address all[STG_ADDRESSES_MAX];
+    uint8_t count = stg_name_order(n, all);
+    stg_addresses *a = new_addresses(count);
+
+    if (a == NULL)
+        return NULL;
+    for (uint8_t i = 0; i < count; i++) {
+        stg_address *at = &a->at[a->count];
+
+        *at = all[i];
+        set_port(at, e->port);
+        keep_allowed(a, e->client);
+    }
+    return a;
+}
+
+void stg_dial_print(const stg_connection *c, char *text, size_t size)
+{
+    const stg_addresses *a = c->addresses;
+    char host[64], of[48] = "";
+    const stg_address *at;
+    bool is_v6;
+
+    if (a == NULL || c->address == 0) {
+        (void)snprintf(text, size, "%s", c->endpoint->peer);
+        return;
+    }
+    at = &a->at[c->address - 1];
+    is_v6 = at->any.sa_family == AF_INET6;
+    print_address(at, host);
+    if (a->count > 1)
+        (void)snprintf(of, sizeof of, " (address %u of %u)",
+                       (unsigned)c->address, (unsigned)a->count);
+    (void)snprintf(text, size, is_v6 ? "[%s]:%u%s" : "%s:%u%s", host,
+                   (unsigned)c->endpoint->port, of);
+}
+
+void stg_dial_wake(stg_client *c)
+{
+    if (!stg_list_is_empty(&c->dials) && !c->is_closing)
+        (void)uv_idle_start(&c->turn, stg_dial_turn);
+}
+
+/* -- sockets --------------------------------------------------------------- */
+
+static stg_socket *socket_of(uv_handle_t *tcp)
+{
+    return (stg_socket *)(void *)((char *)tcp - offsetof(stg_socket, tcp));
+}
+
+static void socket_closed(uv_handle_t *tcp)
+{
+    stg_connection *c = tcp->data;
+
+    free(socket_of(tcp));
+    stg_connection_closed(c);
+}
+
+/* Its file is free from here on. */
+static void close_socket(stg_connection *c, stg_socket *s)
+{
+    stg_list_remove(&s->link);
+    c->client->files.targets -= s->is_open;
+    uv_close((uv_handle_t *)&s->tcp, socket_closed);
+    stg_dial_wake(c->client);
+}
+
+static void close_dials(stg_connection *c)
+{
+    stg_link *at;
+
+    while ((at = stg_list_first(&c->dials)) != NULL)
+        close_socket(c, STG_HOLDER(at, stg_socket, link));
+}
+
+void stg_dial_close(stg_connection *c)
+{
+    close_dials(c);
+    if (c->socket != NULL)
+        close_socket(c, c->socket);
+    c->socket = NULL;
+}
+
+/* -- connect --------------------------------------------------------------- */
+
+/* How much an error says about the target: what a host answered says more than
+ * that there is no way to it, which may be so of one family only. */
+static int weight_of(int error)
+{
+    switch (error) {
+    case 0:
+        return 0;
+    case UV_ENETUNREACH:
+    case UV_EHOSTUNREACH:
+    case UV_ENETDOWN:
+    case UV_EADDRNOTAVAIL:
+    case UV_EAFNOSUPPORT:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+/* An address was tried, and it was nothing: the next one's turn comes at once.
+ * The connection fails when none is left and none is under way. */
+static void skip(stg_connection *c, int error)
+{
+    if (weight_of(error) >= weight_of(c->dial_error))
+        c->dial_error = error;
+    if (stg_dial_has_next(c))
+        stg_dial_next(c);
+    else if (stg_list_is_empty(&c->dials))
+        stg_connection_fail_later(c, c->dial_error);
+}
+
+static void connected(uv_connect_t *request, int status)
+{
+    stg_socket *s = socket_of((uv_handle_t *)request->handle);
+    stg_connection *c = s->tcp.data;
+
+    free(request);
+    // UV_ECANCELED: the socket was closed, and who did so goes on.
+    if (uv_is_closing((uv_handle_t *)&s->tcp))
+        return;
+    if (status != 0) {
+        close_socket(c, s);
+        skip(c, status);
+        return;
+    }
+    if (c->endpoint->name != NULL)
+        c->endpoint->name->family = s->family;
+    stg_list_remove(&s->link);
+    c->socket = s;
+    close_dials(c);
+    stg_list_remove(&c->link); // its next address had no turn yet
+    stg_connection_connected(c);
+}
+
+static int open_socket(stg_connection *c, const stg_address *to)
+{
+    stg_socket *s = calloc(1, sizeof *s);
+    uv_connect_t *request = malloc(sizeof *request);
+    int error = UV_ENOMEM;
+
+    if (s != NULL && request != NULL)
+        error = uv_tcp_init(c->client->loop, &s->tcp);
+    if (error != 0) {
+        free(s);
+        free(request);
+        return error;
+    }
+    s->tcp.data = c;
+    s->family = to->any.sa_family;
+    c->handles++;
+    stg_list_push(&c->dials, &s->link);
+    error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
+    if (error != 0) {
+        free(request);
+        close_socket(c, s);
+        return error;
+    }
+    s->is_open = true;
+    c->client->files.targets++;
+    (void)uv_tcp_nodelay(&s->tcp, 1); // slower without, not wrong
+    return 0;
+}
+
+/* All addresses have their turn within the time to connect. */
+static stg_ns find_next_at(const stg_connection *c, stg_ns now)
+{
+    size_t left = (size_t)c->addresses->count - c->address;
+    stg_ns apart = APART;
+
+    if (left == 0)
+        return c->dial_at;
+    if (c->dial_at != STG_NEVER)
+        apart = stg_ns_min(apart, stg_ns_sub(c->dial_at, now) / (left + 1));
+    return stg_ns_add(now, apart);
+}
+
+/* For its turn, or for a file; where other addresses are being tried, its time
+ * goes on. */
+static void wait_for_turn(stg_connection *c, bool is_first)
+{
+    stg_list *dials = &c->client->dials;
+
+    if (stg_list_is_empty(&c->dials))
+        stg_connection_wait(c);
+    stg_connection_enter(c, STG_PHASE_CONNECT,
+                         c->dial_at == 0 ? STG_NEVER : c->dial_at);
+    if (is_first)
+        stg_list_unshift(dials, &c->link);
+    else
+        stg_list_push(dials, &c->link);
+}
+
+static void dial(stg_connection *c)
+{
+    const stg_addresses *a = c->addresses;
+    int error;
+
+    stg_connection_go_on(c);
+    if (c->dial_at == 0)
+        c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
+                                c->exchange.whole_at);
+    c->client->dialed++;
+    error = open_socket(c, &a->at[c->address]);
+    if (stg_is_shortage(error)) {
+        c->client->rest_until = stg_ns_add(stg_deadlines_now(), REST);
+        wait_for_turn(c, true);
+        return;
+    }
+    c->address++;
+    stg_connection_enter(c, STG_PHASE_CONNECT,
+                         find_next_at(c, stg_deadlines_now()));
+    if (error != 0)
+        skip(c, error);
+}
+
+bool stg_dial_has_next(const stg_connection *c)
+{
+    return c->address < c->addresses->count;
+}
+
+/* Where files are scarce, a connection that waits for use somewhere makes room
+ * for one that is needed here. */
+static bool has_file(stg_client *c)
+{
+    if (stg_deadlines_now() < c->rest_until)
+        return false;
+    while (!stg_files_have_target(&c->files))
+        if (!c->files.relieve_targets(c))
+            return false;
+    return true;
+}
+
+void stg_dial_next(stg_connection *c)
+{
+    stg_client *client = c->client;
+
+    if (stg_list_has(&c->link))
+        return;
+    if (stg_list_is_empty(&client->dials) && client->dialed < STG_DIALS_MAX &&
+        has_file(client)) {
+        (void)uv_idle_start(&client->turn, stg_dial_turn);
+        dial(c);
+        return;
+    }
+    wait_for_turn(c, false);
+    stg_dial_wake(client);
+}
+
+/* Those that are left when there is no file look again in a moment. */
+static void rest(stg_client *c)
+{
+    c->has_waited = true;
+    stg_files_ask_callers(&c->files);
+    stg_deadline_set(&c->deadlines, &c->rest,
+                     stg_ns_add(stg_deadlines_now(), REST));
+}
+
+void stg_dial_turn(uv_idle_t *turn)
+{
+    stg_client *client = turn->data;
+    bool is_short = false;
+
+    client->dialed = 0;
+    while (client->dialed < STG_DIALS_MAX &&
+           !stg_list_is_empty(&client->dials) && !is_short) {
+        is_short = !has_file(client);
+        if (!is_short)
+            dial(STG_HOLDER(stg_list_shift(&client->dials), stg_connection,
+                            link));
+    }
+    if (is_short)
+        rest(client);
+    if (is_short || client->dialed == 0)
+        (void)uv_idle_stop(turn);
+}
+
+void stg_dial_rested(stg_deadline *rest)
+{
+    stg_dial_wake(STG_HOLDER((void *)rest, stg_client, rest));
+}
+
+/* addresses: given, or NULL where there was no memory for them. */
+static void connect_to(stg_connection *c, stg_addresses *a)
+{
+    c->addresses = a;
+    c->address = 0;
+    c->dial_at = 0;
+    c->dial_error = 0;
+    c->rule = c->client->rule;
+    if (a == NULL)
+        stg_connection_fail_later(c, UV_ENOMEM);
+    else if (a->count == 0)
+        stg_connection_fail_later(c, STG_ERROR_EGRESS);
+    else
+        stg_dial_next(c);
+}
+
+bool stg_dial_is_allowed(stg_connection *c)
+{
+    struct sockaddr_storage peer;
+    int size = sizeof peer;
+
+    if (c->rule == c->client->rule)
+        return true;
+    if (uv_tcp_getpeername(&c->socket->tcp, (struct sockaddr *)&peer, &size) !=
+            0 ||
+        !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer, NULL))
+        return false;
+    c->rule = c->client->rule;
+    return true;
+}
+
+const char *stg_dial_why(const stg_connection *c)
+{
+    return c->addresses != NULL && c->addresses->count == 0
+               ? c->addresses->why
+               : "the address may not be connected to any more";
+}
+
+/* -- resolve --------------------------------------------------------------- */
+
+static stg_outcome outcome_of(int error)
+{
+    static const struct {
+        int uv, eai;
+    } codes[] = {
+        {UV_EAI_AGAIN, EAI_AGAIN},
+        {UV_EAI_BADFLAGS, EAI_BADFLAGS},
+        {UV_EAI_FAIL, EAI_FAIL},
+        {UV_EAI_FAMILY, EAI_FAMILY},
+        {UV_EAI_MEMORY, EAI_MEMORY},
+        {UV_EAI_NONAME, EAI_NONAME},
+        {UV_EAI_SERVICE, EAI_SERVICE},
+        {UV_EAI_SOCKTYPE, EAI_SOCKTYPE},
+#ifdef EAI_NODATA
+        {UV_EAI_NODATA, EAI_NODATA},
+#endif
+#ifdef EAI_ADDRFAMILY
+        {UV_EAI_ADDRFAMILY, EAI_ADDRFAMILY},
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].uv == error)
+            return stg_failed_resolver(codes[i].eai);
+    return stg_failed_errno(-error);
+}
+
+void stg_dial_asked(stg_link *waiting, bool is_under_way)
+{
+    stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
+
+    if (!is_under_way) {
+        stg_connection_wait(c);
+        return;
+    }
+    stg_connection_go_on(c);
+    stg_connection_enter(c, STG_PHASE_RESOLVE,
+                         stg_from_now(c->endpoint->resolve_timeout));
+}
+
+void stg_dial_told(stg_link *waiting, stg_name *n)
+{
+    stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
+
+    if (n->error == 0) {
+        stg_connection_go_on(c);
+        connect_to(c, of_name(c->endpoint, n));
+        return;
+    }
+    (void)snprintf(c->client->detail, sizeof c->client->detail,
+                   "resolve %s: %s", n->host, n->why);
+    stg_connection_fail(c, outcome_of(n->error), c->client->detail);
+}
+
+void stg_dial_begin(stg_connection *c)
+{
+    stg_endpoint *e = c->endpoint;
+
+    e->connects++;
+    if (e->is_address) {
+        connect_to(c, of_literal(e));
+    } else if (stg_name_ask(e->name, &c->link, stg_deadlines_now())) {
+        connect_to(c, of_name(e, e->name));
+    } else if (!e->name->is_asked) {
+        stg_connection_wait(c);
+    }
+}
+
+void stg_dial_end(stg_connection *c)
+{
+    free(c->addresses);
+    c->addresses = NULL;
+}

@@ -1,0 +1,440 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <stagger/stagger.h>
+
+#include "core/writer.h"
+#include "http/header.h"
+#include "http/inside.h"
+#include "http/url.h"
+
+stg_endpoint_options stg_endpoint_options_default(const char *url)
+{
+    return (stg_endpoint_options){
+        .url = url,
+        .method = "POST",
+        .resolve_timeout = 5 * STG_S,
+        .connect_timeout = 5 * STG_S,
+        .tls_timeout = 10 * STG_S,
+        .write_timeout = STG_NEVER,
+        .first_byte_timeout = STG_NEVER,
+        .idle_max = STG_MIN,
+        .age_max = 10 * STG_MIN,
+        .idle_count_max = 64,
+        .answer_max = 64 * 1024,
+        .excerpt_max = 1024,
+    };
+}
+
+/* -- the options ----------------------------------------------------------- */
+
+static stg_status check_time(const char *key, stg_ns time, stg_error *err)
+{
+    if (time != STG_NEVER && (time < STG_MS || time > STG_DAY))
+        return stg_refuse_duration(err, key, time, "1ms to 1d");
+    return STG_OK;
+}
+
+static stg_status check_times(const stg_endpoint_options *o, stg_error *err)
+{
+    const struct {
+        const char *key;
+        stg_ns time;
+    } times[] = {
+        {"resolve_timeout", o->resolve_timeout},
+        {"connect_timeout", o->connect_timeout},
+        {"tls_timeout", o->tls_timeout},
+        {"write_timeout", o->write_timeout},
+        {"first_byte_timeout", o->first_byte_timeout},
+        {"idle_max", o->idle_max},
+        {"age_max", o->age_max},
+    };
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (check_time(times[i].key, times[i].time, err) != STG_OK)
+            return STG_INVALID;
+    return STG_OK;
+}
+
+static stg_status check_sizes(const stg_endpoint_options *o, stg_error *err)
+{
+    enum { ANSWER_MAX = 1 << 30, EXCERPT_MAX = 1 << 20 };
+
+    if (o->answer_max > ANSWER_MAX)
+        return stg_refuse_number(err, "answer_max", o->answer_max,
+                                 "1 GiB at most");
+    if (o->excerpt_max > EXCERPT_MAX)
+        return stg_refuse_number(err, "excerpt_max", o->excerpt_max,
+                                 "1 MiB at most");
+    return STG_OK;
+}
+
+static bool is_token(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] <= ' ' || text[i] > '~' ||
+            strchr("()<>@,;:\\\"/[]?={}", text[i]) != NULL)
+            return false;
+    return size > 0;
+}
+
+static stg_status check_method(const char *method, stg_error *err)
+{
+    if (method == NULL || strlen(method) > 32 ||
+        !is_token(method, strlen(method)) || strcmp(method, "CONNECT") == 0)
+        return stg_refuse(err,
+                          "method: wanted one of HTTP (POST, PUT, ...) "
+                          "but CONNECT");
+    return STG_OK;
+}
+
+static stg_status refuse_header(stg_error *err, const char *words,
+                                const char *line, size_t size)
+{
+    stg_writer w = stg_writer_on_error(err);
+
+    // Never its value, which may be a secret.
+    stg_write_text(&w, "headers: ");
+    stg_write_text(&w, words);
+    stg_write_text(&w, ": ");
+    stg_write_part(&w, line, size < 64 ? size : 64);
+    return STG_INVALID;
+}
+
+static bool is_value(const char *at, const char *end)
+{
+    for (; at < end; at++)
+        if (((unsigned char)*at < ' ' && *at != '\t') || *at == 0x7f)
+            return false;
+    return true;
+}
+
+static stg_status check_headers(const char *at, stg_error *err)
+{
+    while (at != NULL && *at != '\0') {
+        const char *end = strstr(at, "\r\n"), *colon;
+        size_t name_size = strcspn(at, ":\r\n");
+
+        colon = at + name_size;
+        if (end == NULL || *colon != ':' || !is_token(at, name_size))
+            return refuse_header(err, "wanted lines of \"Name: value\\r\\n\"",
+                                 at, name_size);
+        if (stg_header_is_framing((stg_span){at, name_size}))
+            return refuse_header(err, "this one is the client's own", at,
+                                 name_size);
+        if (!is_value(colon, end))
+            return refuse_header(err, "a control byte in the value", at,
+                                 name_size);
+        at = end + 2;
+    }
+    return STG_OK;
+}
+
+static stg_status check(const stg_endpoint_options *o, stg_url *url,
+                        stg_error *err)
+{
+    if (stg_url_parse(url, o->url, err) != STG_OK ||
+        check_method(o->method, err) != STG_OK ||
+        check_headers(o->headers, err) != STG_OK ||
+        check_times(o, err) != STG_OK || check_sizes(o, err) != STG_OK)
+        return STG_INVALID;
+    if (o->server_name != NULL && *o->server_name == '\0')
+        return stg_refuse(err, "server_name: it is empty");
+    if ((o->certificate_file == NULL) != (o->key_file == NULL))
+        return stg_refuse(err,
+                          "a client's certificate needs both: the file "
+                          "of the certificate and that of its key");
+    return STG_OK;
+}
+
+/* -- the texts ------------------------------------------------------------- */
+
+/* Appends to *at, with a terminator; returns where it begins. */
+static char *put(char **at, const char *text, size_t size)
+{
+    char *from = *at;
+
+    memcpy(from, text, size);
+    from[size] = '\0';
+    *at += size + 1;
+    return from;
+}
+
+static int print_peer(char *text, size_t size, const stg_url *url,
+                      bool with_port)
+{
+    char port[8] = "";
+
+    if (with_port)
+        (void)snprintf(port, sizeof port, ":%u", (unsigned)url->port);
+    return snprintf(text, size, url->is_v6 ? "[%.*s]%s" : "%.*s%s",
+                    (int)url->host.size, url->host.at, port);
+}
+
+static bool has_agent(const char *headers)
+{
+    stg_span lines = {headers, strlen(headers)}, line;
+
+    while ((line = stg_header_next(&lines)).size > 0)
+        if (stg_header_matches("User-Agent", stg_header_name(line)))
+            return true;
+    return false;
+}
+
+static int print_head(char *text, size_t size, const stg_endpoint_options *o,
+                      const stg_url *url)
+{
+    static const char agent[] = "User-Agent: stagger/" STG_VERSION "\r\n";
+    const char *headers = o->headers != NULL ? o->headers : "";
+    char host[300];
+    bool has_slash = url->path.size > 0 && url->path.at[0] == '/';
+
+    (void)print_peer(host, sizeof host, url,
+                     url->port != (url->is_tls ? 443 : 80));
+    return snprintf(text, size, "%s %s%.*s HTTP/1.1\r\nHost: %s\r\n%s%s",
+                    o->method, has_slash ? "" : "/", (int)url->path.size,
+                    url->path.at, host, has_agent(headers) ? "" : agent,
+                    headers);
+}
+
+/* The name that the certificate is to be for: without the dot at the end that
+ * only resolvers know. */
+static stg_span name_of(const stg_endpoint_options *o, const stg_url *url)
+{
+    stg_span name = url->host;
+
+    if (o->server_name != NULL)
+        name = (stg_span){o->server_name, strlen(o->server_name)};
+    if (name.size > 1 && name.at[name.size - 1] == '.')
+        name.size--;
+    return name;
+}
+
+static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
+                        const stg_url *url)
+{
+    e->resolve_timeout = o->resolve_timeout;
+    e->connect_timeout = o->connect_timeout;
+    e->tls_timeout = o->tls_timeout;
+    e->write_timeout = o->write_timeout;
+    e->first_byte_timeout = o->first_byte_timeout;
+    e->idle_max = o->idle_max;
+    e->age_max = o->age_max;
+    e->answer_max = o->answer_max;
+    e->excerpt_max = o->excerpt_max;
+    e->idle_count_max = o->idle_count_max;
+    e->port = url->port;
+    e->is_to_head = strcmp(o->method, "HEAD") == 0;
+    e->is_address = url->is_address;
+}
+
+static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
+{
+    char peer[300], none[1];
+    size_t peer_size = (size_t)print_peer(peer, sizeof peer, url, true);
+    size_t head_size = (size_t)print_head(none, sizeof none, o, url);
+    stg_span name = name_of(o, url);
+    stg_endpoint *e = calloc(1, sizeof *e + url->host.size + peer_size +
+                                    name.size + head_size + 4);
+    char *at;
+
+    if (e == NULL)
+        return NULL;
+    set_options(e, o, url);
+    stg_list_init(&e->idle);
+    at = e->text;
+    e->host = put(&at, url->host.at, url->host.size);
+    e->peer = put(&at, peer, peer_size);
+    e->server_name = put(&at, name.at, name.size);
+    e->is_name_address = stg_url_is_address(name);
+    e->head = at;
+    e->head_size = head_size;
+    (void)print_head(at, head_size + 1, o, url);
+    return e;
+}
+
+static stg_tls_options tls_of(const stg_endpoint_options *o)
+{
+    return (stg_tls_options){.ca_file = o->ca_file,
+                             .certificate_file = o->certificate_file,
+                             .key_file = o->key_file,
+                             .is_unverified = o->is_unverified};
+}
+
+stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
+                            const stg_endpoint_options *o, stg_error *err)
+{
+    stg_tls_options tls = tls_of(o);
+    stg_tls_context *context = NULL;
+    stg_url url;
+    stg_endpoint *e;
+
+    if (check(o, &url, err) != STG_OK)
+        return STG_INVALID;
+    if (url.is_tls &&
+        stg_tls_context_take(&context, &c->contexts, &tls, err) != STG_OK)
+        return STG_INVALID;
+    e = make(o, &url);
+    if (e == NULL) {
+        if (context != NULL)
+            stg_tls_context_release(context);
+        (void)stg_refuse(err, "no memory for a target");
+        return STG_IO;
+    }
+    e->client = c;
+    e->tls = context;
+    if (!e->is_address)
+        e->name = stg_name_take(&c->names, e->host);
+    if (!e->is_address && e->name == NULL) {
+        stg_endpoint_free(e);
+        (void)stg_refuse(err, "no memory for a target");
+        return STG_IO;
+    }
+    *endpoint = e;
+    return STG_OK;
+}
+
+/* -- the same? ------------------------------------------------------------- */
+
+static bool has_same_texts(const stg_endpoint *a, const stg_endpoint *b)
+{
+    return strcmp(a->host, b->host) == 0 && strcmp(a->head, b->head) == 0 &&
+           strcmp(a->server_name, b->server_name) == 0;
+}
+
+static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
+{
+    return a->resolve_timeout == b->resolve_timeout &&
+           a->connect_timeout == b->connect_timeout &&
+           a->tls_timeout == b->tls_timeout &&
+           a->write_timeout == b->write_timeout &&
+           a->first_byte_timeout == b->first_byte_timeout &&
+           a->idle_max == b->idle_max && a->age_max == b->age_max &&
+           a->answer_max == b->answer_max && a->excerpt_max == b->excerpt_max &&
+           a->idle_count_max == b->idle_count_max && a->port == b->port;
+}
+
+bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
+{
+    stg_tls_options tls = tls_of(o);
+    stg_endpoint *other;
+    stg_url url;
+    bool is_same;
+
+    if (check(o, &url, NULL) != STG_OK || url.is_tls != (e->tls != NULL))
+        return false;
+    if (e->tls != NULL && !stg_tls_context_matches(e->tls, &tls))
+        return false;
+    other = make(o, &url);
+    is_same =
+        other != NULL && has_same_texts(e, other) && has_same_numbers(e, other);
+    free(other);
+    return is_same;
+}
+
+/* -- the pool -------------------------------------------------------------- */
+
+static stg_connection *take_idle(stg_endpoint *e)
+{
+    stg_connection *c =
+        STG_HOLDER(stg_list_shift(&e->idle), stg_connection, link);
+
+    if (c == NULL)
+        return NULL;
+    stg_list_remove(&c->waiting);
+    e->idle_count--;
+    return c;
+}
+
+void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
+{
+    stg_ns old_at = stg_ns_add(c->made_at, e->age_max);
+
+    // One that is too old already is closed in the next turn.
+    if (e->idle_count >= e->idle_count_max) {
+        stg_connection_close(c);
+        return;
+    }
+    if (c->tls != NULL)
+        stg_tls_rest(c->tls);
+    e->idle_count++;
+    stg_list_unshift(&e->idle, &c->link);
+    stg_list_push(&e->client->idle, &c->waiting);
+    stg_connection_enter(c, STG_PHASE_IDLE,
+                         stg_ns_min(stg_ns_add(now, e->idle_max), old_at));
+    stg_dial_wake(e->client);
+}
+
+/* The one used last, since it is the least likely to have been closed; if it
+ * was, that costs no attempt. */
+static stg_connection *take(stg_endpoint *e, stg_ns now)
+{
+    stg_connection *c;
+
+    while ((c = take_idle(e)) != NULL) {
+        if (now < c->phase_at && stg_dial_is_allowed(c) && stg_wire_is_quiet(c))
+            return c;
+        stg_connection_close(c);
+    }
+    return stg_connection_new(e, now);
+}
+
+stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
+                                stg_span body, stg_ns timeout,
+                                stg_reply_fn *done, void *ctx)
+{
+    stg_ns now = stg_deadlines_now();
+    stg_connection *c = take(e, now);
+
+    if (c == NULL)
+        return NULL;
+    e->busy++;
+    stg_connection_start(c, headers, body, timeout, done, ctx, now);
+    return &c->exchange;
+}
+
+void stg_endpoint_free(stg_endpoint *e)
+{
+    stg_connection *c;
+
+    assert(e->busy == 0);
+    while ((c = take_idle(e)) != NULL)
+        stg_connection_close(c);
+    if (e->name != NULL)
+        stg_name_give_back(e->name);
+    if (e->tls != NULL)
+        stg_tls_context_release(e->tls);
+    free(e);
+}
+
+void stg_endpoint_retire(stg_endpoint *e)
+{
+    stg_connection *c;
+
+    e->is_retired = true;
+    while ((c = take_idle(e)) != NULL)
+        stg_connection_close(c);
+    if (e->busy == 0)
+        stg_endpoint_free(e);
+}
+
+void stg_endpoint_leave(stg_endpoint *e)
+{
+    if (e->is_retired && e->busy == 0)
+        stg_endpoint_free(e);
+}
+
+void stg_endpoint_look(const stg_endpoint *e, stg_endpoint_view *view)
+{
+    *view =
+        (stg_endpoint_view){.idle = e->idle_count,
+                            .busy = e->busy,
+                            .connects = e->connects,
+                            .is_tls = e->tls != NULL,
+                            .certificate_until = e->certificate_until,
+                            .own_certificate_until =
+                                e->tls != NULL ? stg_tls_own_until(e->tls) : 0};
+}

@@ -1,0 +1,532 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "host/wall.h"
+#include "http/server.h"
+
+/* How long the other end has to read its last answer and to close: closed at
+ * once by us, with something of it unread, the answer itself could be lost. */
+#define LINGER (2 * STG_S)
+
+/* A body that goes out in one piece with its head: one copy costs the system
+ * less than two pieces do. */
+enum { SMALL = 256 };
+
+/* What the system did not take of an answer at once. */
+typedef struct outgoing {
+    uv_write_t request;
+    char *given;
+    char rest[];
+} outgoing;
+
+/* -- phases and time ------------------------------------------------------- */
+
+static bool is_busy(stg_inbound_phase phase)
+{
+    return phase == STG_INBOUND_WAIT || phase == STG_INBOUND_ANSWER;
+}
+
+/* A body has its grace, and then as long as its bytes at the least rate take. */
+static stg_ns body_due(const stg_inbound *c)
+{
+    const stg_httpd_options *o = &c->server->options;
+    stg_ns slowest =
+        o->body_rate == 0
+            ? STG_NEVER
+            : stg_ns_add(o->body_grace,
+                         stg_ns_mul(c->body_size, STG_S) / o->body_rate);
+
+    return stg_ns_add(c->phase_at, stg_ns_min(slowest, o->request_timeout));
+}
+
+static stg_ns find_due(const stg_inbound *c)
+{
+    const stg_httpd_options *o = &c->server->options;
+
+    switch (c->phase) {
+    case STG_INBOUND_IDLE:
+    case STG_INBOUND_ANSWER:
+        return stg_ns_add(c->phase_at, o->idle_timeout);
+    case STG_INBOUND_HEAD:
+        return stg_ns_add(c->phase_at, c->is_short ? STG_S : o->header_timeout);
+    case STG_INBOUND_BODY:
+        return body_due(c);
+    case STG_INBOUND_LINGER:
+        return stg_ns_add(c->phase_at, LINGER);
+    default: // who answers has a time of his own
+        return STG_NEVER;
+    }
+}
+
+/* Into the lists of those that may make room for others, or out of them. */
+static void queue(stg_inbound *c)
+{
+    bool is_idle = c->phase == STG_INBOUND_IDLE;
+
+    stg_list_remove(&c->queue);
+    stg_list_remove(&c->origin_queue);
+    if (!is_idle && c->phase != STG_INBOUND_HEAD)
+        return;
+    stg_list_push(is_idle ? &c->server->idle : &c->server->heading, &c->queue);
+    stg_list_push(is_idle ? &c->client->idle : &c->client->heading,
+                  &c->origin_queue);
+}
+
+/* The deadline is only moved to be earlier: a connection that is in use costs the
+ * heap nothing. */
+static void enter(stg_inbound *c, stg_inbound_phase phase)
+{
+    stg_httpd *s = c->server;
+    bool was_busy = is_busy(c->phase);
+    stg_ns due;
+
+    c->phase = phase;
+    c->phase_at = stg_deadlines_now();
+    queue(c);
+    due = find_due(c);
+    if (due < stg_deadline_at(&c->deadline))
+        stg_deadline_set(&s->deadlines, &c->deadline, due);
+    s->busy += (uint32_t)is_busy(phase);
+    s->busy -= (uint32_t)was_busy;
+    if (was_busy && s->busy == 0 && s->hooks->calm != NULL)
+        s->hooks->calm(s);
+}
+
+/* -- the end --------------------------------------------------------------- */
+
+static bool has_request(const stg_inbound *c)
+{
+    return c->phase >= STG_INBOUND_BODY && c->phase <= STG_INBOUND_ANSWER;
+}
+
+static void free_inbound(uv_handle_t *handle)
+{
+    stg_inbound *c = handle->data;
+    stg_httpd *s = c->server;
+
+    stg_origin_release(c->origin);
+    stg_origin_release(c->client);
+    free(c);
+    stg_httpd_release(s);
+}
+
+void stg_inbound_close(stg_inbound *c)
+{
+    stg_httpd *s = c->server;
+
+    if (c->phase == STG_INBOUND_CLOSED)
+        return;
+    if (has_request(c))
+        s->hooks->ended(c);
+    enter(c, STG_INBOUND_CLOSED);
+    stg_deadline_clear(&s->deadlines, &c->deadline);
+    stg_list_remove(&c->link);
+    c->client->connections--;
+    stg_request_close(&c->request);
+    free(c->rest);
+    c->rest = NULL;
+    uv_close(&c->as.handle, free_inbound);
+    stg_httpd_left(s, c);
+}
+
+/* Nothing more can come: the other end has said so. */
+static bool is_through(const stg_inbound *c)
+{
+    return c->is_ended || (c->request.is_last && c->rest == NULL &&
+                           stg_request_is_whole(&c->request));
+}
+
+/* What is unread would have the system take the answer back, where it was not
+ * read yet. So the other end closes first, or its time is up. */
+static void end(stg_inbound *c)
+{
+    bool is_over = is_through(c);
+    uv_os_fd_t fd;
+
+    enter(c, STG_INBOUND_LINGER);
+    if (is_over || uv_fileno(&c->as.handle, &fd) != 0) {
+        stg_inbound_close(c);
+        return;
+    }
+    (void)shutdown(fd, SHUT_WR);
+    free(c->rest);
+    c->rest = NULL;
+    stg_inbound_read(c);
+}
+
+/* -- answers --------------------------------------------------------------- */
+
+static void feed(stg_inbound *c, stg_span in);
+
+/* Bytes that came while a request waited for its answer. */
+static void go_on(stg_inbound *c)
+{
+    char *rest = c->rest;
+
+    c->rest = NULL;
+    if (rest != NULL)
+        feed(c, (stg_span){rest, c->rest_size});
+    free(rest);
+    if (c->phase > STG_INBOUND_BODY)
+        return;
+    if (c->is_ended)
+        stg_inbound_close(c);
+    else
+        stg_inbound_read(c);
+}
+
+/* The answer is with the system. */
+static void finish(stg_inbound *c)
+{
+    c->server->hooks->ended(c);
+    if (c->is_last) {
+        end(c);
+        return;
+    }
+    stg_request_begin(&c->request);
+    c->body_size = 0;
+    enter(c, STG_INBOUND_IDLE);
+    if (!c->is_feeding)
+        go_on(c);
+}
+
+static void written(uv_write_t *request, int status)
+{
+    stg_inbound *c = request->handle->data;
+    outgoing *o = (outgoing *)request;
+
+    free(o->given);
+    free(o);
+    if (c->phase == STG_INBOUND_CLOSED)
+        return;
+    if (status != 0)
+        stg_inbound_close(c);
+    else
+        finish(c);
+}
+
+/* skip: bytes of the head, and then of the body, that are sent. */
+static int put_off(stg_inbound *c, uv_buf_t parts[2], size_t skip,
+                   bool is_given)
+{
+    size_t head = skip < parts[0].len ? parts[0].len - skip : 0;
+    size_t at = skip > parts[0].len ? skip - parts[0].len : 0;
+    size_t body = parts[1].len - at;
+    outgoing *o = malloc(sizeof *o + head + (is_given ? 0 : body));
+    uv_buf_t left[2];
+
+    if (o == NULL)
+        return UV_ENOMEM;
+    o->given = is_given ? parts[1].base : NULL;
+    memcpy(o->rest, parts[0].base + parts[0].len - head, head);
+    left[0] = uv_buf_init(o->rest, (unsigned)head);
+    left[1] = (uv_buf_t){.base = parts[1].base + at, .len = body};
+    if (!is_given && body > 0) {
+        memcpy(o->rest + head, parts[1].base + at, body);
+        left[1].base = o->rest + head;
+    }
+    if (uv_write(&o->request, &c->as.stream, left, 2, written) == 0)
+        return 0;
+    free(o);
+    return UV_EPIPE;
+}
+
+/* Returns how many bytes the system took, or an error of libuv. */
+static int send_now(stg_inbound *c, const uv_buf_t *parts, unsigned count)
+{
+    int sent = uv_try_write(&c->as.stream, parts, count);
+
+    return sent == UV_EAGAIN ? 0 : sent;
+}
+
+static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
+{
+    int sent = send_now(c, parts, parts[1].len > 0 ? 2 : 1);
+    bool is_whole = sent >= 0 && (size_t)sent == parts[0].len + parts[1].len;
+
+    if (sent >= 0 && !is_whole) {
+        enter(c, STG_INBOUND_ANSWER);
+        sent = put_off(c, parts, (size_t)sent, is_given);
+        if (sent == 0)
+            return;
+    }
+    if (is_given)
+        free(parts[1].base);
+    if (is_whole)
+        finish(c);
+    else
+        stg_inbound_close(c);
+}
+
+static const char *date_of(stg_httpd *s)
+{
+    int64_t now = (int64_t)(stg_wall_now() / STG_S);
+
+    if (now != s->date_s)
+        stg_response_print_date(now, s->date);
+    s->date_s = now;
+    return s->date;
+}
+
+void stg_inbound_answer(stg_inbound *c, int status, const char *type,
+                        const char *more, const char *body, size_t size,
+                        bool is_given)
+{
+    char head[STG_RESPONSE_HEAD_MAX + SMALL];
+    stg_response r = {
+        .status = status, .type = type, .more = more, .size = size};
+    uv_buf_t parts[2];
+
+    c->is_last = c->is_last || c->request.is_last || c->is_short ||
+                 c->phase < STG_INBOUND_WAIT || c->server->is_stopping;
+    r.is_last = c->is_last;
+    r.is_kept = c->request.is_old && !c->is_last;
+    if (c->phase < STG_INBOUND_WAIT)
+        enter(c, STG_INBOUND_WAIT);
+    parts[0] = (uv_buf_t){
+        .base = head, .len = stg_response_print(&r, date_of(c->server), head)};
+    parts[1] = (uv_buf_t){.base = (char *)(uintptr_t)body, .len = size};
+    if (c->request.is_head) {
+        if (is_given)
+            free(parts[1].base);
+        is_given = false;
+        parts[1].len = 0;
+    }
+    if (!is_given && parts[1].len > 0 && parts[1].len <= SMALL) {
+        memcpy(head + parts[0].len, body, parts[1].len);
+        parts[0].len += parts[1].len;
+        parts[1].len = 0;
+    }
+    send_answer(c, parts, is_given);
+}
+
+/* -- bytes of requests ----------------------------------------------------- */
+
+static void refuse(stg_inbound *c, int status, const char *why)
+{
+    c->is_last = true;
+    if (c->phase < STG_INBOUND_BODY)
+        c->request.is_head = false; // it has no meaning yet
+    enter(c, STG_INBOUND_WAIT);
+    c->server->hooks->refused(c, status, why);
+}
+
+/* The other end waits for a word before its body. */
+static void encourage(stg_inbound *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    uv_buf_t part = {.base = (char *)(uintptr_t)text, .len = sizeof text - 1};
+
+    c->request.wants_go_on = false;
+    if (send_now(c, &part, 1) != (int)part.len)
+        stg_inbound_close(c);
+}
+
+/* All bytes are taken, and what they are will go. */
+static void keep(stg_inbound *c)
+{
+    if (c->phase == STG_INBOUND_IDLE && stg_request_has_begun(&c->request))
+        enter(c, STG_INBOUND_HEAD);
+    if (c->phase != STG_INBOUND_BODY)
+        return;
+    if (!stg_request_keep(&c->request))
+        refuse(c, 503, "no memory");
+    else if (c->request.wants_go_on)
+        encourage(c);
+}
+
+static void keep_rest(stg_inbound *c, stg_span in)
+{
+    c->rest = malloc(in.size);
+    if (c->rest == NULL) {
+        stg_inbound_close(c);
+        return;
+    }
+    memcpy(c->rest, in.at, in.size);
+    c->rest_size = in.size;
+    (void)uv_read_stop(&c->as.stream);
+    c->is_stopped = true;
+}
+
+/* One thing of the request. False: all bytes are taken. */
+static bool take_event(stg_inbound *c, stg_span *in)
+{
+    const stg_httpd_hooks *hooks = c->server->hooks;
+    stg_span piece;
+
+    switch (stg_request_next(&c->request, in, &piece)) {
+    case STG_REQUEST_MORE:
+        keep(c);
+        return false;
+    case STG_REQUEST_HEAD:
+        enter(c, STG_INBOUND_BODY);
+        hooks->head(c);
+        return true;
+    case STG_REQUEST_BODY:
+        c->body_size += piece.size;
+        hooks->body(c, piece);
+        return true;
+    case STG_REQUEST_WHOLE:
+        enter(c, STG_INBOUND_WAIT);
+        hooks->whole(c);
+        return true;
+    default:
+        refuse(c, c->request.status, c->request.why);
+        return true;
+    }
+}
+
+static void feed(stg_inbound *c, stg_span in)
+{
+    c->is_feeding = true;
+    while (c->phase <= STG_INBOUND_BODY && take_event(c, &in))
+        ;
+    c->is_feeding = false;
+    if (in.size > 0 && is_busy(c->phase))
+        keep_rest(c, in);
+}
+
+bool stg_inbound_identify(stg_inbound *c, const void *key)
+{
+    stg_httpd *s = c->server;
+    stg_origin *client = stg_origin_hold_key(&s->origins, key);
+
+    // Without memory for it, it stays its address's.
+    if (client == NULL || client == c->client) {
+        if (client != NULL)
+            stg_origin_release(client);
+        return true;
+    }
+    if (stg_httpd_is_full_of(s, client)) {
+        stg_origin_release(client);
+        return false;
+    }
+    c->client->connections--;
+    stg_origin_release(c->client);
+    c->client = client;
+    client->connections++;
+    return true;
+}
+
+/* -- reading --------------------------------------------------------------- */
+
+/* Bytes of a body that lie where the user wants them. */
+static void take_body(stg_inbound *c, size_t size, const char *at)
+{
+    stg_request_event event = stg_request_skip(&c->request, size);
+
+    c->body_size += size;
+    c->server->hooks->body(c, (stg_span){at, size});
+    if (event != STG_REQUEST_WHOLE || c->phase != STG_INBOUND_BODY)
+        return;
+    enter(c, STG_INBOUND_WAIT);
+    c->server->hooks->whole(c);
+}
+
+static void lose(stg_inbound *c, ssize_t error)
+{
+    c->is_ended = true;
+    if (error != UV_EOF || !is_busy(c->phase))
+        stg_inbound_close(c);
+}
+
+static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+    stg_inbound *c = stream->data;
+
+    if (size == 0 || c->phase == STG_INBOUND_CLOSED)
+        return;
+    if (size < 0)
+        lose(c, size);
+    else if (c->phase == STG_INBOUND_LINGER)
+        return;
+    else if (buf->base != c->server->read)
+        take_body(c, (size_t)size, buf->base);
+    else if (is_busy(c->phase))
+        keep_rest(c, (stg_span){buf->base, (size_t)size});
+    else
+        feed(c, (stg_span){buf->base, (size_t)size});
+}
+
+/* All connections share one buffer, for what is read is taken at once; a body
+ * is read to where it is wanted. */
+static void lend(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    stg_inbound *c = handle->data;
+    stg_httpd *s = c->server;
+    bool is_body = c->phase == STG_INBOUND_BODY;
+
+    (void)suggested;
+    buf->len = 0;
+    if (is_body && c->request.length != UINT64_MAX && s->hooks->room != NULL)
+        *buf = s->hooks->room(c);
+    if (buf->len == 0)
+        *buf = (uv_buf_t){.base = s->read,
+                          .len = is_body ? STG_INBOUND_BODY_READ
+                                         : STG_INBOUND_READ};
+    else if (buf->len > c->request.left)
+        buf->len = (size_t)c->request.left;
+}
+
+void stg_inbound_read(stg_inbound *c)
+{
+    if (!c->is_stopped)
+        return;
+    c->is_stopped = false;
+    if (uv_read_start(&c->as.stream, lend, take) != 0)
+        stg_inbound_close(c);
+}
+
+/* -- time ------------------------------------------------------------------ */
+
+static const char *name_phase(stg_inbound_phase phase)
+{
+    switch (phase) {
+    case STG_INBOUND_HEAD:
+        return "header";
+    case STG_INBOUND_BODY:
+        return "body";
+    default:
+        return "answer";
+    }
+}
+
+static void cut(stg_inbound *c)
+{
+    char from[INET6_ADDRSTRLEN];
+
+    c->server->cut++;
+    STG_LOG_REPEAT(c->server->options.log, STG_LOG_WARN, "request-cut", 1,
+                   stg_field_text("from", stg_origin_print(c->origin, from)),
+                   stg_field_text("phase", name_phase(c->phase)));
+    if (c->phase == STG_INBOUND_ANSWER)
+        stg_inbound_close(c);
+    else
+        refuse(c, 408, "the request did not come in time");
+}
+
+static void pass(stg_deadline *d)
+{
+    stg_inbound *c = STG_HOLDER((void *)d, stg_inbound, deadline);
+    stg_ns due = find_due(c);
+
+    if (due > stg_deadlines_now())
+        stg_deadline_set(&c->server->deadlines, d, due);
+    else if (c->phase == STG_INBOUND_IDLE || c->phase == STG_INBOUND_LINGER)
+        stg_inbound_close(c);
+    else
+        cut(c);
+}
+
+bool stg_inbound_open(stg_inbound *c)
+{
+    c->as.handle.data = c;
+    c->deadline.passed = pass;
+    c->phase = STG_INBOUND_IDLE;
+    stg_request_init(&c->request, c->server->options.header_max);
+    enter(c, STG_INBOUND_HEAD);
+    c->is_stopped = true;
+    stg_inbound_read(c);
+    return c->phase != STG_INBOUND_CLOSED;
+}

@@ -1,0 +1,195 @@
+/* server.h - the server's side of HTTP/1.1: a listener, and connections that
+ * carry one request at a time.
+ *
+ *     request.c    the bytes of requests           (pure)
+ *     response.c   the heads of answers            (pure)
+ *     server.c     the listener, and how many connections there may be
+ *     inbound.c    a connection: bytes in and out, phases, time
+ *     origin.c     where connections come from
+ *
+ * A user of it holds a stg_httpd and gives hooks; what it knows of a connection
+ * stands behind a stg_inbound that it begins with. A request is answered once,
+ * within a hook or later, and the next one is read after its answer is out.
+ *
+ * Limits. A head has header_timeout to come. A body may be slow for body_grace
+ * and then has to come with body_rate, and be whole by request_timeout. An
+ * answer must be taken by idle_timeout. At a limit of connections, in all or of
+ * one origin, the oldest one without a finished head makes room, then the one
+ * that is idle for longest; one that is busy is never cut for another.
+ *
+ * Without a file for a connection nothing spins: idle connections of the hub go
+ * first, of either side; then a file in reserve lets one be answered and closed;
+ * then the listener rests for 100 ms.
+ *
+ * All on the loop's thread. */
+#ifndef STAGGER_HTTP_SERVER_H
+#define STAGGER_HTTP_SERVER_H
+
+#include <uv.h>
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "host/deadlines.h"
+#include "host/files.h"
+#include "host/log.h"
+#include "http/origin.h"
+#include "http/request.h"
+#include "http/response.h"
+
+typedef struct stg_httpd stg_httpd;
+typedef struct stg_inbound stg_inbound;
+
+/* All but room and calm are called for each request, in this order: head, body
+ * any number of times, whole, ended; or refused, ended, at any place. Parts of
+ * the request are lent until the hook returns; where the body was not there at
+ * once, until `ended`. */
+typedef struct stg_httpd_hooks {
+    size_t size; /* of what begins with a stg_inbound; it is zeroed */
+    /* It may be answered now, which is its connection's end. */
+    void (*head)(stg_inbound *c);
+    /* Where the next bytes of the body may be read to; len 0: anywhere. */
+    uv_buf_t (*room)(stg_inbound *c);
+    void (*body)(stg_inbound *c, stg_span piece);
+    void (*whole)(stg_inbound *c);
+    /* It is to be answered with this, and its connection closes. */
+    void (*refused)(stg_inbound *c, int status, const char *why);
+    /* Its answer is out, or never will be. */
+    void (*ended)(stg_inbound *c);
+    /* No request waits for its answer any more; may be NULL. */
+    void (*calm)(stg_httpd *s);
+} stg_httpd_hooks;
+
+typedef struct stg_httpd_options {
+    uint32_t connections_max, address_connections_max;
+    size_t header_max;
+    stg_ns header_timeout, idle_timeout, request_timeout;
+    stg_ns body_grace;
+    uint32_t body_rate; /* bytes a second */
+    stg_files *files;   /* kept; NULL: the server's own */
+    stg_log *log;       /* kept; NULL: none */
+} stg_httpd_options;
+
+enum {
+    STG_INBOUND_READ = 16 * 1024,      /* of heads, at a time */
+    STG_INBOUND_BODY_READ = 64 * 1024, /* of bodies */
+    STG_SHORT_MAX =
+        8, /* connections that are only answered, for want of files */
+};
+
+struct stg_httpd {
+    uv_loop_t *loop;
+    const stg_httpd_hooks *hooks;
+    void *ctx; /* for hooks */
+    stg_httpd_options options;
+    stg_deadlines deadlines;
+    stg_list connections;
+    stg_list heading, idle; /* those in these phases, the longest first */
+    stg_origins origins;
+    uint32_t count; /* of connections */
+    uint32_t busy;  /* that wait for an answer, or for it to go out */
+    uint32_t shorts;
+    uint64_t cut; /* that were too slow */
+    uv_poll_t listener;
+    int fd;
+    int reserve;      /* a file for when there is none; -1: in use */
+    bool is_resting;  /* the listener */
+    bool is_stopping; /* each answer is its connection's last */
+    bool is_closing;
+    stg_deadline rest;
+    stg_files own_files;
+    stg_files *files;
+    unsigned handles; /* that are open, or closing */
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+    int64_t date_s;
+    char date[STG_DATE_MAX];
+    char read[STG_INBOUND_BODY_READ];
+};
+
+/* fd listens, or is -1 for stg_httpd_adopt() alone; given. Returns an error of
+ * libuv, or 0; then it is closed with stg_httpd_close(). */
+int stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
+                   const stg_httpd_hooks *hooks, void *ctx,
+                   const stg_httpd_options *o);
+
+/* Each answer from now on is the last of its connection. */
+void stg_httpd_stop(stg_httpd *s);
+
+/* Closes the listener and all connections; closed is called when s may go. */
+void stg_httpd_close(stg_httpd *s, void (*closed)(void *ctx), void *ctx);
+
+/* Takes a connected stream socket, as if it had been accepted. False: it is
+ * closed. */
+bool stg_httpd_adopt(stg_httpd *s, int fd, const struct sockaddr *from);
+
+/* The one that is idle for longest is closed. False: none is. */
+bool stg_httpd_relieve(stg_httpd *s);
+
+/* Nothing is zeroed for the body's sake, so this costs little: about 700 bytes,
+ * and what the user adds. */
+typedef enum stg_inbound_phase {
+    STG_INBOUND_IDLE, /* between two requests */
+    STG_INBOUND_HEAD, /* in a head, or before the first one */
+    STG_INBOUND_BODY,
+    STG_INBOUND_WAIT,   /* for its answer */
+    STG_INBOUND_ANSWER, /* which goes out */
+    STG_INBOUND_LINGER, /* until the other end has read it */
+    STG_INBOUND_CLOSED,
+} stg_inbound_phase;
+
+struct stg_inbound {
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+    } as;
+    stg_httpd *server;
+    stg_origin *origin; /* its address */
+    stg_origin *client; /* whose share it is of: its address, or a key */
+    stg_link link;      /* in server.connections */
+    stg_link queue, origin_queue; /* heading or idle */
+    stg_deadline deadline;        /* set lazily: see due_at */
+    stg_ns due_at, phase_at;
+    uint64_t body_size; /* bytes of it that came */
+    stg_request request;
+    char *rest; /* bytes of the requests behind this one */
+    size_t rest_size;
+    stg_inbound_phase phase;
+    bool is_last;    /* closes behind the answer */
+    bool is_ended;   /* the other end has sent its last byte */
+    bool is_stopped; /* nothing is read */
+    bool is_feeding;
+    bool is_short;    /* for want of files: one answer, and no more */
+    bool has_reserve; /* its file is the server's reserve */
+};
+
+/* Answers the request. status, type and more are the user's; body is of malloc()
+ * if it is given, else lent. */
+void stg_inbound_answer(stg_inbound *c, int status, const char *type,
+                        const char *more, const char *body, size_t size,
+                        bool is_given);
+
+/* Its client has shown who it is, within `head`: it counts there. False: that
+ * one has its share of connections, and none of them is idle. */
+bool stg_inbound_identify(stg_inbound *c, const void *key);
+
+/* Ends it at once, without an answer. */
+void stg_inbound_close(stg_inbound *c);
+
+/* -- for server.c ----------------------------------------------------------- */
+
+/* Begins to read. False: it is closed. */
+bool stg_inbound_open(stg_inbound *c);
+
+/* Reads on, if it had stopped. */
+void stg_inbound_read(stg_inbound *c);
+
+/* Whether a client has no room for one more connection: then none of its own is
+ * closed for it. */
+bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client);
+
+/* Its file is closed; and so is its handle. */
+void stg_httpd_left(stg_httpd *s, const stg_inbound *c);
+void stg_httpd_release(stg_httpd *s);
+
+#endif

@@ -1,0 +1,191 @@
+#include "http/url.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <uv.h>
+
+#include "core/writer.h"
+
+enum { HTTP_PORT = 80, HTTPS_PORT = 443, HOST_MAX = 253 };
+
+/* "url: WORDS: TEXT". Never with what may be a password. */
+static stg_status refuse(stg_error *err, const char *words, stg_span found)
+{
+    enum { SHOWN_MAX = 200 };
+    stg_writer w = stg_writer_on_error(err);
+
+    stg_write_text(&w, "url: ");
+    stg_write_text(&w, words);
+    if (found.size > 0) {
+        stg_write_text(&w, ": ");
+        stg_write_part(&w, found.at,
+                       found.size < SHOWN_MAX ? found.size : SHOWN_MAX);
+    }
+    return STG_INVALID;
+}
+
+static stg_span span_of(const char *from, const char *to)
+{
+    return (stg_span){from, (size_t)(to - from)};
+}
+
+static bool is_visible(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+/* Takes the scheme; NULL if it is another. */
+static const char *after_scheme(stg_url *url, const char *text)
+{
+    url->is_tls = strncasecmp(text, "https://", 8) == 0;
+    if (url->is_tls)
+        return text + 8;
+    return strncasecmp(text, "http://", 7) == 0 ? text + 7 : NULL;
+}
+
+static bool is_host_name(stg_span host)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyz"
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+    for (size_t i = 0; i < host.size; i++)
+        if (strchr(letters, host.at[i]) == NULL)
+            return false;
+    return host.at[0] != '.' && host.at[0] != '-';
+}
+
+static bool is_address(stg_span host, int family)
+{
+    char text[64];
+    unsigned char address[16];
+
+    if (host.size >= sizeof text || memchr(host.at, '%', host.size) != NULL)
+        return false;
+    memcpy(text, host.at, host.size);
+    text[host.size] = '\0';
+    return uv_inet_pton(family, text, address) == 0;
+}
+
+static bool read_port(stg_span digits, uint16_t *port)
+{
+    uint32_t number = 0;
+
+    if (digits.size == 0 || digits.size > 5)
+        return false;
+    for (size_t i = 0; i < digits.size; i++) {
+        if (digits.at[i] < '0' || digits.at[i] > '9')
+            return false;
+        number = number * 10 + (uint32_t)(digits.at[i] - '0');
+    }
+    *port = (uint16_t)number;
+    return number >= 1 && number <= UINT16_MAX;
+}
+
+/* Reads "host", "host:port", "[v6]" or "[v6]:port". */
+static stg_status read_authority(stg_url *url, stg_span text, stg_error *err)
+{
+    const char *end = text.at + text.size, *colon;
+
+    if (memchr(text.at, '@', text.size) != NULL)
+        return refuse(err,
+                      "no user and password here, set a header of the "
+                      "target",
+                      (stg_span){NULL, 0});
+    url->is_v6 = text.size > 0 && text.at[0] == '[';
+    if (url->is_v6) {
+        const char *bracket = memchr(text.at, ']', text.size);
+
+        if (bracket == NULL)
+            return refuse(err, "no ']' after the address", text);
+        url->host = span_of(text.at + 1, bracket);
+        colon = bracket + 1;
+        if (colon != end && *colon != ':')
+            return refuse(err, "wanted ':' and a port after ']'", text);
+    } else {
+        colon = memchr(text.at, ':', text.size);
+        if (colon == NULL)
+            colon = end;
+        url->host = span_of(text.at, colon);
+    }
+    url->port = url->is_tls ? HTTPS_PORT : HTTP_PORT;
+    if (colon != end && !read_port(span_of(colon + 1, end), &url->port))
+        // Not shown: of "user:pass/word@host" it is a part of the password.
+        return refuse(err, "wanted a port of 1 to 65535 after ':'",
+                      (stg_span){NULL, 0});
+    return STG_OK;
+}
+
+static stg_status check_host(stg_url *url, stg_error *err)
+{
+    if (url->host.size == 0)
+        return refuse(err, "it has no host", (stg_span){NULL, 0});
+    if (url->host.size > HOST_MAX)
+        return refuse(err, "the host is longer than 253 bytes", url->host);
+    if (url->is_v6) {
+        url->is_address = is_address(url->host, AF_INET6);
+        return url->is_address ? STG_OK
+                               : refuse(err, "no IPv6 address", url->host);
+    }
+    url->is_address = is_address(url->host, AF_INET);
+    if (!url->is_address && !is_host_name(url->host))
+        return refuse(err,
+                      "a host has letters, digits, '-', '_' and '.' (write "
+                      "others as xn--)",
+                      url->host);
+    return STG_OK;
+}
+
+stg_status stg_url_parse(stg_url *url, const char *text, stg_error *err)
+{
+    stg_url found = {0};
+    stg_span none = {NULL, 0};
+    const char *at, *end;
+
+    if (text == NULL || *text == '\0')
+        return refuse(err, "it is empty", none);
+    if (strlen(text) > STG_URL_MAX)
+        return refuse(err, "it is longer than 2048 bytes", none);
+    if (!is_visible(text))
+        return refuse(err,
+                      "it has a blank, a control byte or one that is not "
+                      "ASCII (write them as %XX)",
+                      none);
+    at = after_scheme(&found, text);
+    if (at == NULL)
+        return refuse(err, "it does not begin with http:// or https://", none);
+    end = at + strcspn(at, "/?#\\");
+    if (read_authority(&found, span_of(at, end), err) != STG_OK ||
+        check_host(&found, err) != STG_OK)
+        return STG_INVALID;
+    if (*end == '\\')
+        return refuse(err, "a '\\' is no '/'", none);
+    if (strchr(end, '#') != NULL)
+        return refuse(err, "it has a fragment ('#'), which is never sent",
+                      none);
+    found.path = span_of(end, end + strlen(end));
+    *url = found;
+    return STG_OK;
+}
+
+bool stg_url_is_address(stg_span host)
+{
+    return is_address(host, AF_INET) || is_address(host, AF_INET6);
+}
+
+bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to)
+{
+    char host[64];
+
+    if (!url->is_address || url->host.size >= sizeof host)
+        return false;
+    memcpy(host, url->host.at, url->host.size);
+    host[url->host.size] = '\0';
+    if (url->is_v6)
+        return uv_ip6_addr(host, url->port, (struct sockaddr_in6 *)to) == 0;
+    return uv_ip4_addr(host, url->port, (struct sockaddr_in *)to) == 0;
+}

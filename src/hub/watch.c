@@ -1,0 +1,266 @@
+#include "hub/watch.h"
+
+#include <string.h>
+
+#include "host/wall.h"
+#include "hub/hub_inside.h"
+
+enum { LOOKS_MAX = 1000 }; /* targets a turn: some 100 us */
+
+static const stg_ns TURN_PAUSE = 10 * STG_MS;
+
+/* -- what alerts ask ------------------------------------------------------- */
+
+static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
+{
+    const stg_watch *w = ctx;
+    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
+    stg_ns now = stg_deadlines_now();
+    stg_lane_view v;
+
+    *target = (stg_alert_target){.name = t != NULL ? t->name : NULL};
+    if (stg_flow_look(w->hub->flow, lane, &v, now) != STG_OK)
+        return;
+    target->has_lane = true;
+    target->state = v.state;
+    target->waiting = stg_ns_add(v.waiting, v.lag);
+    target->parked = v.parked;
+    if (v.state == STG_LANE_CIRCUIT_OPEN && v.probe_at > now)
+        target->gate_until = stg_wall_now() + (v.probe_at - now);
+}
+
+static bool has_tag(void *ctx, uint32_t lane, const char *name,
+                    const char *value)
+{
+    const stg_watch *w = ctx;
+    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
+
+    if (t == NULL || t->settings == NULL)
+        return false;
+    for (size_t i = 0; i < t->settings->tag_count; i++) {
+        const stg_tag_setting *tag = &t->settings->tags[i];
+
+        if (strcmp(tag->name, name) == 0 && strcmp(tag->value, value) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* -- what is looked at ----------------------------------------------------- */
+
+/* How much of what the log may keep is kept for a lane: of the time, or of the
+ * half of the quota, which its messages fill as far as positions tell. */
+static uint64_t percent_kept(const stg_watch *w, const stg_lane_view *v,
+                             const stg_store_view *store, stg_ns age)
+{
+    const stg_settings *s = w->hub->settings;
+    uint64_t of_time = age / (s->store.retention / 100);
+    uint64_t all = stg_ns_sub(store->next, store->first), bytes;
+
+    if (all == 0 || store->next <= v->base)
+        return of_time;
+    // In mebibytes and thousandths nothing overflows.
+    bytes = (store->message_bytes >> 20) *
+            (stg_ns_min(store->next - v->base, all) * 1000 / all) / 1000;
+    return stg_ns_max(of_time, bytes * 100 / stg_ns_max(store->quota >> 21, 1));
+}
+
+/* What shows none any more, since a reload, has none to run out. */
+static void look_at_certificate(stg_watch *w, const stg_target *t, uint64_t utc,
+                                stg_ns now)
+{
+    stg_endpoint_view e = {.is_tls = false};
+    int64_t until;
+
+    if (t->endpoint != NULL)
+        stg_endpoint_look(t->endpoint, &e);
+    until = e.certificate_until;
+    // Our own runs out as well.
+    if (e.own_certificate_until > 0 &&
+        (until == 0 || e.own_certificate_until < until))
+        until = e.own_certificate_until;
+    if (until > 0 || !e.is_tls)
+        stg_alerts_certificate(w->alerts, t->lane, (uint64_t)until * STG_S, utc,
+                               now);
+}
+
+static void look_at(stg_watch *w, const stg_target *t,
+                    const stg_store_view *store, uint64_t utc, stg_ns now)
+{
+    stg_lane_view v;
+    uint64_t behind;
+    stg_ns age;
+
+    if (stg_hub_look_lane(w->hub, t->lane, &v, now) != STG_OK)
+        return;
+    age = v.oldest_at > 0 ? stg_ns_sub(utc, v.oldest_at) : 0;
+    behind = stg_ns_add(v.waiting, v.lag);
+    w->is_busy = w->is_busy || behind > 0 || v.in_flight > 0;
+    stg_alerts_lag(w->alerts, t->lane, behind, age, now);
+    stg_alerts_retention(w->alerts, t->lane, percent_kept(w, &v, store, age),
+                         now);
+    look_at_certificate(w, t, utc, now);
+}
+
+static void end_round(stg_watch *w)
+{
+    stg_ns at = stg_ns_add(w->looked_at, STG_WATCH_PAUSE);
+
+    w->at = 0;
+    if (w->is_busy)
+        stg_deadline_set(&w->hub->deadlines, &w->look, at);
+}
+
+static void look(stg_deadline *d)
+{
+    stg_watch *w = STG_HEAP_HOLDER(d, stg_watch, look);
+    const stg_targets *all = &w->hub->targets;
+    stg_ns now = stg_deadlines_now();
+    uint64_t utc = stg_wall_now();
+    stg_store_view store;
+
+    if (w->hub->is_closing || w->hub->is_broken)
+        return;
+    if (w->at == 0) {
+        w->looked_at = now;
+        w->is_busy = false;
+    }
+    stg_store_look(w->hub->store, &store);
+    for (size_t i = 0; i < LOOKS_MAX && w->at < all->count; i++)
+        look_at(w, all->all[w->at++], &store, utc, now);
+    if (w->at < all->count)
+        stg_deadline_set(&w->hub->deadlines, d, stg_ns_add(now, TURN_PAUSE));
+    else
+        end_round(w);
+}
+
+void stg_watch_note(stg_watch *w, stg_ns now)
+{
+    if (!stg_alerts_are_on(w->alerts) || stg_deadline_at(&w->look) != STG_NEVER)
+        return;
+    stg_deadline_set(
+        &w->hub->deadlines, &w->look,
+        stg_ns_max(now, stg_ns_add(w->looked_at, STG_WATCH_PAUSE)));
+}
+
+/* -- facts ----------------------------------------------------------------- */
+
+static void count(stg_watch *w, const stg_change *c, stg_ns now)
+{
+    if (c->kind == STG_CHANGE_DEAD && c->failure != NULL)
+        stg_alerts_dead(w->alerts, c->lane,
+                        stg_alert_cause_of(&c->failure->outcome), 1, now);
+    else if (c->kind == STG_CHANGE_RANGE && !c->is_cancelled)
+        stg_alerts_dead(w->alerts, c->lane, stg_alert_cause_of_shed(c),
+                        c->added, now);
+}
+
+void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
+{
+    if (g == NULL || !stg_alerts_are_on(w->alerts))
+        return;
+    for (size_t i = 0; i < g->change_count; i++)
+        count(w, &g->changes[i], now);
+}
+
+/* The cause of the last failure is the one that opened it. */
+static void tell_opened(stg_watch *w, uint32_t lane, stg_ns now)
+{
+    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
+    stg_alert_detail d = {.has_cause = false};
+
+    if (t != NULL && t->last.fault != STG_FAULT_NONE) {
+        d.has_cause = true;
+        d.cause = stg_alert_cause_of(&t->last);
+    }
+    stg_alerts_raise(w->alerts, STG_ALERT_BREAKER, lane, &d, now);
+}
+
+void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
+{
+    switch (a->tell.what) {
+    case STG_TELL_OPENED:
+        tell_opened(w, a->lane, now);
+        break;
+    case STG_TELL_CLOSED:
+        stg_alerts_clear(w->alerts, STG_ALERT_BREAKER, a->lane, now);
+        break;
+    case STG_TELL_STORE_FULL:
+        stg_watch_store(w, STG_TROUBLE_FULL, "", now);
+        break;
+    case STG_TELL_UPLINK_DOWN:
+        stg_watch_store(w, STG_TROUBLE_UPLINK, "", now);
+        break;
+    case STG_TELL_UPLINK_UP:
+        stg_watch_store(w, STG_TROUBLE_UPLINK, NULL, now);
+        break;
+    case STG_TELL_STORE_ROOM:
+        stg_watch_store(w, STG_TROUBLE_FULL, NULL, now);
+        break;
+    default:
+        break; // no alert of its own
+    }
+}
+
+void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
+                     stg_ns now)
+{
+    stg_alert_detail d = {.text = why};
+
+    if (why != NULL)
+        stg_alerts_raise(w->alerts, STG_ALERT_STORE, STG_ALERT_LANE_OF(what),
+                         &d, now);
+    else
+        stg_alerts_clear(w->alerts, STG_ALERT_STORE, STG_ALERT_LANE_OF(what),
+                         now);
+}
+
+void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now)
+{
+    static const stg_alert_detail none = {.number = 0};
+
+    if (t->is_gone)
+        return;
+    t->is_gone = true;
+    stg_alerts_raise(w->alerts, STG_ALERT_GONE, t->lane, &none, now);
+}
+
+void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now)
+{
+    t->is_gone = false;
+    stg_alerts_clear(w->alerts, STG_ALERT_GONE, t->lane, now);
+}
+
+void stg_watch_forget(stg_watch *w, uint32_t lane)
+{
+    stg_alerts_forget(w->alerts, lane);
+}
+
+/* -- open and close -------------------------------------------------------- */
+
+stg_status stg_watch_open(stg_watch *w, stg_hub *hub,
+                          const stg_alert_options *o, stg_error *err)
+{
+    stg_alerts_place place = {.loop = hub->loop,
+                              .client = hub->client,
+                              .deadlines = &hub->deadlines,
+                              .log = hub->log,
+                              .egress = &hub->settings->egress,
+                              .describe = describe,
+                              .has_tag = has_tag,
+                              .ctx = w};
+
+    w->hub = hub;
+    w->look.passed = look;
+    return stg_alerts_open(&w->alerts, o, &place, err);
+}
+
+void stg_watch_close(stg_watch *w, void (*closed)(void *ctx), void *ctx)
+{
+    stg_alerts *alerts = w->alerts;
+
+    w->alerts = NULL;
+    if (w->hub != NULL)
+        stg_deadline_clear(&w->hub->deadlines, &w->look);
+    stg_alerts_close(alerts, closed, ctx);
+}

@@ -1,0 +1,192 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ingress/inside.h"
+#include "store/message_id.h"
+
+/* -- headers ----------------------------------------------------------------- */
+
+/* Lines of the answer's head: they fit, for all are ours. */
+typedef struct lines {
+    char text[STG_RESPONSE_MORE_MAX];
+    size_t size;
+} lines;
+
+static void add(lines *l, const char *name, const char *value)
+{
+    l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size,
+                                "%s: %s\r\n", name, value);
+}
+
+/* Whole seconds, one at least. */
+static const char *print_retry_after(const stg_caller *c, char text[24])
+{
+    stg_ns wait = stg_ingress_of(c)->options.retry_after;
+    stg_ns seconds = wait / STG_S + (wait % STG_S != 0);
+
+    snprintf(text, 24, "%" PRIu64, seconds == 0 ? 1 : seconds);
+    return text;
+}
+
+static void add_problem_lines(const stg_caller *c, lines *l)
+{
+    char wait[24];
+
+    switch (c->problem.status) {
+    case 401:
+        add(l, "WWW-Authenticate", "Bearer");
+        break;
+    case 405:
+        add(l, "Allow", c->match.allowed);
+        break;
+    case 429:
+    case 503:
+        add(l, "Retry-After", print_retry_after(c, wait));
+        break;
+    default:
+        break;
+    }
+}
+
+/* -- answers ----------------------------------------------------------------- */
+
+static void count(stg_ingress_view *v, unsigned status)
+{
+    v->requests++;
+    if (status >= 500)
+        v->refused_5xx++;
+    else if (status >= 400)
+        v->refused_4xx++;
+}
+
+/* Health checks come every second of a drain: they are not told. */
+static void tell(const stg_caller *c)
+{
+    const stg_route *r = c->match.route;
+    char from[INET6_ADDRSTRLEN];
+
+    if (r != NULL && r->role == STG_ROLE_ANYBODY)
+        return;
+    STG_LOG_REPEAT(stg_ingress_of(c)->options.log, STG_LOG_WARN,
+                   "request-refused", 3,
+                   stg_field_text("from", stg_origin_print(c->in.origin, from)),
+                   stg_field_number("status", (uint64_t)c->problem.status),
+                   stg_field_text("why", c->problem.detail));
+}
+
+/* With the headers that every answer has. */
+static void answer(stg_caller *c, int status, const char *type, lines *more,
+                   stg_span body, bool is_given)
+{
+    if (!stg_request_is_published(c)) {
+        add(more, "Cache-Control", "no-store");
+        add(more, "X-Content-Type-Options", "nosniff");
+    }
+    count(&stg_ingress_of(c)->view, (unsigned)status);
+    stg_inbound_answer(&c->in, status, type, more->text, body.at, body.size,
+                       is_given);
+}
+
+static void send_problem(stg_caller *c)
+{
+    char text[STG_PROBLEM_TEXT_MAX];
+    size_t size = stg_problem_print(&c->problem, text);
+    lines more = {.size = 0};
+
+    tell(c);
+    add_problem_lines(c, &more);
+    answer(c, c->problem.status, "application/problem+json", &more,
+           (stg_span){text, size}, false);
+}
+
+void stg_answer_caller(stg_caller *c)
+{
+    stg_span text = {c->reply.text, c->reply.size};
+    lines more = {.size = 0};
+
+    if (c->problem.status != 0) {
+        send_problem(c);
+        return;
+    }
+    c->reply.text = NULL; // it is given
+    answer(c, c->reply.status, c->reply.type, &more, text, true);
+}
+
+void stg_answer_drop(stg_caller *c)
+{
+    free(c->reply.text);
+    c->reply.text = NULL;
+    stg_ingress_of(c)->answering -= c->answering;
+    c->answering = 0;
+}
+
+/* -- ids --------------------------------------------------------------------- */
+
+static char *print_id(const stg_publication *p, const stg_append_answer *a,
+                      char *out)
+{
+    uint64_t epoch = a->epoch != 0 ? a->epoch : p->ingress->options.epoch;
+
+    *out++ = '"';
+    out += strlen(stg_id_print(epoch, a->position, out));
+    *out++ = '"';
+    return out;
+}
+
+static char *put(char *out, const char *text)
+{
+    while (*text != '\0')
+        *out++ = *text++;
+    return out;
+}
+
+static size_t print_ids(const stg_publication *p,
+                        const stg_append_answer *answers, char *text)
+{
+    char *out = put(text, "{\"ids\":[");
+
+    for (size_t i = 0; i < p->count; i++) {
+        if (i > 0)
+            *out++ = ',';
+        out = print_id(p, &answers[i], out);
+    }
+    return (size_t)(put(out, "]}\n") - text);
+}
+
+static size_t print_one(const stg_publication *p, const stg_append_answer *a,
+                        char text[STG_ID_TEXT_MAX + 16])
+{
+    char *out = print_id(p, a, put(text, "{\"id\":"));
+
+    return (size_t)(put(out, "}\n") - text);
+}
+
+static bool is_all_repeats(const stg_publication *p,
+                           const stg_append_answer *answers)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!answers[i].is_repeat)
+            return false;
+    return true;
+}
+
+bool stg_answer_ids(stg_caller *c, const stg_publication *p,
+                    const stg_append_answer *answers)
+{
+    char one[STG_ID_TEXT_MAX + 16], *text = one;
+    bool is_batch = p->messages != &p->one;
+    lines more = {.size = 0};
+    size_t size;
+
+    if (is_batch)
+        text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
+    if (text == NULL)
+        return false;
+    size = is_batch ? print_ids(p, answers, text) : print_one(p, answers, text);
+    if (is_all_repeats(p, answers))
+        add(&more, "Stagger-Repeat", "true");
+    answer(c, 202, "application/json", &more, (stg_span){text, size}, is_batch);
+    return true;
+}

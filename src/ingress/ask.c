@@ -1,0 +1,252 @@
+#include "ingress/ask.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ingress/inside.h"
+
+enum { WORDS = 2 };
+
+struct stg_ask {
+    stg_caller *caller; /* NULL: it is closed */
+    bool is_inside;     /* of its handler */
+    char words[WORDS][STG_WORD_MAX];
+    char who[STG_WHO_MAX];
+    char from[STG_FROM_MAX];
+    size_t size;    /* of the query: "name", '\0', "value", '\0' ... */
+    char options[]; /* decoded */
+};
+
+/* -- the request ------------------------------------------------------------- */
+
+bool stg_ask_is_open(const stg_ask *a)
+{
+    return a->caller != NULL;
+}
+
+const char *stg_ask_word(const stg_ask *a, size_t i)
+{
+    return i < WORDS ? a->words[i] : "";
+}
+
+const char *stg_ask_option(const stg_ask *a, const char *name)
+{
+    const char *at = a->options, *end = at + a->size;
+
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+
+        if (strcmp(at, name) == 0)
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
+}
+
+stg_span stg_ask_body(const stg_ask *a)
+{
+    return stg_caller_body(a->caller);
+}
+
+const char *stg_ask_who(const stg_ask *a)
+{
+    return a->who;
+}
+
+const char *stg_ask_from(const stg_ask *a)
+{
+    return a->from;
+}
+
+/* -- the answer -------------------------------------------------------------- */
+
+/* The ask ends. What the caller has now is its answer. */
+static void settle(stg_ask *a)
+{
+    stg_caller *c = a->caller;
+
+    if (c != NULL) {
+        c->ask = NULL;
+        if (!a->is_inside) {
+            stg_ingress_of(c)->asks--;
+            stg_answer_caller(c);
+        }
+    }
+    free(a);
+}
+
+/* Answers that nobody reads are memory, too. */
+static bool reserve(stg_caller *c, size_t size)
+{
+    stg_ingress *g = stg_ingress_of(c);
+
+    if (size > g->options.answers_max - g->answering)
+        return false;
+    g->answering += size;
+    c->answering = size;
+    return true;
+}
+
+static void set_reply(stg_caller *c, int status, const char *type, char *text,
+                      size_t size)
+{
+    if (text == NULL) {
+        stg_problem_set(&c->problem, 503, 0, "no memory for the answer");
+    } else if (!reserve(c, size)) {
+        stg_problem_set(&c->problem, 503, 0,
+                        "too many answers are on their way");
+        free(text);
+    } else {
+        c->reply = (stg_reply){
+            .status = status, .type = type, .text = text, .size = size};
+    }
+}
+
+void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
+                    size_t size)
+{
+    if (a->caller != NULL)
+        set_reply(a->caller, status, type, text, size);
+    else
+        free(text);
+    settle(a);
+}
+
+static void answer_json(stg_ask *a, int status, const char *type, json_t *json)
+{
+    char *text = NULL, *whole = NULL;
+    size_t size = 0;
+
+    if (json != NULL && a->caller != NULL)
+        text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    if (text != NULL) {
+        size = strlen(text) + 1;
+        whole = realloc(text, size + 1);
+    }
+    if (whole != NULL)
+        memcpy(whole + size - 1, "\n", 2);
+    else
+        free(text);
+    stg_ask_answer(a, status, type, whole, size);
+}
+
+void stg_ask_answer_json(stg_ask *a, int status, json_t *json)
+{
+    answer_json(a, status, "application/json", json);
+}
+
+void stg_ask_answer_problem(stg_ask *a, int status, json_t *json)
+{
+    answer_json(a, status, "application/problem+json", json);
+}
+
+void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
+{
+    char why[sizeof a->caller->problem.detail];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    if (a->caller != NULL)
+        stg_problem_set(&a->caller->problem, status, 0, "%s", why);
+    settle(a);
+}
+
+/* -- from and to its caller -------------------------------------------------- */
+
+/* They were checked: there is a value, and it can be decoded. */
+static void read_options(stg_ask *a, stg_span query)
+{
+    stg_span name, value;
+    size_t size;
+
+    while (stg_query_take(&query, &name, &value)) {
+        memcpy(a->options + a->size, name.at, name.size);
+        a->size += name.size;
+        a->options[a->size++] = '\0';
+        (void)stg_request_decode(value, true, a->options + a->size, &size);
+        a->size += size;
+        a->options[a->size++] = '\0';
+    }
+}
+
+static stg_ask *make(stg_caller *c)
+{
+    stg_span query = c->in.request.parts[STG_PART_QUERY];
+    stg_ask *a = calloc(1, sizeof *a + query.size + 2);
+
+    if (a == NULL)
+        return NULL;
+    a->caller = c;
+    (void)stg_request_read_path(c);
+    for (size_t i = 0; i < WORDS; i++)
+        stg_route_word(c->match.route->path, stg_ingress_of(c)->path, i,
+                       a->words[i], sizeof a->words[i]);
+    memcpy(a->who, c->who, sizeof a->who);
+    stg_origin_print(c->in.origin, a->from);
+    read_options(a, query);
+    return a;
+}
+
+/* Whether the hub is well is answered all the same, for just then it matters:
+ * what gets no answer is restarted, and nobody sees why. */
+static bool is_too_many(const stg_caller *c)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+
+    return g->asks >= g->options.asks_max && !c->match.route->is_always;
+}
+
+/* A body that is lent is gone after this turn. */
+static bool keep_body(stg_caller *c)
+{
+    stg_span lent = c->lent;
+
+    c->lent.size = 0;
+    if (lent.size == 0)
+        return true;
+    c->body = malloc(lent.size);
+    if (c->body == NULL)
+        return false;
+    memcpy(c->body, lent.at, lent.size);
+    c->size = lent.size;
+    return true;
+}
+
+void stg_ask_begin(stg_caller *c)
+{
+    stg_ask *a;
+
+    if (is_too_many(c)) {
+        stg_problem_set(&c->problem, 429, 0, "%u requests are being answered",
+                        (unsigned)stg_ingress_of(c)->asks);
+        stg_answer_caller(c);
+        return;
+    }
+    a = keep_body(c) ? make(c) : NULL;
+    if (a == NULL) {
+        stg_problem_set(&c->problem, 503, 0, "no memory");
+        stg_answer_caller(c);
+        return;
+    }
+    c->ask = a;
+    a->is_inside = true;
+    c->match.route->handle(c->match.ctx, a);
+    if (c->ask == NULL) {
+        stg_answer_caller(c);
+        return;
+    }
+    a->is_inside = false;
+    stg_ingress_of(c)->asks++;
+}
+
+void stg_ask_leave(stg_caller *c)
+{
+    c->ask->caller = NULL;
+    c->ask = NULL;
+    stg_ingress_of(c)->asks--;
+}

@@ -1,0 +1,57 @@
+/* ask.h - a request for a handler of route.h, and its answer.
+ *
+ * Every request is answered once, by stg_ask_answer() or one of its sisters, in
+ * the handler or later; with that it is gone. What it points to is lent until
+ * then, or until it is found closed. Until then its connection waits, but for a
+ * stop of the hub: that answers for it, and then the real answer is dropped. */
+#ifndef STAGGER_INGRESS_ASK_H
+#define STAGGER_INGRESS_ASK_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "ingress/problem.h"
+#include "ingress/route.h"
+#include "store/parcel.h"
+
+enum { STG_WORD_MAX = 80, STG_WHO_MAX = 65, STG_FROM_MAX = 48 };
+
+/* Whether somebody still waits for the answer. */
+bool stg_ask_is_open(const stg_ask *a);
+
+/* -- the request; none of it once it is not open ------------------------------ */
+
+/* The word number i of the path, from 0. "" if it is longer than any name. */
+const char *stg_ask_word(const stg_ask *a, size_t i);
+
+/* A value of the query, decoded. NULL: it is not there. */
+const char *stg_ask_option(const stg_ask *a, const char *name);
+
+stg_span stg_ask_body(const stg_ask *a);
+
+/* -- who asks; also when it is closed ------------------------------------------ */
+
+/* The name of the token; "": it has none, or there are no tokens. */
+const char *stg_ask_who(const stg_ask *a);
+
+/* The address, of IPv6 the /64. */
+const char *stg_ask_from(const stg_ask *a);
+
+/* -- the answer ---------------------------------------------------------------- */
+
+/* text is given, of malloc(); NULL: there was no memory, and a 503 is sent. */
+void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
+                    size_t size);
+
+/* json is given; NULL: there was no memory. */
+void stg_ask_answer_json(stg_ask *a, int status, json_t *json);
+
+/* A problem document that is made already; status from 400. */
+void stg_ask_answer_problem(stg_ask *a, int status, json_t *json);
+
+/* A problem document; those of 429 and 503 advise to come again. */
+__attribute__((format(printf, 3, 4))) void
+stg_ask_refuse(stg_ask *a, int status, const char *format, ...);
+
+#endif

@@ -1,0 +1,358 @@
+#include "ingress/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/forwarding.h"
+#include "http/header.h"
+#include "ingress/scan.h"
+
+/* The members of a line. */
+typedef enum field {
+    BODY,
+    BODY_BASE64,
+    JSON,
+    KEY,
+    CONTENT_TYPE,
+    HEADERS,
+    IDEMPOTENCY_KEY,
+    FIELDS,
+} field;
+
+static const char *const field_names[FIELDS] = {
+    [BODY] = "body",
+    [BODY_BASE64] = "body_base64",
+    [JSON] = "json",
+    [KEY] = "key",
+    [CONTENT_TYPE] = "content_type",
+    [HEADERS] = "headers",
+    [IDEMPOTENCY_KEY] = "idempotency_key",
+};
+
+/* A line that is being read. */
+typedef struct line {
+    size_t number;
+    stg_span raw[FIELDS]; /* JSON values; at is NULL: not there */
+    const stg_batch_rules *rules;
+    stg_problem *why;
+} line;
+
+#define REFUSE(l, status, format, ...)                                    \
+    stg_problem_set((l)->why, (status), (l)->number, "line %zu: " format, \
+                    (l)->number, __VA_ARGS__)
+
+/* The batch's own text may be written to: it was given as char *. */
+static char *writable(const char *at)
+{
+    return (char *)(uintptr_t)at;
+}
+
+bool stg_batch_is_key(stg_span key)
+{
+    return key.size > 0 && key.size <= STG_KEY_SIZE_MAX &&
+           stg_header_is_value(key);
+}
+
+/* -- a line's members -------------------------------------------------------- */
+
+static field find_field(stg_span name)
+{
+    for (field f = BODY; f < FIELDS; f++)
+        if (name.size == strlen(field_names[f]) + 2 &&
+            memcmp(name.at + 1, field_names[f], name.size - 2) == 0)
+            return f;
+    return FIELDS;
+}
+
+static bool keep_member(line *l, stg_span name, stg_span value)
+{
+    field f = find_field(name);
+
+    if (f == FIELDS)
+        return REFUSE(l, 400,
+                      "unknown name %.*s; wanted body, body_base64, json, key, "
+                      "content_type, headers, idempotency_key",
+                      (int)(name.size < 40 ? name.size : 40), name.at);
+    if (l->raw[f].at != NULL)
+        return REFUSE(l, 400, "\"%s\" is there twice", field_names[f]);
+    l->raw[f] = value;
+    return true;
+}
+
+static bool read_members(line *l, stg_span text)
+{
+    stg_scan s = stg_scan_of(text);
+    bool is_first = true;
+    stg_span name, value;
+
+    while (stg_scan_member(&s, &is_first, &name, &value))
+        if (!keep_member(l, name, value))
+            return false;
+    if (s.wrong == NULL)
+        stg_scan_end(&s);
+    return s.wrong == NULL || REFUSE(l, 400, "%s at byte %zu", s.wrong,
+                                     (size_t)(s.at - text.at) + 1);
+}
+
+/* -- what they stand for, written where they lie ----------------------------- */
+
+/* Empty if it is not there. */
+static bool read_text(line *l, field f, stg_span *text)
+{
+    stg_span raw = l->raw[f];
+    char *at = writable(raw.at);
+
+    if (raw.at == NULL)
+        return true;
+    if (raw.at[0] != '"')
+        return REFUSE(l, 400, "\"%s\" is no string", field_names[f]);
+    *text = (stg_span){at, stg_scan_text(raw, at)};
+    return true;
+}
+
+static bool read_key(line *l, field f, stg_span *key)
+{
+    if (l->raw[f].at == NULL)
+        return true;
+    if (!read_text(l, f, key))
+        return false;
+    return stg_batch_is_key(*key) ||
+           REFUSE(l, 400,
+                  "\"%s\": wanted 1 to %d bytes without control characters",
+                  field_names[f], STG_KEY_SIZE_MAX);
+}
+
+static bool read_content_type(line *l, stg_span *type)
+{
+    if (!read_text(l, CONTENT_TYPE, type))
+        return false;
+    return (type->size <= STG_KEY_SIZE_MAX && stg_header_is_value(*type)) ||
+           REFUSE(l, 400, "\"%s\" is no media type", field_names[CONTENT_TYPE]);
+}
+
+static int sextet(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Base64 to the bytes it stands for, in place. Strict: whole groups, and no
+ * bits that stand for nothing. */
+static bool decode_base64(stg_span *text)
+{
+    const char *in = text->at;
+    char *out = writable(text->at);
+    size_t size = text->size, pads = 0;
+    uint32_t group = 0;
+
+    if (size % 4 != 0)
+        return false;
+    while (pads < 2 && pads < size && in[size - 1 - pads] == '=')
+        pads++;
+    for (size_t i = 0; i < size - pads; i++) {
+        int six = sextet(in[i]);
+
+        if (six < 0)
+            return false;
+        group = group << 6 | (uint32_t)six;
+        if (i % 4 > 0)
+            *out++ = (char)(group >> (6 - 2 * (i % 4)));
+    }
+    text->size = size / 4 * 3 - pads;
+    return pads == 0 || (group & (pads == 1 ? 3U : 15U)) == 0;
+}
+
+static bool read_body(line *l, stg_parcel *p)
+{
+    int forms = (l->raw[BODY].at != NULL) + (l->raw[BODY_BASE64].at != NULL) +
+                (l->raw[JSON].at != NULL);
+
+    if (forms != 1)
+        return REFUSE(l, 400, "wanted one of body, body_base64, json; found %d",
+                      forms);
+    p->body = l->raw[JSON];
+    if (!read_text(l, BODY, &p->body) || !read_text(l, BODY_BASE64, &p->body))
+        return false;
+    if (l->raw[BODY_BASE64].at != NULL && !decode_base64(&p->body))
+        return REFUSE(l, 400, "\"%s\" is no Base64 (RFC 4648, with padding)",
+                      field_names[BODY_BASE64]);
+    if (p->body.size > l->rules->message_max)
+        return REFUSE(l, 413, "a body of %zu bytes; the most is %zu",
+                      p->body.size, l->rules->message_max);
+    return true;
+}
+
+/* Those without a type of their own: what is said of text and JSON holds. */
+static void default_content_type(const line *l, stg_parcel *p)
+{
+    static const char text[] = "text/plain; charset=utf-8",
+                      json[] = "application/json";
+
+    if (l->raw[CONTENT_TYPE].at != NULL)
+        return;
+    if (l->raw[BODY].at != NULL)
+        p->content_type = (stg_span){text, sizeof text - 1};
+    else if (l->raw[JSON].at != NULL)
+        p->content_type = (stg_span){json, sizeof json - 1};
+}
+
+/* A member of `headers`, as a header's line at out: never beyond the member. */
+static bool write_header(line *l, stg_span name, stg_span value, char **out)
+{
+    stg_span text = {*out, 0};
+
+    if (value.at[0] != '"')
+        return REFUSE(l, 400, "the value of header %.*s is no string",
+                      (int)(name.size < 40 ? name.size : 40), name.at);
+    text.size = stg_scan_text(name, *out);
+    if (!stg_header_is_name(text))
+        return REFUSE(l, 400, "\"%s\": a name that no header has",
+                      field_names[HEADERS]);
+    if (!stg_headers_keep(l->rules->headers, text))
+        return REFUSE(l, 400,
+                      "header %.*s is not kept: the setting listen.headers "
+                      "names those that are",
+                      (int)(text.size < 40 ? text.size : 40), text.at);
+    *out += text.size;
+    memcpy(*out, ": ", 2);
+    *out += 2;
+    text = (stg_span){*out, stg_scan_text(value, *out)};
+    if (!stg_header_is_value(text))
+        return REFUSE(l, 400, "\"%s\": a value that no header may have",
+                      field_names[HEADERS]);
+    *out += text.size;
+    memcpy(*out, "\r\n", 2);
+    *out += 2;
+    return true;
+}
+
+static bool read_headers(line *l, stg_span *headers)
+{
+    stg_span raw = l->raw[HEADERS], name, value;
+    char *begin = writable(raw.at), *out = begin;
+    bool is_first = true;
+    stg_scan s;
+
+    if (raw.at == NULL)
+        return true;
+    s = stg_scan_of(raw);
+    while (stg_scan_member(&s, &is_first, &name, &value)) {
+        size_t last = (size_t)(out - begin);
+
+        if (!write_header(l, name, value, &out))
+            return false;
+        out = begin + stg_header_fold(begin, (size_t)(out - begin), last);
+    }
+    if (out - begin > STG_HEADERS_SIZE_MAX)
+        return REFUSE(l, 413, "headers of %zu bytes; the most is %d",
+                      (size_t)(out - raw.at), STG_HEADERS_SIZE_MAX);
+    // The value was scanned before: only its kind can be wrong.
+    if (s.wrong != NULL)
+        return REFUSE(l, 400, "\"%s\" is no object", field_names[HEADERS]);
+    *headers = (stg_span){raw.at, (size_t)(out - raw.at)};
+    return true;
+}
+
+static bool read_line(line *l, stg_span text, stg_append *message)
+{
+    *message = (stg_append){0};
+    if (!read_members(l, text) || !read_body(l, &message->parcel) ||
+        !read_key(l, KEY, &message->parcel.key) ||
+        !read_content_type(l, &message->parcel.content_type) ||
+        !read_headers(l, &message->parcel.headers) ||
+        !read_key(l, IDEMPOTENCY_KEY, &message->idempotency_key))
+        return false;
+    default_content_type(l, &message->parcel);
+    return true;
+}
+
+/* -- lines ------------------------------------------------------------------- */
+
+static bool is_blank(stg_span text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.at[i] != ' ' && text.at[i] != '\t' && text.at[i] != '\r')
+            return false;
+    return true;
+}
+
+/* The next line of text, which moves behind it. */
+static stg_span take_line(stg_span *text)
+{
+    const char *end = memchr(text->at, '\n', text->size);
+    size_t size = end == NULL ? text->size : (size_t)(end - text->at);
+    size_t whole = end == NULL ? size : size + 1;
+    stg_span taken = {text->at, size};
+
+    *text = (stg_span){text->at + whole, text->size - whole};
+    return taken;
+}
+
+/* Messages, lines_max + 1 at most: more are not counted. */
+static size_t count_messages(stg_span text, size_t lines_max)
+{
+    size_t count = 0;
+
+    while (text.size > 0 && count <= lines_max)
+        count += !is_blank(take_line(&text));
+    return count;
+}
+
+size_t stg_batch_cost(const char *text, size_t size,
+                      const stg_batch_rules *rules)
+{
+    return count_messages((stg_span){text, size}, rules->lines_max) *
+           (sizeof(stg_append) + sizeof(size_t));
+}
+
+static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
+                       const stg_batch_rules *rules, stg_problem *why)
+{
+    for (size_t number = 1; text.size > 0; number++) {
+        line l = {.number = number, .rules = rules, .why = why};
+        stg_span one = take_line(&text);
+
+        if (is_blank(one))
+            continue;
+        if (!read_line(&l, one, &b->messages[b->count]))
+            return false;
+        numbers[b->count++] = number;
+    }
+    return true;
+}
+
+// NOLINTNEXTLINE(readability-non-const-parameter): written to, by writable()
+bool stg_batch_parse(stg_batch *b, char *text, size_t size,
+                     const stg_batch_rules *rules, stg_problem *why)
+{
+    stg_span all = {text, size};
+    size_t count = count_messages(all, rules->lines_max);
+    size_t *numbers;
+
+    if (count == 0)
+        return stg_problem_set(why, 400, 0, "a batch without a message");
+    if (count > rules->lines_max)
+        return stg_problem_set(why, 413, 0, "more than %zu messages",
+                               rules->lines_max);
+    *b = (stg_batch){
+        .messages = malloc(count * (sizeof *b->messages + sizeof *numbers))};
+    if (b->messages == NULL)
+        return stg_problem_set(why, 503, 0, "no memory");
+    numbers = (size_t *)(void *)(b->messages + count);
+    b->lines = numbers;
+    if (read_lines(b, all, numbers, rules, why))
+        return true;
+    stg_batch_free(b);
+    return false;
+}
+
+void stg_batch_free(stg_batch *b)
+{
+    free(b->messages);
+    *b = (stg_batch){0};
+}

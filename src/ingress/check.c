@@ -1,0 +1,385 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "http/header.h"
+#include "ingress/inside.h"
+
+static stg_span part_of(const stg_caller *c, stg_request_part part)
+{
+    return c->in.request.parts[part];
+}
+
+stg_body stg_request_body(const stg_caller *c)
+{
+    return c->match.route == NULL ? STG_BODY_NONE : c->match.route->body;
+}
+
+bool stg_request_is_published(const stg_caller *c)
+{
+    stg_body body = stg_request_body(c);
+
+    return body == STG_BODY_MESSAGE || body == STG_BODY_BATCH;
+}
+
+size_t stg_request_body_max(const stg_caller *c)
+{
+    const stg_ingress_options *o = &stg_ingress_of(c)->options;
+
+    switch (stg_request_body(c)) {
+    case STG_BODY_MESSAGE:
+        return o->message_max;
+    case STG_BODY_BATCH:
+        return o->batch_max;
+    case STG_BODY_JSON:
+        return STG_JSON_BODY_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* -- which path -------------------------------------------------------------- */
+
+bool stg_request_read_path(const stg_caller *c)
+{
+    char *path = stg_ingress_of(c)->path;
+    size_t size;
+
+    if (!stg_request_decode(part_of(c, STG_PART_PATH), false, path, &size))
+        return false;
+    path[size] = '\0';
+    return true;
+}
+
+/* One that is decoded somewhere would end a text there. */
+static bool has_zero(stg_span text)
+{
+    for (size_t i = 0; i + 2 < text.size; i++)
+        if (memcmp(text.at + i, "%00", 3) == 0)
+            return true;
+    return false;
+}
+
+static bool check_path(stg_caller *c)
+{
+    if (has_zero(part_of(c, STG_PART_PATH)) ||
+        has_zero(part_of(c, STG_PART_QUERY)))
+        return stg_problem_set(&c->problem, 400, 0, "a path with a zero byte");
+    return stg_request_read_path(c) ||
+           stg_problem_set(&c->problem, 400, 0,
+                           "a path with a %% that no two digits follow");
+}
+
+static bool check_route(stg_caller *c, const char *method)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+
+    if (!check_path(c))
+        return false;
+    stg_routes_match(g->tables, g->table_count, g->path, method, &c->match);
+    if (c->match.route != NULL && g->options.elsewhere != NULL &&
+        stg_request_is_published(c))
+        return stg_problem_set(&c->problem, 404, 0, "%s", g->options.elsewhere);
+    if (c->match.route != NULL)
+        return true;
+    if (c->match.allowed[0] != '\0')
+        return stg_problem_set(&c->problem, 405, 0, "wanted %s",
+                               c->match.allowed);
+    return stg_problem_set(&c->problem, 404, 0,
+                           "there is no such path; messages go to "
+                           "/v1/messages");
+}
+
+bool stg_query_take(stg_span *query, stg_span *name, stg_span *value)
+{
+    while (query->size > 0) {
+        const char *end = memchr(query->at, '&', query->size), *equals;
+        size_t size = end == NULL ? query->size : (size_t)(end - query->at);
+
+        *name = (stg_span){query->at, size};
+        query->at += size + (end != NULL);
+        query->size -= size + (end != NULL);
+        if (size == 0)
+            continue;
+        equals = memchr(name->at, '=', size);
+        *value = (stg_span){NULL, 0};
+        if (equals == NULL)
+            return true;
+        name->size = (size_t)(equals - name->at);
+        *value = (stg_span){equals + 1, size - name->size - 1};
+        return true;
+    }
+    return false;
+}
+
+static bool blame(stg_caller *c, stg_span name, const char *why)
+{
+    return stg_problem_set(&c->problem, 400, 0, "?%.*s: %s",
+                           (int)(name.size < 31 ? name.size : 31), name.at,
+                           why);
+}
+
+/* The option's number; -1: there is none of that name. */
+static int find_option(const char *const *options, stg_span name)
+{
+    for (int i = 0; options != NULL && options[i] != NULL; i++)
+        if (strlen(options[i]) == name.size &&
+            memcmp(options[i], name.at, name.size) == 0)
+            return i;
+    return -1;
+}
+
+static bool check_value(stg_caller *c, stg_span name, stg_span value)
+{
+    char *scratch = stg_ingress_of(c)->path;
+    size_t size;
+
+    if (value.at == NULL)
+        return blame(c, name, "it has no value");
+    return stg_request_decode(value, true, scratch, &size) ||
+           blame(c, name, "it has a % that no two digits follow");
+}
+
+/* An option that was mistyped would choose something else. */
+static bool check_query(stg_caller *c)
+{
+    stg_span query = part_of(c, STG_PART_QUERY), name, value;
+    uint64_t seen = 0;
+
+    if (stg_request_is_published(c)) // as it always was
+        return true;
+    while (stg_query_take(&query, &name, &value)) {
+        int option = find_option(c->match.route->options, name);
+
+        if (option < 0)
+            return blame(c, name, "there is no such option");
+        if ((seen >> option & 1) != 0)
+            return blame(c, name, "it is there twice");
+        if (!check_value(c, name, value))
+            return false;
+        seen |= UINT64_C(1) << option;
+    }
+    return true;
+}
+
+/* -- who asks ---------------------------------------------------------------- */
+
+/* The host of host:port or [host]:port, lower case aside. */
+static bool is_loopback_host(stg_span host)
+{
+    char text[STG_ADDRESS_TEXT_MAX];
+    const char *colon = memchr(host.at, ':', host.size);
+    stg_address a;
+
+    if (host.size > 0 && host.at[0] == '[') {
+        const char *end = memchr(host.at, ']', host.size);
+
+        if (end == NULL)
+            return false;
+        host.size = (size_t)(end - host.at) + 1;
+    } else if (colon != NULL) {
+        host.size = (size_t)(colon - host.at);
+    }
+    if (stg_header_equal(host, "localhost"))
+        return true;
+    if (host.size > sizeof text - 3)
+        return false;
+    memcpy(text, host.at, host.size);
+    memcpy(text + host.size, ":0", 3);
+    return stg_address_parse(&a, text, NULL) == STG_OK &&
+           stg_address_is_loopback(&a);
+}
+
+static bool is_loopback_origin(stg_span origin)
+{
+    for (size_t i = 0; i + 3 <= origin.size; i++)
+        if (memcmp(origin.at + i, "://", 3) == 0)
+            return is_loopback_host(
+                (stg_span){origin.at + i + 3, origin.size - i - 3});
+    return false;
+}
+
+/* A browser on this machine reaches loopback, whoever wrote its page: pages of
+ * others are told by Origin, and those that have a name of theirs resolve to
+ * 127.0.0.1 (DNS rebinding) by Host. */
+static bool check_browser(stg_caller *c)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+    stg_span origin = part_of(c, STG_PART_ORIGIN);
+    stg_span host = part_of(c, STG_PART_HOST);
+
+    if (origin.at != NULL && !is_loopback_origin(origin))
+        return stg_problem_set(&c->problem, 403, 0,
+                               "requests of pages of another origin are "
+                               "refused");
+    if (host.at != NULL && g->tokens == NULL && !is_loopback_host(host))
+        return stg_problem_set(&c->problem, 403, 0,
+                               "without a token the Host must be loopback, "
+                               "like localhost");
+    return true;
+}
+
+/* Longer than this is no token of ours. */
+static const stg_token *find_token(const stg_caller *c)
+{
+    stg_span given = part_of(c, STG_PART_AUTHORIZATION);
+    char text[512];
+
+    if (given.at == NULL || given.size >= sizeof text)
+        return NULL;
+    memcpy(text, given.at, given.size);
+    text[given.size] = '\0';
+    return stg_tokens_find(stg_ingress_of(c)->tokens, text);
+}
+
+static bool check_token(stg_caller *c)
+{
+    const stg_route *r = c->match.route;
+    char words[STG_ROLES_TEXT_MAX];
+    const stg_token *token;
+
+    c->who[0] = '\0';
+    if (stg_ingress_of(c)->tokens == NULL || r->role == STG_ROLE_ANYBODY)
+        return true;
+    token = find_token(c);
+    if (token == NULL)
+        return stg_problem_set(&c->problem, 401, 0,
+                               part_of(c, STG_PART_AUTHORIZATION).at == NULL
+                                   ? "wanted Authorization: Bearer TOKEN"
+                                   : "not one of the tokens");
+    memcpy(c->who, token->name, sizeof c->who);
+    if (!stg_inbound_identify(&c->in, token))
+        return stg_problem_set(&c->problem, 429, 0,
+                               "too many connections of this token");
+    return (token->roles & r->role) != 0 ||
+           stg_problem_set(&c->problem, 403, 0,
+                           "this token has not the role %s",
+                           stg_roles_print(r->role, words));
+}
+
+static bool check_caller(stg_caller *c, const char *method)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+    char from[STG_FROM_MAX];
+
+    if (check_token(c))
+        return true;
+    stg_origin_print(c->in.origin, from);
+    if (g->refused != NULL && c->problem.status != 429)
+        g->refused(g->refused_ctx,
+                   &(stg_refused_call){c->problem.status, c->who, from, method,
+                                       g->path, c->problem.detail});
+    return false;
+}
+
+/* -- how much ---------------------------------------------------------------- */
+
+static bool check_length(stg_caller *c)
+{
+    const stg_request *r = &c->in.request;
+    size_t most = stg_request_body_max(c);
+
+    if (!r->has_length && most > 0)
+        return stg_problem_set(&c->problem, 411, 0,
+                               "wanted a Content-Length (0 is an empty "
+                               "message), or Transfer-Encoding: chunked");
+    if (r->length == UINT64_MAX || r->length <= most)
+        return true;
+    return stg_problem_set(&c->problem, 413, 0,
+                           "a body of %" PRIu64 " bytes; the most is %zu",
+                           r->length, most);
+}
+
+static bool check_type(stg_caller *c)
+{
+    stg_span media = part_of(c, STG_PART_CONTENT_TYPE);
+    bool is_batch = stg_request_body(c) == STG_BODY_BATCH;
+    size_t size = 0;
+
+    if (!is_batch && stg_request_body(c) != STG_BODY_JSON)
+        return true;
+    while (size < media.size && strchr("; \t", media.at[size]) == NULL)
+        size++;
+    media.size = size;
+    if (is_batch ? stg_header_equal(media, "application/x-ndjson") ||
+                       stg_header_equal(media, "application/ndjson") ||
+                       stg_header_equal(media, "application/jsonl")
+                 : stg_header_equal(media, "application/json"))
+        return true;
+    return stg_problem_set(&c->problem, 415, 0, "wanted Content-Type: %s",
+                           is_batch ? "application/x-ndjson"
+                                    : "application/json");
+}
+
+/* -- how far it has come ---------------------------------------------------- */
+
+static bool check_hops(stg_caller *c)
+{
+    stg_span text = part_of(c, STG_PART_HOPS);
+    uint64_t hops = 0;
+
+    c->hops = 0;
+    if (text.at == NULL || !stg_request_is_published(c))
+        return true;
+    if (!stg_request_number(text, &hops))
+        return stg_problem_set(&c->problem, 400, 0,
+                               "Stagger-Hops is no number");
+    if (hops >= STG_HOPS_MAX)
+        return stg_problem_set(&c->problem, 508, 0,
+                               "it has come through %" PRIu64
+                               " hubs: one of them has this one, or itself, "
+                               "among its targets",
+                               hops);
+    c->hops = (unsigned)hops;
+    return true;
+}
+
+/* -- whether we can ---------------------------------------------------------- */
+
+bool stg_request_check_stop(stg_caller *c)
+{
+    unsigned role = c->match.route->role;
+
+    if (!stg_ingress_of(c)->view.is_stopping ||
+        (role != STG_ROLE_PUBLISH && role != STG_ROLE_OPERATE))
+        return true;
+    return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
+}
+
+static bool check_room(stg_caller *c)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+    const stg_ingress_options *o = &g->options;
+    const char *missing;
+
+    if (!stg_request_is_published(c))
+        return true;
+    missing = o->missing == NULL ? NULL : o->missing(o->ctx);
+    if (missing != NULL)
+        return stg_problem_set(&c->problem, 503, 0, "%s", missing);
+    if (g->view.waiting >= o->waiting_max)
+        return stg_problem_set(&c->problem, 429, 0,
+                               "%u messages wait for their commit",
+                               (unsigned)g->view.waiting);
+    if (c->in.client->waiting >= o->address_waiting_max)
+        return stg_problem_set(
+            &c->problem, 429, 0, "%u messages of this %s wait for their commit",
+            (unsigned)c->in.client->waiting, stg_caller_kind(c));
+    return true;
+}
+
+/* Answers to a stranger come first: he learns nothing of the state. */
+void stg_request_check(stg_caller *c)
+{
+    stg_span name = part_of(c, STG_PART_METHOD);
+    char method[24] = ""; // a longer one is none of ours
+
+    if (name.size < sizeof method)
+        memcpy(method, name.at, name.size);
+    c->match.route = NULL;
+    c->match.allowed[0] = '\0';
+    c->problem.status = 0;
+    (void)(check_browser(c) && check_route(c, method) &&
+           check_caller(c, method) && check_hops(c) && check_query(c) &&
+           check_type(c) && check_length(c) && stg_request_check_stop(c) &&
+           check_room(c));
+}

@@ -1,0 +1,295 @@
+#include "ingress/ingress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "http/forwarding.h"
+#include "ingress/inside.h"
+
+stg_ingress_options stg_ingress_options_default(void)
+{
+    return (stg_ingress_options){
+        .listen = "127.0.0.1:8080",
+        .headers = stg_headers_default,
+        .message_max = (size_t)1 << 20,
+        .batch_max = (size_t)16 << 20,
+        .lines_max = 10000,
+        .header_max = 16 * 1024,
+        .pending_max = (size_t)64 << 20,
+        .waiting_max = 100000,
+        .address_waiting_max = 50000,
+        .connections_max = 1024,
+        .address_connections_max = 512,
+        .asks_max = 64,
+        .answers_max = (size_t)64 << 20,
+        .header_timeout = 10 * STG_S,
+        .idle_timeout = 30 * STG_S,
+        .body_grace = 10 * STG_S,
+        .body_rate = 1024,
+        .request_timeout = 2 * STG_MIN,
+        .retry_after = 5 * STG_S,
+    };
+}
+
+uint16_t stg_ingress_port(const stg_ingress *g)
+{
+    return stg_address_port(&g->address);
+}
+
+const char *stg_ingress_address(const stg_ingress *g)
+{
+    return g->address_text;
+}
+
+void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view)
+{
+    *view = g->view;
+    view->cut = g->server.cut;
+    view->connections = g->server.count;
+}
+
+/* -- its own routes ---------------------------------------------------------- */
+
+static void answer_text(stg_ask *a, const char *text)
+{
+    stg_ask_answer(a, 200, "text/plain; charset=utf-8", strdup(text),
+                   strlen(text));
+}
+
+static void answer_health(void *ctx, stg_ask *a)
+{
+    (void)ctx;
+    answer_text(a, "ok\n");
+}
+
+static void answer_ready(void *ctx, stg_ask *a)
+{
+    const stg_ingress *g = ctx;
+    const char *missing = NULL;
+
+    if (g->options.missing != NULL)
+        missing = g->options.missing(g->options.ctx);
+    if (g->view.is_stopping)
+        missing = "the hub is stopping";
+    if (missing == NULL && g->options.unready != NULL)
+        missing = g->options.unready(g->options.ctx);
+    if (missing == NULL)
+        answer_text(a, "ready\n");
+    else
+        stg_ask_refuse(a, 503, "%s", missing);
+}
+
+/* Messages have no handler here: see publish.c. */
+static const stg_route own[] = {
+    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL,
+     false},
+    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH, NULL, NULL,
+     false},
+    {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health,
+     true},
+    {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready,
+     true},
+};
+
+void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
+                       void *ctx)
+{
+    if (g->table_count < STG_TABLES_MAX)
+        g->tables[g->table_count++] = (stg_routes){routes, count, ctx};
+}
+
+void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx)
+{
+    g->refused = refused;
+    g->refused_ctx = ctx;
+}
+
+/* -- open -------------------------------------------------------------------- */
+
+static uint64_t file_room(const stg_ingress *g)
+{
+    const stg_files alone = {0};
+
+    return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
+}
+
+/* The targets' quarter is theirs alone; the half that is shared is looked at
+ * when a connection comes. */
+static void cap_connections(stg_ingress *g)
+{
+    uint32_t wanted = g->options.connections_max;
+    uint64_t room = file_room(g), most = room - room / 4;
+
+    if (most >= wanted)
+        return;
+    g->options.connections_max = (uint32_t)most;
+    STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
+            stg_field_number("wanted", wanted),
+            stg_field_number("connections", most),
+            stg_field_number("open_files", room),
+            stg_field_text("next",
+                           "three quarters of the files that are left for "
+                           "connections may be producers': raise the limit "
+                           "(LimitNOFILE=, ulimit -n)"));
+}
+
+static void free_ingress(stg_ingress *g)
+{
+    stg_ingress_free_headers(g->headers);
+    stg_tokens_free(g->tokens);
+    free(g);
+}
+
+static void pass_stopping(stg_deadline *d)
+{
+    stg_ingress *g = STG_HOLDER((void *)d, stg_ingress, stopping);
+    void (*stopped)(void *ctx) = g->stopped;
+
+    g->stopped = NULL;
+    stopped(g->stopped_ctx);
+}
+
+static stg_httpd_options server_options(const stg_ingress_options *o)
+{
+    return (stg_httpd_options){
+        .connections_max = o->connections_max,
+        .address_connections_max = o->address_connections_max,
+        .header_max = o->header_max,
+        .header_timeout = stg_ns_min(o->header_timeout, o->idle_timeout),
+        .idle_timeout = o->idle_timeout,
+        .request_timeout = o->request_timeout,
+        .body_grace = stg_ns_min(o->body_grace, o->idle_timeout),
+        .body_rate = o->body_rate,
+        .files = o->files,
+        .log = o->log,
+    };
+}
+
+static void close_server(void *ctx)
+{
+    stg_ingress *g = ctx;
+    void (*closed)(void *ctx) = g->closed;
+    void *closed_ctx = g->closed_ctx;
+
+    stg_address_leave(&g->address);
+    free_ingress(g);
+    if (closed != NULL)
+        closed(closed_ctx);
+}
+
+/* With STG_IO the ingress goes by itself. */
+static stg_status start(stg_ingress *g, stg_error *err)
+{
+    stg_httpd_options o;
+    int fd, error;
+    stg_status status = stg_address_listen(&g->address, &fd, err);
+
+    if (status != STG_OK) {
+        free_ingress(g);
+        return status;
+    }
+    stg_address_print(&g->address, g->address_text);
+    cap_connections(g);
+    g->view.connections_max = g->options.connections_max;
+    o = server_options(&g->options);
+    error = stg_httpd_open(&g->server, g->loop, fd, &stg_caller_hooks, g, &o);
+    if (error == 0)
+        return STG_OK;
+    stg_httpd_close(&g->server, close_server, g);
+    return stg_hub_refuse(err, STG_IO,
+                          "listen=%.60s: the server does not start: %s",
+                          g->address_text, uv_strerror(error));
+}
+
+stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
+                            const stg_ingress_options *o, stg_error *err)
+{
+    stg_ingress *g = calloc(1, sizeof *g);
+    stg_status status;
+
+    if (g == NULL)
+        return stg_hub_refuse(err, STG_IO, "ingress: no memory");
+    g->loop = loop;
+    g->options = *o;
+    g->stopping.passed = pass_stopping;
+    stg_ingress_serve(g, own, sizeof own / sizeof *own, g);
+    stg_list_init(&g->publications);
+    status = stg_ingress_read_options(g, err);
+    if (status != STG_OK) {
+        free_ingress(g);
+        return status;
+    }
+    status = start(g, err);
+    if (status == STG_OK)
+        *ingress = g;
+    return status;
+}
+
+/* -- stop and close ---------------------------------------------------------- */
+
+static stg_caller *next_caller(const stg_ingress *g, const stg_link *at)
+{
+    const stg_list *all = &g->server.connections;
+
+    // `in` is a caller's first field.
+    return (stg_caller *)STG_HOLDER(at == NULL ? stg_list_first(all)
+                                               : stg_list_next(all, at),
+                                    stg_inbound, link);
+}
+
+/* Those that wait for a handler wait no longer: it may take its time, or have
+ * to do with what is being stopped. */
+static void leave_asks(stg_ingress *g)
+{
+    stg_caller *c, *next;
+
+    for (c = next_caller(g, NULL); c != NULL; c = next) {
+        next = next_caller(g, &c->in.link);
+        if (c->ask == NULL)
+            continue;
+        stg_ask_leave(c);
+        stg_problem_set(&c->problem, 503, 0,
+                        "the hub is stopping; what was asked for may have "
+                        "been done, or not");
+        stg_answer_caller(c);
+    }
+}
+
+void stg_ingress_settle(stg_ingress *g)
+{
+    if (g->stopped != NULL && g->server.busy == 0 &&
+        stg_list_is_empty(&g->publications))
+        stg_deadline_set(&g->server.deadlines, &g->stopping, 0);
+}
+
+void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
+{
+    g->view.is_stopping = true;
+    g->stopped = stopped;
+    g->stopped_ctx = ctx;
+    stg_httpd_stop(&g->server);
+    leave_asks(g);
+    stg_ingress_settle(g);
+}
+
+/* Those that wait get no answer: the connection ends before it could go out. */
+static void leave_publications(stg_ingress *g)
+{
+    stg_link *first;
+
+    while ((first = stg_list_first(&g->publications)) != NULL)
+        stg_publication_leave(STG_HOLDER(first, stg_publication, link));
+}
+
+void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
+{
+    g->closed = done;
+    g->closed_ctx = ctx;
+    g->stopped = NULL;
+    g->view.is_stopping = true;
+    stg_httpd_stop(&g->server);
+    leave_asks(g);
+    leave_publications(g);
+    stg_httpd_close(&g->server, close_server, g);
+}

@@ -1,0 +1,334 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/forwarding.h"
+#include "http/header.h"
+#include "ingress/inside.h"
+
+/* A request's headers, as a message has them. Spans point into the request until
+ * they are copied. */
+typedef struct letterhead {
+    const stg_ingress *ingress;
+    const stg_request *request;
+    stg_span content_type, key, idempotency_key, wanted;
+    unsigned content_types, keys, idempotency_keys;
+    size_t size; /* of the lines of those that are kept */
+    char *out;   /* where they go; NULL: they are only counted */
+    size_t written;
+} letterhead;
+
+static void write_bytes(char **out, const char *at, size_t size)
+{
+    if (size > 0)
+        memcpy(*out, at, size);
+    *out += size;
+}
+
+static bool is_kept(const letterhead *l, stg_span name)
+{
+    return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
+           !stg_request_is_hop(l->request, name);
+}
+
+/* Ahead of all others: see stg_header_take_hops(). */
+static void keep_hops(letterhead *l, unsigned hops)
+{
+    static const char name[] = "Stagger-Hops: ";
+    const char digit = (char)('0' + hops);
+    char *at = l->out;
+
+    if (hops == 0)
+        return;
+    l->size += sizeof name + 2;
+    if (at == NULL)
+        return;
+    write_bytes(&at, name, sizeof name - 1);
+    write_bytes(&at, &digit, 1);
+    write_bytes(&at, "\r\n", 2);
+    l->written = (size_t)(at - l->out);
+}
+
+static void keep(letterhead *l, stg_span name, stg_span value)
+{
+    char *at;
+
+    l->size += name.size + value.size + 4;
+    if (l->out == NULL)
+        return;
+    at = l->out + l->written;
+    write_bytes(&at, name.at, name.size);
+    write_bytes(&at, ": ", 2);
+    write_bytes(&at, value.at, value.size);
+    write_bytes(&at, "\r\n", 2);
+    l->written = stg_header_fold(l->out, (size_t)(at - l->out), l->written);
+}
+
+static void read_header(letterhead *l, stg_span name, stg_span text)
+{
+    if (stg_header_equal(name, "Content-Type")) {
+        l->content_type = text;
+        l->content_types++;
+    } else if (stg_header_equal(name, "Stagger-Key")) {
+        l->key = text;
+        l->keys++;
+    } else if (stg_header_equal(name, "Idempotency-Key")) {
+        l->idempotency_key = text;
+        l->idempotency_keys++;
+    } else if (stg_header_equal(name, "Stagger-Keep")) {
+        l->wanted = text;
+    } else if (is_kept(l, name)) {
+        keep(l, name, text);
+    }
+}
+
+static void read_headers(const stg_caller *c, letterhead *l)
+{
+    stg_span lines = c->in.request.parts[STG_PART_LINES], name, value;
+
+    keep_hops(l, c->hops);
+    while (stg_request_line(&lines, &name, &value))
+        read_header(l, name, value);
+}
+
+/* The draft of the Idempotency-Key header has it as a quoted string, most
+ * programs send it bare: both are the same key. */
+static void unquote(stg_span *key)
+{
+    if (key->size < 3 || key->at[0] != '"' || key->at[key->size - 1] != '"' ||
+        memchr(key->at, '\\', key->size) != NULL)
+        return;
+    *key = (stg_span){key->at + 1, key->size - 2};
+}
+
+static bool check_key(stg_caller *c, const char *name, unsigned count,
+                      stg_span key)
+{
+    if (count == 0 || (count == 1 && stg_batch_is_key(key)))
+        return true;
+    return stg_problem_set(&c->problem, 400, 0,
+                           "wanted one %s of 1 to %d bytes", name,
+                           STG_KEY_SIZE_MAX);
+}
+
+/* A header that the producer asks to keep, and that the hub would drop, is an
+ * error. */
+static bool check_wanted(stg_caller *c, const letterhead *l)
+{
+    stg_span list = l->wanted, name;
+
+    while (stg_header_list_take(&list, &name))
+        if (!is_kept(l, name))
+            return stg_problem_set(&c->problem, 400, 0,
+                                   "header %.*s is not kept: the setting "
+                                   "listen.headers names those that are",
+                                   (int)(name.size < 80 ? name.size : 80),
+                                   name.at);
+    return true;
+}
+
+static bool check_letterhead(stg_caller *c, letterhead *l)
+{
+    unquote(&l->idempotency_key);
+    if (l->content_types > 1)
+        return stg_problem_set(&c->problem, 400, 0, "wanted one Content-Type");
+    return check_wanted(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
+           check_key(c, "Idempotency-Key", l->idempotency_keys,
+                     l->idempotency_key);
+}
+
+/* -- copies ------------------------------------------------------------------ */
+
+static stg_span copy(char **out, stg_span text)
+{
+    stg_span there = {*out, text.size};
+
+    write_bytes(out, text.at, text.size);
+    return there;
+}
+
+/* `more` bytes behind it. NULL: the caller has a problem. */
+static stg_publication *make(stg_caller *c, size_t more)
+{
+    stg_ingress *g = stg_ingress_of(c);
+    stg_publication *p;
+
+    if (!stg_caller_reserve(c, c->room, more))
+        return NULL;
+    p = malloc(sizeof *p + more);
+    if (p == NULL) {
+        stg_ingress_release(g, c->in.client, more);
+        stg_problem_set(&c->problem, 503, 0, "no memory");
+        return NULL;
+    }
+    p->link = (stg_link){NULL, NULL};
+    p->ingress = g;
+    p->caller = c;
+    p->client = c->in.client;
+    p->client->uses++;
+    p->messages = NULL;
+    p->count = 0;
+    p->batch = (stg_batch){NULL, NULL, 0};
+    p->body = c->body;
+    p->held = more + c->room;
+    c->body = NULL;
+    c->room = 0;
+    return p;
+}
+
+/* Behind the publication: what a message has but its body; and that, too, if it
+ * came at once, so that this is its only copy. */
+static void copy_message(stg_publication *p, const stg_caller *c, letterhead *l)
+{
+    stg_span body = p->body != NULL ? (stg_span){p->body, c->size} : c->lent;
+    char *out = p->text;
+
+    p->one = (stg_append){.idempotency_key = {NULL, 0}};
+    p->one.parcel.content_type = copy(&out, l->content_type);
+    p->one.parcel.key = copy(&out, l->key);
+    p->one.idempotency_key = copy(&out, l->idempotency_key);
+    p->one.parcel.body = p->body != NULL ? body : copy(&out, body);
+    l->out = out;
+    read_headers(c, l);
+    p->one.parcel.headers = (stg_span){out, l->written};
+    p->messages = &p->one;
+    p->count = 1;
+}
+
+static stg_publication *make_message(stg_caller *c)
+{
+    letterhead l = {.ingress = stg_ingress_of(c), .request = &c->in.request};
+    stg_publication *p;
+    size_t size;
+
+    read_headers(c, &l);
+    if (!check_letterhead(c, &l))
+        return NULL;
+    size = l.size + l.content_type.size + l.key.size + l.idempotency_key.size;
+    p = make(c, size + c->lent.size);
+    if (p != NULL)
+        copy_message(p, c, &l);
+    return p;
+}
+
+/* The text is changed, so it is a copy if it came at once. */
+static bool read_batch(stg_publication *p, stg_caller *c)
+{
+    const stg_ingress_options *o = &p->ingress->options;
+    stg_batch_rules rules = {
+        .message_max = o->message_max,
+        .lines_max = o->lines_max,
+        .headers = (const char *const *)p->ingress->headers,
+    };
+    char *text = p->body != NULL ? p->body : p->text, *out = p->text;
+    size_t size = p->body != NULL ? c->size : c->lent.size, cost;
+
+    if (p->body == NULL)
+        (void)copy(&out, c->lent);
+    cost = stg_batch_cost(text, size, &rules);
+    if (!stg_caller_reserve(c, p->held, cost))
+        return false;
+    p->held += cost;
+    if (!stg_batch_parse(&p->batch, text, size, &rules, &c->problem))
+        return false;
+    p->messages = p->batch.messages;
+    p->count = p->batch.count;
+    return true;
+}
+
+static stg_publication *make_batch(stg_caller *c)
+{
+    stg_publication *p = make(c, c->lent.size);
+
+    if (p == NULL || read_batch(p, c))
+        return p;
+    stg_publication_free(p);
+    return NULL;
+}
+
+/* One request may always pass when nothing waits, however many it has. */
+static bool fits(size_t count, uint32_t waiting, uint32_t most)
+{
+    return waiting == 0 || (waiting < most && count <= most - waiting);
+}
+
+static bool check_count(stg_caller *c, size_t count)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+
+    if (fits(count, g->view.waiting, g->options.waiting_max) &&
+        fits(count, c->in.client->waiting, g->options.address_waiting_max))
+        return true;
+    return stg_problem_set(&c->problem, 429, 0,
+                           "too many messages wait for their commit");
+}
+
+stg_publication *stg_publication_new(stg_caller *c)
+{
+    stg_publication *p =
+        stg_request_body(c) == STG_BODY_BATCH ? make_batch(c) : make_message(c);
+
+    if (p == NULL || check_count(c, p->count))
+        return p;
+    stg_publication_free(p);
+    return NULL;
+}
+
+void stg_publication_free(stg_publication *p)
+{
+    if (p->ingress != NULL) {
+        stg_ingress_release(p->ingress, p->client, p->held);
+        stg_origin_release(p->client);
+    }
+    stg_batch_free(&p->batch);
+    free(p->body);
+    free(p);
+}
+
+/* -- what is pending --------------------------------------------------------- */
+
+const char *stg_caller_kind(const stg_caller *c)
+{
+    return c->in.client == c->in.origin ? "address" : "token";
+}
+
+/* Whether so many more bytes of a request fit into `most`, of which `used` are in
+ * use, `held` by the request itself. One that is all there is may be as large as
+ * it likes; of several, those above 64 KiB leave an eighth to smaller ones. */
+static bool fits_in(size_t most, size_t used, size_t held, size_t bytes)
+{
+    if (used > held && held + bytes > STG_SMALL_MAX)
+        most -= most / 8;
+    return used <= most && bytes <= most - used;
+}
+
+/* Half of all is a client's share, unless it waits for nothing else. */
+static bool is_in_share(const stg_ingress *g, const stg_origin *client,
+                        size_t held, size_t bytes)
+{
+    return client->pending == held ||
+           fits_in(g->options.pending_max / 2, client->pending, held, bytes);
+}
+
+bool stg_caller_reserve(stg_caller *c, size_t held, size_t bytes)
+{
+    stg_ingress *g = stg_ingress_of(c);
+    stg_origin *client = c->in.client;
+
+    if (!fits_in(g->options.pending_max, g->view.pending, held, bytes))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes wait for their commit");
+    if (!is_in_share(g, client, held, bytes))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes of this %s wait for their "
+                               "commit",
+                               stg_caller_kind(c));
+    g->view.pending += bytes;
+    client->pending += bytes;
+    return true;
+}
+
+void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes)
+{
+    g->view.pending -= bytes;
+    client->pending -= bytes;
+}

@@ -1,0 +1,124 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "http/forwarding.h"
+#include "ingress/inside.h"
+
+static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
+{
+    if (o->message_max == 0 || o->batch_max == 0 || o->lines_max == 0 ||
+        o->waiting_max == 0 || o->address_waiting_max == 0 ||
+        o->connections_max == 0 || o->address_connections_max == 0)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "ingress: a limit is 0, and nothing could be accepted");
+    if (o->message_max > o->pending_max || o->batch_max > o->pending_max)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "ingress: a message of %zu bytes or a batch of %zu does "
+            "not fit into what may wait, %zu",
+            o->message_max, o->batch_max, o->pending_max);
+    if (o->header_max < 1024 || o->header_max > STG_HEADER_MAX)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
+            o->header_max);
+    if (o->idle_timeout == 0 || o->request_timeout == 0 ||
+        o->header_timeout == 0)
+        return stg_hub_refuse(err, STG_INVALID, "ingress: a timeout is 0");
+    return STG_OK;
+}
+
+static stg_status read_tokens(const stg_ingress *g,
+                              const stg_ingress_options *o, stg_tokens **tokens,
+                              stg_error *err)
+{
+    *tokens = NULL;
+    if (o->token_file != NULL)
+        return stg_tokens_load(tokens, o->token_file, err);
+    if (stg_address_is_loopback(&g->address))
+        return STG_OK;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "listen=%.60s: others could reach it, and it has no token "
+        "file; to make one: stagger token new FILE --role publish, "
+        "or listen on 127.0.0.1",
+        o->listen);
+}
+
+void stg_ingress_free_headers(char **headers)
+{
+    for (size_t i = 0; headers != NULL && headers[i] != NULL; i++)
+        free(headers[i]);
+    free(headers);
+}
+
+static stg_status copy_headers(const char *const *rules, char ***headers,
+                               stg_error *err)
+{
+    size_t count = 0;
+    bool is_short;
+
+    while (rules[count] != NULL)
+        count++;
+    *headers = calloc(count + 1, sizeof **headers);
+    is_short = *headers == NULL;
+    for (size_t i = 0; !is_short && i < count; i++)
+        is_short = ((*headers)[i] = strdup(rules[i])) == NULL;
+    if (!is_short)
+        return STG_OK;
+    stg_ingress_free_headers(*headers);
+    return stg_hub_refuse(err, STG_IO, "ingress: no memory");
+}
+
+/* The options that may change while it listens. */
+static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
+                             stg_error *err)
+{
+    stg_tokens *tokens;
+    char **headers;
+    stg_status status = stg_headers_check(o->headers, err);
+
+    if (status == STG_OK)
+        status = read_tokens(g, o, &tokens, err);
+    if (status != STG_OK)
+        return status;
+    status = copy_headers(o->headers, &headers, err);
+    if (status != STG_OK) {
+        stg_tokens_free(tokens);
+        return status;
+    }
+    stg_tokens_free(g->tokens);
+    stg_ingress_free_headers(g->headers);
+    g->tokens = tokens;
+    g->headers = headers;
+    return STG_OK;
+}
+
+stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
+{
+    const stg_ingress_options *o = &g->options;
+    stg_status status = check_numbers(o, err);
+
+    if (status == STG_OK)
+        status = stg_address_parse(&g->address, o->listen, err);
+    if (status == STG_OK)
+        status = read_rules(g, o, err);
+    return status;
+}
+
+stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
+                              stg_error *err)
+{
+    stg_status status = check_numbers(o, err);
+
+    if (status == STG_OK)
+        status = read_rules(g, o, err);
+    if (status == STG_OK)
+        g->options.address_connections_max =
+            g->server.options.address_connections_max =
+                o->address_connections_max;
+    return status;
+}

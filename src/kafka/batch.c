@@ -1,0 +1,98 @@
+#include "kafka/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kafka/inside.h"
+
+enum { BLOCK = 256 * 1024, ENTRIES_FIRST = 64 };
+
+typedef struct stg_kafka_block {
+    struct stg_kafka_block *next;
+    size_t used, size;
+    _Alignas(16) unsigned char bytes[];
+} block;
+
+stg_kafka_batch *stg_kafka_batch_new(void)
+{
+    return stg_kafka_memory(1, sizeof(stg_kafka_batch));
+}
+
+void stg_kafka_batch_free(stg_kafka_batch *b)
+{
+    if (b == NULL)
+        return;
+    for (block *at = b->blocks, *next; at != NULL; at = next) {
+        next = at->next;
+        free(at);
+    }
+    free(b->entries);
+    free(b->records);
+    free(b->runs);
+    free(b);
+}
+
+/* A block of its own for what is large, behind the one that is being filled. */
+static void *large(stg_kafka_batch *b, size_t size)
+{
+    block *new = stg_kafka_memory(1, sizeof *new + size);
+
+    new->used = new->size = size;
+    new->next = b->blocks->next;
+    b->blocks->next = new;
+    return new->bytes;
+}
+
+void *stg_kafka_batch_bytes(stg_kafka_batch *b, size_t size)
+{
+    block *at = b->blocks;
+
+    if (at == NULL || at->size - at->used < size) {
+        if (at != NULL && size > BLOCK / 4)
+            return large(b, size);
+        at = malloc(sizeof *at + (size > BLOCK ? size : BLOCK));
+        if (at == NULL)
+            abort();
+        *at = (block){.next = b->blocks, .size = size > BLOCK ? size : BLOCK};
+        b->blocks = at;
+    }
+    at->used += size;
+    return at->bytes + at->used - size;
+}
+
+void stg_kafka_batch_add(stg_kafka_batch *b, size_t slot,
+                         const stg_record *record)
+{
+    if (b->count == b->room) {
+        b->room = b->room == 0 ? ENTRIES_FIRST : 2 * b->room;
+        b->entries = realloc(b->entries, b->room * sizeof *b->entries);
+        if (b->entries == NULL)
+            abort();
+    }
+    b->entries[b->count++] = (struct stg_kafka_entry){slot, *record};
+    b->size += record->size;
+}
+
+void stg_kafka_batch_close(stg_kafka_batch *b, const stg_kafka_run *slots,
+                           size_t count)
+{
+    size_t *at = stg_kafka_memory(count + 1, sizeof *at);
+
+    b->records = stg_kafka_memory(b->count + 1, sizeof *b->records);
+    b->runs = stg_kafka_memory(count + 1, sizeof *b->runs);
+    b->run_count = count;
+    if (count > 0)
+        memcpy(b->runs, slots, count * sizeof *slots);
+    for (size_t i = 0; i < b->count; i++)
+        b->runs[b->entries[i].slot].count++;
+    for (size_t i = 0, first = 0; i < count; i++) {
+        at[i] = first;
+        b->runs[i].records = b->records + first;
+        first += b->runs[i].count;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        b->records[at[b->entries[i].slot]++] = b->entries[i].record;
+    free(at);
+    free(b->entries);
+    b->entries = NULL;
+}

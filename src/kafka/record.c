@@ -1,0 +1,176 @@
+/* A message of Kafka as a parcel: headers through the allow list, the key as
+ * one that can stand in a header, the value as the body; and what dead letters
+ * have of it beside these: the bytes of the key, and all headers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "base/utf8.h"
+#include "http/forwarding.h"
+#include "http/header.h"
+#include "ingress/batch.h"
+#include "kafka/inside.h"
+#include "store/parcel.h"
+
+enum {
+    ENCODED_MAX = 180, /* bytes of a key that fit in base64 */
+    HASH_SIZE = 32,
+};
+
+typedef struct lines {
+    char at[STG_HEADERS_SIZE_MAX];
+    size_t size;
+    uint32_t lost; /* headers that are none of HTTP's, or have no room */
+} lines;
+
+static char *put(char *to, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(to, bytes, size);
+    return to + size;
+}
+
+/* A key that is no text cannot stand in a header: it is told in base64, or, if
+ * it is too long for that, by its hash. Different keys stay different. */
+static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
+{
+    unsigned char hash[HASH_SIZE];
+    int size;
+
+    if (key.size == 0 || stg_batch_is_key(key))
+        return key;
+    if (key.size <= ENCODED_MAX) {
+        size = EVP_EncodeBlock((unsigned char *)put(text, "base64:", 7),
+                               (const unsigned char *)key.at, (int)key.size);
+        return (stg_span){text, (size_t)size + 7};
+    }
+    (void)put(text, "sha256:", 7);
+    if (EVP_Digest(key.at, key.size, hash, NULL, EVP_sha256(), NULL) != 1)
+        return (stg_span){NULL, 0};
+    for (size_t i = 0; i < HASH_SIZE; i++)
+        snprintf(text + 7 + 2 * i, 3, "%02x", hash[i]);
+    return (stg_span){text, 7 + 2 * HASH_SIZE};
+}
+
+static void add_line(lines *l, stg_span name, stg_span value)
+{
+    size_t size = name.size + 2 + value.size + 2;
+    char *to = l->at + l->size;
+
+    if (size > sizeof l->at - l->size) {
+        l->lost++;
+        return;
+    }
+    to = put(put(to, name.at, name.size), ": ", 2);
+    (void)put(put(to, value.at, value.size), "\r\n", 2);
+    l->size = stg_header_fold(l->at, l->size + size, l->size);
+}
+
+/* Headers that the rules leave out are not lost: nobody wants them. */
+static void add_header(const stg_kafka_options *o, stg_span name,
+                       stg_span value, lines *l, stg_parcel *p)
+{
+    bool is_type = stg_header_equal(name, "Content-Type");
+
+    if (!is_type && !stg_headers_keep(o->headers, name))
+        return;
+    if (!stg_header_is_name(name) || !stg_header_is_value(value) ||
+        (is_type && value.size > STG_KEY_SIZE_MAX))
+        l->lost++;
+    else if (!is_type)
+        add_line(l, name, value);
+    else if (value.size > 0)
+        p->content_type = value;
+}
+
+static void read_headers(const stg_kafka_options *o,
+                         const rd_kafka_message_t *m, lines *l, stg_parcel *p)
+{
+    rd_kafka_headers_t *headers;
+    const char *text;
+    stg_span name, value;
+
+    if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    for (size_t i = 0;
+         rd_kafka_header_get_all(headers, i, &text, (const void **)&value.at,
+                                 &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR;
+         i++) {
+        name = (stg_span){text, strlen(text)};
+        if (value.at == NULL)
+            value.size = 0;
+        add_header(o, name, value, l, p);
+    }
+}
+
+/* Whether a letter that has the text of the key has its bytes with it, wherever
+ * it is printed. */
+static bool is_told(stg_span key, stg_span text)
+{
+    return key.at == NULL || (key.size > 0 && key.at == text.at &&
+                              stg_utf8_is_text(key.at, key.size));
+}
+
+/* The headers are the caller's to free. */
+static void keep_source(const stg_kafka_options *o, const rd_kafka_message_t *m,
+                        stg_parcel *p)
+{
+    stg_span key = {m->key, m->key_len};
+    size_t most = o->message_max / 2;
+
+    if (!is_told(key, p->key) && key.size <= most) {
+        p->source_key = key;
+        most -= key.size;
+    }
+    if (o->keeps_source)
+        p->source_headers = stg_kafka_headers_pack(m, most);
+}
+
+static stg_ns created_at(const rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t type;
+    int64_t ms = rd_kafka_message_timestamp(m, &type);
+
+    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || ms <= 0)
+        return 0;
+    return (uint64_t)ms > STG_NEVER / STG_MS ? 0 : (uint64_t)ms * STG_MS;
+}
+
+bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
+                      const rd_kafka_message_t *m, stg_record *record,
+                      uint32_t *lost)
+{
+    char key[STG_KEY_SIZE_MAX + 1];
+    lines l;
+    stg_parcel p = {.body = {m->payload, m->len}};
+    bool is_large = m->len > o->message_max;
+    void *bytes;
+
+    if (m->payload == NULL && o->null == STG_KAFKA_NULL_SKIP)
+        return false;
+    l.size = l.lost = 0;
+    if (o->content_type != NULL)
+        p.content_type = (stg_span){o->content_type, strlen(o->content_type)};
+    if (m->key != NULL)
+        p.key = text_of_key((stg_span){m->key, m->key_len}, key);
+    keep_source(o, m, &p);
+    read_headers(o, m, &l, &p);
+    *lost = l.lost;
+    p.headers = (stg_span){l.at, l.size};
+    if (is_large)
+        p.body = (stg_span){NULL, 0};
+    *record = (stg_record){
+        .position = (uint64_t)m->offset,
+        .key = stg_parcel_hash(p.key),
+        .created_at = created_at(m),
+        .size = stg_parcel_size(&p),
+        .true_size = is_large ? m->len : 0,
+        .headers_lost = o->keeps_headers ? l.lost : 0,
+    };
+    record->bytes = bytes = stg_kafka_batch_bytes(b, record->size);
+    stg_parcel_pack(&p, bytes);
+    free((char *)(uintptr_t)p.source_headers.at);
+    return true;
+}

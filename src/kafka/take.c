@@ -1,0 +1,255 @@
+/* From librdkafka's queue into batches for the loop. Not to read that queue is
+ * what holds the brokers back. */
+#include <stdlib.h>
+
+#include "kafka/inside.h"
+
+enum { MARK_S = 1 }; /* between two records that are noted of a partition */
+
+/* -- messages at hand ------------------------------------------------------ */
+
+void stg_kafka_hand_drop(stg_kafka_hand *h)
+{
+    while (h->first < h->count)
+        rd_kafka_message_destroy(h->at[h->first++]);
+}
+
+rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
+                                        rd_kafka_queue_t *queue, size_t most)
+{
+    ssize_t taken;
+
+    if (h->first == h->count) {
+        if (most > STG_KAFKA_HANDFUL)
+            most = STG_KAFKA_HANDFUL;
+        taken = rd_kafka_consume_batch_queue(queue, 0, h->at, most);
+        h->first = 0;
+        h->count = taken > 0 ? (size_t)taken : 0;
+    }
+    return h->first < h->count ? h->at[h->first] : NULL;
+}
+
+/* -- what they say --------------------------------------------------------- */
+
+static void stray(stg_kafka_member *m, stg_kafka_slot *slot)
+{
+    slot->state = STG_KAFKA_SLOT_STRAYED;
+    m->ask_at = 0;
+}
+
+/* An error of one partition; it goes on by itself but for the first. */
+static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
+                       const rd_kafka_message_t *message)
+{
+    uint64_t end = (uint64_t)message->offset;
+    stg_kafka_told told;
+
+    switch (message->err) {
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+    case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+        stray(m, slot);
+        break;
+    case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+        if (message->offset >= 0 && end > slot->next)
+            slot->next = end; // behind the markers of transactions
+        break;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        m->watch_at = 0; // and that says it
+        stg_kafka_member_suspect(m, slot, "a broker does not know it");
+        break;
+    default:
+        told = stg_kafka_trouble_of(message->err, slot->place.topic);
+        stg_kafka_post_tell(m->post, &told, "%s/%u: %s", slot->place.topic,
+                            (unsigned)slot->place.partition,
+                            rd_kafka_message_errstr(message));
+        break;
+    }
+}
+
+static void tell_large(stg_kafka_member *m, const stg_kafka_slot *slot,
+                       const stg_record *record)
+{
+    m->counts.too_large++;
+    stg_kafka_post_tell(
+        m->post,
+        &(stg_kafka_told){.what = STG_KAFKA_TOO_LARGE,
+                          .place = slot->place,
+                          .position = record->position,
+                          .size = record->true_size,
+                          .level = 4},
+        "%s/%u: the message at %llu has %zu bytes, and at most %zu are sent",
+        slot->place.topic, (unsigned)slot->place.partition,
+        (unsigned long long)record->position, record->true_size,
+        m->o->message_max);
+}
+
+/* Its hash goes over all of its bytes: so this is rare. */
+static void mark(stg_kafka_member *m, stg_kafka_slot *slot,
+                 const rd_kafka_message_t *message)
+{
+    slot->mark = stg_kafka_mark(message);
+    if (slot->first.hash == 0)
+        slot->first = slot->mark;
+    slot->mark_at = stg_ns_add(m->taken_at, MARK_S * STG_S);
+}
+
+static void tell_lost(stg_kafka_member *m, stg_kafka_slot *slot,
+                      const stg_record *record, uint32_t lost)
+{
+    stg_ns now = stg_kafka_now();
+
+    m->counts.headers_lost += lost;
+    if (now < slot->told_at)
+        return;
+    slot->told_at = now + STG_S;
+    stg_kafka_post_tell(
+        m->post,
+        &(stg_kafka_told){.what = STG_KAFKA_HEADERS_LOST,
+                          .place = slot->place,
+                          .position = record->position,
+                          .count = lost,
+                          .level = 4},
+        "%u of its headers cannot be sent: no HTTP, or more than 16 KiB in all",
+        (unsigned)lost);
+}
+
+static void take_message(stg_kafka_member *m, stg_kafka_batch *b,
+                         stg_kafka_slot *slot,
+                         const rd_kafka_message_t *message)
+{
+    stg_record record;
+    uint32_t lost;
+
+    // A partition that was assigned anew comes again from where it stands.
+    if (message->offset < 0 || (uint64_t)message->offset < slot->next)
+        return;
+    slot->next = (uint64_t)message->offset + 1;
+    if (m->taken_at >= slot->mark_at)
+        mark(m, slot, message);
+    if (!stg_kafka_record(m->o, b, message, &record, &lost)) {
+        m->counts.skipped++;
+        return;
+    }
+    stg_kafka_batch_add(b, (size_t)(slot - m->slots.at), &record);
+    if (record.true_size > 0)
+        tell_large(m, slot, &record);
+    if (lost > 0)
+        tell_lost(m, slot, &record, lost);
+}
+
+/* -- a batch --------------------------------------------------------------- */
+
+/* Takes the end that a broker has told last, of a partition that is read. */
+static void look_at_end(stg_kafka_member *m, stg_kafka_slot *slot)
+{
+    int64_t low, high;
+
+    if (rd_kafka_get_watermark_offsets(m->rk, slot->place.topic,
+                                       (int32_t)slot->place.partition, &low,
+                                       &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        high > 0 && (uint64_t)high > slot->end)
+        slot->end = (uint64_t)high;
+    if (slot->end < slot->next)
+        slot->end = slot->next;
+}
+
+/* The partitions of which something was read: those with a `next` of before. */
+static size_t find_runs(stg_kafka_member *m, const uint64_t *before,
+                        stg_kafka_batch *b, stg_kafka_run *runs)
+{
+    size_t *number = stg_kafka_memory(m->slots.count + 1, sizeof *number);
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->slots.count; i++) {
+        stg_kafka_slot *slot = &m->slots.at[i];
+
+        number[i] = count;
+        if (slot->next == before[i])
+            continue;
+        look_at_end(m, slot);
+        runs[count++] = (stg_kafka_run){.place = slot->place,
+                                        .tag = slot->tag,
+                                        .next = slot->next,
+                                        .end = slot->end,
+                                        .mark = slot->mark};
+        slot->mark.hash = 0;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        b->entries[i].slot = number[b->entries[i].slot];
+    free(number);
+    return count;
+}
+
+static void hand_over(stg_kafka_member *m, stg_kafka_batch *b,
+                      const uint64_t *before)
+{
+    stg_kafka_run *runs = stg_kafka_memory(m->slots.count + 1, sizeof *runs);
+    size_t count = find_runs(m, before, b, runs);
+    stg_kafka_note *note;
+
+    if (count > 0) {
+        note = stg_kafka_note_new(STG_KAFKA_NOTE_READ);
+        stg_kafka_batch_close(b, runs, count);
+        note->batch = b;
+        m->bytes_max = 0;
+        stg_kafka_post_send(m->post, note);
+    } else {
+        stg_kafka_batch_free(b);
+    }
+    free(runs);
+}
+
+static stg_kafka_slot *slot_of(stg_kafka_member *m,
+                               const rd_kafka_message_t *message)
+{
+    if (message->rkt == NULL)
+        return NULL;
+    return stg_kafka_slots_find(&m->slots, rd_kafka_topic_name(message->rkt),
+                                (uint32_t)message->partition);
+}
+
+static void fill(stg_kafka_member *m, stg_kafka_batch *b)
+{
+    rd_kafka_message_t *message;
+    stg_kafka_slot *slot;
+
+    while (b->size < m->bytes_max) {
+        message = stg_kafka_hand_next(&m->hand, m->records, STG_KAFKA_HANDFUL);
+        if (message == NULL)
+            break;
+        // One that does not fit waits for the next batch.
+        if (b->count > 0 && message->err == 0 &&
+            message->len <= m->o->message_max &&
+            message->len > m->bytes_max - b->size)
+            break;
+        slot = slot_of(m, message);
+        if (slot != NULL && slot->state == STG_KAFKA_SLOT_READING &&
+            slot->is_assigned) {
+            if (message->err != 0)
+                take_error(m, slot, message);
+            else
+                take_message(m, b, slot, message);
+        }
+        m->hand.first++;
+        rd_kafka_message_destroy(message);
+    }
+}
+
+void stg_kafka_member_take(stg_kafka_member *m)
+{
+    stg_kafka_batch *b;
+    uint64_t *before;
+
+    if (m->bytes_max == 0 || m->records == NULL || m->must_assign)
+        return;
+    m->taken_at = stg_kafka_now();
+    before = stg_kafka_memory(m->slots.count + 1, sizeof *before);
+    for (size_t i = 0; i < m->slots.count; i++)
+        before[i] = m->slots.at[i].next;
+    b = stg_kafka_batch_new();
+    fill(m, b);
+    hand_over(m, b, before);
+    free(before);
+}

@@ -1,0 +1,74 @@
+#include "kafka/topic.h"
+
+#include <regex.h>
+#include <string.h>
+
+#include "base/refuse.h"
+
+bool stg_topic_is_name(stg_span text)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyz"
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    bool is_dots = (text.size == 1 && text.at[0] == '.') ||
+                   (text.size == 2 && memcmp(text.at, "..", 2) == 0);
+
+    if (text.size == 0 || text.size > STG_TOPIC_MAX || is_dots)
+        return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (memchr(allowed, text.at[i], sizeof allowed - 1) == NULL)
+            return false;
+    return true;
+}
+
+bool stg_topic_is_pattern(const char *text)
+{
+    return text[0] == '^';
+}
+
+/* 0: it can be used, and regfree() is due. */
+static int compile(regex_t *re, const char *pattern)
+{
+    return regcomp(re, pattern, REG_EXTENDED | REG_NOSUB);
+}
+
+stg_status stg_topic_check(const char *text, stg_error *err)
+{
+    char why[120];
+    regex_t re;
+    int rc;
+
+    if (!stg_topic_is_pattern(text))
+        return stg_topic_is_name((stg_span){text, strlen(text)})
+                   ? STG_OK
+                   : stg_hub_refuse(
+                         err, STG_INVALID,
+                         "`%.80s` cannot be the name of a topic; wanted 1 to "
+                         "%d of A-Z a-z 0-9 . _ -, or a pattern that begins "
+                         "with ^",
+                         text, STG_TOPIC_MAX);
+    rc = compile(&re, text);
+    if (rc == 0) {
+        regfree(&re);
+        return STG_OK;
+    }
+    regerror(rc, &re, why, sizeof why);
+    return stg_hub_refuse(err, STG_INVALID,
+                          "`%.80s` is no regular expression (POSIX extended): "
+                          "%s",
+                          text, why);
+}
+
+bool stg_topic_matches(const char *text, const char *topic)
+{
+    bool is_match;
+    regex_t re;
+
+    if (!stg_topic_is_pattern(text))
+        return strcmp(text, topic) == 0;
+    if (compile(&re, text) != 0)
+        return false;
+    is_match = regexec(&re, topic, 0, NULL, 0) == 0;
+    regfree(&re);
+    return is_match;
+}

@@ -1,0 +1,235 @@
+/* The metrics of topics of Kafka. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_inside.h"
+#include "metrics/picture.h"
+
+/* Lanes times partitions, each with its lag: a page of a few MB. */
+enum { LAGS_MAX = 20000, NUMBER_TEXT = 12 };
+
+/* -- taking it, on the loop ------------------------------------------------ */
+
+static size_t count_places(const stg_source *s)
+{
+    stg_source_view v;
+    size_t count = 0;
+
+    while (stg_source_look(s, count, &v))
+        count++;
+    return count;
+}
+
+static size_t own_rows(const stg_picture *p)
+{
+    return p->count - p->has_others;
+}
+
+static void take_lags(stg_picture *p, const stg_source *s, size_t i,
+                      uint32_t number)
+{
+    stg_picture_kafka *k = &p->kafka;
+    stg_place_view v;
+
+    for (size_t row = 0; row < own_rows(p); row++)
+        if (stg_flow_look_place(s->hub->flow, p->rows[row].lane_number, number,
+                                &v) == STG_OK)
+            k->lags[row * k->count + i] = stg_ns_sub(k->places[i].end, v.next);
+}
+
+static void no_counts(void *ctx, const stg_kafka_view *v)
+{
+    (void)ctx;
+    (void)v;
+}
+
+void stg_picture_take_kafka(stg_picture *p, const stg_source *s)
+{
+    stg_picture_kafka *k = &p->kafka;
+    size_t count = count_places(s);
+    stg_source_view v;
+
+    *k = (stg_picture_kafka){.is_there = stg_source_is_kafka(s)};
+    if (!k->is_there)
+        return;
+    stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
+    k->has_letters = s->letters != NULL;
+    if (k->has_letters)
+        k->letters = stg_kafka_letters_look(s->letters);
+    k->source = s->counts;
+    k->topics_missing = s->topics_gone;
+    k->places = calloc(count + 1, sizeof *k->places);
+    if (k->places == NULL)
+        return;
+    k->count = count;
+    if (count > 0 && own_rows(p) <= LAGS_MAX / count)
+        k->lags = calloc(own_rows(p) * count + 1, sizeof *k->lags);
+    for (size_t i = 0; i < count && stg_source_look(s, i, &v); i++) {
+        k->places[i] = (stg_picture_place){.topic = strdup(v.topic),
+                                           .partition = v.partition,
+                                           .next = v.next,
+                                           .end = v.end,
+                                           .committed = v.committed};
+        if (k->lags != NULL)
+            take_lags(p, s, i, v.number);
+    }
+}
+
+void stg_picture_free_kafka(stg_picture *p)
+{
+    stg_picture_kafka *k = &p->kafka;
+
+    for (size_t i = 0; i < k->count; i++)
+        free(k->places[i].topic);
+    free(k->places);
+    free(k->lags);
+    *k = (stg_picture_kafka){.places = NULL};
+}
+
+/* -- printing it ----------------------------------------------------------- */
+
+static void put_place(stg_page *page, const char *target,
+                      const stg_picture_place *place, uint64_t value)
+{
+    char number[NUMBER_TEXT];
+    stg_label labels[] = {
+        {"topic", place->topic}, {"partition", number}, {"target", target}};
+
+    if (place->topic == NULL)
+        return; // there was no memory
+    snprintf(number, sizeof number, "%u", (unsigned)place->partition);
+    stg_page_sample(page, "", labels, target != NULL ? 3 : 2, value);
+}
+
+static uint64_t next_of(const stg_picture_place *place)
+{
+    return place->next;
+}
+
+static uint64_t end_of(const stg_picture_place *place)
+{
+    return place->end;
+}
+
+static uint64_t committed_of(const stg_picture_place *place)
+{
+    return place->committed;
+}
+
+static void print_places(const stg_picture_kafka *k, stg_page *page)
+{
+    static const struct {
+        const char *name, *help;
+        uint64_t (*of)(const stg_picture_place *place);
+    } families[] = {
+        {"stagger_kafka_end_position",
+         "The position that the partition's next record gets.", end_of},
+        {"stagger_kafka_next_position", "Where the partition is read on.",
+         next_of},
+        {"stagger_kafka_committed_position",
+         "Everything below it is settled for every target.", committed_of},
+    };
+
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+        stg_page_family(page, families[f].name, "gauge", families[f].help);
+        for (size_t i = 0; i < k->count; i++)
+            put_place(page, NULL, &k->places[i], families[f].of(&k->places[i]));
+    }
+}
+
+static void print_lags(const stg_picture *p, stg_page *page)
+{
+    const stg_picture_kafka *k = &p->kafka;
+
+    if (k->lags == NULL)
+        return;
+    stg_page_family(page, "stagger_kafka_lag_messages", "gauge",
+                    "Positions of a partition that a lane has not taken yet; "
+                    "some may be gaps.");
+    for (size_t row = 0; row < own_rows(p); row++)
+        for (size_t i = 0; i < k->count; i++)
+            put_place(page, p->rows[row].name, &k->places[i],
+                      k->lags[row * k->count + i]);
+}
+
+static void put_result(stg_page *page, const char *result, uint64_t value)
+{
+    stg_label label = {"result", result};
+
+    stg_page_sample(page, "", &label, 1, value);
+}
+
+static void print_counts(const stg_picture_kafka *k, stg_page *page)
+{
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } families[] = {
+        {"stagger_kafka_up", "gauge", "1 when a broker answers.",
+         !k->counts.is_away},
+        {"stagger_kafka_partitions", "gauge", "Partitions that are read.",
+         k->count},
+        {"stagger_kafka_messages_total", "counter",
+         "Messages that were read ahead of all lanes.", k->source.messages},
+        {"stagger_kafka_rebalances_total", "counter",
+         "Partitions given, taken back and lost, as often as it was said.",
+         k->counts.rebalances},
+        {"stagger_kafka_partitions_taken_total", "counter",
+         "Partitions whose reading has begun.", k->source.taken},
+        {"stagger_kafka_fenced_total", "counter",
+         "Partitions that another hub had taken in the store.",
+         k->source.fenced},
+        {"stagger_kafka_renewed_total", "counter",
+         "Partitions of topics that were made again, or cut off.",
+         k->source.renewed},
+        {"stagger_kafka_partitions_added_total", "counter",
+         "Partitions that topics have got.", k->source.added},
+        {"stagger_kafka_topics_missing", "gauge", "Topics that are not there.",
+         k->topics_missing},
+        {"stagger_kafka_expired_total", "counter",
+         "Positions that the topics had lost before they were read, at most.",
+         k->source.expired},
+        {"stagger_kafka_too_large_total", "counter",
+         "Messages that were larger than a message may be.",
+         k->counts.too_large},
+        {"stagger_kafka_headers_lost_total", "counter",
+         "Headers of records that should go on and could not be sent.",
+         k->counts.headers_lost},
+        {"stagger_kafka_skipped_total", "counter",
+         "Records without a value that are no messages.", k->counts.skipped},
+    };
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        stg_page_family(page, families[i].name, families[i].type,
+                        families[i].help);
+        stg_page_sample(page, "", NULL, 0, families[i].value);
+    }
+    stg_page_family(page, "stagger_kafka_commits_total", "counter",
+                    "Commits of offsets, by their result.");
+    put_result(page, "ok",
+               stg_ns_sub(k->counts.commits, k->counts.commit_failures));
+    put_result(page, "failed", k->counts.commit_failures);
+}
+
+static void print_letters(const stg_picture_kafka *k, stg_page *page)
+{
+    if (!k->has_letters)
+        return;
+    stg_page_family(page, "stagger_kafka_letters_total", "counter",
+                    "Dead letters for their topic: copied whole, cut (without "
+                    "their body), or left out.");
+    put_result(page, "whole", stg_ns_sub(k->letters.written, k->letters.cut));
+    put_result(page, "cut", k->letters.cut);
+    put_result(page, "left-out", k->letters.left_out);
+}
+
+void stg_picture_print_kafka(const stg_picture *p, stg_page *page)
+{
+    if (!p->kafka.is_there)
+        return;
+    print_counts(&p->kafka, page);
+    print_letters(&p->kafka, page);
+    print_places(&p->kafka, page);
+    print_lags(p, page);
+}

@@ -1,0 +1,100 @@
+#include "store/ids.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Digits and no more than those behind a prefix. */
+static bool read_number(const char *text, size_t size, uint64_t *number)
+{
+    char *end;
+
+    if (size == 0 || strspn(text, "0123456789") < size)
+        return false;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return errno == 0 && end == text + size;
+}
+
+/* -- the queue ------------------------------------------------------------- */
+
+static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
+{
+    char same[STG_MESSAGE_ID_MAX];
+
+    return strspn(id, "0123456789abcdef") == 16 && id[16] == '-' &&
+           read_number(id + 17, strlen(id + 17), position) &&
+           strcmp(stg_ids_print(ids, 0, *position, same), id) == 0;
+}
+
+/* -- topics ---------------------------------------------------------------- */
+
+static void print_topic(const stg_partition *p, uint64_t position,
+                        char text[STG_MESSAGE_ID_MAX])
+{
+    int size = snprintf(text, STG_MESSAGE_ID_MAX, "%.249s.%" PRIu32 ".%" PRIu64,
+                        p->topic, p->partition, position);
+
+    if (p->epoch != 0)
+        snprintf(text + size, STG_MESSAGE_ID_MAX - (size_t)size, ".%016" PRIx64,
+                 p->epoch);
+}
+
+/* Topics have dots in their names, and so are looked for, not cut out. */
+static bool parse_topic(const stg_partition *p, const char *id,
+                        uint64_t *position)
+{
+    char same[STG_MESSAGE_ID_MAX];
+    size_t size = strlen(p->topic);
+    char *end;
+
+    if (strncmp(id, p->topic, size) != 0 || id[size] != '.')
+        return false;
+    id += size + 1;
+    size = strspn(id, "0123456789");
+    if (strtoull(id, &end, 10) != p->partition || *end != '.')
+        return false;
+    id += size + 1;
+    if (!read_number(id, strspn(id, "0123456789"), position))
+        return false;
+    print_topic(p, *position, same);
+    return strcmp(same + strlen(p->topic) + 1 + size + 1, id) == 0;
+}
+
+/* -- both ------------------------------------------------------------------ */
+
+const char *stg_ids_print(const stg_ids *ids, uint32_t number,
+                          uint64_t position, char text[STG_MESSAGE_ID_MAX])
+{
+    const stg_partition *p =
+        number == 0 ? NULL : stg_partitions_get(ids->partitions, number);
+
+    if (p != NULL)
+        print_topic(p, position, text);
+    else if (number == 0)
+        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 "-%" PRIu64,
+                 stg_epochs_at(ids->epochs, position), position);
+    else
+        snprintf(text, STG_MESSAGE_ID_MAX, "%" PRIu32 "-%" PRIu64, number,
+                 position);
+    return text;
+}
+
+bool stg_ids_parse(const stg_ids *ids, const char *id, uint32_t *number,
+                   uint64_t *position)
+{
+    *number = 0;
+    if (ids->epochs->count > 0 && parse_queue(ids, id, position))
+        return true;
+    for (uint32_t i = 1; i < ids->partitions->count; i++) {
+        const stg_partition *p = stg_partitions_get(ids->partitions, i);
+
+        if (p != NULL && parse_topic(p, id, position)) {
+            *number = i;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,442 @@
+#include "store/letters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/refuse.h"
+#include "host/thread_name.h"
+#include "store/again.h"
+#include "store/letter.h"
+#include "store/sqlite.h"
+
+enum {
+    PIECE = 256,       /* rows between two syncs */
+    SHARED_PIECE = 32, /* of a server they come all at once */
+    PIECE_BYTES = 1 << 20,
+};
+
+/* -- the file -------------------------------------------------------------- */
+
+/* Where the last whole line ends: what is behind it was cut off by a crash, and
+ * its row comes again. */
+static off_t end_of_lines(int fd, off_t size)
+{
+    char piece[4096];
+
+    while (size > 0) {
+        size_t most = size < (off_t)sizeof piece ? (size_t)size : sizeof piece;
+        ssize_t got = pread(fd, piece, most, size - (off_t)most);
+
+        if (got != (ssize_t)most)
+            return size;
+        for (size_t i = most; i > 0; i--)
+            if (piece[i - 1] == '\n')
+                return size - (off_t)(most - i);
+        size -= (off_t)most;
+    }
+    return 0;
+}
+
+static bool open_file(stg_letters *l)
+{
+    struct stat s;
+
+    if (l->fd >= 0)
+        return true;
+    l->fd = open(l->o->letters, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (l->fd < 0)
+        return false;
+    l->size = 0;
+    l->is_regular = fstat(l->fd, &s) == 0 && S_ISREG(s.st_mode);
+    if (!l->is_regular)
+        return true;
+    l->size = (uint64_t)end_of_lines(l->fd, s.st_size);
+    return (off_t)l->size == s.st_size || ftruncate(l->fd, (off_t)l->size) == 0;
+}
+
+static void close_file(stg_letters *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}
+
+/* "PATH.n", and PATH itself for 0. */
+static void name_of(const stg_letters *l, int n, char *name, size_t size)
+{
+    if (n == 0)
+        snprintf(name, size, "%s", l->o->letters);
+    else
+        snprintf(name, size, "%s.%d", l->o->letters, n);
+}
+
+static bool rotate(stg_letters *l)
+{
+    size_t size = strlen(l->o->letters) + 8;
+    char *from = malloc(size), *to = malloc(size);
+    bool is_done = from != NULL && to != NULL;
+
+    for (int n = STG_LETTERS_KEPT; n > 0 && is_done; n--) {
+        name_of(l, n - 1, from, size);
+        name_of(l, n, to, size);
+        is_done = rename(from, to) == 0 || errno == ENOENT;
+    }
+    free(from);
+    free(to);
+    close_file(l);
+    return is_done && open_file(l);
+}
+
+static bool write_whole(stg_letters *l, stg_span line)
+{
+    for (size_t at = 0; at < line.size;) {
+        ssize_t written = write(l->fd, line.at + at, line.size - at);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            // Half a line is no line.
+            if (l->is_regular && ftruncate(l->fd, (off_t)l->size) != 0)
+                close_file(l);
+            return false;
+        }
+        at += (size_t)written;
+    }
+    l->size += line.size;
+    return true;
+}
+
+static bool write_line(stg_letters *l, stg_span line)
+{
+    if (!open_file(l))
+        return false;
+    if (l->is_regular && l->size > 0 &&
+        l->size + line.size > l->o->letters_max &&
+        (fdatasync(l->fd) != 0 || !rotate(l)))
+        return false;
+    return write_whole(l, line);
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
+
+/* A row that was read: for the file as a line, for the sink as a letter. */
+static int take_row(stg_letters *l, stg_line *lines)
+{
+    int version = l->o->sink.write != NULL ? STG_FIND_CHANGED_VERSION
+                                           : STG_LETTER_COLUMNS;
+
+    if (l->o->sink.write == NULL)
+        stg_letter_write(lines, l->read);
+    else if (!stg_find_add(&l->found, l->read, PIECE))
+        return SQLITE_NOMEM;
+    l->ids[l->count] = stg_sql_column(l->read, 0);
+    l->versions[l->count++] = stg_sql_column(l->read, version);
+    return SQLITE_OK;
+}
+
+static uint64_t bytes_of(const stg_letters *l, const stg_line *lines)
+{
+    uint64_t bytes = lines->size;
+
+    for (size_t i = 0; i < l->found.count; i++)
+        bytes += l->found.letters[i].payload_size +
+                 l->found.letters[i].source_headers.size;
+    return bytes;
+}
+
+static int bind_read(stg_letters *l)
+{
+    if (l->url == NULL)
+        return stg_sql_bind(l->read, "uu", l->version, (uint64_t)PIECE);
+    return stg_sql_bind(l->read, "su", l->claimed, (uint64_t)SHARED_PIECE);
+}
+
+/* Some rows. A file may hang, and then no read transaction may be open: so they
+ * are in memory first. */
+static int collect(stg_letters *l, stg_line *lines, bool *is_all)
+{
+    size_t most = l->url == NULL ? PIECE : SHARED_PIECE;
+    int rc = bind_read(l);
+
+    l->count = 0;
+    *is_all = false;
+    if (rc == SQLITE_OK && !stg_found_clear(&l->found, PIECE))
+        rc = SQLITE_NOMEM;
+    if (rc != SQLITE_OK)
+        return rc;
+    while (bytes_of(l, lines) < PIECE_BYTES &&
+           (rc = stg_sql_step(l->read)) == SQLITE_ROW) {
+        rc = take_row(l, lines);
+        if (rc != SQLITE_OK)
+            break;
+        rc = SQLITE_ROW;
+    }
+    stg_sql_reset(l->read);
+    *is_all = rc == SQLITE_DONE && l->count < most;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static bool write_lines(stg_letters *l, const stg_line *lines)
+{
+    const char *at = lines->at, *end = lines->at + lines->size, *next;
+
+    errno = ENOMEM;
+    if (lines->is_short)
+        return false;
+    for (; at < end; at = next) {
+        next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+        if (!write_line(l, (stg_span){at, (size_t)(next - at)}))
+            return false;
+    }
+    return fdatasync(l->fd) == 0;
+}
+
+static bool fail(stg_letters *l, const char *reason)
+{
+    snprintf(l->why.text, sizeof l->why.text,
+             "%s: dead letters cannot be "
+             "copied: %s; they are in the store, and it is tried again",
+             l->o->letters, reason);
+    return false;
+}
+
+/* Letters that the sink has are not written again, whatever became of the
+ * rest. */
+static bool write_sink(stg_letters *l)
+{
+    stg_letter_report report = {.written = 0};
+    bool is_written =
+        l->o->sink.write(l->o->sink.ctx, l->found.letters, l->found.count,
+                         &report, &l->why) == STG_OK;
+
+    l->count = report.written;
+    if (report.cut + report.left_out > 0)
+        stg_inbox_tell(l->in, STG_STORE_LETTERS_CUT, "%s", report.why.text);
+    return is_written;
+}
+
+/* True: all of them are durable there. The first l->count are in any case. */
+static bool write_out(stg_letters *l, const stg_line *lines)
+{
+    if (l->count == 0)
+        return true;
+    if (l->o->sink.write != NULL)
+        return write_sink(l);
+    if (write_lines(l, lines))
+        return true;
+    l->count = 0;
+    return fail(l, strerror(errno));
+}
+
+/* In the rows themselves; what has changed since is copied again. */
+static int mark_rows(stg_letters *l)
+{
+    int rc = stg_sql_begin(l->db, NULL, NULL);
+
+    for (size_t i = 0; i < l->count && rc == SQLITE_OK; i++)
+        rc = stg_sql_run(l->mark, "uu", l->ids[i], l->versions[i]);
+    return stg_sql_end(l->db, rc, l->o->path, &l->why);
+}
+
+static int note_copied(stg_letters *l)
+{
+    if (l->count == 0)
+        return SQLITE_OK;
+    l->version = l->versions[l->count - 1];
+    return l->url == NULL ? SQLITE_OK : mark_rows(l);
+}
+
+/* The next piece of the table. *rc: what the database said. */
+static copied copy_rows(stg_letters *l, int *rc)
+{
+    stg_line lines = {.size = 0};
+    bool is_all, is_written = true;
+
+    *rc = collect(l, &lines, &is_all);
+    if (*rc == SQLITE_OK)
+        is_written = write_out(l, &lines);
+    stg_line_free(&lines);
+    if (*rc == SQLITE_OK)
+        *rc = note_copied(l);
+    if ((*rc & 0xff) == SQLITE_BUSY) {
+        // Another process has the store for a moment.
+        *rc = SQLITE_OK;
+        fail(l, "another process writes to the store");
+        return COPIED_NONE;
+    }
+    if (*rc != SQLITE_OK || !is_written)
+        return COPIED_NONE;
+    return is_all ? COPIED_ALL : COPIED_SOME;
+}
+
+static void tell_trouble(stg_letters *l)
+{
+    stg_inbox_tell(l->in, STG_STORE_LETTERS, "%s", l->why.text);
+    l->is_troubled = true;
+}
+
+static void tell_end_of_trouble(stg_letters *l)
+{
+    if (l->is_troubled)
+        stg_inbox_tell(l->in, STG_STORE_LETTERS, NULL);
+    l->is_troubled = false;
+}
+
+/* -- the thread ------------------------------------------------------------ */
+
+/* False: no memory. The lock is held. */
+static bool take_claimed(stg_letters *l)
+{
+    if (l->url == NULL)
+        return true;
+    free(l->claimed);
+    l->claimed = strdup(l->in->claimed);
+    return l->claimed != NULL;
+}
+
+/* Waits for new rows, or for a time. False: it is over. */
+static bool take(stg_letters *l, copied last)
+{
+    stg_inbox *in = l->in;
+    uint64_t until = uv_hrtime() + STG_S;
+    bool goes_on = true;
+
+    uv_mutex_lock(&in->lock);
+    if (l->url == NULL && in->letters_version != l->version) {
+        in->letters_version = l->version;
+        uv_cond_signal(&in->writer_wake);
+    }
+    while (last != COPIED_SOME && !in->is_broken) {
+        uint64_t now = uv_hrtime();
+
+        if (last == COPIED_ALL && in->dead_groups != l->seen)
+            break;
+        if (in->is_written) {
+            goes_on = false;
+            break;
+        }
+        if (last == COPIED_NONE && now >= until)
+            break;
+        if (last == COPIED_NONE)
+            uv_cond_timedwait(&in->letters_wake, &in->lock, until - now);
+        else
+            uv_cond_wait(&in->letters_wake, &in->lock);
+    }
+    l->seen = in->dead_groups;
+    goes_on = goes_on && !in->is_broken && take_claimed(l);
+    uv_mutex_unlock(&in->lock);
+    return goes_on;
+}
+
+static void end(stg_letters *l)
+{
+    stg_job *ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
+
+    stg_sql_close(l->db);
+    l->db = NULL;
+    close_file(l);
+    if (ended == NULL)
+        abort();
+    uv_mutex_lock(&l->in->lock);
+    l->in->has_letters = false;
+    uv_cond_signal(&l->in->writer_wake);
+    uv_mutex_unlock(&l->in->lock);
+    stg_inbox_answer(l->in, ended);
+}
+
+void stg_letters_run(void *letters)
+{
+    stg_letters *l = letters;
+    copied last = COPIED_SOME;
+    stg_error why;
+
+    stg_thread_name("store-letters");
+    while (take(l, last)) {
+        int rc;
+
+        do
+            last = copy_rows(l, &rc);
+        while (rc != SQLITE_OK && stg_store_again(&l->again, l->db, rc));
+        if (rc == STG_SQL_AWAY)
+            break;
+        if (rc != SQLITE_OK) {
+            stg_sql_words(&why, l->o->path, "dead letters cannot be read",
+                          l->db, rc);
+            stg_inbox_break(l->in, &why);
+            break;
+        }
+        if (last == COPIED_NONE && !l->is_troubled)
+            tell_trouble(l);
+        else if (last != COPIED_NONE)
+            tell_end_of_trouble(l);
+    }
+    end(l);
+}
+
+static int prepare(stg_letters *l)
+{
+    static const char of_file[] = "SELECT " STG_LETTER_SELECT
+                                  ", version FROM failed_broadcast_logs"
+                                  " WHERE version > ?1"
+                                  " ORDER BY version LIMIT ?2";
+    static const char of_shared[] =
+        "SELECT " STG_LETTER_SELECT
+        ", version FROM failed_broadcast_logs"
+        " WHERE version <> sent_version"
+        " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2";
+    int rc =
+        stg_store_connect_again(&l->again, l->in, &l->db, l->url, l->o->path);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = l->o->sink.write != NULL
+             ? stg_find_prepare_changed(l->db, &l->read)
+             : stg_sql_prepare(l->db, &l->read,
+                               l->url == NULL ? of_file : of_shared);
+    return rc == SQLITE_OK && l->url != NULL
+               ? stg_sql_prepare(l->db, &l->mark,
+                                 "UPDATE failed_broadcast_logs"
+                                 " SET sent_version = ?2 WHERE id = ?1")
+               : rc;
+}
+
+stg_status stg_letters_open(stg_letters *l, stg_error *err)
+{
+    int rc;
+
+    l->fd = -1;
+    if (l->o->sink.write == NULL && !open_file(l)) {
+        return stg_hub_refuse(
+            err, stg_hub_file_status(errno),
+            "%s: dead letters cannot be written: %s; name a file in a "
+            "directory that is there and writable",
+            l->o->letters, strerror(errno));
+    }
+    l->ids = calloc(PIECE, sizeof *l->ids);
+    l->versions = calloc(PIECE, sizeof *l->versions);
+    rc = l->ids == NULL || l->versions == NULL ? SQLITE_NOMEM : prepare(l);
+    if (rc == SQLITE_OK)
+        return STG_OK;
+    if (l->db == NULL)
+        return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
+                              l->o->path);
+    stg_sql_words(err, l->o->path, "cannot be read", l->db, rc);
+    return STG_IO;
+}
+
+void stg_letters_free(stg_letters *l)
+{
+    stg_sql_close(l->db);
+    stg_found_free(&l->found);
+    free(l->ids);
+    free(l->versions);
+    free(l->claimed);
+    close_file(l);
+}

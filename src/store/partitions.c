@@ -1,0 +1,300 @@
+#include "store/partitions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- in memory ------------------------------------------------------------- */
+
+static char *copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *same = malloc(size);
+
+    return same == NULL ? NULL : memcpy(same, text, size);
+}
+
+static void free_one(stg_partition *one)
+{
+    if (one == NULL)
+        return;
+    free(one->log);
+    free(one->topic);
+    free(one);
+}
+
+stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number)
+{
+    return number < p->count ? p->all[number] : NULL;
+}
+
+static bool make_room(stg_partitions *p, uint32_t number)
+{
+    uint32_t room = p->room == 0 ? 64 : p->room;
+    stg_partition **all;
+
+    while (room <= number)
+        room *= 2;
+    if (room == p->room)
+        return true;
+    all = realloc(p->all, room * sizeof(stg_partition *));
+    if (all == NULL)
+        return false;
+    memset(all + p->room, 0, (room - p->room) * sizeof(stg_partition *));
+    p->all = all;
+    p->room = room;
+    return true;
+}
+
+stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one)
+{
+    stg_partition *same = malloc(sizeof *same);
+
+    if (same == NULL)
+        return NULL;
+    *same = *one;
+    same->log = copy(one->log);
+    same->topic = copy(one->topic);
+    if (same->log == NULL || same->topic == NULL ||
+        !make_room(p, one->number)) {
+        free_one(same);
+        return NULL;
+    }
+    free_one(p->all[one->number]);
+    p->all[one->number] = same;
+    if (one->number >= p->count)
+        p->count = one->number + 1;
+    return same;
+}
+
+/* Numbers from there on are not known any more. */
+static void cut(stg_partitions *p, uint32_t from)
+{
+    while (p->count > from) {
+        free_one(p->all[--p->count]);
+        p->all[p->count] = NULL;
+    }
+}
+
+const stg_partition *stg_partitions_newest(const stg_partitions *p,
+                                           const stg_claim_ask *ask,
+                                           uint32_t below)
+{
+    for (uint32_t i = below < p->count ? below : p->count; i-- > 0;) {
+        const stg_partition *one = p->all[i];
+
+        if (one != NULL && one->partition == ask->partition &&
+            strcmp(one->topic, ask->topic) == 0 &&
+            strcmp(one->log, ask->log) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+void stg_partitions_free(stg_partitions *p)
+{
+    cut(p, 0);
+    free(p->all);
+    *p = (stg_partitions){.count = 0};
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+#define COLUMNS "number, log, topic, partition, epoch, stale"
+
+static int read_row(stg_partition *one, stg_stmt *row)
+{
+    uint64_t number = stg_sql_column(row, 0);
+    const char *epoch = stg_sql_text(row, 4);
+
+    if (number < 1 || number >= STG_PARTITIONS_MAX || epoch == NULL)
+        return SQLITE_CORRUPT;
+    one->number = (uint32_t)number;
+    one->partition = (uint32_t)stg_sql_column(row, 3);
+    one->epoch = strtoull(epoch, NULL, 16);
+    one->stale =
+        stg_sql_is_null(row, 5) ? STG_NO_POSITION : stg_sql_column(row, 5);
+    return SQLITE_OK;
+}
+
+static int load_row(stg_partitions *p, stg_stmt *row)
+{
+    stg_partition one = {.log = (char *)stg_sql_text(row, 1),
+                         .topic = (char *)stg_sql_text(row, 2)};
+    int rc = read_row(&one, row);
+
+    if (rc != SQLITE_OK || one.log == NULL || one.topic == NULL)
+        return SQLITE_CORRUPT;
+    one.generation = stg_sql_column(row, 6);
+    if (stg_partitions_get(p, one.number) != NULL)
+        return SQLITE_OK;
+    return stg_partitions_set(p, &one) == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
+{
+    stg_stmt *rows = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &rows,
+        "SELECT " COLUMNS
+        ", coalesce((SELECT generation FROM claims c"
+        " WHERE c.number = p.number AND shard = ?), 0)"
+        " FROM partitions p WHERE number >= ? ORDER BY number");
+
+    cut(p, p->loaded);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(rows, "uu", (uint64_t)shard, (uint64_t)p->loaded);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = load_row(p, rows);
+    stg_sql_finalize(rows);
+    if (rc == SQLITE_DONE)
+        p->loaded = p->count;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
+{
+    stg_stmt *st = NULL;
+    uint64_t number = 0;
+    char epoch[17];
+    int rc = stg_sql_ask(
+        db, "SELECT coalesce(max(number), 0) + 1 FROM partitions", &number);
+
+    if (rc == SQLITE_OK && number >= STG_PARTITIONS_MAX)
+        return SQLITE_TOOBIG;
+    to->number = (uint32_t)number;
+    snprintf(epoch, sizeof epoch, "%016" PRIx64, to->epoch);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare_once(db, &st,
+                                  "INSERT INTO partitions (" COLUMNS
+                                  ") VALUES (?, ?, ?, ?, ?, ?)");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "ussus", number, ask->log, ask->topic,
+                          (uint64_t)ask->partition, epoch);
+    // One that is 0 says nothing: lanes begin there anyway.
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind_from(st, 6, "o",
+                               to->stale == STG_NO_POSITION ? 0 : to->stale);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "");
+    stg_sql_finalize(st);
+    return rc;
+}
+
+/* -- claims ---------------------------------------------------------------- */
+
+/* The rows of a statement: a number, and its generation. */
+static int each_row(stg_stmt *st, int rc, stg_partitions_each *each, void *ctx)
+{
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
+        each(ctx, (uint32_t)stg_sql_column(st, 0), stg_sql_column(st, 1));
+        rc = SQLITE_OK;
+    }
+    stg_sql_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_partitions_with_rows(stg_db *db, const char *list,
+                             stg_partitions_each *each, void *ctx)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_list(
+        db, &st, "SELECT number, 0 FROM partitions p WHERE number IN (", list,
+        ") AND (EXISTS (SELECT 1 FROM parked"
+        " WHERE parked.partition = p.number) OR EXISTS (SELECT 1"
+        " FROM failed_broadcast_logs f WHERE f.partition = p.number"
+        " AND f.is_wanted = 1 AND f.state = 'dead')) ORDER BY number DESC");
+
+    return each_row(st, rc, each, ctx);
+}
+
+int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
+                         stg_partitions_each *each, void *ctx)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_list(
+        db, &st,
+        "INSERT INTO claims (number, shard, generation)"
+        " SELECT number, ?, 1 FROM partitions WHERE number IN (",
+        list,
+        ") ORDER BY number ON CONFLICT (number, shard) DO UPDATE SET"
+        " generation = claims.generation + 1 RETURNING number, generation");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "u", (uint64_t)shard);
+    return each_row(st, rc, each, ctx);
+}
+
+/* "{1,7}". NULL: no memory. */
+static char *list_of(const stg_claim *claims, size_t count)
+{
+    char *list = malloc(3 + 11 * count), *to = list;
+
+    if (list == NULL)
+        return NULL;
+    *to++ = '{';
+    for (size_t i = 0; i < count; i++)
+        to += sprintf(to, "%s%" PRIu32, i > 0 ? "," : "", claims[i].partition);
+    memcpy(to, "}", 2);
+    return list;
+}
+
+/* The generation of a number among the rows that st steps through. */
+static int fence_rows(stg_stmt *st, const stg_claim *claims, size_t count,
+                      bool *is_ours)
+{
+    int rc;
+
+    while ((rc = stg_sql_step(st)) == SQLITE_ROW)
+        for (size_t i = 0; i < count; i++)
+            if (claims[i].partition == stg_sql_column(st, 0))
+                is_ours[i] = claims[i].generation == stg_sql_column(st, 1);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All at once; who wants to take one of them waits for the end of the
+ * transaction. */
+static int fence_shared(stg_stmt *st, uint32_t shard, const stg_claim *claims,
+                        size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    char *list = list_of(claims, count);
+    bool *is_ours = calloc(count, sizeof *is_ours);
+    int rc = list == NULL || is_ours == NULL ? SQLITE_NOMEM : SQLITE_OK;
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "us", (uint64_t)shard, list);
+    if (rc == SQLITE_OK)
+        rc = fence_rows(st, claims, count, is_ours);
+    stg_sql_reset(st);
+    // A target that is forgotten is of no topic: nobody else has it.
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++)
+        if (!is_ours[i] && claims[i].partition != 0)
+            fenced[(*fenced_count)++] = claims[i].partition;
+    free(list);
+    free(is_ours);
+    return rc;
+}
+
+/* In a file nobody else has any: a group of before a claim is the same hub's,
+ * whose rows went on. */
+int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st)
+{
+    *st = NULL;
+    if (!stg_sql_is_shared(db))
+        return SQLITE_OK;
+    return stg_sql_prepare(
+        db, st,
+        "SELECT number, generation FROM claims WHERE shard = ?1"
+        " AND number = ANY (CAST(?2 AS INTEGER[])) ORDER BY number"
+        " FOR SHARE");
+}
+
+int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
+                         size_t count, uint32_t *fenced, size_t *fenced_count)
+{
+    *fenced_count = 0;
+    if (st == NULL)
+        return SQLITE_OK;
+    return fence_shared(st, shard, claims, count, fenced, fenced_count);
+}

@@ -1,0 +1,72 @@
+/* partitions.h - the numbers of partitions: which log, topic, partition and
+ * epoch each one is of, and who has claimed it.
+ *
+ * A number is given once and never again; 0 is the queue's, and in no table. A
+ * topic that was truncated, or made again, has new numbers: positions of the old
+ * ones would name other messages now. What is in memory belongs to one thread;
+ * the writer and the loop have one each. */
+#ifndef STAGGER_STORE_PARTITIONS_H
+#define STAGGER_STORE_PARTITIONS_H
+
+#include "store/sql.h"
+#include "store/store.h"
+
+typedef struct stg_partition {
+    char *log, *topic;
+    uint64_t epoch;
+    uint64_t generation; /* of our shard, as far as it is known here */
+    uint64_t stale; /* what the group had committed in the epoch before: it says
+                       nothing of this one; STG_NO_POSITION: nothing */
+    uint32_t number;
+    uint32_t partition;
+    bool is_claimed; /* in the loop's */
+} stg_partition;
+
+typedef struct stg_partitions {
+    stg_partition **all; /* by number; NULL: none */
+    uint32_t count, room;
+    uint32_t
+        loaded; /* numbers below were read from the table; what is set above
+                        may be of a transaction that was rolled back */
+} stg_partitions;
+
+/* Zeroed before, or loaded: then only what is new since is read, and stands for
+ * whatever was set above. */
+int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard);
+void stg_partitions_free(stg_partitions *p);
+
+/* NULL: no such number. */
+stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number);
+
+/* A copy of `one`; what is known of its number is replaced. NULL: no memory. */
+stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one);
+
+/* The newest number below `below` of (log, topic, partition); NULL: none. */
+const stg_partition *stg_partitions_newest(const stg_partitions *p,
+                                           const stg_claim_ask *ask,
+                                           uint32_t below);
+
+/* -- the tables, in the caller's transaction -------------------------------- */
+
+/* Gives the next number; SQLITE_TOOBIG: none is left. */
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
+
+typedef void stg_partitions_each(void *ctx, uint32_t number,
+                                 uint64_t generation);
+
+/* Those of a list (see stg_sql_list()) that have parked rows, or dead letters that
+ * are to be sent again; generation is 0. */
+int stg_partitions_with_rows(stg_db *db, const char *list,
+                             stg_partitions_each *each, void *ctx);
+
+/* Raises the generation of each number of a list for a shard. */
+int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
+                         stg_partitions_each *each, void *ctx);
+
+/* Those of the claims that others have by now: their generation is higher.
+ * fenced has room for all. st: as it was prepared; NULL: there are no others. */
+int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st);
+int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
+                         size_t count, uint32_t *fenced, size_t *fenced_count);
+
+#endif

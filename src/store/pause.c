@@ -1,0 +1,62 @@
+/* A lane that a call has paused stays paused over a restart. */
+#include <stdlib.h>
+
+#include "store/inside.h"
+
+typedef struct note {
+    stg_errand errand;
+    stg_store *s;
+    uint32_t lane;
+    bool is_paused;
+    stg_noted_fn *done;
+    void *ctx;
+} note;
+
+static int write_note(stg_errand *e, stg_store_writer *w)
+{
+    const note *n = STG_HOLDER(&e->link, note, errand.link);
+
+    return stg_sql_run(w->pause_lane, "du", (int)n->is_paused,
+                       (uint64_t)n->lane);
+}
+
+static void tell_note(stg_errand *e)
+{
+    note *n = STG_HOLDER(&e->link, note, errand.link);
+
+    n->s->notes++;
+    if (!e->is_full && n->lane < n->s->lanes.count)
+        n->s->lanes.names[n->lane].is_paused = n->is_paused;
+    if (n->done != NULL)
+        n->done(n->ctx, e->is_full);
+}
+
+static void free_note(stg_errand *e)
+{
+    free(STG_HOLDER(&e->link, note, errand.link));
+}
+
+bool stg_store_is_paused(const stg_store *s, uint32_t lane)
+{
+    return lane < s->lanes.count && s->lanes.names[lane].is_paused;
+}
+
+void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
+                     stg_noted_fn *done, void *ctx)
+{
+    note *n = calloc(1, sizeof *n);
+
+    if (n == NULL) {
+        stg_store_starve(s);
+        return;
+    }
+    n->errand.write = write_note;
+    n->errand.tell = tell_note;
+    n->errand.free = free_note;
+    n->s = s;
+    n->lane = lane;
+    n->is_paused = is_paused;
+    n->done = done;
+    n->ctx = ctx;
+    stg_errand_send(s, &n->errand);
+}

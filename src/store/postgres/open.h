@@ -1,0 +1,34 @@
+/* open.h - a store in PostgreSQL is opened: by a hub, or to be looked at.
+ *
+ * Where stagger is built without PostgreSQL, all of them refuse, with words. */
+#ifndef STAGGER_STORE_POSTGRES_OPEN_H
+#define STAGGER_STORE_POSTGRES_OPEN_H
+
+#include "store/sql.h"
+#include "store/store.h"
+
+/* Whether it is a URL of PostgreSQL, and no file's name. */
+#define stg_pg_is_url stg_store_is_url
+
+/* Connects, makes or migrates the tables, and agrees on the shards; again with
+ * each new connection. STG_IO: the server does not answer, or refuses for now;
+ * STG_INVALID: all that does not end by itself. */
+stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
+                              stg_error *err);
+
+/* The writer's connection asks this about once a second while it waits. */
+void stg_pg_watch(stg_db *db, bool (*is_over)(void *ctx), void *ctx);
+
+/* Why the writer's connection cannot store: "NAME: does not answer" (while
+ * it waits, is_hanging), "is away: ..." or "refuses what is stored: ...", in the
+ * server's words. */
+void stg_pg_say_trouble(const stg_db *db, bool is_hanging, stg_error *err);
+
+/* Another connection to it, for reading or for writing. *db is made whatever
+ * comes back but for SQLITE_NOMEM. */
+int stg_pg_open_another(stg_db **db, const char *url);
+
+/* One that is there, and of this version; by somebody who only looks. */
+stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* Changes of targets that other hubs were asked for: pause, resume, forget.
+ * Each hub that shares the store looks for them after a pause, and again. */
+#include <stdlib.h>
+
+#include "store/inside.h"
+
+static const uint64_t pause_time = 2 * STG_S;
+
+/* A lane that is paused, or forgotten. */
+typedef struct marked {
+    uint32_t number;
+    bool is_forgotten;
+} marked;
+
+typedef struct looking {
+    stg_errand errand;
+    stg_store *s;
+    uint64_t notes; /* s->notes when it was asked */
+    marked *all;    /* by number */
+    size_t count, room;
+} looking;
+
+static looking *looking_of(stg_errand *e)
+{
+    return STG_HOLDER(&e->link, looking, errand.link);
+}
+
+/* -- on the desk's thread -------------------------------------------------- */
+
+static int add(looking *l, stg_stmt *st)
+{
+    if (l->count == l->room) {
+        size_t room = l->room == 0 ? 16 : 2 * l->room;
+        marked *all = realloc(l->all, room * sizeof *all);
+
+        if (all == NULL)
+            return SQLITE_NOMEM;
+        l->all = all;
+        l->room = room;
+    }
+    l->all[l->count++] = (marked){.number = (uint32_t)stg_sql_column(st, 0),
+                                  .is_forgotten = stg_sql_column(st, 1) != 0};
+    return SQLITE_OK;
+}
+
+static int look(stg_errand *e, stg_db *db)
+{
+    looking *l = looking_of(e);
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(db, &st,
+                                  "SELECT number, is_forgotten FROM lanes"
+                                  " WHERE is_paused = 1 OR is_forgotten = 1"
+                                  " ORDER BY number");
+
+    l->count = 0;
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = add(l, st);
+    stg_sql_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* -- on the loop ----------------------------------------------------------- */
+
+static void forget(stg_store *s, uint32_t number)
+{
+    const stg_store_options *o = &s->o;
+
+    // While something of it is here its name is not free.
+    if (o->forgotten == NULL || o->forgotten(o->ctx, number))
+        stg_lanes_forget(&s->lanes, number);
+}
+
+static void compare_lane(stg_store *s, uint32_t number, const marked *m)
+{
+    stg_lane_name *lane = &s->lanes.names[number];
+    bool is_paused = m != NULL;
+
+    if (lane->name == NULL || lane->is_forgotten)
+        return;
+    if (m != NULL && m->is_forgotten) {
+        forget(s, number);
+        return;
+    }
+    if (is_paused == lane->is_paused)
+        return;
+    lane->is_paused = is_paused;
+    if (s->o.paused != NULL)
+        s->o.paused(s->o.ctx, number, is_paused);
+}
+
+static void compare(stg_store *s, const looking *l)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < s->lanes.count; i++) {
+        while (at < l->count && l->all[at].number < i)
+            at++;
+        compare_lane(
+            s, i, at < l->count && l->all[at].number == i ? &l->all[at] : NULL);
+    }
+}
+
+static void have_looked(stg_errand *e)
+{
+    const looking *l = looking_of(e);
+
+    if (l->s->closed != NULL)
+        return;
+    // Notes that were made meanwhile may be newer than those seen.
+    if (l->notes == l->s->notes)
+        compare(l->s, l);
+    stg_others_watch(l->s);
+}
+
+static void free_looking(stg_errand *e)
+{
+    looking *l = looking_of(e);
+
+    free(l->all);
+    free(l);
+}
+
+void stg_others_watch(stg_store *s)
+{
+    looking *l = calloc(1, sizeof *l);
+
+    if (l == NULL) {
+        stg_store_starve(s);
+        return;
+    }
+    l->errand.look = look;
+    l->errand.tell = have_looked;
+    l->errand.free = free_looking;
+    l->errand.at = uv_hrtime() + pause_time;
+    l->s = s;
+    l->notes = s->notes;
+    stg_errand_send(s, &l->errand);
+}

@@ -1,0 +1,148 @@
+/* Letters of partitions that other hubs have: who has one sends it again.
+ *
+ * A replay of such a letter only notes the wish, in its row; once a second each
+ * hub looks for wishes in the partitions that it has claimed, and replays those
+ * letters. What nobody has now waits for whoever takes it. */
+#include <stdlib.h>
+
+#include "store/redo.h"
+
+enum { WISHES = 256 }; /* that are fulfilled at once */
+
+static const uint64_t pause_time = STG_S, held_time = 5 * STG_S;
+
+/* -- to wish --------------------------------------------------------------- */
+
+bool stg_redo_is_ours(const stg_redo *r, const stg_letter *l)
+{
+    const stg_partition *p;
+
+    if (r->s->url == NULL || r->is_drop || l->partition == 0)
+        return true;
+    p = stg_partitions_get(&r->s->partitions, l->partition);
+    return p != NULL && p->is_claimed;
+}
+
+static int write_wishes(stg_errand *e, stg_store_writer *w)
+{
+    stg_redo_step *s = STG_HOLDER(&e->link, stg_redo_step, errand.link);
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(w->db, &st,
+                                  "UPDATE failed_broadcast_logs"
+                                  " SET is_wanted = 1"
+                                  " WHERE id = ? AND state = 'dead'");
+
+    for (size_t i = 0; i < s->count && rc == SQLITE_OK; i++)
+        rc = stg_sql_run(st, "u", s->ids[i]);
+    stg_sql_finalize(st);
+    return rc;
+}
+
+/* They are on their way, though not by us. */
+static void have_wished(stg_redo *r, stg_redo_step *s)
+{
+    if (s->errand.is_full) {
+        stg_redo_finish(r, STG_LETTERS_FULL);
+        return;
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        r->sum.letters++;
+        r->sum.messages += r->found.letters[r->at + i].count;
+    }
+    r->at += s->count;
+    stg_redo_advance(r);
+}
+
+void stg_redo_wish(stg_redo *r)
+{
+    stg_redo_step *s = stg_redo_step_new(r, have_wished);
+
+    if (s == NULL)
+        return;
+    while (s->count < STG_REDO_PIECE && r->at + s->count < r->found.count &&
+           !r->found.are_forgotten[r->at + s->count] &&
+           !stg_redo_is_ours(r, &r->found.letters[r->at + s->count])) {
+        s->ids[s->count] = r->found.letters[r->at + s->count].id;
+        s->count++;
+    }
+    s->errand.write = write_wishes;
+    stg_errand_send(r->s, &s->errand);
+}
+
+/* -- to fulfil ------------------------------------------------------------- */
+
+typedef struct looking {
+    stg_errand errand;
+    stg_store *s;
+    char *claimed;
+    uint64_t ids[WISHES];
+    size_t count;
+} looking;
+
+static int look_wishes(stg_errand *e, stg_db *db)
+{
+    looking *l = STG_HOLDER(&e->link, looking, errand.link);
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT id FROM failed_broadcast_logs"
+        " WHERE is_wanted = 1 AND state = 'dead'"
+        " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2");
+
+    l->count = 0;
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "su", l->claimed, (uint64_t)WISHES);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
+        l->ids[l->count++] = stg_sql_column(st, 0);
+        rc = SQLITE_OK;
+    }
+    stg_sql_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static void look_again(void *ctx, const stg_letters_sum *sum)
+{
+    stg_store *s = ctx;
+
+    if (s->closed == NULL)
+        stg_wishes_watch(s,
+                         sum->end == STG_LETTERS_DONE ? pause_time : held_time);
+}
+
+static void have_wishes(stg_errand *e)
+{
+    const looking *l = STG_HOLDER(&e->link, looking, errand.link);
+    const stg_letter_filter f = {.ids = l->ids, .id_count = l->count};
+
+    if (l->s->closed != NULL)
+        return;
+    if (l->count == 0)
+        stg_wishes_watch(l->s, pause_time);
+    else
+        stg_store_replay(l->s, &f, false, look_again, l->s);
+}
+
+static void free_looking(stg_errand *e)
+{
+    looking *l = STG_HOLDER(&e->link, looking, errand.link);
+
+    free(l->claimed);
+    free(l);
+}
+
+void stg_wishes_watch(stg_store *s, uint64_t pause)
+{
+    looking *l = calloc(1, sizeof *l);
+
+    if (l == NULL || (l->claimed = stg_store_claimed(s)) == NULL) {
+        free(l);
+        stg_store_starve(s);
+        return;
+    }
+    l->errand.look = look_wishes;
+    l->errand.tell = have_wishes;
+    l->errand.free = free_looking;
+    l->errand.at = uv_hrtime() + pause;
+    l->s = s;
+    stg_errand_send(s, &l->errand);
+}

@@ -1,0 +1,119 @@
+#include "store/postgres/shared_lanes.h"
+
+#include "store/postgres/open.h"
+
+enum { TRIES = 2 };
+
+/* The loop stands still meanwhile. */
+static const uint64_t PATIENCE = 10 * STG_S;
+
+typedef struct waiting {
+    uint64_t until;
+    int tries;
+} waiting;
+
+static bool is_late(void *ctx)
+{
+    const waiting *w = ctx;
+
+    return uv_hrtime() >= w->until;
+}
+
+static bool is_enough(void *ctx)
+{
+    waiting *w = ctx;
+
+    return ++w->tries >= TRIES || is_late(w);
+}
+
+/* SQLITE_DONE: there is none. */
+static int look(stg_db *db, const char *name, uint64_t *number, bool *is_paused)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(db, &st,
+                                  "SELECT number, is_paused FROM lanes"
+                                  " WHERE name = ? AND is_forgotten = 0");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "s", name);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_step(st);
+    if (rc == SQLITE_ROW) {
+        *number = stg_sql_column(st, 0);
+        *is_paused = stg_sql_column(st, 1) != 0;
+        rc = SQLITE_OK;
+    }
+    stg_sql_finalize(st);
+    return rc;
+}
+
+static int set_url(stg_db *db, uint64_t number, const char *url)
+{
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(
+        db, &st, "UPDATE lanes SET url = ?2 WHERE number = ?1 AND url <> ?2");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "us", number, url);
+    stg_sql_finalize(st);
+    return rc;
+}
+
+static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
+{
+    stg_stmt *st;
+    int rc = stg_sql_ask(db, "SELECT coalesce(max(number) + 1, 0) FROM lanes",
+                         number);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    if (*number >= STG_LANES_MAX)
+        return SQLITE_TOOBIG;
+    rc = stg_sql_prepare_once(
+        db, &st, "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "uss", *number, name, url);
+    stg_sql_finalize(st);
+    return rc;
+}
+
+/* One commit behind the other goes to the disk: it need not be this one. */
+static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
+                bool *is_paused)
+{
+    int rc = stg_sql_serialize(db);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_exec(db, "SET LOCAL synchronous_commit = off");
+    if (rc == SQLITE_OK)
+        rc = look(db, name, number, is_paused);
+    if (rc == SQLITE_OK)
+        rc = set_url(db, *number, url);
+    else if (rc == SQLITE_DONE)
+        rc = add(db, name, url, number);
+    return rc;
+}
+
+int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
+                          uint32_t *number, bool *is_paused)
+{
+    waiting w = {.until = uv_hrtime() + PATIENCE};
+    uint64_t found = 0;
+    stg_error none;
+    int rc;
+
+    *is_paused = false;
+    stg_pg_watch(db, is_late, &w);
+    // A connection that broke while nobody used it is found out only now.
+    for (int i = 0; i < 2; i++) {
+        rc = stg_sql_begin(db, is_enough, &w);
+        if (rc == SQLITE_OK)
+            rc = find(db, name, url, &found, is_paused);
+        rc = stg_sql_end(db, rc, "", &none);
+        if (rc != STG_SQL_AWAY || is_late(&w))
+            break;
+    }
+    stg_pg_watch(db, NULL, NULL);
+    *number = (uint32_t)found;
+    return rc;
+}

@@ -1,0 +1,240 @@
+#include "store/queue.h"
+
+#include "store/schema.h"
+
+static int prepare(stg_queue *q, stg_db *db)
+{
+    const struct {
+        stg_stmt **st;
+        const char *text;
+    } all[] = {
+        {&q->add,
+         "INSERT INTO messages (position, key_hash, created_at,"
+         " filled_before, content_type, headers, key, body)"
+         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+        {&q->note_next,
+         "UPDATE meta SET value = ? WHERE name = 'next_position'"},
+        {&q->remove, "DELETE FROM messages WHERE position < ?"},
+        {&q->at,
+         "SELECT position, created_at, filled_before FROM messages"
+         " WHERE position >= ? ORDER BY position LIMIT 1"},
+        {&q->needed,
+         "SELECT position FROM failed_broadcast_logs"
+         " WHERE partition = 0 AND last_position IS NOT NULL"
+         " AND state = 'dead' ORDER BY position LIMIT 1"},
+    };
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare(db, all[i].st, all[i].text);
+    return rc;
+}
+
+/* -- what a message fills -------------------------------------------------- */
+
+enum {
+    HEAD = 44,
+    LEAF = STG_PAGE - 8,
+    KEPT_MAX = STG_PAGE - 35,
+    KEPT_MIN = (STG_PAGE - 12) * 32 / 255 - 23,
+    OVERFLOW = STG_PAGE - 4,
+};
+
+/* What is on a leaf takes its share of it: whole rows. */
+static uint64_t share_of(uint64_t kept)
+{
+    return STG_PAGE / (LEAF / kept);
+}
+
+/* Source: "Database File Format", sqlite.org, section 1.6: a leaf keeps up to
+ * U - 35 bytes of a row (X); of a longer one it keeps K, or M where K is above X,
+ * and the rest is in overflow pages of U - 4. U is the page size. */
+static uint64_t cost_of(uint64_t size)
+{
+    uint64_t row = size + HEAD, kept;
+
+    if (row <= KEPT_MAX)
+        return share_of(row);
+    kept = KEPT_MIN + (row - KEPT_MIN) % OVERFLOW;
+    if (kept > KEPT_MAX)
+        kept = KEPT_MIN;
+    return (row - kept + OVERFLOW - 1) / OVERFLOW * STG_PAGE + share_of(kept);
+}
+
+uint64_t stg_queue_cost(const stg_parcel *p)
+{
+    return cost_of(p->content_type.size + p->headers.size + p->key.size +
+                   p->body.size);
+}
+
+uint64_t stg_queue_bytes(const stg_queue *q)
+{
+    return stg_ns_sub(q->filled, q->gone);
+}
+
+/* -- places ---------------------------------------------------------------- */
+
+int stg_queue_at(stg_queue *q, uint64_t from, stg_queue_place *place)
+{
+    int rc = stg_sql_bind(q->at, "u", from);
+
+    *place = (stg_queue_place){
+        .position = q->next, .created_at = UINT64_MAX, .filled = q->filled};
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_step(q->at);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    place->position = stg_sql_column(q->at, 0);
+    place->created_at = stg_sql_column(q->at, 1);
+    place->filled = stg_sql_column(q->at, 2);
+    return stg_sql_reset(q->at);
+}
+
+static bool is_young(const stg_queue_place *p, uint64_t since)
+{
+    return p->created_at >= since;
+}
+
+static bool is_filled(const stg_queue_place *p, uint64_t bytes)
+{
+    return p->filled >= bytes;
+}
+
+/* The first position below `end` that is there and is what it is to be, or end:
+ * so are all behind it. Halved until low is that one. A clock may have stepped:
+ * then it is one of those at which old turns young. */
+static int search(stg_queue *q, uint64_t end,
+                  bool (*is_it)(const stg_queue_place *p, uint64_t least),
+                  uint64_t least, uint64_t *position)
+{
+    uint64_t low = q->first, high = end;
+    stg_queue_place there;
+    int rc = SQLITE_OK;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        rc = stg_queue_at(q, middle, &there);
+        if (rc != SQLITE_OK)
+            break;
+        if (is_it(&there, least))
+            high = middle;
+        else
+            low = there.position + 1;
+    }
+    *position = stg_ns_min(low, end);
+    return rc;
+}
+
+int stg_queue_younger(stg_queue *q, stg_ns wall, stg_ns age, uint64_t *position)
+{
+    return search(q, q->next, is_young, stg_ns_sub(wall, age) / STG_MS,
+                  position);
+}
+
+int stg_queue_behind(stg_queue *q, uint64_t bytes, uint64_t *position)
+{
+    return search(q, q->next, is_filled, stg_ns_add(q->gone, bytes), position);
+}
+
+int stg_queue_needed(stg_queue *q, uint64_t *position)
+{
+    int rc = stg_sql_number(q->needed, position);
+
+    if (rc != SQLITE_DONE)
+        return rc;
+    *position = UINT64_MAX;
+    return SQLITE_OK;
+}
+
+/* -- opening --------------------------------------------------------------- */
+
+/* Where the last message ends. */
+static int load_last(stg_queue *q)
+{
+    stg_stmt *st = NULL;
+    uint64_t last = 0;
+    int rc = stg_sql_prepare_once(
+        q->db, &st,
+        // Lengths are in the row's head: its body is not read for them.
+        "SELECT position, filled_before, coalesce(length(content_type), 0)"
+        " + coalesce(length(headers), 0) + coalesce(length(key), 0)"
+        " + length(body) FROM messages ORDER BY position DESC LIMIT 1");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_step(st);
+    if (rc == SQLITE_ROW) {
+        last = stg_sql_column(st, 0);
+        q->filled = stg_sql_column(st, 1) + cost_of(stg_sql_column(st, 2));
+    }
+    stg_sql_finalize(st);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    return q->next == 0 || last >= q->next ? SQLITE_CORRUPT : SQLITE_OK;
+}
+
+int stg_queue_load(stg_queue *q, stg_db *db)
+{
+    stg_queue_place first;
+    int rc;
+
+    q->db = db;
+    rc = stg_meta_read(db, "next_position", &q->next);
+    if (rc == SQLITE_OK)
+        rc = load_last(q);
+    if (rc == SQLITE_OK)
+        rc = prepare(q, db);
+    if (rc == SQLITE_OK)
+        rc = stg_queue_at(q, 0, &first);
+    if (rc != SQLITE_OK)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    q->first = first.position;
+    q->gone = first.filled;
+    return SQLITE_OK;
+}
+
+/* -- appending ------------------------------------------------------------- */
+
+int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
+                  uint64_t *position)
+{
+    uint64_t hash = stg_parcel_hash(p->key);
+    int rc =
+        stg_sql_run(q->add, "uhuutttb", q->next, hash, wall / STG_MS, q->filled,
+                    p->content_type, p->headers, p->key, p->body);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    *position = q->next++;
+    q->filled += stg_queue_cost(p);
+    return SQLITE_OK;
+}
+
+int stg_queue_note(stg_queue *q)
+{
+    return stg_sql_run(q->note_next, "u", q->next);
+}
+
+/* -- trimming -------------------------------------------------------------- */
+
+int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
+                   uint64_t bytes_max)
+{
+    uint64_t end = stg_ns_min(limit, stg_ns_add(q->first, rows_max));
+    stg_queue_place place;
+    int rc = stg_queue_at(q, end, &place);
+
+    if (rc == SQLITE_OK && stg_ns_sub(place.filled, q->gone) > bytes_max) {
+        rc = search(q, end, is_filled, stg_ns_add(q->gone, bytes_max), &end);
+        if (rc == SQLITE_OK)
+            rc = stg_queue_at(q, end, &place);
+    }
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(q->remove, "u", end);
+    if (rc != SQLITE_OK)
+        return rc;
+    q->first = place.position;
+    q->gone = place.filled;
+    return SQLITE_OK;
+}

@@ -1,0 +1,85 @@
+/* queue.h - the embedded log: messages by position.
+ *
+ * The writer's side appends, finds what is too old or too much, and deletes in
+ * pieces; the reader's side reads forward. */
+#ifndef STAGGER_STORE_QUEUE_H
+#define STAGGER_STORE_QUEUE_H
+
+#include "flow/message.h"
+#include "store/sql.h"
+#include "store/store.h"
+
+/* Bytes of a page of the file. Larger than SQLite's own: a leaf with more messages
+ * is opened and closed less often, and costs less for each. */
+enum { STG_PAGE = 16384 };
+
+/* Sizes are known when messages are written: each row has, in filled_before, the
+ * bytes of the file that all messages before it have filled, those that are gone,
+ * too. So what any range fills is a difference, and no row is read for it. */
+typedef struct stg_queue {
+    stg_db *db;
+    uint64_t next;   /* the position that is given next */
+    uint64_t first;  /* of the first message; next if there is none */
+    uint64_t filled; /* before next; about */
+    uint64_t gone;   /* before first */
+    stg_stmt *add, *note_next, *remove, *at, *needed;
+} stg_queue;
+
+/* SQLITE_CORRUPT: next_position is not above all messages. */
+int stg_queue_load(stg_queue *q, stg_db *db);
+
+/* Bytes of the file that messages fill: about. */
+uint64_t stg_queue_bytes(const stg_queue *q);
+
+/* The bytes that a message takes in the file: its share of a page, or pages. */
+uint64_t stg_queue_cost(const stg_parcel *p);
+
+/* In a transaction; *position is its place. stg_queue_note() then stores next.
+ * After a rollback next and filled are the caller's to set back. */
+int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
+                  uint64_t *position);
+int stg_queue_note(stg_queue *q);
+
+/* Deletes messages below `limit` from the front: rows_max of them, and then no
+ * more than about bytes_max. stg_ranges_expire() is told of it. In a transaction;
+ * after a rollback set first and gone back. */
+int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
+                   uint64_t bytes_max);
+
+/* Where a message is. */
+typedef struct stg_queue_place {
+    uint64_t position;
+    uint64_t created_at; /* in ms since 1970 */
+    uint64_t filled;     /* before it */
+} stg_queue_place;
+
+/* The first message from `from` on. There is none: next, made at UINT64_MAX. */
+int stg_queue_at(stg_queue *q, uint64_t from, stg_queue_place *place);
+
+/* The first position that is younger than `age`, or next. */
+int stg_queue_younger(stg_queue *q, stg_ns wall, stg_ns age,
+                      uint64_t *position);
+
+/* The first position before which messages fill `bytes`, or next. */
+int stg_queue_behind(stg_queue *q, uint64_t bytes, uint64_t *position);
+
+/* The first position that a dead bulk row needs; UINT64_MAX: none. */
+int stg_queue_needed(stg_queue *q, uint64_t *position);
+
+/* -- the reader's side ----------------------------------------------------- */
+
+int stg_queue_prepare_read(stg_db *db, stg_stmt **st);
+
+typedef struct stg_chunk {
+    stg_record *records; /* point into bytes */
+    size_t count, room;
+    unsigned char *bytes;
+    size_t size, bytes_room;
+} stg_chunk;
+
+/* From a position on, as many as bytes_max, one at least. b is zeroed, and the
+ * caller's to free by stg_chunk_free(). */
+int stg_queue_read(stg_stmt *st, uint64_t from, size_t bytes_max, stg_chunk *b);
+void stg_chunk_free(stg_chunk *b);
+
+#endif

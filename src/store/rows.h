@@ -1,0 +1,110 @@
+/* rows.h - parked rows and dead letters: writing what a group says, reading
+ * parked rows back. A group written twice has the effect of once. */
+#ifndef STAGGER_STORE_ROWS_H
+#define STAGGER_STORE_ROWS_H
+
+#include "flow/group.h"
+#include "store/ids.h"
+#include "store/sql.h"
+
+/* Of bulk rows: see ranges.c. */
+typedef struct stg_ranges {
+    stg_stmt *find, *add, *extend, *is_taken, *grown, *renew, *spent, *expire;
+    bool has_grown; /* some may have, since the letters had them */
+} stg_ranges;
+
+typedef struct stg_rows {
+    stg_ids ids;
+    uint64_t version; /* the last that a letter was given */
+    bool is_shared;   /* with other hubs */
+    stg_db *db;
+    stg_stmt *park, *repark, *unpark, *bury, *bury_parked, *find, *of_lane,
+        *clear, *forget;
+    stg_ranges ranges;
+    uint32_t *seen; /* changes of a group by their rows, from 1; 0: none */
+    size_t seen_room;
+} stg_rows;
+
+/* r is zeroed. */
+int stg_rows_prepare(stg_rows *r, stg_db *db);
+void stg_rows_free(stg_rows *r);
+
+/* The next version of a letter: it rises; with other hubs, by the server's clock. */
+uint64_t stg_rows_version(stg_rows *r);
+
+/* The changes of a group, in the caller's transaction; in their order, as far as
+ * they are of the same row. wall: when rows are made. */
+int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
+                   stg_ns wall);
+
+/* At the start: a clock that was set back while nobody ran must not make a row
+ * wait for longer than was decided. */
+int stg_rows_pull_in(stg_db *db, stg_ns wall);
+
+/* The same for partitions that are taken over, see stg_sql_list(). */
+int stg_rows_pull_in_of(stg_db *db, const char *partitions, stg_ns wall);
+
+/* -- bulk rows ------------------------------------------------------------ */
+
+int stg_ranges_prepare(stg_ranges *r, stg_db *db);
+int stg_ranges_write(stg_rows *r, const stg_change *c, stg_ns wall);
+
+/* Gives a new version to some of those that have grown. */
+int stg_ranges_renew(stg_rows *r, bool *is_more);
+
+/* The log has nothing below `first` any more: rows whose last message went turn
+ * expired, and the file of dead letters hears of it. In a transaction. */
+int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall);
+
+/* *position: the first from there on that names no letter of the lane with this
+ * replay. */
+int stg_ranges_free_name(stg_ranges *r, uint32_t lane, uint32_t partition,
+                         uint32_t replay, uint64_t *position);
+
+/* -- parked rows as columns ------------------------------------------------ */
+
+/* The values of a row of `parked`, which a row of failed_broadcast_logs needs,
+ * too. */
+typedef struct stg_parked {
+    uint64_t key_hash;
+    stg_parcel parcel;
+    stg_progress progress;
+    stg_failure failure;
+    bool has_failure;
+    stg_ns wait, due_at;
+    uint64_t attempts_before;
+    stg_ns began_at;
+    stg_ns created_at; /* the message */
+    uint64_t position;
+    uint32_t partition, replay;
+} stg_parked;
+
+/* The columns that stg_parked_read() wants, in its order. */
+#define STG_PARKED_COLUMNS                                                    \
+    "partition, position, replay, due_at, wait, attempts,"                    \
+    " last_wait, limited, has_failure, fault, code_kind, code, is_permanent," \
+    " is_unsent, delay, why, first_attempt_at, last_attempt_at, detail,"      \
+    " answer, key_hash, content_type, headers, key, body, attempts_before,"   \
+    " began_at, created_at, source_key, source_headers"
+
+/* Points into the row. */
+void stg_parked_read(stg_parked *p, stg_stmt *st);
+
+/* -- the reader's side ----------------------------------------------------- */
+
+int stg_rows_prepare_fetch(stg_db *db, bool is_replay, stg_stmt **st);
+
+typedef struct stg_fetched {
+    stg_parked_row *rows;
+    size_t count;
+    bool is_all;
+    struct stg_fetched_piece *pieces; /* what the rows point to */
+} stg_fetched;
+
+/* The lane's rows of the kind above the mark, rows_max at most, and no more than 16 MiB but
+ * for the first. f is zeroed, and the caller's to free. */
+int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
+                   uint32_t rows_max, const char *claimed, stg_fetched *f);
+void stg_fetched_free(stg_fetched *f);
+
+#endif

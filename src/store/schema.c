@@ -1,0 +1,380 @@
+/* The tables of the store.
+ *
+ * meta: epoch (16 hex digits, of messages that are appended now), next_position
+ * (of the queue: stored, and never made from the largest row, for a position is
+ * never used twice), incarnations, letters_version (the last one copied to the
+ * file of dead letters).
+ *
+ * epochs: a row a restore: messages below the position have this epoch, those
+ * from there on the next row's, or meta's.
+ *
+ * lanes: a number is never given to another name, nor to the same name once it
+ * was forgotten; its row stays. The url has no values of a query, which may be
+ * secrets. begins: the first position that the lane was to see.
+ *
+ * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
+ * file that the messages before it have filled, about, those that are gone, too.
+ *
+ * idempotency_keys: SHA-256, the first half, of the key; and of the message,
+ * see stg_key. In the order of the log, so that the oldest go first; what is
+ * looked for is found by an index in memory, for random places in a tree of
+ * this size would be written with each message.
+ *
+ * partitions: the number of each (log, topic, partition, epoch) of a log that is
+ * not the queue, which has 0; never given to another. epoch: 16 hex digits, all 0
+ * at first, random when the topic was truncated or made again; stale: what the
+ * group had committed then.
+ *
+ * fingerprints: records that were read of a partition's log (store/fingerprint.h),
+ * which tell it from a topic that was made again under the same name.
+ *
+ * claims: who writes a number for a shard: the generation rises with each who
+ * takes it, and what comes with an older one is refused.
+ *
+ * cursors: 256 lanes a row, as JSON for people: see cursors.h. A lane that went
+ * from one shard to another is in the rows of both: the furthest counts.
+ *
+ * parked: what was tried and waits, with its body. Times in ns since 1970. The
+ * outcome is there twice: as the words of a dead letter, and as numbers.
+ * attempts: of the series that is under way, which began at began_at;
+ * attempts_before: requests of earlier series and replays. created_at: the
+ * message's.
+ *
+ * failed_broadcast_logs: what ended badly. A row with last_position stands for
+ * what its lane got from position to last_position, `count` of them; their
+ * bodies are in messages as long as these are kept. Of such a row last_attempt_at
+ * is when the newest of them came into it, and range_first is
+ * the name that flow has for it; `eaten` were replayed out of it, and position
+ * has moved behind them; `taken` are those that flow counts under this name and
+ * that went into earlier rows. version: a number that rises with each change
+ * that the file of dead letters is to have; copied: count at that time. A row with
+ * the replay 2147483646 (STG_REPLAY_EVICTED) counts letters of its lane and cause
+ * that were evicted: it has no place in a log.
+ *
+ * letter_totals: one row, about failed_broadcast_logs, kept by triggers: rows;
+ * rows that wait as dead letters; bytes of the file that all of them fill, about.
+ *
+ * deleted_letters: messages of rows of failed_broadcast_logs that were deleted:
+ * the books count them still. dead: of rows in state dead, dropped or expired.
+ *
+ * source_key, source_headers: what a record of Kafka had, as in stg_parcel, for
+ * the copy of its dead letter: bytes of the key where `key` is not these, and
+ * all of its headers (see kafka/headers.c). NULL: not kept.
+ *
+ * In rows of dead letters what is long stands last: what comes behind it is found
+ * only by going over its pages. */
+#include "store/schema.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "store/eviction.h"
+
+/* 1 or 0. */
+#define IS_DEAD(row) \
+    "(" row ".state = 'dead' AND " row ".replay <> " STG_EVICTED ")"
+
+/* The bytes that a row takes in the file, as cost_of() of queue.c says it; in
+ * the indexes, too. */
+#define BYTES(row)                                                      \
+    "(SELECT CASE WHEN size <= 16349 THEN 16384 / (16376 / size)"       \
+    " WHEN kept <= 16349"                                               \
+    " THEN (size - kept) / 16380 * 16384 + 16384 / (16376 / kept)"      \
+    " ELSE ((size - 2031) / 16380 + 1) * 16384 + 2048 END"              \
+    " FROM (SELECT size, 2031 + (size - 2031) % 16380 AS kept"          \
+    " FROM (SELECT 300 + length(" row ".message_id) + 2 * length(" row  \
+    ".target)"                                                          \
+    " + length(" row ".target_url) + coalesce(length(" row              \
+    ".detail), 0)"                                                      \
+    " + coalesce(length(" row ".key), 0) + coalesce(length(" row        \
+    ".headers), 0)"                                                     \
+    " + coalesce(length(" row ".source_key), 0) + coalesce(length(" row \
+    ".source_headers), 0)"                                              \
+    " + coalesce(length(" row ".answer), 0) + coalesce(length(" row     \
+    ".payload), 0) AS size)))"
+
+static const char tables[] =
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+
+    "CREATE TABLE epochs (below INTEGER PRIMARY KEY, epoch TEXT NOT NULL);"
+
+    "CREATE TABLE lanes ("
+    " number INTEGER PRIMARY KEY,"
+    " name TEXT NOT NULL,"
+    " url TEXT NOT NULL,"
+    " is_forgotten INTEGER NOT NULL DEFAULT 0,"
+    " is_paused INTEGER NOT NULL DEFAULT 0," // by a call
+    " begins INTEGER);"
+
+    "CREATE TABLE messages ("
+    " position INTEGER PRIMARY KEY,"
+    " key_hash INTEGER NOT NULL,"
+    " created_at INTEGER NOT NULL,"
+    " filled_before INTEGER NOT NULL,"
+    " content_type TEXT,"
+    " headers TEXT,"
+    " key TEXT,"
+    " body BLOB NOT NULL);"
+
+    "CREATE TABLE idempotency_keys ("
+    " position INTEGER PRIMARY KEY,"
+    " key BLOB NOT NULL,"
+    " body BLOB NOT NULL,"
+    " at INTEGER NOT NULL);"
+
+    "CREATE TABLE partitions ("
+    " number INTEGER PRIMARY KEY,"
+    " log TEXT NOT NULL,"
+    " topic TEXT NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " epoch TEXT NOT NULL,"
+    " stale INTEGER);"
+    "CREATE UNIQUE INDEX partitions_name"
+    " ON partitions (log, topic, partition, epoch);"
+
+    "CREATE TABLE fingerprints ("
+    " number INTEGER PRIMARY KEY,"
+    " log_begin INTEGER NOT NULL,"
+    " first_position INTEGER NOT NULL,"
+    " first_at INTEGER NOT NULL,"
+    " first_hash INTEGER NOT NULL,"
+    " last_position INTEGER NOT NULL,"
+    " last_at INTEGER NOT NULL,"
+    " last_hash INTEGER NOT NULL);"
+
+    "CREATE TABLE claims ("
+    " number INTEGER NOT NULL,"
+    " shard INTEGER NOT NULL,"
+    " generation INTEGER NOT NULL,"
+    " PRIMARY KEY (number, shard));"
+
+    "CREATE TABLE cursors ("
+    " partition INTEGER NOT NULL,"
+    " shard INTEGER NOT NULL,"
+    " slice INTEGER NOT NULL,"
+    " lanes TEXT NOT NULL,"
+    " PRIMARY KEY (partition, shard, slice));"
+
+    "CREATE TABLE parked ("
+    " lane INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " position INTEGER NOT NULL,"
+    " replay INTEGER NOT NULL,"
+    " due_at INTEGER NOT NULL,"
+    " wait INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL,"
+    " last_wait INTEGER NOT NULL,"
+    " limited BLOB," // retries by limited rule, a byte each; NULL: none
+    " has_failure INTEGER NOT NULL,"
+    " fault INTEGER NOT NULL,"
+    " code_kind INTEGER NOT NULL,"
+    " code INTEGER NOT NULL,"
+    " is_permanent INTEGER NOT NULL,"
+    " is_unsent INTEGER NOT NULL,"
+    " delay INTEGER NOT NULL,"
+    " why INTEGER NOT NULL,"
+    " cause TEXT,"
+    " first_attempt_at INTEGER NOT NULL,"
+    " last_attempt_at INTEGER NOT NULL,"
+    " detail TEXT,"
+    " answer BLOB,"
+    " attempts_before INTEGER NOT NULL DEFAULT 0,"
+    " began_at INTEGER NOT NULL DEFAULT 0,"
+    " created_at INTEGER NOT NULL DEFAULT 0,"
+    " key_hash INTEGER NOT NULL,"
+    " content_type TEXT,"
+    " headers TEXT,"
+    " key TEXT,"
+    " source_key BLOB,"
+    " source_headers BLOB,"
+    " body BLOB NOT NULL,"
+    " PRIMARY KEY (lane, partition, position, replay));"
+    "CREATE INDEX parked_due ON parked"
+    " (lane, due_at, position, partition, replay, wait) WHERE replay = 0;"
+    "CREATE INDEX parked_replays ON parked"
+    " (lane, due_at, position, partition, replay, wait) WHERE replay > 0;"
+
+    "CREATE TABLE failed_broadcast_logs ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " message_id TEXT NOT NULL,"
+    " target TEXT NOT NULL,"
+    " target_url TEXT NOT NULL,"
+    " lane INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " position INTEGER NOT NULL,"
+    " replay INTEGER NOT NULL,"
+    " last_position INTEGER," // NULL: a row for one message
+    " count INTEGER NOT NULL,"
+    " state TEXT NOT NULL," // dead, replayed, dropped, expired, cancelled
+    " why TEXT NOT NULL,"
+    " category TEXT," // A connect, B server, C request, D overload
+    " cause TEXT,"
+    " http_status INTEGER,"
+    " detail TEXT,"
+    " attempts INTEGER NOT NULL,"
+    " first_attempt_at TEXT,"
+    " last_attempt_at TEXT,"
+    " created_at TEXT NOT NULL,"
+    " changed_at TEXT,"
+    " range_first INTEGER,"
+    " taken INTEGER NOT NULL DEFAULT 0,"
+    " eaten INTEGER NOT NULL DEFAULT 0,"
+    " version INTEGER NOT NULL DEFAULT 0,"
+    " copied INTEGER NOT NULL DEFAULT 1,"
+    " content_type TEXT,"
+    " key TEXT,"
+    " source_key BLOB,"
+    " headers TEXT,"
+    " source_headers BLOB,"
+    " answer BLOB,"
+    " payload BLOB);" // NULL: a bulk row's are in messages; or it is gone
+    "CREATE UNIQUE INDEX failed_broadcast_logs_delivery"
+    " ON failed_broadcast_logs (lane, partition, position, replay);"
+    "CREATE INDEX failed_broadcast_logs_ranges"
+    " ON failed_broadcast_logs (partition, position)"
+    " WHERE last_position IS NOT NULL AND state = 'dead';"
+    "CREATE INDEX failed_broadcast_logs_version"
+    " ON failed_broadcast_logs (version);"
+    "CREATE INDEX failed_broadcast_logs_target"
+    " ON failed_broadcast_logs (target);"
+    "CREATE INDEX failed_broadcast_logs_lane_ranges"
+    " ON failed_broadcast_logs (lane, partition, position)"
+    " WHERE last_position IS NOT NULL;"
+    "CREATE INDEX failed_broadcast_logs_range_names"
+    " ON failed_broadcast_logs (lane, partition, range_first)"
+    " WHERE range_first IS NOT NULL;"
+    STG_EVICTION_INDEXES
+
+    "CREATE TABLE letter_totals ("
+    " letters INTEGER NOT NULL,"
+    " dead INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL);"
+    "INSERT INTO letter_totals VALUES (0, 0, 0);"
+
+    "CREATE TRIGGER letters_inserted AFTER INSERT ON failed_broadcast_logs"
+    " BEGIN UPDATE letter_totals SET letters = letters + 1,"
+    " dead = dead + " IS_DEAD("new") ", bytes = bytes + " BYTES("new") "; END;"
+
+    "CREATE TRIGGER letters_deleted AFTER DELETE ON failed_broadcast_logs"
+    " BEGIN UPDATE letter_totals SET letters = letters - 1,"
+    " dead = dead - " IS_DEAD("old") ", bytes = bytes - " BYTES("old") "; END;"
+
+    "CREATE TRIGGER letters_updated"
+    " AFTER UPDATE OF state, headers, answer, payload"
+    " ON failed_broadcast_logs"
+    " BEGIN UPDATE letter_totals SET"
+    " dead = dead + " IS_DEAD("new") " - " IS_DEAD("old") ","
+    " bytes = bytes + " BYTES("new") " - " BYTES("old") "; END;"
+
+    "CREATE TABLE deleted_letters ("
+    " lane INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " dead INTEGER NOT NULL,"
+    " cancelled INTEGER NOT NULL,"
+    " PRIMARY KEY (lane, partition)) WITHOUT ROWID;";
+
+int stg_schema_look(stg_db *db, stg_schema_kind *kind, uint64_t *version)
+{
+    uint64_t application = 0, tables_there = 0;
+    int rc =
+        stg_sql_ask(db, "SELECT count(*) FROM sqlite_master", &tables_there);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_ask(db, "PRAGMA application_id", &application);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_ask(db, "PRAGMA user_version", version);
+    if (application == STG_SCHEMA_APPLICATION)
+        *kind = *version == STG_SCHEMA_VERSION ? STG_SCHEMA_OURS
+                                               : STG_SCHEMA_OTHER_VERSION;
+    else
+        *kind = application == 0 && *version == 0 && tables_there == 0
+                    ? STG_SCHEMA_EMPTY
+                    : STG_SCHEMA_FOREIGN;
+    return rc;
+}
+
+int stg_schema_make(stg_db *db)
+{
+    char text[96];
+    int rc = stg_sql_exec(db, tables);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    snprintf(text, sizeof text,
+             "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+             STG_SCHEMA_APPLICATION, STG_SCHEMA_VERSION);
+    return stg_sql_exec(db, text);
+}
+
+stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
+                            stg_error *err)
+{
+    stg_schema_kind kind = STG_SCHEMA_FOREIGN;
+    uint64_t version = 0;
+    int rc = stg_schema_look(db, &kind, &version);
+
+    if (rc != SQLITE_OK) {
+        stg_sql_words(err, path, "cannot be read", db, rc);
+        // Another try does not make a store of it.
+        return (rc & 0xff) == SQLITE_NOTADB ? STG_INVALID : STG_IO;
+    }
+    if (kind == STG_SCHEMA_OTHER_VERSION) {
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: is a store of version %" PRIu64
+            ", this stagger reads version %d: use the stagger that wrote it",
+            path, version, STG_SCHEMA_VERSION);
+    }
+    if (kind == STG_SCHEMA_FOREIGN ||
+        (kind == STG_SCHEMA_EMPTY && !may_be_empty)) {
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "%s: is a database, but no store of stagger; name another "
+            "file",
+            path);
+    }
+    return STG_OK;
+}
+
+int stg_meta_read(stg_db *db, const char *name, uint64_t *number)
+{
+    stg_stmt *st = NULL;
+    int rc =
+        stg_sql_prepare_once(db, &st, "SELECT value FROM meta WHERE name = ?");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "s", name);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(st, number);
+    stg_sql_finalize(st);
+    return rc;
+}
+
+static int write_value(stg_db *db, const char *name, const char *letters,
+                       uint64_t number, const char *text)
+{
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st, "INSERT OR REPLACE INTO meta (value, name) VALUES (?, ?)");
+
+    if (rc == SQLITE_OK)
+        rc = text != NULL ? stg_sql_run(st, letters, text, name)
+                          : stg_sql_run(st, letters, number, name);
+    stg_sql_finalize(st);
+    return rc;
+}
+
+int stg_meta_write(stg_db *db, const char *name, uint64_t number)
+{
+    return write_value(db, name, "us", number, NULL);
+}
+
+int stg_meta_write_epoch(stg_db *db, uint64_t epoch)
+{
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, epoch);
+    return write_value(db, "epoch", "ss", 0, text);
+}

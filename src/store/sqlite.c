@@ -1,0 +1,283 @@
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+
+#include "base/refuse.h"
+
+typedef struct lite_db {
+    stg_db db;
+    sqlite3 *file;
+} lite_db;
+
+typedef struct lite_stmt {
+    stg_stmt st;
+    sqlite3_stmt *one;
+} lite_stmt;
+
+sqlite3 *stg_sqlite_of(const stg_db *db)
+{
+    return ((const lite_db *)db)->file;
+}
+
+sqlite3_stmt *stg_sqlite_statement(const stg_stmt *st)
+{
+    return ((const lite_stmt *)st)->one;
+}
+
+/* -- connections ----------------------------------------------------------- */
+
+static void close_file(stg_db *db)
+{
+    sqlite3_close(stg_sqlite_of(db));
+    free(db);
+}
+
+static int exec(stg_db *db, const char *text)
+{
+    return sqlite3_exec(stg_sqlite_of(db), text, NULL, NULL, NULL);
+}
+
+static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
+{
+    int rc;
+
+    do
+        rc = exec(db, "BEGIN IMMEDIATE");
+    while ((rc & 0xff) == SQLITE_BUSY && (is_over == NULL || !is_over(ctx)));
+    return rc;
+}
+
+static const char *advice(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_NOTADB:
+        return "; it is no SQLite database, name another file";
+    case SQLITE_CORRUPT:
+        return "; it is damaged: put a backup in its place, or move it away "
+               "with its -wal and begin anew";
+    case SQLITE_FULL:
+        return "; make room on the disk, or raise the quota";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+        return "; the file and its directory must be writable";
+    case SQLITE_BUSY:
+        return "; another process is writing to it, end it";
+    case SQLITE_IOERR:
+        return "; look at the disk and its log";
+    default:
+        return "";
+    }
+}
+
+static void put_words(stg_error *err, const char *path, const char *what,
+                      stg_db *db, int rc)
+{
+    const char *words = sqlite3_errstr(rc);
+    sqlite3 *file = db == NULL ? NULL : stg_sqlite_of(db);
+
+    // The connection may speak of an earlier call; then the code is surer.
+    if (file != NULL && sqlite3_extended_errcode(file) == rc)
+        words = sqlite3_errmsg(file);
+    (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s (%d)%s", path, what, words,
+                         rc, advice(rc));
+}
+
+static int end(stg_db *db, int rc, const char *path, stg_error *err)
+{
+    if (rc == SQLITE_OK)
+        rc = exec(db, "COMMIT");
+    if (rc == SQLITE_OK)
+        return rc;
+    put_words(err, path, "cannot be written", db, rc);
+    // Some errors have rolled it back already.
+    if (sqlite3_get_autocommit(stg_sqlite_of(db)) == 0)
+        exec(db, "ROLLBACK");
+    return rc;
+}
+
+/* Its end is never unknown. */
+static bool has_committed(stg_db *db)
+{
+    (void)db;
+    return false;
+}
+
+static int revive(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
+{
+    (void)db;
+    (void)is_over;
+    (void)ctx;
+    return SQLITE_OK;
+}
+
+/* A transaction that writes is alone. */
+static int serialize(stg_db *db)
+{
+    (void)db;
+    return SQLITE_OK;
+}
+
+/* -- statements ------------------------------------------------------------ */
+
+static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
+{
+    lite_stmt *one = calloc(1, sizeof *one);
+    int rc;
+
+    if (one == NULL)
+        return SQLITE_NOMEM;
+    rc = sqlite3_prepare_v3(stg_sqlite_of(db), text, -1,
+                            is_kept ? SQLITE_PREPARE_PERSISTENT : 0, &one->one,
+                            NULL);
+    if (rc != SQLITE_OK) {
+        free(one);
+        return rc;
+    }
+    *st = &one->st;
+    return SQLITE_OK;
+}
+
+static void finalize(stg_stmt *st)
+{
+    sqlite3_finalize(stg_sqlite_statement(st));
+    free(st);
+}
+
+static int bind(stg_stmt *st, int at, const stg_sql_value *v)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+
+    if (v->is_null)
+        return sqlite3_bind_null(one, at);
+    if (v->kind == STG_SQL_NUMBER)
+        return sqlite3_bind_int64(one, at, v->number);
+    if (v->kind == STG_SQL_BLOB)
+        return sqlite3_bind_blob64(one, at, v->span.size == 0 ? "" : v->span.at,
+                                   v->span.size, SQLITE_STATIC);
+    return sqlite3_bind_text64(one, at, v->span.at, v->span.size, SQLITE_STATIC,
+                               SQLITE_UTF8);
+}
+
+static int step(stg_stmt *st)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+    int rc = sqlite3_step(one);
+
+    if (rc != SQLITE_ROW)
+        sqlite3_reset(one);
+    return rc;
+}
+
+static int run(stg_stmt *st)
+{
+    int rc;
+
+    do
+        rc = step(st);
+    while (rc == SQLITE_ROW);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static uint64_t changes(stg_stmt *st, int *rc)
+{
+    *rc = SQLITE_OK;
+    return (uint64_t)sqlite3_changes(stg_sqlite_of(st->db));
+}
+
+static int reset(stg_stmt *st)
+{
+    return sqlite3_reset(stg_sqlite_statement(st));
+}
+
+static stg_sql_type type(stg_stmt *st, int column)
+{
+    switch (sqlite3_column_type(stg_sqlite_statement(st), column)) {
+    case SQLITE_NULL:
+        return STG_SQL_IS_NULL;
+    case SQLITE_INTEGER:
+        return STG_SQL_IS_NUMBER;
+    case SQLITE_BLOB:
+        return STG_SQL_IS_BLOB;
+    default:
+        return STG_SQL_IS_TEXT;
+    }
+}
+
+static sqlite3_int64 number(stg_stmt *st, int column)
+{
+    return sqlite3_column_int64(stg_sqlite_statement(st), column);
+}
+
+static const char *text(stg_stmt *st, int column)
+{
+    return (const char *)sqlite3_column_text(stg_sqlite_statement(st), column);
+}
+
+static stg_span span(stg_stmt *st, int column)
+{
+    sqlite3_stmt *one = stg_sqlite_statement(st);
+    const char *at = sqlite3_column_blob(one, column);
+
+    return (stg_span){at, (size_t)sqlite3_column_bytes(one, column)};
+}
+
+static const stg_sql_calls calls = {.close = close_file,
+                                    .exec = exec,
+                                    .prepare = prepare,
+                                    .finalize = finalize,
+                                    .bind = bind,
+                                    .run = run,
+                                    .changes = changes,
+                                    .step = step,
+                                    .reset = reset,
+                                    .type = type,
+                                    .number = number,
+                                    .text = text,
+                                    .span = span,
+                                    .begin = begin,
+                                    .end = end,
+                                    .has_committed = has_committed,
+                                    .revive = revive,
+                                    .serialize = serialize,
+                                    .words = put_words};
+
+/* -- opening --------------------------------------------------------------- */
+
+int stg_sqlite_open(stg_db **db, const char *path, int flags)
+{
+    lite_db *made = calloc(1, sizeof *made);
+
+    *db = NULL;
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    made->db.calls = &calls;
+    stg_list_init(&made->db.statements);
+    *db = &made->db;
+    return sqlite3_open_v2(path, &made->file, flags, NULL);
+}
+
+static int open_file(stg_db **db, const char *path, int flags)
+{
+    int rc = stg_sqlite_open(db, path, flags | SQLITE_OPEN_NOMUTEX);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_extended_result_codes(stg_sqlite_of(*db), 1);
+    return sqlite3_busy_timeout(stg_sqlite_of(*db), STG_SQL_BUSY_MS);
+}
+
+int stg_sql_open_writer(stg_db **db, const char *path)
+{
+    return open_file(db, path, SQLITE_OPEN_READWRITE);
+}
+
+int stg_sql_open_reader(stg_db **db, const char *path)
+{
+    int rc = open_file(db, path, SQLITE_OPEN_READONLY);
+
+    return rc != SQLITE_OK ? rc
+                           : exec(*db,
+                                  "PRAGMA trusted_schema = OFF;"
+                                  "PRAGMA temp_store = MEMORY;");
+}

@@ -1,0 +1,534 @@
+#include "store/writer.h"
+#include "host/thread_name.h"
+#include "store/postgres/open.h"
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+
+enum {
+    APPENDS_MAX = 8192,      /* calls of a transaction */
+    APPEND_BYTES = 16 << 20, /* and about so many bytes */
+    CLOSING_TRIES = 10,      /* a second each, while others write */
+    TOLD_TRIES = 5,          /* and after so many people are told */
+};
+
+/* -- transactions ---------------------------------------------------------- */
+
+static void tell_trouble(stg_store_writer *w, bool is_hanging)
+{
+    stg_error why;
+
+    w->is_told = true;
+    if (w->url == NULL) {
+        stg_inbox_tell(w->in, STG_STORE_BUSY,
+                       "%s: another process writes to it, and does not end; "
+                       "nothing can be stored meanwhile: end it",
+                       w->o->path);
+        return;
+    }
+    stg_pg_say_trouble(w->db, is_hanging, &why);
+    stg_inbox_tell(w->in, STG_STORE_AWAY,
+                   "%s; nothing can be stored meanwhile, and it is tried again",
+                   why.text);
+}
+
+/* Whether it is no use to wait for it any longer. */
+static bool wait_on(stg_store_writer *w)
+{
+    bool over;
+
+    uv_mutex_lock(&w->in->lock);
+    stg_inbox_answer_pings(w->in);
+    over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
+                                ++w->closing_tries >= CLOSING_TRIES);
+    uv_mutex_unlock(&w->in->lock);
+    return over;
+}
+
+static bool is_over(void *ctx)
+{
+    stg_store_writer *w = ctx;
+
+    w->busy_tries++;
+    if (!w->is_told && (w->url != NULL || w->busy_tries >= TOLD_TRIES))
+        tell_trouble(w, false);
+    w->is_hopeless = wait_on(w);
+    return w->is_hopeless;
+}
+
+/* The same while the server has a command. */
+static bool is_hanging(void *ctx)
+{
+    stg_store_writer *w = ctx;
+    bool over;
+
+    w->busy_tries++;
+    if (!w->is_told && w->busy_tries >= TOLD_TRIES)
+        tell_trouble(w, true);
+    over = wait_on(w);
+    w->is_hopeless = w->is_hopeless || over;
+    return over;
+}
+
+static void tell_end(stg_store_writer *w, stg_store_trouble what)
+{
+    if (!w->is_told)
+        return;
+    w->is_told = false;
+    stg_inbox_tell(w->in, what, NULL);
+}
+
+static int begin(stg_store_writer *w)
+{
+    int rc;
+
+    w->busy_tries = 0;
+    rc = stg_sql_begin(w->db, is_over, w);
+    // A server that lets us in may refuse what comes.
+    if (rc == SQLITE_OK && w->url == NULL)
+        tell_end(w, STG_STORE_BUSY);
+    return rc;
+}
+
+static int write_lanes(stg_store_writer *w)
+{
+    int rc = SQLITE_OK;
+
+    for (stg_link *link = stg_list_first(&w->lanes);
+         link != NULL && rc == SQLITE_OK;
+         link = stg_list_next(&w->lanes, link)) {
+        const stg_job *job = STG_HOLDER(link, stg_job, link);
+
+        rc = stg_sql_run(w->add_lane, "uss", (uint64_t)job->lane.number,
+                         job->lane.name, job->lane.url);
+    }
+    return rc;
+}
+
+static int measure(stg_store_writer *w)
+{
+    uint64_t pages = 0, free_pages = 0;
+    int rc = stg_sql_number(w->page_count, &pages);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(w->free_count, &free_pages);
+    w->used = stg_ns_sub(pages, free_pages) * STG_PAGE;
+    return rc;
+}
+
+static void find_room(stg_store_writer *w)
+{
+    w->room = stg_ns_sub(w->o->quota - w->o->quota / 5, w->used);
+    if (w->room >= w->refused)
+        w->refused = 0;
+}
+
+int stg_writer_begin(stg_store_writer *w)
+{
+    int rc = begin(w);
+
+    w->began_at = uv_hrtime();
+    // A server's room is its own; lanes are there before they are named.
+    if (w->url != NULL)
+        return rc;
+    find_room(w);
+    return rc == SQLITE_OK ? write_lanes(w) : rc;
+}
+
+int stg_writer_end(stg_store_writer *w, int rc)
+{
+    if (rc == SQLITE_OK && w->url == NULL)
+        rc = measure(w);
+    rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
+    stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
+    find_room(w);
+    if (rc == SQLITE_OK && w->url != NULL)
+        tell_end(w, STG_STORE_AWAY);
+    if (rc == SQLITE_OK)
+        stg_jobs_free(&w->lanes);
+    else
+        w->lanes_at = uv_hrtime() + STG_S;
+    return rc;
+}
+
+static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    stg_store_writer *w = ctx;
+
+    (void)db;
+    (void)name;
+    w->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* -- flow's group ---------------------------------------------------------- */
+
+/* SQLITE_ABORT: others have partitions of it. */
+static int fence(stg_store_writer *w, stg_job *job)
+{
+    const stg_group *g = job->group.group;
+    int rc;
+
+    if (g->claim_count == 0)
+        return SQLITE_OK;
+    free(job->group.fenced);
+    job->group.fenced = calloc(g->claim_count, sizeof *job->group.fenced);
+    if (job->group.fenced == NULL)
+        return SQLITE_NOMEM;
+    rc = stg_partitions_fence(w->fence, w->o->shard, g->claims, g->claim_count,
+                              job->group.fenced, &job->group.fenced_count);
+    return rc == SQLITE_OK && job->group.fenced_count > 0 ? SQLITE_ABORT : rc;
+}
+
+static int write_changes(stg_store_writer *w, stg_job *job)
+{
+    const stg_group *g = job->group.group;
+    stg_ns wall = stg_sql_now(w->db);
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = fence(w, job);
+    if (rc == SQLITE_OK)
+        rc = stg_rows_write(&w->rows, g->changes, g->change_count, wall);
+    if (rc == SQLITE_OK)
+        rc = stg_cursors_write(&w->cursors, g, job->group.told);
+    return stg_writer_end(w, rc);
+}
+
+void stg_writer_tell_letters(stg_store_writer *w)
+{
+    uv_mutex_lock(&w->in->lock);
+    w->in->dead_groups++;
+    uv_cond_signal(&w->in->letters_wake);
+    uv_mutex_unlock(&w->in->lock);
+}
+
+static bool write_group(stg_store_writer *w)
+{
+    stg_job *job = w->group;
+    uint64_t version = w->rows.version;
+    int rc;
+
+    if (job == NULL)
+        return true;
+    rc = write_changes(w, job);
+    if (job->group.fenced_count > 0 && rc == SQLITE_ABORT) {
+        job->group.how = STG_STORED_FENCED;
+    } else if (rc == STG_SQL_AWAY && !w->is_hopeless) {
+        // It may be there, or not: it comes again.
+        job->group.how = STG_STORED_UNKNOWN;
+    } else if (stg_sql_is_full(rc) &&
+               stg_cursors_load(&w->cursors, w->db) == 0) {
+        job->group.how = STG_STORED_FULL;
+    } else if (rc != SQLITE_OK) {
+        stg_inbox_break(w->in, &w->why);
+        return false;
+    } else {
+        job->group.how = STG_STORED;
+    }
+    if (job->group.how == STG_STORED && w->rows.version != version)
+        stg_writer_tell_letters(w);
+    w->group = NULL;
+    stg_inbox_answer(w->in, job);
+    return true;
+}
+
+/* -- errands --------------------------------------------------------------- */
+
+/* Fetches are not answered between the commit and its answer: they could have
+ * rows in them that flow has not heard of. */
+static void hold_fetches(stg_store_writer *w, bool holds)
+{
+    uv_mutex_lock(&w->in->lock);
+    w->in->is_replaying = holds;
+    uv_cond_signal(&w->in->reader_wake);
+    uv_mutex_unlock(&w->in->lock);
+}
+
+/* A transaction whose end was not heard of. */
+static bool has_committed(stg_store_writer *w)
+{
+    return stg_sql_revive(w->db, is_over, w) == SQLITE_OK &&
+           stg_sql_has_committed(w->db);
+}
+
+static int run_errand(stg_store_writer *w, stg_errand *e)
+{
+    uint64_t version = w->rows.version;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_serialize(w->db);
+    if (rc == SQLITE_OK)
+        rc = e->write(e, w);
+    hold_fetches(w, true);
+    rc = stg_writer_end(w, rc);
+    if (rc == STG_SQL_AWAY && has_committed(w))
+        rc = SQLITE_OK;
+    if (rc == SQLITE_OK)
+        stg_cursors_replayed(&w->cursors);
+    if (rc == SQLITE_OK && w->rows.version != version)
+        stg_writer_tell_letters(w);
+    return rc;
+}
+
+/* Four times as long as it took is for others. */
+static void pace(stg_store_writer *w, uint64_t began_at)
+{
+    uint64_t now = uv_hrtime();
+
+    w->errand_at = now + stg_ns_max(4 * (now - began_at), 2 * STG_MS);
+}
+
+static bool write_errand(stg_store_writer *w)
+{
+    stg_job *job = w->errand;
+    uint64_t began_at = uv_hrtime();
+    int rc;
+
+    if (job == NULL)
+        return true;
+    w->errand = NULL;
+    do
+        rc = run_errand(w, job->errand);
+    while (rc == STG_SQL_AWAY && !w->is_hopeless);
+    job->errand->is_full = stg_sql_is_full(rc);
+    if (stg_sql_is_full(rc))
+        rc = stg_cursors_load(&w->cursors, w->db);
+    if (job->errand->is_paced)
+        pace(w, began_at);
+    if (rc != SQLITE_OK) {
+        stg_job_free(job);
+        stg_inbox_break(w->in, &w->why);
+        hold_fetches(w, false);
+        return false;
+    }
+    stg_inbox_answer(w->in, job);
+    hold_fetches(w, false);
+    return true;
+}
+
+/* -- rounds ---------------------------------------------------------------- */
+
+/* As many calls as make a good transaction. */
+static void take_appends(stg_store_writer *w)
+{
+    uint64_t bytes = 0;
+    stg_link *link;
+
+    for (size_t i = 0; i < APPENDS_MAX && bytes < APPEND_BYTES; i++) {
+        link = stg_list_shift(&w->in->appends);
+        if (link == NULL)
+            return;
+        stg_list_push(&w->appends, link);
+        bytes += STG_HOLDER(link, stg_job, link)->append.cost;
+    }
+}
+
+static stg_job *errand_of(stg_link *link)
+{
+    return STG_HOLDER(link, stg_job, link);
+}
+
+static void take_all(stg_store_writer *w)
+{
+    take_appends(w);
+    stg_jobs_move(&w->lanes, &w->in->lanes);
+    w->group = w->in->group;
+    w->in->group = NULL;
+    if (w->errand_at <= uv_hrtime() || w->in->is_closing)
+        w->errand = errand_of(stg_list_shift(&w->in->errands));
+    w->commit = w->in->commit;
+    if (w->in->letters_version > w->letters_version)
+        w->letters_version = w->in->letters_version;
+    w->is_closing = w->in->is_closing;
+}
+
+static bool is_idle(stg_store_writer *w)
+{
+    return stg_list_first(&w->appends) == NULL && w->group == NULL &&
+           w->errand == NULL;
+}
+
+static void show(stg_store_writer *w)
+{
+    w->in->view = (stg_store_view){
+        .used = w->used,
+        .quota = w->url != NULL ? 0 : w->o->quota,
+        .wal = (uint64_t)w->wal_pages * STG_PAGE,
+        .first = w->queue.first,
+        .next = w->queue.next,
+        .message_bytes = stg_queue_bytes(&w->queue),
+        .letter_bytes = w->eviction.bytes,
+        .is_full = w->refused > 0 || w->is_disk_full,
+        .keys = w->keys.count,
+        .commits = w->commits,
+        .checkpoints = w->checkpoints,
+    };
+}
+
+/* Waits for something to do. False: it is over. */
+static bool take(stg_store_writer *w)
+{
+    stg_inbox *in = w->in;
+    bool goes_on = true;
+
+    uv_mutex_lock(&in->lock);
+    show(w);
+    for (;;) {
+        uint64_t commit = w->commit, now, at;
+
+        if (in->is_broken) {
+            goes_on = false;
+            break;
+        }
+        take_all(w);
+        stg_inbox_answer_pings(in);
+        at = w->commit != commit ? 0 : stg_writer_tend_at(w);
+        if (!stg_list_is_empty(&in->errands))
+            at = stg_ns_min(at, w->errand_at);
+        now = uv_hrtime();
+        if (!is_idle(w) || at <= now)
+            break;
+        if (w->is_closing && !in->is_written) {
+            in->is_written = true;
+            uv_cond_signal(&in->reader_wake);
+            uv_cond_signal(&in->letters_wake);
+            uv_cond_signal(&in->desk_wake);
+        }
+        if (w->is_closing && !in->has_reader && !in->has_letters &&
+            !in->has_desk) {
+            goes_on = false;
+            break;
+        }
+        if (at == UINT64_MAX)
+            uv_cond_wait(&in->writer_wake, &in->lock);
+        else
+            uv_cond_timedwait(&in->writer_wake, &in->lock, at - now);
+    }
+    uv_mutex_unlock(&in->lock);
+    return goes_on;
+}
+
+/* Whatever was asked and not written: nobody knows. */
+static void tell_broken(stg_store_writer *w)
+{
+    stg_inbox *in = w->in;
+    stg_job *notice = stg_job_new(STG_JOB_BROKEN, NULL, 0);
+
+    for (stg_link *link = stg_list_first(&w->appends); link != NULL;
+         link = stg_list_next(&w->appends, link))
+        STG_HOLDER(link, stg_job, link)->append.how = STG_APPEND_UNKNOWN;
+    stg_inbox_answer_all(in, &w->appends);
+    // Without memory for a notice there is none for a process to end in order.
+    if (notice == NULL || (notice->error = malloc(sizeof(stg_error))) == NULL)
+        abort();
+    uv_mutex_lock(&in->lock);
+    *notice->error = in->broken;
+    uv_mutex_unlock(&in->lock);
+    stg_inbox_answer(in, notice);
+    uv_mutex_lock(&in->lock);
+    while (!in->is_closing)
+        uv_cond_wait(&in->writer_wake, &in->lock);
+    while (in->has_reader || in->has_letters || in->has_desk)
+        uv_cond_wait(&in->writer_wake, &in->lock);
+    uv_mutex_unlock(&in->lock);
+}
+
+void stg_store_writer_run(void *writer)
+{
+    stg_store_writer *w = writer;
+    stg_job *ended;
+
+    stg_thread_name("store-writer");
+    while (take(w))
+        if (!stg_writer_append(w) || !write_group(w) || !write_errand(w) ||
+            !stg_writer_tend(w))
+            break;
+    if (stg_inbox_is_broken(w->in))
+        tell_broken(w);
+    // The last to close moves the WAL into the file, and must be one that may
+    // write.
+    stg_sql_close(w->db);
+    w->db = NULL;
+    ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
+    if (ended == NULL)
+        abort();
+    stg_inbox_answer(w->in, ended);
+}
+
+static int load_rows(stg_store_writer *w)
+{
+    int rc = stg_rows_prepare(&w->rows, w->db);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(w->db, &w->pause_lane,
+                             "UPDATE lanes SET is_paused = ? WHERE number = ?");
+    if (rc == SQLITE_OK)
+        rc = stg_partitions_prepare_fence(w->db, &w->fence);
+    if (rc == SQLITE_OK)
+        rc = stg_replays_prepare(&w->replays, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_eviction_prepare(&w->eviction, w->db);
+    if (rc == SQLITE_OK && w->url == NULL)
+        rc = stg_eviction_look(&w->eviction);
+    if (rc == SQLITE_OK)
+        rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
+    return rc == SQLITE_OK ? stg_cursors_load(&w->cursors, w->db) : rc;
+}
+
+/* There is no queue, nothing that is trimmed, and no file to be kept small. */
+static int load_shared(stg_store_writer *w)
+{
+    w->age_at = w->room_at = w->keys_at = UINT64_MAX;
+    stg_pg_watch(w->db, is_hanging, w);
+    return load_rows(w);
+}
+
+int stg_store_writer_load(stg_store_writer *w)
+{
+    int rc;
+
+    stg_list_init(&w->appends);
+    stg_list_init(&w->lanes);
+    w->cursors.shard = w->o->shard;
+    w->rows.ids.partitions = &w->partitions;
+    // What may be too old or too much is looked at first of all.
+    w->trim_at = UINT64_MAX;
+    if (w->url != NULL)
+        return load_shared(w);
+    w->keys.kept = w->o->keys_kept;
+    w->keys.count_max = w->o->keys_max;
+    sqlite3_wal_hook(stg_sqlite_of(w->db), note_pages, w);
+    rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(w->db, &w->free_count, "PRAGMA freelist_count");
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare(
+            w->db, &w->add_lane,
+            "INSERT INTO lanes (number, name, url) VALUES (?, ?, ?)"
+            " ON CONFLICT (number) DO UPDATE SET url = excluded.url");
+    if (rc == SQLITE_OK)
+        rc = measure(w);
+    if (rc == SQLITE_OK)
+        rc = stg_queue_load(&w->queue, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_keys_load(&w->keys, w->db);
+    return rc == SQLITE_OK ? load_rows(w) : rc;
+}
+
+void stg_store_writer_free(stg_store_writer *w)
+{
+    stg_jobs_free(&w->appends);
+    stg_jobs_free(&w->lanes);
+    if (w->group != NULL)
+        stg_job_free(w->group);
+    if (w->errand != NULL)
+        stg_job_free(w->errand);
+    stg_keys_free(&w->keys);
+    stg_partitions_free(&w->partitions);
+    stg_cursors_free(&w->cursors);
+    stg_rows_free(&w->rows);
+    free(w->hashes);
+    stg_sql_close(w->db);
+}

@@ -1,0 +1,94 @@
+/* writer.h - the thread that commits whatever came during its last commit.
+ *
+ * A round is: all appends in one transaction; flow's group, if there is one, in
+ * its own; an errand; then, in small pieces, what can wait: trimming, old keys, the WAL's
+ * checkpoint. So neither appends nor groups starve the other. */
+#ifndef STAGGER_STORE_WRITER_H
+#define STAGGER_STORE_WRITER_H
+
+#include "store/cursors.h"
+#include "store/eviction.h"
+#include "store/inbox.h"
+#include "store/keys.h"
+#include "store/replay.h"
+
+struct stg_store_writer {
+    stg_inbox *in;
+    const stg_store_options *o;
+    stg_db *db;
+    const char *url;  /* of PostgreSQL; NULL: a file */
+    bool is_hopeless; /* it is away, and is not waited for any more */
+    bool is_told;     /* that nothing can be stored now */
+    uv_thread_t thread;
+
+    stg_queue queue;
+    stg_keys keys;
+    stg_rows rows;
+    stg_cursors cursors;
+    stg_partitions partitions;
+    stg_replays replays;
+    stg_eviction eviction;
+    stg_stmt *page_count, *free_count, *add_lane, *pause_lane, *fence;
+
+    /* the round */
+    stg_list appends, lanes;
+    stg_job *group, *errand;
+    bool is_closing;
+    stg_key *hashes; /* of a call, while it is appended */
+    size_t hash_room;
+    uint64_t used;     /* bytes of the file that are not free */
+    uint64_t room;     /* what appends may still fill */
+    uint64_t refused;  /* the least that did not fit, and would not now */
+    bool is_disk_full; /* and so the last append failed */
+
+    /* what can wait: by uv_hrtime() */
+    uint64_t commit;
+    uint64_t retained, told; /* what is too old or too much; told to flow */
+    uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
+        checkpoint_at, errand_at, renew_at, trial_at;
+    uint64_t letters_version, letters_noted;
+    uint64_t letters_old_at, letters_look_at, evict_at;
+    uint64_t letters_seen; /* rows.version, when the totals were read */
+    bool is_half_told, is_nearly_told;
+    bool waits_for_copy; /* what is too much has not been copied yet */
+    bool is_uncopied_told;
+    int wal_pages, closing_tries;
+    int busy_tries;    /* of a transaction to begin */
+    bool is_tending;   /* there is more to do at once */
+    stg_error why;     /* the last transaction that failed */
+    uint64_t began_at; /* the transaction that is open */
+    stg_histogram commits, checkpoints;
+};
+
+/* Of a zeroed writer with in, o and an open db, whose file is ours and new. */
+int stg_store_writer_load(stg_store_writer *w);
+void stg_store_writer_free(stg_store_writer *w);
+
+/* The thread. */
+void stg_store_writer_run(void *writer);
+
+/* -- its parts ------------------------------------------------------------- */
+
+/* Begins a transaction, with the lanes that wait to be written. */
+int stg_writer_begin(stg_store_writer *w);
+
+/* Ends it, also when it could not begin. Returns as stg_sql_end(). */
+int stg_writer_end(stg_store_writer *w, int rc);
+
+/* There are letters that the file of them has not. */
+void stg_writer_tell_letters(stg_store_writer *w);
+
+/* appends.c: all of w->appends, answered. False: the store is broken. */
+bool stg_writer_append(stg_store_writer *w);
+
+/* tending.c: what can wait. False: the store is broken. */
+bool stg_writer_tend(stg_store_writer *w);
+
+/* letter_room.c: the same of dead letters; stg_writer_tend() calls it. */
+int stg_writer_evict(stg_store_writer *w, uint64_t now);
+uint64_t stg_writer_evict_at(const stg_store_writer *w);
+
+/* When there is something to tend; UINT64_MAX: never. */
+uint64_t stg_writer_tend_at(const stg_store_writer *w);
+
+#endif

@@ -1,0 +1,270 @@
+/* The options of alerts: their text, their defaults, and what is refused. */
+#include "alerts/options.h"
+
+#include <stdio.h>
+
+#include "tests/harness.h"
+
+TEST(alert_options, reads_a_threshold)
+{
+    static const struct {
+        const char *text;
+        stg_alert_threshold wanted;
+        const char *printed;
+    } all[] = {
+        {"10 failures in 5m", {10, 5 * STG_MIN}, "10 failures in 5m"},
+        {"1 failure in 10s", {1, 10 * STG_S}, "1 failure in 10s"},
+        {"1000000000 failures  in\t1d",
+         {1000000000, STG_DAY},
+         "1000000000 failures in 1d"},
+        {"7 failures in 90s", {7, 90 * STG_S}, "7 failures in 90s"},
+        {"off", {0, 0}, "off"},
+    };
+    char text[STG_ALERT_THRESHOLD_TEXT_MAX];
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        stg_alert_threshold t;
+
+        CHECK_INT(stg_alert_threshold_read(all[i].text, &t, NULL), STG_OK);
+        CHECK_U64(t.failures, all[i].wanted.failures);
+        CHECK_U64(t.window, all[i].wanted.window);
+        CHECK_STR(stg_alert_threshold_print(&t, text), all[i].printed);
+    }
+}
+
+TEST(alert_options, refuses_what_is_no_threshold)
+{
+    static const char *const bad[] = {
+        "",
+        "10",
+        "10 in 5m",
+        "10 failures",
+        "10 failures in",
+        "10 failures in5m",
+        "10failures in 5m",
+        "10 failuresin 5m",
+        "0 failures in 5m",
+        "10 failures in 5",
+        "10 failures in 500ms",
+        "10 failures in 25h",
+        "1 failures in 5m",
+        "10 failures in 5m ",
+        "1000000001 failures in 5m",
+        "-1 failures in 5m",
+        "off ",
+        "ten failures in 5m",
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        stg_alert_threshold t = {3, 4};
+        stg_error err;
+
+        if (stg_alert_threshold_read(bad[i], &t, &err) != STG_INVALID)
+            harness_fail(__FILE__, __LINE__, "read \"%s\"", bad[i]);
+        CHECK(strstr(err.text, "N failures in TIME") != NULL);
+        CHECK_U64(t.failures, 3);
+    }
+}
+
+TEST(alert_options, finds_each_alert_by_its_name)
+{
+    stg_alert found;
+
+    for (int i = 0; i < STG_ALERT_COUNT; i++) {
+        CHECK_INT(stg_alert_find(stg_alert_name((stg_alert)i), &found), STG_OK);
+        CHECK_INT(found, i);
+    }
+    CHECK_INT(stg_alert_find("breakers", &found), STG_NOT_FOUND);
+}
+
+/* -- the check ------------------------------------------------------------- */
+
+static const char *const to[] = {"ops@example.org", "night@example.org"};
+
+static stg_alert_sink_options slack(void)
+{
+    stg_alert_sink_options s = stg_alert_sink_options_default(STG_ALERT_SLACK);
+
+    s.name = "slack";
+    s.url_file = "/etc/stagger/slack";
+    return s;
+}
+
+static stg_alert_sink_options mail(void)
+{
+    stg_alert_sink_options s = stg_alert_sink_options_default(STG_ALERT_MAIL);
+
+    s.name = "mail";
+    s.url = "smtp://mail.example.org:587";
+    s.user = "hub";
+    s.password_file = "/etc/stagger/mail";
+    s.from = "hub@example.org";
+    s.to = to;
+    s.to_count = 2;
+    return s;
+}
+
+static stg_alert_sink_options webhook(void)
+{
+    stg_alert_sink_options s =
+        stg_alert_sink_options_default(STG_ALERT_WEBHOOK);
+
+    s.name = "webhook";
+    s.url = "https://example.org/alerts";
+    return s;
+}
+
+/* "PATH: WORDS" of what is wrong; "": nothing. */
+static const char *check(const stg_alert_options *o)
+{
+    static char text[512];
+    stg_alert_flaw flaw = {.path = ""};
+
+    if (stg_alert_options_check(o, &flaw) == STG_OK)
+        return "";
+    CHECK_INT(stg_alert_options_check(o, NULL), STG_INVALID);
+    snprintf(text, sizeof text, "%s: %s", flaw.path, flaw.error.text);
+    return text;
+}
+
+static const char *check_sink(stg_alert_sink_options sink)
+{
+    stg_alert_options o = stg_alert_options_default();
+
+    o.sinks = &sink;
+    o.sink_count = 1;
+    return check(&o);
+}
+
+TEST(alert_options, takes_the_defaults_with_each_kind_of_sink)
+{
+    stg_alert_options o = stg_alert_options_default();
+    const stg_alert_sink_options sinks[] = {slack(), mail(), webhook()};
+
+    CHECK_STR(check(&o), "");
+    o.sinks = sinks;
+    o.sink_count = 3;
+    CHECK_STR(check(&o), "");
+}
+
+#define REFUSES(change, words)                             \
+    do {                                                   \
+        stg_alert_options o = stg_alert_options_default(); \
+        change;                                            \
+        CHECK_STR(check(&o), words);                       \
+    } while (0)
+
+TEST(alert_options, refuses_times_out_of_range)
+{
+    REFUSES(o.interval = 59 * STG_S, "interval: wanted 1m to 7d");
+    REFUSES(o.interval = 8 * STG_DAY, "interval: wanted 1m to 7d");
+    REFUSES(o.repeat_interval = 14 * STG_MIN,
+            "repeat-interval: wanted the interval to 365d, or never");
+    REFUSES(o.group_wait = 11 * STG_MIN, "group-wait: wanted 10m at most");
+    REFUSES(o.min_interval = 2 * STG_HOUR,
+            "min-interval: wanted 1h and the interval at most");
+    REFUSES(o.min_interval = 16 * STG_MIN,
+            "min-interval: wanted 1h and the interval at most");
+    REFUSES(o.resolve_after = 2 * STG_DAY, "resolve-after: wanted 1d at most");
+    REFUSES(o.lag_time = 1, "lag.time: wanted 1s to 365d, or never");
+    REFUSES(o.certificate = 366 * STG_DAY, "certificate: wanted 365d at most");
+    REFUSES(o.threshold.window = 0,
+            "threshold: wanted 1 to 1000000000 failures in 1s to 1d");
+    REFUSES(o.threshold_all.window = 2 * STG_DAY,
+            "threshold-all: wanted 1 to 1000000000 failures in 1s to 1d");
+    REFUSES(o.alerts = STG_ALERT_ALL + 1,
+            "alerts: wanted alerts that there "
+            "are");
+    REFUSES(o.sink_count = 33, "sinks: wanted 32 at most");
+}
+
+#define REFUSES_SINK(of, change, words)  \
+    do {                                 \
+        stg_alert_sink_options s = of(); \
+        change;                          \
+        CHECK_STR(check_sink(s), words); \
+    } while (0)
+
+TEST(alert_options, refuses_a_sink_that_cannot_be_used)
+{
+    static const char *const bad_to[] = {"ops@example.org\r\nBcc: x@y"};
+    static const char *const bad_target[] = {"a b"};
+
+    REFUSES_SINK(slack, s.name = "a b",
+                 "sinks[0].name: wanted 1 to 64 of A-Z a-z 0-9 . _ -");
+    REFUSES_SINK(slack, s.name = NULL,
+                 "sinks[0].name: wanted 1 to 64 of A-Z a-z 0-9 . _ -");
+    REFUSES_SINK(slack, s.timeout = 0, "sinks[0].timeout: wanted 1s to 1m");
+    REFUSES_SINK(slack, s.alerts = 0, "sinks[0].alerts: wanted one at least");
+    REFUSES_SINK(slack, (s.targets = bad_target, s.target_count = 1),
+                 "sinks[0].targets: wanted names of targets");
+    REFUSES_SINK(slack, s.url_file = NULL,
+                 "sinks[0].url-file: wanted a file that has the URL of the "
+                 "incoming webhook");
+    REFUSES_SINK(slack, s.url = "https://hooks.slack.com/services/x",
+                 "sinks[0].url: whoever has it can write to the channel: "
+                 "wanted url-file, a file that has it");
+    REFUSES_SINK(slack, (s.to = to, s.to_count = 1),
+                 "sinks[0].to: only mail has it");
+    REFUSES_SINK(webhook, s.url = "ftp://example.org",
+                 "sinks[0].url: wanted http:// or https://");
+    REFUSES_SINK(webhook, s.url = NULL,
+                 "sinks[0].url: wanted url, or url-file, a file that has it");
+    REFUSES_SINK(webhook, s.from = "a@b", "sinks[0].from: only mail has it");
+    REFUSES_SINK(webhook, s.user = "a", "sinks[0].user: only mail has a login");
+    REFUSES_SINK(mail, s.url = "http://example.org",
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "smtps://HOST[:PORT]");
+    REFUSES_SINK(mail, s.url = "smtp://hub:pass@example.org",
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "smtps://HOST[:PORT]");
+    REFUSES_SINK(mail, s.url = "smtp://example.org/x y",
+                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "smtps://HOST[:PORT]");
+    REFUSES_SINK(mail, s.from = "hub",
+                 "sinks[0].from: wanted an address, as hub@example.org");
+    REFUSES_SINK(mail, s.from = "<hub@example.org>",
+                 "sinks[0].from: wanted an address, as hub@example.org");
+    REFUSES_SINK(mail, s.to_count = 0,
+                 "sinks[0].to: wanted 1 to 100 "
+                 "addresses");
+    REFUSES_SINK(mail, (s.to = bad_to, s.to_count = 1),
+                 "sinks[0].to: wanted addresses, as ops@example.org");
+    REFUSES_SINK(mail, s.password_file = NULL,
+                 "sinks[0].password-file: a login needs both user and "
+                 "password-file");
+    REFUSES_SINK(mail, s.starttls = STG_STARTTLS_OPTIONAL,
+                 "sinks[0].starttls: a password is sent over TLS only: wanted "
+                 "required, or smtps://");
+}
+
+TEST(alert_options, refuses_headers_that_are_none)
+{
+    static const stg_alert_header bad[] = {
+        {"A b", "x", NULL},  {"", "x", NULL},          {"A", NULL, NULL},
+        {"A", "x", "/file"}, {"A", "x\r\nB: c", NULL}, {NULL, "x", NULL},
+    };
+    static const stg_alert_header good[] = {
+        {"Authorization", NULL, "/etc/stagger/token"}, {"X-Team", "ops", NULL}};
+    stg_alert_sink_options s = webhook();
+
+    s.headers = good;
+    s.header_count = 2;
+    CHECK_STR(check_sink(s), "");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        s.headers = &bad[i];
+        s.header_count = 1;
+        CHECK(strncmp(check_sink(s), "sinks[0].headers: ", 18) == 0);
+    }
+}
+
+TEST(alert_options, refuses_two_sinks_of_one_name)
+{
+    stg_alert_options o = stg_alert_options_default();
+    stg_alert_sink_options sinks[] = {slack(), webhook()};
+
+    sinks[1].name = "slack";
+    o.sinks = sinks;
+    o.sink_count = 2;
+    CHECK_STR(check(&o), "sinks[1].name: another sink has it");
+}

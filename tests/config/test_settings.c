@@ -1,0 +1,477 @@
+#include "config/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/diff.h"
+#include "config/load.h"
+#include "config/match.h"
+#include "config/values.h"
+#include "host/private_file.h"
+#include "store/parcel.h"
+#include "tests/harness.h"
+
+/* -- the table ------------------------------------------------------------- */
+
+static void *base_of(stg_settings *s, const stg_setting *row,
+                     stg_alert_sink_options *sink)
+{
+    return row->in == STG_IN_HUB      ? (void *)s
+           : row->in == STG_IN_TARGET ? (void *)&s->defaults
+                                      : (void *)sink;
+}
+
+/* What stands in the documentation is what a hub has. */
+TEST(settings, have_the_defaults_that_the_table_says)
+{
+    const stg_setting *row;
+
+    for (size_t i = 0; (row = stg_setting_at(i)) != NULL; i++) {
+        stg_settings *a = stg_settings_new(), *b = stg_settings_new();
+        stg_alert_sink_options x = stg_alert_sink_options_default(
+                                   STG_ALERT_WEBHOOK),
+                               y = x;
+        stg_value_flaw flaw;
+
+        // Where it listens by default depends on the source.
+        if (row->standard != NULL && stg_setting_is_scalar(row) &&
+            strcmp(row->path, "listen.address") != 0) {
+            void *to = base_of(a, row, &x);
+
+            if (!stg_value_read(row, row->standard, to, &flaw) ||
+                !stg_setting_equal(row, to, base_of(b, row, &y)))
+                harness_fail(__FILE__, __LINE__, "%s: %s is not the default",
+                             row->path, row->standard);
+        }
+        stg_settings_free(a);
+        stg_settings_free(b);
+    }
+}
+
+TEST(settings, have_examples_that_can_be_used)
+{
+    stg_settings *s = stg_settings_new();
+    stg_alert_sink_options sink = {.name = "a"};
+    const stg_setting *row;
+    stg_value_flaw flaw;
+
+    for (size_t i = 0; (row = stg_setting_at(i)) != NULL; i++) {
+        const char *example = row->example;
+        char bare[64];
+
+        // As YAML has it, in quotes.
+        if (example != NULL && example[0] == '\'') {
+            snprintf(bare, sizeof bare, "%s", example + 1);
+            bare[strlen(bare) - 1] = '\0';
+            example = bare;
+        }
+        if (row->kind != STG_KIND_SECTION && row->example == NULL)
+            harness_fail(__FILE__, __LINE__, "%s has no example", row->path);
+        if (stg_setting_is_scalar(row) &&
+            !stg_value_read(row, example, base_of(s, row, &sink), &flaw))
+            harness_fail(__FILE__, __LINE__, "%s: %s: %s", row->path, example,
+                         flaw.what);
+        if (row->kind != STG_KIND_SECTION && row->standard != NULL &&
+            strcmp(row->standard, row->example) == 0)
+            harness_fail(__FILE__, __LINE__, "%s: its example is its default",
+                         row->path);
+    }
+    stg_settings_free(s);
+}
+
+TEST(settings, each_have_a_path_and_a_flag_of_their_own)
+{
+    const stg_setting *a, *b;
+
+    for (size_t i = 0; (a = stg_setting_at(i)) != NULL; i++) {
+        CHECK_INT(stg_setting_number(a), i);
+        CHECK(stg_setting_find(a->in, a->path, strlen(a->path)) == a);
+        CHECK(a->says[strlen(a->says) - 1] == '.');
+        for (size_t k = 0; (b = stg_setting_at(k)) != NULL; k++)
+            if (k != i && a->flag != NULL && b->flag != NULL)
+                CHECK(strcmp(a->flag, b->flag) != 0);
+    }
+}
+
+/* What lies in a section has the section's row before it. */
+TEST(settings, lie_in_sections_that_are_there)
+{
+    const stg_setting *row;
+
+    for (size_t i = 0; (row = stg_setting_at(i)) != NULL; i++) {
+        const char *dot = strrchr(row->path, '.');
+        const stg_setting *section;
+
+        if (dot == NULL)
+            continue;
+        section =
+            stg_setting_find(row->in, row->path, (size_t)(dot - row->path));
+        CHECK(section != NULL);
+        CHECK_INT(section->kind, STG_KIND_SECTION);
+    }
+}
+
+/* -- one value ------------------------------------------------------------- */
+
+static const char *read_hint(const char *path, const char *text)
+{
+    static stg_value_flaw flaw;
+    stg_settings *s = stg_settings_new();
+    const stg_setting *row = stg_setting_find(STG_IN_HUB, path, strlen(path));
+    bool is_read = stg_value_read(row, text, s, &flaw);
+
+    stg_settings_free(s);
+    return is_read ? "read" : flaw.hint;
+}
+
+TEST(settings, guess_what_a_value_was_meant_to_be)
+{
+    CHECK_STR(read_hint("drain", "10s"), "read");
+    CHECK_STR(read_hint("drain", "10"), "10s");
+    CHECK_STR(read_hint("drain", "10 s"), "10s");
+    CHECK_STR(read_hint("drain", "2 minutes"), "2m");
+    CHECK_STR(read_hint("drain", "1.5hours"), "1.5h");
+    CHECK_STR(read_hint("drain", "3d"), "");
+    CHECK_STR(read_hint("memory", "1GiB"), "read");
+    CHECK_STR(read_hint("memory", "1G"), "read");
+    CHECK_STR(read_hint("memory", "134217728"), "read");
+    CHECK_STR(read_hint("memory", "1gb"), "1GiB");
+    CHECK_STR(read_hint("memory", "64"), "64MiB");
+    CHECK_STR(read_hint("log.level", "Info"), "info");
+    CHECK_STR(read_hint("budget", "100:10/s"), "read");
+    CHECK_STR(read_hint("alerts.threshold", "3 failures in 1m"), "read");
+    CHECK_STR(read_hint("alerts.repeat-interval", "none"), "never");
+}
+
+/* -- filters --------------------------------------------------------------- */
+
+#define SPAN(text)                  \
+    (stg_span)                      \
+    {                               \
+        (text), sizeof(text "") - 1 \
+    }
+
+static bool accepts(const char *header, const char *value, const stg_parcel *p)
+{
+    const char *const values[] = {"other", value, NULL};
+    stg_match_setting match = {header, {values, 2}};
+    stg_target_settings t = {.match = &match, .match_count = 1};
+    size_t size = stg_parcel_size(p);
+    stg_message *m = calloc(1, sizeof *m + size);
+    bool is_accepted;
+
+    m->size = size;
+    stg_parcel_pack(p, m->bytes);
+    is_accepted = stg_match_accepts(&t, m);
+    free(m);
+    return is_accepted;
+}
+
+TEST(settings, filter_by_headers)
+{
+    stg_parcel p = {.content_type = SPAN("text/plain"),
+                    .headers = SPAN("X-A: one\r\nX-B: two\r\nX-A: three\r\n"),
+                    .key = SPAN("k"),
+                    .body = SPAN("X-C: four\r\n")};
+
+    CHECK(accepts("X-A", "one", &p));
+    CHECK(accepts("x-a", "three", &p));
+    CHECK(accepts("X-B", "two", &p));
+    CHECK(!accepts("X-B", "Two", &p));
+    CHECK(!accepts("X-B", "zzz", &p));
+    CHECK(!accepts("X-B", "tw", &p));
+    CHECK(!accepts("X-C", "four", &p));
+    CHECK(!accepts("X-", "one", &p));
+    CHECK(accepts("content-type", "text/plain", &p));
+    CHECK(!accepts("Content-Type", "text/html", &p));
+    CHECK(accepts("Stagger-Key", "k", &p));
+    p.key = p.content_type = (stg_span){"", 0};
+    CHECK(!accepts("Stagger-Key", "", &p));
+    CHECK(!accepts("Content-Type", "", &p));
+}
+
+TEST(settings, filter_by_all_headers_at_once)
+{
+    const char *const one[] = {"one", NULL}, *const two[] = {"two", NULL};
+    stg_match_setting match[] = {{"X-A", {one, 1}}, {"X-B", {two, 1}}};
+    stg_target_settings t = {.match = match, .match_count = 2};
+    stg_parcel p = {.headers = SPAN("X-A: one\r\nX-B: two\r\n")};
+
+    CHECK(stg_match_wants(&t, &p));
+    p.headers = SPAN("X-A: one\r\n");
+    CHECK(!stg_match_wants(&t, &p));
+    t.match_count = 0;
+    CHECK(stg_match_wants(&t, &p));
+}
+
+/* -- by hand --------------------------------------------------------------- */
+
+static stg_settings *with_target(const char *name, const char *url)
+{
+    stg_settings *s = stg_settings_new();
+    stg_target_settings *t = stg_settings_add_target(s);
+
+    t->name = name;
+    t->url = url;
+    return s;
+}
+
+TEST(settings, are_complete_with_names_and_policies)
+{
+    stg_settings *s = with_target(NULL, "http://a.example/");
+    stg_target_settings *t = stg_settings_add_target(s);
+
+    t->name = "b";
+    t->url = "http://b.example/";
+    t->policy_text = "broadcast attempts=7";
+    t->attempt_timeout = 3 * STG_S;
+    CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
+    CHECK_STR(s->targets[0].name, "a.example-80");
+    CHECK_INT(s->targets[0].policy->attempts_max, 3);
+    CHECK_INT(s->targets[1].policy->attempts_max, 7);
+    CHECK_INT(s->targets[1].policy->attempt_timeout, 3 * STG_S);
+    stg_settings_free(s);
+}
+
+/* A policy is large, and targets are many. */
+TEST(settings, share_policies_that_say_the_same)
+{
+    stg_settings *s = with_target("a", "http://a.example/");
+    stg_target_settings *t = stg_settings_add_target(s);
+
+    t->name = "b";
+    t->url = "http://b.example/";
+    t->policy_text = "broadcast";
+    t = stg_settings_add_target(s);
+    t->name = "c";
+    t->url = "http://c.example/";
+    t->policy_text = "broadcast";
+    CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
+    CHECK(s->targets[1].policy == s->targets[2].policy);
+    CHECK(s->targets[0].policy != s->targets[1].policy);
+    stg_settings_free(s);
+}
+
+/* What a target says of timeout and rate is in its policy. */
+TEST(settings, have_a_policy_each_where_timeouts_or_rates_differ)
+{
+    stg_settings *s = with_target("a", "http://a.example/");
+    static const struct {
+        stg_ns timeout;
+        uint32_t rate;
+    } rows[] = {{0, 0}, {STG_S, 0}, {STG_S, 7000}, {0, 7000}, {0, 7000}};
+    static const char *const names[] = {"b", "c", "d", "e", "f"};
+
+    for (size_t i = 0; i < 5; i++) {
+        stg_target_settings *t = stg_settings_add_target(s);
+
+        t->name = names[i];
+        t->url = "http://b.example/";
+        t->policy_text = "broadcast rate=50/s";
+        t->attempt_timeout = rows[i].timeout;
+        t->rate = rows[i].rate;
+    }
+    CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
+    for (size_t i = 1; i < 5; i++)
+        CHECK_FROM(i, (s->targets[i].policy == s->targets[i + 1].policy) ==
+                          (i == 4));
+    CHECK_U64(s->targets[1].policy->rate, 50000);
+    CHECK_U64(s->targets[2].policy->rate, 50000);
+    CHECK_U64(s->targets[3].policy->rate, 7000);
+    CHECK_U64(s->targets[5].policy->rate, 7000);
+    stg_settings_free(s);
+}
+
+TEST(settings, are_refused_with_the_target_at_fault)
+{
+    stg_settings *s = with_target("a", "http://a.example/");
+    stg_target_settings *t = stg_settings_add_target(s);
+    stg_error err;
+
+    t->name = "a";
+    t->url = "http://b.example/";
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK_STR(err.text,
+              "target 2 (a): two targets have this name; give one of "
+              "them another");
+    stg_settings_free(s);
+    s = with_target("a", NULL);
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK_STR(err.text, "target 1 (a): it has no URL");
+    stg_settings_free(s);
+    s = with_target("a", "http://[::ffff:169.254.169.254]/latest");
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK_STR(err.text,
+              "target 1 (a): the hub may not connect to its address: a "
+              "metadata address (169.254.169.254/32); wanted another, or one "
+              "that `egress.allow` has");
+    stg_settings_free(s);
+}
+
+/* -- from a text, and compared --------------------------------------------- */
+
+static stg_settings *load(const char *text)
+{
+    stg_complaints c = {.all = NULL};
+    stg_settings *s = NULL;
+
+    if (stg_settings_load_text(text, strlen(text), "hub.yaml", &s, &c) !=
+        STG_OK)
+        stg_complaints_print(&c, "hub.yaml", stderr);
+    stg_complaints_free(&c);
+    CHECK(s != NULL);
+    return s;
+}
+
+static const char base[] =
+    "policies: {p: broadcast attempts=5}\n"
+    "defaults: {headers: {X-A: 1}, tags: {t: u}}\n"
+    "targets:\n"
+    "  - {name: a, url: 'http://127.0.0.1:1/', policy: p}\n"
+    "  - {name: b, url: 'http://127.0.0.1:2/', headers: {x-a: 2, X-B: 3}}\n";
+
+TEST(settings, are_read_from_a_text)
+{
+    stg_settings *s = load(base);
+    const stg_target_settings *b = stg_settings_target(s, "b");
+
+    CHECK_INT(s->target_count, 2);
+    CHECK_INT(s->targets[0].policy->attempts_max, 5);
+    CHECK_INT(s->targets[0].place.line, 4);
+    CHECK_INT(s->targets[0].place.column, 12);
+    CHECK_STR(s->listen.address, "127.0.0.1:8080");
+    CHECK_INT(b->header_count, 2);
+    CHECK_STR(b->headers[0].name, "x-a");
+    CHECK_STR(b->headers[0].value, "2");
+    CHECK_INT(b->tag_count, 1);
+    CHECK(stg_settings_target(s, "c") == NULL);
+    stg_settings_free(s);
+}
+
+/* The one target of a line that is changed in some way. */
+static bool is_same(const char *a, const char *b)
+{
+    char text[512];
+    stg_settings *x, *y;
+    bool same;
+
+    snprintf(text, sizeof text, "targets: [{name: a, %s}]\n", a);
+    x = load(text);
+    snprintf(text, sizeof text, "# moved\ntargets: [{name: a, %s}]\n", b);
+    y = load(text);
+    same = stg_settings_same_target(&x->targets[0], &y->targets[0]);
+    stg_settings_free(x);
+    stg_settings_free(y);
+    return same;
+}
+
+#define URL "url: 'http://127.0.0.1:1/'"
+
+TEST(settings, tell_a_target_that_has_changed)
+{
+    CHECK(is_same(URL, URL));
+    CHECK(is_same(URL ", shed-after: 10m", URL));
+    CHECK(is_same(URL ", shed-after: 60s", URL ", shed-after: 1m"));
+    CHECK(!is_same(URL ", shed-after: 5m", URL));
+    CHECK(!is_same(URL, "url: 'http://127.0.0.1:2/'"));
+    CHECK(!is_same(URL ", headers: {X-A: 1}", URL ", headers: {X-A: 2}"));
+    CHECK(!is_same(URL ", tags: {a: b}", URL));
+    CHECK(!is_same(URL ", match: {X-A: [1, 2]}", URL ", match: {X-A: [1]}"));
+    CHECK(!is_same(URL ", paused: true", URL));
+    CHECK(!is_same(URL ", policy: broadcast attempts=4", URL));
+    CHECK(!is_same(URL ", timeouts: {attempt: 5s}", URL));
+}
+
+static void check_reload(const char *before, const char *after,
+                         const char *wanted)
+{
+    stg_settings *old = load(before), *next = load(after);
+    stg_complaints c = {.all = NULL};
+
+    stg_settings_check_reload(old, next, &c);
+    CHECK_INT(c.mistakes, wanted == NULL ? 0 : 1);
+    if (wanted != NULL) {
+        char found[256];
+
+        snprintf(found, sizeof found, "%u:%u: %s",
+                 (unsigned)c.all[0].place.line, (unsigned)c.all[0].place.column,
+                 c.all[0].text);
+        CHECK_STR(found, wanted);
+    }
+    stg_complaints_free(&c);
+    stg_settings_free(old);
+    stg_settings_free(next);
+}
+
+#define TARGETS "targets: [{name: a, " URL "}]\n"
+
+TEST(settings, refuse_a_reload_of_what_needs_a_restart)
+{
+    check_reload(TARGETS, TARGETS "policies: {}\n", NULL);
+    check_reload(TARGETS, "store: {quota: 8192MiB}\n" TARGETS, NULL);
+    check_reload(TARGETS, "store: {quota: 64MiB}\n" TARGETS,
+                 "1:16: `store.quota` has changed, and only a restart can do "
+                 "that; wanted it as it was, or a restart");
+    check_reload("store: {quota: 64MiB}\n" TARGETS, TARGETS,
+                 "0:0: `store.quota` has changed: it is gone, and only a "
+                 "restart can do that; wanted it as it was, or a restart");
+    check_reload(TARGETS, "listen: {headers: [X-*]}\n" TARGETS, NULL);
+}
+
+/* What the command says goes before the file, after a reload, too. */
+TEST(settings, keep_the_commands_options_over_a_reload)
+{
+    stg_settings *old = load(TARGETS), *next = load(TARGETS);
+    const stg_setting *row = stg_setting_find(STG_IN_HUB, "drain", 5);
+    stg_complaints c = {.all = NULL};
+    stg_error err;
+
+    CHECK(!stg_settings_override(old, row, "5", &err));
+    CHECK_STR(err.text,
+              "wanted a time from 0 to 1d, like 10s; did you mean "
+              "5s?");
+    CHECK(stg_settings_override(old, row, "4s", &err));
+    CHECK(stg_settings_override(old, row, "5s", &err)); // the last one counts
+    stg_settings_check_reload(old, next, &c);
+    CHECK_INT(c.mistakes, 0);
+    CHECK_INT(next->drain, 5 * STG_S);
+    stg_complaints_free(&c);
+    stg_settings_free(old);
+    stg_settings_free(next);
+}
+
+TEST(settings, say_the_same_thing_once_and_no_more_than_so_many)
+{
+    stg_complaints c = {.all = NULL};
+
+    for (unsigned i = 0; i < STG_COMPLAINTS_MAX + 5; i++) {
+        stg_complain(&c, (stg_file_place){i + 1, 1}, "a\nb");
+        stg_complain(&c, (stg_file_place){i + 1, 1}, "a\nb");
+    }
+    CHECK_INT(c.count, STG_COMPLAINTS_MAX);
+    CHECK_STR(c.all[0].text, "a?b");
+    CHECK(c.cut > 0);
+    stg_complaints_free(&c);
+}
+
+/* Docker and Kubernetes hand them out so. */
+TEST(settings, take_secrets_that_a_group_of_the_process_may_read)
+{
+    static const struct {
+        mode_t mode;
+        bool is_ours, is_private;
+    } cases[] = {
+        {0600, false, true}, {0400, false, true},  {0440, true, true},
+        {0640, true, true},  {0440, false, false}, {0460, true, false},
+        {0450, true, false}, {0644, true, false},  {0601, true, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stat s = {.st_mode = S_IFREG | cases[i].mode,
+                         .st_gid = cases[i].is_ours ? getegid() : (gid_t)-2};
+
+        CHECK_INT(stg_file_is_private(&s), cases[i].is_private);
+    }
+}

@@ -1,0 +1,124 @@
+/* shelf.h - a store in a folder of its own, and calls that wait for their
+ * answer. With STAGGER_TEST_POSTGRES in the environment, the URL of a server, it
+ * is in a schema of its own there. */
+#ifndef TESTS_STORE_SHELF_H
+#define TESTS_STORE_SHELF_H
+
+#include "store/store.h"
+
+typedef struct shelf {
+    uv_loop_t loop;
+    stg_store *store; /* NULL: closed */
+    stg_store_options options;
+    char folder[64], letters[96];
+    char path[300]; /* of the file; or a URL, of a schema of its own: */
+    char server[200], schema[64];
+    unsigned times_broken, times_retaining, times_troubled, times_untroubled;
+    uint64_t retaining;
+    uint32_t fenced[16]; /* of the last group */
+    size_t fenced_count;
+    bool is_postgres;
+    bool is_storing; /* shelf_begin_store() */
+    char words[400]; /* of what broke, or troubled */
+    bool is_closed;
+    stg_message *messages[512]; /* that shelf_message() made */
+    size_t message_count;
+} shelf;
+
+/* A folder and the options for a file in it; nothing is open. */
+void shelf_make(shelf *s);
+/* The same store as another, which is in PostgreSQL, for another hub. */
+void shelf_share(shelf *s, const shelf *with);
+
+void shelf_open(shelf *s);
+void shelf_close(shelf *s);
+void shelf_reopen(shelf *s);
+
+/* Closes, and removes the folder. */
+void shelf_end(shelf *s);
+
+/* Opens, and is refused; returns the words, static. */
+const char *shelf_refused(shelf *s, stg_status status);
+
+/* Turns the loop until the claim holds. */
+#define SHELF_UNTIL(s, claim) \
+    while (!(claim))          \
+    uv_run(&(s)->loop, UV_RUN_ONCE)
+
+/* The same for what no callback tells: it is looked at again and again. */
+#define SHELF_POLL(s, claim) \
+    while (!(claim))         \
+    shelf_turn(s)
+
+/* What there is to call back, and a moment. */
+void shelf_turn(shelf *s);
+
+/* -- the file, by a connection of its own */
+
+/* Rows as "a|b\nc|d"; static, and NULL is empty. Fails the test on an error. */
+const char *shelf_ask(shelf *s, const char *sql);
+
+/* -- the queue */
+
+typedef struct appending {
+    bool is_done;
+    stg_appended how;
+    size_t at;
+    stg_append_answer answers[64];
+    size_t count;
+    stg_append messages[64];
+} appending;
+
+/* A message with a body, and a key unless it is NULL. */
+stg_append shelf_text(const char *key, const char *body);
+
+/* Does not wait. */
+void shelf_start(shelf *s, appending *a, size_t count);
+
+/* Waits. One message; its position. Fails the test if it is not appended. */
+uint64_t shelf_put(shelf *s, const char *key, const char *body);
+
+/* How one message fared. */
+stg_appended shelf_try(shelf *s, const stg_append *m);
+
+/* What is read from a position on, "1:a 2:b, next 3". Static. */
+const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max);
+
+/* -- rows */
+
+/* Kept until the end. */
+const stg_message *shelf_message(shelf *s, uint64_t position, const char *body);
+
+/* The same of a record of a topic, whose key was the bytes 0, 0xff and a line
+ * feed; headers: packed, not NULL. */
+const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
+                                const char *headers);
+
+stg_stored shelf_store(shelf *s, const stg_group *g);
+/* Does not wait: see is_storing. g is kept. */
+void shelf_begin_store(shelf *s, const stg_group *g);
+
+stg_stored shelf_change(shelf *s, const stg_change *c);
+stg_stored shelf_cursors(shelf *s, const stg_cursor *c, size_t count);
+
+uint32_t shelf_lane(shelf *s, const char *name);
+
+/* A failure by an HTTP status. */
+stg_failure shelf_failure(int status, stg_why why);
+
+/* Parks a message of body at a position, due at a time. */
+void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
+                const char *body);
+
+/* A lane's rows behind a mark as "5@100:a 6@101:b", and " ..." if there are
+ * more; *mark becomes that of the last one. Static. */
+const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
+                        uint32_t rows_max);
+const char *shelf_fetch_replays(shelf *s, uint32_t lane, stg_mark *mark,
+                                uint32_t rows_max);
+
+/* Every cursor: "lane/partition base [settled] routed=delivered+dead+cancelled+
+ * parked", a line each. Static. */
+const char *shelf_stands(shelf *s);
+
+#endif

@@ -1,0 +1,919 @@
+/* Several hubs and one store in PostgreSQL; and a server that goes away. By
+ * tests/store/on_postgres.sh, which has one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include "host/wall.h"
+#include "store/dead_letters.h"
+#include "store/postgres/url.h"
+#include "tests/harness.h"
+#include "tests/store/shelf.h"
+
+#define CHECK_HAS(text, wanted) CHECK(strstr((text), (wanted)) != NULL)
+
+/* -- calls */
+
+typedef struct claiming {
+    bool is_done;
+    uint32_t number;
+    uint64_t generation, bases[4];
+    size_t count;
+} claiming;
+
+static void on_claimed(void *ctx, const stg_claimed *claimed)
+{
+    claiming *c = ctx;
+
+    CHECK_INT(claimed->status, STG_OK);
+    c->is_done = true;
+    c->number = claimed->number;
+    c->generation = claimed->generation;
+    c->count = claimed->count;
+    for (size_t i = 0; i < claimed->count && i < 4; i++)
+        c->bases[i] = claimed->cursors[i].base;
+}
+
+static claiming claim(shelf *s, uint32_t partition)
+{
+    stg_claim_ask ask = {.log = "kafka",
+                         .topic = "orders",
+                         .partition = partition,
+                         .end = STG_NO_POSITION,
+                         .committed = STG_NO_POSITION,
+                         .previous = STG_NO_PARTITION};
+    claiming c = {.is_done = false};
+
+    ask.ctx = &c;
+    stg_store_claim(s->store, &ask, 1, on_claimed);
+    SHELF_UNTIL(s, c.is_done);
+    return c;
+}
+
+/* So many at once; status[i] is the answer's for partition i, -1 at first. */
+enum { MANY = 64 };
+
+typedef struct many {
+    shelf *s;
+    size_t answered;
+    struct one {
+        struct many *all;
+        int status;
+        uint64_t generation;
+    } one[MANY];
+} many;
+
+static void on_one(void *ctx, const stg_claimed *claimed)
+{
+    struct one *one = ctx;
+
+    CHECK_INT(one->status, -1);
+    one->status = (int)claimed->status;
+    if (claimed->status == STG_OK)
+        one->generation = claimed->generation;
+    one->all->answered++;
+}
+
+static void begin_many(shelf *s, many *m)
+{
+    stg_claim_ask asks[MANY];
+
+    *m = (many){.s = s};
+    for (uint32_t i = 0; i < MANY; i++) {
+        m->one[i] = (struct one){.all = m, .status = -1};
+        asks[i] = (stg_claim_ask){.log = "kafka",
+                                  .topic = "orders",
+                                  .partition = i,
+                                  .end = STG_NO_POSITION,
+                                  .committed = STG_NO_POSITION,
+                                  .previous = STG_NO_PARTITION,
+                                  .ctx = &m->one[i]};
+    }
+    stg_store_claim(s->store, asks, MANY, on_one);
+}
+
+static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
+                        uint64_t base)
+{
+    stg_cursor cursor = {.lane = lane, .partition = c->number, .base = base};
+    stg_claim mine = {c->number, c->generation};
+
+    return shelf_store(s, &(stg_group){.cursors = &cursor,
+                                       .cursor_count = 1,
+                                       .claims = &mine,
+                                       .claim_count = 1});
+}
+
+/* As flow does: what was not answered is sent again. */
+static stg_stored stand_at_last(shelf *s, const claiming *c, uint32_t lane,
+                                uint64_t base)
+{
+    stg_stored how;
+
+    do
+        how = stand(s, c, lane, base);
+    while (how == STG_STORED_UNKNOWN);
+    return how;
+}
+
+static stg_stored write_change(shelf *s, stg_change change)
+{
+    stg_stored how;
+
+    do
+        how = shelf_change(s, &change);
+    while (how == STG_STORED_UNKNOWN);
+    return how;
+}
+
+static stg_change dead(shelf *s, uint32_t number, uint64_t position,
+                       const stg_failure *failure)
+{
+    return (stg_change){.kind = STG_CHANGE_DEAD,
+                        .partition = number,
+                        .position = position,
+                        .message = shelf_message(s, position, "body"),
+                        .failure = failure};
+}
+
+/* -- the server */
+
+static void serve(const char *verb)
+{
+    char command[600];
+
+    snprintf(command, sizeof command, "%s %s %s >/dev/null",
+             getenv("STAGGER_TEST_SCRIPT"), verb,
+             getenv("STAGGER_TEST_SERVER"));
+    CHECK_INT(system(command), 0);
+}
+
+/* Of the password, as the URL has it. */
+static const char *password(const shelf *s)
+{
+    static char text[64];
+    const char *from = strstr(s->server, "stagger:") + strlen("stagger:");
+
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(from, "@"), from);
+    CHECK(strlen(text) > 8);
+    return text;
+}
+
+static void ignore_rows(void *ctx, uint32_t lane, bool is_replay,
+                        const stg_parked_row *rows, size_t count, bool is_all)
+{
+    (void)ctx;
+    (void)lane;
+    (void)is_replay;
+    (void)rows;
+    (void)count;
+    (void)is_all;
+}
+
+/* The lock that a claim is made under, held by somebody else until it ends. */
+static PGconn *begin_lock(const shelf *s)
+{
+    PGconn *conn = PQconnectdb(s->path);
+    PGresult *r =
+        PQexec(conn,
+               "BEGIN; SELECT pg_advisory_xact_lock(hashtext('stagger'),"
+               " hashtext(current_schema()))");
+
+    CHECK_INT(PQresultStatus(r), PGRES_TUPLES_OK);
+    PQclear(r);
+    return conn;
+}
+
+/* It need not answer. */
+static void ask_reader(shelf *s)
+{
+    stg_mark mark = {.due_at = 0};
+
+    stg_store_fetch(s->store, 0, false, &mark, 9, ignore_rows, NULL);
+}
+
+TEST(store_hubs, wait_for_a_server_that_is_away)
+{
+    stg_mark mark = {.due_at = 0};
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    serve("kill");
+    while (s.times_troubled == 0) {
+        // The first finds out, the next one waits.
+        stg_cursor cursor = {.partition = c.number, .base = 6};
+        stg_group g = {.cursors = &cursor, .cursor_count = 1};
+
+        if (s.times_untroubled == 0 && s.fenced_count == 0)
+            shelf_begin_store(&s, &g);
+        SHELF_POLL(&s, !s.is_storing || s.times_troubled > 0);
+        if (s.is_storing) {
+            CHECK(strstr(s.words, "away") != NULL);
+            CHECK(strstr(s.words, password(&s)) == NULL);
+            serve("start");
+            SHELF_UNTIL(&s, !s.is_storing);
+        }
+    }
+    CHECK_INT(stand_at_last(&s, &c, 0, 7), STG_STORED);
+    SHELF_UNTIL(&s, s.times_untroubled == s.times_troubled);
+    CHECK_STR(shelf_stands(&s), "0/1 7 [] 0=0+0+0+0\n");
+    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "");
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, lose_nothing_when_their_connections_are_killed)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    for (uint64_t i = 1; i <= 12; i++) {
+        stg_mark mark = {.due_at = 0};
+        stg_change park = {.kind = STG_CHANGE_PARK,
+                           .partition = 1,
+                           .position = i,
+                           .message = shelf_message(&s, i, "b"),
+                           .failure = &failure,
+                           .due_at = 100};
+        claiming c;
+
+        shelf_ask(&s,
+                  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                  " WHERE application_name = 'stagger'");
+        c = claim(&s, 0);
+        CHECK_U64(c.number, 1);
+        CHECK_INT(write_change(&s, park), STG_STORED);
+        CHECK_INT(stand_at_last(&s, &c, 0, i), STG_STORED);
+        shelf_fetch(&s, 0, &mark, 99);
+        CHECK_U64(mark.position, i);
+    }
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "12");
+    CHECK_U64(claim(&s, 0).bases[0], 12);
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+/* From the next session on. */
+static void set_read_only(shelf *s, const char *how)
+{
+    char text[200];
+
+    snprintf(text, sizeof text,
+             "BEGIN READ WRITE; ALTER DATABASE stagger SET"
+             " default_transaction_read_only = %s; COMMIT",
+             how);
+    shelf_ask(s, text);
+    shelf_ask(s,
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+              " WHERE backend_type = 'client backend'"
+              " AND pid <> pg_backend_pid()"); // also those that just begin
+}
+
+/* As in a failover: it lets everybody in, and refuses all that is written. */
+TEST(store_hubs, rest_and_tell_while_a_server_refuses_what_is_stored)
+{
+    unsigned tries = 0;
+    uint64_t until;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    set_read_only(&s, "on");
+    until = uv_hrtime() + 1500 * STG_MS;
+    while (uv_hrtime() < until || s.times_troubled == 0) {
+        CHECK_INT(stand(&s, &c, 0, 6), STG_STORED_UNKNOWN);
+        tries++;
+    }
+    CHECK(tries < 10);
+    CHECK_HAS(s.words, "refuses what is stored: cannot execute");
+    CHECK_HAS(s.words, "in a read-only transaction");
+    CHECK_INT(s.times_untroubled, 0);
+    // Nothing more is asked, and its end is told all the same.
+    set_read_only(&s, "off");
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
+    CHECK_INT(s.times_troubled, 1);
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, wait_where_a_new_session_is_refused_for_now)
+{
+    stg_cursor cursor = {.base = 6};
+    stg_claim mine = {.generation = 0};
+    stg_group g = {.cursors = &cursor,
+                   .cursor_count = 1,
+                   .claims = &mine,
+                   .claim_count = 1};
+    PGconn *lock;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    strcat(s.path, "%20-c%20lock_timeout%3D50");
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    lock = begin_lock(&s);
+    shelf_ask(&s,
+              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+              " WHERE application_name = 'stagger'");
+    cursor.partition = mine.partition = c.number;
+    mine.generation = c.generation;
+    // The first finds out that its session is gone.
+    while (s.times_troubled == 0) {
+        if (!s.is_storing)
+            shelf_begin_store(&s, &g);
+        shelf_turn(&s);
+    }
+    CHECK_HAS(s.words, "canceling statement due to lock timeout");
+    PQfinish(lock);
+    SHELF_UNTIL(&s, !s.is_storing);
+    CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
+    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    CHECK_INT(s.times_broken, 0);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, close_in_time_while_the_server_is_away)
+{
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    serve("kill");
+    shelf_close(&s);
+    serve("start");
+    shelf_open(&s);
+    CHECK_STR(shelf_stands(&s), "0/1 5 [] 0=0+0+0+0\n");
+    shelf_end(&s);
+}
+
+/* Its connections stay, and nothing comes by them: who waits for an answer is
+ * told, asks for nothing more, and closes all the same. */
+TEST(store_hubs, close_in_time_while_the_server_hangs)
+{
+    stg_cursor cursor = {.base = 6};
+    stg_group g = {.cursors = &cursor, .cursor_count = 1};
+    uint32_t lane;
+    stg_error err;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    c = claim(&s, 0);
+    CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
+    cursor.partition = c.number;
+    serve("freeze");
+    shelf_begin_store(&s, &g);
+    ask_reader(&s);
+    SHELF_UNTIL(&s, s.times_troubled == 1);
+    CHECK_HAS(s.words, "does not answer");
+    CHECK_INT(stg_store_lane(s.store, "b", "http://b/", &lane, &err), STG_IO);
+    CHECK_HAS(err.text, "does not answer");
+    shelf_close(&s);
+    strcat(s.path, "&connect_timeout=2");
+    CHECK_HAS(shelf_refused(&s, STG_IO), "does not answer");
+    serve("thaw");
+    shelf_open(&s);
+    CHECK_INT(s.times_untroubled, 0);
+    shelf_end(&s);
+}
+
+/* The shelf's schema has a clock of its own, two hours behind: as for a hub whose
+ * machine is ahead. All that is stored has the server's time. */
+TEST(store_hubs, keep_times_by_the_clock_of_the_server)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_ns wall, store;
+    claiming c;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_ask(&s,
+              "CREATE FUNCTION clock_timestamp() RETURNS timestamptz"
+              " LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp()"
+              " - interval '2 hours'$$");
+    strcat(s.path, ",pg_catalog");
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    store = stg_store_now(s.store);
+    wall = stg_wall_now() - 2 * STG_HOUR;
+    CHECK(store < wall + STG_MIN && wall < store + STG_MIN);
+    c = claim(&s, 0);
+    CHECK_INT(write_change(&s, dead(&s, c.number, 5, &failure)), STG_STORED);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT now() - created_at::timestamptz"
+                        " BETWEEN '119 min' AND '121 min',"
+                        " extract(epoch FROM now()) - version / 1e9"
+                        " BETWEEN 7140 AND 7260"
+                        " FROM failed_broadcast_logs"),
+              "1|1");
+    shelf_end(&s);
+}
+
+/* -- two hubs */
+
+TEST(store_hubs, take_over_from_each_other)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    stg_mark mark = {.due_at = 0};
+    claiming one, two;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    CHECK_INT(shelf_lane(&a, "x"), 0);
+    CHECK_INT(shelf_lane(&b, "y"), 1);
+    CHECK_INT(shelf_lane(&a, "y"), 1);
+    one = claim(&a, 0);
+    CHECK_INT(stand(&a, &one, 0, 10), STG_STORED);
+    CHECK_INT(stand(&a, &one, 1, 20), STG_STORED);
+    CHECK_INT(
+        write_change(&a, (stg_change){.kind = STG_CHANGE_PARK,
+                                      .partition = one.number,
+                                      .position = 3,
+                                      .message = shelf_message(&a, 3, "p"),
+                                      .failure = &failure,
+                                      .due_at = 100}),
+        STG_STORED);
+    CHECK_STR(shelf_fetch(&b, 0, &mark, 9), "");
+    two = claim(&b, 0);
+    CHECK_U64(two.number, one.number);
+    CHECK_U64(two.count, 2);
+    CHECK_U64(two.bases[0], 10);
+    CHECK_U64(two.bases[1], 20);
+    CHECK_STR(shelf_fetch(&b, 0, &mark, 9), "3@100:p");
+    // Whoever is late writes nothing.
+    CHECK_INT(stand(&a, &one, 0, 11), STG_STORED_FENCED);
+    // A lane that the writer does not know stays in the row.
+    CHECK_INT(stand(&b, &two, 0, 12), STG_STORED);
+    CHECK_STR(shelf_stands(&b),
+              "0/1 12 [] 0=0+0+0+1\n"
+              "1/1 20 [] 0=0+0+0+0\n");
+    // And back again, with what the other has written.
+    one = claim(&a, 0);
+    CHECK_U64(one.bases[0], 12);
+    CHECK_INT(stand(&a, &one, 1, 21), STG_STORED);
+    CHECK_STR(shelf_stands(&a),
+              "0/1 12 [] 0=0+0+0+1\n"
+              "1/1 21 [] 0=0+0+0+0\n");
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+/* As the group revokes partitions, and gives them to others, while their claims
+ * still wait for a slow database: what came late would fence the new owner. */
+TEST(store_hubs, take_back_what_was_revoked_while_the_lock_was_waited_for)
+{
+    many late, next, old;
+    PGconn *lock;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    begin_many(&a, &old);
+    SHELF_UNTIL(&a, old.answered == MANY);
+    lock = begin_lock(&a);
+    begin_many(&a, &late);
+    SHELF_POLL(&a, strcmp(shelf_ask(&a,
+                                    "SELECT count(*) FROM pg_locks"
+                                    " WHERE locktype = 'advisory'"
+                                    " AND NOT granted"),
+                          "1") == 0);
+    for (size_t i = 0; i < MANY / 2; i++)
+        stg_store_take_back(a.store, &late.one[i]);
+    begin_many(&b, &next);
+    PQfinish(lock);
+    SHELF_UNTIL(&a, late.answered == MANY);
+    SHELF_UNTIL(&b, next.answered == MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        bool is_back = i < MANY / 2;
+
+        CHECK_INT(old.one[i].status, STG_OK);
+        CHECK_INT(late.one[i].status, is_back ? STG_NOT_FOUND : STG_OK);
+        CHECK_INT(next.one[i].status, STG_OK);
+        CHECK_U64(next.one[i].generation,
+                  old.one[i].generation + (is_back ? 1 : 2));
+    }
+    // It is forgotten with the answer: who takes it again has it.
+    begin_many(&a, &late);
+    SHELF_UNTIL(&a, late.answered == MANY);
+    CHECK_INT(late.one[0].status, STG_OK);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+/* Each transaction is a number of the server's. */
+TEST(store_hubs, claim_all_partitions_of_an_assignment_in_one_transaction)
+{
+    many m;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    for (int round = 0; round < 2; round++) {
+        begin_many(&s, &m);
+        SHELF_UNTIL(&s, m.answered == MANY);
+        CHECK_STR(
+            shelf_ask(&s, "SELECT count(DISTINCT xmin::text) FROM claims"),
+            "1");
+    }
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT count(*), min(number), max(number),"
+                        " max(generation) FROM claims"),
+              "64|1|64|2");
+    shelf_end(&s);
+}
+
+static void on_sum(void *ctx, const stg_letters_sum *sum)
+{
+    CHECK_INT(sum->end, STG_LETTERS_DONE);
+    CHECK_U64(sum->letters, 2);
+    *(bool *)ctx = true;
+}
+
+typedef struct told {
+    uint64_t count;
+    uint32_t partition;
+} told;
+
+static told replayed_a;
+
+static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
+                        uint64_t count)
+{
+    (void)ctx;
+    CHECK_INT(lane, 0);
+    replayed_a.partition = partition;
+    replayed_a.count += count;
+}
+
+TEST(store_hubs, replay_a_letter_by_whoever_has_its_partition)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    bool is_done = false;
+    stg_mark mark = {.due_at = 0};
+    claiming c;
+    shelf a, b;
+
+    replayed_a = (told){.count = 0};
+    shelf_make(&a);
+    a.options.replayed = on_replayed;
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    shelf_lane(&a, "x");
+    c = claim(&a, 0);
+    CHECK_INT(write_change(&a, dead(&a, c.number, 5, &failure)), STG_STORED);
+    CHECK_INT(write_change(&a, dead(&a, c.number, 6, &failure)), STG_STORED);
+    stg_store_replay(b.store, &(stg_letter_filter){.target = "x"}, false,
+                     on_sum, &is_done);
+    SHELF_UNTIL(&b, is_done);
+    while (replayed_a.count < 2) {
+        shelf_turn(&a);
+        shelf_turn(&b);
+    }
+    CHECK_INT(replayed_a.partition, c.number);
+    CHECK_STR(shelf_ask(&a,
+                        "SELECT count(*) FROM failed_broadcast_logs"
+                        " WHERE state = 'replayed'"),
+              "2");
+    shelf_fetch_replays(&a, 0, &mark, 9);
+    CHECK_U64(mark.position, 6);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+static void on_noted(void *ctx, bool is_full)
+{
+    CHECK(!is_full);
+    *(bool *)ctx = true;
+}
+
+/* A hub that did not know the target, and then has it: by a reload. */
+TEST(store_hubs, know_of_a_pause_that_another_was_called_for)
+{
+    bool is_done = false;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    stg_store_pause(a.store, shelf_lane(&a, "x"), true, on_noted, &is_done);
+    SHELF_UNTIL(&a, is_done);
+    CHECK(stg_store_is_paused(b.store, shelf_lane(&b, "x")));
+    CHECK(!stg_store_is_paused(b.store, shelf_lane(&b, "y")));
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+TEST(store_hubs, agree_on_the_number_of_shards)
+{
+    claiming one, two;
+    shelf a, b;
+
+    shelf_make(&a);
+    a.options.shard_of = 2;
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    b.options.shard_of = 3;
+    CHECK_HAS(shelf_refused(&b, STG_INVALID), "2 shards");
+    b.options.shard_of = 2;
+    b.options.shard = 1;
+    shelf_open(&b);
+    shelf_lane(&a, "x");
+    shelf_lane(&b, "y");
+    // Each has the partition for its own targets.
+    one = claim(&a, 0);
+    two = claim(&b, 0);
+    CHECK_U64(one.number, two.number);
+    CHECK_INT(stand(&a, &one, 0, 5), STG_STORED);
+    CHECK_INT(stand(&b, &two, 1, 6), STG_STORED);
+    shelf_close(&a);
+    // A lane that moves to another shard goes on from the furthest.
+    two = claim(&b, 0);
+    CHECK_U64(two.count, 2);
+    CHECK_U64(two.bases[0], 5);
+    CHECK_INT(stand(&b, &two, 0, 9), STG_STORED);
+    CHECK_U64(claim(&b, 0).bases[0], 9);
+    shelf_close(&b);
+    b.options.shard_of = 3;
+    shelf_open(&b);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+/* -- opening */
+
+static void check_refused(shelf *s, const char *path, stg_status status,
+                          const char *words)
+{
+    char copy[400];
+    const char *words_told;
+
+    snprintf(copy, sizeof copy, "%s", path);
+    s->options.path = copy;
+    words_told = shelf_refused(s, status);
+    CHECK_HAS(words_told, words);
+    CHECK(strstr(words_told, "secret") == NULL);
+    s->options.path = s->path;
+}
+
+TEST(store_hubs, are_told_what_is_wrong_with_their_store)
+{
+    const char *host;
+    char url[400];
+    shelf s;
+
+    shelf_make(&s);
+    host = strstr(s.server, "@");
+    snprintf(url, sizeof url, "postgres://stagger:wr0ng-secret%s", host);
+    check_refused(&s, url, STG_INVALID, "password authentication failed");
+    snprintf(url, sizeof url, "postgres://stagger:%s@/nothing%s", password(&s),
+             strchr(host, '?'));
+    check_refused(&s, url, STG_INVALID, "does not exist");
+    check_refused(&s, "postgres://stagger@/x?host=/nowhere", STG_IO,
+                  "does not answer");
+    check_refused(&s, "postgres://u:p@ss@host/x", STG_INVALID, "%40");
+    check_refused(&s, "postgres://u:secret@h/x?sslmod=require", STG_INVALID,
+                  "is no URL");
+    shelf_end(&s);
+}
+
+/* Who may be a hub's user: by another name, with a password of its own. */
+static void make_role(shelf *s, const char *name, const char *more, char *url,
+                      size_t size)
+{
+    char text[400];
+
+    snprintf(text, sizeof text,
+             "DROP ROLE IF EXISTS %s; CREATE ROLE %s LOGIN PASSWORD 'secret'"
+             " %s; GRANT USAGE, CREATE ON SCHEMA %s TO %s",
+             name, name, more, s->schema, name);
+    shelf_ask(s, text);
+    snprintf(url, size, "postgres://%s:secret@%s", name,
+             strchr(s->path, '@') + 1);
+}
+
+/* What ends by itself is no mistake of the settings: the service manager starts
+ * the hub again. */
+TEST(store_hubs, are_refused_for_now_by_what_ends_by_itself)
+{
+    char url[400];
+    PGconn *lock;
+    shelf s;
+
+    shelf_make(&s);
+    make_role(&s, "few", "CONNECTION LIMIT 0", url, sizeof url);
+    check_refused(&s, url, STG_IO, "too many connections for role");
+    snprintf(url, sizeof url, "%s%%20-c%%20default_transaction_read_only%%3Don",
+             s.path);
+    check_refused(&s, url, STG_IO, "in a read-only transaction");
+    lock = begin_lock(&s);
+    snprintf(url, sizeof url, "%s%%20-c%%20lock_timeout%%3D50", s.path);
+    check_refused(&s, url, STG_IO, "due to lock timeout");
+    PQfinish(lock);
+    shelf_open(&s);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, are_told_which_rights_and_tables_lack_before_they_start)
+{
+    char url[400], text[500];
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_close(&s);
+    make_role(&s, "reader", "", url, sizeof url);
+    snprintf(text, sizeof text,
+             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s"
+             " TO reader; REVOKE INSERT ON %s.claims FROM reader;"
+             " REVOKE DELETE ON %s.parked FROM reader",
+             s.schema, s.schema, s.schema);
+    shelf_ask(&s, text);
+    check_refused(&s, url, STG_INVALID,
+                  "lacks in the store: INSERT on claims, DELETE on parked;");
+    shelf_ask(&s, "DROP TABLE claims");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "there is no table claims");
+    snprintf(text, sizeof text, "DROP OWNED BY reader; DROP ROLE reader");
+    shelf_ask(&s, text);
+    shelf_end(&s);
+}
+
+TEST(store_hubs, are_told_which_passfile_has_no_password)
+{
+    char url[400];
+    shelf s;
+
+    shelf_make(&s);
+    snprintf(url, sizeof url, "postgres://stagger@%s&passfile=/nowhere/pass",
+             strchr(s.path, '@') + 1);
+    check_refused(&s, url, STG_INVALID,
+                  "none in the passfile /nowhere/pass: No such file");
+    shelf_end(&s);
+}
+
+/* I23: libpq says what of a URL is secret, and it is shown nowhere. */
+TEST(store_hubs, show_nothing_secret_of_their_url)
+{
+    static const struct {
+        const char *url, *name;
+        bool has_secret;
+    } all[] = {
+        {"postgres://u@h:5/d", "postgres://u@h:5/d", false},
+        {"postgresql://u:pw@h,k/d?sslmode=require", "postgres://u@h,k/d", true},
+        {"postgres://u:p%40pw@h/d", "postgres://u@h/d", true},
+        {"postgres://u@h/d?pass%77ord=pw", "postgres://u@h/d", true},
+        {"postgres://u@h/d?sslpassword=pw", "postgres://u@h/d", true},
+        {"postgres://u@h/d?passfile=/etc/pw", "postgres://u@h/d", false},
+        {"postgres:///d?user=u&password=pw&host=h", "postgres://u@h/d", true},
+        {"postgres://u@/d?host=/run/x", "postgres://u@/d", false},
+        // What libpq would take for a host, and cannot read.
+        {"postgres://u:p@pw@h/d", "postgres", false},
+        {"postgres://u:pw%zz@h/d", "postgres", false},
+        {"postgres://u@h/d?pasword=pw", "postgres", false},
+        {"postgres://u%3Apw@h/d", "postgres", false},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char *name = stg_pg_url_name(all[i].url);
+        stg_error err = {.text = ""};
+
+        CHECK_STR(name, all[i].name);
+        CHECK_INT(stg_pg_url_has_secret(all[i].url), all[i].has_secret);
+        (void)stg_pg_url_check(all[i].url, &err);
+        CHECK(strstr(err.text, "pw") == NULL);
+        free(name);
+    }
+}
+
+TEST(store_hubs, refuse_a_store_of_another_version)
+{
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_close(&s);
+    shelf_ask(&s, "UPDATE stagger SET version = 99");
+    CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
+    shelf_end(&s);
+}
+
+/* -- the command */
+
+/* What it prints about the store; static. */
+static const char *ask_command(const shelf *s, const char *words)
+{
+    static char text[8192];
+    char command[512];
+    FILE *out;
+    size_t size;
+
+    CHECK(getenv("STAGGER") != NULL);
+    CHECK_INT(setenv("STAGGER_STORE", s->path, 1), 0);
+    snprintf(command, sizeof command, "\"$STAGGER\" dead %s 2>&1", words);
+    out = popen(command, "r");
+    CHECK(out != NULL);
+    size = fread(text, 1, sizeof text - 1, out);
+    text[size] = '\0';
+    if (pclose(out) != 0)
+        CHECK_STR(text, "");
+    return text;
+}
+
+TEST(store_hubs, have_letters_that_the_command_shows)
+{
+    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    claim(&s, 3);
+    for (uint64_t i = 1; i <= 120; i++)
+        CHECK_INT(write_change(&s, dead(&s, 1, i, &failure)), STG_STORED);
+    CHECK_HAS(ask_command(&s, "list --summary"), "120 dead letters");
+    CHECK_HAS(ask_command(&s, "list --limit 2"), "HTTP_503");
+    CHECK_HAS(ask_command(&s, "show 120 --json"), "\"topic\": \"orders\"");
+    CHECK_HAS(ask_command(&s, "show 120 --json"), "\"payload\": \"body\"");
+    CHECK_HAS(ask_command(&s, "show 7"), "orders.3.7");
+    CHECK_HAS(ask_command(&s, "export --target a | tail -1"), "orders.3.120");
+    CHECK(strstr(ask_command(&s, "list --cause HTTP_404"), "orders") == NULL);
+    shelf_end(&s);
+}
+
+/* -- the file of dead letters */
+
+static unsigned count_lines(const shelf *s)
+{
+    FILE *file = fopen(s->letters, "r");
+    unsigned lines = 0;
+    int c;
+
+    if (file == NULL)
+        return 0;
+    while ((c = fgetc(file)) != EOF)
+        lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+TEST(store_hubs, copy_the_letters_of_their_partitions)
+{
+    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    claiming one, two;
+    shelf a, b;
+
+    shelf_make(&a);
+    a.options.letters = a.letters;
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    b.options.letters = b.letters;
+    shelf_open(&b);
+    shelf_lane(&a, "x");
+    one = claim(&a, 0);
+    two = claim(&b, 1);
+    CHECK_INT(write_change(&a, dead(&a, one.number, 5, &failure)), STG_STORED);
+    CHECK_INT(write_change(&b, dead(&b, two.number, 6, &failure)), STG_STORED);
+    CHECK_INT(write_change(&b, dead(&b, two.number, 7, &failure)), STG_STORED);
+    SHELF_POLL(&a, count_lines(&a) == 1);
+    SHELF_POLL(&b, count_lines(&b) == 2);
+    SHELF_POLL(&b, strcmp(shelf_ask(&a,
+                                    "SELECT count(*)"
+                                    " FROM failed_broadcast_logs"
+                                    " WHERE version <> sent_version"),
+                          "0") == 0);
+    shelf_end(&b);
+    // What the other had is copied no second time.
+    claim(&a, 1);
+    CHECK_INT(write_change(&a, dead(&a, two.number, 8, &failure)), STG_STORED);
+    SHELF_POLL(&a, count_lines(&a) == 2);
+    shelf_end(&a);
+}
