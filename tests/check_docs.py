@@ -20,7 +20,9 @@ In README.md and docs/*.md a block marked
                  (a number and ns, us, ms, s, min, h or d), any time will do
     formula      stands in a section with its "Source:" and its "Held by:"
 
-"Held by: tests/core/test_x.c `name`, `name`; ..." names tests that exist.
+"Held by: tests/core/test_x.c `name`, `name`; ..." names tests that exist: of C and C++ what
+stands in TEST(), of Python what begins with test_. A script in Python may be named as a
+whole, without names.
 
 Each term of FIELD has a row in docs/glossary.md, so that a search for it finds our
 page of it.
@@ -144,19 +146,25 @@ def missing_terms():
 def tests_named(text):
     for match in re.finditer(r"^Held by: ((?:.+\n)+)", text, re.M):
         for group in match[1].split(";"):
-            path = re.search(r"tests/\S+\.c", group)
+            path = re.search(r"\b(?:bindings/python/)?tests/[\w/]+\.(?:cpp|c|py)\b",
+                             group)
             yield path and path[0], spans(group)
+
+
+def tests_in(path):
+    if path.endswith(".py"):
+        return re.findall(r"^ *(?:async )?def (test_\w+)\(", read(path), re.M)
+    return re.findall(r"^TEST\(\w+,\s*(\w+)\)", read(path), re.M)
 
 
 def wrong_tests(text):
     for path, names in tests_named(text):
-        if not path or not (SOURCE / path).exists() or not names:
+        if not path or not (SOURCE / path).exists() or \
+                not (names or path.endswith(".py")):
             yield f"Held by: {path}: {names}: wanted a file of tests and names"
             continue
-        there = re.findall(r"^TEST\(\w+,\s*(\w+)\)", read(path), re.M)
-        for name in names:
-            if name not in there:
-                yield f"{path} has no test {name}"
+        for name in sorted(set(names) - set(tests_in(path))):
+            yield f"{path} has no test {name}"
 
 
 def lonely_formulas(text):
@@ -545,9 +553,11 @@ def main(arguments):
         print("left out: the examples in C++ (no compiler)")
         cxx = None
     text = read("docs/retry.md")
-    found = [problem for check in (wrong_tests, lonely_formulas, wrong_names,
+    found = [problem for check in (lonely_formulas, wrong_names,
                                    wrong_codes, wrong_broker_codes)
                   for problem in check(text)]
+    found += [f"{name}: {problem}" for name, page in pages()
+              for problem in wrong_tests(page)]
     found += [*missing_terms(), *wrong_prototypes(), *wrong_identifiers(), *wrong_links(),
               *eaten_quotes(), *wrong_blocks(cc, cxx, library)]
     mandoc = shutil.which("mandoc")
@@ -562,7 +572,7 @@ def main(arguments):
         found += [*wrong_options(), *wrong_fields()]
     else:
         print("left out: what the command prints (not built)")
-    tests = sum(len(names) for _, names in tests_named(text))
+    tests = sum(len(names) for _, page in pages() for _, names in tests_named(page))
     print("\n".join(found) or f"docs: {tests} tests named, and all is so")
     return 1 if found else 0
 
