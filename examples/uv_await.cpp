@@ -2,7 +2,8 @@
  * coroutine that reads from top to bottom, and none of them blocks.
  *
  * The network is a timer here: an answer comes a few ms after the request, or
- * does not come at all, and then the attempt's time is over. */
+ * does not come at all. Then a second request is sent beside it, after 20 ms:
+ * `hedge=20ms` in the policy is all that is needed for it. */
 #include <cstdio>
 
 #include <stagger/uv.hpp>
@@ -41,7 +42,7 @@ class request
   public:
     request(uv_loop_t *loop, int number, stagger::uv::attempt &a)
         : status_((number + static_cast<int>(a.number())) % 3 == 0 ? 200 : 503),
-          is_lost_(number % 10 == 0 && a.number() == 1)
+          is_lost_(number % 10 == 0 && a.number() == 1 && a.hedge() == 0)
     {
         uv_timer_init(loop, &socket_);
         socket_.data = this;
@@ -75,9 +76,12 @@ class request
         self->end(self->status_);
     }
 
-    /* It is resumed when libuv has let go of its memory. */
+    /* It is resumed when libuv has let go of its memory. An answer may come in
+     * the very turn in which it is stopped. */
     void end(int status)
     {
+        if (uv_is_closing(reinterpret_cast<uv_handle_t *>(&socket_)))
+            return;
         status_ = status;
         uv_close(reinterpret_cast<uv_handle_t *>(&socket_), [](uv_handle_t *h) {
             static_cast<request *>(h->data)->waiter_.resume();
@@ -114,7 +118,9 @@ int main()
 {
     constexpr int requests = 300;
     uv_loop_t *loop = uv_default_loop();
-    stagger::policy policy("interactive base=5ms attempt-timeout=100ms");
+    stagger::policy policy(
+        "interactive base=5ms attempt-timeout=100ms "
+        "hedge=20ms");
     unsigned done = 0, attempts = 0;
 
     for (int i = 0; i < requests; i++)

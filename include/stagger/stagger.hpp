@@ -505,6 +505,7 @@ struct failed_attempt {
     stagger::outcome outcome; /* what it came to */
     std::string what;         /* of its exception; "" for any other */
     nanoseconds waited;       /* after it; 0 after the last */
+    std::uint32_t hedge = 0;  /* which one of its round (attempt::hedge()) */
 };
 
 /* Thrown when the policy gives up, nested with the last exception, where there
@@ -529,6 +530,12 @@ class gave_up : public std::runtime_error, public has_outcome
     std::uint32_t attempts() const noexcept
     {
         return facts_->report.attempts;
+    }
+
+    /* Made beside the attempts (stagger/uv.hpp). */
+    std::uint32_t hedges() const noexcept
+    {
+        return facts_->report.hedges;
     }
 
     /* From the start to the end, and what of it was waits. */
@@ -619,15 +626,24 @@ template <class T> struct fallback {
 class attempt
 {
   public:
-    attempt(const stg_retry *retry, const options &options) noexcept
-        : retry_(retry), options_(options), number_(retry->attempts)
+    attempt(const stg_retry *retry, const options &options,
+            std::uint32_t hedge = 0) noexcept
+        : retry_(retry), options_(options), number_(retry->attempts),
+          hedge_(hedge)
     {
     }
 
-    /* From 1. */
+    /* From 1. A hedge has the number of the attempt that it is beside. */
     std::uint32_t number() const noexcept
     {
         return number_;
+    }
+
+    /* Which hedge of that attempt it is, from 1; 0: it is none. A call that
+     * blocks makes none. */
+    std::uint32_t hedge() const noexcept
+    {
+        return hedge_;
     }
 
     /* How long it may take, from now: what is left of attempt-timeout and of
@@ -670,7 +686,7 @@ class attempt
   private:
     const stg_retry *retry_;
     const options &options_;
-    std::uint32_t number_;
+    std::uint32_t number_, hedge_;
     stagger::outcome said_;
 };
 
@@ -727,7 +743,7 @@ class record
     }
 
     /* The attempt threw, or error is null and it failed by a value. */
-    stg_outcome fail(std::uint32_t number, std::exception_ptr error,
+    stg_outcome fail(const attempt &a, std::exception_ptr error,
                      outcome o) noexcept
     {
         try {
@@ -742,7 +758,8 @@ class record
                 o = stg_failed(STG_FAULT_ERROR);
             if (history_.size() == history_max)
                 history_.erase(history_.begin());
-            history_.push_back({number, o, std::move(s.what), nanoseconds(0)});
+            history_.push_back(
+                {a.number(), o, std::move(s.what), nanoseconds(0), a.hedge()});
             last_ = std::move(error);
             failed_at_ = now();
         } catch (...) { // thrown by the classifier, or no memory
@@ -755,7 +772,7 @@ class record
     /* It threw nothing, and came to o. */
     stg_outcome note(const attempt &a, const outcome &o) noexcept
     {
-        return o.is_ok() ? stg_outcome(o) : fail(a.number(), nullptr, o);
+        return o.is_ok() ? stg_outcome(o) : fail(a, nullptr, o);
     }
 
     const options &given() const noexcept
@@ -918,6 +935,27 @@ T answer_of(Value &value, [[maybe_unused]] const gave_up &why)
         return value;
 }
 
+/* The fallback's answer, instead of a value that was not good enough. Returns
+ * null, or what it threw. */
+template <class T, class Fallback>
+std::exception_ptr fill_by(Fallback &other, slot<T> &answer, const record &r,
+                           const stg_report &report)
+{
+    try {
+        gave_up why = r.why(report);
+
+        answer = {};
+        answer.fill([&]() -> T { return answer_of<T>(other.value, why); });
+        return nullptr;
+#ifdef __GLIBCXX__
+    } catch (abi::__forced_unwind &) {
+        throw;
+#endif
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
 template <class F, class Judge, class Fallback> class call
 {
     using value_type =
@@ -960,22 +998,8 @@ template <class F, class Judge, class Fallback> class call
 
     bool fall_back([[maybe_unused]] const stg_report &report)
     {
-        if constexpr (can_fall_back) {
-            try {
-                gave_up why = record_.why(report);
-
-                slot_ = {};
-                slot_.fill([&]() -> value_type {
-                    return answer_of<value_type>(fallback_.value, why);
-                });
-#ifdef __GLIBCXX__
-            } catch (abi::__forced_unwind &) {
-                throw;
-#endif
-            } catch (...) {
-                unanswered_ = std::current_exception();
-            }
-        }
+        if constexpr (can_fall_back)
+            unanswered_ = fill_by(fallback_, slot_, record_, report);
         return unanswered_ == nullptr;
     }
 
@@ -999,7 +1023,7 @@ template <class F, class Judge, class Fallback> class call
             throw; // the thread is cancelled: that is no failure
 #endif
         } catch (...) {
-            return record_.fail(a.number(), std::current_exception(), {});
+            return record_.fail(a, std::current_exception(), {});
         }
     }
 

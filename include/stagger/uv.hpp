@@ -8,7 +8,13 @@
  *
  * get() returns anything that can be awaited: a task of yours, an awaiter. What
  * it comes to, a value or an exception, is read as in stagger.hpp. All of it is
- * on the loop's thread. Link libstagger-uv. */
+ * on the loop's thread. Link libstagger-uv.
+ *
+ * With hedges in the policy (hedge=100ms, see hedge.h) the function is called
+ * again while what it returned before is still awaited: nothing that belongs to
+ * one attempt may be kept for all. The first good result is the call's; the
+ * others are stopped (attempt::on_abandon()), and the call goes on when they
+ * have ended. What they come to then is dropped. */
 #ifndef STAGGER_UV_HPP
 #define STAGGER_UV_HPP
 
@@ -33,8 +39,9 @@ class attempt : public stagger::attempt
     using stagger::attempt::attempt;
 
     /* Stops what is awaited, so that it ends: called when the attempt's time
-     * is over, or the call is cancelled. Without it the next attempt begins
-     * all the same, but a call that has ended waits for this one to end. */
+     * is over, another one of its round has won, or the call is cancelled.
+     * Without it the next attempt begins all the same, but a call that has
+     * ended waits for this one to end. */
     void on_abandon(std::function<void()> stop)
     {
         stop_ = std::move(stop);
@@ -116,15 +123,17 @@ struct detached {
 
 /* The result of retry(): to be awaited, once. The coroutine that awaits it is
  * not destroyed before it goes on. */
-template <class F, class Judge> class [[nodiscard]] operation
+template <class F, class Judge, class Fallback> class [[nodiscard]] operation
 {
     using value_type = detail::value_of<F>;
+    static constexpr bool can_fall_back = detail::is_fallback<Fallback>::value;
 
   public:
     operation(uv_loop_t *loop, const stagger::policy &p, const options &o,
-              peer *with_peer, F f, Judge judge)
+              peer *with_peer, F f, Judge judge, Fallback other)
         : loop_(loop), policy_(p), options_(o), peer_(with_peer),
-          f_(std::move(f)), judge_(std::move(judge)), record_(options_)
+          f_(std::move(f)), judge_(std::move(judge)),
+          fallback_(std::move(other)), record_(options_)
     {
     }
 
@@ -143,6 +152,8 @@ template <class F, class Judge> class [[nodiscard]] operation
         waiter_ = waiter;
         op_.data = this;
         op_.abandon = abandon;
+        op_.hedge = hedge;
+        with.fallback = can_fall_back ? &spare_ : nullptr;
         if (stg_uv_retry(loop_, &op_, policy_.get(), &with, start, done) ==
             STG_OK)
             return true;
@@ -152,7 +163,9 @@ template <class F, class Judge> class [[nodiscard]] operation
 
     value_type await_resume()
     {
-        if (report_.next != STG_DONE)
+        if (unanswered_ != nullptr)
+            std::rethrow_exception(unanswered_);
+        if (report_.next != STG_DONE && !report_.fell_back)
             record_.give_up(report_, slot_.is_full());
         return slot_.take();
     }
@@ -169,65 +182,103 @@ template <class F, class Judge> class [[nodiscard]] operation
 
         self.record_.begin();
         self.slot_ = {};
-        if (!self.make(number).has_begun)
-            stg_uv_report(op, number, stg_failed(STG_FAULT_NO_BUFFERS));
+        self.begin(number, 0);
     }
 
-    /* One attempt, from its begin to its end. */
-    detail::detached make(std::uint32_t number)
+    static void hedge(stg_uv *op, std::uint32_t number)
     {
-        attempt a(&op_.op.retry, options_);
-        detail::slot<value_type> value;
-        std::exception_ptr error;
-        outcome o;
+        of(op).begin(number, op->op.hedge.made);
+    }
 
+    void begin(std::uint32_t number, std::uint32_t hedge)
+    {
+        if (!make(number, hedge).has_begun)
+            stg_uv_report(&op_, number, stg_failed(STG_FAULT_NO_BUFFERS));
+    }
+
+    /* One attempt, from its begin to its end. Where it is the last to end, the
+     * waiter goes on and may destroy this: nothing of the frame is left then
+     * that refers to it. */
+    detail::detached make(std::uint32_t number, std::uint32_t hedge)
+    {
         running_++;
-        current_ = &a;
-        try {
-            // Both by name: gcc 12 copies what a function returns by reference.
-            auto &&awaited = detail::invoke(f_, a);
-            auto &&awaiter =
-                detail::awaiter_of(std::forward<decltype(awaited)>(awaited));
+        {
+            attempt a(&op_.op.retry, options_, hedge);
+            detail::slot<value_type> value;
+            std::exception_ptr error;
+            outcome o;
 
-            if constexpr (std::is_void_v<value_type>) {
-                co_await awaiter;
-                value.fill([] {});
-            } else {
-                decltype(auto) v = co_await awaiter;
-                value.fill([&]() -> value_type {
-                    return static_cast<value_type &&>(v);
-                });
+            current_[hedge] = {&a, number};
+            try {
+                // Both by name: gcc 12 copies what a function returns by
+                // reference.
+                auto &&awaited = detail::invoke(f_, a);
+                auto &&awaiter = detail::awaiter_of(
+                    std::forward<decltype(awaited)>(awaited));
+
+                if constexpr (std::is_void_v<value_type>) {
+                    co_await awaiter;
+                    value.fill([] {});
+                } else {
+                    decltype(auto) v = co_await awaiter;
+                    value.fill([&]() -> value_type {
+                        return static_cast<value_type &&>(v);
+                    });
+                }
+                o = detail::verdict(a, value, judge_);
+            } catch (...) {
+                error = std::current_exception();
             }
-            o = detail::verdict(a, value, judge_);
-        } catch (...) {
-            error = std::current_exception();
+            if (current_[hedge].a == &a)
+                end(a, value, std::move(error), o);
         }
         running_--;
-        if (current_ == &a) {
-            current_ = nullptr;
-            slot_ = std::move(value);
-            stg_uv_report(&op_, number,
-                          error != nullptr
-                              ? record_.fail(number, std::move(error), {})
-                              : record_.note(a, o));
-        } else {
-            go_on();
-        }
+        go_on();
     }
 
+    /* It has come to this, and was not abandoned before. */
+    void end(const attempt &a, detail::slot<value_type> &value,
+             std::exception_ptr error, const outcome &o)
+    {
+        std::uint32_t number = std::exchange(current_[a.hedge()], {}).number;
+
+        slot_ = std::move(value);
+        stg_uv_report(&op_, number,
+                      error != nullptr ? record_.fail(a, std::move(error), {})
+                                       : record_.note(a, o));
+    }
+
+    /* What an abandoned attempt comes to is dropped. It was too late, if the
+     * operation goes on with it; else another one has won, or the call is
+     * cancelled. */
     static void abandon(stg_uv *op, std::uint32_t number)
     {
         operation &self = of(op);
-        attempt *late = std::exchange(self.current_, nullptr);
-        cancel *c = self.options_.cancel;
+        const cancel *c = self.options_.cancel;
+        attempt *late = nullptr;
 
-        (void)number;
+        for (under_way &each : self.current_)
+            if (each.number == number)
+                late = std::exchange(each, {}).a;
         if (late == nullptr)
             return;
-        if (c == nullptr || !c->is_set())
-            self.record_.fail(late->number(), nullptr,
-                              stg_failed(STG_FAULT_TIMEOUT));
+        if (op->op.decision.next == STG_GO && (c == nullptr || !c->is_set())) {
+            self.slot_ = {};
+            self.record_.fail(*late, nullptr, stg_failed(STG_FAULT_TIMEOUT));
+        }
         late->abandon();
+    }
+
+    static bool answer(void *self, const stg_report *report)
+    {
+        return static_cast<operation *>(self)->fall_back(*report);
+    }
+
+    bool fall_back([[maybe_unused]] const stg_report &report)
+    {
+        if constexpr (can_fall_back)
+            unanswered_ = detail::fill_by(fallback_, slot_, record_, report);
+        return unanswered_ == nullptr;
     }
 
     static void done(stg_uv *op, const stg_report *report)
@@ -252,47 +303,84 @@ template <class F, class Judge> class [[nodiscard]] operation
     peer *peer_;
     F f_;
     Judge judge_;
+    Fallback fallback_;
     detail::record record_;
     detail::slot<value_type> slot_;
     stg_uv op_{};
     stg_report report_{};
     std::coroutine_handle<> waiter_;
-    attempt *current_ = nullptr; // nullptr: abandoned, or there is none
+    std::exception_ptr unanswered_; // thrown by the fallback
+    stg_fallback spare_{answer, this};
+    struct under_way {
+        attempt *a = nullptr; // nullptr: abandoned, or there is none
+        std::uint32_t number = 0;
+    } current_[1 + STG_HEDGES_MAX]; // of the round, by attempt::hedge()
     unsigned running_ = 0;
     bool is_done_ = false;
 };
 
-/* Calls f until what it returns, awaited, succeeds, or the policy gives up. To
- * be awaited on the loop's thread; begins then. Everything else is as
- * stagger::retry() has it; attempts are ended when their time is over
- * (attempt::on_abandon()). Policy and options are copied. */
-template <class F, class Judge = detail::natural>
-operation<F, Judge> retry(uv_loop_t *loop, const policy &p, const options &o,
-                          F f, Judge judge = {})
+namespace detail
 {
-    return {loop, p, o, nullptr, std::move(f), std::move(judge)};
+
+/* A fallback may stand in the place of the judge. */
+template <class F, class Judge, class Fallback>
+auto operate(uv_loop_t *loop, const policy &p, const options &o,
+             peer *with_peer, F f, Judge judge, Fallback other)
+{
+    if constexpr (is_fallback<Judge>::value)
+        return operation<F, natural, Judge>(loop, p, o, with_peer, std::move(f),
+                                            {}, std::move(judge));
+    else
+        return operation<F, Judge, Fallback>(loop, p, o, with_peer,
+                                             std::move(f), std::move(judge),
+                                             std::move(other));
 }
 
-template <class F, class Judge = detail::natural>
-requires(!std::is_same_v<F, options>) operation<F, Judge> retry(
-    uv_loop_t *loop, const policy &p, F f, Judge judge = {})
+} // namespace detail
+
+/* Calls f until what it returns, awaited, succeeds, or the policy gives up. To
+ * be awaited on the loop's thread; begins then. Everything else is as
+ * stagger::retry() has it, a stagger::fallback included (its function returns
+ * the value, and is not awaited); attempts are ended when their time is over
+ * (attempt::on_abandon()). Policy and options are copied. */
+template <class F, class Judge = detail::natural,
+          class Fallback = detail::no_fallback>
+auto retry(uv_loop_t *loop, const policy &p, const options &o, F f,
+           Judge judge = {}, Fallback other = {})
 {
-    return {loop, p, {}, nullptr, std::move(f), std::move(judge)};
+    return detail::operate(loop, p, o, nullptr, std::move(f), std::move(judge),
+                           std::move(other));
+}
+
+template <class F, class Judge = detail::natural,
+          class Fallback = detail::no_fallback>
+requires(!std::is_same_v<F, options>) auto retry(uv_loop_t *loop,
+                                                 const policy &p, F f,
+                                                 Judge judge = {},
+                                                 Fallback other = {})
+{
+    return detail::operate(loop, p, {}, nullptr, std::move(f), std::move(judge),
+                           std::move(other));
 }
 
 /* By the policy of a peer, and on it. */
-template <class F, class Judge = detail::natural>
-operation<F, Judge> retry(uv_loop_t *loop, peer &p, const options &o, F f,
-                          Judge judge = {})
+template <class F, class Judge = detail::natural,
+          class Fallback = detail::no_fallback>
+auto retry(uv_loop_t *loop, peer &p, const options &o, F f, Judge judge = {},
+           Fallback other = {})
 {
-    return {loop, p.policy(), o, &p, std::move(f), std::move(judge)};
+    return detail::operate(loop, p.policy(), o, &p, std::move(f),
+                           std::move(judge), std::move(other));
 }
 
-template <class F, class Judge = detail::natural>
-requires(!std::is_same_v<F, options>) operation<F, Judge> retry(
-    uv_loop_t *loop, peer &p, F f, Judge judge = {})
+template <class F, class Judge = detail::natural,
+          class Fallback = detail::no_fallback>
+requires(!std::is_same_v<F, options>) auto retry(uv_loop_t *loop, peer &p, F f,
+                                                 Judge judge = {},
+                                                 Fallback other = {})
 {
-    return {loop, p.policy(), {}, &p, std::move(f), std::move(judge)};
+    return detail::operate(loop, p.policy(), {}, &p, std::move(f),
+                           std::move(judge), std::move(other));
 }
 
 } // namespace stagger::uv

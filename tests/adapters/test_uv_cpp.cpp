@@ -309,3 +309,442 @@ TEST(uv_cpp, runs_many_at_once_on_one_peer)
     w.run();
     CHECK_U64(done, 1000);
 }
+
+/* -- several attempts at once */
+
+namespace
+{
+
+/* A coroutine to be awaited, once. */
+template <class T> struct task {
+    struct promise_type {
+        std::optional<T> value;
+        std::exception_ptr error;
+        std::coroutine_handle<> waiter;
+
+        task get_return_object()
+        {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        std::suspend_always initial_suspend() noexcept
+        {
+            return {};
+        }
+        auto final_suspend() noexcept
+        {
+            struct back {
+                bool await_ready() noexcept
+                {
+                    return false;
+                }
+                std::coroutine_handle<>
+                await_suspend(std::coroutine_handle<promise_type> h) noexcept
+                {
+                    return h.promise().waiter;
+                }
+                void await_resume() noexcept
+                {
+                }
+            };
+            return back();
+        }
+        void return_value(T v)
+        {
+            value = std::move(v);
+        }
+        void unhandled_exception()
+        {
+            error = std::current_exception();
+        }
+    };
+
+    task(std::coroutine_handle<promise_type> h) : handle(h)
+    {
+    }
+    task(task &&other) noexcept : handle(std::exchange(other.handle, {}))
+    {
+    }
+    ~task()
+    {
+        if (handle)
+            handle.destroy();
+    }
+    bool await_ready() const
+    {
+        return false;
+    }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> h)
+    {
+        handle.promise().waiter = h;
+        return handle;
+    }
+    T await_resume()
+    {
+        if (handle.promise().error != nullptr)
+            std::rethrow_exception(handle.promise().error);
+        return std::move(*handle.promise().value);
+    }
+
+    std::coroutine_handle<promise_type> handle;
+};
+
+/* To be awaited: so much virtual time. Stopped, it ends in a turn of the loop,
+ * as a socket that is closed does. */
+struct timer {
+    world &w;
+    stg_uv op{};
+    stg_policy policy = policy_of("fixed base=0 jitter=none deadline=none");
+    std::coroutine_handle<> waiter{};
+
+    timer(world &there, stg_ns delay) : w(there)
+    {
+        policy.backoff.base = delay;
+        op.data = this;
+    }
+    timer(const timer &) = delete;
+
+    void stop()
+    {
+        stg_uv_cancel(&op);
+    }
+    bool await_ready() const
+    {
+        return policy.backoff.base == 0;
+    }
+    void await_suspend(std::coroutine_handle<> h)
+    {
+        stg_with with{};
+
+        with.env = &w.env;
+        waiter = h;
+        CHECK(stg_uv_retry(&w.loop, &op, &policy, &with, pass_time, end) ==
+              STG_OK);
+    }
+    void await_resume() const
+    {
+        if (op.report.why == STG_WHY_CANCELLED)
+            throw stagger::failure(stg_failed(STG_FAULT_CANCELLED));
+    }
+
+    static void pass_time(stg_uv *op, std::uint32_t attempt)
+    {
+        stg_uv_report(op, attempt,
+                      attempt == 1 ? stg_failed(STG_FAULT_REFUSED) : stg_ok());
+    }
+    static void end(stg_uv *op, const stg_report *)
+    {
+        static_cast<timer *>(op->data)->waiter.resume();
+    }
+};
+
+/* An attempt's frame: what it says last is that it is gone. */
+struct frame {
+    world &w;
+    std::string name;
+
+    frame(world &there, const stagger::uv::attempt &a)
+        : w(there),
+          name(std::to_string(a.number()) +
+               (a.hedge() == 0 ? "" : "+" + std::to_string(a.hedge())))
+    {
+    }
+    ~frame()
+    {
+        say("is gone");
+    }
+    void say(const char *text) const
+    {
+        story_say(&w, "%s %s", name.c_str(), text);
+    }
+};
+
+/* The next word of the script: 200@20 is a 200 after 20 ms; deaf@20 is a 200
+ * that cannot be stopped. */
+task<std::string> get(world &w, stagger::uv::attempt &a)
+{
+    frame f(w, a);
+    char word[32];
+    int length = 0;
+
+    CHECK(sscanf(w.script, " %31s%n", word, &length) == 1);
+    w.script += length;
+    f.say(word);
+
+    const char *at = strchr(word, '@');
+    timer p(w, at == nullptr ? 0 : std::strtoull(at + 1, nullptr, 10) * STG_MS);
+
+    a.on_abandon([&] {
+        f.say("stops");
+        if (*word != 'd')
+            p.stop();
+    });
+    co_await p;
+    if (*word != 'd' && atoi(word) != 200)
+        throw stagger::failure(stg_answered(atoi(word)));
+    co_return f.name;
+}
+
+template <class... Rest>
+program tell(world &w, stagger::policy policy, stagger::options o, Rest... rest)
+{
+    try {
+        std::string name = co_await retry(
+            &w.loop, policy, o,
+            [&w](stagger::uv::attempt &a) { return get(w, a); }, rest...);
+
+        story_say(&w, "value of %s", name.c_str());
+    } catch (const stagger::gave_up &e) {
+        story_say(&w, "%s", e.what());
+        for (const stagger::failed_attempt &f : e.history())
+            story_say(&w, "  %u+%u %s", f.number, f.hedge,
+                      f.outcome.name().c_str());
+    } catch (const std::exception &e) {
+        story_say(&w, "threw %s", e.what());
+    }
+}
+
+template <class... Rest>
+std::string trace(const char *policy, const char *words, Rest... rest)
+{
+    world w(words);
+
+    tell(w, policy, w.options(), std::move(rest)...);
+    w.run();
+    return w.trace;
+}
+
+} // namespace
+
+TEST(uv_cpp, hedges_a_slow_attempt_and_stops_the_loser)
+{
+    CHECK_TRACE(trace("hedge=100ms", "200@500 200@20").c_str(),
+                "     0 ms  1 200@500\n"
+                "   100 ms  1+1 200@20\n"
+                "   120 ms  1+1 is gone\n"
+                "   120 ms  1 stops\n"
+                "   120 ms  1 is gone\n"
+                "   120 ms  value of 1+1\n");
+    // The first one wins; a hedge that ends before its function returns.
+    CHECK_TRACE(trace("hedge=100ms", "200@150 200@500").c_str(),
+                "     0 ms  1 200@150\n"
+                "   100 ms  1+1 200@500\n"
+                "   150 ms  1 is gone\n"
+                "   150 ms  1+1 stops\n"
+                "   150 ms  1+1 is gone\n"
+                "   150 ms  value of 1\n");
+    CHECK_TRACE(trace("hedge=100ms:2", "200@500 200@400 200").c_str(),
+                "     0 ms  1 200@500\n"
+                "   100 ms  1+1 200@400\n"
+                "   200 ms  1+2 200\n"
+                "   200 ms  1+2 is gone\n"
+                "   200 ms  1 stops\n"
+                "   200 ms  1+1 stops\n"
+                "   200 ms  1+1 is gone\n"
+                "   200 ms  1 is gone\n"
+                "   200 ms  value of 1+2\n");
+}
+
+/* It holds the call up, whose value is the winner's. */
+TEST(uv_cpp, goes_on_when_a_loser_that_cannot_be_stopped_has_ended)
+{
+    CHECK_TRACE(trace("hedge=100ms", "deaf@500 200@20").c_str(),
+                "     0 ms  1 deaf@500\n"
+                "   100 ms  1+1 200@20\n"
+                "   120 ms  1+1 is gone\n"
+                "   120 ms  1 stops\n"
+                "   500 ms  1 is gone\n"
+                "   500 ms  value of 1+1\n");
+}
+
+TEST(uv_cpp, waits_for_the_others_of_a_round_and_retries_after_the_last)
+{
+    CHECK_TRACE(trace("fixed base=1s jitter=none hedge=100ms attempts=2",
+                      "503@150 502@200 503@10 -")
+                    .c_str(),
+                "     0 ms  1 503@150\n"
+                "   100 ms  1+1 502@200\n"
+                "   150 ms  1 is gone\n"
+                "   300 ms  1+1 is gone\n"
+                "  1300 ms  2 503@10\n"
+                "  1310 ms  2 is gone\n"
+                "  1310 ms  gave up after 2 attempts and 1 hedge in 1.3 s: 503 "
+                "(attempts)\n"
+                "  1310 ms    1+0 503\n"
+                "  1310 ms    1+1 502\n"
+                "  1310 ms    2+0 503\n");
+}
+
+TEST(uv_cpp, ends_each_attempt_of_a_round_in_its_own_time)
+{
+    CHECK_TRACE(
+        trace("attempts=1 hedge=100ms attempt-timeout=300ms", "200@900 200@900")
+            .c_str(),
+        "     0 ms  1 200@900\n"
+        "   100 ms  1+1 200@900\n"
+        "   300 ms  1 stops\n"
+        "   300 ms  1 is gone\n"
+        "   400 ms  1+1 stops\n"
+        "   400 ms  1+1 is gone\n"
+        "   400 ms  gave up after 1 attempt and 1 hedge in 400 ms: "
+        "timeout (attempts)\n"
+        "   400 ms    1+0 timeout\n"
+        "   400 ms    1+1 timeout\n");
+}
+
+TEST(uv_cpp, cancels_all_attempts_of_a_round)
+{
+    world w("200@500 200@20");
+    stagger::cancel stop;
+    stagger::options o = w.options();
+
+    o.cancel = &stop;
+    tell(w, "hedge=100ms", o, [&](const std::string &) {
+        stop.set(); // a judge is asked about the hedge's value
+        return true;
+    });
+    w.run();
+    CHECK_TRACE(w.trace,
+                "     0 ms  1 200@500\n"
+                "   100 ms  1+1 200@20\n"
+                "   120 ms  1+1 is gone\n"
+                "   120 ms  1 stops\n"
+                "   120 ms  1 is gone\n"
+                "   120 ms  gave up after 1 attempt and 1 hedge in "
+                "120 ms: transient (cancelled)\n"
+                "   120 ms    1+1 transient\n");
+}
+
+TEST(uv_cpp, makes_no_hedge_of_what_may_not_be_repeated)
+{
+    world w("200@500");
+    stagger::options o = w.options();
+
+    o.method = "POST";
+    tell(w, "hedge=100ms", o);
+    w.run();
+    CHECK_TRACE(w.trace,
+                "     0 ms  1 200@500\n"
+                "   500 ms  1 is gone\n"
+                "   500 ms  value of 1\n");
+}
+
+/* Nor does it take a judged value for that of a later attempt, which had none. */
+TEST(uv_cpp, returns_no_value_of_another_attempt_than_the_last)
+{
+    world w("200@150 200@900");
+    stagger::options o = w.options();
+
+    o.rethrow_last = true;
+    tell(w, "attempts=1 hedge=100ms attempt-timeout=300ms", o,
+         [](const std::string &) { return true; });
+    w.run();
+    CHECK_TRACE(w.trace,
+                "     0 ms  1 200@150\n"
+                "   100 ms  1+1 200@900\n"
+                "   150 ms  1 is gone\n"
+                "   400 ms  1+1 stops\n"
+                "   400 ms  1+1 is gone\n"
+                "   400 ms  gave up after 1 attempt and 1 hedge in "
+                "400 ms: timeout (attempts)\n"
+                "   400 ms    1+0 transient\n"
+                "   400 ms    1+1 timeout\n");
+}
+
+TEST(uv_cpp, is_answered_by_its_fallback)
+{
+    const char *const twice = "fixed base=1s jitter=none attempts=2";
+    const char *const answered =
+        "     0 ms  1 503\n"
+        "     0 ms  1 is gone\n"
+        "  1000 ms  2 502@1\n"
+        "  1001 ms  2 is gone\n"
+        "  1001 ms  value of spare\n";
+    auto natural = stagger::detail::natural();
+
+    CHECK_TRACE(
+        trace(twice, "503 502@1", stagger::fallback(std::string("spare")))
+            .c_str(),
+        answered);
+    CHECK_TRACE(trace(twice, "503 502@1", natural,
+                      stagger::fallback([] { return "spare"; }))
+                    .c_str(),
+                answered);
+    CHECK_TRACE(trace(twice, "503 502@1",
+                      stagger::fallback([](const stagger::gave_up &e) {
+                          CHECK_INT(e.why(), STG_WHY_ATTEMPTS);
+                          CHECK_U64(e.history().size(), 2);
+                          return "spare";
+                      }))
+                    .c_str(),
+                answered);
+    CHECK_TRACE(trace(twice, "503 200", stagger::fallback("spare")).c_str(),
+                "     0 ms  1 503\n"
+                "     0 ms  1 is gone\n"
+                "  1000 ms  2 200\n"
+                "  1000 ms  2 is gone\n"
+                "  1000 ms  value of 2\n");
+    CHECK_TRACE(
+        trace("attempts=1", "503", stagger::fallback([]() -> std::string {
+                  throw std::runtime_error("no cache");
+              }))
+            .c_str(),
+        "     0 ms  1 503\n"
+        "     0 ms  1 is gone\n"
+        "     0 ms  threw no cache\n");
+}
+
+TEST(uv_cpp, is_answered_by_its_fallback_when_all_of_a_round_have_failed)
+{
+    CHECK_TRACE(trace("attempts=1 hedge=100ms attempt-timeout=300ms",
+                      "503@150 200@900",
+                      stagger::fallback([](const stagger::gave_up &e) {
+                          CHECK_U64(e.hedges(), 1);
+                          return "spare";
+                      }))
+                    .c_str(),
+                "     0 ms  1 503@150\n"
+                "   100 ms  1+1 200@900\n"
+                "   150 ms  1 is gone\n"
+                "   400 ms  1+1 stops\n"
+                "   400 ms  1+1 is gone\n"
+                "   400 ms  value of spare\n");
+}
+
+TEST(uv_cpp, is_not_answered_by_its_fallback_where_it_is_cancelled)
+{
+    world w("503");
+    stagger::cancel stop;
+    stagger::options o = w.options();
+
+    o.cancel = &stop;
+    stop.set();
+    tell(w, steady, o, stagger::fallback("spare"));
+    w.run();
+    CHECK_TRACE(w.trace,
+                "     0 ms  gave up before the first attempt: it was "
+                "cancelled (cancelled)\n");
+}
+
+/* Each one of many has a round of its own. */
+TEST(uv_cpp, hedges_many_at_once)
+{
+    world w;
+    unsigned done = 0;
+
+    for (int i = 0; i < 300; i++)
+        [](world &there, int which, unsigned &n) -> program {
+            n += co_await retry(
+                &there.loop, "hedge=100ms attempts=2 attempt-timeout=1s",
+                there.options(),
+                [&there, which](stagger::uv::attempt &a) -> task<unsigned> {
+                    bool is_slow = which % 3 != 0 && a.hedge() == 0;
+                    timer p(there, (is_slow ? 10000 : 7) * STG_MS);
+
+                    a.on_abandon([&] { p.stop(); });
+                    co_await p;
+                    co_return 1;
+                });
+        }(w, i, done);
+    w.run();
+    CHECK_U64(done, 300);
+}
