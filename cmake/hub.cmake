@@ -134,6 +134,7 @@ add_library(stagger_hub STATIC
     http/request.c
     http/resolve.c
     http/response.c
+    http/secure.c
     http/server.c
     http/tls.c
     http/trace.c

@@ -288,6 +288,12 @@ static int set_level(hub_options *o)
 
 static int check(const stg_settings *s)
 {
+    const stg_listen_settings *l = &s->listen;
+
+    if ((l->certificate_file == NULL) != (l->key_file == NULL))
+        return fail(
+            "--tls-cert without --tls-key, or the other way round: "
+            "wanted both");
     if (s->listen.token_file != NULL && s->listen.address == NULL)
         return fail(
             "--token-file without --listen: there is nobody to ask "

@@ -9,7 +9,6 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "cli/token_file.h"
-#include "http/client.h"
 #include "http/url.h"
 
 enum {
@@ -24,6 +23,7 @@ static const stg_ns patience = 60 * STG_S;
 
 struct stg_remote {
     const char *who;
+    stg_remote_options options;
     char hub[STG_URL_MAX + 1];
     char head[STG_TOKEN_MAX + 128]; /* of each request */
     bool has_token;
@@ -46,6 +46,12 @@ bool stg_remote_take(stg_remote_options *o, int option, const char *argument)
         o->hub = argument;
     else if (option == STG_REMOTE_TOKEN)
         o->token_file = argument;
+    else if (option == STG_REMOTE_CA)
+        o->ca_file = argument;
+    else if (option == STG_REMOTE_CERTIFICATE)
+        o->certificate_file = argument;
+    else if (option == STG_REMOTE_KEY)
+        o->key_file = argument;
     else
         return false;
     return true;
@@ -79,13 +85,20 @@ int stg_remote_walk(int argc, char **argv, const char *help,
     return stg_options_walk(argc, argv, "h", options, read_option, &w);
 }
 
-static const char *hub_of(const stg_remote_options *o)
+const char *stg_remote_url(const stg_remote_options *o)
 {
     const char *named = getenv("STAGGER_HUB");
 
     if (o->hub != NULL)
         return o->hub;
     return named != NULL && named[0] != '\0' ? named : "http://127.0.0.1:8080";
+}
+
+void stg_remote_secure(const stg_remote_options *o, stg_endpoint_options *e)
+{
+    e->ca_file = o->ca_file;
+    e->certificate_file = o->certificate_file;
+    e->key_file = o->key_file;
 }
 
 /* Without the slash at its end. */
@@ -117,7 +130,7 @@ static stg_status take_options(stg_remote *r, const stg_remote_options *o,
     char token[STG_TOKEN_MAX + 1];
     int size = 0;
 
-    if (take_url(r, hub_of(o), err) != STG_OK)
+    if (take_url(r, stg_remote_url(o), err) != STG_OK)
         return STG_INVALID;
     if (o->token_file != NULL) {
         if (stg_token_file_read(token, o->token_file, err) != STG_OK)
@@ -152,6 +165,7 @@ stg_remote *stg_remote_open(const char *who, const stg_remote_options *o)
     if (r != NULL && take_options(r, o, &err) == STG_OK &&
         open_client(r, &err) == STG_OK) {
         r->who = who;
+        r->options = *o;
         return r;
     }
     stg_options_complain(who, "%s", err.text);
@@ -253,6 +267,7 @@ static stg_endpoint *open_endpoint(stg_remote *r, const char *method,
     o = stg_endpoint_options_default(url);
     o.method = method;
     o.headers = r->head;
+    stg_remote_secure(&r->options, &o);
     o.answer_max = o.excerpt_max = ANSWER_MAX;
     if (stg_endpoint_new(&e, r->client, &o, &err) == STG_OK)
         return e;

@@ -10,32 +10,55 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http/client.h"
+
 /* Options that all such commands have, for their tables and their helps. */
 typedef struct stg_remote_options {
     const char *hub;        /* NULL: STAGGER_HUB in the environment, or else
                         http://127.0.0.1:8080 */
     const char *token_file; /* NULL: none */
+    // For https: whom to trust, NULL: whom the system does; and what to show.
+    const char *ca_file, *certificate_file, *key_file;
 } stg_remote_options;
 
-#define STG_REMOTE_HELP                                                      \
-    "      --hub URL        of the hub: STAGGER_HUB in the environment, or " \
-    "else\n"                                                                 \
-    "                       http://127.0.0.1:8080\n"                         \
-    "      --token-file F   a file with the token that the hub wants\n"
+/* o->hub, or what stands for it. */
+const char *stg_remote_url(const stg_remote_options *o);
 
-/* getopt's numbers of the two; others begin behind. */
-enum { STG_REMOTE_HUB = 256, STG_REMOTE_TOKEN, STG_REMOTE_NEXT };
+/* What of o concerns TLS. */
+void stg_remote_secure(const stg_remote_options *o, stg_endpoint_options *e);
 
-#define STG_REMOTE_LONG_OPTIONS                                 \
-    {"hub", required_argument, NULL, STG_REMOTE_HUB},           \
-    {                                                           \
-        "token-file", required_argument, NULL, STG_REMOTE_TOKEN \
+#define STG_REMOTE_HELP                                                        \
+    "      --hub URL        of the hub: STAGGER_HUB in the environment, or "   \
+    "else\n"                                                                   \
+    "                       http://127.0.0.1:8080\n"                           \
+    "      --token-file F   a file with the token that the hub wants\n"        \
+    "      --ca F           of https: certificates to trust (the system's)\n"  \
+    "      --client-cert F  a certificate to show to the hub, with its key:\n" \
+    "      --client-key F   both in PEM\n"
+
+/* getopt's numbers of them; others begin behind. */
+enum {
+    STG_REMOTE_HUB = 256,
+    STG_REMOTE_TOKEN,
+    STG_REMOTE_CA,
+    STG_REMOTE_CERTIFICATE,
+    STG_REMOTE_KEY,
+    STG_REMOTE_NEXT
+};
+
+#define STG_REMOTE_LONG_OPTIONS                                           \
+    {"hub", required_argument, NULL, STG_REMOTE_HUB},                     \
+        {"token-file", required_argument, NULL, STG_REMOTE_TOKEN},        \
+        {"ca", required_argument, NULL, STG_REMOTE_CA},                   \
+        {"client-cert", required_argument, NULL, STG_REMOTE_CERTIFICATE}, \
+    {                                                                     \
+        "client-key", required_argument, NULL, STG_REMOTE_KEY             \
     }
 
-/* Whether option is one of the two, whose argument it takes. */
+/* Whether option is one of them, whose argument it takes. */
 bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
 
-/* For a command that has these two and --help, which it prints: words are left from
+/* For a command that has these and --help, which it prints: words are left from
  * optind on. Returns 0, STG_REMOTE_HELPED where it has printed the help, or the
  * exit code of a bad option, which was complained of. */
 enum { STG_REMOTE_HELPED = -1 };

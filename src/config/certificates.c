@@ -101,40 +101,55 @@ static bool is_new(stg_loading *l, const char *path)
            l->files.count > before;
 }
 
-static void check_ca(stg_loading *l, size_t target, const char *path)
+static void check_ca(stg_loading *l, stg_file_place place, const char *name,
+                     const char *path)
 {
-    stg_file_place place = stg_load_target_place(l, target, "tls.ca");
-    X509 *certificate = check_certificate(l, place, "tls.ca", path);
+    X509 *certificate = check_certificate(l, place, name, path);
 
     if (certificate != NULL)
         check_age(l, place, path, certificate);
     X509_free(certificate);
 }
 
-static void check_pair(stg_loading *l, size_t target, const char *path,
-                       const char *key_path)
+/* A setting that names a file. */
+typedef struct named {
+    const char *name, *path; /* path NULL: none */
+    stg_file_place place;
+} named;
+
+static void check_files(stg_loading *l, const named *c, const named *k)
 {
-    stg_file_place place = stg_load_target_place(l, target, "tls.certificate"),
-                   key_place = stg_load_target_place(l, target, "tls.key");
-    X509 *certificate = check_certificate(l, place, "tls.certificate", path);
-    EVP_PKEY *key = read_key(key_path);
+    X509 *certificate = check_certificate(l, c->place, c->name, c->path);
+    EVP_PKEY *key = read_key(k->path);
 
     if (certificate != NULL)
-        check_age(l, place, path, certificate);
+        check_age(l, c->place, c->path, certificate);
     if (key == NULL)
-        stg_complain(l->c, key_place,
-                     "`tls.key`: %.120s has no key that can be used; wanted "
+        stg_complain(l->c, k->place,
+                     "`%s`: %.120s has no key that can be used; wanted "
                      "one in PEM, without a passphrase",
-                     key_path);
+                     k->name, k->path);
     else if (certificate != NULL &&
              X509_check_private_key(certificate, key) != 1)
-        stg_complain(l->c, key_place,
-                     "`tls.key`: the key %.120s is not that of the certificate "
+        stg_complain(l->c, k->place,
+                     "`%s`: the key %.120s is not that of the certificate "
                      "%.120s; wanted the two that belong together",
-                     key_path, path);
+                     k->name, k->path, c->path);
     ERR_clear_error();
     X509_free(certificate);
     EVP_PKEY_free(key);
+}
+
+/* Both, or neither. */
+static void check_pair(stg_loading *l, const named *c, const named *k)
+{
+    const named *one = c->path != NULL ? c : k, *other = one == c ? k : c;
+
+    if (one->path != NULL && other->path == NULL)
+        stg_complain(l->c, one->place, "`%s` without `%s`; wanted both",
+                     one->name, other->name);
+    else if (one->path != NULL && is_new(l, k->path))
+        check_files(l, c, k);
 }
 
 /* Other bytes in a file of the same name are another file. */
@@ -164,13 +179,30 @@ void stg_load_check_tls(stg_loading *l, size_t target)
 
     t->files_stamp = stamp_of(t);
     if (t->ca_file != NULL && is_new(l, t->ca_file))
-        check_ca(l, target, t->ca_file);
-    if (t->certificate_file != NULL && t->key_file == NULL)
-        stg_complain(l->c, stg_load_target_place(l, target, "tls.certificate"),
-                     "`tls.certificate` without `tls.key`; wanted both");
-    else if (t->certificate_file == NULL && t->key_file != NULL)
-        stg_complain(l->c, stg_load_target_place(l, target, "tls.key"),
-                     "`tls.key` without `tls.certificate`; wanted both");
-    else if (t->certificate_file != NULL && is_new(l, t->key_file))
-        check_pair(l, target, t->certificate_file, t->key_file);
+        check_ca(l, stg_load_target_place(l, target, "tls.ca"), "tls.ca",
+                 t->ca_file);
+    check_pair(l,
+               &(named){"tls.certificate", t->certificate_file,
+                        stg_load_target_place(l, target, "tls.certificate")},
+               &(named){"tls.key", t->key_file,
+                        stg_load_target_place(l, target, "tls.key")});
+}
+
+void stg_load_check_listen_tls(stg_loading *l)
+{
+    static const char certificate[] = "listen.tls.certificate",
+                      key[] = "listen.tls.key", ca[] = "listen.tls.client-ca";
+    const stg_listen_settings *s = &l->s->listen;
+
+    if (s->client_ca_file != NULL && s->certificate_file == NULL)
+        stg_complain(l->c, stg_load_hub_place(l, ca),
+                     "`%s` without `%s`; wanted both, for only TLS asks for "
+                     "certificates",
+                     ca, certificate);
+    else if (s->client_ca_file != NULL && is_new(l, s->client_ca_file))
+        check_ca(l, stg_load_hub_place(l, ca), ca, s->client_ca_file);
+    check_pair(l,
+               &(named){certificate, s->certificate_file,
+                        stg_load_hub_place(l, certificate)},
+               &(named){key, s->key_file, stg_load_hub_place(l, key)});
 }

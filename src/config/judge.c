@@ -30,10 +30,19 @@ static void judge_listen(stg_loading *l)
             stg_complain(l->c, stg_load_hub_place(l, "listen.tokens"),
                          "`listen.tokens`, and nothing listens, since `source` "
                          "is stdin; wanted `listen.address`, too");
+        if (s->certificate_file != NULL)
+            stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
+                         "`listen.tls`, and nothing listens, since `source` "
+                         "is stdin; wanted `listen.address`, too");
         return;
     }
     if (stg_address_parse(&address, s->address, &err) != STG_OK)
         return;
+    if (s->certificate_file != NULL && stg_address_is_path(&address))
+        stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
+                     "`listen.tls`: %s is a socket of this machine, which is "
+                     "plain; wanted an address and port, or no `listen.tls`",
+                     s->address);
     if (stg_address_check_host(&address, &err) != STG_OK)
         stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
                  "`listen.address`: %s, and a hub does not start without it",
@@ -46,10 +55,11 @@ static void judge_listen(stg_loading *l)
                      "and there are no `listen.tokens`; wanted tokens, or "
                      "127.0.0.1",
                      s->address);
-    else
+    else if (s->certificate_file == NULL)
         stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
                  "`listen.address`: other machines can reach %s, and tokens "
-                 "go to it in the clear; wanted a proxy with TLS before it",
+                 "go to it in the clear; wanted `listen.tls`, or a proxy with "
+                 "TLS before it",
                  s->address);
 }
 
@@ -361,6 +371,7 @@ static void judge_alerts(stg_loading *l)
 void stg_judge(stg_loading *l)
 {
     judge_listen(l);
+    stg_load_check_listen_tls(l);
     judge_connections(l);
     judge_tokens(l);
     judge_ordered(l);

@@ -113,8 +113,9 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
 bool stg_load_check_secret(stg_loading *l, stg_file_place place,
                            const char *name, const char *path);
 
-/* Certificates and keys of a target. */
+/* Certificates and keys of a target, and those of the hub. */
 void stg_load_check_tls(stg_loading *l, size_t target);
+void stg_load_check_listen_tls(stg_loading *l);
 
 /* Whether a file can be made or added to. */
 void stg_load_check_output(stg_loading *l, const char *name, const char *path);

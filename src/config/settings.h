@@ -151,10 +151,19 @@ typedef struct stg_store_settings {
     uint64_t keys_max; /* 1 to 10^9 */
 } stg_store_settings;
 
+/* With listen.tls.client-ca: whether a client must have a certificate. */
+typedef enum stg_client_auth {
+    STG_CLIENT_AUTH_REQUIRED,
+    STG_CLIENT_AUTH_OPTIONAL, /* one that it has is checked */
+} stg_client_auth;
+
 typedef struct stg_listen_settings {
-    const char *address;    /* NULL: nothing listens */
-    const char *token_file; /* NULL: none */
-    stg_texts headers;      /* of a message, that go on to the targets; none:
+    const char *address;                     /* NULL: nothing listens */
+    const char *token_file;                  /* NULL: none */
+    const char *certificate_file, *key_file; /* both, or NULL: plain HTTP */
+    const char *client_ca_file; /* NULL: no client is asked for one */
+    stg_client_auth client_auth;
+    stg_texts headers; /* of a message, that go on to the targets; none:
                                stg_headers_default */
     uint32_t connections_max, address_connections_max;
 } stg_listen_settings;

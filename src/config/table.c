@@ -14,6 +14,7 @@ static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
+static const char *const client_auths[] = {"required", "optional", NULL};
 static const char *const types[] = {"slack", "mail", "webhook", NULL};
 static const char *const starttls[] = {"required", "optional", "none", NULL};
 
@@ -134,6 +135,27 @@ static const stg_setting table[] = {
  .example = "[traceparent, X-*, Event-Type]",
  .says = "Headers of a published message that go on to the targets: names, or "
          "the beginning of names and `*`. Content-Type and Stagger-Key always do."},
+{SECTION(STG_IN_HUB, "listen.tls"),
+ .says = "The hub's own certificate: with one it speaks HTTPS, of TLS 1.2 and "
+         "1.3, and nothing else. A reload reads the files anew, and so does the "
+         "first connection a second after they have changed. Connections go on, "
+         "and a certificate that cannot be used changes nothing."},
+{HUB("listen.tls.certificate", FILE, listen.certificate_file),
+ .example = "hub.pem", .flag = "--tls-cert FILE",
+ .says = "It, in PEM, with the chain up to the authority behind it."},
+{HUB("listen.tls.key", FILE, listen.key_file), .example = "hub.key",
+ .is_secret = true, .flag = "--tls-key FILE",
+ .says = "Its key, in PEM, without a passphrase."},
+{HUB("listen.tls.client-ca", FILE, listen.client_ca_file),
+ .example = "clients.pem",
+ .says = "Certificates, in PEM, of who vouches for clients: each has to show one "
+         "of theirs (mutual TLS). It is asked for besides the token, which says "
+         "what a client may do."},
+{HUB("listen.tls.client-auth", WORD, listen.client_auth),
+ .words = client_auths, .standard = "required", .example = "optional",
+ .says = "With `client-ca`: `required`, or `optional` while clients are changed "
+         "over: one without a certificate is let in, one with a wrong one is "
+         "not."},
 {SECTION(STG_IN_HUB, "listen.connections"),
  .says = "How many may be open at once."},
 {HUB("listen.connections.max", COUNT, listen.connections_max),

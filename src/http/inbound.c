@@ -107,6 +107,7 @@ static void free_inbound(uv_handle_t *handle)
 
     stg_origin_release(c->origin);
     stg_origin_release(c->client);
+    stg_secure_free(c->secure);
     free(c);
     stg_httpd_release(s);
 }
@@ -119,6 +120,8 @@ void stg_inbound_close(stg_inbound *c)
         return;
     if (has_request(c))
         s->hooks->ended(c);
+    if (c->secure != NULL)
+        stg_secure_end(c);
     enter(c, STG_INBOUND_CLOSED);
     stg_deadline_clear(&s->deadlines, &c->deadline);
     stg_list_remove(&c->link);
@@ -137,6 +140,8 @@ static bool is_through(const stg_inbound *c)
                            stg_request_is_whole(&c->request));
 }
 
+static void read_on(stg_inbound *c);
+
 /* What is unread would have the system take the answer back, where it was not
  * read yet. So the other end closes first, or its time is up. */
 static void end(stg_inbound *c)
@@ -149,10 +154,12 @@ static void end(stg_inbound *c)
         stg_inbound_close(c);
         return;
     }
+    if (c->secure != NULL)
+        stg_secure_end(c);
     (void)shutdown(fd, SHUT_WR);
     free(c->rest);
     c->rest = NULL;
-    stg_inbound_read(c);
+    read_on(c);
 }
 
 /* -- answers --------------------------------------------------------------- */
@@ -173,11 +180,10 @@ static void go_on(stg_inbound *c)
     if (c->is_ended)
         stg_inbound_close(c);
     else
-        stg_inbound_read(c);
+        read_on(c);
 }
 
-/* The answer is with the system. */
-static void finish(stg_inbound *c)
+void stg_inbound_sent(stg_inbound *c)
 {
     c->server->hooks->ended(c);
     if (c->is_last) {
@@ -203,7 +209,7 @@ static void written(uv_write_t *request, int status)
     if (status != 0)
         stg_inbound_close(c);
     else
-        finish(c);
+        stg_inbound_sent(c);
 }
 
 /* skip: bytes of the head, and then of the body, that are sent. */
@@ -240,10 +246,33 @@ static int send_now(stg_inbound *c, const uv_buf_t *parts, unsigned count)
     return sent == UV_EAGAIN ? 0 : sent;
 }
 
+static void send_securely(stg_inbound *c, uv_buf_t parts[2], bool is_given)
+{
+    int sent;
+
+    enter(c, STG_INBOUND_ANSWER);
+    sent = stg_secure_answer(c, parts, is_given);
+    if (sent == 0)
+        return;
+    if (is_given)
+        free(parts[1].base);
+    if (sent > 0)
+        stg_inbound_sent(c);
+    else
+        stg_inbound_close(c);
+}
+
 static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
 {
-    int sent = send_now(c, parts, parts[1].len > 0 ? 2 : 1);
-    bool is_whole = sent >= 0 && (size_t)sent == parts[0].len + parts[1].len;
+    int sent;
+    bool is_whole;
+
+    if (c->secure != NULL) {
+        send_securely(c, parts, is_given);
+        return;
+    }
+    sent = send_now(c, parts, parts[1].len > 0 ? 2 : 1);
+    is_whole = sent >= 0 && (size_t)sent == parts[0].len + parts[1].len;
 
     if (sent >= 0 && !is_whole) {
         enter(c, STG_INBOUND_ANSWER);
@@ -254,7 +283,7 @@ static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
     if (is_given)
         free(parts[1].base);
     if (is_whole)
-        finish(c);
+        stg_inbound_sent(c);
     else
         stg_inbound_close(c);
 }
@@ -303,7 +332,7 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
 
 /* -- bytes of requests ----------------------------------------------------- */
 
-static void refuse(stg_inbound *c, int status, const char *why)
+void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 {
     c->is_last = true;
     if (c->phase < STG_INBOUND_BODY)
@@ -319,7 +348,8 @@ static void encourage(stg_inbound *c)
     uv_buf_t part = {.base = (char *)(uintptr_t)text, .len = sizeof text - 1};
 
     c->request.wants_go_on = false;
-    if (send_now(c, &part, 1) != (int)part.len)
+    if (c->secure != NULL ? stg_secure_write(c, text, part.len) != 0
+                          : send_now(c, &part, 1) != (int)part.len)
         stg_inbound_close(c);
 }
 
@@ -331,20 +361,24 @@ static void keep(stg_inbound *c)
     if (c->phase != STG_INBOUND_BODY)
         return;
     if (!stg_request_keep(&c->request))
-        refuse(c, 503, "no memory");
+        stg_inbound_refuse(c, 503, "no memory");
     else if (c->request.wants_go_on)
         encourage(c);
 }
 
+/* More of it than what was read at once comes through TLS, in its records. */
 static void keep_rest(stg_inbound *c, stg_span in)
 {
-    c->rest = malloc(in.size);
-    if (c->rest == NULL) {
+    size_t kept = c->rest != NULL ? c->rest_size : 0;
+    char *rest = realloc(c->rest, kept + in.size);
+
+    if (rest == NULL) {
         stg_inbound_close(c);
         return;
     }
-    memcpy(c->rest, in.at, in.size);
-    c->rest_size = in.size;
+    memcpy(rest + kept, in.at, in.size);
+    c->rest = rest;
+    c->rest_size = kept + in.size;
     (void)uv_read_stop(&c->as.stream);
     c->is_stopped = true;
 }
@@ -372,7 +406,7 @@ static bool take_event(stg_inbound *c, stg_span *in)
         hooks->whole(c);
         return true;
     default:
-        refuse(c, c->request.status, c->request.why);
+        stg_inbound_refuse(c, c->request.status, c->request.why);
         return true;
     }
 }
@@ -431,10 +465,8 @@ static void lose(stg_inbound *c, ssize_t error)
         stg_inbound_close(c);
 }
 
-static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+void stg_inbound_take(stg_inbound *c, ssize_t size, const uv_buf_t *buf)
 {
-    stg_inbound *c = stream->data;
-
     if (size == 0 || c->phase == STG_INBOUND_CLOSED)
         return;
     if (size < 0)
@@ -451,30 +483,45 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
 /* All connections share one buffer, for what is read is taken at once; a body
  * is read to where it is wanted. */
-static void lend(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+uv_buf_t stg_inbound_lend(stg_inbound *c)
 {
-    stg_inbound *c = handle->data;
     stg_httpd *s = c->server;
     bool is_body = c->phase == STG_INBOUND_BODY;
+    uv_buf_t buf = {.len = 0};
 
-    (void)suggested;
-    buf->len = 0;
     if (is_body && c->request.length != UINT64_MAX && s->hooks->room != NULL)
-        *buf = s->hooks->room(c);
-    if (buf->len == 0)
-        *buf = (uv_buf_t){.base = s->read,
-                          .len = is_body ? STG_INBOUND_BODY_READ
-                                         : STG_INBOUND_READ};
-    else if (buf->len > c->request.left)
-        buf->len = (size_t)c->request.left;
+        buf = s->hooks->room(c);
+    if (buf.len == 0)
+        buf = (uv_buf_t){.base = s->read,
+                         .len = is_body ? STG_INBOUND_BODY_READ
+                                        : STG_INBOUND_READ};
+    else if (buf.len > c->request.left)
+        buf.len = (size_t)c->request.left;
+    return buf;
 }
 
-void stg_inbound_read(stg_inbound *c)
+static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
+    stg_inbound_take(stream->data, size, buf);
+}
+
+static void lend(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    (void)suggested;
+    *buf = stg_inbound_lend(handle->data);
+}
+
+/* If it had stopped. */
+static void read_on(stg_inbound *c)
+{
+    int error;
+
     if (!c->is_stopped)
         return;
     c->is_stopped = false;
-    if (uv_read_start(&c->as.stream, lend, take) != 0)
+    error = c->secure != NULL ? stg_secure_read(c)
+                              : uv_read_start(&c->as.stream, lend, take);
+    if (error != 0)
         stg_inbound_close(c);
 }
 
@@ -496,6 +543,11 @@ static void cut(stg_inbound *c)
 {
     char from[INET6_ADDRSTRLEN];
 
+    if (c->secure != NULL && !stg_secure_is_up(c)) {
+        stg_secure_note(c, "it did not end in time");
+        stg_inbound_close(c);
+        return;
+    }
     c->server->cut++;
     STG_LOG_REPEAT(c->server->options.log, STG_LOG_WARN, "request-cut", 1,
                    stg_field_text("from", stg_origin_print(c->origin, from)),
@@ -503,7 +555,7 @@ static void cut(stg_inbound *c)
     if (c->phase == STG_INBOUND_ANSWER)
         stg_inbound_close(c);
     else
-        refuse(c, 408, "the request did not come in time");
+        stg_inbound_refuse(c, 408, "the request did not come in time");
 }
 
 static void pass(stg_deadline *d)
@@ -527,6 +579,6 @@ bool stg_inbound_open(stg_inbound *c)
     stg_request_init(&c->request, c->server->options.header_max);
     enter(c, STG_INBOUND_HEAD);
     c->is_stopped = true;
-    stg_inbound_read(c);
+    read_on(c);
     return c->phase != STG_INBOUND_CLOSED;
 }

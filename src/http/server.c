@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/refuse.h"
+
 enum { ACCEPTS_MAX = 64 }; /* in a turn of the loop */
 
 /* How long the listener rests where there is no room, and how long a connection
@@ -164,11 +166,21 @@ static bool drop(stg_httpd *s, stg_inbound *c, int fd, bool has_reserve)
 {
     if (c != NULL && c->origin != NULL)
         stg_origin_release(c->origin);
+    if (c != NULL)
+        stg_secure_free(c->secure);
     free(c);
     close(fd);
     if (has_reserve)
         open_reserve(s);
     return false;
+}
+
+static bool open_secure(stg_httpd *s, stg_inbound *c)
+{
+    if (s->tls == NULL)
+        return true;
+    stg_secure_refresh(s);
+    return stg_secure_open(c);
 }
 
 /* Where there is no file for it by the shares, it is still answered, for some
@@ -184,7 +196,8 @@ static bool take(stg_httpd *s, int fd, const struct sockaddr *from,
     c->has_reserve = has_reserve;
     c->is_short = has_reserve || !has_file(s);
     c->origin = stg_origin_hold(&s->origins, from);
-    if (!has_place(s, c) || uv_tcp_init(s->loop, &c->as.tcp) != 0)
+    if (!has_place(s, c) || !open_secure(s, c) ||
+        uv_tcp_init(s->loop, &c->as.tcp) != 0)
         return drop(s, c, fd, has_reserve);
     join(s, c);
     if (uv_tcp_open(&c->as.tcp, fd) != 0)
@@ -299,17 +312,22 @@ static int open_listener(stg_httpd *s)
     if (s->fd < 0)
         return 0;
     error = uv_poll_init(s->loop, &s->listener, s->fd);
-    if (error != 0)
+    if (error != 0) {
+        close(s->fd);
+        s->fd = -1;
         return error;
+    }
     s->listener.data = s;
     s->handles++;
     return uv_poll_start(&s->listener, UV_READABLE, accept_some);
 }
 
-int stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
-                   const stg_httpd_hooks *hooks, void *ctx,
-                   const stg_httpd_options *o)
+stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
+                          const stg_httpd_hooks *hooks, void *ctx,
+                          const stg_httpd_options *o, stg_error *err)
 {
+    int error;
+
     s->loop = loop;
     s->hooks = hooks;
     s->ctx = ctx;
@@ -323,11 +341,16 @@ int stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
     stg_list_init(&s->connections);
     stg_list_init(&s->heading);
     stg_list_init(&s->idle);
+    stg_list_init(&s->contexts);
     stg_origins_init(&s->origins);
     stg_deadlines_init(&s->deadlines, loop);
     s->handles = 1;
     open_reserve(s);
-    return open_listener(s);
+    error = open_listener(s);
+    if (error != 0)
+        return stg_hub_refuse(err, STG_IO, "the server does not start: %s",
+                              uv_strerror(error));
+    return stg_httpd_change_tls(s, &o->tls, err);
 }
 
 void stg_httpd_stop(stg_httpd *s)
@@ -337,8 +360,12 @@ void stg_httpd_stop(stg_httpd *s)
 
 void stg_httpd_release(stg_httpd *s)
 {
-    if (--s->handles == 0)
-        s->closed(s->closed_ctx);
+    if (--s->handles > 0)
+        return;
+    if (s->tls != NULL)
+        stg_tls_context_release(s->tls);
+    free(s->records);
+    s->closed(s->closed_ctx);
 }
 
 static void release(void *server)

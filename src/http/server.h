@@ -5,6 +5,7 @@
  *     response.c   the heads of answers            (pure)
  *     server.c     the listener, and how many connections there may be
  *     inbound.c    a connection: bytes in and out, phases, time
+ *     secure.c     the same bytes through TLS, and its certificates
  *     origin.c     where connections come from
  *
  * A user of it holds a stg_httpd and gives hooks; what it knows of a connection
@@ -21,6 +22,10 @@
  * first, of either side; then a file in reserve lets one be answered and closed;
  * then the listener rests for 100 ms.
  *
+ * TLS. A handshake is a part of the first head: it has the same time, and makes
+ * room for others as a head does. Certificates are changed by a call, and when
+ * their files are others: those who are connected keep what they have.
+ *
  * All on the loop's thread. */
 #ifndef STAGGER_HTTP_SERVER_H
 #define STAGGER_HTTP_SERVER_H
@@ -35,9 +40,11 @@
 #include "http/origin.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "http/tls.h"
 
 typedef struct stg_httpd stg_httpd;
 typedef struct stg_inbound stg_inbound;
+typedef struct stg_secure stg_secure; /* of a connection: see secure.c */
 
 /* All but room and calm are called for each request, in this order: head, body
  * any number of times, whole, ended; or refused, ended, at any place. Parts of
@@ -67,6 +74,8 @@ typedef struct stg_httpd_options {
     uint32_t body_rate; /* bytes a second */
     stg_files *files;   /* kept; NULL: the server's own */
     stg_log *log;       /* kept; NULL: none */
+    // Its certificate; certificate_file NULL: connections are plain.
+    stg_tls_options tls;
 } stg_httpd_options;
 
 enum {
@@ -89,6 +98,11 @@ struct stg_httpd {
     uint32_t busy;  /* that wait for an answer, or for it to go out */
     uint32_t shorts;
     uint64_t cut; /* that were too slow */
+    uint64_t handshakes_failed;
+    stg_list contexts;
+    stg_tls_context *tls; /* of connections from now on; NULL: they are plain */
+    stg_ns tls_looked_at; /* when its files were looked at */
+    char *records;        /* what came in, of the connection that is read */
     uv_poll_t listener;
     int fd;
     int reserve;      /* a file for when there is none; -1: in use */
@@ -106,11 +120,21 @@ struct stg_httpd {
     char read[STG_INBOUND_BODY_READ];
 };
 
-/* fd listens, or is -1 for stg_httpd_adopt() alone; given. Returns an error of
- * libuv, or 0; then it is closed with stg_httpd_close(). */
-int stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
-                   const stg_httpd_hooks *hooks, void *ctx,
-                   const stg_httpd_options *o);
+/* fd listens, or is -1 for stg_httpd_adopt() alone; given. STG_INVALID: a
+ * certificate that cannot be used; STG_IO: the system refuses it. Whatever it
+ * returns, it is closed with stg_httpd_close(). */
+stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
+                          const stg_httpd_hooks *hooks, void *ctx,
+                          const stg_httpd_options *o, stg_error *err);
+
+/* Connections from now on have this certificate, read anew, or are plain. With
+ * STG_INVALID, which says why, all is as it was. */
+stg_status stg_httpd_change_tls(stg_httpd *s, const stg_tls_options *o,
+                                stg_error *err);
+
+/* Until when the certificate is valid, in seconds since 1970; 0: there is
+ * none. */
+int64_t stg_httpd_certificate_until(const stg_httpd *s);
 
 /* Each answer from now on is the last of its connection. */
 void stg_httpd_stop(stg_httpd *s);
@@ -152,7 +176,8 @@ struct stg_inbound {
     stg_ns due_at, phase_at;
     uint64_t body_size; /* bytes of it that came */
     stg_request request;
-    char *rest; /* bytes of the requests behind this one */
+    stg_secure *secure; /* NULL: it is plain */
+    char *rest;         /* bytes of the requests behind this one */
     size_t rest_size;
     stg_inbound_phase phase;
     bool is_last;    /* closes behind the answer */
@@ -181,9 +206,6 @@ void stg_inbound_close(stg_inbound *c);
 /* Begins to read. False: it is closed. */
 bool stg_inbound_open(stg_inbound *c);
 
-/* Reads on, if it had stopped. */
-void stg_inbound_read(stg_inbound *c);
-
 /* Whether a client has no room for one more connection: then none of its own is
  * closed for it. */
 bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client);
@@ -191,5 +213,45 @@ bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client);
 /* Its file is closed; and so is its handle. */
 void stg_httpd_left(stg_httpd *s, const stg_inbound *c);
 void stg_httpd_release(stg_httpd *s);
+
+/* -- inbound.c, for secure.c ------------------------------------------------ */
+
+/* Where the next bytes of requests are read to; and so many are there, or an
+ * error of libuv is. */
+uv_buf_t stg_inbound_lend(stg_inbound *c);
+void stg_inbound_take(stg_inbound *c, ssize_t size, const uv_buf_t *buf);
+
+/* Answers what was no request, and ends it. */
+void stg_inbound_refuse(stg_inbound *c, int status, const char *why);
+
+/* The answer is with the system. */
+void stg_inbound_sent(stg_inbound *c);
+
+/* -- secure.c, for server.c and inbound.c ----------------------------------- */
+
+/* Where the server's certificate is another one by now, takes that. */
+void stg_secure_refresh(stg_httpd *s);
+
+/* The connection is one of TLS from its first byte on. False: no memory. */
+bool stg_secure_open(stg_inbound *c);
+void stg_secure_free(stg_secure *s); /* NULL is none */
+
+/* Begins to read. Returns an error of libuv, or 0. */
+int stg_secure_read(stg_inbound *c);
+
+/* Sends an answer. Returns 1: it is with the system; 0: stg_inbound_sent() or the
+ * end will follow, and body, if it is given, is freed by then; an error of libuv
+ * otherwise. */
+int stg_secure_answer(stg_inbound *c, const uv_buf_t parts[2], bool is_given);
+
+/* Sends bytes at once. Returns an error of libuv, or 0. */
+int stg_secure_write(stg_inbound *c, const char *bytes, size_t size);
+
+/* Whether the handshake is over. If it will never be, `why` is noted. */
+bool stg_secure_is_up(const stg_inbound *c);
+void stg_secure_note(stg_inbound *c, const char *why);
+
+/* The other end is told that nothing more comes. */
+void stg_secure_end(stg_inbound *c);
 
 #endif

@@ -30,7 +30,7 @@ struct stg_tls_context {
     // What goes out next, of whichever session: its user empties it.
     char *out;
     size_t out_size, out_room;
-    bool is_unverified;
+    bool is_unverified, is_server;
     source ca, certificate, key;
 };
 
@@ -132,9 +132,25 @@ static bool is_same(const source *a, const char *path)
 bool stg_tls_context_matches(const stg_tls_context *c, const stg_tls_options *o)
 {
     return c->is_unverified == o->is_unverified &&
-           is_same(&c->ca, o->ca_file) &&
+           c->is_server == o->is_server && is_same(&c->ca, o->ca_file) &&
            is_same(&c->certificate, o->certificate_file) &&
            is_same(&c->key, o->key_file);
+}
+
+stg_tls_options stg_tls_context_options(const stg_tls_context *c)
+{
+    return (stg_tls_options){.ca_file = c->ca.path,
+                             .certificate_file = c->certificate.path,
+                             .key_file = c->key.path,
+                             .is_unverified = c->is_unverified,
+                             .is_server = c->is_server};
+}
+
+bool stg_tls_context_is_stale(const stg_tls_context *c)
+{
+    return !is_same(&c->ca, c->ca.path) ||
+           !is_same(&c->certificate, c->certificate.path) ||
+           !is_same(&c->key, c->key.path);
 }
 
 static stg_tls_context *find(const stg_list *contexts, const stg_tls_options *o)
@@ -207,10 +223,48 @@ static stg_status use_authorities(SSL_CTX *ssl, const stg_tls_options *o,
     return STG_OK;
 }
 
+static const unsigned char protocols[] = "\x08http/1.1";
+
+/* The one protocol that a server has; who offers others alone is told so. */
+static int choose_protocol(SSL *ssl, const unsigned char **chosen,
+                           unsigned char *size, const unsigned char *offered,
+                           unsigned offered_size, void *ctx)
+{
+    (void)ssl;
+    (void)ctx;
+    return SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, size,
+                                 protocols, sizeof protocols - 1, offered,
+                                 offered_size) == OPENSSL_NPN_NEGOTIATED
+               ? SSL_TLSEXT_ERR_OK
+               : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* Of a client that is asked for a certificate, also the names of those that are
+ * trusted are told, by which it chooses. */
+static stg_status use_clients(SSL_CTX *ssl, const stg_tls_options *o,
+                              stg_error *err)
+{
+    static const unsigned char context[] = "stagger";
+
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
+    (void)SSL_CTX_set_num_tickets(ssl, 1);
+    (void)SSL_CTX_set_session_id_context(ssl, context, sizeof context - 1);
+    if (o->ca_file == NULL)
+        return STG_OK;
+    SSL_CTX_set_verify(ssl,
+                       o->is_unverified
+                           ? SSL_VERIFY_PEER
+                           : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                       NULL);
+    SSL_CTX_set_client_CA_list(ssl, SSL_load_client_CA_file(o->ca_file));
+    if (SSL_CTX_get_client_CA_list(ssl) == NULL ||
+        SSL_CTX_load_verify_locations(ssl, o->ca_file, NULL) != 1)
+        return refuse(err, "ca_file", o->ca_file);
+    return STG_OK;
+}
+
 static stg_status set_up(SSL_CTX *ssl, const stg_tls_options *o, stg_error *err)
 {
-    static const unsigned char protocols[] = "\x08http/1.1";
-
     if (SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_alpn_protos(ssl, protocols, sizeof protocols - 1) != 0)
         return refuse(err, "tls", NULL);
@@ -222,7 +276,8 @@ static stg_status set_up(SSL_CTX *ssl, const stg_tls_options *o, stg_error *err)
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (use_certificate(ssl, o, err) != STG_OK)
         return STG_INVALID;
-    return use_authorities(ssl, o, err);
+    return o->is_server ? use_clients(ssl, o, err)
+                        : use_authorities(ssl, o, err);
 }
 
 /* Before the file is read, so that one that is written meanwhile is noticed. */
@@ -258,7 +313,9 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
         return refuse(err, "tls: no memory", NULL);
     c->users = 1;
     c->is_unverified = o->is_unverified;
-    c->ssl = SSL_CTX_new(TLS_client_method());
+    c->is_server = o->is_server;
+    c->ssl =
+        SSL_CTX_new(o->is_server ? TLS_server_method() : TLS_client_method());
     if (c->ssl == NULL || !make_method(c) || !note_source(&c->ca, o->ca_file) ||
         !note_source(&c->certificate, o->certificate_file) ||
         !note_source(&c->key, o->key_file)) {
@@ -343,6 +400,8 @@ static bool expect(SSL *ssl, const char *name, bool is_address)
 {
     X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
 
+    if (name == NULL)
+        return true;
     if (is_address)
         return X509_VERIFY_PARAM_set1_ip_asc(wanted, name) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
@@ -375,7 +434,10 @@ stg_tls *stg_tls_new(stg_tls_context *context, const char *name,
         stg_tls_free(t);
         return NULL;
     }
-    SSL_set_connect_state(t->ssl);
+    if (context->is_server)
+        SSL_set_accept_state(t->ssl);
+    else
+        SSL_set_connect_state(t->ssl);
     return t;
 }
 
@@ -434,6 +496,12 @@ stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
                              size_t *taken)
 {
     return result_of(t, SSL_write_ex(t->ssl, bytes, size, taken));
+}
+
+void stg_tls_end(stg_tls *t)
+{
+    (void)SSL_shutdown(t->ssl);
+    ERR_clear_error();
 }
 
 /* Where a handshake's messages came with the answer, as tickets do, OpenSSL

@@ -1,5 +1,5 @@
 /* tls.h - TLS without a socket: records in and out by memory. Private to the
- * client.
+ * client and the server.
  *
  * TLS 1.2 and later by OpenSSL. A context is shared by all who want the same of
  * it; a session is of one connection. Bytes that came in are lent for one run
@@ -19,9 +19,12 @@ typedef struct stg_tls_context stg_tls_context;
 typedef struct stg_tls stg_tls;
 
 typedef struct stg_tls_options {
-    const char *ca_file; /* NULL: the system's */
+    const char *ca_file; /* NULL: the system's; of a server: no client is asked
+                            for a certificate */
     const char *certificate_file, *key_file;
-    bool is_unverified;
+    bool is_unverified; /* of a server: a client may have no certificate, but
+                           one that it has is checked */
+    bool is_server;
 } stg_tls_options;
 
 /* One that is in the list already, or a new one in it. STG_INVALID: a file that
@@ -34,11 +37,18 @@ void stg_tls_context_release(stg_tls_context *context);
 bool stg_tls_context_matches(const stg_tls_context *context,
                              const stg_tls_options *o);
 
-/* Until when the client's certificate is valid, in seconds since 1970; 0: there
- * is none. */
+/* What it was made of; lent. */
+stg_tls_options stg_tls_context_options(const stg_tls_context *context);
+
+/* Whether a file that it was made of is another one by now. */
+bool stg_tls_context_is_stale(const stg_tls_context *context);
+
+/* Until when its own certificate is valid, in seconds since 1970; 0: there is
+ * none. */
 int64_t stg_tls_own_until(const stg_tls_context *context);
 
-/* name: for SNI and the check; is_address: it is one of IP. NULL: no memory. */
+/* name: for SNI and the check; is_address: it is one of IP. Of a server's context
+ * name is NULL. NULL: no memory. */
 stg_tls *stg_tls_new(stg_tls_context *context, const char *name,
                      bool is_address);
 void stg_tls_free(stg_tls *t);
@@ -64,6 +74,9 @@ stg_tls_result stg_tls_shake_hands(stg_tls *t);
 stg_tls_result stg_tls_read(stg_tls *t, char *bytes, size_t room, size_t *size);
 stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
                              size_t *taken);
+
+/* Says to the other side that nothing more comes. */
+void stg_tls_end(stg_tls *t);
 
 /* It has nothing to do for now: gives back what it can of its memory, 16 to 32
  * KiB. Allowed at any time. */

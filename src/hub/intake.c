@@ -91,6 +91,11 @@ static stg_ingress_options ingress_options(const stg_listen_settings *o)
 
     i.listen = o->address;
     i.token_file = o->token_file;
+    i.tls = (stg_tls_options){.ca_file = o->client_ca_file,
+                              .certificate_file = o->certificate_file,
+                              .key_file = o->key_file,
+                              .is_unverified =
+                                  o->client_auth == STG_CLIENT_AUTH_OPTIONAL};
     if (o->headers.count > 0)
         i.headers = o->headers.at;
     i.connections_max = o->connections_max;

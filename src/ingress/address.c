@@ -57,7 +57,7 @@ static bool split(const char *text, char *host, size_t room, const char **port)
     return is_bracketed == (strchr(host, ':') != NULL);
 }
 
-static bool is_path(const stg_address *a)
+bool stg_address_is_path(const stg_address *a)
 {
     return a->any.sa_family == AF_UNIX;
 }
@@ -117,7 +117,7 @@ stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
 
 uint16_t stg_address_port(const stg_address *a)
 {
-    if (is_path(a))
+    if (stg_address_is_path(a))
         return 0;
     return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port
                                              : a->v6.sin6_port);
@@ -129,7 +129,7 @@ const char *stg_address_print(const stg_address *a,
     char host[INET6_ADDRSTRLEN] = "";
     bool is_v4 = a->any.sa_family == AF_INET;
 
-    if (is_path(a)) {
+    if (stg_address_is_path(a)) {
         snprintf(text, STG_ADDRESS_TEXT_MAX, "unix:%s", a->un.sun_path);
         return text;
     }
@@ -145,7 +145,7 @@ bool stg_address_is_loopback(const stg_address *a)
 {
     const unsigned char *v6 = a->v6.sin6_addr.s6_addr;
 
-    if (is_path(a))
+    if (stg_address_is_path(a))
         return true;
     if (a->any.sa_family == AF_INET)
         return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
@@ -257,7 +257,7 @@ static void remove_stale(const stg_address *a)
 
 void stg_address_leave(const stg_address *a)
 {
-    if (is_path(a))
+    if (stg_address_is_path(a))
         (void)unlink(a->un.sun_path);
 }
 
@@ -273,7 +273,7 @@ static bool bind_socket(int fd, const stg_address *a)
     int yes = 1, no = 0;
     bool is_v4 = a->any.sa_family == AF_INET;
 
-    if (is_path(a)) {
+    if (stg_address_is_path(a)) {
         remove_stale(a);
         return bind(fd, &a->any, sizeof a->un) == 0;
     }
@@ -290,7 +290,7 @@ stg_status stg_address_check_host(const stg_address *a, stg_error *err)
     char text[STG_ADDRESS_TEXT_MAX];
     int fd, error;
 
-    if (is_path(a)) // who starts it may have other rights there
+    if (stg_address_is_path(a)) // who starts it may have other rights there
         return STG_OK;
     stg_address_print(a, text);
     if (a->any.sa_family == AF_INET)

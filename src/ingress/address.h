@@ -31,6 +31,9 @@ stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err);
 const char *stg_address_print(const stg_address *a,
                               char text[STG_ADDRESS_TEXT_MAX]);
 
+/* A socket in the file system. */
+bool stg_address_is_path(const stg_address *a);
+
 /* 0 of a path. */
 uint16_t stg_address_port(const stg_address *a);
 

@@ -46,6 +46,8 @@ void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view)
 {
     *view = g->view;
     view->cut = g->server.cut;
+    view->handshakes_failed = g->server.handshakes_failed;
+    view->certificate_until = stg_httpd_certificate_until(&g->server);
     view->connections = g->server.count;
 }
 
@@ -163,6 +165,7 @@ static stg_httpd_options server_options(const stg_ingress_options *o)
         .body_rate = o->body_rate,
         .files = o->files,
         .log = o->log,
+        .tls = o->tls,
     };
 }
 
@@ -178,11 +181,12 @@ static void close_server(void *ctx)
         closed(closed_ctx);
 }
 
-/* With STG_IO the ingress goes by itself. */
+/* Without STG_OK the ingress goes by itself. */
 static stg_status start(stg_ingress *g, stg_error *err)
 {
     stg_httpd_options o;
-    int fd, error;
+    stg_error why;
+    int fd;
     stg_status status = stg_address_listen(&g->address, &fd, err);
 
     if (status != STG_OK) {
@@ -193,13 +197,14 @@ static stg_status start(stg_ingress *g, stg_error *err)
     cap_connections(g);
     g->view.connections_max = g->options.connections_max;
     o = server_options(&g->options);
-    error = stg_httpd_open(&g->server, g->loop, fd, &stg_caller_hooks, g, &o);
-    if (error == 0)
+    status =
+        stg_httpd_open(&g->server, g->loop, fd, &stg_caller_hooks, g, &o, &why);
+    if (status == STG_OK)
         return STG_OK;
+    (void)stg_hub_refuse(err, status, "listen=%.120s: %.300s", g->address_text,
+                         why.text);
     stg_httpd_close(&g->server, close_server, g);
-    return stg_hub_refuse(err, STG_IO,
-                          "listen=%.60s: the server does not start: %s",
-                          g->address_text, uv_strerror(error));
+    return status;
 }
 
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,

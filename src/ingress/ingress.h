@@ -20,6 +20,7 @@
 
 #include "host/files.h"
 #include "host/log.h"
+#include "http/tls.h"
 #include "ingress/route.h"
 #include "ingress/token.h"
 #include "store/store.h"
@@ -30,7 +31,8 @@ typedef struct stg_ingress_options {
     const char *listen; /* 127.0.0.1:8080; [::1]:8080; port 0: any;
                            unix:/path */
     const char
-        *token_file; /* NULL: none, and only loopback may be listened on */
+        *token_file;     /* NULL: none, and only loopback may be listened on */
+    stg_tls_options tls; /* certificate_file NULL: it speaks plain HTTP */
     const char *const
         *headers;   /* those kept of a message, ended by NULL: names,
                                    or "X-*"; see http/forwarding.h */
@@ -101,7 +103,8 @@ typedef void stg_refused_fn(void *ctx, const stg_refused_call *call);
 void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx);
 
 /* From the next request on with this token file (read anew), these headers, and
- * this many connections of an address; the rest of the options is as it was. All
+ * this many connections of an address; from the next connection on with this
+ * certificate. The rest of the options is as it was. All
  * or nothing: errors are those of stg_ingress_open(). */
 stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
                               stg_error *err);
@@ -127,12 +130,14 @@ typedef struct stg_ingress_view {
     uint64_t repeats;     /* messages that were there before, by their key */
     uint64_t refused_4xx; /* requests */
     uint64_t refused_5xx;
-    uint64_t cut;             /* requests that were too slow */
-    uint32_t connections;     /* open now */
-    uint32_t connections_max; /* fewer than asked for, where half of the open
+    uint64_t cut;               /* requests that were too slow */
+    uint64_t handshakes_failed; /* of TLS */
+    int64_t certificate_until;  /* seconds since 1970; 0: there is none */
+    uint32_t connections;       /* open now */
+    uint32_t connections_max;   /* fewer than asked for, where half of the open
                                  files that are allowed are fewer */
-    uint32_t waiting;         /* messages that wait for their commit now */
-    size_t pending;           /* bytes, now */
+    uint32_t waiting;           /* messages that wait for their commit now */
+    size_t pending;             /* bytes, now */
     bool is_stopping;
 } stg_ingress_view;
 void stg_ingress_look(const stg_ingress *g, stg_ingress_view *view);

@@ -70,7 +70,22 @@ static stg_status copy_headers(const char *const *rules, char ***headers,
     if (!is_short)
         return STG_OK;
     stg_ingress_free_headers(*headers);
-    return stg_hub_refuse(err, STG_IO, "ingress: no memory");
+    (void)stg_hub_refuse(err, STG_IO, "ingress: no memory");
+    return STG_IO;
+}
+
+/* Of one that listens already. */
+static stg_status change_tls(stg_ingress *g, const stg_ingress_options *o,
+                             stg_error *err)
+{
+    stg_error why;
+    stg_status status = g->server.loop == NULL
+                            ? STG_OK
+                            : stg_httpd_change_tls(&g->server, &o->tls, &why);
+
+    return status == STG_OK
+               ? STG_OK
+               : stg_hub_refuse(err, status, "listen.tls: %.350s", why.text);
 }
 
 /* The options that may change while it listens. */
@@ -90,6 +105,12 @@ static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
         stg_tokens_free(tokens);
         return status;
     }
+    status = change_tls(g, o, err);
+    if (status != STG_OK) {
+        stg_tokens_free(tokens);
+        stg_ingress_free_headers(headers);
+        return status;
+    }
     stg_tokens_free(g->tokens);
     stg_ingress_free_headers(g->headers);
     g->tokens = tokens;
@@ -104,6 +125,13 @@ stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
 
     if (status == STG_OK)
         status = stg_address_parse(&g->address, o->listen, err);
+    if (status == STG_OK && o->tls.certificate_file != NULL &&
+        stg_address_is_path(&g->address))
+        status = stg_hub_refuse(err, STG_INVALID,
+                                "listen=%.120s: a socket of this machine is "
+                                "plain; wanted an address and port, or no "
+                                "certificate",
+                                o->listen);
     if (status == STG_OK)
         status = read_rules(g, o, err);
     return status;

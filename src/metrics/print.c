@@ -155,6 +155,12 @@ static void print_ingress(const stg_ingress_view *g, stg_page *page)
     put_as(page, "code", "5xx", g->refused_5xx);
     put_counter(page, "stagger_ingress_cut_total",
                 "Requests that were too slow.", g->cut);
+    put_counter(page, "stagger_ingress_handshakes_failed_total",
+                "Handshakes of TLS that failed.", g->handshakes_failed);
+    if (g->certificate_until > 0)
+        put_gauge(page, "stagger_ingress_certificate_expiry_timestamp_seconds",
+                  "Until when the hub's certificate is valid, since 1970.",
+                  (uint64_t)g->certificate_until);
     put_gauge(page, "stagger_ingress_connections", "Connections that are open.",
               g->connections);
     put_gauge(page, "stagger_ingress_waiting_messages",

@@ -35,7 +35,7 @@ class Certificates:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def sign(self, name, names):
+    def sign(self, name, names, days=2):
         command("openssl", "req", "-newkey", "ec", "-pkeyopt",
                 "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                 "-keyout", self.path(f"{name}.key"),
@@ -44,7 +44,7 @@ class Certificates:
             file.write(f"subjectAltName={names}\n")
         command("openssl", "x509", "-req", "-in", self.path(f"{name}.csr"),
                 "-CA", self.path("root.crt"), "-CAkey", self.path("root.key"),
-                "-CAcreateserial", "-days", "2",
+                "-CAcreateserial", "-days", str(days),
                 "-extfile", self.path(f"{name}.ext"),
                 "-out", self.path(f"{name}.crt"))
         os.chmod(self.path(f"{name}.key"), 0o600)

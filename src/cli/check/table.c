@@ -128,7 +128,9 @@ static void print_ways(const stg_settings *s, FILE *to)
     if (s->source == STG_SOURCE_KAFKA)
         print_kafka(s, to);
     if (s->listen.address != NULL)
-        stg_say(to, "listens  on %s, %s\n", s->listen.address,
+        stg_say(to, "listens  on %s%s, %s\n",
+                s->listen.certificate_file != NULL ? "https://" : "",
+                s->listen.address,
                 s->listen.token_file != NULL ? "with tokens"
                                              : "without tokens");
     if (stg_from_is_postgres(s->store.path))

@@ -72,11 +72,11 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"list", dead_list, "stcSUTjCmnHKh"},
+    {"list", dead_list, "stcSUTjCmnHKAEYh"},
     {"show", dead_show, "sjrh"},
     {"export", dead_export, "stcSUTfh"},
-    {"replay", dead_replay, "tcTUjiaDyHKh"},
-    {"drop", dead_drop, "tcTUjiaDyHKh"},
+    {"replay", dead_replay, "tcTUjiaDyHKAEYh"},
+    {"drop", dead_drop, "tcTUjiaDyHKAEYh"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -278,6 +278,15 @@ static int read_option(dead_options *o, int option)
     case 'K':
         o->remote.token_file = optarg;
         return 0;
+    case 'A':
+        o->remote.ca_file = optarg;
+        return 0;
+    case 'E':
+        o->remote.certificate_file = optarg;
+        return 0;
+    case 'Y':
+        o->remote.key_file = optarg;
+        return 0;
     default:
         fputs("See stagger dead --help.\n", stderr);
         return STG_EXIT_USAGE;
@@ -303,6 +312,9 @@ static const struct option options[] = {
     {"yes", no_argument, NULL, 'y'},
     {"hub", required_argument, NULL, 'H'},
     {"token-file", required_argument, NULL, 'K'},
+    {"ca", required_argument, NULL, 'A'},
+    {"client-cert", required_argument, NULL, 'E'},
+    {"client-key", required_argument, NULL, 'Y'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -392,6 +404,11 @@ int stg_cli_dead(int argc, char **argv)
     if (code == 0 && v->run == dead_list && o.remote.hub == NULL &&
         o.remote.token_file != NULL)
         code = refuse("--token-file", "", "wanted --hub, too");
+    if (code == 0 && v->run == dead_list && o.remote.hub == NULL &&
+        (o.remote.ca_file != NULL || o.remote.certificate_file != NULL ||
+         o.remote.key_file != NULL))
+        code = refuse("--ca, --client-cert and --client-key", "",
+                      "wanted --hub, too");
     if (code == 0 && v->run == dead_list && o.remote.hub != NULL &&
         o.store != NULL)
         code = refuse("--store and --hub", "", "wanted one of them");

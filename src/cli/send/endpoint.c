@@ -17,14 +17,15 @@ enum { ANSWER_MAX = 1024 * 1024 };
 static stg_status write_url(char url[URL_MAX], const send_options *o,
                             stg_error *err)
 {
-    size_t size = strlen(o->hub);
+    const char *hub = stg_remote_url(&o->remote);
+    size_t size = strlen(hub);
     const char *path =
         o->form == SEND_WHOLE ? "/v1/messages" : "/v1/messages/batch";
 
-    while (size > 0 && o->hub[size - 1] == '/')
+    while (size > 0 && hub[size - 1] == '/')
         size--;
-    if (size < URL_MAX - 32 && strchr(o->hub, '?') == NULL) {
-        snprintf(url, URL_MAX, "%.*s%s", (int)size, o->hub, path);
+    if (size < URL_MAX - 32 && strchr(hub, '?') == NULL) {
+        snprintf(url, URL_MAX, "%.*s%s", (int)size, hub, path);
         return STG_OK;
     }
     snprintf(err->text, sizeof err->text,
@@ -48,6 +49,7 @@ static stg_status open_with(stg_endpoint **endpoint, stg_client *c,
         snprintf(head + size, sizeof head - size,
                  "Content-Type: application/x-ndjson\r\n");
     e.headers = head;
+    stg_remote_secure(&o->remote, &e);
     e.idle_count_max = SEND_IN_FLIGHT_MAX;
     e.answer_max = ANSWER_MAX;
     e.excerpt_max = ANSWER_MAX;
@@ -65,8 +67,8 @@ stg_status stg_send_endpoint_open(stg_endpoint **endpoint, stg_client *c,
     char url[URL_MAX], token[STG_TOKEN_MAX + 1] = "";
     stg_status status = write_url(url, o, err);
 
-    if (status == STG_OK && o->token_file != NULL)
-        status = stg_token_file_read(token, o->token_file, err);
+    if (status == STG_OK && o->remote.token_file != NULL)
+        status = stg_token_file_read(token, o->remote.token_file, err);
     if (status == STG_OK)
         status = open_with(endpoint, c, o, url, token, err);
     return status;

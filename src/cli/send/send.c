@@ -29,9 +29,7 @@ static const char help[] =
     "Publishes FILE, or standard input (also -), to a hub: as one message, or\n"
     "each line as one. Faults of the network, 429, 5xx and the like are retried\n"
     "by the policy, with idempotency keys, so that nothing is published twice.\n"
-    "\n"
-    "      --hub URL        of the hub: STAGGER_HUB in the environment, or else\n"
-    "                       http://127.0.0.1:8080\n"
+    "\n" STG_REMOTE_HELP
     "      --lines          each line is a message, in batches; empty ones are\n"
     "                       none\n"
     "      --ndjson         each line is a message as a JSON object, with body,\n"
@@ -47,7 +45,6 @@ static const char help[] =
     "                       --key and --ndjson: 1 keeps the order)\n"
     "  -p, --policy P       a preset or a policy text (default: backend cap=5s\n"
     "                       attempts=20 attempt-timeout=30s)\n"
-    "      --token-file F   a file with the token that the hub wants\n"
     "  -q, --quiet          print no ids and no sum\n"
     "  -h, --help           this text\n"
     "\n"
@@ -144,7 +141,7 @@ static int read_form(send_options *o, send_form form)
     return 0;
 }
 
-enum { HUB = 256, LINES, NDJSON, ID, IN_FLIGHT, TOKEN };
+enum { LINES = STG_REMOTE_NEXT, NDJSON, ID, IN_FLIGHT };
 
 static int read_option(void *ctx, int option)
 {
@@ -152,9 +149,6 @@ static int read_option(void *ctx, int option)
     send_options *o = &s->o;
 
     switch (option) {
-    case HUB:
-        o->hub = optarg;
-        return 0;
     case LINES:
         return read_form(o, SEND_LINES);
     case NDJSON:
@@ -183,15 +177,14 @@ static int read_option(void *ctx, int option)
     case 'p':
         s->policy_text = optarg;
         return 0;
-    case TOKEN:
-        o->token_file = optarg;
-        return 0;
     case 'q':
         s->is_quiet = true;
         return 0;
-    default: // 'h'
+    case 'h':
         s->is_help = true;
         return 0;
+    default:
+        return stg_remote_take(&o->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
     }
 }
 
@@ -217,7 +210,7 @@ static int check_settings(settings *s)
 static int read_arguments(settings *s, int argc, char **argv)
 {
     static const struct option options[] = {
-        {"hub", required_argument, NULL, HUB},
+        STG_REMOTE_LONG_OPTIONS,
         {"lines", no_argument, NULL, LINES},
         {"ndjson", no_argument, NULL, NDJSON},
         {"key", required_argument, NULL, 'k'},
@@ -226,7 +219,6 @@ static int read_arguments(settings *s, int argc, char **argv)
         {"id", required_argument, NULL, ID},
         {"in-flight", required_argument, NULL, IN_FLIGHT},
         {"policy", required_argument, NULL, 'p'},
-        {"token-file", required_argument, NULL, TOKEN},
         {"quiet", no_argument, NULL, 'q'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -262,7 +254,8 @@ static void print_result(const settings *s, const send_result *r)
  * accepted there is nothing to go on with. */
 static void advise(const settings *s, const send_result *r)
 {
-    const char *token = stg_token_advice(r->refused, s->o.token_file != NULL);
+    const char *token =
+        stg_token_advice(r->refused, s->o.remote.token_file != NULL);
 
     if (!r->has_failed && r->stopped_by == 0)
         return;
@@ -320,11 +313,9 @@ static int run(settings *s)
 
 int stg_cli_send(int argc, char **argv)
 {
-    const char *hub = getenv("STAGGER_HUB");
     settings s = {.policy_text = policy_default};
     int code;
 
-    s.o.hub = hub != NULL && hub[0] != '\0' ? hub : "http://127.0.0.1:8080";
     code = read_arguments(&s, argc, argv);
     if (code != 0)
         return code;

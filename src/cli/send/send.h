@@ -10,6 +10,7 @@
 
 #include <stagger/policy.h>
 
+#include "cli/remote.h"
 #include "store/parcel.h"
 
 enum { SEND_ID_MAX = 200, SEND_HEADERS_MAX = 64, SEND_IN_FLIGHT_MAX = 64 };
@@ -26,10 +27,9 @@ typedef struct send_header {
 
 typedef struct send_options {
     send_form form;
-    const char *hub;  /* the URL that the paths of the API stand behind */
     const char *file; /* NULL: standard input */
     const char *key, *type;
-    const char *token_file;
+    stg_remote_options remote; /* its URL: the paths of the API stand behind */
     char id[SEND_ID_MAX + 1]; /* the key, or with lines the beginning of keys */
     bool has_own_id;          /* it was given */
     send_header headers[SEND_HEADERS_MAX];
