@@ -31,10 +31,18 @@ static void wake_at(stg_flow *f, stg_lane *l, stg_ns at)
 
 /* -- may the lane start anything at all? ----------------------------------- */
 
+/* Rows of another order wait for no other: where all of them do not fit into
+ * memory at once, those that do go first. */
+static bool has_rows(const stg_flow *f, const stg_lane *l)
+{
+    return stg_lane_is_loaded(l) || (l->shelves[STG_SHELF_FIRST].count > 0 &&
+                                     stg_order_has_old_rows(f, l));
+}
+
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
-           l->is_store_full || !stg_lane_is_loaded(l) ||
+           l->is_store_full || !has_rows(f, l) ||
            l->shelves[STG_SHELF_FIRST].is_unread || stg_order_is_waiting(l);
 }
 

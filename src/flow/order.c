@@ -158,6 +158,14 @@ void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
         l->o.order = STG_ORDER_KEY;
 }
 
+bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (stg_lane_place(l, f->partitions[i])->is_draining)
+            return true;
+    return false;
+}
+
 bool stg_order_is_draining(const stg_lane *l)
 {
     return l->o.order == STG_ORDER_NONE && l->order_wanted != STG_ORDER_NONE;

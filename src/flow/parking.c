@@ -500,13 +500,14 @@ static void evict_behind(stg_flow *f, stg_shelf *shelf)
 }
 
 /* There is no memory for all of them. An ordered lane needs them all, and with
- * some of them would only be in the way of others; they take turns. */
+ * some of them would only be in the way of others; they take turns. Rows that
+ * were parked under another order go as they are there, and make room. */
 static void retry_load(stg_flow *f, stg_shelf *shelf, stg_ns now)
 {
     stg_link *at = stg_list_first(&shelf->rows);
 
     shelf->fetch_at = stg_ns_add(now, find_turn(shelf->lane));
-    if (!is_whole(shelf))
+    if (!is_whole(shelf) || stg_order_has_old_rows(f, shelf->lane))
         return;
     while (at != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);

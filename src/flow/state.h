@@ -336,6 +336,8 @@ void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
 /* Takes over the order that is wanted, as soon as that can be. Before, a lane
  * that was without takes nothing; one that shall be strict starts nothing. */
 void stg_order_change(stg_flow *f, stg_lane *l);
+/* In some partition its rows were parked when the lane had another order. */
+bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l);
 bool stg_order_is_draining(const stg_lane *l);
 bool stg_order_is_waiting(const stg_lane *l);
 
