@@ -151,11 +151,14 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
     *all_retries += retries;
     HOLD(in_flight == l->in_flight && settling == l->settling);
     HOLD(replaying == l->replaying);
-    HOLD(stg_budget_counts(&l->peer.budget, in_flight, retries));
+    HOLD(l->peer != NULL || (in_flight == 0 && l->starts == 0));
+    HOLD(l->peer == NULL ||
+         stg_budget_counts(&l->peer->budget, in_flight, retries));
     HOLD(untried <= l->untried_count);
     HOLD(l->untried_count > 0 || l->pinned == 0);
     HOLD(probes == l->probing);
-    HOLD(l->limit.value >= 1 && l->limit.value <= l->limit.max);
+    HOLD(l->peer == NULL || (l->peer->limit.value >= 1 &&
+                             l->peer->limit.value <= l->peer->limit.max));
     for (uint32_t i = 0; i < f->partition_count && flaw == NULL; i++)
         flaw = check_place(f, l, f->partitions[i]);
     if (flaw == NULL)

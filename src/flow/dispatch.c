@@ -2,6 +2,8 @@
 #include "core/rule.h"
 #include "flow/state.h"
 
+#define MEMORY_WAIT (100 * STG_MS) /* before it is asked for again */
+
 /* The result of a lane's turn. */
 typedef enum turn {
     STARTED,
@@ -51,7 +53,7 @@ static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
 {
     if (l->in_flight == 0)
         return STARTED;
-    if (l->in_flight >= l->limit.value || stg_lane_has_fallen(l, now))
+    if (l->in_flight >= l->peer->limit.value || stg_lane_has_fallen(l, now))
         return BLOCKED;
     return f->shared < f->o.in_flight_max ? STARTED : STARVED;
 }
@@ -230,8 +232,8 @@ static bool pass_rate(stg_lane *l, stg_ns now, stg_ns *at)
 {
     stg_ns due_at = 0;
 
-    if (l->peer.limiter.rate == 0 ||
-        stg_limiter_take(&l->peer.limiter, now, &due_at))
+    if (l->peer->limiter.rate == 0 ||
+        stg_limiter_take(&l->peer->limiter, now, &due_at))
         return true;
     l->rate_at = due_at;
     *at = stg_ns_min(*at, due_at);
@@ -240,8 +242,8 @@ static bool pass_rate(stg_lane *l, stg_ns now, stg_ns *at)
 
 static void return_rate(stg_lane *l, stg_ns now)
 {
-    if (l->peer.limiter.rate != 0)
-        stg_limiter_give_back(&l->peer.limiter, now, now);
+    if (l->peer->limiter.rate != 0)
+        stg_limiter_give_back(&l->peer->limiter, now, now);
 }
 
 static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
@@ -251,7 +253,7 @@ static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
     d->is_probe = false;
     if (l->o.policy->breaker.rule == STG_BREAKER_NONE)
         return true;
-    switch (stg_breaker_enter(&l->peer.breaker, now, &reopen_at)) {
+    switch (stg_breaker_enter(&l->peer->breaker, now, &reopen_at)) {
     case STG_PASSAGE_OPEN:
         return true;
     case STG_PASSAGE_PROBE:
@@ -280,11 +282,11 @@ static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
     stg_grant own, all;
 
     if (d->progress.attempts == 0) {
-        stg_budget_attempt(&l->peer.budget, now);
+        stg_budget_attempt(&l->peer->budget, now);
         stg_budget_attempt(&f->budget, now);
         return true;
     }
-    own = stg_budget_take(&l->peer.budget, charge, now);
+    own = stg_budget_take(&l->peer->budget, charge, now);
     *why = (refusal){own.from_at, l->o.policy->budget_waits};
     if (!own.granted)
         return false;
@@ -292,7 +294,7 @@ static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
     *why = (refusal){all.from_at, f->o.budget_waits};
     f->budget_refused += !all.granted;
     if (!all.granted)
-        stg_budget_give_back(&l->peer.budget, charge, own.from_at, now);
+        stg_budget_give_back(&l->peer->budget, charge, own.from_at, now);
     else
         d->paid = charge;
     return all.granted;
@@ -313,7 +315,7 @@ static void return_passage(stg_lane *l, stg_delivery *d, stg_ns now)
 {
     return_rate(l, now);
     if (d->is_probe)
-        stg_breaker_abandon(&l->peer.breaker, now);
+        stg_breaker_abandon(&l->peer->breaker, now);
     d->is_probe = false;
 }
 
@@ -385,7 +387,7 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     l->in_flight++;
     l->replaying += d->replay > 0;
     f->in_flight++;
-    stg_budget_begin(&l->peer.budget);
+    stg_budget_begin(&l->peer->budget);
     stg_budget_begin(&f->budget);
     l->starts++;
     l->retries += d->progress.attempts > 0;
@@ -436,7 +438,8 @@ static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
     }
     if (l->probing >= stg_lane_probes_max(l))
         return true;
-    if (stg_breaker_look(&l->peer.breaker, now, &reopen_at) != STG_BREAKER_OPEN)
+    if (stg_breaker_look(&l->peer->breaker, now, &reopen_at) !=
+        STG_BREAKER_OPEN)
         return false;
     *at = stg_ns_min(*at, reopen_at);
     return true;
@@ -459,12 +462,16 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             return IDLE;
         if (d == NULL) {
             // The ring is full, or there was no memory.
-            *at = stg_ns_min(*at, stg_ns_add(now, 100 * STG_MS));
+            *at = stg_ns_min(*at, stg_ns_add(now, MEMORY_WAIT));
             return BLOCKED;
         }
         if (is_too_late(f, l, d, now)) {
             give_up(f, l, d, STG_WHY_DEADLINE);
             continue;
+        }
+        if (!stg_lane_make_peer(f, l, now)) {
+            *at = stg_ns_min(*at, stg_ns_add(now, MEMORY_WAIT));
+            return BLOCKED;
         }
         if (!pass_rate(l, now, at))
             return BLOCKED;
@@ -531,7 +538,7 @@ static bool is_sated(const stg_flow *f, const stg_lane *l)
     bool is_plain = !l->is_open && !l->is_shedding && !l->is_removing &&
                     !l->is_expiring && !l->is_hungry;
 
-    return l->in_flight >= l->limit.value && is_plain &&
+    return l->in_flight >= l->peer->limit.value && is_plain &&
            l->o.order == l->order_wanted && !is_off(f, l) &&
            !stg_list_has(&l->uplink.link);
 }

@@ -51,9 +51,16 @@ bool stg_lane_has_fallen(const stg_lane *l, stg_ns now)
     return stg_ns_sub(now, l->trying_at) >= timeout;
 }
 
+uint32_t stg_lane_limit(const stg_lane *l)
+{
+    return l->peer == NULL ? 1 : l->peer->limit.value;
+}
+
 uint32_t stg_lane_replays_max(const stg_lane *l)
 {
-    return l->limit.value < 8 ? 1 : l->limit.value / 4;
+    uint32_t limit = stg_lane_limit(l);
+
+    return limit < 8 ? 1 : limit / 4;
 }
 
 uint32_t stg_lane_probes_max(const stg_lane *l)
@@ -110,6 +117,7 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     stg_uplink_leave(f, l);
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->places);
+    stg_flow_release(f, l->peer);
     stg_note_drop(f, l->note);
     f->shedding_count -= l->is_shedding;
     f->hungry -= l->is_hungry;
@@ -184,7 +192,7 @@ static bool make_place_for(stg_flow *f, uint32_t number)
 }
 
 /* The books of the policy: budget, breaker and rate limit. */
-static stg_status make_peer(stg_lane_peer *peer, const stg_lane_options *o,
+static stg_status init_peer(stg_lane_peer *peer, const stg_lane_options *o,
                             stg_error *err)
 {
     const stg_policy *p = o->policy;
@@ -194,6 +202,21 @@ static stg_status make_peer(stg_lane_peer *peer, const stg_lane_options *o,
         return refuse(err, "policy: wanted one that passes the check");
     return stg_limiter_init(&peer->limiter, p->rate,
                             p->rate == 0 ? 0 : o->burst, err);
+}
+
+bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now)
+{
+    stg_lane_peer *peer;
+
+    if (l->peer != NULL)
+        return true;
+    peer = stg_flow_allocate(f, sizeof *peer);
+    if (peer == NULL)
+        return false;
+    (void)init_peer(peer, &l->o, NULL); // the options were tried by it
+    stg_limit_start(&peer->limit, l->o.in_flight_max, now);
+    l->peer = peer;
+    return true;
 }
 
 static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
@@ -245,7 +268,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
         return refuse(err,
                       "lane: wanted a number below 1000000 that no lane "
                       "has");
-    if (make_peer(&peer, o, err) != STG_OK)
+    if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
     if (!make_place_for(f, lane) || (l = make_lane(f, lane, now)) == NULL) {
         refuse(err, "there is no memory for one more lane");
@@ -253,9 +276,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     }
     l->o = *o;
     l->order_wanted = o->order;
-    l->peer = peer;
     l->is_paused = o->is_paused;
-    stg_limit_start(&l->limit, o->in_flight_max, now);
     f->lanes[lane] = l;
     f->lane_count++;
     if (f->is_started)
@@ -278,8 +299,12 @@ void stg_lane_adopt(const stg_lane *l, stg_budget *b)
 /* The part of the levels that was used up stays used up. */
 static void keep_levels(stg_lane_peer *peer, const stg_lane *l, stg_ns now)
 {
-    const stg_lane_peer *old = &l->peer;
+    const stg_lane_peer *old = l->peer;
 
+    peer->limit = old->limit;
+    peer->limit.max = l->o.in_flight_max;
+    if (peer->limit.value > peer->limit.max)
+        peer->limit.value = peer->limit.max;
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
         peer->budget = old->budget;
     else
@@ -313,21 +338,20 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
         return refuse(err, "lane: there is none of this number");
     if (flaw != NULL)
         return refuse(err, flaw);
-    if (make_peer(&peer, o, err) != STG_OK)
+    if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    keep_levels(&peer, l, now);
     order = l->o.order;
-    l->peer = peer;
     l->o = *o;
     l->o.order = order;
     l->order_wanted = o->order;
+    if (l->peer != NULL) {
+        keep_levels(&peer, l, now);
+        *l->peer = peer;
+    }
     follow_all(f, l);
     stg_settle_note_open(f, l, now);
     stg_uplink_leave(f, l);
     l->uplink.is_own = false;
-    l->limit.max = o->in_flight_max;
-    if (l->limit.value > l->limit.max)
-        l->limit.value = l->limit.max;
     stg_flow_pause(f, lane, o->is_paused, now);
     return STG_OK;
 }

@@ -112,8 +112,11 @@ typedef enum stg_lane_list {
     STG_IN_STARVED, /* wants a shared slot */
 } stg_lane_list;
 
-/* The levels of its policy; the other parts of a peer the hub does not have. */
+/* The levels of its policy and of its limit; the other parts of a peer the hub
+ * does not have. Most of many thousand lanes may have nothing to do for a long
+ * time, so it is made for the first start. */
 typedef struct stg_lane_peer {
+    stg_limit limit;
     stg_limiter limiter;
     stg_breaker breaker;
     stg_budget budget;
@@ -156,8 +159,7 @@ typedef struct stg_lane {
     stg_place *places; /* by the slot of a partition */
     stg_uplink_mark uplink;
     stg_lane_options o;
-    stg_limit limit;
-    stg_lane_peer peer;
+    stg_lane_peer *peer;            /* NULL: nothing has started yet */
     stg_shelf shelves[STG_SHELVES]; /* of parked rows */
 
     uint32_t place_count;

@@ -136,11 +136,19 @@ stg_status stg_flow_look_partition(const stg_flow *f, uint32_t partition,
 static void look_at_peer(const stg_lane *l, stg_lane_view *v, stg_ns now)
 {
     stg_ns reopen_at = 0;
+    stg_budget fresh;
 
-    v->breaker = stg_breaker_look(&l->peer.breaker, now, &reopen_at);
+    if (l->peer == NULL) {
+        (void)stg_budget_init(&fresh, &l->o.policy->budget);
+        v->breaker = STG_BREAKER_CLOSED;
+        v->budget_left = stg_budget_left(&fresh, now);
+        v->is_slow_start = l->o.in_flight_max > 1;
+        return;
+    }
+    v->breaker = stg_breaker_look(&l->peer->breaker, now, &reopen_at);
     v->probe_at = v->breaker == STG_BREAKER_OPEN ? reopen_at : 0;
-    v->openings = l->openings;
-    v->budget_left = stg_budget_left(&l->peer.budget, now);
+    v->budget_left = stg_budget_left(&l->peer->budget, now);
+    v->is_slow_start = l->peer->limit.value < l->peer->limit.threshold;
 }
 
 stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
@@ -151,18 +159,17 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
 
     if (l == NULL)
         return STG_NOT_FOUND;
-    *view =
-        (stg_lane_view){.state = find_state(l, now),
-                        .is_laggard = stg_list_has(&l->laggard),
-                        .order = l->o.order,
-                        .is_slow_start = l->limit.value < l->limit.threshold,
-                        .limit = l->limit.value,
-                        .in_flight = l->in_flight,
-                        .is_lag_exact = true,
-                        .next = UINT64_MAX,
-                        .base = UINT64_MAX,
-                        .retries = l->retries,
-                        .budget_refused = l->budget_refused};
+    *view = (stg_lane_view){.state = find_state(l, now),
+                            .is_laggard = stg_list_has(&l->laggard),
+                            .order = l->o.order,
+                            .limit = stg_lane_limit(l),
+                            .openings = l->openings,
+                            .in_flight = l->in_flight,
+                            .is_lag_exact = true,
+                            .next = UINT64_MAX,
+                            .base = UINT64_MAX,
+                            .retries = l->retries,
+                            .budget_refused = l->budget_refused};
     for (uint32_t i = 0; i < f->partition_count; i++) {
         add_place(l, f->partitions[i], view);
         in_flight += stg_lane_place(l, f->partitions[i])->in_flight;

@@ -274,7 +274,7 @@ static bool may_send(const stg_lane *l, stg_ns now)
 static bool is_eager(const stg_flow *f, const stg_lane *l, stg_ns now)
 {
     return may_send(l, now) && stg_lane_may_take(f, l) &&
-           l->untried_count <= l->limit.value / 2;
+           l->untried_count <= stg_lane_limit(l) / 2;
 }
 
 static bool is_hungry(stg_lane *l, stg_partition *p, bool is_eager)

@@ -102,7 +102,7 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     l->in_flight--;
     l->replaying -= d->replay > 0;
     f->in_flight--;
-    stg_budget_end(&l->peer.budget, d->paid);
+    stg_budget_end(&l->peer->budget, d->paid);
     stg_budget_end(&f->budget, d->paid);
     f->shared -= l->in_flight > 0;
     f->is_lowered = f->is_lowered && f->shared > f->o.in_flight_max;
@@ -124,8 +124,9 @@ static bool is_trouble(const stg_outcome *o)
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
 {
     stg_ns reopen_at = 0;
-    bool is_open = stg_breaker_look(&l->peer.breaker, now, &reopen_at) !=
-                   STG_BREAKER_CLOSED;
+    bool is_open = l->peer != NULL &&
+                   stg_breaker_look(&l->peer->breaker, now, &reopen_at) !=
+                       STG_BREAKER_CLOSED;
 
     if (is_open && !l->is_open) {
         l->is_open = true;
@@ -139,7 +140,7 @@ void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
         stg_parking_release(f, l);
         stg_flow_tell(f, l->number, 0, STG_TELL_CLOSED, 0, 0);
         stg_shed_end(f, l);
-        stg_limit_start(&l->limit, l->o.in_flight_max, now);
+        stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
     }
 }
 
@@ -181,16 +182,16 @@ static void report_load(stg_lane *l, const stg_delivery *d,
         return;
     if (load == STG_LOAD_SERVED) {
         if (l->is_failing && stg_lane_has_fallen(l, now))
-            stg_limit_start(&l->limit, l->o.in_flight_max, now);
+            stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
         l->trying_at = now;
     }
-    stg_limit_end(&l->limit, load, is_used, d->attempt_at, now);
+    stg_limit_end(&l->peer->limit, load, is_used, d->attempt_at, now);
 }
 
 static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
                    const stg_outcome *o, bool is_used, bool is_ours, stg_ns now)
 {
-    stg_breaker *b = &l->peer.breaker;
+    stg_breaker *b = &l->peer->breaker;
 
     if (o->fault == STG_FAULT_CANCELLED || is_ours) {
         if (d->is_probe)
@@ -209,8 +210,8 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
 /* The budgets and the rate have back what the attempt took of them. */
 static void give_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
-    stg_limiter_give_back(&l->peer.limiter, d->attempt_at, now);
-    stg_budget_withdraw(&l->peer.budget, d->paid, d->attempt_at, now);
+    stg_limiter_give_back(&l->peer->limiter, d->attempt_at, now);
+    stg_budget_withdraw(&l->peer->budget, d->paid, d->attempt_at, now);
     stg_budget_withdraw(&f->budget, d->paid, d->attempt_at, now);
     d->paid = STG_CHARGE_NONE;
 }
@@ -267,7 +268,7 @@ static void count_failure(stg_flow *f, stg_lane *l, const stg_outcome *o)
     if (stg_fault_about(o->fault)->category == STG_CATEGORY_OWN ||
         stg_policy_retries(l->o.policy, o, &limited) == 0)
         return;
-    stg_budget_fail(&l->peer.budget);
+    stg_budget_fail(&l->peer->budget);
     stg_budget_fail(&f->budget);
 }
 
@@ -301,7 +302,7 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
     stg_place *place = stg_delivery_place(d);
 
-    stg_budget_succeed(&l->peer.budget, d->paid);
+    stg_budget_succeed(&l->peer->budget, d->paid);
     stg_budget_succeed(&f->budget, d->paid);
     if (d->is_stored) {
         stg_settle(f, d, STG_CHANGE_DELIVERED);
@@ -363,7 +364,7 @@ static bool is_as_before(const stg_delivery *d, const stg_outcome *o)
 /* As many as it allows were under way. Of replays that is a share. */
 static bool is_limit_used(const stg_lane *l, const stg_delivery *d)
 {
-    return l->in_flight >= l->limit.value ||
+    return l->in_flight >= l->peer->limit.value ||
            (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
 }
 
@@ -408,7 +409,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     } else if (is_as_before(d, &end.outcome)) {
         stg_ns reopen_at = now;
 
-        stg_breaker_look(&l->peer.breaker, now, &reopen_at);
+        stg_breaker_look(&l->peer->breaker, now, &reopen_at);
         v.decision = (stg_decision){
             .next = STG_WAIT, .why = STG_WHY_CIRCUIT_OPEN, .due_at = reopen_at};
         put_back(f, l, d, now);

@@ -252,6 +252,10 @@ bool stg_lane_is_loaded(const stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
 /* No success for a timeout's length, though it tries: it has one slot. */
 bool stg_lane_has_fallen(const stg_lane *l, stg_ns now);
+/* The peer, which its first start needs; false: no memory. */
+bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now);
+/* Attempts that may be under way, as adapted. */
+uint32_t stg_lane_limit(const stg_lane *l);
 /* Replays that may be under way: they leave three quarters to live traffic,
  * which so need not wait for one of them to end. */
 uint32_t stg_lane_replays_max(const stg_lane *l);

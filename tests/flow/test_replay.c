@@ -123,7 +123,7 @@ TEST(replay, gets_its_turns)
 
     world_leaf_says(w, 0, stg_ok(), 20 * STG_MS);
     world_lane_of(w, 0)->o.in_flight_max = 4;
-    world_lane_of(w, 0)->limit.max = 4;
+    world_lane_of(w, 0)->peer->limit.max = 4;
     world_publish(w, 2000);
     world_replay(w, 0, 50);
     world_run(w, world_after(w, 8 * STG_S));
