@@ -34,6 +34,7 @@ static calls_object *make(policy_object *policy, PyObject *peer,
     Py_INCREF(key);
     atomic_init(&self->calls, 0);
     atomic_init(&self->attempts, 0);
+    atomic_init(&self->hedges, 0);
     atomic_init(&self->waited, 0);
     atomic_init(&self->fallbacks, 0);
     for (int why = 0; why <= STG_WHY_INVALID; why++)
@@ -82,6 +83,7 @@ void calls_count(calls_object *self, const stg_report *r)
 
     atomic_fetch_add(&self->calls, 1);
     atomic_fetch_add(&self->attempts, r->attempts);
+    atomic_fetch_add(&self->hedges, r->hedges);
     atomic_fetch_add(&self->waited, r->waited);
     atomic_fetch_add(&self->ends[why], 1);
 }
@@ -129,6 +131,7 @@ static PyObject *calls_totals(PyObject *object, PyObject *none)
     (void)none;
     if (totals != NULL && put_count(totals, "calls", &self->calls) &&
         put_count(totals, "attempts", &self->attempts) &&
+        put_count(totals, "hedges", &self->hedges) &&
         put_count(totals, "fallbacks", &self->fallbacks) &&
         put(totals, "waited", seconds_of(atomic_load(&self->waited))) &&
         put(totals, "ends", ends_of(self)))
@@ -156,7 +159,8 @@ static PyMethodDef methods[] = {
      "a new operation, inside parent, on clock; its first attempt was asked "
      "for"},
     {"totals", calls_totals, METH_NOARGS,
-     "calls, attempts, waited, fallbacks and ends by reason, of those that have ended"},
+     "calls, attempts, hedges, waited, fallbacks and ends by reason, of those "
+     "that have ended"},
     {NULL, NULL, 0, NULL},
 };
 

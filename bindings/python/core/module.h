@@ -47,7 +47,7 @@ typedef struct calls_object {
     peer_object *peer; /* or NULL */
     PyObject *method;  /* bytes, or NULL */
     PyObject *key;     /* a str, True or False */
-    _Atomic uint64_t calls, attempts, waited;
+    _Atomic uint64_t calls, attempts, hedges, waited;
     _Atomic uint64_t fallbacks;
     _Atomic uint64_t ends[STG_WHY_INVALID + 1];
 } calls_object;
@@ -82,7 +82,7 @@ PyObject *operation_begin(calls_object *calls, PyObject *parent,
                           PyObject *clock);
 
 /* Of an operation that has ended. */
-void calls_count(calls_object *calls, const stg_report *report);
+void calls_count(calls_object *self, const stg_report *report);
 
 /* The tp_new of types that are made by others only. */
 PyObject *object_refuse(PyTypeObject *type, PyObject *args, PyObject *names);

@@ -114,6 +114,38 @@ static PyObject *operation_succeed(PyObject *self, PyObject *none)
     Py_RETURN_NONE;
 }
 
+/* -- several attempts at once */
+
+static PyObject *operation_begin_round(PyObject *self, PyObject *none)
+{
+    (void)none;
+    stg_operation_begin_round(&of(self)->op);
+    Py_RETURN_NONE;
+}
+
+static PyObject *operation_hedge(PyObject *self, PyObject *none)
+{
+    stg_operation *op = &of(self)->op;
+
+    (void)none;
+    return PyLong_FromUnsignedLong(
+        stg_operation_hedge(op, stg_operation_now(op)));
+}
+
+static PyObject *operation_report_attempt(PyObject *self, PyObject *args)
+{
+    PyObject *outcome;
+    unsigned index;
+
+    if (!PyArg_ParseTuple(args, "IO!:report_attempt", &index, outcome_type,
+                          &outcome))
+        return NULL;
+    stg_operation_report_attempt(&of(self)->op, index,
+                                 &((outcome_object *)outcome)->outcome);
+    settle(of(self));
+    Py_RETURN_NONE;
+}
+
 static PyObject *operation_cancel(PyObject *self, PyObject *none)
 {
     (void)none;
@@ -160,6 +192,16 @@ static PyObject *operation_due_at(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(of(self)->op.decision.due_at);
 }
 
+static PyObject *operation_hedge_due_at(PyObject *self, void *closure)
+{
+    stg_ns due_at = of(self)->op.hedge.due_at;
+
+    (void)closure;
+    if (due_at == STG_NEVER)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(due_at);
+}
+
 static PyObject *operation_now(PyObject *self, void *closure)
 {
     (void)closure;
@@ -202,6 +244,12 @@ static PyObject *operation_attempt(PyObject *self, void *closure)
 {
     (void)closure;
     return PyLong_FromUnsignedLong(of(self)->op.retry.attempts);
+}
+
+static PyObject *operation_hedges(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(of(self)->op.hedges);
 }
 
 static PyObject *operation_last(PyObject *self, void *closure)
@@ -249,6 +297,8 @@ static PyGetSetDef getters[] = {
     {"why", operation_why, NULL, "the reason of the last decision", NULL},
     {"reason", operation_reason, NULL, "the same as a sentence", NULL},
     {"due_at", operation_due_at, NULL, "the end of the wait, as now is", NULL},
+    {"hedge_due_at", operation_hedge_due_at, NULL,
+     "when to ask for the next hedge; None: there is none", NULL},
     {"now", operation_now, NULL, "nanoseconds of its clock", NULL},
     {"wait", operation_wait, NULL, "the whole wait, in seconds", NULL},
     {"waited", operation_waited, NULL, "all waits so far, in seconds", NULL},
@@ -256,6 +306,7 @@ static PyGetSetDef getters[] = {
     {"timeout", operation_timeout, NULL,
      "seconds that the attempt may take from now; None: no limit", NULL},
     {"number", operation_attempt, NULL, "of the attempt, from 1", NULL},
+    {"hedges", operation_hedges, NULL, "made so far, in all attempts", NULL},
     {"last", operation_last, NULL, "the last failure, or None", NULL},
     {"key", operation_key, NULL,
      "an idempotency key, the same for all attempts", NULL},
@@ -267,6 +318,12 @@ static PyMethodDef methods[] = {
     {"admit", operation_admit, METH_NOARGS, "the wait is over"},
     {"report", operation_report, METH_O, "what the attempt came to"},
     {"succeed", operation_succeed, METH_NOARGS, "the attempt succeeded"},
+    {"begin_round", operation_begin_round, METH_NOARGS,
+     "the attempt may have hedges"},
+    {"hedge", operation_hedge, METH_NOARGS,
+     "which hedge of the attempt may start now, from 1; 0: none"},
+    {"report_attempt", operation_report_attempt, METH_VARARGS,
+     "what a hedge of the attempt came to, or the attempt itself: 0"},
     {"fall_back", operation_fall_back, METH_NOARGS,
      "the fallback has answered, after it gave up"},
     {"cancel", operation_cancel, METH_NOARGS, "ends it as cancelled"},

@@ -118,6 +118,12 @@ static PyObject *policy_attempts_max(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(most);
 }
 
+static PyObject *policy_hedges_max(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(((policy_object *)self)->policy.hedge.max);
+}
+
 static PyObject *policy_needs_peer(PyObject *self, void *closure)
 {
     const stg_policy *p = &((policy_object *)self)->policy;
@@ -164,6 +170,7 @@ static PyGetSetDef getters[] = {
      NULL},
     {"attempts_max", policy_attempts_max, NULL,
      "first try included; None: unlimited", NULL},
+    {"hedges_max", policy_hedges_max, NULL, "of an attempt; 0: none", NULL},
     {"needs_peer", policy_needs_peer, NULL,
      "whether it has a budget, a breaker, a rate ..., which need a Peer", NULL},
     {NULL, NULL, NULL, NULL, NULL},

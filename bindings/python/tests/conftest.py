@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import re
@@ -80,6 +81,19 @@ class Flaky:
 
     async def later(self, result: object = "done") -> object:
         return self(result)
+
+
+class Hang:
+    """Never returns, and counts how often it was cancelled."""
+
+    cancelled = 0
+
+    async def __call__(self) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
 
 
 @pytest.fixture

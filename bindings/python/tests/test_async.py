@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import stagger
-from conftest import package
+from conftest import Hang, package
 
 FIXED = "fixed base=1s jitter=none attempts=3"
 
@@ -53,19 +53,11 @@ def test_has_an_async_block(time: Any, flaky: Any) -> None:
 
 
 def test_cancels_an_attempt_that_takes_too_long() -> None:
-    cancelled = []
-
-    async def hang() -> None:
-        try:
-            await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            cancelled.append(1)
-            raise
-
+    hang = Hang()
     policy = "fixed base=1ms attempts=2 attempt-timeout=20ms"
     with pytest.raises(TimeoutError) as raised:
         asyncio.run(stagger.call(policy, hang))
-    assert len(cancelled) == 2
+    assert hang.cancelled == 2
     assert "timeout (attempts)" in raised.value.__notes__[0]
 
 

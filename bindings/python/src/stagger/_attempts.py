@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import contextvars
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,8 @@ from ._events import Event, call_hook
 from ._gave_up import GaveUp, History, note
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._settings import Settings
 
 _HISTORY_MAX = 10
@@ -130,21 +133,37 @@ class Run:
     def succeed(self) -> None:
         self.operation.succeed()
         if self.settings.hook is not None:
-            self._tell("decision", outcome=Outcome.ok())
-            self._tell("end")
+            self._tell_success(0)
         if self._history is not None:  # or it is as most calls are
             self._log("ok")
 
     def report(self, outcome: Outcome, error: Exception | None) -> None:
         number = self.operation.number
         self.operation.report(outcome)
-        self._error = error
-        self._remember(number, outcome)
-        if self.settings.hook is not None:
-            self._tell("decision", outcome=outcome, error=error)
-            if self.operation.gave_up:
-                self._tell("end", error=error)
-        self._log(outcome.name + (f": {error!r}" if error is not None else ""))
+        self._note_failure(number, 0, outcome, error)
+
+    # -- the same of several attempts at once: 0 is the first, then its hedges
+
+    def begin_hedge(self) -> int:
+        """Which one; 0: none may start now."""
+        hedge = self.operation.hedge()
+        if hedge:
+            self._tell("hedge", hedge=hedge)
+            self._log("begins", hedge)
+        return hedge
+
+    def succeed_attempt(self, hedge: int) -> None:
+        self.operation.report_attempt(hedge, Outcome.ok())
+        self._tell_success(hedge)
+        if self._history is not None or self.operation.hedges:
+            self._log("ok", hedge)
+
+    def report_attempt(
+        self, hedge: int, outcome: Outcome, error: Exception | None
+    ) -> None:
+        number = self.operation.number
+        self.operation.report_attempt(hedge, outcome)
+        self._note_failure(number, hedge, outcome, error)
 
     def cancel(self) -> None:
         self.operation.cancel()
@@ -250,7 +269,38 @@ class Run:
         self.operation.admit()
         self._tell_admission()
 
+    @contextlib.contextmanager
+    def limit_attempt(self) -> Iterator[None]:
+        """The attempt of a task of its own: its context is the task's, too."""
+        _current.set(self.operation)
+        seconds = self.operation.timeout
+        if seconds is None:
+            yield
+            return
+        with _clock.limit(seconds):
+            yield
+
     # -- who hears
+
+    def _tell_success(self, hedge: int) -> None:
+        self._tell("decision", outcome=Outcome.ok(), hedge=hedge)
+        self._tell("end")
+
+    def _note_failure(
+        self,
+        number: int,
+        hedge: int,
+        outcome: Outcome,
+        error: Exception | None,
+    ) -> None:
+        self._error = error
+        self._remember(number, outcome)
+        if self.settings.hook is not None:
+            self._tell("decision", outcome=outcome, error=error, hedge=hedge)
+            if self.operation.gave_up:
+                self._tell("end", error=error)
+        said = "" if error is None else f": {error!r}"
+        self._log(outcome.name + said, hedge)
 
     def _remember(self, number: int, outcome: Outcome) -> None:
         if self._history is None:
@@ -271,9 +321,10 @@ class Run:
 
     def _tell(
         self,
-        kind: Literal["attempt", "decision", "end", "fallback"],
+        kind: Literal["attempt", "hedge", "decision", "end", "fallback"],
         outcome: Outcome | None = None,
         error: BaseException | None = None,
+        hedge: int = 0,
     ) -> None:
         operation, hook = self.operation, self.settings.hook
         if hook is None:
@@ -290,24 +341,27 @@ class Run:
                 outcome=outcome,
                 error=error,
                 text=operation.text,
+                hedge=hedge,
             ),
         )
 
-    def _log(self, what: str) -> None:
+    def _log(self, what: str, hedge: int = 0) -> None:
         operation, log = self.operation, self.settings.log
         level = self.settings.level
         if log is None or not log.isEnabledFor(level):
             return
-        then = (
-            f"again in {operation.wait:.3f} s ({operation.why})"
-            if operation.is_waiting
-            else operation.text
-        )
+        if operation.is_waiting:
+            then = f"; again in {operation.wait:.3f} s ({operation.why})"
+        elif not operation.is_trying:
+            then = f"; {operation.text}"
+        else:
+            then = "" if what == "begins" else "; another one is under way"
         log.log(
             level,
-            "%s: attempt %d: %s; %s",
+            "%s: attempt %d%s: %s%s",
             self.settings.name,
             operation.number,
+            f", hedge {hedge}" if hedge else "",
             what,
             then,
         )

@@ -43,8 +43,31 @@ async def sleep_async(
         await pause(_left(operation))
 
 
+async def sleep_to_hedge(
+    operation: Operation, due_at: int, skipped_time: SkippedTime | None
+) -> None:
+    """Until the next hedge of an attempt is due. Of a test's time only that
+    which stands still is moved by it: a hedge is no wait between attempts."""
+    if skipped_time is not None and skipped_time.is_frozen:
+        await skipped_time.sleep_until(due_at)
+    else:
+        await asyncio.sleep(max(0, due_at - operation.now) / 1e9)
+
+
+def is_idle() -> bool:
+    """Whether no task but this one is ready to run: all wait."""
+    loop = asyncio.get_running_loop() if is_asyncio() else None
+    ready = getattr(loop, "_ready", None)
+    if ready is None:
+        raise RuntimeError(
+            "virtual time for hedges, and time.sleep(), need the event loop of "
+            "asyncio: no other one says when all its tasks wait"
+        )
+    return not ready
+
+
 async def pause(seconds: float) -> None:
-    if _is_asyncio():
+    if is_asyncio():
         await asyncio.sleep(seconds)
     else:
         await _anyio().sleep(seconds)
@@ -57,7 +80,7 @@ class Event(Protocol):
 
 def event() -> Event:
     """Of the event loop that runs."""
-    made: Event = asyncio.Event() if _is_asyncio() else _anyio().Event()
+    made: Event = asyncio.Event() if is_asyncio() else _anyio().Event()
     return made
 
 
@@ -65,7 +88,7 @@ def _left(operation: Operation) -> float:
     return max(0, operation.due_at - operation.now) / 1e9
 
 
-def _is_asyncio() -> bool:
+def is_asyncio() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -90,7 +113,7 @@ class Scope(Protocol):
 
 def limit(seconds: float) -> Scope:
     """Cancels what is in it after so many seconds: TimeoutError."""
-    if _is_asyncio():
+    if is_asyncio():
         return _AsyncioLimit(seconds)
     scope: Scope = _anyio().fail_after(seconds)
     return scope

@@ -13,7 +13,7 @@ log = logging.getLogger("stagger")
 class Event(NamedTuple):
     """What a hook is told, in the thread or task of the call."""
 
-    kind: str  # "attempt" begins, "decision" about one, "end", "fallback"
+    kind: str  # "attempt" or "hedge" begins, "decision", "end", "fallback"
     name: str  # of the function
     number: int  # of the attempt, from 1
     next: str  # "go", "wait", "done" or "give-up"
@@ -22,6 +22,7 @@ class Event(NamedTuple):
     outcome: Outcome | None  # of "decision", but for a wait before a try
     error: BaseException | None  # what was raised
     text: str  # how it goes, as a sentence
+    hedge: int = 0  # of "hedge" and "decision": which one of the attempt
 
 
 Hook = Callable[[Event], object]
@@ -38,6 +39,7 @@ class Statistics(NamedTuple):
     waited: float  # in seconds
     fallbacks: int  # of the failures: those that a fallback answered
     ends: dict[str, int]  # calls by reason: "done", "attempts", "budget" ...
+    hedges: int = 0  # beside the attempts
 
     @classmethod
     def of(cls, totals: dict[str, Any]) -> Statistics:
@@ -52,6 +54,7 @@ class Statistics(NamedTuple):
             waited=totals["waited"],
             fallbacks=totals["fallbacks"],
             ends=totals["ends"],
+            hedges=totals["hedges"],
         )
 
 

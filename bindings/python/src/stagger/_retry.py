@@ -17,6 +17,7 @@ from typing import (
 from ._attempts import Attempt, Run
 from ._core import Peer, Policy
 from ._events import Statistics
+from ._hedges import Round, check_loop
 from ._settings import Options, Settings
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Retrying:
         async function is awaited."""
         refuse_generators(f)
         if _is_async(f):
-            return _call_async(self._settings, f, args, kwargs)  # type: ignore[return-value]
+            call_async = _async_call_of(self._settings)
+            return call_async(self._settings, f, args, kwargs)  # type: ignore[no-any-return]
         return _call(self._settings, f, args, kwargs)
 
     def __iter__(self) -> Iterator[Attempt]:
@@ -99,7 +101,7 @@ def retry(
     policy: str | Policy = DEFAULT, **options: Unpack[Options]
 ) -> Callable[[Callable[P, R]], Retried[P, R]]:
     """Decorates a function, plain or async: it is called until it succeeds, or
-    the policy gives up.
+    the policy gives up. An async one, on asyncio, has the policy's hedges.
 
     >>> @retry("exponential base=500ms jitter=full attempts=4", on=OSError)
     ... def read(path: str) -> str:
@@ -119,10 +121,11 @@ def retry(
         settings = retrying._settings
 
         if _is_async(f):
+            call_async = _async_call_of(settings)
 
             @functools.wraps(f)
             async def retried(*args: Any, **kwargs: Any) -> Any:
-                return await _call_async(settings, f, args, kwargs)
+                return await call_async(settings, f, args, kwargs)
         else:
 
             @functools.wraps(f)
@@ -149,13 +152,13 @@ def call(
     refuse_generators(f)
     settings = Settings(policy, has_own_peer=False, name=_name_of(f))
     if _is_async(f):
-        return _call_async(settings, f, args, kwargs)  # type: ignore[return-value]
+        return _async_call_of(settings)(settings, f, args, kwargs)  # type: ignore[no-any-return]
     return _call(settings, f, args, kwargs)
 
 
 class attempts:  # noqa: N801 - it is used as a function
     """The attempts of one operation, each of them a block; `for` or
-    `async for`.
+    `async for`. One at a time: hedge= in the policy has no effect.
 
     >>> for attempt in attempts("attempts=3"):
     ...     with attempt:
@@ -205,11 +208,35 @@ async def _call_async(
     except Exception as error:
         if not run.may_fall_back():
             raise
-        result = run.ask_fallback(error)
-        if callable(settings.fallback) and inspect.isawaitable(result):
-            result = await result
-        run.fall_back(error)
+        result = await _fall_back_async(run, error)
     return result
+
+
+async def _call_hedged(
+    settings: Settings, f: Any, args: Any, kwargs: Any
+) -> Any:
+    check_loop(settings.name)
+    run = Run(settings)
+    try:
+        async for _ in run:
+            result = await Round(run, f, args, kwargs).make()
+    except Exception as error:
+        if not run.may_fall_back():
+            raise
+        result = await _fall_back_async(run, error)
+    return result
+
+
+async def _fall_back_async(run: Run, error: Exception) -> Any:
+    answer = run.ask_fallback(error)
+    if callable(run.settings.fallback) and inspect.isawaitable(answer):
+        answer = await answer
+    run.fall_back(error)
+    return answer
+
+
+def _async_call_of(settings: Settings) -> Any:
+    return _call_hedged if settings.policy.hedges_max else _call_async
 
 
 def _not_awaited(

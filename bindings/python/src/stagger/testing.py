@@ -29,8 +29,9 @@ __all__ = ["SkippedTime", "no_waits", "virtual_time"]
 class _Turn:
     """A wait of a task."""
 
-    def __init__(self, due_at: int, number: int) -> None:
+    def __init__(self, due_at: int, number: int, is_patient: bool) -> None:
         self.key = (due_at, number)
+        self.is_patient = is_patient  # not before all other tasks wait
         self.woken = _clock.event()
         self.is_over = False
 
@@ -43,7 +44,8 @@ class _Tasks:
 
     One of them is the keeper: it alone goes through the turns of the loop, and
     in each of them the wait that ends first is over. So n waits cost n turns,
-    and not n looks at each other in every one.
+    and not n looks at each other in every one. A patient wait is over only when
+    no other task is ready to run, so that it overtakes nobody's work.
     """
 
     def __init__(self) -> None:
@@ -59,11 +61,16 @@ class _Tasks:
                 await turn.woken.wait()
             while not turn.is_over:  # it has become the keeper
                 await _clock.pause(0)
-                self._end_first()
+                if self._may_end_first():
+                    self._end_first()
         finally:
             turn.is_over = True
             if self._keeper is turn:
                 self._keep_by_next()
+
+    def _may_end_first(self) -> bool:
+        first = self._waiting[0]
+        return first.is_over or not first.is_patient or _clock.is_idle()
 
     def _end_first(self) -> None:
         turn = heapq.heappop(self._waiting)
@@ -83,8 +90,9 @@ class _Tasks:
 class SkippedTime:
     """Time that jumps to the end of a wait."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, is_frozen: bool) -> None:
         self.clock = clock
+        self.is_frozen = is_frozen  # else it goes on between the waits
         self.waits: list[float] = []  # in seconds, in the order they began
         self._order = itertools.count()
         # By thread: each has one loop at a time.
@@ -107,23 +115,35 @@ class SkippedTime:
     async def skip_async(self, operation: Operation) -> None:
         """The same among other tasks: the wait that ends first ends first."""
         self.waits.append(operation.wait)
+        await self._wait(operation.due_at, is_patient=False)
+
+    async def sleep(self, seconds: float) -> None:
+        """Takes so much of this time: for an attempt that is slow. It is over
+        when all other tasks of the event loop (asyncio's) wait, too."""
+        await self.sleep_until(self.clock.now + round(seconds * 1e9))
+
+    async def sleep_until(self, due_at: int) -> None:
+        await self._wait(due_at, is_patient=True)
+
+    async def _wait(self, due_at: int, *, is_patient: bool) -> None:
         tasks = self._tasks.setdefault(threading.get_ident(), _Tasks())
-        await tasks.wait(_Turn(operation.due_at, next(self._order)))
-        self.clock.skip_to(operation.due_at)
+        await tasks.wait(_Turn(due_at, next(self._order), is_patient))
+        self.clock.skip_to(due_at)
 
 
 def no_waits(
     *, process: bool = False
 ) -> contextlib.AbstractContextManager[SkippedTime]:
     """Waits end at once; else all is as ever, and the clock goes on."""
-    return _use(SkippedTime(Clock()), process)
+    return _use(SkippedTime(Clock(), is_frozen=False), process)
 
 
 def virtual_time(
     *, seed: int = 0, process: bool = False
 ) -> contextlib.AbstractContextManager[SkippedTime]:
     """Time stands still but for waits; jitter draws from the seed."""
-    return _use(SkippedTime(Clock(frozen=True, seed=seed)), process)
+    clock = Clock(frozen=True, seed=seed)
+    return _use(SkippedTime(clock, is_frozen=True), process)
 
 
 @contextlib.contextmanager
