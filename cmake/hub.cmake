@@ -101,10 +101,10 @@ add_library(stagger_hub STATIC
     config/print_help.c
     config/print_manual.c
     config/print_schema.c
-    config/reserved.c
     config/settings.c
     config/shard.c
     config/table.c
+    config/target_name.c
     config/values.c
     config/wanted.c
     config/yaml.c
@@ -174,6 +174,7 @@ add_library(stagger_hub STATIC
     ingress/route.c
     ingress/scan.c
     ingress/token.c
+    kafka/reserved.c
     kafka/topic.c
     kafka/trouble.c
     metrics/count.c

@@ -73,8 +73,9 @@ static void check_message(const stg_append *m, const char *const *rules,
     const stg_parcel *p = &m->parcel;
 
     HOLDS(p->body.size <= message_max);
-    HOLDS(p->key.size == 0 || stg_batch_is_key(p->key));
-    HOLDS(m->idempotency_key.size == 0 || stg_batch_is_key(m->idempotency_key));
+    HOLDS(p->key.size == 0 || stg_parcel_is_key(p->key));
+    HOLDS(m->idempotency_key.size == 0 ||
+          stg_parcel_is_key(m->idempotency_key));
     HOLDS(stg_header_is_value(p->content_type));
     check_headers(p->headers, rules);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/inside.h"
+#include "config/target_name.h"
 #include "host/instant.h"
 #include "store/message_id.h"
 

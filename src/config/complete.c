@@ -7,8 +7,8 @@
 #include "config/inside.h"
 #include "config/lane_policy.h"
 #include "config/shard.h"
+#include "config/target_name.h"
 #include "http/url.h"
-#include "hub/target.h"
 #include "ingress/address.h"
 
 static stg_status refuse_memory(stg_error *err)

@@ -12,8 +12,10 @@
 #ifndef STAGGER_CONFIG_FROM_H
 #define STAGGER_CONFIG_FROM_H
 
+#include <stdint.h>
+
+#include "base/span.h"
 #include "config/settings.h"
-#include "store/parcel.h"
 
 /* Sets s->source and, of a text with kafka://, s->kafka. The text is copied.
  * Returns STG_INVALID with words ("it has no topic"), and

@@ -11,7 +11,6 @@
 #include "config/from.h"
 #include "config/load.h"
 #include "config/loading.h"
-#include "hub/intake.h"
 #include "ingress/address.h"
 #include "ingress/token.h"
 
@@ -111,7 +110,7 @@ static void judge_ordered(stg_loading *l)
     enum { MESSAGES = 4, LEAST = 4 << 10, ENOUGH = 64 << 10 };
     const stg_settings *s = l->s;
     uint64_t ordered = count_ordered(s);
-    uint64_t room = s->memory_max - stg_intake_share(s->memory_max);
+    uint64_t room = s->memory_max - stg_settings_intake_memory(s);
     stg_file_place place = stg_load_hub_place(l, "memory");
 
     if (ordered == 0 || room / (MESSAGES * ordered) >= ENOUGH)

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "config/loading.h"
+#include "config/target_name.h"
 #include "host/private_file.h"
 #include "http/url.h"
-#include "hub/target.h"
 
 static const stg_file_place nowhere = {0, 0};
 

@@ -2,10 +2,22 @@
 #include <string.h>
 
 #include "config/loading.h"
-#include "config/reserved.h"
 #include "http/forwarding.h"
 #include "http/header.h"
 #include "kafka/kafka.h"
+#include "kafka/reserved.h"
+
+/* Why a target cannot have a header of its own; NULL: it can. */
+static const char *why_reserved(stg_span name)
+{
+    if (stg_header_is_framing(name))
+        return "speaks of the connection, which is the hub's own";
+    if (stg_header_is_hubs(name))
+        return "is the hub's own";
+    if (stg_header_matches("Content-Type", name))
+        return "is the message's, as it was published";
+    return NULL;
+}
 
 /* The value of one key of a map. */
 static void refuse_part(stg_loading *l, const stg_setting *s,
@@ -41,7 +53,7 @@ static bool is_header_name(stg_loading *l, const stg_setting *s,
                      s->path, stg_yaml_key_shown(key->text, shown));
         return false;
     }
-    why = s->kind == STG_KIND_HEADERS ? stg_reserved_header(name) : NULL;
+    why = s->kind == STG_KIND_HEADERS ? why_reserved(name) : NULL;
     if (why != NULL)
         stg_complain(l->c, key->place, "`%s`: `%.60s` %s; wanted another",
                      s->path, key->text, why);
@@ -154,7 +166,7 @@ static bool read_property(stg_loading *l, const stg_setting *s,
 {
     const stg_yaml_node *key = n->at[i], *value = n->at[i + 1];
     header h = {.name = stg_load_keep_text(l, key->text)};
-    const char *why = stg_reserved_property(key->text);
+    const char *why = stg_kafka_reserved(key->text);
     char shown[STG_KEY_SHOWN_MAX];
     stg_error err;
 

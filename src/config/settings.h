@@ -298,6 +298,12 @@ struct stg_url;
 stg_status stg_settings_check_egress(const stg_settings *s,
                                      const struct stg_url *url, stg_error *err);
 
+/* How many bytes of the memory are for what comes in; the rest is flow's. */
+static inline uint64_t stg_settings_intake_memory(const stg_settings *s)
+{
+    return s->memory_max / 4;
+}
+
 /* What a lane of the target is told; its filter points to t. */
 stg_lane_options stg_settings_lane(const stg_target_settings *t);
 

@@ -9,11 +9,11 @@
 
 #include "config/from.h"
 #include "config/hints.h"
+#include "config/target_name.h"
 #include "core/parser.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "http/url.h"
-#include "hub/target.h"
 #include "ingress/address.h"
 #include "kafka/topic.h"
 

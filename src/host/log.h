@@ -24,7 +24,7 @@
 
 #include <stagger/ns.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 typedef struct stg_log stg_log;
 

@@ -19,7 +19,7 @@
 #include <llhttp.h>
 #include <stagger/delay.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 enum { STG_ANSWER_HEAD_MAX = 64 * 1024, STG_ANSWER_INTERIMS_MAX = 16 };
 

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "http/head.h"
 
 /* stg_chunks.state: what comes next. */
@@ -49,15 +50,6 @@ const char *stg_chunks_why(const stg_chunks *c)
 
 /* -- the size line --------------------------------------------------------- */
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static uint8_t add_digit(stg_chunks *c, int digit)
 {
     if (c->left > (INT64_MAX >> 4))
@@ -89,7 +81,7 @@ static uint8_t read_extension(char byte)
 
 static uint8_t read_size(stg_chunks *c, char byte)
 {
-    int digit = digit_of(byte);
+    int digit = stg_hex_digit(byte);
 
     if (++c->extra > STG_CHUNK_LINE_MAX)
         return TOO_LONG;

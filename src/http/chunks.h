@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 /* Of one chunk's size line, and of all trailers together. */
 enum { STG_CHUNK_LINE_MAX = 1024, STG_TRAILERS_MAX = 8 * 1024 };

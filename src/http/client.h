@@ -19,9 +19,11 @@
 #include <stagger/outcome.h>
 #include <stagger/status.h>
 
+#include <stdint.h>
+
+#include "base/span.h"
 #include "host/files.h"
 #include "http/egress.h"
-#include "store/parcel.h"
 
 typedef struct stg_client stg_client;     /* one a loop */
 typedef struct stg_endpoint stg_endpoint; /* one a target */

@@ -1,5 +1,6 @@
 #include "http/header.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 /* A message that has come through that many hubs is refused: it goes round. */
 #define STG_HOPS_MAX 8

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "http/head.h"
 #include "http/header.h"
 
@@ -70,19 +71,11 @@ bool stg_request_number(stg_span text, uint64_t *number)
     return text.size > 0;
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The byte of "%41", -1: it is none. */
 static int decode_escape(stg_span text)
 {
-    int high = text.size < 3 ? -1 : digit_of(text.at[1]);
-    int low = text.size < 3 ? -1 : digit_of(text.at[2]);
+    int high = text.size < 3 ? -1 : stg_hex_digit(text.at[1]);
+    int low = text.size < 3 ? -1 : stg_hex_digit(text.at[2]);
 
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
@@ -108,16 +101,6 @@ bool stg_request_decode(stg_span text, bool is_form, char *out, size_t *size)
 
 /* -- lines ----------------------------------------------------------------- */
 
-static stg_span trim(stg_span text)
-{
-    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text = (stg_span){text.at + 1, text.size - 1};
-    while (text.size > 0 &&
-           (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 bool stg_request_line(stg_span *lines, stg_span *name, stg_span *value)
 {
     stg_span line = stg_header_next(lines);
@@ -125,8 +108,8 @@ bool stg_request_line(stg_span *lines, stg_span *name, stg_span *value)
     if (line.size == 0)
         return false;
     *name = stg_header_name(line);
-    *value =
-        trim((stg_span){name->at + name->size + 1, line.size - name->size - 3});
+    *value = stg_span_trim(
+        (stg_span){name->at + name->size + 1, line.size - name->size - 3});
     return true;
 }
 
@@ -203,7 +186,7 @@ static bool read_headers(stg_request *r)
             return refuse(r, 400,
                           "a line of the header without a name, or with a "
                           "name that no header has");
-        value = trim((stg_span){colon + 1, size - name.size - 1});
+        value = stg_span_trim((stg_span){colon + 1, size - name.size - 1});
         if (memchr(value.at, '\0', value.size) != NULL)
             return refuse(r, 400, zero_or_fold);
         if (!stg_header_is_value(value))

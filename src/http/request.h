@@ -17,9 +17,10 @@
 #define STAGGER_HTTP_REQUEST_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "base/span.h"
 #include "http/chunks.h"
-#include "store/parcel.h"
 
 /* The parts of a head that are looked at for each request. Of a header that
  * comes more than once: the last one. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "http/header.h"
 
 /* "00-<32 hex digits>-<16>-<2>" */
@@ -16,23 +17,15 @@ enum {
 
 static const char digits[] = "0123456789abcdef";
 
-/* Lower case only, as the format wants; 16 for what is no digit. */
-static unsigned digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
-}
-
 static bool parse_hex(const char *at, int count, uint64_t *number)
 {
     *number = 0;
     for (int i = 0; i < count; i++) {
-        unsigned digit = digit_of(at[i]);
+        int digit = stg_hex_lower(at[i]); // as the format wants
 
-        if (digit > 15)
+        if (digit < 0)
             return false;
-        *number = *number << 4 | digit;
+        *number = *number << 4 | (unsigned)digit;
     }
     return true;
 }

@@ -13,8 +13,9 @@
 #define STAGGER_HTTP_TRACE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 typedef enum stg_trace_mode {
     STG_TRACE_BEGIN, /* passed on, or begun where there is none */

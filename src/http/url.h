@@ -10,7 +10,7 @@
 
 #include <stagger/status.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 enum { STG_URL_MAX = 2048 };
 

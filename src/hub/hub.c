@@ -51,7 +51,7 @@ stg_flow_options stg_hub_flow(const stg_settings *o)
 {
     stg_flow_options f = stg_flow_options_default();
 
-    f.memory_max = (size_t)(o->memory_max - stg_intake_share(o->memory_max));
+    f.memory_max = (size_t)(o->memory_max - stg_settings_intake_memory(o));
     f.in_flight_max = o->in_flight_max;
     f.budget = o->budget;
     f.budget_waits = o->budget_empty == STG_BUDGET_EMPTY_WAIT;

@@ -9,11 +9,6 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-uint64_t stg_intake_share(uint64_t memory_max)
-{
-    return memory_max / 4;
-}
-
 /* The largest body, so that the message fits into a sixteenth of what is
  * flow's, with its headers. */
 size_t stg_intake_message_max(uint64_t memory_max)
@@ -191,7 +186,7 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     bool listens = o->listen.address != NULL;
     bool reads = o->source == STG_SOURCE_STDIN;
     size_t pending_max =
-        (size_t)stg_intake_share(o->memory_max) / (listens && reads ? 2 : 1);
+        (size_t)stg_settings_intake_memory(o) / (listens && reads ? 2 : 1);
     stg_status status = STG_OK;
 
     in->hub = hub;

@@ -24,9 +24,6 @@ typedef struct stg_intake {
     void *appended_ctx;
 } stg_intake;
 
-/* How much of the memory is the intake's; the rest is flow's. */
-uint64_t stg_intake_share(uint64_t memory_max);
-
 /* The largest body of a message. */
 size_t stg_intake_message_max(uint64_t memory_max);
 

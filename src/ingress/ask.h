@@ -11,9 +11,9 @@
 
 #include <jansson.h>
 
+#include "base/span.h"
 #include "ingress/problem.h"
 #include "ingress/route.h"
-#include "store/parcel.h"
 
 enum { STG_WORD_MAX = 80, STG_WHO_MAX = 65, STG_FROM_MAX = 48 };
 

@@ -47,12 +47,6 @@ static char *writable(const char *at)
     return (char *)(uintptr_t)at;
 }
 
-bool stg_batch_is_key(stg_span key)
-{
-    return key.size > 0 && key.size <= STG_KEY_SIZE_MAX &&
-           stg_header_is_value(key);
-}
-
 /* -- a line's members -------------------------------------------------------- */
 
 static field find_field(stg_span name)
@@ -116,7 +110,7 @@ static bool read_key(line *l, field f, stg_span *key)
         return true;
     if (!read_text(l, f, key))
         return false;
-    return stg_batch_is_key(*key) ||
+    return stg_parcel_is_key(*key) ||
            REFUSE(l, 400,
                   "\"%s\": wanted 1 to %d bytes without control characters",
                   field_names[f], STG_KEY_SIZE_MAX);

@@ -16,11 +16,6 @@
 #include "ingress/problem.h"
 #include "store/store.h"
 
-enum {
-    STG_KEY_SIZE_MAX = 256, /* bytes of an ordering or idempotency key */
-    STG_HEADERS_SIZE_MAX = 16 * 1024 /* of a message's headers, as lines */
-};
-
 typedef struct stg_batch_rules {
     size_t message_max;         /* bytes of a body */
     size_t lines_max;           /* messages */
@@ -44,9 +39,5 @@ size_t stg_batch_cost(const char *text, size_t size,
                       const stg_batch_rules *rules);
 
 void stg_batch_free(stg_batch *b);
-
-/* Whether a key may be used: 1 to STG_KEY_SIZE_MAX bytes that could stand in a
- * header. */
-bool stg_batch_is_key(stg_span key);
 
 #endif

@@ -103,7 +103,7 @@ static void unquote(stg_span *key)
 static bool check_key(stg_caller *c, const char *name, unsigned count,
                       stg_span key)
 {
-    if (count == 0 || (count == 1 && stg_batch_is_key(key)))
+    if (count == 0 || (count == 1 && stg_parcel_is_key(key)))
         return true;
     return stg_problem_set(&c->problem, 400, 0,
                            "wanted one %s of 1 to %d bytes", name,

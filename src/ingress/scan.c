@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 stg_scan stg_scan_of(stg_span text)
@@ -39,14 +40,6 @@ static bool take(stg_scan *s, char c)
 
 /* -- strings ----------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Four digits; -1: they are none. */
 static int32_t read_hex(const char *at, const char *end)
 {
@@ -55,7 +48,7 @@ static int32_t read_hex(const char *at, const char *end)
     if (end - at < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(at[i]);
+        int digit = stg_hex_digit(at[i]);
 
         if (digit < 0)
             return -1;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 enum { STG_SCAN_DEPTH = 128 };
 

@@ -14,6 +14,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "base/hex.h"
 #include "host/private_file.h"
 
 enum {
@@ -73,20 +74,6 @@ static bool is_token(stg_span text)
     return text.size >= TOKEN_MIN && text.size <= TOKEN_MAX;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static stg_span trim(stg_span text)
-{
-    while (text.size > 0 && is_blank(text.at[0]))
-        text = (stg_span){text.at + 1, text.size - 1};
-    while (text.size > 0 && is_blank(text.at[text.size - 1]))
-        text.size--;
-    return text;
-}
-
 /* The line at the start of text, which moves behind it. */
 static stg_span take_line(stg_span *text)
 {
@@ -104,9 +91,10 @@ static stg_span take_word(stg_span *text)
 {
     stg_span word = {text->at, 0};
 
-    while (word.size < text->size && !is_blank(text->at[word.size]))
+    while (word.size < text->size && !stg_span_is_blank(text->at[word.size]))
         word.size++;
-    *text = trim((stg_span){text->at + word.size, text->size - word.size});
+    *text =
+        stg_span_trim((stg_span){text->at + word.size, text->size - word.size});
     return word;
 }
 
@@ -122,15 +110,6 @@ bool stg_token_is_name(const char *name)
     return size < STG_TOKEN_NAME_MAX && strspn(name, bytes) == size;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool read_hash(stg_span text, unsigned char hash[HASH_SIZE])
 {
     static const char kind[] = "sha256:";
@@ -140,8 +119,8 @@ static bool read_hash(stg_span text, unsigned char hash[HASH_SIZE])
         memcmp(text.at, kind, kind_size) != 0)
         return false;
     for (size_t i = 0; i < HASH_SIZE; i++) {
-        int high = hex_digit(text.at[kind_size + 2 * i]);
-        int low = hex_digit(text.at[kind_size + 2 * i + 1]);
+        int high = stg_hex_digit(text.at[kind_size + 2 * i]);
+        int low = stg_hex_digit(text.at[kind_size + 2 * i + 1]);
 
         if (high < 0 || low < 0)
             return false;
@@ -207,7 +186,7 @@ static stg_status add_lines(stg_tokens *t, stg_span text, const char *name,
     stg_status status = STG_OK;
 
     for (size_t i = 1; text.size > 0 && status == STG_OK; i++)
-        status = add_line(t, trim(take_line(&text)), name, i, err);
+        status = add_line(t, stg_span_trim(take_line(&text)), name, i, err);
     if (status == STG_OK && t->count == 0)
         return refuse(err, STG_INVALID, name, 0,
                       "no token in it; to make one: stagger token new %.80s "
@@ -328,7 +307,7 @@ const stg_token *stg_tokens_find(const stg_tokens *t, const char *authorization)
         strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
         return NULL;
     authorization += sizeof scheme - 1;
-    token = trim((stg_span){authorization, strlen(authorization)});
+    token = stg_span_trim((stg_span){authorization, strlen(authorization)});
     if (!is_token(token) || !hash_token(token, hash))
         return NULL;
     for (size_t i = 0; i < t->count; i++)

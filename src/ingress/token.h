@@ -16,8 +16,8 @@
 
 #include <stagger/status.h>
 
+#include "base/span.h"
 #include "ingress/route.h"
-#include "store/parcel.h"
 
 typedef struct stg_tokens stg_tokens;
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "config/reserved.h"
 #include "http/forwarding.h"
 #include "kafka/inside.h"
+#include "kafka/reserved.h"
 #include "kafka/topic.h"
 
 enum { COOPERATIVE_FROM = 0x020a00ff }; /* 2.10: below, its assignor has bugs */
@@ -141,7 +141,7 @@ static stg_status set_given(rd_kafka_conf_t *conf,
     stg_status status = STG_OK;
 
     for (size_t i = 0; i < count && status == STG_OK; i++) {
-        const char *why = stg_reserved_property(properties[i].name);
+        const char *why = stg_kafka_reserved(properties[i].name);
 
         if (why != NULL)
             status = stg_hub_refuse(err, STG_INVALID,

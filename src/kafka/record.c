@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "http/forwarding.h"
 #include "http/header.h"
-#include "ingress/batch.h"
 #include "kafka/inside.h"
 #include "store/parcel.h"
 
@@ -39,7 +38,7 @@ static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
     unsigned char hash[HASH_SIZE];
     int size;
 
-    if (key.size == 0 || stg_batch_is_key(key))
+    if (key.size == 0 || stg_parcel_is_key(key))
         return key;
     if (key.size <= ENCODED_MAX) {
         size = EVP_EncodeBlock((unsigned char *)put(text, "base64:", 7),

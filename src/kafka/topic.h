@@ -11,7 +11,7 @@
 
 #include <stagger/status.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 #define STG_TOPIC_MAX 249
 

@@ -7,8 +7,9 @@
 #define STAGGER_SOURCES_LINE_BUFFER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 typedef struct stg_line_buffer {
     size_t line_max;

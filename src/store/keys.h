@@ -7,6 +7,7 @@
 #define STAGGER_STORE_KEYS_H
 
 #include "base/hash.h"
+#include "store/parcel.h"
 #include "store/sql.h"
 
 enum { STG_KEY_SIZE = 16 }; /* of SHA-256, the first half */

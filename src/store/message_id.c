@@ -1,4 +1,5 @@
 #include "store/message_id.h"
+#include "base/hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,18 +14,11 @@ const char *stg_id_print(uint64_t epoch, uint64_t position,
     return text;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_epoch(const char *text, uint64_t *epoch)
 {
     *epoch = 0;
     for (int i = 0; i < EPOCH_DIGITS; i++) {
-        int digit = hex_digit(text[i]);
+        int digit = stg_hex_lower(text[i]);
 
         if (digit < 0)
             return false;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/little.h"
+#include "http/header.h"
 
 /* The layout: a byte for the version, the sizes of all spans but the body in 32
  * bits each, little end first, and the spans; the body is the rest. Version 2
@@ -99,6 +100,12 @@ bool stg_parcel_unpack(stg_parcel *p, const void *bytes, size_t size)
     found.body = left;
     *p = found;
     return true;
+}
+
+bool stg_parcel_is_key(stg_span key)
+{
+    return key.size > 0 && key.size <= STG_KEY_SIZE_MAX &&
+           stg_header_is_value(key);
 }
 
 uint64_t stg_parcel_hash(stg_span key)

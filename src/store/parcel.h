@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct stg_span {
-    const char *at;
-    size_t size;
-} stg_span;
+#include "base/span.h"
+
+enum {
+    STG_KEY_SIZE_MAX = 256, /* bytes of an ordering or idempotency key */
+    STG_HEADERS_SIZE_MAX = 16 * 1024, /* of a message's headers, as lines */
+};
 
 typedef struct stg_parcel {
     stg_span content_type; /* empty: none was given */
@@ -32,6 +34,10 @@ void stg_parcel_pack(const stg_parcel *p, void *bytes);
 
 /* Points into bytes. False: they are no parcel. */
 bool stg_parcel_unpack(stg_parcel *p, const void *bytes, size_t size);
+
+/* Whether a key may be used: 1 to STG_KEY_SIZE_MAX bytes that could stand in a
+ * header. */
+bool stg_parcel_is_key(stg_span key);
 
 /* The hash of an ordering key, FNV-1a in 64 bits; never 0 but for no key. It is
  * stored, and the same in every hub; tables whose keys come from outside use

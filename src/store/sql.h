@@ -15,6 +15,7 @@
 #define STAGGER_STORE_SQL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <sqlite3.h>
 
@@ -22,8 +23,8 @@
 #include <stagger/status.h>
 
 #include "base/list.h"
+#include "base/span.h"
 #include "host/log_line.h"
-#include "store/parcel.h"
 
 #define STG_SQL_AWAY 1000
 

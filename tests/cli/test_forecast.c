@@ -78,7 +78,7 @@ TEST(forecast, lists_unlimited_retries_until_the_cap_and_two_more)
 static const char *span(const char *text, uint32_t n)
 {
     static char words[96];
-    stg_span s = forecast(text).waits[n - 1].wait;
+    stg_wait_range s = forecast(text).waits[n - 1].wait;
 
     snprintf(words, sizeof words, "%ju %ju %ju", (uintmax_t)(s.least / STG_US),
              (uintmax_t)(s.mean / STG_US), (uintmax_t)(s.most / STG_US));
@@ -281,7 +281,7 @@ TEST(forecast, agrees_with_the_library_at_both_ends)
         stg_ns low = p.backoff.base, high = p.backoff.base;
 
         for (uint32_t n = 1; n <= f.wait_count; n++) {
-            const stg_span *s = &f.waits[n - 1].wait;
+            const stg_wait_range *s = &f.waits[n - 1].wait;
 
             CHECK_FROM(seed, s->least == hostile_wait(&p.backoff, n, &low, 0));
             CHECK_FROM(seed, s->most == hostile_wait(&p.backoff, n, &high, 1));
@@ -299,7 +299,7 @@ TEST(forecast, has_the_mean_of_the_waits_that_the_library_draws)
         stg_policy p = any_policy(&rng);
         stg_forecast f = forecast_of(&p);
         stg_ns sum = 0, mean, width, slack;
-        const stg_span *s = &f.waits[f.wait_count - 1].wait;
+        const stg_wait_range *s = &f.waits[f.wait_count - 1].wait;
 
         for (int i = 0; i < DRAWS; i++) {
             stg_ns last = p.backoff.base, wait = 0;
@@ -380,7 +380,7 @@ TEST(forecast, has_the_mean_of_the_waits_that_pollys_jitter_draws)
         stg_policy p = any_polly(&rng);
         stg_forecast f = forecast_of(&p);
         uint64_t n = 1 + stg_rng_upto(&rng, f.wait_count - 1), sum = 0;
-        const stg_span *s = &f.waits[n - 1].wait;
+        const stg_wait_range *s = &f.waits[n - 1].wait;
 
         for (int i = 0; i < DRAWS; i++) {
             stg_ns last = p.backoff.base, wait = 0;

@@ -5,16 +5,18 @@
 
 enum { DRAWS = 1 << 16, DRAWS_ROOT = 1 << 8, SEED = 1 };
 
-static stg_span add(stg_span a, stg_span b)
+static stg_wait_range add(stg_wait_range a, stg_wait_range b)
 {
-    return (stg_span){stg_ns_add(a.least, b.least), stg_ns_add(a.mean, b.mean),
-                      stg_ns_add(a.most, b.most)};
+    return (stg_wait_range){stg_ns_add(a.least, b.least),
+                            stg_ns_add(a.mean, b.mean),
+                            stg_ns_add(a.most, b.most)};
 }
 
-static stg_span times(stg_span a, uint64_t count)
+static stg_wait_range times(stg_wait_range a, uint64_t count)
 {
-    return (stg_span){stg_ns_mul(a.least, count), stg_ns_mul(a.mean, count),
-                      stg_ns_mul(a.most, count)};
+    return (stg_wait_range){stg_ns_mul(a.least, count),
+                            stg_ns_mul(a.mean, count),
+                            stg_ns_mul(a.most, count)};
 }
 
 /* The most that wait n of decorrelated jitter can be: min(c, b 3^n), from the
@@ -37,9 +39,9 @@ static bool decorrelated_most(const stg_backoff *b, uint32_t n, stg_ns *most)
 
 /* Uncut, the means obey e(n) = (b + 3 e(n-1)) / 2, so e(n) + b grows by 3/2:
  * e(n) = 2 b (3/2)^n - b. */
-static stg_span decorrelated(const stg_backoff *b, uint32_t n)
+static stg_wait_range decorrelated(const stg_backoff *b, uint32_t n)
 {
-    stg_span s = {.least = stg_ns_max(b->base, b->floor)};
+    stg_wait_range s = {.least = stg_ns_max(b->base, b->floor)};
 
     if (!decorrelated_most(b, n, &s.most) && s.most > 0)
         s.mean = (s.most >> (n - 1)) - b->base;
@@ -47,16 +49,16 @@ static stg_span decorrelated(const stg_backoff *b, uint32_t n)
 }
 
 /* The bounds: after the longest u, and after the shortest. */
-static stg_span polly(const stg_backoff *b, uint32_t n)
+static stg_wait_range polly(const stg_backoff *b, uint32_t n)
 {
     stg_interval low = stg_backoff_interval(b, b->base, n, STG_POLLY_U_MAX);
     stg_interval high = stg_backoff_interval(b, b->base, n, 0);
 
-    return (stg_span){.least = stg_ns_min(b->cap, low.low),
-                      .most = stg_backoff_longest(b, high)};
+    return (stg_wait_range){.least = stg_ns_min(b->cap, low.low),
+                            .most = stg_backoff_longest(b, high)};
 }
 
-static stg_span span_of(const stg_backoff *b, uint32_t n)
+static stg_wait_range span_of(const stg_backoff *b, uint32_t n)
 {
     stg_interval i;
 
@@ -65,7 +67,7 @@ static stg_span span_of(const stg_backoff *b, uint32_t n)
     if (b->jitter == STG_JITTER_POLLY)
         return polly(b, n);
     i = stg_backoff_interval(b, b->base, n, 0);
-    return (stg_span){i.low, i.low + (i.high - i.low) / 2, i.high};
+    return (stg_wait_range){i.low, i.low + (i.high - i.low) / 2, i.high};
 }
 
 /* The first wait from which on all are the same. What grows never shrinks, and
@@ -88,9 +90,10 @@ static uint32_t find_steady(const stg_backoff *b)
     return low;
 }
 
-static stg_span sum_rows(const stg_backoff *b, uint32_t first, uint32_t last)
+static stg_wait_range sum_rows(const stg_backoff *b, uint32_t first,
+                               uint32_t last)
 {
-    stg_span sum = {0};
+    stg_wait_range sum = {0};
 
     for (uint32_t n = first; n <= last; n++)
         sum = add(sum, span_of(b, n));
@@ -109,10 +112,11 @@ static stg_ns polly_step(const stg_backoff *b, uint32_t n)
  * its u makes the next one longer: two in a row are no shorter than the step of
  * the first, and up to the cap all are no shorter than the steps before the last.
  */
-static stg_span sum_polly(const stg_backoff *b, uint64_t n, uint32_t steady)
+static stg_wait_range sum_polly(const stg_backoff *b, uint64_t n,
+                                uint32_t steady)
 {
     uint64_t listed = steady + 2U;
-    stg_span sum = {0};
+    stg_wait_range sum = {0};
     stg_ns before = 0, step = 0; // the least without the last; the last step
 
     if (n < listed)
@@ -130,8 +134,8 @@ static stg_span sum_polly(const stg_backoff *b, uint64_t n, uint32_t steady)
         sum.most = stg_ns_add(sum.most, step);
     }
     n -= listed;
-    return add(sum, (stg_span){.least = stg_ns_mul(step, n / 2),
-                               .most = stg_ns_mul(step, n)});
+    return add(sum, (stg_wait_range){.least = stg_ns_mul(step, n / 2),
+                                     .most = stg_ns_mul(step, n)});
 }
 
 /* Whether the windows below the cap are a polynomial in n. */
@@ -174,7 +178,8 @@ static uint64_t sum_series(uint64_t f[], uint32_t terms, uint64_t count)
  * on one side of the floor. A wait is a share of o + b k^p in halves, quarters or
  * hundredths, so it is rounded the same way every 200 waits: sums of blocks of
  * them are a polynomial of degree p in the block's number. */
-static stg_span sum_blocks(const stg_backoff *b, uint32_t first, uint32_t last)
+static stg_wait_range sum_blocks(const stg_backoff *b, uint32_t first,
+                                 uint32_t last)
 {
     enum { BLOCK = 200, TERMS = STG_POWER_MAX + 1 };
     uint32_t terms = b->growth == STG_LINEAR ? 2 : b->power + 1U;
@@ -185,15 +190,15 @@ static stg_span sum_blocks(const stg_backoff *b, uint32_t first, uint32_t last)
         return sum_rows(b, first, last);
     for (uint32_t i = 0; i < terms; i++) {
         uint32_t from = first + i * BLOCK;
-        stg_span block = sum_rows(b, from, from + BLOCK - 1);
+        stg_wait_range block = sum_rows(b, from, from + BLOCK - 1);
 
         least[i] = block.least;
         mean[i] = block.mean;
         most[i] = block.most;
     }
-    return add((stg_span){sum_series(least, terms, blocks),
-                          sum_series(mean, terms, blocks),
-                          sum_series(most, terms, blocks)},
+    return add((stg_wait_range){sum_series(least, terms, blocks),
+                                sum_series(mean, terms, blocks),
+                                sum_series(most, terms, blocks)},
                sum_rows(b, first + (uint32_t)blocks * BLOCK, last));
 }
 
@@ -206,7 +211,7 @@ static uint32_t count_floored(const stg_backoff *b, uint32_t count,
 
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
-        stg_span s = span_of(b, middle);
+        stg_wait_range s = span_of(b, middle);
 
         if ((is_longest ? s.most : s.least) <= b->floor)
             low = middle;
@@ -218,11 +223,11 @@ static uint32_t count_floored(const stg_backoff *b, uint32_t count,
 
 /* The first `count` waits of a polynomial below the cap: the floor bends it
  * twice. */
-static stg_span sum_polynomial(const stg_backoff *b, uint32_t count)
+static stg_wait_range sum_polynomial(const stg_backoff *b, uint32_t count)
 {
     uint32_t whole = count_floored(b, count, true);
     uint32_t part = count_floored(b, count, false);
-    stg_span sum = times(span_of(b, 1), whole);
+    stg_wait_range sum = times(span_of(b, 1), whole);
 
     if (part > whole)
         sum = add(sum, sum_blocks(b, whole + 1, part));
@@ -232,10 +237,10 @@ static stg_span sum_polynomial(const stg_backoff *b, uint32_t count)
 }
 
 /* The first n waits, when the windows stop growing at `steady`. */
-static stg_span sum(const stg_backoff *b, uint64_t n, uint32_t steady)
+static stg_wait_range sum(const stg_backoff *b, uint64_t n, uint32_t steady)
 {
     uint32_t growing = (uint32_t)stg_ns_min(n, steady - 1);
-    stg_span total;
+    stg_wait_range total;
 
     if (b->jitter == STG_JITTER_POLLY)
         return sum_polly(b, n, steady);
@@ -282,14 +287,15 @@ stg_forecast_wait stg_forecast_row(const stg_forecast *f, const stg_policy *p,
 }
 
 /* The wait before retry n; the listed rows have the means of all jitters. */
-static stg_span wait_of(const stg_forecast *f, const stg_policy *p, uint64_t n)
+static stg_wait_range wait_of(const stg_forecast *f, const stg_policy *p,
+                              uint64_t n)
 {
     if (n <= f->wait_count)
         return f->waits[n - 1].wait;
     return span_of(&p->backoff, (uint32_t)n);
 }
 
-static stg_ns part_of(stg_span s, bool is_mean)
+static stg_ns part_of(stg_wait_range s, bool is_mean)
 {
     return is_mean ? s.mean : s.least;
 }
@@ -303,7 +309,7 @@ static uint64_t count_polynomial(const stg_policy *p, uint64_t most,
 
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
-        stg_span total = sum_polynomial(&p->backoff, (uint32_t)middle);
+        stg_wait_range total = sum_polynomial(&p->backoff, (uint32_t)middle);
 
         if (part_of(total, is_mean) < p->deadline)
             low = middle;
@@ -428,7 +434,7 @@ static void fill_waits(stg_forecast *f, const stg_policy *p)
 {
     const stg_backoff *b = &p->backoff;
     uint64_t most = f->retries_max;
-    stg_span total = {0};
+    stg_wait_range total = {0};
     stg_ns unused;
 
     if (most == STG_UNLIMITED)
@@ -445,8 +451,8 @@ static void fill_waits(stg_forecast *f, const stg_policy *p)
     for (uint32_t i = 0; i < f->wait_count; i++) {
         total = add(total, f->waits[i].wait);
         if (b->jitter == STG_JITTER_POLLY) // its waits depend on each other
-            total = (stg_span){f->waits[i].total.least, total.mean,
-                               f->waits[i].total.most};
+            total = (stg_wait_range){f->waits[i].total.least, total.mean,
+                                     f->waits[i].total.most};
         f->waits[i].total = total;
         f->waits[i].is_past_deadline =
             p->deadline != STG_NEVER && total.least >= p->deadline;

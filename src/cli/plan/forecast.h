@@ -9,17 +9,17 @@
 
 #include <stagger/policy.h>
 
-typedef struct stg_span {
+typedef struct stg_wait_range {
     stg_ns least;
     stg_ns mean;
     stg_ns most;
-} stg_span;
+} stg_wait_range;
 
 typedef struct stg_forecast_wait {
     uint64_t retry; /* from 1 */
     stg_ns window;  /* w(n); of jitters that have none, the most */
-    stg_span wait;
-    stg_span total;        /* of this wait and those before it */
+    stg_wait_range wait;
+    stg_wait_range total;  /* of this wait and those before it */
     bool is_mean_estimate; /* decorrelated past its cap; Polly's */
     bool is_past_deadline; /* never made: the least total is too much */
 } stg_forecast_wait;

@@ -19,7 +19,7 @@ static const pens utf8 = {"├", "─", "●", "┤", "●", "─", "┴"};
 static void include(const stg_plan *plan, stg_axis *axis)
 {
     for (uint32_t i = 0; i < stg_plan_listed(plan); i++) {
-        const stg_span *wait = &plan->forecast.waits[i].wait;
+        const stg_wait_range *wait = &plan->forecast.waits[i].wait;
 
         stg_axis_include(axis, wait->least);
         stg_axis_include(axis, wait->mean);
@@ -27,7 +27,7 @@ static void include(const stg_plan *plan, stg_axis *axis)
     }
 }
 
-static void show_bar(const stg_axis *axis, const stg_span *wait,
+static void show_bar(const stg_axis *axis, const stg_wait_range *wait,
                      const pens *pen)
 {
     int start = stg_axis_place(axis, wait->least);

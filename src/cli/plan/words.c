@@ -91,7 +91,7 @@ bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max)
 
 uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients)
 {
-    const stg_span *first = &plan->forecast.waits[0].wait;
+    const stg_wait_range *first = &plan->forecast.waits[0].wait;
     const stg_ns moment = 100 * STG_MS;
     stg_ns width = first->most - first->least;
 

@@ -172,20 +172,6 @@ static const char *look_into(stg_span line, bool *has_key, bool *has_any)
                                                : "wanted one JSON object";
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static stg_span trim(stg_span s)
-{
-    while (s.size > 0 && is_blank(s.at[0]))
-        s = (stg_span){s.at + 1, s.size - 1};
-    while (s.size > 0 && is_blank(s.at[s.size - 1]))
-        s.size--;
-    return s;
-}
-
 /* As it came, but for a key where it has none. */
 static bool put_object(send_batch *b, const send_options *o, stg_span line,
                        uint64_t number, const char **why)
@@ -210,7 +196,7 @@ send_added stg_send_batch_add(send_batch *b, const send_options *o,
 
     *why = NULL;
     if (o->form == SEND_NDJSON)
-        line = trim(line);
+        line = stg_span_trim(line);
     if (line.size == 0)
         return SEND_ADDED;
     if (b->count == SEND_BATCH_LINES ||

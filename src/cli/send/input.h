@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/parcel.h"
+#include "base/span.h"
 
 /* The longest line, and the largest message; the hub has a limit of its own. */
 enum { SEND_INPUT_MAX = 256 * 1024 * 1024 };

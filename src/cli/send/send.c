@@ -125,7 +125,7 @@ static int read_header(send_options *o, const char *text)
 
 static int read_id(send_options *o, const char *text)
 {
-    if (strlen(text) > SEND_ID_MAX || !stg_batch_is_key(span_of(text)))
+    if (strlen(text) > SEND_ID_MAX || !stg_parcel_is_key(span_of(text)))
         return refuse("--id", text,
                       "wanted 1 to 200 bytes that may stand in a header");
     memcpy(o->id, text, strlen(text) + 1);
@@ -155,7 +155,7 @@ static int read_option(void *ctx, int option)
         return read_form(o, SEND_NDJSON);
     case 'k':
         o->key = optarg;
-        return stg_batch_is_key(span_of(optarg))
+        return stg_parcel_is_key(span_of(optarg))
                    ? 0
                    : refuse("--key", optarg,
                             "wanted 1 to 256 bytes that may stand in a "

@@ -10,8 +10,10 @@
 
 #include <stagger/policy.h>
 
+#include <stdint.h>
+
+#include "base/span.h"
 #include "cli/remote.h"
-#include "store/parcel.h"
 
 enum { SEND_ID_MAX = 200, SEND_HEADERS_MAX = 64, SEND_IN_FLIGHT_MAX = 64 };
 

@@ -1,24 +1,11 @@
-#include "config/reserved.h"
+#include "kafka/reserved.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "http/header.h"
-
-const char *stg_reserved_header(stg_span name)
-{
-    if (stg_header_is_framing(name))
-        return "speaks of the connection, which is the hub's own";
-    if (stg_header_is_hubs(name))
-        return "is the hub's own";
-    if (stg_header_matches("Content-Type", name))
-        return "is the message's, as it was published";
-    return NULL;
-}
-
 /* A consumer that commits by itself, or begins elsewhere, loses messages; and a
  * producer must tell what has arrived, once and in order. */
-const char *stg_reserved_property(const char *name)
+const char *stg_kafka_reserved(const char *name)
 {
     static const struct {
         const char *name, *why;

@@ -1,0 +1,30 @@
+/* span.h - bytes that are lent: where they begin, and how many there are.
+ *
+ * They are not terminated, and belong to whoever says so. */
+#ifndef STAGGER_BASE_SPAN_H
+#define STAGGER_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct stg_span {
+    const char *at;
+    size_t size;
+} stg_span;
+
+static inline bool stg_span_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Without blanks, tabs and carriage returns at both ends. */
+static inline stg_span stg_span_trim(stg_span text)
+{
+    while (text.size > 0 && stg_span_is_blank(text.at[0]))
+        text = (stg_span){text.at + 1, text.size - 1};
+    while (text.size > 0 && stg_span_is_blank(text.at[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+#endif
