@@ -250,7 +250,7 @@ static void enter_and_report(size_t n)
         stg_passage p = stg_breaker_enter(&breaker, now++, &reopen_at);
 
         stg_breaker_report(&breaker, p == STG_PASSAGE_PROBE,
-                           STG_BREAKER_SUCCESS, now);
+                           STG_BREAKER_SUCCESS, now, now);
     }
 }
 

@@ -9,6 +9,10 @@
  *
  * The breaker sees attempts, not operations, so it sits inside the retry.
  *
+ * A breaker by share may count slow calls, too: those that take a time or
+ * longer, whatever they came to. It opens when their share of the same window
+ * is reached; a probe that is slow counts as in resilience4j, below.
+ *
  * Beside its rule it may count connects: a remote that nothing connects to has
  * gone, and says so much sooner than one that fails. It then opens after so
  * many faults of category connect in a row, once nothing has connected for 100
@@ -18,13 +22,15 @@
  * A stg_breaker belongs to the caller; any number of threads use it at once,
  * without locks: state, doublings and time are one 64-bit word, the connect
  * faults in a row and the time of the last connect another. Times are kept in
- * units of 1024 ns; with several probes under way in units of 8388608 ns; that
- * of the last connect in units of 1048576 ns.
+ * units of 1024 ns; with several probes under way in units of 8388608 ns, of
+ * 268435456 ns where slow ones count; that of the last connect in units of
+ * 1048576 ns.
  *
  * Source: Nygard, "Release It!", 2007; the two rules are those of Envoy
  * (consecutive failures) and resilience4j (a share of a window); several probes
  * those of Failsafe (withSuccessThreshold(good, of)) and resilience4j
- * (permittedNumberOfCallsInHalfOpenState). */
+ * (permittedNumberOfCallsInHalfOpenState). Slow calls: resilience4j,
+ * slowCallRateThreshold and slowCallDurationThreshold. */
 #ifndef STAGGER_BREAKER_H
 #define STAGGER_BREAKER_H
 
@@ -40,7 +46,8 @@ typedef enum stg_breaker_rule {
     STG_BREAKER_NONE,
     STG_BREAKER_ROW,   /* opens after `failures` in a row */
     STG_BREAKER_SHARE, /* opens when `percent` of at least `calls` calls in the
-                          last `window` failed */
+                          last `window` failed, or `slow_percent` of them
+                          were slow */
 } stg_breaker_rule;
 
 #define STG_PROBES_MAX 31
@@ -54,12 +61,15 @@ typedef struct stg_breaker_options {
     uint32_t connects; /* 0: not counted; else opens also after so many faults
                           of category connect in a row, 1 to 1000000 */
     uint16_t probes;   /* under way at once: 2 to 31; 0: one */
-    uint16_t probes_good; /* of them that close it: 1 to probes; 0 with one */
-    stg_ns window;        /* 10 ms to 1 d; counted in ten slices. A slice with
+    uint16_t probes_good;  /* of them that close it: 1 to probes; 0 with one */
+    uint32_t slow_percent; /* share: of slow calls, 1 to 100; 0: not counted */
+    stg_ns slow_after; /* a call that takes so long is slow: 1 us to 365 d; 0
+                          where they are not counted */
+    stg_ns window;     /* 10 ms to 1 d; counted in ten slices. A slice with
                           more than 262143 calls keeps their share, and halves
                           their weight: later calls count for more */
-    stg_ns open;          /* 1 ms to 365 d */
-    stg_ns open_max;      /* open to 365 d */
+    stg_ns open;       /* 1 ms to 365 d */
+    stg_ns open_max;   /* open to 365 d */
 } stg_breaker_options;
 
 #define STG_BREAKER_SLICES 10
@@ -68,10 +78,12 @@ typedef struct stg_breaker {
     stg_breaker_options options;
     stg_word state; /* 2 bits state, 6 bits doublings, 56 bits time or count;
                        with several probes under way 41 bits time, and three
-                       counts of 5 bits: begun, good, bad */
+                       counts of 5 bits: begun, good, bad; where slow ones
+                       count 36 bits time, and a fourth: slow */
     stg_word reach; /* 44 bits time of the last connect, 20 bits connect faults
                        in a row since */
     stg_word slices[STG_BREAKER_SLICES]; /* share: slice, calls, failures */
+    stg_word slow_slices[STG_BREAKER_SLICES]; /* slice, calls, slow ones */
 } stg_breaker;
 
 typedef enum stg_breaker_state {
@@ -113,9 +125,14 @@ typedef enum stg_passage {
 STG_API stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now,
                                       stg_ns *reopen_at);
 
-/* What the attempt came to. Once open, only the probe's word counts. */
+/* What the attempt that began at started_at came to. Once open, only the
+ * probe's word counts. Successes and failures are slow or not; what is neither
+ * is no call. A probe that is slow opens it again where one is enough; of
+ * several, when the share of slow ones is reached, and they close it when it
+ * cannot be any more. */
 STG_API void stg_breaker_report(stg_breaker *b, bool is_probe,
-                                stg_breaker_verdict verdict, stg_ns now);
+                                stg_breaker_verdict verdict, stg_ns started_at,
+                                stg_ns now);
 
 /* A probe was cancelled before it was answered: the next one may start. */
 STG_API void stg_breaker_abandon(stg_breaker *b, stg_ns now);

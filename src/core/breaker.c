@@ -1,5 +1,6 @@
 #include <stagger/breaker.h>
 
+#include "core/breaker_round.h"
 #include "core/options.h"
 #include "core/word.h"
 #include "core/writer.h"
@@ -41,41 +42,20 @@ static uint64_t unit_from(stg_ns at)
     return (at >> UNIT_BITS) + ((at & ((1 << UNIT_BITS) - 1)) != 0);
 }
 
-/* Several probes: as many as have begun, and what came of them. */
-enum { COUNT_BITS = 5, COUNT_MAX = STG_PROBES_MAX, ROUGH_BITS = 23 };
-static const uint64_t rough_max = (UINT64_C(1) << (64 - ROUGH_BITS)) - 1;
-
-typedef struct probe_round {
-    uint64_t until; /* rough unit from which the next round may start */
-    unsigned begun, good, bad;
-} probe_round;
-
 static bool is_round(const stg_breaker_options *o, uint64_t word)
 {
     return o->probes != 0 && phase_of(word) == PROBING;
 }
 
-static uint64_t pack_round(unsigned doublings, probe_round r)
+static uint64_t pack_round(const stg_breaker_options *o, unsigned doublings,
+                           stg_breaker_round r)
 {
-    uint64_t counts = (uint64_t)r.begun << 2 * COUNT_BITS |
-                      (uint64_t)r.good << COUNT_BITS | r.bad;
-
-    return pack(PROBING, doublings, r.until << 3 * COUNT_BITS | counts);
-}
-
-static probe_round round_of(uint64_t word)
-{
-    return (probe_round){
-        .until = value_of(word) >> 3 * COUNT_BITS,
-        .begun = word >> 2 * COUNT_BITS & COUNT_MAX,
-        .good = word >> COUNT_BITS & COUNT_MAX,
-        .bad = word & COUNT_MAX,
-    };
+    return pack(PROBING, doublings, stg_breaker_round_pack(o, r));
 }
 
 static stg_status check_probes(const stg_breaker_options *o, stg_error *err)
 {
-    if (o->probes == 1 || o->probes > COUNT_MAX)
+    if (o->probes == 1 || o->probes > STG_PROBES_MAX)
         return stg_refuse_number(err, "breaker-probes", o->probes,
                                  "2 to 31, or 0 for one");
     if (o->probes_good > o->probes || (o->probes_good == 0) != (o->probes == 0))
@@ -97,6 +77,30 @@ static stg_status check_open(const stg_breaker_options *o, stg_error *err)
     return check_probes(o, err);
 }
 
+static stg_status check_slow(const stg_breaker_options *o, stg_error *err)
+{
+    if (o->slow_percent == 0 && o->slow_after == 0)
+        return STG_OK;
+    if (o->slow_percent < 1 || o->slow_percent > 100)
+        return stg_refuse_number(err, "breaker-slow percent", o->slow_percent,
+                                 "1 to 100");
+    if (o->slow_after < STG_US || o->slow_after > STG_BACKOFF_MAX)
+        return stg_refuse_duration(err, "breaker-slow duration", o->slow_after,
+                                   "1us to 365d");
+    return STG_OK;
+}
+
+/* For the other rules. */
+static stg_status check_not_slow(const stg_breaker_options *o, stg_error *err)
+{
+    if (o->slow_percent == 0 && o->slow_after == 0)
+        return STG_OK;
+    return stg_refuse(err,
+                      "breaker-slow counts calls in the window of a breaker by "
+                      "share: wanted none, or one such as "
+                      "breaker=50%/20/10s:30s");
+}
+
 static stg_status check_row(const stg_breaker_options *o, stg_error *err)
 {
     if (o->failures < 1 || o->failures > FAILURES_MAX)
@@ -106,6 +110,8 @@ static stg_status check_row(const stg_breaker_options *o, stg_error *err)
         return stg_refuse(err,
                           "breaker counts failures in a row: percent, "
                           "calls and window are wanted 0");
+    if (check_not_slow(o, err) != STG_OK)
+        return STG_INVALID;
     return check_open(o, err);
 }
 
@@ -122,6 +128,8 @@ static stg_status check_share(const stg_breaker_options *o, stg_error *err)
     if (o->failures != 0)
         return stg_refuse_number(err, "breaker failures", o->failures,
                                  "0 where a share counts");
+    if (check_slow(o, err) != STG_OK)
+        return STG_INVALID;
     return check_open(o, err);
 }
 
@@ -145,6 +153,8 @@ stg_status stg_breaker_check(const stg_breaker_options *o, stg_error *err)
         if (o->probes != 0)
             return stg_refuse_number(err, "breaker-probes", o->probes,
                                      "1 where breaker=none");
+        if (check_not_slow(o, err) != STG_OK)
+            return STG_INVALID;
         return is_all_zero(o)
                    ? STG_OK
                    : stg_refuse(err,
@@ -215,8 +225,9 @@ stg_breaker_verdict stg_breaker_judge(const stg_outcome *o)
 typedef struct breaker_call {
     const stg_breaker_options *options;
     stg_ns now;
-    stg_passage passage; /* out */
-    stg_ns reopen_at;    /* out */
+    stg_breaker_ending ending; /* of one that reports */
+    stg_passage passage;       /* out */
+    stg_ns reopen_at;          /* out */
 } breaker_call;
 
 static stg_ns open_for(const stg_breaker_options *o, unsigned doublings)
@@ -235,24 +246,25 @@ static uint64_t opened(const breaker_call *c, phase p, unsigned doublings)
 
 /* One more of a round that has begun, or of the next one. */
 static uint64_t probe_in_round(const breaker_call *c, unsigned doublings,
-                               probe_round r)
+                               stg_breaker_round r)
 {
     stg_ns until_at = stg_ns_add(c->now, open_for(c->options, doublings));
 
     r.begun++;
-    r.until = stg_ns_min(((until_at - 1) >> ROUGH_BITS) + 1, rough_max);
-    return pack_round(doublings, r);
+    r.until = stg_breaker_round_unit(c->options, until_at);
+    return pack_round(c->options, doublings, r);
 }
 
 static bool enter_round(uint64_t seen, uint64_t *next, breaker_call *c)
 {
-    probe_round r = round_of(seen);
+    stg_breaker_round r = stg_breaker_round_read(c->options, value_of(seen));
+    stg_ns until_at = stg_breaker_round_until(c->options, r);
 
-    if (c->now >> ROUGH_BITS >= r.until) {
-        r = (probe_round){.begun = 0};
+    if (c->now >= until_at) {
+        r = (stg_breaker_round){.begun = 0};
     } else if (r.begun >= c->options->probes) {
         c->passage = STG_PASSAGE_CLOSED;
-        c->reopen_at = r.until << ROUGH_BITS;
+        c->reopen_at = until_at;
         return false;
     }
     c->passage = STG_PASSAGE_PROBE;
@@ -275,9 +287,10 @@ static bool enter(uint64_t seen, uint64_t *next, void *arg)
         return false;
     }
     c->passage = STG_PASSAGE_PROBE;
-    *next = c->options->probes == 0 ? opened(c, PROBING, doublings_of(seen))
-                                    : probe_in_round(c, doublings_of(seen),
-                                                     (probe_round){.begun = 0});
+    *next = c->options->probes == 0
+                ? opened(c, PROBING, doublings_of(seen))
+                : probe_in_round(c, doublings_of(seen),
+                                 (stg_breaker_round){.begun = 0});
     return true;
 }
 
@@ -300,35 +313,37 @@ stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
     return enter_open(b, now, reopen_at);
 }
 
-static bool close_after_probe(uint64_t seen, uint64_t *next, void *arg)
+static uint64_t reopened(const breaker_call *c, unsigned doublings)
 {
-    const breaker_call *c = arg;
-    bool is_share = c->options->rule == STG_BREAKER_SHARE;
-    probe_round r = round_of(seen);
-
-    if (is_round(c->options, seen) && ++r.good < c->options->probes_good)
-        *next = pack_round(doublings_of(seen), r);
-    else
-        *next = pack(CLOSED, 0, is_share ? unit_from(c->now) : 0);
-    // Where one is not enough, a late one is none when it is open again.
-    return phase_of(seen) == PROBING ||
-           (phase_of(seen) == OPEN && c->options->probes_good <= 1);
+    return opened(c, OPEN, doublings + (doublings < DOUBLINGS_MAX));
 }
 
-static bool reopen_after_probe(uint64_t seen, uint64_t *next, void *arg)
+static uint64_t closed(const breaker_call *c)
+{
+    bool is_share = c->options->rule == STG_BREAKER_SHARE;
+
+    return pack(CLOSED, 0, is_share ? unit_from(c->now) : 0);
+}
+
+/* One probe is a round of its own. Where it is open again, a late one closes it
+ * if it is enough by itself. */
+static bool end_probe(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
-    unsigned doublings = doublings_of(seen);
-    probe_round r = round_of(seen);
+    const stg_breaker_options *o = c->options;
+    stg_breaker_round r = {.begun = 1};
 
-    if (is_round(c->options, seen) &&
-        ++r.bad + c->options->probes_good <= c->options->probes) {
-        *next = pack_round(doublings, r);
-        return true;
+    if (is_round(o, seen))
+        r = stg_breaker_round_read(o, value_of(seen));
+    stg_breaker_round_count(&r, c->ending);
+    if (stg_breaker_round_is_bad(o, r)) {
+        *next = reopened(c, doublings_of(seen));
+    } else if (stg_breaker_round_is_good(o, r)) {
+        *next = closed(c);
+        return phase_of(seen) != CLOSED;
+    } else {
+        *next = pack_round(o, doublings_of(seen), r);
     }
-    if (doublings < DOUBLINGS_MAX)
-        doublings++;
-    *next = opened(c, OPEN, doublings);
     return phase_of(seen) == PROBING;
 }
 
@@ -350,86 +365,6 @@ static bool lengthen_row(uint64_t seen, uint64_t *next, void *arg)
     return phase_of(seen) == CLOSED;
 }
 
-/* A slice of the window: its number, calls, failures. The number is cut to 28
- * bits, which for a window of 10 s is eight years. */
-enum { CALLS_BITS = 18, SLICE_BITS = 28 };
-static const uint64_t calls_max = (1 << CALLS_BITS) - 1;
-static const uint64_t slice_mask = (UINT64_C(1) << SLICE_BITS) - 1;
-
-typedef struct slice_call {
-    uint64_t slice;
-    uint64_t failures; /* 0 or 1 */
-} slice_call;
-
-static uint64_t pack_slice(uint64_t slice, uint64_t calls, uint64_t failures)
-{
-    return slice << 2 * CALLS_BITS | calls << CALLS_BITS | failures;
-}
-
-static uint64_t calls_of(uint64_t word)
-{
-    return word >> CALLS_BITS & calls_max;
-}
-
-static uint64_t failures_of(uint64_t word)
-{
-    return word & calls_max;
-}
-
-/* How many slices b is behind a, in the ring of 28 bits. */
-static uint64_t slices_behind(uint64_t a, uint64_t b)
-{
-    return (a - b) & slice_mask;
-}
-
-static bool count_call(uint64_t seen, uint64_t *next, void *arg)
-{
-    const slice_call *c = arg;
-    uint64_t slice = seen >> 2 * CALLS_BITS;
-    uint64_t calls = calls_of(seen), failures = failures_of(seen);
-
-    // An older slice is over. A newer one: another thread's clock is ahead.
-    if (slice != c->slice && slices_behind(c->slice, slice) <= slice_mask / 2) {
-        slice = c->slice;
-        calls = failures = 0;
-    }
-    if (calls == calls_max) { // keep the share, and half of the weight
-        calls /= 2;
-        failures /= 2;
-    }
-    *next = pack_slice(slice, calls + 1, failures + c->failures);
-    return true;
-}
-
-static uint64_t slice_of(const stg_breaker *b, stg_ns at)
-{
-    return at / (b->options.window / STG_BREAKER_SLICES);
-}
-
-/* Whether the window, or what of it lies behind the last closing, is bad. */
-static bool is_share_reached(const stg_breaker *b, stg_ns now,
-                             uint64_t closed_unit)
-{
-    const stg_breaker_options *o = &b->options;
-    uint64_t current = slice_of(b, now);
-    uint64_t reach = STG_BREAKER_SLICES, calls = 0, failures = 0;
-
-    if (closed_unit != 0) {
-        uint64_t closed = slice_of(b, closed_unit << UNIT_BITS);
-
-        reach = stg_ns_min(reach, stg_ns_sub(current, closed));
-    }
-    for (int i = 0; i < STG_BREAKER_SLICES; i++) {
-        uint64_t word = stg_word_read(&b->slices[i]);
-
-        if (slices_behind(current, word >> 2 * CALLS_BITS) < reach) {
-            calls += calls_of(word);
-            failures += failures_of(word);
-        }
-    }
-    return calls >= o->calls && 100 * failures >= o->percent * calls;
-}
-
 typedef struct share_call {
     const breaker_call *call;
     uint64_t seen; /* the closed word under which the share was reached */
@@ -443,16 +378,13 @@ static bool open_on_share(uint64_t seen, uint64_t *next, void *arg)
     return seen == s->seen;
 }
 
-static void report_share(stg_breaker *b, bool is_failure, const breaker_call *c)
+static void report_share(stg_breaker *b, const breaker_call *c)
 {
-    uint64_t slice = slice_of(b, c->now);
-    slice_call count = {.slice = slice & slice_mask, .failures = is_failure};
     share_call s = {.call = c, .seen = stg_word_read(&b->state)};
 
-    if (phase_of(s.seen) != CLOSED)
-        return;
-    stg_word_change(&b->slices[slice % STG_BREAKER_SLICES], count_call, &count);
-    if (count.failures == 1 && is_share_reached(b, c->now, value_of(s.seen)))
+    if (phase_of(s.seen) == CLOSED &&
+        stg_breaker_window_add(b, c->ending, value_of(s.seen) << UNIT_BITS,
+                               c->now))
         stg_word_change(&b->state, open_on_share, &s);
 }
 
@@ -513,8 +445,14 @@ static bool open_unreached(uint64_t seen, uint64_t *next, void *arg)
     return phase_of(seen) == CLOSED;
 }
 
+static bool is_slow(const stg_breaker_options *o, stg_ns started_at, stg_ns now)
+{
+    return o->slow_percent != 0 && stg_ns_sub(now, started_at) >= o->slow_after;
+}
+
 void stg_breaker_report(stg_breaker *b, bool is_probe,
-                        stg_breaker_verdict verdict, stg_ns now)
+                        stg_breaker_verdict verdict, stg_ns started_at,
+                        stg_ns now)
 {
     breaker_call c = {.now = now};
     bool is_failure =
@@ -527,14 +465,14 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
     is_gone = b->options.connects != 0 && report_reach(b, verdict, now);
     if (verdict == STG_BREAKER_NEITHER || verdict == STG_BREAKER_BUSY)
         return;
-    if (is_probe &&
-        stg_word_change(
-            &b->state, is_failure ? reopen_after_probe : close_after_probe, &c))
+    c.ending =
+        (stg_breaker_ending){is_failure, is_slow(c.options, started_at, now)};
+    if (is_probe && stg_word_change(&b->state, end_probe, &c))
         return;
     if (b->options.rule == STG_BREAKER_ROW)
         stg_word_change(&b->state, is_failure ? lengthen_row : end_row, &c);
     else if (b->options.rule == STG_BREAKER_SHARE)
-        report_share(b, is_failure, &c);
+        report_share(b, &c);
     if (is_gone)
         stg_word_change(&b->state, open_unreached, &c);
 }
@@ -542,11 +480,13 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
 static bool free_place(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
-    probe_round r = round_of(seen);
 
     if (is_round(c->options, seen)) {
+        stg_breaker_round r =
+            stg_breaker_round_read(c->options, value_of(seen));
+
         r.begun -= r.begun > 0;
-        *next = pack_round(doublings_of(seen), r);
+        *next = pack_round(c->options, doublings_of(seen), r);
     } else {
         *next = pack(OPEN, doublings_of(seen), c->now >> UNIT_BITS);
     }
@@ -577,18 +517,18 @@ stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
     return STG_BREAKER_OPEN;
 }
 
-/* Words of one probe and of several differ while probes are under way: then it
- * is open until the next may start. */
-static uint64_t keep_probes(const stg_breaker *b, const stg_breaker *old,
-                            uint64_t word)
+/* Words of one probe, of several and of several that may be slow differ while
+ * probes are under way: then it is open until the next may start. */
+static uint64_t keep_probes(const stg_breaker_options *o,
+                            const stg_breaker_options *was, uint64_t word)
 {
     uint64_t until = value_of(word);
+    stg_breaker_round r = stg_breaker_round_read(was, until);
 
-    if (phase_of(word) != PROBING ||
-        (b->options.probes == 0) == (old->options.probes == 0))
+    if (phase_of(word) != PROBING || stg_breaker_round_is_alike(o, was))
         return word;
-    if (old->options.probes != 0)
-        until = round_of(word).until << (ROUGH_BITS - UNIT_BITS);
+    if (was->probes != 0)
+        until = stg_breaker_round_until(was, r) >> UNIT_BITS;
     return pack(OPEN, doublings_of(word), until);
 }
 
@@ -600,10 +540,7 @@ void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
     if (o->rule == STG_BREAKER_NONE ||
         (o->rule != was->rule && phase_of(word) == CLOSED))
         return;
-    b->state = keep_probes(b, old, word);
+    b->state = keep_probes(o, was, word);
     b->reach = stg_word_read(&old->reach);
-    if (o->window != was->window)
-        return;
-    for (int i = 0; i < STG_BREAKER_SLICES; i++)
-        b->slices[i] = stg_word_read(&old->slices[i]);
+    stg_breaker_window_keep(b, old);
 }

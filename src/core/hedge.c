@@ -194,7 +194,8 @@ static void report_hedge(const stg_hedge *h, const stg_retry *r, uint32_t index,
         return;
     stg_bulkhead_leave(&peer->bulkhead);
     if (r->policy->breaker.rule != STG_BREAKER_NONE)
-        stg_breaker_report(&peer->breaker, false, stg_breaker_judge(o), now);
+        stg_breaker_report(&peer->breaker, false, stg_breaker_judge(o),
+                           h->begun_at[index - 1], now);
     if (r->policy->throttle.kind != STG_THROTTLE_NONE)
         stg_throttle_report(&peer->throttle, o, h->begun_at[index - 1], now);
 }

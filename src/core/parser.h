@@ -10,7 +10,7 @@
 #include "core/reader.h"
 
 enum {
-    STG_PARSER_KEYS = 32,
+    STG_PARSER_KEYS = 33,
     STG_PARSER_SETTINGS =
         STG_PARSER_KEYS - 4, /* without those of rules and growth */
 };

@@ -172,7 +172,8 @@ bool stg_breaker_options_equal(const stg_breaker_options *a,
            a->percent == b->percent && a->calls == b->calls &&
            a->connects == b->connects && a->window == b->window &&
            a->open == b->open && a->open_max == b->open_max &&
-           a->probes == b->probes && a->probes_good == b->probes_good;
+           a->probes == b->probes && a->probes_good == b->probes_good &&
+           a->slow_percent == b->slow_percent && a->slow_after == b->slow_after;
 }
 
 static bool has_rule(const stg_policy *p, const stg_rule *r)

@@ -294,7 +294,8 @@ static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
     if (is_outcome_cancelled(o))
         stg_retry_release_probe(r, now);
     else
-        stg_breaker_report(b, has(r, PROBE), stg_breaker_judge(o), now);
+        stg_breaker_report(b, has(r, PROBE), stg_breaker_judge(o), r->since_at,
+                           now);
     clear(r, PROBE);
 }
 

@@ -14,7 +14,7 @@ static const char wanted_word[] =
     "offset= count-from= jitter= deadline= attempt-timeout= "
     "retry-after-max= retry-after= reset-after= retry= once= at-most= never= budget= "
     "budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= "
-    "breaker-probes= breaker-scope= unsafe= nested=";
+    "breaker-probes= breaker-slow= breaker-scope= unsafe= nested=";
 
 /* "source:line:column: ", and remembers the place. */
 static stg_writer place(const stg_parser *p, const char *at)

@@ -295,6 +295,18 @@ static void write_hedge(stg_writer *w, const stg_hedge_options *o)
     stg_write_number(w, o->max);
 }
 
+static void write_probes(stg_writer *w, const stg_breaker_options *o)
+{
+    if (o->probes == 0)
+        return;
+    write_key(w, "breaker-probes=");
+    stg_write_number(w, o->probes_good);
+    if (o->probes_good == o->probes)
+        return;
+    stg_write_char(w, '/');
+    stg_write_number(w, o->probes);
+}
+
 static void write_breaker(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->rule == STG_BREAKER_NONE)
@@ -319,14 +331,13 @@ static void write_breaker(stg_writer *w, const stg_breaker_options *o)
         write_key(w, "breaker-connect=");
         stg_write_number(w, o->connects);
     }
-    if (o->probes == 0)
+    write_probes(w, o);
+    if (o->slow_percent == 0)
         return;
-    write_key(w, "breaker-probes=");
-    stg_write_number(w, o->probes_good);
-    if (o->probes_good == o->probes)
-        return;
-    stg_write_char(w, '/');
-    stg_write_number(w, o->probes);
+    write_key(w, "breaker-slow=");
+    stg_write_number(w, o->slow_percent);
+    stg_write_text(w, "%/");
+    stg_write_duration(w, o->slow_after);
 }
 
 static void write_attempts(stg_writer *w, uint64_t attempts_max)

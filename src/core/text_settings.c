@@ -378,7 +378,9 @@ static bool read_breaker(stg_parser *p, stg_reader *value)
     *o = (stg_breaker_options){.rule = STG_BREAKER_NONE,
                                .connects = o->connects,
                                .probes = o->probes,
-                               .probes_good = o->probes_good};
+                               .probes_good = o->probes_good,
+                               .slow_percent = o->slow_percent,
+                               .slow_after = o->slow_after};
     if (is_none(value))
         return true;
     o->rule = STG_BREAKER_ROW;
@@ -427,6 +429,19 @@ static bool read_breaker_probes(stg_parser *p, stg_reader *value)
     o->probes = probes == 1 ? 0 : (uint16_t)probes;
     o->probes_good = probes == 1 ? 0 : (uint16_t)good;
     return stg_reader_is_empty(value);
+}
+
+/* "80%/2s" */
+static bool read_breaker_slow(stg_parser *p, stg_reader *value)
+{
+    stg_breaker_options *o = &p->policy.breaker;
+
+    o->slow_percent = 0;
+    o->slow_after = 0;
+    if (is_none(value))
+        return true;
+    return stg_read_int(value, &o->slow_percent) && o->slow_percent != 0 &&
+           stg_read_text(value, "%/") && read_time(value, &o->slow_after);
 }
 
 static bool read_unsafe(stg_parser *p, stg_reader *value)
@@ -509,6 +524,10 @@ const stg_parser_setting stg_parser_settings[] = {
      "wanted 1 to 31 probes, all of which must be good, or so many of them, "
      "like 3 or 6/10",
      NULL},
+    {"breaker-slow=", read_breaker_slow,
+     "wanted none, or 1% to 100% of the calls and a duration of 1us to 365d "
+     "from which on one is slow, like 80%/2s",
+     word_none},
     {"breaker-scope=", read_breaker_scope, "wanted attempts or retries",
      words_scope},
     {"breaker-connect=", read_breaker_connect,

@@ -197,7 +197,8 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
         if (d->is_probe)
             stg_breaker_abandon(b, now);
     } else {
-        stg_breaker_report(b, d->is_probe, stg_breaker_judge(o), now);
+        stg_breaker_report(b, d->is_probe, stg_breaker_judge(o), d->attempt_at,
+                           now);
     }
     l->probing -= d->is_probe;
     stg_settle_note_open(f, l, now);

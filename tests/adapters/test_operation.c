@@ -557,7 +557,7 @@ TEST(operation, waits_for_the_breaker_when_its_policy_says_so)
     stg_operation op;
     story s;
 
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     story_begin(&s, "");
     start(&op, &policy, (stg_with){.peer = &peer}, &s);
     CHECK_INT(op.decision.why, STG_WHY_SERVER_DELAY);
@@ -569,4 +569,27 @@ TEST(operation, waits_for_the_breaker_when_its_policy_says_so)
     CHECK_INT(op.decision.next, STG_GO);
     report(&op, 200);
     CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_CLOSED);
+}
+
+/* A success at once is timed where the breaker wants to know. */
+TEST(operation, tells_the_breaker_how_long_it_took)
+{
+    stg_policy policy =
+        policy_of("attempts=1 breaker=50%/2/1m:30s breaker-slow=100%/2s");
+    stg_peer peer = peer_of(&policy);
+    stg_operation op;
+    story s;
+
+    story_begin(&s, "");
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL),
+                  STG_BREAKER_CLOSED);
+        if (i == 2) // the quick ones have left the window
+            s.now += STG_HOUR;
+        start(&op, &policy, (stg_with){.peer = &peer}, &s);
+        s.now += i < 2 ? 2 * STG_S - 1 : 2 * STG_S;
+        report(&op, 200);
+        CHECK_INT(op.decision.next, STG_DONE);
+    }
+    CHECK_INT(stg_breaker_look(&peer.breaker, s.now, NULL), STG_BREAKER_OPEN);
 }

@@ -516,7 +516,7 @@ static void open_door(door *d, stg_ns open_max)
                                             .open = 30 * STG_S,
                                             .open_max = open_max}) == STG_OK);
     CHECK(pthread_barrier_init(&d->next, NULL, THREADS) == 0);
-    stg_breaker_report(&d->breaker, false, STG_BREAKER_FAILURE, d->now);
+    stg_breaker_report(&d->breaker, false, STG_BREAKER_FAILURE, d->now, d->now);
     d->now += 30 * STG_S + 2 * STG_US;
 }
 
@@ -586,7 +586,7 @@ static void *probe(void *arg)
         stg_breaker_report(&d->breaker, is_probe,
                            is_probe && round < 9 ? STG_BREAKER_FAILURE
                                                  : STG_BREAKER_SUCCESS,
-                           d->now);
+                           d->now, d->now);
         pthread_barrier_wait(&d->next);
         if (w->number == 0) {
             CHECK_INT(d->probes, round + 1);

@@ -291,10 +291,14 @@ class Totals(unittest.TestCase):
             "open_max_ms": 30000, "scope": "attempts"})
         self.assertEqual(read("breaker=50%/20/10s:1s")[0]["breaker"], {
             "kind": "share", "percent": 50, "calls": 20, "window_ms": 10000,
+            "slow_percent": None, "slow_after_ms": None,
             "connects": None, "probes": 1, "probes_good": 1, "open_ms": 1000, "open_max_ms": 1000,
             "scope": "attempts"})
         breaker = read("breaker=5 breaker-probes=6/10")[0]["breaker"]
         self.assertEqual((breaker["probes"], breaker["probes_good"]), (10, 6))
+        breaker = read("breaker=50%/20/10s breaker-slow=80%/2s")[0]["breaker"]
+        self.assertEqual((breaker["slow_percent"], breaker["slow_after_ms"]),
+                         (80, 2000))
         text = "breaker=5 breaker-scope=retries"
         self.assertEqual(read(text)[0]["breaker"]["scope"], "retries")
 

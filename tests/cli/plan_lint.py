@@ -55,6 +55,8 @@ MISTAKES = {
     "retry=none once=server,5xx,timeout,reset,protocol": None,  # it is so
     "retry=default,204": "no-effect",
     "breaker=5 breaker-connect=5": "no-effect",
+    "breaker=50%/20/10s breaker-slow=80%/2m": "no-effect",
+    "breaker=50%/20/10s breaker-slow=80%/2s attempt-timeout=2s": "no-effect",
     "retry=default,sqlstate:00000": "no-effect",
     "nested=full": "nested-full",
     "budget=9:1/s budget-empty=wait deadline=none attempt-timeout=1s":
@@ -82,6 +84,7 @@ GOOD = [
     "jitter=decorrelated", "jitter=polly", "linear", "fixed base=1s", "jitter=1%",
     "budget=9:1/s budget-empty=wait", "nested=once unsafe=no",
     "retry=circuit-open,default breaker=5", "breaker=5 breaker-connect=4",
+    "breaker=50%/20/10s breaker-slow=80%/2s attempt-timeout=2001ms",
     "breaker=50%/20/10s breaker-connect=30", "attempts=1 jitter=none unsafe=yes",
 ]
 
@@ -133,7 +136,7 @@ def random_policy(r):
                    "aws", "grpc:1:0.5"],
         "budget-empty": ["wait", "give-up"],
         "breaker": ["none", "1", "1 breaker-connect=1", "5 breaker-connect=1",
-                    "50%/1/10s"],
+                    "50%/1/10s", "50%/1/10s breaker-slow=50%/2s"],
         "retry": ["default", "none", "any", "5xx"],
         "once": ["timeout", "dns"],
         "reset-after": ["1s", "none"],

@@ -146,6 +146,12 @@ class Table(unittest.TestCase):
         self.assertIn("at most 1 retry a second", shown("budget=ratio:0+1/s"))
         self.assertIn("1 token: a failure takes 1", shown("budget=grpc:1:1"))
         self.assertIn("among 1 call or more", shown("breaker=1%/1/10s"))
+        self.assertIn("in 10 s, or when 80% of them took 2 s or longer, for",
+                      shown("breaker=1%/1/10s breaker-slow=80%/2s",
+                            env={"COLUMNS": "200"}))
+        self.assertIn("or longer, or after 3 of category connect, for",
+                      shown("breaker=1%/1/10s breaker-slow=80%/2s "
+                            "breaker-connect=3", env={"COLUMNS": "200"}))
         self.assertIn("opens after 1 failure of any kind",
                       shown("breaker=1 breaker-connect=1",
                             env={"COLUMNS": "120"}))

@@ -98,6 +98,14 @@ class Overload(unittest.TestCase):
         self.assertLess(found["goodput_before_per_s"]["mean"], 250)
         self.assertGreater(found["goodput_before_per_s"]["mean"], 150)
 
+    def test_opens_the_breaker_of_a_slow_service(self):
+        found = results("--reps", "1", "--timeout", "none", "--trigger",
+                        "slow:3", "-p", "none breaker=90%/20/10s:5s",
+                        "--sweep", "breaker-slow=none,50%/300ms")["results"]
+        # Held back, in place of queueing: no answer is bad but for a full queue.
+        self.assertEqual(found[0]["held_per_s"]["mean"], 0)
+        self.assertGreater(found[1]["held_per_s"]["mean"], 10)
+
     def test_sweeps_all_combinations(self):
         found = results(*SMALL, "--sweep", "order=fifo,lifo", "--sweep",
                         "attempts=1,2,3", "--sweep", "backoff=linear;list=1s,2s")

@@ -121,7 +121,7 @@ class Suggest(unittest.TestCase):
             "jitter": ["none", "full", "equal", "decorrelated", "polly"],
             "budget": ["none", "aws", "tokens:", "ratio:", "grpc:", "share:"],
             "budget-empty": ["give-up", "wait"], "breaker": ["none"],
-            "breaker-connect": ["none"],
+            "breaker-connect": ["none"], "breaker-slow": ["none"],
             "breaker-scope": ["attempts", "retries"], "unsafe": ["yes"],
             "nested": ["once", "full"]}
         for key, words in values.items():

@@ -35,13 +35,13 @@ static stg_breaker share(void)
 static void fail(stg_breaker *b, int times, stg_ns now)
 {
     while (times-- > 0)
-        stg_breaker_report(b, false, STG_BREAKER_FAILURE, now);
+        stg_breaker_report(b, false, STG_BREAKER_FAILURE, now, now);
 }
 
 static void succeed(stg_breaker *b, int times, stg_ns now)
 {
     while (times-- > 0)
-        stg_breaker_report(b, false, STG_BREAKER_SUCCESS, now);
+        stg_breaker_report(b, false, STG_BREAKER_SUCCESS, now, now);
 }
 
 static stg_passage enter(stg_breaker *b, stg_ns now)
@@ -101,9 +101,9 @@ TEST(breaker, starts_the_row_anew_after_a_success)
     }
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
     fail(&b, 1, 0);
-    stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0);
+    stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0, 0);
     fail(&b, 1, 0);
-    stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0);
+    stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
     fail(&b, 1, 0);
     CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
@@ -130,7 +130,7 @@ TEST(breaker, closes_when_the_probe_succeeds)
 
     fail(&b, 3, 0);
     CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S, 12 * STG_S);
     CHECK_INT(stg_breaker_look(&b, 12 * STG_S, NULL), STG_BREAKER_CLOSED);
     CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_OPEN);
     fail(&b, 2, 12 * STG_S); // a row from the start
@@ -150,7 +150,8 @@ TEST(breaker, doubles_its_time_after_each_failed_probe_up_to_a_limit)
     for (size_t i = 0; i < sizeof opens / sizeof *opens; i++) {
         now = reopen_at;
         CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
-        stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now + STG_S);
+        stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now + STG_S,
+                           now + STG_S);
         reopen_at = reopening(&b, now + STG_S);
         check_near(reopen_at, now + STG_S + opens[i] * STG_S);
     }
@@ -168,13 +169,13 @@ TEST(breaker, l2_doubles_for_ever_without_overflow)
     for (int i = 0; i < 100; i++) {
         now = reopening(&b, now);
         CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
-        stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now);
+        stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now, now);
         check_near(reopening(&b, now) - now,
                    i < 34 ? STG_MS << (i + 1) : 365 * STG_DAY);
     }
     fail(&b, 1, STG_NEVER);
     CHECK_INT(enter(&b, STG_NEVER), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, STG_NEVER);
+    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, STG_NEVER, STG_NEVER);
     CHECK_INT(enter(&b, STG_NEVER - 1024), STG_PASSAGE_CLOSED);
 }
 
@@ -200,7 +201,8 @@ TEST(breaker, leaves_a_probe_that_says_neither_to_the_next_interval)
 
     fail(&b, 3, 0);
     CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_NEITHER, 12 * STG_S); // a 429
+    stg_breaker_report(&b, true, STG_BREAKER_NEITHER, 12 * STG_S,
+                       12 * STG_S); // a 429
     CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_CLOSED);
     CHECK_INT(enter(&b, 22 * STG_S), STG_PASSAGE_PROBE);
 }
@@ -213,7 +215,7 @@ TEST(breaker, frees_the_place_of_a_cancelled_probe)
     CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
     stg_breaker_abandon(&b, 12 * STG_S);
     CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 12 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 12 * STG_S, 12 * STG_S);
     check_near(reopening(&b, 12 * STG_S), 32 * STG_S); // still one doubling
     stg_breaker_abandon(&b, 12 * STG_S); // no probe is out: nothing happens
     check_near(reopening(&b, 12 * STG_S), 32 * STG_S);
@@ -230,15 +232,15 @@ TEST(breaker, takes_late_words_of_a_probe_as_they_fit)
     fail(&b, 3, 0);
     CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
     CHECK_INT(enter(&b, 30 * STG_S), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 31 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 31 * STG_S, 31 * STG_S);
     check_near(reopening(&b, 31 * STG_S), 51 * STG_S);
-    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 32 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 32 * STG_S, 32 * STG_S);
     check_near(reopening(&b, 32 * STG_S), 51 * STG_S);
     // A success shows that the remote is back, whoever brings it.
-    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 33 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 33 * STG_S, 33 * STG_S);
     CHECK_INT(enter(&b, 33 * STG_S), STG_PASSAGE_OPEN);
     // Closed again, the second one's word is that of any attempt.
-    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 33 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 33 * STG_S, 33 * STG_S);
     fail(&b, 2, 33 * STG_S);
     CHECK_INT(enter(&b, 33 * STG_S), STG_PASSAGE_CLOSED);
 }
@@ -292,7 +294,7 @@ TEST(breaker, counts_anew_after_it_has_closed)
     CHECK_INT(enter(&b, 10 * STG_S + 1024), STG_PASSAGE_PROBE);
     succeed(&b, 20, 10 * STG_S); // of late attempts: not counted
     fail(&b, 20, 10 * STG_S);
-    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S);
+    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S, 12 * STG_S);
     CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_OPEN);
     fail(&b, 9, 13 * STG_S);
     CHECK_INT(enter(&b, 13 * STG_S), STG_PASSAGE_OPEN);
@@ -311,7 +313,8 @@ TEST(breaker, does_not_count_what_failed_before_it_closed)
 
     fail(&b, 10, STG_S); // opens for a millisecond, within the same slice
     CHECK_INT(enter(&b, STG_S + 2 * STG_MS), STG_PASSAGE_PROBE);
-    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, STG_S + 3 * STG_MS);
+    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, STG_S + 3 * STG_MS,
+                       STG_S + 3 * STG_MS);
     fail(&b, 1, STG_S + 4 * STG_MS);
     CHECK_INT(enter(&b, STG_S + 4 * STG_MS), STG_PASSAGE_OPEN);
     fail(&b, 9, 2 * STG_S);
@@ -455,6 +458,16 @@ TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
     }
 }
 
+#define NOT_SLOW                                                             \
+    "breaker-slow counts calls in the window of a breaker by share: wanted " \
+    "none, or one such as breaker=50%/20/10s:30s"
+#define SHARE(slow_percent_, slow_after_)                                     \
+    {                                                                         \
+        .rule = STG_BREAKER_SHARE, .percent = 1, .calls = 1, .window = STG_S, \
+        .open = STG_S, .open_max = STG_S, .slow_percent = (slow_percent_),    \
+        .slow_after = (slow_after_)                                           \
+    }
+
 TEST(breaker, refuses_options_out_of_range_and_names_them)
 {
     static const stg_ns s = STG_S, too_long = 366 * STG_DAY;
@@ -531,6 +544,31 @@ TEST(breaker, refuses_options_out_of_range_and_names_them)
         {{.probes = 2},
          "breaker-probes=2 is out of range, wanted 1 where breaker=none"},
         {{.probes_good = 1}, "breaker has no rule: the rest is wanted 0"},
+        {{.slow_percent = 1}, NOT_SLOW},
+        {{.slow_after = s}, NOT_SLOW},
+        {{.rule = STG_BREAKER_ROW,
+          .failures = 1,
+          .open = s,
+          .open_max = s,
+          .slow_percent = 1},
+         NOT_SLOW},
+        {{.rule = STG_BREAKER_ROW,
+          .failures = 1,
+          .open = s,
+          .open_max = s,
+          .slow_after = s},
+         NOT_SLOW},
+        {SHARE(101, s),
+         "breaker-slow percent=101 is out of range, wanted 1 to 100"},
+        {SHARE(0, s),
+         "breaker-slow percent=0 is out of range, wanted 1 to 100"},
+        {SHARE(1, 0),
+         "breaker-slow duration=0 is out of range, wanted 1us to 365d"},
+        {SHARE(1, 999),
+         "breaker-slow duration=999ns is out of range, wanted 1us to 365d"},
+        {SHARE(1, 365 * STG_DAY + 1),
+         "breaker-slow duration=31536000000000001ns is out of range, wanted 1us "
+         "to 365d"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
@@ -614,6 +652,8 @@ TEST(breaker, accepts_the_ends_of_its_ranges)
          .open_max = STG_MS,
          .probes = 2,
          .probes_good = 1},
+        SHARE(1, STG_US),
+        SHARE(100, 365 * STG_DAY),
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -714,7 +754,7 @@ static void report_of(stg_breaker *b, int times, stg_breaker_verdict v,
                       stg_ns now)
 {
     while (times-- > 0)
-        stg_breaker_report(b, false, v, now);
+        stg_breaker_report(b, false, v, now, now);
 }
 
 TEST(breaker, opens_after_connect_faults_in_a_row)
@@ -834,12 +874,12 @@ TEST(breaker, begins_its_doublings_anew_after_a_success)
             check_near(reopening(&b, now), now + open);
             now += open + STG_MS;
             CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
-            stg_breaker_report(&b, true, STG_BREAKER_UNREACHED, now);
+            stg_breaker_report(&b, true, STG_BREAKER_UNREACHED, now, now);
             open *= 2;
         }
         now += open + STG_MS;
         CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
-        stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, now);
+        stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, now, now);
         CHECK_INT(enter(&b, now), STG_PASSAGE_OPEN);
         now += 110 * STG_MS;
     }
@@ -906,7 +946,7 @@ TEST(breaker, stays_open_under_other_numbers_and_another_rule)
     stg_ns at = 0;
 
     for (int i = 0; i < 3; i++)
-        stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
+        stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     CHECK_INT(stg_breaker_look(&old, STG_S, &at), STG_BREAKER_OPEN);
     stg_breaker_keep(&other, &old);
     at = 0;
@@ -922,16 +962,16 @@ TEST(breaker, goes_on_counting_what_both_count)
     stg_breaker old = row(), other = row(), third = share();
 
     other.options.failures = 4;
-    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
-    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S, STG_S);
+    stg_breaker_report(&old, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     stg_breaker_keep(&other, &old);
-    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     CHECK_INT(stg_breaker_look(&other, STG_S, NULL), STG_BREAKER_CLOSED);
-    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     CHECK(stg_breaker_look(&other, STG_S, NULL) != STG_BREAKER_CLOSED);
     stg_breaker_keep(&third, &old); // failures in a row are no share
     CHECK_U64(stg_breaker_look(&third, STG_S, NULL), STG_BREAKER_CLOSED);
-    stg_breaker_report(&third, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&third, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     CHECK_INT(stg_breaker_look(&third, STG_S, NULL), STG_BREAKER_CLOSED);
 }
 
@@ -943,9 +983,9 @@ TEST(breaker, goes_on_with_its_share)
     for (int i = 0; i < 9; i++)
         stg_breaker_report(&old, false,
                            i < 6 ? STG_BREAKER_FAILURE : STG_BREAKER_SUCCESS,
-                           STG_S);
+                           STG_S, STG_S);
     stg_breaker_keep(&other, &old);
-    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S);
+    stg_breaker_report(&other, false, STG_BREAKER_FAILURE, STG_S, STG_S);
     CHECK(stg_breaker_look(&other, STG_S, NULL) != STG_BREAKER_CLOSED);
 }
 

@@ -28,7 +28,7 @@ static stg_breaker opened(uint16_t good, uint16_t probes)
 {
     stg_breaker b = closed(good, probes);
 
-    stg_breaker_report(&b, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&b, false, STG_BREAKER_FAILURE, 0, 0);
     return b;
 }
 
@@ -51,7 +51,7 @@ static void report(stg_breaker *b, stg_breaker_verdict verdict, int times,
                    stg_ns now)
 {
     while (times-- > 0)
-        stg_breaker_report(b, true, verdict, now);
+        stg_breaker_report(b, true, verdict, now, now);
 }
 
 static stg_breaker_state state(const stg_breaker *b, stg_ns now)
@@ -166,7 +166,8 @@ TEST(half_open, l2_has_no_overflow_at_the_end_of_time)
 {
     stg_breaker b = closed(31, 31);
 
-    stg_breaker_report(&b, false, STG_BREAKER_FAILURE, STG_NEVER - 12 * STG_S);
+    stg_breaker_report(&b, false, STG_BREAKER_FAILURE, STG_NEVER - 12 * STG_S,
+                       STG_NEVER - 12 * STG_S);
     CHECK_INT(drain(&b, STG_NEVER - STG_S), 31);
     CHECK_INT(drain(&b, STG_NEVER - ROUGH), 0);
     report(&b, STG_BREAKER_SUCCESS, 30, STG_NEVER);
@@ -245,11 +246,11 @@ static void end_one(stg_breaker *b, crowd *c, stg_rng *rng, stg_ns now)
         break;
     case 1:
         c->bad++;
-        stg_breaker_report(b, true, STG_BREAKER_FAILURE, now);
+        stg_breaker_report(b, true, STG_BREAKER_FAILURE, now, now);
         break;
     default:
         c->good++;
-        stg_breaker_report(b, true, STG_BREAKER_SUCCESS, now);
+        stg_breaker_report(b, true, STG_BREAKER_SUCCESS, now, now);
     }
 }
 
@@ -298,7 +299,7 @@ TEST(half_open, is_what_operations_probe)
                   &p, "attempts=2 breaker=1:10s breaker-probes=2/3", NULL),
               STG_OK);
     CHECK_INT(stg_peer_init(&peer, &p), STG_OK);
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     for (int i = 0; i < 4; i++) {
         CHECK_INT(stg_retry_start(&r[i], &p, &with, later), STG_OK);
         CHECK_INT(stg_retry_admit(&r[i], later, NULL).next,

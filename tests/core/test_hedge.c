@@ -469,18 +469,18 @@ TEST(hedge, is_refused_unless_the_breaker_is_closed)
     scene s;
 
     begin(&s, "hedge=100ms breaker=1:1s breaker-scope=retries");
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     go(&s, 0); // a first attempt passes
     check_refused(&s, 100);
 
     // The breaker's probe.
     begin(&s, "hedge=100ms breaker=1:1s");
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     go(&s, 1100);
     check_refused(&s, 1200);
     // Another one has closed it meanwhile.
     go(&s, 1200);
-    stg_breaker_report(&s.peer.breaker, true, STG_BREAKER_SUCCESS, 1);
+    stg_breaker_report(&s.peer.breaker, true, STG_BREAKER_SUCCESS, 1, 1);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 1, NULL), STG_BREAKER_CLOSED);
     check_refused(&s, 1300);
 
@@ -488,7 +488,7 @@ TEST(hedge, is_refused_unless_the_breaker_is_closed)
     begin(&s, "hedge=100ms breaker=1:1s");
     s.policy.breaker = (stg_breaker_options){.rule = STG_BREAKER_NONE};
     CHECK_INT(stg_retry_start(&s.r, &s.policy, &s.with, 0), STG_OK);
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     go(&s, 0);
     CHECK_U64(hedge(&s, 100), 1);
     CHECK_INT(end(&s, 1, stg_answered(503), 120).next, STG_GO);
@@ -507,10 +507,29 @@ TEST(hedge, tells_the_breaker_of_each_attempt_that_has_ended)
     end(&s, 2, stg_answered(503), 210);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_OPEN);
 
+    // Of each the time that it took itself.
+    begin_at_once(&s,
+                  "hedge=100ms:2 breaker=100%/3/10s:1s breaker-slow=70%/1s");
+    hedge(&s, 100);
+    hedge(&s, 200);
+    end(&s, 1, stg_answered(503), 1099);
+    end(&s, 2, stg_answered(503), 1199);
+    end(&s, 0, stg_ok(), 1200);
+    CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+    begin_at_once(&s,
+                  "hedge=100ms:2 breaker=100%/3/10s:1s breaker-slow=60%/1s");
+    hedge(&s, 100);
+    hedge(&s, 200);
+    end(&s, 1, stg_answered(503), 1100);
+    end(&s, 2, stg_answered(503), 1199);
+    CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
+    end(&s, 0, stg_ok(), 1200);
+    CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_OPEN);
+
     // A late answer is not that of another operation's probe.
     begin_at_once(&s, "hedge=100ms breaker=1:1s");
     hedge(&s, 100);
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     CHECK_INT(stg_breaker_enter(&s.peer.breaker, 2 * STG_S, NULL),
               STG_PASSAGE_PROBE);
     end(&s, 1, stg_answered(503), 2100);
@@ -519,12 +538,12 @@ TEST(hedge, tells_the_breaker_of_each_attempt_that_has_ended)
 
     // Those that were cancelled say nothing.
     begin_at_once(&s, "hedge=100ms:2 breaker=3:1s");
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     hedge(&s, 100);
     hedge(&s, 200);
     end(&s, 1, stg_answered(503), 210);
     stg_hedge_cancel(&s.h, &s.r, 220);
-    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_OPEN);
 }
 

@@ -109,6 +109,8 @@ static const field fields[] = {
     FIELD(breaker.connects),
     FIELD(breaker.probes),
     FIELD(breaker.probes_good),
+    FIELD(breaker.slow_percent),
+    FIELD(breaker.slow_after),
     FIELD(breaker.window),
     FIELD(breaker.open),
     FIELD(breaker.open_max),

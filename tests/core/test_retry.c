@@ -320,7 +320,7 @@ TEST(retry, waits_for_the_reopening_however_servers_are_heard)
         stg_retry_admit(&r, 0, NULL);
         d = stg_retry_step(&r, &o, 0, NULL);
         CHECK_U64(d.due_at, 9 * STG_S);
-        stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+        stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
         p.backoff.base = p.backoff.cap = STG_S;
         d = stg_retry_admit(&r, STG_S, NULL); // too early
         CHECK_INT(d.next, STG_WAIT);
@@ -866,7 +866,7 @@ TEST(retry, counts_its_first_attempt_although_the_breaker_was_open)
     stg_rng rng = zeros();
     stg_retry r;
 
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0);
     CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_WAIT);
     CHECK_INT(stg_retry_admit(&r, 2 * STG_S, &rng).next, STG_GO);
@@ -1374,7 +1374,7 @@ TEST(retry, holds_no_place_while_it_waits_for_the_reopening)
     stg_retry r;
 
     stg_peer_limit(&peer, 1000, 1, NULL);
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     CHECK_INT(stg_retry_start(&r, &p, &(stg_with){.peer = &peer}, 0), STG_OK);
     CHECK_INT(stg_retry_admit(&r, 0, &rng).next, STG_WAIT);
     CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
@@ -1413,7 +1413,7 @@ TEST(retry, pays_nothing_for_a_first_request_that_waited_for_the_breaker)
     stg_peer peer = peer_of(&p);
     story s = {.now = 0};
 
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     CHECK(stg_budget_take(&peer.budget, STG_CHARGE_RETRY, 0)
               .granted); // now it is empty
     CHECK_TRACE(run(&s, &p, &(stg_with){.peer = &peer}, ones(), "503"),
@@ -1450,7 +1450,7 @@ TEST(retry, frees_the_probe_when_it_is_cancelled)
 
     run(&s, &p, &with, ones(), "503 cancelled");
     s.now = 20 * STG_S;
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, s.now);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, s.now, s.now);
     for (int i = 0; i < 2; i++) {
         s.now += 20 * STG_S;
         stg_retry_start(&r, &p, &with, s.now);
@@ -1475,7 +1475,7 @@ TEST(retry, frees_the_probe_that_grpc_calls_cancelled)
     stg_rng rng = zeros();
     stg_retry r;
 
-    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0);
+    stg_breaker_report(&peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     for (int code = 1; code <= 2; code++) {
         stg_outcome o = stg_failed_grpc(code, NULL);
 

@@ -159,6 +159,10 @@ static stg_breaker_options any_breaker(stg_rng *rng)
     o.open = any_time(rng, STG_MS);
     o.open_max = one_in(rng, 3) ? o.open : any_time(rng, o.open);
     o.connects = one_in(rng, 2) ? 0 : between(rng, 1, 1000000);
+    if (o.rule == STG_BREAKER_SHARE && one_in(rng, 2)) {
+        o.slow_percent = between(rng, 1, 100);
+        o.slow_after = any_time(rng, STG_US);
+    }
     if (one_in(rng, 2))
         return o;
     o.probes = (uint16_t)between(rng, 2, STG_PROBES_MAX);
@@ -313,6 +317,8 @@ TEST(text, prints_a_full_policy_so_that_it_reads_the_same)
         memset(p.base_for, 0, sizeof p.base_for);
         p.breaks_retries_only = false;
         p.breaker.probes = p.breaker.probes_good = 0;
+        p.breaker.slow_percent = 0;
+        p.breaker.slow_after = 0;
         p.bulkhead = (stg_bulkhead_options){.max = 0};
         p.hedge.max = p.hedge.percentile = 0;
         p.hedge.delay = 0;
@@ -798,6 +804,17 @@ TEST(text, sets_budgets_and_breakers)
         {"breaker=5:1s breaker-probes=1", BASE REST " breaker=5:1s"},
         {"breaker=5:1s breaker-probes=1/1", BASE REST " breaker=5:1s"},
         {"breaker-probes=1", BASE REST},
+        {"breaker=50%/20/10s:1s breaker-slow=80%/2s",
+         BASE REST " breaker=50%/20/10s:1s breaker-slow=80%/2s"},
+        {"breaker-slow=1%/1us breaker-scope=retries breaker=50%/20/10s:1s "
+         "breaker-probes=3",
+         BASE REST " breaker=50%/20/10s:1s breaker-probes=3 "
+                   "breaker-slow=1%/1us breaker-scope=retries"},
+        {"breaker=50%/20/10s:1s breaker-slow=100%/365d",
+         BASE REST " breaker=50%/20/10s:1s breaker-slow=100%/365d"},
+        {"breaker=50%/20/10s:1s breaker-slow=none",
+         BASE REST " breaker=50%/20/10s:1s"},
+        {"breaker-slow=none", BASE REST},
         {"breaker=5:1s breaker-connect=none", BASE REST " breaker=5:1s"},
         {"breaker-connect=none", BASE REST},
         {"aws budget=none",
@@ -1016,7 +1033,7 @@ TEST(text, may_have_64_rules)
     "list=, or a setting: attempts= base= base-for= cap= floor= factor= power= "         \
     "offset= count-from= jitter= deadline= "                                             \
     "attempt-timeout= retry-after-max= retry-after= reset-after= retry= once= at-most= " \
-    "never= budget= budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= breaker-probes= breaker-scope= unsafe= nested="
+    "never= budget= budget-empty= rate= bulkhead= throttle= hedge= breaker= breaker-connect= breaker-probes= breaker-slow= breaker-scope= unsafe= nested="
 #define FAULT                                                                     \
     ": wanted a fault: any, a category (connect, server, request, overload, "     \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
@@ -1040,6 +1057,12 @@ TEST(text, may_have_64_rules)
 #define PROBES                                                                 \
     ": wanted 1 to 31 probes, all of which must be good, or so many of them, " \
     "like 3 or 6/10"
+#define SLOW                                                              \
+    ": wanted none, or 1% to 100% of the calls and a duration of 1us to " \
+    "365d from which on one is slow, like 80%/2s"
+#define NOT_SLOW                                                             \
+    "breaker-slow counts calls in the window of a breaker by share: wanted " \
+    "none, or one such as breaker=50%/20/10s:30s"
 #define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
 #define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
 #define HEDGE                                                             \
@@ -1300,6 +1323,17 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"breaker=5 breaker-probes=3x", 11, "breaker-probes=3x" PROBES},
         {"breaker=5 breaker-probes=3/4x", 11, "breaker-probes=3/4x" PROBES},
         {"breaker=5 breaker-probes=x", 11, "breaker-probes=x" PROBES},
+        {"breaker-slow=", 1, "breaker-slow=" SLOW},
+        {"breaker-slow=80", 1, "breaker-slow=80" SLOW},
+        {"breaker-slow=80%", 1, "breaker-slow=80%" SLOW},
+        {"breaker-slow=80%/", 1, "breaker-slow=80%/" SLOW},
+        {"breaker-slow=0%/2s", 1, "breaker-slow=0%/2s" SLOW},
+        {"breaker-slow=80/2s", 1, "breaker-slow=80/2s" SLOW},
+        {"breaker-slow=80%/2", 1, "breaker-slow=80%/2" SLOW},
+        {"breaker-slow=80%/2s:", 1, "breaker-slow=80%/2s:" SLOW},
+        {"breaker-slow=80%/366d", 1, "breaker-slow=80%/366d" SLOW},
+        {"breaker-slow=2s", 1, "breaker-slow=2s" SLOW},
+        {"breaker-slow=non", 1, "breaker-slow=non: did you mean none?"},
         {"breaker=5 breaker-connect=", 11, "breaker-connect=" CONNECT},
         {"breaker=5 breaker-connect=0", 11, "breaker-connect=0" CONNECT},
         {"breaker=5 breaker-connect=x", 11, "breaker-connect=x" CONNECT},
@@ -1445,6 +1479,15 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"breaker=5 breaker-connect=1000001", 11,
          "breaker-connect=1000001 is out of range, wanted none, or 1 to "
          "1000000"},
+        {"breaker=50%/20/10s breaker-slow=101%/2s", 20,
+         "breaker-slow percent=101 is out of range, wanted 1 to 100"},
+        {"breaker=50%/20/10s breaker-slow=80%/0", 20,
+         "breaker-slow duration=0 is out of range, wanted 1us to 365d"},
+        {"breaker=50%/20/10s breaker-slow=80%/999ns", 20,
+         "breaker-slow duration=999ns is out of range, wanted 1us to 365d"},
+        {"breaker=5 breaker-slow=80%/2s", 11, NOT_SLOW},
+        {"attempts=3 breaker-slow=80%/2s", 12, NOT_SLOW},
+        {"breaker=none breaker-slow=80%/2s", 14, NOT_SLOW},
         {"attempts=3 breaker-probes=3", 12,
          "breaker-probes=3 is out of range, wanted 1 where breaker=none"},
         {"breaker-connect=3", 1,
@@ -1487,9 +1530,9 @@ TEST(text, suggests_the_word_that_was_meant)
         "reset-after",   "budget-empty",   "attempt-timeout",
         "budget",        "breaker",        "retry-after-max",
         "unsafe",        "nested",         "breaker-connect",
-        "breaker-scope", "breaker-probes", "list",
-        "retry",         "once",           "never",
-        "at-most"};
+        "breaker-scope", "breaker-probes", "breaker-slow",
+        "list",          "retry",          "once",
+        "never",         "at-most"};
     const stg_preset *preset;
 
     for (size_t i = 0; i < COUNT(keys); i++) {

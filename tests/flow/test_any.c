@@ -23,6 +23,9 @@ static const char *const policies[] = {
     "deadline=20s retry=any budget=share:50%+2 breaker=5:200ms-1s",
     "fixed base=100ms jitter=full attempts=4 attempt-timeout=500ms "
     "deadline=none retry=any breaker=4:300ms-2s breaker-probes=2/3",
+    "fixed base=100ms jitter=full attempts=4 attempt-timeout=500ms "
+    "deadline=none retry=any breaker=50%/4/2s:300ms-2s breaker-probes=2/3 "
+    "breaker-slow=60%/200ms",
 };
 
 enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };

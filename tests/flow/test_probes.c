@@ -90,6 +90,47 @@ TEST(probes, may_be_several_at_once)
     world_end(w, 1);
 }
 
+/* Every answer is good, and takes too long for a minute. */
+static world_answer answer_late_for_a_minute(world *w, uint32_t l,
+                                             uint64_t position,
+                                             uint64_t attempt)
+{
+    bool is_ill = world_now(w) >= is_ill_at &&
+                  world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
+
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return (world_answer){stg_ok(), is_ill ? 2 * STG_S : 2 * STG_S - 1, true};
+}
+
+static uint64_t openings_of_slow_target(const char *policy)
+{
+    world *w = world_new(1);
+    uint64_t openings;
+
+    world_lane(w, policy)->shed_after = STG_NEVER;
+    world_leaf_is(w, 0, answer_late_for_a_minute);
+    world_publish(w, 400);
+    world_start(w);
+    is_ill_at = world_after(w, 10 * STG_S);
+    world_run(w, is_ill_at);
+    CHECK_U64(world_look(w, 0).openings, 0);
+    world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 400);
+    openings = world_look(w, 0).openings;
+    world_end(w, 1);
+    return openings;
+}
+
+TEST(probes, may_be_too_slow)
+{
+    CHECK_U64(openings_of_slow_target(FOR_LONG " breaker=50%/5/10s:10s"), 0);
+    CHECK_U64(openings_of_slow_target(FOR_LONG " breaker=50%/5/10s:10s "
+                                               "breaker-slow=80%/2s"),
+              1);
+}
+
 /* The first is poison, and the others are taken at their second attempt. */
 static world_answer refuse_first(world *w, uint32_t l, uint64_t position,
                                  uint64_t attempt)

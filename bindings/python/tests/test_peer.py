@@ -56,6 +56,17 @@ def test_does_not_call_through_an_open_breaker(time: Any, flaky: Any) -> None:
     assert retried() == "done"
 
 
+def test_opens_the_breaker_when_calls_are_slow(time: Any) -> None:
+    peer = stagger.Peer("attempts=1 breaker=50%/3/1m:30s breaker-slow=100%/2s")
+    retried = stagger.retry(peer.policy, peer=peer)(lambda: time.advance(2))
+    for _ in range(3):
+        assert peer.breaker == "closed"
+        retried()
+    assert peer.breaker == "open"
+    with pytest.raises(stagger.GaveUp, match="circuit-open"):
+        retried()
+
+
 def test_raises_the_last_exception_when_the_breaker_opens(
     time: Any, flaky: Any
 ) -> None:

@@ -86,6 +86,10 @@ static void show_breaker(stg_json *j, const stg_policy *p)
         stg_json_number(j, "percent", o->percent);
         stg_json_number(j, "calls", o->calls);
         stg_json_ms(j, "window_ms", o->window);
+        stg_json_limit(j, "slow_percent",
+                       o->slow_percent == 0 ? STG_UNLIMITED : o->slow_percent);
+        stg_json_ms(j, "slow_after_ms",
+                    o->slow_percent == 0 ? STG_NEVER : o->slow_after);
     }
     if (o->rule != STG_BREAKER_NONE) {
         stg_json_limit(j, "connects",

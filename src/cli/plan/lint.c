@@ -308,6 +308,25 @@ static void check_breaker(stg_lint *lint, const stg_lint_facts *facts)
                      "breaker-connect=none");
 }
 
+/* An attempt that is ended for its time has failed. */
+static void check_slow(stg_lint *lint, const stg_lint_facts *facts)
+{
+    const stg_policy *p = facts->policy;
+    stg_ns longest = stg_ns_min(p->attempt_timeout, p->deadline);
+    char slow[DURATION_MAX], found[STG_NS_TEXT_MAX];
+
+    if (p->breaker.slow_percent == 0 || p->breaker.slow_after < longest)
+        return;
+    stg_lint_fix(stg_lint_add(lint, "no-effect",
+                              "breaker-slow=%" PRIu32
+                              "%%/%s finds no answer slow: each attempt ends "
+                              "after %s at most",
+                              p->breaker.slow_percent,
+                              write_time(p->breaker.slow_after, slow),
+                              stg_time_text(longest, found)),
+                 "breaker-slow=none");
+}
+
 /* The number is 2 or more. */
 static const char *write_requests(const char *before, uint64_t number,
                                   char text[64])
@@ -367,6 +386,7 @@ void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts)
     check_deadline(lint, facts);
     check_timeouts(lint, facts);
     check_breaker(lint, facts);
+    check_slow(lint, facts);
     if (is_retried(facts)) {
         check_server_delay(lint, facts);
         check_load(lint, facts);

@@ -320,11 +320,24 @@ const char *stg_plan_hedge(const stg_policy *p, char *words)
     return words;
 }
 
+static void write_slow(stg_writer *w, const stg_breaker_options *o)
+{
+    char time[STG_NS_TEXT_MAX];
+
+    if (o->slow_percent == 0)
+        return;
+    stg_write_text(w, ", or when ");
+    stg_write_number(w, o->slow_percent);
+    stg_write_text(w, "% of them took ");
+    stg_write_text(w, stg_terminal_time(o->slow_after, time));
+    stg_write_text(w, " or longer");
+}
+
 static void write_connects(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->connects == 0)
         return;
-    stg_write_text(w, ", or ");
+    stg_write_text(w, o->slow_percent == 0 ? ", or " : ", or after ");
     stg_write_number(w, o->connects);
     stg_write_text(w, o->connects == 1 ? " fault of category connect"
                                        : " of category connect");
@@ -362,6 +375,7 @@ const char *stg_plan_breaker(const stg_plan *plan, char *words)
         stg_write_text(&w, " or more in ");
         stg_write_text(&w, stg_terminal_time(o->window, time));
     }
+    write_slow(&w, o);
     write_connects(&w, o);
     stg_write_text(&w, ", for ");
     stg_write_text(&w, stg_terminal_time(o->open, time));

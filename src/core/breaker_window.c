@@ -1,0 +1,122 @@
+#include "core/breaker_window.h"
+
+#include "core/word.h"
+
+/* A slice of the window: its number, calls, and those of them that count, as
+ * failures or as slow ones. The number is cut to 28 bits, which for a window of
+ * 10 s is eight years. */
+enum { CALLS_BITS = 18, SLICE_BITS = 28 };
+static const uint64_t calls_max = (1 << CALLS_BITS) - 1;
+static const uint64_t slice_mask = (UINT64_C(1) << SLICE_BITS) - 1;
+
+typedef struct slice_call {
+    uint64_t slice;
+    uint64_t counts; /* 0 or 1 */
+} slice_call;
+
+static uint64_t pack_slice(uint64_t slice, uint64_t calls, uint64_t counted)
+{
+    return slice << 2 * CALLS_BITS | calls << CALLS_BITS | counted;
+}
+
+static uint64_t calls_of(uint64_t word)
+{
+    return word >> CALLS_BITS & calls_max;
+}
+
+static uint64_t counted_of(uint64_t word)
+{
+    return word & calls_max;
+}
+
+/* How many slices b is behind a, in the ring of 28 bits. */
+static uint64_t slices_behind(uint64_t a, uint64_t b)
+{
+    return (a - b) & slice_mask;
+}
+
+static bool count_call(uint64_t seen, uint64_t *next, void *arg)
+{
+    const slice_call *c = arg;
+    uint64_t slice = seen >> 2 * CALLS_BITS;
+    uint64_t calls = calls_of(seen), counted = counted_of(seen);
+
+    // An older slice is over. A newer one: another thread's clock is ahead.
+    if (slice != c->slice && slices_behind(c->slice, slice) <= slice_mask / 2) {
+        slice = c->slice;
+        calls = counted = 0;
+    }
+    if (calls == calls_max) { // keep the share, and half of the weight
+        calls /= 2;
+        counted /= 2;
+    }
+    *next = pack_slice(slice, calls + 1, counted + c->counts);
+    return true;
+}
+
+static uint64_t slice_of(const stg_breaker *b, stg_ns at)
+{
+    return at / (b->options.window / STG_BREAKER_SLICES);
+}
+
+static void count(stg_word *slices, uint64_t slice, bool counts)
+{
+    slice_call c = {.slice = slice & slice_mask, .counts = counts};
+
+    stg_word_change(&slices[slice % STG_BREAKER_SLICES], count_call, &c);
+}
+
+/* How many slices, from the current one on, are later than the closing. */
+static uint64_t find_reach(const stg_breaker *b, uint64_t current,
+                           stg_ns closed_at)
+{
+    if (closed_at == 0)
+        return STG_BREAKER_SLICES;
+    return stg_ns_min(STG_BREAKER_SLICES,
+                      stg_ns_sub(current, slice_of(b, closed_at)));
+}
+
+/* Whether so many percent of the calls of these slices count. */
+static bool is_reached(const stg_breaker *b, const stg_word *slices,
+                       uint32_t percent, uint64_t current, stg_ns closed_at)
+{
+    uint64_t reach = find_reach(b, current, closed_at), calls = 0, counted = 0;
+
+    for (int i = 0; i < STG_BREAKER_SLICES; i++) {
+        uint64_t word = stg_word_read(&slices[i]);
+
+        if (slices_behind(current, word >> 2 * CALLS_BITS) < reach) {
+            calls += calls_of(word);
+            counted += counted_of(word);
+        }
+    }
+    return calls >= b->options.calls && 100 * counted >= percent * calls;
+}
+
+bool stg_breaker_window_add(stg_breaker *b, stg_breaker_ending call,
+                            stg_ns closed_at, stg_ns now)
+{
+    const stg_breaker_options *o = &b->options;
+    uint64_t slice = slice_of(b, now);
+
+    count(b->slices, slice, call.is_failure);
+    if (o->slow_percent != 0)
+        count(b->slow_slices, slice, call.is_slow);
+    return (call.is_failure &&
+            is_reached(b, b->slices, o->percent, slice, closed_at)) ||
+           (call.is_slow &&
+            is_reached(b, b->slow_slices, o->slow_percent, slice, closed_at));
+}
+
+void stg_breaker_window_keep(stg_breaker *b, const stg_breaker *old)
+{
+    bool is_slow_same = b->options.slow_after == old->options.slow_after;
+
+    if (b->options.window != old->options.window)
+        return;
+    for (int i = 0; i < STG_BREAKER_SLICES; i++) {
+        b->slices[i] = stg_word_read(&old->slices[i]);
+        if (is_slow_same)
+            b->slow_slices[i] = stg_word_read(&old->slow_slices[i]);
+    }
+}
