@@ -41,8 +41,10 @@ static bool count_call(uint64_t seen, uint64_t *next, void *arg)
     uint64_t slice = seen >> 2 * CALLS_BITS;
     uint64_t calls = calls_of(seen), counted = counted_of(seen);
 
-    // An older slice is over. A newer one: another thread's clock is ahead.
-    if (slice != c->slice && slices_behind(c->slice, slice) <= slice_mask / 2) {
+    // A newer slice, by a window at most: another thread's clock is ahead. Any
+    // other is over, or was never begun.
+    if (slice != c->slice &&
+        (calls == 0 || slices_behind(slice, c->slice) > STG_BREAKER_SLICES)) {
         slice = c->slice;
         calls = counted = 0;
     }

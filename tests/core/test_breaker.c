@@ -378,6 +378,41 @@ TEST(breaker, counts_on_when_the_number_of_its_slice_wraps)
     CHECK_INT(enter(&b, wrap + 9 * STG_MS), STG_PASSAGE_CLOSED);
 }
 
+/* However long the machine has been up, when it is made or goes on. */
+TEST(breaker, counts_its_first_calls_at_any_time)
+{
+    for (uint64_t seed = 0; seed < seeds(2000); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        stg_ns now = stg_rng_upto(&rng, 1000 * STG_DAY);
+        stg_breaker b = share(), last = share();
+
+        b.options.window = last.options.window =
+            10 * STG_MS + stg_rng_upto(&rng, STG_S);
+        fail(&b, 10, now);
+        CHECK_FROM(seed, enter(&b, now) == STG_PASSAGE_CLOSED);
+        fail(&last, 9, now);
+        now += STG_MIN + stg_rng_upto(&rng, 1000 * STG_DAY);
+        fail(&last, 9, now);
+        CHECK_FROM(seed, enter(&last, now) == STG_PASSAGE_OPEN);
+        fail(&last, 1, now);
+        CHECK_FROM(seed, enter(&last, now) == STG_PASSAGE_CLOSED);
+    }
+}
+
+/* The number 0 of a slice that was never begun is five ahead, in their ring. */
+TEST(breaker, counts_in_a_slice_that_was_never_begun)
+{
+    stg_breaker b = share();
+    const stg_ns at = (STG_MS << 28) - 5 * STG_MS;
+
+    b.options.window = 10 * STG_MS;
+    fail(&b, 9, at);
+    fail(&b, 1, at + 11 * STG_MS); // the first are gone
+    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PASSAGE_OPEN);
+    fail(&b, 9, at + 11 * STG_MS);
+    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PASSAGE_CLOSED);
+}
+
 TEST(breaker, counts_a_clock_that_lags_into_the_newer_slice)
 {
     stg_breaker b = share();

@@ -304,6 +304,23 @@ TEST(slow, probes_have_their_places_as_others)
     CHECK_INT(state(&b, reopen_at), STG_BREAKER_CLOSED);
 }
 
+TEST(slow, l2_has_no_overflow_at_the_end_of_time)
+{
+    stg_breaker b = opened(100, 31, 31);
+    stg_ns reopen_at = 0;
+
+    b = closed(b.options);
+    end(&b, false, STG_BREAKER_FAILURE, 10, 0, STG_NEVER - 12 * STG_S);
+    CHECK_INT(drain(&b, STG_NEVER - STG_S), 31);
+    CHECK_INT(stg_breaker_enter(&b, STG_NEVER - STG_S, &reopen_at),
+              STG_PASSAGE_CLOSED);
+    CHECK_U64(reopen_at, STG_NEVER - (ROUGH - 1));
+    probes(&b, 30, STG_NEVER, STG_NEVER);
+    CHECK_INT(state(&b, STG_NEVER), STG_BREAKER_HALF_OPEN);
+    probes(&b, 1, STG_NEVER, STG_NEVER);
+    CHECK_INT(state(&b, 0), STG_BREAKER_OPEN);
+}
+
 /* -- whatever happens -------------------------------------------------------- */
 
 typedef struct crowd {
