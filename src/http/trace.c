@@ -15,8 +15,6 @@ enum {
     SAMPLED = 1
 };
 
-static const char digits[] = "0123456789abcdef";
-
 static bool parse_hex(const char *at, int count, uint64_t *number)
 {
     *number = 0;
@@ -146,11 +144,36 @@ static char *put_others(char *to, stg_span headers, bool has_trace)
     return to;
 }
 
+/* The digits of eight half bytes, the first in the highest byte: every request
+ * has 48 of them. */
+static uint64_t spell(uint32_t number)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t x = number, letters;
+
+    x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
+    x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    x = (x | x << 4) & (ones * 15);
+    letters = (x + ones * 6) >> 4 & ones; // of those above 9
+    return x + ones * '0' + letters * ('a' - '0' - 10);
+}
+
+static char *put_digits(char *to, uint64_t eight)
+{
+    const unsigned char in_order[] = {
+        (unsigned char)(eight >> 56), (unsigned char)(eight >> 48),
+        (unsigned char)(eight >> 40), (unsigned char)(eight >> 32),
+        (unsigned char)(eight >> 24), (unsigned char)(eight >> 16),
+        (unsigned char)(eight >> 8),  (unsigned char)eight};
+
+    memcpy(to, in_order, sizeof in_order);
+    return to + sizeof in_order;
+}
+
 static char *put_hex(char *to, uint64_t number)
 {
-    for (int shift = 60; shift >= 0; shift -= 4)
-        *to++ = digits[number >> shift & 15];
-    return to;
+    to = put_digits(to, spell((uint32_t)(number >> 32)));
+    return put_digits(to, spell((uint32_t)number));
 }
 
 static char *put_parent(char *to, const stg_trace *t, uint64_t parent)
