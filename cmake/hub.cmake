@@ -363,7 +363,6 @@ set(hub_commands
     cli/sink/connection.c
     cli/sink/log.c
     cli/sink/replies.c
-    cli/sink/request.c
     cli/sink/seen.c
     cli/sink/server.c
     cli/sink/tally.c
@@ -378,5 +377,5 @@ set(hub_commands
     cli/token.c
     cli/token_file.c
 )
-set_source_files_properties(cli/sink/server.c http/server.c PROPERTIES
+set_source_files_properties(http/server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

@@ -114,10 +114,16 @@ static bool is_token_byte(char c)
     return (token_bytes[byte / 32] >> byte % 32 & 1) != 0;
 }
 
+/* Nearly all bytes of names are these. */
+static bool is_letter_or_dash(char c)
+{
+    return (unsigned char)((c | 0x20) - 'a') < 26 || c == '-';
+}
+
 bool stg_header_is_name(stg_span text)
 {
     for (size_t i = 0; i < text.size; i++)
-        if (!is_token_byte(text.at[i]))
+        if (!is_letter_or_dash(text.at[i]) && !is_token_byte(text.at[i]))
             return false;
     return text.size > 0 && text.size <= NAME_MAX_SIZE;
 }
@@ -127,14 +133,42 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-bool stg_header_is_value(stg_span text)
+/* Whether one of eight bytes is below a blank, or 0x7f. Source: Warren, Hacker's
+ * Delight, section 6-1: of such a byte the difference borrows, and its own high
+ * bit is clear. One above the first of them may be taken for another. */
+static bool has_control(const char *eight)
 {
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char c = (unsigned char)text.at[i];
+    static const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word, blank, erased;
+
+    memcpy(&word, eight, sizeof word);
+    erased = word ^ (ones * 0x7f);
+    blank = (word - ones * ' ') & ~word;
+    erased = (erased - ones) & ~erased;
+    return ((blank | erased) & ones << 7) != 0;
+}
+
+static bool is_plain(const char *at, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)at[i];
 
         if ((c < ' ' && c != '\t') || c == 0x7f)
             return false;
     }
+    return true;
+}
+
+/* By eights, and one by one those that have a tab, or worse, in them. */
+bool stg_header_is_value(stg_span text)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= text.size; i += 8)
+        if (has_control(text.at + i) && !is_plain(text.at + i, 8))
+            return false;
+    if (!is_plain(text.at + i, text.size - i))
+        return false;
     return text.size == 0 ||
            (!is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]));
 }

@@ -53,7 +53,7 @@ static stg_ns find_due(const stg_inbound *c)
     case STG_INBOUND_BODY:
         return body_due(c);
     case STG_INBOUND_LINGER:
-        return stg_ns_add(c->phase_at, LINGER);
+        return c->is_hung ? STG_NEVER : stg_ns_add(c->phase_at, LINGER);
     default: // who answers has a time of his own
         return STG_NEVER;
     }
@@ -120,6 +120,8 @@ void stg_inbound_close(stg_inbound *c)
         return;
     if (has_request(c))
         s->hooks->ended(c);
+    if (s->hooks->closed != NULL)
+        s->hooks->closed(c);
     if (c->secure != NULL)
         stg_secure_end(c);
     enter(c, STG_INBOUND_CLOSED);
@@ -286,6 +288,29 @@ static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
         stg_inbound_sent(c);
     else
         stg_inbound_close(c);
+}
+
+void stg_inbound_send(stg_inbound *c, const char *text, size_t size,
+                      bool is_last)
+{
+    uv_buf_t parts[2] = {{.base = (char *)(uintptr_t)text, .len = size},
+                         {.len = 0}};
+
+    c->is_last = is_last;
+    send_answer(c, parts, false);
+}
+
+void stg_inbound_hang(stg_inbound *c)
+{
+    c->server->hooks->ended(c);
+    c->is_hung = true;
+    enter(c, STG_INBOUND_LINGER);
+    free(c->rest);
+    c->rest = NULL;
+    if (c->is_ended)
+        stg_inbound_close(c);
+    else
+        read_on(c);
 }
 
 static const char *date_of(stg_httpd *s)

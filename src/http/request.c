@@ -187,10 +187,11 @@ static bool read_headers(stg_request *r)
                           "a line of the header without a name, or with a "
                           "name that no header has");
         value = stg_span_trim((stg_span){colon + 1, size - name.size - 1});
-        if (memchr(value.at, '\0', value.size) != NULL)
-            return refuse(r, 400, zero_or_fold);
         if (!stg_header_is_value(value))
-            return refuse(r, 400, "a header has control characters");
+            return refuse(r, 400,
+                          memchr(value.at, '\0', value.size) != NULL
+                              ? zero_or_fold
+                              : "a header has control characters");
         note_header(r, name, value);
         lines.at += size + 2;
         lines.size -= size + 2;

@@ -46,7 +46,7 @@ typedef struct stg_httpd stg_httpd;
 typedef struct stg_inbound stg_inbound;
 typedef struct stg_secure stg_secure; /* of a connection: see secure.c */
 
-/* All but room and calm are called for each request, in this order: head, body
+/* All but room, closed and calm are called for each request, in this order: head, body
  * any number of times, whole, ended; or refused, ended, at any place. Parts of
  * the request are lent until the hook returns; where the body was not there at
  * once, until `ended`. */
@@ -62,6 +62,8 @@ typedef struct stg_httpd_hooks {
     void (*refused)(stg_inbound *c, int status, const char *why);
     /* Its answer is out, or never will be. */
     void (*ended)(stg_inbound *c);
+    /* It closes, in this phase; may be NULL. */
+    void (*closed)(stg_inbound *c);
     /* No request waits for its answer any more; may be NULL. */
     void (*calm)(stg_httpd *s);
 } stg_httpd_hooks;
@@ -184,6 +186,7 @@ struct stg_inbound {
     bool is_ended;   /* the other end has sent its last byte */
     bool is_stopped; /* nothing is read */
     bool is_feeding;
+    bool is_hung;     /* there is no answer, ever */
     bool is_short;    /* for want of files: one answer, and no more */
     bool has_reserve; /* its file is the server's reserve */
 };
@@ -193,6 +196,13 @@ struct stg_inbound {
 void stg_inbound_answer(stg_inbound *c, int status, const char *type,
                         const char *more, const char *body, size_t size,
                         bool is_given);
+
+/* Answers with text as it is, head and all; is_last is what it says. */
+void stg_inbound_send(stg_inbound *c, const char *text, size_t size,
+                      bool is_last);
+
+/* Never answers: what comes is thrown away, until the other end closes. */
+void stg_inbound_hang(stg_inbound *c);
 
 /* Its client has shown who it is, within `head`: it counts there. False: that
  * one has its share of connections, and none of them is idle. */

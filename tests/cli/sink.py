@@ -122,7 +122,7 @@ class Sink(unittest.TestCase):
         for options in (["--hang"], ["--reply", "hang"]):
             sink = self.start(*options)
             s = self.connect()
-            s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+            s.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
             s.settimeout(0.05)
             with self.assertRaises(socket.timeout):
                 s.recv(1)
@@ -197,7 +197,7 @@ class Sink(unittest.TestCase):
         sockets = [self.connect() for _ in range(100)]
         before = time.monotonic()
         for s in sockets:
-            s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         for s in sockets:
             self.assertIn(b"200 OK", s.recv(1000))
         # One after the other they would take more than 5 s.
@@ -224,7 +224,7 @@ class Sink(unittest.TestCase):
 
     def test_answers_pipelined_requests_in_their_order(self):
         requests = b"".join(
-            b"POST /%d HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" % i
+            b"POST /%d HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" % i
             for i in range(1000))
         for delay in ([], ["--delay", "1us"]):
             self.start("--reply", "201x500,202", "--log", self.log, *delay)
@@ -239,7 +239,7 @@ class Sink(unittest.TestCase):
 
     def test_reads_a_request_in_any_pieces(self):
         self.start("--log", self.log)
-        request = (b"POST /p/%C3%A9 HTTP/1.1\r\nStagger-Message: "
+        request = (b"POST /p/%C3%A9 HTTP/1.1\r\nHost: h\r\nStagger-Message: "
                    b"one-two\r\nStagger-Key: k\r\n"
                    b"Content-Length: 5\r\n\r\nhello")
         s = self.connect()
@@ -253,7 +253,7 @@ class Sink(unittest.TestCase):
 
     def test_reads_chunks(self):
         self.start("--log", self.log)
-        self.exchange(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        self.exchange(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                       b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
         line, = self.lines()
         self.assertEqual((line["size"], line["sha256"]),
@@ -273,7 +273,7 @@ class Sink(unittest.TestCase):
     def test_encourages_a_client_that_asks(self):
         self.start()
         s = self.connect()
-        s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n"
+        s.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n"
                   b"Expect: 100-continue\r\n\r\n")
         self.assertEqual(s.recv(1000), b"HTTP/1.1 100 Continue\r\n\r\n")
         s.sendall(b"x")
@@ -282,7 +282,8 @@ class Sink(unittest.TestCase):
     def test_closes_behind_each_answer(self):
         self.start("--close")
         s = self.connect()
-        s.sendall(b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+                  b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         received = self.receive(s)
         self.assertEqual(received.count(b"HTTP/1.1 200"), 1)
         self.assertIn(b"\r\nConnection: close\r\n", received)
@@ -290,7 +291,7 @@ class Sink(unittest.TestCase):
     def test_closes_where_the_client_wants_it(self):
         self.start()
         for request in (b"GET / HTTP/1.0\r\n\r\n",
-                        b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"):
+                        b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"):
             s = self.connect()
             s.sendall(request)
             self.assertIn(b"\r\nConnection: close\r\n", self.receive(s))
@@ -316,13 +317,13 @@ class Sink(unittest.TestCase):
 
     def test_does_not_count_a_request_that_breaks_off(self):
         sink = self.start()
-        self.exchange(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc")
+        self.exchange(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
         _, sums = self.stop(sink)
         self.assertEqual((sums["receipts"], sums["broken off"]), ("0", "1"))
 
     def test_outlives_a_client_that_does_not_read(self):
         sink = self.start()
-        requests = b"GET / HTTP/1.1\r\n\r\n" * 1000
+        requests = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 1000
         s = self.connect()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         s.settimeout(0.2)
@@ -386,7 +387,7 @@ class Sink(unittest.TestCase):
     def test_ends_after_its_count(self):
         sink = self.start("--count", "3", "--delay", "1ms")
         s = self.connect()
-        s.sendall(b"GET / HTTP/1.1\r\n\r\n" * 4)
+        s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 4)
         self.assertEqual(self.receive(s).count(b"HTTP/1.1 200"), 3)
         self.assertEqual(sink.wait(60), 0)
         self.assertEqual(self.stop(sink)[1]["receipts"], "3")
@@ -428,6 +429,33 @@ class Sink(unittest.TestCase):
         c.request("GET", "/")
         self.assertEqual(c.getresponse().status, 200)
         c.close()
+
+    def test_listens_on_a_path(self):
+        path = os.path.join(os.path.dirname(self.log), "socket")
+        sink = subprocess.Popen(
+            [STAGGER, "sink", "--listen", f"unix:{path}", "--count", "1"],
+            stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, sink)
+        self.assertEqual(sink.stdout.readline(),
+                         f"stagger sink: listening on unix:{path}\n")
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(60)
+            s.connect(path)
+            s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            self.assertIn(b"200 OK", s.recv(1000))
+        self.assertEqual(sink.wait(60), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_forgets_a_connection_that_hangs_when_its_client_goes(self):
+        sink = self.start("--hang")
+        for _ in range(20):
+            s = self.connect()
+            s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 2)
+            s.close()
+        until = time.monotonic() + 60
+        while len(os.listdir(f"/proc/{sink.pid}/fd")) > 18:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
 
     # -- words
 
@@ -486,8 +514,9 @@ class Sink(unittest.TestCase):
         self.start()
         r = run("--listen", str(self.port))
         self.assertEqual((r.returncode, r.stderr), (1, (
-            f"stagger sink: --listen={self.port}: Address already in use; "
-            "another port, or 0 for any?\n")))
+            f"stagger sink: --listen=127.0.0.1:{self.port}: another program "
+            "listens there; stop it, or choose another port (ss -ltnp shows "
+            "who it is; ss -lxp of a path)\n")))
         r = run("--listen", "0", "--log", "/nowhere/log")
         self.assertEqual((r.returncode, r.stderr), (1, (
             "stagger sink: --log=/nowhere/log: No such file or directory\n")))

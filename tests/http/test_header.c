@@ -51,3 +51,41 @@ TEST(header, lines_of_one_name_become_one)
     check_folded("A: \r\nB: 1\r\nA: 2\r\nA: \r\nA: 3\r\n",
                  "A: 2, 3\r\nB: 1\r\n");
 }
+
+/* Each byte at each place, among others that are close to what is forbidden. */
+TEST(header, values_have_no_control_characters)
+{
+    static const char around[] = {' ', '!', '~', '\x80', '\xff', 'a', '\t'};
+    char text[33];
+
+    for (size_t size = 3; size <= sizeof text; size++)
+        for (size_t at = 1; at + 1 < size; at++)
+            for (int byte = 0; byte < 256; byte++) {
+                bool is_good = (byte >= ' ' && byte != 0x7f) || byte == '\t';
+
+                memset(text, around[(size + at) % sizeof around], size);
+                text[0] = text[size - 1] = 'x';
+                text[at] = (char)byte;
+                CHECK(stg_header_is_value((stg_span){text, size}) == is_good);
+            }
+    CHECK(stg_header_is_value(span("")));
+    CHECK(!stg_header_is_value(span(" a")));
+    CHECK(!stg_header_is_value(span("a\t")));
+    CHECK(!stg_header_is_value(span("\x7f")));
+}
+
+TEST(header, names_are_tokens)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+
+    for (int byte = 0; byte < 256; byte++) {
+        const char text[] = {'a', (char)byte, 'b'};
+        bool is_letter =
+            (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+        bool is_good = is_letter || (byte >= '0' && byte <= '9') ||
+                       (byte != 0 && strchr(marks, byte) != NULL);
+
+        CHECK(stg_header_is_name((stg_span){text, sizeof text}) == is_good);
+    }
+    CHECK(!stg_header_is_name(span("")));
+}

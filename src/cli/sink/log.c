@@ -9,17 +9,7 @@
 #include <unistd.h>
 
 /* Each byte of a text may become six: \u00ff. */
-enum { LINE_ROOM = 3 * 6 * SINK_TEXT_MAX + 512 };
-
-void stg_sink_text_add(sink_text *t, const char *at, size_t size)
-{
-    size_t room = sizeof t->at - 1 - t->size;
-
-    if (size > room)
-        size = room;
-    memcpy(t->at + t->size, at, size);
-    t->size += size;
-}
+enum { LINE_ROOM = 4 * 6 * SINK_TEXT_MAX + 512 };
 
 int stg_sink_log_open(sink_log *l, const char *path)
 {
@@ -65,18 +55,18 @@ static void put(sink_log *l, const char *text)
 
 /* Bytes beyond ASCII are written as Latin-1, so that the line is JSON whatever
  * they were. */
-static void put_text(sink_log *l, const char *name, const sink_text *t)
+static void put_text(sink_log *l, const char *name, stg_span t)
 {
     char escape[8];
 
     put(l, name);
-    if (t->size == 0) {
+    if (t.size == 0) {
         put(l, "null");
         return;
     }
     l->lines[l->size++] = '"';
-    for (size_t i = 0; i < t->size; i++) {
-        unsigned char c = (unsigned char)t->at[i];
+    for (size_t i = 0; i < t.size && i < SINK_TEXT_MAX - 1; i++) {
+        unsigned char c = (unsigned char)t.at[i];
 
         if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
             l->lines[l->size++] = (char)c;
@@ -123,8 +113,7 @@ void stg_sink_log_add(sink_log *l, const sink_receipt *r)
     snprintf(text, sizeof text, ",\"attempt\":%" PRIu64, r->attempt);
     put(l, text);
     put_text(l, ",\"key\":", r->key);
-    snprintf(text, sizeof text, ",\"method\":\"%s\"", r->method);
-    put(l, text);
+    put_text(l, ",\"method\":", r->method);
     put_text(l, ",\"path\":", r->path);
     put_numbers(l, r);
     put(l, ",\"sha256\":\"");

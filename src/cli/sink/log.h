@@ -17,16 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/parcel.h"
+
 enum { SINK_TEXT_MAX = 256, SINK_LOG_MAX = 65536 };
 
-typedef struct sink_text {
-    char at[SINK_TEXT_MAX]; /* not terminated */
-    size_t size;
-} sink_text;
-
 typedef struct sink_receipt {
-    const char *method;
-    const sink_text *path, *id, *key; /* of size 0: none */
+    stg_span method, path, id, key; /* of size 0: none */
     uint64_t attempt;
     const char *answered; /* "200", "reset", "hang" */
     uint64_t size;
@@ -53,8 +49,5 @@ void stg_sink_log_add(sink_log *l, const sink_receipt *r);
 
 /* Writes what was gathered. After an error it is thrown away: see error. */
 void stg_sink_log_flush(sink_log *l);
-
-/* Adds bytes to a text that has room, and drops the rest. */
-void stg_sink_text_add(sink_text *t, const char *at, size_t size);
 
 #endif

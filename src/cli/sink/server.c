@@ -1,149 +1,63 @@
 #include "cli/sink/server.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <stagger/env.h>
-
+#include "base/refuse.h"
 #include "cli/sink/connection.h"
+#include "ingress/address.h"
 
-/* How often the live line is written, and a full table of files looked at. */
-#define SHOW_EVERY (250 * STG_MS)
-#define FULL_WAIT (100 * STG_MS)
-
-enum { EVENTS = 512, ACCEPTS_MAX = 256, BACKLOG = 4096, HOST_MAX = 64 };
-
-__attribute__((format(printf, 3, 4))) static stg_status
-fail(stg_error *err, stg_status status, const char *format, ...)
-{
-    va_list args;
-
-    *err = (stg_error){0};
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return status;
-}
+/* How often the live line is written. */
+enum { SHOW_EVERY_MS = 250 };
 
 /* -- where to listen ------------------------------------------------------- */
 
-/* [ADDRESS:]PORT; an IPv6 address in brackets. */
-static bool split(const char *text, char host[HOST_MAX], const char **port)
+/* [ADDRESS:]PORT */
+static stg_status read_address(stg_address *a, const char *text)
 {
-    const char *colon = strrchr(text, ':'), *from = text;
-    size_t size;
+    char whole[128];
+    bool is_port =
+        text[0] != '\0' && strspn(text, "0123456789") == strlen(text);
+    int size = snprintf(whole, sizeof whole, "%s%s",
+                        is_port ? "127.0.0.1:" : "", text);
 
-    snprintf(host, HOST_MAX, "127.0.0.1");
-    *port = colon == NULL ? text : colon + 1;
-    if ((*port)[0] < '0' || (*port)[0] > '9')
-        return false;
-    if (colon == NULL)
-        return true;
-    size = (size_t)(colon - text);
-    if (size >= 2 && text[0] == '[' && colon[-1] == ']') {
-        from++;
-        size -= 2;
-    }
-    if (size == 0 || size >= HOST_MAX)
-        return false;
-    memcpy(host, from, size);
-    host[size] = '\0';
-    return true;
+    return (size_t)size < sizeof whole ? stg_address_parse(a, whole, NULL)
+                                       : STG_INVALID;
 }
 
-static struct addrinfo *find_address(const char *text)
+static stg_status open_listener(sink *s, int *fd, stg_error *err)
 {
-    static const struct addrinfo numeric = {
-        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-        .ai_socktype = SOCK_STREAM};
-    char host[HOST_MAX];
-    const char *port;
-    struct addrinfo *found = NULL;
-    char *end;
+    const char *text = s->o->listen;
+    stg_error why;
 
-    if (!split(text, host, &port) || strtoul(port, &end, 10) > 65535 ||
-        *end != '\0' || getaddrinfo(host, port, &numeric, &found) != 0)
-        return NULL;
-    return found;
-}
-
-static int listen_on(const struct addrinfo *a)
-{
-    int on = 1;
-    int listener =
-        socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (listener < 0)
-        return -1;
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(listener, a->ai_addr, a->ai_addrlen) == 0 &&
-        listen(listener, BACKLOG) == 0)
-        return listener;
-    on = errno;
-    close(listener);
-    errno = on;
-    return -1;
+    if (read_address(&s->address, text) != STG_OK)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "--listen=%.200s: wanted a port, or ADDRESS:PORT with a "
+            "numeric address, like 127.0.0.1:9000 or [::1]:9000",
+            text);
+    errno = 0;
+    if (stg_address_listen(&s->address, fd, &why) == STG_OK)
+        return STG_OK;
+    return stg_hub_refuse(err, STG_IO, "--%.350s", why.text);
 }
 
 /* Scripts read this line, so it is there before anything else happens. */
-static void tell_address(int listener)
+static void tell_address(const sink *s)
 {
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
-    char host[HOST_MAX] = "", port[8] = "";
-    bool is_six;
+    char text[STG_ADDRESS_TEXT_MAX];
 
-    getsockname(listener, (struct sockaddr *)&address, &size);
-    getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port,
-                sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-    is_six = address.ss_family == AF_INET6;
-    printf("stagger sink: listening on http://%s%s%s:%s\n", is_six ? "[" : "",
-           host, is_six ? "]" : "", port);
+    printf("stagger sink: listening on %s%s\n",
+           stg_address_is_path(&s->address) ? "" : "http://",
+           stg_address_print(&s->address, text));
     fflush(stdout);
 }
 
-static stg_status open_listener(sink *s, stg_error *err)
-{
-    struct addrinfo *a = find_address(s->o->listen);
-
-    if (a == NULL)
-        return fail(err, STG_INVALID,
-                    "--listen=%s: wanted a port, or ADDRESS:PORT with a "
-                    "numeric address, like 127.0.0.1:9000 or [::1]:9000",
-                    s->o->listen);
-    s->listener = listen_on(a);
-    freeaddrinfo(a);
-    if (s->listener < 0)
-        return fail(err, STG_IO, "--listen=%s: %s; another port, or 0 for any?",
-                    s->o->listen, strerror(errno));
-    return STG_OK;
-}
-
-/* -- the loop's own -------------------------------------------------------- */
-
-static int take_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
+/* -- open ------------------------------------------------------------------ */
 
 static void allow_many_files(void)
 {
@@ -155,148 +69,104 @@ static void allow_many_files(void)
     }
 }
 
-/* tag: its field in s, by which it is told. */
-static bool watch(sink *s, int file, void *tag)
+static void stop(void *ctx, int signal)
 {
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = tag};
+    sink *s = ctx;
 
-    return file >= 0 && epoll_ctl(s->epoll, EPOLL_CTL_ADD, file, &e) == 0;
+    (void)signal;
+    uv_stop(&s->loop);
+}
+
+/* Whoever connects is welcome, and has all the time that there is. */
+static stg_httpd_options http_options(sink *s)
+{
+    s->files.limit = UINT32_MAX;
+    return (stg_httpd_options){
+        .connections_max = UINT32_MAX,
+        .address_connections_max = UINT32_MAX,
+        .header_max = SINK_HEADER_MAX,
+        .header_timeout = STG_NEVER,
+        .idle_timeout = STG_NEVER,
+        .request_timeout = STG_NEVER,
+        .files = &s->files,
+    };
+}
+
+static void closed(void *ctx)
+{
+    (void)ctx;
+}
+
+/* But for the signals. */
+static void close_rest(sink *s)
+{
+    uv_close((uv_handle_t *)&s->timer, NULL);
+    stg_httpd_close(&s->http, closed, s);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    stg_address_leave(&s->address);
+    uv_loop_close(&s->loop);
 }
 
 stg_status stg_sink_server_open(sink *s, stg_error *err)
 {
-    stg_status status = open_listener(s, err);
+    stg_httpd_options o = http_options(s);
+    int fd = -1;
+    stg_status status = open_listener(s, &fd, err);
 
     if (status != STG_OK)
         return status;
-    allow_many_files();
-    stg_list_init(&s->connections);
-    s->signals = take_signals();
-    s->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (s->epoll < 0 || !watch(s, s->signals, &s->signals) ||
-        !watch(s, s->listener, &s->listener))
-        return fail(err, STG_IO, "cannot wait for events: %s", strerror(errno));
-    tell_address(s->listener);
-    return STG_OK;
-}
-
-/* -- accepting ------------------------------------------------------------- */
-
-/* Without this a full table of files would be reported without end. */
-static void pause_accepting(sink *s, bool is_full)
-{
-    struct epoll_event e = {.events = is_full ? 0 : EPOLLIN,
-                            .data.ptr = &s->listener};
-
-    s->is_full = is_full;
-    epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &e);
-}
-
-static void accept_some(sink *s)
-{
-    int on = 1, socket;
-
-    for (int i = 0; i < ACCEPTS_MAX; i++) {
-        socket = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket >= 0) {
-            setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-            stg_sink_connection_open(s, socket);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-                   errno == ENOBUFS) {
-            pause_accepting(s, true);
-            return;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return;
-        }
+    if (uv_loop_init(&s->loop) != 0) {
+        close(fd);
+        return stg_hub_refuse(err, STG_IO, "there is no memory");
     }
+    (void)uv_timer_init(&s->loop, &s->timer);
+    s->timer.data = s;
+    allow_many_files();
+    status =
+        stg_httpd_open(&s->http, &s->loop, fd, &stg_sink_hooks, s, &o, err);
+    if (status == STG_OK)
+        status = stg_signals_open(&s->signals, &s->loop, stop, s, err);
+    if (status == STG_OK)
+        tell_address(s);
+    else
+        close_rest(s);
+    return status;
 }
 
-/* -- the loop -------------------------------------------------------------- */
-
-static stg_ns read_clock(void)
-{
-    return stg_env_system()->now(NULL);
-}
+/* -- run ------------------------------------------------------------------- */
 
 static bool is_shown(const sink *s)
 {
     return !s->o->is_quiet && isatty(STDERR_FILENO) == 1;
 }
 
-/* For epoll, in whole ms upwards: no timer is early. */
-static int find_timeout(const sink *s, stg_ns show_at)
+static void show(uv_timer_t *timer)
 {
-    stg_ns until_at = show_at, wait;
+    sink *s = timer->data;
 
-    if (s->timers.top != NULL)
-        until_at = stg_ns_min(until_at, s->timers.top->key);
-    if (s->is_full)
-        until_at = stg_ns_min(until_at, stg_ns_add(s->now, FULL_WAIT));
-    if (until_at == STG_NEVER)
-        return -1;
-    wait = stg_ns_sub(until_at, read_clock());
-    wait = (wait + STG_MS - 1) / STG_MS;
-    return wait > INT_MAX ? INT_MAX : (int)wait;
-}
-
-/* Returns false when a signal says to stop. */
-static bool serve(sink *s, const struct epoll_event *events, int count)
-{
-    bool goes_on = true;
-
-    for (int i = 0; i < count; i++) {
-        void *of = events[i].data.ptr;
-
-        if (of == &s->signals)
-            goes_on = false;
-        else if (of == &s->listener)
-            accept_some(s);
-        else
-            stg_sink_connection_serve(s, of, events[i].events);
-    }
-    return goes_on;
-}
-
-static void wake_due(sink *s)
-{
-    while (s->timers.top != NULL && s->timers.top->key <= s->now)
-        stg_sink_connection_wake(s, s->timers.top);
+    stg_sink_tally_show(&s->tally, stg_deadlines_now());
 }
 
 stg_status stg_sink_server_run(sink *s, stg_error *err)
 {
-    struct epoll_event events[EVENTS];
-    bool goes_on = true, shows = is_shown(s);
-    stg_ns show_at = shows ? 0 : STG_NEVER;
-    int count;
+    bool shows = is_shown(s);
 
-    s->tally.shown_at = s->now = read_clock();
-    while (goes_on && (s->unanswered > 0 || !stg_sink_is_done(s))) {
-        count = epoll_wait(s->epoll, events, EVENTS, find_timeout(s, show_at));
-        if (count < 0 && errno != EINTR)
-            return fail(err, STG_IO, "epoll: %s", strerror(errno));
-        s->now = read_clock();
-        if (s->is_full)
-            pause_accepting(s, false);
-        goes_on = serve(s, events, count);
-        wake_due(s);
-        if (s->log.error != 0)
-            return fail(err, STG_IO, "%s: %s", s->o->log,
-                        strerror(s->log.error));
-        if (s->now >= show_at) {
-            stg_sink_tally_show(&s->tally, s->now);
-            show_at = stg_ns_add(s->now, SHOW_EVERY);
-        }
+    s->tally.shown_at = stg_deadlines_now();
+    if (shows) {
+        show(&s->timer);
+        (void)uv_timer_start(&s->timer, show, SHOW_EVERY_MS, SHOW_EVERY_MS);
     }
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    if (s->log.error != 0)
+        return stg_hub_refuse(err, STG_IO, "%.200s: %s", s->o->log,
+                              strerror(s->log.error));
     if (shows)
-        stg_sink_tally_show(&s->tally, s->now);
+        show(&s->timer);
     return STG_OK;
 }
 
 void stg_sink_server_close(sink *s)
 {
-    stg_sink_connection_close_all(s);
-    close(s->listener);
-    close(s->signals);
-    close(s->epoll);
+    stg_signals_close(&s->signals);
+    close_rest(s);
 }

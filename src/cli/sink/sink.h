@@ -1,23 +1,23 @@
 /* sink.h - what the parts of `stagger sink` share: its settings and its state.
  *
- * One thread on epoll. A connection reads a request, notes it as a receipt,
- * and answers by the replies; the server owns listener, connections and timers.
+ * The server is the hub's (http/server.h), with no limits of time or number.
  *
- *   sink_replies     what a receipt is answered with
- *   sink_seen        how often each delivery came
- *   sink_tally       the counts, and what is shown of them
- *   sink_log         a line of JSON a receipt
- *   sink_connection  one client
- *   sink_server      all of them */
+ *   replies     what a receipt is answered with
+ *   seen        how often each delivery came
+ *   tally       the counts, and what is shown of them
+ *   log         a line of JSON a receipt
+ *   connection  what is done with a request
+ *   server      where it listens, and how long */
 #ifndef STAGGER_CLI_SINK_SINK_H
 #define STAGGER_CLI_SINK_SINK_H
 
-#include "base/heap.h"
-#include "base/list.h"
 #include "cli/sink/log.h"
 #include "cli/sink/replies.h"
 #include "cli/sink/seen.h"
 #include "cli/sink/tally.h"
+#include "host/signals.h"
+#include "http/server.h"
+#include "ingress/address.h"
 
 typedef struct sink_options {
     const char *listen; /* [ADDRESS:]PORT */
@@ -28,10 +28,7 @@ typedef struct sink_options {
     bool is_quiet;
 } sink_options;
 
-enum {
-    SINK_INPUT = 65536,  /* what is read from a connection at once */
-    SINK_OUTPUT = 65536, /* and the answers that go out in one write */
-};
+enum { SINK_HEADER_MAX = 1024 * 1024 };
 
 typedef struct sink {
     sink_options *o;
@@ -40,15 +37,12 @@ typedef struct sink {
     sink_tally tally;
     sink_log log;
     stg_rng rng;
-    stg_ns now;           /* of this turn of the loop, monotonic */
-    stg_heap timers;      /* of connections, by sink_connection.timer */
-    stg_list connections; /* all of them */
-    int epoll, listener, signals;
-    bool is_full;           /* no file descriptor is left to accept with */
-    uint64_t unanswered;    /* answers that are delayed, or half written */
-    char input[SINK_INPUT]; /* of the connection that is served now */
-    char output[SINK_OUTPUT];
-    size_t output_size;
+    uv_loop_t loop;
+    uv_timer_t timer; /* of the live line */
+    stg_signals signals;
+    stg_address address;
+    stg_files files;
+    stg_httpd http;
 } sink;
 
 /* Whether the receipts that were asked for are here. */
