@@ -92,7 +92,7 @@ typedef enum stg_breaker_state {
     STG_BREAKER_HALF_OPEN, /* the next attempt is, or one now is, a probe */
 } stg_breaker_state;
 
-/* What it makes of an outcome. */
+/* What an outcome says of the remote. */
 typedef enum stg_breaker_verdict {
     STG_BREAKER_SUCCESS,
     STG_BREAKER_FAILURE,
@@ -125,11 +125,11 @@ typedef enum stg_passage {
 STG_API stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now,
                                       stg_ns *reopen_at);
 
-/* What the attempt that began at started_at came to. Once open, only the
- * probe's word counts. Successes and failures are slow or not; what is neither
- * is no call. A probe that is slow opens it again where one is enough; of
- * several, when the share of slow ones is reached, and they close it when it
- * cannot be any more. */
+/* Reports how the attempt ended that began at started_at. While the breaker is
+ * open, only reports of probes count. A success or a failure is slow or not; an
+ * outcome that is neither counts as no call. A slow probe opens the breaker
+ * again where one probe is enough; of several, when the share of slow ones is
+ * reached, and they close it when that share cannot be reached any more. */
 STG_API void stg_breaker_report(stg_breaker *b, bool is_probe,
                                 stg_breaker_verdict verdict, stg_ns started_at,
                                 stg_ns now);

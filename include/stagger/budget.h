@@ -99,7 +99,7 @@ typedef enum stg_charge {
  * it until stg_budget_end(). */
 STG_API void stg_budget_begin(stg_budget *b);
 
-/* It has ended, whatever came of it. paid is what it was charged,
+/* The attempt has ended, whatever its outcome. paid is what it was charged,
  * STG_CHARGE_NONE for a first attempt. */
 STG_API void stg_budget_end(stg_budget *b, stg_charge paid);
 
@@ -116,7 +116,7 @@ STG_API stg_charge stg_budget_charge(const stg_outcome *o);
  * STG_CHARGE_NONE if it made none. */
 STG_API void stg_budget_succeed(stg_budget *b, stg_charge paid);
 
-/* What stg_budget_take() and its kin answer. */
+/* The answer of stg_budget_take() and its kin. */
 typedef struct stg_grant {
     bool granted;
     stg_ns from_at; /* granted: the retry may start then, now or later; else
@@ -139,7 +139,7 @@ STG_API stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge,
 STG_API void stg_budget_give_back(stg_budget *b, stg_charge paid,
                                   stg_ns from_at, stg_ns now);
 
-/* What is left, in thousandths of a retry (tokens, ratio) or of a token (aws,
+/* The balance, in thousandths of a retry (tokens, ratio) or of a token (aws,
  * grpc); UINT64_MAX for STG_BUDGET_NONE. For people and metrics. */
 STG_API uint64_t stg_budget_left(const stg_budget *b, stg_ns now);
 

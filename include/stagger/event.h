@@ -10,7 +10,7 @@ STG_DECLS_BEGIN
 
 struct stg_retry;
 
-/* What comes next. */
+/* The next step of an operation. */
 typedef enum stg_next {
     STG_GO,      /* make an attempt now */
     STG_WAIT,    /* until due_at, then ask stg_retry_admit() */

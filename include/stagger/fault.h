@@ -66,7 +66,7 @@ typedef enum stg_fault {
     STG_FAULT_COUNT /* how many there are; no fault */
 } stg_fault;
 
-/* What a code of an outcome is. 0 in a code that means nothing. */
+/* The kind of an outcome's code: whose numbers they are. */
 typedef enum stg_code_kind {
     STG_CODE_NONE,
     STG_CODE_STATUS,   /* HTTP, 100 to 599 */

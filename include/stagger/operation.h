@@ -52,7 +52,7 @@ STG_API void stg_operation_refuse(stg_operation *op, const char *flaw);
  * after the begin op->begun_at will do, which spares a call of the clock. */
 STG_API void stg_operation_admit(stg_operation *op, stg_ns now);
 
-/* What the attempt came to. Does nothing when none is under way. */
+/* Reports how the attempt ended. Does nothing when none is under way. */
 STG_API void stg_operation_report(stg_operation *op,
                                   const stg_outcome *outcome);
 
@@ -72,9 +72,9 @@ STG_API void stg_operation_begin_round(stg_operation *op);
  * op->hedge.due_at says when to ask again. */
 STG_API uint32_t stg_operation_hedge(stg_operation *op, stg_ns now);
 
-/* What attempt `index` of the round came to. Does nothing for one that is not
- * under way. As long as op.decision is STG_GO, others are; then whatever is
- * still under way has to be cancelled, and is not reported. */
+/* Reports how attempt `index` of the round ended. Does nothing for one that is
+ * not under way. As long as op.decision is STG_GO, other attempts are under
+ * way; after that they have to be cancelled, and are not reported. */
 STG_API void stg_operation_report_attempt(stg_operation *op, uint32_t index,
                                           const stg_outcome *outcome);
 

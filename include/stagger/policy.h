@@ -114,8 +114,8 @@ STG_API stg_status stg_policy_check(const stg_policy *p, stg_error *err);
 /* Whether both say the same, field by field. */
 STG_API bool stg_policy_equal(const stg_policy *a, const stg_policy *b);
 
-/* What the policy says of an outcome: the retries that it allows (0, 1 to 255,
- * STG_ALWAYS). *limited, if not NULL, is the index among the limited rules of
+/* The retries that the policy allows after an outcome: 0, 1 to 255, or
+ * STG_ALWAYS. *limited, if not NULL, is the index among the limited rules of
  * the one that decides, or -1. */
 STG_API uint16_t stg_policy_retries(const stg_policy *p, const stg_outcome *o,
                                     int *limited);

@@ -68,7 +68,7 @@ STG_API stg_decision stg_retry_cancel(stg_retry *r, stg_ns now);
  * timeout or the time left, whichever is less; STG_NEVER: no limit. */
 STG_API stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now);
 
-/* What an operation has done, to be stored, and gone on with later or
+/* The progress of an operation, to be stored, and gone on with later or
  * elsewhere. */
 typedef struct stg_progress {
     stg_ns last;                      /* that of stg_backoff_wait() */

@@ -609,9 +609,10 @@ inline void tell(void *hook, const stg_event *event) noexcept
 
 } // namespace detail
 
-/* What answers when a call has given up: a value, or a function that is told why
- * by a const gave_up &, or of nothing; what it throws leaves the call. It is not
- * asked about a call that was cancelled, or is wrong.
+/* An answer for a call that has given up: a value, or a function that is told why
+ * by a const gave_up &, or takes nothing; an exception of the function leaves
+ * the call. The fallback is not asked about a call that was cancelled, or is
+ * wrong.
  *
  *     stagger::retry(policy, fetch, stagger::fallback("none"s)); */
 template <class T> struct fallback {

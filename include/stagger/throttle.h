@@ -78,8 +78,8 @@ STG_API stg_status stg_throttle_init(stg_throttle *t,
 STG_API bool stg_throttle_enter(stg_throttle *t, stg_ns now, stg_rng *rng,
                                 stg_ns *due_at);
 
-/* What the attempt that went out at started_at came to. What says nothing of
- * the remote (cancelled, no-ports ...) counts as no request. */
+/* Reports how the attempt ended that went out at started_at. An outcome that
+ * says nothing of the remote (cancelled, no-ports ...) counts as no request. */
 STG_API void stg_throttle_report(stg_throttle *t, const stg_outcome *o,
                                  stg_ns started_at, stg_ns now);
 

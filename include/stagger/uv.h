@@ -101,7 +101,7 @@ STG_API stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op,
                                 const stg_policy *policy, const stg_with *with,
                                 stg_uv_start_fn *start, stg_uv_done_fn *done);
 
-/* What attempt number `attempt` came to. Reports of attempts that are over are
+/* Reports how attempt number `attempt` ended. Reports of attempts that are over are
  * ignored, so a late answer does no harm as long as op lives. (A handle that
  * is used again counts from 1 again: stop what is under way in abandon().) */
 STG_API void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome);

@@ -248,9 +248,9 @@ template <class F, class Judge, class Fallback> class [[nodiscard]] operation
                                        : record_.note(a, o));
     }
 
-    /* What an abandoned attempt comes to is dropped. It was too late, if the
-     * operation goes on with it; else another one has won, or the call is
-     * cancelled. */
+    /* The outcome of an abandoned attempt is dropped. The attempt was too late,
+     * if the operation goes on with it; else another one has won, or the call
+     * is cancelled. */
     static void abandon(stg_uv *op, std::uint32_t number)
     {
         operation &self = of(op);

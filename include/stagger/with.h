@@ -16,11 +16,12 @@ struct stg_env;
 
 struct stg_report;
 
-/* What answers when an operation has given up: a cached value, a default, an
- * error page. Called once, by the thread that runs the operation, with what it
- * would report, before anybody else hears of the end; ctx is the caller's, and a
- * place for the answer. Returns whether it has one. It is not called for an
- * operation that was cancelled, nor for a call that is invalid. */
+/* An answer for an operation that has given up: a cached value, a default, an
+ * error page. answer() is called once, by the thread that runs the operation,
+ * with the report that is to be made, before anybody else hears of the end; ctx
+ * is the caller's, and a place for the answer. Returns whether it has one. It is
+ * not called for an operation that was cancelled, nor for a call that is
+ * invalid. */
 typedef struct stg_fallback {
     bool (*answer)(void *ctx, const struct stg_report *report);
     void *ctx;
