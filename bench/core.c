@@ -247,10 +247,10 @@ static void enter_and_report(size_t n)
     stg_ns now = STG_HOUR, reopen_at;
 
     while (n-- > 0) {
-        stg_passage p = stg_breaker_enter(&breaker, now++, &reopen_at);
+        stg_permit p = stg_breaker_enter(&breaker, now++, &reopen_at);
 
-        stg_breaker_report(&breaker, p == STG_PASSAGE_PROBE,
-                           STG_BREAKER_SUCCESS, now, now);
+        stg_breaker_report(&breaker, p == STG_PERMIT_PROBE, STG_BREAKER_SUCCESS,
+                           now, now);
     }
 }
 

@@ -87,7 +87,7 @@ static double measure(uint32_t lanes, uint64_t deliveries, size_t most)
 
     stg_policy_parse(&policy, "broadcast budget=ratio:0.2+10/s", NULL);
     stg_flow_new(&s->flow, &memory, &o, 0, NULL);
-    stg_flow_give(s->flow, &(stg_gift){.begin = 1}, 0, NULL);
+    stg_flow_assign(s->flow, &(stg_assignment){.begin = 1}, 0, NULL);
     for (uint32_t i = 0; i < lanes; i++) {
         stg_lane_options lane = stg_lane_options_default(&policy);
 

@@ -20,7 +20,7 @@
 
 #include "sim/contention.h"
 #include "sim/overload.h"
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 /* -- memory that is counted */
 
@@ -249,7 +249,7 @@ static double time_repetitions(stg_contention_options *o, unsigned threads)
 {
     double begun = seconds(CLOCK_MONOTONIC);
 
-    stg_spread_run(REPETITIONS, threads, repeat, o);
+    stg_parallel_run(REPETITIONS, threads, repeat, o);
     return seconds(CLOCK_MONOTONIC) - begun;
 }
 
@@ -327,7 +327,7 @@ static void show_experiment(const char *stagger, unsigned cores)
 
 int main(int argc, char **argv)
 {
-    unsigned cores = stg_spread_cores();
+    unsigned cores = stg_parallel_cores();
 
     show_one_core();
     show_overload();

@@ -80,15 +80,12 @@ add_library(stagger_hub STATIC
     base/text_table.c
     base/visible.c
     config/certificates.c
-    config/complaints.c
     config/complete.c
+    config/diagnostics.c
     config/diff.c
+    config/expected.c
     config/files.c
     config/from.c
-    config/hints.c
-    config/judge.c
-    config/judge_kafka.c
-    config/judge_target.c
     config/lane_policy.c
     config/load.c
     config/load_lists.c
@@ -103,10 +100,13 @@ add_library(stagger_hub STATIC
     config/print_schema.c
     config/settings.c
     config/shard.c
+    config/suggestions.c
     config/table.c
     config/target_name.c
+    config/validate.c
+    config/validate_kafka.c
+    config/validate_target.c
     config/values.c
-    config/wanted.c
     config/yaml.c
     config/yaml_text.c
     config/yaml_tree.c
@@ -145,18 +145,18 @@ add_library(stagger_hub STATIC
     hub/hub.c
     hub/intake.c
     hub/latency.c
-    hub/people.c
     hub/reload.c
     hub/service.c
     hub/shell.c
     hub/source.c
-    hub/source_before.c
-    hub/source_behind.c
+    hub/source_catch_up.c
     hub/source_check.c
+    hub/source_epochs.c
     hub/source_kafka.c
     hub/source_release.c
     hub/source_tell.c
     hub/target.c
+    hub/target_control.c
     hub/tell.c
     hub/watch.c
     ingress/address.c
@@ -179,65 +179,65 @@ add_library(stagger_hub STATIC
     kafka/trouble.c
     metrics/count.c
     metrics/counters.c
+    metrics/exposition.c
     metrics/metrics.c
     metrics/print.c
     metrics/print_kafka.c
     metrics/print_targets.c
     metrics/process.c
-    metrics/text.c
     sources/input.c
     sources/line_buffer.c
     sources/lines.c
-    store/again.c
-    store/answers.c
     store/appends.c
     store/arena.c
     store/category.c
     store/cause.c
+    store/claimed.c
+    store/completion.c
     store/copy.c
     store/cursors.c
     store/cursors_text.c
-    store/desk.c
     store/epochs.c
     store/eviction.c
-    store/fate.c
-    store/find.c
     store/fingerprints.c
     store/ids.c
-    store/inbox.c
     store/job.c
     store/keys.c
     store/lanes.c
     store/letter.c
     store/letter_room.c
     store/letters.c
-    store/life.c
-    store/look.c
+    store/lifecycle.c
     store/message_id.c
+    store/message_status.c
     store/opening.c
     store/parcel.c
     store/parked.c
+    store/partition_claim.c
     store/partitions.c
     store/pause.c
+    store/query.c
+    store/query_thread.c
     store/queue.c
     store/queue_read.c
     store/ranges.c
+    store/read_retry.c
     store/reader.c
-    store/redo.c
-    store/redo_range.c
-    store/replay.c
+    store/replay_job.c
+    store/replay_range.c
+    store/replay_write.c
+    store/request_queue.c
     store/rows.c
     store/schema.c
     store/shed.c
+    store/snapshot.c
     store/sql.c
     store/sqlite.c
     store/store.c
-    store/taken.c
-    store/taking.c
-    store/tending.c
+    store/store_lock.c
+    store/trim.c
     store/verify.c
     store/writer.c
-    store/postgres/claim.c
     store/postgres/peer_sync.c
     store/postgres/remote_replay.c
     store/postgres/shared_lanes.c
@@ -251,7 +251,7 @@ if(HUB_rdkafka_FOUND)
     target_sources(stagger_hub PRIVATE
         kafka/kafka.c
         kafka/batch.c
-        kafka/behind.c
+        kafka/catch_up.c
         kafka/commits.c
         kafka/compare.c
         kafka/conf.c

@@ -7,21 +7,21 @@
 set(sim_pure
     sim/advise.c
     sim/contention.c
-    sim/contention_book.c
+    sim/contention_totals.c
     sim/curve.c
+    sim/distribution.c
     sim/engine.c
     sim/estimate.c
     sim/histogram.c
-    sim/law.c
+    sim/max_rate.c
     sim/overload.c
     sim/overload_clients.c
+    sim/overload_interval.c
     sim/overload_recovery.c
     sim/overload_service.c
-    sim/overload_stretch.c
     sim/overload_summary.c
     sim/overload_tally.c
     sim/overload_text.c
-    sim/peak.c
     sim/queue.c
     sim/queue_heap.c
     sim/queue_ladder.c
@@ -32,11 +32,10 @@ set(sim_pure
     sim/tally.c
 )
 set(sim_pictures
-    chart/album.c
+    chart/chart_set.c
     chart/measure.c
     chart/page.c
     chart/palette.c
-    chart/paper.c
     chart/scale.c
     chart/svg.c
     chart/svg_frame.c
@@ -45,6 +44,7 @@ set(sim_pictures
     chart/svg_names.c
     chart/table.c
     chart/table_people.c
+    chart/text_buffer.c
     sim/contention_charts.c
     sim/contention_result.c
     sim/contention_times.c
@@ -58,7 +58,7 @@ target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
 target_include_directories(stagger_sim PRIVATE ${PROJECT_SOURCE_DIR}/include
                                                ${CMAKE_CURRENT_SOURCE_DIR})
 
-add_library(stagger_model STATIC sim/spread.c $<TARGET_OBJECTS:stagger_sim>)
+add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>)
 target_compile_definitions(stagger_model PUBLIC ${posix})
 target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "http/inside.h"
+#include "http/internal.h"
 
 enum { BODY_MAX = 300, EXCERPT_MAX = 40, SIZE_MAX_ = 8192 };
 

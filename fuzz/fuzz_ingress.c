@@ -13,7 +13,7 @@
 
 #include "fuzz/fuzz.h"
 #include "http/forwarding.h"
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 #include "ingress/scan.h"
 #include "sources/line_buffer.h"
 #include "store/message_id.h"
@@ -155,7 +155,7 @@ static void try_id(const uint8_t *data, size_t size)
 static void try_address(const uint8_t *data, size_t size)
 {
     char *text = copy_of(data, size), again[STG_ADDRESS_TEXT_MAX];
-    stg_address a, b;
+    stg_listen_address a, b;
     stg_error err;
 
     if (stg_address_parse(&a, text, &err) == STG_OK) {

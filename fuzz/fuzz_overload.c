@@ -30,14 +30,16 @@ static void check_words(const stg_error *err)
 /* What was read is printed so that it reads the same. */
 static void check_texts(const scene *s)
 {
-    char law[STG_LAW_TEXT_MAX], trigger[STG_TRIGGER_TEXT_MAX];
+    char law[STG_DISTRIBUTION_TEXT_MAX], trigger[STG_TRIGGER_TEXT_MAX];
     char resource[STG_RESOURCE_TEXT_MAX];
     stg_overload_options o = s->o;
     stg_resource r;
 
-    HOLDS(stg_overload_set(&o, "service", stg_law_print(&o.service.time, law),
+    HOLDS(stg_overload_set(&o, "service",
+                           stg_distribution_print(&o.service.time, law),
                            NULL) == STG_OK);
-    HOLDS(stg_overload_set(&o, "network", stg_law_print(&o.network, law),
+    HOLDS(stg_overload_set(&o, "network",
+                           stg_distribution_print(&o.network, law),
                            NULL) == STG_OK);
     HOLDS(stg_overload_set(&o, "trigger",
                            stg_trigger_print(&o.trigger, trigger),

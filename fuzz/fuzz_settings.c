@@ -6,7 +6,7 @@
 #include "config/load.h"
 #include "fuzz/fuzz.h"
 
-static void check_complaint(const stg_complaint *c)
+static void check_complaint(const stg_diagnostic *c)
 {
     size_t size = strlen(c->text);
 
@@ -16,9 +16,9 @@ static void check_complaint(const stg_complaint *c)
         HOLDS((unsigned char)c->text[i] >= ' ' && c->text[i] != 0x7f);
 }
 
-static void check_complaints(const stg_complaints *c)
+static void check_complaints(const stg_diagnostics *c)
 {
-    HOLDS(c->count <= STG_COMPLAINTS_MAX);
+    HOLDS(c->count <= STG_DIAGNOSTICS_MAX);
     HOLDS(!c->is_memory_short);
     for (size_t i = 0; i < c->count; i++) {
         check_complaint(&c->all[i]);
@@ -51,20 +51,20 @@ static void check_settings(const stg_settings *s)
 /* The same text is no change. */
 static void check_reload(const stg_settings *s, const char *text, size_t size)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *again = NULL;
 
     HOLDS(stg_settings_load_text(text, size, "fuzz.yaml", &again, &c) ==
           STG_OK);
     stg_settings_check_reload(s, again, &c);
     HOLDS(c.mistakes == 0);
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     char *text = malloc(size + (size == 0)); // exact: a read past it is seen
     stg_status status;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_settings(s);
         check_reload(s, text, size);
     }
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(s);
     free(text);
     return 0;

@@ -43,17 +43,17 @@ ROOMS = {
 }
 # What is still the wrong way; this list only gets shorter.
 EXCEPTIONS = {
-    ("hub/hub_inside.h", "admin/admin.h"),
-    ("metrics/count.c", "hub/hub_inside.h"),
-    ("metrics/metrics.c", "hub/hub_inside.h"),
+    ("hub/hub_internal.h", "admin/admin.h"),
+    ("metrics/count.c", "hub/hub_internal.h"),
+    ("metrics/metrics.c", "hub/hub_internal.h"),
     ("metrics/metrics.c", "ingress/ask.h"),
     ("metrics/metrics.h", "hub/target.h"),
-    ("metrics/picture.h", "alerts/alerts.h"),
-    ("metrics/picture.h", "hub/hub.h"),
-    ("metrics/picture.h", "ingress/ingress.h"),
-    ("metrics/picture.h", "hub/source.h"),
-    ("metrics/picture.h", "hub/target.h"),
-    ("metrics/print_kafka.c", "hub/hub_inside.h"),
+    ("metrics/snapshot.h", "alerts/alerts.h"),
+    ("metrics/snapshot.h", "hub/hub.h"),
+    ("metrics/snapshot.h", "ingress/ingress.h"),
+    ("metrics/snapshot.h", "hub/source.h"),
+    ("metrics/snapshot.h", "hub/target.h"),
+    ("metrics/print_kafka.c", "hub/hub_internal.h"),
 }
 USED = set()
 PURE = {"core", "flow"}

@@ -115,15 +115,15 @@ STG_API stg_status stg_breaker_init(stg_breaker *b,
  * neither. Any other answer shows that the remote works. */
 STG_API stg_breaker_verdict stg_breaker_judge(const stg_outcome *o);
 
-typedef enum stg_passage {
-    STG_PASSAGE_OPEN,   /* pass */
-    STG_PASSAGE_PROBE,  /* pass, and report as the probe */
-    STG_PASSAGE_CLOSED, /* do not pass before *reopen_at */
-} stg_passage;
+typedef enum stg_permit {
+    STG_PERMIT_GRANTED, /* pass */
+    STG_PERMIT_PROBE,   /* pass, and report as the probe */
+    STG_PERMIT_DENIED,  /* do not pass before *reopen_at */
+} stg_permit;
 
-/* May an attempt start now? Writes *reopen_at for STG_PASSAGE_CLOSED only. */
-STG_API stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now,
-                                      stg_ns *reopen_at);
+/* May an attempt start now? Writes *reopen_at for STG_PERMIT_DENIED only. */
+STG_API stg_permit stg_breaker_enter(stg_breaker *b, stg_ns now,
+                                     stg_ns *reopen_at);
 
 /* Reports how the attempt ended that began at started_at. While the breaker is
  * open, only reports of probes count. A success or a failure is slow or not; an

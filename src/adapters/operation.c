@@ -2,7 +2,7 @@
 
 #include "adapters/blocking.h"
 #include "adapters/clock.h"
-#include "core/retry_inside.h"
+#include "core/retry_internal.h"
 
 static const char *find_env_flaw(const stg_env *env)
 {

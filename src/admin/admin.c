@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "base/refuse.h"
 #include "host/wall.h"
 

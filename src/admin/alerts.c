@@ -1,5 +1,5 @@
 /* POST /v1/alerts/test */
-#include "admin/inside.h"
+#include "admin/internal.h"
 
 static json_t *result_of(const stg_alert_result *r)
 {

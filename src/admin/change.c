@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "host/wall.h"
 #include "http/response.h"
-#include "hub/people.h"
 #include "hub/reload.h"
+#include "hub/target_control.h"
 
 struct stg_change_call {
     stg_admin *admin;
@@ -284,7 +284,7 @@ void stg_admin_forget(void *admin, stg_ask *ask)
 /* -- reload ------------------------------------------------------------------ */
 
 /* NULL: no memory. */
-static json_t *print_complaint(const stg_complaint *one, const char *file)
+static json_t *print_complaint(const stg_diagnostic *one, const char *file)
 {
     char *text = NULL;
     size_t size = 0;
@@ -293,7 +293,7 @@ static json_t *print_complaint(const stg_complaint *one, const char *file)
 
     if (to == NULL)
         return NULL;
-    stg_complaint_print(one, file, to);
+    stg_diagnostic_print(one, file, to);
     if (fclose(to) == 0)
         line = stg_json_span(text, size);
     free(text);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "config/target_name.h"
 #include "host/instant.h"
 #include "store/message_id.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "base/utf8.h"
 #include "host/log_line.h"
 #include "store/letter.h"
@@ -52,7 +52,7 @@ json_t *stg_json_milliseconds(stg_ns time)
 
 static json_t *base64_of(stg_span bytes)
 {
-    stg_line line = {.size = 0};
+    stg_letter_line line = {.size = 0};
     json_t *json;
 
     stg_line_add_base64(&line, bytes);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "store/message_id.h"
 
 /* -- a letter ---------------------------------------------------------------- */
@@ -186,28 +186,29 @@ typedef struct page {
     size_t from, limit;
 } page;
 
-static const char *state_of(const stg_fate *f)
+static const char *state_of(const stg_delivery_status *f)
 {
     switch (f->kind) {
-    case STG_FATE_WAITING:
+    case STG_DELIVERY_STATUS_WAITING:
         return "waiting";
-    case STG_FATE_PARKED:
+    case STG_DELIVERY_STATUS_PARKED:
         return "parked";
-    case STG_FATE_LETTER:
+    case STG_DELIVERY_STATUS_LETTER:
         return f->state;
-    case STG_FATE_DELIVERED:
+    case STG_DELIVERY_STATUS_DELIVERED:
         return "delivered";
-    case STG_FATE_BEFORE:
+    case STG_DELIVERY_STATUS_BEFORE:
         return "before";
-    case STG_FATE_UNKNOWN:
+    case STG_DELIVERY_STATUS_UNKNOWN:
         break;
     }
     return "unknown";
 }
 
-static json_t *print_fate(const stg_fate *f)
+static json_t *print_fate(const stg_delivery_status *f)
 {
-    bool has_row = f->kind == STG_FATE_PARKED || f->kind == STG_FATE_LETTER;
+    bool has_row = f->kind == STG_DELIVERY_STATUS_PARKED ||
+                   f->kind == STG_DELIVERY_STATUS_LETTER;
 
     return json_pack(
         "{s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b}", "target", stg_json_text(f->target),
@@ -219,7 +220,7 @@ static json_t *print_fate(const stg_fate *f)
         "is_range", (int)f->is_range);
 }
 
-static json_t *print_message(const stg_message_fate *m, const page *p)
+static json_t *print_message(const stg_message_status *m, const page *p)
 {
     size_t end = m->count - p->from > p->limit ? p->from + p->limit : m->count;
     json_t *list = json_array();
@@ -235,7 +236,7 @@ static json_t *print_message(const stg_message_fate *m, const page *p)
         print_next(end < m->count ? end : 0));
 }
 
-static void answer_message(void *ctx, const stg_message_fate *m)
+static void answer_message(void *ctx, const stg_message_status *m)
 {
     page *p = ctx;
 

@@ -5,10 +5,10 @@
 
 #include <stagger/stagger.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "host/wall.h"
 #include "http/url_mask.h"
-#include "hub/people.h"
+#include "hub/target_control.h"
 
 /* -- pages ------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/inside.h"
+#include "admin/internal.h"
 #include "host/wall.h"
 
 /* What is under way: a sum that is to come, or a sample before it. */

@@ -57,7 +57,7 @@ static bool is_title(const stg_page *page, const char *line, size_t length)
 }
 
 /* A paragraph a line; one that is set in is for a machine: a policy. */
-static void put_lead(const stg_page *page, stg_paper *paper)
+static void put_lead(const stg_page *page, stg_text_buffer *paper)
 {
     const char *lead = page->lead;
 
@@ -71,33 +71,34 @@ static void put_lead(const stg_page *page, stg_paper *paper)
             continue;
         }
         if (length > 0)
-            stg_paper_put(paper, is_code ? "<p><code>" : "<p>");
+            stg_text_buffer_put(paper, is_code ? "<p><code>" : "<p>");
         for (size_t i = 0; i < length; i++) {
             char one[2] = {lead[i], '\0'};
 
-            stg_paper_put_escaped(paper, one);
+            stg_text_buffer_put_escaped(paper, one);
         }
         if (length > 0)
-            stg_paper_put(paper, is_code ? "</code></p>\n" : "</p>\n");
+            stg_text_buffer_put(paper, is_code ? "</code></p>\n" : "</p>\n");
         lead += length + (end != NULL);
     }
 }
 
-static void put_head(const stg_page *page, stg_paper *paper)
+static void put_head(const stg_page *page, stg_text_buffer *paper)
 {
-    stg_paper_put(paper, head);
-    stg_paper_form(paper, "<title>%e</title>\n<style>", page->title);
-    stg_paper_put(paper, style);
+    stg_text_buffer_put(paper, head);
+    stg_text_buffer_form(paper, "<title>%e</title>\n<style>", page->title);
+    stg_text_buffer_put(paper, style);
     stg_palette_css(paper);
     stg_palette_page_css(paper);
-    stg_paper_put(paper, "</style>\n</head>\n<body>\n<main>\n");
-    stg_paper_form(paper, "<h1>%e</h1>\n", page->title);
+    stg_text_buffer_put(paper, "</style>\n</head>\n<body>\n<main>\n");
+    stg_text_buffer_form(paper, "<h1>%e</h1>\n", page->title);
     if (page->warning != NULL)
-        stg_paper_form(paper, "<p class=\"warning\">%e</p>\n", page->warning);
+        stg_text_buffer_form(paper, "<p class=\"warning\">%e</p>\n",
+                             page->warning);
     if (page->lead != NULL)
         put_lead(page, paper);
     if (page->command != NULL)
-        stg_paper_form(paper, "<p><code>%e</code></p>\n", page->command);
+        stg_text_buffer_form(paper, "<p><code>%e</code></p>\n", page->command);
 }
 
 /* -- the numbers of a chart */
@@ -123,90 +124,91 @@ static bool has_few_numbers(const stg_chart *chart)
 }
 
 static void put_value(const stg_chart_axis *axis, double number, double se,
-                      stg_paper *paper)
+                      stg_text_buffer *paper)
 {
-    stg_paper_put(paper, "<td>");
+    stg_text_buffer_put(paper, "<td>");
     stg_axis_put(axis, number, paper);
     if (se > 0) {
-        stg_paper_put(paper, " <small>± ");
+        stg_text_buffer_put(paper, " <small>± ");
         stg_axis_put(axis, se, paper);
-        stg_paper_put(paper, "</small>");
+        stg_text_buffer_put(paper, "</small>");
     }
-    stg_paper_put(paper, "</td>");
+    stg_text_buffer_put(paper, "</td>");
 }
 
 static void put_row(const stg_chart *chart, const stg_chart_series *s,
-                    const stg_chart_point *p, stg_paper *paper)
+                    const stg_chart_point *p, stg_text_buffer *paper)
 {
     const stg_chart_axis *y = &chart->panels[s->panel].y;
 
-    stg_paper_form(paper, "<tr><td class=\"left\">%e</td>", s->name);
+    stg_text_buffer_form(paper, "<tr><td class=\"left\">%e</td>", s->name);
     put_value(&chart->x, p->x, p->x_se, paper);
     put_value(y, p->y, p->y_se, paper);
     if (s->mark == STG_MARK_RANGE) {
         put_value(y, p->low, 0, paper);
         put_value(y, p->high, 0, paper);
     }
-    stg_paper_put(paper, "</tr>\n");
+    stg_text_buffer_put(paper, "</tr>\n");
 }
 
-static void put_numbers(const stg_chart *chart, stg_paper *paper)
+static void put_numbers(const stg_chart *chart, stg_text_buffer *paper)
 {
     bool is_range = chart->series[0].mark == STG_MARK_RANGE;
 
-    stg_paper_form(paper,
-                   "<details><summary>The numbers</summary>"
-                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                   "aria-label=\"The numbers: %e\">\n<table>\n<thead><tr>"
-                   "<th scope=\"col\" class=\"left\">of</th>"
-                   "<th scope=\"col\">%e</th><th scope=\"col\">%e</th>%s"
-                   "</tr></thead>\n<tbody>\n",
-                   chart->title, chart->x.label, chart->panels[0].y.label,
-                   is_range ? "<th scope=\"col\">from</th>"
-                              "<th scope=\"col\">to</th>"
-                            : "");
+    stg_text_buffer_form(paper,
+                         "<details><summary>The numbers</summary>"
+                         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                         "aria-label=\"The numbers: %e\">\n<table>\n<thead><tr>"
+                         "<th scope=\"col\" class=\"left\">of</th>"
+                         "<th scope=\"col\">%e</th><th scope=\"col\">%e</th>%s"
+                         "</tr></thead>\n<tbody>\n",
+                         chart->title, chart->x.label, chart->panels[0].y.label,
+                         is_range ? "<th scope=\"col\">from</th>"
+                                    "<th scope=\"col\">to</th>"
+                                  : "");
     for (size_t i = 0; i < chart->series_count; i++)
         for (size_t k = 0; k < chart->series[i].count; k++)
             put_row(chart, &chart->series[i], &chart->series[i].points[k],
                     paper);
-    stg_paper_put(paper, "</tbody></table></div></details>\n");
+    stg_text_buffer_put(paper, "</tbody></table></div></details>\n");
 }
 
 static void put_chart(const stg_chart *chart, const char *title,
-                      stg_paper *paper)
+                      stg_text_buffer *paper)
 {
     stg_svg_options options = {.is_alone = false};
 
-    stg_paper_put(paper, "<section>\n");
+    stg_text_buffer_put(paper, "<section>\n");
     if (strcmp(chart->title, title) != 0) // else it stands above all
-        stg_paper_form(paper, "<h2>%e</h2>\n", chart->title);
-    stg_paper_put(paper, "<div class=\"wide\">\n");
+        stg_text_buffer_form(paper, "<h2>%e</h2>\n", chart->title);
+    stg_text_buffer_put(paper, "<div class=\"wide\">\n");
     options.width = WIDE;
     stg_chart_svg(chart, &options, paper);
-    stg_paper_put(paper, "</div>\n<div class=\"narrow\">\n");
+    stg_text_buffer_put(paper, "</div>\n<div class=\"narrow\">\n");
     options.width = NARROW;
     stg_chart_svg(chart, &options, paper);
-    stg_paper_put(paper, "</div>\n");
+    stg_text_buffer_put(paper, "</div>\n");
     if (chart->note != NULL)
-        stg_paper_form(paper, "<p class=\"note\">%e</p>\n", chart->note);
+        stg_text_buffer_form(paper, "<p class=\"note\">%e</p>\n", chart->note);
     if (has_few_numbers(chart))
         put_numbers(chart, paper);
-    stg_paper_put(paper, "</section>\n");
+    stg_text_buffer_put(paper, "</section>\n");
 }
 
-void stg_page_html(const stg_page *page, stg_paper *paper)
+void stg_page_html(const stg_page *page, stg_text_buffer *paper)
 {
     put_head(page, paper);
     for (size_t i = 0; i < page->chart_count; i++)
         put_chart(page->charts[i], page->title, paper);
     for (size_t i = 0; i < page->table_count; i++) {
-        stg_paper_form(paper,
-                       "<section><div class=\"scroll\" tabindex=\"0\" "
-                       "role=\"region\" aria-label=\"%e\">\n",
-                       page->tables[i].title == NULL ? "The results"
-                                                     : page->tables[i].title);
+        stg_text_buffer_form(paper,
+                             "<section><div class=\"scroll\" tabindex=\"0\" "
+                             "role=\"region\" aria-label=\"%e\">\n",
+                             page->tables[i].title == NULL
+                                 ? "The results"
+                                 : page->tables[i].title);
         stg_table_html(&page->tables[i], paper);
-        stg_paper_put(paper, "</div></section>\n");
+        stg_text_buffer_put(paper, "</div></section>\n");
     }
-    stg_paper_put(paper, "</main>\n</body>\n</html>\n");
+    stg_text_buffer_put(paper, "</main>\n</body>\n</html>\n");
 }

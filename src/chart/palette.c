@@ -25,21 +25,22 @@ static const theme dark = {"#14171b",
                            {"#5a6cff", "#f95c00", "#89dc9b", "#bf96d6",
                             "#fdff1f", "#63fdff", "#9e59b5", "#849381"}};
 
-static void put_theme(stg_paper *paper, const theme *t)
+static void put_theme(stg_text_buffer *paper, const theme *t)
 {
-    stg_paper_form(paper, ".stg{color:%s}.stg .p{fill:%s}", t->ink, t->ground);
-    stg_paper_form(paper, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
-                   t->grid);
-    stg_paper_form(paper, ".stg .a{stroke:%s}.stg .o{stroke:%s}", t->axis,
-                   t->ground);
-    stg_paper_form(paper, ".stg .m{stroke:%s}", t->ground);
+    stg_text_buffer_form(paper, ".stg{color:%s}.stg .p{fill:%s}", t->ink,
+                         t->ground);
+    stg_text_buffer_form(paper, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
+                         t->grid);
+    stg_text_buffer_form(paper, ".stg .a{stroke:%s}.stg .o{stroke:%s}", t->axis,
+                         t->ground);
+    stg_text_buffer_form(paper, ".stg .m{stroke:%s}", t->ground);
     for (int i = 0; i < COLOURS; i++)
-        stg_paper_form(paper, ".stg .c%d{color:%s}", i, t->colours[i]);
+        stg_text_buffer_form(paper, ".stg .c%d{color:%s}", i, t->colours[i]);
 }
 
-void stg_palette_css(stg_paper *paper)
+void stg_palette_css(stg_text_buffer *paper)
 {
-    stg_paper_put(
+    stg_text_buffer_put(
         paper,
         ".stg{font:12px Helvetica,Arial,\"Liberation Sans\",sans-serif}"
         ".stg text{fill:currentColor}"
@@ -59,26 +60,30 @@ void stg_palette_css(stg_paper *paper)
         ".stg .h{fill:currentColor;fill-opacity:0}"
         ".stg .h:hover{fill-opacity:.12}");
     put_theme(paper, &light);
-    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    stg_text_buffer_put(paper,
+                        "@media screen and (prefers-color-scheme:dark){");
     put_theme(paper, &dark);
-    stg_paper_put(paper, "}");
+    stg_text_buffer_put(paper, "}");
 }
 
-static void put_page_theme(stg_paper *paper, const theme *t)
+static void put_page_theme(stg_text_buffer *paper, const theme *t)
 {
-    stg_paper_form(paper, "body{background:%s;color:%s}", t->ground, t->ink);
-    stg_paper_form(paper,
-                   ".note,small,caption,summary{color:%s}th,td{border-color:"
-                   "%s}",
-                   t->quiet, t->grid);
-    stg_paper_form(paper, ".warning{color:%s}.spark{color:%s}", t->colours[1],
-                   t->colours[0]);
+    stg_text_buffer_form(paper, "body{background:%s;color:%s}", t->ground,
+                         t->ink);
+    stg_text_buffer_form(
+        paper,
+        ".note,small,caption,summary{color:%s}th,td{border-color:"
+        "%s}",
+        t->quiet, t->grid);
+    stg_text_buffer_form(paper, ".warning{color:%s}.spark{color:%s}",
+                         t->colours[1], t->colours[0]);
 }
 
-void stg_palette_page_css(stg_paper *paper)
+void stg_palette_page_css(stg_text_buffer *paper)
 {
     put_page_theme(paper, &light);
-    stg_paper_put(paper, "@media screen and (prefers-color-scheme:dark){");
+    stg_text_buffer_put(paper,
+                        "@media screen and (prefers-color-scheme:dark){");
     put_page_theme(paper, &dark);
-    stg_paper_put(paper, "}");
+    stg_text_buffer_put(paper, "}");
 }

@@ -6,13 +6,13 @@
 #ifndef STAGGER_CHART_PALETTE_H
 #define STAGGER_CHART_PALETTE_H
 
-#include "chart/paper.h"
+#include "chart/text_buffer.h"
 
 /* The style of <svg class="stg">: by what the reader prefers, and light when
  * printed. */
-void stg_palette_css(stg_paper *paper);
+void stg_palette_css(stg_text_buffer *paper);
 
 /* The same for the rest of a page. */
-void stg_palette_page_css(stg_paper *paper);
+void stg_palette_page_css(stg_text_buffer *paper);
 
 #endif

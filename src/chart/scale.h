@@ -6,7 +6,7 @@
 #define STAGGER_CHART_SCALE_H
 
 #include "chart/chart.h"
-#include "chart/paper.h"
+#include "chart/text_buffer.h"
 
 enum { STG_TICKS_MAX = 16 };
 
@@ -41,10 +41,12 @@ stg_scale stg_scale_make(const stg_chart_axis *axis, const stg_extent *extent,
 double stg_scale_place(const stg_scale *s, double number);
 
 /* A tick's number in the unit of the axis. */
-void stg_scale_put_tick(const stg_scale *s, double number, stg_paper *paper);
+void stg_scale_put_tick(const stg_scale *s, double number,
+                        stg_text_buffer *paper);
 
 /* A number with its unit, as people say it. */
-void stg_axis_put(const stg_chart_axis *axis, double number, stg_paper *paper);
+void stg_axis_put(const stg_chart_axis *axis, double number,
+                  stg_text_buffer *paper);
 
 /* The decimal logarithm of a number above 0, within 1e-12 (and 1e-12 of it). */
 double stg_log10(double number);

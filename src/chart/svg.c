@@ -2,7 +2,7 @@
 
 #include "chart/measure.h"
 #include "chart/palette.h"
-#include "chart/svg_inside.h"
+#include "chart/svg_internal.h"
 
 enum { EDGE = 14, INSET = 1, EDGE_LEAST = 6, NARROWEST = 280, WIDEST = 2000 };
 
@@ -226,10 +226,10 @@ static double bounded(int width)
 }
 
 void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
-                   stg_paper *paper)
+                   stg_text_buffer *paper)
 {
-    stg_paper none = {.memory = paper->memory, .is_short = true};
-    stg_paper scratch = stg_paper_on(paper->memory);
+    stg_text_buffer none = {.memory = paper->memory, .is_short = true};
+    stg_text_buffer scratch = stg_text_buffer_on(paper->memory);
     stg_picture pic = {.chart = chart,
                        .edge = options->is_alone ? EDGE : INSET,
                        .paper = &none,
@@ -239,22 +239,23 @@ void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
 
     draw(&pic, options);
     height = pic.y;
-    stg_paper_form(paper,
-                   "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"stg\" "
-                   "width=\"%f\" height=\"%f\" viewBox=\"0 0 %f %f\" "
-                   "role=\"img\" aria-label=\"%e\">\n",
-                   pic.width, height, pic.width, height, chart->title);
+    stg_text_buffer_form(
+        paper,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"stg\" "
+        "width=\"%f\" height=\"%f\" viewBox=\"0 0 %f %f\" "
+        "role=\"img\" aria-label=\"%e\">\n",
+        pic.width, height, pic.width, height, chart->title);
     if (options->is_alone) {
-        stg_paper_put(paper, "<style>");
+        stg_text_buffer_put(paper, "<style>");
         stg_palette_css(paper);
-        stg_paper_put(paper, "</style>\n");
-        stg_paper_form(paper,
-                       "<rect class=\"p\" width=\"%f\" height=\"%f\"/>\n",
-                       pic.width, height);
+        stg_text_buffer_put(paper, "</style>\n");
+        stg_text_buffer_form(paper,
+                             "<rect class=\"p\" width=\"%f\" height=\"%f\"/>\n",
+                             pic.width, height);
     }
     pic.paper = paper;
     draw(&pic, options);
-    stg_paper_put(paper, "</svg>\n");
+    stg_text_buffer_put(paper, "</svg>\n");
     paper->is_short = paper->is_short || scratch.is_short;
-    stg_paper_free(&scratch);
+    stg_text_buffer_free(&scratch);
 }

@@ -7,7 +7,7 @@
 #define STAGGER_CHART_SVG_H
 
 #include "chart/chart.h"
-#include "chart/paper.h"
+#include "chart/text_buffer.h"
 
 typedef struct stg_svg_options {
     int width;     /* 280 to 2000 pixels; the height follows from the chart */
@@ -21,6 +21,6 @@ stg_svg_options stg_svg_options_default(void);
 
 /* Adds the <svg> element to the paper. */
 void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
-                   stg_paper *paper);
+                   stg_text_buffer *paper);
 
 #endif

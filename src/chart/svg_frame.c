@@ -1,17 +1,17 @@
 #include "chart/measure.h"
-#include "chart/svg_inside.h"
+#include "chart/svg_internal.h"
 
 #include <string.h>
 
 void stg_svg_text(const stg_picture *pic, double x, double y,
                   const char *anchor, const char *class_names, const char *text)
 {
-    stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\"", x, y);
+    stg_text_buffer_form(pic->paper, "<text x=\"%f\" y=\"%f\"", x, y);
     if (strcmp(anchor, "start") != 0)
-        stg_paper_form(pic->paper, " text-anchor=\"%s\"", anchor);
+        stg_text_buffer_form(pic->paper, " text-anchor=\"%s\"", anchor);
     if (class_names[0] != '\0')
-        stg_paper_form(pic->paper, " class=\"%s\"", class_names);
-    stg_paper_form(pic->paper, ">%e</text>\n", text);
+        stg_text_buffer_form(pic->paper, " class=\"%s\"", class_names);
+    stg_text_buffer_form(pic->paper, ">%e</text>\n", text);
 }
 
 static void put_part(const stg_picture *pic, const char *text, size_t length)
@@ -19,7 +19,7 @@ static void put_part(const stg_picture *pic, const char *text, size_t length)
     for (size_t i = 0; i < length; i++) {
         char one[2] = {text[i], '\0'};
 
-        stg_paper_put_escaped(pic->paper, one);
+        stg_text_buffer_put_escaped(pic->paper, one);
     }
 }
 
@@ -34,10 +34,10 @@ void stg_svg_name(const stg_picture *pic, double x, double y,
         return;
     }
     length = stg_measure_fit(name, TEXT_SIZE, room - dots);
-    stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">", x, y,
-                   class_names);
+    stg_text_buffer_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">", x,
+                         y, class_names);
     put_part(pic, name, length);
-    stg_paper_form(pic->paper, "...<title>%e</title></text>\n", name);
+    stg_text_buffer_form(pic->paper, "...<title>%e</title></text>\n", name);
 }
 
 void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
@@ -49,10 +49,11 @@ void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
         size_t length = stg_measure_break(text, size, pic->width - 2 * margin);
 
         pic->y += line_height;
-        stg_paper_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">",
-                       margin, pic->y - 5, class_names);
+        stg_text_buffer_form(pic->paper,
+                             "<text x=\"%f\" y=\"%f\" class=\"%s\">", margin,
+                             pic->y - 5, class_names);
         put_part(pic, text, length);
-        stg_paper_put(pic->paper, "</text>\n");
+        stg_text_buffer_put(pic->paper, "</text>\n");
         text += length;
         while (*text == ' ')
             text++;
@@ -69,27 +70,28 @@ const char *stg_svg_axis_title(const stg_picture *pic,
                                const stg_scale *scale)
 {
     const char *unit = scale->unit_name == NULL ? "" : scale->unit_name;
-    stg_paper *p = pic->scratch;
+    stg_text_buffer *p = pic->scratch;
 
-    stg_paper_clear(p);
+    stg_text_buffer_clear(p);
     if (axis->label == NULL)
         return "";
-    stg_paper_put(p, axis->label);
+    stg_text_buffer_put(p, axis->label);
     if (axis->is_time && axis->is_log)
-        stg_paper_put(p, strcmp(axis->label, "time") == 0
-                             ? " (logarithmic)"
-                             : " (time, logarithmic)");
+        stg_text_buffer_put(p, strcmp(axis->label, "time") == 0
+                                   ? " (logarithmic)"
+                                   : " (time, logarithmic)");
     else if (unit[0] != '\0' && strstr(axis->label, unit) == NULL)
-        stg_paper_form(p, axis->is_log ? " (%s, logarithmic)" : " (%s)", unit);
+        stg_text_buffer_form(p, axis->is_log ? " (%s, logarithmic)" : " (%s)",
+                             unit);
     else if (axis->is_log)
-        stg_paper_put(p, " (logarithmic)");
+        stg_text_buffer_put(p, " (logarithmic)");
     return scratch_text(pic);
 }
 
 const char *stg_svg_tick(const stg_picture *pic, const stg_scale *scale,
                          int tick)
 {
-    stg_paper_clear(pic->scratch);
+    stg_text_buffer_clear(pic->scratch);
     stg_scale_put_tick(scale, scale->ticks[tick], pic->scratch);
     return scratch_text(pic);
 }
@@ -99,9 +101,9 @@ void stg_svg_frame(const stg_picture *pic, const stg_plot *plot)
     for (int i = 0; i < plot->y.tick_count; i++) {
         double y = stg_scale_place(&plot->y, plot->y.ticks[i]);
 
-        stg_paper_form(pic->paper, "<path class=\"%s\" d=\"M%f %fH%f\"/>\n",
-                       i == 0 && y == plot->bottom ? "a" : "g", pic->left, y,
-                       pic->right);
+        stg_text_buffer_form(
+            pic->paper, "<path class=\"%s\" d=\"M%f %fH%f\"/>\n",
+            i == 0 && y == plot->bottom ? "a" : "g", pic->left, y, pic->right);
         stg_svg_text(pic, pic->left - GAP, y + 4, "end", "q",
                      stg_svg_tick(pic, &plot->y, i));
     }
@@ -118,8 +120,8 @@ static void draw_ticks(const stg_picture *pic, double y)
         double x = stg_scale_place(&pic->x, pic->x.ticks[i]);
         double width = stg_measure(label, TEXT_SIZE), start = x - width / 2;
 
-        stg_paper_form(pic->paper, "<path class=\"a\" d=\"M%f %fv5\"/>\n", x,
-                       y);
+        stg_text_buffer_form(pic->paper, "<path class=\"a\" d=\"M%f %fv5\"/>\n",
+                             x, y);
         if (start + width > pic->width - 2)
             start = pic->width - 2 - width;
         if (start < end + GAP)
@@ -133,8 +135,8 @@ void stg_svg_x_axis(stg_picture *pic)
 {
     double y = pic->y - GAP;
 
-    stg_paper_form(pic->paper, "<path class=\"a\" d=\"M%f %fH%f\"/>\n",
-                   pic->left, y, pic->right);
+    stg_text_buffer_form(pic->paper, "<path class=\"a\" d=\"M%f %fH%f\"/>\n",
+                         pic->left, y, pic->right);
     draw_ticks(pic, y);
     stg_svg_text(pic, (pic->left + pic->right) / 2, y + 38, "middle", "q u",
                  stg_svg_axis_title(pic, &pic->chart->x, &pic->x));
@@ -148,10 +150,11 @@ void stg_svg_spans(const stg_picture *pic, const stg_plot *plot)
         double from = stg_scale_place(&pic->x, span->from);
         double to = stg_scale_place(&pic->x, span->to), half, y;
 
-        stg_paper_form(pic->paper,
-                       "<rect class=\"s\" x=\"%f\" y=\"%f\" width=\"%f\" "
-                       "height=\"%f\"/>\n",
-                       from, plot->top, to - from, plot->bottom - plot->top);
+        stg_text_buffer_form(pic->paper,
+                             "<rect class=\"s\" x=\"%f\" y=\"%f\" width=\"%f\" "
+                             "height=\"%f\"/>\n",
+                             from, plot->top, to - from,
+                             plot->bottom - plot->top);
         y = plot->top + 14 * (double)(i + 1); // a line each
         if (plot->index > 0 || span->name == NULL)
             continue;

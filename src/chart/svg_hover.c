@@ -1,32 +1,32 @@
 /* The numbers under the pointer: a column of the plot for each x, or for as
  * many as fall into a few pixels, says what all series have there. */
-#include "chart/svg_inside.h"
+#include "chart/svg_internal.h"
 
 enum { COLUMN_LEAST = 4 };
 
 static void put_errors(const stg_chart_axis *axis, double error,
-                       stg_paper *paper)
+                       stg_text_buffer *paper)
 {
     if (!(error > 0))
         return;
-    stg_paper_put(paper, ", standard error ");
+    stg_text_buffer_put(paper, ", standard error ");
     stg_axis_put(axis, error, paper);
 }
 
 void stg_svg_say(const stg_chart *chart, const stg_plot *plot,
-                 const stg_chart_point *point, stg_paper *paper)
+                 const stg_chart_point *point, stg_text_buffer *paper)
 {
     const stg_chart_axis *y = &plot->panel->y;
 
     stg_axis_put(&chart->x, point->x, paper);
     put_errors(&chart->x, point->x_se, paper);
-    stg_paper_put(paper, ": ");
+    stg_text_buffer_put(paper, ": ");
     stg_axis_put(y, point->y, paper);
     put_errors(y, point->y_se, paper);
     if (point->low != 0 || point->high != 0) {
-        stg_paper_put(paper, ", from ");
+        stg_text_buffer_put(paper, ", from ");
         stg_axis_put(y, point->low, paper);
-        stg_paper_put(paper, " to ");
+        stg_text_buffer_put(paper, " to ");
         stg_axis_put(y, point->high, paper);
     }
 }
@@ -102,7 +102,7 @@ static void put_x(const stg_picture *pic, double from, double to)
 {
     stg_axis_put(&pic->chart->x, from, pic->paper);
     if (to > from) {
-        stg_paper_put(pic->paper, " to ");
+        stg_text_buffer_put(pic->paper, " to ");
         stg_axis_put(&pic->chart->x, to, pic->paper);
     }
 }
@@ -119,8 +119,9 @@ static void put_series(const stg_picture *pic, const stg_plot *plot,
         point = look(s, from, to);
         if (point == NULL || !stg_axis_shows(&plot->panel->y, point->y))
             continue;
-        stg_paper_form(pic->paper, "\n%e: %s", s->name,
-                       s->mark == STG_MARK_AREA && to > from ? "at most " : "");
+        stg_text_buffer_form(pic->paper, "\n%e: %s", s->name,
+                             s->mark == STG_MARK_AREA && to > from ? "at most "
+                                                                   : "");
         stg_axis_put(&plot->panel->y, point->y, pic->paper);
         put_errors(&plot->panel->y, point->y_se, pic->paper);
     }
@@ -129,9 +130,9 @@ static void put_series(const stg_picture *pic, const stg_plot *plot,
 static void open_column(const stg_picture *pic, const stg_plot *plot,
                         double left, double right)
 {
-    stg_paper_form(pic->paper,
-                   "<path class=\"h\" d=\"M%f %fH%fV%fH%fz\"><title>", left,
-                   plot->top, right, plot->bottom, left);
+    stg_text_buffer_form(pic->paper,
+                         "<path class=\"h\" d=\"M%f %fH%fV%fH%fz\"><title>",
+                         left, plot->top, right, plot->bottom, left);
 }
 
 /* Whether x begins a bin rather than being the middle of its column. */
@@ -165,7 +166,7 @@ static void draw_columns(const stg_picture *pic, const stg_plot *plot)
             open_column(pic, plot, left, edge);
             put_x(pic, from, to);
             put_series(pic, plot, from, to);
-            stg_paper_put(pic->paper, "</title></path>\n");
+            stg_text_buffer_put(pic->paper, "</title></path>\n");
         }
         left = edge;
         from = next;
@@ -190,9 +191,9 @@ static void draw_counts(const stg_picture *pic, const stg_plot *plot,
         open_column(pic, plot, stg_scale_place(&pic->x, from),
                     stg_scale_place(&pic->x, to));
         put_x(pic, from, to);
-        stg_paper_form(pic->paper, "\n%e: ", s->name);
-        stg_paper_put_people(pic->paper, (double)count);
-        stg_paper_put(pic->paper, " dots</title></path>\n");
+        stg_text_buffer_form(pic->paper, "\n%e: ", s->name);
+        stg_text_buffer_put_people(pic->paper, (double)count);
+        stg_text_buffer_put(pic->paper, " dots</title></path>\n");
     }
 }
 

@@ -1,7 +1,7 @@
 /* Which line is which: names beside the ends of lines where there is room, and
  * in a row above the plot where there is not. */
 #include "chart/measure.h"
-#include "chart/svg_inside.h"
+#include "chart/svg_internal.h"
 
 #include <string.h>
 
@@ -140,11 +140,11 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
     for (size_t i = 0; i < count; i++) {
         const stg_chart_series *series = names[i].s;
 
-        stg_paper_form(pic->paper, "<path class=\"m c%d\" d=\"",
-                       (int)(series->colour % 8));
+        stg_text_buffer_form(pic->paper, "<path class=\"m c%d\" d=\"",
+                             (int)(series->colour % 8));
         stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 6,
                        names[i].y, 4);
-        stg_paper_put(pic->paper, "\"/>");
+        stg_text_buffer_put(pic->paper, "\"/>");
         stg_svg_text(pic, pic->right + MARK, names[i].y + 4, "start", "n",
                      series->name);
     }
@@ -286,18 +286,19 @@ static void put_key(const stg_picture *pic, double x, double y,
     int colour = (int)(s->colour % 8);
 
     if (s->mark == STG_MARK_LINE || s->mark == STG_MARK_STEP)
-        stg_paper_form(pic->paper, "<path class=\"l c%d\" d=\"M%f %fh20\"/>",
-                       colour, x, y - 4);
+        stg_text_buffer_form(pic->paper,
+                             "<path class=\"l c%d\" d=\"M%f %fh20\"/>", colour,
+                             x, y - 4);
     if (s->mark == STG_MARK_AREA) {
-        stg_paper_form(pic->paper,
-                       "<path class=\"f c%d\" d=\"M%f %fh20v-9h-20z", colour, x,
-                       y);
+        stg_text_buffer_form(pic->paper,
+                             "<path class=\"f c%d\" d=\"M%f %fh20v-9h-20z",
+                             colour, x, y);
     } else if (s->mark != STG_MARK_STEP) {
-        stg_paper_form(pic->paper, "<path class=\"m c%d\" d=\"", colour);
+        stg_text_buffer_form(pic->paper, "<path class=\"m c%d\" d=\"", colour);
         stg_svg_marker(pic->paper, s->colour, x + 10, y - 4, 4);
     }
     if (s->mark != STG_MARK_STEP)
-        stg_paper_put(pic->paper, "\"/>");
+        stg_text_buffer_put(pic->paper, "\"/>");
 }
 
 /* Whether the first panel has named the same series. */

@@ -11,58 +11,58 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
 
 enum { DIGITS = 12 };
 
-void stg_paper_put_json(stg_paper *paper, const char *text)
+void stg_text_buffer_put_json(stg_text_buffer *paper, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
 
-    stg_paper_put_char(paper, '"');
+    stg_text_buffer_put_char(paper, '"');
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
         if (c == '"' || c == '\\') {
-            stg_paper_put_char(paper, '\\');
-            stg_paper_put_char(paper, *text);
+            stg_text_buffer_put_char(paper, '\\');
+            stg_text_buffer_put_char(paper, *text);
         } else if (c < ' ') {
-            stg_paper_put(paper, "\\u00");
-            stg_paper_put_char(paper, digits[c >> 4]);
-            stg_paper_put_char(paper, digits[c & 15]);
+            stg_text_buffer_put(paper, "\\u00");
+            stg_text_buffer_put_char(paper, digits[c >> 4]);
+            stg_text_buffer_put_char(paper, digits[c & 15]);
         } else {
-            stg_paper_put_char(paper, *text);
+            stg_text_buffer_put_char(paper, *text);
         }
     }
-    stg_paper_put_char(paper, '"');
+    stg_text_buffer_put_char(paper, '"');
 }
 
 /* Infinite and no numbers are null in JSON, and empty in CSV. */
-static void put_number(stg_paper *paper, double number, const char *none)
+static void put_number(stg_text_buffer *paper, double number, const char *none)
 {
     if (number - number == 0)
-        stg_paper_put_number(paper, number, DIGITS);
+        stg_text_buffer_put_number(paper, number, DIGITS);
     else
-        stg_paper_put(paper, none);
+        stg_text_buffer_put(paper, none);
 }
 
-static void put_json_cell(stg_paper *paper, const stg_cell *cell)
+static void put_json_cell(stg_text_buffer *paper, const stg_cell *cell)
 {
     switch (cell->kind) {
     case STG_CELL_TEXT:
-        stg_paper_put_json(paper, cell->text);
+        stg_text_buffer_put_json(paper, cell->text);
         break;
     case STG_CELL_NUMBER:
         put_number(paper, cell->number, "null");
         break;
     case STG_CELL_ESTIMATE:
-        stg_paper_put(paper, "{\"mean\": ");
+        stg_text_buffer_put(paper, "{\"mean\": ");
         put_number(paper, cell->number, "null");
-        stg_paper_put(paper, ", \"se\": ");
+        stg_text_buffer_put(paper, ", \"se\": ");
         put_number(paper, cell->se, "null");
-        stg_paper_put(paper, "}");
+        stg_text_buffer_put(paper, "}");
         break;
     case STG_CELL_FACT:
-        stg_paper_put(paper, cell->number != 0 ? "true" : "false");
+        stg_text_buffer_put(paper, cell->number != 0 ? "true" : "false");
         break;
     default:
-        stg_paper_put(paper, "null");
+        stg_text_buffer_put(paper, "null");
     }
 }
 
@@ -81,49 +81,49 @@ static bool is_same_group(const char *a, const char *b)
     return length > 0 && group_of(b) == length && memcmp(a, b, length) == 0;
 }
 
-static void put_json_key(stg_paper *paper, const char *key, const char *last,
-                         bool is_first)
+static void put_json_key(stg_text_buffer *paper, const char *key,
+                         const char *last, bool is_first)
 {
     size_t group = group_of(key);
 
     if (!is_first)
-        stg_paper_put(paper, ", ");
+        stg_text_buffer_put(paper, ", ");
     if (group > 0 && !is_same_group(key, last)) {
-        stg_paper_put(paper, "\"");
-        stg_paper_put_part(paper, key, group);
-        stg_paper_put(paper, "\": {");
+        stg_text_buffer_put(paper, "\"");
+        stg_text_buffer_put_part(paper, key, group);
+        stg_text_buffer_put(paper, "\": {");
     }
-    stg_paper_put_json(paper, key + (group > 0 ? group + 1 : 0));
-    stg_paper_put(paper, ": ");
+    stg_text_buffer_put_json(paper, key + (group > 0 ? group + 1 : 0));
+    stg_text_buffer_put(paper, ": ");
 }
 
-static void put_json_row(stg_paper *paper, const stg_table *t, size_t row)
+static void put_json_row(stg_text_buffer *paper, const stg_table *t, size_t row)
 {
     const char *last = NULL;
 
-    stg_paper_put(paper, "    {");
+    stg_text_buffer_put(paper, "    {");
     for (size_t c = 0; c < t->column_count; c++) {
         const char *key = t->columns[c].key;
 
         if (key == NULL)
             continue;
         if (last != NULL && group_of(last) > 0 && !is_same_group(last, key))
-            stg_paper_put(paper, "}");
+            stg_text_buffer_put(paper, "}");
         put_json_key(paper, key, last, last == NULL);
         put_json_cell(paper, cell_at(t, row, c));
         last = key;
     }
-    stg_paper_put(paper, last != NULL && group_of(last) > 0 ? "}}" : "}");
+    stg_text_buffer_put(paper, last != NULL && group_of(last) > 0 ? "}}" : "}");
 }
 
-void stg_table_json(const stg_table *t, stg_paper *paper)
+void stg_table_json(const stg_table *t, stg_text_buffer *paper)
 {
-    stg_paper_put(paper, "[");
+    stg_text_buffer_put(paper, "[");
     for (size_t row = 0; row < t->row_count; row++) {
-        stg_paper_put(paper, row == 0 ? "\n" : ",\n");
+        stg_text_buffer_put(paper, row == 0 ? "\n" : ",\n");
         put_json_row(paper, t, row);
     }
-    stg_paper_put(paper, t->row_count > 0 ? "\n  ]" : "]");
+    stg_text_buffer_put(paper, t->row_count > 0 ? "\n  ]" : "]");
 }
 
 /* -- CSV */
@@ -136,25 +136,25 @@ static bool needs_quotes(const char *text)
     return false;
 }
 
-static void put_csv_text(stg_paper *paper, const char *text)
+static void put_csv_text(stg_text_buffer *paper, const char *text)
 {
     if (!needs_quotes(text)) {
-        stg_paper_put(paper, text);
+        stg_text_buffer_put(paper, text);
         return;
     }
-    stg_paper_put_char(paper, '"');
+    stg_text_buffer_put_char(paper, '"');
     for (; *text != '\0'; text++) {
         if (*text == '"')
-            stg_paper_put_char(paper, '"');
-        stg_paper_put_char(paper, *text);
+            stg_text_buffer_put_char(paper, '"');
+        stg_text_buffer_put_char(paper, *text);
     }
-    stg_paper_put_char(paper, '"');
+    stg_text_buffer_put_char(paper, '"');
 }
 
-static void put_csv_key(stg_paper *paper, const char *key)
+static void put_csv_key(stg_text_buffer *paper, const char *key)
 {
     for (; *key != '\0'; key++)
-        stg_paper_put_char(paper, *key == '.' ? '_' : *key);
+        stg_text_buffer_put_char(paper, *key == '.' ? '_' : *key);
 }
 
 /* Whether a column has estimates: in CSV it is two then, in all rows. */
@@ -166,36 +166,36 @@ static bool has_estimates(const stg_table *t, size_t column)
     return false;
 }
 
-static void put_csv_keys(const stg_table *t, stg_paper *paper)
+static void put_csv_keys(const stg_table *t, stg_text_buffer *paper)
 {
     const char *comma = "";
 
     for (size_t c = 0; c < t->column_count; c++) {
         if (t->columns[c].key == NULL)
             continue;
-        stg_paper_put(paper, comma);
+        stg_text_buffer_put(paper, comma);
         put_csv_key(paper, t->columns[c].key);
         if (has_estimates(t, c)) {
-            stg_paper_put(paper, ",");
+            stg_text_buffer_put(paper, ",");
             put_csv_key(paper, t->columns[c].key);
-            stg_paper_put(paper, "_se");
+            stg_text_buffer_put(paper, "_se");
         }
         comma = ",";
     }
-    stg_paper_put(paper, "\n");
+    stg_text_buffer_put(paper, "\n");
 }
 
-static void put_csv_cell(stg_paper *paper, const stg_cell *cell)
+static void put_csv_cell(stg_text_buffer *paper, const stg_cell *cell)
 {
     if (cell->kind == STG_CELL_TEXT)
         put_csv_text(paper, cell->text);
     else if (cell->kind == STG_CELL_FACT)
-        stg_paper_put(paper, cell->number != 0 ? "true" : "false");
+        stg_text_buffer_put(paper, cell->number != 0 ? "true" : "false");
     else if (cell->kind == STG_CELL_NUMBER || cell->kind == STG_CELL_ESTIMATE)
         put_number(paper, cell->number, "");
 }
 
-void stg_table_csv(const stg_table *t, stg_paper *paper)
+void stg_table_csv(const stg_table *t, stg_text_buffer *paper)
 {
     put_csv_keys(t, paper);
     for (size_t row = 0; row < t->row_count; row++) {
@@ -206,15 +206,15 @@ void stg_table_csv(const stg_table *t, stg_paper *paper)
 
             if (t->columns[c].key == NULL)
                 continue;
-            stg_paper_put(paper, comma);
+            stg_text_buffer_put(paper, comma);
             put_csv_cell(paper, cell);
             if (has_estimates(t, c)) {
-                stg_paper_put(paper, ",");
+                stg_text_buffer_put(paper, ",");
                 if (cell->kind == STG_CELL_ESTIMATE)
                     put_number(paper, cell->se, "");
             }
             comma = ",";
         }
-        stg_paper_put(paper, "\n");
+        stg_text_buffer_put(paper, "\n");
     }
 }

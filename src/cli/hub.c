@@ -67,7 +67,7 @@ static int refuse(stg_status status, const stg_error *err)
 static void tell_unwise(const hub_options *o, stg_log *log)
 {
     for (size_t i = 0; i < o->unwise.count; i++) {
-        const stg_complaint *one = &o->unwise.all[i];
+        const stg_diagnostic *one = &o->unwise.all[i];
 
         if (one->place.line == 0)
             STG_LOG(log, STG_LOG_WARN, "config-warning",

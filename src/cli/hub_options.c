@@ -253,13 +253,13 @@ static int add_targets(const hub_options *o)
 
 static int load(hub_options *o)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_status status = stg_settings_load(o->file, &o->settings, &c);
 
     o->unwise = c;
     if (status == STG_OK)
         return 0;
-    stg_complaints_print(&c, o->file, stderr);
+    stg_diagnostics_print(&c, o->file, stderr);
     return STG_EXIT_USAGE;
 }
 
@@ -365,6 +365,6 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
 void stg_hub_options_close(hub_options *o)
 {
     stg_settings_free(o->settings);
-    stg_complaints_free(&o->unwise);
+    stg_diagnostics_free(&o->unwise);
     free(o->flags);
 }

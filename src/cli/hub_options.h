@@ -3,7 +3,7 @@
 #ifndef STAGGER_CLI_HUB_OPTIONS_H
 #define STAGGER_CLI_HUB_OPTIONS_H
 
-#include "config/complaints.h"
+#include "config/diagnostics.h"
 #include "config/table.h"
 
 typedef struct hub_flag {
@@ -13,7 +13,7 @@ typedef struct hub_flag {
 
 typedef struct hub_options {
     stg_settings *settings; /* NULL: given away, or there are none */
-    stg_complaints unwise;  /* of the file; to be told */
+    stg_diagnostics unwise; /* of the file; to be told */
     const char *file;       /* -c */
     hub_flag *flags;        /* in their order */
     size_t flag_count;

@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {"--help", "--version", NULL};
     const char *word = argc > 1 ? argv[1] : NULL;
-    char hint[STG_HINT_MAX];
+    char hint[STG_SUGGESTION_MAX];
 
     if (word == NULL) {
         fputs(help, stderr);

@@ -51,12 +51,12 @@ bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
            *number >= least && *number <= most;
 }
 
-const char *stg_options_hint(char hint[STG_HINT_MAX], const char *word,
+const char *stg_options_hint(char hint[STG_SUGGESTION_MAX], const char *word,
                              const char *const *names)
 {
     const char *near = stg_suggest(word, names);
 
-    snprintf(hint, STG_HINT_MAX, "%s%.64s%s",
+    snprintf(hint, STG_SUGGESTION_MAX, "%s%.64s%s",
              near != NULL ? "; did you mean " : "", near != NULL ? near : "",
              near != NULL ? "?" : "");
     return hint;

@@ -31,8 +31,8 @@ int stg_options_next(int argc, char **argv, const char *letters,
                      const struct option *options);
 
 /* "; did you mean NAME?" by base/suggest.h, or "", in hint, which it returns. */
-enum { STG_HINT_MAX = 96 };
-const char *stg_options_hint(char hint[STG_HINT_MAX], const char *word,
+enum { STG_SUGGESTION_MAX = 96 };
+const char *stg_options_hint(char hint[STG_SUGGESTION_MAX], const char *word,
                              const char *const *names);
 
 /* Takes the options of argv one by one: read is told each, and optarg is its

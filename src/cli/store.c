@@ -212,7 +212,7 @@ static int refuse(const char *what, const char *wanted)
 static int refuse_command(const char *word)
 {
     const char *names[COMMANDS + 1] = {NULL};
-    char hint[STG_HINT_MAX], wanted[128];
+    char hint[STG_SUGGESTION_MAX], wanted[128];
 
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;

@@ -221,7 +221,7 @@ static int run(const settings *s, bool is_forget, int count, char **words)
 static int refuse_word(const char *word)
 {
     static const char *const names[] = {"list", "forget", NULL};
-    char hint[STG_HINT_MAX], wanted[128];
+    char hint[STG_SUGGESTION_MAX], wanted[128];
 
     snprintf(wanted, sizeof wanted, "wanted list or forget%s",
              stg_options_hint(hint, word, names));

@@ -129,7 +129,7 @@ static int refuse(const char *words)
 static int refuse_role(const char *roles)
 {
     static const char *const names[] = {"publish", "view", "operate", NULL};
-    char hint[STG_HINT_MAX] = "", role[40], text[200];
+    char hint[STG_SUGGESTION_MAX] = "", role[40], text[200];
 
     for (const char *at = roles; hint[0] == '\0'; at++) {
         snprintf(role, sizeof role, "%.*s", (int)strcspn(at, ","), at);
@@ -169,7 +169,7 @@ static int read_option(token_options *o, int option)
 static int read_words(token_options *o, int count, char **words)
 {
     static const char *const names[] = {"new", NULL};
-    char hint[STG_HINT_MAX], text[160];
+    char hint[STG_SUGGESTION_MAX], text[160];
 
     if (count == 0 || strcmp(words[0], "new") != 0) {
         snprintf(text, sizeof text, "wanted: new FILE --role ROLE%s",

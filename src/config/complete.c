@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "config/inside.h"
+#include "config/internal.h"
 #include "config/lane_policy.h"
 #include "config/shard.h"
 #include "config/target_name.h"
@@ -133,7 +133,7 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                                    stg_error *err)
 {
     const char *listens = s->listen.address;
-    stg_address address;
+    stg_listen_address address;
     stg_url u;
     char host[64];
 

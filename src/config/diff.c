@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/inside.h"
+#include "config/internal.h"
 #include "config/load.h"
 #include "config/values.h"
 
@@ -211,7 +211,7 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
 /* -- reload ---------------------------------------------------------------- */
 
 static void take_overrides(const stg_settings *old, stg_settings *next,
-                           stg_complaints *c)
+                           stg_diagnostics *c)
 {
     stg_error err;
 
@@ -222,7 +222,7 @@ static void take_overrides(const stg_settings *old, stg_settings *next,
 }
 
 void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
-                               stg_complaints *c)
+                               stg_diagnostics *c)
 {
     const stg_setting *s;
 
@@ -240,5 +240,5 @@ void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
                      "wanted it as it was, or a restart",
                      s->path, place.line == 0 ? ": it is gone" : "");
     }
-    stg_complaints_sort(c);
+    stg_diagnostics_sort(c);
 }

@@ -2,7 +2,7 @@
 #ifndef STAGGER_CONFIG_DIFF_H
 #define STAGGER_CONFIG_DIFF_H
 
-#include "config/complaints.h"
+#include "config/diagnostics.h"
 #include "config/table.h"
 
 /* Whether a setting has the same value in two structs of its kind. */
@@ -26,6 +26,6 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
  * the command's options, and complains, each with its place in next, of what only
  * a restart can change. */
 void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
-                               stg_complaints *c);
+                               stg_diagnostics *c);
 
 #endif

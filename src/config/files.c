@@ -99,7 +99,7 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
 
 /* -- what is written to ---------------------------------------------------- */
 
-void stg_settings_check_store(stg_complaints *c, stg_file_place place,
+void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
                               const char *path)
 {
     struct stat status;

@@ -164,7 +164,7 @@ static void read_hub(stg_loading *l, const stg_yaml_node *top)
         s->listen.address = "127.0.0.1:8080";
     name_targets(l);
     want_needed(l);
-    stg_judge(l);
+    stg_validate(l);
 }
 
 static void end(stg_loading *l)
@@ -198,7 +198,7 @@ static bool begin(stg_loading *l, const char *path)
 }
 
 static stg_status load(const stg_yaml_node *top, const char *path,
-                       stg_settings **s, stg_complaints *c)
+                       stg_settings **s, stg_diagnostics *c)
 {
     stg_loading l = {.c = c};
     stg_error err;
@@ -209,7 +209,7 @@ static stg_status load(const stg_yaml_node *top, const char *path,
         end(&l);
     if (c->mistakes == 0 && stg_settings_complete(l.s, &err) != STG_OK)
         stg_complain(c, nowhere, "%s", err.text);
-    stg_complaints_sort(c);
+    stg_diagnostics_sort(c);
     if (c->mistakes == 0) {
         *s = l.s;
         return STG_OK;
@@ -221,19 +221,19 @@ static stg_status load(const stg_yaml_node *top, const char *path,
 /* What was read of a tree that may be none; status: what none is. */
 static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
                             const char *path, stg_settings **s,
-                            stg_complaints *c, stg_status status)
+                            stg_diagnostics *c, stg_status status)
 {
     if (top != NULL)
         status = load(top, path, s, c);
     else
-        stg_complaints_sort(c);
+        stg_diagnostics_sort(c);
     stg_yaml_free(yaml);
     return status;
 }
 
 stg_status stg_settings_load_text(const char *text, size_t size,
                                   const char *path, stg_settings **s,
-                                  stg_complaints *c)
+                                  stg_diagnostics *c)
 {
     stg_yaml *yaml;
     const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
@@ -242,7 +242,7 @@ stg_status stg_settings_load_text(const char *text, size_t size,
 }
 
 stg_status stg_settings_load(const char *path, stg_settings **s,
-                             stg_complaints *c)
+                             stg_diagnostics *c)
 {
     stg_yaml *yaml;
     const stg_yaml_node *top = stg_yaml_load(&yaml, path, c);

@@ -3,7 +3,7 @@
 #ifndef STAGGER_CONFIG_LOAD_H
 #define STAGGER_CONFIG_LOAD_H
 
-#include "config/complaints.h"
+#include "config/diagnostics.h"
 #include "config/settings.h"
 
 /* Reads the file, and the small files that it names (secrets, certificates), and
@@ -13,16 +13,16 @@
  * and every mistake, sorted by place; STG_IO where the file itself cannot be
  * read. c is zeroed before; to be freed in any case. */
 stg_status stg_settings_load(const char *path, stg_settings **s,
-                             stg_complaints *c);
+                             stg_diagnostics *c);
 
 /* The same of a text, which stands for a file of that path. */
 stg_status stg_settings_load_text(const char *text, size_t size,
                                   const char *path, stg_settings **s,
-                                  stg_complaints *c);
+                                  stg_diagnostics *c);
 
 /* Warns if others than the hub may use the store's file: it has the bodies of
  * messages. Nothing for one that is not there, or is a database's URL. */
-void stg_settings_check_store(stg_complaints *c, stg_file_place place,
+void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
                               const char *path);
 
 /* Where a setting of the hub ("store.path") was written; line 0: nowhere. */

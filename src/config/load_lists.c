@@ -68,7 +68,7 @@ static bool is_topic(stg_loading *l, const stg_setting *s,
 static bool is_of_kind(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n)
 {
-    char wanted[STG_WANTED_MAX];
+    char wanted[STG_EXPECTED_MAX];
     stg_span text = {n->text, strlen(n->text)};
     bool is_fit;
 
@@ -79,7 +79,7 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
     is_fit = s->kind != STG_KIND_BROKERS || stg_from_is_broker(text);
     if (!is_fit)
         stg_complain(l->c, n->place, "`%s`: `%.60s` is none; wanted %s",
-                     s->path, n->text, stg_setting_wanted(s, wanted));
+                     s->path, n->text, stg_setting_expected(s, wanted));
     return is_fit;
 }
 
@@ -163,7 +163,7 @@ static const char *suggest_alert(const char *word)
 static uint32_t read_alert(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *n)
 {
-    char wanted[STG_WANTED_MAX];
+    char wanted[STG_EXPECTED_MAX];
     const char *near;
     stg_alert a;
 
@@ -173,7 +173,7 @@ static uint32_t read_alert(stg_loading *l, const stg_setting *s,
         return STG_ALERT_BIT(a);
     near = suggest_alert(n->text);
     stg_complain(l->c, n->place, "`%s`: `%.40s` is no alert; wanted %s%s%s%s",
-                 s->path, n->text, stg_setting_wanted(s, wanted),
+                 s->path, n->text, stg_setting_expected(s, wanted),
                  near ? "; did you mean " : "", near ? near : "",
                  near ? "?" : "");
     return 0;

@@ -23,9 +23,9 @@ const char *stg_load_kind(const stg_yaml_node *n)
 void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n)
 {
-    char wanted[STG_WANTED_MAX];
+    char wanted[STG_EXPECTED_MAX];
 
-    stg_setting_wanted(s, wanted);
+    stg_setting_expected(s, wanted);
     if (stg_node_is_null(n))
         stg_complain(l->c, n->place, "`%s`: nothing; wanted %s%s", s->path,
                      wanted, s->is_needed ? "" : ", or no such key at all");
@@ -89,7 +89,7 @@ static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
     } else {
         return stg_value_read(s, text, base, flaw);
     }
-    stg_setting_wanted(s, flaw->wanted);
+    stg_setting_expected(s, flaw->wanted);
     return false;
 }
 

@@ -6,16 +6,16 @@
  *     load_lists.c   values that are lists
  *     load_pairs.c   headers, filters, tags
  *     load_policy.c  policies, by name and by text
- *     judge.c        what contradicts, and what is unwise
- *     judge_target.c the same of a target
- *     judge_kafka.c  the same of Kafka, PostgreSQL and shards
+ *     validate.c        what contradicts, and what is unwise
+ *     validate_target.c the same of a target
+ *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
  *     files.c        secrets and certificates */
 #ifndef STAGGER_CONFIG_LOADING_H
 #define STAGGER_CONFIG_LOADING_H
 
 #include "base/text_table.h"
-#include "config/complaints.h"
-#include "config/inside.h"
+#include "config/diagnostics.h"
+#include "config/internal.h"
 #include "config/table.h"
 #include "config/values.h"
 #include "config/yaml.h"
@@ -23,7 +23,7 @@
 
 typedef struct stg_loading {
     stg_settings *s;
-    stg_complaints *c;
+    stg_diagnostics *c;
     const char *path; /* of the file */
     bool is_exposed;  /* others may read the file */
     /* Where each setting was written, by its number in the table. */
@@ -120,21 +120,21 @@ void stg_load_check_listen_tls(stg_loading *l);
 /* Whether a file can be made or added to. */
 void stg_load_check_output(stg_loading *l, const char *name, const char *path);
 
-/* -- judge.c, judge_target.c ----------------------------------------------- */
+/* -- validate.c, validate_target.c ----------------------------------------------- */
 
-void stg_judge(stg_loading *l);
-void stg_judge_target(stg_loading *l, size_t target);
+void stg_validate(stg_loading *l);
+void stg_validate_target(stg_loading *l, size_t target);
 
 /* Complains, of `name` at place, where url has an address that the hub may not
  * connect to. Names are judged when they are resolved. */
-void stg_judge_egress(stg_loading *l, stg_file_place place, const char *name,
-                      const stg_url *url);
+void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
+                         const stg_url *url);
 
-/* -- judge_kafka.c --------------------------------------------------------- */
+/* -- validate_kafka.c --------------------------------------------------------- */
 
-void stg_judge_kafka(stg_loading *l);
+void stg_validate_kafka(stg_loading *l);
 
 /* A target's choice of topics. */
-void stg_judge_topics(stg_loading *l, size_t target);
+void stg_validate_topics(stg_loading *l, size_t target);
 
 #endif

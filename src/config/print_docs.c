@@ -123,11 +123,11 @@ static void print_code(FILE *to, const char *text)
 
 static void print_row(FILE *to, const stg_setting *s)
 {
-    char wanted[STG_WANTED_MAX];
+    char wanted[STG_EXPECTED_MAX];
 
     fprintf(to, "| `%s` | ", s->path);
-    print_cell(to, s->kind == STG_KIND_SECTION ? ""
-                                               : stg_setting_wanted(s, wanted));
+    print_cell(
+        to, s->kind == STG_KIND_SECTION ? "" : stg_setting_expected(s, wanted));
     fputc(' ', to);
     if (s->is_needed)
         fputs("| needed ", to);

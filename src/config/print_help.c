@@ -69,11 +69,11 @@ void stg_settings_print_flag(FILE *to, const stg_setting *s)
 {
     bool has_standard = s->standard != NULL;
     const char *standard = has_standard ? s->standard : "";
-    char says[600], wanted[STG_WANTED_MAX];
+    char says[600], wanted[STG_EXPECTED_MAX];
 
     if (has_words(s))
         snprintf(says, sizeof says, "%s (%s). %s",
-                 stg_setting_wanted(s, wanted), standard, s->says);
+                 stg_setting_expected(s, wanted), standard, s->says);
     else
         snprintf(says, sizeof says, "%s%s%s%s", s->says,
                  has_standard ? " (" : "", standard, has_standard ? ")" : "");

@@ -69,11 +69,11 @@ static void print_text(FILE *to, const char *text)
 
 static void print_value(FILE *to, const stg_setting *s)
 {
-    char wanted[STG_WANTED_MAX], text[STG_WANTED_MAX + 160];
+    char wanted[STG_EXPECTED_MAX], text[STG_EXPECTED_MAX + 160];
 
     if (s->kind == STG_KIND_SECTION)
         return;
-    stg_setting_wanted(s, wanted);
+    stg_setting_expected(s, wanted);
     wanted[0] = wanted[0] >= 'a' && wanted[0] <= 'z' && wanted[1] == ' '
                     ? (char)(wanted[0] - 'a' + 'A')
                     : wanted[0];

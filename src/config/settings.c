@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/inside.h"
+#include "config/internal.h"
 #include "config/match.h"
 #include "http/client.h"
 #include "ingress/ingress.h"

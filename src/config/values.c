@@ -8,7 +8,7 @@
 #include <stagger/text.h>
 
 #include "config/from.h"
-#include "config/hints.h"
+#include "config/suggestions.h"
 #include "config/target_name.h"
 #include "core/parser.h"
 #include "core/reader.h"
@@ -117,12 +117,12 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
         put_number(s, base, STG_NEVER);
         return true;
     }
-    stg_hint_time(s, text, flaw->hint, sizeof flaw->hint);
+    stg_suggestion_time(s, text, flaw->hint, sizeof flaw->hint);
     if (!stg_read_duration(&r, &time) || !stg_reader_is_empty(&r))
         return refuse(flaw, text,
-                      read_number(text, &number)       ? "has no unit"
-                      : stg_hint_is_unit_of_time(text) ? "is too long"
-                                                       : "is no time");
+                      read_number(text, &number)             ? "has no unit"
+                      : stg_suggestion_is_unit_of_time(text) ? "is too long"
+                                                             : "is no time");
     if (time < s->least)
         return refuse(flaw, text, "is too short");
     if (time > s->most)
@@ -160,7 +160,7 @@ static bool read_size(const stg_setting *s, const char *text, void *base,
 {
     uint64_t size;
 
-    stg_hint_size(s, text, flaw->hint, sizeof flaw->hint);
+    stg_suggestion_size(s, text, flaw->hint, sizeof flaw->hint);
     if (!parse_size(text, &size))
         return refuse(flaw, text, "is no size");
     if (size < s->least)
@@ -177,7 +177,7 @@ static bool read_rate(const stg_setting *s, const char *text, void *base,
     stg_reader r = {text, text + strlen(text)};
     uint32_t rate;
 
-    stg_hint_rate(text, flaw->hint, sizeof flaw->hint);
+    stg_suggestion_rate(text, flaw->hint, sizeof flaw->hint);
     if (!stg_read_decimal(&r, &rate) || !stg_read_text(&r, "/s") ||
         !stg_reader_is_empty(&r))
         return refuse(flaw, text, "is no rate");
@@ -193,7 +193,7 @@ static bool read_flag(const stg_setting *s, const char *text, void *base,
     bool is_true = strcmp(text, "true") == 0;
 
     if (!is_true && strcmp(text, "false") != 0) {
-        stg_hint_flag(text, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_flag(text, flaw->hint, sizeof flaw->hint);
         return refuse(flaw, text, "is neither");
     }
     if (s->kind == STG_KIND_FLAG_NOT)
@@ -210,7 +210,7 @@ static bool read_word(const stg_setting *s, const char *text, void *base,
             put_number(s, base, i);
             return true;
         }
-    stg_hint_word(text, s->words, flaw->hint, sizeof flaw->hint);
+    stg_suggestion_word(text, s->words, flaw->hint, sizeof flaw->hint);
     return refuse(flaw, text, "is none of them");
 }
 
@@ -236,7 +236,7 @@ static bool read_name(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
     if (!stg_target_is_name(text)) {
-        stg_hint_name(text, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_name(text, flaw->hint, sizeof flaw->hint);
         return *text == '\0' ? refuse_by(flaw, "it is empty")
                              : refuse(flaw, text, "is no such name");
     }
@@ -259,7 +259,7 @@ static bool read_url(const stg_setting *s, const char *text, void *base,
     stg_error err;
 
     if (stg_url_parse(&url, text, &err) != STG_OK) {
-        stg_hint_url(text, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_url(text, flaw->hint, sizeof flaw->hint);
         return refuse_by(flaw, without("url: ", err.text));
     }
     put_text(s, base, text);
@@ -276,7 +276,7 @@ static bool read_method(const stg_setting *s, const char *text, void *base,
     if (size == 0 || size > 32 ||
         strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != size ||
         strcmp(text, "CONNECT") == 0 || strcmp(text, "HEAD") == 0) {
-        stg_hint_case(text, methods, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_case(text, methods, flaw->hint, sizeof flaw->hint);
         return refuse(flaw, text, "is none that can be used");
     }
     put_text(s, base, text);
@@ -286,11 +286,11 @@ static bool read_method(const stg_setting *s, const char *text, void *base,
 static bool read_address(const stg_setting *s, const char *text, void *base,
                          stg_value_flaw *flaw)
 {
-    stg_address address;
+    stg_listen_address address;
     stg_error err;
 
     if (stg_address_parse(&address, text, &err) != STG_OK) {
-        stg_hint_address(text, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_address(text, flaw->hint, sizeof flaw->hint);
         return refuse(flaw, text, "is no address to listen on");
     }
     put_text(s, base, text);
@@ -310,7 +310,8 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
     } else if (strncmp(text, "file:", 5) == 0 && text[5] != '\0') {
         letters.path = text + 5;
     } else {
-        stg_hint_beginning(text, beginnings, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_beginning(text, beginnings, flaw->hint,
+                                 sizeof flaw->hint);
         if (strchr(text, ':') == NULL && *text != '\0')
             snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
         return refuse(flaw, text, "does not begin with file: or kafka:");
@@ -330,9 +331,9 @@ static bool read_source(const stg_setting *s, const char *text, void *base,
     (void)s;
     if (stg_from_read(base, text, &err) == STG_OK)
         return true;
-    stg_hint_beginning(text, schemes, flaw->hint, sizeof flaw->hint);
+    stg_suggestion_beginning(text, schemes, flaw->hint, sizeof flaw->hint);
     if (strchr(text, ':') == NULL)
-        stg_hint_word(text, words, flaw->hint, sizeof flaw->hint);
+        stg_suggestion_word(text, words, flaw->hint, sizeof flaw->hint);
     return refuse_by(flaw, err.text);
 }
 
@@ -349,8 +350,8 @@ static bool read_budget(const stg_setting *s, const char *text, void *base,
         return refuse(flaw, text, "is no budget");
     memcpy(policy + size, text, strlen(text) + 1);
     if (stg_policy_parse(&read, policy, &err) != STG_OK) {
-        stg_hint_beginning(text, stg_budget_words, flaw->hint,
-                           sizeof flaw->hint);
+        stg_suggestion_beginning(text, stg_budget_words, flaw->hint,
+                                 sizeof flaw->hint);
         return refuse(flaw, text, "is no budget");
     }
     memcpy(field(s, base), &read.budget, sizeof read.budget);
@@ -407,6 +408,6 @@ bool stg_value_read(const stg_setting *s, const char *text, void *base,
     *flaw = (stg_value_flaw){.column = 0};
     if (readers[s->kind](s, text, base, flaw))
         return true;
-    stg_setting_wanted(s, flaw->wanted);
+    stg_setting_expected(s, flaw->wanted);
     return false;
 }

@@ -16,10 +16,11 @@ typedef struct stg_value_flaw {
     uint32_t column; /* in the text, from 1; 0: all of it */
 } stg_value_flaw;
 
-enum { STG_WANTED_MAX = 240 };
+enum { STG_EXPECTED_MAX = 240 };
 
 /* What is wanted of a setting, for people: "true or false". Returns text. */
-const char *stg_setting_wanted(const stg_setting *s, char text[STG_WANTED_MAX]);
+const char *stg_setting_expected(const stg_setting *s,
+                                 char text[STG_EXPECTED_MAX]);
 
 /* Whether stg_value_read() reads its kind. */
 bool stg_setting_is_scalar(const stg_setting *s);

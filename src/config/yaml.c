@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "config/yaml_inside.h"
+#include "config/yaml_internal.h"
 #include "config/yaml_text.h"
 
 static const stg_file_place nowhere = {0, 0};
@@ -124,7 +124,7 @@ static const stg_yaml_node *read_document(stg_yaml *y)
     return top != NULL && is_end(y) ? top : NULL;
 }
 
-static stg_yaml *make(const char *text, size_t size, stg_complaints *c)
+static stg_yaml *make(const char *text, size_t size, stg_diagnostics *c)
 {
     stg_yaml *y = calloc(1, sizeof *y);
 
@@ -142,7 +142,7 @@ static stg_yaml *make(const char *text, size_t size, stg_complaints *c)
 }
 
 const stg_yaml_node *stg_yaml_parse(stg_yaml **yaml, const char *text,
-                                    size_t size, stg_complaints *c)
+                                    size_t size, stg_diagnostics *c)
 {
     const stg_yaml_node *top;
     stg_yaml *y;
@@ -162,7 +162,7 @@ const stg_yaml_node *stg_yaml_parse(stg_yaml **yaml, const char *text,
 }
 
 const stg_yaml_node *stg_yaml_load(stg_yaml **yaml, const char *path,
-                                   stg_complaints *c)
+                                   stg_diagnostics *c)
 {
     const stg_yaml_node *top = NULL;
     char *text;

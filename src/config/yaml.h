@@ -8,7 +8,7 @@
 #ifndef STAGGER_CONFIG_YAML_H
 #define STAGGER_CONFIG_YAML_H
 
-#include "config/complaints.h"
+#include "config/diagnostics.h"
 
 typedef enum stg_node_kind {
     STG_NODE_TEXT,
@@ -45,11 +45,11 @@ typedef struct stg_yaml stg_yaml; /* the tree's memory */
 /* The top of the tree; NULL, and complaints, if there is none. Blocks: it reads
  * a file. *yaml is to be freed in any case. */
 const stg_yaml_node *stg_yaml_load(stg_yaml **yaml, const char *path,
-                                   stg_complaints *c);
+                                   stg_diagnostics *c);
 
 /* The same of a text. */
 const stg_yaml_node *stg_yaml_parse(stg_yaml **yaml, const char *text,
-                                    size_t size, stg_complaints *c);
+                                    size_t size, stg_diagnostics *c);
 
 void stg_yaml_free(stg_yaml *y); /* NULL is none */
 

@@ -33,7 +33,7 @@ static bool read_all(FILE *file, char **text, size_t *size)
 }
 
 bool stg_yaml_text_read(const char *path, char **text, size_t *size,
-                        stg_complaints *c)
+                        stg_diagnostics *c)
 {
     FILE *file = fopen(path, "rb");
     bool is_read;
@@ -57,7 +57,7 @@ bool stg_yaml_text_read(const char *path, char **text, size_t *size,
     return is_read && error == 0 && *size <= SIZE_MAX_READ;
 }
 
-static void complain(stg_complaints *c, stg_file_place at, unsigned char byte)
+static void complain(stg_diagnostics *c, stg_file_place at, unsigned char byte)
 {
     if (byte >= 0x80)
         stg_complain(c, at,
@@ -75,7 +75,7 @@ static bool is_control(char c)
            c == 0x7f;
 }
 
-bool stg_yaml_text_check(const char *text, size_t size, stg_complaints *c)
+bool stg_yaml_text_check(const char *text, size_t size, stg_diagnostics *c)
 {
     stg_file_place at = {1, 1};
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text_table.h"
-#include "config/yaml_inside.h"
+#include "config/yaml_internal.h"
 
 enum { DEPTH_MAX = 32, NODES_MAX = 1000000 };
 

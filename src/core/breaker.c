@@ -226,7 +226,7 @@ typedef struct breaker_call {
     const stg_breaker_options *options;
     stg_ns now;
     stg_breaker_ending ending; /* of one that reports */
-    stg_passage passage;       /* out */
+    stg_permit permit;         /* out */
     stg_ns reopen_at;          /* out */
 } breaker_call;
 
@@ -263,11 +263,11 @@ static bool enter_round(uint64_t seen, uint64_t *next, breaker_call *c)
     if (c->now >= until_at) {
         r = (stg_breaker_round){.begun = 0};
     } else if (r.begun >= c->options->probes) {
-        c->passage = STG_PASSAGE_CLOSED;
+        c->permit = STG_PERMIT_DENIED;
         c->reopen_at = until_at;
         return false;
     }
-    c->passage = STG_PASSAGE_PROBE;
+    c->permit = STG_PERMIT_PROBE;
     *next = probe_in_round(c, doublings_of(seen), r);
     return true;
 }
@@ -276,17 +276,17 @@ static bool enter(uint64_t seen, uint64_t *next, void *arg)
 {
     breaker_call *c = arg;
 
-    c->passage = STG_PASSAGE_OPEN;
+    c->permit = STG_PERMIT_GRANTED;
     if (phase_of(seen) == CLOSED) // gcov-excl: another thread has closed it
         return false;             // gcov-excl: another thread has closed it
     if (is_round(c->options, seen))
         return enter_round(seen, next, c);
     if (c->now >> UNIT_BITS < value_of(seen)) {
-        c->passage = STG_PASSAGE_CLOSED;
+        c->permit = STG_PERMIT_DENIED;
         c->reopen_at = value_of(seen) << UNIT_BITS;
         return false;
     }
-    c->passage = STG_PASSAGE_PROBE;
+    c->permit = STG_PERMIT_PROBE;
     *next = c->options->probes == 0
                 ? opened(c, PROBING, doublings_of(seen))
                 : probe_in_round(c, doublings_of(seen),
@@ -295,21 +295,21 @@ static bool enter(uint64_t seen, uint64_t *next, void *arg)
 }
 
 /* Not inlined: a closed breaker has no registers to save. */
-__attribute__((noinline)) static stg_passage
+__attribute__((noinline)) static stg_permit
 enter_open(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
 {
     breaker_call c = {.options = &b->options, .now = now};
 
     stg_word_change(&b->state, enter, &c);
-    if (c.passage == STG_PASSAGE_CLOSED && reopen_at != NULL)
+    if (c.permit == STG_PERMIT_DENIED && reopen_at != NULL)
         *reopen_at = c.reopen_at;
-    return c.passage;
+    return c.permit;
 }
 
-stg_passage stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
+stg_permit stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
 {
     if (b == NULL || phase_of(stg_word_read(&b->state)) == CLOSED)
-        return STG_PASSAGE_OPEN;
+        return STG_PERMIT_GRANTED;
     return enter_open(b, now, reopen_at);
 }
 

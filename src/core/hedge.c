@@ -1,7 +1,7 @@
 #include <stagger/hedge.h>
 #include <stagger/retry.h>
 
-#include "core/retry_inside.h"
+#include "core/retry_internal.h"
 #include "core/rule.h"
 #include "core/wait.h"
 #include "core/writer.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/options.h"
-#include "core/retry_inside.h"
+#include "core/retry_internal.h"
 
 static const stg_with nothing;
 

@@ -1,6 +1,6 @@
 /* When an attempt may begin: budget, throttle, rate limit, bulkhead and
  * breaker. */
-#include "core/retry_inside.h"
+#include "core/retry_internal.h"
 
 static void count_attempt(stg_retry *r, stg_ns now)
 {
@@ -10,8 +10,8 @@ static void count_attempt(stg_retry *r, stg_ns now)
 }
 
 /* The breaker is open: an attempt that was not made, and failed. */
-static stg_decision refuse_passage(stg_retry *r, stg_ns reopen_at, stg_ns now,
-                                   stg_rng *rng)
+static stg_decision refuse_permit(stg_retry *r, stg_ns reopen_at, stg_ns now,
+                                  stg_rng *rng)
 {
     stg_outcome o = {.fault = STG_FAULT_CIRCUIT_OPEN,
                      .delay = stg_ns_sub(reopen_at, now)};
@@ -179,13 +179,13 @@ static stg_decision pass_limits(stg_retry *r, stg_ns now, stg_rng *rng)
 static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
 {
     stg_ns reopen_at;
-    stg_passage passage =
+    stg_permit permit =
         stg_breaker_enter(&r->with->peer->breaker, now, &reopen_at);
 
-    if (passage == STG_PASSAGE_CLOSED &&
+    if (permit == STG_PERMIT_DENIED &&
         !(r->policy->breaks_retries_only && r->attempts == 0))
-        return refuse_passage(r, reopen_at, now, rng);
-    if (passage == STG_PASSAGE_PROBE)
+        return refuse_permit(r, reopen_at, now, rng);
+    if (permit == STG_PERMIT_PROBE)
         set(r, PROBE);
     return begin_attempt(r, now);
 }

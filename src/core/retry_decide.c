@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/backoff_draw.h"
-#include "core/retry_inside.h"
+#include "core/retry_internal.h"
 #include "core/rule.h"
 #include "core/wait.h"
 

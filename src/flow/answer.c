@@ -97,7 +97,7 @@ static void settle_group(stg_flow *f)
 
         d->is_in_group = false;
         if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST)
-            stg_going_drop(f, d);
+            stg_revoke_drop(f, d);
         else
             stg_settle_durable(f, d);
     }
@@ -156,7 +156,7 @@ static void take_back(stg_flow *f, bool is_full)
         stg_list_remove(at);
         d->is_in_group = false;
         if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST) {
-            stg_going_drop(f, d);
+            stg_revoke_drop(f, d);
             continue;
         }
         stg_list_unshift(&c->pending, at);
@@ -234,7 +234,7 @@ static void drop_lost(stg_flow *f)
 
         at = stg_list_next(in_group, at);
         if (stg_flow_home(f, d->message)->phase == STG_PHASE_LOST)
-            stg_going_drop(f, d);
+            stg_revoke_drop(f, d);
     }
 }
 

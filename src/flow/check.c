@@ -80,22 +80,22 @@ static bool is_own(const stg_flow *f, const stg_delivery *d)
     return stg_flow_home(f, d->message)->generation == 0;
 }
 
-static const char *check_shelf(const stg_flow *f, const stg_lane *l,
-                               const stg_shelf *shelf, uint64_t rows)
+static const char *check_cache(const stg_flow *f, const stg_lane *l,
+                               const stg_parked_cache *cache, uint64_t rows)
 {
     bool is_whole =
-        l->o.order != STG_ORDER_NONE && shelf == &l->shelves[STG_SHELF_FIRST];
+        l->o.order != STG_ORDER_NONE && cache == &l->caches[STG_PARKED_RETRIES];
     uint32_t count = 0, own = 0, kept = 0;
     stg_mark last = {.due_at = 0}, early = {.due_at = 0};
 
-    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
-         at = stg_list_next(&shelf->rows, at)) {
+    for (stg_link *at = stg_list_first(&cache->rows); at != NULL;
+         at = stg_list_next(&cache->rows, at)) {
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_mark mark = stg_delivery_mark(d);
 
         HOLD(count == 0 || stg_mark_compare(&last, &mark) < 0);
         HOLD(d->state == STG_DELIVERY_PARKED && d->is_stored);
-        HOLD(stg_parking_shelf(d) == shelf);
+        HOLD(stg_parking_cache(d) == cache);
         last = mark;
         if (d == l->kept)
             kept++;
@@ -104,23 +104,23 @@ static const char *check_shelf(const stg_flow *f, const stg_lane *l,
         count++;
         own += is_own(f, d);
     }
-    HOLD(count == shelf->count);
+    HOLD(count == cache->count);
     HOLD(own <= rows);
     HOLD(kept == 0 || l->is_open);
-    HOLD(is_whole || shelf->is_fetching || count <= STG_PARKED_HELD + kept);
-    HOLD(count == kept || shelf->is_all || shelf->is_fetching || is_whole ||
-         stg_mark_compare(&early, &shelf->mark) <= 0);
+    HOLD(is_whole || cache->is_fetching || count <= STG_PARKED_HELD + kept);
+    HOLD(count == kept || cache->is_all || cache->is_fetching || is_whole ||
+         stg_mark_compare(&early, &cache->mark) <= 0);
     return NULL;
 }
 
 static const char *check_parked(const stg_flow *f, const stg_lane *l)
 {
-    const char *flaw =
-        check_shelf(f, l, &l->shelves[STG_SHELF_FIRST], stg_parking_rows(f, l));
+    const char *flaw = check_cache(f, l, &l->caches[STG_PARKED_RETRIES],
+                                   stg_parking_rows(f, l));
 
     if (flaw != NULL)
         return flaw;
-    return check_shelf(f, l, &l->shelves[STG_SHELF_REPLAYS],
+    return check_cache(f, l, &l->caches[STG_PARKED_REPLAYS],
                        stg_parking_replays(f, l));
 }
 
@@ -141,7 +141,7 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         settling += d->state == STG_DELIVERY_SETTLING;
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
         HOLD(d->state != STG_DELIVERY_GONE ||
-             stg_parking_shelf(d)->is_fetching);
+             stg_parking_cache(d)->is_fetching);
         replaying += d->state == STG_DELIVERY_IN_FLIGHT && d->replay > 0;
     }
     for (stg_link *at = stg_list_first(&l->untried); at != NULL;
@@ -193,8 +193,8 @@ const char *stg_flow_check(const stg_flow *f)
         if (flaw != NULL)
             return flaw;
         in_flight += f->lanes[i]->in_flight;
-        parked += f->lanes[i]->shelves[STG_SHELF_FIRST].count;
-        parked += f->lanes[i]->shelves[STG_SHELF_REPLAYS].count;
+        parked += f->lanes[i]->caches[STG_PARKED_RETRIES].count;
+        parked += f->lanes[i]->caches[STG_PARKED_REPLAYS].count;
         lanes++;
     }
     HOLD(lanes == f->lane_count && parked == f->parked_count);

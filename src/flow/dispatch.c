@@ -37,7 +37,7 @@ static void wake_at(stg_flow *f, stg_lane *l, stg_ns at)
  * memory at once, those that do go first. */
 static bool has_rows(const stg_flow *f, const stg_lane *l)
 {
-    return stg_lane_is_loaded(l) || (l->shelves[STG_SHELF_FIRST].count > 0 &&
+    return stg_lane_is_loaded(l) || (l->caches[STG_PARKED_RETRIES].count > 0 &&
                                      stg_order_has_old_rows(f, l));
 }
 
@@ -45,7 +45,7 @@ static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
            l->is_store_full || !has_rows(f, l) ||
-           l->shelves[STG_SHELF_FIRST].is_unread || stg_order_is_waiting(l);
+           l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
 }
 
 /* Its own slot, or a shared one. */
@@ -140,14 +140,14 @@ static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
 static stg_delivery *find_due(const stg_flow *f, const stg_lane *l, stg_ns now,
                               stg_ns *at)
 {
-    const stg_shelf *first = &l->shelves[STG_SHELF_FIRST];
+    const stg_parked_cache *first = &l->caches[STG_PARKED_RETRIES];
     stg_delivery *retry, *replay = NULL;
 
     if (f->parked_count == 0) // no lane has rows in memory
         return NULL;
     retry = stg_parking_due(l, first, now, at);
     if (l->replaying < stg_lane_replays_max(l))
-        replay = stg_parking_due(l, &l->shelves[STG_SHELF_REPLAYS], now, at);
+        replay = stg_parking_due(l, &l->caches[STG_PARKED_REPLAYS], now, at);
     if (replay != NULL && (retry == NULL || l->starts % 16 == 15))
         return replay;
     return retry;
@@ -178,17 +178,17 @@ static probes find_probes(const stg_lane *l, stg_ns now, stg_ns *at)
     bool may_replay = l->replaying < stg_lane_replays_max(l);
     probes p = {NULL, NULL};
 
-    for (int i = 0; i < STG_SHELVES; i++) {
-        const stg_shelf *shelf = &l->shelves[i];
+    for (int i = 0; i < STG_PARKED_CACHES; i++) {
+        const stg_parked_cache *cache = &l->caches[i];
         stg_delivery *due;
 
-        if (i == STG_SHELF_REPLAYS && !may_replay)
+        if (i == STG_PARKED_REPLAYS && !may_replay)
             continue;
-        due = stg_parking_due(l, shelf, now, at);
+        due = stg_parking_due(l, cache, now, at);
         if (due != NULL &&
             (p.longest == NULL || due->due_at < p.longest->due_at))
             p.longest = due;
-        due = stg_parking_most_tried(l, shelf, l->probe_depth, now);
+        due = stg_parking_most_tried(l, cache, l->probe_depth, now);
         if (due != NULL && (p.most == NULL ||
                             due->progress.attempts > p.most->progress.attempts))
             p.most = due;
@@ -254,12 +254,12 @@ static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
     if (l->o.policy->breaker.rule == STG_BREAKER_NONE)
         return true;
     switch (stg_breaker_enter(&l->peer->breaker, now, &reopen_at)) {
-    case STG_PASSAGE_OPEN:
+    case STG_PERMIT_GRANTED:
         return true;
-    case STG_PASSAGE_PROBE:
+    case STG_PERMIT_PROBE:
         d->is_probe = true;
         return true;
-    case STG_PASSAGE_CLOSED:
+    case STG_PERMIT_DENIED:
         break;
     }
     *at = stg_ns_min(*at, reopen_at);
@@ -311,7 +311,7 @@ static void leave_waiting(stg_flow *f, stg_lane *l, stg_delivery *d)
     l->pinned -= d->message->size;
 }
 
-static void return_passage(stg_lane *l, stg_delivery *d, stg_ns now)
+static void return_permit(stg_lane *l, stg_delivery *d, stg_ns now)
 {
     return_rate(l, now);
     if (d->is_probe)
@@ -349,7 +349,7 @@ static bool is_too_late(const stg_flow *f, const stg_lane *l,
 static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
                          const refusal *why, stg_ns now)
 {
-    return_passage(l, d, now);
+    return_permit(l, d, now);
     l->budget_refused++;
     if (why->waits) {
         l->budget_at = why->from_at == STG_NEVER

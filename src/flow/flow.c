@@ -364,11 +364,11 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
     if (f->is_stopping && !f->is_cut && now >= f->drain_at)
         cut(f);
     if (f->going > 0)
-        stg_going_cut(f, now);
+        stg_revoke_cut(f, now);
     return tell_next(f, action) || cancel_next(f, action) ||
            stg_dispatch_next(f, action, now) || add_next(f, action) ||
            remove_next(f, action) || stg_checkpoint_next(f, action, now) ||
-           stg_watermark_next(f, action) || stg_going_next(f, action, now) ||
+           stg_watermark_next(f, action) || stg_revoke_next(f, action, now) ||
            stg_reader_next(f, action, now) || stop_next(f, action) ||
            stg_checkpoint_next(f, action, now);
 }
@@ -391,5 +391,5 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
         at = stg_ns_min(at, stg_uplink_at(f));
     if (!f->is_stopping && f->read_at > f->now)
         at = stg_ns_min(at, f->read_at);
-    return f->going > 0 ? stg_ns_min(at, stg_going_at(f)) : at;
+    return f->going > 0 ? stg_ns_min(at, stg_revoke_at(f)) : at;
 }

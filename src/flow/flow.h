@@ -125,7 +125,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
 #define STG_PARTITIONS_MAX 65536
 
 /* A partition of a log, by a number that nothing else ever has. */
-typedef struct stg_gift {
+typedef struct stg_assignment {
     uint32_t partition;  /* below STG_PARTITIONS_MAX; needs no neighbours */
     uint64_t generation; /* what the claim of a group says; see stg_claim */
     uint64_t begin;      /* the log's oldest message is not below */
@@ -136,20 +136,20 @@ typedef struct stg_gift {
      * that flow does not have, it is passed over. */
     const stg_cursor *cursors;
     size_t cursor_count;
-} stg_gift;
+} stg_assignment;
 
 /* Gives a partition, at any time; lanes come first. A lane without a cursor
  * begins where the furthest of the others stands; at begin if there is none, or
  * if it is to begin at the oldest; at the floor if it is known. Rows that the
  * cursors know of are fetched: no fetch that was answered before may show them.
  *
- * A partition that has its rows only (see stg_flow_take()) may be given again.
+ * A partition that has its rows only (see stg_flow_revoke()) may be given again.
  * Flow then knows its cursors best, and those of the gift are passed over.
  *
  * STG_INVALID: out of range, it is there already, or flow stops. STG_IO: no
  * memory; nothing has changed. */
-stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
-                         stg_error *err);
+stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
+                           stg_error *err);
 
 /* How many partitions flow was given up to this one's last gift, which is what
  * the messages of it carry; 0: it is not there, or for its rows only. */
@@ -167,19 +167,19 @@ void stg_flow_start(stg_flow *f, stg_ns now);
 /* The partition is to go in order. From the return of this call on nothing is
  * read of it and none of its untried starts; attempts under way have `drain`,
  * what they then have not answered counts as a timeout. When all of it is
- * durable and committed: STG_ACTION_TAKEN, and no action tells of it any more.
+ * durable and committed: STG_ACTION_REVOKED, and no action tells of it any more.
  *
  * keeps_rows: the store is this hub's alone. What is parked stays, is retried
  * and settles: the partition is there for its rows only. Else its rows leave
  * memory, their attempts end as well, and rows of it that a fetch brings are
  * passed over. */
-void stg_flow_take(stg_flow *f, uint32_t partition, bool keeps_rows,
-                   stg_ns drain, stg_ns now);
+void stg_flow_revoke(stg_flow *f, uint32_t partition, bool keeps_rows,
+                     stg_ns drain, stg_ns now);
 
 /* The partition is gone: another hub has it. From the return of this call on
  * nothing of it is committed, no group has it that was not out, and what it
  * was in the books is not. Its attempts are cancelled, and not counted. When
- * they have ended, and the group that is out was answered: STG_ACTION_TAKEN.
+ * they have ended, and the group that is out was answered: STG_ACTION_REVOKED.
  *
  * keeps_rows: as above, and what failed before is still parked. */
 void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows,
@@ -320,7 +320,7 @@ typedef enum stg_action_kind {
     STG_ACTION_TELL,   /* people may want to know */
     STG_ACTION_ADDED,  /* the cursor of a lane that was new is durable */
     STG_ACTION_REMOVED,
-    STG_ACTION_TAKEN, /* the partition has gone, but for rows that it keeps; it
+    STG_ACTION_REVOKED, /* the partition has gone, but for rows that it keeps; it
                          may be given again */
     STG_ACTION_STOPPED,
 } stg_action_kind;
@@ -468,8 +468,8 @@ stg_status stg_flow_look_place(const stg_flow *f, uint32_t lane,
 
 typedef enum stg_partition_state {
     STG_PARTITION_GIVEN,
-    STG_PARTITION_GOING, /* taken or lost, and something of it is under way */
-    STG_PARTITION_ROWS,  /* there for its rows only */
+    STG_PARTITION_REVOKING, /* taken or lost, and something of it is under way */
+    STG_PARTITION_ROWS,     /* there for its rows only */
 } stg_partition_state;
 
 typedef struct stg_partition_view {

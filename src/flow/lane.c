@@ -41,7 +41,7 @@ bool stg_lane_may_take(const stg_flow *f, const stg_lane *l)
 
 bool stg_lane_is_loaded(const stg_lane *l)
 {
-    return l->o.order == STG_ORDER_NONE || l->shelves[STG_SHELF_FIRST].is_all;
+    return l->o.order == STG_ORDER_NONE || l->caches[STG_PARKED_RETRIES].is_all;
 }
 
 bool stg_lane_has_fallen(const stg_lane *l, stg_ns now)
@@ -105,10 +105,10 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
         stg_flow_release(f, place->restored);
     }
     free_all(f, &l->untried, offsetof(stg_delivery, link));
-    for (int i = 0; i < STG_SHELVES; i++) {
-        f->parked_count -= l->shelves[i].count;
-        free_all(f, &l->shelves[i].rows, offsetof(stg_delivery, link));
-        stg_list_remove(&l->shelves[i].fetch);
+    for (int i = 0; i < STG_PARKED_CACHES; i++) {
+        f->parked_count -= l->caches[i].count;
+        free_all(f, &l->caches[i].rows, offsetof(stg_delivery, link));
+        stg_list_remove(&l->caches[i].fetch);
     }
     free_all(f, &l->busy, offsetof(stg_delivery, busy));
     stg_list_remove(&l->link);
@@ -381,7 +381,7 @@ static void cancel_attempts(stg_flow *f, stg_lane *l)
 
 void stg_lane_note_end(stg_lane *l)
 {
-    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+    const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
 
     for (stg_link *at = stg_list_first(rows); at != NULL;
          at = stg_list_next(rows, at)) {
@@ -433,7 +433,7 @@ static bool is_place_spent(const stg_lane *l, const stg_partition *p)
 
     if (p->phase == STG_PHASE_LOST)
         return true;
-    if (p->phase == STG_PHASE_GOING || stg_range_is_unsaved(place))
+    if (p->phase == STG_PHASE_REVOKING || stg_range_is_unsaved(place))
         return false;
     return !stg_partition_is_given(p) || place->is_draining ||
            stg_place_next(l, p) >= place->shed_below;
@@ -502,7 +502,7 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
     place->rows += count;
     place->replays += count;
     // Rows are due that memory does not know, and may come before others.
-    stg_parking_reset(f, &l->shelves[STG_SHELF_REPLAYS]);
+    stg_parking_reset(f, &l->caches[STG_PARKED_REPLAYS]);
     stg_place_mark(f, l, p, STG_SLICE_MUST);
     stg_lane_wake(f, l);
 }

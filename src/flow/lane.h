@@ -85,7 +85,7 @@ static inline bool stg_range_is_unsaved(const stg_place *p)
 
 /* Parked rows of one kind: the earliest are in memory. Replays are apart, for
  * thousands of them must not come before the lane's own retries. */
-typedef struct stg_shelf {
+typedef struct stg_parked_cache {
     stg_list rows; /* deliveries by mark; the earliest of all */
     uint32_t count;
     bool is_all;    /* and so are those after the mark */
@@ -95,14 +95,14 @@ typedef struct stg_shelf {
     bool was_evicted;     /* for want of memory: not at once again */
     stg_mark mark;        /* every row up to it is in memory */
     stg_ns fetch_at;      /* not before */
-    stg_link fetch;       /* of the flow's shelves that want rows */
+    stg_link fetch;       /* of the flow's caches that want rows */
     struct stg_lane *lane;
-} stg_shelf;
+} stg_parked_cache;
 
 enum {
-    STG_SHELF_FIRST,   /* replay = 0 */
-    STG_SHELF_REPLAYS, /* replay > 0 */
-    STG_SHELVES,
+    STG_PARKED_RETRIES, /* replay = 0 */
+    STG_PARKED_REPLAYS, /* replay > 0 */
+    STG_PARKED_CACHES,
 };
 
 typedef enum stg_lane_list {
@@ -159,8 +159,8 @@ typedef struct stg_lane {
     stg_place *places; /* by the slot of a partition */
     stg_uplink_mark uplink;
     stg_lane_options o;
-    stg_lane_peer *peer;            /* NULL: nothing has started yet */
-    stg_shelf shelves[STG_SHELVES]; /* of parked rows */
+    stg_lane_peer *peer; /* NULL: nothing has started yet */
+    stg_parked_cache caches[STG_PARKED_CACHES]; /* of parked rows */
 
     uint32_t place_count;
     struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in

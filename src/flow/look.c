@@ -110,7 +110,7 @@ static stg_partition_state find_partition_state(const stg_partition *p)
     case STG_PHASE_ROWS:
         return STG_PARTITION_ROWS;
     default:
-        return STG_PARTITION_GOING;
+        return STG_PARTITION_REVOKING;
     }
 }
 

@@ -44,7 +44,7 @@ static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
 /* In a partition that goes all is to wait, but for rows that stay. */
 static bool is_held(const stg_partition *p, const stg_delivery *d)
 {
-    return p->phase == STG_PHASE_GOING && !(p->keeps_rows && d->is_stored);
+    return p->phase == STG_PHASE_REVOKING && !(p->keeps_rows && d->is_stored);
 }
 
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
@@ -86,7 +86,7 @@ static stg_delivery *least(stg_delivery *a, stg_delivery *b)
  * What is under way is among them where the partition was given again. */
 static stg_delivery *find_unattached(const stg_lane *l, const stg_partition *p)
 {
-    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+    const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
     stg_delivery *first = NULL;
 
     for (stg_link *at = stg_list_first(rows); at != NULL;
@@ -129,7 +129,7 @@ bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
     const stg_delivery *d;
 
     if (l->o.order == STG_ORDER_NONE ||
-        (l->shelves[STG_SHELF_FIRST].count == 0 &&
+        (l->caches[STG_PARKED_RETRIES].count == 0 &&
          stg_lane_place(l, p)->restored == NULL))
         return false;
     stg_order_attach(f, l, p, m->position);
@@ -195,9 +195,9 @@ static bool is_attached(const stg_flow *f, const stg_lane *l)
 
 static bool may_change(const stg_flow *f, const stg_lane *l)
 {
-    const stg_shelf *shelf = &l->shelves[STG_SHELF_FIRST];
+    const stg_parked_cache *cache = &l->caches[STG_PARKED_RETRIES];
 
-    if (shelf->is_fetching)
+    if (cache->is_fetching)
         return false;
     if (l->o.order == STG_ORDER_NONE) // all that was begun without has ended
         return !is_any_taken(f, l) && stg_parking_rows(f, l) == 0 &&
@@ -211,7 +211,7 @@ static bool may_change(const stg_flow *f, const stg_lane *l)
 /* Deliveries with a row are settled now, and leave the ring. */
 static void release_rows(stg_flow *f, stg_lane *l)
 {
-    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+    const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
 
     for (stg_link *at = stg_list_first(rows); at != NULL;
          at = stg_list_next(rows, at))
@@ -255,7 +255,7 @@ void stg_order_change(stg_flow *f, stg_lane *l)
     if (l->o.order == l->order_wanted || !may_change(f, l))
         return;
     l->o.order = l->order_wanted;
-    l->shelves[STG_SHELF_FIRST].is_all |= stg_parking_rows(f, l) == 0;
+    l->caches[STG_PARKED_RETRIES].is_all |= stg_parking_rows(f, l) == 0;
     for (uint32_t i = 0; i < f->partition_count; i++)
         block_anew(f, l, f->partitions[i]);
     // In one group: a restart goes by what the cursors say of all rows.
@@ -265,5 +265,5 @@ void stg_order_change(stg_flow *f, stg_lane *l)
     release_rows(f, l);
     for (uint32_t i = 0; i < f->partition_count; i++)
         stg_lane_place(l, f->partitions[i])->is_draining = false;
-    stg_parking_trim(f, &l->shelves[STG_SHELF_FIRST]);
+    stg_parking_trim(f, &l->caches[STG_PARKED_RETRIES]);
 }

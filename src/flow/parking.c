@@ -32,26 +32,26 @@ static stg_mark before(stg_mark m)
 
 void stg_parking_init(stg_lane *l)
 {
-    for (int i = 0; i < STG_SHELVES; i++) {
-        l->shelves[i] = (stg_shelf){.lane = l, .is_all = true};
-        stg_list_init(&l->shelves[i].rows);
+    for (int i = 0; i < STG_PARKED_CACHES; i++) {
+        l->caches[i] = (stg_parked_cache){.lane = l, .is_all = true};
+        stg_list_init(&l->caches[i].rows);
     }
 }
 
-stg_shelf *stg_parking_shelf(const stg_delivery *d)
+stg_parked_cache *stg_parking_cache(const stg_delivery *d)
 {
-    return &d->lane
-                ->shelves[d->replay > 0 ? STG_SHELF_REPLAYS : STG_SHELF_FIRST];
+    return &d->lane->caches[d->replay > 0 ? STG_PARKED_REPLAYS
+                                          : STG_PARKED_RETRIES];
 }
 
 /* Whether all of its rows are in memory, always: an ordered lane's own, for
  * they come before what is read. */
-static bool is_whole(const stg_shelf *shelf)
+static bool is_whole(const stg_parked_cache *cache)
 {
-    const stg_lane *l = shelf->lane;
+    const stg_lane *l = cache->lane;
 
     return l->o.order != STG_ORDER_NONE &&
-           shelf == &l->shelves[STG_SHELF_FIRST];
+           cache == &l->caches[STG_PARKED_RETRIES];
 }
 
 uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l)
@@ -77,36 +77,36 @@ uint64_t stg_parking_replays(const stg_flow *f, const stg_lane *l)
 
 bool stg_parking_is_fetching(const stg_lane *l)
 {
-    return l->shelves[STG_SHELF_FIRST].is_fetching ||
-           l->shelves[STG_SHELF_REPLAYS].is_fetching;
+    return l->caches[STG_PARKED_RETRIES].is_fetching ||
+           l->caches[STG_PARKED_REPLAYS].is_fetching;
 }
 
 /* -- in memory ------------------------------------------------------------- */
 
-/* Whether one of the shelf's rows stays in memory for the next probe. */
-static bool keeps_one(const stg_shelf *shelf)
+/* Whether one of the cache's rows stays in memory for the next probe. */
+static bool keeps_one(const stg_parked_cache *cache)
 {
-    const stg_delivery *kept = shelf->lane->kept;
+    const stg_delivery *kept = cache->lane->kept;
 
-    return kept != NULL && stg_parking_shelf(kept) == shelf;
+    return kept != NULL && stg_parking_cache(kept) == cache;
 }
 
 /* The last row but the one that is kept for the next probe. */
-static stg_delivery *last(const stg_shelf *shelf)
+static stg_delivery *last(const stg_parked_cache *cache)
 {
-    const stg_link *at = stg_list_last(&shelf->rows);
+    const stg_link *at = stg_list_last(&cache->rows);
 
-    if (keeps_one(shelf) && at == &shelf->lane->kept->link)
-        at = stg_list_prev(&shelf->rows, at);
+    if (keeps_one(cache) && at == &cache->lane->kept->link)
+        at = stg_list_prev(&cache->rows, at);
     return STG_HOLDER((stg_link *)at, stg_delivery, link);
 }
 
-static void insert(stg_flow *f, stg_shelf *shelf, stg_delivery *d)
+static void insert(stg_flow *f, stg_parked_cache *cache, stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
-    stg_link *at = shelf->rows.ends.prev;
+    stg_link *at = cache->rows.ends.prev;
 
-    while (at != &shelf->rows.ends) {
+    while (at != &cache->rows.ends) {
         stg_mark other = stg_delivery_mark(STG_HOLDER(at, stg_delivery, link));
 
         if (stg_mark_compare(&other, &mark) <= 0)
@@ -114,7 +114,7 @@ static void insert(stg_flow *f, stg_shelf *shelf, stg_delivery *d)
         at = at->prev;
     }
     stg_list_insert(at, &d->link);
-    shelf->count++;
+    cache->count++;
     f->parked_count++;
     d->state = STG_DELIVERY_PARKED;
 }
@@ -122,41 +122,41 @@ static void insert(stg_flow *f, stg_shelf *shelf, stg_delivery *d)
 void stg_parking_take(stg_flow *f, stg_delivery *d)
 {
     stg_list_remove(&d->link);
-    stg_parking_shelf(d)->count--;
+    stg_parking_cache(d)->count--;
     f->parked_count--;
     if (d->lane->kept == d)
         d->lane->kept = NULL;
 }
 
 /* Whether the row stands behind those that are in memory. */
-static bool is_behind(const stg_shelf *shelf, const stg_delivery *d)
+static bool is_behind(const stg_parked_cache *cache, const stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
 
-    return !shelf->is_all && !is_whole(shelf) &&
-           stg_mark_compare(&mark, &shelf->mark) > 0;
+    return !cache->is_all && !is_whole(cache) &&
+           stg_mark_compare(&mark, &cache->mark) > 0;
 }
 
 /* Out of memory goes the last; it stays in the store. */
-static void evict_last(stg_flow *f, stg_shelf *shelf)
+static void evict_last(stg_flow *f, stg_parked_cache *cache)
 {
-    stg_delivery *d = last(shelf);
+    stg_delivery *d = last(cache);
 
-    if (!is_behind(shelf, d))
-        shelf->mark = before(stg_delivery_mark(d));
-    shelf->is_all = false;
+    if (!is_behind(cache, d))
+        cache->mark = before(stg_delivery_mark(d));
+    cache->is_all = false;
     stg_parking_take(f, d);
     stg_delivery_free(f, d);
 }
 
-static bool evict(stg_flow *f, stg_shelf *shelf)
+static bool evict(stg_flow *f, stg_parked_cache *cache)
 {
-    if (shelf->is_fetching || is_whole(shelf) || shelf->count == 0)
+    if (cache->is_fetching || is_whole(cache) || cache->count == 0)
         return false;
-    if (keeps_one(shelf))
-        shelf->lane->kept = NULL;
-    while (shelf->count > 0)
-        evict_last(f, shelf);
+    if (keeps_one(cache))
+        cache->lane->kept = NULL;
+    while (cache->count > 0)
+        evict_last(f, cache);
     return true;
 }
 
@@ -166,10 +166,10 @@ static stg_ns find_turn(const stg_lane *l)
     return (1 + l->number % 16) * 100 * STG_MS;
 }
 
-static bool has_places(const stg_shelf *shelf)
+static bool has_places(const stg_parked_cache *cache)
 {
-    for (const stg_link *at = stg_list_first(&shelf->rows); at != NULL;
-         at = stg_list_next(&shelf->rows, at))
+    for (const stg_link *at = stg_list_first(&cache->rows); at != NULL;
+         at = stg_list_next(&cache->rows, at))
         if (STG_HOLDER((stg_link *)at, stg_delivery, link)->in_ring)
             return true;
     return false;
@@ -177,64 +177,64 @@ static bool has_places(const stg_shelf *shelf)
 
 /* All rows of an ordered lane, or none; they come again when there is room. Not
  * those of a lane that has taken something: they have places in its ring. */
-static bool evict_whole(stg_flow *f, stg_shelf *shelf)
+static bool evict_whole(stg_flow *f, stg_parked_cache *cache)
 {
-    stg_lane *l = shelf->lane;
+    stg_lane *l = cache->lane;
 
-    if (!is_whole(shelf) || shelf->is_fetching || shelf->count == 0 ||
+    if (!is_whole(cache) || cache->is_fetching || cache->count == 0 ||
         l->in_ring > 0 || l->in_flight + l->settling + l->untried_count > 0 ||
-        has_places(shelf))
+        has_places(cache))
         return false;
-    if (keeps_one(shelf))
+    if (keeps_one(cache))
         l->kept = NULL;
-    while (shelf->count > 0) {
-        stg_delivery *d = last(shelf);
+    while (cache->count > 0) {
+        stg_delivery *d = last(cache);
 
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
-    shelf->mark = (stg_mark){.due_at = 0};
-    shelf->is_all = false;
-    shelf->fetch_at = stg_ns_add(f->now, find_turn(l));
+    cache->mark = (stg_mark){.due_at = 0};
+    cache->is_all = false;
+    cache->fetch_at = stg_ns_add(f->now, find_turn(l));
     return true;
 }
 
 bool stg_parking_evict(stg_flow *f, stg_lane *l)
 {
-    stg_shelf *shelf = &l->shelves[STG_SHELF_REPLAYS];
+    stg_parked_cache *cache = &l->caches[STG_PARKED_REPLAYS];
 
-    if (!evict(f, shelf)) {
-        shelf = &l->shelves[STG_SHELF_FIRST];
-        if (!evict(f, shelf) && !evict_whole(f, shelf))
+    if (!evict(f, cache)) {
+        cache = &l->caches[STG_PARKED_RETRIES];
+        if (!evict(f, cache) && !evict_whole(f, cache))
             return false;
     }
-    shelf->was_evicted = true;
+    cache->was_evicted = true;
     return true;
 }
 
-void stg_parking_trim(stg_flow *f, stg_shelf *shelf)
+void stg_parking_trim(stg_flow *f, stg_parked_cache *cache)
 {
-    while (!is_whole(shelf) &&
-           shelf->count > STG_PARKED_HELD + (uint32_t)keeps_one(shelf))
-        evict_last(f, shelf);
+    while (!is_whole(cache) &&
+           cache->count > STG_PARKED_HELD + (uint32_t)keeps_one(cache))
+        evict_last(f, cache);
 }
 
 void stg_parking_release(stg_flow *f, stg_lane *l)
 {
     stg_delivery *d = l->kept;
-    stg_shelf *shelf;
+    stg_parked_cache *cache;
 
     l->kept = NULL;
     if (d == NULL)
         return;
-    shelf = stg_parking_shelf(d);
-    if (shelf->is_fetching)
+    cache = stg_parking_cache(d);
+    if (cache->is_fetching)
         return; // the end of the fetch sees to it
-    if (is_behind(shelf, d)) {
+    if (is_behind(cache, d)) {
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
-    stg_parking_trim(f, shelf);
+    stg_parking_trim(f, cache);
 }
 
 /* A probe that failed comes back in order of its due time, behind thousands of
@@ -254,25 +254,25 @@ static bool keep_for_probe(stg_flow *f, stg_lane *l, stg_delivery *d)
     return true;
 }
 
-void stg_parking_doubt(stg_shelf *shelf)
+void stg_parking_doubt(stg_parked_cache *cache)
 {
-    shelf->has_stale_fetch |= shelf->is_fetching;
+    cache->has_stale_fetch |= cache->is_fetching;
 }
 
 void stg_parking_put(stg_flow *f, stg_delivery *d)
 {
-    stg_shelf *shelf = stg_parking_shelf(d);
+    stg_parked_cache *cache = stg_parking_cache(d);
 
     // While rows are fetched all that is new stays: what the store answers may
     // be older than it.
-    if (!keep_for_probe(f, d->lane, d) && is_behind(shelf, d) &&
-        !shelf->is_fetching) {
+    if (!keep_for_probe(f, d->lane, d) && is_behind(cache, d) &&
+        !cache->is_fetching) {
         stg_delivery_free(f, d);
         return;
     }
-    insert(f, shelf, d);
-    if (!shelf->is_fetching)
-        stg_parking_trim(f, shelf);
+    insert(f, cache, d);
+    if (!cache->is_fetching)
+        stg_parking_trim(f, cache);
 }
 
 /* A row of before the restart whose place in an ordered lane was not reached
@@ -293,11 +293,11 @@ static stg_ns find_start(const stg_lane *l, const stg_delivery *d)
                                      : stg_ns_max(d->due_at, l->budget_at);
 }
 
-stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
+stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
                               stg_ns now, stg_ns *due_at)
 {
-    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
-         at = stg_list_next(&shelf->rows, at)) {
+    for (stg_link *at = stg_list_first(&cache->rows); at != NULL;
+         at = stg_list_next(&cache->rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_ns start_at;
 
@@ -313,13 +313,14 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
     return NULL;
 }
 
-stg_delivery *stg_parking_most_tried(const stg_lane *l, const stg_shelf *shelf,
+stg_delivery *stg_parking_most_tried(const stg_lane *l,
+                                     const stg_parked_cache *cache,
                                      uint32_t below, stg_ns now)
 {
     stg_delivery *most = NULL;
 
-    for (stg_link *at = stg_list_first(&shelf->rows); at != NULL;
-         at = stg_list_next(&shelf->rows, at)) {
+    for (stg_link *at = stg_list_first(&cache->rows); at != NULL;
+         at = stg_list_next(&cache->rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
         if (d->due_at > now)
@@ -335,27 +336,27 @@ stg_delivery *stg_parking_most_tried(const stg_lane *l, const stg_shelf *shelf,
 
 /* -- from the store -------------------------------------------------------- */
 
-static bool wants_fetch(const stg_flow *f, stg_shelf *shelf, stg_ns now,
+static bool wants_fetch(const stg_flow *f, stg_parked_cache *cache, stg_ns now,
                         stg_ns *at)
 {
     const uint32_t few = STG_PARKED_HELD / 4;
     stg_ns from_at;
 
-    if (shelf->is_all || shelf->is_fetching)
+    if (cache->is_all || cache->is_fetching)
         return false;
-    from_at = stg_ns_sub(stg_flow_from_wall(f, shelf->mark.due_at), STG_S);
-    if ((shelf->lane->is_removing || shelf->lane->is_paused) &&
-        !is_whole(shelf))
+    from_at = stg_ns_sub(stg_flow_from_wall(f, cache->mark.due_at), STG_S);
+    if ((cache->lane->is_removing || cache->lane->is_paused) &&
+        !is_whole(cache))
         return false;
-    if (is_whole(shelf))
+    if (is_whole(cache))
         from_at = 0; // it begins when it has them all
-    else if (shelf->count > few)
+    else if (cache->count > few)
         return false;
     // Else lanes whose rows do not fit at once would fetch in circles.
-    if (shelf->was_evicted)
-        shelf->fetch_at = stg_ns_add(now, 100 * STG_MS);
-    shelf->was_evicted = false;
-    from_at = stg_ns_max(from_at, shelf->fetch_at);
+    if (cache->was_evicted)
+        cache->fetch_at = stg_ns_add(now, 100 * STG_MS);
+    cache->was_evicted = false;
+    from_at = stg_ns_max(from_at, cache->fetch_at);
     if (from_at <= now)
         return true;
     *at = stg_ns_min(*at, from_at);
@@ -364,55 +365,55 @@ static bool wants_fetch(const stg_flow *f, stg_shelf *shelf, stg_ns now,
 
 void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 {
-    for (int i = 0; i < STG_SHELVES; i++) {
-        stg_shelf *shelf = &l->shelves[i];
+    for (int i = 0; i < STG_PARKED_CACHES; i++) {
+        stg_parked_cache *cache = &l->caches[i];
 
-        if (wants_fetch(f, shelf, now, at) && !stg_list_has(&shelf->fetch))
-            stg_list_push(&f->fetches, &shelf->fetch);
+        if (wants_fetch(f, cache, now, at) && !stg_list_has(&cache->fetch))
+            stg_list_push(&f->fetches, &cache->fetch);
     }
 }
 
 bool stg_parking_next(stg_flow *f, stg_action *action)
 {
-    stg_shelf *shelf =
-        STG_HOLDER(stg_list_shift(&f->fetches), stg_shelf, fetch);
+    stg_parked_cache *cache =
+        STG_HOLDER(stg_list_shift(&f->fetches), stg_parked_cache, fetch);
     stg_lane *l;
 
-    if (shelf == NULL)
+    if (cache == NULL)
         return false;
-    l = shelf->lane;
-    shelf->is_fetching = true;
+    l = cache->lane;
+    cache->is_fetching = true;
     *action = (stg_action){.kind = STG_ACTION_FETCH, .lane = l->number};
-    action->fetch.is_replay = shelf == &l->shelves[STG_SHELF_REPLAYS];
-    action->fetch.after = shelf->mark;
+    action->fetch.is_replay = cache == &l->caches[STG_PARKED_REPLAYS];
+    action->fetch.after = cache->mark;
     action->fetch.rows_max =
-        is_whole(shelf) ? stg_lane_ahead(l) : STG_PARKED_HELD - shelf->count;
+        is_whole(cache) ? stg_lane_ahead(l) : STG_PARKED_HELD - cache->count;
     return true;
 }
 
 /* What a fetch might still have brought back is over, now that it was
  * answered. */
-static void forget_gone(stg_flow *f, const stg_shelf *shelf)
+static void forget_gone(stg_flow *f, const stg_parked_cache *cache)
 {
-    stg_lane *l = shelf->lane;
+    stg_lane *l = cache->lane;
     stg_link *at = stg_list_first(&l->busy);
 
     while (at != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         at = stg_list_next(&l->busy, at);
-        if (d->state == STG_DELIVERY_GONE && stg_parking_shelf(d) == shelf)
+        if (d->state == STG_DELIVERY_GONE && stg_parking_cache(d) == cache)
             stg_delivery_free(f, d);
     }
 }
 
-void stg_parking_reset(stg_flow *f, stg_shelf *shelf)
+void stg_parking_reset(stg_flow *f, stg_parked_cache *cache)
 {
-    stg_parking_doubt(shelf);
-    evict(f, shelf);
-    shelf->is_all = false;
-    shelf->is_unread = true;
-    shelf->mark = (stg_mark){.due_at = 0};
+    stg_parking_doubt(cache);
+    evict(f, cache);
+    cache->is_all = false;
+    cache->is_unread = true;
+    cache->mark = (stg_mark){.due_at = 0};
 }
 
 static bool is_row(const stg_delivery *d, const stg_parked_row *row)
@@ -422,9 +423,9 @@ static bool is_row(const stg_delivery *d, const stg_parked_row *row)
 }
 
 /* The row is here already, or was while it was fetched. */
-static bool is_known(const stg_shelf *shelf, const stg_parked_row *row)
+static bool is_known(const stg_parked_cache *cache, const stg_parked_row *row)
 {
-    const stg_list *busy = &shelf->lane->busy, *rows = &shelf->rows;
+    const stg_list *busy = &cache->lane->busy, *rows = &cache->rows;
 
     for (stg_link *at = stg_list_first(busy); at != NULL;
          at = stg_list_next(busy, at))
@@ -466,7 +467,7 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_partition *p,
         stg_delivery_note(f, d, &row->failure);
         stg_settle_reclose(l, d);
     }
-    insert(f, stg_parking_shelf(d), d);
+    insert(f, stg_parking_cache(d), d);
     return true;
 }
 
@@ -475,7 +476,7 @@ static stg_partition *find_home(const stg_flow *f, const stg_parked_row *row)
 {
     stg_partition *p = stg_flow_partition(f, row->partition);
     bool is_gone = p == NULL || p->phase == STG_PHASE_LOST ||
-                   (p->phase == STG_PHASE_GOING && !p->keeps_rows);
+                   (p->phase == STG_PHASE_REVOKING && !p->keeps_rows);
 
     return is_gone ? NULL : p;
 }
@@ -489,11 +490,11 @@ static stg_mark mark_of(const stg_parked_row *row)
 }
 
 /* What stands behind the mark and came while rows were fetched. */
-static void evict_behind(stg_flow *f, stg_shelf *shelf)
+static void evict_behind(stg_flow *f, stg_parked_cache *cache)
 {
     stg_delivery *d;
 
-    while ((d = last(shelf)) != NULL && is_behind(shelf, d)) {
+    while ((d = last(cache)) != NULL && is_behind(cache, d)) {
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
@@ -502,49 +503,50 @@ static void evict_behind(stg_flow *f, stg_shelf *shelf)
 /* There is no memory for all of them. An ordered lane needs them all, and with
  * some of them would only be in the way of others; they take turns. Rows that
  * were parked under another order go as they are there, and make room. */
-static void retry_load(stg_flow *f, stg_shelf *shelf, stg_ns now)
+static void retry_load(stg_flow *f, stg_parked_cache *cache, stg_ns now)
 {
-    stg_link *at = stg_list_first(&shelf->rows);
+    stg_link *at = stg_list_first(&cache->rows);
 
-    shelf->fetch_at = stg_ns_add(now, find_turn(shelf->lane));
-    if (!is_whole(shelf) || stg_order_has_old_rows(f, shelf->lane))
+    cache->fetch_at = stg_ns_add(now, find_turn(cache->lane));
+    if (!is_whole(cache) || stg_order_has_old_rows(f, cache->lane))
         return;
     while (at != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        at = stg_list_next(&shelf->rows, at);
+        at = stg_list_next(&cache->rows, at);
         if (d->in_ring)
             continue;
         stg_parking_take(f, d);
         stg_delivery_free(f, d);
     }
-    shelf->mark = (stg_mark){.due_at = 0};
+    cache->mark = (stg_mark){.due_at = 0};
 }
 
-static void take_rows(stg_flow *f, stg_shelf *shelf, const stg_parked_row *rows,
-                      size_t count, bool is_all, stg_ns now)
+static void take_rows(stg_flow *f, stg_parked_cache *cache,
+                      const stg_parked_row *rows, size_t count, bool is_all,
+                      stg_ns now)
 {
-    stg_lane *l = shelf->lane;
+    stg_lane *l = cache->lane;
     size_t i = 0;
 
     for (; i < count; i++) {
         const stg_partition *p = find_home(f, &rows[i]);
 
-        if (p != NULL && !is_known(shelf, &rows[i]) &&
+        if (p != NULL && !is_known(cache, &rows[i]) &&
             !add_row(f, l, p, &rows[i]))
             break;
-        shelf->mark = mark_of(&rows[i]);
+        cache->mark = mark_of(&rows[i]);
     }
-    shelf->is_all = is_all && i == count;
-    shelf->is_unread = false;
-    shelf->is_fetching = false; // until here none of its rows were evicted
+    cache->is_all = is_all && i == count;
+    cache->is_unread = false;
+    cache->is_fetching = false; // until here none of its rows were evicted
     if (i < count)
-        retry_load(f, shelf, now);
+        retry_load(f, cache, now);
     if (l->is_removing)
         stg_lane_note_end(l);
-    forget_gone(f, shelf);
-    evict_behind(f, shelf);
-    stg_parking_trim(f, shelf);
+    forget_gone(f, cache);
+    evict_behind(f, cache);
+    stg_parking_trim(f, cache);
 }
 
 void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
@@ -552,19 +554,19 @@ void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
                    stg_ns now)
 {
     stg_lane *l = stg_flow_lane(f, lane);
-    stg_shelf *shelf;
+    stg_parked_cache *cache;
 
     if (l == NULL)
         return;
-    shelf = &l->shelves[is_replay ? STG_SHELF_REPLAYS : STG_SHELF_FIRST];
-    if (!shelf->is_fetching)
+    cache = &l->caches[is_replay ? STG_PARKED_REPLAYS : STG_PARKED_RETRIES];
+    if (!cache->is_fetching)
         return;
-    if (shelf->has_stale_fetch || (l->is_removing && !is_whole(shelf))) {
-        shelf->is_fetching = shelf->has_stale_fetch = false;
-        forget_gone(f, shelf);
-        stg_parking_reset(f, shelf);
+    if (cache->has_stale_fetch || (l->is_removing && !is_whole(cache))) {
+        cache->is_fetching = cache->has_stale_fetch = false;
+        forget_gone(f, cache);
+        stg_parking_reset(f, cache);
     } else {
-        take_rows(f, shelf, rows, count, is_all, now);
+        take_rows(f, cache, rows, count, is_all, now);
     }
     stg_lane_wake(f, l);
 }

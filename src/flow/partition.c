@@ -86,7 +86,7 @@ static bool make_slot(stg_flow *f)
     return true;
 }
 
-static stg_partition *make(stg_flow *f, const stg_gift *g)
+static stg_partition *make(stg_flow *f, const stg_assignment *g)
 {
     stg_partition *p = stg_flow_allocate(f, sizeof *p);
     uint32_t slices = f->lane_capacity / STG_SLICE;
@@ -191,9 +191,9 @@ static void note_rows(stg_flow *f, stg_lane *l, stg_partition *p,
 {
     stg_order_restore(f, l, stg_lane_place(l, p), c);
     if (c->parked > c->replays)
-        stg_parking_reset(f, &l->shelves[STG_SHELF_FIRST]);
+        stg_parking_reset(f, &l->caches[STG_PARKED_RETRIES]);
     if (c->replays > 0)
-        stg_parking_reset(f, &l->shelves[STG_SHELF_REPLAYS]);
+        stg_parking_reset(f, &l->caches[STG_PARKED_REPLAYS]);
 }
 
 stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
@@ -242,8 +242,8 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
         stg_place_join(f, l, p);
     else
         place->loose_below = UINT64_MAX;
-    for (int i = 0; i < STG_SHELVES; i++)
-        stg_parking_doubt(&l->shelves[i]);
+    for (int i = 0; i < STG_PARKED_CACHES; i++)
+        stg_parking_doubt(&l->caches[i]);
     stg_lane_wake(f, l);
 }
 
@@ -271,7 +271,7 @@ void stg_flow_start(stg_flow *f, stg_ns now)
 
 /* -- a gift ---------------------------------------------------------------- */
 
-static void set_gift(stg_flow *f, stg_partition *p, const stg_gift *g)
+static void set_gift(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {
     p->phase = g->is_rows_only ? STG_PHASE_ROWS : STG_PHASE_GIVEN;
     p->is_merged = g->is_merged;
@@ -287,7 +287,7 @@ static void set_gift(stg_flow *f, stg_partition *p, const stg_gift *g)
 
 /* It had its rows only. Those that a lane with an order has at its base or
  * above keep their places. */
-static void give_again(stg_flow *f, stg_partition *p, const stg_gift *g)
+static void give_again(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {
     set_gift(f, p, g);
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
@@ -304,7 +304,7 @@ static void give_again(stg_flow *f, stg_partition *p, const stg_gift *g)
         begin(f, p);
 }
 
-static bool restore_all(stg_flow *f, stg_partition *p, const stg_gift *g)
+static bool restore_all(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {
     for (size_t i = 0; i < g->cursor_count; i++) {
         stg_lane *l = stg_flow_lane(f, g->cursors[i].lane);
@@ -330,7 +330,7 @@ static stg_status refuse(stg_error *err)
                            "there is no memory for one more partition");
 }
 
-static stg_status give_new(stg_flow *f, const stg_gift *g, stg_error *err)
+static stg_status give_new(stg_flow *f, const stg_assignment *g, stg_error *err)
 {
     stg_partition *p;
 
@@ -354,8 +354,8 @@ static stg_status give_new(stg_flow *f, const stg_gift *g, stg_error *err)
     return STG_OK;
 }
 
-stg_status stg_flow_give(stg_flow *f, const stg_gift *g, stg_ns now,
-                         stg_error *err)
+stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
+                           stg_error *err)
 {
     stg_partition *p = stg_flow_partition(f, g->partition);
 

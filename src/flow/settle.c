@@ -27,7 +27,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
 static void finish(stg_flow *f, stg_delivery *d)
 {
     stg_place_settle(f, d);
-    if (d->is_stored && stg_parking_shelf(d)->is_fetching) {
+    if (d->is_stored && stg_parking_cache(d)->is_fetching) {
         if (!stg_list_has(&d->busy))
             stg_list_push(&d->lane->busy, &d->busy);
         d->state = STG_DELIVERY_GONE;
@@ -41,7 +41,7 @@ static bool is_leaving(const stg_flow *f, const stg_delivery *d)
 {
     const stg_partition *p = stg_flow_home(f, d->message);
 
-    return p->phase == STG_PHASE_GOING && !p->keeps_rows;
+    return p->phase == STG_PHASE_REVOKING && !p->keeps_rows;
 }
 
 static void park(stg_flow *f, stg_delivery *d)
@@ -51,7 +51,7 @@ static void park(stg_flow *f, stg_delivery *d)
     if (d->lane->o.order == STG_ORDER_NONE)
         stg_place_settle(f, d);
     if (is_leaving(f, d))
-        stg_going_leave(f, d);
+        stg_revoke_leave(f, d);
     else
         stg_parking_put(f, d);
 }
@@ -79,7 +79,7 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
     l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
     book(stg_delivery_place(d), d);
     stg_list_remove(&d->busy);
-    stg_going_note(f, d);
+    stg_revoke_note(f, d);
     if (d->kind == STG_CHANGE_PARK)
         park(f, d);
     else
@@ -225,7 +225,7 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     if (is_leaving(f, d) ||
         (!d->is_stored &&
          !stg_partition_is_given(stg_flow_home(f, d->message)))) {
-        stg_going_leave(f, d);
+        stg_revoke_leave(f, d);
     } else if (d->is_stored) {
         d->due_at = stg_ns_min(d->due_at, now);
         stg_parking_put(f, d);
@@ -311,7 +311,7 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     }
     place->waiting--;
     place->delivered++;
-    stg_going_note(f, d);
+    stg_revoke_note(f, d);
     finish(f, d);
 }
 
@@ -377,7 +377,7 @@ static bool is_lost(const stg_flow *f, const stg_delivery *d)
 /* Another hub has it, whatever came of it here. */
 static stg_decision lose(stg_flow *f, stg_delivery *d, const stg_outcome *o)
 {
-    stg_going_drop(f, d);
+    stg_revoke_drop(f, d);
     if (o->fault == STG_FAULT_NONE)
         return (stg_decision){.next = STG_DONE};
     return (stg_decision){.next = STG_WAIT, .why = STG_WHY_CANCELLED};

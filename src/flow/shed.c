@@ -166,7 +166,7 @@ static void fold_window(stg_flow *f, stg_lane *l, stg_partition *p)
  * the lane is removed. Its row is durable, and is cancelled at the end. */
 static void release_heads(stg_flow *f, stg_lane *l)
 {
-    const stg_list *rows = &l->shelves[STG_SHELF_FIRST].rows;
+    const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
 
     if (!l->is_removing || l->in_flight + l->settling > 0)
         return;

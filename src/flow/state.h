@@ -12,9 +12,9 @@
 /* Where a partition is in its life here. */
 typedef enum stg_phase {
     STG_PHASE_GIVEN,
-    STG_PHASE_GOING, /* in order: nothing begins, and what is under way ends */
-    STG_PHASE_LOST,  /* nothing of it is stored any more */
-    STG_PHASE_ROWS,  /* there for its rows only */
+    STG_PHASE_REVOKING, /* in order: nothing begins, and what is under way ends */
+    STG_PHASE_LOST,     /* nothing of it is stored any more */
+    STG_PHASE_ROWS,     /* there for its rows only */
 } stg_phase;
 
 /* The last checkpoint of one that is going. */
@@ -131,7 +131,7 @@ struct stg_flow {
 
     stg_list ready, idle, starved; /* lanes */
     stg_list laggards;             /* lanes */
-    stg_list fetches;              /* shelves that want rows */
+    stg_list fetches;              /* caches that want rows */
     stg_heap timers;               /* lanes */
     stg_pool deliveries;           /* that are over */
     stg_list cancels;              /* deliveries, through change */
@@ -349,27 +349,28 @@ bool stg_order_is_waiting(const stg_lane *l);
 
 int stg_mark_compare(const stg_mark *a, const stg_mark *b);
 void stg_parking_init(stg_lane *l);
-stg_shelf *stg_parking_shelf(const stg_delivery *d);
+stg_parked_cache *stg_parking_cache(const stg_delivery *d);
 /* The row is durable: keep it in memory, or leave it to the store. */
 void stg_parking_put(stg_flow *f, stg_delivery *d);
 /* Off the list of those that wait in memory. */
 void stg_parking_take(stg_flow *f, stg_delivery *d);
 /* Rows have come, or gone: what is being fetched is fetched again. */
-void stg_parking_doubt(stg_shelf *shelf);
+void stg_parking_doubt(stg_parked_cache *cache);
 /* Nothing is known of the rows: they are fetched from the first on. */
-void stg_parking_reset(stg_flow *f, stg_shelf *shelf);
+void stg_parking_reset(stg_flow *f, stg_parked_cache *cache);
 /* Gives back the memory of a lane's rows. */
 bool stg_parking_evict(stg_flow *f, stg_lane *l);
 /* No more in memory than there may be. */
-void stg_parking_trim(stg_flow *f, stg_shelf *shelf);
+void stg_parking_trim(stg_flow *f, stg_parked_cache *cache);
 /* The breaker has closed: no row stays in memory for the next probe. */
 void stg_parking_release(stg_flow *f, stg_lane *l);
 /* The first that is due; or *due_at, when one will be. */
-stg_delivery *stg_parking_due(const stg_lane *l, const stg_shelf *shelf,
+stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
                               stg_ns now, stg_ns *due_at);
 /* Of the rows that are in memory, due, and tried less than `below` times: the
  * one tried most, and of these the one that is due longest. NULL: none. */
-stg_delivery *stg_parking_most_tried(const stg_lane *l, const stg_shelf *shelf,
+stg_delivery *stg_parking_most_tried(const stg_lane *l,
+                                     const stg_parked_cache *cache,
                                      uint32_t below, stg_ns now);
 bool stg_parking_next(stg_flow *f, stg_action *action);
 /* Asks for rows where some are missing; or *at, when to do so. */
@@ -427,19 +428,19 @@ void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 void stg_watermark_raise(stg_flow *f);
 bool stg_watermark_next(stg_flow *f, stg_action *action);
 
-/* -- going.c ---------------------------------------------------------------- */
+/* -- revoke.c ---------------------------------------------------------------- */
 
 /* The attempts that have had their time are cancelled. */
-void stg_going_cut(stg_flow *f, stg_ns now);
-bool stg_going_next(stg_flow *f, stg_action *action, stg_ns now);
-stg_ns stg_going_at(const stg_flow *f);
+void stg_revoke_cut(stg_flow *f, stg_ns now);
+bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now);
+stg_ns stg_revoke_at(const stg_flow *f);
 /* d has ended, and is neither tried again nor stored: it waits for the end of
  * its partition, or is dropped with it. */
-void stg_going_leave(stg_flow *f, stg_delivery *d);
+void stg_revoke_leave(stg_flow *f, stg_delivery *d);
 /* The group was answered: what a partition that was lost had in it. */
-void stg_going_drop(stg_flow *f, stg_delivery *d);
+void stg_revoke_drop(stg_flow *f, stg_delivery *d);
 /* One that its partition waits for has ended. */
-static inline void stg_going_note(const stg_flow *f, stg_delivery *d)
+static inline void stg_revoke_note(const stg_flow *f, stg_delivery *d)
 {
     if (!d->is_going)
         return;

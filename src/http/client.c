@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/writer.h"
-#include "http/inside.h"
+#include "http/internal.h"
 
 /* A write to a connection that the other side closed is an error like any
  * other, and no reason to die; uv_write() does not ask for that. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "http/inside.h"
+#include "http/internal.h"
 
 /* -- deadlines ------------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static void watch(stg_connection *c)
         stg_deadline_set(&c->client->deadlines, &c->deadline, at);
 }
 
-void stg_connection_enter(stg_connection *c, stg_phase phase, stg_ns at)
+void stg_connection_enter(stg_connection *c, stg_exchange_phase phase,
+                          stg_ns at)
 {
     c->phase = phase;
     c->phase_at = at;
@@ -159,7 +160,7 @@ static stg_endpoint *end_exchange(stg_connection *c)
 /* Whatever was sent of the request was not read by anyone: none was. */
 static bool is_unsent(const stg_connection *c)
 {
-    stg_phase phase = c->exchange.ended_in;
+    stg_exchange_phase phase = c->exchange.ended_in;
 
     return phase < STG_PHASE_WRITE ||
            (phase == STG_PHASE_WRITE && c->exchange.sent == 0);
@@ -216,8 +217,8 @@ void stg_exchange_cancel(stg_exchange *x)
 /* -- words ----------------------------------------------------------------- */
 
 /* The phase in which an exchange ended, and its peer: "connect 10.0.0.1:80". */
-static void print_place(const stg_connection *c, stg_phase phase, char *text,
-                        size_t size)
+static void print_place(const stg_connection *c, stg_exchange_phase phase,
+                        char *text, size_t size)
 {
     static const char *const verbs[] = {
         [STG_PHASE_RESOLVE] = "resolve", [STG_PHASE_CONNECT] = "connect",
@@ -236,7 +237,7 @@ static void print_place(const stg_connection *c, stg_phase phase, char *text,
 }
 
 /* How long the phase was allowed to last, or the exchange if that was less. */
-static stg_ns allowed(const stg_connection *c, stg_phase phase)
+static stg_ns allowed(const stg_connection *c, stg_exchange_phase phase)
 {
     const stg_endpoint *e = c->endpoint;
     const stg_exchange *x = &c->exchange;
@@ -254,7 +255,7 @@ static stg_ns allowed(const stg_connection *c, stg_phase phase)
 }
 
 /* "connect 10.0.0.1:80: no connection within 5 s" */
-static const char *print_timeout(stg_connection *c, stg_phase phase)
+static const char *print_timeout(stg_connection *c, stg_exchange_phase phase)
 {
     static const char *const missing[] = {
         [STG_PHASE_RESOLVE] = "the resolver did not answer",
@@ -275,7 +276,8 @@ static const char *print_timeout(stg_connection *c, stg_phase phase)
 
 /* "answer of h:80: connection reset by peer, before a byte of it, on a
  * connection used before" */
-static const char *print_error(stg_connection *c, stg_phase phase, int error)
+static const char *print_error(stg_connection *c, stg_exchange_phase phase,
+                               int error)
 {
     const stg_exchange *x = &c->exchange;
     char place[320], answered[64] = "";
@@ -293,7 +295,7 @@ static const char *print_error(stg_connection *c, stg_phase phase, int error)
     return c->client->detail;
 }
 
-static void fail_errno(stg_connection *c, stg_phase phase, int error)
+static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
 {
     stg_outcome outcome = stg_failed_errno(-error);
 
@@ -329,7 +331,7 @@ static void time_out(stg_connection *c)
         [STG_PHASE_WAIT] = STG_FAULT_TIMEOUT,
         [STG_PHASE_READ] = STG_FAULT_TIMEOUT,
     };
-    stg_phase phase = c->phase;
+    stg_exchange_phase phase = c->phase;
 
     // An address that does not answer leaves time for the others.
     if (phase == STG_PHASE_CONNECT && stg_deadlines_now() < c->dial_at &&

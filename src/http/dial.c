@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/inside.h"
+#include "http/internal.h"
 
 /* RFC 8305, section 5: after so long the next address is tried, too. */
 static const stg_ns APART = 250 * STG_MS;

@@ -8,7 +8,7 @@
 
 #include "core/writer.h"
 #include "http/header.h"
-#include "http/inside.h"
+#include "http/internal.h"
 #include "http/url.h"
 
 stg_endpoint_options stg_endpoint_options_default(const char *url)

@@ -36,7 +36,7 @@ static void tell_short(stg_httpd *s, bool is_relieved)
                                   "(LimitNOFILE=, ulimit -n)"));
 }
 
-bool stg_httpd_relieve(stg_httpd *s)
+bool stg_httpd_evict_idle(stg_httpd *s)
 {
     stg_link *idle = stg_list_first(&s->idle);
 
@@ -89,7 +89,7 @@ static bool has_file(stg_httpd *s)
     stg_files_ask_targets(s->files);
     if (stg_files_have_caller(s->files))
         return true;
-    return stg_httpd_relieve(s) && stg_files_have_caller(s->files);
+    return stg_httpd_evict_idle(s) && stg_files_have_caller(s->files);
 }
 
 /* -- the listener ---------------------------------------------------------- */
@@ -251,7 +251,7 @@ static bool find_file(stg_httpd *s, bool is_awaited)
 {
     if (!is_awaited)
         return false;
-    if (stg_httpd_relieve(s) || accept_by_reserve(s))
+    if (stg_httpd_evict_idle(s) || accept_by_reserve(s))
         return true;
     rest(s);
     return false;
@@ -302,7 +302,7 @@ static void accept_some(uv_poll_t *poll, int status, int events)
 
 static bool relieve(void *server)
 {
-    return stg_httpd_relieve(server);
+    return stg_httpd_evict_idle(server);
 }
 
 static int open_listener(stg_httpd *s)

@@ -149,7 +149,7 @@ void stg_httpd_close(stg_httpd *s, void (*closed)(void *ctx), void *ctx);
 bool stg_httpd_adopt(stg_httpd *s, int fd, const struct sockaddr *from);
 
 /* The one that is idle for longest is closed. False: none is. */
-bool stg_httpd_relieve(stg_httpd *s);
+bool stg_httpd_evict_idle(stg_httpd *s);
 
 /* Nothing is zeroed for the body's sake, so this costs little: about 700 bytes,
  * and what the user adds. */

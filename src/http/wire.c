@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http/inside.h"
+#include "http/internal.h"
 
 enum { PARTS = 4 }; /* head, headers, length, body */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "http/header.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 enum {
     OWN_MAX = 260 /* of the hub's own headers, without what is given, and

@@ -8,7 +8,7 @@
 #include "config/lane_policy.h"
 #include "config/match.h"
 #include "host/wall.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;
@@ -248,7 +248,7 @@ static void close_all(void *hub)
 
     h->is_closing = true;
     stg_reload_close(h);
-    stg_people_close(h);
+    stg_target_control_close(h);
     stg_notify_close(&h->notify);
     if (h->is_open)
         h->end.dead = count_dead(h);
@@ -300,8 +300,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.room = stg_shell_room;
     s.knows = stg_shell_knows;
     s.wants = stg_shell_wants;
-    s.paused = stg_people_paused;
-    s.forgotten = stg_people_forgotten;
+    s.paused = stg_target_control_paused;
+    s.forgotten = stg_target_control_forgotten;
     s.ctx = h;
     status = stg_source_check(&h->source, h, o, &s, err);
     if (status == STG_OK)

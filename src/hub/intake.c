@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 static size_t least(size_t a, size_t b)
 {

@@ -7,7 +7,7 @@
 #include "base/refuse.h"
 #include "config/diff.h"
 #include "config/load.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 /* What becomes of a target of the new settings. */
 typedef struct renewal {
@@ -29,7 +29,7 @@ typedef struct plan {
     size_t room;       /* of them */
     size_t count;      /* of them that are planned */
     size_t added, changed, same;
-    stg_complaints complaints;
+    stg_diagnostics complaints;
 } plan;
 
 /* -- what is to be done ---------------------------------------------------- */
@@ -77,7 +77,7 @@ static bool plan_target(plan *p, renewal *r)
     stg_error err;
 
     r->target = find(p, name);
-    if (r->target != NULL && stg_people_forgets(h, r->target->lane)) {
+    if (r->target != NULL && stg_target_control_forgets(h, r->target->lane)) {
         stg_complain(
             &p->complaints, r->next->place,
             "target %s: it is being forgotten; reload again when it is", name);
@@ -157,7 +157,7 @@ static void drop_plan(plan *p)
     free(p->all);
     free(p->renewals);
     stg_settings_free(p->next);
-    stg_complaints_free(&p->complaints);
+    stg_diagnostics_free(&p->complaints);
 }
 
 /* -- carrying it out ------------------------------------------------------- */
@@ -348,7 +348,7 @@ static void change_over(plan *p)
 /* -- what became of it ----------------------------------------------------- */
 
 /* All that was wrong, a line each. NULL: no memory. */
-static char *join_mistakes(const stg_complaints *c, const char *file)
+static char *join_mistakes(const stg_diagnostics *c, const char *file)
 {
     char *text = NULL;
     size_t size;
@@ -358,7 +358,7 @@ static char *join_mistakes(const stg_complaints *c, const char *file)
         return NULL;
     for (size_t i = 0; i < c->count; i++)
         if (!c->all[i].is_warning) {
-            stg_complaint_print(&c->all[i], file, to);
+            stg_diagnostic_print(&c->all[i], file, to);
             fputc('\n', to);
         }
     if (fclose(to) == 0)
@@ -378,7 +378,7 @@ static void tell(stg_hub *h)
         r->done(r->ctx, &r->result);
     free(r->detail);
     r->detail = NULL;
-    stg_complaints_free(&r->complaints);
+    stg_diagnostics_free(&r->complaints);
 }
 
 /* The result has them until it was told. */
@@ -386,9 +386,9 @@ static void keep_complaints(plan *p)
 {
     stg_reload *r = &p->hub->reload;
 
-    stg_complaints_sort(&p->complaints);
+    stg_diagnostics_sort(&p->complaints);
     r->complaints = p->complaints;
-    p->complaints = (stg_complaints){.all = NULL};
+    p->complaints = (stg_diagnostics){.all = NULL};
     r->result.complaints = &r->complaints;
     r->result.file = p->hub->settings->file;
 }

@@ -13,7 +13,7 @@
 #ifndef STAGGER_HUB_RELOAD_H
 #define STAGGER_HUB_RELOAD_H
 
-#include "config/complaints.h"
+#include "config/diagnostics.h"
 #include "hub/hub.h"
 
 /* What became of it. */
@@ -23,7 +23,7 @@ typedef struct stg_reloaded {
                            want of memory; or the hub was stopped meanwhile,
                            and reads the file at its next start */
     const char *detail; /* why not: a line for each mistake; lent. "": done */
-    const stg_complaints *complaints;  /* of the file: mistakes, and warnings
+    const stg_diagnostics *complaints; /* of the file: mistakes, and warnings
                                          also where it is done; lent, NULL:
                                          it was not read */
     const char *file;                  /* that they are of; lent */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 /* Beyond the drain: the last group, and the WAL that goes into the file. */
 static const stg_ns CLOSING = STG_MIN;

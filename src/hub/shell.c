@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "config/match.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 enum { TICK_MS = 1000 };
 
@@ -182,7 +182,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
     case STG_ACTION_COMMIT:
         stg_source_commit(&h->source, a->partition, a->position);
         break;
-    case STG_ACTION_TAKEN:
+    case STG_ACTION_REVOKED:
         stg_source_taken(&h->source, a->partition);
         break;
     case STG_ACTION_TELL:
@@ -196,7 +196,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         break;
     case STG_ACTION_REMOVED:
         stg_watch_forget(&h->watch, a->lane);
-        stg_people_removed(h, a->lane);
+        stg_target_control_removed(h, a->lane);
         break;
     case STG_ACTION_STOPPED:
         h->is_flow_stopped = true;

@@ -7,7 +7,7 @@
 #include "base/refuse.h"
 #include "config/from.h"
 #include "config/shard.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 #include "kafka/topic.h"
 
 enum { NUMBER_MASK = (1 << STG_SOURCE_NUMBER_BITS) - 1 };
@@ -154,14 +154,14 @@ typedef struct giving {
 
 static void give_rows(giving *g, uint32_t number, uint64_t generation)
 {
-    stg_gift gift = {.partition = number,
-                     .generation = generation,
-                     .is_merged = true,
-                     .is_rows_only = true};
+    stg_assignment gift = {.partition = number,
+                           .generation = generation,
+                           .is_merged = true,
+                           .is_rows_only = true};
 
     if (g->status == STG_OK)
         g->status =
-            stg_flow_give(g->hub->flow, &gift, stg_deadlines_now(), g->err);
+            stg_flow_assign(g->hub->flow, &gift, stg_deadlines_now(), g->err);
 }
 
 static void give_old(void *ctx, const stg_store_partition *p)
@@ -173,7 +173,7 @@ static void give_old(void *ctx, const stg_store_partition *p)
 stg_status stg_source_give(stg_source *s, stg_error *err)
 {
     giving g = {.hub = s->hub, .err = err};
-    stg_gift queue = {.begin = 0};
+    stg_assignment queue = {.begin = 0};
 
     if (!s->keeps_rows)
         return STG_OK; // of a database only what is claimed
@@ -182,7 +182,7 @@ stg_status stg_source_give(stg_source *s, stg_error *err)
     } else {
         queue.begin = stg_store_first(s->hub->store);
         g.status =
-            stg_flow_give(s->hub->flow, &queue, stg_deadlines_now(), err);
+            stg_flow_assign(s->hub->flow, &queue, stg_deadlines_now(), err);
     }
     stg_store_partitions(s->hub->store, give_old, &g);
     return g.status;

@@ -5,16 +5,16 @@
  * partition after the other, as the group gives and takes them:
  *
  *     assigned  ->  the same log?  ->  claim in the store  ->  give to flow  ->  begin to read
- *     revoked   ->  flow ends it  ->  STG_ACTION_TAKEN  ->  let go
- *     lost, fenced  ->  flow drops it  ->  STG_ACTION_TAKEN; claimed anew if it
+ *     revoked   ->  flow ends it  ->  STG_ACTION_REVOKED  ->  let go
+ *     lost, fenced  ->  flow drops it  ->  STG_ACTION_REVOKED; claimed anew if it
  *                       is still ours
  *
  *     source.c         both; what flow wants of a log
- *     source_behind.c  the reader behind, for laggards and for replays
+ *     source_catch_up.c  the reader behind, for laggards and for replays
  *     source_kafka.c   partitions that come and go
  *     source_check.c   whether a partition's log is the one that it was
  *     source_release.c what targets that are gone hold no more
- *     source_before.c  their rows of earlier epochs, which go with them
+ *     source_epochs.c  their rows of earlier epochs, which go with them
  *     source_tell.c    what the consumer says, for people */
 #ifndef STAGGER_HUB_SOURCE_H
 #define STAGGER_HUB_SOURCE_H
@@ -185,7 +185,7 @@ static inline stg_kafka_place stg_source_place_of(const stg_source_place *p)
 void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
                          bool is_catch_up);
 
-/* -- source_behind.c ------------------------------------------------------- */
+/* -- source_catch_up.c ------------------------------------------------------- */
 
 /* What flow's catch-up reader wants of Kafka. */
 void stg_source_read_laggards(stg_source *s, const stg_action *a);
@@ -251,13 +251,13 @@ void stg_source_save_prints(stg_source *s);
 /* Looks for such targets, again and again, until `release` is cleared. */
 void stg_source_watch_release(stg_source *s);
 
-/* -- source_before.c ------------------------------------------------------- */
+/* -- source_epochs.c ------------------------------------------------------- */
 
 /* Rows of epochs that are over, which this hub has now. */
 void stg_source_give_rows(stg_source_place *p, const stg_claimed *c);
 
 /* Others have the partition, or will: its rows in the store are theirs from
- * there on, and what is under way is not stored. STG_ACTION_TAKEN follows for
+ * there on, and what is under way is not stored. STG_ACTION_REVOKED follows for
  * each number. */
 void stg_source_lose_rows(stg_source_place *p);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 static const stg_ns AGAIN = 2 * STG_S; /* after no answer */
 static const stg_ns SAVE = 5 * STG_S;  /* marks are gathered so long */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/shard.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 /* Long enough for a consumer to hear that it has lost what it was fenced of. */
 static const stg_ns AGAIN = 2 * STG_S;
@@ -188,15 +188,15 @@ static void claim_later(stg_source_place *p)
 static stg_status give(stg_source_place *p, const stg_claimed *c,
                        stg_error *err)
 {
-    stg_gift g = {.partition = c->number,
-                  .generation = c->generation,
-                  .begin = p->begin,
-                  .floor = c->floor,
-                  .is_merged = true,
-                  .cursors = c->cursors,
-                  .cursor_count = c->count};
+    stg_assignment g = {.partition = c->number,
+                        .generation = c->generation,
+                        .begin = p->begin,
+                        .floor = c->floor,
+                        .is_merged = true,
+                        .cursors = c->cursors,
+                        .cursor_count = c->count};
 
-    return stg_flow_give(p->source->hub->flow, &g, stg_deadlines_now(), err);
+    return stg_flow_assign(p->source->hub->flow, &g, stg_deadlines_now(), err);
 }
 
 /* Where it is read, and under which tag: flow's number and its assignment. */
@@ -392,7 +392,7 @@ void stg_source_assigned(void *source, const stg_kafka_given *given,
             continue;
         }
         take_over(s, p);
-        p->state = STG_SOURCE_WAITING; // for STG_ACTION_TAKEN
+        p->state = STG_SOURCE_WAITING; // for STG_ACTION_REVOKED
         if (!is_still_going(s, p))
             stg_source_check_place(p);
     }
@@ -436,8 +436,8 @@ void stg_source_revoked(void *source, const stg_kafka_place *places,
              "another member of the group gets it");
         p->is_held = true;
         if (p->state == STG_SOURCE_GIVEN) {
-            stg_flow_take(s->hub->flow, p->number, s->keeps_rows, DRAIN,
-                          stg_deadlines_now());
+            stg_flow_revoke(s->hub->flow, p->number, s->keeps_rows, DRAIN,
+                            stg_deadlines_now());
             stg_source_lose_rows(p);
         }
         p->is_fenced = false;

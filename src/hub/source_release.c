@@ -2,7 +2,7 @@
  * ever: what it has waited for longer than store.retention is shed. (What the
  * queue keeps ends by itself.) */
 #include "host/wall.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 static const stg_ns PAUSE = 5 * STG_S;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 /* One alert for all that keeps Kafka from being read. */
 static void alert(stg_source *s, const char *why)

@@ -4,7 +4,7 @@
 
 #include <stagger/text.h>
 
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 static const char *name_of(const stg_hub *h, uint32_t lane)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host/wall.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 enum { LOOKS_MAX = 1000 }; /* targets a turn: some 100 us */
 

@@ -57,13 +57,13 @@ static bool split(const char *text, char *host, size_t room, const char **port)
     return is_bracketed == (strchr(host, ':') != NULL);
 }
 
-bool stg_address_is_path(const stg_address *a)
+bool stg_address_is_path(const stg_listen_address *a)
 {
     return a->any.sa_family == AF_UNIX;
 }
 
 /* -1: it is no path; 0: it is a wrong one. */
-static int read_path(stg_address *a, const char *text)
+static int read_path(stg_listen_address *a, const char *text)
 {
     static const char scheme[] = "unix:";
     const char *path = text + sizeof scheme - 1;
@@ -78,7 +78,7 @@ static int read_path(stg_address *a, const char *text)
     return 1;
 }
 
-static bool read_host(stg_address *a, const char *host)
+static bool read_host(stg_listen_address *a, const char *host)
 {
     memset(a, 0, sizeof *a);
     if (strcmp(host, "localhost") == 0)
@@ -89,7 +89,8 @@ static bool read_host(stg_address *a, const char *host)
     return inet_pton(AF_INET6, host, &a->v6.sin6_addr) == 1;
 }
 
-stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
+stg_status stg_address_parse(stg_listen_address *a, const char *text,
+                             stg_error *err)
 {
     char host[INET6_ADDRSTRLEN];
     const char *port;
@@ -115,7 +116,7 @@ stg_status stg_address_parse(stg_address *a, const char *text, stg_error *err)
     return STG_OK;
 }
 
-uint16_t stg_address_port(const stg_address *a)
+uint16_t stg_address_port(const stg_listen_address *a)
 {
     if (stg_address_is_path(a))
         return 0;
@@ -123,7 +124,7 @@ uint16_t stg_address_port(const stg_address *a)
                                              : a->v6.sin6_port);
 }
 
-const char *stg_address_print(const stg_address *a,
+const char *stg_address_print(const stg_listen_address *a,
                               char text[STG_ADDRESS_TEXT_MAX])
 {
     char host[INET6_ADDRSTRLEN] = "";
@@ -141,7 +142,7 @@ const char *stg_address_print(const stg_address *a,
     return text;
 }
 
-bool stg_address_is_loopback(const stg_address *a)
+bool stg_address_is_loopback(const stg_listen_address *a)
 {
     const unsigned char *v6 = a->v6.sin6_addr.s6_addr;
 
@@ -156,7 +157,7 @@ bool stg_address_is_loopback(const stg_address *a)
 /* -- who is there ------------------------------------------------------------ */
 
 /* IPv4 as ::ffff:a.b.c.d. */
-static struct in6_addr mapped(const stg_address *a)
+static struct in6_addr mapped(const stg_listen_address *a)
 {
     struct in6_addr to = a->v6.sin6_addr;
 
@@ -168,7 +169,8 @@ static struct in6_addr mapped(const stg_address *a)
     return to;
 }
 
-static bool is_same_host(const stg_address *a, const stg_address *b)
+static bool is_same_host(const stg_listen_address *a,
+                         const stg_listen_address *b)
 {
     struct in6_addr left = mapped(a), right = mapped(b);
 
@@ -176,7 +178,8 @@ static bool is_same_host(const stg_address *a, const stg_address *b)
 }
 
 /* 0.0.0.0 or ::, of its own family or of both. */
-static bool is_everywhere(const stg_address *a, const stg_address *to)
+static bool is_everywhere(const stg_listen_address *a,
+                          const stg_listen_address *to)
 {
     struct in6_addr host = mapped(to);
 
@@ -185,7 +188,7 @@ static bool is_everywhere(const stg_address *a, const stg_address *to)
     return a->v4.sin_addr.s_addr == INADDR_ANY && IN6_IS_ADDR_V4MAPPED(&host);
 }
 
-static bool is_machines(const stg_address *to)
+static bool is_machines(const stg_listen_address *to)
 {
     struct ifaddrs *all, *i;
     bool is_one = false;
@@ -193,7 +196,7 @@ static bool is_machines(const stg_address *to)
     if (getifaddrs(&all) != 0)
         return false;
     for (i = all; i != NULL && !is_one; i = i->ifa_next) {
-        stg_address a;
+        stg_listen_address a;
 
         if (i->ifa_addr == NULL || (i->ifa_addr->sa_family != AF_INET &&
                                     i->ifa_addr->sa_family != AF_INET6))
@@ -206,10 +209,11 @@ static bool is_machines(const stg_address *to)
     return is_one;
 }
 
-bool stg_address_reaches(const stg_address *a, const char *host, uint16_t port)
+bool stg_address_reaches(const stg_listen_address *a, const char *host,
+                         uint16_t port)
 {
     bool is_localhost = strcasecmp(host, "localhost") == 0;
-    stg_address to;
+    stg_listen_address to;
 
     if (port == 0 || port != stg_address_port(a))
         return false;
@@ -244,7 +248,7 @@ static const char *advice(int error)
 }
 
 /* A hub that was killed leaves its socket there. */
-static void remove_stale(const stg_address *a)
+static void remove_stale(const stg_listen_address *a)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -255,20 +259,20 @@ static void remove_stale(const stg_address *a)
     close(fd);
 }
 
-void stg_address_leave(const stg_address *a)
+void stg_address_leave(const stg_listen_address *a)
 {
     if (stg_address_is_path(a))
         (void)unlink(a->un.sun_path);
 }
 
 /* Returns the socket; -1: errno says why. */
-static int open_socket(const stg_address *a)
+static int open_socket(const stg_listen_address *a)
 {
     return socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                   0);
 }
 
-static bool bind_socket(int fd, const stg_address *a)
+static bool bind_socket(int fd, const stg_listen_address *a)
 {
     int yes = 1, no = 0;
     bool is_v4 = a->any.sa_family == AF_INET;
@@ -284,9 +288,9 @@ static bool bind_socket(int fd, const stg_address *a)
     return bind(fd, &a->any, is_v4 ? sizeof a->v4 : sizeof a->v6) == 0;
 }
 
-stg_status stg_address_check_host(const stg_address *a, stg_error *err)
+stg_status stg_address_check_host(const stg_listen_address *a, stg_error *err)
 {
-    stg_address host = *a;
+    stg_listen_address host = *a;
     char text[STG_ADDRESS_TEXT_MAX];
     int fd, error;
 
@@ -306,7 +310,7 @@ stg_status stg_address_check_host(const stg_address *a, stg_error *err)
                : STG_OK;
 }
 
-stg_status stg_address_listen(stg_address *a, int *fd, stg_error *err)
+stg_status stg_address_listen(stg_listen_address *a, int *fd, stg_error *err)
 {
     char text[STG_ADDRESS_TEXT_MAX];
     socklen_t size = sizeof *a;

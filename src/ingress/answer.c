@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 #include "store/message_id.h"
 
 /* -- headers ----------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 enum { WORDS = 2 };
 
@@ -99,7 +99,7 @@ static void set_reply(stg_caller *c, int status, const char *type, char *text,
                         "too many answers are on their way");
         free(text);
     } else {
-        c->reply = (stg_reply){
+        c->reply = (stg_ingress_reply){
             .status = status, .type = type, .text = text, .size = size};
     }
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "http/header.h"
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 static stg_span part_of(const stg_caller *c, stg_request_part part)
 {
@@ -168,7 +168,7 @@ static bool is_loopback_host(stg_span host)
 {
     char text[STG_ADDRESS_TEXT_MAX];
     const char *colon = memchr(host.at, ':', host.size);
-    stg_address a;
+    stg_listen_address a;
 
     if (host.size > 0 && host.at[0] == '[') {
         const char *end = memchr(host.at, ']', host.size);

@@ -5,7 +5,7 @@
 
 #include "base/refuse.h"
 #include "http/forwarding.h"
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 stg_ingress_options stg_ingress_options_default(void)
 {

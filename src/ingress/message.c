@@ -3,7 +3,7 @@
 
 #include "http/forwarding.h"
 #include "http/header.h"
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 /* A request's headers, as a message has them. Spans point into the request until
  * they are copied. */

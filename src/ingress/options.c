@@ -4,7 +4,7 @@
 
 #include "base/refuse.h"
 #include "http/forwarding.h"
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
 {

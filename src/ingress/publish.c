@@ -1,4 +1,4 @@
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 static void count_waiting(stg_publication *p)
 {

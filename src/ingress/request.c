@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 
 static stg_caller *caller_of(stg_inbound *in)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum { BLOCK = 256 * 1024, ENTRIES_FIRST = 64 };
 

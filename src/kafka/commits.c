@@ -1,6 +1,6 @@
 /* What is settled is told to the group: by explicit lists, one at a time, of
  * what is ours and not lost. */
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     AGAIN_MS = 1000, /* after a commit that failed */

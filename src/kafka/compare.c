@@ -6,7 +6,7 @@
 
 #include <openssl/evp.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     ROUND_MS = 3000, /* for one record of each partition */

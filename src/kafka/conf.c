@@ -6,7 +6,7 @@
 
 #include "base/refuse.h"
 #include "http/forwarding.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 #include "kafka/reserved.h"
 #include "kafka/topic.h"
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum { PATIENCE_S = 3 };
 

@@ -1,7 +1,7 @@
 /* Where partitions begin and end, asked of the brokers. */
 #include <stdlib.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     LIST_MS = 2000,  /* for all of them */

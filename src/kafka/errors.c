@@ -1,5 +1,5 @@
 /* Which errors of librdkafka are the same trouble, and what to do about it. */
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 /* Errors of connections, and of all that is asked over them: a broker is away. */
 static bool is_of_connections(rd_kafka_resp_err_t err)

@@ -7,7 +7,7 @@
  * again, into a queue of their own, and what was in the old one goes with it. */
 #include <stdlib.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     GATHER_MS = 50,  /* until those that have begun are read without others */

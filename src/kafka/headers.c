@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/little.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum { NUMBER = 4, HEAD = 2 * NUMBER };
 

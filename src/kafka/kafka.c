@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 #include "base/refuse.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 struct stg_kafka {
     stg_kafka_options o;
     stg_kafka_topics topics;
     stg_kafka_post post;
     stg_kafka_member member;
-    stg_kafka_behind behind;
+    stg_kafka_catch_up behind;
     stg_kafka_read_fn *read, *read_behind;
     void *read_ctx, *read_behind_ctx;
     unsigned threads; /* that run */
@@ -175,8 +175,8 @@ static bool start(stg_kafka *k)
         0)
         return false;
     k->threads++;
-    if (uv_thread_create(&k->behind.thread, stg_kafka_behind_run, &k->behind) ==
-        0) {
+    if (uv_thread_create(&k->behind.thread, stg_kafka_catch_up_run,
+                         &k->behind) == 0) {
         k->threads++;
         return true;
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 #include "kafka/letters.h"
 
 static void add(rd_kafka_headers_t *h, const char *name, stg_span value)

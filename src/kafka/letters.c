@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 #include "kafka/topic.h"
 
 enum { POLL_MS = 100 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 void *stg_kafka_memory(size_t count, size_t size)
 {

@@ -6,7 +6,7 @@
 #include <stagger/rng.h>
 
 #include "host/thread_name.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     POLL_S = 1,  /* between two looks at librdkafka's queue, or it thinks that

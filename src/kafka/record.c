@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "http/forwarding.h"
 #include "http/header.h"
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 #include "store/parcel.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum { WAIT_MS = 2000 };
 

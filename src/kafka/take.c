@@ -2,7 +2,7 @@
  * what holds the brokers back. */
 #include <stdlib.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum { MARK_S = 1 }; /* between two records that are noted of a partition */
 

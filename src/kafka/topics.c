@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 #include "kafka/topic.h"
 
 enum { LIST_MS = 2000 };

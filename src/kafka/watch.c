@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/inside.h"
+#include "kafka/internal.h"
 
 enum {
     AWAY_S = 1, /* between two looks, while no broker answers */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "host/wall.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 
 /* Made when there is something to count: most of ten thousand targets may be
  * idle. NULL: there is no memory, and the target is not counted. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "host/wall.h"
-#include "hub/hub_inside.h"
+#include "hub/hub_internal.h"
 #include "ingress/ask.h"
 
 enum { SLICE = 256 /* targets a turn of the loop */ };
@@ -54,7 +54,7 @@ static void forget_picture(stg_metrics *m)
 {
     free(m->picture.rows);
     stg_picture_free_kafka(&m->picture);
-    m->picture = (stg_picture){.rows = NULL};
+    m->picture = (stg_snapshot){.rows = NULL};
     m->rows_max = m->at = 0;
 }
 
@@ -140,7 +140,7 @@ static void give_label(stg_metrics *m, stg_target *t)
 /* The row of the others is behind all that may have their own. */
 static void add_target(stg_metrics *m, stg_target *t, stg_ns now)
 {
-    stg_picture *p = &m->picture;
+    stg_snapshot *p = &m->picture;
     stg_picture_row one;
 
     give_label(m, t);
@@ -156,7 +156,7 @@ static void add_target(stg_metrics *m, stg_target *t, stg_ns now)
     p->has_others = true;
 }
 
-static void take_alerts(const stg_alerts *a, stg_picture *p)
+static void take_alerts(const stg_alerts *a, stg_snapshot *p)
 {
     stg_alerts_look(a, &p->alerts);
     for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
@@ -173,7 +173,7 @@ static void take_alerts(const stg_alerts *a, stg_picture *p)
 static void take_hub(stg_metrics *m)
 {
     stg_hub *h = m->hub;
-    stg_picture *p = &m->picture;
+    stg_snapshot *p = &m->picture;
 
     stg_hub_look(h, &p->hub);
     stg_store_look(h->store, &p->store);
@@ -193,7 +193,7 @@ static void take_hub(stg_metrics *m)
 /* The row of the others to its place. */
 static void complete(stg_metrics *m)
 {
-    stg_picture *p = &m->picture;
+    stg_snapshot *p = &m->picture;
 
     if (p->has_others) {
         stg_picture_row *others = &p->rows[p->count++];

@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "host/deadlines.h"
 #include "hub/target.h"
-#include "metrics/picture.h"
+#include "metrics/snapshot.h"
 
 typedef struct stg_metrics {
     stg_hub *hub;
@@ -31,11 +31,11 @@ typedef struct stg_metrics {
     /* -- the page that is being made */
     stg_list waiting; /* for it */
     stg_deadline next;
-    stg_picture picture;
+    stg_snapshot picture;
     size_t rows_max, at; /* the target that is next */
     uint64_t changes;    /* of the targets, when it was begun */
     stg_ns wall_at;      /* and the wall clock */
-    stg_page page;
+    stg_exposition page;
     uv_work_t work;
     bool is_printing;
     void (*closed)(void *ctx);

@@ -2,44 +2,44 @@
 #include <stagger/policy.h>
 #include <stagger/stagger.h>
 
-#include "metrics/picture.h"
+#include "metrics/snapshot.h"
 
 /* -- families of one sample ------------------------------------------------ */
 
-static void put(stg_page *page, const char *name, const char *type,
+static void put(stg_exposition *page, const char *name, const char *type,
                 const char *help, uint64_t value)
 {
     stg_page_family(page, name, type, help);
     stg_page_sample(page, "", NULL, 0, value);
 }
 
-static void put_gauge(stg_page *page, const char *name, const char *help,
+static void put_gauge(stg_exposition *page, const char *name, const char *help,
                       uint64_t value)
 {
     put(page, name, "gauge", help, value);
 }
 
-static void put_counter(stg_page *page, const char *name, const char *help,
-                        uint64_t value)
+static void put_counter(stg_exposition *page, const char *name,
+                        const char *help, uint64_t value)
 {
     put(page, name, "counter", help, value);
 }
 
-static void put_seconds(stg_page *page, const char *name, const char *type,
-                        const char *help, stg_ns value)
+static void put_seconds(stg_exposition *page, const char *name,
+                        const char *type, const char *help, stg_ns value)
 {
     stg_page_family(page, name, type, help);
     stg_page_seconds(page, "", NULL, 0, value);
 }
 
-static void put_histogram(stg_page *page, const char *name, const char *help,
-                          const stg_histogram *h)
+static void put_histogram(stg_exposition *page, const char *name,
+                          const char *help, const stg_histogram *h)
 {
     stg_page_family(page, name, "histogram", help);
     stg_page_histogram(page, NULL, 0, h);
 }
 
-static void put_as(stg_page *page, const char *label, const char *as,
+static void put_as(stg_exposition *page, const char *label, const char *as,
                    uint64_t value)
 {
     stg_label labels[] = {{label, as}};
@@ -49,7 +49,7 @@ static void put_as(stg_page *page, const char *label, const char *as,
 
 /* -- the parts ------------------------------------------------------------- */
 
-static void print_hub(const stg_picture *p, stg_page *page)
+static void print_hub(const stg_snapshot *p, stg_exposition *page)
 {
     stg_label version = {"version", STG_VERSION};
 
@@ -90,7 +90,7 @@ static void print_hub(const stg_picture *p, stg_page *page)
                 "Lines of the log that nobody read in time.", p->log_dropped);
 }
 
-static void print_memory(const stg_picture *p, stg_page *page)
+static void print_memory(const stg_snapshot *p, stg_exposition *page)
 {
     put_gauge(page, "stagger_window_messages",
               "Recent messages that are held in memory.", p->hub.flow.window);
@@ -105,7 +105,7 @@ static void print_memory(const stg_picture *p, stg_page *page)
 }
 
 static void print_store(const stg_store_view *s, const stg_histogram *groups,
-                        stg_page *page)
+                        stg_exposition *page)
 {
     put_gauge(page, "stagger_store_used_bytes",
               "Bytes of the store's file that are in use.", s->used);
@@ -130,7 +130,7 @@ static void print_store(const stg_store_view *s, const stg_histogram *groups,
                   "Rows and cursors: from asked to durable.", groups);
 }
 
-static void print_times(const stg_store_view *s, stg_page *page)
+static void print_times(const stg_store_view *s, stg_exposition *page)
 {
     put_histogram(page, "stagger_store_commit_duration_seconds",
                   "Transactions of the store: from their begin until durable.",
@@ -139,7 +139,7 @@ static void print_times(const stg_store_view *s, stg_page *page)
                   "Checkpoints of the write-ahead log.", &s->checkpoints);
 }
 
-static void print_ingress(const stg_ingress_view *g, stg_page *page)
+static void print_ingress(const stg_ingress_view *g, stg_exposition *page)
 {
     put_counter(page, "stagger_ingress_requests_total",
                 "Requests that were answered, whatever their path.",
@@ -169,7 +169,7 @@ static void print_ingress(const stg_ingress_view *g, stg_page *page)
               "Bytes of requests that are read, or wait.", g->pending);
 }
 
-static void print_firing(const stg_alerts_view *v, stg_page *page)
+static void print_firing(const stg_alerts_view *v, stg_exposition *page)
 {
     stg_page_family(page, "stagger_alerts_firing", "gauge",
                     "Alerts of the hub's own that hold now.");
@@ -205,7 +205,7 @@ static uint64_t waiting_of(const stg_alert_sink_view *v)
 }
 
 /* Where there are sinks; else nobody is told. */
-static void print_alerts(const stg_picture *p, stg_page *page)
+static void print_alerts(const stg_snapshot *p, stg_exposition *page)
 {
     static const struct {
         const char *name, *type, *help;
@@ -236,8 +236,8 @@ static void print_alerts(const stg_picture *p, stg_page *page)
     }
 }
 
-static void print_process(const stg_picture *p, const stg_process_view *v,
-                          stg_page *page)
+static void print_process(const stg_snapshot *p, const stg_process_view *v,
+                          stg_exposition *page)
 {
     put_seconds(page, "process_cpu_seconds_total", "counter",
                 "Time of processors that was used.", v->cpu);
@@ -253,8 +253,8 @@ static void print_process(const stg_picture *p, const stg_process_view *v,
                   v->files_max);
 }
 
-void stg_picture_print(const stg_picture *p, const stg_process_view *process,
-                       stg_page *page)
+void stg_picture_print(const stg_snapshot *p, const stg_process_view *process,
+                       stg_exposition *page)
 {
     print_hub(p, page);
     stg_picture_print_targets(p, page);

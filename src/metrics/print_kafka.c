@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/hub_inside.h"
-#include "metrics/picture.h"
+#include "hub/hub_internal.h"
+#include "metrics/snapshot.h"
 
 /* Lanes times partitions, each with its lag: a page of a few MB. */
 enum { LAGS_MAX = 20000, NUMBER_TEXT = 12 };
@@ -21,12 +21,12 @@ static size_t count_places(const stg_source *s)
     return count;
 }
 
-static size_t own_rows(const stg_picture *p)
+static size_t own_rows(const stg_snapshot *p)
 {
     return p->count - p->has_others;
 }
 
-static void take_lags(stg_picture *p, const stg_source *s, size_t i,
+static void take_lags(stg_snapshot *p, const stg_source *s, size_t i,
                       uint32_t number)
 {
     stg_picture_kafka *k = &p->kafka;
@@ -44,7 +44,7 @@ static void no_counts(void *ctx, const stg_kafka_view *v)
     (void)v;
 }
 
-void stg_picture_take_kafka(stg_picture *p, const stg_source *s)
+void stg_picture_take_kafka(stg_snapshot *p, const stg_source *s)
 {
     stg_picture_kafka *k = &p->kafka;
     size_t count = count_places(s);
@@ -76,7 +76,7 @@ void stg_picture_take_kafka(stg_picture *p, const stg_source *s)
     }
 }
 
-void stg_picture_free_kafka(stg_picture *p)
+void stg_picture_free_kafka(stg_snapshot *p)
 {
     stg_picture_kafka *k = &p->kafka;
 
@@ -89,7 +89,7 @@ void stg_picture_free_kafka(stg_picture *p)
 
 /* -- printing it ----------------------------------------------------------- */
 
-static void put_place(stg_page *page, const char *target,
+static void put_place(stg_exposition *page, const char *target,
                       const stg_picture_place *place, uint64_t value)
 {
     char number[NUMBER_TEXT];
@@ -117,7 +117,7 @@ static uint64_t committed_of(const stg_picture_place *place)
     return place->committed;
 }
 
-static void print_places(const stg_picture_kafka *k, stg_page *page)
+static void print_places(const stg_picture_kafka *k, stg_exposition *page)
 {
     static const struct {
         const char *name, *help;
@@ -138,7 +138,7 @@ static void print_places(const stg_picture_kafka *k, stg_page *page)
     }
 }
 
-static void print_lags(const stg_picture *p, stg_page *page)
+static void print_lags(const stg_snapshot *p, stg_exposition *page)
 {
     const stg_picture_kafka *k = &p->kafka;
 
@@ -153,14 +153,14 @@ static void print_lags(const stg_picture *p, stg_page *page)
                       k->lags[row * k->count + i]);
 }
 
-static void put_result(stg_page *page, const char *result, uint64_t value)
+static void put_result(stg_exposition *page, const char *result, uint64_t value)
 {
     stg_label label = {"result", result};
 
     stg_page_sample(page, "", &label, 1, value);
 }
 
-static void print_counts(const stg_picture_kafka *k, stg_page *page)
+static void print_counts(const stg_picture_kafka *k, stg_exposition *page)
 {
     const struct {
         const char *name, *type, *help;
@@ -212,7 +212,7 @@ static void print_counts(const stg_picture_kafka *k, stg_page *page)
     put_result(page, "failed", k->counts.commit_failures);
 }
 
-static void print_letters(const stg_picture_kafka *k, stg_page *page)
+static void print_letters(const stg_picture_kafka *k, stg_exposition *page)
 {
     if (!k->has_letters)
         return;
@@ -224,7 +224,7 @@ static void print_letters(const stg_picture_kafka *k, stg_page *page)
     put_result(page, "left-out", k->letters.left_out);
 }
 
-void stg_picture_print_kafka(const stg_picture *p, stg_page *page)
+void stg_picture_print_kafka(const stg_snapshot *p, stg_exposition *page)
 {
     if (!p->kafka.is_there)
         return;

@@ -49,11 +49,11 @@ stg_status stg_question_check(const stg_question *q, stg_error *err)
     return STG_OK;
 }
 
-uint32_t stg_ordeal_load(const stg_question *q, stg_ordeal ordeal)
+uint32_t stg_scenario_load(const stg_question *q, stg_scenario ordeal)
 {
     uint32_t more = q->load + q->load / 6; // 70 % becomes 81 %
 
-    if (ordeal < STG_ORDEAL_OUTAGE_MORE)
+    if (ordeal < STG_SCENARIO_OUTAGE_MORE)
         return q->load;
     return more > 950 ? 950 : more;
 }
@@ -162,21 +162,21 @@ static uint32_t queue_of(const stg_question *q)
     return q->queue / scale + (q->queue % scale > 0);
 }
 
-stg_overload_options stg_ordeal_options(const stg_question *q,
-                                        stg_ordeal ordeal)
+stg_overload_options stg_scenario_options(const stg_question *q,
+                                          stg_scenario ordeal)
 {
     stg_overload_options o = stg_overload_default();
 
     o.service.workers = workers_of(q);
     o.service.time.a = service_of(q);
     o.service.queue_max = queue_of(q);
-    o.load.rate = capacity_of(q) * stg_ordeal_load(q, ordeal) / 1000;
+    o.load.rate = capacity_of(q) * stg_scenario_load(q, ordeal) / 1000;
     o.load.rate = o.load.rate < 1 ? 1 : o.load.rate;
     o.processes = processes_of(q);
     o.timeout = timeout_of(q);
     o.errors = 10000; // one in a hundred: what retries are for on a good day
     o.trigger.kind =
-        ordeal == STG_ORDEAL_OUTAGE || ordeal == STG_ORDEAL_OUTAGE_MORE
+        ordeal == STG_SCENARIO_OUTAGE || ordeal == STG_SCENARIO_OUTAGE_MORE
             ? STG_TRIGGER_OUTAGE
             : STG_TRIGGER_STALL;
     o.trigger.from_at = before_of(q);
@@ -365,11 +365,11 @@ bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c)
 
 /* -- verdicts -------------------------------------------------------------- */
 
-stg_verdict stg_verdict_begin(void)
+stg_advice_verdict stg_verdict_begin(void)
 {
-    stg_verdict v = {0};
+    stg_advice_verdict v = {0};
 
-    for (int i = 0; i < STG_ORDEAL_COUNT; i++)
+    for (int i = 0; i < STG_SCENARIO_COUNT; i++)
         v.recovery_ms[i] = -1;
     return v;
 }
@@ -379,8 +379,8 @@ static double mean_of(const stg_overload_summary *s, stg_figure figure)
     return stg_overload_summary_figure(s, figure, NULL).mean;
 }
 
-void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
-                     const stg_overload_summary *s)
+void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
+                     stg_scenario ordeal, const stg_overload_summary *s)
 {
     double runs = s->runs, before = v->runs, all = before + runs;
     double capacity = (double)capacity_of(q) / 1000;
@@ -406,12 +406,13 @@ void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
 
 /* One request more for each operation weighs as much as one operation in a
  * hundred that is lost. */
-static double score(const stg_verdict *v)
+static double score(const stg_advice_verdict *v)
 {
     return v->lost + (v->load > 1 ? 0.01 * (v->load - 1) : 0);
 }
 
-int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b)
+int stg_verdict_compare(const stg_advice_verdict *a,
+                        const stg_advice_verdict *b)
 {
     // Shares, for one may have been tried more often.
     double failed = (double)a->failed * b->runs - (double)b->failed * a->runs;
@@ -448,7 +449,7 @@ stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
                               const stg_overload_summary *const *without,
                               size_t ordeals)
 {
-    double means[STG_ORDEAL_COUNT], squares = 0;
+    double means[STG_SCENARIO_COUNT], squares = 0;
     stg_estimate all;
 
     for (size_t k = 0; k < ordeals; k++) {
@@ -474,9 +475,9 @@ double stg_question_hopeless(const stg_question *q)
            (double)stg_question_run(q);
 }
 
-bool stg_verdict_equal(const stg_verdict *a, const stg_verdict *b)
+bool stg_verdict_equal(const stg_advice_verdict *a, const stg_advice_verdict *b)
 {
-    for (int i = 0; i < STG_ORDEAL_COUNT; i++)
+    for (int i = 0; i < STG_SCENARIO_COUNT; i++)
         if (a->recovery_ms[i] != b->recovery_ms[i])
             return false;
     return a->runs == b->runs && a->failed == b->failed && a->lost == b->lost &&

@@ -12,7 +12,7 @@
 
 #include <stagger/text.h>
 
-#include "chart/paper.h"
+#include "chart/text_buffer.h"
 #include "sim/overload_summary.h"
 
 typedef struct stg_question {
@@ -39,24 +39,24 @@ stg_question stg_question_default(void);
 stg_status stg_question_check(const stg_question *q, stg_error *err);
 
 /* How a candidate is tried. */
-typedef enum stg_ordeal {
-    STG_ORDEAL_OUTAGE,
-    STG_ORDEAL_STALL,
-    STG_ORDEAL_OUTAGE_MORE, /* with more load */
-    STG_ORDEAL_STALL_MORE,
-    STG_ORDEAL_COUNT
-} stg_ordeal;
+typedef enum stg_scenario {
+    STG_SCENARIO_OUTAGE,
+    STG_SCENARIO_STALL,
+    STG_SCENARIO_OUTAGE_MORE, /* with more load */
+    STG_SCENARIO_STALL_MORE,
+    STG_SCENARIO_COUNT
+} stg_scenario;
 
 /* The load of an ordeal, as a share of the capacity in thousandths. */
-uint32_t stg_ordeal_load(const stg_question *q, stg_ordeal ordeal);
+uint32_t stg_scenario_load(const stg_question *q, stg_scenario ordeal);
 
 /* By how much the model is smaller than what was asked, clients and capacity
  * alike, so that a run takes a moment: 1 or more. */
 uint32_t stg_question_scale(const stg_question *q);
 
 /* The model of an ordeal, but for its policy. */
-stg_overload_options stg_ordeal_options(const stg_question *q,
-                                        stg_ordeal ordeal);
+stg_overload_options stg_scenario_options(const stg_question *q,
+                                          stg_scenario ordeal);
 
 /* The policy for a process of the model: where there are fewer of them than the
  * scale would have, each has more to do, and its budget as much more. */
@@ -78,27 +78,29 @@ typedef struct stg_candidate {
 bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c);
 
 /* What a candidate came to, over all ordeals that it was tried in. */
-typedef struct stg_verdict {
+typedef struct stg_advice_verdict {
     uint32_t runs, failed; /* those that did not recover, or were not well */
     uint32_t unwell;       /* those that were not well before the trouble */
-    double recovery_ms[STG_ORDEAL_COUNT]; /* mean; -1: never, or not tried */
+    double recovery_ms[STG_SCENARIO_COUNT]; /* mean; -1: never, or not tried */
     double lost; /* share of the operations of a run, mean over ordeals */
     double load; /* requests for each operation, mean */
     double peak; /* of the load, over the capacity: the highest mean */
-} stg_verdict;
+} stg_advice_verdict;
 
 /* A verdict that knows of nothing yet. */
-stg_verdict stg_verdict_begin(void);
+stg_advice_verdict stg_verdict_begin(void);
 
-void stg_verdict_add(stg_verdict *v, const stg_question *q, stg_ordeal ordeal,
-                     const stg_overload_summary *s);
+void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
+                     stg_scenario ordeal, const stg_overload_summary *s);
 
 /* Below 0: a is better; 0: as good. */
-int stg_verdict_compare(const stg_verdict *a, const stg_verdict *b);
+int stg_verdict_compare(const stg_advice_verdict *a,
+                        const stg_advice_verdict *b);
 
 /* Whether they came to the very same: what tells the two policies apart made no
  * difference. */
-bool stg_verdict_equal(const stg_verdict *a, const stg_verdict *b);
+bool stg_verdict_equal(const stg_advice_verdict *a,
+                       const stg_advice_verdict *b);
 
 /* How much less of the operations was lost in one than in the other, in the same
  * runs of each ordeal: the mean of their differences, run by run, and its

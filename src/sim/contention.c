@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/writer.h"
-#include "sim/peak.h"
+#include "sim/max_rate.h"
 #include "sim/policy.h"
 #include "sim/random.h"
 
@@ -24,8 +24,8 @@ struct stg_contention {
     stg_memory memory;
     stg_engine engine;
     stg_server server;
-    stg_sim_peak peak;
-    stg_law_ahead network;
+    stg_sim_max_rate peak;
+    stg_distribution_ahead network;
     stg_rng backoff;
     bool has_timeout;   /* an attempt may be given up before its answer */
     bool is_optimistic; /* the call comes after a read */
@@ -34,8 +34,8 @@ struct stg_contention {
     stg_ns *read_at;   /* of the attempt under way */
     program *programs; /* NULL: the policy needs none */
     stg_contention_run run;
-    stg_contention_book *book; /* of this repetition; or NULL */
-    bool is_lost;              /* there was no memory for something */
+    stg_contention_totals *book; /* of this repetition; or NULL */
+    bool is_lost;                /* there was no memory for something */
 };
 
 stg_contention_options stg_contention_options_default(void)
@@ -43,7 +43,9 @@ stg_contention_options stg_contention_options_default(void)
     return (stg_contention_options){
         .clients = 100,
         .resource = stg_resource_default(),
-        .network = {.kind = STG_LAW_NORMAL, .a = 10 * STG_MS, .b = 2 * STG_MS},
+        .network = {.kind = STG_DISTRIBUTION_NORMAL,
+                    .a = 10 * STG_MS,
+                    .b = 2 * STG_MS},
         .seed = 1,
         .until_at = STG_NEVER,
         .calls_max = UINT64_MAX,
@@ -125,7 +127,7 @@ stg_status stg_contention_new(stg_contention **contention,
         c->engine.until_at = options->until_at;
         c->engine.events_max = options->calls_max;
         c->engine.stop = options->stop;
-        stg_sim_peak_init(&c->peak, 100 * STG_MS, &c->memory);
+        stg_sim_max_rate_init(&c->peak, 100 * STG_MS, &c->memory);
         if (stg_server_init(&c->server, &options->resource, &c->memory) &&
             make_clients(c)) {
             *contention = c;
@@ -149,7 +151,7 @@ void stg_contention_free(stg_contention *c)
 
     stg_engine_close(&c->engine);
     stg_server_close(&c->server);
-    stg_sim_peak_close(&c->peak);
+    stg_sim_max_rate_close(&c->peak);
     release(c, c->block);
     release(c, c->read_at);
     release(c, c->programs);
@@ -161,11 +163,11 @@ void stg_contention_free(stg_contention *c)
 /* The attempt begins at `at`; when its call arrives is known at once. */
 static inline void send_call(stg_contention *c, uint32_t id, stg_ns at)
 {
-    at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
+    at = stg_ns_add(at, stg_distribution_ahead_draw(&c->network));
     if (c->is_optimistic) {
         c->read_at[id] = at;
-        at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
-        at = stg_ns_add(at, stg_law_ahead_draw(&c->network));
+        at = stg_ns_add(at, stg_distribution_ahead_draw(&c->network));
+        at = stg_ns_add(at, stg_distribution_ahead_draw(&c->network));
     }
     stg_engine_push(&c->engine, at, id);
 }
@@ -183,7 +185,7 @@ static void succeed(stg_contention *c, const stg_retry *r, stg_ns at)
 {
     c->run.successes++;
     stop_client(c, r, at);
-    if (c->book != NULL && !stg_contention_book_succeed(c->book, at))
+    if (c->book != NULL && !stg_contention_totals_succeed(c->book, at))
         c->is_lost = true;
 }
 
@@ -221,7 +223,7 @@ begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
 static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
 {
     uint32_t before = r->attempts - 1;
-    uint32_t last = STG_BOOK_WAITS - 1;
+    uint32_t last = STG_TOTALS_WAITS - 1;
 
     if (!stg_sim_tally_add(&c->book->waits[before < last ? before : last],
                            wait))
@@ -253,7 +255,7 @@ static void count_call(stg_contention *c, uint32_t id, bool is_success)
     stg_ns now = c->engine.now;
 
     c->run.calls++;
-    if (!stg_sim_peak_add(&c->peak, now))
+    if (!stg_sim_max_rate_add(&c->peak, now))
         c->is_lost = true;
     if (c->book != NULL && !stg_sim_series_add(&c->book->calls, now))
         c->is_lost = true;
@@ -284,8 +286,8 @@ static void take_call(stg_contention *c, uint32_t id)
 {
     static const stg_outcome timeout = {.fault = STG_FAULT_TIMEOUT};
     stg_ns read_at = c->is_optimistic ? c->read_at[id] : 0;
-    stg_answer a = stg_server_call(&c->server, c->engine.now, read_at);
-    stg_ns at = stg_ns_add(a.at, stg_law_ahead_draw(&c->network));
+    stg_resource_answer a = stg_server_call(&c->server, c->engine.now, read_at);
+    stg_ns at = stg_ns_add(a.at, stg_distribution_ahead_draw(&c->network));
 
     count_call(c, id, a.is_success);
     if (c->has_timeout && is_too_late(c, id, &at))
@@ -312,15 +314,15 @@ static void start_clients(stg_contention *c)
 }
 
 static void clear(stg_contention *c, uint64_t repetition,
-                  stg_contention_book *book)
+                  stg_contention_totals *book)
 {
     uint64_t seed = c->options.seed;
 
     stg_engine_clear(&c->engine);
-    stg_sim_peak_clear(&c->peak);
+    stg_sim_max_rate_clear(&c->peak);
     stg_server_clear(&c->server,
                      stg_random_stream(seed, repetition, STG_CONCERN_SERVICE));
-    stg_law_ahead_init(
+    stg_distribution_ahead_init(
         &c->network, &c->options.network,
         stg_random_stream(seed, repetition, STG_CONCERN_NETWORK));
     c->backoff = stg_random_stream(seed, repetition, STG_CONCERN_BACKOFF);
@@ -330,7 +332,7 @@ static void clear(stg_contention *c, uint64_t repetition,
 }
 
 bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
-                           stg_contention_run *run, stg_contention_book *book)
+                           stg_contention_run *run, stg_contention_totals *book)
 {
     uint32_t id;
 
@@ -338,10 +340,10 @@ bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
     start_clients(c);
     while (stg_engine_next(&c->engine, &id))
         take_call(c, id);
-    c->run.peak = stg_sim_peak_most(&c->peak);
+    c->run.peak = stg_sim_max_rate_most(&c->peak);
     c->run.end = c->is_lost ? STG_END_MEMORY : c->engine.end;
     *run = c->run;
     if (book != NULL)
-        stg_contention_book_finish(book, run->end != STG_END_STOPPED);
+        stg_contention_totals_finish(book, run->end != STG_END_STOPPED);
     return run->end != STG_END_MEMORY;
 }

@@ -21,7 +21,7 @@
 
 #include <stagger/retry.h>
 
-#include "sim/contention_book.h"
+#include "sim/contention_totals.h"
 #include "sim/engine.h"
 #include "sim/resource.h"
 
@@ -37,8 +37,8 @@ typedef struct stg_contention_options {
     uint32_t clients;         /* 1 to STG_CONTENTION_CLIENTS_MAX */
     const stg_policy *policy; /* kept; checked */
     stg_resource resource;
-    stg_law network;    /* of each message */
-    uint64_t seed;      /* of all repetitions */
+    stg_distribution network; /* of each message */
+    uint64_t seed;            /* of all repetitions */
     stg_ns until_at;    /* no call is made then or later; STG_NEVER: no limit */
     uint64_t calls_max; /* UINT64_MAX: no limit */
     stg_sim_queue_kind queue;
@@ -86,7 +86,8 @@ void stg_contention_free(stg_contention *c);
  * is written to *run, and added to book if that is not NULL. Returns false if
  * there was no memory: run and book are then of no use. */
 bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
-                           stg_contention_run *run, stg_contention_book *book);
+                           stg_contention_run *run,
+                           stg_contention_totals *book);
 
 /* About how many bytes a contention with these options takes, at most. */
 uint64_t stg_contention_size(const stg_contention_options *options);

@@ -68,41 +68,43 @@ static stg_estimate each_of(const stg_contention_case *c)
         each, stg_estimate_root(calls * calls + successes * successes)};
 }
 
-static void put_clients(stg_paper *p, uint32_t clients)
+static void put_clients(stg_text_buffer *p, uint32_t clients)
 {
-    stg_paper_put_people(p, clients);
-    stg_paper_put(p, clients == 1 ? " client" : " clients");
+    stg_text_buffer_put_people(p, clients);
+    stg_text_buffer_put(p, clients == 1 ? " client" : " clients");
 }
 
-static void put_calls(stg_paper *p, const stg_contention_case *c)
+static void put_calls(stg_text_buffer *p, const stg_contention_case *c)
 {
-    stg_paper_put_people(p, c->calls.mean);
-    stg_paper_put(p, " calls");
+    stg_text_buffer_put_people(p, c->calls.mean);
+    stg_text_buffer_put(p, " calls");
 }
 
 /* "3.5 times", "12 times" */
-static void put_times(stg_paper *p, double ratio)
+static void put_times(stg_text_buffer *p, double ratio)
 {
-    stg_paper_put_fixed(p, ratio, ratio < 10 ? 1 : 0);
-    stg_paper_put(p, " times");
+    stg_text_buffer_put_fixed(p, ratio, ratio < 10 ? 1 : 0);
+    stg_text_buffer_put(p, " times");
 }
 
-void stg_contention_put_policy(stg_paper *paper, const stg_contention_case *c)
+void stg_contention_put_policy(stg_text_buffer *paper,
+                               const stg_contention_case *c)
 {
     uint64_t all = c->book->attempts.count, done = c->book->done.count;
     double lost = all > done ? (double)(all - done) / (double)all : 0;
 
-    stg_paper_form(paper, "\"%s\"", c->policy);
+    stg_text_buffer_form(paper, "\"%s\"", c->policy);
     if (lost <= 0)
         return;
-    stg_paper_put(paper, " (");
-    stg_paper_put_people(paper, lost < 0.1 ? 0.1 * (int)(1000 * lost + 0.5)
-                                           : (int)(100 * lost + 0.5));
-    stg_paper_put(paper, "\u00a0% give up)");
+    stg_text_buffer_put(paper, " (");
+    stg_text_buffer_put_people(paper, lost < 0.1
+                                          ? 0.1 * (int)(1000 * lost + 0.5)
+                                          : (int)(100 * lost + 0.5));
+    stg_text_buffer_put(paper, "\u00a0% give up)");
 }
 
 /* "a", "b" and "c": all that are as good as the least. */
-static void put_least(stg_paper *p, const stg_contention_found *f,
+static void put_least(stg_text_buffer *p, const stg_contention_found *f,
                       reading *read)
 {
     const stg_contention_case *last = last_of(f), *least, *most;
@@ -116,52 +118,53 @@ static void put_least(stg_paper *p, const stg_contention_found *f,
             continue;
         stg_contention_put_policy(p, &last[i]);
         left--;
-        stg_paper_put(p, left > 1 ? ", " : left == 1 ? " and " : "");
+        stg_text_buffer_put(p, left > 1 ? ", " : left == 1 ? " and " : "");
     }
 }
 
-static void say_calls(const stg_contention_found *f, stg_paper *p)
+static void say_calls(const stg_contention_found *f, stg_text_buffer *p)
 {
     reading *read = is_success_alike(f) ? calls_of : each_of;
     const stg_contention_case *least, *most;
 
     rank(f, read, &least, &most);
     put_clients(p, least->clients);
-    stg_paper_put(p, " make ");
+    stg_text_buffer_put(p, " make ");
     if (f->policies > 1 && is_least(most, least, read))
-        stg_paper_put(p, "about ");
-    stg_paper_put_people(p, read(least).mean);
-    stg_paper_put(p, read == calls_of ? " calls" : " calls for each success");
+        stg_text_buffer_put(p, "about ");
+    stg_text_buffer_put_people(p, read(least).mean);
+    stg_text_buffer_put(p, read == calls_of ? " calls"
+                                            : " calls for each success");
     if (f->policies == 1)
         return;
     if (is_least(most, least, read)) {
-        stg_paper_put(p, " with each policy");
+        stg_text_buffer_put(p, " with each policy");
         return;
     }
-    stg_paper_put(p, " with ");
+    stg_text_buffer_put(p, " with ");
     put_least(p, f, read);
-    stg_paper_put(p, ", and ");
+    stg_text_buffer_put(p, ", and ");
     put_times(p, read(most).mean / read(least).mean);
-    stg_paper_put(p, " as many with ");
+    stg_text_buffer_put(p, " as many with ");
     stg_contention_put_policy(p, most);
 }
 
-static void say_completion(const stg_contention_found *f, stg_paper *p)
+static void say_completion(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *least, *most;
 
     rank(f, completion_of, &least, &most);
     put_clients(p, least->clients);
-    stg_paper_put(p, is_success_alike(f) ? " are done after "
-                                         : " have stopped after ");
-    stg_paper_put_time(p, least->completion_ms.mean);
-    stg_paper_put(p, " with ");
+    stg_text_buffer_put(p, is_success_alike(f) ? " are done after "
+                                               : " have stopped after ");
+    stg_text_buffer_put_time(p, least->completion_ms.mean);
+    stg_text_buffer_put(p, " with ");
     put_least(p, f, completion_of);
     if (is_least(most, least, completion_of))
         return;
-    stg_paper_put(p, ", and after ");
-    stg_paper_put_time(p, most->completion_ms.mean);
-    stg_paper_put(p, " with ");
+    stg_text_buffer_put(p, ", and after ");
+    stg_text_buffer_put_time(p, most->completion_ms.mean);
+    stg_text_buffer_put(p, " with ");
     stg_contention_put_policy(p, most);
 }
 
@@ -182,7 +185,7 @@ static stg_chart_point plot_completion(const stg_contention_case *c)
                              .y_se = c->completion_ms.se};
 }
 
-static bool draw_by_clients(stg_album *a, const stg_contention_found *f,
+static bool draw_by_clients(stg_chart_set *a, const stg_contention_found *f,
                             const stg_sheet *sheet, plotting *plot)
 {
     size_t sizes = f->count / f->policies;
@@ -190,7 +193,7 @@ static bool draw_by_clients(stg_album *a, const stg_contention_found *f,
     sheet->chart->x = (stg_chart_axis){.label = "clients", .unit = "clients"};
     for (size_t p = 0; p < f->policies; p++) {
         stg_chart_series *s = &sheet->series[p];
-        stg_chart_point *points = stg_album_points(a, s, sizes);
+        stg_chart_point *points = stg_chart_set_points(a, s, sizes);
 
         s->name = f->cases[p].policy;
         s->colour = f->cases[p].colour;
@@ -202,47 +205,48 @@ static bool draw_by_clients(stg_album *a, const stg_contention_found *f,
 }
 
 /* What was simulated, and how to read it. */
-static const char *note_of(stg_album *a, const char *note, const char *more)
+static const char *note_of(stg_chart_set *a, const char *note, const char *more)
 {
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     const char *text;
 
-    stg_paper_form(&p, "%s%s", more, note == NULL ? "" : note);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    stg_text_buffer_form(&p, "%s%s", more, note == NULL ? "" : note);
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
-const char *stg_contention_title(stg_album *a, const stg_contention_found *f,
+const char *stg_contention_title(stg_chart_set *a,
+                                 const stg_contention_found *f,
                                  void (*say)(const stg_contention_found *f,
-                                             stg_paper *p))
+                                             stg_text_buffer *p))
 {
     const stg_contention_case *last = last_of(f);
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     bool is_once = false;
     const char *text;
 
     for (size_t i = 0; i < f->policies; i++)
         is_once |= last[i].reps < 2;
     if (is_once) {
-        stg_paper_put(&p, "One repetition of ");
+        stg_text_buffer_put(&p, "One repetition of ");
         put_clients(&p, last->clients);
-        stg_paper_put(&p, ": no conclusion");
+        stg_text_buffer_put(&p, ": no conclusion");
     } else {
         say(f, &p);
     }
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
-bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f)
+bool stg_contention_chart_calls(stg_chart_set *a, const stg_contention_found *f)
 {
     stg_sheet sheet;
 
     if (f->count <= f->policies)
         return true;
-    if (!stg_album_add(a, "calls-by-clients", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "calls-by-clients", 1, f->policies, &sheet))
         return false;
     sheet.chart->title = stg_contention_title(a, f, say_calls);
     sheet.chart->note =
@@ -254,14 +258,14 @@ bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f)
     return draw_by_clients(a, f, &sheet, plot_calls);
 }
 
-bool stg_contention_chart_completion(stg_album *a,
+bool stg_contention_chart_completion(stg_chart_set *a,
                                      const stg_contention_found *f)
 {
     stg_sheet sheet;
 
     if (f->count <= f->policies)
         return true;
-    if (!stg_album_add(a, "completion-by-clients", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "completion-by-clients", 1, f->policies, &sheet))
         return false;
     sheet.chart->title = stg_contention_title(a, f, say_completion);
     sheet.chart->note = note_of(
@@ -290,19 +294,19 @@ static const stg_contention_case *find_best(const stg_contention_found *f)
     return NULL;
 }
 
-static void put_each(stg_paper *p, const stg_contention_case *c)
+static void put_each(stg_text_buffer *p, const stg_contention_case *c)
 {
     stg_contention_put_policy(p, c);
     if (c->successes.mean <= 0)
         return;
-    stg_paper_put(p, ", for ");
-    stg_paper_put_people(p, each_of(c).mean);
-    stg_paper_put(p, " calls each");
+    stg_text_buffer_put(p, ", for ");
+    stg_text_buffer_put_people(p, each_of(c).mean);
+    stg_text_buffer_put(p, " calls each");
 }
 
 /* Who does not succeed is done soon, with few calls. So where policies differ in
  * that, it comes first; of those that are the best in it, the calls decide. */
-static void say_success(const stg_contention_found *f, stg_paper *p)
+static void say_success(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *worst, *most, *best = NULL;
 
@@ -311,13 +315,13 @@ static void say_success(const stg_contention_found *f, stg_paper *p)
         if (is_least(&last[i], most, successes_of) &&
             (best == NULL || each_of(&last[i]).mean < each_of(best).mean))
             best = &last[i];
-    stg_paper_put(p, "Most clients succeed with ");
+    stg_text_buffer_put(p, "Most clients succeed with ");
     put_each(p, best == NULL ? most : best);
-    stg_paper_put(p, "; the fewest with ");
+    stg_text_buffer_put(p, "; the fewest with ");
     put_each(p, worst);
 }
 
-static void say_work(const stg_contention_found *f, stg_paper *p)
+static void say_work(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *cheap, *quick, *most, *best = find_best(f);
 
@@ -325,35 +329,35 @@ static void say_work(const stg_contention_found *f, stg_paper *p)
     rank(f, completion_of, &quick, &most);
     if (f->policies == 1) {
         put_clients(p, cheap->clients);
-        stg_paper_put(p, " make ");
+        stg_text_buffer_put(p, " make ");
         put_calls(p, cheap);
-        stg_paper_put(p, " and are done after ");
-        stg_paper_put_time(p, cheap->completion_ms.mean);
+        stg_text_buffer_put(p, " and are done after ");
+        stg_text_buffer_put_time(p, cheap->completion_ms.mean);
     } else if (!is_success_alike(f)) {
         say_success(f, p);
     } else if (best != NULL) {
-        stg_paper_put(p, "With ");
+        stg_text_buffer_put(p, "With ");
         stg_contention_put_policy(p, best);
-        stg_paper_put(p,
-                      " the clients are done first, and with the fewest "
-                      "calls");
+        stg_text_buffer_put(p,
+                            " the clients are done first, and with the fewest "
+                            "calls");
     } else {
-        stg_paper_put(p, "The fewest calls are made with ");
+        stg_text_buffer_put(p, "The fewest calls are made with ");
         put_least(p, f, calls_of);
-        stg_paper_put(p, "; with ");
+        stg_text_buffer_put(p, "; with ");
         put_least(p, f, completion_of);
-        stg_paper_put(p, " the clients are done first, for ");
+        stg_text_buffer_put(p, " the clients are done first, for ");
         put_times(p, quick->calls.mean / cheap->calls.mean);
-        stg_paper_put(p, " as many calls");
+        stg_text_buffer_put(p, " as many calls");
     }
 }
 
-bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f)
+bool stg_contention_chart_work(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
     stg_sheet sheet;
 
-    if (!stg_album_add(a, "work-against-time", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "work-against-time", 1, f->policies, &sheet))
         return false;
     sheet.chart->title = stg_contention_title(a, f, say_work);
     sheet.chart->note =
@@ -366,7 +370,7 @@ bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f)
         .label = "work", .unit = "calls", .is_from_zero = true};
     for (size_t p = 0; p < f->policies; p++) {
         stg_chart_series *s = &sheet.series[p];
-        stg_chart_point *point = stg_album_points(a, s, 1);
+        stg_chart_point *point = stg_chart_set_points(a, s, 1);
 
         s->name = last[p].policy;
         s->colour = last[p].colour;
@@ -418,20 +422,20 @@ static stg_estimate spread_of(const stg_sim_tally *t)
 }
 
 /* How many retries have waits that a logarithmic axis can show. */
-static size_t count_waits(const stg_contention_book *b)
+static size_t count_waits(const stg_contention_totals *b)
 {
     size_t count = 0;
 
-    while (count < STG_BOOK_WAITS && b->waits[count].count > 0)
+    while (count < STG_TOTALS_WAITS && b->waits[count].count > 0)
         count++;
     return count > 0 && b->waits[count - 1].most > 0 ? count : 0;
 }
 
-static bool draw_waits(stg_album *a, const stg_contention_case *c,
+static bool draw_waits(stg_chart_set *a, const stg_contention_case *c,
                        stg_chart_series *s)
 {
     size_t count = count_waits(c->book);
-    stg_chart_point *points = stg_album_points(a, s, count);
+    stg_chart_point *points = stg_chart_set_points(a, s, count);
 
     s->name = c->policy;
     s->colour = c->colour;
@@ -448,7 +452,7 @@ static bool draw_waits(stg_album *a, const stg_contention_case *c,
 }
 
 /* By the widest and the narrowest of one retry that all have. */
-static void say_waits(const stg_contention_found *f, stg_paper *p)
+static void say_waits(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *wide = NULL, *firm = NULL;
     stg_estimate most = {0}, least = {0};
@@ -475,23 +479,24 @@ static void say_waits(const stg_contention_found *f, stg_paper *p)
     }
     if (wide == NULL || firm == NULL)
         return;
-    stg_paper_put(p, "Before retry ");
-    stg_paper_put_count(p, retry);
+    stg_text_buffer_put(p, "Before retry ");
+    stg_text_buffer_put_count(p, retry);
     if (wide != firm && !stg_estimate_is_apart(most, least)) {
-        stg_paper_put(p, ", waits are spread over about ");
-        stg_paper_put_time(p, most.mean);
-        stg_paper_put(p, " with each policy");
+        stg_text_buffer_put(p, ", waits are spread over about ");
+        stg_text_buffer_put_time(p, most.mean);
+        stg_text_buffer_put(p, " with each policy");
         return;
     }
-    stg_paper_form(p, ", waits with \"%s\" are spread over ", wide->policy);
-    stg_paper_put_time(p, most.mean);
+    stg_text_buffer_form(p, ", waits with \"%s\" are spread over ",
+                         wide->policy);
+    stg_text_buffer_put_time(p, most.mean);
     if (wide == firm)
         return;
-    stg_paper_form(p, ", with \"%s\" over ", firm->policy);
-    stg_paper_put_time(p, least.mean);
+    stg_text_buffer_form(p, ", with \"%s\" over ", firm->policy);
+    stg_text_buffer_put_time(p, least.mean);
 }
 
-bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
+bool stg_contention_chart_waits(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
     size_t panels = 0, at = 0;
@@ -501,7 +506,7 @@ bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f)
         panels += count_waits(last[p].book) > 0;
     if (panels == 0)
         return true;
-    if (!stg_album_add(a, "waits-by-retry", panels, panels, &sheet))
+    if (!stg_chart_set_add(a, "waits-by-retry", panels, panels, &sheet))
         return false;
     sheet.chart->title = stg_contention_title(a, f, say_waits);
     sheet.chart->note = note_of(

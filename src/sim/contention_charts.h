@@ -6,8 +6,8 @@
 #ifndef STAGGER_SIM_CONTENTION_CHARTS_H
 #define STAGGER_SIM_CONTENTION_CHARTS_H
 
-#include "chart/album.h"
-#include "sim/contention_book.h"
+#include "chart/chart_set.h"
+#include "sim/contention_totals.h"
 #include "sim/estimate.h"
 
 /* A policy at a number of clients. */
@@ -17,8 +17,8 @@ typedef struct stg_contention_case {
     uint32_t clients;
     uint32_t reps; /* 1 at least; of one nothing is said */
     stg_estimate calls, completion_ms;
-    stg_estimate successes;          /* of the clients */
-    const stg_contention_book *book; /* of all repetitions */
+    stg_estimate successes;            /* of the clients */
+    const stg_contention_totals *book; /* of all repetitions */
 } stg_contention_case;
 
 /* One repetition, call by call: x is ms, y the client from 1 on. */
@@ -41,16 +41,18 @@ typedef struct stg_contention_found {
 } stg_contention_found;
 
 /* Over the numbers of clients, where there are several. */
-bool stg_contention_chart_calls(stg_album *a, const stg_contention_found *f);
-bool stg_contention_chart_completion(stg_album *a,
+bool stg_contention_chart_calls(stg_chart_set *a,
+                                const stg_contention_found *f);
+bool stg_contention_chart_completion(stg_chart_set *a,
                                      const stg_contention_found *f);
 
 /* Of the largest number of clients. */
-bool stg_contention_chart_work(stg_album *a, const stg_contention_found *f);
-bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f);
-bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f);
-bool stg_contention_chart_waits(stg_album *a, const stg_contention_found *f);
-bool stg_contention_chart_traces(stg_album *a,
+bool stg_contention_chart_work(stg_chart_set *a, const stg_contention_found *f);
+bool stg_contention_chart_time(stg_chart_set *a, const stg_contention_found *f);
+bool stg_contention_chart_done(stg_chart_set *a, const stg_contention_found *f);
+bool stg_contention_chart_waits(stg_chart_set *a,
+                                const stg_contention_found *f);
+bool stg_contention_chart_traces(stg_chart_set *a,
                                  const stg_contention_trace *traces,
                                  size_t count, const char *note);
 
@@ -60,12 +62,14 @@ stg_estimate stg_contention_half(const stg_contention_case *c);
 
 /* What `say` puts on paper, as a title; of one repetition, just that it is
  * one. */
-const char *stg_contention_title(stg_album *a, const stg_contention_found *f,
+const char *stg_contention_title(stg_chart_set *a,
+                                 const stg_contention_found *f,
                                  void (*say)(const stg_contention_found *f,
-                                             stg_paper *p));
+                                             stg_text_buffer *p));
 
 /* The policy's name in quotes, and which share of its clients gives up, if any;
  * for titles. */
-void stg_contention_put_policy(stg_paper *paper, const stg_contention_case *c);
+void stg_contention_put_policy(stg_text_buffer *paper,
+                               const stg_contention_case *c);
 
 #endif

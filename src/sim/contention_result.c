@@ -124,19 +124,19 @@ static stg_cell attempts(const stg_contention_row *row, double share)
 }
 
 /* Calls in each slice until the mean completion. */
-static stg_cell spark(stg_album *a, const stg_contention_row *row)
+static stg_cell spark(stg_chart_set *a, const stg_contention_row *row)
 {
     const stg_sim_series *s = &row->book->calls;
     double slices = row->result.completion_ms.mean * 1e6 / (double)s->width + 1;
     size_t count = slices < (double)s->used ? (size_t)slices : s->used;
-    double *curve = stg_album_take(a, count * sizeof *curve);
+    double *curve = stg_chart_set_take(a, count * sizeof *curve);
 
     for (size_t i = 0; curve != NULL && i < count; i++)
         curve[i] = (double)s->sums[i];
     return stg_cell_spark(curve, curve == NULL ? 0 : count);
 }
 
-static void fill_row(stg_album *a, const stg_contention_row *row,
+static void fill_row(stg_chart_set *a, const stg_contention_row *row,
                      stg_cell *cells)
 {
     const stg_contention_result *r = &row->result;
@@ -166,10 +166,10 @@ static void fill_row(stg_album *a, const stg_contention_row *row,
     memcpy(cells, filled, sizeof filled);
 }
 
-bool stg_contention_table(stg_album *a, const stg_contention_row *rows,
+bool stg_contention_table(stg_chart_set *a, const stg_contention_row *rows,
                           size_t count, stg_table *table)
 {
-    stg_cell *cells = stg_album_take(a, count * COLUMNS * sizeof *cells);
+    stg_cell *cells = stg_chart_set_take(a, count * COLUMNS * sizeof *cells);
 
     *table = (stg_table){.columns = columns,
                          .column_count = COLUMNS,

@@ -4,7 +4,7 @@
 #ifndef STAGGER_SIM_CONTENTION_RESULT_H
 #define STAGGER_SIM_CONTENTION_RESULT_H
 
-#include "chart/album.h"
+#include "chart/chart_set.h"
 #include "chart/table.h"
 #include "sim/contention.h"
 #include "sim/estimate.h"
@@ -28,12 +28,12 @@ typedef struct stg_contention_row {
     uint32_t clients;
     uint64_t seed;
     stg_contention_result result;
-    const stg_contention_book *book;
+    const stg_contention_totals *book;
 } stg_contention_row;
 
 /* Makes a table of rows. What it points to is the album's and the rows' own.
  * Returns false if there was no memory. */
-bool stg_contention_table(stg_album *a, const stg_contention_row *rows,
+bool stg_contention_table(stg_chart_set *a, const stg_contention_row *rows,
                           size_t count, stg_table *table);
 
 #endif

@@ -86,19 +86,19 @@ static stg_estimate crowding(const stg_contention_case *c, double end)
     return e;
 }
 
-static void put_percent(stg_paper *p, double share)
+static void put_percent(stg_text_buffer *p, double share)
 {
     const double nearly_all = 0.995;
 
     if (share >= nearly_all) {
-        stg_paper_put(p, share < 1 ? "nearly all" : "all");
+        stg_text_buffer_put(p, share < 1 ? "nearly all" : "all");
         return;
     }
-    stg_paper_put_fixed(p, 100 * share, 0);
-    stg_paper_put(p, "\u00a0%");
+    stg_text_buffer_put_fixed(p, 100 * share, 0);
+    stg_text_buffer_put(p, "\u00a0%");
 }
 
-static void say_times(const stg_contention_found *f, stg_paper *p)
+static void say_times(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *crowded = last, *even = last;
     stg_estimate most, least;
@@ -119,20 +119,20 @@ static void say_times(const stg_contention_found *f, stg_paper *p)
         }
     }
     if (crowded != even && !stg_estimate_is_apart(most, least))
-        stg_paper_put(p, "With each policy, about ");
+        stg_text_buffer_put(p, "With each policy, about ");
     else
-        stg_paper_form(p, "With \"%s\", ", crowded->policy);
+        stg_text_buffer_form(p, "With \"%s\", ", crowded->policy);
     put_percent(p, most.mean);
-    stg_paper_put(p, " of the calls fall into a tenth of the time");
+    stg_text_buffer_put(p, " of the calls fall into a tenth of the time");
     if (!stg_estimate_is_apart(most, least))
         return;
-    stg_paper_form(p, "; with \"%s\", ", even->policy);
+    stg_text_buffer_form(p, "; with \"%s\", ", even->policy);
     put_percent(p, least.mean);
 }
 
 /* Bins up to the end of the window, each with its standard error. */
-static bool draw_bins(stg_album *a, const stg_contention_case *c, double end,
-                      stg_chart_series *s)
+static bool draw_bins(stg_chart_set *a, const stg_contention_case *c,
+                      double end, stg_chart_series *s)
 {
     const stg_sim_series *calls = &c->book->calls;
     double width = ms_of(calls->width);
@@ -140,7 +140,7 @@ static bool draw_bins(stg_album *a, const stg_contention_case *c, double end,
     stg_chart_point *points;
 
     count = count < calls->used ? count : calls->used;
-    points = stg_album_points(a, s, count);
+    points = stg_chart_set_points(a, s, count);
     s->name = c->policy;
     s->colour = c->colour;
     s->mark = STG_MARK_AREA;
@@ -151,38 +151,38 @@ static bool draw_bins(stg_album *a, const stg_contention_case *c, double end,
     return points != NULL;
 }
 
-static const char *label_of(stg_album *a, const stg_sim_series *s)
+static const char *label_of(stg_chart_set *a, const stg_sim_series *s)
 {
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     const char *text;
 
-    stg_paper_put(&p, "calls in ");
-    stg_paper_put_time(&p, ms_of(s->width));
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    stg_text_buffer_put(&p, "calls in ");
+    stg_text_buffer_put_time(&p, ms_of(s->width));
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
 /* What the axis leaves out is said. */
-static const char *time_note(stg_album *a, const char *more, double end,
+static const char *time_note(stg_chart_set *a, const char *more, double end,
                              bool is_cut, const char *note)
 {
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     const char *text;
 
-    stg_paper_put(&p, more);
+    stg_text_buffer_put(&p, more);
     if (is_cut) {
-        stg_paper_put(&p, "The axis ends at ");
-        stg_paper_put_time(&p, end);
-        stg_paper_put(&p, ", and some go on. ");
+        stg_text_buffer_put(&p, "The axis ends at ");
+        stg_text_buffer_put_time(&p, end);
+        stg_text_buffer_put(&p, ", and some go on. ");
     }
-    stg_paper_put(&p, note == NULL ? "" : note);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    stg_text_buffer_put(&p, note == NULL ? "" : note);
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
-bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
+bool stg_contention_chart_time(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
     stg_sheet sheet;
@@ -191,7 +191,8 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
 
     if (last->book->calls.used == 0)
         return true;
-    if (!stg_album_add(a, "calls-over-time", f->policies, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "calls-over-time", f->policies, f->policies,
+                           &sheet))
         return false;
     end = window_of(f, &is_cut);
     sheet.chart->title = stg_contention_title(a, f, say_times);
@@ -216,14 +217,14 @@ bool stg_contention_chart_time(stg_album *a, const stg_contention_found *f)
 
 /* -- who is done by when */
 
-static void put_half(stg_paper *p, const stg_contention_case *c)
+static void put_half(stg_text_buffer *p, const stg_contention_case *c)
 {
-    stg_paper_put_time(p, stg_contention_half(c).mean);
-    stg_paper_put(p, " with ");
+    stg_text_buffer_put_time(p, stg_contention_half(c).mean);
+    stg_text_buffer_put(p, " with ");
     stg_contention_put_policy(p, c);
 }
 
-static void say_done(const stg_contention_found *f, stg_paper *p)
+static void say_done(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *quick = NULL, *slow = NULL;
 
@@ -238,31 +239,32 @@ static void say_done(const stg_contention_found *f, stg_paper *p)
             slow = &last[i];
     }
     if (quick == NULL || slow == NULL) {
-        stg_paper_put(p, "No client succeeds");
+        stg_text_buffer_put(p, "No client succeeds");
         return;
     }
-    stg_paper_put(p, "Half of those who succeed are done after ");
+    stg_text_buffer_put(p, "Half of those who succeed are done after ");
     if (quick != slow && !stg_estimate_is_apart(stg_contention_half(quick),
                                                 stg_contention_half(slow))) {
-        stg_paper_put(p, "about ");
-        stg_paper_put_time(p, stg_contention_half(quick).mean);
-        stg_paper_put(p, " with each policy");
+        stg_text_buffer_put(p, "about ");
+        stg_text_buffer_put_time(p, stg_contention_half(quick).mean);
+        stg_text_buffer_put(p, " with each policy");
         return;
     }
     put_half(p, quick);
     if (quick == slow)
         return;
-    stg_paper_put(p, ", and after ");
+    stg_text_buffer_put(p, ", and after ");
     put_half(p, slow);
 }
 
-static bool draw_done(stg_album *a, const stg_contention_case *c,
+static bool draw_done(stg_chart_set *a, const stg_contention_case *c,
                       stg_chart_series *s)
 {
     const stg_sim_curve *curve = &c->book->by_then;
     size_t count = stg_sim_curve_read(curve, NULL);
-    stg_sim_curve_point *read = stg_album_take(a, (count + 1) * sizeof *read);
-    stg_chart_point *points = stg_album_points(a, s, count + 1);
+    stg_sim_curve_point *read =
+        stg_chart_set_take(a, (count + 1) * sizeof *read);
+    stg_chart_point *points = stg_chart_set_points(a, s, count + 1);
 
     s->name = c->policy;
     s->colour = c->colour;
@@ -279,12 +281,12 @@ static bool draw_done(stg_album *a, const stg_contention_case *c,
     return true;
 }
 
-bool stg_contention_chart_done(stg_album *a, const stg_contention_found *f)
+bool stg_contention_chart_done(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
     stg_sheet sheet;
 
-    if (!stg_album_add(a, "done-by-time", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "done-by-time", 1, f->policies, &sheet))
         return false;
     sheet.chart->title = stg_contention_title(a, f, say_done);
     sheet.chart->note = time_note(
@@ -332,7 +334,7 @@ static double trace_window(const stg_contention_trace *traces, size_t count,
     return *is_cut ? more * median : longest;
 }
 
-bool stg_contention_chart_traces(stg_album *a,
+bool stg_contention_chart_traces(stg_chart_set *a,
                                  const stg_contention_trace *traces,
                                  size_t count, const char *note)
 {
@@ -342,7 +344,7 @@ bool stg_contention_chart_traces(stg_album *a,
 
     if (count == 0)
         return true;
-    if (!stg_album_add(a, "clients-by-time", count, count, &sheet))
+    if (!stg_chart_set_add(a, "clients-by-time", count, count, &sheet))
         return false;
     end = trace_window(traces, count, &is_cut);
     sheet.chart->title = "One repetition, call by call";

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/writer.h"
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 #include "sim/policy.h"
 #include "sim/random.h"
 
@@ -19,7 +19,8 @@ stg_overload_options stg_overload_default(void)
         .network = {.a = STG_MS},
         .service = {.workers = 10,
                     .queue_max = 1000,
-                    .time = {.kind = STG_LAW_EXPONENTIAL, .a = 10 * STG_MS}},
+                    .time = {.kind = STG_DISTRIBUTION_EXPONENTIAL,
+                             .a = 10 * STG_MS}},
         .trigger = {.kind = STG_TRIGGER_OUTAGE,
                     .from_at = 20 * STG_S,
                     .until_at = 30 * STG_S},
@@ -30,7 +31,7 @@ stg_overload_options stg_overload_default(void)
     };
 }
 
-static stg_status check_load(const stg_load *l, stg_error *err)
+static stg_status check_load(const stg_overload_load *l, stg_error *err)
 {
     if (!l->is_closed && (l->rate < 1 || l->rate > 4000000000))
         return stg_refuse_thousandths(err, "rate", l->rate,
@@ -117,7 +118,7 @@ static double most(double a, double b)
  * of an operation, twice over for the growth of arrays. */
 static double guess_live(const stg_overload_options *o)
 {
-    const stg_load *l = &o->load;
+    const stg_overload_load *l = &o->load;
     double rate = (double)l->rate / 1e12, life, live;
 
     if (l->is_closed)

@@ -42,25 +42,25 @@ typedef struct stg_trigger {
     stg_ns from_at, until_at; /* from_at < until_at < end_at; kind none: 0 */
 } stg_trigger;
 
-typedef struct stg_load {
+typedef struct stg_overload_load {
     bool is_closed;
     bool is_regular;  /* open: at even distances, not as a Poisson process */
     uint64_t rate;    /* open: thousandths of an operation a second, 1 to
                          4 * 10^9; closed: 0 */
     uint32_t clients; /* closed: 1 to 10000000, each with one operation at a
                          time; open: 0 */
-    stg_law think;    /* closed: from an operation's end to the next */
-} stg_load;
+    stg_distribution think; /* closed: from an operation's end to the next */
+} stg_overload_load;
 
 typedef struct stg_overload_options {
     stg_policy policy;
-    stg_load load;
+    stg_overload_load load;
     uint32_t processes; /* that the clients live in, 1 to 1000000 */
     uint32_t throttle;  /* K of a throttle beside the policy's,
                            thousandths; 0: none */
     stg_ns timeout;     /* of an attempt, 1 us to 1 d or STG_NEVER; the policy's
                            own holds if it is less */
-    stg_law network;    /* of a request, and of an answer */
+    stg_distribution network; /* of a request, and of an answer */
     stg_sim_service_options service;
     uint32_t errors;    /* millionths of answers that are a 500, whatever the
                            load: 0 to 1000000 */

@@ -2,27 +2,27 @@
 
 /* -- points ---------------------------------------------------------------- */
 
-typedef stg_estimate estimate_of(const stg_overload_stretch *s, int what);
+typedef stg_estimate estimate_of(const stg_overload_interval *s, int what);
 
-static stg_estimate rate_of(const stg_overload_stretch *s, int what)
+static stg_estimate rate_of(const stg_overload_interval *s, int what)
 {
     return stg_overload_sum_estimate(&s->series[what]);
 }
 
 /* Nothing succeeded, so there is no latency: 0, which a logarithmic axis leaves
  * out. */
-static stg_estimate latency_of(const stg_overload_stretch *s, int what)
+static stg_estimate latency_of(const stg_overload_interval *s, int what)
 {
     return stg_overload_sum_estimate(&s->waits[what]);
 }
 
 /* A line for a case, over time; a point is in the middle of its stretch. */
-static void draw(stg_album *a, stg_chart_series *series,
+static void draw(stg_chart_set *a, stg_chart_series *series,
                  const stg_overload_case *c, estimate_of *find, int what)
 {
     const stg_overload_summary *s = c->summary;
     uint32_t count = stg_overload_summary_stretches(s);
-    stg_chart_point *points = stg_album_points(a, series, count);
+    stg_chart_point *points = stg_chart_set_points(a, series, count);
 
     for (uint32_t i = 0; points != NULL && i < count; i++) {
         stg_estimate e = find(&s->stretches[i], what);
@@ -48,19 +48,20 @@ static bool is_same_span(const stg_trigger *a, const stg_trigger *b)
 }
 
 /* "outage", or where there are several "outage 20 s to 30 s". */
-static const char *name_span(stg_album *a, const stg_trigger *t, bool is_only)
+static const char *name_span(stg_chart_set *a, const stg_trigger *t,
+                             bool is_only)
 {
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     const char *text;
 
     if (is_only)
         return trouble_names[t->kind];
-    stg_paper_form(&p, "%s ", trouble_names[t->kind]);
-    stg_paper_put_time(&p, (double)t->from_at / 1e6);
-    stg_paper_put(&p, " to ");
-    stg_paper_put_time(&p, (double)t->until_at / 1e6);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    stg_text_buffer_form(&p, "%s ", trouble_names[t->kind]);
+    stg_text_buffer_put_time(&p, (double)t->from_at / 1e6);
+    stg_text_buffer_put(&p, " to ");
+    stg_text_buffer_put_time(&p, (double)t->until_at / 1e6);
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
@@ -76,10 +77,10 @@ static bool is_new(const stg_overload_case *cases, size_t i)
 }
 
 /* Each trouble that the cases have, once. */
-static void shade(stg_album *a, stg_chart *chart,
+static void shade(stg_chart_set *a, stg_chart *chart,
                   const stg_overload_case *cases, size_t count)
 {
-    stg_chart_span *spans = stg_album_take(a, count * sizeof *spans);
+    stg_chart_span *spans = stg_chart_set_take(a, count * sizeof *spans);
     size_t distinct = 0, next = 0;
 
     chart->x = (stg_chart_axis){
@@ -108,14 +109,14 @@ typedef struct content {
     int what;
 } content;
 
-static void draw_over_time(stg_album *a, const char *name, const char *title,
-                           const char *note, const content *contents,
-                           size_t panels, const stg_overload_case *cases,
-                           size_t count)
+static void draw_over_time(stg_chart_set *a, const char *name,
+                           const char *title, const char *note,
+                           const content *contents, size_t panels,
+                           const stg_overload_case *cases, size_t count)
 {
     stg_sheet sheet;
 
-    if (!stg_album_add(a, name, panels, panels * count, &sheet))
+    if (!stg_chart_set_add(a, name, panels, panels * count, &sheet))
         return;
     sheet.chart->title = title;
     sheet.chart->note = note;
@@ -133,7 +134,7 @@ static void draw_over_time(stg_album *a, const char *name, const char *title,
     }
 }
 
-void stg_overload_chart_rates(stg_album *a, const stg_overload_case *cases,
+void stg_overload_chart_rates(stg_chart_set *a, const stg_overload_case *cases,
                               size_t count, const char *title)
 {
     static const content contents[] = {
@@ -156,33 +157,33 @@ void stg_overload_chart_rates(stg_album *a, const stg_overload_case *cases,
          .find = rate_of,
          .what = STG_SERIES_QUEUE},
     };
-    stg_paper paper = stg_paper_on(a->memory);
+    stg_text_buffer paper = stg_text_buffer_on(a->memory);
 
     if (title == NULL) {
         stg_overload_say_finding(cases, count, &paper);
-        title = stg_album_text(a, &paper);
+        title = stg_chart_set_text(a, &paper);
     }
     draw_over_time(a, "overload-rates", title,
                    "Shaded: the trouble. A goodput that stays below what it "
                    "was before has not recovered. Bands: two standard errors.",
                    contents, 3, cases, count);
-    stg_paper_free(&paper);
+    stg_text_buffer_free(&paper);
 }
 
 typedef void sentence(const stg_overload_case *cases, size_t count,
-                      stg_paper *p);
+                      stg_text_buffer *p);
 
 /* The sentence, as a title. */
-static const char *say(stg_album *a, sentence *put,
+static const char *say(stg_chart_set *a, sentence *put,
                        const stg_overload_case *cases, size_t count)
 {
-    stg_paper p = stg_paper_on(a->memory);
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
     const char *text;
 
     if (!stg_overload_say_once(cases, count, &p))
         put(cases, count, &p);
-    text = stg_album_text(a, &p);
-    stg_paper_free(&p);
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
     return text;
 }
 
@@ -192,53 +193,54 @@ static double figure_of(const stg_overload_case *c, stg_figure figure)
 }
 
 static void say_latency(const stg_overload_case *cases, size_t count,
-                        stg_paper *p)
+                        stg_text_buffer *p)
 {
     stg_overload_ends ends;
 
     if (!stg_overload_rank(cases, count, STG_FIGURE_P99, &ends)) {
-        stg_paper_put(p, "Nothing succeeds");
+        stg_text_buffer_put(p, "Nothing succeeds");
         return;
     }
-    stg_paper_put(p, "99 in 100 of the operations that succeed do so within ");
-    stg_paper_put_time(p, figure_of(ends.least, STG_FIGURE_P99));
+    stg_text_buffer_put(
+        p, "99 in 100 of the operations that succeed do so within ");
+    stg_text_buffer_put_time(p, figure_of(ends.least, STG_FIGURE_P99));
     stg_overload_put_end(&ends, ends.least, p);
     if (!ends.is_apart)
         return;
-    stg_paper_put(p, ", and within ");
-    stg_paper_put_time(p, figure_of(ends.most, STG_FIGURE_P99));
+    stg_text_buffer_put(p, ", and within ");
+    stg_text_buffer_put_time(p, figure_of(ends.most, STG_FIGURE_P99));
     stg_overload_put_end(&ends, ends.most, p);
 }
 
-static void put_requests(const stg_overload_case *c, stg_paper *p)
+static void put_requests(const stg_overload_case *c, stg_text_buffer *p)
 {
     size_t begin = p->length;
 
-    stg_paper_put_people(p, figure_of(c, STG_FIGURE_AMPLIFICATION));
-    stg_paper_put(p, p->length - begin == 1 && p->text[begin] == '1'
-                         ? " request"
-                         : " requests");
+    stg_text_buffer_put_people(p, figure_of(c, STG_FIGURE_AMPLIFICATION));
+    stg_text_buffer_put(p, p->length - begin == 1 && p->text[begin] == '1'
+                               ? " request"
+                               : " requests");
 }
 
 static void say_amplification(const stg_overload_case *cases, size_t count,
-                              stg_paper *p)
+                              stg_text_buffer *p)
 {
     stg_overload_ends ends;
 
     if (!stg_overload_rank(cases, count, STG_FIGURE_AMPLIFICATION, &ends))
         return;
-    stg_paper_put(p, "An operation becomes ");
+    stg_text_buffer_put(p, "An operation becomes ");
     put_requests(ends.most, p);
     stg_overload_put_end(&ends, ends.most, p);
     if (!ends.is_apart)
         return;
-    stg_paper_put(p, ", and ");
+    stg_text_buffer_put(p, ", and ");
     put_requests(ends.least, p);
     stg_overload_put_end(&ends, ends.least, p);
 }
 
-void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
-                                size_t count)
+void stg_overload_chart_latency(stg_chart_set *a,
+                                const stg_overload_case *cases, size_t count)
 {
     static const content contents[] = {
         {.panel = {.name = "half of them",
@@ -262,7 +264,7 @@ void stg_overload_chart_latency(stg_album *a, const stg_overload_case *cases,
                    contents, 2, cases, count);
 }
 
-void stg_overload_chart_amplification(stg_album *a,
+void stg_overload_chart_amplification(stg_chart_set *a,
                                       const stg_overload_case *cases,
                                       size_t count)
 {
@@ -284,17 +286,18 @@ void stg_overload_chart_amplification(stg_album *a,
 /* -- success against load -------------------------------------------------- */
 
 static void put_cost(const stg_overload_ends *ends,
-                     const stg_overload_case *end, stg_paper *p)
+                     const stg_overload_case *end, stg_text_buffer *p)
 {
     stg_overload_put_success(end, p);
-    stg_paper_put(p, " of the operations succeed");
+    stg_text_buffer_put(p, " of the operations succeed");
     stg_overload_put_end(ends, end, p);
-    stg_paper_put(p, ", for ");
+    stg_text_buffer_put(p, ", for ");
     put_requests(end, p);
-    stg_paper_put(p, " each");
+    stg_text_buffer_put(p, " each");
 }
 
-static void say_cost(const stg_overload_case *cases, size_t count, stg_paper *p)
+static void say_cost(const stg_overload_case *cases, size_t count,
+                     stg_text_buffer *p)
 {
     stg_overload_ends ends;
 
@@ -303,7 +306,7 @@ static void say_cost(const stg_overload_case *cases, size_t count, stg_paper *p)
     put_cost(&ends, ends.most, p);
     if (!ends.is_apart)
         return;
-    stg_paper_put(p, "; ");
+    stg_text_buffer_put(p, "; ");
     put_cost(&ends, ends.least, p);
 }
 
@@ -317,12 +320,12 @@ static stg_chart_point spot_of(const stg_overload_summary *s)
         .x = x.mean, .x_se = x.se, .y = 100 * y.mean, .y_se = 100 * y.se};
 }
 
-void stg_overload_chart_cost(stg_album *a, const stg_overload_case *cases,
+void stg_overload_chart_cost(stg_chart_set *a, const stg_overload_case *cases,
                              size_t count)
 {
     stg_sheet sheet;
 
-    if (!stg_album_add(a, "overload-cost", 1, count, &sheet))
+    if (!stg_chart_set_add(a, "overload-cost", 1, count, &sheet))
         return;
     sheet.chart->title = say(a, say_cost, cases, count);
     sheet.chart->note = "Up is better, and left. Crosses: two standard errors.";
@@ -332,7 +335,7 @@ void stg_overload_chart_cost(stg_album *a, const stg_overload_case *cases,
         .label = "operations that succeed", .unit = "%", .is_from_zero = true};
     for (size_t i = 0; i < count; i++) {
         stg_chart_series *s = &sheet.series[i];
-        stg_chart_point *point = stg_album_points(a, s, 1);
+        stg_chart_point *point = stg_chart_set_points(a, s, 1);
 
         s->name = cases[i].name;
         s->mark = STG_MARK_SPOT;

@@ -1,5 +1,5 @@
 /* The clients: what core decides about their operations. */
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void wait_until(stg_overload_world *w, uint32_t id, stg_waiting waiting,
 static void think(stg_overload_world *w, uint32_t id)
 {
     const stg_trigger *t = &w->options->trigger;
-    stg_ns time = stg_law_draw(&w->options->load.think, &w->of_think);
+    stg_ns time = stg_distribution_draw(&w->options->load.think, &w->of_think);
 
     if (w->is_in_trigger && t->kind == STG_TRIGGER_SPIKE)
         time = (stg_ns)((double)time * 1000 / t->factor);
@@ -211,7 +211,7 @@ void stg_overload_wake(stg_overload_world *w, uint32_t id)
 
 void stg_overload_redraw_load(stg_overload_world *w)
 {
-    const stg_load *load = &w->options->load;
+    const stg_overload_load *load = &w->options->load;
     const stg_trigger *t = &w->options->trigger;
     double gap = 1e12 / (double)load->rate;
 
@@ -248,7 +248,8 @@ void stg_overload_begin_load(stg_overload_world *w)
     }
     for (uint32_t i = 0; i < w->options->load.clients; i++) {
         uint32_t id = take(w);
-        stg_ns time = stg_law_draw(&w->options->load.think, &w->of_think);
+        stg_ns time =
+            stg_distribution_draw(&w->options->load.think, &w->of_think);
 
         if (id == STG_SIM_NONE)
             return;

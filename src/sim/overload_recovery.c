@@ -4,7 +4,7 @@
  * from then on until the end, each stretch of a second or more holds nine tenths
  * of that, less four standard errors of a count that size: what chance takes.
  * The stretch is long enough for 400 operations, so that this is not much. */
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 
 typedef struct stretch {
     uint32_t bins;

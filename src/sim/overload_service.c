@@ -1,5 +1,5 @@
 /* Requests: on the way, in the service; and what the trigger does to it. */
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 
 static bool is_trigger_on(const stg_overload_world *w, stg_trigger_kind kind)
 {
@@ -9,8 +9,8 @@ static bool is_trigger_on(const stg_overload_world *w, stg_trigger_kind kind)
 /* When what leaves now has crossed the network. */
 static stg_ns cross(stg_overload_world *w)
 {
-    return stg_ns_add(w->now,
-                      stg_law_draw(&w->options->network, &w->of_network));
+    return stg_ns_add(
+        w->now, stg_distribution_draw(&w->options->network, &w->of_network));
 }
 
 uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)

@@ -11,12 +11,12 @@ stg_status stg_overload_summary_init(stg_overload_summary *s,
     size_t values = (size_t)STG_FIGURE_COUNT * runs_max * sizeof *s->values;
     size_t points = bins * sizeof *s->points;
 
-    *s =
-        (stg_overload_summary){.options = o,
-                               .memory = memory,
-                               .runs_max = runs_max,
-                               .bin_count = bins,
-                               .stretch_bins = stg_overload_stretch_bins(bins)};
+    *s = (stg_overload_summary){.options = o,
+                                .memory = memory,
+                                .runs_max = runs_max,
+                                .bin_count = bins,
+                                .stretch_bins =
+                                    stg_overload_interval_bins(bins)};
     s->values = memory->allocate(memory->ctx, values);
     s->points = memory->allocate(memory->ctx, points);
     if (s->values == NULL || s->points == NULL) {
@@ -182,9 +182,9 @@ void stg_overload_summary_add(stg_overload_summary *s,
     for (uint32_t i = 0; i < s->bin_count; i++)
         add_point(&s->points[i], &r->bins[i], s->options->bin);
     for (uint32_t i = 0; i < stg_overload_summary_stretches(s); i++)
-        stg_overload_stretch_add(&s->stretches[i],
-                                 &r->bins[i * s->stretch_bins], s->stretch_bins,
-                                 s->options->bin);
+        stg_overload_interval_add(&s->stretches[i],
+                                  &r->bins[i * s->stretch_bins],
+                                  s->stretch_bins, s->options->bin);
     stg_sim_histogram_merge(&s->latency, &r->latency);
     for (int i = 0; i < STG_OVERLOAD_WHYS; i++)
         s->whys[i] += r->whys[i];

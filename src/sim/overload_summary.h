@@ -6,7 +6,7 @@
 #ifndef STAGGER_SIM_OVERLOAD_SUMMARY_H
 #define STAGGER_SIM_OVERLOAD_SUMMARY_H
 
-#include "sim/overload_stretch.h"
+#include "sim/overload_interval.h"
 
 /* The numbers of a run. "A second" is of the time that is counted. */
 typedef enum stg_figure {
@@ -60,7 +60,7 @@ typedef struct stg_overload_summary {
     double *values;              /* a figure: runs_max of them; -1: none */
     stg_overload_point *points;
     uint32_t bin_count; /* that all runs have */
-    stg_overload_stretch stretches[STG_STRETCHES_MAX];
+    stg_overload_interval stretches[STG_STRETCHES_MAX];
     uint32_t stretch_bins; /* bins of each stretch; those at the end that make
                               no whole one are in none */
     stg_sim_histogram latency;

@@ -91,7 +91,7 @@ static stg_cell figure_of(const stg_overload_summary *s, stg_figure figure)
 }
 
 static void fill_row(stg_cell *cells, row *r, const stg_overload_case *c,
-                     uint64_t seed, stg_paper *words)
+                     uint64_t seed, stg_text_buffer *words)
 {
     const stg_overload_summary *s = c->summary;
     bool has_trigger = s->options->trigger.kind != STG_TRIGGER_NONE;
@@ -118,7 +118,7 @@ stg_status stg_overload_table_make(stg_overload_table *t,
                                    uint64_t seed, const stg_memory *memory)
 {
     size_t cells = count * COLUMNS * sizeof(stg_cell);
-    size_t rows = count * sizeof(row), words = count * sizeof(stg_paper);
+    size_t rows = count * sizeof(row), words = count * sizeof(stg_text_buffer);
     char *bytes = memory->allocate(memory->ctx, cells + rows + words);
     row *all = (row *)(void *)(bytes + cells);
 
@@ -126,13 +126,13 @@ stg_status stg_overload_table_make(stg_overload_table *t,
     if (bytes == NULL)
         return STG_IO;
     memset(bytes, 0, cells + rows + words);
-    t->words = (stg_paper *)(void *)(bytes + cells + rows);
+    t->words = (stg_text_buffer *)(void *)(bytes + cells + rows);
     t->table = (stg_table){.columns = columns,
                            .column_count = COLUMNS,
                            .cells = (stg_cell *)(void *)bytes,
                            .row_count = count};
     for (size_t i = 0; i < count; i++) {
-        t->words[i] = stg_paper_on(memory);
+        t->words[i] = stg_text_buffer_on(memory);
         fill_row((stg_cell *)(void *)bytes + i * COLUMNS, &all[i], &cases[i],
                  seed, &t->words[i]);
     }
@@ -142,7 +142,7 @@ stg_status stg_overload_table_make(stg_overload_table *t,
 void stg_overload_table_free(stg_overload_table *t)
 {
     for (size_t i = 0; t->bytes != NULL && i < t->count; i++)
-        stg_paper_free(&t->words[i]);
+        stg_text_buffer_free(&t->words[i]);
     if (t->bytes != NULL)
         t->memory->release(t->memory->ctx, t->bytes);
     t->bytes = NULL;
@@ -151,43 +151,43 @@ void stg_overload_table_free(stg_overload_table *t)
 /* -- series ---------------------------------------------------------------- */
 
 static void put_line(const stg_overload_summary *s, stg_overload_series series,
-                     const char *name, stg_paper *p)
+                     const char *name, stg_text_buffer *p)
 {
-    stg_paper_form(p, ",\n   \"%s\": [", name);
+    stg_text_buffer_form(p, ",\n   \"%s\": [", name);
     for (uint32_t i = 0; i < s->bin_count; i++) {
-        stg_paper_put(p, i > 0 ? ", " : "");
-        stg_paper_put_number(p, stg_overload_summary_point(s, i, series).mean,
-                             6);
+        stg_text_buffer_put(p, i > 0 ? ", " : "");
+        stg_text_buffer_put_number(
+            p, stg_overload_summary_point(s, i, series).mean, 6);
     }
-    stg_paper_put_char(p, ']');
+    stg_text_buffer_put_char(p, ']');
 }
 
 /* null where nothing succeeded. */
 static void put_latency(const stg_overload_summary *s, uint32_t share,
-                        const char *name, stg_paper *p)
+                        const char *name, stg_text_buffer *p)
 {
-    stg_paper_form(p, ",\n   \"%s\": [", name);
+    stg_text_buffer_form(p, ",\n   \"%s\": [", name);
     for (uint32_t i = 0; i < s->bin_count; i++) {
         const stg_sim_histogram *h = &s->points[i].latency;
         double ms = (double)stg_sim_histogram_at(h, share) / 1e6;
 
-        stg_paper_put(p, i > 0 ? ", " : "");
+        stg_text_buffer_put(p, i > 0 ? ", " : "");
         if (h->count == 0)
-            stg_paper_put(p, "null");
+            stg_text_buffer_put(p, "null");
         else
-            stg_paper_put_number(p, ms, 6);
+            stg_text_buffer_put_number(p, ms, 6);
     }
-    stg_paper_put_char(p, ']');
+    stg_text_buffer_put_char(p, ']');
 }
 
-static void put_case(const stg_overload_case *c, stg_paper *p)
+static void put_case(const stg_overload_case *c, stg_text_buffer *p)
 {
     const stg_overload_summary *s = c->summary;
 
-    stg_paper_put(p, "  {\"policy\": ");
-    stg_paper_put_json(p, c->name);
-    stg_paper_put(p, ", \"bin_ms\": ");
-    stg_paper_put_number(p, (double)s->options->bin / 1e6, 9);
+    stg_text_buffer_put(p, "  {\"policy\": ");
+    stg_text_buffer_put_json(p, c->name);
+    stg_text_buffer_put(p, ", \"bin_ms\": ");
+    stg_text_buffer_put_number(p, (double)s->options->bin / 1e6, 9);
     put_line(s, STG_SERIES_GOODPUT, "goodput_per_s", p);
     put_line(s, STG_SERIES_BEGUN, "begun_per_s", p);
     put_line(s, STG_SERIES_OFFERED, "offered_per_s", p);
@@ -196,16 +196,16 @@ static void put_case(const stg_overload_case *c, stg_paper *p)
     put_line(s, STG_SERIES_QUEUE, "queue", p);
     put_latency(s, 500, "latency_p50_ms", p);
     put_latency(s, 990, "latency_p99_ms", p);
-    stg_paper_put_char(p, '}');
+    stg_text_buffer_put_char(p, '}');
 }
 
 void stg_overload_put_series(const stg_overload_case *cases, size_t count,
-                             stg_paper *p)
+                             stg_text_buffer *p)
 {
-    stg_paper_put(p, "[\n");
+    stg_text_buffer_put(p, "[\n");
     for (size_t i = 0; i < count; i++) {
         put_case(&cases[i], p);
-        stg_paper_put(p, i + 1 < count ? ",\n" : "\n");
+        stg_text_buffer_put(p, i + 1 < count ? ",\n" : "\n");
     }
-    stg_paper_put(p, " ]");
+    stg_text_buffer_put(p, " ]");
 }

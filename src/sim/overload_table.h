@@ -10,7 +10,7 @@ typedef struct stg_overload_table {
     stg_table table;
     const stg_memory *memory; /* kept */
     void *bytes;              /* of all that the table points to */
-    stg_paper *words;         /* a text a row: when it recovers */
+    stg_text_buffer *words;   /* a text a row: when it recovers */
     size_t count;
 } stg_overload_table;
 
@@ -24,6 +24,6 @@ void stg_overload_table_free(stg_overload_table *t);
 /* The series as a list in JSON, an object a case: {"policy", "bin_ms",
  * "goodput_per_s": [...], ...}. */
 void stg_overload_put_series(const stg_overload_case *cases, size_t count,
-                             stg_paper *paper);
+                             stg_text_buffer *paper);
 
 #endif

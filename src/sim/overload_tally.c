@@ -1,5 +1,5 @@
 /* Counts, and the series. */
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 
 static void close_bin(stg_overload_world *w)
 {

@@ -14,9 +14,9 @@ static bool read_yes(stg_reader *r, bool *is_yes)
     return *is_yes || stg_read_text(r, "no");
 }
 
-static bool read_law(stg_reader *r, stg_law *law)
+static bool read_law(stg_reader *r, stg_distribution *law)
 {
-    char text[STG_LAW_TEXT_MAX];
+    char text[STG_DISTRIBUTION_TEXT_MAX];
     size_t length = (size_t)(r->end - r->at);
 
     if (length >= sizeof text)
@@ -24,7 +24,7 @@ static bool read_law(stg_reader *r, stg_law *law)
     memcpy(text, r->at, length);
     text[length] = '\0';
     r->at = r->end;
-    return stg_law_parse(law, text, NULL) == STG_OK;
+    return stg_distribution_parse(law, text, NULL) == STG_OK;
 }
 
 /* A percentage as parts of `whole`, which is 100 % and divides by 100. */
@@ -215,15 +215,15 @@ static const struct {
     {{"rate", "operations a second, 0.001 to 4000000"}, set_rate, NULL},
     {{"arrivals", "poisson or regular"}, set_arrivals, arrivals},
     {{"clients", "1 to 10000000"}, set_clients, NULL},
-    {{"think", LAW}, set_think, stg_law_words},
+    {{"think", LAW}, set_think, stg_distribution_words},
     {{"processes", "1 to 1000000"}, set_processes, NULL},
     {{"workers", "1 to 100000"}, set_workers, NULL},
-    {{"service", LAW}, set_service, stg_law_words},
+    {{"service", LAW}, set_service, stg_distribution_words},
     {{"queue", "0 to 10000000"}, set_queue, NULL},
     {{"order", "fifo or lifo"}, set_order, orders},
     {{"skip-gone", "yes or no"}, set_skip_gone, answers},
     {{"timeout", "1us to 1d, or none"}, set_timeout, none},
-    {{"network", LAW}, set_network, stg_law_words},
+    {{"network", LAW}, set_network, stg_distribution_words},
     {{"errors", "0% to 100%, to 0.0001%"}, set_errors, NULL},
     {{"retry-after", "0 to 1d"}, set_retry_after, NULL},
     {{"throttle", "1 to 100, or none"}, set_throttle, none},

@@ -44,28 +44,29 @@ void stg_server_clear(stg_server *s, stg_rng rng)
             (void)stg_sim_heap_push(&s->free_at, 0); // there is room
 }
 
-static stg_answer succeed(stg_ns at)
+static stg_resource_answer succeed(stg_ns at)
 {
-    return (stg_answer){true, at, &stg_server_success};
+    return (stg_resource_answer){true, at, &stg_server_success};
 }
 
-static stg_answer refuse(const stg_server *s, stg_ns at)
+static stg_resource_answer refuse(const stg_server *s, stg_ns at)
 {
-    return (stg_answer){.at = at, .outcome = &s->resource.fault};
+    return (stg_resource_answer){.at = at, .outcome = &s->resource.fault};
 }
 
-static stg_answer take_lock(stg_server *s, stg_ns at)
+static stg_resource_answer take_lock(stg_server *s, stg_ns at)
 {
     if (at < s->changed_at)
         return refuse(s, at);
-    s->changed_at = stg_ns_add(at, stg_law_draw(&s->resource.service, &s->rng));
+    s->changed_at =
+        stg_ns_add(at, stg_distribution_draw(&s->resource.service, &s->rng));
     return succeed(s->changed_at);
 }
 
-static stg_answer count_call(stg_server *s, stg_ns at)
+static stg_resource_answer count_call(stg_server *s, stg_ns at)
 {
     uint64_t window = at / s->resource.width;
-    stg_answer refused;
+    stg_resource_answer refused;
 
     if (window != s->window)
         s->used = 0;
@@ -101,7 +102,7 @@ static void join_queue(stg_server *s, stg_ns start_at)
 }
 
 /* In the order of arrival, so each one's start is known when it comes. */
-static stg_answer work(stg_server *s, stg_ns at)
+static stg_resource_answer work(stg_server *s, stg_ns at)
 {
     stg_ns free_at = s->free_at.keys[0], end_at;
     bool waits = free_at > at;
@@ -115,12 +116,12 @@ static stg_answer work(stg_server *s, stg_ns at)
         join_queue(s, free_at);
     (void)stg_sim_heap_pop(&s->free_at);
     end_at = stg_ns_add(stg_ns_max(at, free_at),
-                        stg_law_draw(&s->resource.service, &s->rng));
+                        stg_distribution_draw(&s->resource.service, &s->rng));
     (void)stg_sim_heap_push(&s->free_at, end_at); // there is room
     return succeed(end_at);
 }
 
-static stg_answer enter_round(stg_server *s, stg_ns at)
+static stg_resource_answer enter_round(stg_server *s, stg_ns at)
 {
     uint64_t window = at / s->resource.width;
     stg_ns end_at =
@@ -132,7 +133,7 @@ static stg_answer enter_round(stg_server *s, stg_ns at)
     return succeed(end_at);
 }
 
-stg_answer stg_server_call_other(stg_server *s, stg_ns at)
+stg_resource_answer stg_server_call_other(stg_server *s, stg_ns at)
 {
     switch (s->resource.kind) {
     case STG_RESOURCE_OPTIMISTIC: // where it is called

@@ -28,7 +28,7 @@
 
 #include <stagger/outcome.h>
 
-#include "sim/law.h"
+#include "sim/distribution.h"
 #include "sim/queue_heap.h"
 
 typedef enum stg_resource_kind {
@@ -42,14 +42,14 @@ typedef enum stg_resource_kind {
 /* Fields that a kind does not use are 0. */
 typedef struct stg_resource {
     stg_resource_kind kind;
-    uint32_t count;    /* rate: calls in a window; workers: how many; 1 to
+    uint32_t count; /* rate: calls in a window; workers: how many; 1 to
                           1000000 */
-    stg_ns width;      /* rate: the window; round: of one; 1 ns to 365 d */
-    stg_law service;   /* lock: how long it is held; workers: a call */
-    uint32_t queue;    /* workers: how many wait at most; UINT32_MAX: any
+    stg_ns width;   /* rate: the window; round: of one; 1 ns to 365 d */
+    stg_distribution service; /* lock: how long it is held; workers: a call */
+    uint32_t queue;           /* workers: how many wait at most; UINT32_MAX: any
                           number; else 0 to 1000000 */
-    bool says_when;    /* rate: a refusal says when the window ends */
-    stg_outcome fault; /* what a refusal is */
+    bool says_when;           /* rate: a refusal says when the window ends */
+    stg_outcome fault;        /* what a refusal is */
 } stg_resource;
 
 /* The text's resource. Returns STG_OK, or STG_INVALID with words in err that
@@ -82,12 +82,12 @@ typedef struct stg_server {
     const stg_memory *memory;
 } stg_server;
 
-typedef struct stg_answer {
+typedef struct stg_resource_answer {
     bool is_success;
     stg_ns at;                  /* when it leaves the server */
     const stg_outcome *outcome; /* what the client hears: lent until the next
                                    call */
-} stg_answer;
+} stg_resource_answer;
 
 /* Returns false if there is no memory. memory is kept. */
 bool stg_server_init(stg_server *s, const stg_resource *resource,
@@ -100,20 +100,20 @@ void stg_server_clear(stg_server *s, stg_rng rng);
 extern const stg_outcome stg_server_success;
 
 /* Any resource but an optimistic one. */
-stg_answer stg_server_call_other(stg_server *s, stg_ns at);
+stg_resource_answer stg_server_call_other(stg_server *s, stg_ns at);
 
 /* A call arrives at `at`, not before the last one; read_at is when the client
  * read, for an optimistic resource: a read in the instant of a change sees the
  * new version. */
-static inline stg_answer stg_server_call(stg_server *s, stg_ns at,
-                                         stg_ns read_at)
+static inline stg_resource_answer stg_server_call(stg_server *s, stg_ns at,
+                                                  stg_ns read_at)
 {
     if (s->resource.kind != STG_RESOURCE_OPTIMISTIC)
         return stg_server_call_other(s, at);
     if (read_at < s->changed_at)
-        return (stg_answer){.at = at, .outcome = &s->resource.fault};
+        return (stg_resource_answer){.at = at, .outcome = &s->resource.fault};
     s->changed_at = at;
-    return (stg_answer){true, at, &stg_server_success};
+    return (stg_resource_answer){true, at, &stg_server_success};
 }
 
 #endif

@@ -105,16 +105,16 @@ static bool read_rate(stg_resource *r, stg_reader *value)
            read_width(value, &r->width);
 }
 
-static bool read_law(stg_reader *value, stg_law *law)
+static bool read_law(stg_reader *value, stg_distribution *law)
 {
-    char text[STG_LAW_TEXT_MAX];
+    char text[STG_DISTRIBUTION_TEXT_MAX];
     size_t length = (size_t)(value->end - value->at);
 
     if (length >= sizeof text)
         return false;
     memcpy(text, value->at, length);
     text[length] = '\0';
-    return stg_law_parse(law, text, NULL) == STG_OK;
+    return stg_distribution_parse(law, text, NULL) == STG_OK;
 }
 
 static bool read_queue(stg_resource *r, stg_reader *value)
@@ -182,7 +182,7 @@ static stg_status read_setting(stg_resource *r, const stg_reader *word,
                    : refuse_key(&value,
                                 "a time, as 10ms, uniform:5ms:15ms, "
                                 "normal:10ms:2ms or exponential:10ms",
-                                stg_law_words, err);
+                                stg_distribution_words, err);
     return refuse_key(word,
                       "a setting of this resource: fault= for all, "
                       "hold= for lock, retry-after= for rate, service= "
@@ -272,12 +272,13 @@ stg_status stg_resource_parse(stg_resource *resource, const char *text,
 
 /* -- writing */
 
-static void write_law(stg_writer *w, const char *key, const stg_law *law)
+static void write_law(stg_writer *w, const char *key,
+                      const stg_distribution *law)
 {
-    char text[STG_LAW_TEXT_MAX];
+    char text[STG_DISTRIBUTION_TEXT_MAX];
 
     stg_write_text(w, key);
-    stg_write_text(w, stg_law_print(law, text));
+    stg_write_text(w, stg_distribution_print(law, text));
 }
 
 static void write_kind(stg_writer *w, const stg_resource *r)

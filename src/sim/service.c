@@ -188,7 +188,8 @@ static void start(stg_sim_service *s, uint32_t request, stg_ns now)
     stg_sim_request *q = &s->requests[request];
     uint32_t id = s->worker_free;
     stg_sim_worker *w = &s->workers[id];
-    stg_ns time = scale(stg_law_draw(&s->options.time, &s->rng), s->slowness);
+    stg_ns time =
+        scale(stg_distribution_draw(&s->options.time, &s->rng), s->slowness);
 
     s->worker_free = w->next;
     *w = (stg_sim_worker){

@@ -13,16 +13,16 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
-#include "sim/law.h"
+#include "sim/distribution.h"
 
 #define STG_SIM_NONE UINT32_MAX
 
 typedef struct stg_sim_service_options {
-    uint32_t workers;   /* 1 to 100000 */
-    uint32_t queue_max; /* places to wait in, 0 to 10000000 */
-    stg_law time;       /* what a worker takes for a request */
-    bool is_lifo;       /* the last to come is served first */
-    bool skips_gone;    /* a request whose caller has gone leaves the queue;
+    uint32_t workers;      /* 1 to 100000 */
+    uint32_t queue_max;    /* places to wait in, 0 to 10000000 */
+    stg_distribution time; /* what a worker takes for a request */
+    bool is_lifo;          /* the last to come is served first */
+    bool skips_gone;       /* a request whose caller has gone leaves the queue;
                            else it is served for nobody */
 } stg_sim_service_options;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/estimate.h"
-#include "sim/wasm_inside.h"
+#include "sim/wasm_internal.h"
 
 enum {
     SLICE_MS = 10,
@@ -21,7 +21,7 @@ stg_wasm *stg_wasm_new(const stg_memory *memory)
         return NULL;
     memset(w, 0, sizeof *w);
     w->memory = *memory;
-    w->paper = stg_paper_on(&w->memory);
+    w->paper = stg_text_buffer_on(&w->memory);
     w->options = stg_contention_options_default();
     w->options.until_at = 365 * STG_DAY; // as the command has them
     w->options.calls_max = 1000000000;
@@ -38,7 +38,7 @@ static void close_side(stg_wasm *w, stg_wasm_side *side)
 {
     if (side->contention != NULL)
         stg_contention_free(side->contention);
-    stg_contention_book_close(&side->book);
+    stg_contention_totals_close(&side->book);
     release(w, side->runs);
 }
 
@@ -53,7 +53,7 @@ void stg_wasm_free(stg_wasm *w)
     stg_memory memory = w->memory;
 
     forget(w);
-    stg_paper_free(&w->paper);
+    stg_text_buffer_free(&w->paper);
     memory.release(memory.ctx, w);
 }
 
@@ -81,7 +81,7 @@ static stg_status read_options(stg_wasm *w, uint32_t clients,
         return stg_refuse_number(err, "reps", repetitions, "1 to 1000");
     status = stg_resource_parse(&w->options.resource, resource, err);
     if (status == STG_OK)
-        status = stg_law_parse(&w->options.network, network, err);
+        status = stg_distribution_parse(&w->options.network, network, err);
     return status;
 }
 
@@ -134,8 +134,8 @@ const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text)
         return stg_wasm_refuse(w, &err);
     }
     memset(side, 0, sizeof *side);
-    stg_contention_book_init(&side->book, SLICE_MS * STG_MS, SLICES,
-                             &w->memory);
+    stg_contention_totals_init(&side->book, SLICE_MS * STG_MS, SLICES,
+                               &w->memory);
     if (make_side(w, side, name, text, &err) != STG_OK) {
         close_side(w, side);
         return stg_wasm_refuse(w, &err);

@@ -1,10 +1,10 @@
 /* What a run came to, as pictures and as a file: by what the command has. */
 #include "chart/palette.h"
 #include "chart/svg.h"
-#include "chart/svg_inside.h"
+#include "chart/svg_internal.h"
 #include "sim/contention_charts.h"
 #include "sim/contention_result.h"
-#include "sim/wasm_inside.h"
+#include "sim/wasm_internal.h"
 
 enum { ROOM = 160 };
 
@@ -22,7 +22,7 @@ static const char *put_note(const stg_wasm *w, char *text, size_t size)
     return text;
 }
 
-static bool draw(stg_wasm *w, stg_album *a)
+static bool draw(stg_wasm *w, stg_chart_set *a)
 {
     char note[ROOM];
     stg_contention_case cases[STG_WASM_POLICIES_MAX];
@@ -55,14 +55,14 @@ static bool draw(stg_wasm *w, stg_album *a)
 }
 
 /* A title and a note in a line each, and the picture. */
-static void put_chart(stg_paper *paper, const stg_chart *chart, int width)
+static void put_chart(stg_text_buffer *paper, const stg_chart *chart, int width)
 {
     stg_svg_options options = {.width = width};
     const char *note = chart->note == NULL ? "" : chart->note;
 
-    stg_paper_form(paper, "%s\n%s\n", chart->title, note);
+    stg_text_buffer_form(paper, "%s\n%s\n", chart->title, note);
     stg_chart_svg(chart, &options, paper);
-    stg_paper_put_char(paper, '\f');
+    stg_text_buffer_put_char(paper, '\f');
 }
 
 static const char *answer_of(const stg_wasm *w)
@@ -72,19 +72,19 @@ static const char *answer_of(const stg_wasm *w)
 
 const char *stg_wasm_charts(stg_wasm *w, int width)
 {
-    stg_album album = stg_album_on(&w->memory);
+    stg_chart_set album = stg_chart_set_on(&w->memory);
 
-    stg_paper_clear(&w->paper);
+    stg_text_buffer_clear(&w->paper);
     if (w->count > 0 && draw(w, &album) && !album.is_short)
         for (size_t i = 0; i < album.count; i++)
             put_chart(&w->paper, album.charts[i], width);
-    stg_album_free(&album);
+    stg_chart_set_free(&album);
     return answer_of(w);
 }
 
 const char *stg_wasm_style(stg_wasm *w)
 {
-    stg_paper_clear(&w->paper);
+    stg_text_buffer_clear(&w->paper);
     stg_palette_css(&w->paper);
     return answer_of(w);
 }
@@ -93,18 +93,18 @@ const char *stg_wasm_marker(stg_wasm *w, uint32_t colour)
 {
     enum { MIDDLE = 8, SIZE = 5 };
 
-    stg_paper_clear(&w->paper);
+    stg_text_buffer_clear(&w->paper);
     stg_svg_marker(&w->paper, colour, MIDDLE, MIDDLE, SIZE);
     return answer_of(w);
 }
 
 /* -- a file */
 
-static bool make_rows(stg_wasm *w, stg_album *a, stg_contention_row *rows)
+static bool make_rows(stg_wasm *w, stg_chart_set *a, stg_contention_row *rows)
 {
     for (uint32_t i = 0; i < w->count; i++) {
         const stg_wasm_side *side = &w->sides[i];
-        char *text = stg_album_take(a, STG_POLICY_TEXT_MAX);
+        char *text = stg_chart_set_take(a, STG_POLICY_TEXT_MAX);
 
         if (text == NULL)
             return false;
@@ -125,14 +125,14 @@ static bool make_rows(stg_wasm *w, stg_album *a, stg_contention_row *rows)
 
 const char *stg_wasm_csv(stg_wasm *w)
 {
-    stg_album album = stg_album_on(&w->memory);
+    stg_chart_set album = stg_chart_set_on(&w->memory);
     stg_contention_row rows[STG_WASM_POLICIES_MAX];
     stg_table table;
 
-    stg_paper_clear(&w->paper);
+    stg_text_buffer_clear(&w->paper);
     if (make_rows(w, &album, rows) &&
         stg_contention_table(&album, rows, w->count, &table))
         stg_table_csv(&table, &w->paper);
-    stg_album_free(&album);
+    stg_chart_set_free(&album);
     return answer_of(w);
 }

@@ -1,6 +1,6 @@
 /* What a text means, in lines that a page can read. */
 #include "core/text_print.h"
-#include "sim/wasm_inside.h"
+#include "sim/wasm_internal.h"
 
 enum { WINDOWS = 10 };
 
@@ -113,13 +113,13 @@ const char *stg_wasm_resource(stg_wasm *w, const char *text)
 const char *stg_wasm_law(stg_wasm *w, const char *text)
 {
     stg_writer out;
-    stg_law law;
+    stg_distribution law;
     stg_error err = {0};
-    char canonical[STG_LAW_TEXT_MAX];
+    char canonical[STG_DISTRIBUTION_TEXT_MAX];
 
-    if (stg_law_parse(&law, text, &err) != STG_OK)
+    if (stg_distribution_parse(&law, text, &err) != STG_OK)
         return stg_wasm_refuse(w, &err);
     out = stg_wasm_answer(w);
-    stg_wasm_put_text(&out, "text", stg_law_print(&law, canonical));
+    stg_wasm_put_text(&out, "text", stg_distribution_print(&law, canonical));
     return w->answer;
 }

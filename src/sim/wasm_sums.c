@@ -1,6 +1,6 @@
 /* What a policy's repetitions came to, in numbers. */
 #include "sim/contention_result.h"
-#include "sim/wasm_inside.h"
+#include "sim/wasm_internal.h"
 
 static void put(stg_wasm *w, stg_wasm_sum sum, stg_estimate e)
 {

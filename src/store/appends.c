@@ -125,7 +125,7 @@ static void answer(stg_store_writer *w, bool is_written)
     w->in->next = w->queue.next;
     uv_cond_signal(&w->in->reader_wake);
     uv_mutex_unlock(&w->in->lock);
-    stg_inbox_answer_all(w->in, &w->appends);
+    stg_request_queue_answer_all(w->in, &w->appends);
 }
 
 bool stg_writer_append(stg_store_writer *w)
@@ -148,7 +148,7 @@ bool stg_writer_append(stg_store_writer *w)
     }
     w->is_disk_full = rc != SQLITE_OK;
     if (rc != SQLITE_OK && !stg_sql_is_full(rc)) {
-        stg_inbox_break(w->in, &w->why);
+        stg_request_queue_break(w->in, &w->why);
         return false;
     }
     answer(w, rc == SQLITE_OK);

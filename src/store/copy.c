@@ -12,9 +12,9 @@
 
 #include "base/refuse.h"
 #include "store/epochs.h"
-#include "store/postgres/claim.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
+#include "store/store_lock.h"
 #include "store/verify.h"
 
 enum {

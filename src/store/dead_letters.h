@@ -90,21 +90,21 @@ void stg_store_letter(stg_store *s, uint64_t id, stg_letter_fn *done,
                       void *ctx);
 
 /* What became of a message for one lane. */
-typedef enum stg_fate_kind {
-    STG_FATE_WAITING,   /* not settled: it waits, or is being tried */
-    STG_FATE_PARKED,    /* tried, or replayed, and waits */
-    STG_FATE_LETTER,    /* `letter` is its last: see `state` */
-    STG_FATE_DELIVERED, /* settled without a row: delivered, or (has_filter) the
+typedef enum stg_delivery_status_kind {
+    STG_DELIVERY_STATUS_WAITING, /* not settled: it waits, or is being tried */
+    STG_DELIVERY_STATUS_PARKED,  /* tried, or replayed, and waits */
+    STG_DELIVERY_STATUS_LETTER,  /* `letter` is its last: see `state` */
+    STG_DELIVERY_STATUS_DELIVERED, /* settled without a row: delivered, or (has_filter) the
                            target did not want it */
-    STG_FATE_BEFORE,    /* the target came after the message */
-    STG_FATE_UNKNOWN,   /* nothing is left to tell by */
-} stg_fate_kind;
+    STG_DELIVERY_STATUS_BEFORE,  /* the target came after the message */
+    STG_DELIVERY_STATUS_UNKNOWN, /* nothing is left to tell by */
+} stg_delivery_status_kind;
 
-typedef struct stg_fate {
+typedef struct stg_delivery_status {
     uint32_t lane;
     const char *target;
     bool is_forgotten; /* the target was removed */
-    stg_fate_kind kind;
+    stg_delivery_status_kind kind;
     uint64_t letter;   /* its last letter; 0: none */
     const char *state; /* of it; NULL: none */
     const char *cause; /* of the letter, or of what is parked; NULL: none */
@@ -112,25 +112,25 @@ typedef struct stg_fate {
     uint32_t replay;
     uint64_t attempts; /* of PARKED and LETTER, in all */
     stg_ns due_at;     /* PARKED */
-} stg_fate;
+} stg_delivery_status;
 
-typedef struct stg_message_fate {
+typedef struct stg_message_status {
     bool is_known; /* the id is one of this store: else nothing follows */
     char id[STG_MESSAGE_ID_MAX];
     uint32_t partition;
     uint64_t position;
-    bool is_kept;          /* in the log: these three are known */
-    stg_ns accepted_at;    /* since 1970 */
-    uint64_t size;         /* of the body */
-    const char *key;       /* the ordering key; NULL: none */
-    const stg_fate *fates; /* by lane */
+    bool is_kept;                     /* in the log: these three are known */
+    stg_ns accepted_at;               /* since 1970 */
+    uint64_t size;                    /* of the body */
+    const char *key;                  /* the ordering key; NULL: none */
+    const stg_delivery_status *fates; /* by lane */
     size_t count;
-} stg_message_fate;
+} stg_message_status;
 
 /* id: as publishing gave it. */
-typedef void stg_message_fate_fn(void *ctx, const stg_message_fate *m);
-void stg_store_message(stg_store *s, const char *id, stg_message_fate_fn *done,
-                       void *ctx);
+typedef void stg_message_status_fn(void *ctx, const stg_message_status *m);
+void stg_store_message(stg_store *s, const char *id,
+                       stg_message_status_fn *done, void *ctx);
 
 /* -- doing ----------------------------------------------------------------- */
 

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/inside.h"
+#include "store/internal.h"
 
 /* -- what is known --------------------------------------------------------- */
 
 typedef struct looking {
-    stg_errand errand;
+    stg_store_request errand;
     char *log;
     stg_known_log *all;
     size_t count, room;
@@ -15,7 +15,7 @@ typedef struct looking {
     void *ctx;
 } looking;
 
-static looking *looking_of(stg_errand *e)
+static looking *looking_of(stg_store_request *e)
 {
     return STG_HOLDER(&e->link, looking, errand.link);
 }
@@ -72,7 +72,7 @@ static int read_row(looking *l, stg_stmt *st)
 }
 
 /* The newest number of each partition. */
-static int look(stg_errand *e, stg_db *db)
+static int look(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
     stg_stmt *st;
@@ -95,14 +95,14 @@ static int look(stg_errand *e, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static void have_looked(stg_errand *e)
+static void have_looked(stg_store_request *e)
 {
     looking *l = looking_of(e);
 
     l->done(l->ctx, l->all, l->count);
 }
 
-static void free_looking(stg_errand *e)
+static void free_looking(stg_store_request *e)
 {
     looking *l = looking_of(e);
 
@@ -127,18 +127,18 @@ void stg_store_known_logs(stg_store *s, const char *log,
     l->errand.free = free_looking;
     l->done = done;
     l->ctx = ctx;
-    stg_errand_send(s, &l->errand);
+    stg_store_request_send(s, &l->errand);
 }
 
 /* -- what is stored -------------------------------------------------------- */
 
 typedef struct writing {
-    stg_errand errand;
+    stg_store_request errand;
     size_t count;
     stg_known_log all[];
 } writing;
 
-static writing *writing_of(stg_errand *e)
+static writing *writing_of(stg_store_request *e)
 {
     return STG_HOLDER(&e->link, writing, errand.link);
 }
@@ -152,7 +152,7 @@ static int write_one(stg_stmt *st, const stg_known_log *one)
                        f->last.position, f->last.at_ms, f->last.hash);
 }
 
-static int write_all(stg_errand *e, stg_store_writer *w)
+static int write_all(stg_store_request *e, stg_store_writer *w)
 {
     const writing *wr = writing_of(e);
     stg_stmt *st;
@@ -173,12 +173,12 @@ static int write_all(stg_errand *e, stg_store_writer *w)
     return rc;
 }
 
-static void have_written(stg_errand *e)
+static void have_written(stg_store_request *e)
 {
     (void)e;
 }
 
-static void free_writing(stg_errand *e)
+static void free_writing(stg_store_request *e)
 {
     free(writing_of(e));
 }
@@ -197,5 +197,5 @@ void stg_store_put_fingerprints(stg_store *s, const stg_known_log *all,
     w->errand.free = free_writing;
     w->count = count;
     memcpy(w->all, all, count * sizeof *all);
-    stg_errand_send(s, &w->errand);
+    stg_store_request_send(s, &w->errand);
 }

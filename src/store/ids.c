@@ -31,7 +31,7 @@ static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
 
 /* -- topics ---------------------------------------------------------------- */
 
-static void print_topic(const stg_partition *p, uint64_t position,
+static void print_topic(const stg_partition_row *p, uint64_t position,
                         char text[STG_MESSAGE_ID_MAX])
 {
     int size = snprintf(text, STG_MESSAGE_ID_MAX, "%.249s.%" PRIu32 ".%" PRIu64,
@@ -43,7 +43,7 @@ static void print_topic(const stg_partition *p, uint64_t position,
 }
 
 /* Topics have dots in their names, and so are looked for, not cut out. */
-static bool parse_topic(const stg_partition *p, const char *id,
+static bool parse_topic(const stg_partition_row *p, const char *id,
                         uint64_t *position)
 {
     char same[STG_MESSAGE_ID_MAX];
@@ -68,7 +68,7 @@ static bool parse_topic(const stg_partition *p, const char *id,
 const char *stg_ids_print(const stg_ids *ids, uint32_t number,
                           uint64_t position, char text[STG_MESSAGE_ID_MAX])
 {
-    const stg_partition *p =
+    const stg_partition_row *p =
         number == 0 ? NULL : stg_partitions_get(ids->partitions, number);
 
     if (p != NULL)
@@ -89,7 +89,7 @@ bool stg_ids_parse(const stg_ids *ids, const char *id, uint32_t *number,
     if (ids->epochs->count > 0 && parse_queue(ids, id, position))
         return true;
     for (uint32_t i = 1; i < ids->partitions->count; i++) {
-        const stg_partition *p = stg_partitions_get(ids->partitions, i);
+        const stg_partition_row *p = stg_partitions_get(ids->partitions, i);
 
         if (p != NULL && parse_topic(p, id, position)) {
             *number = i;

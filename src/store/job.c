@@ -27,7 +27,7 @@ void stg_job_free(stg_job *job)
         free(job->lane.name);
         free(job->lane.url);
     }
-    if (job->kind == STG_JOB_ERRAND)
+    if (job->kind == STG_JOB_REQUEST)
         job->errand->free(job->errand);
     if (job->kind == STG_JOB_TROUBLE)
         free(job->trouble.error);

@@ -7,8 +7,8 @@
 #define STAGGER_STORE_JOB_H
 
 #include "base/list.h"
-#include "store/errand.h"
 #include "store/queue.h"
+#include "store/request.h"
 #include "store/rows.h"
 #include "store/store.h"
 
@@ -19,7 +19,7 @@ typedef enum stg_job_kind {
     STG_JOB_FETCH,
     STG_JOB_PING,
     STG_JOB_LANE, /* not answered */
-    STG_JOB_ERRAND,
+    STG_JOB_REQUEST,
     STG_JOB_RETAINING, /* these four: notices */
     STG_JOB_TROUBLE,
     STG_JOB_BROKEN,
@@ -70,7 +70,7 @@ typedef struct stg_job {
             char *name, *url; /* given */
         } lane;
         void (*ponged)(void *ctx); /* PING */
-        stg_errand *errand;
+        stg_store_request *errand;
         uint64_t position; /* RETAINING */
         struct {
             stg_store_trouble what;

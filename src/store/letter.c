@@ -7,13 +7,13 @@
 #include "base/utf8.h"
 #include "base/visible.h"
 
-void stg_line_free(stg_line *l)
+void stg_line_free(stg_letter_line *l)
 {
     free(l->at);
-    *l = (stg_line){.size = 0};
+    *l = (stg_letter_line){.size = 0};
 }
 
-static char *make_room(stg_line *l, size_t size)
+static char *make_room(stg_letter_line *l, size_t size)
 {
     size_t room = l->room == 0 ? 1024 : l->room;
     char *at;
@@ -32,7 +32,7 @@ static char *make_room(stg_line *l, size_t size)
     return l->at + l->size;
 }
 
-static void add(stg_line *l, const char *text, size_t size)
+static void add(stg_letter_line *l, const char *text, size_t size)
 {
     char *to = make_room(l, size);
 
@@ -42,13 +42,13 @@ static void add(stg_line *l, const char *text, size_t size)
     l->size += size;
 }
 
-static void add_text(stg_line *l, const char *text)
+static void add_text(stg_letter_line *l, const char *text)
 {
     add(l, text, strlen(text));
 }
 
 /* A character that may not stand for itself. */
-static void add_escape(stg_line *l, uint32_t c)
+static void add_escape(stg_letter_line *l, uint32_t c)
 {
     static const char names[] = "\"\"\\\\\nn\rr\tt";
     char text[STG_VISIBLE_ESCAPE_MAX];
@@ -62,7 +62,7 @@ static void add_escape(stg_line *l, uint32_t c)
     add(l, text, stg_visible_escape(c, text));
 }
 
-static void add_json(stg_line *l, stg_span text)
+static void add_json(stg_letter_line *l, stg_span text)
 {
     add(l, "\"", 1);
     for (size_t i = 0; i < text.size;) {
@@ -78,7 +78,7 @@ static void add_json(stg_line *l, stg_span text)
     add(l, "\"", 1);
 }
 
-void stg_line_add_base64(stg_line *l, stg_span bytes)
+void stg_line_add_base64(stg_letter_line *l, stg_span bytes)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -140,7 +140,7 @@ bool stg_letter_is_bytes(int column)
            column == STG_LETTER_PAYLOAD;
 }
 
-static void write_column(stg_line *l, stg_stmt *st, int column)
+static void write_column(stg_letter_line *l, stg_stmt *st, int column)
 {
     stg_span text = stg_sql_column_span(st, column);
     bool is_base64 = stg_letter_is_bytes(column) &&
@@ -163,7 +163,7 @@ static void write_column(stg_line *l, stg_stmt *st, int column)
     }
 }
 
-void stg_letter_write(stg_line *l, stg_stmt *st)
+void stg_letter_write(stg_letter_line *l, stg_stmt *st)
 {
     for (int column = 0; column < STG_LETTER_COLUMNS; column++)
         write_column(l, st, column);

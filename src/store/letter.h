@@ -12,14 +12,14 @@
 #include "store/sql.h"
 
 /* A text that grows. Zeroed: empty. */
-typedef struct stg_line {
+typedef struct stg_letter_line {
     char *at;
     size_t size, room;
     bool is_short; /* there was no memory: what is there is no use */
-} stg_line;
+} stg_letter_line;
 
-void stg_line_free(stg_line *l);
-void stg_line_add_base64(stg_line *l, stg_span bytes);
+void stg_line_free(stg_letter_line *l);
+void stg_line_add_base64(stg_letter_line *l, stg_span bytes);
 
 /* The columns of a letter, in this order. */
 typedef enum stg_letter_column {
@@ -82,6 +82,6 @@ const char *stg_letter_name(stg_letter_column column);
 bool stg_letter_is_bytes(int column);
 
 /* The row that st is at, with an end of line. */
-void stg_letter_write(stg_line *l, stg_stmt *st);
+void stg_letter_write(stg_letter_line *l, stg_stmt *st);
 
 #endif

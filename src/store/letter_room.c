@@ -50,19 +50,19 @@ static void tell_level(stg_store_writer *w, stg_store_trouble what,
     if (!*is_told && filled >= most) {
         *is_told = true;
         if (by_number)
-            stg_inbox_tell(w->in, what,
-                           "%" PRIu64 " dead letters of %" PRIu64
-                           " (dead-letters.max)",
-                           e->dead, w->o->dead.max);
+            stg_request_queue_tell(w->in, what,
+                                   "%" PRIu64 " dead letters of %" PRIu64
+                                   " (dead-letters.max)",
+                                   e->dead, w->o->dead.max);
         else
-            stg_inbox_tell(w->in, what,
-                           "dead letters fill %" PRIu64 " MiB of %" PRIu64
-                           " (%" PRIu32 " %% of store.quota)",
-                           mebibytes(e->bytes), mebibytes(bytes_max(w)),
-                           w->o->dead.share);
+            stg_request_queue_tell(
+                w->in, what,
+                "dead letters fill %" PRIu64 " MiB of %" PRIu64 " (%" PRIu32
+                " %% of store.quota)",
+                mebibytes(e->bytes), mebibytes(bytes_max(w)), w->o->dead.share);
     } else if (*is_told && filled + BELOW < most) {
         *is_told = false;
-        stg_inbox_tell(w->in, what, NULL);
+        stg_request_queue_tell(w->in, what, NULL);
     }
 }
 
@@ -199,9 +199,10 @@ static void tell_uncopied(stg_store_writer *w)
     if (w->is_uncopied_told)
         return;
     w->is_uncopied_told = true;
-    stg_inbox_tell(w->in, STG_STORE_UNCOPIED,
-                   "there is no more room, and the oldest dead letters are "
-                   "evicted though the copy has not got them");
+    stg_request_queue_tell(
+        w->in, STG_STORE_UNCOPIED,
+        "there is no more room, and the oldest dead letters are "
+        "evicted though the copy has not got them");
 }
 
 static void tell_copied(stg_store_writer *w)
@@ -209,7 +210,7 @@ static void tell_copied(stg_store_writer *w)
     if (!w->is_uncopied_told || is_too_much(w))
         return;
     w->is_uncopied_told = false;
-    stg_inbox_tell(w->in, STG_STORE_UNCOPIED, NULL);
+    stg_request_queue_tell(w->in, STG_STORE_UNCOPIED, NULL);
 }
 
 static int make_room(stg_store_writer *w, size_t *rows)

@@ -10,8 +10,8 @@
 
 #include "base/refuse.h"
 #include "host/thread_name.h"
-#include "store/again.h"
 #include "store/letter.h"
+#include "store/read_retry.h"
 #include "store/sqlite.h"
 
 enum {
@@ -127,7 +127,7 @@ static bool write_line(stg_letters *l, stg_span line)
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
 /* A row that was read: for the file as a line, for the sink as a letter. */
-static int take_row(stg_letters *l, stg_line *lines)
+static int take_row(stg_letters *l, stg_letter_line *lines)
 {
     int version = l->o->sink.write != NULL ? STG_FIND_CHANGED_VERSION
                                            : STG_LETTER_COLUMNS;
@@ -141,7 +141,7 @@ static int take_row(stg_letters *l, stg_line *lines)
     return SQLITE_OK;
 }
 
-static uint64_t bytes_of(const stg_letters *l, const stg_line *lines)
+static uint64_t bytes_of(const stg_letters *l, const stg_letter_line *lines)
 {
     uint64_t bytes = lines->size;
 
@@ -160,7 +160,7 @@ static int bind_read(stg_letters *l)
 
 /* Some rows. A file may hang, and then no read transaction may be open: so they
  * are in memory first. */
-static int collect(stg_letters *l, stg_line *lines, bool *is_all)
+static int collect(stg_letters *l, stg_letter_line *lines, bool *is_all)
 {
     size_t most = l->url == NULL ? PIECE : SHARED_PIECE;
     int rc = bind_read(l);
@@ -183,7 +183,7 @@ static int collect(stg_letters *l, stg_line *lines, bool *is_all)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static bool write_lines(stg_letters *l, const stg_line *lines)
+static bool write_lines(stg_letters *l, const stg_letter_line *lines)
 {
     const char *at = lines->at, *end = lines->at + lines->size, *next;
 
@@ -218,12 +218,13 @@ static bool write_sink(stg_letters *l)
 
     l->count = report.written;
     if (report.cut + report.left_out > 0)
-        stg_inbox_tell(l->in, STG_STORE_LETTERS_CUT, "%s", report.why.text);
+        stg_request_queue_tell(l->in, STG_STORE_LETTERS_CUT, "%s",
+                               report.why.text);
     return is_written;
 }
 
 /* True: all of them are durable there. The first l->count are in any case. */
-static bool write_out(stg_letters *l, const stg_line *lines)
+static bool write_out(stg_letters *l, const stg_letter_line *lines)
 {
     if (l->count == 0)
         return true;
@@ -256,7 +257,7 @@ static int note_copied(stg_letters *l)
 /* The next piece of the table. *rc: what the database said. */
 static copied copy_rows(stg_letters *l, int *rc)
 {
-    stg_line lines = {.size = 0};
+    stg_letter_line lines = {.size = 0};
     bool is_all, is_written = true;
 
     *rc = collect(l, &lines, &is_all);
@@ -278,14 +279,14 @@ static copied copy_rows(stg_letters *l, int *rc)
 
 static void tell_trouble(stg_letters *l)
 {
-    stg_inbox_tell(l->in, STG_STORE_LETTERS, "%s", l->why.text);
+    stg_request_queue_tell(l->in, STG_STORE_LETTERS, "%s", l->why.text);
     l->is_troubled = true;
 }
 
 static void tell_end_of_trouble(stg_letters *l)
 {
     if (l->is_troubled)
-        stg_inbox_tell(l->in, STG_STORE_LETTERS, NULL);
+        stg_request_queue_tell(l->in, STG_STORE_LETTERS, NULL);
     l->is_troubled = false;
 }
 
@@ -304,7 +305,7 @@ static bool take_claimed(stg_letters *l)
 /* Waits for new rows, or for a time. False: it is over. */
 static bool take(stg_letters *l, copied last)
 {
-    stg_inbox *in = l->in;
+    stg_request_queue *in = l->in;
     uint64_t until = uv_hrtime() + STG_S;
     bool goes_on = true;
 
@@ -348,7 +349,7 @@ static void end(stg_letters *l)
     l->in->has_letters = false;
     uv_cond_signal(&l->in->writer_wake);
     uv_mutex_unlock(&l->in->lock);
-    stg_inbox_answer(l->in, ended);
+    stg_request_queue_answer(l->in, ended);
 }
 
 void stg_letters_run(void *letters)
@@ -369,7 +370,7 @@ void stg_letters_run(void *letters)
         if (rc != SQLITE_OK) {
             stg_sql_words(&why, l->o->path, "dead letters cannot be read",
                           l->db, rc);
-            stg_inbox_break(l->in, &why);
+            stg_request_queue_break(l->in, &why);
             break;
         }
         if (last == COPIED_NONE && !l->is_troubled)

@@ -14,17 +14,17 @@
 #ifndef STAGGER_STORE_LETTERS_H
 #define STAGGER_STORE_LETTERS_H
 
-#include "store/again.h"
-#include "store/find.h"
+#include "store/query.h"
+#include "store/read_retry.h"
 
 enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 
 typedef struct stg_letters {
-    stg_inbox *in;
+    stg_request_queue *in;
     const stg_store_options *o;
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
-    stg_again again;
+    stg_read_retry again;
     stg_stmt *read, *mark;
     stg_found found;          /* for the sink */
     uint64_t *ids, *versions; /* of what was read last */

@@ -15,7 +15,7 @@ static char *copy(const char *text)
     return same == NULL ? NULL : memcpy(same, text, size);
 }
 
-static void free_one(stg_partition *one)
+static void free_one(stg_partition_row *one)
 {
     if (one == NULL)
         return;
@@ -24,7 +24,7 @@ static void free_one(stg_partition *one)
     free(one);
 }
 
-stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number)
+stg_partition_row *stg_partitions_get(const stg_partitions *p, uint32_t number)
 {
     return number < p->count ? p->all[number] : NULL;
 }
@@ -32,24 +32,25 @@ stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number)
 static bool make_room(stg_partitions *p, uint32_t number)
 {
     uint32_t room = p->room == 0 ? 64 : p->room;
-    stg_partition **all;
+    stg_partition_row **all;
 
     while (room <= number)
         room *= 2;
     if (room == p->room)
         return true;
-    all = realloc(p->all, room * sizeof(stg_partition *));
+    all = realloc(p->all, room * sizeof(stg_partition_row *));
     if (all == NULL)
         return false;
-    memset(all + p->room, 0, (room - p->room) * sizeof(stg_partition *));
+    memset(all + p->room, 0, (room - p->room) * sizeof(stg_partition_row *));
     p->all = all;
     p->room = room;
     return true;
 }
 
-stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one)
+stg_partition_row *stg_partitions_set(stg_partitions *p,
+                                      const stg_partition_row *one)
 {
-    stg_partition *same = malloc(sizeof *same);
+    stg_partition_row *same = malloc(sizeof *same);
 
     if (same == NULL)
         return NULL;
@@ -77,12 +78,12 @@ static void cut(stg_partitions *p, uint32_t from)
     }
 }
 
-const stg_partition *stg_partitions_newest(const stg_partitions *p,
-                                           const stg_claim_ask *ask,
-                                           uint32_t below)
+const stg_partition_row *stg_partitions_newest(const stg_partitions *p,
+                                               const stg_claim_ask *ask,
+                                               uint32_t below)
 {
     for (uint32_t i = below < p->count ? below : p->count; i-- > 0;) {
-        const stg_partition *one = p->all[i];
+        const stg_partition_row *one = p->all[i];
 
         if (one != NULL && one->partition == ask->partition &&
             strcmp(one->topic, ask->topic) == 0 &&
@@ -103,7 +104,7 @@ void stg_partitions_free(stg_partitions *p)
 
 #define COLUMNS "number, log, topic, partition, epoch, stale"
 
-static int read_row(stg_partition *one, stg_stmt *row)
+static int read_row(stg_partition_row *one, stg_stmt *row)
 {
     uint64_t number = stg_sql_column(row, 0);
     const char *epoch = stg_sql_text(row, 4);
@@ -120,8 +121,8 @@ static int read_row(stg_partition *one, stg_stmt *row)
 
 static int load_row(stg_partitions *p, stg_stmt *row)
 {
-    stg_partition one = {.log = (char *)stg_sql_text(row, 1),
-                         .topic = (char *)stg_sql_text(row, 2)};
+    stg_partition_row one = {.log = (char *)stg_sql_text(row, 1),
+                             .topic = (char *)stg_sql_text(row, 2)};
     int rc = read_row(&one, row);
 
     if (rc != SQLITE_OK || one.log == NULL || one.topic == NULL)
@@ -153,7 +154,8 @@ int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to)
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask,
+                       stg_partition_row *to)
 {
     stg_stmt *st = NULL;
     uint64_t number = 0;

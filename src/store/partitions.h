@@ -11,7 +11,7 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-typedef struct stg_partition {
+typedef struct stg_partition_row {
     char *log, *topic;
     uint64_t epoch;
     uint64_t generation; /* of our shard, as far as it is known here */
@@ -20,10 +20,10 @@ typedef struct stg_partition {
     uint32_t number;
     uint32_t partition;
     bool is_claimed; /* in the loop's */
-} stg_partition;
+} stg_partition_row;
 
 typedef struct stg_partitions {
-    stg_partition **all; /* by number; NULL: none */
+    stg_partition_row **all; /* by number; NULL: none */
     uint32_t count, room;
     uint32_t
         loaded; /* numbers below were read from the table; what is set above
@@ -36,20 +36,22 @@ int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard);
 void stg_partitions_free(stg_partitions *p);
 
 /* NULL: no such number. */
-stg_partition *stg_partitions_get(const stg_partitions *p, uint32_t number);
+stg_partition_row *stg_partitions_get(const stg_partitions *p, uint32_t number);
 
 /* A copy of `one`; what is known of its number is replaced. NULL: no memory. */
-stg_partition *stg_partitions_set(stg_partitions *p, const stg_partition *one);
+stg_partition_row *stg_partitions_set(stg_partitions *p,
+                                      const stg_partition_row *one);
 
 /* The newest number below `below` of (log, topic, partition); NULL: none. */
-const stg_partition *stg_partitions_newest(const stg_partitions *p,
-                                           const stg_claim_ask *ask,
-                                           uint32_t below);
+const stg_partition_row *stg_partitions_newest(const stg_partitions *p,
+                                               const stg_claim_ask *ask,
+                                               uint32_t below);
 
 /* -- the tables, in the caller's transaction -------------------------------- */
 
 /* Gives the next number; SQLITE_TOOBIG: none is left. */
-int stg_partitions_add(stg_db *db, const stg_claim_ask *ask, stg_partition *to);
+int stg_partitions_add(stg_db *db, const stg_claim_ask *ask,
+                       stg_partition_row *to);
 
 typedef void stg_partitions_each(void *ctx, uint32_t number,
                                  uint64_t generation);

@@ -1,10 +1,10 @@
 /* A lane that a call has paused stays paused over a restart. */
 #include <stdlib.h>
 
-#include "store/inside.h"
+#include "store/internal.h"
 
 typedef struct note {
-    stg_errand errand;
+    stg_store_request errand;
     stg_store *s;
     uint32_t lane;
     bool is_paused;
@@ -12,7 +12,7 @@ typedef struct note {
     void *ctx;
 } note;
 
-static int write_note(stg_errand *e, stg_store_writer *w)
+static int write_note(stg_store_request *e, stg_store_writer *w)
 {
     const note *n = STG_HOLDER(&e->link, note, errand.link);
 
@@ -20,7 +20,7 @@ static int write_note(stg_errand *e, stg_store_writer *w)
                        (uint64_t)n->lane);
 }
 
-static void tell_note(stg_errand *e)
+static void tell_note(stg_store_request *e)
 {
     note *n = STG_HOLDER(&e->link, note, errand.link);
 
@@ -31,7 +31,7 @@ static void tell_note(stg_errand *e)
         n->done(n->ctx, e->is_full);
 }
 
-static void free_note(stg_errand *e)
+static void free_note(stg_store_request *e)
 {
     free(STG_HOLDER(&e->link, note, errand.link));
 }
@@ -58,5 +58,5 @@ void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
     n->is_paused = is_paused;
     n->done = done;
     n->ctx = ctx;
-    stg_errand_send(s, &n->errand);
+    stg_store_request_send(s, &n->errand);
 }

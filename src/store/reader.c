@@ -5,14 +5,14 @@
 #include "host/thread_name.h"
 
 /* A read that waits is for what is not there yet. */
-static bool is_ready(const stg_inbox *in, const stg_job *job)
+static bool is_ready(const stg_request_queue *in, const stg_job *job)
 {
     return job->kind == STG_JOB_FETCH || !job->read.waits ||
            (job->read.from < in->next && job->read.seen < in->next);
 }
 
 /* The first job that can be done: those behind a read that waits pass it. */
-static stg_job *first_ready(stg_inbox *in)
+static stg_job *first_ready(stg_request_queue *in)
 {
     for (stg_link *link = stg_list_first(&in->reads); link != NULL;
          link = stg_list_next(&in->reads, link)) {
@@ -29,7 +29,7 @@ static stg_job *first_ready(stg_inbox *in)
 }
 
 /* NULL: it is over. */
-static stg_job *take(stg_inbox *in)
+static stg_job *take(stg_request_queue *in)
 {
     stg_job *job = NULL;
 
@@ -41,7 +41,7 @@ static stg_job *take(stg_inbox *in)
     return job;
 }
 
-static void put_back(stg_inbox *in, stg_job *job)
+static void put_back(stg_request_queue *in, stg_job *job)
 {
     uv_mutex_lock(&in->lock);
     stg_list_push(&in->reads, &job->link);
@@ -60,7 +60,7 @@ static int run(stg_store_reader *r, stg_job *job)
 }
 
 /* Flow hears of a replay before it sees its rows. */
-static void answer(stg_inbox *in, stg_job *job)
+static void answer(stg_request_queue *in, stg_job *job)
 {
     if (job->kind == STG_JOB_FETCH) {
         uv_mutex_lock(&in->lock);
@@ -68,7 +68,7 @@ static void answer(stg_inbox *in, stg_job *job)
             uv_cond_wait(&in->reader_wake, &in->lock);
         uv_mutex_unlock(&in->lock);
     }
-    stg_inbox_answer(in, job);
+    stg_request_queue_answer(in, job);
 }
 
 void stg_store_reader_run(void *reader)
@@ -90,7 +90,7 @@ void stg_store_reader_run(void *reader)
             break;
         if (rc != SQLITE_OK) {
             stg_sql_words(&why, r->o->path, "cannot be read", r->db, rc);
-            stg_inbox_break(r->in, &why);
+            stg_request_queue_break(r->in, &why);
             break;
         }
         if (job->kind == STG_JOB_READ && job->read.waits &&
@@ -108,7 +108,7 @@ void stg_store_reader_run(void *reader)
     r->in->has_reader = false;
     uv_cond_signal(&r->in->writer_wake);
     uv_mutex_unlock(&r->in->lock);
-    stg_inbox_answer(r->in, job);
+    stg_request_queue_answer(r->in, job);
 }
 
 int stg_store_reader_open(stg_store_reader *r)

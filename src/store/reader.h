@@ -3,14 +3,14 @@
 #ifndef STAGGER_STORE_READER_H
 #define STAGGER_STORE_READER_H
 
-#include "store/again.h"
+#include "store/read_retry.h"
 
 typedef struct stg_store_reader {
-    stg_inbox *in;
+    stg_request_queue *in;
     const stg_store_options *o;
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
-    stg_again again;
+    stg_read_retry again;
     stg_stmt *read, *fetch, *fetch_replays;
     uv_thread_t thread;
 } stg_store_reader;

@@ -8,10 +8,10 @@
 
 #include "base/refuse.h"
 #include "http/url_mask.h"
-#include "store/again.h"
-#include "store/inside.h"
+#include "store/internal.h"
 #include "store/postgres/open.h"
 #include "store/postgres/shared_lanes.h"
+#include "store/read_retry.h"
 
 bool stg_store_is_url(const char *path)
 {
@@ -186,7 +186,7 @@ void stg_store_starve(stg_store *s)
     stg_error why;
 
     stg_store_refuse_memory(s, &why);
-    stg_inbox_break(&s->in, &why);
+    stg_request_queue_break(&s->in, &why);
 }
 
 /* Without memory nothing can be asked any more, and nothing is promised. */
@@ -221,9 +221,9 @@ void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
     uv_mutex_unlock(&s->in.lock);
 }
 
-bool stg_errand_send(stg_store *s, stg_errand *e)
+bool stg_store_request_send(stg_store *s, stg_store_request *e)
 {
-    stg_job *job = new_job(s, STG_JOB_ERRAND, NULL, 0);
+    stg_job *job = new_job(s, STG_JOB_REQUEST, NULL, 0);
 
     if (job == NULL) {
         e->free(e);
@@ -261,7 +261,7 @@ void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
     if (s->url != NULL && waits)
         stg_job_free(job);
     else if (s->url != NULL)
-        stg_inbox_answer(&s->in, job);
+        stg_request_queue_answer(&s->in, job);
     else
         ask_reader(s, job);
 }

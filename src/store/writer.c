@@ -20,16 +20,17 @@ static void tell_trouble(stg_store_writer *w, bool is_hanging)
 
     w->is_told = true;
     if (w->url == NULL) {
-        stg_inbox_tell(w->in, STG_STORE_BUSY,
-                       "%s: another process writes to it, and does not end; "
-                       "nothing can be stored meanwhile: end it",
-                       w->o->path);
+        stg_request_queue_tell(
+            w->in, STG_STORE_BUSY,
+            "%s: another process writes to it, and does not end; "
+            "nothing can be stored meanwhile: end it",
+            w->o->path);
         return;
     }
     stg_pg_say_trouble(w->db, is_hanging, &why);
-    stg_inbox_tell(w->in, STG_STORE_AWAY,
-                   "%s; nothing can be stored meanwhile, and it is tried again",
-                   why.text);
+    stg_request_queue_tell(
+        w->in, STG_STORE_AWAY,
+        "%s; nothing can be stored meanwhile, and it is tried again", why.text);
 }
 
 /* Whether it is no use to wait for it any longer. */
@@ -38,7 +39,7 @@ static bool wait_on(stg_store_writer *w)
     bool over;
 
     uv_mutex_lock(&w->in->lock);
-    stg_inbox_answer_pings(w->in);
+    stg_request_queue_answer_pings(w->in);
     over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
                                 ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
@@ -75,7 +76,7 @@ static void tell_end(stg_store_writer *w, stg_store_trouble what)
     if (!w->is_told)
         return;
     w->is_told = false;
-    stg_inbox_tell(w->in, what, NULL);
+    stg_request_queue_tell(w->in, what, NULL);
 }
 
 static int begin(stg_store_writer *w)
@@ -221,7 +222,7 @@ static bool write_group(stg_store_writer *w)
                stg_cursors_load(&w->cursors, w->db) == 0) {
         job->group.how = STG_STORED_FULL;
     } else if (rc != SQLITE_OK) {
-        stg_inbox_break(w->in, &w->why);
+        stg_request_queue_break(w->in, &w->why);
         return false;
     } else {
         job->group.how = STG_STORED;
@@ -229,7 +230,7 @@ static bool write_group(stg_store_writer *w)
     if (job->group.how == STG_STORED && w->rows.version != version)
         stg_writer_tell_letters(w);
     w->group = NULL;
-    stg_inbox_answer(w->in, job);
+    stg_request_queue_answer(w->in, job);
     return true;
 }
 
@@ -252,7 +253,7 @@ static bool has_committed(stg_store_writer *w)
            stg_sql_has_committed(w->db);
 }
 
-static int run_errand(stg_store_writer *w, stg_errand *e)
+static int run_errand(stg_store_writer *w, stg_store_request *e)
 {
     uint64_t version = w->rows.version;
     int rc = stg_writer_begin(w);
@@ -299,11 +300,11 @@ static bool write_errand(stg_store_writer *w)
         pace(w, began_at);
     if (rc != SQLITE_OK) {
         stg_job_free(job);
-        stg_inbox_break(w->in, &w->why);
+        stg_request_queue_break(w->in, &w->why);
         hold_fetches(w, false);
         return false;
     }
-    stg_inbox_answer(w->in, job);
+    stg_request_queue_answer(w->in, job);
     hold_fetches(w, false);
     return true;
 }
@@ -370,7 +371,7 @@ static void show(stg_store_writer *w)
 /* Waits for something to do. False: it is over. */
 static bool take(stg_store_writer *w)
 {
-    stg_inbox *in = w->in;
+    stg_request_queue *in = w->in;
     bool goes_on = true;
 
     uv_mutex_lock(&in->lock);
@@ -383,7 +384,7 @@ static bool take(stg_store_writer *w)
             break;
         }
         take_all(w);
-        stg_inbox_answer_pings(in);
+        stg_request_queue_answer_pings(in);
         at = w->commit != commit ? 0 : stg_writer_tend_at(w);
         if (!stg_list_is_empty(&in->errands))
             at = stg_ns_min(at, w->errand_at);
@@ -413,20 +414,20 @@ static bool take(stg_store_writer *w)
 /* Whatever was asked and not written: nobody knows. */
 static void tell_broken(stg_store_writer *w)
 {
-    stg_inbox *in = w->in;
+    stg_request_queue *in = w->in;
     stg_job *notice = stg_job_new(STG_JOB_BROKEN, NULL, 0);
 
     for (stg_link *link = stg_list_first(&w->appends); link != NULL;
          link = stg_list_next(&w->appends, link))
         STG_HOLDER(link, stg_job, link)->append.how = STG_APPEND_UNKNOWN;
-    stg_inbox_answer_all(in, &w->appends);
+    stg_request_queue_answer_all(in, &w->appends);
     // Without memory for a notice there is none for a process to end in order.
     if (notice == NULL || (notice->error = malloc(sizeof(stg_error))) == NULL)
         abort();
     uv_mutex_lock(&in->lock);
     *notice->error = in->broken;
     uv_mutex_unlock(&in->lock);
-    stg_inbox_answer(in, notice);
+    stg_request_queue_answer(in, notice);
     uv_mutex_lock(&in->lock);
     while (!in->is_closing)
         uv_cond_wait(&in->writer_wake, &in->lock);
@@ -445,7 +446,7 @@ void stg_store_writer_run(void *writer)
         if (!stg_writer_append(w) || !write_group(w) || !write_errand(w) ||
             !stg_writer_tend(w))
             break;
-    if (stg_inbox_is_broken(w->in))
+    if (stg_request_queue_is_broken(w->in))
         tell_broken(w);
     // The last to close moves the WAL into the file, and must be one that may
     // write.
@@ -454,7 +455,7 @@ void stg_store_writer_run(void *writer)
     ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
     if (ended == NULL)
         abort();
-    stg_inbox_answer(w->in, ended);
+    stg_request_queue_answer(w->in, ended);
 }
 
 static int load_rows(stg_store_writer *w)

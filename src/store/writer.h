@@ -8,12 +8,12 @@
 
 #include "store/cursors.h"
 #include "store/eviction.h"
-#include "store/inbox.h"
 #include "store/keys.h"
-#include "store/replay.h"
+#include "store/replay_write.h"
+#include "store/request_queue.h"
 
 struct stg_store_writer {
-    stg_inbox *in;
+    stg_request_queue *in;
     const stg_store_options *o;
     stg_db *db;
     const char *url;  /* of PostgreSQL; NULL: a file */
@@ -81,7 +81,7 @@ void stg_writer_tell_letters(stg_store_writer *w);
 /* appends.c: all of w->appends, answered. False: the store is broken. */
 bool stg_writer_append(stg_store_writer *w);
 
-/* tending.c: what can wait. False: the store is broken. */
+/* trim.c: what can wait. False: the store is broken. */
 bool stg_writer_tend(stg_store_writer *w);
 
 /* letter_room.c: the same of dead letters; stg_writer_tend() calls it. */

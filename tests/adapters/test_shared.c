@@ -474,13 +474,13 @@ static void ask(door *d)
     stg_ns reopen_at = 0;
 
     switch (stg_breaker_enter(&d->breaker, d->now, &reopen_at)) {
-    case STG_PASSAGE_OPEN:
+    case STG_PERMIT_GRANTED:
         atomic_fetch_add(&d->passed, 1);
         break;
-    case STG_PASSAGE_PROBE:
+    case STG_PERMIT_PROBE:
         atomic_fetch_add(&d->probes, 1);
         break;
-    case STG_PASSAGE_CLOSED:
+    case STG_PERMIT_DENIED:
         CHECK(reopen_at > d->now);
         atomic_fetch_add(&d->refused, 1);
         break;
@@ -539,7 +539,7 @@ static void *knock_in_crowd(void *arg)
 
     for (int i = 0; i < 1000; i++) {
         if (stg_breaker_enter(&d->breaker, d->now, &reopen_at) !=
-            STG_PASSAGE_PROBE)
+            STG_PERMIT_PROBE)
             continue;
         CHECK(atomic_fetch_add(&d->probes, 1) < 10);
         if (!chance(w, 95))
@@ -560,7 +560,7 @@ TEST(shared, a_breaker_has_so_many_probes_under_way)
         d.breaker.options.probes = 10;
         d.breaker.options.probes_good = 10;
         run_workers(knock_in_crowd, &d, seed);
-        while (stg_breaker_enter(&d.breaker, d.now, NULL) == STG_PASSAGE_PROBE)
+        while (stg_breaker_enter(&d.breaker, d.now, NULL) == STG_PERMIT_PROBE)
             left++;
         CHECK_FROM(seed, d.probes + left == 10);
         pthread_barrier_destroy(&d.next);
@@ -578,7 +578,7 @@ static void *probe(void *arg)
     for (int round = 0; round < 10; round++) {
         stg_ns reopen_at;
         bool is_probe = stg_breaker_enter(&d->breaker, d->now, &reopen_at) ==
-                        STG_PASSAGE_PROBE;
+                        STG_PERMIT_PROBE;
 
         pthread_barrier_wait(&d->next);
         if (is_probe)

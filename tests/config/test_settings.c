@@ -314,13 +314,13 @@ TEST(settings, are_refused_with_the_target_at_fault)
 
 static stg_settings *load(const char *text)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
 
     if (stg_settings_load_text(text, strlen(text), "hub.yaml", &s, &c) !=
         STG_OK)
-        stg_complaints_print(&c, "hub.yaml", stderr);
-    stg_complaints_free(&c);
+        stg_diagnostics_print(&c, "hub.yaml", stderr);
+    stg_diagnostics_free(&c);
     CHECK(s != NULL);
     return s;
 }
@@ -388,7 +388,7 @@ static void check_reload(const char *before, const char *after,
                          const char *wanted)
 {
     stg_settings *old = load(before), *next = load(after);
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
 
     stg_settings_check_reload(old, next, &c);
     CHECK_INT(c.mistakes, wanted == NULL ? 0 : 1);
@@ -400,7 +400,7 @@ static void check_reload(const char *before, const char *after,
                  c.all[0].text);
         CHECK_STR(found, wanted);
     }
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(old);
     stg_settings_free(next);
 }
@@ -425,7 +425,7 @@ TEST(settings, keep_the_commands_options_over_a_reload)
 {
     stg_settings *old = load(TARGETS), *next = load(TARGETS);
     const stg_setting *row = stg_setting_find(STG_IN_HUB, "drain", 5);
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_error err;
 
     CHECK(!stg_settings_override(old, row, "5", &err));
@@ -437,23 +437,23 @@ TEST(settings, keep_the_commands_options_over_a_reload)
     stg_settings_check_reload(old, next, &c);
     CHECK_INT(c.mistakes, 0);
     CHECK_INT(next->drain, 5 * STG_S);
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(old);
     stg_settings_free(next);
 }
 
 TEST(settings, say_the_same_thing_once_and_no_more_than_so_many)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
 
-    for (unsigned i = 0; i < STG_COMPLAINTS_MAX + 5; i++) {
+    for (unsigned i = 0; i < STG_DIAGNOSTICS_MAX + 5; i++) {
         stg_complain(&c, (stg_file_place){i + 1, 1}, "a\nb");
         stg_complain(&c, (stg_file_place){i + 1, 1}, "a\nb");
     }
-    CHECK_INT(c.count, STG_COMPLAINTS_MAX);
+    CHECK_INT(c.count, STG_DIAGNOSTICS_MAX);
     CHECK_STR(c.all[0].text, "a?b");
     CHECK(c.cut > 0);
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
 }
 
 /* Docker and Kubernetes hand them out so. */

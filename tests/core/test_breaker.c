@@ -44,7 +44,7 @@ static void succeed(stg_breaker *b, int times, stg_ns now)
         stg_breaker_report(b, false, STG_BREAKER_SUCCESS, now, now);
 }
 
-static stg_passage enter(stg_breaker *b, stg_ns now)
+static stg_permit enter(stg_breaker *b, stg_ns now)
 {
     stg_ns reopen_at = 0;
 
@@ -55,7 +55,7 @@ static stg_ns reopening(stg_breaker *b, stg_ns now)
 {
     stg_ns reopen_at = 0;
 
-    CHECK_INT(stg_breaker_enter(b, now, &reopen_at), STG_PASSAGE_CLOSED);
+    CHECK_INT(stg_breaker_enter(b, now, &reopen_at), STG_PERMIT_DENIED);
     return reopen_at;
 }
 
@@ -71,7 +71,7 @@ TEST(breaker, passes_everything_without_a_rule)
     stg_breaker b = closed((stg_breaker_options){.rule = STG_BREAKER_NONE});
 
     fail(&b, 1000, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     CHECK_INT(stg_breaker_look(&b, 0, NULL), STG_BREAKER_CLOSED);
 }
 
@@ -81,7 +81,7 @@ TEST(breaker, opens_after_failures_in_a_row)
     stg_ns reopen_at = 0;
 
     fail(&b, 2, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     fail(&b, 1, STG_S);
     check_near(reopening(&b, STG_S), 11 * STG_S);
     CHECK_INT(stg_breaker_look(&b, STG_S, &reopen_at), STG_BREAKER_OPEN);
@@ -99,14 +99,14 @@ TEST(breaker, starts_the_row_anew_after_a_success)
         fail(&b, 2, 0);
         succeed(&b, 1, 0);
     }
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     fail(&b, 1, 0);
     stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0, 0);
     fail(&b, 1, 0);
     stg_breaker_report(&b, false, STG_BREAKER_NEITHER, 0, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     fail(&b, 1, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, i22_lets_one_probe_pass_an_interval)
@@ -114,14 +114,14 @@ TEST(breaker, i22_lets_one_probe_pass_an_interval)
     stg_breaker b = row();
 
     fail(&b, 3, 0);
-    CHECK_INT(enter(&b, 10 * STG_S - 1), STG_PASSAGE_CLOSED);
-    CHECK_INT(enter(&b, 10 * STG_S + 1024), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 10 * STG_S - 1), STG_PERMIT_DENIED);
+    CHECK_INT(enter(&b, 10 * STG_S + 1024), STG_PERMIT_PROBE);
     CHECK_INT(stg_breaker_look(&b, 11 * STG_S, NULL), STG_BREAKER_HALF_OPEN);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_DENIED);
     check_near(reopening(&b, 11 * STG_S), 20 * STG_S + 1024);
     // The probe is never heard of again: an interval later the next one goes.
-    CHECK_INT(enter(&b, 20 * STG_S + 4096), STG_PASSAGE_PROBE);
-    CHECK_INT(enter(&b, 20 * STG_S + 4096), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 20 * STG_S + 4096), STG_PERMIT_PROBE);
+    CHECK_INT(enter(&b, 20 * STG_S + 4096), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, closes_when_the_probe_succeeds)
@@ -129,12 +129,12 @@ TEST(breaker, closes_when_the_probe_succeeds)
     stg_breaker b = row();
 
     fail(&b, 3, 0);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S, 12 * STG_S);
     CHECK_INT(stg_breaker_look(&b, 12 * STG_S, NULL), STG_BREAKER_CLOSED);
-    CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 12 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 2, 12 * STG_S); // a row from the start
-    CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 12 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 1, 12 * STG_S);
     check_near(reopening(&b, 12 * STG_S), 22 * STG_S); // not doubled
 }
@@ -149,7 +149,7 @@ TEST(breaker, doubles_its_time_after_each_failed_probe_up_to_a_limit)
     reopen_at = reopening(&b, now);
     for (size_t i = 0; i < sizeof opens / sizeof *opens; i++) {
         now = reopen_at;
-        CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+        CHECK_INT(enter(&b, now), STG_PERMIT_PROBE);
         stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now + STG_S,
                            now + STG_S);
         reopen_at = reopening(&b, now + STG_S);
@@ -168,15 +168,15 @@ TEST(breaker, l2_doubles_for_ever_without_overflow)
     fail(&b, 1, 0);
     for (int i = 0; i < 100; i++) {
         now = reopening(&b, now);
-        CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+        CHECK_INT(enter(&b, now), STG_PERMIT_PROBE);
         stg_breaker_report(&b, true, STG_BREAKER_FAILURE, now, now);
         check_near(reopening(&b, now) - now,
                    i < 34 ? STG_MS << (i + 1) : 365 * STG_DAY);
     }
     fail(&b, 1, STG_NEVER);
-    CHECK_INT(enter(&b, STG_NEVER), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, STG_NEVER), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_FAILURE, STG_NEVER, STG_NEVER);
-    CHECK_INT(enter(&b, STG_NEVER - 1024), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_NEVER - 1024), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, listens_to_the_probe_alone_once_it_is_open)
@@ -189,10 +189,10 @@ TEST(breaker, listens_to_the_probe_alone_once_it_is_open)
     succeed(&b, 5, STG_S); // late answers of attempts that began before
     fail(&b, 5, STG_S);
     CHECK_U64(reopening(&b, STG_S), reopen_at);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_PROBE);
     succeed(&b, 5, 11 * STG_S);
     fail(&b, 5, 11 * STG_S);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, leaves_a_probe_that_says_neither_to_the_next_interval)
@@ -200,11 +200,11 @@ TEST(breaker, leaves_a_probe_that_says_neither_to_the_next_interval)
     stg_breaker b = row();
 
     fail(&b, 3, 0);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_NEITHER, 12 * STG_S,
                        12 * STG_S); // a 429
-    CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_CLOSED);
-    CHECK_INT(enter(&b, 22 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 12 * STG_S), STG_PERMIT_DENIED);
+    CHECK_INT(enter(&b, 22 * STG_S), STG_PERMIT_PROBE);
 }
 
 TEST(breaker, frees_the_place_of_a_cancelled_probe)
@@ -212,16 +212,16 @@ TEST(breaker, frees_the_place_of_a_cancelled_probe)
     stg_breaker b = row();
 
     fail(&b, 3, 0);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_PROBE);
     stg_breaker_abandon(&b, 12 * STG_S);
-    CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 12 * STG_S), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 12 * STG_S, 12 * STG_S);
     check_near(reopening(&b, 12 * STG_S), 32 * STG_S); // still one doubling
     stg_breaker_abandon(&b, 12 * STG_S); // no probe is out: nothing happens
     check_near(reopening(&b, 12 * STG_S), 32 * STG_S);
     b = row();
     stg_breaker_abandon(&b, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
 }
 
 TEST(breaker, takes_late_words_of_a_probe_as_they_fit)
@@ -230,19 +230,19 @@ TEST(breaker, takes_late_words_of_a_probe_as_they_fit)
 
     // Two probes out, the first being late: its failure counts once.
     fail(&b, 3, 0);
-    CHECK_INT(enter(&b, 11 * STG_S), STG_PASSAGE_PROBE);
-    CHECK_INT(enter(&b, 30 * STG_S), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 11 * STG_S), STG_PERMIT_PROBE);
+    CHECK_INT(enter(&b, 30 * STG_S), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 31 * STG_S, 31 * STG_S);
     check_near(reopening(&b, 31 * STG_S), 51 * STG_S);
     stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 32 * STG_S, 32 * STG_S);
     check_near(reopening(&b, 32 * STG_S), 51 * STG_S);
     // A success shows that the remote is back, whoever brings it.
     stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 33 * STG_S, 33 * STG_S);
-    CHECK_INT(enter(&b, 33 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 33 * STG_S), STG_PERMIT_GRANTED);
     // Closed again, the second one's word is that of any attempt.
     stg_breaker_report(&b, true, STG_BREAKER_FAILURE, 33 * STG_S, 33 * STG_S);
     fail(&b, 2, 33 * STG_S);
-    CHECK_INT(enter(&b, 33 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 33 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, opens_when_enough_of_enough_calls_failed)
@@ -250,16 +250,16 @@ TEST(breaker, opens_when_enough_of_enough_calls_failed)
     stg_breaker b = share();
 
     fail(&b, 9, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN); // 9 calls are too few
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED); // 9 calls are too few
     fail(&b, 1, 0);
     check_near(reopening(&b, 0), 10 * STG_S);
 
     b = share();
     succeed(&b, 11, 0);
     fail(&b, 10, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN); // 10 of 21
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_GRANTED); // 10 of 21
     fail(&b, 1, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED); // 11 of 22
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED); // 11 of 22
 }
 
 TEST(breaker, opens_on_a_share_for_its_first_time)
@@ -281,9 +281,9 @@ TEST(breaker, forgets_calls_that_left_the_window)
 
     fail(&b, 9, 0);
     fail(&b, 1, 10 * STG_S); // ten slices later the first are gone
-    CHECK_INT(enter(&b, 10 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 10 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 9, 19 * STG_S);
-    CHECK_INT(enter(&b, 19 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 19 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, counts_anew_after_it_has_closed)
@@ -291,15 +291,15 @@ TEST(breaker, counts_anew_after_it_has_closed)
     stg_breaker b = share();
 
     fail(&b, 10, 0);
-    CHECK_INT(enter(&b, 10 * STG_S + 1024), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, 10 * STG_S + 1024), STG_PERMIT_PROBE);
     succeed(&b, 20, 10 * STG_S); // of late attempts: not counted
     fail(&b, 20, 10 * STG_S);
     stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 12 * STG_S, 12 * STG_S);
-    CHECK_INT(enter(&b, 12 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 12 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 9, 13 * STG_S);
-    CHECK_INT(enter(&b, 13 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 13 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 1, 13 * STG_S);
-    CHECK_INT(enter(&b, 13 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 13 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, does_not_count_what_failed_before_it_closed)
@@ -312,15 +312,15 @@ TEST(breaker, does_not_count_what_failed_before_it_closed)
                                                  .open_max = STG_MS});
 
     fail(&b, 10, STG_S); // opens for a millisecond, within the same slice
-    CHECK_INT(enter(&b, STG_S + 2 * STG_MS), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, STG_S + 2 * STG_MS), STG_PERMIT_PROBE);
     stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, STG_S + 3 * STG_MS,
                        STG_S + 3 * STG_MS);
     fail(&b, 1, STG_S + 4 * STG_MS);
-    CHECK_INT(enter(&b, STG_S + 4 * STG_MS), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_S + 4 * STG_MS), STG_PERMIT_GRANTED);
     fail(&b, 9, 2 * STG_S);
-    CHECK_INT(enter(&b, 2 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 2 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 1, 2 * STG_S);
-    CHECK_INT(enter(&b, 2 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 2 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, keeps_the_share_when_a_slice_is_full)
@@ -336,11 +336,11 @@ TEST(breaker, keeps_the_share_when_a_slice_is_full)
     for (int i = 0; i < 300000; i++) {
         succeed(&b, 1, 0);
         fail(&b, 1, 0);
-        CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+        CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     }
-    for (int i = 0; i < 262144 && enter(&b, 0) == STG_PASSAGE_OPEN; i++)
+    for (int i = 0; i < 262144 && enter(&b, 0) == STG_PERMIT_GRANTED; i++)
         fail(&b, 1, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_DENIED);
 }
 
 /* The number of a slice is kept in 28 bits. */
@@ -355,11 +355,11 @@ TEST(breaker, halves_calls_and_failures_alike)
         else
             fail(&b, 1, 0);
     }
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN); // 45 %
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED); // 45 %
     fail(&b, 13090, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     fail(&b, 40, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, counts_on_when_the_number_of_its_slice_wraps)
@@ -373,9 +373,9 @@ TEST(breaker, counts_on_when_the_number_of_its_slice_wraps)
     const stg_ns wrap = (STG_MS << 28) - 5 * STG_MS;
 
     fail(&b, 5, wrap);
-    CHECK_INT(enter(&b, wrap), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, wrap), STG_PERMIT_GRANTED);
     fail(&b, 5, wrap + 9 * STG_MS);
-    CHECK_INT(enter(&b, wrap + 9 * STG_MS), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, wrap + 9 * STG_MS), STG_PERMIT_DENIED);
 }
 
 /* However long the machine has been up, when it is made or goes on. */
@@ -389,13 +389,13 @@ TEST(breaker, counts_its_first_calls_at_any_time)
         b.options.window = last.options.window =
             10 * STG_MS + stg_rng_upto(&rng, STG_S);
         fail(&b, 10, now);
-        CHECK_FROM(seed, enter(&b, now) == STG_PASSAGE_CLOSED);
+        CHECK_FROM(seed, enter(&b, now) == STG_PERMIT_DENIED);
         fail(&last, 9, now);
         now += STG_MIN + stg_rng_upto(&rng, 1000 * STG_DAY);
         fail(&last, 9, now);
-        CHECK_FROM(seed, enter(&last, now) == STG_PASSAGE_OPEN);
+        CHECK_FROM(seed, enter(&last, now) == STG_PERMIT_GRANTED);
         fail(&last, 1, now);
-        CHECK_FROM(seed, enter(&last, now) == STG_PASSAGE_CLOSED);
+        CHECK_FROM(seed, enter(&last, now) == STG_PERMIT_DENIED);
     }
 }
 
@@ -408,9 +408,9 @@ TEST(breaker, counts_in_a_slice_that_was_never_begun)
     b.options.window = 10 * STG_MS;
     fail(&b, 9, at);
     fail(&b, 1, at + 11 * STG_MS); // the first are gone
-    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PERMIT_GRANTED);
     fail(&b, 9, at + 11 * STG_MS);
-    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, at + 11 * STG_MS), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, counts_a_clock_that_lags_into_the_newer_slice)
@@ -419,9 +419,9 @@ TEST(breaker, counts_a_clock_that_lags_into_the_newer_slice)
 
     fail(&b, 5, 15 * STG_S);
     fail(&b, 4, 5 * STG_S); // the same place in the ring, ten slices ago
-    CHECK_INT(enter(&b, 15 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 15 * STG_S), STG_PERMIT_GRANTED);
     fail(&b, 1, 15 * STG_S);
-    CHECK_INT(enter(&b, 15 * STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 15 * STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
@@ -703,9 +703,9 @@ TEST(breaker, counts_a_row_of_a_million)
                                                  .open_max = STG_S});
 
     fail(&b, 999999, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_GRANTED);
     fail(&b, 1, 0);
-    CHECK_INT(enter(&b, 0), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 0), STG_PERMIT_DENIED);
 }
 
 /* A window of 10 s is ten slices of a second: this one and nine before. */
@@ -717,10 +717,10 @@ TEST(breaker, counts_exactly_ten_slices)
 
         fail(&near, 9, s * STG_S);
         fail(&near, 1, end - 1);
-        CHECK_FROM(s, enter(&near, end) == STG_PASSAGE_CLOSED);
+        CHECK_FROM(s, enter(&near, end) == STG_PERMIT_DENIED);
         fail(&far, 9, s * STG_S + STG_S - 1);
         fail(&far, 1, end);
-        CHECK_FROM(s, enter(&far, end) == STG_PASSAGE_OPEN);
+        CHECK_FROM(s, enter(&far, end) == STG_PERMIT_GRANTED);
     }
 }
 
@@ -739,14 +739,14 @@ TEST(breaker, takes_no_old_slice_for_a_new_one)
         later = STG_S + slices / 10 * 10 * STG_MS;
         fail(&b, 9, STG_S);
         fail(&b, 9, later);
-        CHECK_FROM(bits, enter(&b, later) == STG_PASSAGE_OPEN);
+        CHECK_FROM(bits, enter(&b, later) == STG_PERMIT_GRANTED);
         fail(&b, 1, later);
-        CHECK_FROM(bits, enter(&b, later) == STG_PASSAGE_CLOSED);
+        CHECK_FROM(bits, enter(&b, later) == STG_PERMIT_DENIED);
         b = share();
         b.options.window = 10 * STG_MS;
         fail(&b, 9, STG_S);
         fail(&b, 9, STG_S + half * STG_MS);
-        CHECK_FROM(bits, enter(&b, STG_DAY) == STG_PASSAGE_OPEN);
+        CHECK_FROM(bits, enter(&b, STG_DAY) == STG_PERMIT_GRANTED);
     }
 }
 
@@ -769,7 +769,7 @@ TEST(breaker, reopens_with_the_next_unit)
 
         fail(&b, 1, rows[i].now);
         CHECK_U64(reopening(&b, rows[i].now), rows[i].reopen_at);
-        CHECK_INT(enter(&b, rows[i].reopen_at), STG_PASSAGE_PROBE);
+        CHECK_INT(enter(&b, rows[i].reopen_at), STG_PERMIT_PROBE);
     }
 }
 
@@ -797,7 +797,7 @@ TEST(breaker, opens_after_connect_faults_in_a_row)
     stg_breaker b = broadcast();
 
     report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_GRANTED);
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
     check_near(reopening(&b, STG_S), STG_S + 200 * STG_MS);
 }
@@ -814,15 +814,15 @@ TEST(breaker, starts_the_row_of_connect_faults_anew_after_a_connect)
         report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
         report_of(&b, 1, connected[i], 2 * STG_S);
         report_of(&b, 2, STG_BREAKER_UNREACHED, 3 * STG_S);
-        CHECK_INT(enter(&b, 3 * STG_S), STG_PASSAGE_OPEN);
+        CHECK_INT(enter(&b, 3 * STG_S), STG_PERMIT_GRANTED);
         report_of(&b, 1, STG_BREAKER_UNREACHED, 3 * STG_S);
-        CHECK_INT(enter(&b, 3 * STG_S), STG_PASSAGE_CLOSED);
+        CHECK_INT(enter(&b, 3 * STG_S), STG_PERMIT_DENIED);
     }
     b = broadcast();
     report_of(&b, 2, STG_BREAKER_UNREACHED, STG_S);
     report_of(&b, 9, STG_BREAKER_NEITHER, STG_S);
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED);
 }
 
 /* One dead backend of three: at 1,000 calls a second rows of three are there
@@ -834,14 +834,14 @@ TEST(breaker, stays_closed_while_anything_connects)
     for (stg_ns now = STG_S; now < 2 * STG_S; now += 50 * STG_MS) {
         report_of(&b, 1, STG_BREAKER_SUCCESS, now);
         report_of(&b, 10, STG_BREAKER_UNREACHED, now + 49 * STG_MS);
-        CHECK_INT(enter(&b, now), STG_PASSAGE_OPEN);
+        CHECK_INT(enter(&b, now), STG_PERMIT_GRANTED);
     }
     report_of(&b, 1, STG_BREAKER_SUCCESS, 3 * STG_S);
     report_of(&b, 5, STG_BREAKER_UNREACHED, 3 * STG_S + 99 * STG_MS);
-    CHECK_INT(enter(&b, 3 * STG_S + 99 * STG_MS), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 3 * STG_S + 99 * STG_MS), STG_PERMIT_GRANTED);
     // A unit of the clock of connects is a bit more than 1 ms.
     report_of(&b, 1, STG_BREAKER_UNREACHED, 3 * STG_S + 102 * STG_MS);
-    CHECK_INT(enter(&b, 3 * STG_S + 102 * STG_MS), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 3 * STG_S + 102 * STG_MS), STG_PERMIT_DENIED);
 }
 
 /* The last connect is taken for the end of its unit of 1048576 ns; the first
@@ -854,23 +854,23 @@ TEST(breaker, opens_when_nothing_has_connected_for_100_ms)
     report_of(&b, 1, STG_BREAKER_SUCCESS, 0);
     report_of(&b, 5, STG_BREAKER_UNREACHED, 1);
     report_of(&b, 1, STG_BREAKER_UNREACHED, at - 1);
-    CHECK_INT(enter(&b, at - 1), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, at - 1), STG_PERMIT_GRANTED);
     report_of(&b, 1, STG_BREAKER_UNREACHED, at);
-    CHECK_INT(enter(&b, at), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, at), STG_PERMIT_DENIED);
     // Nothing ever did: no 100 ms are waited for.
     b = broadcast();
     report_of(&b, 3, STG_BREAKER_UNREACHED, 1);
-    CHECK_INT(enter(&b, 1), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 1), STG_PERMIT_DENIED);
     // A long silence is no row.
     b = broadcast();
     report_of(&b, 1, STG_BREAKER_SUCCESS, 0);
     report_of(&b, 2, STG_BREAKER_UNREACHED, STG_HOUR);
-    CHECK_INT(enter(&b, STG_HOUR), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_HOUR), STG_PERMIT_GRANTED);
     // At the end of all time connects are seen as well.
     b = broadcast();
     report_of(&b, 1, STG_BREAKER_SUCCESS, STG_NEVER - 1);
     report_of(&b, 5, STG_BREAKER_UNREACHED, STG_NEVER - 1);
-    CHECK_INT(enter(&b, STG_NEVER - 1), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_NEVER - 1), STG_PERMIT_GRANTED);
 }
 
 TEST(breaker, counts_no_connects_where_none_are_wanted)
@@ -879,9 +879,9 @@ TEST(breaker, counts_no_connects_where_none_are_wanted)
 
     b.options.connects = 0;
     report_of(&b, 19, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_GRANTED);
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, opens_after_connect_faults_beside_a_share)
@@ -890,9 +890,9 @@ TEST(breaker, opens_after_connect_faults_beside_a_share)
 
     b.options.connects = 2;
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_GRANTED);
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED);
 }
 
 /* 200 ms, 400, 800 ... and from the beginning after a success. */
@@ -908,14 +908,14 @@ TEST(breaker, begins_its_doublings_anew_after_a_success)
         for (int i = 0; i < 5; i++) {
             check_near(reopening(&b, now), now + open);
             now += open + STG_MS;
-            CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+            CHECK_INT(enter(&b, now), STG_PERMIT_PROBE);
             stg_breaker_report(&b, true, STG_BREAKER_UNREACHED, now, now);
             open *= 2;
         }
         now += open + STG_MS;
-        CHECK_INT(enter(&b, now), STG_PASSAGE_PROBE);
+        CHECK_INT(enter(&b, now), STG_PERMIT_PROBE);
         stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, now, now);
-        CHECK_INT(enter(&b, now), STG_PASSAGE_OPEN);
+        CHECK_INT(enter(&b, now), STG_PERMIT_GRANTED);
         now += 110 * STG_MS;
     }
 }
@@ -930,9 +930,9 @@ TEST(breaker, takes_no_step_back_of_a_clock_for_a_silence)
     report_of(&b, 1, STG_BREAKER_SUCCESS, 5 * STG_S);
     report_of(&b, 9, STG_BREAKER_UNREACHED, 5 * STG_S);
     report_of(&b, 9, STG_BREAKER_UNREACHED, 10 * STG_S + 90 * STG_MS);
-    CHECK_INT(enter(&b, 10 * STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, 10 * STG_S), STG_PERMIT_GRANTED);
     report_of(&b, 1, STG_BREAKER_UNREACHED, 10 * STG_S + 110 * STG_MS);
-    CHECK_INT(enter(&b, 10 * STG_S + 110 * STG_MS), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, 10 * STG_S + 110 * STG_MS), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, l2_counts_connects_without_overflow)
@@ -947,19 +947,19 @@ TEST(breaker, l2_counts_connects_without_overflow)
     for (int i = 0; i < 3; i++) {
         report_of(&b, 999999, STG_BREAKER_UNREACHED, STG_NEVER - STG_S);
         report_of(&b, 1, STG_BREAKER_BUSY, STG_NEVER);
-        CHECK_INT(enter(&b, STG_NEVER), STG_PASSAGE_OPEN);
+        CHECK_INT(enter(&b, STG_NEVER), STG_PERMIT_GRANTED);
         b.state = 0;
     }
     b.options.failures = 0; // the row is no matter here
     b.options.rule = STG_BREAKER_NONE;
     b.reach = 0;
     report_of(&b, 999999, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_GRANTED);
     report_of(&b, 1100000, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED);
     b.state = 0;
     report_of(&b, 1, STG_BREAKER_UNREACHED, STG_NEVER - 2 * STG_S);
-    CHECK_INT(enter(&b, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, STG_S), STG_PERMIT_DENIED);
 }
 
 TEST(breaker, keeps_its_row_of_connect_faults_under_other_options)
@@ -970,7 +970,7 @@ TEST(breaker, keeps_its_row_of_connect_faults_under_other_options)
     report_of(&old, 2, STG_BREAKER_UNREACHED, STG_S);
     stg_breaker_keep(&other, &old);
     report_of(&other, 1, STG_BREAKER_UNREACHED, STG_S);
-    CHECK_INT(enter(&other, STG_S), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&other, STG_S), STG_PERMIT_DENIED);
 }
 
 /* -- other options --------------------------------------------------------- */
@@ -1034,6 +1034,6 @@ TEST(breaker, goes_on_with_every_slice_of_its_share)
         fail(&old, 9, at);
         stg_breaker_keep(&other, &old);
         fail(&other, 1, at);
-        CHECK_FROM(s, enter(&other, at) == STG_PASSAGE_CLOSED);
+        CHECK_FROM(s, enter(&other, at) == STG_PERMIT_DENIED);
     }
 }

@@ -32,7 +32,7 @@ static stg_breaker opened(uint16_t good, uint16_t probes)
     return b;
 }
 
-static stg_passage enter(stg_breaker *b, stg_ns now)
+static stg_permit enter(stg_breaker *b, stg_ns now)
 {
     return stg_breaker_enter(b, now, NULL);
 }
@@ -42,7 +42,7 @@ static unsigned drain(stg_breaker *b, stg_ns now)
 {
     unsigned count = 0;
 
-    while (count < 100 && enter(b, now) == STG_PASSAGE_PROBE)
+    while (count < 100 && enter(b, now) == STG_PERMIT_PROBE)
         count++;
     return count;
 }
@@ -68,10 +68,10 @@ TEST(half_open, lets_so_many_probes_pass)
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
         stg_breaker b = opened(1, probes[i]);
 
-        CHECK_INT(enter(&b, 10 * STG_S - 1), STG_PASSAGE_CLOSED);
+        CHECK_INT(enter(&b, 10 * STG_S - 1), STG_PERMIT_DENIED);
         CHECK_INT(drain(&b, later), probes[i]);
         CHECK_INT(state(&b, later), STG_BREAKER_HALF_OPEN);
-        CHECK_INT(enter(&b, later), STG_PASSAGE_CLOSED);
+        CHECK_INT(enter(&b, later), STG_PERMIT_DENIED);
     }
 }
 
@@ -85,7 +85,7 @@ TEST(half_open, closes_when_enough_are_good)
     CHECK_INT(state(&b, later), STG_BREAKER_HALF_OPEN);
     report(&b, STG_BREAKER_SUCCESS, 1, later);
     CHECK_INT(state(&b, later), STG_BREAKER_CLOSED);
-    CHECK_INT(enter(&b, later), STG_PASSAGE_OPEN);
+    CHECK_INT(enter(&b, later), STG_PERMIT_GRANTED);
     report(&b, STG_BREAKER_SUCCESS, 1, later); // late, as any attempt's
     CHECK_U64(b.state, 0);
 }
@@ -104,7 +104,7 @@ TEST(half_open, opens_again_when_they_cannot_be_enough)
     CHECK(reopen_at >= later + 20 * STG_S &&
           reopen_at <= later + 20 * STG_S + STG_US * 2);
     report(&b, STG_BREAKER_FAILURE, 3, later);
-    CHECK_INT(enter(&b, reopen_at - 1), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, reopen_at - 1), STG_PERMIT_DENIED);
     // All must be good: the first bad one is enough.
     b = opened(3, 3);
     CHECK_INT(drain(&b, later), 3);
@@ -146,15 +146,15 @@ TEST(half_open, begins_anew_when_probes_are_lost)
     stg_breaker b = opened(2, 3);
     stg_ns last = later + 5 * STG_S, reopen_at = 0;
 
-    CHECK_INT(enter(&b, later), STG_PASSAGE_PROBE);
+    CHECK_INT(enter(&b, later), STG_PERMIT_PROBE);
     report(&b, STG_BREAKER_SUCCESS, 1, later);
     report(&b, STG_BREAKER_NEITHER, 1, later);
     report(&b, STG_BREAKER_BUSY, 1, later);
     CHECK_INT(drain(&b, last), 2);
-    CHECK_INT(stg_breaker_enter(&b, last, &reopen_at), STG_PASSAGE_CLOSED);
+    CHECK_INT(stg_breaker_enter(&b, last, &reopen_at), STG_PERMIT_DENIED);
     CHECK(reopen_at >= last + 10 * STG_S &&
           reopen_at < last + 10 * STG_S + ROUGH);
-    CHECK_INT(enter(&b, reopen_at - 1), STG_PASSAGE_CLOSED);
+    CHECK_INT(enter(&b, reopen_at - 1), STG_PERMIT_DENIED);
     CHECK_INT(drain(&b, reopen_at), 3);
     report(&b, STG_BREAKER_SUCCESS, 1, reopen_at); // what was good is forgotten
     CHECK_INT(state(&b, reopen_at), STG_BREAKER_HALF_OPEN);
@@ -185,7 +185,7 @@ TEST(half_open, doubles_after_each_round)
         CHECK_INT(drain(&b, now), 2);
         report(&b, STG_BREAKER_FAILURE, 2, now);
         open = stg_ns_min(2 * open, 60 * STG_S);
-        CHECK_INT(enter(&b, now + open - 1), STG_PASSAGE_CLOSED);
+        CHECK_INT(enter(&b, now + open - 1), STG_PERMIT_DENIED);
         now += open + STG_MS;
     }
     CHECK_INT(drain(&b, now), 2);
@@ -271,7 +271,7 @@ TEST(half_open, never_has_more_probes_than_it_may)
             now += stg_rng_upto(&rng, 100 * STG_MS);
             if (c.under_way > 0 && stg_rng_upto(&rng, 1) == 0)
                 end_one(&b, &c, &rng, now);
-            else if (enter(&b, now) == STG_PASSAGE_PROBE)
+            else if (enter(&b, now) == STG_PERMIT_PROBE)
                 c.under_way++;
             else // none passes but for want of a place
                 CHECK_FROM(seed, c.under_way + c.good + c.bad == probes);

@@ -531,7 +531,7 @@ TEST(hedge, tells_the_breaker_of_each_attempt_that_has_ended)
     hedge(&s, 100);
     stg_breaker_report(&s.peer.breaker, false, STG_BREAKER_FAILURE, 0, 0);
     CHECK_INT(stg_breaker_enter(&s.peer.breaker, 2 * STG_S, NULL),
-              STG_PASSAGE_PROBE);
+              STG_PERMIT_PROBE);
     end(&s, 1, stg_answered(503), 2100);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 2100 * STG_MS, NULL),
               STG_BREAKER_HALF_OPEN);

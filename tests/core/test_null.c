@@ -22,7 +22,7 @@ TEST(null, is_no_breaker_that_lets_all_pass)
     stg_breaker b = {0};
 
     CHECK_INT(stg_breaker_judge(NULL), STG_BREAKER_NEITHER);
-    CHECK_INT(stg_breaker_enter(NULL, 0, NULL), STG_PASSAGE_OPEN);
+    CHECK_INT(stg_breaker_enter(NULL, 0, NULL), STG_PERMIT_GRANTED);
     stg_breaker_report(NULL, false, STG_BREAKER_FAILURE, 0, 0);
     stg_breaker_abandon(NULL, 0);
     CHECK_INT(stg_breaker_look(NULL, 0, NULL), STG_BREAKER_CLOSED);
@@ -35,7 +35,7 @@ TEST(null, is_no_breaker_that_lets_all_pass)
                                                     .open_max = STG_S}),
         STG_OK);
     stg_breaker_report(&b, false, STG_BREAKER_FAILURE, 0, 0);
-    CHECK_INT(stg_breaker_enter(&b, 0, NULL), STG_PASSAGE_CLOSED);
+    CHECK_INT(stg_breaker_enter(&b, 0, NULL), STG_PERMIT_DENIED);
 }
 
 TEST(null, is_no_budget_and_no_limit)

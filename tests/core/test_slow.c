@@ -55,7 +55,7 @@ static unsigned drain(stg_breaker *b, stg_ns now)
 {
     unsigned count = 0;
 
-    while (count < 100 && stg_breaker_enter(b, now, NULL) == STG_PASSAGE_PROBE)
+    while (count < 100 && stg_breaker_enter(b, now, NULL) == STG_PERMIT_PROBE)
         count++;
     return count;
 }
@@ -289,7 +289,7 @@ TEST(slow, probes_have_their_places_as_others)
     stg_ns reopen_at = 0;
 
     CHECK_INT(drain(&b, later), 3);
-    CHECK_INT(stg_breaker_enter(&b, later, &reopen_at), STG_PASSAGE_CLOSED);
+    CHECK_INT(stg_breaker_enter(&b, later, &reopen_at), STG_PERMIT_DENIED);
     CHECK(reopen_at >= later + 10 * STG_S &&
           reopen_at < later + 10 * STG_S + ROUGH);
     probes(&b, 1, STG_MIN, later);
@@ -313,7 +313,7 @@ TEST(slow, l2_has_no_overflow_at_the_end_of_time)
     end(&b, false, STG_BREAKER_FAILURE, 10, 0, STG_NEVER - 12 * STG_S);
     CHECK_INT(drain(&b, STG_NEVER - STG_S), 31);
     CHECK_INT(stg_breaker_enter(&b, STG_NEVER - STG_S, &reopen_at),
-              STG_PASSAGE_CLOSED);
+              STG_PERMIT_DENIED);
     CHECK_U64(reopen_at, STG_NEVER - (ROUGH - 1));
     probes(&b, 30, STG_NEVER, STG_NEVER);
     CHECK_INT(state(&b, STG_NEVER), STG_BREAKER_HALF_OPEN);
@@ -354,7 +354,7 @@ TEST(slow, probes_come_to_what_all_of_them_would)
         bool is_bad, is_sure;
 
         do {
-            if (stg_breaker_enter(&b, now, NULL) == STG_PASSAGE_PROBE)
+            if (stg_breaker_enter(&b, now, NULL) == STG_PERMIT_PROBE)
                 c.under_way++;
             if (stg_rng_upto(&rng, 1) == 0 && c.under_way > 0)
                 end_one(&b, &c, &rng, now);

@@ -341,19 +341,19 @@ TEST(moves, tell_of_a_new_lane_when_it_is_durable_in_what_was_given)
 TEST(moves, refuse_what_is_there_and_what_comes_at_the_end)
 {
     world *w = make_world(OWN, 200, 10 * STG_MS);
-    stg_gift g = {.partition = 0};
+    stg_assignment g = {.partition = 0};
     stg_error err = {0};
 
     start(w, 5);
-    CHECK_INT(stg_flow_give(world_flow(w), &g, world_now(w), &err),
+    CHECK_INT(stg_flow_assign(world_flow(w), &g, world_now(w), &err),
               STG_INVALID);
     CHECK_STR(err.text, "partition: wanted one that is not there");
     g.partition = STG_PARTITIONS_MAX;
-    CHECK_INT(stg_flow_give(world_flow(w), &g, world_now(w), NULL),
+    CHECK_INT(stg_flow_assign(world_flow(w), &g, world_now(w), NULL),
               STG_INVALID);
     g.partition = 1;
     stg_flow_stop(world_flow(w), world_now(w));
-    CHECK_INT(stg_flow_give(world_flow(w), &g, world_now(w), NULL),
+    CHECK_INT(stg_flow_assign(world_flow(w), &g, world_now(w), NULL),
               STG_INVALID);
     world_free(w);
 }

@@ -55,7 +55,7 @@ static const char *refuse_lane(stg_lane_options o)
 
     err.text[0] = '\0';
     CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
-    CHECK(stg_flow_give(f, &(stg_gift){.begin = 0}, 0, NULL) == STG_OK);
+    CHECK(stg_flow_assign(f, &(stg_assignment){.begin = 0}, 0, NULL) == STG_OK);
     status = stg_flow_add_lane(f, 0, &o, 0, &err);
     CHECK(status == STG_OK || status == STG_INVALID);
     CHECK((status == STG_OK) == (err.text[0] == '\0'));
@@ -112,8 +112,10 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
     stg_error err;
 
     CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
-    CHECK_INT(stg_flow_give(f, &(stg_gift){.begin = 7}, 0, NULL), STG_OK);
-    CHECK_INT(stg_flow_give(f, &(stg_gift){.begin = 7}, 0, NULL), STG_INVALID);
+    CHECK_INT(stg_flow_assign(f, &(stg_assignment){.begin = 7}, 0, NULL),
+              STG_OK);
+    CHECK_INT(stg_flow_assign(f, &(stg_assignment){.begin = 7}, 0, NULL),
+              STG_INVALID);
     CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // no such lane
     CHECK_INT(stg_flow_add_lane(f, 1000000, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
@@ -140,12 +142,12 @@ static uint64_t begin_at(bool is_from_oldest, bool is_known, uint64_t floor)
     stg_lane_options o = stg_lane_options_default(&policy);
     stg_flow_options fo = stg_flow_options_default();
     stg_cursor c = {.lane = 0, .partition = 3, .base = 70};
-    stg_gift g = {.partition = 3,
-                  .begin = 10,
-                  .floor = floor,
-                  .is_merged = true,
-                  .cursors = &c,
-                  .cursor_count = 1};
+    stg_assignment g = {.partition = 3,
+                        .begin = 10,
+                        .floor = floor,
+                        .is_merged = true,
+                        .cursors = &c,
+                        .cursor_count = 1};
     stg_place_view v = {.next = 0};
     stg_flow *f = NULL;
 
@@ -155,7 +157,7 @@ static uint64_t begin_at(bool is_from_oldest, bool is_known, uint64_t floor)
     o.is_known = is_known;
     CHECK(stg_flow_add_lane(f, 1, &o, 0, NULL) == STG_OK);
     stg_flow_start(f, 0);
-    CHECK(stg_flow_give(f, &g, 0, NULL) == STG_OK);
+    CHECK(stg_flow_assign(f, &g, 0, NULL) == STG_OK);
     CHECK(stg_flow_look_place(f, 1, 3, &v) == STG_OK);
     stg_flow_free(f);
     return v.next;

@@ -76,8 +76,8 @@ TEST(parking, holds_64_rows_in_memory)
     world_run(w, world_after(w, STG_MIN));
     l = world_lane_of(w, 0);
     CHECK_U64(world_parked(w), 500);
-    CHECK_U64(l->shelves[STG_SHELF_FIRST].count, STG_PARKED_HELD);
-    CHECK(!l->shelves[STG_SHELF_FIRST].is_all);
+    CHECK_U64(l->caches[STG_PARKED_RETRIES].count, STG_PARKED_HELD);
+    CHECK(!l->caches[STG_PARKED_RETRIES].is_all);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 500);
     CHECK(world_fetches(w) >= 500 / 64);
@@ -245,7 +245,7 @@ TEST(parking, gives_up_bodies_under_memory_pressure)
     world_publish(w, 200);
     world_run(w, world_after(w, 5 * STG_S));
     CHECK_U64(world_look(w, 1).delivered, 260);
-    CHECK(world_lane_of(w, 0)->shelves[STG_SHELF_FIRST].count < 60);
+    CHECK(world_lane_of(w, 0)->caches[STG_PARKED_RETRIES].count < 60);
     world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 260);
     world_end(w, 7);

@@ -409,7 +409,7 @@ static void carry_out(world *w, const stg_action *a)
     case STG_ACTION_REMOVED:
         remove_lane(w, a->lane);
         break;
-    case STG_ACTION_TAKEN:
+    case STG_ACTION_REVOKED:
         world_note_taken(w, a->partition);
         break;
     case STG_ACTION_STOPPED:
@@ -618,10 +618,11 @@ static void cap_waits(world *w)
 static void give_queue(world *w)
 {
     for (uint32_t p = 0; p < w->partition_count; p++) {
-        stg_gift g = {.partition = p,
-                      .begin = stg_ns_max(w->committed[p], w->trimmed[p])};
+        stg_assignment g = {.partition = p,
+                            .begin =
+                                stg_ns_max(w->committed[p], w->trimmed[p])};
 
-        CHECK(stg_flow_give(w->flow, &g, w->now, NULL) == STG_OK);
+        CHECK(stg_flow_assign(w->flow, &g, w->now, NULL) == STG_OK);
     }
 }
 

@@ -137,15 +137,15 @@ static stg_status give(world *w, uint32_t p, bool is_rows_only)
 {
     stg_cursor *cursors = calloc(w->lane_count + 1, sizeof *cursors);
     part *at = &w->parts[p];
-    stg_gift g = {.partition = p,
-                  .generation = at->generation + !w->keeps_rows,
-                  .begin = w->trimmed[p],
-                  .floor = w->keeps_rows ? at->group : 0,
-                  .is_merged = true,
-                  .is_rows_only = is_rows_only,
-                  .cursors = cursors,
-                  .cursor_count = gather(w, p, cursors)};
-    stg_status status = stg_flow_give(w->flow, &g, w->now, NULL);
+    stg_assignment g = {.partition = p,
+                        .generation = at->generation + !w->keeps_rows,
+                        .begin = w->trimmed[p],
+                        .floor = w->keeps_rows ? at->group : 0,
+                        .is_merged = true,
+                        .is_rows_only = is_rows_only,
+                        .cursors = cursors,
+                        .cursor_count = gather(w, p, cursors)};
+    stg_status status = stg_flow_assign(w->flow, &g, w->now, NULL);
 
     free(cursors);
     if (status == STG_OK)
@@ -231,7 +231,7 @@ void world_take(world *w, uint32_t p, stg_ns drain)
 {
     if (!world_is_here(w, p))
         return;
-    stg_flow_take(w->flow, p, w->keeps_rows, drain, w->now);
+    stg_flow_revoke(w->flow, p, w->keeps_rows, drain, w->now);
     go(w, p, false);
 }
 

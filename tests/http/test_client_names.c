@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "http/inside.h"
+#include "http/internal.h"
 #include "tests/harness.h"
 #include "tests/http/world.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/inside.h"
+#include "http/internal.h"
 #include "tests/harness.h"
 #include "tests/http/world.h"
 

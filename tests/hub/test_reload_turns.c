@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "config/load.h"
-#include "hub/hub_inside.h"
-#include "hub/people.h"
+#include "hub/hub_internal.h"
+#include "hub/target_control.h"
 #include "tests/harness.h"
 
 enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */
@@ -70,7 +70,7 @@ static void open_listener(place *p)
 static void open_place(place *p, int count)
 {
     const char *top = getenv("TMPDIR");
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_hub_options o = {.ended = note_end, .ctx = p};
     stg_error err = {.text = ""};
 
@@ -83,7 +83,7 @@ static void open_place(place *p, int count)
     write_settings(p, count, false);
     CHECK(uv_loop_init(&p->loop) == 0);
     CHECK_INT(stg_settings_load(p->path, &o.settings, &c), STG_OK);
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     (void)stg_hub_open(&p->hub, &p->loop, &o, &err);
     CHECK_STR(err.text, "");
 }

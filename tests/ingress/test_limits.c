@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ingress/inside.h"
+#include "ingress/internal.h"
 #include "tests/harness.h"
 
 static const char whole[] =

@@ -78,7 +78,7 @@ TEST(address, is_read_as_it_was_printed)
         {"unix:/run/a b.sock", "unix:/run/a b.sock", true},
     };
     char text[STG_ADDRESS_TEXT_MAX];
-    stg_address a;
+    stg_listen_address a;
     stg_error err;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -96,7 +96,7 @@ TEST(address, is_nothing_else)
         "a:80",   "1.2.3:80",   "127.0.0.1:+1", "[1.2.3.4]:1", "1.2.3.4:65536",
         "[]:80",  "1.2.3.4: 1", "]:80",         "[:80",
     };
-    stg_address a;
+    stg_listen_address a;
     stg_error err;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -108,7 +108,7 @@ TEST(address, is_nothing_else)
 TEST(address, of_a_path_is_absolute_and_fits)
 {
     char longest[160];
-    stg_address a;
+    stg_listen_address a;
     stg_error err;
 
     CHECK_INT(stg_address_parse(&a, "unix:a", &err), STG_INVALID);
@@ -125,7 +125,7 @@ TEST(address, of_a_path_is_absolute_and_fits)
 TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
 {
     char folder[] = "/tmp/stagger-path-XXXXXX", text[64];
-    stg_address a, b;
+    stg_listen_address a, b;
     stg_error err;
     int fd, other;
 
@@ -147,7 +147,7 @@ TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
 /* 192.0.2.0/24 is for documents: no machine has it. */
 TEST(address, that_the_machine_lacks_is_told_from_a_port_in_use)
 {
-    stg_address lacking, taken;
+    stg_listen_address lacking, taken;
     stg_error err;
     int fd, other;
 

@@ -504,10 +504,13 @@ TEST(kafka, reads_the_next_partition_without_waiting_at_the_end_of_one)
     reader_open(&r);
     reader_until(&r, is_assigned);
     for (uint32_t p = 0; p < PARTITIONS; p++) {
-        reader_read_behind(&r, p, 40, 1 << 20);
-        reader_until(&r, is_behind_answered);
-        CHECK_U64(r.behind_count, 60);
-        CHECK_U64(r.behind_next, 100);
+        // An answer has what has come so far, and none of them is empty.
+        for (uint64_t from = 40; from < 100; from = r.behind_next) {
+            reader_read_behind(&r, p, from, 1 << 20);
+            reader_until(&r, is_behind_answered);
+            CHECK(r.behind_count > 0);
+            CHECK_U64(r.behind_next, from + r.behind_count);
+        }
     }
     reader_close(&r);
     cluster_close(&c);

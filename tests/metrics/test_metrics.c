@@ -1,4 +1,4 @@
-#include "metrics/picture.h"
+#include "metrics/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tests/harness.h"
 
 /* The page's text, until the next one. */
-static const char *taken(stg_page *p)
+static const char *taken(stg_exposition *p)
 {
     static char *text;
     size_t size;
@@ -26,7 +26,7 @@ static const char *taken(stg_page *p)
 
 TEST(metrics, have_a_help_and_a_type_a_family)
 {
-    stg_page p = {.size = 0};
+    stg_exposition p = {.size = 0};
     stg_label labels[] = {{"target", "a"}, {"state", "idle"}};
 
     stg_page_family(&p, "family", "gauge", "What it is.");
@@ -42,7 +42,7 @@ TEST(metrics, have_a_help_and_a_type_a_family)
 
 TEST(metrics, escape_what_would_end_a_value_or_a_line)
 {
-    stg_page p = {.size = 0};
+    stg_exposition p = {.size = 0};
     stg_label label = {"x", "a\"b\\c\nd\xc3\xa9"};
 
     stg_page_family(&p, "family", "gauge", "One\ntwo \\ \"three\".");
@@ -67,7 +67,7 @@ TEST(metrics, write_times_in_seconds_exactly)
                {STG_NEVER, "+Inf"}};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        stg_page p = {.size = 0};
+        stg_exposition p = {.size = 0};
         char expected[128];
 
         (void)snprintf(expected, sizeof expected,
@@ -81,7 +81,7 @@ TEST(metrics, write_times_in_seconds_exactly)
 
 TEST(metrics, write_thousandths_with_their_point)
 {
-    stg_page p = {.size = 0};
+    stg_exposition p = {.size = 0};
 
     stg_page_family(&p, "family", "gauge", "h");
     stg_page_thousandths(&p, NULL, 0, 1500);
@@ -94,7 +94,7 @@ TEST(metrics, write_thousandths_with_their_point)
 
 TEST(metrics, cumulate_the_buckets_of_a_histogram)
 {
-    stg_page p = {.size = 0};
+    stg_exposition p = {.size = 0};
     stg_histogram h = {.sum = 0};
     stg_label label = {"target", "a"};
     const char *text;
@@ -232,11 +232,11 @@ TEST(counters, tell_decisions_apart)
 
 /* -- the page -------------------------------------------------------------- */
 
-static const char *printed(const stg_picture *p)
+static const char *printed(const stg_snapshot *p)
 {
     static char text[64 * 1024];
     stg_process_view process = {.files_max = STG_UNLIMITED};
-    stg_page page = {.size = 0};
+    stg_exposition page = {.size = 0};
     size_t size;
     char *bytes;
 
@@ -274,7 +274,7 @@ static stg_picture_row row_of(const char *name)
 TEST(metrics, tell_of_each_target)
 {
     stg_picture_row row = row_of("shop");
-    stg_picture p = {.rows = &row, .count = 1};
+    stg_snapshot p = {.rows = &row, .count = 1};
     const char *text = printed(&p);
 
 #define HAS(line) CHECK(strstr(text, line "\n") != NULL)
@@ -302,7 +302,7 @@ TEST(metrics, add_up_the_others)
 {
     stg_picture_row a = row_of("a"), b = row_of("b");
     stg_picture_row row = {.name = STG_OTHER_TARGETS};
-    stg_picture p = {.rows = &row, .count = 1, .has_others = true};
+    stg_snapshot p = {.rows = &row, .count = 1, .has_others = true};
     const char *text;
 
     a.lag_time = 5 * STG_S;
@@ -323,7 +323,7 @@ TEST(metrics, add_up_the_others)
 TEST(metrics, tell_what_is_left_of_a_budget_that_is_there)
 {
     stg_picture_row row = row_of("shop");
-    stg_picture p = {.rows = &row, .count = 1};
+    stg_snapshot p = {.rows = &row, .count = 1};
     const char *text;
 
     row.lane.budget_left = 2500;
@@ -353,7 +353,7 @@ TEST(counters, go_on_where_others_begin_anew)
 TEST(metrics, have_each_family_in_one_piece)
 {
     stg_picture_row rows[] = {row_of("a"), row_of("b")};
-    stg_picture p = {.rows = rows, .count = 2, .has_ingress = true};
+    stg_snapshot p = {.rows = rows, .count = 2, .has_ingress = true};
     const char *text = printed(&p), *at = text;
     int families = 0;
 

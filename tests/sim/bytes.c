@@ -29,7 +29,7 @@ static void print_estimate(const char *name, stg_estimate e)
 }
 
 static void print(const stg_contention_run *runs,
-                  const stg_contention_book *book)
+                  const stg_contention_totals *book)
 {
     double calls[RUNS], completion[RUNS], se;
 
@@ -58,7 +58,7 @@ static int run(const char *resource, const char *network, const char *text)
     stg_memory memory = {allocate, release, NULL};
     stg_contention_options o = stg_contention_options_default();
     stg_contention_run runs[RUNS];
-    stg_contention_book book;
+    stg_contention_totals book;
     stg_contention *c;
     stg_policy policy;
     stg_error err;
@@ -66,19 +66,19 @@ static int run(const char *resource, const char *network, const char *text)
     printf("%s, %s, %s\n", resource, network, text);
     if (stg_policy_parse(&policy, text, &err) != STG_OK ||
         stg_resource_parse(&o.resource, resource, &err) != STG_OK ||
-        stg_law_parse(&o.network, network, &err) != STG_OK) {
+        stg_distribution_parse(&o.network, network, &err) != STG_OK) {
         printf("%s\n", err.text);
         return 1;
     }
     o.policy = &policy;
     if (stg_contention_new(&c, &memory, &o, &err) != STG_OK)
         return 1;
-    stg_contention_book_init(&book, 10 * STG_MS, SLICES, &memory);
+    stg_contention_totals_init(&book, 10 * STG_MS, SLICES, &memory);
     for (int i = 0; i < RUNS; i++)
         if (!stg_contention_repeat(c, (uint64_t)i, &runs[i], &book))
             return 1;
     print(runs, &book);
-    stg_contention_book_close(&book);
+    stg_contention_totals_close(&book);
     stg_contention_free(c);
     return 0;
 }

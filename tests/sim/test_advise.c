@@ -36,8 +36,8 @@ TEST(advise, asks_nothing_of_the_model_that_it_refuses)
         stg_error err = {.text = ""};
 
         CHECK_FROM(seed, stg_question_check(&q, &err) == STG_OK);
-        for (int k = 0; k < STG_ORDEAL_COUNT; k++) {
-            stg_overload_options o = stg_ordeal_options(&q, (stg_ordeal)k);
+        for (int k = 0; k < STG_SCENARIO_COUNT; k++) {
+            stg_overload_options o = stg_scenario_options(&q, (stg_scenario)k);
 
             stg_overload_settle(&o);
             if (stg_overload_check(&o, &err) != STG_OK)
@@ -115,7 +115,7 @@ TEST(advise, makes_large_questions_small)
     q.clients *= 100;
     q.processes *= 100;
     CHECK(stg_question_scale(&q) > 10 && stg_question_scale(&q) < 100);
-    o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    o = stg_scenario_options(&q, STG_SCENARIO_OUTAGE);
     CHECK(o.load.rate * 70 / 1000 < 150000);
     // Each process has as much to do as before.
     CHECK_INT(o.load.rate / o.processes,
@@ -127,7 +127,7 @@ TEST(advise, keeps_a_run_short_and_budgets_in_proportion)
 {
     for (uint64_t seed = 0; seed < seeds(3000); seed++) {
         stg_question q = any_question(seed);
-        stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+        stg_overload_options o = stg_scenario_options(&q, STG_SCENARIO_OUTAGE);
         double rate = (double)o.load.rate / 1000, tokens, wanted;
         stg_policy policy = stg_policy_default(), p;
 
@@ -151,7 +151,7 @@ TEST(advise, waits_for_enough_operations_before_the_trouble)
 
     q.clients = q.processes = 10;
     q.capacity = 1000;
-    o = stg_ordeal_options(&q, STG_ORDEAL_STALL);
+    o = stg_scenario_options(&q, STG_SCENARIO_STALL);
     CHECK(o.load.rate == 700 && o.service.time.a == STG_S);
     CHECK((double)(o.trigger.from_at - o.warmup) / 1e9 * 0.7 >= 800);
     CHECK((double)(o.end_at - o.trigger.until_at) / 1e9 * 0.7 >= 800);
@@ -162,28 +162,28 @@ TEST(advise, waits_for_enough_operations_before_the_trouble)
 TEST(advise, takes_a_service_that_is_never_well_for_no_success)
 {
     stg_question q = stg_question_default();
-    stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    stg_overload_options o = stg_scenario_options(&q, STG_SCENARIO_OUTAGE);
     stg_memory memory = test_memory_of(&(test_memory){0});
-    stg_verdict v = stg_verdict_begin(), other = v;
+    stg_advice_verdict v = stg_verdict_begin(), other = v;
     stg_overload_summary s;
 
     stg_overload_settle(&o);
     CHECK(stg_overload_summary_init(&s, &o, 4, &memory) == STG_OK);
     s.runs = s.recovered = 4;
     s.healthy = 1;
-    stg_verdict_add(&v, &q, STG_ORDEAL_OUTAGE, &s);
+    stg_verdict_add(&v, &q, STG_SCENARIO_OUTAGE, &s);
     CHECK_INT(v.failed, 3);
     CHECK_INT(v.unwell, 3);
     CHECK(!stg_verdict_equal(&v, &other));
-    stg_verdict_add(&other, &q, STG_ORDEAL_OUTAGE, &s);
+    stg_verdict_add(&other, &q, STG_SCENARIO_OUTAGE, &s);
     CHECK(stg_verdict_equal(&v, &other));
     stg_overload_summary_close(&s);
 }
 
 TEST(advise, puts_what_recovers_first_and_then_what_loses_least)
 {
-    stg_verdict good = stg_verdict_begin(), bad = good, worse = good,
-                heavy = good;
+    stg_advice_verdict good = stg_verdict_begin(), bad = good, worse = good,
+                       heavy = good;
 
     good.runs = bad.runs = worse.runs = heavy.runs = 4;
     good.lost = heavy.lost = 0.2;
@@ -217,7 +217,7 @@ static void fill_success(stg_overload_summary *s, const stg_overload_options *o,
 TEST(advise, takes_for_a_gain_what_is_more_than_its_error)
 {
     stg_question q = stg_question_default();
-    stg_overload_options o = stg_ordeal_options(&q, STG_ORDEAL_OUTAGE);
+    stg_overload_options o = stg_scenario_options(&q, STG_SCENARIO_OUTAGE);
     stg_memory memory = test_memory_of(&(test_memory){0});
     stg_overload_summary s[4];
     const stg_overload_summary *good[2] = {&s[0], &s[1]};

@@ -60,7 +60,7 @@ TEST(contention, of_one_client_is_four_messages)
 
     o.clients = 1;
     o.policy = &policy;
-    o.network = (stg_law){.a = 10 * STG_MS};
+    o.network = (stg_distribution){.a = 10 * STG_MS};
     out = repeat(&o, 1);
     CHECK_U64(out.last.completion, 40 * STG_MS);
     CHECK_U64(out.last.calls, 1);
@@ -79,7 +79,7 @@ TEST(contention, of_rounds_takes_half_the_square_of_calls)
 
         o.clients = n;
         o.policy = &policy;
-        o.network = (stg_law){0};
+        o.network = (stg_distribution){0};
         CHECK_INT(stg_resource_parse(&o.resource, "round=40ms", NULL), STG_OK);
         out = repeat(&o, 1);
         CHECK_U64(out.last.calls, (uint64_t)n * (n + 1) / 2);
@@ -163,7 +163,7 @@ TEST(contention, of_workers_is_served_in_the_order_of_arrival)
 
     o.clients = 25;
     o.policy = &policy;
-    o.network = (stg_law){.a = STG_MS};
+    o.network = (stg_distribution){.a = STG_MS};
     CHECK_INT(stg_resource_parse(&o.resource, "workers=4 service=10ms", NULL),
               STG_OK);
     out = repeat(&o, 1);
@@ -190,7 +190,7 @@ TEST(contention, of_a_rate_ends_in_the_last_window)
 
     o.clients = 95;
     o.policy = &policy;
-    o.network = (stg_law){0};
+    o.network = (stg_distribution){0};
     CHECK_INT(stg_resource_parse(&o.resource, "rate=10/100ms", NULL), STG_OK);
     out = repeat(&o, 20);
     CHECK(out.completion_ms.mean >= 900 && out.completion_ms.mean < 902);
@@ -217,7 +217,7 @@ TEST(contention, of_a_lock_takes_its_hold_for_each_client)
 
     o.clients = 10;
     o.policy = &policy;
-    o.network = (stg_law){.a = STG_MS};
+    o.network = (stg_distribution){.a = STG_MS};
     CHECK_INT(stg_resource_parse(&o.resource, "lock hold=20ms", NULL), STG_OK);
     out = repeat(&o, 1);
     // All ask every 2 ms, from 1 ms on, and it is free every 20 ms.
@@ -361,7 +361,7 @@ static void check_together(const char *jitter, const double *wanted)
     policy = policy_of(text);
     o.clients = AGENTS + 1; // the one whom the resource takes
     o.policy = &policy;
-    o.network = (stg_law){0};
+    o.network = (stg_distribution){0};
     o.on_call = note_retry;
     o.ctx = &t;
     CHECK_INT(stg_resource_parse(&o.resource, "rate=1/365d", NULL), STG_OK);
@@ -538,7 +538,8 @@ TEST(contention, is_the_same_to_the_last_bit_by_every_compiler)
         o.ctx = &d;
         CHECK_INT(stg_resource_parse(&o.resource, runs[i].resource, NULL),
                   STG_OK);
-        CHECK_INT(stg_law_parse(&o.network, runs[i].network, NULL), STG_OK);
+        CHECK_INT(stg_distribution_parse(&o.network, runs[i].network, NULL),
+                  STG_OK);
         out = repeat(&o, 1);
         d.sum ^= out.last.completion ^ out.last.peak << 40;
         if (d.sum != runs[i].sum)
@@ -559,7 +560,7 @@ TEST(contention, with_a_timeout_stops_waiting_and_calls_again)
     // The second client's answer would come after 22 ms.
     o.clients = 2;
     o.policy = &policy;
-    o.network = (stg_law){.a = STG_MS};
+    o.network = (stg_distribution){.a = STG_MS};
     o.on_call = tell;
     o.ctx = &s;
     CHECK_INT(stg_resource_parse(&o.resource, "workers=1 service=10ms", NULL),
@@ -586,7 +587,7 @@ TEST(contention, with_a_rate_waits_for_it)
 
     o.clients = 2;
     o.policy = &p;
-    o.network = (stg_law){.kind = STG_LAW_FIXED};
+    o.network = (stg_distribution){.kind = STG_DISTRIBUTION_FIXED};
     CHECK_INT(stg_resource_parse(&o.resource, "rate=1/365d", NULL), STG_OK);
     out = repeat(&o, 1);
     CHECK_U64(out.last.calls, 4);
@@ -649,7 +650,7 @@ TEST(contention, ends_where_time_stands_still)
 
     o.clients = 2;
     o.policy = &policy;
-    o.network = (stg_law){.kind = STG_LAW_FIXED};
+    o.network = (stg_distribution){.kind = STG_DISTRIBUTION_FIXED};
     CHECK_INT(stg_resource_parse(&o.resource, "lock hold=1ms", NULL), STG_OK);
     out = repeat(&o, 1);
     CHECK_INT(out.last.end, STG_END_INSTANT);
@@ -695,18 +696,18 @@ TEST(contention, without_memory_says_so)
     for (size_t left = 3; left < 60; left++) {
         test_memory counts;
         stg_memory memory = test_memory_of(&counts);
-        stg_contention_book book;
+        stg_contention_totals book;
         stg_contention_run run;
         stg_contention *c;
         bool is_whole;
 
-        stg_contention_book_init(&book, 10 * STG_MS, 10000, &memory);
+        stg_contention_totals_init(&book, 10 * STG_MS, 10000, &memory);
         CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
         counts.left = left - 3;
         is_whole = stg_contention_repeat(c, 0, &run, &book);
         CHECK_INT(run.end, is_whole ? STG_END_EMPTY : STG_END_MEMORY);
         stg_contention_free(c);
-        stg_contention_book_close(&book);
+        stg_contention_totals_close(&book);
         CHECK_INT(counts.held, 0);
     }
 }
@@ -719,16 +720,16 @@ TEST(contention, keeps_a_book_of_clients_and_waits)
     stg_contention_options o = stg_contention_options_default();
     test_memory counts;
     stg_memory memory = test_memory_of(&counts);
-    stg_contention_book book;
+    stg_contention_totals book;
     stg_contention_run run;
     stg_contention *c;
 
     o.clients = 10;
     o.policy = &policy;
-    o.network = (stg_law){.a = STG_MS};
+    o.network = (stg_distribution){.a = STG_MS};
     CHECK_INT(stg_resource_parse(&o.resource, "rate=4/1s", NULL), STG_OK);
     CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
-    stg_contention_book_init(&book, 10 * STG_MS, 10, &memory);
+    stg_contention_totals_init(&book, 10 * STG_MS, 10, &memory);
     for (uint64_t i = 0; i < 2; i++)
         CHECK(stg_contention_repeat(c, i, &run, &book));
     CHECK_U64(book.done.count, 8);
@@ -744,6 +745,6 @@ TEST(contention, keeps_a_book_of_clients_and_waits)
     CHECK_U64(book.calls.sums[0], 2 * 10 + 2 * 6); // at 1 and at 8 ms
     CHECK_U64(run.peak, 10 + 6 + 6);
     stg_contention_free(c);
-    stg_contention_book_close(&book);
+    stg_contention_totals_close(&book);
     CHECK_INT(counts.held, 0);
 }

@@ -9,14 +9,14 @@ enum { POLICIES = 2, SIZES = 2, CASES = POLICIES * SIZES };
 
 static test_memory told;
 static stg_memory memory;
-static stg_contention_book books[CASES];
+static stg_contention_totals books[CASES];
 static stg_contention_case cases[CASES];
 
 /* "crowd" calls at three moments and never between, "even" each 10 ms; at 20
  * clients they make 300 and 100 calls, and are done after 2 s and 1 s. */
-static void fill(stg_contention_book *b, bool is_crowd, uint32_t clients)
+static void fill(stg_contention_totals *b, bool is_crowd, uint32_t clients)
 {
-    stg_contention_book_init(b, 10 * STG_MS, 1000, &memory);
+    stg_contention_totals_init(b, 10 * STG_MS, 1000, &memory);
     for (uint32_t i = 0; i < 10 * clients; i++) {
         stg_ns at = (is_crowd ? i % 3 * 300 : i % 100 * 10) * STG_MS;
 
@@ -25,10 +25,10 @@ static void fill(stg_contention_book *b, bool is_crowd, uint32_t clients)
                                 is_crowd ? 5 * STG_MS : i * STG_MS));
     }
     for (uint32_t i = 1; i <= clients; i++) {
-        CHECK(stg_contention_book_succeed(b, (is_crowd ? 2 : 1) * i * STG_S));
+        CHECK(stg_contention_totals_succeed(b, (is_crowd ? 2 : 1) * i * STG_S));
         CHECK(stg_sim_tally_add(&b->attempts, 5));
     }
-    stg_contention_book_finish(b, true);
+    stg_contention_totals_finish(b, true);
 }
 
 static stg_contention_found make(void)
@@ -57,18 +57,18 @@ static stg_contention_found make(void)
                                   .note = "Made up."};
 }
 
-static void free_all(stg_album *a)
+static void free_all(stg_chart_set *a)
 {
-    stg_album_free(a);
+    stg_chart_set_free(a);
     for (int i = 0; i < CASES; i++)
-        stg_contention_book_close(&books[i]);
+        stg_contention_totals_close(&books[i]);
     CHECK_INT(told.held, 0);
 }
 
 TEST(contention_charts, say_what_was_found)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     CHECK(stg_contention_chart_calls(&a, &f));
     CHECK(stg_contention_chart_completion(&a, &f));
@@ -100,7 +100,7 @@ TEST(contention_charts, say_what_was_found)
 TEST(contention_charts, say_who_gives_up)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     for (int i = 0; i < 20; i++)
         CHECK(stg_sim_tally_add(&books[3].attempts, 5));
@@ -128,7 +128,7 @@ TEST(contention_charts, say_who_gives_up)
 TEST(contention_charts, say_nothing_of_one_repetition)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     cases[3].reps = 1;
     CHECK(stg_contention_chart_calls(&a, &f));
@@ -147,7 +147,7 @@ TEST(contention_charts, say_nothing_of_one_repetition)
 TEST(contention_charts, call_nothing_different_that_chance_may_have_made)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     f.count = POLICIES;
     CHECK(stg_contention_chart_done(&a, &f));
@@ -161,7 +161,7 @@ TEST(contention_charts, call_nothing_different_that_chance_may_have_made)
 TEST(contention_charts, show_what_there_is)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     f.count = POLICIES;
     CHECK(stg_contention_chart_calls(&a, &f));
@@ -176,7 +176,7 @@ TEST(contention_charts, show_what_there_is)
 TEST(contention_charts, have_standard_errors)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
     const stg_chart_point *p;
 
     CHECK(stg_contention_chart_calls(&a, &f));
@@ -184,8 +184,8 @@ TEST(contention_charts, have_standard_errors)
     CHECK(p->x == 20 && p->y == 300 && p->y_se == 2);
     // Half of a second repetition never succeed.
     for (uint32_t i = 1; i <= 10; i++)
-        CHECK(stg_contention_book_succeed(&books[2], 2 * i * STG_S));
-    stg_contention_book_finish(&books[2], true);
+        CHECK(stg_contention_totals_succeed(&books[2], 2 * i * STG_S));
+    stg_contention_totals_finish(&books[2], true);
     CHECK(stg_contention_chart_done(&a, &f));
     CHECK_INT(a.charts[1]->series[0].count, 21);
     p = &a.charts[1]->series[0].points[10];
@@ -202,7 +202,7 @@ TEST(contention_charts, have_standard_errors)
 TEST(contention_charts, name_all_that_are_as_good)
 {
     stg_contention_found f = make();
-    stg_album a = stg_album_on(&memory);
+    stg_chart_set a = stg_chart_set_on(&memory);
 
     cases[2].calls = (stg_estimate){104, 2};
     CHECK(stg_contention_chart_work(&a, &f));
@@ -230,7 +230,7 @@ TEST(contention_charts, end_without_memory)
 {
     for (size_t left = 0; left < 40; left++) {
         stg_contention_found f = make();
-        stg_album a = stg_album_on(&memory);
+        stg_chart_set a = stg_chart_set_on(&memory);
         bool is_done;
 
         told.left = left;

@@ -1,6 +1,6 @@
 #include "tests/harness.h"
 
-#include "sim/law.h"
+#include "sim/distribution.h"
 
 static const char *const texts[] = {
     "0",
@@ -18,11 +18,11 @@ static const char *const texts[] = {
 TEST(law, reads_what_it_prints)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char text[STG_LAW_TEXT_MAX];
-        stg_law law;
+        char text[STG_DISTRIBUTION_TEXT_MAX];
+        stg_distribution law;
 
-        CHECK_INT(stg_law_parse(&law, texts[i], NULL), STG_OK);
-        CHECK_STR(stg_law_print(&law, text), texts[i]);
+        CHECK_INT(stg_distribution_parse(&law, texts[i], NULL), STG_OK);
+        CHECK_STR(stg_distribution_print(&law, text), texts[i]);
     }
 }
 
@@ -47,10 +47,11 @@ TEST(law, refuses_what_says_no_time)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        stg_law law = {.a = 7};
+        stg_distribution law = {.a = 7};
         stg_error err;
 
-        CHECK_FROM(i, stg_law_parse(&law, bad[i], &err) == STG_INVALID);
+        CHECK_FROM(i,
+                   stg_distribution_parse(&law, bad[i], &err) == STG_INVALID);
         CHECK_FROM(i, strstr(err.text, "wanted a time as 10ms") != NULL);
         CHECK_U64(law.a, 7);
     }
@@ -75,12 +76,12 @@ TEST(law, draws_with_its_mean_and_variance)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stg_rng rng = stg_rng_seed(i);
         double sum = 0, squares = 0, mean, variance, off;
-        stg_law law;
+        stg_distribution law;
 
-        CHECK(stg_law_parse(&law, cases[i].text, NULL) == STG_OK);
-        CHECK_U64(stg_law_mean(&law), 10 * STG_MS);
+        CHECK(stg_distribution_parse(&law, cases[i].text, NULL) == STG_OK);
+        CHECK_U64(stg_distribution_mean(&law), 10 * STG_MS);
         for (int n = 0; n < DRAWS; n++) {
-            double ms = (double)stg_law_draw(&law, &rng) / 1e6;
+            double ms = (double)stg_distribution_draw(&law, &rng) / 1e6;
 
             sum += ms;
             squares += ms * ms;
@@ -100,13 +101,13 @@ TEST(law, draws_ahead_what_it_would_draw_one_by_one)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         stg_rng rng = stg_rng_seed(i);
-        stg_law_ahead ahead;
-        stg_law law;
+        stg_distribution_ahead ahead;
+        stg_distribution law;
 
-        CHECK(stg_law_parse(&law, texts[i], NULL) == STG_OK);
-        stg_law_ahead_init(&ahead, &law, rng);
+        CHECK(stg_distribution_parse(&law, texts[i], NULL) == STG_OK);
+        stg_distribution_ahead_init(&ahead, &law, rng);
         for (int n = 0; n < 10000; n++)
-            CHECK_FROM(i,
-                       stg_law_ahead_draw(&ahead) == stg_law_draw(&law, &rng));
+            CHECK_FROM(i, stg_distribution_ahead_draw(&ahead) ==
+                              stg_distribution_draw(&law, &rng));
     }
 }

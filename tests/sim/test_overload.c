@@ -175,10 +175,12 @@ TEST(overload, gives_the_same_on_every_machine)
 
     o.throttle = 2000;
     o.errors = 10000;
-    o.service.time = (stg_law){
-        .kind = STG_LAW_MIX, .a = 100 * STG_MS, .b = 8 * STG_MS, .count = 20};
-    o.network =
-        (stg_law){.kind = STG_LAW_NORMAL, .a = 2 * STG_MS, .b = 500 * STG_US};
+    o.service.time = (stg_distribution){.kind = STG_DISTRIBUTION_MIX,
+                                        .a = 100 * STG_MS,
+                                        .b = 8 * STG_MS,
+                                        .count = 20};
+    o.network = (stg_distribution){
+        .kind = STG_DISTRIBUTION_NORMAL, .a = 2 * STG_MS, .b = 500 * STG_US};
     r = help_run(&o, 0);
     CHECK_U64(hash_of(&r), UINT64_C(1618363326557568213));
     stg_overload_free(&r, &help_memory);
@@ -234,7 +236,7 @@ TEST(overload, never_has_more_under_way_than_closed_clients)
     stg_overload_options o = stalled("attempts=3 base=100ms");
     stg_overload_result r;
 
-    o.load = (stg_load){
+    o.load = (stg_overload_load){
         .is_closed = true, .clients = 50, .think = {.a = 10 * STG_MS}};
     o.service.skips_gone = true;
     r = help_run(&o, 0);
@@ -383,6 +385,6 @@ TEST(overload, says_what_it_takes_before_it_takes_it)
     stg_overload_options o = stg_overload_default();
 
     CHECK(stg_overload_memory(&o) < 100 << 20);
-    o.load = (stg_load){.is_closed = true, .clients = 10000000};
+    o.load = (stg_overload_load){.is_closed = true, .clients = 10000000};
     CHECK(stg_overload_memory(&o) > (uint64_t)1 << 30);
 }

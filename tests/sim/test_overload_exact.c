@@ -12,7 +12,7 @@ static stg_overload_options queue_of(uint32_t workers, double load,
     o.policy = help_policy("attempts=1 deadline=none");
     o.trigger = (stg_trigger){.kind = STG_TRIGGER_NONE};
     o.timeout = STG_NEVER;
-    o.network = (stg_law){.kind = STG_LAW_FIXED};
+    o.network = (stg_distribution){.kind = STG_DISTRIBUTION_FIXED};
     o.processes = 1;
     o.service.workers = workers;
     o.service.queue_max = queue_max;
@@ -110,13 +110,16 @@ TEST(overload, has_the_waits_of_erlang_c)
 TEST(overload, is_an_m_g_1_queue)
 {
     static const struct {
-        stg_law time;
+        stg_distribution time;
         double squares; /* E[S^2] / E[S]^2 */
     } cases[] = {
-        {{.kind = STG_LAW_FIXED, .a = 10 * STG_MS}, 1},
-        {{.kind = STG_LAW_UNIFORM, .a = 0, .b = 20 * STG_MS}, 4 / 3.0},
-        {{.kind = STG_LAW_ERLANG, .a = 10 * STG_MS, .count = 4}, 1.25},
-        {{.kind = STG_LAW_MIX, .a = 55 * STG_MS, .b = 5 * STG_MS, .count = 100},
+        {{.kind = STG_DISTRIBUTION_FIXED, .a = 10 * STG_MS}, 1},
+        {{.kind = STG_DISTRIBUTION_UNIFORM, .a = 0, .b = 20 * STG_MS}, 4 / 3.0},
+        {{.kind = STG_DISTRIBUTION_ERLANG, .a = 10 * STG_MS, .count = 4}, 1.25},
+        {{.kind = STG_DISTRIBUTION_MIX,
+          .a = 55 * STG_MS,
+          .b = 5 * STG_MS,
+          .count = 100},
          2 * (0.1 * 5.5 * 5.5 + 0.9 * 0.5 * 0.5)},
     };
 
@@ -151,7 +154,7 @@ TEST(overload, keeps_littles_law_whatever_happens)
         o.service.skips_gone = i % 8 > 3;
         o.service.queue_max = i % 3 == 0 ? 10 : 2000;
         if (i % 5 == 0)
-            o.load = (stg_load){
+            o.load = (stg_overload_load){
                 .is_closed = true, .clients = 900, .think = {.a = STG_S}};
         r = help_run(&o, i);
         CHECK_FROM(i, r.service.present > 0);
@@ -207,10 +210,10 @@ TEST(overload, has_the_throughput_of_a_closed_network)
     double length = 0, throughput = 0;
     help_sample served = {0};
 
-    o.load =
-        (stg_load){.is_closed = true,
-                   .clients = 20,
-                   .think = {.kind = STG_LAW_EXPONENTIAL, .a = 200 * STG_MS}};
+    o.load = (stg_overload_load){
+        .is_closed = true,
+        .clients = 20,
+        .think = {.kind = STG_DISTRIBUTION_EXPONENTIAL, .a = 200 * STG_MS}};
     for (int n = 1; n <= 20; n++) {
         double stay = 0.010 * (1 + length);
 

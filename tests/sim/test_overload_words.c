@@ -2,7 +2,7 @@
 #include "tests/sim/overload_help.h"
 
 #include "sim/overload_charts.h"
-#include "sim/overload_inside.h"
+#include "sim/overload_internal.h"
 #include "sim/overload_table.h"
 #include "sim/overload_text.h"
 
@@ -111,10 +111,10 @@ static void give_back(studied *s)
         stg_overload_summary_close(&s->summaries[i]);
 }
 
-static void check_said(stg_paper *p, const char *text)
+static void check_said(stg_text_buffer *p, const char *text)
 {
     CHECK_STR(p->text, text);
-    stg_paper_free(p);
+    stg_text_buffer_free(p);
 }
 
 TEST(overload_words, say_who_recovers_and_what_was_simulated)
@@ -123,7 +123,7 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
         "attempts=6 base=500ms cap=5s",
         "attempts=6 base=500ms cap=5s budget=ratio:0.1", "attempts=1"};
     static studied s;
-    stg_paper p = stg_paper_on(&help_memory);
+    stg_text_buffer p = stg_text_buffer_on(&help_memory);
     stg_overload_table table;
     stg_estimate e;
     uint32_t has;
@@ -177,7 +177,7 @@ TEST(overload_words, say_who_recovers_and_what_was_simulated)
     stg_table_csv(&table.table, &p);
     CHECK(strncmp(p.text, "policy,text,reps,seed,recovered,cut,", 36) == 0);
     CHECK(strstr(p.text, ",2,7,2,") != NULL);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
     stg_overload_table_free(&table);
     give_back(&s);
 }
@@ -192,7 +192,7 @@ TEST(overload_words, conclude_nothing_from_a_run_that_was_cut)
         "cut",
         "After the outage, attempts=6 base=500ms cap=5s and attempts=1 were "
         "cut"};
-    stg_paper p = stg_paper_on(&help_memory);
+    stg_text_buffer p = stg_text_buffer_on(&help_memory);
 
     for (int cuts = 1; cuts <= 2; cuts++) {
         static stg_overload_options options[2];
@@ -230,7 +230,7 @@ TEST(overload_stretch, has_a_value_a_run)
     enum { WIDE = 2 };
     stg_overload_bin bins[2][WIDE] = {{{.begun = 10}, {.begun = 30}},
                                       {{.begun = 20}, {.begun = 20}}};
-    stg_overload_stretch s = {0};
+    stg_overload_interval s = {0};
     stg_estimate e;
 
     bins[0][0].sent = 40;
@@ -239,7 +239,7 @@ TEST(overload_stretch, has_a_value_a_run)
     bins[0][0].queue = 6;
     stg_sim_histogram_add(&bins[1][1].latency, 20 * STG_MS);
     for (int run = 0; run < 2; run++)
-        stg_overload_stretch_add(&s, bins[run], WIDE, 500 * STG_MS);
+        stg_overload_interval_add(&s, bins[run], WIDE, 500 * STG_MS);
     e = stg_overload_sum_estimate(&s.series[STG_SERIES_BEGUN]);
     CHECK(e.mean == 40 && e.se == 0); // a second; each run has as many
     e = stg_overload_sum_estimate(&s.series[STG_SERIES_AMPLIFICATION]);
@@ -249,9 +249,9 @@ TEST(overload_stretch, has_a_value_a_run)
     e = stg_overload_sum_estimate(&s.waits[STG_WAIT_MEDIAN]);
     CHECK(s.waits[STG_WAIT_MEDIAN].count == 1 && e.se == 0);
     CHECK(e.mean > 18 && e.mean < 22);
-    CHECK_INT(stg_overload_stretch_bins(0), 1);
-    CHECK_INT(stg_overload_stretch_bins(STG_STRETCHES_MAX), 1);
-    CHECK_INT(stg_overload_stretch_bins(STG_STRETCHES_MAX + 1), 2);
+    CHECK_INT(stg_overload_interval_bins(0), 1);
+    CHECK_INT(stg_overload_interval_bins(STG_STRETCHES_MAX), 1);
+    CHECK_INT(stg_overload_interval_bins(STG_STRETCHES_MAX + 1), 2);
 }
 
 TEST(overload_charts, have_titles_that_are_true_and_bands)
@@ -260,8 +260,8 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
                                          "attempts=2 base=500ms cap=5s",
                                          "attempts=1"};
     static studied s;
-    stg_album a = stg_album_on(&help_memory);
-    stg_paper p = stg_paper_on(&help_memory);
+    stg_chart_set a = stg_chart_set_on(&help_memory);
+    stg_text_buffer p = stg_text_buffer_on(&help_memory);
 
     study(&s, texts);
     stg_overload_chart_rates(&a, s.cases, 3, NULL);
@@ -298,8 +298,8 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
     s.options[0].trigger.kind = s.options[2].trigger.kind = STG_TRIGGER_NONE;
     stg_overload_say_finding(s.cases, 1, &p);
     CHECK(strncmp(p.text, "With nothing wrong from outside, 1", 34) == 0);
-    stg_paper_free(&p);
-    stg_album_free(&a);
+    stg_text_buffer_free(&p);
+    stg_chart_set_free(&a);
     give_back(&s);
 }
 
@@ -314,7 +314,7 @@ TEST(overload_charts, conclude_nothing_below_two_errors_or_from_one_run)
         stg_overload_summary summaries[2];
         stg_overload_case cases[2] = {{"one", &summaries[0]},
                                       {"two", &summaries[1]}};
-        stg_album a = stg_album_on(&help_memory);
+        stg_chart_set a = stg_chart_set_on(&help_memory);
 
         o.policy = help_policy("attempts=3 base=100ms");
         for (int i = 0; i < 2; i++)
@@ -337,7 +337,7 @@ TEST(overload_charts, conclude_nothing_below_two_errors_or_from_one_run)
                           runs > 1 && count > 1 && i < at + 3);
             }
         }
-        stg_album_free(&a);
+        stg_chart_set_free(&a);
         for (int i = 0; i < 2; i++)
             stg_overload_summary_close(&summaries[i]);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart/album.h"
+#include "chart/chart_set.h"
 #include "tests/harness.h"
 #include "tests/sim/golden.h"
 #include "tests/sim/memory.h"
@@ -41,14 +41,14 @@ static stg_page sample(void)
 TEST(page, is_the_golden_one)
 {
     stg_page page = sample();
-    stg_paper p;
+    stg_text_buffer p;
 
     memory = test_memory_of(&told);
-    p = stg_paper_on(&memory);
+    p = stg_text_buffer_on(&memory);
     stg_page_html(&page, &p);
     CHECK(!p.is_short);
     golden_check("page.html", p.text);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
     CHECK_INT(told.held, 0);
 }
 
@@ -56,15 +56,15 @@ TEST(page, says_nothing_twice)
 {
     stg_page page = {.title = "All recover",
                      .lead = "A setting.\nAll recover.\nAll recover, too.\n"};
-    stg_paper p;
+    stg_text_buffer p;
 
     memory = test_memory_of(&told);
-    p = stg_paper_on(&memory);
+    p = stg_text_buffer_on(&memory);
     stg_page_html(&page, &p);
     CHECK(strstr(p.text, "<p>A setting.</p>") != NULL);
     CHECK(strstr(p.text, "<p>All recover.</p>") == NULL);
     CHECK(strstr(p.text, "<p>All recover, too.</p>") != NULL);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
     CHECK_INT(told.held, 0);
 }
 
@@ -72,10 +72,10 @@ TEST(page, says_nothing_twice)
 TEST(page, needs_nothing_else)
 {
     stg_page page = sample();
-    stg_paper p;
+    stg_text_buffer p;
 
     memory = test_memory_of(&told);
-    p = stg_paper_on(&memory);
+    p = stg_text_buffer_on(&memory);
     stg_page_html(&page, &p);
     CHECK(strstr(p.text, "<script") == NULL);
     CHECK(strstr(p.text, "url(") == NULL);
@@ -83,43 +83,43 @@ TEST(page, needs_nothing_else)
     for (const char *at = p.text; (at = strstr(at, "http")) != NULL; at++)
         CHECK(strncmp(at, "http-equiv", 10) == 0 ||
               strncmp(at, "http://www.w3.org/2000/svg", 26) == 0);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
 }
 
 TEST(album, keeps_what_charts_point_to)
 {
-    stg_album a;
+    stg_chart_set a;
     stg_sheet sheet;
-    stg_paper p;
+    stg_text_buffer p;
 
     memory = test_memory_of(&told);
-    a = stg_album_on(&memory);
-    p = stg_paper_on(&memory);
-    CHECK(stg_album_add(&a, "x", 1, 2, &sheet));
-    stg_paper_put(&p, "a title");
-    sheet.chart->title = stg_album_text(&a, &p);
-    CHECK(stg_album_points(&a, &sheet.series[0], 3) != NULL);
+    a = stg_chart_set_on(&memory);
+    p = stg_text_buffer_on(&memory);
+    CHECK(stg_chart_set_add(&a, "x", 1, 2, &sheet));
+    stg_text_buffer_put(&p, "a title");
+    sheet.chart->title = stg_chart_set_text(&a, &p);
+    CHECK(stg_chart_set_points(&a, &sheet.series[0], 3) != NULL);
     CHECK_INT(sheet.chart->series[0].count, 3);
     CHECK_STR(a.charts[0]->title, "a title");
     CHECK_INT(p.length, 0);
-    stg_paper_free(&p);
-    stg_album_free(&a);
+    stg_text_buffer_free(&p);
+    stg_chart_set_free(&a);
     CHECK_INT(told.held, 0);
 }
 
 TEST(album, says_when_memory_ran_out)
 {
     for (size_t left = 0; left < 3; left++) {
-        stg_album a;
+        stg_chart_set a;
         stg_sheet sheet;
 
         memory = test_memory_of(&told);
         told.left = left;
-        a = stg_album_on(&memory);
-        CHECK(!stg_album_add(&a, "x", 1, 1, &sheet));
+        a = stg_chart_set_on(&memory);
+        CHECK(!stg_chart_set_add(&a, "x", 1, 1, &sheet));
         CHECK(a.is_short);
-        CHECK(stg_album_take(&a, 1) == NULL);
-        stg_album_free(&a);
+        CHECK(stg_chart_set_take(&a, 1) == NULL);
+        stg_chart_set_free(&a);
         CHECK_INT(told.held, 0);
     }
 }

@@ -1,4 +1,4 @@
-#include "chart/paper.h"
+#include "chart/text_buffer.h"
 
 #include <float.h>
 #include <math.h>
@@ -12,12 +12,12 @@
 static test_memory told;
 
 /* The text on the paper, which is empty then; lent until the next call. */
-static const char *take(stg_paper *p)
+static const char *take(stg_text_buffer *p)
 {
     static char text[400];
 
     snprintf(text, sizeof text, "%s", p->text == NULL ? "" : p->text);
-    stg_paper_free(p);
+    stg_text_buffer_free(p);
     CHECK_INT(told.held, 0);
     return text;
 }
@@ -25,36 +25,36 @@ static const char *take(stg_paper *p)
 static const char *people(double number)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_put_people(&p, number);
+    stg_text_buffer_put_people(&p, number);
     return take(&p);
 }
 
 static const char *fixed(double number, int places)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_put_fixed(&p, number, places);
+    stg_text_buffer_put_fixed(&p, number, places);
     return take(&p);
 }
 
 static const char *number(double x, int digits)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_put_number(&p, x, digits);
+    stg_text_buffer_put_number(&p, x, digits);
     return take(&p);
 }
 
 static const char *time_of(double ms)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_put_time(&p, ms);
+    stg_text_buffer_put_time(&p, ms);
     return take(&p);
 }
 
@@ -128,33 +128,33 @@ TEST(paper, says_times_in_a_unit_that_fits)
 TEST(paper, escapes_what_xml_reads)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_put_escaped(&p, "a<b & \"c\">\001\xc3\xa4");
+    stg_text_buffer_put_escaped(&p, "a<b & \"c\">\001\xc3\xa4");
     CHECK_STR(take(&p), "a&lt;b &amp; &quot;c&quot;&gt;?\xc3\xa4");
 }
 
 TEST(paper, fills_forms)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_paper_form(&p, "%s|%e|%d|%f|100%%", "<", "<", -7, 2.25);
+    stg_text_buffer_form(&p, "%s|%e|%d|%f|100%%", "<", "<", -7, 2.25);
     CHECK_STR(take(&p), "<|&lt;|-7|2.3|100%");
 }
 
 TEST(paper, grows_and_says_when_it_could_not)
 {
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
 
     told.left = 3;
     for (int i = 0; i < 5000; i++)
-        stg_paper_put(&p, "0123456789");
+        stg_text_buffer_put(&p, "0123456789");
     CHECK(p.is_short);
     CHECK_INT(p.length, 16380); // three allocations: 4, 8 and 16 KiB
     CHECK_INT(strlen(p.text), p.length);
-    stg_paper_clear(&p);
+    stg_text_buffer_clear(&p);
     CHECK(!p.is_short && p.length == 0);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
 }

@@ -1,6 +1,6 @@
 #include "sim/random.h"
 
-#include "sim/law.h"
+#include "sim/distribution.h"
 #include "tests/harness.h"
 
 TEST(random, gives_each_concern_and_repetition_a_stream_of_its_own)
@@ -133,12 +133,13 @@ TEST(random, uniform_draws_lie_from_0_to_below_1)
 
 TEST(law, normal_times_are_never_negative)
 {
-    stg_law law = {.kind = STG_LAW_NORMAL, .a = STG_MS, .b = 10 * STG_MS};
+    stg_distribution law = {
+        .kind = STG_DISTRIBUTION_NORMAL, .a = STG_MS, .b = 10 * STG_MS};
     stg_rng rng = stg_rng_seed(4);
     double sum = 0;
 
     for (int i = 0; i < 100000; i++) {
-        stg_ns t = stg_law_draw(&law, &rng);
+        stg_ns t = stg_distribution_draw(&law, &rng);
 
         CHECK(t < STG_S);
         sum += (double)t / 1e6;

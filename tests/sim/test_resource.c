@@ -71,7 +71,7 @@ TEST(resource, of_a_rate_says_when_its_window_ends)
     stg_memory memory = test_memory_of(&counts);
     stg_resource r;
     stg_server s;
-    stg_answer a;
+    stg_resource_answer a;
 
     CHECK_INT(stg_resource_parse(&r, "rate=1/1s retry-after=yes", NULL),
               STG_OK);

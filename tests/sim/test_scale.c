@@ -16,17 +16,17 @@ static const char *ticks(const stg_chart_axis *axis, double from, double to,
 {
     static char text[400];
     stg_memory memory = test_memory_of(&told);
-    stg_paper p = stg_paper_on(&memory);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
     stg_extent e = {.from = from, .to = to};
     stg_scale s = stg_scale_make(axis, &e, room, is_tight);
 
     for (int i = 0; i < s.tick_count; i++) {
         stg_scale_put_tick(&s, s.ticks[i], &p);
-        stg_paper_put_char(&p, ' ');
+        stg_text_buffer_put_char(&p, ' ');
     }
-    stg_paper_form(&p, "| %s", s.unit_name);
+    stg_text_buffer_form(&p, "| %s", s.unit_name);
     snprintf(text, sizeof text, "%s", p.text);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
     return text;
 }
 

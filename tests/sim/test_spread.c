@@ -1,4 +1,4 @@
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ TEST(spread, does_each_job_once_and_a_worker_one_at_a_time)
         static work w;
 
         memset(&w, 0, sizeof w);
-        stg_spread_run(JOBS, threads, do_job, &w);
+        stg_parallel_run(JOBS, threads, do_job, &w);
         for (size_t i = 0; i < JOBS; i++)
             CHECK_INT(atomic_load(&w.times[i]), 1);
     }
@@ -40,8 +40,8 @@ TEST(spread, does_each_job_once_and_a_worker_one_at_a_time)
 
 TEST(spread, has_nothing_to_do_where_there_are_no_jobs)
 {
-    stg_spread_run(0, 4, do_job, NULL);
-    CHECK(stg_spread_cores() >= 1);
+    stg_parallel_run(0, 4, do_job, NULL);
+    CHECK(stg_parallel_cores() >= 1);
 }
 
 /* -- repetitions of contention, whoever does them */
@@ -75,8 +75,8 @@ TEST(spread, of_contention_is_the_same_with_any_number_of_threads)
     one.options = stg_contention_options_default();
     one.options.policy = &policy;
     many.options = one.options;
-    stg_spread_run(REPETITIONS, 1, repeat, &one);
-    stg_spread_run(REPETITIONS, 4, repeat, &many);
+    stg_parallel_run(REPETITIONS, 1, repeat, &one);
+    stg_parallel_run(REPETITIONS, 4, repeat, &many);
     for (size_t i = 0; i < REPETITIONS; i++) {
         CHECK_U64(many.at[i].calls, one.at[i].calls);
         CHECK_U64(many.at[i].completion, one.at[i].completion);

@@ -12,13 +12,13 @@
 static test_memory told;
 static stg_memory memory;
 
-static stg_paper draw(const stg_chart *chart, int width)
+static stg_text_buffer draw(const stg_chart *chart, int width)
 {
     stg_svg_options options = stg_svg_options_default();
-    stg_paper p;
+    stg_text_buffer p;
 
     memory = test_memory_of(&told);
-    p = stg_paper_on(&memory);
+    p = stg_text_buffer_on(&memory);
     options.width = width;
     stg_chart_svg(chart, &options, &p);
     CHECK(!p.is_short);
@@ -33,13 +33,13 @@ TEST(svg, draws_the_charts_of_the_golden_files)
         static const int widths[] = {760, 360};
 
         for (int k = 0; k < 2; k++) {
-            stg_paper p = draw(test_sample(i), widths[k]);
+            stg_text_buffer p = draw(test_sample(i), widths[k]);
             char name[80];
 
             snprintf(name, sizeof name, "%s-%d.svg", test_sample(i)->name,
                      widths[k]);
             golden_check(name, p.text);
-            stg_paper_free(&p);
+            stg_text_buffer_free(&p);
         }
     }
 }
@@ -69,10 +69,10 @@ TEST(svg, leaves_out_what_is_not_finite)
         stg_chart_series series = {"line", (stg_chart_mark)mark, 0, 0, points,
                                    5};
         stg_chart chart = one_line(&series);
-        stg_paper p = draw(&chart, 400);
+        stg_text_buffer p = draw(&chart, 400);
 
         CHECK(strstr(strstr(p.text, "</style>"), "none") == NULL);
-        stg_paper_free(&p);
+        stg_text_buffer_free(&p);
     }
 }
 
@@ -80,11 +80,11 @@ TEST(svg, draws_a_chart_of_nothing)
 {
     stg_chart_series series = {"nothing", STG_MARK_LINE, 0, 0, NULL, 0};
     stg_chart chart = one_line(&series);
-    stg_paper p = draw(&chart, 400);
+    stg_text_buffer p = draw(&chart, 400);
 
     CHECK(strstr(p.text, "aria-label=\"a &lt; b\"") != NULL);
     CHECK(strstr(p.text, "</svg>\n") != NULL);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
 }
 
 TEST(svg, shows_the_number_of_each_point)
@@ -93,13 +93,13 @@ TEST(svg, shows_the_number_of_each_point)
                                 {.x = 2, .y = 3000}};
     stg_chart_series series = {"a&b", STG_MARK_LINE, 0, 0, points, 2};
     stg_chart chart = one_line(&series);
-    stg_paper p = draw(&chart, 700);
+    stg_text_buffer p = draw(&chart, 700);
 
     CHECK(strstr(p.text,
                  "<title>1 v\na&amp;b: 1,500 u, standard error 2 u"
                  "</title>") != NULL);
     CHECK(strstr(p.text, "<title>2 v\na&amp;b: 3,000 u</title>") != NULL);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
 }
 
 /* A million dots make no picture of a hundred megabytes. */
@@ -108,13 +108,13 @@ TEST(svg, draws_a_crowd_once)
     static stg_chart_point crowd[1000000];
     stg_chart_series series = {"crowd", STG_MARK_DOTS, 0, 0, crowd, 1000000};
     stg_chart chart = one_line(&series);
-    stg_paper p;
+    stg_text_buffer p;
 
     for (int i = 0; i < 1000000; i++)
         crowd[i] = (stg_chart_point){.x = i % 997, .y = i % 1009};
     p = draw(&chart, 700);
     CHECK(p.length < 2000000);
-    stg_paper_free(&p);
+    stg_text_buffer_free(&p);
 }
 
 TEST(svg, says_when_memory_ran_out)
@@ -124,12 +124,12 @@ TEST(svg, says_when_memory_ran_out)
 
     memory = test_memory_of(&told);
     for (size_t left = 0; is_short; left++) {
-        stg_paper p = stg_paper_on(&memory);
+        stg_text_buffer p = stg_text_buffer_on(&memory);
 
         told.left = left;
         stg_chart_svg(test_sample(0), &options, &p);
         is_short = p.is_short;
-        stg_paper_free(&p);
+        stg_text_buffer_free(&p);
         CHECK_INT(told.held, 0);
         CHECK(left > 0 || is_short);
         CHECK(is_short || left < 20);

@@ -45,27 +45,27 @@ static stg_table sample(void)
                        .row_count = 2};
 }
 
-static const char *take(stg_paper *p)
+static const char *take(stg_text_buffer *p)
 {
     static char text[4000];
 
     CHECK(!p->is_short);
     snprintf(text, sizeof text, "%s", p->text == NULL ? "" : p->text);
-    stg_paper_free(p);
+    stg_text_buffer_free(p);
     CHECK_INT(told.held, 0);
     return text;
 }
 
-static stg_paper paper(void)
+static stg_text_buffer paper(void)
 {
     memory = test_memory_of(&told);
-    return stg_paper_on(&memory);
+    return stg_text_buffer_on(&memory);
 }
 
 TEST(table, writes_csv)
 {
     stg_table t = sample();
-    stg_paper p = paper();
+    stg_text_buffer p = paper();
 
     stg_table_csv(&t, &p);
     CHECK_TRACE(take(&p),
@@ -78,7 +78,7 @@ TEST(table, writes_csv)
 TEST(table, writes_json)
 {
     stg_table t = sample();
-    stg_paper p = paper();
+    stg_text_buffer p = paper();
 
     stg_table_json(&t, &p);
     CHECK_TRACE(
@@ -96,7 +96,7 @@ TEST(table, writes_json)
 TEST(table, draws_lines_with_sparklines)
 {
     stg_table t = sample();
-    stg_paper p = paper();
+    stg_text_buffer p = paper();
 
     t.row_count = 1;
     stg_table_text(&t, 80, true, &p);
@@ -114,7 +114,7 @@ TEST(table, draws_lines_with_sparklines)
 TEST(table, leaves_out_columns_that_do_not_fit)
 {
     stg_table t = sample();
-    stg_paper p = paper();
+    stg_text_buffer p = paper();
 
     t.row_count = 1;
     stg_table_text(&t, 37, false, &p);
@@ -131,7 +131,7 @@ TEST(table, leaves_out_columns_that_do_not_fit)
 TEST(table, writes_html_that_is_escaped)
 {
     stg_table t = sample();
-    stg_paper p = paper();
+    stg_text_buffer p = paper();
     const char *text;
 
     stg_table_html(&t, &p);

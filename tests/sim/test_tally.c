@@ -6,9 +6,9 @@
 #include <stagger/ns.h>
 #include <stagger/rng.h>
 
-#include "sim/contention_book.h"
+#include "sim/contention_totals.h"
 #include "sim/estimate.h"
-#include "sim/peak.h"
+#include "sim/max_rate.h"
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
 
@@ -182,25 +182,25 @@ TEST(peak, is_the_most_in_any_window)
         test_memory counts;
         stg_memory memory = test_memory_of(&counts);
         uint64_t slices[EVENTS];
-        stg_sim_peak p;
+        stg_sim_max_rate p;
 
-        stg_sim_peak_init(&p, 100 * STG_MS, &memory);
+        stg_sim_max_rate_init(&p, 100 * STG_MS, &memory);
         for (int round = 0; round < 2; round++) {
-            stg_sim_peak_clear(&p);
-            CHECK_FROM(seed, stg_sim_peak_most(&p) == 0);
+            stg_sim_max_rate_clear(&p);
+            CHECK_FROM(seed, stg_sim_max_rate_most(&p) == 0);
             for (size_t i = 0; i < EVENTS; i++) {
                 // Now and then a crowd, or a long silence.
                 if (stg_rng_upto(&rng, 9) > 0)
                     at += stg_rng_upto(&rng, step);
                 if (stg_rng_upto(&rng, 200) == 0)
                     at += stg_rng_upto(&rng, 3 * STG_S);
-                slices[i] = at >> STG_PEAK_SLICE_BITS;
-                CHECK_FROM(seed, stg_sim_peak_add(&p, at));
+                slices[i] = at >> STG_MAX_RATE_SLICE_BITS;
+                CHECK_FROM(seed, stg_sim_max_rate_add(&p, at));
             }
-            CHECK_FROM(seed, stg_sim_peak_most(&p) ==
+            CHECK_FROM(seed, stg_sim_max_rate_most(&p) ==
                                  count_most(slices, EVENTS, p.width));
         }
-        stg_sim_peak_close(&p);
+        stg_sim_max_rate_close(&p);
         CHECK_FROM(seed, counts.held == 0);
     }
 }

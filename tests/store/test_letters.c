@@ -318,9 +318,12 @@ TEST(store_letters, are_there_whole_one_by_one)
 /* -- what became of a message */
 
 static const char *const kinds[] = {
-    [STG_FATE_WAITING] = "waiting", [STG_FATE_PARKED] = "parked",
-    [STG_FATE_LETTER] = "letter",   [STG_FATE_DELIVERED] = "delivered",
-    [STG_FATE_BEFORE] = "before",   [STG_FATE_UNKNOWN] = "unknown",
+    [STG_DELIVERY_STATUS_WAITING] = "waiting",
+    [STG_DELIVERY_STATUS_PARKED] = "parked",
+    [STG_DELIVERY_STATUS_LETTER] = "letter",
+    [STG_DELIVERY_STATUS_DELIVERED] = "delivered",
+    [STG_DELIVERY_STATUS_BEFORE] = "before",
+    [STG_DELIVERY_STATUS_UNKNOWN] = "unknown",
 };
 
 typedef struct asking {
@@ -328,7 +331,7 @@ typedef struct asking {
     char text[2048];
 } asking;
 
-static void on_message(void *ctx, const stg_message_fate *m)
+static void on_message(void *ctx, const stg_message_status *m)
 {
     asking *a = ctx;
 
@@ -337,7 +340,7 @@ static void on_message(void *ctx, const stg_message_fate *m)
         snprintf(a->text, sizeof a->text, "%" PRIu64 " %s %" PRIu64,
                  m->position, m->is_kept ? "kept" : "gone", m->size);
     for (size_t i = 0; i < m->count; i++) {
-        const stg_fate *f = &m->fates[i];
+        const stg_delivery_status *f = &m->fates[i];
         size_t at = strlen(a->text);
 
         snprintf(a->text + at, sizeof a->text - at, "\n%s %s%s%s%s %u %" PRIu64,

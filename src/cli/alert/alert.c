@@ -56,7 +56,7 @@ static int refuse(const char *what, const char *words)
 static int refuse_word(const char *word)
 {
     static const char *const names[] = {"test", NULL};
-    char hint[STG_HINT_MAX], words[128];
+    char hint[STG_SUGGESTION_MAX], words[128];
 
     snprintf(words, sizeof words, "wanted test%s",
              stg_options_hint(hint, word, names));

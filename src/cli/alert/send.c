@@ -76,7 +76,7 @@ static void refuse_sink(const char *who, const stg_alert_options *o,
                         const char *sink)
 {
     const char **names = calloc(o->sink_count + 1, sizeof(char *));
-    char hint[STG_HINT_MAX] = "";
+    char hint[STG_SUGGESTION_MAX] = "";
 
     for (size_t i = 0, k = 0; names != NULL && i < o->sink_count; i++)
         if (o->sinks[i].name != NULL)
@@ -123,7 +123,7 @@ static int send_all(const char *who, const stg_settings *s, const char *sink)
 
 int stg_alert_send(const char *who, const char *file, const char *sink)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(file, &s, &c);
     int code = STG_EXIT_USAGE;
@@ -131,8 +131,8 @@ int stg_alert_send(const char *who, const char *file, const char *sink)
     if (status == STG_OK)
         code = send_all(who, s, sink);
     else
-        stg_complaints_print(&c, file, stderr);
-    stg_complaints_free(&c);
+        stg_diagnostics_print(&c, file, stderr);
+    stg_diagnostics_free(&c);
     stg_settings_free(s);
     return code;
 }

@@ -86,9 +86,9 @@ static int read_options(check_options *o, int argc, char **argv)
 }
 
 static int judge(const check_options *o, stg_status status,
-                 const stg_settings *s, const stg_complaints *c)
+                 const stg_settings *s, const stg_diagnostics *c)
 {
-    stg_complaints_print(c, o->file, stdout);
+    stg_diagnostics_print(c, o->file, stdout);
     if (status == STG_OK)
         stg_check_summary(s, stdout);
     else if (c->mistakes > 1)
@@ -100,12 +100,12 @@ static int judge(const check_options *o, stg_status status,
 
 static int check(const check_options *o)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(o->file, &s, &c);
     int code = judge(o, status, s, &c);
 
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(s);
     return code;
 }

@@ -136,7 +136,7 @@ static bool read_time(const char *text, char instant[STG_SQL_TIME_MAX])
 static int refuse_word(const char *option, const char *word, const char *wanted,
                        const char *const *names)
 {
-    char hint[STG_HINT_MAX], text[200];
+    char hint[STG_SUGGESTION_MAX], text[200];
 
     snprintf(text, sizeof text, "wanted %s%s", wanted,
              stg_options_hint(hint, word, names));

@@ -8,7 +8,7 @@
 
 static void put_letter(void *ctx, stg_stmt *row)
 {
-    stg_line line = {.size = 0};
+    stg_letter_line line = {.size = 0};
     bool *is_short = ctx;
 
     stg_letter_write(&line, row);
@@ -23,7 +23,7 @@ static void put_blob(stg_span bytes, bool is_last, bool *is_short)
 {
     bool is_text = stg_utf8_is_text(bytes.at, bytes.size);
     const char *encoding = bytes.size == 0 ? "" : is_text ? "text" : "base64";
-    stg_line line = {.size = 0};
+    stg_letter_line line = {.size = 0};
 
     if (is_text) {
         dead_put_csv(bytes, false);

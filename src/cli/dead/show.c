@@ -264,7 +264,7 @@ static int put_raw(const dead_options *o, stg_stmt *row)
 
 static int put_json(stg_stmt *row)
 {
-    stg_line line = {.size = 0};
+    stg_letter_line line = {.size = 0};
     bool is_short;
 
     stg_letter_write(&line, row);

@@ -10,7 +10,7 @@
 _Static_assert(STG_RULES_MAX + STG_FAULT_COUNT + 16 <= STG_ANSWERS_MAX,
                "a row for each name, each code of the policy, and ours");
 
-uint16_t stg_answers_ask(const stg_policy *p, const stg_answer *row,
+uint16_t stg_answers_ask(const stg_policy *p, const stg_forecast_answer *row,
                          int *limited)
 {
     *limited = -1;
@@ -20,7 +20,8 @@ uint16_t stg_answers_ask(const stg_policy *p, const stg_answer *row,
     return stg_policy_retries(p, &row->outcome, limited);
 }
 
-bool stg_answers_is_uncounted(const stg_policy *p, const stg_answer *row)
+bool stg_answers_is_uncounted(const stg_policy *p,
+                              const stg_forecast_answer *row)
 {
     stg_fault fault = row->outcome.fault;
 
@@ -29,11 +30,11 @@ bool stg_answers_is_uncounted(const stg_policy *p, const stg_answer *row)
     return stg_fault_about(fault)->category == STG_CATEGORY_LOCAL;
 }
 
-static stg_answer *add(stg_answers *a, stg_outcome o, const char *name)
+static stg_forecast_answer *add(stg_answers *a, stg_outcome o, const char *name)
 {
-    stg_answer *row = &a->rows[a->count++];
+    stg_forecast_answer *row = &a->rows[a->count++];
 
-    *row = (stg_answer){.outcome = o};
+    *row = (stg_forecast_answer){.outcome = o};
     snprintf(row->name, sizeof row->name, "%s", name);
     stg_outcome_cause(&o, row->cause);
     return row;
@@ -41,9 +42,10 @@ static stg_answer *add(stg_answers *a, stg_outcome o, const char *name)
 
 /* A row whose name and cause are the fault's own, whatever code stands for
  * it. */
-static stg_answer *add_fault(stg_answers *a, stg_outcome o, const char *name)
+static stg_forecast_answer *add_fault(stg_answers *a, stg_outcome o,
+                                      const char *name)
 {
-    stg_answer *row = add(a, o, name);
+    stg_forecast_answer *row = add(a, o, name);
 
     snprintf(row->cause, sizeof row->cause, "%s",
              stg_fault_about(o.fault)->cause);
@@ -65,7 +67,7 @@ static void add_names(stg_answers *a)
 static bool has_code(const stg_answers *a, const stg_rule *r)
 {
     for (size_t i = 0; i < a->count; i++) {
-        const stg_answer *row = &a->rows[i];
+        const stg_forecast_answer *row = &a->rows[i];
 
         if (row->outcome.code_kind == (stg_code_kind)r->code_kind &&
             row->outcome.code == r->value &&
@@ -125,7 +127,7 @@ static void add_rest(stg_answers *a, stg_code_kind kind, uint32_t first,
         add_fault(a, stg_spelling_outcome(&r), name)->is_rest = true;
 }
 
-static unsigned category_of(const stg_answer *row)
+static unsigned category_of(const stg_forecast_answer *row)
 {
     return (unsigned)stg_fault_about(row->outcome.fault)->category;
 }
@@ -134,7 +136,7 @@ static unsigned category_of(const stg_answer *row)
 static void sort(stg_answers *a)
 {
     for (size_t i = 1; i < a->count; i++) {
-        stg_answer row = a->rows[i];
+        stg_forecast_answer row = a->rows[i];
         size_t j = i;
 
         for (; j > 0 && category_of(&a->rows[j - 1]) > category_of(&row); j--)
@@ -154,7 +156,7 @@ void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
     add_rest(answers, STG_CODE_GRPC, 1, 16, "other grpc");
     sort(answers);
     for (size_t i = 0; i < answers->count; i++) {
-        stg_answer *row = &answers->rows[i];
+        stg_forecast_answer *row = &answers->rows[i];
 
         row->retries_max = stg_answers_ask(p, row, &row->limited);
         row->is_uncounted = is_in_hub && stg_answers_is_uncounted(p, row);
@@ -167,7 +169,7 @@ uint64_t stg_answers_retries_max(const stg_answers *answers)
     bool is_counted[STG_LIMITED_MAX] = {false};
 
     for (size_t i = 0; i < answers->count; i++) {
-        const stg_answer *row = &answers->rows[i];
+        const stg_forecast_answer *row = &answers->rows[i];
 
         if (row->is_uncounted)
             continue;
@@ -203,7 +205,7 @@ size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
     size_t names = 0;
 
     for (size_t i = 0; i < answers->count; i++) {
-        const stg_answer *row = &answers->rows[i];
+        const stg_forecast_answer *row = &answers->rows[i];
         stg_family family = stg_outcome_family(&row->outcome);
         bool is_whole = takes_family(answers, family, take, ctx);
 

@@ -10,7 +10,7 @@
 
 #include <stagger/policy.h>
 
-typedef struct stg_answer {
+typedef struct stg_forecast_answer {
     char name[STG_CAUSE_MAX];  /* as policies write it */
     char cause[STG_CAUSE_MAX]; /* as records write it */
     bool is_rest;         /* of its family: all that stands in no other row */
@@ -20,13 +20,13 @@ typedef struct stg_answer {
     int limited;          /* as stg_policy_retries() says */
     bool is_uncounted;    /* whatever the policy says, the hub waits until the
                              fault is over, and counts no attempt */
-} stg_answer;
+} stg_forecast_answer;
 
 #define STG_ANSWERS_MAX 128
 
 typedef struct stg_answers {
     size_t count;
-    stg_answer rows[STG_ANSWERS_MAX]; /* by category */
+    stg_forecast_answer rows[STG_ANSWERS_MAX]; /* by category */
 } stg_answers;
 
 /* is_in_hub: of a target's policy, as a hub applies it. */
@@ -34,13 +34,14 @@ void stg_answers_list(stg_answers *answers, const stg_policy *p,
                       bool is_in_hub);
 
 /* What p says of a row's outcome. */
-uint16_t stg_answers_ask(const stg_policy *p, const stg_answer *row,
+uint16_t stg_answers_ask(const stg_policy *p, const stg_forecast_answer *row,
                          int *limited);
 
 /* Whether a hub puts the delivery of a target with this policy back as it was:
  * after what this machine lacks, which says nothing about the target, and while
  * the breaker is open. */
-bool stg_answers_is_uncounted(const stg_policy *p, const stg_answer *row);
+bool stg_answers_is_uncounted(const stg_policy *p,
+                              const stg_forecast_answer *row);
 
 /* The most retries that rules allow one operation: STG_UNLIMITED if any fault
  * is always retried, else the sum of the limits; without what is not counted. */
@@ -49,7 +50,7 @@ uint64_t stg_answers_retries_max(const stg_answers *answers);
 /* The names of rows that `take` chooses, blanks between; a family that is
  * taken whole is named once ("5xx"), and in "other 5xx" the blank is held, as
  * terminal.h means it. Cut to size. Returns how many names. */
-typedef bool stg_answers_take(const stg_answer *row, const void *ctx);
+typedef bool stg_answers_take(const stg_forecast_answer *row, const void *ctx);
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size);
 

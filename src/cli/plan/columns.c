@@ -304,7 +304,7 @@ typedef struct answers {
     uint16_t retries_max[ANSWERS_MAX];
 } answers;
 
-static void ask(const columns *c, const stg_answer *row, answers *a)
+static void ask(const columns *c, const stg_forecast_answer *row, answers *a)
 {
     int limited;
 
@@ -339,7 +339,7 @@ static uint16_t most_of(const answers *a)
     return most;
 }
 
-static bool gets(const stg_answer *row, const void *ctx)
+static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     const answers *wanted = ctx;
     answers own;

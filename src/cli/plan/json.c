@@ -104,7 +104,7 @@ static void show_breaker(stg_json *j, const stg_policy *p)
     stg_json_close(j, '}');
 }
 
-static void show_fault(stg_json *j, const stg_answer *row)
+static void show_fault(stg_json *j, const stg_forecast_answer *row)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
 

@@ -38,7 +38,8 @@ static stg_policy without(const stg_policy *p, uint32_t index)
 }
 
 /* The policy's own rule that decides about the row, or NULL. */
-static const stg_rule *find_rule(const stg_policy *p, const stg_answer *row)
+static const stg_rule *find_rule(const stg_policy *p,
+                                 const stg_forecast_answer *row)
 {
     const stg_rule *best = NULL;
     int limited;
@@ -53,7 +54,8 @@ static const stg_rule *find_rule(const stg_policy *p, const stg_answer *row)
     return best;
 }
 
-static const stg_answer *find_rest(const stg_answers *answers, stg_fault fault)
+static const stg_forecast_answer *find_rest(const stg_answers *answers,
+                                            stg_fault fault)
 {
     for (size_t i = 0; i < answers->count; i++)
         if (answers->rows[i].is_rest && answers->rows[i].outcome.fault == fault)
@@ -65,7 +67,7 @@ static const stg_answer *find_rest(const stg_answers *answers, stg_fault fault)
 static void check_everything(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
-    const stg_answer *row = find_rest(facts->answers, STG_FAULT_4XX);
+    const stg_forecast_answer *row = find_rest(facts->answers, STG_FAULT_4XX);
     stg_outcome gone = stg_answered(410);
     const stg_rule *rule;
     char text[80];
@@ -108,7 +110,7 @@ static bool has_effect(const stg_lint_facts *facts, uint32_t index)
     int own = limited_index(facts->policy, index), limited;
 
     for (size_t i = 0; i < facts->answers->count; i++) {
-        const stg_answer *row = &facts->answers->rows[i];
+        const stg_forecast_answer *row = &facts->answers->rows[i];
 
         if (own >= 0 && row->limited == own)
             return true;
@@ -136,14 +138,14 @@ static void write_key(stg_writer *w, uint16_t retries_max)
 
 /* A row by the narrowest link that is no narrower than the default's: 5xx
  * stands for the statuses that only we name. */
-static void write_row(stg_writer *w, const stg_answer *row)
+static void write_row(stg_writer *w, const stg_forecast_answer *row)
 {
     stg_write_text(w, row->is_rest
                           ? stg_family_name(stg_outcome_family(&row->outcome))
                           : row->name);
 }
 
-static bool is_in_rest(const stg_answer *row)
+static bool is_in_rest(const stg_forecast_answer *row)
 {
     return row->outcome.fault == STG_FAULT_5XX && !row->is_rest &&
            !row->is_by_policy;
@@ -151,7 +153,7 @@ static bool is_in_rest(const stg_answer *row)
 
 /* Whether another rule of the policy, as exact as a new one could be, is about
  * the row: then only the default cannot be the one to blame. */
-static bool is_ruled(const stg_policy *p, const stg_answer *row)
+static bool is_ruled(const stg_policy *p, const stg_forecast_answer *row)
 {
     int limited;
 
@@ -184,7 +186,7 @@ static reach write_mended(stg_writer *w, const stg_lint_facts *facts,
 
     write_key(w, retries_max);
     for (size_t i = 0; i < facts->answers->count; i++) {
-        const stg_answer *row = &facts->answers->rows[i];
+        const stg_forecast_answer *row = &facts->answers->rows[i];
 
         if (stg_answers_ask(&alone, row, &limited) == 0)
             continue;

@@ -62,7 +62,7 @@ enum { STG_PLAN_WAITED = STG_RETRIES_MAX + 1 };
 
 /* Whether a row is worth room in a table: faults of our own doing are, if they
  * are retried. */
-bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max);
+bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max);
 
 /* How many arrive in 100 ms on average at retry 1, in thousandths, when all
  * clients failed at once: their number over the width of the first wait. All

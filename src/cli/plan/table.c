@@ -343,7 +343,7 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
         show_fact("nested", "repeats inside other operations, too", t);
 }
 
-static bool gets(const stg_answer *row, const void *ctx)
+static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     uint16_t wanted = *(const uint16_t *)ctx;
 

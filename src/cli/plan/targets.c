@@ -20,7 +20,7 @@ static const stg_target_settings *find(const stg_settings *s, const char *name)
 static int refuse(const stg_settings *s, const char *config, const char *name)
 {
     const char **names = calloc(s->target_count + 1, sizeof(char *));
-    char hint[STG_HINT_MAX] = "";
+    char hint[STG_SUGGESTION_MAX] = "";
 
     for (size_t i = 0; names != NULL && i < s->target_count; i++)
         names[i] = s->targets[i].name;
@@ -35,12 +35,12 @@ static int refuse(const stg_settings *s, const char *config, const char *name)
 int stg_plan_targets_walk(const char *config, const char *const *names,
                           size_t count, stg_plan_take *take, void *ctx)
 {
-    stg_complaints c = {.all = NULL};
+    stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     int code = 0;
 
     if (stg_settings_load(config, &s, &c) != STG_OK) {
-        stg_complaints_print(&c, config, stderr);
+        stg_diagnostics_print(&c, config, stderr);
         code = STG_EXIT_USAGE;
     }
     for (size_t i = 0; code == 0 && i < count; i++) {
@@ -49,7 +49,7 @@ int stg_plan_targets_walk(const char *config, const char *const *names,
         code = t == NULL ? refuse(s, config, names[i])
                          : take(ctx, names[i], t->policy);
     }
-    stg_complaints_free(&c);
+    stg_diagnostics_free(&c);
     stg_settings_free(s);
     return code;
 }

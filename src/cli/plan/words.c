@@ -82,7 +82,7 @@ uint32_t stg_plan_listed(const stg_plan *plan)
     return made - from > FEW ? from + 1 : made;
 }
 
-bool stg_plan_is_shown(const stg_answer *row, uint16_t retries_max)
+bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
 

@@ -12,7 +12,7 @@
 #include "cli/sim/stop.h"
 #include "core/reader.h"
 #include "sim/overload_text.h"
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 static const char who[] = "stagger sim advise";
 
@@ -208,7 +208,8 @@ static int read_options(stg_advice *a, int argc, char **argv)
 /* -- two rounds ------------------------------------------------------------ */
 
 /* What all candidates go through before the best of them go through all. */
-static const stg_ordeal first_round[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL};
+static const stg_scenario first_round[] = {STG_SCENARIO_OUTAGE,
+                                           STG_SCENARIO_STALL};
 
 enum { FIRST = sizeof first_round / sizeof *first_round };
 
@@ -218,9 +219,9 @@ typedef struct field {
 } field;
 
 static void make_trial(stg_trial *trial, const stg_question *q,
-                       stg_ordeal ordeal, const stg_candidate *c)
+                       stg_scenario ordeal, const stg_candidate *c)
 {
-    trial->options = stg_ordeal_options(q, ordeal);
+    trial->options = stg_scenario_options(q, ordeal);
     trial->options.policy = stg_question_policy(q, &c->policy);
     stg_overload_settle(&trial->options);
     memcpy(trial->name, c->name, sizeof c->name);
@@ -229,7 +230,7 @@ static void make_trial(stg_trial *trial, const stg_question *q,
 /* Runs trials for `count` candidates in `ordeals`, a candidate's together. */
 static stg_status try_out(const stg_advice *a, stg_trials *t,
                           const stg_advised *all, size_t count,
-                          const stg_ordeal *ordeals, size_t ordeal_count,
+                          const stg_scenario *ordeals, size_t ordeal_count,
                           stg_sim_progress *progress, stg_error *err)
 {
     t->all = calloc(count * ordeal_count, sizeof *t->all);
@@ -278,7 +279,8 @@ static int compare(const void *left, const void *right)
 }
 
 static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
-                  size_t count, const stg_ordeal *ordeals, size_t ordeal_count)
+                  size_t count, const stg_scenario *ordeals,
+                  size_t ordeal_count)
 {
     for (size_t i = 0; i < count; i++) {
         all[i].verdict = stg_verdict_begin();
@@ -295,16 +297,16 @@ static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
  * often: what it loses less may be chance. */
 static bool does_nothing(const stg_advised *best, const stg_advised *plain)
 {
-    const stg_overload_summary *with[STG_ORDEAL_COUNT];
-    const stg_overload_summary *without[STG_ORDEAL_COUNT];
+    const stg_overload_summary *with[STG_SCENARIO_COUNT];
+    const stg_overload_summary *without[STG_SCENARIO_COUNT];
 
-    for (size_t k = 0; k < STG_ORDEAL_COUNT; k++) {
+    for (size_t k = 0; k < STG_SCENARIO_COUNT; k++) {
         with[k] = &best->trials[k].summary;
         without[k] = &plain->trials[k].summary;
     }
     return best->verdict.failed == plain->verdict.failed &&
            !stg_verdict_is_gain(
-               stg_verdict_gain(with, without, STG_ORDEAL_COUNT));
+               stg_verdict_gain(with, without, STG_SCENARIO_COUNT));
 }
 
 /* Puts those that do not retry first, if the best does nothing for anybody. */
@@ -396,17 +398,17 @@ static stg_status hold_first_round(stg_advice *a, field *f,
 static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
                                   stg_error *err)
 {
-    static const stg_ordeal all[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL,
-                                     STG_ORDEAL_OUTAGE_MORE,
-                                     STG_ORDEAL_STALL_MORE};
+    static const stg_scenario all[] = {STG_SCENARIO_OUTAGE, STG_SCENARIO_STALL,
+                                       STG_SCENARIO_OUTAGE_MORE,
+                                       STG_SCENARIO_STALL_MORE};
     stg_status status;
 
     a->trials = (stg_trials){.reps = a->reps};
-    a->ordeals = STG_ORDEAL_COUNT;
+    a->ordeals = STG_SCENARIO_COUNT;
     status = try_out(a, &a->trials, a->finalists, a->count, all,
-                     STG_ORDEAL_COUNT, progress, err);
+                     STG_SCENARIO_COUNT, progress, err);
     if (status == STG_OK) {
-        judge(a, &a->trials, a->finalists, a->count, all, STG_ORDEAL_COUNT);
+        judge(a, &a->trials, a->finalists, a->count, all, STG_SCENARIO_COUNT);
         if (a->trials.is_partial)
             keep_part(a, a->finalists, a->count);
         else
@@ -419,7 +421,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
 {
     field *f = calloc(1, sizeof *f);
     stg_sim_progress progress;
-    stg_overload_options o = stg_ordeal_options(&a->question, 0);
+    stg_overload_options o = stg_scenario_options(&a->question, 0);
     stg_status status;
 
     if (f == NULL) {
@@ -436,7 +438,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
         &progress,
         stg_trial_work(&o) *
             (double)(f->count * FIRST +
-                     STG_ADVISED_MAX * STG_ORDEAL_COUNT * (size_t)a->reps));
+                     STG_ADVISED_MAX * STG_SCENARIO_COUNT * (size_t)a->reps));
     status = hold_first_round(a, f, &progress, err);
     if (status == STG_OK && !a->is_partial)
         status = hold_last_round(a, &progress, err);
@@ -483,7 +485,7 @@ int stg_sim_advise(int argc, char **argv)
     a->question.processes = 0;
     a->reps = 4;
     a->seed = 1;
-    a->threads = stg_spread_cores();
+    a->threads = stg_parallel_cores();
     a->argc = argc;
     a->argv = argv;
     code = read_options(a, argc, argv);

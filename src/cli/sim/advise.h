@@ -16,7 +16,7 @@ enum {
 /* A candidate in a round. */
 typedef struct stg_advised {
     stg_candidate candidate;
-    stg_verdict verdict;
+    stg_advice_verdict verdict;
     bool is_plain; /* in the last round for comparison, whatever it came to */
     const stg_trial *trials; /* one for each ordeal of the round, in order */
 } stg_advised;

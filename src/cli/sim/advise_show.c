@@ -36,25 +36,25 @@ typedef struct row {
 /* -- in words -------------------------------------------------------------- */
 
 /* Of the usual load and of more of it: what takes longer. */
-static double worst_of(const stg_verdict *v, stg_ordeal ordeal)
+static double worst_of(const stg_advice_verdict *v, stg_scenario ordeal)
 {
     double usual = v->recovery_ms[ordeal];
     double more =
-        v->recovery_ms[ordeal == STG_ORDEAL_OUTAGE ? STG_ORDEAL_OUTAGE_MORE
-                                                   : STG_ORDEAL_STALL_MORE];
+        v->recovery_ms[ordeal == STG_SCENARIO_OUTAGE ? STG_SCENARIO_OUTAGE_MORE
+                                                     : STG_SCENARIO_STALL_MORE];
 
     if (usual < 0 || more < 0)
         return -1;
     return usual > more ? usual : more;
 }
 
-static const char *say_after(const stg_advice *a, const stg_verdict *v,
-                             stg_ordeal ordeal, char text[AFTER_TEXT])
+static const char *say_after(const stg_advice *a, const stg_advice_verdict *v,
+                             stg_scenario ordeal, char text[AFTER_TEXT])
 {
     double ms = worst_of(v, ordeal);
 
     if (ms < 0) {
-        stg_overload_options o = stg_ordeal_options(&a->question, ordeal);
+        stg_overload_options o = stg_scenario_options(&a->question, ordeal);
 
         snprintf(text, AFTER_TEXT, "not within %ju s",
                  (uintmax_t)((o.end_at - o.trigger.until_at) / STG_S));
@@ -71,128 +71,134 @@ static bool is_one(double number)
     return number > 0.995 && number < 1.005;
 }
 
-static void say_question(const stg_advice *a, stg_paper *p)
+static void say_question(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
     char text[STG_NS_TEXT_MAX];
 
-    stg_paper_put_people(p, q->clients);
-    stg_paper_put(p, q->clients == 1 ? " client" : " clients");
+    stg_text_buffer_put_people(p, q->clients);
+    stg_text_buffer_put(p, q->clients == 1 ? " client" : " clients");
     if (q->processes != q->clients) {
-        stg_paper_put(p, " in ");
-        stg_paper_put_people(p, q->processes);
-        stg_paper_put(p, q->processes == 1 ? " process" : " processes");
+        stg_text_buffer_put(p, " in ");
+        stg_text_buffer_put_people(p, q->processes);
+        stg_text_buffer_put(p, q->processes == 1 ? " process" : " processes");
     }
-    stg_paper_put(p, ", ");
-    stg_paper_put_people(p, (double)q->capacity / 1000);
-    stg_paper_put(p, is_one((double)q->capacity / 1000)
-                         ? " request a second, of which "
-                         : " requests a second, of which ");
-    stg_paper_put_people(p, (double)q->load / 10);
-    stg_paper_form(p, " %% are wanted; %s of outage",
-                   stg_ns_text(q->outage, text));
-    stg_paper_form(p, ", %s of patience", stg_ns_text(q->patience, text));
+    stg_text_buffer_put(p, ", ");
+    stg_text_buffer_put_people(p, (double)q->capacity / 1000);
+    stg_text_buffer_put(p, is_one((double)q->capacity / 1000)
+                               ? " request a second, of which "
+                               : " requests a second, of which ");
+    stg_text_buffer_put_people(p, (double)q->load / 10);
+    stg_text_buffer_form(p, " %% are wanted; %s of outage",
+                         stg_ns_text(q->outage, text));
+    stg_text_buffer_form(p, ", %s of patience", stg_ns_text(q->patience, text));
     if (stg_question_scale(q) > 1)
-        stg_paper_form(p, "; simulated 1 : %d", (int)stg_question_scale(q));
-    stg_paper_put(p, ".\n");
+        stg_text_buffer_form(p, "; simulated 1 : %d",
+                             (int)stg_question_scale(q));
+    stg_text_buffer_put(p, ".\n");
 }
 
-static void say_title(const stg_advice *a, stg_paper *p)
+static void say_title(const stg_advice *a, stg_text_buffer *p)
 {
     if (a->is_partial) {
-        stg_paper_put(p, "Advice: interrupted, no conclusion");
+        stg_text_buffer_put(p, "Advice: interrupted, no conclusion");
         return;
     }
-    stg_paper_put(p, "The policy for ");
-    stg_paper_put_people(p, a->question.clients);
-    stg_paper_put(p, a->question.clients == 1 ? " client" : " clients");
-    stg_paper_put(p, " and a service that can do ");
-    stg_paper_put_people(p, (double)a->question.capacity / 1000);
-    stg_paper_put(p, is_one((double)a->question.capacity / 1000)
-                         ? " request a second"
-                         : " requests a second");
+    stg_text_buffer_put(p, "The policy for ");
+    stg_text_buffer_put_people(p, a->question.clients);
+    stg_text_buffer_put(p, a->question.clients == 1 ? " client" : " clients");
+    stg_text_buffer_put(p, " and a service that can do ");
+    stg_text_buffer_put_people(p, (double)a->question.capacity / 1000);
+    stg_text_buffer_put(p, is_one((double)a->question.capacity / 1000)
+                               ? " request a second"
+                               : " requests a second");
 }
 
 /* What the best of them did not do. */
-static void say_defeat(const stg_verdict *v, stg_paper *p)
+static void say_defeat(const stg_advice_verdict *v, stg_text_buffer *p)
 {
     bool is_unwell = v->unwell == v->failed;
 
-    stg_paper_form(p,
-                   is_unwell ? "No policy helps: with the best one the service "
+    stg_text_buffer_form(p,
+                         is_unwell
+                             ? "No policy helps: with the best one the service "
                                "is not well even before the trouble, in %d of "
                                "%d runs. "
                              : "No policy survives: the best one does not "
                                "recover in %d of %d runs. ",
-                   (int)v->failed, (int)v->runs);
-    stg_paper_put(p, is_unwell
-                         ? "It needs less load, more capacity, or clients "
-                           "with more patience.\n"
-                         : "The service needs more capacity, or a shorter "
-                           "queue.\n");
+                         (int)v->failed, (int)v->runs);
+    stg_text_buffer_put(
+        p, is_unwell ? "It needs less load, more capacity, or clients "
+                       "with more patience.\n"
+                     : "The service needs more capacity, or a shorter "
+                       "queue.\n");
 }
 
 static void say_recovery(const stg_advice *a, const stg_advised *best,
-                         stg_paper *p)
+                         stg_text_buffer *p)
 {
     char text[AFTER_TEXT];
-    double outage = worst_of(&best->verdict, STG_ORDEAL_OUTAGE);
-    double stall = worst_of(&best->verdict, STG_ORDEAL_STALL);
+    double outage = worst_of(&best->verdict, STG_SCENARIO_OUTAGE);
+    double stall = worst_of(&best->verdict, STG_SCENARIO_STALL);
 
     if (best->verdict.failed > 0) {
         say_defeat(&best->verdict, p);
         return;
     }
-    stg_paper_put(p, "The service is back ");
-    stg_paper_put(p, outage < 1 ? "" : "within ");
-    stg_paper_put(p, say_after(a, &best->verdict, STG_ORDEAL_OUTAGE, text));
-    stg_paper_put(p, outage < 1 ? " after an outage, and "
-                                : " of an outage's end, and ");
-    stg_paper_put(p, stall < 1 ? "" : "within ");
-    stg_paper_put(p, say_after(a, &best->verdict, STG_ORDEAL_STALL, text));
-    stg_paper_put(p, stall < 1 ? " after a stall; in all "
-                               : " of a stall's end; in all ");
-    stg_paper_form(p, "%d runs, with ", (int)best->verdict.runs);
+    stg_text_buffer_put(p, "The service is back ");
+    stg_text_buffer_put(p, outage < 1 ? "" : "within ");
+    stg_text_buffer_put(
+        p, say_after(a, &best->verdict, STG_SCENARIO_OUTAGE, text));
+    stg_text_buffer_put(p, outage < 1 ? " after an outage, and "
+                                      : " of an outage's end, and ");
+    stg_text_buffer_put(p, stall < 1 ? "" : "within ");
+    stg_text_buffer_put(p,
+                        say_after(a, &best->verdict, STG_SCENARIO_STALL, text));
+    stg_text_buffer_put(p, stall < 1 ? " after a stall; in all "
+                                     : " of a stall's end; in all ");
+    stg_text_buffer_form(p, "%d runs, with ", (int)best->verdict.runs);
 }
 
-static void put_percent(stg_paper *p, double share)
+static void put_percent(stg_text_buffer *p, double share)
 {
     const double least = 0.0001;
 
     if (share > 0 && share < least)
-        stg_paper_put(p, "less than 0.01");
+        stg_text_buffer_put(p, "less than 0.01");
     else
-        stg_paper_put_people(p, 100 * share);
-    stg_paper_put(p, " %");
+        stg_text_buffer_put_people(p, 100 * share);
+    stg_text_buffer_put(p, " %");
 }
 
-static void say_cost(const stg_advice *a, const stg_advised *best, stg_paper *p)
+static void say_cost(const stg_advice *a, const stg_advised *best,
+                     stg_text_buffer *p)
 {
-    const stg_verdict *v = &best->verdict;
+    const stg_advice_verdict *v = &best->verdict;
     char text[STG_NS_TEXT_MAX];
 
     if (v->failed == 0) {
-        stg_paper_put_people(
-            p, stg_ordeal_load(&a->question, STG_ORDEAL_STALL_MORE) / 10.0);
-        stg_paper_put(p, " % of the capacity wanted, too.\n");
+        stg_text_buffer_put_people(
+            p, stg_scenario_load(&a->question, STG_SCENARIO_STALL_MORE) / 10.0);
+        stg_text_buffer_put(p, " % of the capacity wanted, too.\n");
     }
-    stg_paper_put(p, "Lost: ");
+    stg_text_buffer_put(p, "Lost: ");
     put_percent(p, v->lost);
-    stg_paper_form(p, " of the operations of a run of %s; ",
-                   stg_ns_text(stg_question_run(&a->question), text));
+    stg_text_buffer_form(p, " of the operations of a run of %s; ",
+                         stg_ns_text(stg_question_run(&a->question), text));
     put_percent(p, stg_question_hopeless(&a->question));
-    stg_paper_put(p,
-                  " no policy can save, for their clients lose patience "
-                  "before the outage ends.\nLoad: ");
-    stg_paper_put_people(p, v->load);
-    stg_paper_put(p, is_one(v->load) ? " request for each operation, and "
-                                     : " requests for each operation, and ");
-    stg_paper_put_people(p, v->peak);
-    stg_paper_put(p, " times the capacity at the peak.\n");
+    stg_text_buffer_put(p,
+                        " no policy can save, for their clients lose patience "
+                        "before the outage ends.\nLoad: ");
+    stg_text_buffer_put_people(p, v->load);
+    stg_text_buffer_put(p, is_one(v->load)
+                               ? " request for each operation, and "
+                               : " requests for each operation, and ");
+    stg_text_buffer_put_people(p, v->peak);
+    stg_text_buffer_put(p, " times the capacity at the peak.\n");
 }
 
 /* What the ones for comparison show: why a policy is needed, and a budget. */
-static void say_others(const stg_advice *a, stg_paper *p)
+static void say_others(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_advised *best = &a->finalists[0];
 
@@ -201,28 +207,28 @@ static void say_others(const stg_advice *a, stg_paper *p)
 
         if (!other->is_plain)
             continue;
-        stg_paper_form(p, "With %s ", other->candidate.name);
+        stg_text_buffer_form(p, "With %s ", other->candidate.name);
         if (other->verdict.failed > best->verdict.failed) {
-            stg_paper_form(p, "%d of %d runs do not recover.\n",
-                           (int)other->verdict.failed,
-                           (int)other->verdict.runs);
+            stg_text_buffer_form(p, "%d of %d runs do not recover.\n",
+                                 (int)other->verdict.failed,
+                                 (int)other->verdict.runs);
             continue;
         }
         put_percent(p, other->verdict.lost);
-        stg_paper_put(p, " would be lost, at ");
-        stg_paper_put_people(p, other->verdict.load);
-        stg_paper_put(p, is_one(other->verdict.load)
-                             ? " request for each operation.\n"
-                             : " requests for each operation.\n");
+        stg_text_buffer_put(p, " would be lost, at ");
+        stg_text_buffer_put_people(p, other->verdict.load);
+        stg_text_buffer_put(p, is_one(other->verdict.load)
+                                   ? " request for each operation.\n"
+                                   : " requests for each operation.\n");
     }
 }
 
 /* What runs the best one through an ordeal, as it was done here. */
-static void say_command(const stg_advice *a, stg_paper *p)
+static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
-    stg_overload_options o = stg_ordeal_options(q, STG_ORDEAL_OUTAGE);
-    char policy[STG_POLICY_TEXT_MAX], text[512], law[STG_LAW_TEXT_MAX];
+    stg_overload_options o = stg_scenario_options(q, STG_SCENARIO_OUTAGE);
+    char policy[STG_POLICY_TEXT_MAX], text[512], law[STG_DISTRIBUTION_TEXT_MAX];
     stg_writer w = stg_writer_on(text, sizeof text);
 
     o.policy = stg_question_policy(q, &a->finalists[0].candidate.policy);
@@ -234,7 +240,7 @@ static void say_command(const stg_advice *a, stg_paper *p)
     stg_write_text(&w, " --workers ");
     stg_write_number(&w, o.service.workers);
     stg_write_text(&w, " --service ");
-    stg_write_text(&w, stg_law_print(&o.service.time, law));
+    stg_write_text(&w, stg_distribution_print(&o.service.time, law));
     stg_write_text(&w, " --queue ");
     stg_write_number(&w, o.service.queue_max);
     stg_write_text(&w, " --timeout ");
@@ -247,34 +253,36 @@ static void say_command(const stg_advice *a, stg_paper *p)
     stg_write_duration(&w, o.warmup);
     stg_write_text(&w, " --duration ");
     stg_write_duration(&w, o.end_at);
-    stg_paper_form(p, "    stagger sim overload %s", text);
-    stg_paper_form(p, " --reps %d --seed ", (int)a->reps);
-    stg_paper_put_count(p, a->seed);
-    stg_paper_form(p, " -p '%s'\n", policy);
+    stg_text_buffer_form(p, "    stagger sim overload %s", text);
+    stg_text_buffer_form(p, " --reps %d --seed ", (int)a->reps);
+    stg_text_buffer_put_count(p, a->seed);
+    stg_text_buffer_form(p, " -p '%s'\n", policy);
 }
 
-static void say_lead(const stg_advice *a, const char *text, stg_paper *p)
+static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
 {
     const stg_advised *best = &a->finalists[0];
 
     say_question(a, p);
     if (a->is_partial) {
-        stg_paper_put(p,
-                      "\nInterrupted: nothing is advised. The table has what "
-                      "was simulated until then, in no order.");
+        stg_text_buffer_put(
+            p,
+            "\nInterrupted: nothing is advised. The table has what "
+            "was simulated until then, in no order.");
         return;
     }
-    stg_paper_form(p, "\n    %s\n\n", text);
+    stg_text_buffer_form(p, "\n    %s\n\n", text);
     if (best->candidate.policy.attempts_max == 1 && best->verdict.failed == 0)
-        stg_paper_put(p,
-                      "Do not retry here: no policy that was tried is better "
-                      "than that by more than its error.\n");
+        stg_text_buffer_put(
+            p,
+            "Do not retry here: no policy that was tried is better "
+            "than that by more than its error.\n");
     say_recovery(a, best, p);
     say_cost(a, best, p);
     say_others(a, p);
-    stg_paper_put(p, "\nThe outage in full:\n\n");
+    stg_text_buffer_put(p, "\nThe outage in full:\n\n");
     say_command(a, p);
-    stg_paper_put(
+    stg_text_buffer_put(
         p,
         "\nThe table has the best first, and what the others cost; of "
         "the two loads, the longer recovery.");
@@ -289,22 +297,22 @@ static stg_cell time_cell(double ms)
 
 static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 {
-    const stg_verdict *v = &advised->verdict;
+    const stg_advice_verdict *v = &advised->verdict;
 
     (void)stg_policy_print(&advised->candidate.policy, r->text);
     r->cells[0] = stg_cell_text(advised->candidate.name);
     r->cells[1] = stg_cell_text(r->text);
     if (!a->is_partial) {
         r->cells[2] =
-            stg_cell_text(say_after(a, v, STG_ORDEAL_OUTAGE, r->words[0]));
+            stg_cell_text(say_after(a, v, STG_SCENARIO_OUTAGE, r->words[0]));
         r->cells[3] =
-            stg_cell_text(say_after(a, v, STG_ORDEAL_STALL, r->words[1]));
+            stg_cell_text(say_after(a, v, STG_SCENARIO_STALL, r->words[1]));
         r->cells[12] = stg_cell_number(v->failed);
     }
-    r->cells[4] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE]);
-    r->cells[5] = time_cell(v->recovery_ms[STG_ORDEAL_STALL]);
-    r->cells[6] = time_cell(v->recovery_ms[STG_ORDEAL_OUTAGE_MORE]);
-    r->cells[7] = time_cell(v->recovery_ms[STG_ORDEAL_STALL_MORE]);
+    r->cells[4] = time_cell(v->recovery_ms[STG_SCENARIO_OUTAGE]);
+    r->cells[5] = time_cell(v->recovery_ms[STG_SCENARIO_STALL]);
+    r->cells[6] = time_cell(v->recovery_ms[STG_SCENARIO_OUTAGE_MORE]);
+    r->cells[7] = time_cell(v->recovery_ms[STG_SCENARIO_STALL_MORE]);
     r->cells[11] = stg_cell_number(v->runs);
     r->cells[8] = stg_cell_number(100 * v->lost);
     r->cells[9] = stg_cell_number(v->load);
@@ -314,18 +322,18 @@ static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 /* -- the picture ----------------------------------------------------------- */
 
 /* The ordeal in which those for comparison do worst: it shows why. */
-static stg_ordeal find_ordeal(const stg_advice *a)
+static stg_scenario find_ordeal(const stg_advice *a)
 {
-    static const stg_ordeal order[] = {STG_ORDEAL_OUTAGE, STG_ORDEAL_STALL,
-                                       STG_ORDEAL_OUTAGE_MORE,
-                                       STG_ORDEAL_STALL_MORE};
+    static const stg_scenario order[] = {
+        STG_SCENARIO_OUTAGE, STG_SCENARIO_STALL, STG_SCENARIO_OUTAGE_MORE,
+        STG_SCENARIO_STALL_MORE};
 
     for (size_t k = 0; k < a->ordeals; k++)
         for (size_t i = 0; i < a->count; i++)
             if (a->finalists[i].is_plain &&
                 a->finalists[i].verdict.recovery_ms[order[k]] < 0)
                 return order[k];
-    return STG_ORDEAL_OUTAGE;
+    return STG_SCENARIO_OUTAGE;
 }
 
 /* Not one of those that came to just the same as the best. */
@@ -339,10 +347,10 @@ static size_t find_next(const stg_advice *a)
 }
 
 /* The best, the next, and those for comparison. */
-static void draw(const stg_advice *a, stg_album *album)
+static void draw(const stg_advice *a, stg_chart_set *album)
 {
     stg_overload_case cases[4];
-    stg_ordeal ordeal = find_ordeal(a);
+    stg_scenario ordeal = find_ordeal(a);
     size_t count = 0, next = find_next(a);
 
     for (size_t i = 0; i < a->count; i++) {
@@ -364,8 +372,9 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
                      const stg_table *table)
 {
     stg_memory memory = stg_sim_memory();
-    stg_album album = stg_album_on(&memory);
-    stg_paper lead = stg_paper_on(&memory), title = stg_paper_on(&memory);
+    stg_chart_set album = stg_chart_set_on(&memory);
+    stg_text_buffer lead = stg_text_buffer_on(&memory),
+                    title = stg_text_buffer_on(&memory);
     int code = STG_EXIT_USAGE;
 
     say_lead(a, rows[0].text, &lead);
@@ -373,7 +382,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     if (stg_sim_output_has_pictures(&a->output))
         draw(a, &album);
     if (a->is_partial)
-        stg_album_conclude_nothing(&album);
+        stg_chart_set_conclude_nothing(&album);
     if (!lead.is_short && !title.is_short) {
         stg_sim_report report = {.title = title.text,
                                  .lead = lead.text,
@@ -385,9 +394,9 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     } else {
         stg_options_complain(who, "there is no memory left");
     }
-    stg_paper_free(&lead);
-    stg_paper_free(&title);
-    stg_album_free(&album);
+    stg_text_buffer_free(&lead);
+    stg_text_buffer_free(&title);
+    stg_chart_set_free(&album);
     return code;
 }
 

@@ -10,7 +10,7 @@
 #include "cli/sim/sim.h"
 #include "cli/sim/stop.h"
 #include "core/reader.h"
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 static const char who[] = "stagger sim contention";
 
@@ -199,7 +199,8 @@ static int read_option(void *ctx, int option)
                    ? 0
                    : fail("--resource", &err);
     case NETWORK:
-        return stg_law_parse(&s->study.each.network, optarg, &err) == STG_OK
+        return stg_distribution_parse(&s->study.each.network, optarg, &err) ==
+                       STG_OK
                    ? 0
                    : fail("--network", &err);
     case 'h':
@@ -256,7 +257,7 @@ static stg_contention_settings *make_settings(void)
     if (s == NULL)
         return NULL;
     s->study.reps = 100;
-    s->study.threads = stg_spread_cores();
+    s->study.threads = stg_parallel_cores();
     s->study.each = stg_contention_options_default();
     s->study.each.until_at = 365 * STG_DAY;
     s->study.each.calls_max = (uint64_t)1000 * MILLION;

@@ -22,7 +22,7 @@ static void take_call(void *ctx, const stg_contention_call *call)
 enum { CALLS_MAX = 200000 };
 
 /* Runs the first repetition again, and writes down its calls. */
-static bool retrace(stg_album *album, const stg_study *study,
+static bool retrace(stg_chart_set *album, const stg_study *study,
                     const stg_study_cell *cell, trace *t)
 {
     stg_contention_options options = study->options.each;
@@ -31,7 +31,7 @@ static bool retrace(stg_album *album, const stg_study *study,
     bool is_ok;
 
     t->room = (size_t)cell->runs[0].calls;
-    t->points = stg_album_take(album, t->room * sizeof *t->points);
+    t->points = stg_chart_set_take(album, t->room * sizeof *t->points);
     if (t->points == NULL)
         return false;
     options.policy = &cell->policy->policy;
@@ -46,12 +46,12 @@ static bool retrace(stg_album *album, const stg_study *study,
     return is_ok;
 }
 
-static bool draw_traces(stg_album *album, const stg_study *study,
+static bool draw_traces(stg_chart_set *album, const stg_study *study,
                         const stg_study_cell *last, size_t policies,
                         const char *note)
 {
     stg_contention_trace *traces =
-        stg_album_take(album, policies * sizeof *traces);
+        stg_chart_set_take(album, policies * sizeof *traces);
 
     if (traces == NULL)
         return false;
@@ -107,12 +107,12 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
-bool stg_contention_draw(stg_album *album, const stg_study *study,
+bool stg_contention_draw(stg_chart_set *album, const stg_study *study,
                          const char *note)
 {
     size_t policies = study->options.policies.count;
     stg_contention_case *cases =
-        stg_album_take(album, study->count * sizeof *cases);
+        stg_chart_set_take(album, study->count * sizeof *cases);
     stg_contention_found found = {
         .cases = cases, .policies = policies, .note = note};
 

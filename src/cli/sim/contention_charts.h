@@ -2,13 +2,13 @@
 #ifndef STAGGER_CLI_SIM_CONTENTION_CHARTS_H
 #define STAGGER_CLI_SIM_CONTENTION_CHARTS_H
 
-#include "chart/album.h"
+#include "chart/chart_set.h"
 #include "cli/sim/study.h"
 
 /* Adds all charts of the study; note says what was simulated. The calls of one
  * repetition, which are in one of them, are simulated again. Returns false if
  * there is no memory. Study and note stay as long as the album. */
-bool stg_contention_draw(stg_album *album, const stg_study *study,
+bool stg_contention_draw(stg_chart_set *album, const stg_study *study,
                          const char *note);
 
 #endif

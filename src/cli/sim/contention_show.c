@@ -10,10 +10,11 @@
 
 static const char who[] = "stagger sim contention";
 
-static bool fill_table(stg_album *album, const stg_study *study, stg_table *t)
+static bool fill_table(stg_chart_set *album, const stg_study *study,
+                       stg_table *t)
 {
     stg_contention_row *rows =
-        stg_album_take(album, study->count * sizeof *rows);
+        stg_chart_set_take(album, study->count * sizeof *rows);
     size_t count = 0;
 
     for (size_t i = 0; rows != NULL && i < study->count; i++) {
@@ -41,7 +42,7 @@ int stg_contention_show(const stg_contention_settings *s,
 {
     char resource[STG_RESOURCE_TEXT_MAX], lead[STG_RESOURCE_TEXT_MAX + 80];
     stg_memory memory = stg_sim_memory();
-    stg_album album = stg_album_on(&memory);
+    stg_chart_set album = stg_chart_set_on(&memory);
     stg_table table;
     stg_sim_report report = {
         .title = "Contention: what retries cost, and how long they take",
@@ -61,12 +62,12 @@ int stg_contention_show(const stg_contention_settings *s,
         (!stg_sim_output_has_pictures(&s->output) ||
          stg_contention_draw(&album, study, lead))) {
         if (study->is_partial)
-            stg_album_conclude_nothing(&album);
+            stg_chart_set_conclude_nothing(&album);
         code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
     } else {
         stg_options_complain(who, "there is no memory left");
         code = STG_EXIT_USAGE;
     }
-    stg_album_free(&album);
+    stg_chart_set_free(&album);
     return code;
 }

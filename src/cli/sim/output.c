@@ -99,7 +99,8 @@ int stg_sim_output_check(const stg_sim_output *o, const char *who)
     return code;
 }
 
-static int write_file(const char *path, const char *who, const stg_paper *paper)
+static int write_file(const char *path, const char *who,
+                      const stg_text_buffer *paper)
 {
     FILE *out = fopen(path, "we");
     bool is_ok = out != NULL;
@@ -119,7 +120,7 @@ typedef struct writing {
     const stg_sim_report *report;
     int argc;
     char *const *argv;
-    stg_paper paper;
+    stg_text_buffer paper;
 } writing;
 
 /* Where what is on the paper goes; path NULL: stdout. Clears the paper. */
@@ -136,18 +137,19 @@ static int deliver(writing *job, const char *path)
         fwrite(job->paper.text, 1, job->paper.length, stdout);
         code = stg_options_finish(job->who, 0);
     }
-    stg_paper_clear(&job->paper);
+    stg_text_buffer_clear(&job->paper);
     return code;
 }
 
 static int write_json(writing *job, const char *path)
 {
-    stg_paper_form(&job->paper, "{\"partial\": %s,\n  \"results\": ",
-                   job->report->is_partial ? "true" : "false");
+    stg_text_buffer_form(&job->paper, "{\"partial\": %s,\n  \"results\": ",
+                         job->report->is_partial ? "true" : "false");
     stg_table_json(job->report->table, &job->paper);
     if (job->report->series != NULL)
-        stg_paper_form(&job->paper, ",\n  \"series\": %s", job->report->series);
-    stg_paper_put(&job->paper, "}\n");
+        stg_text_buffer_form(&job->paper, ",\n  \"series\": %s",
+                             job->report->series);
+    stg_text_buffer_put(&job->paper, "}\n");
     return deliver(job, path);
 }
 
@@ -157,7 +159,7 @@ static int show_table(writing *job)
     stg_terminal terminal = stg_terminal_look();
     bool is_terminal = isatty(STDOUT_FILENO) == 1;
 
-    stg_paper_form(&job->paper, "%s\n\n", job->report->lead);
+    stg_text_buffer_form(&job->paper, "%s\n\n", job->report->lead);
     stg_table_text(job->report->table, is_terminal ? terminal.width : INT_MAX,
                    terminal.is_utf8, &job->paper);
     return deliver(job, NULL);
@@ -173,25 +175,25 @@ static bool is_plain(const char *word)
 }
 
 /* A word as a shell reads it. */
-static void put_word(stg_paper *paper, const char *word)
+static void put_word(stg_text_buffer *paper, const char *word)
 {
     if (is_plain(word)) {
-        stg_paper_put(paper, word);
+        stg_text_buffer_put(paper, word);
         return;
     }
-    stg_paper_put_char(paper, '\'');
+    stg_text_buffer_put_char(paper, '\'');
     for (; *word != '\0'; word++)
         if (*word == '\'')
-            stg_paper_put(paper, "'\\''");
+            stg_text_buffer_put(paper, "'\\''");
         else
-            stg_paper_put_char(paper, *word);
-    stg_paper_put_char(paper, '\'');
+            stg_text_buffer_put_char(paper, *word);
+    stg_text_buffer_put_char(paper, '\'');
 }
 
 static int write_page(writing *job, const char *path)
 {
     const stg_sim_report *report = job->report;
-    stg_paper command = stg_paper_on(job->paper.memory);
+    stg_text_buffer command = stg_text_buffer_on(job->paper.memory);
     stg_page page = {
         .title = report->title,
         .lead = report->lead,
@@ -204,21 +206,21 @@ static int write_page(writing *job, const char *path)
         .chart_count = report->album->count,
     };
 
-    stg_paper_put(&command, job->who);
+    stg_text_buffer_put(&command, job->who);
     for (int i = 1; i < job->argc; i++) {
-        stg_paper_put_char(&command, ' ');
+        stg_text_buffer_put_char(&command, ' ');
         put_word(&command, job->argv[i]);
     }
     page.command = command.text;
     stg_page_html(&page, &job->paper);
-    stg_paper_free(&command);
+    stg_text_buffer_free(&command);
     return deliver(job, path);
 }
 
 static int write_pictures(writing *job, const char *folder)
 {
     stg_svg_options options = stg_svg_options_default();
-    const stg_album *album = job->report->album;
+    const stg_chart_set *album = job->report->album;
     int code = 0;
 
     for (size_t i = 0; i < album->count && code == 0; i++) {
@@ -237,7 +239,7 @@ int stg_sim_output_write(const stg_sim_output *o, const char *who,
                          char *const *argv)
 {
     stg_memory memory = stg_sim_memory();
-    writing job = {o, who, report, argc, argv, stg_paper_on(&memory)};
+    writing job = {o, who, report, argc, argv, stg_text_buffer_on(&memory)};
     int code = o->json != NULL ? write_json(&job, o->json) : 0;
 
     // Files first: who reads the table may not read it to its end.
@@ -252,6 +254,6 @@ int stg_sim_output_write(const stg_sim_output *o, const char *who,
     if (code == 0)
         code = o->is_json && o->json == NULL ? write_json(&job, NULL)
                                              : show_table(&job);
-    stg_paper_free(&job.paper);
+    stg_text_buffer_free(&job.paper);
     return code;
 }

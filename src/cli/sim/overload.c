@@ -12,7 +12,7 @@
 #include "cli/sim/stop.h"
 #include "cli/sim/sweep.h"
 #include "sim/overload_text.h"
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 static const char who[] = "stagger sim overload";
 
@@ -212,12 +212,13 @@ static stg_overload_ask *make_settings(void)
     if (s == NULL)
         return NULL;
     s->options = stg_overload_default();
-    s->options.load.think = (stg_law){.kind = STG_LAW_FIXED, .a = STG_S};
+    s->options.load.think =
+        (stg_distribution){.kind = STG_DISTRIBUTION_FIXED, .a = STG_S};
     s->options.warmup = STG_NEVER;
     s->options.bin = 0;
     s->reps = 10;
     s->seed = 1;
-    s->threads = stg_spread_cores();
+    s->threads = stg_parallel_cores();
     return s;
 }
 

@@ -18,7 +18,8 @@ size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases)
     return count;
 }
 
-static void draw(stg_album *album, const stg_overload_case *cases, size_t count)
+static void draw(stg_chart_set *album, const stg_overload_case *cases,
+                 size_t count)
 {
     stg_overload_chart_rates(album, cases, count, NULL);
     stg_overload_chart_latency(album, cases, count);
@@ -27,29 +28,30 @@ static void draw(stg_album *album, const stg_overload_case *cases, size_t count)
 }
 
 static void say_title(const stg_trials *t, const stg_overload_case *cases,
-                      size_t count, stg_paper *title)
+                      size_t count, stg_text_buffer *title)
 {
     if (t->is_partial)
-        stg_paper_put(title, "Overload: interrupted, no conclusion");
+        stg_text_buffer_put(title, "Overload: interrupted, no conclusion");
     else
         stg_overload_say_finding(cases, count, title);
 }
 
 static void say_lead(const stg_trials *t, const stg_overload_case *cases,
-                     size_t count, stg_paper *lead)
+                     size_t count, stg_text_buffer *lead)
 {
     const stg_overload_options *o = cases[0].summary->options;
 
     stg_overload_say_setting(cases, count, lead);
-    stg_paper_put(lead, ".");
+    stg_text_buffer_put(lead, ".");
     if (o->trigger.kind == STG_TRIGGER_NONE && !t->is_partial)
         return;
-    stg_paper_put(lead, "\n");
+    stg_text_buffer_put(lead, "\n");
     if (t->is_partial)
-        stg_paper_put(lead, "Interrupted: nothing is concluded from this part");
+        stg_text_buffer_put(lead,
+                            "Interrupted: nothing is concluded from this part");
     else
         stg_overload_say_finding(cases, count, lead);
-    stg_paper_put(lead, ".");
+    stg_text_buffer_put(lead, ".");
 }
 
 static int show(const stg_overload_ask *ask, const char *who,
@@ -57,9 +59,10 @@ static int show(const stg_overload_ask *ask, const char *who,
                 size_t count)
 {
     stg_memory memory = stg_sim_memory();
-    stg_album album = stg_album_on(&memory);
-    stg_paper title = stg_paper_on(&memory), lead = stg_paper_on(&memory),
-              series = stg_paper_on(&memory);
+    stg_chart_set album = stg_chart_set_on(&memory);
+    stg_text_buffer title = stg_text_buffer_on(&memory),
+                    lead = stg_text_buffer_on(&memory),
+                    series = stg_text_buffer_on(&memory);
     stg_overload_table table;
     int code = STG_EXIT_USAGE;
 
@@ -70,7 +73,7 @@ static int show(const stg_overload_ask *ask, const char *who,
     if (stg_sim_output_has_pictures(&ask->output))
         draw(&album, cases, count);
     if (t->is_partial)
-        stg_album_conclude_nothing(&album);
+        stg_chart_set_conclude_nothing(&album);
     if (stg_overload_table_make(&table, cases, count, t->seed, &memory) ==
             STG_OK &&
         !title.is_short && !lead.is_short && !series.is_short) {
@@ -87,10 +90,10 @@ static int show(const stg_overload_ask *ask, const char *who,
         stg_options_complain(who, "there is no memory left");
     }
     stg_overload_table_free(&table);
-    stg_paper_free(&title);
-    stg_paper_free(&lead);
-    stg_paper_free(&series);
-    stg_album_free(&album);
+    stg_text_buffer_free(&title);
+    stg_text_buffer_free(&lead);
+    stg_text_buffer_free(&series);
+    stg_chart_set_free(&album);
     return code;
 }
 

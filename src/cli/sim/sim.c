@@ -38,7 +38,7 @@ static int show_help(void)
 static int refuse_word(const char *word)
 {
     const char *names[WORDS + 1] = {NULL};
-    char hint[STG_HINT_MAX];
+    char hint[STG_SUGGESTION_MAX];
 
     for (size_t i = 0; i < WORDS; i++)
         names[i] = words[i].name;

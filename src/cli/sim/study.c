@@ -5,7 +5,7 @@
 
 #include "cli/sim/memory.h"
 #include "cli/sim/progress.h"
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 /* Repetitions of a cell that a thread does with one workplace. */
 typedef struct block {
@@ -95,7 +95,7 @@ static double work_of(const stg_study_cell *cell)
 }
 
 static bool repeat(work *w, const block *b, stg_contention *c,
-                   stg_contention_book *book)
+                   stg_contention_totals *book)
 {
     stg_contention_run *runs = b->cell->runs;
 
@@ -112,12 +112,12 @@ static bool repeat(work *w, const block *b, stg_contention *c,
     return true;
 }
 
-static bool merge(work *w, stg_study_cell *cell, stg_contention_book *book)
+static bool merge(work *w, stg_study_cell *cell, stg_contention_totals *book)
 {
     bool is_ok;
 
     (void)pthread_mutex_lock(&w->lock);
-    is_ok = stg_contention_book_merge(&cell->book, book);
+    is_ok = stg_contention_totals_merge(&cell->book, book);
     (void)pthread_mutex_unlock(&w->lock);
     return is_ok;
 }
@@ -128,7 +128,7 @@ static void do_block(void *ctx, size_t number, unsigned worker)
     const block *b = &w->blocks[number];
     const stg_study *s = w->study;
     stg_contention_options o = options_of(s, b->cell);
-    stg_contention_book book;
+    stg_contention_totals book;
     stg_contention *c;
 
     (void)worker;
@@ -136,11 +136,11 @@ static void do_block(void *ctx, size_t number, unsigned worker)
         atomic_store(&w->is_lost, true);
         return;
     }
-    stg_contention_book_init(&book, s->options.slice, s->options.slices,
-                             &s->memory);
+    stg_contention_totals_init(&book, s->options.slice, s->options.slices,
+                               &s->memory);
     if (!repeat(w, b, c, &book) || !merge(w, b->cell, &book))
         atomic_store(&w->is_lost, true);
-    stg_contention_book_close(&book);
+    stg_contention_totals_close(&book);
     stg_contention_free(c);
 }
 
@@ -193,7 +193,7 @@ static stg_status do_all(stg_study *s, stg_error *err)
         goto out;
     (void)pthread_mutex_init(&w.lock, NULL);
     stg_sim_progress_begin(&w.progress, total);
-    stg_spread_run(w.count, s->options.threads, do_block, &w);
+    stg_parallel_run(w.count, s->options.threads, do_block, &w);
     stg_sim_progress_end(&w.progress);
     (void)pthread_mutex_destroy(&w.lock);
     free(w.blocks);
@@ -219,7 +219,8 @@ static bool make_cells(stg_study *s)
 
         cell->clients = o->clients[i / o->policies.count];
         cell->policy = &o->policies.at[i % o->policies.count];
-        stg_contention_book_init(&cell->book, o->slice, o->slices, &s->memory);
+        stg_contention_totals_init(&cell->book, o->slice, o->slices,
+                                   &s->memory);
     }
     return true;
 }
@@ -269,7 +270,7 @@ out:
 void stg_study_close(stg_study *s)
 {
     for (size_t i = 0; s->cells != NULL && i < s->count; i++) {
-        stg_contention_book_close(&s->cells[i].book);
+        stg_contention_totals_close(&s->cells[i].book);
         free(s->cells[i].runs);
     }
     free(s->cells);

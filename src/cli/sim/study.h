@@ -28,7 +28,7 @@ typedef struct stg_study_cell {
     uint32_t reps;            /* that have ended */
     stg_contention_run *runs; /* of each repetition; one that has not ended has
                                  STG_END_NONE or STG_END_STOPPED */
-    stg_contention_book book; /* of those that have ended */
+    stg_contention_totals book; /* of those that have ended */
 } stg_study_cell;
 
 typedef struct stg_study {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/spread.h"
+#include "sim/parallel.h"
 
 enum {
     RUNS_PER_THREAD = 4, // that wait to be added up
@@ -31,7 +31,7 @@ double stg_trial_work(const stg_overload_options *o)
 
     if (o->load.is_closed)
         rate = o->load.clients * 1e9 /
-               ((double)stg_law_mean(&o->load.think) + (double)STG_MS);
+               ((double)stg_distribution_mean(&o->load.think) + (double)STG_MS);
     return rate * ((double)o->end_at / 1e9);
 }
 
@@ -97,7 +97,7 @@ static stg_status do_all(stg_trials *t, unsigned threads)
         status = STG_IO;
     while (status == STG_OK && b.first < total && !is_stopped(t)) {
         b.count = total - b.first < room ? total - b.first : room;
-        stg_spread_run(b.count, threads, do_run, &b);
+        stg_parallel_run(b.count, threads, do_run, &b);
         status = add_up(&b);
         b.first += b.count;
     }

@@ -17,7 +17,7 @@ enum { SHOW_EVERY_MS = 250 };
 /* -- where to listen ------------------------------------------------------- */
 
 /* [ADDRESS:]PORT */
-static stg_status read_address(stg_address *a, const char *text)
+static stg_status read_address(stg_listen_address *a, const char *text)
 {
     char whole[128];
     bool is_port =

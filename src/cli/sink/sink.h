@@ -40,7 +40,7 @@ typedef struct sink {
     uv_loop_t loop;
     uv_timer_t timer; /* of the live line */
     stg_signals signals;
-    stg_address address;
+    stg_listen_address address;
     stg_files files;
     stg_httpd http;
 } sink;

@@ -2,7 +2,7 @@
  * Each hub that shares the store looks for them after a pause, and again. */
 #include <stdlib.h>
 
-#include "store/inside.h"
+#include "store/internal.h"
 
 static const uint64_t pause_time = 2 * STG_S;
 
@@ -13,14 +13,14 @@ typedef struct marked {
 } marked;
 
 typedef struct looking {
-    stg_errand errand;
+    stg_store_request errand;
     stg_store *s;
     uint64_t notes; /* s->notes when it was asked */
     marked *all;    /* by number */
     size_t count, room;
 } looking;
 
-static looking *looking_of(stg_errand *e)
+static looking *looking_of(stg_store_request *e)
 {
     return STG_HOLDER(&e->link, looking, errand.link);
 }
@@ -43,7 +43,7 @@ static int add(looking *l, stg_stmt *st)
     return SQLITE_OK;
 }
 
-static int look(stg_errand *e, stg_db *db)
+static int look(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
     stg_stmt *st;
@@ -100,7 +100,7 @@ static void compare(stg_store *s, const looking *l)
     }
 }
 
-static void have_looked(stg_errand *e)
+static void have_looked(stg_store_request *e)
 {
     const looking *l = looking_of(e);
 
@@ -112,7 +112,7 @@ static void have_looked(stg_errand *e)
     stg_others_watch(l->s);
 }
 
-static void free_looking(stg_errand *e)
+static void free_looking(stg_store_request *e)
 {
     looking *l = looking_of(e);
 
@@ -134,5 +134,5 @@ void stg_others_watch(stg_store *s)
     l->errand.at = uv_hrtime() + pause_time;
     l->s = s;
     l->notes = s->notes;
-    stg_errand_send(s, &l->errand);
+    stg_store_request_send(s, &l->errand);
 }

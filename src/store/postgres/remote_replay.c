@@ -5,7 +5,7 @@
  * letters. What nobody has now waits for whoever takes it. */
 #include <stdlib.h>
 
-#include "store/redo.h"
+#include "store/replay_job.h"
 
 enum { WISHES = 256 }; /* that are fulfilled at once */
 
@@ -13,9 +13,9 @@ static const uint64_t pause_time = STG_S, held_time = 5 * STG_S;
 
 /* -- to wish --------------------------------------------------------------- */
 
-bool stg_redo_is_ours(const stg_redo *r, const stg_letter *l)
+bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l)
 {
-    const stg_partition *p;
+    const stg_partition_row *p;
 
     if (r->s->url == NULL || r->is_drop || l->partition == 0)
         return true;
@@ -23,9 +23,10 @@ bool stg_redo_is_ours(const stg_redo *r, const stg_letter *l)
     return p != NULL && p->is_claimed;
 }
 
-static int write_wishes(stg_errand *e, stg_store_writer *w)
+static int write_wishes(stg_store_request *e, stg_store_writer *w)
 {
-    stg_redo_step *s = STG_HOLDER(&e->link, stg_redo_step, errand.link);
+    stg_replay_job_step *s =
+        STG_HOLDER(&e->link, stg_replay_job_step, errand.link);
     stg_stmt *st;
     int rc = stg_sql_prepare_once(w->db, &st,
                                   "UPDATE failed_broadcast_logs"
@@ -39,10 +40,10 @@ static int write_wishes(stg_errand *e, stg_store_writer *w)
 }
 
 /* They are on their way, though not by us. */
-static void have_wished(stg_redo *r, stg_redo_step *s)
+static void have_wished(stg_replay_job *r, stg_replay_job_step *s)
 {
     if (s->errand.is_full) {
-        stg_redo_finish(r, STG_LETTERS_FULL);
+        stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
     for (size_t i = 0; i < s->count; i++) {
@@ -50,36 +51,37 @@ static void have_wished(stg_redo *r, stg_redo_step *s)
         r->sum.messages += r->found.letters[r->at + i].count;
     }
     r->at += s->count;
-    stg_redo_advance(r);
+    stg_replay_job_advance(r);
 }
 
-void stg_redo_wish(stg_redo *r)
+void stg_replay_job_wish(stg_replay_job *r)
 {
-    stg_redo_step *s = stg_redo_step_new(r, have_wished);
+    stg_replay_job_step *s = stg_replay_job_step_new(r, have_wished);
 
     if (s == NULL)
         return;
-    while (s->count < STG_REDO_PIECE && r->at + s->count < r->found.count &&
+    while (s->count < STG_REPLAY_JOB_PIECE &&
+           r->at + s->count < r->found.count &&
            !r->found.are_forgotten[r->at + s->count] &&
-           !stg_redo_is_ours(r, &r->found.letters[r->at + s->count])) {
+           !stg_replay_job_is_ours(r, &r->found.letters[r->at + s->count])) {
         s->ids[s->count] = r->found.letters[r->at + s->count].id;
         s->count++;
     }
     s->errand.write = write_wishes;
-    stg_errand_send(r->s, &s->errand);
+    stg_store_request_send(r->s, &s->errand);
 }
 
 /* -- to fulfil ------------------------------------------------------------- */
 
 typedef struct looking {
-    stg_errand errand;
+    stg_store_request errand;
     stg_store *s;
     char *claimed;
     uint64_t ids[WISHES];
     size_t count;
 } looking;
 
-static int look_wishes(stg_errand *e, stg_db *db)
+static int look_wishes(stg_store_request *e, stg_db *db)
 {
     looking *l = STG_HOLDER(&e->link, looking, errand.link);
     stg_stmt *st;
@@ -109,7 +111,7 @@ static void look_again(void *ctx, const stg_letters_sum *sum)
                          sum->end == STG_LETTERS_DONE ? pause_time : held_time);
 }
 
-static void have_wishes(stg_errand *e)
+static void have_wishes(stg_store_request *e)
 {
     const looking *l = STG_HOLDER(&e->link, looking, errand.link);
     const stg_letter_filter f = {.ids = l->ids, .id_count = l->count};
@@ -122,7 +124,7 @@ static void have_wishes(stg_errand *e)
         stg_store_replay(l->s, &f, false, look_again, l->s);
 }
 
-static void free_looking(stg_errand *e)
+static void free_looking(stg_store_request *e)
 {
     looking *l = STG_HOLDER(&e->link, looking, errand.link);
 
@@ -144,5 +146,5 @@ void stg_wishes_watch(stg_store *s, uint64_t pause)
     l->errand.free = free_looking;
     l->errand.at = uv_hrtime() + pause;
     l->s = s;
-    stg_errand_send(s, &l->errand);
+    stg_store_request_send(s, &l->errand);
 }

@@ -1,0 +1,144 @@
+/* internal.h - what the files of the admin API share. Private to them.
+ *
+ *     admin.c          the table of routes; open and close
+ *     look.c     the hub, its targets
+ *     letters.c  dead letters and messages, to look at
+ *     choice.c   which dead letters
+ *     change.c   changes, from the request to the audit log
+ *     replay.c   replay and drop
+ *     alerts.c   a test of the sinks of alerts
+ *     json.c     values of JSON */
+#ifndef STAGGER_ADMIN_INTERNAL_H
+#define STAGGER_ADMIN_INTERNAL_H
+
+#include "admin/admin.h"
+#include "admin/audit.h"
+#include "hub/hub_internal.h"
+#include "ingress/ask.h"
+#include "store/cause.h"
+#include "store/dead_letters.h"
+
+enum { STG_REPLAYS_MAX = 100, STG_REPLAYS_RUNNING_MAX = 8 };
+
+typedef struct stg_replay {
+    uint64_t id; /* 0: none */
+    bool is_running;
+    stg_letters_sum sum; /* of one that has ended */
+    char held[STG_TARGET_NAME_MAX];
+    char who[STG_WHO_MAX];
+    stg_ns started_at, ended_at; /* wall clock */
+} stg_replay;
+
+struct stg_admin {
+    stg_hub *hub;
+    stg_audit audit;
+    stg_ns started_at;                   /* wall clock */
+    stg_replay replays[STG_REPLAYS_MAX]; /* by id modulo */
+    uint64_t last_replay;
+    unsigned replays_running;
+    stg_ns refusals_full_at; /* of the loop: when the room for lines of calls
+                                that were refused is whole again */
+    uint64_t refusals_untold;
+};
+
+/* A stg_refused_fn, of an admin: its line in the audit log. */
+void stg_admin_note_refused(void *admin, const stg_refused_call *call);
+
+/* -- json.c ------------------------------------------------------------ */
+
+/* Each makes a value; NULL when there is no memory, which jansson bears where
+ * it is added. */
+json_t *stg_json_span(const char *at, size_t size);
+json_t *stg_json_text(const char *text);    /* NULL: null. Not UTF-8: '?' */
+json_t *stg_json_count(uint64_t number);    /* the most is INT64_MAX */
+json_t *stg_json_time(stg_ns wall);         /* 0: null */
+json_t *stg_json_milliseconds(stg_ns time); /* 0: null */
+
+/* Adds bytes as name, or where they are no UTF-8 as name_base64. Fails like
+ * json_object_set_new(). */
+int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);
+
+/* -- look.c ------------------------------------------------------------ */
+
+void stg_admin_status(void *admin, stg_ask *a);
+void stg_admin_targets(void *admin, stg_ask *a);
+void stg_admin_target(void *admin, stg_ask *a);
+
+/* NULL: no memory. */
+json_t *stg_admin_print_target(const stg_admin *a, size_t i);
+
+/* ?limit= of a page; 0: it was wrong, and the request is answered. */
+uint32_t stg_admin_limit(stg_ask *a);
+
+/* -- letters.c --------------------------------------------------------- */
+
+void stg_admin_letters(void *admin, stg_ask *a);
+void stg_admin_letter(void *admin, stg_ask *a);
+void stg_admin_message(void *admin, stg_ask *a);
+
+/* NULL: no memory. */
+json_t *stg_admin_print_letter(const stg_letter *l);
+
+/* -- choice.c ---------------------------------------------------------- */
+
+/* A filter, with what it points to. */
+typedef struct stg_choice {
+    stg_letter_filter filter;
+    stg_cause cause, category;
+    bool is_dry_run;
+    bool is_impossible; /* a message of another hub: nothing fits */
+    uint64_t ids[1000];
+    json_t *json; /* the request, which texts point into */
+} stg_choice;
+
+/* From the query of a list, or the body of a change. False: the request is
+ * answered. A choice that was read is to be freed. */
+bool stg_choice_read_query(stg_choice *c, const stg_admin *a, stg_ask *ask);
+bool stg_choice_read_body(stg_choice *c, const stg_admin *a, stg_ask *ask);
+void stg_choice_free(stg_choice *c);
+
+/* "target=a cause=HTTP_503" of one that was read from a body; "all"; of more
+ * than a few ids the first, and how many. Cut where there is no room. */
+void stg_choice_print(const stg_choice *c, char *text, size_t size);
+
+/* -- change.c ---------------------------------------------------------- */
+
+/* A change, from its request to its answer. */
+typedef struct stg_change_call stg_change_call;
+
+/* what: given, an object that the audit line has, too; may be NULL. NULL: no
+ * memory, and the request is answered. */
+stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
+                                  const char *action, json_t *what);
+
+/* Adds to the words of the audit line: ": ", and these. */
+__attribute__((format(printf, 2, 3))) void
+stg_change_tell(stg_change_call *c, const char *format, ...);
+
+/* Writes the audit line and the log; then answers, and is gone. json is given;
+ * what the audit line is to say of the outcome is in it, or not: is_told. */
+void stg_change_done(stg_change_call *c, int status, json_t *json,
+                     bool is_told);
+__attribute__((format(printf, 3, 4))) void
+stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
+
+void stg_admin_pause(void *admin, stg_ask *a);
+void stg_admin_resume(void *admin, stg_ask *a);
+void stg_admin_forget(void *admin, stg_ask *a);
+void stg_admin_reload(void *admin, stg_ask *a);
+
+/* -- alerts.c ---------------------------------------------------------- */
+
+void stg_admin_test_alerts(void *admin, stg_ask *a);
+
+/* -- replay.c ---------------------------------------------------------- */
+
+void stg_admin_replay(void *admin, stg_ask *a);
+void stg_admin_drop(void *admin, stg_ask *a);
+void stg_admin_replays(void *admin, stg_ask *a);
+void stg_admin_one_replay(void *admin, stg_ask *a);
+
+/* Whether a text has the shape of a message's id: of the queue or of a topic. */
+bool stg_admin_is_id(const char *id);
+
+#endif

@@ -1,0 +1,113 @@
+#include "chart/chart_set.h"
+
+#include <string.h>
+
+struct stg_chart_set_piece {
+    stg_chart_set_piece *next;
+    double bytes[]; // for their alignment
+};
+
+stg_chart_set stg_chart_set_on(const stg_memory *memory)
+{
+    return (stg_chart_set){.memory = memory};
+}
+
+void stg_chart_set_free(stg_chart_set *a)
+{
+    while (a->pieces != NULL) {
+        stg_chart_set_piece *piece = a->pieces;
+
+        a->pieces = piece->next;
+        a->memory->release(a->memory->ctx, piece);
+    }
+    *a = stg_chart_set_on(a->memory);
+}
+
+void *stg_chart_set_take(stg_chart_set *a, size_t size)
+{
+    stg_chart_set_piece *piece = NULL;
+
+    if (!a->is_short && size < SIZE_MAX / 2)
+        piece = a->memory->allocate(a->memory->ctx, sizeof *piece + size + 1);
+    if (piece == NULL) {
+        a->is_short = true;
+        return NULL;
+    }
+    piece->next = a->pieces;
+    a->pieces = piece;
+    memset(piece->bytes, 0, size + 1);
+    return piece->bytes;
+}
+
+const char *stg_chart_set_text(stg_chart_set *a, stg_text_buffer *paper)
+{
+    char *text = stg_chart_set_take(a, paper->length + 1);
+
+    if (paper->is_short)
+        a->is_short = true;
+    if (text != NULL && paper->length > 0)
+        memcpy(text, paper->text, paper->length);
+    stg_text_buffer_clear(paper);
+    return text == NULL ? "" : text;
+}
+
+bool stg_chart_set_add(stg_chart_set *a, const char *name, size_t panels,
+                       size_t series, stg_sheet *sheet)
+{
+    *sheet = (stg_sheet){
+        .chart = stg_chart_set_take(a, sizeof *sheet->chart),
+        .panels = stg_chart_set_take(a, panels * sizeof *sheet->panels),
+        .series = stg_chart_set_take(a, series * sizeof *sheet->series)};
+    if (a->is_short || a->count == STG_CHART_SET_MAX)
+        return false;
+    *sheet->chart = (stg_chart){.name = name,
+                                .title = "",
+                                .panels = sheet->panels,
+                                .panel_count = panels,
+                                .series = sheet->series,
+                                .series_count = series};
+    a->charts[a->count++] = sheet->chart;
+    return true;
+}
+
+stg_chart_point *stg_chart_set_points(stg_chart_set *a, stg_chart_series *s,
+                                      size_t count)
+{
+    stg_chart_point *points = NULL;
+
+    if (count <= SIZE_MAX / 2 / sizeof *points)
+        points = stg_chart_set_take(a, count * sizeof *points);
+    s->points = points;
+    s->count = points == NULL ? 0 : count;
+    return points;
+}
+
+/* "calls-by-clients" */
+static const char *name_interrupted(stg_chart_set *a, const char *name)
+{
+    stg_text_buffer p = stg_text_buffer_on(a->memory);
+    const char *text;
+
+    for (const char *c = name; *c != '\0'; c++)
+        stg_text_buffer_put_char(&p, *c == '-' ? ' '
+                                     : c == name && *c >= 'a' && *c <= 'z'
+                                         ? *c - 'a' + 'A'
+                                         : *c);
+    stg_text_buffer_put(&p, ": interrupted, no conclusion");
+    text = stg_chart_set_text(a, &p);
+    stg_text_buffer_free(&p);
+    return text;
+}
+
+void stg_chart_set_conclude_nothing(stg_chart_set *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        stg_chart *chart = stg_chart_set_take(a, sizeof *chart);
+
+        if (chart == NULL)
+            return;
+        *chart = *a->charts[i];
+        chart->title = name_interrupted(a, chart->name);
+        a->charts[i] = chart;
+    }
+}

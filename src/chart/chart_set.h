@@ -1,0 +1,54 @@
+/* chart_set.h - charts while they are made, with the memory of all they point to.
+ *
+ * What an album gives out is there until it is freed. If memory runs out,
+ * is_short stays true and what was asked for is NULL: such an album is of no
+ * use but to be freed. Pure; an album belongs to one thread. */
+#ifndef STAGGER_CHART_CHART_SET_H
+#define STAGGER_CHART_CHART_SET_H
+
+#include "chart/chart.h"
+#include "chart/text_buffer.h"
+
+enum { STG_CHART_SET_MAX = 24 };
+
+typedef struct stg_chart_set_piece stg_chart_set_piece;
+
+typedef struct stg_chart_set {
+    const stg_memory *memory; /* kept */
+    stg_chart_set_piece *pieces;
+    const stg_chart *charts[STG_CHART_SET_MAX];
+    size_t count;
+    bool is_short;
+} stg_chart_set;
+
+/* A chart that is being made: what it points to, writable. */
+typedef struct stg_sheet {
+    stg_chart *chart;
+    stg_chart_panel *panels;
+    stg_chart_series *series;
+} stg_sheet;
+
+stg_chart_set stg_chart_set_on(const stg_memory *memory);
+void stg_chart_set_free(stg_chart_set *a);
+
+/* Zeroed memory, aligned for anything here; NULL: there is none. */
+void *stg_chart_set_take(stg_chart_set *a, size_t size);
+
+/* What is on the paper, which is cleared; "" if there is no memory. */
+const char *stg_chart_set_text(stg_chart_set *a, stg_text_buffer *paper);
+
+/* Makes a chart of so many panels and series, all zeroed, and adds it; false
+ * if there is no memory or no place. name: as in chart/chart.h; borrowed, as long
+ * as the album. */
+bool stg_chart_set_add(stg_chart_set *a, const char *name, size_t panels,
+                       size_t series, stg_sheet *sheet);
+
+/* The charts' titles, which are findings, become what they show, and that they
+ * were interrupted: "Calls by clients: ...", after the charts' names. */
+void stg_chart_set_conclude_nothing(stg_chart_set *a);
+
+/* The points of a series; NULL: no memory, and it has none. */
+stg_chart_point *stg_chart_set_points(stg_chart_set *a, stg_chart_series *s,
+                                      size_t count);
+
+#endif

@@ -1,0 +1,72 @@
+/* text_buffer.h - a text that grows: what the simulator draws and prints on.
+ *
+ * Core's writer cuts a text that is too long; a page of charts has no length
+ * that one could know before. A paper takes its memory from a hook, so it needs
+ * no C library and goes into a browser too.
+ *
+ * Numbers are printed by ourselves, from doubles by a few multiplications, and
+ * so are the same bytes wherever a double is IEEE 754's. A number that is none
+ * (infinite, NaN) reads "none".
+ *
+ * If memory runs out, what follows is lost and `is_short` stays true: write
+ * on, and look once at the end. A paper belongs to one thread. */
+#ifndef STAGGER_CHART_TEXT_BUFFER_H
+#define STAGGER_CHART_TEXT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+typedef struct stg_text_buffer {
+    const stg_memory *memory; /* kept */
+    char *text;    /* always terminated; NULL as long as it is empty */
+    size_t length; /* without the terminator */
+    size_t size;
+    bool is_short;
+} stg_text_buffer;
+
+stg_text_buffer stg_text_buffer_on(const stg_memory *memory);
+
+/* Gives the memory back; the paper is empty then, and may be used again. */
+void stg_text_buffer_free(stg_text_buffer *p);
+
+/* Keeps the memory for the next text. */
+void stg_text_buffer_clear(stg_text_buffer *p);
+
+void stg_text_buffer_put(stg_text_buffer *p, const char *text);
+void stg_text_buffer_put_char(stg_text_buffer *p, char c);
+void stg_text_buffer_put_part(stg_text_buffer *p, const char *bytes,
+                              size_t count);
+
+/* The text as XML and HTML want it, in elements and in attributes. */
+void stg_text_buffer_put_escaped(stg_text_buffer *p, const char *text);
+
+void stg_text_buffer_put_count(stg_text_buffer *p, uint64_t number);
+
+/* With `places` digits behind the point, 0 to 6, rounded half up, and without
+ * the zeros at their end: 12.5, -3, 0.004. Magnitudes up to 9e12. */
+void stg_text_buffer_put_fixed(stg_text_buffer *p, double number, int places);
+
+/* With `digits` significant ones, 1 to 15, and without zeros at their end:
+ * 0.00125, 1802.5, 2.5e+17. Machines read it. */
+void stg_text_buffer_put_number(stg_text_buffer *p, double number, int digits);
+
+/* As people write it: about three digits, and groups: 1,802, 12.5, 0.004,
+ * 25,000,000. */
+void stg_text_buffer_put_people(stg_text_buffer *p, double number);
+
+/* Milliseconds as people say them: 12.5 ms, 1.8 s, 3 min, 2.5 h. */
+void stg_text_buffer_put_time(stg_text_buffer *p, double ms);
+
+/* A text with places for others:
+ *
+ *     %s  a text          const char *
+ *     %e  it escaped      const char *
+ *     %d  a whole number  int
+ *     %f  a coordinate    double, one digit behind the point
+ *     %%  a percent sign */
+void stg_text_buffer_form(stg_text_buffer *p, const char *format, ...);
+
+#endif

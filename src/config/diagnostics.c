@@ -1,0 +1,158 @@
+#include "config/diagnostics.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/visible.h"
+
+static bool is_known(const stg_diagnostics *c, stg_file_place place,
+                     const char *text)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->all[i].place.line == place.line &&
+            c->all[i].place.column == place.column &&
+            strcmp(c->all[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+static bool make_room(stg_diagnostics *c)
+{
+    size_t room = c->room > 0 ? 2 * c->room : 16;
+    stg_diagnostic *grown;
+
+    if (c->count < c->room)
+        return true;
+    grown = realloc(c->all, room * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    c->all = grown;
+    c->room = room;
+    return true;
+}
+
+static void add(stg_diagnostics *c, const stg_diagnostic *complaint)
+{
+    bool is_warning = complaint->is_warning;
+
+    if (complaint->text != NULL &&
+        is_known(c, complaint->place, complaint->text)) {
+        free(complaint->text);
+        return;
+    }
+    *(is_warning ? &c->warnings : &c->mistakes) += 1;
+    if (complaint->text != NULL && c->count == STG_DIAGNOSTICS_MAX) {
+        c->cut++;
+        free(complaint->text);
+    } else if (complaint->text == NULL || !make_room(c)) {
+        c->is_memory_short = true;
+        free(complaint->text);
+    } else {
+        c->all[c->count++] = *complaint;
+    }
+}
+
+__attribute__((format(printf, 1, 0))) static char *print(const char *format,
+                                                         va_list args)
+{
+    enum { LONGEST = 600 };
+    char *text = malloc(LONGEST);
+
+    if (text == NULL)
+        return NULL;
+    (void)vsnprintf(text, LONGEST, format, args);
+    // A line, whatever was found in the file.
+    return stg_visible_string(text, STG_VISIBLE_IN_LINE);
+}
+
+void stg_complain(stg_diagnostics *c, stg_file_place place, const char *format,
+                  ...)
+{
+    va_list args;
+    stg_diagnostic made = {.place = place};
+
+    va_start(args, format);
+    made.text = print(format, args);
+    va_end(args);
+    add(c, &made);
+}
+
+void stg_warn(stg_diagnostics *c, stg_file_place place, const char *format, ...)
+{
+    va_list args;
+    stg_diagnostic made = {.place = place, .is_warning = true};
+
+    va_start(args, format);
+    made.text = print(format, args);
+    va_end(args);
+    add(c, &made);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const stg_diagnostic *x = a, *y = b;
+
+    if (x->place.line != y->place.line)
+        return x->place.line < y->place.line ? -1 : 1;
+    if (x->place.column != y->place.column)
+        return x->place.column < y->place.column ? -1 : 1;
+    if (x->is_warning != y->is_warning)
+        return x->is_warning ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+void stg_diagnostics_sort(stg_diagnostics *c)
+{
+    if (c->count > 1)
+        qsort(c->all, c->count, sizeof *c->all, compare);
+}
+
+/* The end of its name, for it is what the command was told. */
+static void print_file(const char *file, FILE *to)
+{
+    enum { SHOWN = 200 };
+    char text[SHOWN + 1];
+    size_t length = strlen(file);
+
+    snprintf(text, sizeof text, "%s",
+             file + (length > SHOWN ? length - SHOWN : 0));
+    fprintf(to, "%s%s", length > SHOWN ? "..." : "",
+            stg_visible_string(text, STG_VISIBLE_IN_LINE));
+}
+
+static void print_place(const stg_diagnostic *one, const char *file, FILE *to)
+{
+    print_file(file, to);
+    if (one->place.line > 0)
+        fprintf(to, ":%u:%u", (unsigned)one->place.line,
+                (unsigned)one->place.column);
+    fputs(": ", to);
+}
+
+void stg_diagnostic_print(const stg_diagnostic *one, const char *file, FILE *to)
+{
+    print_place(one, file, to);
+    fputs(one->text, to);
+}
+
+void stg_diagnostics_print(const stg_diagnostics *c, const char *file, FILE *to)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        print_place(&c->all[i], file, to);
+        fprintf(to, "%s%s\n", c->all[i].is_warning ? "warning: " : "",
+                c->all[i].text);
+    }
+    if (c->cut > 0)
+        fprintf(to, "%s: and %zu more\n", file, c->cut);
+    if (c->is_memory_short)
+        fprintf(to, "%s: there is no memory to say all that is wrong\n", file);
+}
+
+void stg_diagnostics_free(stg_diagnostics *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->all[i].text);
+    free(c->all);
+    *c = (stg_diagnostics){.all = NULL};
+}

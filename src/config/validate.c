@@ -1,0 +1,386 @@
+/* The settings as a whole: what contradicts, and what is unwise. */
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "config/from.h"
+#include "config/load.h"
+#include "config/loading.h"
+#include "ingress/address.h"
+#include "ingress/token.h"
+
+enum { MIB_SHIFT = 20 };
+
+/* -- who may talk to it ---------------------------------------------------- */
+
+static void judge_listen(stg_loading *l)
+{
+    const stg_listen_settings *s = &l->s->listen;
+    stg_listen_address address;
+    stg_error err;
+
+    if (s->address == NULL) {
+        if (s->token_file != NULL)
+            stg_complain(l->c, stg_load_hub_place(l, "listen.tokens"),
+                         "`listen.tokens`, and nothing listens, since `source` "
+                         "is stdin; wanted `listen.address`, too");
+        if (s->certificate_file != NULL)
+            stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
+                         "`listen.tls`, and nothing listens, since `source` "
+                         "is stdin; wanted `listen.address`, too");
+        return;
+    }
+    if (stg_address_parse(&address, s->address, &err) != STG_OK)
+        return;
+    if (s->certificate_file != NULL && stg_address_is_path(&address))
+        stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
+                     "`listen.tls`: %s is a socket of this machine, which is "
+                     "plain; wanted an address and port, or no `listen.tls`",
+                     s->address);
+    if (stg_address_check_host(&address, &err) != STG_OK)
+        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
+                 "`listen.address`: %s, and a hub does not start without it",
+                 err.text);
+    if (stg_address_is_loopback(&address))
+        return;
+    if (stg_load_hub_place(l, "listen.tokens").line == 0)
+        stg_complain(l->c, stg_load_hub_place(l, "listen.address"),
+                     "`listen.address`: %s can be reached by other machines, "
+                     "and there are no `listen.tokens`; wanted tokens, or "
+                     "127.0.0.1",
+                     s->address);
+    else if (s->certificate_file == NULL)
+        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
+                 "`listen.address`: other machines can reach %s, and tokens "
+                 "go to it in the clear; wanted `listen.tls`, or a proxy with "
+                 "TLS before it",
+                 s->address);
+}
+
+static void judge_tokens(stg_loading *l)
+{
+    const char *path = l->s->listen.token_file;
+    stg_file_place place = stg_load_hub_place(l, "listen.tokens");
+    size_t before = l->c->mistakes;
+    stg_tokens *tokens;
+    stg_error err;
+
+    // That it is private and not empty was looked at when it was read.
+    if (path == NULL || before > 0)
+        return;
+    if (stg_tokens_load(&tokens, path, &err) == STG_OK)
+        stg_tokens_free(tokens);
+    else
+        stg_complain(l->c, place, "`listen.tokens`: %s", err.text);
+}
+
+static void judge_connections(stg_loading *l)
+{
+    const stg_listen_settings *s = &l->s->listen;
+
+    if (s->address_connections_max > s->connections_max &&
+        stg_load_hub_place(l, "listen.connections.per-address").line > 0)
+        stg_complain(l->c,
+                     stg_load_hub_place(l, "listen.connections.per-address"),
+                     "`listen.connections.per-address` is %" PRIu32
+                     ", more than `listen.connections.max`, %" PRIu32
+                     "; wanted fewer, or as many",
+                     s->address_connections_max, s->connections_max);
+}
+
+/* -- memory and disk ------------------------------------------------------- */
+
+static uint64_t count_ordered(const stg_settings *s)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < s->target_count; i++)
+        count += s->targets[i].order != STG_ORDER_NONE;
+    return count;
+}
+
+/* Four messages for each ordered lane: see stg_flow_options. */
+static void judge_ordered(stg_loading *l)
+{
+    enum { MESSAGES = 4, LEAST = 4 << 10, ENOUGH = 64 << 10 };
+    const stg_settings *s = l->s;
+    uint64_t ordered = count_ordered(s);
+    uint64_t room = s->memory_max - stg_settings_intake_memory(s);
+    stg_file_place place = stg_load_hub_place(l, "memory");
+
+    if (ordered == 0 || room / (MESSAGES * ordered) >= ENOUGH)
+        return;
+    if (room / (MESSAGES * ordered) < LEAST)
+        stg_complain(l->c, place,
+                     "`memory` has no room for four messages of 4 KiB for each "
+                     "of %" PRIu64 " targets with an `order`; wanted %" PRIu64
+                     "MiB or more",
+                     ordered,
+                     (ordered * MESSAGES * LEAST * 4 / 3 >> MIB_SHIFT) + 1);
+    else
+        stg_warn(l->c, place,
+                 "`memory` is short for %" PRIu64
+                 " targets with an `order`: "
+                 "each has room for four messages of %" PRIu64 " KiB",
+                 ordered, room / (MESSAGES * ordered) >> 10);
+}
+
+static void judge_memory(stg_loading *l)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+    uint64_t machine =
+        pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+
+    if (l->s->memory_max > machine / 5 * 4)
+        stg_warn(l->c, stg_load_hub_place(l, "memory"),
+                 "`memory` is more than four fifths of the machine's, which "
+                 "has %" PRIu64 "MiB",
+                 machine >> MIB_SHIFT);
+}
+
+/* What the store may still grow by, against what the disk has left. */
+static void judge_quota(stg_loading *l)
+{
+    char *path = strdup(l->s->store.path);
+    struct statvfs disk;
+    uint64_t left;
+
+    if (path == NULL || stg_from_is_postgres(path) ||
+        statvfs(dirname(path), &disk) != 0) {
+        free(path);
+        return;
+    }
+    left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    free(path);
+    if (l->s->store.quota > left)
+        stg_warn(l->c, stg_load_hub_place(l, "store.quota"),
+                 "`store.quota` is more than the disk has left, %" PRIu64
+                 "MiB: a full disk stops the hub before its quota does",
+                 left >> MIB_SHIFT);
+}
+
+static void judge_store(stg_loading *l)
+{
+    const char *path = l->s->store.path;
+
+    stg_load_check_output(l, "store.path", path);
+    stg_settings_check_store(l->c, stg_load_hub_place(l, "store.path"), path);
+}
+
+static void judge_outputs(stg_loading *l)
+{
+    const stg_settings *s = l->s;
+
+    if (stg_load_hub_place(l, "store.path").line > 0 &&
+        !stg_from_is_postgres(s->store.path))
+        judge_store(l);
+    if (s->letters.path != NULL)
+        stg_load_check_output(l, "dead-letters.copy", s->letters.path);
+    if (s->audit != NULL)
+        stg_load_check_output(l, "audit", s->audit);
+}
+
+/* -- policies that nobody uses --------------------------------------------- */
+
+static bool is_used(const stg_settings *s, const char *policy)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].policy_text != NULL &&
+            strcmp(s->targets[i].policy_text, policy) == 0)
+            return true;
+    return false;
+}
+
+static void judge_policies(stg_loading *l)
+{
+    const stg_settings *s = l->s;
+
+    for (size_t i = 0; i < s->policy_count; i++)
+        if (!is_used(s, s->policies[i].name))
+            stg_warn(l->c, s->policies[i].place,
+                     "no target has the policy `%s`", s->policies[i].name);
+}
+
+/* -- targets of one URL ---------------------------------------------------- */
+
+static void judge_urls(stg_loading *l)
+{
+    stg_text_table urls = {.at = NULL};
+    const stg_settings *s = l->s;
+
+    for (size_t i = 0; i < s->target_count; i++) {
+        const stg_target_settings *t = &s->targets[i];
+        size_t first = i;
+
+        // With filters they may share one in good order.
+        if (t->url == NULL || t->match_count > 0 || t->topics.count > 0)
+            continue;
+        if (stg_text_table_add(&urls, t->url, i, &first) && first != i)
+            stg_warn(l->c, stg_load_target_place(l, i, "url"),
+                     "another target has this URL (see line %" PRIu32
+                     "): each message goes there twice",
+                     stg_load_target_place(l, first, "url").line);
+    }
+    stg_text_table_free(&urls);
+}
+
+/* -- alerts ---------------------------------------------------------------- */
+
+static stg_file_place sink_place(const stg_loading *l, size_t sink,
+                                 const char *path)
+{
+    const stg_setting *s = stg_setting_find(STG_IN_SINK, path, strlen(path));
+    stg_file_place place = {0, 0};
+
+    if (s != NULL)
+        place = l->sinks[sink][stg_setting_number(s)];
+    return place.line > 0 ? place : l->sinks[sink][0];
+}
+
+/* "sinks[1].to" or "interval". */
+static stg_file_place flaw_place(const stg_loading *l, const char *path)
+{
+    static const char sinks[] = "sinks[";
+    size_t size = sizeof sinks - 1;
+    char whole[96], *rest;
+    unsigned long sink;
+
+    if (strncmp(path, sinks, size) == 0) {
+        sink = strtoul(path + size, &rest, 10);
+        if (strncmp(rest, "].", 2) == 0 && sink < l->sink_count)
+            return sink_place(l, sink, rest + 2);
+    }
+    snprintf(whole, sizeof whole, "alerts.%s", path);
+    return stg_load_hub_place(l, whole);
+}
+
+static bool has_target(const stg_settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].name != NULL && strcmp(s->targets[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *suggest_target(const stg_settings *s, const char *name)
+{
+    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
+
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].name != NULL)
+            stg_suggestion_try(&near, s->targets[i].name);
+    return near.name;
+}
+
+static void judge_sink_targets(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+
+    for (size_t k = 0; k < sink->target_count; k++) {
+        const char *name = sink->targets[k], *near;
+
+        if (has_target(l->s, name))
+            continue;
+        near = suggest_target(l->s, name);
+        stg_complain(l->c, sink_place(l, i, "targets"),
+                     "`targets`: there is no target `%.64s`; wanted names of "
+                     "`targets`%s%s%s",
+                     name, near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
+    }
+}
+
+static bool has_tag(const stg_settings *s, const stg_alert_tag *tag)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        for (size_t k = 0; k < s->targets[i].tag_count; k++)
+            if (strcmp(s->targets[i].tags[k].name, tag->name) == 0 &&
+                strcmp(s->targets[i].tags[k].value, tag->value) == 0)
+                return true;
+    return false;
+}
+
+static void judge_sink_tags(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+
+    for (size_t k = 0; k < sink->tag_count; k++)
+        if (!has_tag(l->s, &sink->tags[k]))
+            stg_warn(l->c, sink_place(l, i, "tags"),
+                     "no target has the tag `%.64s: %.64s`", sink->tags[k].name,
+                     sink->tags[k].value);
+}
+
+/* A mail's URL has the parts of an http one. */
+static void judge_sink_egress(stg_loading *l, size_t i)
+{
+    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+    bool is_in_file = sink->url == NULL;
+    const char *name = is_in_file ? "url-file" : "url", *text = sink->url;
+    stg_file_place place = sink_place(l, i, name);
+    char as_http[STG_URL_MAX + 8];
+    const char *rest;
+    stg_url url;
+
+    if (is_in_file && sink->url_file != NULL)
+        text = stg_load_secret(l, place, name, sink->url_file);
+    rest = text == NULL ? NULL : strstr(text, "://");
+    if (rest == NULL ||
+        snprintf(as_http, sizeof as_http, "http%s", rest) >=
+            (int)sizeof as_http ||
+        stg_url_parse(&url, as_http, NULL) != STG_OK)
+        return;
+    stg_validate_egress(l, place, name, &url);
+}
+
+static void judge_alerts(stg_loading *l)
+{
+    stg_alert_flaw flaw;
+
+    if (stg_load_hub_place(l, "alerts").line > 0 &&
+        stg_load_hub_place(l, "alerts.sinks").line == 0)
+        stg_warn(l->c, stg_load_hub_place(l, "alerts"),
+                 "`alerts` without `alerts.sinks`: nobody is told; wanted one "
+                 "at least");
+
+    for (size_t i = 0; i < l->sink_count; i++) {
+        judge_sink_targets(l, i);
+        judge_sink_tags(l, i);
+        judge_sink_egress(l, i);
+        if (sink_place(l, i, "type").line == l->sinks[i][0].line &&
+            sink_place(l, i, "type").column == l->sinks[i][0].column) {
+            stg_complain(l->c, l->sinks[i][0],
+                         "a sink without `type`; wanted slack, mail or "
+                         "webhook");
+            return;
+        }
+    }
+    if (stg_alert_options_check(&l->s->alerts, &flaw) != STG_OK)
+        stg_complain(l->c, flaw_place(l, flaw.path), "`alerts.%s`: %s",
+                     flaw.path, flaw.error.text);
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+void stg_validate(stg_loading *l)
+{
+    judge_listen(l);
+    stg_load_check_listen_tls(l);
+    judge_connections(l);
+    judge_tokens(l);
+    judge_ordered(l);
+    judge_memory(l);
+    judge_quota(l);
+    judge_outputs(l);
+    stg_validate_kafka(l);
+    judge_policies(l);
+    judge_urls(l);
+    for (size_t i = 0; i < l->s->target_count; i++)
+        stg_validate_target(l, i);
+    judge_alerts(l);
+}

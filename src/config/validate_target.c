@@ -1,0 +1,364 @@
+/* A target: what contradicts itself or the rest, and what is unwise. */
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/lane_policy.h"
+#include "config/loading.h"
+#include "core/backoff_draw.h"
+#include "core/wait.h"
+#include "core/writer.h"
+#include "http/url.h"
+
+enum { MANY_TARGETS = 50, TIME_TEXT = 24 };
+
+static stg_file_place place_of(const stg_loading *l, size_t target,
+                               const char *path)
+{
+    return stg_load_target_place(l, target, path);
+}
+
+static bool is_written(const stg_loading *l, size_t target, const char *path)
+{
+    size_t number =
+        stg_setting_number(stg_setting_find(STG_IN_TARGET, path, strlen(path)));
+
+    return l->targets[target][number].line > 0 || l->defaults[number].line > 0;
+}
+
+static const char *print_time(stg_ns time, char text[TIME_TEXT])
+{
+    stg_writer w = stg_writer_on(text, TIME_TEXT);
+
+    if (time > STG_HOUR)
+        time -= time % STG_MIN;
+    else if (time > STG_S)
+        time -= time % STG_S;
+    stg_write_duration(&w, time);
+    return text;
+}
+
+/* -- policies -------------------------------------------------------------- */
+
+/* The longest that an operation may take until its last attempt: all waits, and
+ * the attempts before; saturating. Stops when it is more than `most`. */
+static stg_ns retry_total(const stg_policy *p, stg_ns most)
+{
+    stg_ns timeout = p->attempt_timeout != STG_NEVER ? p->attempt_timeout : 0;
+    stg_ns total = 0, base = stg_base_longest(p), wait, last = base;
+
+    for (uint64_t n = 1; n < p->attempts_max && total <= most; n++) {
+        wait = stg_backoff_longest(
+            &p->backoff,
+            stg_backoff_interval(&p->backoff, base, (uint32_t)n, last));
+        last = stg_backoff_last_of(&p->backoff, wait);
+        total = stg_ns_add(total, stg_ns_add(wait, timeout));
+        if (wait == 0 && timeout == 0 && n > 100000)
+            break; // it may go on for ever without getting on
+    }
+    return p->deadline != STG_NEVER ? stg_ns_min(total, p->deadline) : total;
+}
+
+/* Where a target's policy is written: its name's own place, or the text. */
+static stg_file_place policy_place(const stg_loading *l, size_t target)
+{
+    const char *text = l->s->targets[target].policy_text;
+    size_t number;
+
+    if (text != NULL && stg_text_table_find(&l->policies, text, &number) &&
+        number < l->s->policy_count)
+        return l->s->policies[number].place;
+    return place_of(l, target, "policy");
+}
+
+static bool read_policy(const stg_loading *l, const stg_target_settings *t,
+                        stg_policy *p)
+{
+    const char *text = t->policy_text;
+    size_t number;
+
+    if (text != NULL && stg_text_table_find(&l->policies, text, &number)) {
+        if (number >= l->s->policy_count)
+            return false;
+        text = l->s->policies[number].text;
+    }
+    return stg_lane_policy_read(p, text, l->target_total, t->attempt_timeout,
+                                t->rate, NULL) == STG_OK;
+}
+
+static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
+{
+    stg_ns retention = l->s->store.retention;
+    char kept[TIME_TEXT];
+    stg_file_place place = policy_place(l, target);
+
+    if (p->attempts_max == STG_UNLIMITED && p->deadline == STG_NEVER) {
+        stg_warn(l->c, place,
+                 "the policy has deadline=none and attempts without a limit: "
+                 "what always fails is tried again for ever");
+        return;
+    }
+    if (retry_total(p, retention) > retention)
+        stg_complain(l->c, place,
+                     "the policy's retries may go on for longer than "
+                     "`store.retention`, which is %s; wanted retries that end "
+                     "before, or a longer retention",
+                     print_time(retention, kept));
+}
+
+/* The mean of a wait, which does not depend on those before it. */
+static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
+{
+    stg_interval i = stg_backoff_interval(b, b->base, n, 0);
+
+    return i.low + (i.high - i.low) / 2;
+}
+
+/* Who names a number of attempts wants them made. */
+static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
+{
+    const char *text = l->s->targets[target].policy_text;
+    char deadline[TIME_TEXT];
+    stg_ns total = 0;
+    size_t number;
+
+    if (stg_text_table_find(&l->policies, text, &number) &&
+        number < l->s->policy_count)
+        text = l->s->policies[number].text;
+    if (p->deadline == STG_NEVER || p->attempts_max == STG_UNLIMITED ||
+        stg_backoff_keeps_last(&p->backoff) ||
+        strstr(text, "attempts=") == NULL)
+        return;
+    for (uint64_t n = 1; n < p->attempts_max && total < p->deadline; n++) {
+        stg_ns wait = mean_wait(&p->backoff, (uint32_t)n);
+
+        if (wait == 0)
+            return;
+        total = stg_ns_add(total, wait);
+        if (total >= p->deadline)
+            stg_warn(l->c, policy_place(l, target),
+                     "the policy's deadline, %s, ends it after %" PRIu64
+                     " of its %" PRIu64
+                     " attempts, more or less; wanted a "
+                     "longer deadline=",
+                     print_time(p->deadline, deadline), n, p->attempts_max);
+    }
+}
+
+static void judge_policy(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    stg_policy p;
+
+    if (!read_policy(l, t, &p))
+        return;
+    judge_total(l, target, &p);
+    if (t->policy_text == NULL)
+        return; // the default is ours
+    if (p.backoff.jitter == STG_JITTER_NONE && p.attempts_max > 1 &&
+        l->target_total >= MANY_TARGETS)
+        stg_warn(l->c, policy_place(l, target),
+                 "the policy has no jitter, and there are %zu targets: those "
+                 "that fail together are tried again together; jitter=50%% "
+                 "spreads them",
+                 l->target_total);
+    judge_deadline(l, target, &p);
+    if (p.attempt_timeout == STG_NEVER)
+        stg_warn(l->c, policy_place(l, target),
+                 "an attempt has no limit of time: a target that hangs keeps "
+                 "its requests for ever; wanted attempt-timeout=, or "
+                 "`timeouts.attempt`");
+}
+
+/* -- where it is ----------------------------------------------------------- */
+
+void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
+                         const stg_url *url)
+{
+    stg_error err;
+
+    if (stg_settings_check_egress(l->s, url, &err) != STG_OK)
+        stg_complain(l->c, place, "`%s`: %s", name, err.text);
+}
+
+static bool is_in(const char *text, const struct sockaddr_storage *to)
+{
+    stg_cidr one;
+    stg_egress only = {.deny = &one, .deny_count = 1};
+
+    return stg_cidr_parse(&one, text, NULL) == STG_OK &&
+           !stg_egress_allows(&only, (const struct sockaddr *)to, NULL);
+}
+
+static bool is_private(const stg_url *url)
+{
+    static const char *const nets[] = {
+        "127.0.0.0/8",    "10.0.0.0/8", "172.16.0.0/12",
+        "192.168.0.0/16", "::1/128",    "fc00::/7",
+    };
+    struct sockaddr_storage to;
+
+    if (!stg_url_read_address(url, &to))
+        // A name without a dot is one of the network's own.
+        return memchr(url->host.at, '.', url->host.size) == NULL ||
+               (url->host.size == 9 &&
+                strncasecmp(url->host.at, "localhost", 9) == 0);
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        if (is_in(nets[i], &to))
+            return true;
+    return false;
+}
+
+static bool is_credential(const stg_header_setting *h)
+{
+    return h->file != NULL || strcasecmp(h->name, "Authorization") == 0 ||
+           strcasecmp(h->name, "Proxy-Authorization") == 0 ||
+           strcasecmp(h->name, "Cookie") == 0 ||
+           strcasecmp(h->name, "X-Api-Key") == 0;
+}
+
+static void judge_headers(stg_loading *l, size_t target, const stg_url *url)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+
+    for (size_t i = 0; i < t->header_count; i++) {
+        const stg_header_setting *h = &t->headers[i];
+
+        if (!is_credential(h))
+            continue;
+        if (!url->is_tls && !is_private(url))
+            stg_warn(l->c, place_of(l, target, "url"),
+                     "header `%.60s` is sent in the clear, by http:// to a "
+                     "host that is not private; wanted https://",
+                     h->name);
+        if (h->file == NULL && l->is_exposed)
+            stg_warn(l->c, place_of(l, target, "headers"),
+                     "the value of header `%.60s` is in a file that others may "
+                     "read; wanted it in one of its own: {file: PATH}",
+                     h->name);
+    }
+}
+
+/* Each of its messages would come back, as a new one. */
+static void judge_loop(stg_loading *l, size_t target)
+{
+    stg_error err;
+
+    if (stg_settings_check_loop(l->s, l->s->targets[target].url, &err) !=
+        STG_OK)
+        stg_complain(l->c, place_of(l, target, "url"), "`url`: %s", err.text);
+}
+
+static void judge_url(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    stg_url url;
+
+    if (t->url == NULL || stg_url_parse(&url, t->url, NULL) != STG_OK)
+        return;
+    stg_validate_egress(l, place_of(l, target, "url"), "url", &url);
+    judge_loop(l, target);
+    judge_headers(l, target, &url);
+    if (!url.is_tls && is_written(l, target, "tls.certificate"))
+        stg_warn(l->c, place_of(l, target, "tls.certificate"),
+                 "a certificate, and the target's `url` is http://: it is of "
+                 "no use");
+    if (url.is_tls && t->is_unverified)
+        stg_warn(l->c, place_of(l, target, "tls.verify"),
+                 "the target's certificate is not checked: anybody between can "
+                 "read and answer; wanted `tls.ca` with the right one");
+}
+
+/* -- the lane -------------------------------------------------------------- */
+
+static void judge_rate(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    stg_policy p;
+
+    if (!read_policy(l, t, &p))
+        return;
+    if (p.rate == 0 && t->burst > 0)
+        stg_complain(l->c, place_of(l, target, "burst"),
+                     "`burst` without `rate`; wanted both");
+    // As many at once would be ten seconds' worth.
+    if (p.rate > 0 && is_written(l, target, "in-flight") &&
+        t->in_flight_max > 1 &&
+        (uint64_t)t->in_flight_max * 1000 > (uint64_t)p.rate * 10)
+        stg_warn(l->c, place_of(l, target, "in-flight"),
+                 "`in-flight` is %" PRIu32
+                 ", far more than `rate` lets "
+                 "through: it will not be reached",
+                 t->in_flight_max);
+}
+
+static void judge_hold(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    char text[TIME_TEXT];
+
+    if (t->shed_after == STG_NEVER)
+        stg_warn(
+            l->c, place_of(l, target, "shed-after"),
+            "`shed-after` is none: a target that is down keeps its messages "
+            "until `store.retention`, and the store may fill up");
+    else if (t->shed_after > l->s->store.retention)
+        stg_warn(
+            l->c, place_of(l, target, "shed-after"),
+            "`shed-after` is longer than `store.retention` (%s), which ends "
+            "first",
+            print_time(l->s->store.retention, text));
+}
+
+static void judge_method(stg_loading *l, size_t target)
+{
+    const char *method = l->s->targets[target].method;
+
+    if (strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0)
+        stg_warn(l->c, place_of(l, target, "method"),
+                 "a body with %s: many servers do not read it; wanted POST or "
+                 "PUT",
+                 method);
+}
+
+/* A part that may take longer than the whole never ends by its own timeout. */
+static void judge_timeouts(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    const struct {
+        const char *path;
+        stg_ns time;
+    } parts[] = {
+        {"timeouts.resolve", t->resolve_timeout},
+        {"timeouts.connect", t->connect_timeout},
+        {"timeouts.tls", t->tls_timeout},
+        {"timeouts.write", t->write_timeout},
+        {"timeouts.first-byte", t->first_byte_timeout},
+    };
+    char whole[TIME_TEXT];
+    stg_policy p;
+
+    if (!read_policy(l, t, &p) || p.attempt_timeout == STG_NEVER)
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (is_written(l, target, parts[i].path) &&
+            parts[i].time != STG_NEVER && parts[i].time > p.attempt_timeout)
+            stg_warn(l->c, place_of(l, target, parts[i].path),
+                     "`%s` is longer than all of an attempt may take (%s): it "
+                     "never counts",
+                     parts[i].path, print_time(p.attempt_timeout, whole));
+}
+
+void stg_validate_target(stg_loading *l, size_t target)
+{
+    judge_policy(l, target);
+    judge_url(l, target);
+    judge_rate(l, target);
+    judge_hold(l, target);
+    judge_method(l, target);
+    judge_timeouts(l, target);
+    stg_validate_topics(l, target);
+    stg_load_check_tls(l, target);
+}

@@ -1,0 +1,476 @@
+/* Partitions that go: taken in order, or lost. */
+#include <string.h>
+
+#include "flow/state.h"
+
+/* -- what is under way ----------------------------------------------------- */
+
+static bool is_of(const stg_delivery *d, const stg_partition *p)
+{
+    return d->message->slot == p->slot;
+}
+
+static bool is_under_way(const stg_delivery *d)
+{
+    return d->state == STG_DELIVERY_IN_FLIGHT ||
+           d->state == STG_DELIVERY_SETTLING;
+}
+
+/* A delivery that is tried again has a row, which may stay. */
+static void wait_for(stg_lane *l, stg_partition *p)
+{
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at)) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        if (!is_of(d, p) || !is_under_way(d) || d->is_going ||
+            (p->keeps_rows && d->is_stored))
+            continue;
+        d->is_going = true;
+        p->under_way++;
+    }
+}
+
+static void cancel(stg_flow *f, stg_partition *p, bool is_cut)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        stg_lane *l = f->lanes[i];
+
+        if (l == NULL || l->in_flight == 0)
+            continue;
+        for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+             at = stg_list_next(&l->busy, at)) {
+            stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+            if (!is_of(d, p) || !d->is_going ||
+                d->state != STG_DELIVERY_IN_FLIGHT)
+                continue;
+            d->is_cut = is_cut;
+            if (!stg_list_has(&d->change))
+                stg_list_push(&f->cancels, &d->change);
+        }
+    }
+    p->is_cut = true;
+    p->cut_at = STG_NEVER;
+}
+
+/* -- what waits ------------------------------------------------------------ */
+
+/* Nothing begins any more: it keeps its place, until the end. */
+static void hold_untried(stg_lane *l, const stg_partition *p)
+{
+    stg_link *at = stg_list_first(&l->untried);
+
+    while (at != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+        at = stg_list_next(&l->untried, at);
+        if (!is_of(d, p))
+            continue;
+        stg_list_remove(&d->link);
+        d->is_blocked = true;
+    }
+}
+
+/* A row that is durable, and goes: what has a place in the ring keeps it until
+ * the last checkpoint. */
+static void leave_row(stg_flow *f, stg_delivery *d)
+{
+    d->state = STG_DELIVERY_PARKED;
+    d->is_blocked = true;
+    if (!d->in_ring)
+        stg_delivery_free(f, d);
+}
+
+static void leave_rows(stg_flow *f, stg_lane *l, const stg_partition *p)
+{
+    for (int i = 0; i < STG_PARKED_CACHES; i++) {
+        const stg_list *rows = &l->caches[i].rows;
+        stg_link *at = stg_list_first(rows);
+
+        while (at != NULL) {
+            stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
+
+            at = stg_list_next(rows, at);
+            if (!is_of(d, p))
+                continue;
+            stg_parking_take(f, d);
+            leave_row(f, d);
+        }
+    }
+}
+
+/* Back from an attempt without an end, or parked in a partition that goes. */
+void stg_revoke_leave(stg_flow *f, stg_delivery *d)
+{
+    stg_revoke_note(f, d);
+    if (d->is_stored) {
+        leave_row(f, d);
+        return;
+    }
+    d->state = STG_DELIVERY_UNTRIED;
+    d->is_blocked = true;
+    d->lane->untried_count++;
+    d->lane->pinned += d->message->size;
+}
+
+/* It is as if the lane had never taken it. */
+static void untake(stg_flow *f, stg_delivery *d)
+{
+    stg_place *place = stg_delivery_place(d);
+
+    if (!d->is_stored) {
+        place->routed--;
+        place->waiting--;
+    }
+    if (d->state == STG_DELIVERY_UNTRIED) {
+        d->lane->untried_count--;
+        d->lane->pinned -= d->message->size;
+    }
+    stg_delivery_free(f, d);
+}
+
+void stg_revoke_drop(stg_flow *f, stg_delivery *d)
+{
+    stg_lane *l = d->lane;
+
+    stg_revoke_note(f, d);
+    if (d->state == STG_DELIVERY_SETTLING) {
+        l->settling--;
+        l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
+    }
+    untake(f, d);
+    stg_lane_wake(f, l);
+}
+
+/* -- a beginning of the end ------------------------------------------------ */
+
+/* The window goes first: a lane stands at a position. */
+static void leave_window(stg_flow *f, stg_partition *p)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL) {
+            stg_place *place = stg_lane_place(f->lanes[i], p);
+
+            place->next = stg_place_next(f->lanes[i], p);
+            place->behind_at = 0;
+            if (place->is_laggard)
+                stg_place_catch_up(f, f->lanes[i], p);
+        }
+    stg_partition_clear(f, p);
+    f->held -= p->reserved;
+    p->reserved = 0;
+    p->is_reading = false;
+    f->merged.count -= p->is_merged;
+}
+
+static void begin(stg_flow *f, stg_partition *p, bool keeps_rows)
+{
+    leave_window(f, p);
+    p->phase = STG_PHASE_REVOKING;
+    p->keeps_rows = keeps_rows;
+    p->last = STG_LAST_NONE;
+    f->going++;
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        stg_lane *l = f->lanes[i];
+
+        if (l == NULL)
+            continue;
+        hold_untried(l, p);
+        if (!keeps_rows)
+            leave_rows(f, l, p);
+        wait_for(l, p);
+        stg_lane_wake(f, l);
+    }
+}
+
+void stg_flow_revoke(stg_flow *f, uint32_t partition, bool keeps_rows,
+                     stg_ns drain, stg_ns now)
+{
+    stg_partition *p = stg_flow_partition(f, partition);
+
+    if (p == NULL || !stg_partition_is_given(p))
+        return;
+    begin(f, p, keeps_rows);
+    p->cut_at = stg_ns_add(now, drain);
+}
+
+/* -- a loss ---------------------------------------------------------------- */
+
+/* Drops the changes that have not gone to the store. */
+static void drop_pending(stg_flow *f, const stg_partition *p)
+{
+    stg_checkpoint *c = &f->checkpoint;
+    stg_link *at = stg_list_first(&c->pending);
+
+    while (at != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
+
+        at = stg_list_next(&c->pending, at);
+        if (!is_of(d, p))
+            continue;
+        c->pending_count--;
+        stg_revoke_drop(f, d);
+    }
+}
+
+static void drop_gone(stg_flow *f, stg_lane *l, const stg_partition *p)
+{
+    stg_link *at = stg_list_first(&l->busy);
+
+    while (at != NULL) {
+        stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
+
+        at = stg_list_next(&l->busy, at);
+        if (is_of(d, p) && d->state == STG_DELIVERY_GONE)
+            stg_delivery_free(f, d);
+    }
+}
+
+/* Deliveries that the ring alone holds are freed with it. */
+static void drop_ring(stg_flow *f, stg_lane *l, stg_place *place)
+{
+    for (uint32_t i = 0; i < place->ring.count; i++) {
+        stg_delivery *d =
+            stg_ring_at(&place->ring, place->ring.first + i)->delivery;
+
+        if (d == NULL)
+            continue;
+        d->in_ring = false;
+        l->in_ring -= d->message->size;
+        if (!is_under_way(d))
+            untake(f, d);
+    }
+    stg_ring_free(&place->ring, &f->memory);
+}
+
+static void lose_lane(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+
+    leave_rows(f, l, p);
+    drop_gone(f, l, p);
+    drop_ring(f, l, place);
+    stg_flow_release(f, place->restored);
+    place->restored = NULL;
+    place->restored_at = place->restored_count = place->restored_capacity = 0;
+    place->range = place->expired = (stg_range){.count = 0};
+    wait_for(l, p);
+    stg_lane_wake(f, l);
+}
+
+static void lose_all(stg_flow *f, stg_partition *p)
+{
+    p->phase = STG_PHASE_LOST;
+    p->keeps_rows = false;
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            lose_lane(f, f->lanes[i], p);
+    drop_pending(f, p);
+    for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
+        p->slices[s] = 0;
+}
+
+void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows, stg_ns now)
+{
+    stg_partition *p = stg_flow_partition(f, partition);
+
+    (void)now;
+    if (p == NULL || p->phase == STG_PHASE_LOST ||
+        (p->phase == STG_PHASE_ROWS && keeps_rows))
+        return;
+    if (p->phase == STG_PHASE_ROWS)
+        f->going++;
+    if (stg_partition_is_given(p))
+        begin(f, p, keeps_rows);
+    p->is_foreign = true;
+    p->is_committed_new = false;
+    if (!keeps_rows)
+        lose_all(f, p);
+    cancel(f, p, false);
+    stg_checkpoint_relax(f);
+}
+
+void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now)
+{
+    stg_flow_lose(f, partition, false, now);
+}
+
+/* -- the end --------------------------------------------------------------- */
+
+static size_t count_rows(const stg_ring *r)
+{
+    size_t rows = 0;
+
+    for (uint32_t i = 0; i < r->count; i++) {
+        const stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
+
+        rows += d == NULL || d->is_stored;
+    }
+    return rows;
+}
+
+/* The base, and what is settled above it, in the ring and as it was restored. */
+static size_t find_settled(const stg_place *place, uint64_t *base,
+                           uint64_t *settled)
+{
+    const stg_ring *r = &place->ring;
+    size_t count = 0;
+    bool is_above = false;
+
+    *base = place->next;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const stg_slot *slot = stg_ring_at(r, r->first + i);
+
+        if (slot->delivery != NULL && !is_above)
+            *base = slot->position;
+        is_above |= slot->delivery != NULL;
+        if (slot->delivery == NULL && is_above)
+            settled[count++] = slot->position;
+    }
+    for (size_t i = place->restored_at; i < place->restored_count; i++)
+        if (place->restored[i] >= place->next)
+            settled[count++] = place->restored[i];
+    return count;
+}
+
+/* Rows leave their places, the others are as if they had not been taken. */
+static void empty_ring(stg_flow *f, stg_lane *l, stg_place *place)
+{
+    for (uint32_t i = 0; i < place->ring.count; i++) {
+        stg_delivery *d =
+            stg_ring_at(&place->ring, place->ring.first + i)->delivery;
+
+        if (d == NULL)
+            continue;
+        d->in_ring = false;
+        l->in_ring -= d->message->size;
+        if (!d->is_stored)
+            untake(f, d);
+        else
+            d->is_blocked = false;
+    }
+    stg_ring_free(&place->ring, &f->memory);
+}
+
+/* The lane stands as after a restart. Rows that settle from now on are noted:
+ * there is room for all of them. False: no memory. */
+static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_place *place = stg_lane_place(l, p);
+    size_t most = count_rows(&place->ring) + place->restored_capacity;
+    uint64_t *settled = stg_flow_allocate(f, (most + 1) * sizeof *settled);
+    uint64_t base;
+
+    if (settled == NULL)
+        return false;
+    place->restored_count = find_settled(place, &base, settled);
+    place->next = base;
+    place->restored_at = 0;
+    place->restored_capacity = most;
+    stg_flow_release(f, place->restored);
+    place->restored = settled;
+    place->loose_below = UINT64_MAX;
+    place->range = place->expired = (stg_range){.count = 0};
+    empty_ring(f, l, place);
+    stg_lane_wake(f, l);
+    return true;
+}
+
+static bool keep_all_rows(stg_flow *f, stg_partition *p)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && !keep_rows(f, f->lanes[i], p))
+            return false;
+    p->phase = STG_PHASE_ROWS;
+    return true;
+}
+
+/* Nothing is left of it. */
+static void leave(stg_flow *f, stg_partition *p)
+{
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL && p->phase == STG_PHASE_REVOKING)
+            lose_lane(f, f->lanes[i], p);
+    stg_partition_free(f, p);
+    for (uint32_t i = 0; i < f->lane_capacity; i++)
+        if (f->lanes[i] != NULL)
+            stg_lane_note(f, f->lanes[i]);
+}
+
+/* Slices that are marked go into one more group. */
+static void want_last(stg_flow *f, stg_partition *p)
+{
+    bool is_any = false;
+
+    for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
+        if (p->slices[s] != 0) {
+            p->slices[s] |= STG_SLICE_MUST;
+            is_any = true;
+        }
+    f->checkpoint.is_must |= is_any;
+    if (is_any)
+        p->last = STG_LAST_DUE;
+    else
+        p->last = p->is_in_group ? STG_LAST_OUT : STG_LAST_DONE;
+}
+
+static bool is_over(stg_flow *f, stg_partition *p)
+{
+    if (p->under_way > 0 || p->is_committed_new)
+        return false;
+    if (p->phase == STG_PHASE_LOST)
+        return !p->is_in_group;
+    if (p->last == STG_LAST_NONE)
+        want_last(f, p);
+    return p->last == STG_LAST_DONE;
+}
+
+static bool is_going(const stg_partition *p)
+{
+    return p->phase == STG_PHASE_REVOKING || p->phase == STG_PHASE_LOST;
+}
+
+void stg_revoke_cut(stg_flow *f, stg_ns now)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        if (is_going(p) && !p->is_cut && now >= p->cut_at)
+            cancel(f, p, true);
+    }
+}
+
+bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now)
+{
+    for (uint32_t i = 0; f->going > 0 && i < f->partition_count; i++) {
+        stg_partition *p = f->partitions[i];
+
+        if (!is_going(p) || !is_over(f, p))
+            continue;
+        if (p->is_cut && p->cut_at != STG_NEVER && now < p->cut_at)
+            continue; // there was no memory
+        *action =
+            (stg_action){.kind = STG_ACTION_REVOKED, .partition = p->number};
+        if (!p->keeps_rows) {
+            leave(f, p);
+        } else if (!keep_all_rows(f, p)) {
+            p->is_cut = true;
+            p->cut_at = stg_ns_add(now, 100 * STG_MS);
+            continue;
+        }
+        f->going--;
+        return true;
+    }
+    return false;
+}
+
+stg_ns stg_revoke_at(const stg_flow *f)
+{
+    stg_ns at = STG_NEVER;
+
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (is_going(f->partitions[i]))
+            at = stg_ns_min(at, f->partitions[i]->cut_at);
+    return at;
+}

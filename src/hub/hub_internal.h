@@ -1,0 +1,186 @@
+/* hub_internal.h - what the files of the hub share. Private to them.
+ *
+ *     hub.c       options; open, stop and close, each in its order
+ *     shell.c     the loop and the switch: events to flow, its actions out
+ *     attempt.c   one delivery on its way
+ *     target.c    names, lanes, endpoints
+ *     intake.c    the ingress, and lines of a file
+ *     source*.c   the log that flow reads: the queue, or Kafka
+ *     reload.c    other settings
+ *     tell.c      what is logged
+ *     service.c   what the service manager is told
+ *     target_control.c    what people do to it while it runs
+ *     ops/admin*  the calls by which they do it */
+#ifndef STAGGER_HUB_HUB_INTERNAL_H
+#define STAGGER_HUB_HUB_INTERNAL_H
+
+#include "admin/admin.h"
+#include "host/deadlines.h"
+#include "host/notify.h"
+#include "hub/attempt.h"
+#include "hub/hub.h"
+#include "hub/intake.h"
+#include "hub/watch.h"
+#include "metrics/metrics.h"
+
+/* A lane that is being forgotten. */
+typedef struct stg_forgetting stg_forgetting;
+#include "config/diagnostics.h"
+#include "hub/reload.h"
+#include "hub/source.h"
+
+/* A reload that is under way. */
+typedef struct stg_reload {
+    bool is_under_way;
+    stg_deadline turn; /* of the loop, in which it is carried out */
+    size_t starting;   /* new lanes whose beginning is not durable yet */
+    stg_reloaded result;
+    char *detail;               /* of the result; may be NULL */
+    stg_diagnostics complaints; /* of the result */
+    stg_reload_fn *done;
+    void *ctx;
+} stg_reload;
+
+struct stg_hub {
+    uv_loop_t *loop;
+    stg_log *log;
+    stg_settings *settings; /* NULL: it was not opened */
+    stg_policy policy;      /* of lanes that only the store knows */
+    bool is_verbose;
+    stg_flow *flow;
+    stg_store *store;
+    stg_client *client;
+    stg_targets targets;
+    stg_attempts attempts;
+    stg_intake intake;
+    stg_source source;
+    stg_metrics metrics;
+    stg_watch watch;            /* its alerts */
+    stg_admin *admin;           /* NULL: not opened yet */
+    stg_forgetting *forgetting; /* one after the other */
+    uint64_t dead_before;       /* rows, when the hub was opened */
+
+    /* -- the shell */
+    uv_prepare_t prepare; /* acts, once a turn of the loop */
+    stg_deadlines deadlines;
+    stg_deadline wake; /* when flow has something without an event */
+    stg_deadline tick; /* when the log may have something to tell */
+    bool has_ticked;   /* in this turn */
+    bool is_due;       /* something has happened: ask flow */
+    uint32_t ends;     /* of attempts, since flow was asked what to start */
+    void (*shell_closed)(void *ctx);
+    void *shell_ctx;
+
+    stg_reload reload;
+
+    /* -- the service manager */
+    stg_notify notify;
+
+    /* -- the end */
+    bool is_open; /* it was opened, and its end is to be told */
+    bool is_stopping;
+    bool is_broken;       /* the store is; flow is not asked any more */
+    bool is_store_away;   /* its database stores nothing for now */
+    bool is_flow_stopped; /* or not to be waited for */
+    bool is_telling;      /* the last alerts, before all is closed */
+    bool is_closing;
+    bool is_admin_closing;
+    unsigned handles; /* parts that are open in the loop */
+    stg_hub_end end;
+    void (*ended)(void *ctx, const stg_hub_end *end);
+    void *ctx;
+};
+
+/* -- hub.c ----------------------------------------------------------------- */
+
+/* Closes all once nothing is left to wait for. */
+void stg_hub_finish(stg_hub *h);
+
+/* A lane as flow sees it, with what only the log knows of its lag. */
+stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
+                             stg_lane_view *view, stg_ns now);
+
+/* Everything that was taken in is delivered or dead, durably. */
+bool stg_hub_is_settled(const stg_hub *h);
+
+/* What flow is told of all lanes. */
+stg_flow_options stg_hub_flow(const stg_settings *o);
+
+/* What its lane is told: of the settings' target, or of one that only the store
+ * knows. */
+stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
+
+/* -- reload.c -------------------------------------------------------------- */
+
+/* STG_ACTION_ADDED. */
+void stg_reload_lane_begun(stg_hub *h, uint32_t lane);
+
+/* One that is under way ends here, refused. */
+void stg_reload_close(stg_hub *h);
+
+/* -- shell.c --------------------------------------------------------------- */
+
+void stg_shell_open(stg_hub *h);
+void stg_shell_close(stg_hub *h, void (*closed)(void *ctx), void *ctx);
+
+/* Something has happened: flow is asked before the loop waits again. */
+static inline void stg_shell_note(stg_hub *h)
+{
+    h->is_due = true;
+}
+
+/* An attempt has ended, was told of, and nothing of it is used any more: others
+ * may start from within this call. */
+void stg_shell_ended(stg_hub *h);
+
+/* For stg_store_options. */
+void stg_shell_break(void *hub, const stg_error *why);
+void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why);
+void stg_shell_retain(void *hub, uint64_t position);
+void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
+                      uint64_t count);
+uint64_t stg_shell_room(void *hub, uint32_t lane);
+bool stg_shell_knows(void *hub, uint32_t lane);
+bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
+
+/* -- target_control.c -------------------------------------------------------------- */
+
+/* Flow has no such lane any more. */
+void stg_target_control_removed(stg_hub *h, uint32_t lane);
+
+/* Whether the lane is being forgotten. */
+bool stg_target_control_forgets(const stg_hub *h, uint32_t lane);
+
+/* For stg_store_options: another hub was called. */
+void stg_target_control_paused(void *hub, uint32_t lane, bool is_paused);
+bool stg_target_control_forgotten(void *hub, uint32_t lane);
+
+/* Those who wait for a forget are told that the hub stops first. */
+void stg_target_control_close(stg_hub *h);
+
+/* -- service.c ------------------------------------------------------------- */
+
+/* The hub serves. From here on the manager hears of it until the notify is
+ * closed; a reload is between stg_notify_reloading() and stg_notify_ready(). */
+void stg_service_open(stg_hub *h);
+
+/* It is about to end. */
+void stg_service_stop(stg_hub *h);
+
+/* -- tell.c ---------------------------------------------------------------- */
+
+void stg_tell_ready(const stg_hub *h, const char *store);
+void stg_tell_unknown(const stg_hub *h, const stg_target *t);
+
+/* What waits for such a target has outlived the retention. */
+void stg_tell_released(const stg_hub *h, const stg_target *t);
+
+/* Dead letters have so much of their room; why NULL: not any more. */
+void stg_tell_dead_room(const stg_hub *h, stg_store_trouble what,
+                        const stg_error *why);
+void stg_tell_attempt(const stg_hub *h, const stg_attempt_end *e, stg_ns now);
+void stg_tell_action(const stg_hub *h, const stg_action *action, stg_ns now);
+void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r);
+void stg_tell_end(const stg_hub *h);
+
+#endif

@@ -1,0 +1,198 @@
+#include "hub/target_control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "base/suggest.h"
+#include "hub/hub_internal.h"
+
+struct stg_forgetting {
+    stg_forgetting *next;
+    uint32_t lane;
+    stg_forgotten_fn *done;
+    void *ctx;
+};
+
+stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
+{
+    for (*i = 0; *i < h->targets.count; ++*i)
+        if (strcmp(h->targets.all[*i]->name, name) == 0)
+            return STG_OK;
+    return STG_NOT_FOUND;
+}
+
+/* NULL: there is none, or it is too late; *status says which. */
+static stg_target *find(const stg_hub *h, const char *name, stg_status *status,
+                        stg_error *err)
+{
+    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
+    size_t i;
+
+    *status = STG_OK;
+    if (!h->is_stopping && stg_hub_find_target(h, name, &i) == STG_OK)
+        return h->targets.all[i];
+    for (i = 0; i < h->targets.count; i++)
+        stg_suggestion_try(&near, h->targets.all[i]->name);
+    *status =
+        h->is_stopping ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
+        : near.name == NULL
+            ? stg_hub_refuse(err, STG_NOT_FOUND,
+                             "there is no target of this name")
+            : stg_hub_refuse(err, STG_NOT_FOUND,
+                             "there is no target of this name, did you mean "
+                             "%s?",
+                             near.name);
+    return NULL;
+}
+
+/* -- pause ------------------------------------------------------------------- */
+
+static stg_status check_resume(const stg_target *t, stg_error *err)
+{
+    if (t->settings == NULL)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings have this target no more; put it back and reload");
+    if (t->settings->is_paused)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings pause this target; change them and reload");
+    return STG_OK;
+}
+
+stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
+                         stg_target_control_fn *done, void *ctx, stg_error *err)
+{
+    stg_status status;
+    stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    if (!is_paused)
+        status = check_resume(t, err);
+    if (status != STG_OK)
+        return status;
+    if (t->settings != NULL) // without them it is paused anyway
+        stg_flow_pause(h->flow, t->lane, is_paused || t->settings->is_paused,
+                       stg_deadlines_now());
+    t->is_paused_by_call = is_paused;
+    stg_shell_note(h);
+    stg_store_pause(h->store, t->lane, is_paused, done, ctx);
+    return STG_OK;
+}
+
+/* -- forget ------------------------------------------------------------------ */
+
+bool stg_target_control_forgets(const stg_hub *h, uint32_t lane)
+{
+    for (const stg_forgetting *f = h->forgetting; f != NULL; f = f->next)
+        if (f->lane == lane)
+            return true;
+    return false;
+}
+
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
+                          void *ctx, stg_error *err)
+{
+    stg_forgetting *f;
+    stg_status status;
+    stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    if (t->settings != NULL)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "the settings have this target; take it out and reload first");
+    if (stg_target_control_forgets(h, t->lane))
+        return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
+    f = malloc(sizeof *f);
+    if (f == NULL)
+        return stg_hub_refuse(err, STG_IO, "there is no memory");
+    *f = (stg_forgetting){h->forgetting, t->lane, done, ctx};
+    h->forgetting = f;
+    stg_flow_remove(h->flow, t->lane, stg_deadlines_now());
+    stg_shell_note(h);
+    return STG_OK;
+}
+
+/* -- by other hubs --------------------------------------------------------- */
+
+static void tell(const stg_hub *h, const stg_target *t, const char *what)
+{
+    STG_LOG(h->log, STG_LOG_INFO, "target-changed",
+            stg_field_text("target", t->name), stg_field_text("what", what));
+}
+
+void stg_target_control_paused(void *hub, uint32_t lane, bool is_paused)
+{
+    stg_hub *h = hub;
+    stg_target *t = stg_targets_at(&h->targets, lane);
+
+    if (t == NULL || h->flow == NULL)
+        return;
+    if (t->settings != NULL) // without them it is paused anyway
+        stg_flow_pause(h->flow, lane, is_paused || t->settings->is_paused,
+                       stg_deadlines_now());
+    t->is_paused_by_call = is_paused;
+    tell(h, t, is_paused ? "paused" : "resumed");
+    stg_shell_note(h);
+}
+
+static void ignore(void *ctx, bool is_forgotten)
+{
+    (void)ctx;
+    (void)is_forgotten;
+}
+
+/* Who has called it forgets what is in that hub's partitions. Settings that have
+ * the target still keep it, until they are read anew. */
+bool stg_target_control_forgotten(void *hub, uint32_t lane)
+{
+    stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+    stg_error err;
+
+    if (t == NULL)
+        return true;
+    if (h->flow == NULL || t->settings != NULL ||
+        stg_target_control_forgets(h, lane))
+        return false;
+    if (stg_hub_forget(h, t->name, ignore, NULL, &err) == STG_OK)
+        tell(h, t, "forgotten");
+    return false;
+}
+
+/* -- the end ----------------------------------------------------------------- */
+
+void stg_target_control_removed(stg_hub *h, uint32_t lane)
+{
+    stg_target *t = stg_targets_at(&h->targets, lane);
+    stg_forgetting **at = &h->forgetting, *f;
+
+    if (t != NULL) {
+        stg_metrics_forget(&h->metrics, t);
+        stg_targets_remove(&h->targets, t);
+    }
+    while (*at != NULL && (*at)->lane != lane)
+        at = &(*at)->next;
+    f = *at;
+    if (f == NULL)
+        return;
+    *at = f->next;
+    f->done(f->ctx, true);
+    free(f);
+}
+
+void stg_target_control_close(stg_hub *h)
+{
+    while (h->forgetting != NULL) {
+        stg_forgetting *f = h->forgetting;
+
+        h->forgetting = f->next;
+        f->done(f->ctx, false);
+        free(f);
+    }
+}

@@ -1,0 +1,195 @@
+#include "metrics/exposition.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABELS_MAX = 4, NUMBER_MAX = 32 };
+
+/* -- bytes ----------------------------------------------------------------- */
+
+static bool make_room(stg_exposition *p, size_t size)
+{
+    size_t room = p->room < 4096 ? 4096 : p->room;
+    char *bytes;
+
+    if (p->has_failed)
+        return false;
+    if (p->room - p->size >= size)
+        return true;
+    while (room - p->size < size)
+        room *= 2;
+    bytes = realloc(p->bytes, room);
+    p->has_failed = bytes == NULL;
+    if (p->has_failed)
+        return false;
+    p->bytes = bytes;
+    p->room = room;
+    return true;
+}
+
+static void add_bytes(stg_exposition *p, const char *bytes, size_t size)
+{
+    if (size == 0 || !make_room(p, size))
+        return;
+    memcpy(p->bytes + p->size, bytes, size);
+    p->size += size;
+}
+
+static void add(stg_exposition *p, const char *text)
+{
+    add_bytes(p, text, strlen(text));
+}
+
+/* What would end the value, or the line, is written as two bytes. */
+static void add_escaped(stg_exposition *p, const char *text,
+                        const char *special)
+{
+    for (;;) {
+        size_t plain = strcspn(text, special);
+        char escape[2] = {'\\', text[plain] == '\n' ? 'n' : text[plain]};
+
+        add_bytes(p, text, plain);
+        if (text[plain] == '\0')
+            return;
+        add_bytes(p, escape, 2);
+        text += plain + 1;
+    }
+}
+
+/* -- numbers --------------------------------------------------------------- */
+
+static char *print_number(char *end, uint64_t number)
+{
+    do {
+        *--end = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return end;
+}
+
+/* n / 10^places, exactly, with as many digits as there are. Returns text. */
+static const char *print_decimal(char text[NUMBER_MAX], uint64_t n, int places)
+{
+    uint64_t one = 1, part;
+    char *end = &text[NUMBER_MAX - 1], *at;
+
+    for (int i = 0; i < places; i++)
+        one *= 10;
+    *end = '\0';
+    part = n % one;
+    if (part == 0)
+        return print_number(end, n / one);
+    at = end - places;
+    for (char *digit = end; digit > at; part /= 10)
+        *--digit = (char)('0' + part % 10);
+    while (end[-1] == '0')
+        *--end = '\0';
+    *--at = '.';
+    return print_number(at, n / one);
+}
+
+static const char *print_seconds(char text[NUMBER_MAX], stg_ns ns)
+{
+    return ns == STG_NEVER ? "+Inf" : print_decimal(text, ns, 9);
+}
+
+/* -- samples --------------------------------------------------------------- */
+
+void stg_page_family(stg_exposition *p, const char *name, const char *type,
+                     const char *help)
+{
+    p->family = name;
+    add(p, "# HELP ");
+    add(p, name);
+    add(p, " ");
+    add_escaped(p, help, "\\\n");
+    add(p, "\n# TYPE ");
+    add(p, name);
+    add(p, " ");
+    add(p, type);
+    add(p, "\n");
+}
+
+static void add_labels(stg_exposition *p, const stg_label *labels, size_t count)
+{
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        add_bytes(p, i == 0 ? "{" : ",", 1);
+        add(p, labels[i].name);
+        add(p, "=\"");
+        add_escaped(p, labels[i].value, "\\\"\n");
+        add(p, "\"");
+    }
+    add(p, "}");
+}
+
+static void add_sample(stg_exposition *p, const char *suffix,
+                       const stg_label *labels, size_t count, const char *value)
+{
+    add(p, p->family);
+    add(p, suffix);
+    add_labels(p, labels, count);
+    add(p, " ");
+    add(p, value);
+    add(p, "\n");
+}
+
+void stg_page_sample(stg_exposition *p, const char *suffix,
+                     const stg_label *labels, size_t count, uint64_t value)
+{
+    char text[NUMBER_MAX];
+
+    add_sample(p, suffix, labels, count, print_decimal(text, value, 0));
+}
+
+void stg_page_seconds(stg_exposition *p, const char *suffix,
+                      const stg_label *labels, size_t count, stg_ns value)
+{
+    char text[NUMBER_MAX];
+
+    add_sample(p, suffix, labels, count, print_seconds(text, value));
+}
+
+void stg_page_thousandths(stg_exposition *p, const stg_label *labels,
+                          size_t count, uint64_t value)
+{
+    char text[NUMBER_MAX];
+
+    add_sample(p, "", labels, count, print_decimal(text, value, 3));
+}
+
+void stg_page_histogram(stg_exposition *p, const stg_label *labels,
+                        size_t count, const stg_histogram *h)
+{
+    stg_label all[LABELS_MAX];
+    uint64_t below = 0;
+    char bound[NUMBER_MAX];
+
+    assert(count < LABELS_MAX);
+    if (count > 0)
+        memcpy(all, labels, count * sizeof *labels);
+    all[count].name = "le";
+    for (int i = 0; i <= STG_HISTOGRAM_BOUNDS; i++) {
+        below += h->counts[i];
+        all[count].value =
+            i < STG_HISTOGRAM_BOUNDS
+                ? print_decimal(bound, stg_histogram_bounds[i], 9)
+                : "+Inf";
+        stg_page_sample(p, "_bucket", all, count + 1, below);
+    }
+    stg_page_seconds(p, "_sum", labels, count, h->sum);
+    stg_page_sample(p, "_count", labels, count, below);
+}
+
+char *stg_page_take(stg_exposition *p, size_t *size)
+{
+    char *bytes = p->has_failed ? NULL : p->bytes;
+
+    if (bytes == NULL)
+        free(p->bytes);
+    *size = bytes == NULL ? 0 : p->size;
+    *p = (stg_exposition){.bytes = NULL};
+    return bytes;
+}

@@ -1,0 +1,213 @@
+#include "sim/contention_totals.h"
+
+#include <string.h>
+
+#include "sim/estimate.h"
+
+void stg_sim_series_init(stg_sim_series *s, stg_ns width, size_t room,
+                         const stg_memory *memory)
+{
+    *s = (stg_sim_series){.width = width, .room = room, .memory = memory};
+}
+
+static void release(const stg_sim_series *s, void *bytes)
+{
+    if (bytes != NULL)
+        s->memory->release(s->memory->ctx, bytes);
+}
+
+void stg_sim_series_close(stg_sim_series *s)
+{
+    release(s, s->sums);
+    release(s, s->squares);
+    release(s, s->now);
+    stg_sim_series_init(s, s->width, s->room, s->memory);
+}
+
+/* A longer array with what the old one has, and zeros. */
+static void *grow_array(const stg_sim_series *s, const void *old, size_t made,
+                        size_t wanted, size_t size)
+{
+    char *grown = s->memory->allocate(s->memory->ctx, wanted * size);
+
+    if (grown == NULL)
+        return NULL;
+    if (old != NULL)
+        memcpy(grown, old, made * size);
+    memset(grown + made * size, 0, (wanted - made) * size);
+    return grown;
+}
+
+/* Room for `slices` of them, at most room. */
+static bool reach(stg_sim_series *s, size_t slices)
+{
+    size_t wanted = s->made == 0 ? 64 : s->made;
+    uint64_t *sums, *squares;
+    uint32_t *now;
+
+    if (slices <= s->made)
+        return true;
+    while (wanted < slices)
+        wanted *= 2;
+    if (wanted > s->room)
+        wanted = s->room;
+    sums = grow_array(s, s->sums, s->made, wanted, sizeof *sums);
+    squares = grow_array(s, s->squares, s->made, wanted, sizeof *squares);
+    now = grow_array(s, s->now, s->made, wanted, sizeof *now);
+    if (sums == NULL || squares == NULL || now == NULL) {
+        release(s, sums);
+        release(s, squares);
+        release(s, now);
+        return false;
+    }
+    release(s, s->sums);
+    release(s, s->squares);
+    release(s, s->now);
+    s->sums = sums;
+    s->squares = squares;
+    s->now = now;
+    s->made = wanted;
+    return true;
+}
+
+bool stg_sim_series_add(stg_sim_series *s, stg_ns at)
+{
+    uint64_t slice;
+
+    if (s->room == 0)
+        return true;
+    if (at - s->from >= s->width) { // another one than the last: a division
+        s->slice = at / s->width;
+        s->from = s->slice * s->width;
+    }
+    slice = s->slice;
+    if (slice >= s->room) {
+        s->beyond++;
+        return true;
+    }
+    if (slice >= s->made && !reach(s, (size_t)slice + 1))
+        return false;
+    s->now[slice]++;
+    if (slice >= s->used)
+        s->used = (size_t)slice + 1;
+    return true;
+}
+
+void stg_sim_series_finish(stg_sim_series *s)
+{
+    for (size_t i = 0; i < s->used; i++) {
+        uint64_t n = s->now[i];
+
+        s->sums[i] += n;
+        s->squares[i] += n * n;
+        s->now[i] = 0;
+    }
+    s->runs++;
+}
+
+void stg_sim_series_drop(stg_sim_series *s)
+{
+    for (size_t i = 0; i < s->used; i++)
+        s->now[i] = 0;
+}
+
+void stg_sim_series_join(stg_sim_series *s, size_t of)
+{
+    size_t used = (s->used + of - 1) / of;
+
+    for (size_t i = 0; i < used; i++) {
+        uint64_t sum = 0;
+
+        for (size_t k = i * of; k < (i + 1) * of && k < s->used; k++)
+            sum += s->sums[k];
+        s->sums[i] = sum;
+        s->squares[i] = sum * sum;
+    }
+    for (size_t i = used; i < s->used; i++)
+        s->sums[i] = s->squares[i] = 0;
+    s->used = used;
+    s->width *= of;
+    s->slice = s->from = 0;
+}
+
+bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other)
+{
+    if (!reach(s, other->used))
+        return false;
+    for (size_t i = 0; i < other->used; i++) {
+        s->sums[i] += other->sums[i];
+        s->squares[i] += other->squares[i];
+    }
+    if (other->used > s->used)
+        s->used = other->used;
+    s->runs += other->runs;
+    s->beyond += other->beyond;
+    return true;
+}
+
+double stg_sim_series_mean(const stg_sim_series *s, size_t slice, double *se)
+{
+    double runs = (double)s->runs, mean, spread;
+
+    *se = 0;
+    if (slice >= s->used || s->runs == 0)
+        return 0;
+    mean = (double)s->sums[slice] / runs;
+    spread = (double)s->squares[slice] - mean * (double)s->sums[slice];
+    if (s->runs > 1 && spread > 0)
+        *se = stg_estimate_root(spread / (runs - 1) / runs);
+    return mean;
+}
+
+void stg_contention_totals_init(stg_contention_totals *b, stg_ns width,
+                                size_t slices, const stg_memory *memory)
+{
+    enum { FINE = 10, PLAIN = 8, COARSE = 5 };
+
+    stg_sim_tally_init(&b->done, FINE, memory);
+    stg_sim_curve_init(&b->by_then, memory);
+    stg_sim_tally_init(&b->attempts, PLAIN, memory);
+    for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
+        stg_sim_tally_init(&b->waits[i], COARSE, memory);
+    stg_sim_series_init(&b->calls, width, slices, memory);
+}
+
+void stg_contention_totals_close(stg_contention_totals *b)
+{
+    stg_sim_tally_close(&b->done);
+    stg_sim_curve_close(&b->by_then);
+    stg_sim_tally_close(&b->attempts);
+    for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
+        stg_sim_tally_close(&b->waits[i]);
+    stg_sim_series_close(&b->calls);
+}
+
+bool stg_contention_totals_succeed(stg_contention_totals *b, stg_ns at)
+{
+    return stg_sim_tally_add(&b->done, at) &&
+           stg_sim_curve_add(&b->by_then, at);
+}
+
+void stg_contention_totals_finish(stg_contention_totals *b, bool is_whole)
+{
+    if (is_whole) {
+        stg_sim_curve_finish(&b->by_then);
+        stg_sim_series_finish(&b->calls);
+    } else {
+        stg_sim_curve_drop(&b->by_then);
+        stg_sim_series_drop(&b->calls);
+    }
+}
+
+bool stg_contention_totals_merge(stg_contention_totals *b,
+                                 const stg_contention_totals *other)
+{
+    bool is_ok = stg_sim_tally_merge(&b->done, &other->done) &&
+                 stg_sim_curve_merge(&b->by_then, &other->by_then) &&
+                 stg_sim_tally_merge(&b->attempts, &other->attempts) &&
+                 stg_sim_series_merge(&b->calls, &other->calls);
+
+    for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
+        is_ok = is_ok && stg_sim_tally_merge(&b->waits[i], &other->waits[i]);
+    return is_ok;
+}

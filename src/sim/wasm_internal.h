@@ -1,0 +1,48 @@
+/* wasm_internal.h - what a page's handle holds. Private to sim/wasm*.c. */
+#ifndef STAGGER_SIM_WASM_INTERNAL_H
+#define STAGGER_SIM_WASM_INTERNAL_H
+
+#include <stagger/text.h>
+
+#include "chart/text_buffer.h"
+#include "core/writer.h"
+#include "sim/contention.h"
+#include "sim/wasm.h"
+
+enum {
+    STG_WASM_ANSWER = 4096,
+    STG_WASM_NAME_MAX = 64, /* the terminator included; more is cut */
+};
+
+/* A policy of the run. */
+typedef struct stg_wasm_side {
+    char name[STG_WASM_NAME_MAX];
+    stg_policy policy;
+    stg_contention *contention;
+    stg_contention_totals book;
+    stg_contention_run *runs; /* of the repetitions so far */
+    uint32_t count;
+} stg_wasm_side;
+
+struct stg_wasm {
+    stg_memory memory;
+    stg_contention_options options; /* but for the policy */
+    uint32_t repetitions;
+    stg_wasm_side sides[STG_WASM_POLICIES_MAX];
+    uint32_t count;
+    double sums[STG_WASM_SUMS];
+    stg_text_buffer paper; /* of the last chart */
+    char answer[STG_WASM_ANSWER];
+};
+
+/* A writer on the answer, which is empty then. */
+stg_writer stg_wasm_answer(stg_wasm *w);
+
+/* "error 13 policy:1:13: ..." as the answer. */
+const char *stg_wasm_refuse(stg_wasm *w, const stg_error *err);
+
+/* A line of an answer. */
+void stg_wasm_put_text(stg_writer *out, const char *key, const char *value);
+void stg_wasm_put_number(stg_writer *out, const char *key, uint64_t value);
+
+#endif

@@ -1,0 +1,66 @@
+/* internal.h - a store, as its own files see it.
+ *
+ *   life      opening, closing, threads
+ *   answers   what comes back to the loop
+ *   store     the calls
+ *   look, fate, redo   what people ask: dead_letters.h */
+#ifndef STAGGER_STORE_INTERNAL_H
+#define STAGGER_STORE_INTERNAL_H
+
+#include "store/lanes.h"
+#include "store/letters.h"
+#include "store/partitions.h"
+#include "store/query_thread.h"
+#include "store/reader.h"
+#include "store/writer.h"
+
+struct stg_store {
+    stg_store_options o; /* its texts are ours */
+    char *url;           /* of PostgreSQL, with the password; NULL: a file */
+    stg_db *lane_db;     /* of the loop, for numbers of lanes; NULL: none yet */
+    int lock;
+    bool is_new, is_discarded; /* made by us; closing removes it */
+    uint64_t next, first;
+    stg_epochs epochs;
+    uint64_t notes;        /* of pauses that were noted by us */
+    uint64_t replays_told; /* groups of replays whose end the loop has heard */
+    stg_lanes lanes;
+    stg_partitions partitions;
+    stg_request_queue in;
+    stg_store_writer writer;
+    stg_store_reader reader;
+    stg_letters letters;
+    stg_query_thread desk;
+    uint32_t threads;  /* that have not ended */
+    bool is_over;      /* broken, and told: nothing else is */
+    bool is_away;      /* the server; the writer waits for it */
+    stg_list readings; /* redos for which another log reads */
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+};
+
+/* The loop's handle: everything that came back, also what comes while it calls
+ * back. */
+void stg_store_answer(uv_async_t *async);
+
+/* All threads have ended: joins them, and closes the handle. */
+void stg_store_end(stg_store *s);
+
+/* "{1,7}", the partitions that are claimed. Of malloc(); NULL: no memory. */
+char *stg_store_claimed(const stg_store *s);
+
+/* store/postgres/remote_replay.c: looks for them after a pause, and again. */
+void stg_wishes_watch(stg_store *s, uint64_t pause);
+
+/* store/postgres/peer_sync.c: the same for what other hubs do with targets. */
+void stg_others_watch(stg_store *s);
+
+/* Of malloc(); NULL: no memory. */
+char *stg_store_copy(const char *text);
+
+/* There is no memory for a call: it breaks. */
+void stg_store_starve(stg_store *s);
+
+stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err);
+
+#endif

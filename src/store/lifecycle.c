@@ -1,0 +1,323 @@
+/* A store's life: it is opened, its threads start, it closes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "store/internal.h"
+#include "store/opening.h"
+#include "store/postgres/open.h"
+#include "store/postgres/url.h"
+#include "store/replay_job.h"
+#include "store/schema.h"
+#include "store/store_lock.h"
+
+stg_store_options stg_store_options_default(const char *path)
+{
+    return (stg_store_options){.path = path,
+                               .shard_of = 1,
+                               .quota = (uint64_t)8 << 30,
+                               .dead = {STG_NEVER, UINT64_MAX, 25},
+                               .retention = STG_DAY,
+                               .keys_kept = STG_DAY,
+                               .keys_max = 1000000,
+                               .letters_max = (uint64_t)64 << 20};
+}
+
+char *stg_store_copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *same = malloc(size);
+
+    return same == NULL ? NULL : memcpy(same, text, size);
+}
+
+stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
+{
+    return stg_hub_refuse(err, STG_IO, "%s: there is no memory left",
+                          s->o.path);
+}
+
+/* Whether they are copied. */
+static bool has_letters(const stg_store *s)
+{
+    return s->o.letters != NULL || s->o.sink.write != NULL;
+}
+
+/* -- closing --------------------------------------------------------------- */
+
+/* All but what the loop may still look at. */
+static void release(stg_store *s)
+{
+    stg_store_writer_free(&s->writer);
+    stg_store_reader_free(&s->reader);
+    stg_query_thread_free(&s->desk);
+    if (has_letters(s))
+        stg_letters_free(&s->letters);
+    stg_lanes_free(&s->lanes);
+    stg_partitions_free(&s->partitions);
+    stg_epochs_free(&s->epochs);
+    stg_replay_job_drop_readings(s);
+    stg_sql_close(s->lane_db);
+    if (s->is_discarded && s->lock >= 0)
+        stg_claim_remove(s->o.path);
+    stg_claim_end(s->lock);
+    free(s->url);
+    free((char *)s->o.path);
+    free((char *)s->o.letters);
+}
+
+void stg_store_discard(stg_store *s)
+{
+    s->is_discarded = s->is_new;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    stg_store *s = handle->data;
+    void (*closed)(void *ctx) = s->closed;
+    void *ctx = s->closed_ctx;
+
+    stg_request_queue_free(&s->in);
+    release(s);
+    free(s);
+    closed(ctx);
+}
+
+void stg_store_end(stg_store *s)
+{
+    uv_thread_join(&s->writer.thread);
+    uv_thread_join(&s->reader.thread);
+    uv_thread_join(&s->desk.thread);
+    if (has_letters(s))
+        uv_thread_join(&s->letters.thread);
+    uv_close((uv_handle_t *)&s->in.answered, on_closed);
+}
+
+/* -- opening --------------------------------------------------------------- */
+
+static stg_status check_options(const stg_store_options *o, stg_error *err)
+{
+    const uint64_t least = (uint64_t)16 << 20, most = (uint64_t)1 << 44;
+
+    if (o->path == NULL || *o->path == '\0')
+        return stg_hub_refuse(err, STG_INVALID, "store: no path; name a file");
+    if (o->quota < least || o->quota > most)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "quota=%" PRIu64
+            " is out of range, wanted 16 MiB to 16 TiB, in bytes",
+            o->quota);
+    if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "retention is out of range, wanted 1m to 365d");
+    if (o->dead.keep < STG_MIN || o->dead.max < 1 || o->dead.share < 1 ||
+        o->dead.share > 30)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "dead letters: wanted a time of 1m at least, 1 "
+                              "row at least, and 1 to 30 %% of the quota");
+    if (o->shard_of < 1 || o->shard_of > 1024 || o->shard >= o->shard_of)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "shard %" PRIu32 " of %" PRIu32
+                              " is out of range, wanted 1 to 1024 shards, and "
+                              "one of them, from 0",
+                              o->shard, o->shard_of);
+    if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "idempotency keys: wanted 1 at least, kept for 365d "
+            "at most");
+    return STG_OK;
+}
+
+/* The connections, and what is known from them. */
+static stg_status load(stg_store *s, stg_error *err)
+{
+    uint64_t letters_version = 0;
+    stg_status status =
+        s->url != NULL
+            ? stg_pg_open_writer(&s->writer.db, s->url, s->o.shard_of, err)
+            : stg_opening_open(&s->writer.db, &s->o, &s->epochs, err);
+    const char *what = s->url != NULL ? "cannot be read" : "is damaged";
+    int rc;
+
+    if (status != STG_OK)
+        return status;
+    if (s->url != NULL && !stg_epochs_make(&s->epochs))
+        return stg_store_refuse_memory(s, err);
+    rc = stg_store_writer_load(&s->writer);
+    if (rc == SQLITE_OK)
+        rc = stg_lanes_load(&s->lanes, s->writer.db);
+    if (rc == SQLITE_OK)
+        rc = stg_partitions_load(&s->partitions, s->writer.db, s->o.shard);
+    if (rc == SQLITE_OK && s->url == NULL)
+        rc = stg_meta_read(s->writer.db, "letters_version", &letters_version);
+    if (rc == SQLITE_OK)
+        rc = stg_store_reader_open(&s->reader);
+    if (rc == SQLITE_OK)
+        rc = stg_query_thread_open(&s->desk);
+    if (rc != SQLITE_OK) {
+        stg_sql_words(err, s->o.path, what, s->writer.db, rc);
+        return STG_IO;
+    }
+    s->writer.rows.ids.epochs = &s->epochs;
+    s->next = s->in.next = s->writer.queue.next;
+    s->first = s->writer.queue.first;
+    s->in.view.first = s->first;
+    s->writer.letters_version = s->writer.letters_noted = letters_version;
+    s->letters.version = s->in.letters_version = letters_version;
+    s->in.has_reader = s->in.has_desk = true;
+    if (s->url != NULL && (s->in.claimed = stg_store_claimed(s)) == NULL)
+        return stg_store_refuse_memory(s, err);
+    s->in.has_letters = has_letters(s);
+    return has_letters(s) ? stg_letters_open(&s->letters, err) : STG_OK;
+}
+
+/* Those that started are told to end, and waited for. */
+static stg_status stop_threads(stg_store *s, stg_error *err)
+{
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_closing = true;
+    s->in.has_reader = s->threads >= 2;
+    s->in.has_desk = s->threads >= 3;
+    s->in.has_letters = false;
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+    if (s->threads >= 1)
+        uv_thread_join(&s->writer.thread);
+    if (s->threads >= 2)
+        uv_thread_join(&s->reader.thread);
+    if (s->threads >= 3)
+        uv_thread_join(&s->desk.thread);
+    return stg_hub_refuse(err, STG_IO,
+                          "%s: a thread cannot be started; raise the limits of "
+                          "processes and memory",
+                          s->o.path);
+}
+
+static stg_status start_threads(stg_store *s, stg_error *err)
+{
+    if (uv_thread_create(&s->writer.thread, stg_store_writer_run, &s->writer) !=
+        0)
+        return stop_threads(s, err);
+    s->threads = 1;
+    if (uv_thread_create(&s->reader.thread, stg_store_reader_run, &s->reader) !=
+        0)
+        return stop_threads(s, err);
+    s->threads = 2;
+    if (uv_thread_create(&s->desk.thread, stg_query_thread_run, &s->desk) != 0)
+        return stop_threads(s, err);
+    s->threads = 3;
+    if (!has_letters(s))
+        return STG_OK;
+    if (uv_thread_create(&s->letters.thread, stg_letters_run, &s->letters) != 0)
+        return stop_threads(s, err);
+    s->threads = 4;
+    return STG_OK;
+}
+
+static void on_open_failed(uv_handle_t *handle)
+{
+    stg_store *s = handle->data;
+
+    stg_request_queue_free(&s->in);
+    free(s);
+}
+
+static stg_store *new_store(const stg_store_options *o)
+{
+    stg_store *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->o = *o;
+    s->lock = -1;
+    s->letters.fd = -1;
+    if (stg_store_is_url(o->path)) {
+        s->url = stg_store_copy(o->path);
+        s->o.path = stg_pg_url_name(o->path);
+        s->writer.url = s->reader.url = s->desk.url = s->letters.url = s->url;
+    } else {
+        s->o.path = stg_store_copy(o->path);
+    }
+    if (o->letters != NULL)
+        s->o.letters = stg_store_copy(o->letters);
+    if (s->o.path == NULL || (o->letters != NULL && s->o.letters == NULL)) {
+        free(s->url);
+        free((char *)s->o.path);
+        free((char *)s->o.letters);
+        free(s);
+        return NULL;
+    }
+    s->writer.in = s->reader.in = s->letters.in = s->desk.in = &s->in;
+    s->writer.o = s->reader.o = s->letters.o = s->desk.o = &s->o;
+    stg_list_init(&s->readings);
+    stg_list_init(&s->writer.appends);
+    stg_list_init(&s->writer.lanes);
+    return s;
+}
+
+stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
+                          const stg_store_options *o, stg_error *err)
+{
+    stg_status status = check_options(o, err);
+    stg_store *s;
+
+    if (status != STG_OK)
+        return status;
+    s = new_store(o);
+    if (s == NULL)
+        return stg_hub_refuse(err, STG_IO,
+                              "the store: there is no memory left");
+    if (s->url == NULL)
+        status = stg_claim_begin(&s->lock, &s->is_new, s->o.path, err);
+    if (status == STG_OK &&
+        !stg_request_queue_init(&s->in, loop, stg_store_answer))
+        status = stg_store_refuse_memory(s, err);
+    stg_store_discard(s); // unless it opens
+    if (status != STG_OK) {
+        release(s);
+        free(s);
+        return status;
+    }
+    s->in.answered.data = s;
+    status = load(s, err);
+    if (status == STG_OK)
+        status = start_threads(s, err);
+    if (status != STG_OK) {
+        // At once: the caller may try again before its loop runs.
+        release(s);
+        uv_close((uv_handle_t *)&s->in.answered, on_open_failed);
+        return status;
+    }
+    s->is_discarded = false;
+    if (s->url != NULL) {
+        stg_wishes_watch(s, STG_S);
+        stg_others_watch(s);
+    }
+    *store = s;
+    return STG_OK;
+}
+
+void stg_store_hurry(stg_store *s)
+{
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_hurried = true;
+    uv_mutex_unlock(&s->in.lock);
+    if (s->o.sink.hurry != NULL)
+        s->o.sink.hurry(s->o.sink.ctx);
+}
+
+void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
+{
+    s->closed = done;
+    s->closed_ctx = ctx;
+    uv_mutex_lock(&s->in.lock);
+    s->in.is_closing = true;
+    uv_cond_signal(&s->in.writer_wake);
+    uv_cond_signal(&s->in.reader_wake);
+    uv_cond_signal(&s->in.desk_wake);
+    uv_mutex_unlock(&s->in.lock);
+    // They may have ended already, broken.
+    uv_async_send(&s->in.answered);
+}

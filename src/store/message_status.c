@@ -1,0 +1,295 @@
+/* The status of a message, by lane: from its rows, and where it has none, from
+ * the cursors. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/arena.h"
+#include "store/cursors.h"
+#include "store/dead_letters.h"
+#include "store/internal.h"
+#include "store/letter.h"
+
+typedef struct question {
+    stg_store_request errand;
+    const stg_store *s;
+    bool is_parsed;
+    stg_message_status m;
+    stg_delivery_status *fates;
+    size_t count, room;
+    stg_arena texts;
+    stg_message_status_fn *done;
+    void *ctx;
+} question;
+
+/* -- a lane's rows --------------------------------------------------------- */
+
+typedef struct asking {
+    stg_stmt *lanes, *parked, *letter, *range;
+} asking;
+
+static int prepare(asking *a, stg_db *db)
+{
+    const struct {
+        stg_stmt **st;
+        const char *text;
+    } all[] = {
+        {&a->lanes,
+         "SELECT number, name, is_forgotten, coalesce(begins, 0)"
+         " FROM lanes ORDER BY number"},
+        {&a->parked,
+         "SELECT replay, attempts_before + attempts, due_at, cause"
+         " FROM parked WHERE lane = ? AND partition = ? AND position = ?"
+         " ORDER BY replay DESC LIMIT 1"},
+        {&a->letter,
+         "SELECT id, state, cause, attempts, replay FROM failed_broadcast_logs"
+         " WHERE lane = ? AND partition = ? AND position = ?"
+         " AND last_position IS NULL ORDER BY replay DESC LIMIT 1"},
+        {&a->range, "SELECT id, state, cause, attempts, " STG_LETTER_REPLAYS
+                    " FROM failed_broadcast_logs"
+                    " WHERE lane = ?1 AND partition = ?2 AND position <= ?3"
+                    " AND last_position IS NOT NULL AND last_position >= ?3"
+                    " ORDER BY position DESC LIMIT 1"},
+    };
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = stg_sql_prepare_once(db, all[i].st, all[i].text);
+    return rc;
+}
+
+static void finish(asking *a)
+{
+    stg_sql_finalize(a->lanes);
+    stg_sql_finalize(a->parked);
+    stg_sql_finalize(a->letter);
+    stg_sql_finalize(a->range);
+}
+
+/* SQLITE_ROW, SQLITE_DONE, or an error. */
+static int ask(stg_stmt *st, const question *q, const stg_delivery_status *f)
+{
+    int rc = stg_sql_bind(st, "uuu", (uint64_t)f->lane,
+                          (uint64_t)q->m.partition, q->m.position);
+
+    return rc == SQLITE_OK ? stg_sql_step(st) : rc;
+}
+
+static void take_letter(question *q, stg_delivery_status *f, stg_stmt *st)
+{
+    f->kind = STG_DELIVERY_STATUS_LETTER;
+    f->letter = stg_sql_column(st, 0);
+    f->state = stg_arena_column(&q->texts, st, 1).at;
+    f->cause = stg_arena_column(&q->texts, st, 2).at;
+    f->attempts = stg_sql_column(st, 3);
+    f->replay = (uint32_t)stg_sql_column(st, 4);
+    stg_sql_reset(st);
+}
+
+static void take_parked(question *q, stg_delivery_status *f, stg_stmt *st)
+{
+    f->kind = STG_DELIVERY_STATUS_PARKED;
+    f->replay = (uint32_t)stg_sql_column(st, 0);
+    f->attempts = stg_sql_column(st, 1);
+    f->due_at = stg_sql_column(st, 2);
+    f->cause = stg_arena_column(&q->texts, st, 3).at;
+    stg_sql_reset(st);
+}
+
+/* A replayed letter whose row is gone was delivered; then it has no row, and
+ * the cursor is asked. */
+static int find_rows(asking *a, question *q, stg_delivery_status *f)
+{
+    int rc = ask(a->letter, q, f);
+
+    if (rc == SQLITE_ROW)
+        take_letter(q, f, a->letter);
+    else if (rc == SQLITE_DONE && (rc = ask(a->range, q, f)) == SQLITE_ROW) {
+        take_letter(q, f, a->range);
+        f->is_range = true;
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    rc = ask(a->parked, q, f);
+    if (rc == SQLITE_ROW)
+        take_parked(q, f, a->parked);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* -- cursors --------------------------------------------------------------- */
+
+static stg_delivery_status *find_fate(question *q, uint32_t lane)
+{
+    size_t low = 0, high = q->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (q->fates[middle].lane < lane)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < q->count && q->fates[low].lane == lane ? &q->fates[low] : NULL;
+}
+
+static void note_cursor(void *ctx, const stg_cursor *c)
+{
+    question *q = ctx;
+    stg_delivery_status *f = find_fate(q, c->lane);
+    bool is_settled = q->m.position < c->base;
+
+    for (size_t i = 0; i < c->settled_count; i++)
+        is_settled |= c->settled[i] == q->m.position;
+    // Until here it was not known, or came before the lane.
+    if (f != NULL && f->kind == STG_DELIVERY_STATUS_UNKNOWN)
+        f->kind = is_settled ? STG_DELIVERY_STATUS_DELIVERED
+                             : STG_DELIVERY_STATUS_WAITING;
+}
+
+/* -- all of it ------------------------------------------------------------- */
+
+static stg_delivery_status *add_fate(question *q)
+{
+    if (q->count == q->room) {
+        size_t room = q->room == 0 ? 64 : 2 * q->room;
+        stg_delivery_status *fates = realloc(q->fates, room * sizeof *fates);
+
+        if (fates == NULL)
+            return NULL;
+        q->fates = fates;
+        q->room = room;
+    }
+    return &q->fates[q->count++];
+}
+
+static int add_lane(asking *a, question *q)
+{
+    stg_delivery_status *f = add_fate(q);
+    int rc;
+
+    if (f == NULL)
+        return SQLITE_NOMEM;
+    *f = (stg_delivery_status){.lane = (uint32_t)stg_sql_column(a->lanes, 0),
+                               .target =
+                                   stg_arena_column(&q->texts, a->lanes, 1).at,
+                               .is_forgotten = stg_sql_column(a->lanes, 2) != 0,
+                               .kind = STG_DELIVERY_STATUS_UNKNOWN};
+    rc = find_rows(a, q, f);
+    if (f->kind == STG_DELIVERY_STATUS_LETTER &&
+        strcmp(f->state, "replayed") == 0)
+        f->kind = STG_DELIVERY_STATUS_UNKNOWN;
+    if (f->kind == STG_DELIVERY_STATUS_UNKNOWN && q->m.partition == 0 &&
+        q->m.position < stg_sql_column(a->lanes, 3))
+        f->kind = STG_DELIVERY_STATUS_BEFORE;
+    return rc;
+}
+
+static int read_lanes(question *q, stg_db *db)
+{
+    asking a = {.lanes = NULL};
+    int rc = prepare(&a, db);
+
+    while (rc == SQLITE_OK && (rc = stg_sql_step(a.lanes)) == SQLITE_ROW)
+        rc = add_lane(&a, q);
+    finish(&a);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int read_message(question *q, stg_db *db)
+{
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT created_at, length(body), key FROM messages WHERE position = ?");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "u", q->m.position);
+    if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
+        q->m.is_kept = true;
+        q->m.accepted_at = stg_sql_column(st, 0) * STG_MS;
+        q->m.size = stg_sql_column(st, 1);
+        q->m.key = stg_arena_column(&q->texts, st, 2).at;
+        rc = SQLITE_DONE;
+    }
+    stg_sql_finalize(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* All of one moment: else what is settled between two looks has no row in the
+ * first and a cursor in the second. */
+static int look_all(question *q, stg_db *db)
+{
+    char number[16];
+    uint64_t next = 0;
+    int rc = stg_sql_ask(
+        db, "SELECT value FROM meta WHERE name = 'next_position'", &next);
+
+    // What a topic has at its front has position 0, and its end is not known.
+    q->m.is_known =
+        rc == SQLITE_OK &&
+        (q->m.partition > 0 || (q->m.position > 0 && q->m.position < next));
+    if (rc == SQLITE_OK && q->m.is_known && q->m.partition == 0)
+        rc = read_message(q, db);
+    if (rc == SQLITE_OK && q->m.is_known)
+        rc = read_lanes(q, db);
+    snprintf(number, sizeof number, "%" PRIu32, q->m.partition);
+    if (rc == SQLITE_OK && q->m.is_known)
+        rc = stg_cursors_read(db, number, false, note_cursor, q);
+    return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
+}
+
+static int look(stg_store_request *e, stg_db *db)
+{
+    question *q = STG_HOLDER(&e->link, question, errand.link);
+    int rc;
+
+    q->count = 0;
+    if (!q->is_parsed)
+        return SQLITE_OK;
+    rc = stg_sql_exec(db, "BEGIN");
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = look_all(q, db);
+    stg_sql_exec(db, "ROLLBACK");
+    return rc;
+}
+
+static void tell(stg_store_request *e)
+{
+    question *q = STG_HOLDER(&e->link, question, errand.link);
+
+    q->m.fates = q->fates;
+    q->m.count = q->count;
+    q->done(q->ctx, &q->m);
+}
+
+static void free_question(stg_store_request *e)
+{
+    question *q = STG_HOLDER(&e->link, question, errand.link);
+
+    stg_arena_free(&q->texts);
+    free(q->fates);
+    free(q);
+}
+
+void stg_store_message(stg_store *s, const char *id,
+                       stg_message_status_fn *done, void *ctx)
+{
+    question *q = calloc(1, sizeof *q);
+
+    if (q == NULL) {
+        stg_store_starve(s);
+        return;
+    }
+    q->errand.look = look;
+    q->errand.tell = tell;
+    q->errand.free = free_question;
+    q->s = s;
+    q->done = done;
+    q->ctx = ctx;
+    strncpy(q->m.id, id, sizeof q->m.id - 1);
+    q->is_parsed = stg_store_find_id(s, id, &q->m.partition, &q->m.position);
+    stg_store_request_send(s, &q->errand);
+}

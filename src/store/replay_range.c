@@ -1,0 +1,303 @@
+/* Bulk rows are replayed from their front, piece by piece. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/replay_job.h"
+
+static stg_replay_job_step *step_of(stg_store_request *e)
+{
+    return STG_HOLDER(&e->link, stg_replay_job_step, errand.link);
+}
+
+/* -- bulk rows ------------------------------------------------------------ */
+
+static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
+{
+    stg_parcel *p = &s->parcels[s->bite.count];
+
+    *p = (stg_parcel){.content_type = stg_arena_column(&s->texts, st, 1),
+                      .headers = stg_arena_column(&s->texts, st, 2),
+                      .key = stg_arena_column(&s->texts, st, 3)};
+    s->positions[s->bite.count++] = s->bite.to = stg_sql_column(st, 0);
+    *bytes += stg_sql_column(st, 4);
+    return s->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* Which messages there are from the row's front on, without their bodies. */
+static int look_range(stg_store_request *e, stg_db *db)
+{
+    stg_replay_job_step *s = step_of(e);
+    uint64_t bytes = 0;
+    stg_stmt *st = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT position, content_type, headers, key, length(body)"
+        " FROM messages WHERE position >= ? AND position <= ?"
+        " ORDER BY position");
+
+    s->bite.count = 0;
+    stg_arena_free(&s->texts);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "uu", s->bite.from, s->last);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
+        rc = scan_row(s, st, &bytes);
+        if (rc == SQLITE_OK && (s->bite.count == STG_REPLAY_JOB_SCANNED ||
+                                bytes > STG_REPLAY_JOB_BYTES))
+            break;
+    }
+    stg_sql_finalize(st);
+    if (rc != SQLITE_DONE)
+        return rc;
+    s->bite.to = s->last;
+    return SQLITE_OK;
+}
+
+static int write_range(stg_store_request *e, stg_store_writer *w)
+{
+    stg_replay_job_step *s = step_of(e);
+    int rc;
+
+    s->count = 1;
+    rc = stg_replay_job_fence(w, s);
+    if (rc != SQLITE_OK || s->is_fenced)
+        return rc;
+    rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_sql_now(w->db),
+                           &s->out[0]);
+    return rc == SQLITE_OK ? stg_replay_job_move_books(w, s) : rc;
+}
+
+/* The row goes on from its new front, up to where it was found to end; one
+ * that has changed meanwhile is left to another call. */
+static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
+{
+    stg_letter *l = &r->found.letters[r->at];
+    stg_replayed *out = &s->out[0];
+
+    if (s->errand.is_full) {
+        stg_replay_job_finish(r, STG_LETTERS_FULL);
+        return;
+    }
+    if (out->next == 0 || s->bite.to >= l->last_position)
+        r->at++;
+    l->position = out->next;
+    // It is one letter, in however many pieces.
+    if (out->is_done && r->bitten == l->id)
+        out->is_done = false;
+    r->bitten = l->id;
+    stg_replay_job_count(r, out);
+    stg_replay_job_tell(r, s);
+    stg_replay_job_advance(r);
+}
+
+/* Chooses the messages that the target wants, and no more than the lane has
+ * room for. */
+static void choose(stg_replay_job *r, stg_replay_job_step *to,
+                   const stg_replay_job_step *from, const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+    uint64_t room = stg_ns_max(stg_replay_job_room(r, l->lane), 1);
+    stg_bite *b = &to->bite;
+
+    *b = from->bite;
+    b->positions = to->positions;
+    b->count = 0;
+    for (size_t i = 0; i < from->bite.count; i++) {
+        if (o->wants != NULL && !o->wants(o->ctx, l->lane, &from->parcels[i]))
+            continue;
+        if (b->count == room) {
+            b->to = from->positions[i] - 1;
+            return;
+        }
+        to->positions[b->count++] = from->positions[i];
+    }
+}
+
+static void have_scan(stg_replay_job *r, stg_replay_job_step *scan)
+{
+    stg_replay_job_step *s = stg_replay_job_step_new(r, have_bitten);
+
+    if (s == NULL)
+        return;
+    s->errand.write = write_range;
+    choose(r, s, scan, &r->found.letters[r->at]);
+    stg_store_request_send(r->s, &s->errand);
+}
+
+/* -- another log ----------------------------------------------------------- */
+
+enum { TRIES = 3 }; /* of a read; each takes some seconds at most */
+
+static bool is_unread(const stg_replay_job *r, uint32_t partition)
+{
+    for (size_t i = 0; i < r->unread_count; i++)
+        if (r->unread[i] == partition)
+            return true;
+    return false;
+}
+
+/* Nor are the other letters of the partition asked for. */
+static void give_up(stg_replay_job *r, const stg_letter *l)
+{
+    uint32_t *unread =
+        realloc(r->unread, (r->unread_count + 1) * sizeof *unread);
+
+    stg_replay_job_leave(r, l, STG_LETTERS_AWAY);
+    r->tries = 0;
+    r->at++;
+    if (unread == NULL)
+        return;
+    r->unread = unread;
+    r->unread[r->unread_count++] = l->partition;
+}
+
+/* It was answered, though nothing came of it. After a pause, for the answer may
+ * have come within the call. */
+static void have_nothing(stg_replay_job *r, const stg_letter *l)
+{
+    if (++r->tries == TRIES)
+        give_up(r, l);
+    stg_replay_job_rest(r);
+}
+
+/* Adds a record that the target wants, if the lane has room for it. A body
+ * that was too large when it was read before is so now. */
+static void add_record(stg_replay_job *r, stg_replay_job_step *s,
+                       const stg_record *record, const stg_letter *l,
+                       uint64_t room)
+{
+    const stg_store_options *o = &r->s->o;
+    stg_bite *b = &s->bite;
+    stg_parcel p, light;
+    unsigned char *bytes;
+
+    if (!stg_parcel_unpack(&p, record->bytes, record->size) ||
+        record->true_size > 0)
+        return;
+    light = p;
+    light.body = (stg_span){"", 0};
+    if (o->wants != NULL && !o->wants(o->ctx, l->lane, &light))
+        return;
+    if (b->count == room || b->count == STG_REPLAY_JOB_SCANNED) {
+        b->to = record->position - 1;
+        return;
+    }
+    bytes = stg_arena_bytes(&s->texts, record->size + 1);
+    if (bytes == NULL)
+        return;
+    memcpy(bytes, record->bytes, record->size);
+    s->records[b->count] = *record;
+    s->records[b->count].bytes = bytes;
+    s->positions[b->count++] = record->position;
+}
+
+static void take_records(stg_replay_job *r, stg_replay_job_step *s,
+                         const stg_record *records, size_t count, uint64_t next)
+{
+    const stg_letter *l = &r->found.letters[r->at];
+    uint64_t room = stg_ns_max(stg_replay_job_room(r, l->lane), 1);
+    stg_bite *b = &s->bite;
+
+    *b = (stg_bite){.id = l->id,
+                    .from = l->position,
+                    .positions = s->positions,
+                    .records = s->records,
+                    .to = l->last_position};
+    // Positions that it does not give up to there have expired.
+    if (next <= l->last_position)
+        b->to = next - 1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t to = b->to;
+
+        if (records[i].position < l->position || records[i].position > to)
+            continue;
+        add_record(r, s, &records[i], l, room);
+    }
+}
+
+static void have_records(void *ctx, const stg_record *records, size_t count,
+                         uint64_t next)
+{
+    stg_replay_job *r = ctx;
+    const stg_letter *l = &r->found.letters[r->at];
+    stg_replay_job_step *s;
+
+    stg_list_remove(&r->reading);
+    if (r->s->closed != NULL) {
+        stg_replay_job_finish(r, STG_LETTERS_STOPPED);
+        return;
+    }
+    if (next <= l->position) {
+        have_nothing(r, l);
+        return;
+    }
+    r->tries = 0;
+    s = stg_replay_job_step_new(r, have_bitten);
+    if (s == NULL)
+        return;
+    s->records = calloc(STG_REPLAY_JOB_SCANNED, sizeof *s->records);
+    if (s->records != NULL)
+        take_records(r, s, records, count, next);
+    if (s->records == NULL || s->texts.is_short) {
+        stg_store_starve(r->s);
+        s->errand.free(&s->errand);
+        return;
+    }
+    s->partitions[0] = l->partition;
+    s->errand.write = write_range;
+    stg_store_request_send(r->s, &s->errand);
+}
+
+static void read_log(stg_replay_job *r, const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+    uint64_t room = stg_replay_job_room(r, l->lane);
+
+    stg_list_push(&r->s->readings, &r->reading);
+    o->read(o->ctx, l->partition, l->position, STG_REPLAY_JOB_BYTES,
+            (size_t)stg_ns_min(stg_ns_max(room, 1), STG_REPLAY_JOB_SCANNED),
+            have_records, r);
+}
+
+/* Whether it cannot be read at all. */
+bool stg_replay_job_is_unread(const stg_replay_job *r, const stg_letter *l)
+{
+    return !r->is_drop && l->last_position > 0 && l->partition != 0 &&
+           (r->s->o.read == NULL || is_unread(r, l->partition));
+}
+
+void stg_replay_job_drop_readings(stg_store *s)
+{
+    stg_link *link;
+
+    while ((link = stg_list_shift(&s->readings)) != NULL)
+        stg_replay_job_free(STG_HOLDER(link, stg_replay_job, reading));
+}
+
+/* -- both ------------------------------------------------------------------ */
+
+static void scan_queue(stg_replay_job *r, const stg_letter *l)
+{
+    stg_replay_job_step *s = stg_replay_job_step_new(r, have_scan);
+
+    if (s == NULL)
+        return;
+    s->parcels = calloc(STG_REPLAY_JOB_SCANNED, sizeof *s->parcels);
+    if (s->parcels == NULL) {
+        stg_store_starve(r->s);
+        s->errand.free(&s->errand);
+        return;
+    }
+    s->errand.look = look_range;
+    s->last = l->last_position;
+    s->bite.id = l->id;
+    s->bite.from = l->position;
+    stg_store_request_send(r->s, &s->errand);
+}
+
+void stg_replay_job_range(stg_replay_job *r, const stg_letter *l)
+{
+    if (l->partition == 0)
+        scan_queue(r, l);
+    else
+        read_log(r, l);
+}

@@ -1,0 +1,381 @@
+/* The writer's work between its commits, a small piece at a time: it finds
+ * what is too old or too much, trims, drops old keys, notes how far the letters
+ * are, and moves the WAL into the file. */
+#include "host/wall.h"
+#include "store/schema.h"
+#include "store/sqlite.h"
+#include "store/writer.h"
+
+enum {
+    PIECE_ROWS = 2048,   /* of a transaction that deletes: 2 ms */
+    WAITING_ROWS = 4096, /* are worth one before trim_pause is over */
+    PIECE_BYTES = 8 << 20,
+};
+
+static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
+static const uint64_t age_pause_min = 100 * STG_MS, age_pause_max = STG_MIN;
+static const uint64_t renew_pause = STG_MIN;
+static const uint64_t letters_pause = STG_S, checkpoint_pause = 50 * STG_MS;
+
+/* -- what must go ---------------------------------------------------------- */
+
+static bool has_messages(const stg_store_writer *w)
+{
+    return w->queue.first < w->queue.next;
+}
+
+/* When the oldest message that is kept turns too old. */
+static int look_at_age(stg_store_writer *w, uint64_t now)
+{
+    stg_ns wall = stg_wall_now(), left;
+    stg_queue_place there;
+    uint64_t position;
+    int rc = stg_queue_younger(&w->queue, wall, w->o->retention, &position);
+
+    if (rc == SQLITE_OK)
+        rc = stg_queue_at(&w->queue, position, &there);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (position > w->retained)
+        w->retained = position;
+    left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, w->o->retention),
+                      wall);
+    w->age_at =
+        there.position == w->queue.next
+            ? UINT64_MAX
+            : now + stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
+    return SQLITE_OK;
+}
+
+static int look_at_room(stg_store_writer *w, uint64_t now)
+{
+    uint64_t half = w->o->quota / 2, bytes = stg_queue_bytes(&w->queue);
+    uint64_t position;
+    int rc;
+
+    w->room_at = UINT64_MAX;
+    if (bytes <= half)
+        return SQLITE_OK;
+    rc = stg_queue_behind(&w->queue, bytes - half, &position);
+    if (rc == SQLITE_OK && position > w->retained)
+        w->retained = position;
+    w->room_at = now + room_pause;
+    return rc;
+}
+
+/* Flow hears of it before anything goes: its lanes still there must shed. Where
+ * the full log refuses instead, only bodies of bulk rows go. */
+static bool tell_retained(stg_store_writer *w)
+{
+    stg_job *notice;
+
+    if (w->o->is_refusing || w->retained <= w->told ||
+        w->retained <= w->commit || w->retained <= w->queue.first)
+        return true;
+    notice = stg_job_new(STG_JOB_RETAINING, NULL, 0);
+    if (notice == NULL)
+        return false;
+    w->told = notice->position = w->retained;
+    stg_request_queue_answer(w->in, notice);
+    return true;
+}
+
+static int look(stg_store_writer *w, uint64_t now)
+{
+    int rc = SQLITE_OK;
+
+    // A message that was just appended has set none of these.
+    if (has_messages(w) && w->age_at == UINT64_MAX)
+        w->age_at = now;
+    if (stg_queue_bytes(&w->queue) > w->o->quota / 2 &&
+        w->room_at == UINT64_MAX)
+        w->room_at = now;
+    if (w->age_at <= now)
+        rc = look_at_age(w, now);
+    if (rc == SQLITE_OK && w->room_at <= now)
+        rc = look_at_room(w, now);
+    return rc == SQLITE_OK && !tell_retained(w) ? SQLITE_NOMEM : rc;
+}
+
+/* -- trimming -------------------------------------------------------------- */
+
+/* Everything below may go: it is settled, and no bulk row needs it, or not
+ * for much longer. */
+static int limit_of(stg_store_writer *w, uint64_t *limit)
+{
+    uint64_t needed = UINT64_MAX;
+    int rc = SQLITE_OK;
+
+    if (w->commit > w->queue.first)
+        rc = stg_queue_needed(&w->queue, &needed);
+    *limit = stg_ns_min(w->commit, stg_ns_max(needed, w->retained));
+    *limit = stg_ns_min(*limit, w->queue.next);
+    return rc;
+}
+
+static int trim_piece(stg_store_writer *w, uint64_t limit)
+{
+    const stg_queue before = w->queue;
+    uint64_t version = w->rows.version;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_queue_trim(&w->queue, limit, PIECE_ROWS, PIECE_BYTES);
+    if (rc == SQLITE_OK)
+        rc = stg_ranges_expire(&w->rows, w->queue.first, stg_wall_now());
+    rc = stg_writer_end(w, rc);
+    if (rc != SQLITE_OK) {
+        w->queue.first = before.first;
+        w->queue.gone = before.gone;
+    } else if (w->rows.version != version) {
+        stg_writer_tell_letters(w);
+    }
+    return rc;
+}
+
+/* Few rows wait for more of them, and are not worth a commit of their own. */
+static int trim(stg_store_writer *w, uint64_t now)
+{
+    bool is_tight = w->used > w->o->quota / 4;
+    uint64_t limit, rows;
+    int rc = limit_of(w, &limit);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    if (limit <= w->queue.first) {
+        w->trim_at = UINT64_MAX;
+        return SQLITE_OK;
+    }
+    rows = limit - w->queue.first;
+    if (is_tight)
+        w->trim_at = now;
+    else if (w->trim_at == UINT64_MAX)
+        w->trim_at = now + trim_pause;
+    if (rows < WAITING_ROWS && now < w->trim_at)
+        return SQLITE_OK;
+    w->trim_at = UINT64_MAX;
+    rc = trim_piece(w, limit);
+    w->is_tending = rc == SQLITE_OK && w->queue.first < limit;
+    return rc;
+}
+
+/* -- keys, letters --------------------------------------------------------- */
+
+static int expire_keys(stg_store_writer *w, uint64_t now)
+{
+    size_t removed = 0;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_keys_expire(&w->keys, stg_wall_now(), PIECE_ROWS, &removed);
+    rc = stg_writer_end(w, rc);
+    if (removed == PIECE_ROWS)
+        w->is_tending = true;
+    else
+        w->keys_at = now + trim_pause;
+    return rc;
+}
+
+static int note_letters(stg_store_writer *w)
+{
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_meta_write(w->db, "letters_version", w->letters_version);
+    rc = stg_writer_end(w, rc);
+    if (rc == SQLITE_OK)
+        w->letters_noted = w->letters_version;
+    return rc;
+}
+
+/* -- the WAL --------------------------------------------------------------- */
+
+/* Pages after which it goes into the file: 2 to 64 MiB, half of the WAL's bound.
+ * A page that was written often goes once, and one that was freed not at all: so
+ * the longer it waits, the less there is to move. */
+static int wal_pages_max(const stg_store_writer *w)
+{
+    uint64_t bytes = stg_ns_min(w->o->quota / 8, 64 << 20);
+
+    return (int)(stg_ns_max(bytes, 2 << 20) / STG_PAGE);
+}
+
+/* A reader may hold back the end of it, and what comes next lengthens it; when
+ * it has grown long, readers are waited for. */
+static int checkpoint(stg_store_writer *w, uint64_t now)
+{
+    int most = wal_pages_max(w), pages = 0, moved = 0, rc;
+    bool is_long = w->wal_pages > 2 * most;
+    uint64_t began_at = uv_hrtime();
+
+    if (w->wal_pages < most || now < w->checkpoint_at)
+        return SQLITE_OK;
+    // Commits wait meanwhile: a reader that stays is not waited for.
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_SHORT_MS);
+    rc = sqlite3_wal_checkpoint_v2(stg_sqlite_of(w->db), NULL,
+                                   is_long ? SQLITE_CHECKPOINT_TRUNCATE
+                                           : SQLITE_CHECKPOINT_PASSIVE,
+                                   &pages, &moved);
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_BUSY_MS);
+    stg_histogram_add(&w->checkpoints, uv_hrtime() - began_at);
+    if (rc == SQLITE_OK && moved == pages) {
+        // The next commit begins it anew.
+        w->wal_pages = 0;
+        return SQLITE_OK;
+    }
+    w->checkpoint_at = uv_hrtime() + (is_long ? STG_S : checkpoint_pause);
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
+                   stg_sql_is_full(rc)
+               ? SQLITE_OK
+               : rc;
+}
+
+/* -- all of it ------------------------------------------------------------- */
+
+static bool has_lanes(const stg_store_writer *w)
+{
+    return stg_list_first(&w->lanes) != NULL;
+}
+
+static bool has_letters(const stg_store_writer *w)
+{
+    return w->letters_version > w->letters_noted;
+}
+
+static bool has_grown(const stg_store_writer *w)
+{
+    return (w->o->letters != NULL || w->o->sink.write != NULL) &&
+           w->rows.ranges.has_grown;
+}
+
+/* Bulk rows have grown since the file of dead letters had them last. */
+static int renew_letters(stg_store_writer *w, uint64_t now)
+{
+    uint64_t version = w->rows.version;
+    bool is_more = false;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_ranges_renew(&w->rows, &is_more);
+    rc = stg_writer_end(w, rc);
+    if (rc == SQLITE_OK && w->rows.version != version)
+        stg_writer_tell_letters(w);
+    w->renew_at = is_more ? now : now + renew_pause;
+    return rc;
+}
+
+/* A database has refused to store. Until it takes a write there is no tending:
+ * what only reads ends well, and would be taken for the end of the trouble. */
+static bool is_on_trial(const stg_store_writer *w)
+{
+    return w->url != NULL && w->is_told;
+}
+
+/* When there is nothing else to store: a write that changes nothing. */
+static int try_again(stg_store_writer *w, uint64_t now)
+{
+    int rc;
+
+    if (w->trial_at > now)
+        return SQLITE_OK;
+    rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_exec(w->db,
+                          "UPDATE stagger SET version = 0 WHERE version < 0");
+    w->trial_at = now + trim_pause;
+    return stg_writer_end(w, rc);
+}
+
+/* Writes the notes that must be stored before the end, too. */
+static int write_notes(stg_store_writer *w, uint64_t now)
+{
+    int rc = SQLITE_OK;
+
+    if (has_letters(w) && (w->letters_at <= now || w->is_closing)) {
+        w->letters_at = now + letters_pause;
+        rc = note_letters(w);
+    }
+    if (rc == SQLITE_OK && has_lanes(w) && w->lanes_at <= now)
+        rc = stg_writer_end(w, stg_writer_begin(w));
+    return rc;
+}
+
+static int make_room(stg_store_writer *w, uint64_t now)
+{
+    int rc = look(w, now);
+
+    if (rc == SQLITE_OK)
+        rc = trim(w, now);
+    if (rc == SQLITE_OK && w->keys_at <= now)
+        rc = expire_keys(w, now);
+    if (rc == SQLITE_OK && has_grown(w) && w->renew_at <= now)
+        rc = renew_letters(w, now);
+    return rc == SQLITE_OK ? stg_writer_evict(w, now) : rc;
+}
+
+static int tend(stg_store_writer *w, uint64_t now)
+{
+    int rc = SQLITE_OK;
+
+    w->is_tending = false;
+    if (!w->is_closing)
+        rc = is_on_trial(w) ? try_again(w, now) : make_room(w, now);
+    if (rc == SQLITE_OK)
+        rc = write_notes(w, now);
+    if (stg_sql_is_full(rc) || (rc == STG_SQL_AWAY && !w->is_hopeless)) {
+        // The disk is full, which is nothing new to what can wait.
+        w->is_tending = false;
+        w->letters_at = now + trim_pause;
+        if (w->url == NULL)
+            w->trim_at = w->keys_at = now + trim_pause;
+        w->renew_at = w->evict_at = w->letters_old_at = now + trim_pause;
+        if (w->is_closing)
+            w->letters_version = w->letters_noted;
+        rc = SQLITE_OK;
+    }
+    return rc == SQLITE_OK ? checkpoint(w, now) : rc;
+}
+
+bool stg_writer_tend(stg_store_writer *w)
+{
+    int rc;
+
+    w->why.text[0] = '\0';
+    rc = tend(w, uv_hrtime());
+    if (rc == SQLITE_OK)
+        return true;
+    // An error outside of a transaction is the last that SQLite knows.
+    if (w->why.text[0] == '\0')
+        stg_sql_words(&w->why, w->o->path, "cannot be kept in order", w->db,
+                      rc);
+    stg_request_queue_break(w->in, &w->why);
+    return false;
+}
+
+uint64_t stg_writer_tend_at(const stg_store_writer *w)
+{
+    uint64_t at = UINT64_MAX;
+
+    if (w->is_tending && !w->is_closing)
+        return 0;
+    if (has_letters(w))
+        at = w->is_closing ? 0 : w->letters_at;
+    if (has_lanes(w) && !w->is_closing)
+        at = stg_ns_min(at, w->lanes_at);
+    if (has_lanes(w) && w->is_closing && w->lanes_at == 0)
+        at = 0;
+    if (w->is_closing)
+        return at;
+    if (is_on_trial(w))
+        return stg_ns_min(at, w->trial_at);
+    if (w->keys.count > w->keys.count_max)
+        at = stg_ns_min(at, w->keys_at);
+    if (w->wal_pages >= wal_pages_max(w))
+        at = stg_ns_min(at, w->checkpoint_at);
+    if (has_grown(w))
+        at = stg_ns_min(at, w->renew_at);
+    at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
+    at = stg_ns_min(at, stg_writer_evict_at(w));
+    return stg_ns_min(at, w->trim_at);
+}
