@@ -164,13 +164,14 @@ bool stg_header_is_value(stg_span text)
 {
     size_t i = 0;
 
+    if (text.size == 0) // of no bytes, it may be NULL
+        return true;
     for (; i + 8 <= text.size; i += 8)
         if (has_control(text.at + i) && !is_plain(text.at + i, 8))
             return false;
     if (!is_plain(text.at + i, text.size - i))
         return false;
-    return text.size == 0 ||
-           (!is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]));
+    return !is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]);
 }
 
 bool stg_header_list_take(stg_span *list, stg_span *name)
