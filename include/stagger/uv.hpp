@@ -236,7 +236,7 @@ template <class F, class Judge, class Fallback> class [[nodiscard]] operation
         go_on();
     }
 
-    /* It has come to this, and was not abandoned before. */
+    /* Ends an attempt that was not abandoned, with its value or its error. */
     void end(const attempt &a, detail::slot<value_type> &value,
              std::exception_ptr error, const outcome &o)
     {

@@ -1,6 +1,6 @@
 /* span.h - bytes that are lent: where they begin, and how many there are.
  *
- * They are not terminated, and belong to whoever says so. */
+ * The bytes are not terminated; who owns them is said where a span is. */
 #ifndef STAGGER_BASE_SPAN_H
 #define STAGGER_BASE_SPAN_H
 

@@ -1,8 +1,8 @@
 /* chart_set.h - charts while they are made, with the memory of all they point to.
  *
- * What an album gives out is there until it is freed. If memory runs out,
- * is_short stays true and what was asked for is NULL: such an album is of no
- * use but to be freed. Pure; an album belongs to one thread. */
+ * Memory that a chart set gives out is there until the set is freed. If memory
+ * runs out, is_short stays true and the call returns NULL: such a set is of no
+ * use but to be freed. Pure; a set belongs to one thread. */
 #ifndef STAGGER_CHART_CHART_SET_H
 #define STAGGER_CHART_CHART_SET_H
 

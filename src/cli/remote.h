@@ -24,7 +24,7 @@ typedef struct stg_remote_options {
 /* o->hub, or what stands for it. */
 const char *stg_remote_url(const stg_remote_options *o);
 
-/* What of o concerns TLS. */
+/* Gives e the settings of o for TLS. */
 void stg_remote_secure(const stg_remote_options *o, stg_endpoint_options *e);
 
 #define STG_REMOTE_HELP                                                        \

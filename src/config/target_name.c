@@ -53,7 +53,7 @@ stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
              (unsigned)u.port);
     for (char *at = text; *at != '\0'; at++)
         *at = is_name_letter(*at) ? to_lower(*at) : '-';
-    // What is cut off must not make two of them one.
+    // Two URLs that differ behind the cut must not share a name.
     if (strlen(text) > STG_TARGET_NAME_MAX - sizeof hash)
         snprintf(hash, sizeof hash, "-%08x", (unsigned)hash_of(whole));
     else if (has_path)

@@ -144,15 +144,15 @@ typedef struct stg_assignment {
  * cursors know of are fetched: no fetch that was answered before may show them.
  *
  * A partition that has its rows only (see stg_flow_revoke()) may be given again.
- * Flow then knows its cursors best, and those of the gift are passed over.
+ * Flow then knows its cursors best, and passes over those of the assignment.
  *
  * STG_INVALID: out of range, it is there already, or flow stops. STG_IO: no
  * memory; nothing has changed. */
 stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
                            stg_error *err);
 
-/* How many partitions flow was given up to this one's last gift, which is what
- * the messages of it carry; 0: it is not there, or for its rows only. */
+/* How many partitions flow was given up to this one's last assignment: a number
+ * that its messages carry; 0: it is not there, or for its rows only. */
 uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition);
 
 /* What the store knows of a lane's cursor in a partition that was given without

@@ -269,7 +269,7 @@ void stg_flow_start(stg_flow *f, stg_ns now)
             f->lanes[i]->is_new = !stg_lane_is_durable(f, f->lanes[i]);
 }
 
-/* -- a gift ---------------------------------------------------------------- */
+/* -- an assignment --------------------------------------------------------- */
 
 static void set_gift(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {

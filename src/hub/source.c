@@ -154,14 +154,14 @@ typedef struct giving {
 
 static void give_rows(giving *g, uint32_t number, uint64_t generation)
 {
-    stg_assignment gift = {.partition = number,
-                           .generation = generation,
-                           .is_merged = true,
-                           .is_rows_only = true};
+    stg_assignment assignment = {.partition = number,
+                                 .generation = generation,
+                                 .is_merged = true,
+                                 .is_rows_only = true};
 
     if (g->status == STG_OK)
-        g->status =
-            stg_flow_assign(g->hub->flow, &gift, stg_deadlines_now(), g->err);
+        g->status = stg_flow_assign(g->hub->flow, &assignment,
+                                    stg_deadlines_now(), g->err);
 }
 
 static void give_old(void *ctx, const stg_store_partition *p)
@@ -305,7 +305,7 @@ static void read_behind(void *ctx, const stg_record *records, size_t count,
 
 /* -- what Kafka has -------------------------------------------------------- */
 
-/* A run's tag says for which gift of flow's it was read. */
+/* A run's tag says for which assignment of flow's it was read. */
 void stg_source_take_run(stg_source *s, const stg_kafka_run *run,
                          bool is_catch_up)
 {

@@ -164,8 +164,8 @@ bool stg_source_is_of(const stg_hub *h, uint32_t partition,
 
 /* -- source.c, for the others ---------------------------------------------- */
 
-/* The tag of what is read for flow: its own number of the gift, and below it the
- * partition's. */
+/* The tag of what is read for flow: its own number of the assignment, and below
+ * it the partition's. */
 enum { STG_SOURCE_NUMBER_BITS = 16 };
 
 static inline uint64_t stg_source_tag(uint64_t assignment, uint32_t number)

@@ -49,11 +49,11 @@ stg_status stg_question_check(const stg_question *q, stg_error *err)
     return STG_OK;
 }
 
-uint32_t stg_scenario_load(const stg_question *q, stg_scenario ordeal)
+uint32_t stg_scenario_load(const stg_question *q, stg_scenario scenario)
 {
     uint32_t more = q->load + q->load / 6; // 70 % becomes 81 %
 
-    if (ordeal < STG_SCENARIO_OUTAGE_MORE)
+    if (scenario < STG_SCENARIO_OUTAGE_MORE)
         return q->load;
     return more > 950 ? 950 : more;
 }
@@ -163,20 +163,20 @@ static uint32_t queue_of(const stg_question *q)
 }
 
 stg_overload_options stg_scenario_options(const stg_question *q,
-                                          stg_scenario ordeal)
+                                          stg_scenario scenario)
 {
     stg_overload_options o = stg_overload_default();
 
     o.service.workers = workers_of(q);
     o.service.time.a = service_of(q);
     o.service.queue_max = queue_of(q);
-    o.load.rate = capacity_of(q) * stg_scenario_load(q, ordeal) / 1000;
+    o.load.rate = capacity_of(q) * stg_scenario_load(q, scenario) / 1000;
     o.load.rate = o.load.rate < 1 ? 1 : o.load.rate;
     o.processes = processes_of(q);
     o.timeout = timeout_of(q);
     o.errors = 10000; // one in a hundred: what retries are for on a good day
     o.trigger.kind =
-        ordeal == STG_SCENARIO_OUTAGE || ordeal == STG_SCENARIO_OUTAGE_MORE
+        scenario == STG_SCENARIO_OUTAGE || scenario == STG_SCENARIO_OUTAGE_MORE
             ? STG_TRIGGER_OUTAGE
             : STG_TRIGGER_STALL;
     o.trigger.from_at = before_of(q);
@@ -380,7 +380,7 @@ static double mean_of(const stg_overload_summary *s, stg_figure figure)
 }
 
 void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
-                     stg_scenario ordeal, const stg_overload_summary *s)
+                     stg_scenario scenario, const stg_overload_summary *s)
 {
     double runs = s->runs, before = v->runs, all = before + runs;
     double capacity = (double)capacity_of(q) / 1000;
@@ -392,7 +392,7 @@ void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
     if (s->runs == 0)
         return;
     if (has > 0)
-        v->recovery_ms[ordeal] = after.mean;
+        v->recovery_ms[scenario] = after.mean;
     v->lost =
         (v->lost * before + (1 - mean_of(s, STG_FIGURE_SUCCESS)) * runs) / all;
     v->load =
@@ -424,7 +424,7 @@ int stg_verdict_compare(const stg_advice_verdict *a,
     return score(a) < score(b) ? -1 : 1;
 }
 
-/* Of the runs of an ordeal. */
+/* Of the runs of a scenario. */
 static stg_estimate gain_in(const stg_overload_summary *with,
                             const stg_overload_summary *without)
 {
@@ -447,20 +447,20 @@ static stg_estimate gain_in(const stg_overload_summary *with,
 
 stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
                               const stg_overload_summary *const *without,
-                              size_t ordeals)
+                              size_t scenarios)
 {
     double means[STG_SCENARIO_COUNT], squares = 0;
     stg_estimate all;
 
-    for (size_t k = 0; k < ordeals; k++) {
+    for (size_t k = 0; k < scenarios; k++) {
         stg_estimate e = gain_in(with[k], without[k]);
 
         means[k] = e.mean;
         squares += e.se * e.se;
     }
-    all = stg_estimate_make(means, ordeals);
+    all = stg_estimate_make(means, scenarios);
     if (with[0]->runs > 1)
-        all.se = stg_estimate_root(squares) / (double)ordeals;
+        all.se = stg_estimate_root(squares) / (double)scenarios;
     return all;
 }
 

@@ -47,16 +47,16 @@ typedef enum stg_scenario {
     STG_SCENARIO_COUNT
 } stg_scenario;
 
-/* The load of an ordeal, as a share of the capacity in thousandths. */
-uint32_t stg_scenario_load(const stg_question *q, stg_scenario ordeal);
+/* The load of a scenario, as a share of the capacity in thousandths. */
+uint32_t stg_scenario_load(const stg_question *q, stg_scenario scenario);
 
 /* By how much the model is smaller than what was asked, clients and capacity
  * alike, so that a run takes a moment: 1 or more. */
 uint32_t stg_question_scale(const stg_question *q);
 
-/* The model of an ordeal, but for its policy. */
+/* The model of a scenario, but for its policy. */
 stg_overload_options stg_scenario_options(const stg_question *q,
-                                          stg_scenario ordeal);
+                                          stg_scenario scenario);
 
 /* The policy for a process of the model: where there are fewer of them than the
  * scale would have, each has more to do, and its budget as much more. */
@@ -77,12 +77,12 @@ typedef struct stg_candidate {
  * comparison: no retries at all, and retries without a budget or breaker. */
 bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c);
 
-/* What a candidate came to, over all ordeals that it was tried in. */
+/* What a candidate came to, over all scenarios that it was tried in. */
 typedef struct stg_advice_verdict {
     uint32_t runs, failed; /* those that did not recover, or were not well */
     uint32_t unwell;       /* those that were not well before the trouble */
     double recovery_ms[STG_SCENARIO_COUNT]; /* mean; -1: never, or not tried */
-    double lost; /* share of the operations of a run, mean over ordeals */
+    double lost; /* share of the operations of a run, mean over scenarios */
     double load; /* requests for each operation, mean */
     double peak; /* of the load, over the capacity: the highest mean */
 } stg_advice_verdict;
@@ -91,7 +91,7 @@ typedef struct stg_advice_verdict {
 stg_advice_verdict stg_verdict_begin(void);
 
 void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
-                     stg_scenario ordeal, const stg_overload_summary *s);
+                     stg_scenario scenario, const stg_overload_summary *s);
 
 /* Below 0: a is better; 0: as good. */
 int stg_verdict_compare(const stg_advice_verdict *a,
@@ -103,13 +103,13 @@ bool stg_verdict_equal(const stg_advice_verdict *a,
                        const stg_advice_verdict *b);
 
 /* How much less of the operations was lost in one than in the other, in the same
- * runs of each ordeal: the mean of their differences, run by run, and its
- * standard error; of one run each the error is that over the ordeals. Both have
- * `ordeals` of them in the same order, each with the same number of runs, one at
- * least. */
+ * runs of each scenario: the mean of their differences, run by run, and its
+ * standard error; of one run each the error is that over the scenarios. Both
+ * have `scenarios` of them in the same order, each with the same number of runs,
+ * one at least. */
 stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
                               const stg_overload_summary *const *without,
-                              size_t ordeals);
+                              size_t scenarios);
 
 /* Whether a gain is more than what chance makes: two standard errors. */
 bool stg_verdict_is_gain(stg_estimate gain);

@@ -199,7 +199,7 @@ TEST(advise, puts_what_recovers_first_and_then_what_loses_least)
     CHECK_INT(stg_verdict_compare(&good, &good), 0);
 }
 
-/* The runs of an ordeal: what succeeds in each. */
+/* The runs of a scenario: what succeeds in each. */
 static void fill_success(stg_overload_summary *s, const stg_overload_options *o,
                          const stg_memory *memory, double first, double second)
 {
@@ -236,7 +236,7 @@ TEST(advise, takes_for_a_gain_what_is_more_than_its_error)
     CHECK(!stg_verdict_is_gain(stg_verdict_gain(none, good, 2)));
     gain = stg_verdict_gain(good, good, 2);
     CHECK(gain.mean == 0 && !stg_verdict_is_gain(gain));
-    // Of one run: over the ordeals, 0.1 and 0.12.
+    // Of one run: over the scenarios, 0.1 and 0.12.
     for (int i = 0; i < 4; i++)
         s[i].runs = 1;
     gain = stg_verdict_gain(good, none, 2);

@@ -219,22 +219,22 @@ typedef struct field {
 } field;
 
 static void make_trial(stg_trial *trial, const stg_question *q,
-                       stg_scenario ordeal, const stg_candidate *c)
+                       stg_scenario scenario, const stg_candidate *c)
 {
-    trial->options = stg_scenario_options(q, ordeal);
+    trial->options = stg_scenario_options(q, scenario);
     trial->options.policy = stg_question_policy(q, &c->policy);
     stg_overload_settle(&trial->options);
     memcpy(trial->name, c->name, sizeof c->name);
 }
 
-/* Runs trials for `count` candidates in `ordeals`, a candidate's together. */
+/* Runs trials for `count` candidates in `scenarios`, a candidate's together. */
 static stg_status try_out(const stg_advice *a, stg_trials *t,
                           const stg_advised *all, size_t count,
-                          const stg_scenario *ordeals, size_t ordeal_count,
+                          const stg_scenario *scenarios, size_t scenario_count,
                           stg_sim_progress *progress, stg_error *err)
 {
-    t->all = calloc(count * ordeal_count, sizeof *t->all);
-    t->count = count * ordeal_count;
+    t->all = calloc(count * scenario_count, sizeof *t->all);
+    t->count = count * scenario_count;
     t->seed = a->seed;
     t->threads = a->threads;
     t->memory_max = stg_sim_memory_left();
@@ -247,8 +247,8 @@ static stg_status try_out(const stg_advice *a, stg_trials *t,
         return STG_IO;
     }
     for (size_t i = 0; i < t->count; i++)
-        make_trial(&t->all[i], &a->question, ordeals[i % ordeal_count],
-                   &all[i / ordeal_count].candidate);
+        make_trial(&t->all[i], &a->question, scenarios[i % scenario_count],
+                   &all[i / scenario_count].candidate);
     for (size_t i = 0; i < t->count; i++)
         if (stg_overload_check(&t->all[i].options, err) != STG_OK)
             return STG_INVALID;
@@ -279,14 +279,14 @@ static int compare(const void *left, const void *right)
 }
 
 static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
-                  size_t count, const stg_scenario *ordeals,
-                  size_t ordeal_count)
+                  size_t count, const stg_scenario *scenarios,
+                  size_t scenario_count)
 {
     for (size_t i = 0; i < count; i++) {
         all[i].verdict = stg_verdict_begin();
-        all[i].trials = &t->all[i * ordeal_count];
-        for (size_t k = 0; k < ordeal_count; k++)
-            stg_verdict_add(&all[i].verdict, &a->question, ordeals[k],
+        all[i].trials = &t->all[i * scenario_count];
+        for (size_t k = 0; k < scenario_count; k++)
+            stg_verdict_add(&all[i].verdict, &a->question, scenarios[k],
                             &all[i].trials[k].summary);
     }
     if (!t->is_partial) // else there is no best
@@ -381,7 +381,7 @@ static stg_status hold_first_round(stg_advice *a, field *f,
     stg_status status;
 
     *t = (stg_trials){.reps = 1};
-    a->ordeals = FIRST;
+    a->scenarios = FIRST;
     status = try_out(a, t, f->all, f->count, first_round, FIRST, progress, err);
     if (status != STG_OK)
         return status;
@@ -404,7 +404,7 @@ static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
     stg_status status;
 
     a->trials = (stg_trials){.reps = a->reps};
-    a->ordeals = STG_SCENARIO_COUNT;
+    a->scenarios = STG_SCENARIO_COUNT;
     status = try_out(a, &a->trials, a->finalists, a->count, all,
                      STG_SCENARIO_COUNT, progress, err);
     if (status == STG_OK) {

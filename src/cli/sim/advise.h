@@ -18,12 +18,12 @@ typedef struct stg_advised {
     stg_candidate candidate;
     stg_advice_verdict verdict;
     bool is_plain; /* in the last round for comparison, whatever it came to */
-    const stg_trial *trials; /* one for each ordeal of the round, in order */
+    const stg_trial *trials; /* one for each scenario of the round, in order */
 } stg_advised;
 
 typedef struct stg_advice {
     stg_question question;
-    uint32_t reps; /* runs of each finalist in each ordeal */
+    uint32_t reps; /* runs of each finalist in each scenario */
     uint64_t seed;
     unsigned threads;
     stg_sim_output output;
@@ -34,7 +34,7 @@ typedef struct stg_advice {
      * a round was interrupted, those of it that ran at all. */
     stg_advised finalists[STG_CANDIDATES_MAX];
     size_t count;
-    size_t ordeals; /* that the round has, from the first on */
+    size_t scenarios; /* that the round has, from the first on */
     bool is_partial;
     stg_trials trials; /* of the finalists */
 } stg_advice;

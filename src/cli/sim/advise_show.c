@@ -36,12 +36,12 @@ typedef struct row {
 /* -- in words -------------------------------------------------------------- */
 
 /* Of the usual load and of more of it: what takes longer. */
-static double worst_of(const stg_advice_verdict *v, stg_scenario ordeal)
+static double worst_of(const stg_advice_verdict *v, stg_scenario scenario)
 {
-    double usual = v->recovery_ms[ordeal];
-    double more =
-        v->recovery_ms[ordeal == STG_SCENARIO_OUTAGE ? STG_SCENARIO_OUTAGE_MORE
-                                                     : STG_SCENARIO_STALL_MORE];
+    double usual = v->recovery_ms[scenario];
+    double more = v->recovery_ms[scenario == STG_SCENARIO_OUTAGE
+                                     ? STG_SCENARIO_OUTAGE_MORE
+                                     : STG_SCENARIO_STALL_MORE];
 
     if (usual < 0 || more < 0)
         return -1;
@@ -49,12 +49,12 @@ static double worst_of(const stg_advice_verdict *v, stg_scenario ordeal)
 }
 
 static const char *say_after(const stg_advice *a, const stg_advice_verdict *v,
-                             stg_scenario ordeal, char text[AFTER_TEXT])
+                             stg_scenario scenario, char text[AFTER_TEXT])
 {
-    double ms = worst_of(v, ordeal);
+    double ms = worst_of(v, scenario);
 
     if (ms < 0) {
-        stg_overload_options o = stg_scenario_options(&a->question, ordeal);
+        stg_overload_options o = stg_scenario_options(&a->question, scenario);
 
         snprintf(text, AFTER_TEXT, "not within %ju s",
                  (uintmax_t)((o.end_at - o.trigger.until_at) / STG_S));
@@ -223,7 +223,7 @@ static void say_others(const stg_advice *a, stg_text_buffer *p)
     }
 }
 
-/* What runs the best one through an ordeal, as it was done here. */
+/* What runs the best one through a scenario, as it was done here. */
 static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
@@ -321,14 +321,14 @@ static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 
 /* -- the picture ----------------------------------------------------------- */
 
-/* The ordeal in which those for comparison do worst: it shows why. */
-static stg_scenario find_ordeal(const stg_advice *a)
+/* The scenario in which those for comparison do worst: it shows why. */
+static stg_scenario find_scenario(const stg_advice *a)
 {
     static const stg_scenario order[] = {
         STG_SCENARIO_OUTAGE, STG_SCENARIO_STALL, STG_SCENARIO_OUTAGE_MORE,
         STG_SCENARIO_STALL_MORE};
 
-    for (size_t k = 0; k < a->ordeals; k++)
+    for (size_t k = 0; k < a->scenarios; k++)
         for (size_t i = 0; i < a->count; i++)
             if (a->finalists[i].is_plain &&
                 a->finalists[i].verdict.recovery_ms[order[k]] < 0)
@@ -350,17 +350,17 @@ static size_t find_next(const stg_advice *a)
 static void draw(const stg_advice *a, stg_chart_set *album)
 {
     stg_overload_case cases[4];
-    stg_scenario ordeal = find_ordeal(a);
+    stg_scenario scenario = find_scenario(a);
     size_t count = 0, next = find_next(a);
 
     for (size_t i = 0; i < a->count; i++) {
         const stg_advised *f = &a->finalists[i];
 
         if ((i == 0 || i == next || f->is_plain) &&
-            f->trials[ordeal].summary.runs > 0)
+            f->trials[scenario].summary.runs > 0)
             cases[count++] =
                 (stg_overload_case){.name = f->candidate.name,
-                                    .summary = &f->trials[ordeal].summary};
+                                    .summary = &f->trials[scenario].summary};
     }
     if (count > 0)
         stg_overload_chart_rates(album, cases, count, NULL);

@@ -77,7 +77,7 @@ static void stop(void *ctx, int signal)
     uv_stop(&s->loop);
 }
 
-/* Whoever connects is welcome, and has all the time that there is. */
+/* The sink sets no limits: neither of connections nor of time. */
 static stg_httpd_options http_options(sink *s)
 {
     s->files.limit = UINT32_MAX;
