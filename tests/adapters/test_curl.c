@@ -251,8 +251,8 @@ TEST(curl, makes_a_key_that_stays_the_same_over_the_attempts)
 TEST(curl, sends_the_key_that_it_is_given_beside_the_headers)
 {
     static const char *const answers[] = {
-        "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 Done\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 Done\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     };
     struct curl_slist mine = {.data = (char[]){"Accept: text/plain"}};
 
