@@ -145,6 +145,7 @@ add_library(stagger_hub STATIC
     hub/hub.c
     hub/intake.c
     hub/latency.c
+    hub/measure.c
     hub/reload.c
     hub/service.c
     hub/shell.c

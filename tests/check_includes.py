@@ -28,9 +28,10 @@ ROOMS = {
     "kafka": ("base", "core", "flow", "host", "http", "store", "sources"),
     "ingress": ("base", "core", "flow", "host", "http", "store"),
     "alerts": ("base", "core", "flow", "host", "http", "store"),
-    "metrics": ("base", "core", "flow", "host", "http", "store"),
     "config": ("base", "core", "flow", "host", "http", "store", "sources",
-               "kafka", "ingress", "alerts", "metrics"),
+               "kafka", "ingress", "alerts"),
+    "metrics": ("base", "core", "flow", "host", "http", "store", "kafka",
+                "ingress", "alerts", "config"),
     "hub": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config"),
     "admin": ("base", "core", "flow", "host", "http", "store", "ingress",
@@ -43,16 +44,7 @@ ROOMS = {
 }
 # What is still the wrong way; this list only gets shorter.
 EXCEPTIONS = {
-    ("hub/hub_internal.h", "admin/admin.h"),
-    ("metrics/count.c", "hub/hub_internal.h"),
-    ("metrics/metrics.c", "hub/hub_internal.h"),
-    ("metrics/metrics.c", "ingress/ask.h"),
-    ("metrics/metrics.h", "hub/target.h"),
-    ("metrics/snapshot.h", "alerts/alerts.h"),
-    ("metrics/snapshot.h", "hub/hub.h"),
-    ("metrics/snapshot.h", "ingress/ingress.h"),
     ("metrics/snapshot.h", "hub/source.h"),
-    ("metrics/snapshot.h", "hub/target.h"),
     ("metrics/print_kafka.c", "hub/hub_internal.h"),
 }
 USED = set()

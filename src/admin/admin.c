@@ -42,14 +42,14 @@ static const stg_route routes[] = {
      stg_admin_test_alerts, false},
 };
 
-void stg_admin_serve(stg_admin *a, stg_ingress *g)
+static void serve(void *part, stg_ingress *g)
 {
-    stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, a);
-    stg_ingress_watch(g, stg_admin_note_refused, a);
+    stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, part);
+    stg_ingress_watch(g, stg_admin_note_refused, part);
 }
 
-stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
-                          stg_error *err)
+static stg_status open_part(void **part, stg_hub *h, const char *audit,
+                            stg_error *err)
 {
     stg_admin *a = calloc(1, sizeof *a);
     stg_status status;
@@ -60,18 +60,21 @@ stg_status stg_admin_open(stg_admin **admin, stg_hub *h, const char *audit,
     a->started_at = stg_wall_now();
     status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
     if (status == STG_OK)
-        *admin = a;
+        *part = a;
     else
         free(a);
     return status;
 }
 
-void stg_admin_close(stg_admin *a, void (*closed)(void *ctx), void *ctx)
+static void close_part(void *part, void (*closed)(void *ctx), void *ctx)
 {
+    stg_admin *a = part;
+
     stg_audit_close(&a->audit, closed, ctx);
 }
 
-void stg_admin_free(stg_admin *a)
-{
-    free(a);
-}
+const stg_hub_calls stg_admin_calls = {.open = open_part,
+                                       .serve = serve,
+                                       .note = stg_admin_note,
+                                       .close = close_part,
+                                       .free = free};

@@ -144,9 +144,10 @@ void stg_change_refuse(stg_change_call *c, int status, const char *format, ...)
     end(c, "refused");
 }
 
-void stg_admin_note(stg_admin *a, const char *action, const char *who,
+void stg_admin_note(void *part, const char *action, const char *who,
                     bool is_done, const char *detail)
 {
+    stg_admin *a = part;
     json_t *line = begin_line(action, who, "here");
 
     if (line == NULL)

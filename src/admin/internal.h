@@ -20,6 +20,8 @@
 
 enum { STG_REPLAYS_MAX = 100, STG_REPLAYS_RUNNING_MAX = 8 };
 
+typedef struct stg_admin stg_admin;
+
 typedef struct stg_replay {
     uint64_t id; /* 0: none */
     bool is_running;
@@ -140,5 +142,10 @@ void stg_admin_one_replay(void *admin, stg_ask *a);
 
 /* Whether a text has the shape of a message's id: of the queue or of a topic. */
 bool stg_admin_is_id(const char *id);
+
+/* For stg_hub_calls: a change that did not come by HTTP, "reload" of "SIGHUP",
+ * to the audit log. detail may be NULL. */
+void stg_admin_note(void *part, const char *action, const char *who,
+                    bool is_done, const char *detail);
 
 #endif

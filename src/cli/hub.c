@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "cli/commands.h"
 #include "cli/hub_options.h"
 #include "cli/options.h"
@@ -86,6 +87,7 @@ static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
     bool is_input_only = o->settings->listen.address == NULL;
     stg_hub_options h = {.settings = o->settings,
                          .log = log,
+                         .calls = &stg_admin_calls,
                          .is_service = true,
                          .ended = on_end,
                          .ctx = &r};

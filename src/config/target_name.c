@@ -62,3 +62,10 @@ stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
              (int)(STG_TARGET_NAME_MAX - sizeof hash), text, hash);
     return STG_OK;
 }
+
+const char *stg_target_state_name(unsigned state)
+{
+    return state == STG_TARGET_ORPHANED
+               ? "orphaned"
+               : stg_lane_state_name((stg_lane_state)state);
+}

@@ -238,7 +238,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
 
     note(a->target, &how->outcome, took, now);
     note_gone(h, a->target, &how->outcome, now);
-    stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
+    stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->is_verbose)
         stg_tell_attempt(h, &told, now);
     stg_shell_note(h);
@@ -251,7 +251,7 @@ static void put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_verdict v =
         stg_flow_ended(h->flow, a->delivery, how, stg_deadlines_now());
 
-    stg_metrics_end(a->target, &how->outcome, &v, took, a->accepted_at);
+    stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
     stg_shell_note(h);
 }
 
@@ -338,7 +338,7 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     a->number_max = action->start.attempts_max;
     a->accepted_at = action->start.message->created_at;
     a->trace = (stg_trace){.high = 0};
-    stg_metrics_start(a->target, action->start.is_retry);
+    stg_metrics_start(&a->target->meter, action->start.is_retry);
 }
 
 void stg_attempt_start(stg_attempts *all, const stg_action *action)

@@ -215,10 +215,10 @@ static void part_closed(void *ctx)
     if (--h->handles > 0)
         return;
     // What others ended with may have been a line for its log.
-    if (h->admin != NULL && !h->is_admin_closing) {
-        h->is_admin_closing = true;
+    if (h->calls_part != NULL && !h->is_calls_closing) {
+        h->is_calls_closing = true;
         h->handles = 1;
-        stg_admin_close(h->admin, part_closed, h);
+        h->calls->close(h->calls_part, part_closed, h);
         return;
     }
     if (!h->is_open)
@@ -345,12 +345,12 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = stg_targets_find_lanes(&h->targets, h->store, &o->shard, err);
     if (status == STG_OK)
         status = start_flow(h, err);
-    if (status == STG_OK)
-        status = stg_admin_open(&h->admin, h, o->audit, err);
+    if (status == STG_OK && h->calls != NULL)
+        status = h->calls->open(&h->calls_part, h, o->audit, err);
     if (status == STG_OK)
         status = stg_intake_open(&h->intake, h, o, &h->handles, err);
-    if (status == STG_OK && h->intake.ingress != NULL)
-        stg_admin_serve(h->admin, h->intake.ingress);
+    if (status == STG_OK && h->calls != NULL && h->intake.ingress != NULL)
+        h->calls->serve(h->calls_part, h->intake.ingress);
     if (status == STG_OK)
         status = stg_source_open(&h->source, &h->handles, err);
     return status;
@@ -365,10 +365,11 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->loop = loop;
     h->log = o->log;
     h->settings = o->settings;
+    h->calls = o->calls;
     h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
-    stg_metrics_open(&h->metrics, h, o->settings->metrics.targets_max);
+    stg_measure_open(h);
     h->handles = 2; // the shell and the metrics
     return h;
 }
@@ -430,7 +431,8 @@ void stg_hub_free(stg_hub *h)
     stg_attempts_close(&h->attempts);
     stg_source_free(&h->source);
     stg_targets_free(&h->targets);
-    stg_admin_free(h->admin);
+    if (h->calls_part != NULL)
+        h->calls->free(h->calls_part);
     stg_settings_free(h->settings);
     free(h);
 }

@@ -17,6 +17,7 @@
 #include "config/settings.h"
 #include "flow/flow.h"
 #include "host/log.h"
+#include "ingress/ingress.h"
 
 typedef struct stg_hub stg_hub;
 
@@ -29,10 +30,25 @@ typedef struct stg_hub_end {
     uint64_t dead;  /* what became a dead letter while it ran */
 } stg_hub_end;
 
+/* Another room's part in a hub: the calls by which operators ask and change it
+ * (admin.h fills it in). The part is made before the hub listens, serves at its
+ * ingress if there is one, is told of changes that did not come by it, and is
+ * closed last. part is what open has made. */
+typedef struct stg_hub_calls {
+    stg_status (*open)(void **part, stg_hub *h, const char *audit,
+                       stg_error *err);
+    void (*serve)(void *part, stg_ingress *g);
+    void (*note)(void *part, const char *action, const char *who, bool is_done,
+                 const char *detail);
+    void (*close)(void *part, void (*closed)(void *ctx), void *ctx);
+    void (*free)(void *part);
+} stg_hub_calls;
+
 typedef struct stg_hub_options {
-    stg_settings *settings; /* given, once the hub is open */
-    stg_log *log;           /* kept; may be NULL. At the level debug of the
+    stg_settings *settings;     /* given, once the hub is open */
+    stg_log *log;               /* kept; may be NULL. At the level debug of the
                                settings, successes are logged, too */
+    const stg_hub_calls *calls; /* kept; NULL: nobody can call */
     bool is_service; /* tells the service manager how it is: see notify.h */
 
     /* The hub has ended, and nothing of it is in the loop. */

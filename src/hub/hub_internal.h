@@ -9,12 +9,11 @@
  *     reload.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
- *     target_control.c    what people do to it while it runs
- *     ops/admin*  the calls by which they do it */
+ *     target_control.c    pause, resume, forget
+ *     measure.c   facts for the metrics */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
 
-#include "admin/admin.h"
 #include "host/deadlines.h"
 #include "host/notify.h"
 #include "hub/attempt.h"
@@ -56,7 +55,8 @@ struct stg_hub {
     stg_source source;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
-    stg_admin *admin;           /* NULL: not opened yet */
+    const stg_hub_calls *calls; /* NULL: nobody can call */
+    void *calls_part;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */
     uint64_t dead_before;       /* rows, when the hub was opened */
 
@@ -84,7 +84,7 @@ struct stg_hub {
     bool is_flow_stopped; /* or not to be waited for */
     bool is_telling;      /* the last alerts, before all is closed */
     bool is_closing;
-    bool is_admin_closing;
+    bool is_calls_closing;
     unsigned handles; /* parts that are open in the loop */
     stg_hub_end end;
     void (*ended)(void *ctx, const stg_hub_end *end);
@@ -157,6 +157,11 @@ bool stg_target_control_forgotten(void *hub, uint32_t lane);
 
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_target_control_close(stg_hub *h);
+
+/* -- measure.c ------------------------------------------------------------- */
+
+/* Its metrics, whose facts the hub gives. */
+void stg_measure_open(stg_hub *h);
 
 /* -- service.c ------------------------------------------------------------- */
 

@@ -464,8 +464,9 @@ static void note_reload(void *ctx, const stg_reloaded *r)
 {
     const stg_hub *h = ctx;
 
-    stg_admin_note(h->admin, "reload", "SIGHUP", r->status == STG_OK,
-                   r->detail);
+    if (h->calls_part != NULL)
+        h->calls->note(h->calls_part, "reload", "SIGHUP", r->status == STG_OK,
+                       r->detail);
 }
 
 void stg_hub_reload_by_signal(stg_hub *h)

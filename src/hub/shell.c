@@ -64,7 +64,7 @@ void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
     stg_hub *h = hub;
 
     stg_flow_replayed(h->flow, lane, partition, count, stg_deadlines_now());
-    stg_metrics_replayed(stg_targets_at(&h->targets, lane), count);
+    stg_metrics_replayed(&h->metrics, lane, count);
     stg_shell_note(h);
 }
 
@@ -187,7 +187,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         break;
     case STG_ACTION_TELL:
         if (a->tell.what == STG_TELL_OPENED)
-            stg_metrics_opened(stg_targets_at(&h->targets, a->lane));
+            stg_metrics_opened(&h->metrics, a->lane);
         stg_watch_tell(&h->watch, a, now);
         stg_tell_action(h, a, now);
         break;

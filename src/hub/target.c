@@ -28,13 +28,6 @@ unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
                : (unsigned)lane;
 }
 
-const char *stg_target_state_name(unsigned state)
-{
-    return state == STG_TARGET_ORPHANED
-               ? "orphaned"
-               : stg_lane_state_name((stg_lane_state)state);
-}
-
 /* -- targets --------------------------------------------------------------- */
 
 void stg_target_free(stg_target *t)
@@ -42,7 +35,7 @@ void stg_target_free(stg_target *t)
     free(t->name);
     free(t->url);
     free(t->latency);
-    free(t->counters);
+    free(t->meter.counters);
     free(t->topics_known);
     free(t);
 }

@@ -5,18 +5,12 @@
 #ifndef STAGGER_HUB_TARGET_H
 #define STAGGER_HUB_TARGET_H
 
+#include "config/target_name.h"
 #include "http/client.h"
 #include "hub/hub.h"
 #include "hub/latency.h"
-#include "metrics/counters.h"
+#include "metrics/metrics.h"
 #include "store/store.h"
-
-/* Whether the metrics tell of it by its name. */
-typedef enum stg_target_label {
-    STG_LABEL_NONE, /* they have not told of it yet */
-    STG_LABEL_OWN,
-    STG_LABEL_OTHERS, /* together with others */
-} stg_target_label;
 
 typedef struct stg_target {
     char *name, *url;
@@ -35,12 +29,11 @@ typedef struct stg_target {
     stg_latency
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
-    stg_counters *counters;    /* NULL: it had no attempt yet */
-    bool is_gone;              /* it answered 410, and took nothing since */
+    bool is_gone; /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */
-    stg_target_label label;
+    stg_meter meter;
 } stg_target;
 
 typedef struct stg_targets {
@@ -51,11 +44,8 @@ typedef struct stg_targets {
     size_t lanes;
 } stg_targets;
 
-/* The states that people see: those of its lane, and orphaned, of a target that
- * the settings have no more. */
-enum { STG_TARGET_ORPHANED = STG_LANE_REMOVING + 1, STG_TARGET_STATES };
+/* Its state as it is shown, of STG_TARGET_STATES. */
 unsigned stg_target_state(const stg_target *t, stg_lane_state lane);
-const char *stg_target_state_name(unsigned state);
 
 /* An endpoint as the settings say. Returns what stg_endpoint_new() does. */
 stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,

@@ -173,7 +173,7 @@ void stg_target_control_removed(stg_hub *h, uint32_t lane)
     stg_forgetting **at = &h->forgetting, *f;
 
     if (t != NULL) {
-        stg_metrics_forget(&h->metrics, t);
+        stg_metrics_forget(&h->metrics, &t->meter);
         stg_targets_remove(&h->targets, t);
     }
     while (*at != NULL && (*at)->lane != lane)

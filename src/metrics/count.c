@@ -1,19 +1,19 @@
-/* What is counted, where it happens. */
+/* Counting, where it happens. */
 #include <stdlib.h>
 
 #include "host/wall.h"
-#include "hub/hub_internal.h"
+#include "metrics/metrics.h"
 
 /* Made when there is something to count: most of ten thousand targets may be
  * idle. NULL: there is no memory, and the target is not counted. */
-static stg_counters *counters_of(stg_target *t)
+static stg_counters *counters_of(stg_meter *t)
 {
     if (t->counters == NULL)
         t->counters = calloc(1, sizeof *t->counters);
     return t->counters;
 }
 
-void stg_metrics_start(stg_target *t, bool is_retry)
+void stg_metrics_start(stg_meter *t, bool is_retry)
 {
     stg_counters *c = counters_of(t);
 
@@ -23,7 +23,7 @@ void stg_metrics_start(stg_target *t, bool is_retry)
     c->retries += is_retry;
 }
 
-void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
+void stg_metrics_end(stg_meter *t, const stg_outcome *o, const stg_verdict *v,
                      stg_ns took, stg_ns accepted_at)
 {
     stg_counters *c = t->counters;
@@ -40,17 +40,25 @@ void stg_metrics_end(stg_target *t, const stg_outcome *o, const stg_verdict *v,
         stg_histogram_add(&c->latency, stg_ns_sub(stg_wall_now(), accepted_at));
 }
 
-void stg_metrics_opened(stg_target *t)
+/* NULL: there is no such target, or no memory. */
+static stg_counters *counters_at(const stg_metrics *m, uint32_t lane)
 {
-    stg_counters *c = t == NULL ? NULL : counters_of(t);
+    stg_meter *t = m->facts.meter(m->facts.ctx, lane);
+
+    return t == NULL ? NULL : counters_of(t);
+}
+
+void stg_metrics_opened(stg_metrics *m, uint32_t lane)
+{
+    stg_counters *c = counters_at(m, lane);
 
     if (c != NULL)
         c->openings++;
 }
 
-void stg_metrics_replayed(stg_target *t, uint64_t count)
+void stg_metrics_replayed(stg_metrics *m, uint32_t lane, uint64_t count)
 {
-    stg_counters *c = t == NULL ? NULL : counters_of(t);
+    stg_counters *c = counters_at(m, lane);
 
     if (c != NULL)
         c->replayed += count;
@@ -67,13 +75,11 @@ void stg_metrics_store(stg_metrics *m, const stg_group *g, stg_ns now)
 static void count_change(const stg_metrics *m, const stg_change *change)
 {
     bool is_range = change->kind == STG_CHANGE_RANGE && !change->is_cancelled;
-    stg_target *t;
     stg_counters *c;
 
     if (change->kind != STG_CHANGE_DEAD && !is_range)
         return;
-    t = stg_targets_at(&m->hub->targets, change->lane);
-    c = t == NULL ? NULL : counters_of(t);
+    c = counters_at(m, change->lane);
     if (c == NULL)
         return;
     if (is_range)
@@ -94,7 +100,7 @@ void stg_metrics_stored(stg_metrics *m, stg_ns now)
         count_change(m, &g->changes[i]);
 }
 
-void stg_metrics_forget(stg_metrics *m, stg_target *t)
+void stg_metrics_forget(stg_metrics *m, stg_meter *t)
 {
     if (t->label == STG_LABEL_OWN)
         m->labelled--;

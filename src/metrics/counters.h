@@ -82,4 +82,17 @@ void stg_counters_note(stg_counters *c, uint64_t budget_refused,
 
 void stg_counters_merge(stg_counters *c, const stg_counters *other);
 
+/* Whether the metrics tell of a target by its name. */
+typedef enum stg_target_label {
+    STG_LABEL_NONE, /* they have not told of it yet */
+    STG_LABEL_OWN,
+    STG_LABEL_OTHERS, /* together with others */
+} stg_target_label;
+
+/* A target as the metrics know it. Zeroed, nothing was counted. */
+typedef struct stg_meter {
+    stg_counters *counters; /* NULL: it had no attempt yet */
+    stg_target_label label;
+} stg_meter;
+
 #endif

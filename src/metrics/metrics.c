@@ -1,4 +1,4 @@
-/* The page: a picture is taken, printed by a thread, and given away. */
+/* The page: a snapshot is taken, printed by a thread, and given away. */
 #include "metrics/metrics.h"
 
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "host/wall.h"
-#include "hub/hub_internal.h"
 #include "ingress/ask.h"
 
 enum { SLICE = 256 /* targets a turn of the loop */ };
@@ -50,22 +49,22 @@ static void give(stg_metrics *m, char *text, size_t size)
     } while (at != last);
 }
 
-static void forget_picture(stg_metrics *m)
+static void forget_snapshot(stg_metrics *m)
 {
-    free(m->picture.rows);
-    stg_picture_free_kafka(&m->picture);
-    m->picture = (stg_snapshot){.rows = NULL};
+    free(m->snapshot.rows);
+    stg_snapshot_free_kafka(&m->snapshot);
+    m->snapshot = (stg_snapshot){.rows = NULL};
     m->rows_max = m->at = 0;
 }
 
 static void begin(stg_metrics *m)
 {
-    stg_deadline_set(&m->hub->deadlines, &m->next, stg_deadlines_now());
+    stg_deadline_set(m->facts.deadlines, &m->next, stg_deadlines_now());
 }
 
 static void end(stg_metrics *m, char *text, size_t size)
 {
-    forget_picture(m);
+    forget_snapshot(m);
     give(m, text, size);
     if (!stg_list_is_empty(&m->waiting) && m->closed == NULL)
         begin(m);
@@ -79,7 +78,7 @@ static void print(uv_work_t *work)
     stg_process_view process;
 
     stg_process_look(&process);
-    stg_picture_print(&m->picture, &process, &m->page);
+    stg_snapshot_print(&m->snapshot, &process, &m->page);
 }
 
 static void printed(uv_work_t *work, int status)
@@ -98,147 +97,96 @@ static void printed(uv_work_t *work, int status)
 static void begin_printing(stg_metrics *m)
 {
     m->work.data = m;
-    m->is_printing = uv_queue_work(m->hub->loop, &m->work, print, printed) == 0;
+    m->is_printing =
+        uv_queue_work(m->facts.loop, &m->work, print, printed) == 0;
     if (!m->is_printing)
         end(m, NULL, 0);
 }
 
-/* -- a picture of the targets, in slices ----------------------------------- */
-
-static void look_at(const stg_metrics *m, const stg_target *t,
-                    stg_picture_row *row, stg_ns now)
-{
-    stg_lane_view *lane = &row->lane;
-
-    *row = (stg_picture_row){.targets = 1};
-    memcpy(row->name, t->name, strlen(t->name) + 1);
-    row->lane_number = t->lane;
-    if (t->endpoint != NULL)
-        stg_endpoint_look(t->endpoint, &row->sockets);
-    if (stg_hub_look_lane(m->hub, t->lane, lane, now) != STG_OK)
-        return; // it has ended
-    row->states[stg_target_state(t, lane->state)] = 1;
-    row->catching_up = lane->is_laggard;
-    row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
-    if (lane->oldest_at > 0)
-        row->lag_time = stg_ns_sub(m->wall_at, lane->oldest_at);
-    if (t->counters != NULL)
-        stg_counters_note(t->counters, lane->budget_refused,
-                          row->sockets.connects);
-}
+/* -- a snapshot of the targets, in slices ----------------------------------- */
 
 /* A target keeps its label, or its place among the others, for as long as it
  * is there: else a sum would fall. */
-static void give_label(stg_metrics *m, stg_target *t)
+static void give_label(stg_metrics *m, stg_meter *t)
 {
     if (t->label != STG_LABEL_NONE)
         return;
-    t->label = m->labelled < m->labelled_max ? STG_LABEL_OWN : STG_LABEL_OTHERS;
+    t->label =
+        m->labelled < m->facts.labelled_max ? STG_LABEL_OWN : STG_LABEL_OTHERS;
     m->labelled += t->label == STG_LABEL_OWN;
 }
 
-/* The row of the others is behind all that may have their own. */
-static void add_target(stg_metrics *m, stg_target *t, stg_ns now)
+/* Behind the rows of those with a label come the row of all others, and one in
+ * which each of them is looked at. */
+static void add_target(stg_metrics *m, size_t i)
 {
-    stg_snapshot *p = &m->picture;
-    stg_picture_row one;
+    stg_snapshot *p = &m->snapshot;
+    stg_snapshot_row *row;
+    stg_meter *t = m->facts.look(m->facts.ctx, i, NULL, 0);
+    bool has_own;
 
     give_label(m, t);
-    if (t->label == STG_LABEL_OWN && p->count < m->rows_max) {
-        look_at(m, t, &p->rows[p->count], now);
-        if (t->counters != NULL)
-            p->rows[p->count].counters = *t->counters;
-        p->count++;
-        return;
+    has_own = t->label == STG_LABEL_OWN && p->count < m->rows_max;
+    row = &p->rows[has_own ? p->count++ : m->rows_max + 1];
+    (void)m->facts.look(m->facts.ctx, i, row, m->wall_at);
+    if (!has_own) {
+        stg_snapshot_add(&p->rows[m->rows_max], row, t->counters);
+        p->has_others = true;
+    } else if (t->counters != NULL) {
+        row->counters = *t->counters;
     }
-    look_at(m, t, &one, now);
-    stg_picture_add(&p->rows[m->rows_max], &one, t->counters);
-    p->has_others = true;
-}
-
-static void take_alerts(const stg_alerts *a, stg_snapshot *p)
-{
-    stg_alerts_look(a, &p->alerts);
-    for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
-         p->sink_count++) {
-        stg_picture_sink *sink = &p->sinks[p->sink_count];
-
-        if (stg_alerts_look_sink(a, p->sink_count, &sink->view) != STG_OK)
-            return;
-        (void)snprintf(sink->name, sizeof sink->name, "%s", sink->view.name);
-        sink->view.name = NULL;
-    }
-}
-
-static void take_hub(stg_metrics *m)
-{
-    stg_hub *h = m->hub;
-    stg_snapshot *p = &m->picture;
-
-    stg_hub_look(h, &p->hub);
-    stg_store_look(h->store, &p->store);
-    p->has_ingress = h->intake.ingress != NULL;
-    if (p->has_ingress)
-        stg_ingress_look(h->intake.ingress, &p->ingress);
-    p->known = h->targets.known;
-    p->unknown = h->targets.count - h->targets.known;
-    p->groups = m->groups;
-    stg_picture_take_kafka(p, &h->source);
-    take_alerts(h->watch.alerts, p);
-    p->log_dropped = stg_log_dropped(h->log);
-    p->started_at = m->started_at;
-    p->memory_max = h->settings->memory_max;
 }
 
 /* The row of the others to its place. */
 static void complete(stg_metrics *m)
 {
-    stg_snapshot *p = &m->picture;
+    stg_snapshot *p = &m->snapshot;
 
     if (p->has_others) {
-        stg_picture_row *others = &p->rows[p->count++];
+        stg_snapshot_row *others = &p->rows[p->count++];
 
         if (others != &p->rows[m->rows_max])
             *others = p->rows[m->rows_max];
         memcpy(others->name, STG_OTHER_TARGETS, sizeof STG_OTHER_TARGETS);
     }
-    take_hub(m);
+    p->groups = m->groups;
+    p->started_at = m->started_at;
+    m->facts.complete(m->facts.ctx, p);
     begin_printing(m);
 }
 
 /* False: there was no memory. */
 static bool start_over(stg_metrics *m)
 {
-    const stg_targets *t = &m->hub->targets;
+    size_t count;
 
-    forget_picture(m);
-    m->changes = t->changes;
+    forget_snapshot(m);
+    count = m->facts.count(m->facts.ctx, &m->changes);
     m->wall_at = stg_wall_now();
-    m->rows_max = t->count < m->labelled_max ? t->count : m->labelled_max;
-    m->picture.rows = calloc(m->rows_max + 1, sizeof *m->picture.rows);
-    if (m->picture.rows == NULL)
+    m->rows_max = count < m->facts.labelled_max ? count : m->facts.labelled_max;
+    m->snapshot.rows = calloc(m->rows_max + 2, sizeof *m->snapshot.rows);
+    if (m->snapshot.rows == NULL)
         return false;
-    m->picture.rows[m->rows_max].counters = m->gone;
-    m->picture.has_others = m->gone.started > 0;
+    m->snapshot.rows[m->rows_max].counters = m->gone;
+    m->snapshot.has_others = m->gone.started > 0;
     return true;
 }
 
 static void take_slice(stg_deadline *d)
 {
     stg_metrics *m = STG_HEAP_HOLDER(d, stg_metrics, next);
-    const stg_targets *all = &m->hub->targets;
-    stg_ns now = stg_deadlines_now();
+    uint64_t changes;
+    size_t count = m->facts.count(m->facts.ctx, &changes);
 
     // Targets that came or went have moved the others.
-    if ((m->picture.rows == NULL || m->changes != all->changes) &&
-        !start_over(m)) {
+    if ((m->snapshot.rows == NULL || m->changes != changes) && !start_over(m)) {
         end(m, NULL, 0);
         return;
     }
-    for (int i = 0; i < SLICE && m->at < all->count; i++)
-        add_target(m, all->all[m->at++], now);
-    if (m->at < all->count)
-        stg_deadline_set(&m->hub->deadlines, d, now);
+    for (int i = 0; i < SLICE && m->at < count; i++)
+        add_target(m, m->at++);
+    if (m->at < count)
+        stg_deadline_set(m->facts.deadlines, d, stg_deadlines_now());
     else
         complete(m);
 }
@@ -253,7 +201,7 @@ bool stg_metrics_ask(stg_metrics *m, stg_metrics_fn *done, void *ctx)
         return false;
     *w = (waiter){.done = done, .ctx = ctx};
     stg_list_push(&m->waiting, &w->link);
-    if (!m->is_printing && m->picture.rows == NULL)
+    if (!m->is_printing && m->snapshot.rows == NULL)
         begin(m);
     return true;
 }
@@ -281,10 +229,9 @@ void stg_metrics_serve(stg_metrics *m, stg_ingress *g)
 
 /* -- open, close ----------------------------------------------------------- */
 
-void stg_metrics_open(stg_metrics *m, stg_hub *hub, uint32_t labelled_max)
+void stg_metrics_open(stg_metrics *m, const stg_metrics_facts *facts)
 {
-    m->hub = hub;
-    m->labelled_max = labelled_max;
+    m->facts = *facts;
     m->started_at = stg_wall_now();
     m->next.passed = take_slice;
     stg_list_init(&m->waiting);
@@ -297,8 +244,8 @@ void stg_metrics_close(stg_metrics *m, void (*closed)(void *ctx), void *ctx)
         m->closed_ctx = ctx;
         return;
     }
-    stg_deadline_clear(&m->hub->deadlines, &m->next);
-    forget_picture(m);
+    stg_deadline_clear(m->facts.deadlines, &m->next);
+    forget_snapshot(m);
     give(m, NULL, 0);
     closed(ctx);
 }

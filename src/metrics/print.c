@@ -57,11 +57,11 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
                     "Always 1; the version is its label.");
     stg_page_sample(page, "", &version, 1, 1);
     put_gauge(page, "stagger_stopping", "1 when the hub was told to stop.",
-              p->hub.is_stopping);
+              p->is_stopping);
     put_gauge(page, "stagger_uplink_down",
               "1 when no connection can be made to any target, for want of a "
               "network or a name server.",
-              p->hub.flow.is_uplink_down);
+              p->flow.is_uplink_down);
     stg_page_family(page, "stagger_targets", "gauge",
                     "Targets of the settings, and those that only the store "
                     "knows.");
@@ -69,23 +69,23 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
     put_as(page, "known_to", "store", p->unknown);
     put_counter(page, "stagger_messages_accepted_total",
                 "Messages that were taken in, from wherever they come.",
-                p->hub.accepted);
+                p->accepted);
     put_gauge(page, "stagger_attempts_in_flight",
               "Attempts that are under way, to all targets.",
-              p->hub.flow.in_flight);
+              p->flow.in_flight);
     put_gauge(page, "stagger_attempts_in_flight_limit",
               "The most of them; each target may have one besides.",
-              p->hub.flow.in_flight_max);
-    if (p->hub.flow.budget_left != UINT64_MAX) {
+              p->flow.in_flight_max);
+    if (p->flow.budget_left != UINT64_MAX) {
         stg_page_family(page, "stagger_shared_budget_left_retries", "gauge",
                         "Retries that the budget of all targets can afford "
                         "now.");
-        stg_page_thousandths(page, NULL, 0, p->hub.flow.budget_left);
+        stg_page_thousandths(page, NULL, 0, p->flow.budget_left);
     }
     put_counter(page, "stagger_shared_budget_refused_total",
                 "Retries that the budget of all targets has refused or put "
                 "off.",
-                p->hub.flow.budget_refused);
+                p->flow.budget_refused);
     put_counter(page, "stagger_log_lines_dropped_total",
                 "Lines of the log that nobody read in time.", p->log_dropped);
 }
@@ -93,12 +93,12 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
 static void print_memory(const stg_snapshot *p, stg_exposition *page)
 {
     put_gauge(page, "stagger_window_messages",
-              "Recent messages that are held in memory.", p->hub.flow.window);
+              "Recent messages that are held in memory.", p->flow.window);
     put_gauge(page, "stagger_memory_held_bytes",
-              "Memory that messages and answers take.", p->hub.flow.held);
+              "Memory that messages and answers take.", p->flow.held);
     put_gauge(page, "stagger_memory_limit_bytes",
               "The most of it that they may take; at it reading stops.",
-              p->hub.flow.memory_max);
+              p->flow.memory_max);
     put_gauge(page, "stagger_memory_setting_bytes",
               "The limit of the settings, the intake's part included.",
               p->memory_max);
@@ -253,15 +253,15 @@ static void print_process(const stg_snapshot *p, const stg_process_view *v,
                   v->files_max);
 }
 
-void stg_picture_print(const stg_snapshot *p, const stg_process_view *process,
-                       stg_exposition *page)
+void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
+                        stg_exposition *page)
 {
     print_hub(p, page);
-    stg_picture_print_targets(p, page);
+    stg_snapshot_print_targets(p, page);
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);
-    stg_picture_print_kafka(p, page);
+    stg_snapshot_print_kafka(p, page);
     if (p->has_ingress)
         print_ingress(&p->ingress, page);
     print_alerts(p, page);
@@ -284,8 +284,8 @@ static void add_lane(stg_lane_view *all, const stg_lane_view *one)
     all->lag += one->lag;
 }
 
-void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
-                     const stg_counters *counters)
+void stg_snapshot_add(stg_snapshot_row *row, const stg_snapshot_row *one,
+                      const stg_counters *counters)
 {
     row->targets += one->targets;
     add_lane(&row->lane, &one->lane);

@@ -29,7 +29,7 @@ static size_t own_rows(const stg_snapshot *p)
 static void take_lags(stg_snapshot *p, const stg_source *s, size_t i,
                       uint32_t number)
 {
-    stg_picture_kafka *k = &p->kafka;
+    stg_snapshot_kafka *k = &p->kafka;
     stg_place_view v;
 
     for (size_t row = 0; row < own_rows(p); row++)
@@ -44,13 +44,13 @@ static void no_counts(void *ctx, const stg_kafka_view *v)
     (void)v;
 }
 
-void stg_picture_take_kafka(stg_snapshot *p, const stg_source *s)
+void stg_snapshot_take_kafka(stg_snapshot *p, const stg_source *s)
 {
-    stg_picture_kafka *k = &p->kafka;
+    stg_snapshot_kafka *k = &p->kafka;
     size_t count = count_places(s);
     stg_source_view v;
 
-    *k = (stg_picture_kafka){.is_there = stg_source_is_kafka(s)};
+    *k = (stg_snapshot_kafka){.is_there = stg_source_is_kafka(s)};
     if (!k->is_there)
         return;
     stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
@@ -66,31 +66,31 @@ void stg_picture_take_kafka(stg_snapshot *p, const stg_source *s)
     if (count > 0 && own_rows(p) <= LAGS_MAX / count)
         k->lags = calloc(own_rows(p) * count + 1, sizeof *k->lags);
     for (size_t i = 0; i < count && stg_source_look(s, i, &v); i++) {
-        k->places[i] = (stg_picture_place){.topic = strdup(v.topic),
-                                           .partition = v.partition,
-                                           .next = v.next,
-                                           .end = v.end,
-                                           .committed = v.committed};
+        k->places[i] = (stg_snapshot_place){.topic = strdup(v.topic),
+                                            .partition = v.partition,
+                                            .next = v.next,
+                                            .end = v.end,
+                                            .committed = v.committed};
         if (k->lags != NULL)
             take_lags(p, s, i, v.number);
     }
 }
 
-void stg_picture_free_kafka(stg_snapshot *p)
+void stg_snapshot_free_kafka(stg_snapshot *p)
 {
-    stg_picture_kafka *k = &p->kafka;
+    stg_snapshot_kafka *k = &p->kafka;
 
     for (size_t i = 0; i < k->count; i++)
         free(k->places[i].topic);
     free(k->places);
     free(k->lags);
-    *k = (stg_picture_kafka){.places = NULL};
+    *k = (stg_snapshot_kafka){.places = NULL};
 }
 
 /* -- printing it ----------------------------------------------------------- */
 
 static void put_place(stg_exposition *page, const char *target,
-                      const stg_picture_place *place, uint64_t value)
+                      const stg_snapshot_place *place, uint64_t value)
 {
     char number[NUMBER_TEXT];
     stg_label labels[] = {
@@ -102,26 +102,26 @@ static void put_place(stg_exposition *page, const char *target,
     stg_page_sample(page, "", labels, target != NULL ? 3 : 2, value);
 }
 
-static uint64_t next_of(const stg_picture_place *place)
+static uint64_t next_of(const stg_snapshot_place *place)
 {
     return place->next;
 }
 
-static uint64_t end_of(const stg_picture_place *place)
+static uint64_t end_of(const stg_snapshot_place *place)
 {
     return place->end;
 }
 
-static uint64_t committed_of(const stg_picture_place *place)
+static uint64_t committed_of(const stg_snapshot_place *place)
 {
     return place->committed;
 }
 
-static void print_places(const stg_picture_kafka *k, stg_exposition *page)
+static void print_places(const stg_snapshot_kafka *k, stg_exposition *page)
 {
     static const struct {
         const char *name, *help;
-        uint64_t (*of)(const stg_picture_place *place);
+        uint64_t (*of)(const stg_snapshot_place *place);
     } families[] = {
         {"stagger_kafka_end_position",
          "The position that the partition's next record gets.", end_of},
@@ -140,7 +140,7 @@ static void print_places(const stg_picture_kafka *k, stg_exposition *page)
 
 static void print_lags(const stg_snapshot *p, stg_exposition *page)
 {
-    const stg_picture_kafka *k = &p->kafka;
+    const stg_snapshot_kafka *k = &p->kafka;
 
     if (k->lags == NULL)
         return;
@@ -160,7 +160,7 @@ static void put_result(stg_exposition *page, const char *result, uint64_t value)
     stg_page_sample(page, "", &label, 1, value);
 }
 
-static void print_counts(const stg_picture_kafka *k, stg_exposition *page)
+static void print_counts(const stg_snapshot_kafka *k, stg_exposition *page)
 {
     const struct {
         const char *name, *type, *help;
@@ -212,7 +212,7 @@ static void print_counts(const stg_picture_kafka *k, stg_exposition *page)
     put_result(page, "failed", k->counts.commit_failures);
 }
 
-static void print_letters(const stg_picture_kafka *k, stg_exposition *page)
+static void print_letters(const stg_snapshot_kafka *k, stg_exposition *page)
 {
     if (!k->has_letters)
         return;
@@ -224,7 +224,7 @@ static void print_letters(const stg_picture_kafka *k, stg_exposition *page)
     put_result(page, "left-out", k->letters.left_out);
 }
 
-void stg_picture_print_kafka(const stg_snapshot *p, stg_exposition *page)
+void stg_snapshot_print_kafka(const stg_snapshot *p, stg_exposition *page)
 {
     if (!p->kafka.is_there)
         return;

@@ -1,10 +1,10 @@
-/* The metrics of targets: each family over all rows of the picture. */
+/* The metrics of targets: each family over all rows of the snapshot. */
 #include <stagger/policy.h>
 
 #include "metrics/snapshot.h"
 #include "store/category.h"
 
-typedef void print_fn(stg_exposition *page, const stg_picture_row *row);
+typedef void print_fn(stg_exposition *page, const stg_snapshot_row *row);
 
 typedef struct family {
     const char *name, *type, *help;
@@ -13,7 +13,7 @@ typedef struct family {
 
 /* -- samples of a row ------------------------------------------------------ */
 
-static void put(stg_exposition *page, const stg_picture_row *row,
+static void put(stg_exposition *page, const stg_snapshot_row *row,
                 uint64_t value)
 {
     stg_label label = {"target", row->name};
@@ -21,7 +21,7 @@ static void put(stg_exposition *page, const stg_picture_row *row,
     stg_page_sample(page, "", &label, 1, value);
 }
 
-static void put_as(stg_exposition *page, const stg_picture_row *row,
+static void put_as(stg_exposition *page, const stg_snapshot_row *row,
                    const char *name, const char *as, uint64_t value)
 {
     stg_label labels[] = {{"target", row->name}, {name, as}};
@@ -29,7 +29,7 @@ static void put_as(stg_exposition *page, const stg_picture_row *row,
     stg_page_sample(page, "", labels, 2, value);
 }
 
-static void put_histogram(stg_exposition *page, const stg_picture_row *row,
+static void put_histogram(stg_exposition *page, const stg_snapshot_row *row,
                           const stg_histogram *h)
 {
     stg_label label = {"target", row->name};
@@ -39,7 +39,7 @@ static void put_histogram(stg_exposition *page, const stg_picture_row *row,
 
 typedef struct causes {
     stg_exposition *page;
-    const stg_picture_row *row;
+    const stg_snapshot_row *row;
 } causes;
 
 static void put_cause(void *ctx, const char *cause, stg_category category,
@@ -56,36 +56,36 @@ static void put_cause(void *ctx, const char *cause, stg_category category,
 
 /* -- attempts -------------------------------------------------------------- */
 
-static void print_started(stg_exposition *page, const stg_picture_row *row)
+static void print_started(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->counters.started);
 }
 
-static void print_retries(stg_exposition *page, const stg_picture_row *row)
+static void print_retries(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->counters.retries);
 }
 
-static void print_attempts(stg_exposition *page, const stg_picture_row *row)
+static void print_attempts(stg_exposition *page, const stg_snapshot_row *row)
 {
     causes c = {page, row};
 
     stg_causes_each(&row->counters.ended, put_cause, &c);
 }
 
-static void print_took(stg_exposition *page, const stg_picture_row *row)
+static void print_took(stg_exposition *page, const stg_snapshot_row *row)
 {
     put_histogram(page, row, &row->counters.took);
 }
 
-static void print_latency(stg_exposition *page, const stg_picture_row *row)
+static void print_latency(stg_exposition *page, const stg_snapshot_row *row)
 {
     put_histogram(page, row, &row->counters.latency);
 }
 
 /* -- decisions and ends ---------------------------------------------------- */
 
-static void put_decision(stg_exposition *page, const stg_picture_row *row,
+static void put_decision(stg_exposition *page, const stg_snapshot_row *row,
                          const char *decision, const char *reason,
                          uint64_t count)
 {
@@ -96,7 +96,7 @@ static void put_decision(stg_exposition *page, const stg_picture_row *row,
         stg_page_sample(page, "", labels, 3, count);
 }
 
-static void print_decisions(stg_exposition *page, const stg_picture_row *row)
+static void print_decisions(stg_exposition *page, const stg_snapshot_row *row)
 {
     const stg_counters *c = &row->counters;
 
@@ -125,7 +125,7 @@ static uint64_t sum_of_shed(const stg_counters *c)
     return sum;
 }
 
-static void print_ends(stg_exposition *page, const stg_picture_row *row)
+static void print_ends(stg_exposition *page, const stg_snapshot_row *row)
 {
     const stg_counters *c = &row->counters;
 
@@ -134,12 +134,12 @@ static void print_ends(stg_exposition *page, const stg_picture_row *row)
            stg_causes_sum(&c->letters) + sum_of_shed(c));
 }
 
-static void print_replayed(stg_exposition *page, const stg_picture_row *row)
+static void print_replayed(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->counters.replayed);
 }
 
-static void print_letters(stg_exposition *page, const stg_picture_row *row)
+static void print_letters(stg_exposition *page, const stg_snapshot_row *row)
 {
     causes c = {page, row};
 
@@ -152,7 +152,7 @@ static void print_letters(stg_exposition *page, const stg_picture_row *row)
 
 /* -- lanes ----------------------------------------------------------------- */
 
-static void print_books(stg_exposition *page, const stg_picture_row *row)
+static void print_books(stg_exposition *page, const stg_snapshot_row *row)
 {
     const stg_lane_view *l = &row->lane;
 
@@ -165,12 +165,12 @@ static void print_books(stg_exposition *page, const stg_picture_row *row)
     put_as(page, row, "state", "in_flight", l->in_flight);
 }
 
-static void print_replays(stg_exposition *page, const stg_picture_row *row)
+static void print_replays(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->lane.replays);
 }
 
-static void print_state(stg_exposition *page, const stg_picture_row *row)
+static void print_state(stg_exposition *page, const stg_snapshot_row *row)
 {
     for (unsigned i = 0; i < STG_TARGET_STATES; i++)
         if (row->states[i] > 0)
@@ -178,22 +178,22 @@ static void print_state(stg_exposition *page, const stg_picture_row *row)
                    row->states[i]);
 }
 
-static void print_limit(stg_exposition *page, const stg_picture_row *row)
+static void print_limit(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->lane.limit);
 }
 
-static void print_catching_up(stg_exposition *page, const stg_picture_row *row)
+static void print_catching_up(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->catching_up);
 }
 
-static void print_lag(stg_exposition *page, const stg_picture_row *row)
+static void print_lag(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->lane.lag);
 }
 
-static void print_lag_time(stg_exposition *page, const stg_picture_row *row)
+static void print_lag_time(stg_exposition *page, const stg_snapshot_row *row)
 {
     stg_label label = {"target", row->name};
 
@@ -202,17 +202,17 @@ static void print_lag_time(stg_exposition *page, const stg_picture_row *row)
 
 /* -- breaker, budget, sockets ---------------------------------------------- */
 
-static void print_open(stg_exposition *page, const stg_picture_row *row)
+static void print_open(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->breakers_open);
 }
 
-static void print_openings(stg_exposition *page, const stg_picture_row *row)
+static void print_openings(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->counters.openings);
 }
 
-static void print_budget_left(stg_exposition *page, const stg_picture_row *row)
+static void print_budget_left(stg_exposition *page, const stg_snapshot_row *row)
 {
     stg_label label = {"target", row->name};
 
@@ -223,18 +223,18 @@ static void print_budget_left(stg_exposition *page, const stg_picture_row *row)
 }
 
 static void print_budget_refused(stg_exposition *page,
-                                 const stg_picture_row *row)
+                                 const stg_snapshot_row *row)
 {
     put(page, row, row->counters.budget_refused);
 }
 
-static void print_connections(stg_exposition *page, const stg_picture_row *row)
+static void print_connections(stg_exposition *page, const stg_snapshot_row *row)
 {
     put_as(page, row, "state", "idle", row->sockets.idle);
     put_as(page, row, "state", "busy", row->sockets.busy);
 }
 
-static void print_connects(stg_exposition *page, const stg_picture_row *row)
+static void print_connects(stg_exposition *page, const stg_snapshot_row *row)
 {
     put(page, row, row->counters.connects);
 }
@@ -292,7 +292,7 @@ static const family families[] = {
      "Connections to a target that were begun.", print_connects},
 };
 
-void stg_picture_print_targets(const stg_snapshot *p, stg_exposition *page)
+void stg_snapshot_print_targets(const stg_snapshot *p, stg_exposition *page)
 {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         stg_page_family(page, families[i].name, families[i].type,

@@ -7,10 +7,9 @@
 #define STAGGER_METRICS_SNAPSHOT_H
 
 #include "alerts/alerts.h"
+#include "config/target_name.h"
 #include "http/client.h"
-#include "hub/hub.h"
 #include "hub/source.h"
-#include "hub/target.h"
 #include "ingress/ingress.h"
 #include "metrics/counters.h"
 #include "metrics/exposition.h"
@@ -20,7 +19,7 @@
 #define STG_OTHER_TARGETS "(other)"
 
 /* A target; or many, whose numbers are added up. */
-typedef struct stg_picture_row {
+typedef struct stg_snapshot_row {
     char name[STG_TARGET_NAME_MAX];
     uint32_t lane_number;               /* of a target by itself */
     uint32_t targets;                   /* that it is of */
@@ -31,19 +30,19 @@ typedef struct stg_picture_row {
     stg_endpoint_view sockets;
     stg_ns lag_time; /* age of the oldest message that it has not settled */
     stg_counters counters;
-} stg_picture_row;
+} stg_snapshot_row;
 
 /* A partition of Kafka. */
-typedef struct stg_picture_place {
+typedef struct stg_snapshot_place {
     char *topic;
     uint32_t partition;
     uint64_t next, end, committed;
-} stg_picture_place;
+} stg_snapshot_place;
 
 /* Topics of Kafka as the log. */
-typedef struct stg_picture_kafka {
+typedef struct stg_snapshot_kafka {
     bool is_there; /* else the log is the queue */
-    stg_picture_place *places;
+    stg_snapshot_place *places;
     size_t count;
     uint64_t *lags; /* of each row but that of the others, in each place; NULL:
                        they were too many */
@@ -52,28 +51,30 @@ typedef struct stg_picture_kafka {
     stg_kafka_letters_counts letters;
     size_t topics_missing;
     stg_source_counts source;
-} stg_picture_kafka;
+} stg_snapshot_kafka;
 
 /* A sink of alerts, whose name may go with a reload. */
-typedef struct stg_picture_sink {
+typedef struct stg_snapshot_sink {
     char name[STG_TARGET_NAME_MAX];
     stg_alert_sink_view view; /* but its name */
-} stg_picture_sink;
+} stg_snapshot_sink;
 
 typedef struct stg_snapshot {
-    stg_picture_row *rows; /* the last: the others, if there are any */
+    stg_snapshot_row *rows; /* the last: the others, if there are any */
     size_t count;
     bool has_others;
     size_t known, unknown; /* targets of the settings, and of the store alone */
 
-    stg_picture_kafka kafka;
-    stg_hub_view hub;
+    stg_snapshot_kafka kafka;
+    stg_flow_view flow;
+    uint64_t accepted; /* messages, by all intakes */
+    bool is_stopping;
     stg_store_view store;
     bool has_ingress;
     stg_ingress_view ingress;
     stg_histogram groups; /* of flow, until they were durable */
     stg_alerts_view alerts;
-    stg_picture_sink sinks[STG_ALERT_SINKS_MAX];
+    stg_snapshot_sink sinks[STG_ALERT_SINKS_MAX];
     size_t sink_count;
     uint64_t log_dropped; /* lines */
     stg_ns started_at;    /* since 1970 */
@@ -81,19 +82,19 @@ typedef struct stg_snapshot {
 } stg_snapshot;
 
 /* Adds one target more to a row. counters may be NULL: nothing was counted. */
-void stg_picture_add(stg_picture_row *row, const stg_picture_row *one,
-                     const stg_counters *counters);
+void stg_snapshot_add(stg_snapshot_row *row, const stg_snapshot_row *one,
+                      const stg_counters *counters);
 
 /* What is known of the log, when the rows are complete. To be freed. */
-void stg_picture_take_kafka(stg_snapshot *p, const stg_source *s);
-void stg_picture_free_kafka(stg_snapshot *p);
+void stg_snapshot_take_kafka(stg_snapshot *p, const stg_source *s);
+void stg_snapshot_free_kafka(stg_snapshot *p);
 
-void stg_picture_print(const stg_snapshot *p, const stg_process_view *process,
-                       stg_exposition *page);
+void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
+                        stg_exposition *page);
 
 /* -- between the files that print ------------------------------------------ */
 
-void stg_picture_print_targets(const stg_snapshot *p, stg_exposition *page);
-void stg_picture_print_kafka(const stg_snapshot *p, stg_exposition *page);
+void stg_snapshot_print_targets(const stg_snapshot *p, stg_exposition *page);
+void stg_snapshot_print_kafka(const stg_snapshot *p, stg_exposition *page);
 
 #endif

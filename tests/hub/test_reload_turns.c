@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "config/load.h"
 #include "hub/hub_internal.h"
 #include "hub/target_control.h"
@@ -71,7 +72,8 @@ static void open_place(place *p, int count)
 {
     const char *top = getenv("TMPDIR");
     stg_diagnostics c = {.all = NULL};
-    stg_hub_options o = {.ended = note_end, .ctx = p};
+    stg_hub_options o = {
+        .calls = &stg_admin_calls, .ended = note_end, .ctx = p};
     stg_error err = {.text = ""};
 
     *p = (place){.hub = NULL};

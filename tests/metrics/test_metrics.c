@@ -240,7 +240,7 @@ static const char *printed(const stg_snapshot *p)
     size_t size;
     char *bytes;
 
-    stg_picture_print(p, &process, &page);
+    stg_snapshot_print(p, &process, &page);
     bytes = stg_page_take(&page, &size);
     CHECK(bytes != NULL && size < sizeof text);
     memcpy(text, bytes, size);
@@ -249,9 +249,9 @@ static const char *printed(const stg_snapshot *p)
     return text;
 }
 
-static stg_picture_row row_of(const char *name)
+static stg_snapshot_row row_of(const char *name)
 {
-    stg_picture_row row = {.targets = 1, .states = {[STG_LANE_LIVE] = 1}};
+    stg_snapshot_row row = {.targets = 1, .states = {[STG_LANE_LIVE] = 1}};
 
     (void)snprintf(row.name, sizeof row.name, "%s", name);
     row.counters.started = 3;
@@ -273,7 +273,7 @@ static stg_picture_row row_of(const char *name)
 
 TEST(metrics, tell_of_each_target)
 {
-    stg_picture_row row = row_of("shop");
+    stg_snapshot_row row = row_of("shop");
     stg_snapshot p = {.rows = &row, .count = 1};
     const char *text = printed(&p);
 
@@ -300,16 +300,16 @@ TEST(metrics, tell_of_each_target)
 
 TEST(metrics, add_up_the_others)
 {
-    stg_picture_row a = row_of("a"), b = row_of("b");
-    stg_picture_row row = {.name = STG_OTHER_TARGETS};
+    stg_snapshot_row a = row_of("a"), b = row_of("b");
+    stg_snapshot_row row = {.name = STG_OTHER_TARGETS};
     stg_snapshot p = {.rows = &row, .count = 1, .has_others = true};
     const char *text;
 
     a.lag_time = 5 * STG_S;
     b.lag_time = 3 * STG_S;
     a.lane.lag = b.lane.lag = 10;
-    stg_picture_add(&row, &a, &a.counters);
-    stg_picture_add(&row, &b, NULL);
+    stg_snapshot_add(&row, &a, &a.counters);
+    stg_snapshot_add(&row, &b, NULL);
     text = printed(&p);
     HAS("stagger_attempts_started_total{target=\"(other)\"} 3");
     HAS("stagger_lane_deliveries{target=\"(other)\",state=\"routed\"} 24");
@@ -322,16 +322,16 @@ TEST(metrics, add_up_the_others)
 
 TEST(metrics, tell_what_is_left_of_a_budget_that_is_there)
 {
-    stg_picture_row row = row_of("shop");
+    stg_snapshot_row row = row_of("shop");
     stg_snapshot p = {.rows = &row, .count = 1};
     const char *text;
 
     row.lane.budget_left = 2500;
-    p.hub.flow.budget_left = UINT64_MAX;
+    p.flow.budget_left = UINT64_MAX;
     text = printed(&p);
     HAS("stagger_budget_left_retries{target=\"shop\"} 2.5");
     CHECK(strstr(text, "stagger_shared_budget_left_retries") == NULL);
-    p.hub.flow.budget_left = 7;
+    p.flow.budget_left = 7;
     text = printed(&p);
     HAS("stagger_shared_budget_left_retries 0.007");
 }
@@ -352,7 +352,7 @@ TEST(counters, go_on_where_others_begin_anew)
 /* Each family once, with all of its samples behind its type. */
 TEST(metrics, have_each_family_in_one_piece)
 {
-    stg_picture_row rows[] = {row_of("a"), row_of("b")};
+    stg_snapshot_row rows[] = {row_of("a"), row_of("b")};
     stg_snapshot p = {.rows = rows, .count = 2, .has_ingress = true};
     const char *text = printed(&p), *at = text;
     int families = 0;

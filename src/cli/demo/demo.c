@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "cli/commands.h"
 #include "cli/demo/audit.h"
 #include "cli/demo/post.h"
@@ -194,8 +195,10 @@ static bool set_up(stg_settings *s, const demo *d)
 
 static bool open_hub(demo *d, stg_error *err)
 {
-    stg_hub_options o = {
-        .settings = stg_settings_new(), .ended = on_hub_ended, .ctx = d};
+    stg_hub_options o = {.settings = stg_settings_new(),
+                         .calls = &stg_admin_calls,
+                         .ended = on_hub_ended,
+                         .ctx = d};
 
     snprintf(err->text, sizeof err->text, "there is no memory for a hub");
     if (o.settings != NULL && set_up(o.settings, d) &&

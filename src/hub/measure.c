@@ -1,0 +1,103 @@
+/* The facts of a hub for its metrics. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hub/hub_internal.h"
+
+static size_t count_targets(void *ctx, uint64_t *changes)
+{
+    const stg_hub *h = ctx;
+
+    *changes = h->targets.changes;
+    return h->targets.count;
+}
+
+static void look_at(const stg_hub *h, stg_target *t, stg_snapshot_row *row,
+                    stg_ns wall_at)
+{
+    stg_lane_view *lane = &row->lane;
+
+    *row = (stg_snapshot_row){.targets = 1};
+    memcpy(row->name, t->name, strlen(t->name) + 1);
+    row->lane_number = t->lane;
+    if (t->endpoint != NULL)
+        stg_endpoint_look(t->endpoint, &row->sockets);
+    if (stg_hub_look_lane(h, t->lane, lane, stg_deadlines_now()) != STG_OK)
+        return; // it has ended
+    row->states[stg_target_state(t, lane->state)] = 1;
+    row->catching_up = lane->is_laggard;
+    row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
+    if (lane->oldest_at > 0)
+        row->lag_time = stg_ns_sub(wall_at, lane->oldest_at);
+    if (t->meter.counters != NULL)
+        stg_counters_note(t->meter.counters, lane->budget_refused,
+                          row->sockets.connects);
+}
+
+static stg_meter *look_target(void *ctx, size_t i, stg_snapshot_row *row,
+                              stg_ns wall_at)
+{
+    stg_hub *h = ctx;
+    stg_target *t = h->targets.all[i];
+
+    if (row != NULL)
+        look_at(h, t, row, wall_at);
+    return &t->meter;
+}
+
+static stg_meter *meter_of(void *ctx, uint32_t lane)
+{
+    const stg_hub *h = ctx;
+    stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t == NULL ? NULL : &t->meter;
+}
+
+static void look_alerts(const stg_alerts *a, stg_snapshot *p)
+{
+    stg_alerts_look(a, &p->alerts);
+    for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
+         p->sink_count++) {
+        stg_snapshot_sink *sink = &p->sinks[p->sink_count];
+
+        if (stg_alerts_look_sink(a, p->sink_count, &sink->view) != STG_OK)
+            return;
+        (void)snprintf(sink->name, sizeof sink->name, "%s", sink->view.name);
+        sink->view.name = NULL;
+    }
+}
+
+static void look_hub(void *ctx, stg_snapshot *p)
+{
+    stg_hub *h = ctx;
+    stg_hub_view view;
+
+    stg_hub_look(h, &view);
+    p->flow = view.flow;
+    p->accepted = view.accepted;
+    p->is_stopping = view.is_stopping;
+    stg_store_look(h->store, &p->store);
+    p->has_ingress = h->intake.ingress != NULL;
+    if (p->has_ingress)
+        stg_ingress_look(h->intake.ingress, &p->ingress);
+    p->known = h->targets.known;
+    p->unknown = h->targets.count - h->targets.known;
+    stg_snapshot_take_kafka(p, &h->source);
+    look_alerts(h->watch.alerts, p);
+    p->log_dropped = stg_log_dropped(h->log);
+    p->memory_max = h->settings->memory_max;
+}
+
+void stg_measure_open(stg_hub *h)
+{
+    stg_metrics_open(
+        &h->metrics,
+        &(stg_metrics_facts){.count = count_targets,
+                             .look = look_target,
+                             .meter = meter_of,
+                             .complete = look_hub,
+                             .loop = h->loop,
+                             .deadlines = &h->deadlines,
+                             .labelled_max = h->settings->metrics.targets_max,
+                             .ctx = h});
+}
