@@ -22,9 +22,8 @@ else: a load average that says otherwise is told.
              of another build in turn with this one. --callgrind adds a run of
              each shape in valgrind: instructions, and lines that a first cache
              of 32 KB and a second of 1 MB did not have, of a delivery.
-  tls        The same with 3 targets over TLS (1.3), and a sink that speaks it:
-             build/release/bench/tls_sink. Needs openssl. Besides, what a
-             connection costs that is idle.
+  tls        The same with 3 targets over TLS (1.3): --tls-cert of the sink. Needs
+             openssl. Besides, what a connection costs that is idle.
   latency    From the call that publishes until the sink has read a message, by
              the wall clock on both sides, at a rate far below the limit.
   isolation  The same for 49 healthy targets beside one that is healthy, one
@@ -401,12 +400,9 @@ class Bench:
         return paths
 
     def tls_sink(self, *count):
-        program = os.path.join(os.path.dirname(self.stagger), "bench",
-                               "tls_sink")
-        sink = self.start(1, program, *self.certificate(), *count,
-                          stdout=subprocess.PIPE, text=True)
-        self.stack.callback(sink.stdout.close)
-        return sink, f"https://127.0.0.1:{sink.stdout.readline().strip()}"
+        certificate, key = self.certificate()
+        return self.sink("--tls-cert", certificate, "--tls-key", key,
+                         *(word for n in count for word in ("--count", n)))
 
     def tls(self):
         print("tls         targets  deliveries/s  us CPU each     wrk/s  "

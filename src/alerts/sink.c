@@ -10,6 +10,7 @@
 #include "alerts/mail.h"
 #include "alerts/payload.h"
 #include "alerts/secret.h"
+#include "http/tls.h"
 
 struct stg_alert_sink {
     stg_alert_world *world;
@@ -452,11 +453,13 @@ static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
 static stg_status make_endpoint(stg_alert_sink *s, const char *url,
                                 const char *headers, stg_error *err)
 {
+    static const stg_tls_names names = {"certificate", "key", "ca"};
     stg_endpoint_options e = stg_endpoint_options_default(url);
     stg_error why;
     stg_status status;
 
     e.headers = headers;
+    e.tls_names = &names;
     e.ca_file = s->o.ca_file;
     e.idle_count_max = 1;
     e.answer_max = 4096;

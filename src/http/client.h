@@ -69,6 +69,8 @@ typedef struct stg_endpoint_options {
                             a User-Agent it is stagger's. */
     const char *ca_file; /* PEM; NULL: the system's */
     const char *certificate_file, *key_file; /* of the client; NULL: none */
+    const struct stg_tls_names *tls_names; /* of these files; see tls.h; NULL: a
+                                              target's */
     const char *server_name; /* for SNI and the check; NULL: the URL's host */
     bool is_unverified;      /* do not check the server's certificate */
     stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,

@@ -258,7 +258,8 @@ static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
 
 static stg_tls_options tls_of(const stg_endpoint_options *o)
 {
-    return (stg_tls_options){.ca_file = o->ca_file,
+    return (stg_tls_options){.names = o->tls_names,
+                             .ca_file = o->ca_file,
                              .certificate_file = o->certificate_file,
                              .key_file = o->key_file,
                              .is_unverified = o->is_unverified};

@@ -43,25 +43,27 @@ int64_t stg_httpd_certificate_until(const stg_httpd *s)
 
 static stg_status check_age(const stg_tls_context *context, stg_error *err)
 {
+    stg_tls_options o = stg_tls_context_options(context);
     int64_t until = stg_tls_own_until(context);
 
     if (until > (int64_t)(stg_wall_now() / STG_S))
         return STG_OK;
-    return stg_hub_refuse(err, STG_INVALID,
-                          "certificate_file %.200s: it has expired",
-                          stg_tls_context_options(context).certificate_file);
+    return stg_hub_refuse(
+        err, STG_INVALID, "%s %.200s: it has expired; wanted a valid one",
+        stg_tls_names_of(&o)->certificate, o.certificate_file);
 }
 
-static stg_status check_key(const char *path, stg_error *err)
+static stg_status check_key(const stg_tls_options *o, stg_error *err)
 {
     struct stat status;
 
-    if (stat(path, &status) != 0 || stg_file_is_private(&status))
+    if (stat(o->key_file, &status) != 0 || stg_file_is_private(&status))
         return STG_OK; // that it cannot be read is told when it is
     return stg_hub_refuse(err, STG_INVALID,
-                          "key_file %.200s: others may use it (mode %04o); "
+                          "%s %.200s: others may use it (mode %04o); "
                           "wanted 0600: chmod 600",
-                          path, (unsigned)(status.st_mode & 07777));
+                          stg_tls_names_of(o)->key, o->key_file,
+                          (unsigned)(status.st_mode & 07777));
 }
 
 static stg_status take_context(stg_httpd *s, const stg_tls_options *o,
@@ -75,7 +77,7 @@ static stg_status take_context(stg_httpd *s, const stg_tls_options *o,
         s->records = malloc(RECORDS);
     if (s->records == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory");
-    status = check_key(o->key_file, err);
+    status = check_key(o, err);
     if (status == STG_OK)
         status = stg_tls_context_take(context, &s->contexts, &server, err);
     if (status == STG_OK && *context != s->tls &&

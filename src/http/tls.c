@@ -32,6 +32,7 @@ struct stg_tls_context {
     size_t out_size, out_room;
     bool is_unverified, is_server;
     source ca, certificate, key;
+    const stg_tls_names *names;
 };
 
 struct stg_tls {
@@ -129,6 +130,14 @@ static bool is_same(const source *a, const char *path)
            a->written_at.tv_nsec == b.written_at.tv_nsec;
 }
 
+const stg_tls_names *stg_tls_names_of(const stg_tls_options *o)
+{
+    static const stg_tls_names target = {"tls.certificate", "tls.key",
+                                         "tls.ca"};
+
+    return o->names != NULL ? o->names : &target;
+}
+
 bool stg_tls_context_matches(const stg_tls_context *c, const stg_tls_options *o)
 {
     return c->is_unverified == o->is_unverified &&
@@ -139,7 +148,8 @@ bool stg_tls_context_matches(const stg_tls_context *c, const stg_tls_options *o)
 
 stg_tls_options stg_tls_context_options(const stg_tls_context *c)
 {
-    return (stg_tls_options){.ca_file = c->ca.path,
+    return (stg_tls_options){.names = c->names,
+                             .ca_file = c->ca.path,
                              .certificate_file = c->certificate.path,
                              .key_file = c->key.path,
                              .is_unverified = c->is_unverified,
@@ -166,7 +176,7 @@ static stg_tls_context *find(const stg_list *contexts, const stg_tls_options *o)
     return NULL;
 }
 
-/* "ca_file PATH: what OpenSSL says" */
+/* "tls.ca PATH: what OpenSSL says" */
 static stg_status refuse(stg_error *err, const char *key, const char *path)
 {
     stg_writer w = stg_writer_on_error(err);
@@ -202,11 +212,12 @@ static stg_status use_certificate(SSL_CTX *ssl, const stg_tls_options *o,
     if (o->certificate_file == NULL)
         return STG_OK;
     if (SSL_CTX_use_certificate_chain_file(ssl, o->certificate_file) != 1)
-        return refuse(err, "certificate_file", o->certificate_file);
+        return refuse(err, stg_tls_names_of(o)->certificate,
+                      o->certificate_file);
     if (SSL_CTX_use_PrivateKey_file(ssl, o->key_file, SSL_FILETYPE_PEM) != 1)
-        return refuse(err, "key_file", o->key_file);
+        return refuse(err, stg_tls_names_of(o)->key, o->key_file);
     if (SSL_CTX_check_private_key(ssl) != 1)
-        return refuse(err, "key_file", o->key_file);
+        return refuse(err, stg_tls_names_of(o)->key, o->key_file);
     return STG_OK;
 }
 
@@ -217,7 +228,7 @@ static stg_status use_authorities(SSL_CTX *ssl, const stg_tls_options *o,
         ssl, o->is_unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     if (o->ca_file != NULL) {
         if (SSL_CTX_load_verify_locations(ssl, o->ca_file, NULL) != 1)
-            return refuse(err, "ca_file", o->ca_file);
+            return refuse(err, stg_tls_names_of(o)->ca, o->ca_file);
     } else if (!o->is_unverified && SSL_CTX_set_default_verify_paths(ssl) != 1)
         return refuse(err, "the system's certificates", NULL);
     return STG_OK;
@@ -259,7 +270,7 @@ static stg_status use_clients(SSL_CTX *ssl, const stg_tls_options *o,
     SSL_CTX_set_client_CA_list(ssl, SSL_load_client_CA_file(o->ca_file));
     if (SSL_CTX_get_client_CA_list(ssl) == NULL ||
         SSL_CTX_load_verify_locations(ssl, o->ca_file, NULL) != 1)
-        return refuse(err, "ca_file", o->ca_file);
+        return refuse(err, stg_tls_names_of(o)->ca, o->ca_file);
     return STG_OK;
 }
 
@@ -314,6 +325,7 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
     c->users = 1;
     c->is_unverified = o->is_unverified;
     c->is_server = o->is_server;
+    c->names = o->names;
     c->ssl =
         SSL_CTX_new(o->is_server ? TLS_server_method() : TLS_client_method());
     if (c->ssl == NULL || !make_method(c) || !note_source(&c->ca, o->ca_file) ||

@@ -18,7 +18,13 @@
 typedef struct stg_tls_context stg_tls_context;
 typedef struct stg_tls stg_tls;
 
+/* The settings that give the files, as errors name them; static. */
+typedef struct stg_tls_names {
+    const char *certificate, *key, *ca;
+} stg_tls_names;
+
 typedef struct stg_tls_options {
+    const stg_tls_names *names; /* NULL: those of a target */
     const char *ca_file; /* NULL: the system's; of a server: no client is asked
                             for a certificate */
     const char *certificate_file, *key_file;
@@ -26,6 +32,9 @@ typedef struct stg_tls_options {
                            one that it has is checked */
     bool is_server;
 } stg_tls_options;
+
+/* What errors call the files. */
+const stg_tls_names *stg_tls_names_of(const stg_tls_options *o);
 
 /* One that is in the list already, or a new one in it. STG_INVALID: a file that
  * cannot be read or used, named in words. */

@@ -80,13 +80,17 @@ const char *stg_intake_missing(const stg_hub *h)
     return missing != NULL ? missing : unready_of(h);
 }
 
+static const stg_tls_names tls_names = {
+    "listen.tls.certificate", "listen.tls.key", "listen.tls.client-ca"};
+
 static stg_ingress_options ingress_options(const stg_listen_settings *o)
 {
     stg_ingress_options i = stg_ingress_options_default();
 
     i.listen = o->address;
     i.token_file = o->token_file;
-    i.tls = (stg_tls_options){.ca_file = o->client_ca_file,
+    i.tls = (stg_tls_options){.names = &tls_names,
+                              .ca_file = o->client_ca_file,
                               .certificate_file = o->certificate_file,
                               .key_file = o->key_file,
                               .is_unverified =

@@ -724,7 +724,8 @@ TEST(alerts, keep_what_they_know_when_options_change)
     broken.url = "https://127.0.0.1/";
     bad.sinks = &broken;
     CHECK(stg_alerts_change(a, &bad, &err) != STG_OK);
-    CHECK(strstr(err.text, "alerts: sink hook: ") == err.text);
+    CHECK(strstr(err.text, "alerts: sink hook: ca /nowhere/at/all: ") ==
+          err.text);
     other = o;
     other.resolve_after = 0;
     other.min_interval = 0;

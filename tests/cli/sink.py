@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -34,7 +35,8 @@ class Sink(unittest.TestCase):
         self.addCleanup(self.stop, sink)
         line = sink.stdout.readline()
         self.assertRegex(line, r"^stagger sink: listening on "
-                               r"http://127\.0\.0\.1:\d+\n$")
+                               r"https?://127\.0\.0\.1:\d+\n$")
+        self.url = line.split()[-1]
         self.port = int(line.rsplit(":", 1)[1])
         return sink
 
@@ -445,6 +447,65 @@ class Sink(unittest.TestCase):
             self.assertIn(b"200 OK", s.recv(1000))
         self.assertEqual(sink.wait(60), 0)
         self.assertFalse(os.path.exists(path))
+
+    def certificate(self):
+        """Of 127.0.0.1, by itself, and its key."""
+        folder = os.path.dirname(self.log)
+        paths = [os.path.join(folder, name) for name in ("crt", "key")]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=sink",
+             "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-keyout", paths[1], "-out", paths[0]], check=True,
+            capture_output=True)
+        os.chmod(paths[1], 0o600)
+        return paths
+
+    def test_speaks_https(self):
+        certificate, key = self.certificate()
+        sink = self.start("--tls-cert", certificate, "--tls-key", key,
+                          "--reply", "503,200", "--log", self.log)
+        self.assertTrue(self.url.startswith("https://"), self.url)
+        trust = ssl.create_default_context(cafile=certificate)
+        body = os.urandom(300000)
+        c = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60,
+                                        context=trust)
+        self.addCleanup(c.close)
+        statuses = []
+        for _ in range(3): # on one connection
+            c.request("POST", "/", body, {"Stagger-Message": "m"})
+            answer = c.getresponse()
+            answer.read()
+            statuses.append(answer.status)
+        self.assertEqual(statuses, [503, 200, 200])
+        self.assertEqual(self.stop(sink)[1]["receipts"], "3")
+        with open(self.log) as log:
+            self.assertEqual(
+                {json.loads(line)["sha256"] for line in log},
+                {hashlib.sha256(body).hexdigest()})
+
+    def test_names_the_option_whose_file_is_wrong(self):
+        certificate, key = self.certificate()
+        both = "--tls-cert without --tls-key"
+        for words, found in (
+                (["--tls-cert", certificate], both),
+                (["--tls-key", key], both),
+                (["--tls-cert", "/nowhere", "--tls-key", key],
+                 "--tls-cert /nowhere: "),
+                (["--tls-cert", certificate, "--tls-key", "/nowhere"],
+                 "--tls-key /nowhere: "),
+                (["--tls-cert", certificate, "--tls-key", certificate],
+                 f"--tls-key {certificate}: ")):
+            if words[-1] == certificate:
+                os.chmod(certificate, 0o600)
+            r = run("--listen", "0", *words)
+            self.assertEqual(r.returncode, 2, words)
+            self.assertIn(found, r.stderr)
+        os.chmod(key, 0o644)
+        r = run("--listen", "0", "--tls-cert", certificate, "--tls-key", key)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn(f"--tls-key {key}: others may use it (mode 0644)",
+                      r.stderr)
 
     def test_forgets_a_connection_that_hangs_when_its_client_goes(self):
         sink = self.start("--hang")

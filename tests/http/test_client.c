@@ -248,10 +248,10 @@ TEST(client, refuses_options_out_of_range_by_name)
     check_refused(o, "both");
     o.key_file = "/nowhere/key";
     o.certificate_file = "/nowhere/certificate";
-    check_refused(o, "certificate_file /nowhere/certificate");
+    check_refused(o, "tls.certificate /nowhere/certificate");
     o = stg_endpoint_options_default("https://h/");
     o.ca_file = "/nowhere/ca";
-    check_refused(o, "ca_file /nowhere/ca");
+    check_refused(o, "tls.ca /nowhere/ca");
 }
 
 /* -- the pool -------------------------------------------------------------- */

@@ -512,15 +512,15 @@ TEST(tls, refuses_files_that_are_no_certificate_or_key_by_name)
 
     o.ca_file = s.f.key;
     CHECK_INT(stg_endpoint_new(&endpoint, s.w.client, &o, &err), STG_INVALID);
-    check_has(err.text, "ca_file ");
+    check_has(err.text, "tls.ca ");
     check_has(err.text, s.f.key);
     o = options(&s);
     o.certificate_file = o.key_file = s.f.certificate;
     CHECK_INT(stg_endpoint_new(&endpoint, s.w.client, &o, &err), STG_INVALID);
-    check_has(err.text, "key_file ");
+    check_has(err.text, "tls.key ");
     o.key_file = s.f.locked; // and nobody is asked for its password
     CHECK_INT(stg_endpoint_new(&endpoint, s.w.client, &o, &err), STG_INVALID);
-    check_has(err.text, "key_file ");
+    check_has(err.text, "tls.key ");
     o.certificate_file = s.f.ca;
     o.key_file = s.f.key;
     CHECK_INT(stg_endpoint_new(&endpoint, s.w.client, &o, &err), STG_INVALID);

@@ -288,11 +288,47 @@ class Secured(case.Case):
         case.wait_for(lambda: self.shown(hub) == before and
                       hub.events("certificate-kept"), "a line about it")
         line = hub.events("certificate-kept")[0]
-        self.assertIn(self.path("server.key"), line["detail"])
+        self.assertTrue(line["detail"].startswith(
+            f"listen.tls.key {self.path('server.key')}: "), line)
         self.assertIn("stagger check", line["next"])
         with open(self.path("server.key"), "w") as file:
             file.write(key)
         self.assertEqual(self.shown(hub), before)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_names_the_setting_whose_file_is_wrong(self):
+        def broken(name, text=None, mode=0o600):
+            path = self.path(f"server.{name}")
+            if text is not None:
+                with open(path, "w") as file:
+                    file.write(text)
+            os.chmod(path, mode)
+
+        shutil.copy(self.path("root.crt"), self.path("server.ca"))
+        hub = self.secured({"client-ca": self.path("server.ca")})
+        good = {name: open(self.path(f"server.{name}")).read()
+                for name in ("crt", "key", "ca")}
+        for setting, name, text, mode in (
+                ("certificate", "crt", "none", 0o600),
+                ("key", "key", "none", 0o600),
+                ("client-ca", "ca", "none", 0o600),
+                ("key", "key", good["key"], 0o644)):
+            before = len(hub.events("certificate-kept"))
+            broken(name, text, mode)
+            found = f"listen.tls.{setting} {self.path('server.' + name)}: "
+
+            def told():
+                self.assert_well(hub, "client")
+                return [line for line in hub.events("certificate-kept")[before:]
+                        if line["detail"].startswith(found)]
+
+            case.wait_for(told, found)
+            broken(name, good[name])
+        self.certificates.sign("server", "DNS:hub.internal", days=-1)
+        found = f"listen.tls.certificate {self.path('server.crt')}: it has exp"
+        case.wait_for(lambda: self.assert_well(hub, "client") or [
+            line for line in hub.events("certificate-kept")
+            if line["detail"].startswith(found)], found)
         self.assertEqual(hub.stop(), 0)
 
     def test_a_reload_with_a_bad_one_changes_nothing(self):
@@ -361,7 +397,7 @@ class Secured(case.Case):
                  self.store, "--to", self.target.url(), *words],
                 capture_output=True, text=True, timeout=leaf.PATIENCE)
             self.assertEqual(found.returncode, code, found.stderr)
-            self.assertRegex(found.stderr, "tls|certificate_file|key_file")
+            self.assertRegex(found.stderr, r"--tls-cert|listen\.tls\.(certificate|key)\b")
 
     # -- clients that do anything
 

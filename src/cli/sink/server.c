@@ -52,7 +52,9 @@ static void tell_address(const sink *s)
     char text[STG_ADDRESS_TEXT_MAX];
 
     printf("stagger sink: listening on %s%s\n",
-           stg_address_is_path(&s->address) ? "" : "http://",
+           stg_address_is_path(&s->address) ? ""
+           : s->o->tls_cert != NULL         ? "https://"
+                                            : "http://",
            stg_address_print(&s->address, text));
     fflush(stdout);
 }
@@ -80,6 +82,8 @@ static void stop(void *ctx, int signal)
 /* The sink sets no limits: neither of connections nor of time. */
 static stg_httpd_options http_options(sink *s)
 {
+    static const stg_tls_names names = {"--tls-cert", "--tls-key", ""};
+
     s->files.limit = UINT32_MAX;
     return (stg_httpd_options){
         .connections_max = UINT32_MAX,
@@ -89,6 +93,9 @@ static stg_httpd_options http_options(sink *s)
         .idle_timeout = STG_NEVER,
         .request_timeout = STG_NEVER,
         .files = &s->files,
+        .tls = {.names = &names,
+                .certificate_file = s->o->tls_cert,
+                .key_file = s->o->tls_key},
     };
 }
 

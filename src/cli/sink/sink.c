@@ -31,6 +31,8 @@ static const char help[] =
     "                        that far ahead, or a date of HTTP\n"
     "      --hang            read, and never answer: --reply hang\n"
     "      --reset           read, and reset the connection: --reply reset\n"
+    "      --tls-cert FILE   serve HTTPS with this certificate and its chain (PEM)\n"
+    "      --tls-key FILE    and this key; both are wanted\n"
     "      --close           close the connection behind each answer\n"
     "  -n, --count N         end after N requests\n"
     "      --log FILE        append a JSON object a line for each request\n"
@@ -104,7 +106,7 @@ static int read_after(sink *s)
     return wrong == NULL ? 0 : refuse("retry-after", optarg, wrong);
 }
 
-enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG };
+enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG, CERT, KEY };
 
 /* Returns 0, an exit code, or -1 where the help was asked for. */
 static int read_option(void *ctx, int option)
@@ -143,6 +145,12 @@ static int read_option(void *ctx, int option)
         return 0;
     case 'n':
         return read_number("count", 1, &o->count);
+    case CERT:
+        o->tls_cert = optarg;
+        return 0;
+    case KEY:
+        o->tls_key = optarg;
+        return 0;
     case LOG:
         o->log = optarg;
         return 0;
@@ -167,6 +175,8 @@ static int read_arguments(sink *s, int argc, char **argv)
         {"reset", no_argument, NULL, RESET},
         {"close", no_argument, NULL, CLOSE},
         {"count", required_argument, NULL, 'n'},
+        {"tls-cert", required_argument, NULL, CERT},
+        {"tls-key", required_argument, NULL, KEY},
         {"log", required_argument, NULL, LOG},
         {"quiet", no_argument, NULL, 'q'},
         {"help", no_argument, NULL, 'h'},
@@ -179,6 +189,12 @@ static int read_arguments(sink *s, int argc, char **argv)
         return code;
     if (optind < argc) {
         stg_options_complain(who, "%s: wanted options only", argv[optind]);
+        return STG_EXIT_USAGE;
+    }
+    if ((s->o->tls_cert == NULL) != (s->o->tls_key == NULL)) {
+        stg_options_complain(who,
+                             "--tls-cert without --tls-key, or the other "
+                             "way round: HTTPS wants both");
         return STG_EXIT_USAGE;
     }
     return s->replies.count > 0 ? 0 : read_replies(s, "reply", "200");

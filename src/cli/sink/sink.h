@@ -22,6 +22,7 @@
 typedef struct sink_options {
     const char *listen; /* [ADDRESS:]PORT */
     stg_ns delay_min, delay_max;
+    const char *tls_cert, *tls_key; /* both, or NULL: plain HTTP */
     uint64_t count; /* receipts before the end; UINT64_MAX: none */
     const char *log;
     bool is_closing; /* the connection, after each answer */
