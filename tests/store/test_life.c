@@ -260,6 +260,7 @@ static sqlite3 *occupy(shelf *s)
     sqlite3 *db;
 
     CHECK_INT(sqlite3_open(s->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000); // the store may be writing what it began
     CHECK_INT(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     return db;
 }
