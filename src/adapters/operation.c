@@ -28,12 +28,14 @@ static void forget_hedges(stg_operation *op)
     op->hedges = 0;
 }
 
+static const stg_with nothing;
+
 stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
                                   const stg_with *with, const stg_retry *parent)
 {
     const char *flaw;
 
-    op->with = with == NULL ? (stg_with){0} : *with;
+    op->with = *(with == NULL ? &nothing : with);
     if (op->with.parent == NULL)
         op->with.parent = parent;
     op->decision = (stg_decision){.next = STG_WAIT};
