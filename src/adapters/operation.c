@@ -150,22 +150,24 @@ static void fall_back(stg_operation *op)
              op->changed_at);
 }
 
+STG_NOINLINE static stg_decision admit_by_chance(stg_operation *op, stg_ns now)
+{
+    stg_rng rng = rng_to_admit(op, now);
+
+    return stg_retry_admit(&op->retry, now, &rng);
+}
+
 void stg_operation_admit(stg_operation *op, stg_ns now)
 {
-    stg_rng rng;
-
     if (!is_begun(op) || op->decision.next != STG_WAIT)
         return;
     if (op->decision.due_at !=
         0) // it is not the first, which waits for nothing
         count_wait(op, now);
     op->changed_at = now;
-    if (may_draw_to_admit(op)) {
-        rng = rng_to_admit(op, now);
-        op->decision = stg_retry_admit(&op->retry, now, &rng);
-    } else {
-        op->decision = stg_retry_admit(&op->retry, now, NULL);
-    }
+    op->decision = may_draw_to_admit(op)
+                       ? admit_by_chance(op, now)
+                       : stg_retry_admit(&op->retry, now, NULL);
     if (op->with.fallback != NULL)
         fall_back(op);
 }
@@ -192,7 +194,8 @@ static void succeed(stg_operation *op, const stg_outcome *outcome)
     op->decision = stg_retry_step(&op->retry, outcome, op->changed_at, NULL);
 }
 
-static void fail(stg_operation *op, const stg_outcome *outcome)
+/* Not inlined: a success, which has no array, needs no guard of the stack. */
+STG_NOINLINE static void fail(stg_operation *op, const stg_outcome *outcome)
 {
     stg_ns now = read_end(op);
     stg_rng rng = stg_rng_seed(stg_env_random(op->with.env));
