@@ -59,7 +59,7 @@ class Engine {
   // What a text means.
   policy(text) { return this.lines("policy", text); }
   resource(text) { return this.lines("resource", text); }
-  law(text) { return this.lines("law", text); }
+  distribution(text) { return this.lines("distribution", text); }
 
   presets() {
     const all = [];

@@ -39,34 +39,34 @@ void *stg_chart_set_take(stg_chart_set *a, size_t size)
     return piece->bytes;
 }
 
-const char *stg_chart_set_text(stg_chart_set *a, stg_text_buffer *paper)
+const char *stg_chart_set_text(stg_chart_set *a, stg_text_buffer *buffer)
 {
-    char *text = stg_chart_set_take(a, paper->length + 1);
+    char *text = stg_chart_set_take(a, buffer->length + 1);
 
-    if (paper->is_short)
+    if (buffer->is_short)
         a->is_short = true;
-    if (text != NULL && paper->length > 0)
-        memcpy(text, paper->text, paper->length);
-    stg_text_buffer_clear(paper);
+    if (text != NULL && buffer->length > 0)
+        memcpy(text, buffer->text, buffer->length);
+    stg_text_buffer_clear(buffer);
     return text == NULL ? "" : text;
 }
 
 bool stg_chart_set_add(stg_chart_set *a, const char *name, size_t panels,
-                       size_t series, stg_sheet *sheet)
+                       size_t series, stg_chart_draft *draft)
 {
-    *sheet = (stg_sheet){
-        .chart = stg_chart_set_take(a, sizeof *sheet->chart),
-        .panels = stg_chart_set_take(a, panels * sizeof *sheet->panels),
-        .series = stg_chart_set_take(a, series * sizeof *sheet->series)};
+    *draft = (stg_chart_draft){
+        .chart = stg_chart_set_take(a, sizeof *draft->chart),
+        .panels = stg_chart_set_take(a, panels * sizeof *draft->panels),
+        .series = stg_chart_set_take(a, series * sizeof *draft->series)};
     if (a->is_short || a->count == STG_CHART_SET_MAX)
         return false;
-    *sheet->chart = (stg_chart){.name = name,
+    *draft->chart = (stg_chart){.name = name,
                                 .title = "",
-                                .panels = sheet->panels,
+                                .panels = draft->panels,
                                 .panel_count = panels,
-                                .series = sheet->series,
+                                .series = draft->series,
                                 .series_count = series};
-    a->charts[a->count++] = sheet->chart;
+    a->charts[a->count++] = draft->chart;
     return true;
 }
 

@@ -57,7 +57,7 @@ static bool is_title(const stg_page *page, const char *line, size_t length)
 }
 
 /* A paragraph a line; one that is set in is for a machine: a policy. */
-static void put_lead(const stg_page *page, stg_text_buffer *paper)
+static void put_lead(const stg_page *page, stg_text_buffer *buffer)
 {
     const char *lead = page->lead;
 
@@ -71,34 +71,34 @@ static void put_lead(const stg_page *page, stg_text_buffer *paper)
             continue;
         }
         if (length > 0)
-            stg_text_buffer_put(paper, is_code ? "<p><code>" : "<p>");
+            stg_text_buffer_put(buffer, is_code ? "<p><code>" : "<p>");
         for (size_t i = 0; i < length; i++) {
             char one[2] = {lead[i], '\0'};
 
-            stg_text_buffer_put_escaped(paper, one);
+            stg_text_buffer_put_escaped(buffer, one);
         }
         if (length > 0)
-            stg_text_buffer_put(paper, is_code ? "</code></p>\n" : "</p>\n");
+            stg_text_buffer_put(buffer, is_code ? "</code></p>\n" : "</p>\n");
         lead += length + (end != NULL);
     }
 }
 
-static void put_head(const stg_page *page, stg_text_buffer *paper)
+static void put_head(const stg_page *page, stg_text_buffer *buffer)
 {
-    stg_text_buffer_put(paper, head);
-    stg_text_buffer_form(paper, "<title>%e</title>\n<style>", page->title);
-    stg_text_buffer_put(paper, style);
-    stg_palette_css(paper);
-    stg_palette_page_css(paper);
-    stg_text_buffer_put(paper, "</style>\n</head>\n<body>\n<main>\n");
-    stg_text_buffer_form(paper, "<h1>%e</h1>\n", page->title);
+    stg_text_buffer_put(buffer, head);
+    stg_text_buffer_form(buffer, "<title>%e</title>\n<style>", page->title);
+    stg_text_buffer_put(buffer, style);
+    stg_palette_css(buffer);
+    stg_palette_page_css(buffer);
+    stg_text_buffer_put(buffer, "</style>\n</head>\n<body>\n<main>\n");
+    stg_text_buffer_form(buffer, "<h1>%e</h1>\n", page->title);
     if (page->warning != NULL)
-        stg_text_buffer_form(paper, "<p class=\"warning\">%e</p>\n",
+        stg_text_buffer_form(buffer, "<p class=\"warning\">%e</p>\n",
                              page->warning);
     if (page->lead != NULL)
-        put_lead(page, paper);
+        put_lead(page, buffer);
     if (page->command != NULL)
-        stg_text_buffer_form(paper, "<p><code>%e</code></p>\n", page->command);
+        stg_text_buffer_form(buffer, "<p><code>%e</code></p>\n", page->command);
 }
 
 /* -- the numbers of a chart */
@@ -124,38 +124,38 @@ static bool has_few_numbers(const stg_chart *chart)
 }
 
 static void put_value(const stg_chart_axis *axis, double number, double se,
-                      stg_text_buffer *paper)
+                      stg_text_buffer *buffer)
 {
-    stg_text_buffer_put(paper, "<td>");
-    stg_axis_put(axis, number, paper);
+    stg_text_buffer_put(buffer, "<td>");
+    stg_axis_put(axis, number, buffer);
     if (se > 0) {
-        stg_text_buffer_put(paper, " <small>± ");
-        stg_axis_put(axis, se, paper);
-        stg_text_buffer_put(paper, "</small>");
+        stg_text_buffer_put(buffer, " <small>± ");
+        stg_axis_put(axis, se, buffer);
+        stg_text_buffer_put(buffer, "</small>");
     }
-    stg_text_buffer_put(paper, "</td>");
+    stg_text_buffer_put(buffer, "</td>");
 }
 
 static void put_row(const stg_chart *chart, const stg_chart_series *s,
-                    const stg_chart_point *p, stg_text_buffer *paper)
+                    const stg_chart_point *p, stg_text_buffer *buffer)
 {
     const stg_chart_axis *y = &chart->panels[s->panel].y;
 
-    stg_text_buffer_form(paper, "<tr><td class=\"left\">%e</td>", s->name);
-    put_value(&chart->x, p->x, p->x_se, paper);
-    put_value(y, p->y, p->y_se, paper);
+    stg_text_buffer_form(buffer, "<tr><td class=\"left\">%e</td>", s->name);
+    put_value(&chart->x, p->x, p->x_se, buffer);
+    put_value(y, p->y, p->y_se, buffer);
     if (s->mark == STG_MARK_RANGE) {
-        put_value(y, p->low, 0, paper);
-        put_value(y, p->high, 0, paper);
+        put_value(y, p->low, 0, buffer);
+        put_value(y, p->high, 0, buffer);
     }
-    stg_text_buffer_put(paper, "</tr>\n");
+    stg_text_buffer_put(buffer, "</tr>\n");
 }
 
-static void put_numbers(const stg_chart *chart, stg_text_buffer *paper)
+static void put_numbers(const stg_chart *chart, stg_text_buffer *buffer)
 {
     bool is_range = chart->series[0].mark == STG_MARK_RANGE;
 
-    stg_text_buffer_form(paper,
+    stg_text_buffer_form(buffer,
                          "<details><summary>The numbers</summary>"
                          "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                          "aria-label=\"The numbers: %e\">\n<table>\n<thead><tr>"
@@ -169,46 +169,46 @@ static void put_numbers(const stg_chart *chart, stg_text_buffer *paper)
     for (size_t i = 0; i < chart->series_count; i++)
         for (size_t k = 0; k < chart->series[i].count; k++)
             put_row(chart, &chart->series[i], &chart->series[i].points[k],
-                    paper);
-    stg_text_buffer_put(paper, "</tbody></table></div></details>\n");
+                    buffer);
+    stg_text_buffer_put(buffer, "</tbody></table></div></details>\n");
 }
 
 static void put_chart(const stg_chart *chart, const char *title,
-                      stg_text_buffer *paper)
+                      stg_text_buffer *buffer)
 {
     stg_svg_options options = {.is_alone = false};
 
-    stg_text_buffer_put(paper, "<section>\n");
+    stg_text_buffer_put(buffer, "<section>\n");
     if (strcmp(chart->title, title) != 0) // else it stands above all
-        stg_text_buffer_form(paper, "<h2>%e</h2>\n", chart->title);
-    stg_text_buffer_put(paper, "<div class=\"wide\">\n");
+        stg_text_buffer_form(buffer, "<h2>%e</h2>\n", chart->title);
+    stg_text_buffer_put(buffer, "<div class=\"wide\">\n");
     options.width = WIDE;
-    stg_chart_svg(chart, &options, paper);
-    stg_text_buffer_put(paper, "</div>\n<div class=\"narrow\">\n");
+    stg_chart_svg(chart, &options, buffer);
+    stg_text_buffer_put(buffer, "</div>\n<div class=\"narrow\">\n");
     options.width = NARROW;
-    stg_chart_svg(chart, &options, paper);
-    stg_text_buffer_put(paper, "</div>\n");
+    stg_chart_svg(chart, &options, buffer);
+    stg_text_buffer_put(buffer, "</div>\n");
     if (chart->note != NULL)
-        stg_text_buffer_form(paper, "<p class=\"note\">%e</p>\n", chart->note);
+        stg_text_buffer_form(buffer, "<p class=\"note\">%e</p>\n", chart->note);
     if (has_few_numbers(chart))
-        put_numbers(chart, paper);
-    stg_text_buffer_put(paper, "</section>\n");
+        put_numbers(chart, buffer);
+    stg_text_buffer_put(buffer, "</section>\n");
 }
 
-void stg_page_html(const stg_page *page, stg_text_buffer *paper)
+void stg_page_html(const stg_page *page, stg_text_buffer *buffer)
 {
-    put_head(page, paper);
+    put_head(page, buffer);
     for (size_t i = 0; i < page->chart_count; i++)
-        put_chart(page->charts[i], page->title, paper);
+        put_chart(page->charts[i], page->title, buffer);
     for (size_t i = 0; i < page->table_count; i++) {
-        stg_text_buffer_form(paper,
+        stg_text_buffer_form(buffer,
                              "<section><div class=\"scroll\" tabindex=\"0\" "
                              "role=\"region\" aria-label=\"%e\">\n",
                              page->tables[i].title == NULL
                                  ? "The results"
                                  : page->tables[i].title);
-        stg_table_html(&page->tables[i], paper);
-        stg_text_buffer_put(paper, "</div></section>\n");
+        stg_table_html(&page->tables[i], buffer);
+        stg_text_buffer_put(buffer, "</div></section>\n");
     }
-    stg_text_buffer_put(paper, "</main>\n</body>\n</html>\n");
+    stg_text_buffer_put(buffer, "</main>\n</body>\n</html>\n");
 }

@@ -22,6 +22,6 @@ typedef struct stg_page {
     size_t chart_count;
 } stg_page;
 
-void stg_page_html(const stg_page *page, stg_text_buffer *paper);
+void stg_page_html(const stg_page *page, stg_text_buffer *buffer);
 
 #endif

@@ -25,23 +25,23 @@ static const theme dark = {"#14171b",
                            {"#5a6cff", "#f95c00", "#89dc9b", "#bf96d6",
                             "#fdff1f", "#63fdff", "#9e59b5", "#849381"}};
 
-static void put_theme(stg_text_buffer *paper, const theme *t)
+static void put_theme(stg_text_buffer *buffer, const theme *t)
 {
-    stg_text_buffer_form(paper, ".stg{color:%s}.stg .p{fill:%s}", t->ink,
+    stg_text_buffer_form(buffer, ".stg{color:%s}.stg .p{fill:%s}", t->ink,
                          t->ground);
-    stg_text_buffer_form(paper, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
+    stg_text_buffer_form(buffer, ".stg .q{fill:%s}.stg .g{stroke:%s}", t->quiet,
                          t->grid);
-    stg_text_buffer_form(paper, ".stg .a{stroke:%s}.stg .o{stroke:%s}", t->axis,
-                         t->ground);
-    stg_text_buffer_form(paper, ".stg .m{stroke:%s}", t->ground);
+    stg_text_buffer_form(buffer, ".stg .a{stroke:%s}.stg .o{stroke:%s}",
+                         t->axis, t->ground);
+    stg_text_buffer_form(buffer, ".stg .m{stroke:%s}", t->ground);
     for (int i = 0; i < COLOURS; i++)
-        stg_text_buffer_form(paper, ".stg .c%d{color:%s}", i, t->colours[i]);
+        stg_text_buffer_form(buffer, ".stg .c%d{color:%s}", i, t->colours[i]);
 }
 
-void stg_palette_css(stg_text_buffer *paper)
+void stg_palette_css(stg_text_buffer *buffer)
 {
     stg_text_buffer_put(
-        paper,
+        buffer,
         ".stg{font:12px Helvetica,Arial,\"Liberation Sans\",sans-serif}"
         ".stg text{fill:currentColor}"
         ".stg .t{font-size:17px;font-weight:600}.stg .n{font-weight:600}"
@@ -59,31 +59,31 @@ void stg_palette_css(stg_text_buffer *paper)
         ".stg .s{fill:currentColor;fill-opacity:.1}"
         ".stg .h{fill:currentColor;fill-opacity:0}"
         ".stg .h:hover{fill-opacity:.12}");
-    put_theme(paper, &light);
-    stg_text_buffer_put(paper,
+    put_theme(buffer, &light);
+    stg_text_buffer_put(buffer,
                         "@media screen and (prefers-color-scheme:dark){");
-    put_theme(paper, &dark);
-    stg_text_buffer_put(paper, "}");
+    put_theme(buffer, &dark);
+    stg_text_buffer_put(buffer, "}");
 }
 
-static void put_page_theme(stg_text_buffer *paper, const theme *t)
+static void put_page_theme(stg_text_buffer *buffer, const theme *t)
 {
-    stg_text_buffer_form(paper, "body{background:%s;color:%s}", t->ground,
+    stg_text_buffer_form(buffer, "body{background:%s;color:%s}", t->ground,
                          t->ink);
     stg_text_buffer_form(
-        paper,
+        buffer,
         ".note,small,caption,summary{color:%s}th,td{border-color:"
         "%s}",
         t->quiet, t->grid);
-    stg_text_buffer_form(paper, ".warning{color:%s}.spark{color:%s}",
+    stg_text_buffer_form(buffer, ".warning{color:%s}.spark{color:%s}",
                          t->colours[1], t->colours[0]);
 }
 
-void stg_palette_page_css(stg_text_buffer *paper)
+void stg_palette_page_css(stg_text_buffer *buffer)
 {
-    put_page_theme(paper, &light);
-    stg_text_buffer_put(paper,
+    put_page_theme(buffer, &light);
+    stg_text_buffer_put(buffer,
                         "@media screen and (prefers-color-scheme:dark){");
-    put_page_theme(paper, &dark);
-    stg_text_buffer_put(paper, "}");
+    put_page_theme(buffer, &dark);
+    stg_text_buffer_put(buffer, "}");
 }

@@ -10,9 +10,9 @@
 
 /* The style of <svg class="stg">: by what the reader prefers, and light when
  * printed. */
-void stg_palette_css(stg_text_buffer *paper);
+void stg_palette_css(stg_text_buffer *buffer);
 
 /* The same for the rest of a page. */
-void stg_palette_page_css(stg_text_buffer *paper);
+void stg_palette_page_css(stg_text_buffer *buffer);
 
 #endif

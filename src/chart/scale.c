@@ -240,32 +240,32 @@ double stg_scale_place(const stg_scale *s, double number)
 /* -- words */
 
 void stg_scale_put_tick(const stg_scale *s, double number,
-                        stg_text_buffer *paper)
+                        stg_text_buffer *buffer)
 {
     const double second = 1e3;
 
     if (s->is_log && s->is_time && number >= second) {
         // 100 s, not 1.67 min: these ticks are decimal.
-        stg_text_buffer_put_people(paper, number / second);
-        stg_text_buffer_put(paper, " s");
+        stg_text_buffer_put_people(buffer, number / second);
+        stg_text_buffer_put(buffer, " s");
     } else if (s->is_log && s->is_time) {
-        stg_text_buffer_put_time(paper, number);
+        stg_text_buffer_put_time(buffer, number);
     } else {
-        stg_text_buffer_put_people(paper, number / s->unit);
+        stg_text_buffer_put_people(buffer, number / s->unit);
     }
 }
 
 void stg_axis_put(const stg_chart_axis *axis, double number,
-                  stg_text_buffer *paper)
+                  stg_text_buffer *buffer)
 {
     if (axis->is_time) {
-        stg_text_buffer_put_time(paper, number);
+        stg_text_buffer_put_time(buffer, number);
         return;
     }
-    stg_text_buffer_put_people(paper, number);
+    stg_text_buffer_put_people(buffer, number);
     if (axis->unit != NULL && axis->unit[0] != '\0') {
         if (axis->unit[0] != '%')
-            stg_text_buffer_put_char(paper, ' ');
-        stg_text_buffer_put(paper, axis->unit);
+            stg_text_buffer_put_char(buffer, ' ');
+        stg_text_buffer_put(buffer, axis->unit);
     }
 }

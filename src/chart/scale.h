@@ -42,11 +42,11 @@ double stg_scale_place(const stg_scale *s, double number);
 
 /* A tick's number in the unit of the axis. */
 void stg_scale_put_tick(const stg_scale *s, double number,
-                        stg_text_buffer *paper);
+                        stg_text_buffer *buffer);
 
 /* A number with its unit, as people say it. */
 void stg_axis_put(const stg_chart_axis *axis, double number,
-                  stg_text_buffer *paper);
+                  stg_text_buffer *buffer);
 
 /* The decimal logarithm of a number above 0, within 1e-12 (and 1e-12 of it). */
 double stg_log10(double number);

@@ -226,13 +226,13 @@ static double bounded(int width)
 }
 
 void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
-                   stg_text_buffer *paper)
+                   stg_text_buffer *buffer)
 {
-    stg_text_buffer none = {.memory = paper->memory, .is_short = true};
-    stg_text_buffer scratch = stg_text_buffer_on(paper->memory);
+    stg_text_buffer none = {.memory = buffer->memory, .is_short = true};
+    stg_text_buffer scratch = stg_text_buffer_on(buffer->memory);
     stg_picture pic = {.chart = chart,
                        .edge = options->is_alone ? EDGE : INSET,
-                       .paper = &none,
+                       .buffer = &none,
                        .scratch = &scratch,
                        .width = bounded(options->width)};
     double height;
@@ -240,22 +240,22 @@ void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
     draw(&pic, options);
     height = pic.y;
     stg_text_buffer_form(
-        paper,
+        buffer,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"stg\" "
         "width=\"%f\" height=\"%f\" viewBox=\"0 0 %f %f\" "
         "role=\"img\" aria-label=\"%e\">\n",
         pic.width, height, pic.width, height, chart->title);
     if (options->is_alone) {
-        stg_text_buffer_put(paper, "<style>");
-        stg_palette_css(paper);
-        stg_text_buffer_put(paper, "</style>\n");
-        stg_text_buffer_form(paper,
+        stg_text_buffer_put(buffer, "<style>");
+        stg_palette_css(buffer);
+        stg_text_buffer_put(buffer, "</style>\n");
+        stg_text_buffer_form(buffer,
                              "<rect class=\"p\" width=\"%f\" height=\"%f\"/>\n",
                              pic.width, height);
     }
-    pic.paper = paper;
+    pic.buffer = buffer;
     draw(&pic, options);
-    stg_text_buffer_put(paper, "</svg>\n");
-    paper->is_short = paper->is_short || scratch.is_short;
+    stg_text_buffer_put(buffer, "</svg>\n");
+    buffer->is_short = buffer->is_short || scratch.is_short;
     stg_text_buffer_free(&scratch);
 }

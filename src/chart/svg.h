@@ -19,8 +19,8 @@ typedef struct stg_svg_options {
 /* Alone, 760 wide. */
 stg_svg_options stg_svg_options_default(void);
 
-/* Adds the <svg> element to the paper. */
+/* Adds the <svg> element to the buffer. */
 void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
-                   stg_text_buffer *paper);
+                   stg_text_buffer *buffer);
 
 #endif

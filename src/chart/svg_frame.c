@@ -6,12 +6,12 @@
 void stg_svg_text(const stg_picture *pic, double x, double y,
                   const char *anchor, const char *class_names, const char *text)
 {
-    stg_text_buffer_form(pic->paper, "<text x=\"%f\" y=\"%f\"", x, y);
+    stg_text_buffer_form(pic->buffer, "<text x=\"%f\" y=\"%f\"", x, y);
     if (strcmp(anchor, "start") != 0)
-        stg_text_buffer_form(pic->paper, " text-anchor=\"%s\"", anchor);
+        stg_text_buffer_form(pic->buffer, " text-anchor=\"%s\"", anchor);
     if (class_names[0] != '\0')
-        stg_text_buffer_form(pic->paper, " class=\"%s\"", class_names);
-    stg_text_buffer_form(pic->paper, ">%e</text>\n", text);
+        stg_text_buffer_form(pic->buffer, " class=\"%s\"", class_names);
+    stg_text_buffer_form(pic->buffer, ">%e</text>\n", text);
 }
 
 static void put_part(const stg_picture *pic, const char *text, size_t length)
@@ -19,7 +19,7 @@ static void put_part(const stg_picture *pic, const char *text, size_t length)
     for (size_t i = 0; i < length; i++) {
         char one[2] = {text[i], '\0'};
 
-        stg_text_buffer_put_escaped(pic->paper, one);
+        stg_text_buffer_put_escaped(pic->buffer, one);
     }
 }
 
@@ -34,10 +34,10 @@ void stg_svg_name(const stg_picture *pic, double x, double y,
         return;
     }
     length = stg_measure_fit(name, TEXT_SIZE, room - dots);
-    stg_text_buffer_form(pic->paper, "<text x=\"%f\" y=\"%f\" class=\"%s\">", x,
-                         y, class_names);
+    stg_text_buffer_form(pic->buffer, "<text x=\"%f\" y=\"%f\" class=\"%s\">",
+                         x, y, class_names);
     put_part(pic, name, length);
-    stg_text_buffer_form(pic->paper, "...<title>%e</title></text>\n", name);
+    stg_text_buffer_form(pic->buffer, "...<title>%e</title></text>\n", name);
 }
 
 void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
@@ -49,11 +49,11 @@ void stg_svg_lines(stg_picture *pic, const char *class_names, double size,
         size_t length = stg_measure_break(text, size, pic->width - 2 * margin);
 
         pic->y += line_height;
-        stg_text_buffer_form(pic->paper,
+        stg_text_buffer_form(pic->buffer,
                              "<text x=\"%f\" y=\"%f\" class=\"%s\">", margin,
                              pic->y - 5, class_names);
         put_part(pic, text, length);
-        stg_text_buffer_put(pic->paper, "</text>\n");
+        stg_text_buffer_put(pic->buffer, "</text>\n");
         text += length;
         while (*text == ' ')
             text++;
@@ -102,7 +102,7 @@ void stg_svg_frame(const stg_picture *pic, const stg_plot *plot)
         double y = stg_scale_place(&plot->y, plot->y.ticks[i]);
 
         stg_text_buffer_form(
-            pic->paper, "<path class=\"%s\" d=\"M%f %fH%f\"/>\n",
+            pic->buffer, "<path class=\"%s\" d=\"M%f %fH%f\"/>\n",
             i == 0 && y == plot->bottom ? "a" : "g", pic->left, y, pic->right);
         stg_svg_text(pic, pic->left - GAP, y + 4, "end", "q",
                      stg_svg_tick(pic, &plot->y, i));
@@ -120,8 +120,8 @@ static void draw_ticks(const stg_picture *pic, double y)
         double x = stg_scale_place(&pic->x, pic->x.ticks[i]);
         double width = stg_measure(label, TEXT_SIZE), start = x - width / 2;
 
-        stg_text_buffer_form(pic->paper, "<path class=\"a\" d=\"M%f %fv5\"/>\n",
-                             x, y);
+        stg_text_buffer_form(pic->buffer,
+                             "<path class=\"a\" d=\"M%f %fv5\"/>\n", x, y);
         if (start + width > pic->width - 2)
             start = pic->width - 2 - width;
         if (start < end + GAP)
@@ -135,7 +135,7 @@ void stg_svg_x_axis(stg_picture *pic)
 {
     double y = pic->y - GAP;
 
-    stg_text_buffer_form(pic->paper, "<path class=\"a\" d=\"M%f %fH%f\"/>\n",
+    stg_text_buffer_form(pic->buffer, "<path class=\"a\" d=\"M%f %fH%f\"/>\n",
                          pic->left, y, pic->right);
     draw_ticks(pic, y);
     stg_svg_text(pic, (pic->left + pic->right) / 2, y + 38, "middle", "q u",
@@ -150,7 +150,7 @@ void stg_svg_spans(const stg_picture *pic, const stg_plot *plot)
         double from = stg_scale_place(&pic->x, span->from);
         double to = stg_scale_place(&pic->x, span->to), half, y;
 
-        stg_text_buffer_form(pic->paper,
+        stg_text_buffer_form(pic->buffer,
                              "<rect class=\"s\" x=\"%f\" y=\"%f\" width=\"%f\" "
                              "height=\"%f\"/>\n",
                              from, plot->top, to - from,

@@ -5,29 +5,29 @@
 enum { COLUMN_LEAST = 4 };
 
 static void put_errors(const stg_chart_axis *axis, double error,
-                       stg_text_buffer *paper)
+                       stg_text_buffer *buffer)
 {
     if (!(error > 0))
         return;
-    stg_text_buffer_put(paper, ", standard error ");
-    stg_axis_put(axis, error, paper);
+    stg_text_buffer_put(buffer, ", standard error ");
+    stg_axis_put(axis, error, buffer);
 }
 
 void stg_svg_say(const stg_chart *chart, const stg_plot *plot,
-                 const stg_chart_point *point, stg_text_buffer *paper)
+                 const stg_chart_point *point, stg_text_buffer *buffer)
 {
     const stg_chart_axis *y = &plot->panel->y;
 
-    stg_axis_put(&chart->x, point->x, paper);
-    put_errors(&chart->x, point->x_se, paper);
-    stg_text_buffer_put(paper, ": ");
-    stg_axis_put(y, point->y, paper);
-    put_errors(y, point->y_se, paper);
+    stg_axis_put(&chart->x, point->x, buffer);
+    put_errors(&chart->x, point->x_se, buffer);
+    stg_text_buffer_put(buffer, ": ");
+    stg_axis_put(y, point->y, buffer);
+    put_errors(y, point->y_se, buffer);
     if (point->low != 0 || point->high != 0) {
-        stg_text_buffer_put(paper, ", from ");
-        stg_axis_put(y, point->low, paper);
-        stg_text_buffer_put(paper, " to ");
-        stg_axis_put(y, point->high, paper);
+        stg_text_buffer_put(buffer, ", from ");
+        stg_axis_put(y, point->low, buffer);
+        stg_text_buffer_put(buffer, " to ");
+        stg_axis_put(y, point->high, buffer);
     }
 }
 
@@ -100,10 +100,10 @@ static const stg_chart_point *look(const stg_chart_series *s, double from,
 
 static void put_x(const stg_picture *pic, double from, double to)
 {
-    stg_axis_put(&pic->chart->x, from, pic->paper);
+    stg_axis_put(&pic->chart->x, from, pic->buffer);
     if (to > from) {
-        stg_text_buffer_put(pic->paper, " to ");
-        stg_axis_put(&pic->chart->x, to, pic->paper);
+        stg_text_buffer_put(pic->buffer, " to ");
+        stg_axis_put(&pic->chart->x, to, pic->buffer);
     }
 }
 
@@ -119,18 +119,18 @@ static void put_series(const stg_picture *pic, const stg_plot *plot,
         point = look(s, from, to);
         if (point == NULL || !stg_axis_shows(&plot->panel->y, point->y))
             continue;
-        stg_text_buffer_form(pic->paper, "\n%e: %s", s->name,
+        stg_text_buffer_form(pic->buffer, "\n%e: %s", s->name,
                              s->mark == STG_MARK_AREA && to > from ? "at most "
                                                                    : "");
-        stg_axis_put(&plot->panel->y, point->y, pic->paper);
-        put_errors(&plot->panel->y, point->y_se, pic->paper);
+        stg_axis_put(&plot->panel->y, point->y, pic->buffer);
+        put_errors(&plot->panel->y, point->y_se, pic->buffer);
     }
 }
 
 static void open_column(const stg_picture *pic, const stg_plot *plot,
                         double left, double right)
 {
-    stg_text_buffer_form(pic->paper,
+    stg_text_buffer_form(pic->buffer,
                          "<path class=\"h\" d=\"M%f %fH%fV%fH%fz\"><title>",
                          left, plot->top, right, plot->bottom, left);
 }
@@ -166,7 +166,7 @@ static void draw_columns(const stg_picture *pic, const stg_plot *plot)
             open_column(pic, plot, left, edge);
             put_x(pic, from, to);
             put_series(pic, plot, from, to);
-            stg_text_buffer_put(pic->paper, "</title></path>\n");
+            stg_text_buffer_put(pic->buffer, "</title></path>\n");
         }
         left = edge;
         from = next;
@@ -191,9 +191,9 @@ static void draw_counts(const stg_picture *pic, const stg_plot *plot,
         open_column(pic, plot, stg_scale_place(&pic->x, from),
                     stg_scale_place(&pic->x, to));
         put_x(pic, from, to);
-        stg_text_buffer_form(pic->paper, "\n%e: ", s->name);
-        stg_text_buffer_put_people(pic->paper, (double)count);
-        stg_text_buffer_put(pic->paper, " dots</title></path>\n");
+        stg_text_buffer_form(pic->buffer, "\n%e: ", s->name);
+        stg_text_buffer_put_people(pic->buffer, (double)count);
+        stg_text_buffer_put(pic->buffer, " dots</title></path>\n");
     }
 }
 

@@ -1,7 +1,7 @@
 /* svg_internal.h - a picture while it is drawn. Private to sim/svg*.c.
  *
- * A picture is drawn twice: first on a paper that takes nothing, to learn how
- * high it becomes, and then for good. So no part of it is laid out in two
+ * A picture is drawn twice: first into a buffer that takes nothing, to learn
+ * how high it becomes, and then for good. So no part of it is laid out in two
  * places. */
 #ifndef STAGGER_CHART_SVG_INTERNAL_H
 #define STAGGER_CHART_SVG_INTERNAL_H
@@ -23,7 +23,7 @@ enum {
 
 typedef struct stg_picture {
     const stg_chart *chart;
-    stg_text_buffer *paper;
+    stg_text_buffer *buffer;
     stg_text_buffer *scratch; /* for a label while it is measured */
     double width;
     double edge;        /* left free on both sides */
@@ -77,8 +77,8 @@ void stg_svg_marks(const stg_picture *pic, const stg_plot *plot,
                    const stg_chart_series *s);
 
 /* The shape that goes with a colour. */
-void stg_svg_marker(stg_text_buffer *paper, unsigned colour, double x, double y,
-                    double size);
+void stg_svg_marker(stg_text_buffer *buffer, unsigned colour, double x,
+                    double y, double size);
 
 /* -- svg_names.c: which is which */
 
@@ -101,6 +101,6 @@ void stg_svg_hover(const stg_picture *pic, const stg_plot *plot);
 
 /* "190 clients: 1,802 calls, standard error 3" */
 void stg_svg_say(const stg_chart *chart, const stg_plot *plot,
-                 const stg_chart_point *point, stg_text_buffer *paper);
+                 const stg_chart_point *point, stg_text_buffer *buffer);
 
 #endif

@@ -2,50 +2,51 @@
 
 /* -- the shape of a colour */
 
-void stg_svg_marker(stg_text_buffer *paper, unsigned colour, double x, double y,
-                    double size)
+void stg_svg_marker(stg_text_buffer *buffer, unsigned colour, double x,
+                    double y, double size)
 {
     double r = size;
 
     switch (colour % 8) {
     case 0:
-        stg_text_buffer_form(paper, "M%f %fa%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0z",
-                             x - r, y, r, r, 2 * r, r, r, -2 * r);
+        stg_text_buffer_form(buffer,
+                             "M%f %fa%f %f 0 1 0 %f 0a%f %f 0 1 0 %f 0z", x - r,
+                             y, r, r, 2 * r, r, r, -2 * r);
         break;
     case 1:
         r *= 0.9; // a square
-        stg_text_buffer_form(paper, "M%f %fh%fv%fh%fz", x - r, y - r, 2 * r,
+        stg_text_buffer_form(buffer, "M%f %fh%fv%fh%fz", x - r, y - r, 2 * r,
                              2 * r, -2 * r);
         break;
     case 2:
         r *= 1.2; // up
-        stg_text_buffer_form(paper, "M%f %fl%f %fh%fz", x, y - r, r, 1.8 * r,
+        stg_text_buffer_form(buffer, "M%f %fl%f %fh%fz", x, y - r, r, 1.8 * r,
                              -2 * r);
         break;
     case 3:
         r *= 1.3; // a diamond
-        stg_text_buffer_form(paper, "M%f %fl%f %fl%f %fl%f %fz", x, y - r, r, r,
-                             -r, r, -r, -r);
+        stg_text_buffer_form(buffer, "M%f %fl%f %fl%f %fl%f %fz", x, y - r, r,
+                             r, -r, r, -r, -r);
         break;
     case 4:
         r *= 1.2; // down
-        stg_text_buffer_form(paper, "M%f %fl%f %fh%fz", x, y + r, r, -1.8 * r,
+        stg_text_buffer_form(buffer, "M%f %fl%f %fh%fz", x, y + r, r, -1.8 * r,
                              -2 * r);
         break;
     case 5: // a flat bar
-        stg_text_buffer_form(paper, "M%f %fh%fv%fh%fz", x - 1.3 * r, y - r / 2,
+        stg_text_buffer_form(buffer, "M%f %fh%fv%fh%fz", x - 1.3 * r, y - r / 2,
                              2.6 * r, r, -2.6 * r);
         break;
     case 6: // an upright bar
-        stg_text_buffer_form(paper, "M%f %fh%fv%fh%fz", x - r / 2, y - 1.3 * r,
+        stg_text_buffer_form(buffer, "M%f %fh%fv%fh%fz", x - r / 2, y - 1.3 * r,
                              r, 2.6 * r, -r);
         break;
     default: // a plus
         r *= 1.2;
-        stg_text_buffer_form(paper, "M%f %fh%fv%fh%fv%fh%fv%fh%f", x - r / 3,
+        stg_text_buffer_form(buffer, "M%f %fh%fv%fh%fv%fh%fv%fh%f", x - r / 3,
                              y - r, 2 * r / 3, 2 * r / 3, 2 * r / 3, 2 * r / 3,
                              -2 * r / 3, 2 * r / 3, -2 * r / 3);
-        stg_text_buffer_form(paper, "v%fh%fv%fh%fz", -2 * r / 3, -2 * r / 3,
+        stg_text_buffer_form(buffer, "v%fh%fv%fh%fz", -2 * r / 3, -2 * r / 3,
                              -2 * r / 3, 2 * r / 3);
     }
 }
@@ -56,7 +57,7 @@ typedef struct brush {
     const stg_picture *pic;
     const stg_plot *plot;
     const stg_chart_series *s;
-    stg_text_buffer *paper;
+    stg_text_buffer *buffer;
 } brush;
 
 static double x_of(const brush *pen, double x)
@@ -89,18 +90,18 @@ static size_t run_end(const brush *pen, size_t i)
 
 static void open_path(const brush *pen, const char *kind)
 {
-    stg_text_buffer_form(pen->paper, "<path class=\"%s c%d\" d=\"", kind,
+    stg_text_buffer_form(pen->buffer, "<path class=\"%s c%d\" d=\"", kind,
                          (int)(pen->s->colour % 8));
 }
 
 static void close_path(const brush *pen)
 {
-    stg_text_buffer_put(pen->paper, "\"/>\n");
+    stg_text_buffer_put(pen->buffer, "\"/>\n");
 }
 
 static void put_point(const brush *pen, bool is_first, double x, double y)
 {
-    stg_text_buffer_form(pen->paper, is_first ? "M%f %f" : "L%f %f", x, y);
+    stg_text_buffer_form(pen->buffer, is_first ? "M%f %f" : "L%f %f", x, y);
 }
 
 /* The last of the points that fall into one pixel with point i, up to end. */
@@ -133,7 +134,7 @@ static void put_line(const brush *pen, size_t from, size_t end)
         i = last > i + 2 ? last - 1 : i;
     }
     if (end == from + 1)
-        stg_text_buffer_put(pen->paper, "h0"); // alone, it is a dot
+        stg_text_buffer_put(pen->buffer, "h0"); // alone, it is a dot
 }
 
 static void put_band(const brush *pen, size_t from, size_t end)
@@ -149,7 +150,7 @@ static void put_band(const brush *pen, size_t from, size_t end)
         put_point(pen, false, x_of(pen, p[i].x),
                   y_of(pen, p[i].y - 2 * p[i].y_se));
     }
-    stg_text_buffer_put_char(pen->paper, 'Z');
+    stg_text_buffer_put_char(pen->buffer, 'Z');
 }
 
 static bool has_errors(const brush *pen)
@@ -166,9 +167,9 @@ static void put_bin_band(const brush *pen, double left, double right,
 {
     if (!(p->y_se > 0))
         return;
-    stg_text_buffer_form(pen->paper, "M%f %fH%f", left,
+    stg_text_buffer_form(pen->buffer, "M%f %fH%f", left,
                          y_of(pen, p->y - 2 * p->y_se), right);
-    stg_text_buffer_form(pen->paper, "V%fH%fZ", y_of(pen, p->y + 2 * p->y_se),
+    stg_text_buffer_form(pen->buffer, "V%fH%fZ", y_of(pen, p->y + 2 * p->y_se),
                          left);
 }
 
@@ -177,7 +178,7 @@ static void draw_points(const brush *pen, double size)
     open_path(pen, "m");
     for (size_t i = 0; i < pen->s->count; i++)
         if (has(pen, i))
-            stg_svg_marker(pen->paper, pen->s->colour,
+            stg_svg_marker(pen->buffer, pen->s->colour,
                            x_of(pen, pen->s->points[i].x),
                            y_of(pen, pen->s->points[i].y), size);
     close_path(pen);
@@ -239,9 +240,9 @@ static void put_bins(const brush *pen, bool is_band)
         if (is_band) {
             put_bin_band(pen, left, right, &p[high]);
         } else if (p[high].y > 0) {
-            stg_text_buffer_form(pen->paper, "M%f %fV%fH%f", left, base,
+            stg_text_buffer_form(pen->buffer, "M%f %fV%fH%f", left, base,
                                  y_of(pen, p[high].y), right);
-            stg_text_buffer_form(pen->paper, "V%fZ", base);
+            stg_text_buffer_form(pen->buffer, "V%fZ", base);
         }
     }
 }
@@ -297,7 +298,7 @@ static void draw_step(const brush *pen)
         if (is_first)
             put_point(pen, true, x_of(pen, p[i].x), y_of(pen, p[i].y));
         else
-            stg_text_buffer_form(pen->paper, "H%fV%f", x_of(pen, p[i].x),
+            stg_text_buffer_form(pen->buffer, "H%fV%f", x_of(pen, p[i].x),
                                  y_of(pen, p[i].y));
         is_first = false;
     }
@@ -322,7 +323,7 @@ static bool take_square(unsigned char *taken, double x, double y, double left,
 
 static void draw_dots(const brush *pen)
 {
-    const stg_memory *memory = pen->paper->memory;
+    const stg_memory *memory = pen->buffer->memory;
     double left = pen->pic->left, top = pen->plot->top;
     size_t columns = (size_t)((pen->pic->right - left) / 2) + 1;
     size_t rows = (size_t)((pen->plot->bottom - top) / 2) + 1;
@@ -340,7 +341,7 @@ static void draw_dots(const brush *pen)
         x = x_of(pen, pen->s->points[i].x);
         y = y_of(pen, pen->s->points[i].y);
         if (take_square(taken, x, y, left, top, columns))
-            stg_text_buffer_form(pen->paper, "M%f %fh0", x, y);
+            stg_text_buffer_form(pen->buffer, "M%f %fh0", x, y);
     }
     close_path(pen);
     if (taken != NULL)
@@ -355,23 +356,23 @@ static void draw_spots(const brush *pen)
 
         if (!has(pen, i))
             continue;
-        stg_text_buffer_put(pen->paper, "<g><title>");
-        stg_text_buffer_form(pen->paper, "%e\n", pen->s->name);
-        stg_svg_say(pen->pic->chart, pen->plot, p, pen->paper);
-        stg_text_buffer_put(pen->paper, "</title>");
+        stg_text_buffer_put(pen->buffer, "<g><title>");
+        stg_text_buffer_form(pen->buffer, "%e\n", pen->s->name);
+        stg_svg_say(pen->pic->chart, pen->plot, p, pen->buffer);
+        stg_text_buffer_put(pen->buffer, "</title>");
         open_path(pen, "e");
-        stg_text_buffer_form(pen->paper, "M%f %fH%f",
+        stg_text_buffer_form(pen->buffer, "M%f %fH%f",
                              x_of(pen, p->x - 2 * p->x_se), y_of(pen, p->y),
                              x_of(pen, p->x + 2 * p->x_se));
-        stg_text_buffer_form(pen->paper, "M%f %fV%f", x_of(pen, p->x),
+        stg_text_buffer_form(pen->buffer, "M%f %fV%f", x_of(pen, p->x),
                              y_of(pen, p->y - 2 * p->y_se),
                              y_of(pen, p->y + 2 * p->y_se));
         close_path(pen);
         open_path(pen, "m");
-        stg_svg_marker(pen->paper, pen->s->colour, x_of(pen, p->x),
+        stg_svg_marker(pen->buffer, pen->s->colour, x_of(pen, p->x),
                        y_of(pen, p->y), 6);
         close_path(pen);
-        stg_text_buffer_put(pen->paper, "</g>\n");
+        stg_text_buffer_put(pen->buffer, "</g>\n");
     }
 }
 
@@ -386,33 +387,33 @@ static void draw_ranges(const brush *pen)
         x = x_of(pen, p->x);
         low = y_of(pen, p->low);
         high = y_of(pen, p->high);
-        stg_text_buffer_put(pen->paper, "<g><title>");
-        stg_svg_say(pen->pic->chart, pen->plot, p, pen->paper);
-        stg_text_buffer_put(pen->paper, "</title>");
+        stg_text_buffer_put(pen->buffer, "<g><title>");
+        stg_svg_say(pen->pic->chart, pen->plot, p, pen->buffer);
+        stg_text_buffer_put(pen->buffer, "</title>");
         stg_text_buffer_form(
-            pen->paper,
+            pen->buffer,
             "<rect class=\"r c%d\" x=\"%f\" y=\"%f\" width=\"7\" "
             "height=\"%f\"/>",
             (int)(pen->s->colour % 8), x - 3.5, high,
             low - high > 1 ? low - high : 1);
         if (p->y_se > 0) {
             open_path(pen, "e");
-            stg_text_buffer_form(pen->paper, "M%f %fV%f", x,
+            stg_text_buffer_form(pen->buffer, "M%f %fV%f", x,
                                  y_of(pen, p->y - 2 * p->y_se),
                                  y_of(pen, p->y + 2 * p->y_se));
             close_path(pen);
         }
         open_path(pen, "m");
-        stg_svg_marker(pen->paper, pen->s->colour, x, y_of(pen, p->y), 3.2);
+        stg_svg_marker(pen->buffer, pen->s->colour, x, y_of(pen, p->y), 3.2);
         close_path(pen);
-        stg_text_buffer_put(pen->paper, "</g>\n");
+        stg_text_buffer_put(pen->buffer, "</g>\n");
     }
 }
 
 void stg_svg_marks(const stg_picture *pic, const stg_plot *plot,
                    const stg_chart_series *s)
 {
-    brush pen = {pic, plot, s, pic->paper};
+    brush pen = {pic, plot, s, pic->buffer};
 
     switch (s->mark) {
     case STG_MARK_LINE:

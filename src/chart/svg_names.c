@@ -140,11 +140,11 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
     for (size_t i = 0; i < count; i++) {
         const stg_chart_series *series = names[i].s;
 
-        stg_text_buffer_form(pic->paper, "<path class=\"m c%d\" d=\"",
+        stg_text_buffer_form(pic->buffer, "<path class=\"m c%d\" d=\"",
                              (int)(series->colour % 8));
-        stg_svg_marker(pic->paper, series->colour, pic->right + GAP + 6,
+        stg_svg_marker(pic->buffer, series->colour, pic->right + GAP + 6,
                        names[i].y, 4);
-        stg_text_buffer_put(pic->paper, "\"/>");
+        stg_text_buffer_put(pic->buffer, "\"/>");
         stg_svg_text(pic, pic->right + MARK, names[i].y + 4, "start", "n",
                      series->name);
     }
@@ -286,19 +286,19 @@ static void put_key(const stg_picture *pic, double x, double y,
     int colour = (int)(s->colour % 8);
 
     if (s->mark == STG_MARK_LINE || s->mark == STG_MARK_STEP)
-        stg_text_buffer_form(pic->paper,
+        stg_text_buffer_form(pic->buffer,
                              "<path class=\"l c%d\" d=\"M%f %fh20\"/>", colour,
                              x, y - 4);
     if (s->mark == STG_MARK_AREA) {
-        stg_text_buffer_form(pic->paper,
+        stg_text_buffer_form(pic->buffer,
                              "<path class=\"f c%d\" d=\"M%f %fh20v-9h-20z",
                              colour, x, y);
     } else if (s->mark != STG_MARK_STEP) {
-        stg_text_buffer_form(pic->paper, "<path class=\"m c%d\" d=\"", colour);
-        stg_svg_marker(pic->paper, s->colour, x + 10, y - 4, 4);
+        stg_text_buffer_form(pic->buffer, "<path class=\"m c%d\" d=\"", colour);
+        stg_svg_marker(pic->buffer, s->colour, x + 10, y - 4, 4);
     }
     if (s->mark != STG_MARK_STEP)
-        stg_text_buffer_put(pic->paper, "\"/>");
+        stg_text_buffer_put(pic->buffer, "\"/>");
 }
 
 /* Whether the first panel has named the same series. */

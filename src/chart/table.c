@@ -11,58 +11,58 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
 
 enum { DIGITS = 12 };
 
-void stg_text_buffer_put_json(stg_text_buffer *paper, const char *text)
+void stg_text_buffer_put_json(stg_text_buffer *buffer, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
 
-    stg_text_buffer_put_char(paper, '"');
+    stg_text_buffer_put_char(buffer, '"');
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
         if (c == '"' || c == '\\') {
-            stg_text_buffer_put_char(paper, '\\');
-            stg_text_buffer_put_char(paper, *text);
+            stg_text_buffer_put_char(buffer, '\\');
+            stg_text_buffer_put_char(buffer, *text);
         } else if (c < ' ') {
-            stg_text_buffer_put(paper, "\\u00");
-            stg_text_buffer_put_char(paper, digits[c >> 4]);
-            stg_text_buffer_put_char(paper, digits[c & 15]);
+            stg_text_buffer_put(buffer, "\\u00");
+            stg_text_buffer_put_char(buffer, digits[c >> 4]);
+            stg_text_buffer_put_char(buffer, digits[c & 15]);
         } else {
-            stg_text_buffer_put_char(paper, *text);
+            stg_text_buffer_put_char(buffer, *text);
         }
     }
-    stg_text_buffer_put_char(paper, '"');
+    stg_text_buffer_put_char(buffer, '"');
 }
 
 /* Infinite and no numbers are null in JSON, and empty in CSV. */
-static void put_number(stg_text_buffer *paper, double number, const char *none)
+static void put_number(stg_text_buffer *buffer, double number, const char *none)
 {
     if (number - number == 0)
-        stg_text_buffer_put_number(paper, number, DIGITS);
+        stg_text_buffer_put_number(buffer, number, DIGITS);
     else
-        stg_text_buffer_put(paper, none);
+        stg_text_buffer_put(buffer, none);
 }
 
-static void put_json_cell(stg_text_buffer *paper, const stg_cell *cell)
+static void put_json_cell(stg_text_buffer *buffer, const stg_cell *cell)
 {
     switch (cell->kind) {
     case STG_CELL_TEXT:
-        stg_text_buffer_put_json(paper, cell->text);
+        stg_text_buffer_put_json(buffer, cell->text);
         break;
     case STG_CELL_NUMBER:
-        put_number(paper, cell->number, "null");
+        put_number(buffer, cell->number, "null");
         break;
     case STG_CELL_ESTIMATE:
-        stg_text_buffer_put(paper, "{\"mean\": ");
-        put_number(paper, cell->number, "null");
-        stg_text_buffer_put(paper, ", \"se\": ");
-        put_number(paper, cell->se, "null");
-        stg_text_buffer_put(paper, "}");
+        stg_text_buffer_put(buffer, "{\"mean\": ");
+        put_number(buffer, cell->number, "null");
+        stg_text_buffer_put(buffer, ", \"se\": ");
+        put_number(buffer, cell->se, "null");
+        stg_text_buffer_put(buffer, "}");
         break;
     case STG_CELL_FACT:
-        stg_text_buffer_put(paper, cell->number != 0 ? "true" : "false");
+        stg_text_buffer_put(buffer, cell->number != 0 ? "true" : "false");
         break;
     default:
-        stg_text_buffer_put(paper, "null");
+        stg_text_buffer_put(buffer, "null");
     }
 }
 
@@ -81,49 +81,51 @@ static bool is_same_group(const char *a, const char *b)
     return length > 0 && group_of(b) == length && memcmp(a, b, length) == 0;
 }
 
-static void put_json_key(stg_text_buffer *paper, const char *key,
+static void put_json_key(stg_text_buffer *buffer, const char *key,
                          const char *last, bool is_first)
 {
     size_t group = group_of(key);
 
     if (!is_first)
-        stg_text_buffer_put(paper, ", ");
+        stg_text_buffer_put(buffer, ", ");
     if (group > 0 && !is_same_group(key, last)) {
-        stg_text_buffer_put(paper, "\"");
-        stg_text_buffer_put_part(paper, key, group);
-        stg_text_buffer_put(paper, "\": {");
+        stg_text_buffer_put(buffer, "\"");
+        stg_text_buffer_put_part(buffer, key, group);
+        stg_text_buffer_put(buffer, "\": {");
     }
-    stg_text_buffer_put_json(paper, key + (group > 0 ? group + 1 : 0));
-    stg_text_buffer_put(paper, ": ");
+    stg_text_buffer_put_json(buffer, key + (group > 0 ? group + 1 : 0));
+    stg_text_buffer_put(buffer, ": ");
 }
 
-static void put_json_row(stg_text_buffer *paper, const stg_table *t, size_t row)
+static void put_json_row(stg_text_buffer *buffer, const stg_table *t,
+                         size_t row)
 {
     const char *last = NULL;
 
-    stg_text_buffer_put(paper, "    {");
+    stg_text_buffer_put(buffer, "    {");
     for (size_t c = 0; c < t->column_count; c++) {
         const char *key = t->columns[c].key;
 
         if (key == NULL)
             continue;
         if (last != NULL && group_of(last) > 0 && !is_same_group(last, key))
-            stg_text_buffer_put(paper, "}");
-        put_json_key(paper, key, last, last == NULL);
-        put_json_cell(paper, cell_at(t, row, c));
+            stg_text_buffer_put(buffer, "}");
+        put_json_key(buffer, key, last, last == NULL);
+        put_json_cell(buffer, cell_at(t, row, c));
         last = key;
     }
-    stg_text_buffer_put(paper, last != NULL && group_of(last) > 0 ? "}}" : "}");
+    stg_text_buffer_put(buffer,
+                        last != NULL && group_of(last) > 0 ? "}}" : "}");
 }
 
-void stg_table_json(const stg_table *t, stg_text_buffer *paper)
+void stg_table_json(const stg_table *t, stg_text_buffer *buffer)
 {
-    stg_text_buffer_put(paper, "[");
+    stg_text_buffer_put(buffer, "[");
     for (size_t row = 0; row < t->row_count; row++) {
-        stg_text_buffer_put(paper, row == 0 ? "\n" : ",\n");
-        put_json_row(paper, t, row);
+        stg_text_buffer_put(buffer, row == 0 ? "\n" : ",\n");
+        put_json_row(buffer, t, row);
     }
-    stg_text_buffer_put(paper, t->row_count > 0 ? "\n  ]" : "]");
+    stg_text_buffer_put(buffer, t->row_count > 0 ? "\n  ]" : "]");
 }
 
 /* -- CSV */
@@ -136,25 +138,25 @@ static bool needs_quotes(const char *text)
     return false;
 }
 
-static void put_csv_text(stg_text_buffer *paper, const char *text)
+static void put_csv_text(stg_text_buffer *buffer, const char *text)
 {
     if (!needs_quotes(text)) {
-        stg_text_buffer_put(paper, text);
+        stg_text_buffer_put(buffer, text);
         return;
     }
-    stg_text_buffer_put_char(paper, '"');
+    stg_text_buffer_put_char(buffer, '"');
     for (; *text != '\0'; text++) {
         if (*text == '"')
-            stg_text_buffer_put_char(paper, '"');
-        stg_text_buffer_put_char(paper, *text);
+            stg_text_buffer_put_char(buffer, '"');
+        stg_text_buffer_put_char(buffer, *text);
     }
-    stg_text_buffer_put_char(paper, '"');
+    stg_text_buffer_put_char(buffer, '"');
 }
 
-static void put_csv_key(stg_text_buffer *paper, const char *key)
+static void put_csv_key(stg_text_buffer *buffer, const char *key)
 {
     for (; *key != '\0'; key++)
-        stg_text_buffer_put_char(paper, *key == '.' ? '_' : *key);
+        stg_text_buffer_put_char(buffer, *key == '.' ? '_' : *key);
 }
 
 /* Whether a column has estimates: in CSV it is two then, in all rows. */
@@ -166,38 +168,38 @@ static bool has_estimates(const stg_table *t, size_t column)
     return false;
 }
 
-static void put_csv_keys(const stg_table *t, stg_text_buffer *paper)
+static void put_csv_keys(const stg_table *t, stg_text_buffer *buffer)
 {
     const char *comma = "";
 
     for (size_t c = 0; c < t->column_count; c++) {
         if (t->columns[c].key == NULL)
             continue;
-        stg_text_buffer_put(paper, comma);
-        put_csv_key(paper, t->columns[c].key);
+        stg_text_buffer_put(buffer, comma);
+        put_csv_key(buffer, t->columns[c].key);
         if (has_estimates(t, c)) {
-            stg_text_buffer_put(paper, ",");
-            put_csv_key(paper, t->columns[c].key);
-            stg_text_buffer_put(paper, "_se");
+            stg_text_buffer_put(buffer, ",");
+            put_csv_key(buffer, t->columns[c].key);
+            stg_text_buffer_put(buffer, "_se");
         }
         comma = ",";
     }
-    stg_text_buffer_put(paper, "\n");
+    stg_text_buffer_put(buffer, "\n");
 }
 
-static void put_csv_cell(stg_text_buffer *paper, const stg_cell *cell)
+static void put_csv_cell(stg_text_buffer *buffer, const stg_cell *cell)
 {
     if (cell->kind == STG_CELL_TEXT)
-        put_csv_text(paper, cell->text);
+        put_csv_text(buffer, cell->text);
     else if (cell->kind == STG_CELL_FACT)
-        stg_text_buffer_put(paper, cell->number != 0 ? "true" : "false");
+        stg_text_buffer_put(buffer, cell->number != 0 ? "true" : "false");
     else if (cell->kind == STG_CELL_NUMBER || cell->kind == STG_CELL_ESTIMATE)
-        put_number(paper, cell->number, "");
+        put_number(buffer, cell->number, "");
 }
 
-void stg_table_csv(const stg_table *t, stg_text_buffer *paper)
+void stg_table_csv(const stg_table *t, stg_text_buffer *buffer)
 {
-    put_csv_keys(t, paper);
+    put_csv_keys(t, buffer);
     for (size_t row = 0; row < t->row_count; row++) {
         const char *comma = "";
 
@@ -206,15 +208,15 @@ void stg_table_csv(const stg_table *t, stg_text_buffer *paper)
 
             if (t->columns[c].key == NULL)
                 continue;
-            stg_text_buffer_put(paper, comma);
-            put_csv_cell(paper, cell);
+            stg_text_buffer_put(buffer, comma);
+            put_csv_cell(buffer, cell);
             if (has_estimates(t, c)) {
-                stg_text_buffer_put(paper, ",");
+                stg_text_buffer_put(buffer, ",");
                 if (cell->kind == STG_CELL_ESTIMATE)
-                    put_number(paper, cell->se, "");
+                    put_number(buffer, cell->se, "");
             }
             comma = ",";
         }
-        stg_text_buffer_put(paper, "\n");
+        stg_text_buffer_put(buffer, "\n");
     }
 }

@@ -76,19 +76,19 @@ static inline stg_cell stg_cell_spark(const double *curve, size_t count)
 /* Lines of at most `width` characters where leaving out columns makes that
  * possible; is_utf8: sparklines of blocks, else of what ASCII has. */
 void stg_table_text(const stg_table *t, int width, bool is_utf8,
-                    stg_text_buffer *paper);
+                    stg_text_buffer *buffer);
 
 /* A line of keys and a line for each row, by RFC 4180 but with a bare newline;
  * an estimate is two columns, KEY and KEY_se. */
-void stg_table_csv(const stg_table *t, stg_text_buffer *paper);
+void stg_table_csv(const stg_table *t, stg_text_buffer *buffer);
 
 /* A list of objects, a line each; an estimate is {"mean": M, "se": S}. */
-void stg_table_json(const stg_table *t, stg_text_buffer *paper);
+void stg_table_json(const stg_table *t, stg_text_buffer *buffer);
 
 /* A <table>. */
-void stg_table_html(const stg_table *t, stg_text_buffer *paper);
+void stg_table_html(const stg_table *t, stg_text_buffer *buffer);
 
 /* A text in JSON, quoted. */
-void stg_text_buffer_put_json(stg_text_buffer *paper, const char *text);
+void stg_text_buffer_put_json(stg_text_buffer *buffer, const char *text);
 
 #endif

@@ -24,7 +24,7 @@ static double level_of(const stg_cell *cell, size_t at, size_t width)
     return most;
 }
 
-static void put_spark(stg_text_buffer *paper, const stg_cell *cell,
+static void put_spark(stg_text_buffer *buffer, const stg_cell *cell,
                       bool is_utf8)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄",
@@ -40,41 +40,41 @@ static void put_spark(stg_text_buffer *paper, const stg_cell *cell,
         int step = level > 0 && most > 0 ? 1 + (int)(level / most * 7.99) : 0;
 
         if (is_utf8)
-            stg_text_buffer_put(paper, blocks[step]);
+            stg_text_buffer_put(buffer, blocks[step]);
         else
-            stg_text_buffer_put_char(paper, ascii[step]);
+            stg_text_buffer_put_char(buffer, ascii[step]);
     }
 }
 
 /* -- a cell in words */
 
-static void put_number(stg_text_buffer *paper, double number, bool is_time)
+static void put_number(stg_text_buffer *buffer, double number, bool is_time)
 {
     if (is_time)
-        stg_text_buffer_put_time(paper, number);
+        stg_text_buffer_put_time(buffer, number);
     else
-        stg_text_buffer_put_people(paper, number);
+        stg_text_buffer_put_people(buffer, number);
 }
 
-static void put_cell(stg_text_buffer *paper, const stg_table_column *column,
+static void put_cell(stg_text_buffer *buffer, const stg_table_column *column,
                      const stg_cell *cell, bool is_utf8)
 {
     switch (cell->kind) {
     case STG_CELL_TEXT:
-        stg_text_buffer_put(paper, cell->text);
+        stg_text_buffer_put(buffer, cell->text);
         break;
     case STG_CELL_NUMBER:
     case STG_CELL_ESTIMATE:
-        put_number(paper, cell->number, column->is_time);
+        put_number(buffer, cell->number, column->is_time);
         break;
     case STG_CELL_FACT:
-        stg_text_buffer_put(paper, cell->number != 0 ? "yes" : "no");
+        stg_text_buffer_put(buffer, cell->number != 0 ? "yes" : "no");
         break;
     case STG_CELL_SPARK:
-        put_spark(paper, cell, is_utf8);
+        put_spark(buffer, cell, is_utf8);
         break;
     default:
-        stg_text_buffer_put(paper, "-");
+        stg_text_buffer_put(buffer, "-");
     }
 }
 
@@ -92,7 +92,7 @@ static int characters(const char *text)
 
 typedef struct lines {
     const stg_table *table;
-    stg_text_buffer *paper;
+    stg_text_buffer *buffer;
     stg_text_buffer cell; /* one at a time */
     bool is_utf8;
     int widths[STG_TABLE_COLUMNS_MAX]; /* 0: left out */
@@ -151,10 +151,10 @@ static void leave_out(lines *l, int width)
     }
 }
 
-static void pad(stg_text_buffer *paper, int count)
+static void pad(stg_text_buffer *buffer, int count)
 {
     for (int i = 0; i < count; i++)
-        stg_text_buffer_put_char(paper, ' ');
+        stg_text_buffer_put_char(buffer, ' ');
 }
 
 /* Blanks at the end of a line are left out, those of a curve too. */
@@ -170,103 +170,104 @@ static void put_line(lines *l, size_t row, bool is_titles)
             continue;
         text = is_titles ? l->table->columns[c].title : say(l, row, c);
         blank = l->widths[c] - characters(text);
-        pad(l->paper, owed + (l->is_left[c] ? 0 : blank));
-        stg_text_buffer_put(l->paper, text);
+        pad(l->buffer, owed + (l->is_left[c] ? 0 : blank));
+        stg_text_buffer_put(l->buffer, text);
         owed = APART + (l->is_left[c] ? blank : 0);
     }
-    while (l->paper->length > 0 && l->paper->text[l->paper->length - 1] == ' ')
-        l->paper->length--;
-    stg_text_buffer_put_char(l->paper, '\n');
+    while (l->buffer->length > 0 &&
+           l->buffer->text[l->buffer->length - 1] == ' ')
+        l->buffer->length--;
+    stg_text_buffer_put_char(l->buffer, '\n');
 }
 
 void stg_table_text(const stg_table *t, int width, bool is_utf8,
-                    stg_text_buffer *paper)
+                    stg_text_buffer *buffer)
 {
     lines l = {.table = t,
-               .paper = paper,
-               .cell = stg_text_buffer_on(paper->memory),
+               .buffer = buffer,
+               .cell = stg_text_buffer_on(buffer->memory),
                .is_utf8 = is_utf8};
 
     measure(&l);
     leave_out(&l, width);
     if (t->title != NULL)
-        stg_text_buffer_form(paper, "%s\n", t->title);
+        stg_text_buffer_form(buffer, "%s\n", t->title);
     put_line(&l, 0, true);
     for (size_t row = 0; row < t->row_count; row++)
         put_line(&l, row, false);
-    paper->is_short = paper->is_short || l.cell.is_short;
+    buffer->is_short = buffer->is_short || l.cell.is_short;
     stg_text_buffer_free(&l.cell);
 }
 
 /* -- HTML */
 
 /* A curve in the height of a line. */
-static void put_html_spark(stg_text_buffer *paper, const stg_cell *cell)
+static void put_html_spark(stg_text_buffer *buffer, const stg_cell *cell)
 {
     enum { WIDTH = 96, HEIGHT = 18 };
     double most = 0;
 
     for (size_t i = 0; i < cell->count; i++)
         most = cell->curve[i] > most ? cell->curve[i] : most;
-    stg_text_buffer_form(paper,
+    stg_text_buffer_form(buffer,
                          "<svg class=\"spark\" width=\"%d\" height=\"%d\" "
                          "aria-hidden=\"true\"><path d=\"M0 %d",
                          WIDTH, HEIGHT, HEIGHT);
     for (int i = 0; i < WIDTH && cell->count > 0 && most > 0; i++) {
         double level = level_of(cell, (size_t)i, WIDTH);
 
-        stg_text_buffer_form(paper, "V%fH%d", HEIGHT * (1 - level / most),
+        stg_text_buffer_form(buffer, "V%fH%d", HEIGHT * (1 - level / most),
                              i + 1);
     }
-    stg_text_buffer_form(paper, "V%dz\"/></svg>", HEIGHT);
+    stg_text_buffer_form(buffer, "V%dz\"/></svg>", HEIGHT);
 }
 
-static void put_html_cell(stg_text_buffer *paper,
+static void put_html_cell(stg_text_buffer *buffer,
                           const stg_table_column *column, const stg_cell *cell)
 {
-    stg_text_buffer words = stg_text_buffer_on(paper->memory);
+    stg_text_buffer words = stg_text_buffer_on(buffer->memory);
 
     if (cell->kind == STG_CELL_SPARK) {
-        stg_text_buffer_put(paper, "<td>");
-        put_html_spark(paper, cell);
-        stg_text_buffer_put(paper, "</td>");
+        stg_text_buffer_put(buffer, "<td>");
+        put_html_spark(buffer, cell);
+        stg_text_buffer_put(buffer, "</td>");
         return;
     }
     put_cell(&words, column, cell, true);
-    stg_text_buffer_form(paper, "<td%s>%e",
+    stg_text_buffer_form(buffer, "<td%s>%e",
                          cell->kind == STG_CELL_TEXT ? " class=\"left\"" : "",
                          words.text == NULL ? "" : words.text);
     if (cell->kind == STG_CELL_ESTIMATE && cell->se > 0) {
-        stg_text_buffer_put(paper, " <small>± ");
-        put_number(paper, cell->se, column->is_time);
-        stg_text_buffer_put(paper, "</small>");
+        stg_text_buffer_put(buffer, " <small>± ");
+        put_number(buffer, cell->se, column->is_time);
+        stg_text_buffer_put(buffer, "</small>");
     }
-    stg_text_buffer_put(paper, "</td>");
-    paper->is_short = paper->is_short || words.is_short;
+    stg_text_buffer_put(buffer, "</td>");
+    buffer->is_short = buffer->is_short || words.is_short;
     stg_text_buffer_free(&words);
 }
 
-void stg_table_html(const stg_table *t, stg_text_buffer *paper)
+void stg_table_html(const stg_table *t, stg_text_buffer *buffer)
 {
-    stg_text_buffer_put(paper, "<table>\n");
+    stg_text_buffer_put(buffer, "<table>\n");
     if (t->title != NULL)
-        stg_text_buffer_form(paper, "<caption>%e</caption>\n", t->title);
-    stg_text_buffer_put(paper, "<thead><tr>");
+        stg_text_buffer_form(buffer, "<caption>%e</caption>\n", t->title);
+    stg_text_buffer_put(buffer, "<thead><tr>");
     for (size_t c = 0; c < t->column_count; c++)
         if (t->columns[c].title != NULL)
-            stg_text_buffer_form(paper, "<th scope=\"col\"%s>%e</th>",
+            stg_text_buffer_form(buffer, "<th scope=\"col\"%s>%e</th>",
                                  t->row_count > 0 &&
                                          cell_at(t, 0, c)->kind == STG_CELL_TEXT
                                      ? " class=\"left\""
                                      : "",
                                  t->columns[c].title);
-    stg_text_buffer_put(paper, "</tr></thead>\n<tbody>\n");
+    stg_text_buffer_put(buffer, "</tr></thead>\n<tbody>\n");
     for (size_t row = 0; row < t->row_count; row++) {
-        stg_text_buffer_put(paper, "<tr>");
+        stg_text_buffer_put(buffer, "<tr>");
         for (size_t c = 0; c < t->column_count; c++)
             if (t->columns[c].title != NULL)
-                put_html_cell(paper, &t->columns[c], cell_at(t, row, c));
-        stg_text_buffer_put(paper, "</tr>\n");
+                put_html_cell(buffer, &t->columns[c], cell_at(t, row, c));
+        stg_text_buffer_put(buffer, "</tr>\n");
     }
-    stg_text_buffer_put(paper, "</tbody></table>\n");
+    stg_text_buffer_put(buffer, "</tbody></table>\n");
 }

@@ -1,15 +1,15 @@
 /* text_buffer.h - a text that grows: what the simulator draws and prints on.
  *
  * Core's writer cuts a text that is too long; a page of charts has no length
- * that one could know before. A paper takes its memory from a hook, so it needs
- * no C library and goes into a browser too.
+ * that one could know before. A buffer takes its memory from a hook, so it
+ * needs no C library and goes into a browser too.
  *
  * Numbers are printed by ourselves, from doubles by a few multiplications, and
  * so are the same bytes wherever a double is IEEE 754's. A number that is none
  * (infinite, NaN) reads "none".
  *
  * If memory runs out, what follows is lost and `is_short` stays true: write
- * on, and look once at the end. A paper belongs to one thread. */
+ * on, and look once at the end. A buffer belongs to one thread. */
 #ifndef STAGGER_CHART_TEXT_BUFFER_H
 #define STAGGER_CHART_TEXT_BUFFER_H
 
@@ -29,7 +29,7 @@ typedef struct stg_text_buffer {
 
 stg_text_buffer stg_text_buffer_on(const stg_memory *memory);
 
-/* Gives the memory back; the paper is empty then, and may be used again. */
+/* Gives the memory back; the buffer is empty then, and may be used again. */
 void stg_text_buffer_free(stg_text_buffer *p);
 
 /* Keeps the memory for the next text. */

@@ -13,7 +13,8 @@ enum {
     CACHED = 4096, /* clients whose state is surely near */
 };
 
-/* What a policy with a budget, a breaker, a rate or a bulkhead needs besides. */
+/* What a policy with a budget, a breaker, a rate or a bulkhead needs besides.
+ * */
 typedef struct program {
     stg_with with;
     stg_peer peer;
@@ -34,8 +35,8 @@ struct stg_contention {
     stg_ns *read_at;   /* of the attempt under way */
     program *programs; /* NULL: the policy needs none */
     stg_contention_run run;
-    stg_contention_totals *book; /* of this repetition; or NULL */
-    bool is_lost;                /* there was no memory for something */
+    stg_contention_totals *totals; /* of this repetition; or NULL */
+    bool is_lost;                  /* there was no memory for something */
 };
 
 stg_contention_options stg_contention_options_default(void)
@@ -177,7 +178,8 @@ static void stop_client(stg_contention *c, const stg_retry *r, stg_ns at)
 {
     if (at > c->run.completion)
         c->run.completion = at;
-    if (c->book != NULL && !stg_sim_tally_add(&c->book->attempts, r->attempts))
+    if (c->totals != NULL &&
+        !stg_sim_tally_add(&c->totals->attempts, r->attempts))
         c->is_lost = true;
 }
 
@@ -185,7 +187,7 @@ static void succeed(stg_contention *c, const stg_retry *r, stg_ns at)
 {
     c->run.successes++;
     stop_client(c, r, at);
-    if (c->book != NULL && !stg_contention_totals_succeed(c->book, at))
+    if (c->totals != NULL && !stg_contention_totals_succeed(c->totals, at))
         c->is_lost = true;
 }
 
@@ -225,7 +227,7 @@ static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
     uint32_t before = r->attempts - 1;
     uint32_t last = STG_TOTALS_WAITS - 1;
 
-    if (!stg_sim_tally_add(&c->book->waits[before < last ? before : last],
+    if (!stg_sim_tally_add(&c->totals->waits[before < last ? before : last],
                            wait))
         c->is_lost = true;
 }
@@ -240,7 +242,7 @@ static void hear(stg_contention *c, uint32_t id, const stg_outcome *o,
     if (d.next == STG_DONE) {
         succeed(c, r, at);
     } else if (d.next == STG_WAIT) {
-        if (c->book != NULL)
+        if (c->totals != NULL)
             note_wait(c, r, d.due_at - at);
         begin_attempt(c, id, d.due_at);
     } else {
@@ -257,7 +259,7 @@ static void count_call(stg_contention *c, uint32_t id, bool is_success)
     c->run.calls++;
     if (!stg_sim_max_rate_add(&c->peak, now))
         c->is_lost = true;
-    if (c->book != NULL && !stg_sim_series_add(&c->book->calls, now))
+    if (c->totals != NULL && !stg_sim_series_add(&c->totals->calls, now))
         c->is_lost = true;
     if (c->options.on_call != NULL) {
         stg_contention_call call = {.at = now,
@@ -314,7 +316,7 @@ static void start_clients(stg_contention *c)
 }
 
 static void clear(stg_contention *c, uint64_t repetition,
-                  stg_contention_totals *book)
+                  stg_contention_totals *totals)
 {
     uint64_t seed = c->options.seed;
 
@@ -327,23 +329,24 @@ static void clear(stg_contention *c, uint64_t repetition,
         stg_random_stream(seed, repetition, STG_CONCERN_NETWORK));
     c->backoff = stg_random_stream(seed, repetition, STG_CONCERN_BACKOFF);
     c->run = (stg_contention_run){0};
-    c->book = book;
+    c->totals = totals;
     c->is_lost = false;
 }
 
 bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
-                           stg_contention_run *run, stg_contention_totals *book)
+                           stg_contention_run *run,
+                           stg_contention_totals *totals)
 {
     uint32_t id;
 
-    clear(c, repetition, book);
+    clear(c, repetition, totals);
     start_clients(c);
     while (stg_engine_next(&c->engine, &id))
         take_call(c, id);
     c->run.peak = stg_sim_max_rate_most(&c->peak);
     c->run.end = c->is_lost ? STG_END_MEMORY : c->engine.end;
     *run = c->run;
-    if (book != NULL)
-        stg_contention_totals_finish(book, run->end != STG_END_STOPPED);
+    if (totals != NULL)
+        stg_contention_totals_finish(totals, run->end != STG_END_STOPPED);
     return run->end != STG_END_MEMORY;
 }

@@ -1,12 +1,12 @@
 /* contention.h - N clients with one policy compete for one resource.
  *
  * All clients begin at 0, each wants one success, and stops there or where its
- * policy gives up. A message takes a time by the network's law, drawn anew. An
- * attempt is a call that arrives at the resource, and the answer that arrives
- * at the client; of an optimistic resource it is two such: a read, and then the
- * write, which is the call. After a failure stg_retry_step() says when the next
- * attempt begins. Each client is a program of its own, with a budget and a
- * breaker of its own if the policy has one.
+ * policy gives up. A message takes a time by the network's distribution, drawn
+ * anew. An attempt is a call that arrives at the resource, and the answer that
+ * arrives at the client; of an optimistic resource it is two such: a read, and
+ * then the write, which is the call. After a failure stg_retry_step() says when
+ * the next attempt begins. Each client is a program of its own, with a budget
+ * and a breaker of its own if the policy has one.
  *
  * Only the call at the resource is an event: whatever happens before and after
  * it is the client's own, and drawn with it. One that has an attempt timeout
@@ -82,12 +82,12 @@ stg_status stg_contention_new(stg_contention **contention,
                               stg_error *err);
 void stg_contention_free(stg_contention *c);
 
-/* Runs a repetition, from 0: the same number gives the same run. What it came to
- * is written to *run, and added to book if that is not NULL. Returns false if
- * there was no memory: run and book are then of no use. */
+/* Runs a repetition, from 0: the same number gives the same run. What it came
+ * to is written to *run, and added to totals if that is not NULL. Returns false
+ * if there was no memory: run and totals are then of no use. */
 bool stg_contention_repeat(stg_contention *c, uint64_t repetition,
                            stg_contention_run *run,
-                           stg_contention_totals *book);
+                           stg_contention_totals *totals);
 
 /* About how many bytes a contention with these options takes, at most. */
 uint64_t stg_contention_size(const stg_contention_options *options);

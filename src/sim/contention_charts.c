@@ -87,20 +87,20 @@ static void put_times(stg_text_buffer *p, double ratio)
     stg_text_buffer_put(p, " times");
 }
 
-void stg_contention_put_policy(stg_text_buffer *paper,
+void stg_contention_put_policy(stg_text_buffer *buffer,
                                const stg_contention_case *c)
 {
-    uint64_t all = c->book->attempts.count, done = c->book->done.count;
+    uint64_t all = c->totals->attempts.count, done = c->totals->done.count;
     double lost = all > done ? (double)(all - done) / (double)all : 0;
 
-    stg_text_buffer_form(paper, "\"%s\"", c->policy);
+    stg_text_buffer_form(buffer, "\"%s\"", c->policy);
     if (lost <= 0)
         return;
-    stg_text_buffer_put(paper, " (");
-    stg_text_buffer_put_people(paper, lost < 0.1
-                                          ? 0.1 * (int)(1000 * lost + 0.5)
-                                          : (int)(100 * lost + 0.5));
-    stg_text_buffer_put(paper, "\u00a0% give up)");
+    stg_text_buffer_put(buffer, " (");
+    stg_text_buffer_put_people(buffer, lost < 0.1
+                                           ? 0.1 * (int)(1000 * lost + 0.5)
+                                           : (int)(100 * lost + 0.5));
+    stg_text_buffer_put(buffer, "\u00a0% give up)");
 }
 
 /* "a", "b" and "c": all that are as good as the least. */
@@ -186,13 +186,13 @@ static stg_chart_point plot_completion(const stg_contention_case *c)
 }
 
 static bool draw_by_clients(stg_chart_set *a, const stg_contention_found *f,
-                            const stg_sheet *sheet, plotting *plot)
+                            const stg_chart_draft *draft, plotting *plot)
 {
     size_t sizes = f->count / f->policies;
 
-    sheet->chart->x = (stg_chart_axis){.label = "clients", .unit = "clients"};
+    draft->chart->x = (stg_chart_axis){.label = "clients", .unit = "clients"};
     for (size_t p = 0; p < f->policies; p++) {
-        stg_chart_series *s = &sheet->series[p];
+        stg_chart_series *s = &draft->series[p];
         stg_chart_point *points = stg_chart_set_points(a, s, sizes);
 
         s->name = f->cases[p].policy;
@@ -242,39 +242,39 @@ const char *stg_contention_title(stg_chart_set *a,
 
 bool stg_contention_chart_calls(stg_chart_set *a, const stg_contention_found *f)
 {
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
     if (f->count <= f->policies)
         return true;
-    if (!stg_chart_set_add(a, "calls-by-clients", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "calls-by-clients", 1, f->policies, &draft))
         return false;
-    sheet.chart->title = stg_contention_title(a, f, say_calls);
-    sheet.chart->note =
+    draft.chart->title = stg_contention_title(a, f, say_calls);
+    draft.chart->note =
         note_of(a, f->note,
                 "Calls at the resource until all clients have stopped; mean, "
                 "with a band of 2 standard errors. ");
-    sheet.panels[0].y = (stg_chart_axis){
+    draft.panels[0].y = (stg_chart_axis){
         .label = "calls", .unit = "calls", .is_from_zero = true};
-    return draw_by_clients(a, f, &sheet, plot_calls);
+    return draw_by_clients(a, f, &draft, plot_calls);
 }
 
 bool stg_contention_chart_completion(stg_chart_set *a,
                                      const stg_contention_found *f)
 {
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
     if (f->count <= f->policies)
         return true;
-    if (!stg_chart_set_add(a, "completion-by-clients", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "completion-by-clients", 1, f->policies, &draft))
         return false;
-    sheet.chart->title = stg_contention_title(a, f, say_completion);
-    sheet.chart->note = note_of(
+    draft.chart->title = stg_contention_title(a, f, say_completion);
+    draft.chart->note = note_of(
         a, f->note,
         "When the last client has stopped; mean, with a band of 2 standard "
         "errors. ");
-    sheet.panels[0].y = (stg_chart_axis){
+    draft.panels[0].y = (stg_chart_axis){
         .label = "completion", .is_time = true, .is_log = true};
-    return draw_by_clients(a, f, &sheet, plot_completion);
+    return draw_by_clients(a, f, &draft, plot_completion);
 }
 
 /* -- work against time */
@@ -304,8 +304,9 @@ static void put_each(stg_text_buffer *p, const stg_contention_case *c)
     stg_text_buffer_put(p, " calls each");
 }
 
-/* Who does not succeed is done soon, with few calls. So where policies differ in
- * that, it comes first; of those that are the best in it, the calls decide. */
+/* Who does not succeed is done soon, with few calls. So where policies differ
+ * in that, it comes first; of those that are the best in it, the calls decide.
+ * */
 static void say_success(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *worst, *most, *best = NULL;
@@ -355,21 +356,21 @@ static void say_work(const stg_contention_found *f, stg_text_buffer *p)
 bool stg_contention_chart_work(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
-    if (!stg_chart_set_add(a, "work-against-time", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "work-against-time", 1, f->policies, &draft))
         return false;
-    sheet.chart->title = stg_contention_title(a, f, say_work);
-    sheet.chart->note =
+    draft.chart->title = stg_contention_title(a, f, say_work);
+    draft.chart->note =
         note_of(a, f->note,
                 "At the largest number of clients; the lower and the further "
                 "left, the better. ");
-    sheet.chart->x = (stg_chart_axis){
+    draft.chart->x = (stg_chart_axis){
         .label = "completion", .is_time = true, .is_log = true};
-    sheet.panels[0].y = (stg_chart_axis){
+    draft.panels[0].y = (stg_chart_axis){
         .label = "work", .unit = "calls", .is_from_zero = true};
     for (size_t p = 0; p < f->policies; p++) {
-        stg_chart_series *s = &sheet.series[p];
+        stg_chart_series *s = &draft.series[p];
         stg_chart_point *point = stg_chart_set_points(a, s, 1);
 
         s->name = last[p].policy;
@@ -392,7 +393,8 @@ static double ms_of(const stg_sim_tally *t, double share)
 }
 
 /* Of a quantile, by the order of the values alone: how many of n are below it
- * has the standard deviation sqrt(n share (1 - share)). 0 of too few to tell. */
+ * has the standard deviation sqrt(n share (1 - share)). 0 of too few to tell.
+ * */
 static double quantile_error(const stg_sim_tally *t, double share)
 {
     enum { FEW = 10 };
@@ -408,8 +410,8 @@ static double quantile_error(const stg_sim_tally *t, double share)
 
 stg_estimate stg_contention_half(const stg_contention_case *c)
 {
-    return (stg_estimate){ms_of(&c->book->done, 0.5),
-                          quantile_error(&c->book->done, 0.5)};
+    return (stg_estimate){ms_of(&c->totals->done, 0.5),
+                          quantile_error(&c->totals->done, 0.5)};
 }
 
 /* From the 5th to the 95th percentile. */
@@ -434,7 +436,7 @@ static size_t count_waits(const stg_contention_totals *b)
 static bool draw_waits(stg_chart_set *a, const stg_contention_case *c,
                        stg_chart_series *s)
 {
-    size_t count = count_waits(c->book);
+    size_t count = count_waits(c->totals);
     stg_chart_point *points = stg_chart_set_points(a, s, count);
 
     s->name = c->policy;
@@ -443,10 +445,10 @@ static bool draw_waits(stg_chart_set *a, const stg_contention_case *c,
     for (size_t i = 0; points != NULL && i < count; i++)
         points[i] = (stg_chart_point){
             .x = (double)i + 1,
-            .y = ms_of(&c->book->waits[i], 0.5),
-            .y_se = quantile_error(&c->book->waits[i], 0.5),
-            .low = ms_of(&c->book->waits[i], 0.05),
-            .high = ms_of(&c->book->waits[i], 0.95),
+            .y = ms_of(&c->totals->waits[i], 0.5),
+            .y_se = quantile_error(&c->totals->waits[i], 0.5),
+            .low = ms_of(&c->totals->waits[i], 0.05),
+            .high = ms_of(&c->totals->waits[i], 0.95),
         };
     return points != NULL;
 }
@@ -459,14 +461,14 @@ static void say_waits(const stg_contention_found *f, stg_text_buffer *p)
     size_t retry = 5;
 
     for (size_t i = 0; i < f->policies; i++) {
-        size_t count = count_waits(last[i].book);
+        size_t count = count_waits(last[i].totals);
 
         retry = count > 0 && count < retry ? count : retry;
     }
     for (size_t i = 0; i < f->policies; i++) {
-        stg_estimate spread = spread_of(&last[i].book->waits[retry - 1]);
+        stg_estimate spread = spread_of(&last[i].totals->waits[retry - 1]);
 
-        if (count_waits(last[i].book) == 0)
+        if (count_waits(last[i].totals) == 0)
             continue;
         if (wide == NULL || spread.mean > most.mean) {
             most = spread;
@@ -500,30 +502,30 @@ bool stg_contention_chart_waits(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
     size_t panels = 0, at = 0;
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
     for (size_t p = 0; p < f->policies; p++)
-        panels += count_waits(last[p].book) > 0;
+        panels += count_waits(last[p].totals) > 0;
     if (panels == 0)
         return true;
-    if (!stg_chart_set_add(a, "waits-by-retry", panels, panels, &sheet))
+    if (!stg_chart_set_add(a, "waits-by-retry", panels, panels, &draft))
         return false;
-    sheet.chart->title = stg_contention_title(a, f, say_waits);
-    sheet.chart->note = note_of(
+    draft.chart->title = stg_contention_title(a, f, say_waits);
+    draft.chart->note = note_of(
         a, f->note,
         "Bars go from the 5th to the 95th percentile, and the median is "
         "marked, with 2 standard errors; the last one has all later "
         "retries. ");
-    sheet.chart->is_y_shared = true;
-    sheet.chart->x = (stg_chart_axis){.label = "retry", .unit = ""};
+    draft.chart->is_y_shared = true;
+    draft.chart->x = (stg_chart_axis){.label = "retry", .unit = ""};
     for (size_t p = 0; p < f->policies; p++) {
-        if (count_waits(last[p].book) == 0)
+        if (count_waits(last[p].totals) == 0)
             continue;
-        sheet.panels[at] = (stg_chart_panel){
+        draft.panels[at] = (stg_chart_panel){
             .name = last[p].policy,
             .y = {.label = "wait", .is_time = true, .is_log = true}};
-        sheet.series[at].panel = (unsigned)at;
-        if (!draw_waits(a, &last[p], &sheet.series[at]))
+        draft.series[at].panel = (unsigned)at;
+        if (!draw_waits(a, &last[p], &draft.series[at]))
             return false;
         at++;
     }

@@ -1,6 +1,6 @@
 /* contention_charts.h - what contention came to, in pictures.
  *
- * Each function adds a chart to an album, and its title says what was found;
+ * Each function adds a chart to a chart set, and its title says what was found;
  * false if there was no memory. One that has nothing to show adds nothing.
  * Pure, so that a page in a browser draws the same. */
 #ifndef STAGGER_SIM_CONTENTION_CHARTS_H
@@ -17,8 +17,8 @@ typedef struct stg_contention_case {
     uint32_t clients;
     uint32_t reps; /* 1 at least; of one nothing is said */
     stg_estimate calls, completion_ms;
-    stg_estimate successes;            /* of the clients */
-    const stg_contention_totals *book; /* of all repetitions */
+    stg_estimate successes;              /* of the clients */
+    const stg_contention_totals *totals; /* of all repetitions */
 } stg_contention_case;
 
 /* One repetition, call by call: x is ms, y the client from 1 on. */
@@ -32,7 +32,7 @@ typedef struct stg_contention_trace {
 
 /* Cases by clients, and for the same clients by policy, all with the same
  * policies in the same order. note: what was simulated, in a sentence; both
- * lent as long as the album. */
+ * lent as long as the set. */
 typedef struct stg_contention_found {
     const stg_contention_case *cases;
     size_t count;
@@ -60,7 +60,7 @@ bool stg_contention_chart_traces(stg_chart_set *a,
  * to tell. Milliseconds. */
 stg_estimate stg_contention_half(const stg_contention_case *c);
 
-/* What `say` puts on paper, as a title; of one repetition, just that it is
+/* What `say` says, as a title; of one repetition, just that it is
  * one. */
 const char *stg_contention_title(stg_chart_set *a,
                                  const stg_contention_found *f,
@@ -69,7 +69,7 @@ const char *stg_contention_title(stg_chart_set *a,
 
 /* The policy's name in quotes, and which share of its clients gives up, if any;
  * for titles. */
-void stg_contention_put_policy(stg_text_buffer *paper,
+void stg_contention_put_policy(stg_text_buffer *buffer,
                                const stg_contention_case *c);
 
 #endif

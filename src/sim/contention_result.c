@@ -113,20 +113,20 @@ static stg_cell estimate(stg_estimate e)
 static stg_cell quantile(const stg_contention_row *row, double share)
 {
     return stg_cell_number(
-        (double)stg_sim_tally_quantile(&row->book->done, share) / 1e6);
+        (double)stg_sim_tally_quantile(&row->totals->done, share) / 1e6);
 }
 
 /* How many calls a client made. */
 static stg_cell attempts(const stg_contention_row *row, double share)
 {
     return stg_cell_number(
-        (double)stg_sim_tally_quantile(&row->book->attempts, share));
+        (double)stg_sim_tally_quantile(&row->totals->attempts, share));
 }
 
 /* Calls in each slice until the mean completion. */
 static stg_cell spark(stg_chart_set *a, const stg_contention_row *row)
 {
-    const stg_sim_series *s = &row->book->calls;
+    const stg_sim_series *s = &row->totals->calls;
     double slices = row->result.completion_ms.mean * 1e6 / (double)s->width + 1;
     size_t count = slices < (double)s->used ? (size_t)slices : s->used;
     double *curve = stg_chart_set_take(a, count * sizeof *curve);

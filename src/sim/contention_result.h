@@ -28,10 +28,10 @@ typedef struct stg_contention_row {
     uint32_t clients;
     uint64_t seed;
     stg_contention_result result;
-    const stg_contention_totals *book;
+    const stg_contention_totals *totals;
 } stg_contention_row;
 
-/* Makes a table of rows. What it points to is the album's and the rows' own.
+/* Makes a table of rows. What it points to is the set's and the rows' own.
  * Returns false if there was no memory. */
 bool stg_contention_table(stg_chart_set *a, const stg_contention_row *rows,
                           size_t count, stg_table *table);

@@ -45,7 +45,7 @@ static double window_of(const stg_contention_found *f, bool *is_cut)
  * or one that ends soon is crowded, and one that goes on is not. */
 static stg_estimate crowding(const stg_contention_case *c, double end)
 {
-    const stg_sim_series *s = &c->book->calls;
+    const stg_sim_series *s = &c->totals->calls;
     size_t slices = (size_t)(end / ms_of(s->width)) + 1, tenth;
     size_t count = slices < s->used ? slices : s->used, left;
     double busiest = 0, all = 0, squares = 0;
@@ -134,7 +134,7 @@ static void say_times(const stg_contention_found *f, stg_text_buffer *p)
 static bool draw_bins(stg_chart_set *a, const stg_contention_case *c,
                       double end, stg_chart_series *s)
 {
-    const stg_sim_series *calls = &c->book->calls;
+    const stg_sim_series *calls = &c->totals->calls;
     double width = ms_of(calls->width);
     size_t count = (size_t)(end / width) + 1;
     stg_chart_point *points;
@@ -185,31 +185,32 @@ static const char *time_note(stg_chart_set *a, const char *more, double end,
 bool stg_contention_chart_time(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
-    stg_sheet sheet;
+    stg_chart_draft draft;
     double end;
     bool is_cut;
 
-    if (last->book->calls.used == 0)
+    if (last->totals->calls.used == 0)
         return true;
     if (!stg_chart_set_add(a, "calls-over-time", f->policies, f->policies,
-                           &sheet))
+                           &draft))
         return false;
     end = window_of(f, &is_cut);
-    sheet.chart->title = stg_contention_title(a, f, say_times);
-    sheet.chart->note = time_note(
+    draft.chart->title = stg_contention_title(a, f, say_times);
+    draft.chart->note = time_note(
         a,
         "Mean over the repetitions, at the largest number of clients, with a "
         "band of 2 standard errors. ",
         end, is_cut, f->note);
-    sheet.chart->is_y_shared = true;
-    sheet.chart->x =
+    draft.chart->is_y_shared = true;
+    draft.chart->x =
         (stg_chart_axis){.label = "time", .is_time = true, .to = end};
     for (size_t p = 0; p < f->policies; p++) {
-        sheet.panels[p] = (stg_chart_panel){
+        draft.panels[p] = (stg_chart_panel){
             .name = last[p].policy,
-            .y = {.label = label_of(a, &last[p].book->calls), .unit = "calls"}};
-        sheet.series[p].panel = (unsigned)p;
-        if (!draw_bins(a, &last[p], end, &sheet.series[p]))
+            .y = {.label = label_of(a, &last[p].totals->calls),
+                  .unit = "calls"}};
+        draft.series[p].panel = (unsigned)p;
+        if (!draw_bins(a, &last[p], end, &draft.series[p]))
             return false;
     }
     return !a->is_short;
@@ -231,7 +232,7 @@ static void say_done(const stg_contention_found *f, stg_text_buffer *p)
     for (size_t i = 0; i < f->policies; i++) {
         double half = stg_contention_half(&last[i]).mean;
 
-        if (last[i].book->done.count == 0)
+        if (last[i].totals->done.count == 0)
             continue;
         if (quick == NULL || half < stg_contention_half(quick).mean)
             quick = &last[i];
@@ -260,7 +261,7 @@ static void say_done(const stg_contention_found *f, stg_text_buffer *p)
 static bool draw_done(stg_chart_set *a, const stg_contention_case *c,
                       stg_chart_series *s)
 {
-    const stg_sim_curve *curve = &c->book->by_then;
+    const stg_sim_curve *curve = &c->totals->by_then;
     size_t count = stg_sim_curve_read(curve, NULL);
     stg_sim_curve_point *read =
         stg_chart_set_take(a, (count + 1) * sizeof *read);
@@ -284,28 +285,28 @@ static bool draw_done(stg_chart_set *a, const stg_contention_case *c,
 bool stg_contention_chart_done(stg_chart_set *a, const stg_contention_found *f)
 {
     const stg_contention_case *last = last_of(f);
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
-    if (!stg_chart_set_add(a, "done-by-time", 1, f->policies, &sheet))
+    if (!stg_chart_set_add(a, "done-by-time", 1, f->policies, &draft))
         return false;
-    sheet.chart->title = stg_contention_title(a, f, say_done);
-    sheet.chart->note = time_note(
+    draft.chart->title = stg_contention_title(a, f, say_done);
+    draft.chart->note = time_note(
         a,
         "Share of all clients that have succeeded, at the largest number of "
         "clients; mean over the repetitions, with a band of 2 standard "
         "errors. ",
         0, false, f->note);
-    sheet.chart->x = (stg_chart_axis){.label = "time", .is_time = true};
-    sheet.panels[0].y =
+    draft.chart->x = (stg_chart_axis){.label = "time", .is_time = true};
+    draft.panels[0].y =
         (stg_chart_axis){.label = "clients done", .unit = "%", .to = 100};
     for (size_t p = 0; p < f->policies; p++)
-        if (!draw_done(a, &last[p], &sheet.series[p]))
+        if (!draw_done(a, &last[p], &draft.series[p]))
             return false;
     // Slow ones make the axis logarithmic, or the quick ones are all one.
     for (size_t p = 0; p < f->policies; p++)
         for (size_t k = 0; k < f->policies; k++)
-            if (last[p].book->done.most > 8 * last[k].book->done.most)
-                sheet.chart->x.is_log = true;
+            if (last[p].totals->done.most > 8 * last[k].totals->done.most)
+                draft.chart->x.is_log = true;
     return !a->is_short;
 }
 
@@ -338,20 +339,20 @@ bool stg_contention_chart_traces(stg_chart_set *a,
                                  const stg_contention_trace *traces,
                                  size_t count, const char *note)
 {
-    stg_sheet sheet;
+    stg_chart_draft draft;
     double end;
     bool is_cut;
 
     if (count == 0)
         return true;
-    if (!stg_chart_set_add(a, "clients-by-time", count, count, &sheet))
+    if (!stg_chart_set_add(a, "clients-by-time", count, count, &draft))
         return false;
     end = trace_window(traces, count, &is_cut);
-    sheet.chart->title = "One repetition, call by call";
-    sheet.chart->note =
+    draft.chart->title = "One repetition, call by call";
+    draft.chart->note =
         time_note(a, "A dot is a call of a client. ", end, is_cut, note);
-    sheet.chart->is_y_shared = true;
-    sheet.chart->x =
+    draft.chart->is_y_shared = true;
+    draft.chart->x =
         (stg_chart_axis){.label = "time", .is_time = true, .to = end};
     for (size_t i = 0; i < count; i++) {
         const stg_contention_trace *t = &traces[i];
@@ -359,9 +360,9 @@ bool stg_contention_chart_traces(stg_chart_set *a,
 
         while (shown > 0 && t->calls[shown - 1].x > end)
             shown--;
-        sheet.panels[i] = (stg_chart_panel){
+        draft.panels[i] = (stg_chart_panel){
             .name = t->policy, .y = {.label = "client", .unit = "number"}};
-        sheet.series[i] = (stg_chart_series){.name = t->policy,
+        draft.series[i] = (stg_chart_series){.name = t->policy,
                                              .mark = STG_MARK_DOTS,
                                              .colour = t->colour,
                                              .panel = (unsigned)i,

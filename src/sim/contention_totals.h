@@ -1,7 +1,7 @@
-/* contention_totals.h - what many repetitions came to, client by client and over
- * time: whole numbers, so that books can be merged in any order.
+/* contention_totals.h - what many repetitions came to, client by client and
+ * over time: whole numbers, so that books can be merged in any order.
  *
- * Pure; a book belongs to one thread while it is written. */
+ * Pure; totals belong to one thread while they are written. */
 #ifndef STAGGER_SIM_CONTENTION_TOTALS_H
 #define STAGGER_SIM_CONTENTION_TOTALS_H
 
@@ -41,8 +41,9 @@ bool stg_sim_series_add(stg_sim_series *s, stg_ns at);
 void stg_sim_series_finish(stg_sim_series *s);
 void stg_sim_series_drop(stg_sim_series *s);
 
-/* Each `of` slices become one, which is as wide as they were. Exact only for one
- * repetition at most: what several had in two slices together is not kept. */
+/* Each `of` slices become one, which is as wide as they were. Exact only for
+ * one repetition at most: what several had in two slices together is not kept.
+ * */
 void stg_sim_series_join(stg_sim_series *s, size_t of);
 
 bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other);
@@ -58,7 +59,7 @@ typedef struct stg_contention_totals {
     stg_sim_series calls;                  /* at the resource, over time */
 } stg_contention_totals;
 
-/* An empty book, which counts calls in `slices` slices of width. memory is
+/* Empty totals, which count calls in `slices` slices of width. memory is
  * kept. */
 void stg_contention_totals_init(stg_contention_totals *b, stg_ns width,
                                 size_t slices, const stg_memory *memory);
@@ -73,7 +74,7 @@ bool stg_contention_totals_succeed(stg_contention_totals *b, stg_ns at);
 void stg_contention_totals_finish(stg_contention_totals *b, bool is_whole);
 
 /* Adds all that other has; both count in the same slices. Returns false if
- * there is no memory: the book is then of no use. */
+ * there is no memory: the totals are then of no use. */
 bool stg_contention_totals_merge(stg_contention_totals *b,
                                  const stg_contention_totals *other);
 

@@ -26,47 +26,51 @@ static stg_ns round_ns(double x)
     return x < 0x1p62 ? (stg_ns)(x + 0.5) : (stg_ns)1 << 62;
 }
 
-static double draw_stages(const stg_distribution *law, stg_rng *rng)
+static double draw_stages(const stg_distribution *distribution, stg_rng *rng)
 {
     double sum = 0;
 
-    for (uint32_t i = 0; i < law->count; i++)
+    for (uint32_t i = 0; i < distribution->count; i++)
         sum += stg_random_exponential(rng);
-    return sum * ((double)law->a / law->count);
+    return sum * ((double)distribution->a / distribution->count);
 }
 
-static double draw_mix(const stg_distribution *law, stg_rng *rng)
+static double draw_mix(const stg_distribution *distribution, stg_rng *rng)
 {
-    stg_ns mean = stg_rng_upto(rng, 999) < law->count ? law->a : law->b;
+    stg_ns mean = stg_rng_upto(rng, 999) < distribution->count
+                      ? distribution->a
+                      : distribution->b;
 
     return (double)mean * stg_random_exponential(rng);
 }
 
-stg_ns stg_distribution_draw_other(const stg_distribution *law, stg_rng *rng)
+stg_ns stg_distribution_draw_other(const stg_distribution *distribution,
+                                   stg_rng *rng)
 {
-    switch (law->kind) {
+    switch (distribution->kind) {
     case STG_DISTRIBUTION_FIXED:
     case STG_DISTRIBUTION_NORMAL: // drawn where it is called
-        return law->a;
+        return distribution->a;
     case STG_DISTRIBUTION_UNIFORM:
-        return law->a + stg_rng_upto(rng, law->b - law->a);
+        return distribution->a +
+               stg_rng_upto(rng, distribution->b - distribution->a);
     case STG_DISTRIBUTION_EXPONENTIAL:
-        return round_ns((double)law->a * stg_random_exponential(rng));
+        return round_ns((double)distribution->a * stg_random_exponential(rng));
     case STG_DISTRIBUTION_ERLANG:
-        return round_ns(draw_stages(law, rng));
+        return round_ns(draw_stages(distribution, rng));
     case STG_DISTRIBUTION_MIX:
-        return round_ns(draw_mix(law, rng));
+        return round_ns(draw_mix(distribution, rng));
     }
-    return law->a;
+    return distribution->a;
 }
 
 /* The generator is a copy whose address is not taken, so that registers hold
  * it. */
-static void draw_normals(const stg_distribution *law, stg_rng *rng,
+static void draw_normals(const stg_distribution *distribution, stg_rng *rng,
                          stg_ns *times, size_t count)
 {
-    const double mean = (double)(int64_t)law->a;
-    const double deviation = (double)(int64_t)law->b;
+    const double mean = (double)(int64_t)distribution->a;
+    const double deviation = (double)(int64_t)distribution->b;
     stg_rng state = *rng;
 
     for (size_t i = 0; i < count; i++) {
@@ -84,26 +88,28 @@ static void draw_normals(const stg_distribution *law, stg_rng *rng,
     *rng = state;
 }
 
-void stg_distribution_draw_many(const stg_distribution *law, stg_rng *rng,
-                                stg_ns *times, size_t count)
+void stg_distribution_draw_many(const stg_distribution *distribution,
+                                stg_rng *rng, stg_ns *times, size_t count)
 {
-    if (law->kind == STG_DISTRIBUTION_NORMAL)
-        draw_normals(law, rng, times, count);
+    if (distribution->kind == STG_DISTRIBUTION_NORMAL)
+        draw_normals(distribution, rng, times, count);
     else
         for (size_t i = 0; i < count; i++)
-            times[i] = stg_distribution_draw_other(law, rng);
+            times[i] = stg_distribution_draw_other(distribution, rng);
 }
 
-stg_ns stg_distribution_mean(const stg_distribution *law)
+stg_ns stg_distribution_mean(const stg_distribution *distribution)
 {
-    if (law->kind == STG_DISTRIBUTION_UNIFORM)
-        return law->a / 2 + law->b / 2;
-    if (law->kind == STG_DISTRIBUTION_MIX)
-        return (law->a * law->count + law->b * (1000 - law->count)) / 1000;
-    return law->a;
+    if (distribution->kind == STG_DISTRIBUTION_UNIFORM)
+        return distribution->a / 2 + distribution->b / 2;
+    if (distribution->kind == STG_DISTRIBUTION_MIX)
+        return (distribution->a * distribution->count +
+                distribution->b * (1000 - distribution->count)) /
+               1000;
+    return distribution->a;
 }
 
-static stg_status refuse_law(const char *text, stg_error *err)
+static stg_status refuse_distribution(const char *text, stg_error *err)
 {
     stg_writer w = stg_writer_on_error(err);
 
@@ -124,19 +130,20 @@ static stg_distribution_kind find_kind(stg_reader *r)
 }
 
 /* How many stages, or what share: what stands before the times. */
-static bool read_count(stg_reader *r, stg_distribution *law)
+static bool read_count(stg_reader *r, stg_distribution *distribution)
 {
     uint32_t percent; // in thousandths
 
-    if (law->kind == STG_DISTRIBUTION_ERLANG)
-        return stg_read_int(r, &law->count) && stg_read_text(r, ":") &&
-               law->count >= 1 && law->count <= 1000;
-    if (law->kind != STG_DISTRIBUTION_MIX)
+    if (distribution->kind == STG_DISTRIBUTION_ERLANG)
+        return stg_read_int(r, &distribution->count) && stg_read_text(r, ":") &&
+               distribution->count >= 1 && distribution->count <= 1000;
+    if (distribution->kind != STG_DISTRIBUTION_MIX)
         return true;
     if (!stg_read_decimal(r, &percent) || !stg_read_text(r, "%:"))
         return false;
-    law->count = percent / 100;
-    return percent % 100 == 0 && law->count >= 1 && law->count <= 999;
+    distribution->count = percent / 100;
+    return percent % 100 == 0 && distribution->count >= 1 &&
+           distribution->count <= 999;
 }
 
 /* A time; 0 without a unit before another time, too, as it is printed. */
@@ -149,8 +156,8 @@ static bool read_time(stg_reader *r, stg_ns *ns)
     return true;
 }
 
-stg_status stg_distribution_parse(stg_distribution *law, const char *text,
-                                  stg_error *err)
+stg_status stg_distribution_parse(stg_distribution *distribution,
+                                  const char *text, stg_error *err)
 {
     stg_reader r = {text, text + strlen(text)};
     stg_distribution found = {.kind = find_kind(&r)};
@@ -160,27 +167,28 @@ stg_status stg_distribution_parse(stg_distribution *law, const char *text,
         is_ok = stg_read_text(&r, ":") && stg_read_duration(&r, &found.b);
     if (!is_ok || !stg_reader_is_empty(&r) ||
         (found.kind == STG_DISTRIBUTION_UNIFORM && found.b < found.a))
-        return refuse_law(text, err);
-    *law = found;
+        return refuse_distribution(text, err);
+    *distribution = found;
     return STG_OK;
 }
 
-const char *stg_distribution_print(const stg_distribution *law,
+const char *stg_distribution_print(const stg_distribution *distribution,
                                    char text[STG_DISTRIBUTION_TEXT_MAX])
 {
     stg_writer w = stg_writer_on(text, STG_DISTRIBUTION_TEXT_MAX);
 
-    stg_write_text(&w, kinds[law->kind].name);
-    if (law->kind == STG_DISTRIBUTION_ERLANG)
-        stg_write_number(&w, law->count);
-    if (law->kind == STG_DISTRIBUTION_MIX)
-        stg_write_thousandths(&w, (uint64_t)law->count * 100);
-    if (law->count > 0)
-        stg_write_text(&w, law->kind == STG_DISTRIBUTION_MIX ? "%:" : ":");
-    stg_write_duration(&w, law->a);
-    if (kinds[law->kind].times == 2) {
+    stg_write_text(&w, kinds[distribution->kind].name);
+    if (distribution->kind == STG_DISTRIBUTION_ERLANG)
+        stg_write_number(&w, distribution->count);
+    if (distribution->kind == STG_DISTRIBUTION_MIX)
+        stg_write_thousandths(&w, (uint64_t)distribution->count * 100);
+    if (distribution->count > 0)
+        stg_write_text(&w,
+                       distribution->kind == STG_DISTRIBUTION_MIX ? "%:" : ":");
+    stg_write_duration(&w, distribution->a);
+    if (kinds[distribution->kind].times == 2) {
         stg_write_char(&w, ':');
-        stg_write_duration(&w, law->b);
+        stg_write_duration(&w, distribution->b);
     }
     return text;
 }

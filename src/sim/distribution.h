@@ -11,7 +11,7 @@
  *     mix:5%:200ms:8ms          5 % take 200 ms and the others 8 ms on average,
  *                               each exponential: a few are slow
  *
- * Pure, no allocation. A law is plain data. */
+ * Pure, no allocation. A distribution is plain data. */
 #ifndef STAGGER_SIM_DISTRIBUTION_H
 #define STAGGER_SIM_DISTRIBUTION_H
 
@@ -36,45 +36,46 @@ typedef struct stg_distribution {
     uint32_t count; /* erlang: 1 to 1000; mix: 1 to 999; else 0 */
 } stg_distribution;
 
-/* Any law but a normal one. */
-stg_ns stg_distribution_draw_other(const stg_distribution *law, stg_rng *rng);
+/* Any distribution but a normal one. */
+stg_ns stg_distribution_draw_other(const stg_distribution *distribution,
+                                   stg_rng *rng);
 
-/* Draws from rng as often as the law needs: never for a fixed time. At most
- * 2^62 ns. */
-static inline stg_ns stg_distribution_draw(const stg_distribution *law,
+/* Draws from rng as often as the distribution needs: never for a fixed time. At
+ * most 2^62 ns. */
+static inline stg_ns stg_distribution_draw(const stg_distribution *distribution,
                                            stg_rng *rng)
 {
     double x;
 
-    if (law->kind != STG_DISTRIBUTION_NORMAL)
-        return stg_distribution_draw_other(law, rng);
-    x = (double)(int64_t)law->a;
-    x += (double)(int64_t)law->b * stg_random_normal(rng);
+    if (distribution->kind != STG_DISTRIBUTION_NORMAL)
+        return stg_distribution_draw_other(distribution, rng);
+    x = (double)(int64_t)distribution->a;
+    x += (double)(int64_t)distribution->b * stg_random_normal(rng);
     return (stg_ns)(int64_t)(__builtin_fabs(x) + 0.5); // below 2^59
 }
 
 /* So many draws, one after the other: the same times. */
-void stg_distribution_draw_many(const stg_distribution *law, stg_rng *rng,
-                                stg_ns *times, size_t count);
+void stg_distribution_draw_many(const stg_distribution *distribution,
+                                stg_rng *rng, stg_ns *times, size_t count);
 
 enum { STG_DISTRIBUTION_AHEAD = 64 };
 
 /* Times that are drawn ahead of their use, for one who draws from a generator
- * by one law only. The same times in the same order as by single draws, and
- * faster. */
+ * by one distribution only. The same times in the same order as by single
+ * draws, and faster. */
 typedef struct stg_distribution_ahead {
-    const stg_distribution *law; /* kept */
+    const stg_distribution *distribution; /* kept */
     stg_rng rng;
     size_t used; /* of times, from the first on */
     stg_ns times[STG_DISTRIBUTION_AHEAD];
 } stg_distribution_ahead;
 
 /* Without any yet. */
-static inline void stg_distribution_ahead_init(stg_distribution_ahead *a,
-                                               const stg_distribution *law,
-                                               stg_rng rng)
+static inline void
+stg_distribution_ahead_init(stg_distribution_ahead *a,
+                            const stg_distribution *distribution, stg_rng rng)
 {
-    a->law = law;
+    a->distribution = distribution;
     a->rng = rng;
     a->used = STG_DISTRIBUTION_AHEAD;
 }
@@ -82,7 +83,7 @@ static inline void stg_distribution_ahead_init(stg_distribution_ahead *a,
 static inline stg_ns stg_distribution_ahead_draw(stg_distribution_ahead *a)
 {
     if (a->used == STG_DISTRIBUTION_AHEAD) {
-        stg_distribution_draw_many(a->law, &a->rng, a->times,
+        stg_distribution_draw_many(a->distribution, &a->rng, a->times,
                                    STG_DISTRIBUTION_AHEAD);
         a->used = 0;
     }
@@ -90,20 +91,20 @@ static inline stg_ns stg_distribution_ahead_draw(stg_distribution_ahead *a)
 }
 
 /* The mean, for |a + b z| that of a + b z. */
-stg_ns stg_distribution_mean(const stg_distribution *law);
+stg_ns stg_distribution_mean(const stg_distribution *distribution);
 
 /* What the texts above begin with, but for a bare time. Ends with NULL. */
 extern const char *const stg_distribution_words[];
 
-/* Reads a text as above into *law. Returns STG_OK, or STG_INVALID with words in
- * err, and leaves *law. */
-stg_status stg_distribution_parse(stg_distribution *law, const char *text,
-                                  stg_error *err);
+/* Reads a text as above into *distribution. Returns STG_OK, or STG_INVALID with
+ * words in err, and leaves *distribution. */
+stg_status stg_distribution_parse(stg_distribution *distribution,
+                                  const char *text, stg_error *err);
 
 #define STG_DISTRIBUTION_TEXT_MAX 80
 
-/* Writes the text that reads as this law. Returns text. */
-const char *stg_distribution_print(const stg_distribution *law,
+/* Writes the text that reads as this distribution. Returns text. */
+const char *stg_distribution_print(const stg_distribution *distribution,
                                    char text[STG_DISTRIBUTION_TEXT_MAX]);
 
 #endif

@@ -16,7 +16,7 @@ static stg_estimate latency_of(const stg_overload_interval *s, int what)
     return stg_overload_sum_estimate(&s->waits[what]);
 }
 
-/* A line for a case, over time; a point is in the middle of its stretch. */
+/* A line for a case, over time; a point is in the middle of its interval. */
 static void draw(stg_chart_set *a, stg_chart_series *series,
                  const stg_overload_case *c, estimate_of *find, int what)
 {
@@ -114,17 +114,17 @@ static void draw_over_time(stg_chart_set *a, const char *name,
                            const content *contents, size_t panels,
                            const stg_overload_case *cases, size_t count)
 {
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
-    if (!stg_chart_set_add(a, name, panels, panels * count, &sheet))
+    if (!stg_chart_set_add(a, name, panels, panels * count, &draft))
         return;
-    sheet.chart->title = title;
-    sheet.chart->note = note;
-    shade(a, sheet.chart, cases, count);
+    draft.chart->title = title;
+    draft.chart->note = note;
+    shade(a, draft.chart, cases, count);
     for (size_t p = 0; p < panels; p++) {
-        sheet.panels[p] = contents[p].panel;
+        draft.panels[p] = contents[p].panel;
         for (size_t i = 0; i < count; i++) {
-            stg_chart_series *s = &sheet.series[p * count + i];
+            stg_chart_series *s = &draft.series[p * count + i];
 
             s->name = cases[i].name;
             s->colour = (unsigned)i;
@@ -157,17 +157,17 @@ void stg_overload_chart_rates(stg_chart_set *a, const stg_overload_case *cases,
          .find = rate_of,
          .what = STG_SERIES_QUEUE},
     };
-    stg_text_buffer paper = stg_text_buffer_on(a->memory);
+    stg_text_buffer buffer = stg_text_buffer_on(a->memory);
 
     if (title == NULL) {
-        stg_overload_say_finding(cases, count, &paper);
-        title = stg_chart_set_text(a, &paper);
+        stg_overload_say_finding(cases, count, &buffer);
+        title = stg_chart_set_text(a, &buffer);
     }
     draw_over_time(a, "overload-rates", title,
                    "Shaded: the trouble. A goodput that stays below what it "
                    "was before has not recovered. Bands: two standard errors.",
                    contents, 3, cases, count);
-    stg_text_buffer_free(&paper);
+    stg_text_buffer_free(&buffer);
 }
 
 typedef void sentence(const stg_overload_case *cases, size_t count,
@@ -323,18 +323,18 @@ static stg_chart_point spot_of(const stg_overload_summary *s)
 void stg_overload_chart_cost(stg_chart_set *a, const stg_overload_case *cases,
                              size_t count)
 {
-    stg_sheet sheet;
+    stg_chart_draft draft;
 
-    if (!stg_chart_set_add(a, "overload-cost", 1, count, &sheet))
+    if (!stg_chart_set_add(a, "overload-cost", 1, count, &draft))
         return;
-    sheet.chart->title = say(a, say_cost, cases, count);
-    sheet.chart->note = "Up is better, and left. Crosses: two standard errors.";
-    sheet.chart->x = (stg_chart_axis){.label = "requests for each operation",
+    draft.chart->title = say(a, say_cost, cases, count);
+    draft.chart->note = "Up is better, and left. Crosses: two standard errors.";
+    draft.chart->x = (stg_chart_axis){.label = "requests for each operation",
                                       .unit = "requests"};
-    sheet.panels[0].y = (stg_chart_axis){
+    draft.panels[0].y = (stg_chart_axis){
         .label = "operations that succeed", .unit = "%", .is_from_zero = true};
     for (size_t i = 0; i < count; i++) {
-        stg_chart_series *s = &sheet.series[i];
+        stg_chart_series *s = &draft.series[i];
         stg_chart_point *point = stg_chart_set_points(a, s, 1);
 
         s->name = cases[i].name;

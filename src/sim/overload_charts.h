@@ -6,8 +6,8 @@
 #include "chart/chart_set.h"
 #include "sim/overload_words.h"
 
-/* Each adds a chart to the album; the cases' names must outlive it. title NULL:
- * what there is to find. Without memory the album is short. */
+/* Each adds a chart to the set; the cases' names must outlive it. title NULL:
+ * what there is to find. Without memory the set is short. */
 
 /* Goodput, offered load and queue over time, a panel each. */
 void stg_overload_chart_rates(stg_chart_set *a, const stg_overload_case *cases,

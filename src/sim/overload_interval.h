@@ -1,8 +1,8 @@
 /* overload_interval.h - what runs of an overload came to in stretches of bins,
  * as pictures show them: few enough for a line.
  *
- * A stretch of one run is one value, for what is in neighbouring bins of a run
- * is not independent: a queue that is long stays long. Pure. */
+ * An interval of one run is one value, for what is in neighbouring bins of a
+ * run is not independent: a queue that is long stays long. Pure. */
 #ifndef STAGGER_SIM_OVERLOAD_INTERVAL_H
 #define STAGGER_SIM_OVERLOAD_INTERVAL_H
 
@@ -20,7 +20,7 @@ typedef enum stg_overload_series {
     STG_SERIES_COUNT
 } stg_overload_series;
 
-/* Of what succeeded in a stretch; none where nothing did. */
+/* Of what succeeded in an interval; none where nothing did. */
 typedef enum stg_overload_wait {
     STG_WAIT_MEDIAN, /* latency, ms */
     STG_WAIT_P99,
@@ -40,7 +40,7 @@ typedef struct stg_overload_interval {
     stg_overload_sum waits[STG_WAIT_COUNT];
 } stg_overload_interval;
 
-/* How many of `bins` bins make a stretch, so that there are no more of them
+/* How many of `bins` bins make an interval, so that there are no more of them
  * than that. */
 uint32_t stg_overload_interval_bins(uint32_t bins);
 

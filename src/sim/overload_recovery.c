@@ -1,15 +1,16 @@
 /* Whether goodput came back when the trigger was gone, and when.
  *
  * Before is the mean from the warm-up to the trigger. Goodput is back when,
- * from then on until the end, each stretch of a second or more holds nine tenths
- * of that, less four standard errors of a count that size: what chance takes.
- * The stretch is long enough for 400 operations, so that this is not much. */
+ * from then on until the end, each interval of a second or more holds nine
+ * tenths of that, less four standard errors of a count that size: what chance
+ * takes. The interval is long enough for 400 operations, so that this is not
+ * much. */
 #include "sim/overload_internal.h"
 
-typedef struct stretch {
+typedef struct interval {
     uint32_t bins;
     double wanted; /* successes in it, but for chance */
-} stretch;
+} interval;
 
 static double count_before(const stg_overload_options *o,
                            const stg_overload_bin *bins, stg_recovery *r)
@@ -30,17 +31,17 @@ static double count_before(const stg_overload_options *o,
 }
 
 /* Fewer than wanted, by more than four standard errors. */
-static bool is_bad(const stretch *s, uint64_t succeeded)
+static bool is_bad(const interval *s, uint64_t succeeded)
 {
     double missing = s->wanted - (double)succeeded;
 
     return missing > 0 && missing * missing > 16 * s->wanted;
 }
 
-static stretch find_stretch(const stg_overload_options *o, double per_bin,
-                            uint32_t bins_left)
+static interval find_interval(const stg_overload_options *o, double per_bin,
+                              uint32_t bins_left)
 {
-    stretch s = {.bins = (uint32_t)((STG_S + o->bin - 1) / o->bin)};
+    interval s = {.bins = (uint32_t)((STG_S + o->bin - 1) / o->bin)};
 
     while (s.bins * per_bin < 400 && s.bins < bins_left / 2)
         s.bins++;
@@ -50,10 +51,10 @@ static stretch find_stretch(const stg_overload_options *o, double per_bin,
     return s;
 }
 
-/* The bin after the last stretch that was bad; `from` if none was, `count` if
+/* The bin after the last interval that was bad; `from` if none was, `count` if
  * the last one is. */
 static uint32_t find_good(const stg_overload_bin *bins, uint32_t from,
-                          uint32_t count, const stretch *s, double per_bin)
+                          uint32_t count, const interval *s, double per_bin)
 {
     uint32_t good = from;
     uint64_t sum = 0;
@@ -65,7 +66,7 @@ static uint32_t find_good(const stg_overload_bin *bins, uint32_t from,
         if (i + 1 >= from + s->bins && is_bad(s, sum))
             good = i + 1 == count ? count : i + 2 - s->bins;
     }
-    // The stretch is good as a whole; the bins at its front may not be.
+    // The interval is good as a whole; the bins at its front may not be.
     while (good > from && good < count && 2.0 * bins[good].succeeded < per_bin)
         good++;
     return good;
@@ -78,7 +79,7 @@ stg_recovery stg_overload_recover(const stg_overload_options *o,
     stg_recovery r = {.is_recovered = true};
     uint32_t from = (uint32_t)((o->trigger.until_at + o->bin - 1) / o->bin);
     double per_bin;
-    stretch s;
+    interval s;
 
     if (o->trigger.kind == STG_TRIGGER_NONE)
         return r;
@@ -88,7 +89,7 @@ stg_recovery stg_overload_recover(const stg_overload_options *o,
         r.is_recovered = false;
         return r;
     }
-    s = find_stretch(o, per_bin, bin_count - from);
+    s = find_interval(o, per_bin, bin_count - from);
     from = find_good(bins, from, bin_count, &s, per_bin);
     r.is_recovered = from < bin_count;
     if (r.is_recovered)

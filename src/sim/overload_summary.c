@@ -15,7 +15,7 @@ stg_status stg_overload_summary_init(stg_overload_summary *s,
                                 .memory = memory,
                                 .runs_max = runs_max,
                                 .bin_count = bins,
-                                .stretch_bins =
+                                .interval_bins =
                                     stg_overload_interval_bins(bins)};
     s->values = memory->allocate(memory->ctx, values);
     s->points = memory->allocate(memory->ctx, points);
@@ -183,8 +183,8 @@ void stg_overload_summary_add(stg_overload_summary *s,
         add_point(&s->points[i], &r->bins[i], s->options->bin);
     for (uint32_t i = 0; i < stg_overload_summary_stretches(s); i++)
         stg_overload_interval_add(&s->stretches[i],
-                                  &r->bins[i * s->stretch_bins],
-                                  s->stretch_bins, s->options->bin);
+                                  &r->bins[i * s->interval_bins],
+                                  s->interval_bins, s->options->bin);
     stg_sim_histogram_merge(&s->latency, &r->latency);
     for (int i = 0; i < STG_OVERLOAD_WHYS; i++)
         s->whys[i] += r->whys[i];
@@ -222,11 +222,11 @@ stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
 
 uint32_t stg_overload_summary_stretches(const stg_overload_summary *s)
 {
-    return s->bin_count / s->stretch_bins;
+    return s->bin_count / s->interval_bins;
 }
 
 double stg_overload_summary_begin(const stg_overload_summary *s,
-                                  uint32_t stretch)
+                                  uint32_t interval)
 {
-    return (double)stretch * s->stretch_bins * (double)s->options->bin / 1e6;
+    return (double)interval * s->interval_bins * (double)s->options->bin / 1e6;
 }

@@ -61,7 +61,7 @@ typedef struct stg_overload_summary {
     stg_overload_point *points;
     uint32_t bin_count; /* that all runs have */
     stg_overload_interval stretches[STG_STRETCHES_MAX];
-    uint32_t stretch_bins; /* bins of each stretch; those at the end that make
+    uint32_t interval_bins; /* bins of each interval; those at the end that make
                               no whole one are in none */
     stg_sim_histogram latency;
     uint64_t whys[STG_OVERLOAD_WHYS];
@@ -95,6 +95,6 @@ stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
 /* How many stretches all runs have, and when one begins, in ms. */
 uint32_t stg_overload_summary_stretches(const stg_overload_summary *s);
 double stg_overload_summary_begin(const stg_overload_summary *s,
-                                  uint32_t stretch);
+                                  uint32_t interval);
 
 #endif

@@ -14,7 +14,7 @@ static bool read_yes(stg_reader *r, bool *is_yes)
     return *is_yes || stg_read_text(r, "no");
 }
 
-static bool read_law(stg_reader *r, stg_distribution *law)
+static bool read_distribution(stg_reader *r, stg_distribution *distribution)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
     size_t length = (size_t)(r->end - r->at);
@@ -24,7 +24,7 @@ static bool read_law(stg_reader *r, stg_distribution *law)
     memcpy(text, r->at, length);
     text[length] = '\0';
     r->at = r->end;
-    return stg_distribution_parse(law, text, NULL) == STG_OK;
+    return stg_distribution_parse(distribution, text, NULL) == STG_OK;
 }
 
 /* A percentage as parts of `whole`, which is 100 % and divides by 100. */
@@ -77,7 +77,7 @@ static bool set_clients(stg_overload_options *o, stg_reader *r)
 
 static bool set_think(stg_overload_options *o, stg_reader *r)
 {
-    return read_law(r, &o->load.think);
+    return read_distribution(r, &o->load.think);
 }
 
 static bool set_processes(stg_overload_options *o, stg_reader *r)
@@ -94,7 +94,7 @@ static bool set_workers(stg_overload_options *o, stg_reader *r)
 
 static bool set_service(stg_overload_options *o, stg_reader *r)
 {
-    return read_law(r, &o->service.time);
+    return read_distribution(r, &o->service.time);
 }
 
 static bool set_queue(stg_overload_options *o, stg_reader *r)
@@ -128,7 +128,7 @@ static bool set_timeout(stg_overload_options *o, stg_reader *r)
 
 static bool set_network(stg_overload_options *o, stg_reader *r)
 {
-    return read_law(r, &o->network);
+    return read_distribution(r, &o->network);
 }
 
 static bool set_errors(stg_overload_options *o, stg_reader *r)
@@ -205,7 +205,7 @@ static const char *const orders[] = {"fifo", "lifo", NULL};
 static const char *const answers[] = {"yes", "no", NULL};
 static const char *const none[] = {"none", NULL};
 
-#define LAW "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
+#define TIMES "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
 
 static const struct {
     stg_overload_setting about;
@@ -215,15 +215,15 @@ static const struct {
     {{"rate", "operations a second, 0.001 to 4000000"}, set_rate, NULL},
     {{"arrivals", "poisson or regular"}, set_arrivals, arrivals},
     {{"clients", "1 to 10000000"}, set_clients, NULL},
-    {{"think", LAW}, set_think, stg_distribution_words},
+    {{"think", TIMES}, set_think, stg_distribution_words},
     {{"processes", "1 to 1000000"}, set_processes, NULL},
     {{"workers", "1 to 100000"}, set_workers, NULL},
-    {{"service", LAW}, set_service, stg_distribution_words},
+    {{"service", TIMES}, set_service, stg_distribution_words},
     {{"queue", "0 to 10000000"}, set_queue, NULL},
     {{"order", "fifo or lifo"}, set_order, orders},
     {{"skip-gone", "yes or no"}, set_skip_gone, answers},
     {{"timeout", "1us to 1d, or none"}, set_timeout, none},
-    {{"network", LAW}, set_network, stg_distribution_words},
+    {{"network", TIMES}, set_network, stg_distribution_words},
     {{"errors", "0% to 100%, to 0.0001%"}, set_errors, NULL},
     {{"retry-after", "0 to 1d"}, set_retry_after, NULL},
     {{"throttle", "1 to 100, or none"}, set_throttle, none},

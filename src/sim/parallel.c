@@ -7,15 +7,15 @@
 
 enum { THREADS_MAX = 1024 };
 
-typedef struct spread {
+typedef struct parallel_for {
     size_t count;
     atomic_size_t next;
     void (*job)(void *ctx, size_t number, unsigned worker);
     void *ctx;
-} spread;
+} parallel_for;
 
 typedef struct worker {
-    spread *spread;
+    parallel_for *all;
     unsigned number;
     pthread_t thread;
 } worker;
@@ -32,7 +32,7 @@ unsigned stg_parallel_cores(void)
 static void *work(void *of)
 {
     const worker *w = of;
-    spread *s = w->spread;
+    parallel_for *s = w->all;
     size_t number;
 
     while ((number = atomic_fetch_add(&s->next, 1)) < s->count)
@@ -45,16 +45,16 @@ void stg_parallel_run(size_t count, unsigned threads,
                       void *ctx)
 {
     worker workers[THREADS_MAX];
-    spread s = {.count = count, .job = job, .ctx = ctx};
+    parallel_for s = {.count = count, .job = job, .ctx = ctx};
     unsigned started = 1; // this thread is one of them
 
     if (threads > THREADS_MAX)
         threads = THREADS_MAX;
-    workers[0] = (worker){.spread = &s};
+    workers[0] = (worker){.all = &s};
     for (; started < threads && started < count; started++) {
         worker *w = &workers[started];
 
-        *w = (worker){.spread = &s, .number = started};
+        *w = (worker){.all = &s, .number = started};
         if (pthread_create(&w->thread, NULL, work, w) != 0)
             break;
     }

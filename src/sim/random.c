@@ -59,7 +59,7 @@ double stg_random_exponential(stg_rng *rng)
 
         if (x < exponential_x[layer + 1])
             return beyond + x;
-        if (layer == 0) // the tail is the same law again
+        if (layer == 0) // the tail is the same distribution again
             beyond += exponential_x[1];
         else if (is_below(exponential_f, layer, stg_random_exp(x), rng))
             return beyond + x;

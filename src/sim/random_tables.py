@@ -78,28 +78,28 @@ class Exponential:
         return cls.density(r)
 
 
-def layers(law, r):
+def layers(distribution, r):
     """x[0] to x[LAYERS - 1], and how high the highest one ends."""
-    f = law.density(r)
-    v = r * f + law.tail(r)
+    f = distribution.density(r)
+    v = r * f + distribution.tail(r)
     x = [v / f, r]
     while len(x) < LAYERS:
         f += v / x[-1]
         if f >= 1:
             return x, Decimal(2)
-        x.append(law.inverse(f))
+        x.append(distribution.inverse(f))
     return x, f + v / x[-1]
 
 
-def solve(law):
-    low, high = law.lowest, law.highest
+def solve(distribution):
+    low, high = distribution.lowest, distribution.highest
     while high - low > Decimal(10) ** -36:
         r = (low + high) / 2
-        if layers(law, r)[1] > 1:
+        if layers(distribution, r)[1] > 1:
             low = r
         else:
             high = r
-    return layers(law, high)[0] + [Decimal(0)]
+    return layers(distribution, high)[0] + [Decimal(0)]
 
 
 def table(name, values):
@@ -117,13 +117,13 @@ def main():
 
 /* clang-format off */
 """)
-    for law in (Normal, Exponential):
-        x = solve(law)
+    for distribution in (Normal, Exponential):
+        x = solve(distribution)
         print(f"/* Where the layers end: r is {float(x[1])!r}. */")
-        table(law.reach, x)
+        table(distribution.reach, x)
         print("\n/* How high they lie. */")
-        table(f"static const double {law.name}_f",
-              [law.density(each) for each in x])
+        table(f"static const double {distribution.name}_f",
+              [distribution.density(each) for each in x])
         print()
     print("/* clang-format on */\n\n#endif")
 

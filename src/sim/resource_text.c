@@ -31,7 +31,8 @@ stg_resource stg_resource_default(void)
     };
 }
 
-/* What the word, up to its "=" or ":", was perhaps meant to be stands behind. */
+/* What the word, up to its "=" or ":", was perhaps meant to be stands behind.
+ * */
 static stg_status refuse_key(const stg_reader *word, const char *wanted,
                              const char *const *keys, stg_error *err)
 {
@@ -105,7 +106,7 @@ static bool read_rate(stg_resource *r, stg_reader *value)
            read_width(value, &r->width);
 }
 
-static bool read_law(stg_reader *value, stg_distribution *law)
+static bool read_distribution(stg_reader *value, stg_distribution *distribution)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
     size_t length = (size_t)(value->end - value->at);
@@ -114,7 +115,7 @@ static bool read_law(stg_reader *value, stg_distribution *law)
         return false;
     memcpy(text, value->at, length);
     text[length] = '\0';
-    return stg_distribution_parse(law, text, NULL) == STG_OK;
+    return stg_distribution_parse(distribution, text, NULL) == STG_OK;
 }
 
 static bool read_queue(stg_resource *r, stg_reader *value)
@@ -177,7 +178,7 @@ static stg_status read_setting(stg_resource *r, const stg_reader *word,
     if (has_service &&
         stg_read_text(&value,
                       r->kind == STG_RESOURCE_LOCK ? "hold=" : "service="))
-        return read_law(&value, &r->service)
+        return read_distribution(&value, &r->service)
                    ? STG_OK
                    : refuse_key(&value,
                                 "a time, as 10ms, uniform:5ms:15ms, "
@@ -272,13 +273,13 @@ stg_status stg_resource_parse(stg_resource *resource, const char *text,
 
 /* -- writing */
 
-static void write_law(stg_writer *w, const char *key,
-                      const stg_distribution *law)
+static void write_distribution(stg_writer *w, const char *key,
+                               const stg_distribution *distribution)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
     stg_write_text(w, key);
-    stg_write_text(w, stg_distribution_print(law, text));
+    stg_write_text(w, stg_distribution_print(distribution, text));
 }
 
 static void write_kind(stg_writer *w, const stg_resource *r)
@@ -288,7 +289,7 @@ static void write_kind(stg_writer *w, const stg_resource *r)
     case STG_RESOURCE_OPTIMISTIC:
         break;
     case STG_RESOURCE_LOCK:
-        write_law(w, " hold=", &r->service);
+        write_distribution(w, " hold=", &r->service);
         break;
     case STG_RESOURCE_RATE:
         stg_write_char(w, '=');
@@ -300,7 +301,7 @@ static void write_kind(stg_writer *w, const stg_resource *r)
     case STG_RESOURCE_WORKERS:
         stg_write_char(w, '=');
         stg_write_number(w, r->count);
-        write_law(w, " service=", &r->service);
+        write_distribution(w, " service=", &r->service);
         stg_write_text(w, " queue=");
         if (r->queue == UINT32_MAX)
             stg_write_text(w, "unlimited");

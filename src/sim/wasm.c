@@ -21,7 +21,7 @@ stg_wasm *stg_wasm_new(const stg_memory *memory)
         return NULL;
     memset(w, 0, sizeof *w);
     w->memory = *memory;
-    w->paper = stg_text_buffer_on(&w->memory);
+    w->buffer = stg_text_buffer_on(&w->memory);
     w->options = stg_contention_options_default();
     w->options.until_at = 365 * STG_DAY; // as the command has them
     w->options.calls_max = 1000000000;
@@ -38,7 +38,7 @@ static void close_side(stg_wasm *w, stg_wasm_side *side)
 {
     if (side->contention != NULL)
         stg_contention_free(side->contention);
-    stg_contention_totals_close(&side->book);
+    stg_contention_totals_close(&side->totals);
     release(w, side->runs);
 }
 
@@ -53,7 +53,7 @@ void stg_wasm_free(stg_wasm *w)
     stg_memory memory = w->memory;
 
     forget(w);
-    stg_text_buffer_free(&w->paper);
+    stg_text_buffer_free(&w->buffer);
     memory.release(memory.ctx, w);
 }
 
@@ -134,7 +134,7 @@ const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text)
         return stg_wasm_refuse(w, &err);
     }
     memset(side, 0, sizeof *side);
-    stg_contention_totals_init(&side->book, SLICE_MS * STG_MS, SLICES,
+    stg_contention_totals_init(&side->totals, SLICE_MS * STG_MS, SLICES,
                                &w->memory);
     if (make_side(w, side, name, text, &err) != STG_OK) {
         close_side(w, side);
@@ -165,9 +165,9 @@ static size_t find_middle(const stg_wasm *w)
     for (uint32_t i = 0; i < w->count; i++) {
         uint32_t at = i;
 
-        for (; at > 0 && used[at - 1] > w->sides[i].book.calls.used; at--)
+        for (; at > 0 && used[at - 1] > w->sides[i].totals.calls.used; at--)
             used[at] = used[at - 1];
-        used[at] = w->sides[i].book.calls.used;
+        used[at] = w->sides[i].totals.calls.used;
     }
     return used[w->count / 2];
 }
@@ -183,7 +183,7 @@ static void settle_slices(stg_wasm *w)
             return;
     join = find_join(find_middle(w));
     for (uint32_t i = 0; i < w->count; i++)
-        stg_sim_series_join(&w->sides[i].book.calls, join);
+        stg_sim_series_join(&w->sides[i].totals.calls, join);
 }
 
 bool stg_wasm_repeat(stg_wasm *w, uint32_t i)
@@ -193,7 +193,7 @@ bool stg_wasm_repeat(stg_wasm *w, uint32_t i)
     if (i >= w->count || side->count == w->repetitions)
         return false;
     if (!stg_contention_repeat(side->contention, side->count,
-                               &side->runs[side->count], &side->book))
+                               &side->runs[side->count], &side->totals))
         return false;
     side->count++;
     settle_slices(w);

@@ -10,11 +10,11 @@
  * Texts are UTF-8 and terminated. Those that go in are borrowed; the page has
  * them in memory from stg_wasm_take(). Those that come out are the handle's,
  * until the next call that answers with one. An answer that is a list has lines
- * of a key, a blank and a value; "error " and words is an answer, too, and where
- * there is a column it is between them: "error 13 policy:1:13: ...".
+ * of a key, a blank and a value; "error " and words is an answer, too, and
+ * where there is a column it is between them: "error 13 policy:1:13: ...".
  *
- * Nothing here knows of WebAssembly, so tests call it as the page does. A handle
- * belongs to one thread. */
+ * Nothing here knows of WebAssembly, so tests call it as the page does. A
+ * handle belongs to one thread. */
 #ifndef STAGGER_SIM_WASM_H
 #define STAGGER_SIM_WASM_H
 
@@ -50,9 +50,9 @@ const char *stg_wasm_preset(stg_wasm *w, uint32_t i);
  * with blanks between them), text (canonical). */
 const char *stg_wasm_policy(stg_wasm *w, const char *text);
 
-/* A resource's canonical text, or a law's: text. */
+/* A resource's canonical text, or a distribution's: text. */
 const char *stg_wasm_resource(stg_wasm *w, const char *text);
-const char *stg_wasm_law(stg_wasm *w, const char *text);
+const char *stg_wasm_distribution(stg_wasm *w, const char *text);
 
 /* -- a run */
 

@@ -45,7 +45,7 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
             .completion_ms = r.completion_ms,
             .successes = r.successes,
             .reps = r.reps,
-            .book = &side->book,
+            .totals = &side->totals,
         };
     }
     return stg_contention_chart_time(a, &found) &&
@@ -55,37 +55,38 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
 }
 
 /* A title and a note in a line each, and the picture. */
-static void put_chart(stg_text_buffer *paper, const stg_chart *chart, int width)
+static void put_chart(stg_text_buffer *buffer, const stg_chart *chart,
+                      int width)
 {
     stg_svg_options options = {.width = width};
     const char *note = chart->note == NULL ? "" : chart->note;
 
-    stg_text_buffer_form(paper, "%s\n%s\n", chart->title, note);
-    stg_chart_svg(chart, &options, paper);
-    stg_text_buffer_put_char(paper, '\f');
+    stg_text_buffer_form(buffer, "%s\n%s\n", chart->title, note);
+    stg_chart_svg(chart, &options, buffer);
+    stg_text_buffer_put_char(buffer, '\f');
 }
 
 static const char *answer_of(const stg_wasm *w)
 {
-    return w->paper.text == NULL || w->paper.is_short ? "" : w->paper.text;
+    return w->buffer.text == NULL || w->buffer.is_short ? "" : w->buffer.text;
 }
 
 const char *stg_wasm_charts(stg_wasm *w, int width)
 {
-    stg_chart_set album = stg_chart_set_on(&w->memory);
+    stg_chart_set charts = stg_chart_set_on(&w->memory);
 
-    stg_text_buffer_clear(&w->paper);
-    if (w->count > 0 && draw(w, &album) && !album.is_short)
-        for (size_t i = 0; i < album.count; i++)
-            put_chart(&w->paper, album.charts[i], width);
-    stg_chart_set_free(&album);
+    stg_text_buffer_clear(&w->buffer);
+    if (w->count > 0 && draw(w, &charts) && !charts.is_short)
+        for (size_t i = 0; i < charts.count; i++)
+            put_chart(&w->buffer, charts.charts[i], width);
+    stg_chart_set_free(&charts);
     return answer_of(w);
 }
 
 const char *stg_wasm_style(stg_wasm *w)
 {
-    stg_text_buffer_clear(&w->paper);
-    stg_palette_css(&w->paper);
+    stg_text_buffer_clear(&w->buffer);
+    stg_palette_css(&w->buffer);
     return answer_of(w);
 }
 
@@ -93,8 +94,8 @@ const char *stg_wasm_marker(stg_wasm *w, uint32_t colour)
 {
     enum { MIDDLE = 8, SIZE = 5 };
 
-    stg_text_buffer_clear(&w->paper);
-    stg_svg_marker(&w->paper, colour, MIDDLE, MIDDLE, SIZE);
+    stg_text_buffer_clear(&w->buffer);
+    stg_svg_marker(&w->buffer, colour, MIDDLE, MIDDLE, SIZE);
     return answer_of(w);
 }
 
@@ -114,7 +115,7 @@ static bool make_rows(stg_wasm *w, stg_chart_set *a, stg_contention_row *rows)
             .text = text,
             .clients = w->options.clients,
             .seed = w->options.seed,
-            .book = &side->book,
+            .totals = &side->totals,
         };
         if (!stg_contention_judge(side->runs, side->count, &w->memory,
                                   &rows[i].result))
@@ -125,14 +126,14 @@ static bool make_rows(stg_wasm *w, stg_chart_set *a, stg_contention_row *rows)
 
 const char *stg_wasm_csv(stg_wasm *w)
 {
-    stg_chart_set album = stg_chart_set_on(&w->memory);
+    stg_chart_set charts = stg_chart_set_on(&w->memory);
     stg_contention_row rows[STG_WASM_POLICIES_MAX];
     stg_table table;
 
-    stg_text_buffer_clear(&w->paper);
-    if (make_rows(w, &album, rows) &&
-        stg_contention_table(&album, rows, w->count, &table))
-        stg_table_csv(&table, &w->paper);
-    stg_chart_set_free(&album);
+    stg_text_buffer_clear(&w->buffer);
+    if (make_rows(w, &charts, rows) &&
+        stg_contention_table(&charts, rows, w->count, &table))
+        stg_table_csv(&table, &w->buffer);
+    stg_chart_set_free(&charts);
     return answer_of(w);
 }

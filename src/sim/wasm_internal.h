@@ -19,7 +19,7 @@ typedef struct stg_wasm_side {
     char name[STG_WASM_NAME_MAX];
     stg_policy policy;
     stg_contention *contention;
-    stg_contention_totals book;
+    stg_contention_totals totals;
     stg_contention_run *runs; /* of the repetitions so far */
     uint32_t count;
 } stg_wasm_side;
@@ -31,7 +31,7 @@ struct stg_wasm {
     stg_wasm_side sides[STG_WASM_POLICIES_MAX];
     uint32_t count;
     double sums[STG_WASM_SUMS];
-    stg_text_buffer paper; /* of the last chart */
+    stg_text_buffer buffer; /* of the last chart */
     char answer[STG_WASM_ANSWER];
 };
 

@@ -110,16 +110,17 @@ const char *stg_wasm_resource(stg_wasm *w, const char *text)
     return w->answer;
 }
 
-const char *stg_wasm_law(stg_wasm *w, const char *text)
+const char *stg_wasm_distribution(stg_wasm *w, const char *text)
 {
     stg_writer out;
-    stg_distribution law;
+    stg_distribution distribution;
     stg_error err = {0};
     char canonical[STG_DISTRIBUTION_TEXT_MAX];
 
-    if (stg_distribution_parse(&law, text, &err) != STG_OK)
+    if (stg_distribution_parse(&distribution, text, &err) != STG_OK)
         return stg_wasm_refuse(w, &err);
     out = stg_wasm_answer(w);
-    stg_wasm_put_text(&out, "text", stg_distribution_print(&law, canonical));
+    stg_wasm_put_text(&out, "text",
+                      stg_distribution_print(&distribution, canonical));
     return w->answer;
 }

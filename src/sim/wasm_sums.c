@@ -29,8 +29,8 @@ const double *stg_wasm_sums(stg_wasm *w, uint32_t i)
     put(w, STG_WASM_PEAK, r.peak);
     put(w, STG_WASM_SUCCESSES, r.successes);
     put(w, STG_WASM_GIVEN_UP, r.given_up);
-    put_quantile(w, STG_WASM_P50, &side->book.done, 0.5);
-    put_quantile(w, STG_WASM_P95, &side->book.done, 0.95);
-    put_quantile(w, STG_WASM_MOST, &side->book.done, 1);
+    put_quantile(w, STG_WASM_P50, &side->totals.done, 0.5);
+    put_quantile(w, STG_WASM_P95, &side->totals.done, 0.95);
+    put_quantile(w, STG_WASM_MOST, &side->totals.done, 1);
     return w->sums;
 }

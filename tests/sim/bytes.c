@@ -29,7 +29,7 @@ static void print_estimate(const char *name, stg_estimate e)
 }
 
 static void print(const stg_contention_run *runs,
-                  const stg_contention_totals *book)
+                  const stg_contention_totals *totals)
 {
     double calls[RUNS], completion[RUNS], se;
 
@@ -45,10 +45,10 @@ static void print(const stg_contention_run *runs,
     print_estimate("completion", stg_estimate_make(completion, RUNS));
     for (int i = 0; i <= 20; i++)
         printf("  %d %%: %" PRIu64 " ns, %" PRIu64 " calls\n", 5 * i,
-               stg_sim_tally_quantile(&book->done, i / 20.0),
-               stg_sim_tally_quantile(&book->attempts, i / 20.0));
+               stg_sim_tally_quantile(&totals->done, i / 20.0),
+               stg_sim_tally_quantile(&totals->attempts, i / 20.0));
     for (size_t i = 0; i < 10; i++) {
-        printf("  %a", stg_sim_series_mean(&book->calls, i, &se));
+        printf("  %a", stg_sim_series_mean(&totals->calls, i, &se));
         printf(" +- %a\n", se);
     }
 }
@@ -58,7 +58,7 @@ static int run(const char *resource, const char *network, const char *text)
     stg_memory memory = {allocate, release, NULL};
     stg_contention_options o = stg_contention_options_default();
     stg_contention_run runs[RUNS];
-    stg_contention_totals book;
+    stg_contention_totals totals;
     stg_contention *c;
     stg_policy policy;
     stg_error err;
@@ -73,12 +73,12 @@ static int run(const char *resource, const char *network, const char *text)
     o.policy = &policy;
     if (stg_contention_new(&c, &memory, &o, &err) != STG_OK)
         return 1;
-    stg_contention_totals_init(&book, 10 * STG_MS, SLICES, &memory);
+    stg_contention_totals_init(&totals, 10 * STG_MS, SLICES, &memory);
     for (int i = 0; i < RUNS; i++)
-        if (!stg_contention_repeat(c, (uint64_t)i, &runs[i], &book))
+        if (!stg_contention_repeat(c, (uint64_t)i, &runs[i], &totals))
             return 1;
-    print(runs, &book);
-    stg_contention_totals_close(&book);
+    print(runs, &totals);
+    stg_contention_totals_close(&totals);
     stg_contention_free(c);
     return 0;
 }

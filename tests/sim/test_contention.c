@@ -119,9 +119,9 @@ static double square_off(stg_estimate ours, double mean, double se)
     return off * off / (ours.se * ours.se + se * se);
 }
 
-/* Of 40 such numbers, if both simulators are one, the squares add up to 40, give
- * or take 9; that one is beyond 3.5 happens in 2 % of such tables, and with this
- * seed in none. An exponent that is off by one is many times that. */
+/* Of 40 such numbers, if both simulators are one, the squares add up to 40,
+ * give or take 9; that one is beyond 3.5 happens in 2 % of such tables, and
+ * with this seed in none. An exponent that is off by one is many times that. */
 TEST(contention, agrees_with_the_simulator_that_made_jitter_known)
 {
     double sum = 0;
@@ -696,18 +696,18 @@ TEST(contention, without_memory_says_so)
     for (size_t left = 3; left < 60; left++) {
         test_memory counts;
         stg_memory memory = test_memory_of(&counts);
-        stg_contention_totals book;
+        stg_contention_totals totals;
         stg_contention_run run;
         stg_contention *c;
         bool is_whole;
 
-        stg_contention_totals_init(&book, 10 * STG_MS, 10000, &memory);
+        stg_contention_totals_init(&totals, 10 * STG_MS, 10000, &memory);
         CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
         counts.left = left - 3;
-        is_whole = stg_contention_repeat(c, 0, &run, &book);
+        is_whole = stg_contention_repeat(c, 0, &run, &totals);
         CHECK_INT(run.end, is_whole ? STG_END_EMPTY : STG_END_MEMORY);
         stg_contention_free(c);
-        stg_contention_totals_close(&book);
+        stg_contention_totals_close(&totals);
         CHECK_INT(counts.held, 0);
     }
 }
@@ -720,7 +720,7 @@ TEST(contention, keeps_a_book_of_clients_and_waits)
     stg_contention_options o = stg_contention_options_default();
     test_memory counts;
     stg_memory memory = test_memory_of(&counts);
-    stg_contention_totals book;
+    stg_contention_totals totals;
     stg_contention_run run;
     stg_contention *c;
 
@@ -729,22 +729,22 @@ TEST(contention, keeps_a_book_of_clients_and_waits)
     o.network = (stg_distribution){.a = STG_MS};
     CHECK_INT(stg_resource_parse(&o.resource, "rate=4/1s", NULL), STG_OK);
     CHECK_INT(stg_contention_new(&c, &memory, &o, NULL), STG_OK);
-    stg_contention_totals_init(&book, 10 * STG_MS, 10, &memory);
+    stg_contention_totals_init(&totals, 10 * STG_MS, 10, &memory);
     for (uint64_t i = 0; i < 2; i++)
-        CHECK(stg_contention_repeat(c, i, &run, &book));
-    CHECK_U64(book.done.count, 8);
-    CHECK_U64(book.done.most, 2 * STG_MS);
-    CHECK_U64(book.attempts.count, 20);
-    CHECK_U64(stg_sim_tally_quantile(&book.attempts, 0.4), 1);
-    CHECK_U64(stg_sim_tally_quantile(&book.attempts, 0.41), 3);
-    CHECK_U64(book.waits[0].count, 12);
-    CHECK_U64(book.waits[0].least, 5 * STG_MS);
-    CHECK_U64(book.waits[1].most, 20 * STG_MS);
-    CHECK_U64(book.waits[2].count, 0);
-    CHECK_U64(book.calls.runs, 2);
-    CHECK_U64(book.calls.sums[0], 2 * 10 + 2 * 6); // at 1 and at 8 ms
+        CHECK(stg_contention_repeat(c, i, &run, &totals));
+    CHECK_U64(totals.done.count, 8);
+    CHECK_U64(totals.done.most, 2 * STG_MS);
+    CHECK_U64(totals.attempts.count, 20);
+    CHECK_U64(stg_sim_tally_quantile(&totals.attempts, 0.4), 1);
+    CHECK_U64(stg_sim_tally_quantile(&totals.attempts, 0.41), 3);
+    CHECK_U64(totals.waits[0].count, 12);
+    CHECK_U64(totals.waits[0].least, 5 * STG_MS);
+    CHECK_U64(totals.waits[1].most, 20 * STG_MS);
+    CHECK_U64(totals.waits[2].count, 0);
+    CHECK_U64(totals.calls.runs, 2);
+    CHECK_U64(totals.calls.sums[0], 2 * 10 + 2 * 6); // at 1 and at 8 ms
     CHECK_U64(run.peak, 10 + 6 + 6);
     stg_contention_free(c);
-    stg_contention_totals_close(&book);
+    stg_contention_totals_close(&totals);
     CHECK_INT(counts.held, 0);
 }

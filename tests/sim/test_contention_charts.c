@@ -48,7 +48,7 @@ static stg_contention_found make(void)
             .successes = {clients, 0},
             .calls = {5.0 * clients * (1 + 2 * more), 2},
             .completion_ms = {1000 * (1 + more), 5},
-            .book = &books[i],
+            .totals = &books[i],
         };
     }
     return (stg_contention_found){.cases = cases,

@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The same by the book: all values of all repetitions, counted up to each
+/* The same by the totals: all values of all repetitions, counted up to each
  * point. */
 static stg_estimate count_by_hand(stg_ns times[RUNS][EACH], size_t runs,
                                   stg_ns at)

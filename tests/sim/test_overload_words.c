@@ -224,7 +224,7 @@ TEST(overload_words, conclude_nothing_from_a_run_that_was_cut)
     }
 }
 
-/* Two runs of three bins and a rest: a stretch has what its bins have. */
+/* Two runs of three bins and a rest: an interval has what its bins have. */
 TEST(overload_stretch, has_a_value_a_run)
 {
     enum { WIDE = 2 };

@@ -86,20 +86,20 @@ TEST(page, needs_nothing_else)
     stg_text_buffer_free(&p);
 }
 
-TEST(album, keeps_what_charts_point_to)
+TEST(charts, keeps_what_charts_point_to)
 {
     stg_chart_set a;
-    stg_sheet sheet;
+    stg_chart_draft draft;
     stg_text_buffer p;
 
     memory = test_memory_of(&told);
     a = stg_chart_set_on(&memory);
     p = stg_text_buffer_on(&memory);
-    CHECK(stg_chart_set_add(&a, "x", 1, 2, &sheet));
+    CHECK(stg_chart_set_add(&a, "x", 1, 2, &draft));
     stg_text_buffer_put(&p, "a title");
-    sheet.chart->title = stg_chart_set_text(&a, &p);
-    CHECK(stg_chart_set_points(&a, &sheet.series[0], 3) != NULL);
-    CHECK_INT(sheet.chart->series[0].count, 3);
+    draft.chart->title = stg_chart_set_text(&a, &p);
+    CHECK(stg_chart_set_points(&a, &draft.series[0], 3) != NULL);
+    CHECK_INT(draft.chart->series[0].count, 3);
     CHECK_STR(a.charts[0]->title, "a title");
     CHECK_INT(p.length, 0);
     stg_text_buffer_free(&p);
@@ -107,16 +107,16 @@ TEST(album, keeps_what_charts_point_to)
     CHECK_INT(told.held, 0);
 }
 
-TEST(album, says_when_memory_ran_out)
+TEST(charts, says_when_memory_ran_out)
 {
     for (size_t left = 0; left < 3; left++) {
         stg_chart_set a;
-        stg_sheet sheet;
+        stg_chart_draft draft;
 
         memory = test_memory_of(&told);
         told.left = left;
         a = stg_chart_set_on(&memory);
-        CHECK(!stg_chart_set_add(&a, "x", 1, 1, &sheet));
+        CHECK(!stg_chart_set_add(&a, "x", 1, 1, &draft));
         CHECK(a.is_short);
         CHECK(stg_chart_set_take(&a, 1) == NULL);
         stg_chart_set_free(&a);

@@ -60,8 +60,8 @@ TEST(random, knows_the_exponential_function)
     }
 }
 
-/* -- laws, by how many draws are below some points: a share p of n varies by
- * sqrt(n p (1 - p)) */
+/* -- distributions, by how many draws are below some points: a share p of n
+ * varies by sqrt(n p (1 - p)) */
 
 typedef struct point {
     double at, share;
@@ -89,7 +89,7 @@ static void compare_shares(const point *points, size_t count,
     }
 }
 
-TEST(random, normal_draws_follow_the_law_into_its_tails)
+TEST(random, normal_draws_follow_the_distribution_into_its_tails)
 {
     // The last two lie beyond the layers.
     static const point points[] = {
@@ -104,7 +104,7 @@ TEST(random, normal_draws_follow_the_law_into_its_tails)
                    seeds(3000000));
 }
 
-TEST(random, exponential_draws_follow_the_law_into_its_tail)
+TEST(random, exponential_draws_follow_the_distribution_into_its_tail)
 {
     static const point points[] = {
         {0.01, 9.9501663e-3}, {0.1, 9.5162582e-2}, {0.5, 0.39346934},
@@ -131,15 +131,15 @@ TEST(random, uniform_draws_lie_from_0_to_below_1)
     compare_shares(points + 1, 3, stg_random_uniform, seeds(1000000));
 }
 
-TEST(law, normal_times_are_never_negative)
+TEST(distribution, normal_times_are_never_negative)
 {
-    stg_distribution law = {
+    stg_distribution distribution = {
         .kind = STG_DISTRIBUTION_NORMAL, .a = STG_MS, .b = 10 * STG_MS};
     stg_rng rng = stg_rng_seed(4);
     double sum = 0;
 
     for (int i = 0; i < 100000; i++) {
-        stg_ns t = stg_distribution_draw(&law, &rng);
+        stg_ns t = stg_distribution_draw(&distribution, &rng);
 
         CHECK(t < STG_S);
         sum += (double)t / 1e6;

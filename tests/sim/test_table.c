@@ -56,7 +56,7 @@ static const char *take(stg_text_buffer *p)
     return text;
 }
 
-static stg_text_buffer paper(void)
+static stg_text_buffer buffer(void)
 {
     memory = test_memory_of(&told);
     return stg_text_buffer_on(&memory);
@@ -65,7 +65,7 @@ static stg_text_buffer paper(void)
 TEST(table, writes_csv)
 {
     stg_table t = sample();
-    stg_text_buffer p = paper();
+    stg_text_buffer p = buffer();
 
     stg_table_csv(&t, &p);
     CHECK_TRACE(take(&p),
@@ -78,7 +78,7 @@ TEST(table, writes_csv)
 TEST(table, writes_json)
 {
     stg_table t = sample();
-    stg_text_buffer p = paper();
+    stg_text_buffer p = buffer();
 
     stg_table_json(&t, &p);
     CHECK_TRACE(
@@ -96,14 +96,14 @@ TEST(table, writes_json)
 TEST(table, draws_lines_with_sparklines)
 {
     stg_table t = sample();
-    stg_text_buffer p = paper();
+    stg_text_buffer p = buffer();
 
     t.row_count = 1;
     stg_table_text(&t, 80, true, &p);
     CHECK_TRACE(take(&p),
                 "policy  calls   done     p50   ok  over time\n"
                 "full    1,802  2.5 s  901 ms  yes   ▁▂▄█▄▂\n");
-    p = paper();
+    p = buffer();
     stg_table_text(&t, 80, false, &p);
     CHECK_TRACE(take(&p),
                 "policy  calls   done     p50   ok  over time\n"
@@ -114,14 +114,14 @@ TEST(table, draws_lines_with_sparklines)
 TEST(table, leaves_out_columns_that_do_not_fit)
 {
     stg_table t = sample();
-    stg_text_buffer p = paper();
+    stg_text_buffer p = buffer();
 
     t.row_count = 1;
     stg_table_text(&t, 37, false, &p);
     CHECK_TRACE(take(&p),
                 "policy  calls   done   ok  over time\n"
                 "full    1,802  2.5 s  yes   ..-#-.\n");
-    p = paper();
+    p = buffer();
     stg_table_text(&t, 10, false, &p);
     CHECK_TRACE(take(&p),
                 "policy   done  over time\n"
@@ -131,7 +131,7 @@ TEST(table, leaves_out_columns_that_do_not_fit)
 TEST(table, writes_html_that_is_escaped)
 {
     stg_table t = sample();
-    stg_text_buffer p = paper();
+    stg_text_buffer p = buffer();
     const char *text;
 
     stg_table_html(&t, &p);

@@ -97,8 +97,9 @@ TEST(wasm, reads_resources_and_laws)
               "text workers=8 service=5ms queue=9\n");
     CHECK_INT(strncmp(stg_wasm_resource(p.w, "worker"), "error resource:", 15),
               0);
-    CHECK_STR(stg_wasm_law(p.w, "uniform:5ms:1s"), "text uniform:5ms:1s\n");
-    CHECK_INT(strncmp(stg_wasm_law(p.w, "5"), "error ", 6), 0);
+    CHECK_STR(stg_wasm_distribution(p.w, "uniform:5ms:1s"),
+              "text uniform:5ms:1s\n");
+    CHECK_INT(strncmp(stg_wasm_distribution(p.w, "5"), "error ", 6), 0);
     close_page(&p);
 }
 

@@ -228,7 +228,8 @@ static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
     stg_overload_options o = stg_scenario_options(q, STG_SCENARIO_OUTAGE);
-    char policy[STG_POLICY_TEXT_MAX], text[512], law[STG_DISTRIBUTION_TEXT_MAX];
+    char policy[STG_POLICY_TEXT_MAX], text[512],
+        distribution[STG_DISTRIBUTION_TEXT_MAX];
     stg_writer w = stg_writer_on(text, sizeof text);
 
     o.policy = stg_question_policy(q, &a->finalists[0].candidate.policy);
@@ -240,7 +241,7 @@ static void say_command(const stg_advice *a, stg_text_buffer *p)
     stg_write_text(&w, " --workers ");
     stg_write_number(&w, o.service.workers);
     stg_write_text(&w, " --service ");
-    stg_write_text(&w, stg_distribution_print(&o.service.time, law));
+    stg_write_text(&w, stg_distribution_print(&o.service.time, distribution));
     stg_write_text(&w, " --queue ");
     stg_write_number(&w, o.service.queue_max);
     stg_write_text(&w, " --timeout ");
@@ -347,7 +348,7 @@ static size_t find_next(const stg_advice *a)
 }
 
 /* The best, the next, and those for comparison. */
-static void draw(const stg_advice *a, stg_chart_set *album)
+static void draw(const stg_advice *a, stg_chart_set *charts)
 {
     stg_overload_case cases[4];
     stg_scenario scenario = find_scenario(a);
@@ -363,7 +364,7 @@ static void draw(const stg_advice *a, stg_chart_set *album)
                                     .summary = &f->trials[scenario].summary};
     }
     if (count > 0)
-        stg_overload_chart_rates(album, cases, count, NULL);
+        stg_overload_chart_rates(charts, cases, count, NULL);
 }
 
 /* -- all of it ------------------------------------------------------------- */
@@ -372,7 +373,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
                      const stg_table *table)
 {
     stg_memory memory = stg_sim_memory();
-    stg_chart_set album = stg_chart_set_on(&memory);
+    stg_chart_set charts = stg_chart_set_on(&memory);
     stg_text_buffer lead = stg_text_buffer_on(&memory),
                     title = stg_text_buffer_on(&memory);
     int code = STG_EXIT_USAGE;
@@ -380,14 +381,14 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     say_lead(a, rows[0].text, &lead);
     say_title(a, &title);
     if (stg_sim_output_has_pictures(&a->output))
-        draw(a, &album);
+        draw(a, &charts);
     if (a->is_partial)
-        stg_chart_set_conclude_nothing(&album);
+        stg_chart_set_conclude_nothing(&charts);
     if (!lead.is_short && !title.is_short) {
         stg_sim_report report = {.title = title.text,
                                  .lead = lead.text,
                                  .table = table,
-                                 .album = &album,
+                                 .charts = &charts,
                                  .is_partial = a->is_partial};
 
         code = stg_sim_output_write(&a->output, who, &report, a->argc, a->argv);
@@ -396,7 +397,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     }
     stg_text_buffer_free(&lead);
     stg_text_buffer_free(&title);
-    stg_chart_set_free(&album);
+    stg_chart_set_free(&charts);
     return code;
 }
 

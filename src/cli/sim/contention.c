@@ -30,7 +30,7 @@ const char stg_sim_contention_help[] =
     "                          workers=8 service=exponential:50ms queue=100\n"
     "                          round=40ms\n"
     "                        fault=503 says what a refusal is to the policy\n"
-    "      --network LAW     what each message takes (normal:10ms:2ms); as 10ms,\n"
+    "      --network TIME    what each message takes (normal:10ms:2ms); as 10ms,\n"
     "                        uniform:5ms:15ms or exponential:10ms, too\n"
     "      --reps N          repetitions, 1 to 1000000 (100)\n"
     "      --seed N          of chance, 0 to 4294967295 (1)\n"

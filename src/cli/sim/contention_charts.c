@@ -22,7 +22,7 @@ static void take_call(void *ctx, const stg_contention_call *call)
 enum { CALLS_MAX = 200000 };
 
 /* Runs the first repetition again, and writes down its calls. */
-static bool retrace(stg_chart_set *album, const stg_study *study,
+static bool retrace(stg_chart_set *charts, const stg_study *study,
                     const stg_study_cell *cell, trace *t)
 {
     stg_contention_options options = study->options.each;
@@ -31,7 +31,7 @@ static bool retrace(stg_chart_set *album, const stg_study *study,
     bool is_ok;
 
     t->room = (size_t)cell->runs[0].calls;
-    t->points = stg_chart_set_take(album, t->room * sizeof *t->points);
+    t->points = stg_chart_set_take(charts, t->room * sizeof *t->points);
     if (t->points == NULL)
         return false;
     options.policy = &cell->policy->policy;
@@ -46,12 +46,12 @@ static bool retrace(stg_chart_set *album, const stg_study *study,
     return is_ok;
 }
 
-static bool draw_traces(stg_chart_set *album, const stg_study *study,
+static bool draw_traces(stg_chart_set *charts, const stg_study *study,
                         const stg_study_cell *last, size_t policies,
                         const char *note)
 {
     stg_contention_trace *traces =
-        stg_chart_set_take(album, policies * sizeof *traces);
+        stg_chart_set_take(charts, policies * sizeof *traces);
 
     if (traces == NULL)
         return false;
@@ -60,7 +60,7 @@ static bool draw_traces(stg_chart_set *album, const stg_study *study,
 
         if (last[p].runs[0].calls > CALLS_MAX)
             return true;
-        if (!retrace(album, study, &last[p], &t))
+        if (!retrace(charts, study, &last[p], &t))
             return false;
         traces[p] = (stg_contention_trace){
             .policy = last[p].policy->name,
@@ -70,7 +70,7 @@ static bool draw_traces(stg_chart_set *album, const stg_study *study,
             .count = t.count,
         };
     }
-    return stg_contention_chart_traces(album, traces, policies, note);
+    return stg_contention_chart_traces(charts, traces, policies, note);
 }
 
 /* The cells that have results, as cases: all policies of a number of clients or
@@ -98,7 +98,7 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
                 .completion_ms = r.completion_ms,
                 .successes = r.successes,
                 .reps = r.reps,
-                .book = &cell->book,
+                .totals = &cell->totals,
             };
         }
         if (is_whole)
@@ -107,12 +107,12 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
-bool stg_contention_draw(stg_chart_set *album, const stg_study *study,
+bool stg_contention_draw(stg_chart_set *charts, const stg_study *study,
                          const char *note)
 {
     size_t policies = study->options.policies.count;
     stg_contention_case *cases =
-        stg_chart_set_take(album, study->count * sizeof *cases);
+        stg_chart_set_take(charts, study->count * sizeof *cases);
     stg_contention_found found = {
         .cases = cases, .policies = policies, .note = note};
 
@@ -121,12 +121,12 @@ bool stg_contention_draw(stg_chart_set *album, const stg_study *study,
     found.count = collect(study, cases);
     if (found.count == 0)
         return true;
-    return stg_contention_chart_time(album, &found) &&
-           stg_contention_chart_calls(album, &found) &&
-           stg_contention_chart_completion(album, &found) &&
-           stg_contention_chart_work(album, &found) &&
-           stg_contention_chart_done(album, &found) &&
-           draw_traces(album, study, &study->cells[found.count - policies],
+    return stg_contention_chart_time(charts, &found) &&
+           stg_contention_chart_calls(charts, &found) &&
+           stg_contention_chart_completion(charts, &found) &&
+           stg_contention_chart_work(charts, &found) &&
+           stg_contention_chart_done(charts, &found) &&
+           draw_traces(charts, study, &study->cells[found.count - policies],
                        policies, note) &&
-           stg_contention_chart_waits(album, &found);
+           stg_contention_chart_waits(charts, &found);
 }

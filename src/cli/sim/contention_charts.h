@@ -7,8 +7,8 @@
 
 /* Adds all charts of the study; note says what was simulated. The calls of one
  * repetition, which are in one of them, are simulated again. Returns false if
- * there is no memory. Study and note stay as long as the album. */
-bool stg_contention_draw(stg_chart_set *album, const stg_study *study,
+ * there is no memory. Study and note stay as long as the set. */
+bool stg_contention_draw(stg_chart_set *charts, const stg_study *study,
                          const char *note);
 
 #endif

@@ -100,13 +100,13 @@ int stg_sim_output_check(const stg_sim_output *o, const char *who)
 }
 
 static int write_file(const char *path, const char *who,
-                      const stg_text_buffer *paper)
+                      const stg_text_buffer *buffer)
 {
     FILE *out = fopen(path, "we");
     bool is_ok = out != NULL;
 
     if (is_ok) {
-        is_ok = fwrite(paper->text, 1, paper->length, out) == paper->length;
+        is_ok = fwrite(buffer->text, 1, buffer->length, out) == buffer->length;
         is_ok = fclose(out) == 0 && is_ok;
     }
     return is_ok ? 0 : fail(who, path);
@@ -120,36 +120,36 @@ typedef struct writing {
     const stg_sim_report *report;
     int argc;
     char *const *argv;
-    stg_text_buffer paper;
+    stg_text_buffer buffer;
 } writing;
 
-/* Where what is on the paper goes; path NULL: stdout. Clears the paper. */
+/* Writes the buffer to path, or stdout if it is NULL, and clears it. */
 static int deliver(writing *job, const char *path)
 {
     int code = 0;
 
-    if (job->paper.is_short) {
+    if (job->buffer.is_short) {
         stg_options_complain(job->who, "there is no memory left");
         code = STG_EXIT_USAGE;
     } else if (path != NULL) {
-        code = write_file(path, job->who, &job->paper);
+        code = write_file(path, job->who, &job->buffer);
     } else {
-        fwrite(job->paper.text, 1, job->paper.length, stdout);
+        fwrite(job->buffer.text, 1, job->buffer.length, stdout);
         code = stg_options_finish(job->who, 0);
     }
-    stg_text_buffer_clear(&job->paper);
+    stg_text_buffer_clear(&job->buffer);
     return code;
 }
 
 static int write_json(writing *job, const char *path)
 {
-    stg_text_buffer_form(&job->paper, "{\"partial\": %s,\n  \"results\": ",
+    stg_text_buffer_form(&job->buffer, "{\"partial\": %s,\n  \"results\": ",
                          job->report->is_partial ? "true" : "false");
-    stg_table_json(job->report->table, &job->paper);
+    stg_table_json(job->report->table, &job->buffer);
     if (job->report->series != NULL)
-        stg_text_buffer_form(&job->paper, ",\n  \"series\": %s",
+        stg_text_buffer_form(&job->buffer, ",\n  \"series\": %s",
                              job->report->series);
-    stg_text_buffer_put(&job->paper, "}\n");
+    stg_text_buffer_put(&job->buffer, "}\n");
     return deliver(job, path);
 }
 
@@ -159,9 +159,9 @@ static int show_table(writing *job)
     stg_terminal terminal = stg_terminal_look();
     bool is_terminal = isatty(STDOUT_FILENO) == 1;
 
-    stg_text_buffer_form(&job->paper, "%s\n\n", job->report->lead);
+    stg_text_buffer_form(&job->buffer, "%s\n\n", job->report->lead);
     stg_table_text(job->report->table, is_terminal ? terminal.width : INT_MAX,
-                   terminal.is_utf8, &job->paper);
+                   terminal.is_utf8, &job->buffer);
     return deliver(job, NULL);
 }
 
@@ -175,25 +175,25 @@ static bool is_plain(const char *word)
 }
 
 /* A word as a shell reads it. */
-static void put_word(stg_text_buffer *paper, const char *word)
+static void put_word(stg_text_buffer *buffer, const char *word)
 {
     if (is_plain(word)) {
-        stg_text_buffer_put(paper, word);
+        stg_text_buffer_put(buffer, word);
         return;
     }
-    stg_text_buffer_put_char(paper, '\'');
+    stg_text_buffer_put_char(buffer, '\'');
     for (; *word != '\0'; word++)
         if (*word == '\'')
-            stg_text_buffer_put(paper, "'\\''");
+            stg_text_buffer_put(buffer, "'\\''");
         else
-            stg_text_buffer_put_char(paper, *word);
-    stg_text_buffer_put_char(paper, '\'');
+            stg_text_buffer_put_char(buffer, *word);
+    stg_text_buffer_put_char(buffer, '\'');
 }
 
 static int write_page(writing *job, const char *path)
 {
     const stg_sim_report *report = job->report;
-    stg_text_buffer command = stg_text_buffer_on(job->paper.memory);
+    stg_text_buffer command = stg_text_buffer_on(job->buffer.memory);
     stg_page page = {
         .title = report->title,
         .lead = report->lead,
@@ -202,8 +202,8 @@ static int write_page(writing *job, const char *path)
                        : NULL,
         .tables = report->table,
         .table_count = 1,
-        .charts = report->album->charts,
-        .chart_count = report->album->count,
+        .charts = report->charts->charts,
+        .chart_count = report->charts->count,
     };
 
     stg_text_buffer_put(&command, job->who);
@@ -212,7 +212,7 @@ static int write_page(writing *job, const char *path)
         put_word(&command, job->argv[i]);
     }
     page.command = command.text;
-    stg_page_html(&page, &job->paper);
+    stg_page_html(&page, &job->buffer);
     stg_text_buffer_free(&command);
     return deliver(job, path);
 }
@@ -220,15 +220,15 @@ static int write_page(writing *job, const char *path)
 static int write_pictures(writing *job, const char *folder)
 {
     stg_svg_options options = stg_svg_options_default();
-    const stg_chart_set *album = job->report->album;
+    const stg_chart_set *charts = job->report->charts;
     int code = 0;
 
-    for (size_t i = 0; i < album->count && code == 0; i++) {
+    for (size_t i = 0; i < charts->count && code == 0; i++) {
         char path[PATH];
 
         snprintf(path, sizeof path, "%s/%s.svg", folder,
-                 album->charts[i]->name);
-        stg_chart_svg(album->charts[i], &options, &job->paper);
+                 charts->charts[i]->name);
+        stg_chart_svg(charts->charts[i], &options, &job->buffer);
         code = deliver(job, path);
     }
     return code;
@@ -244,16 +244,16 @@ int stg_sim_output_write(const stg_sim_output *o, const char *who,
 
     // Files first: who reads the table may not read it to its end.
     if (code == 0 && o->csv != NULL) {
-        stg_table_csv(report->table, &job.paper);
+        stg_table_csv(report->table, &job.buffer);
         code = deliver(&job, o->csv);
     }
-    if (code == 0 && o->html != NULL && report->album != NULL)
+    if (code == 0 && o->html != NULL && report->charts != NULL)
         code = write_page(&job, o->html);
-    if (code == 0 && o->svg != NULL && report->album != NULL)
+    if (code == 0 && o->svg != NULL && report->charts != NULL)
         code = write_pictures(&job, o->svg);
     if (code == 0)
         code = o->is_json && o->json == NULL ? write_json(&job, NULL)
                                              : show_table(&job);
-    stg_text_buffer_free(&job.paper);
+    stg_text_buffer_free(&job.buffer);
     return code;
 }

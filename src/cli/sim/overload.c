@@ -1,4 +1,5 @@
-/* stagger sim overload: a service in trouble, and the retries of its clients. */
+/* stagger sim overload: a service in trouble, and the retries of its clients.
+ * */
 #include "cli/sim/overload.h"
 
 #include <getopt.h>
@@ -35,7 +36,7 @@ const char stg_sim_overload_help[] =
     "      --rate N          operations that begin a second, open load (700)\n"
     "      --arrivals HOW    poisson (default) or regular\n"
     "      --clients N       closed load: clients with one operation at a time\n"
-    "      --think LAW       closed load: between two operations of one (1s)\n"
+    "      --think TIME      closed load: between two operations of one (1s)\n"
     "      --processes N     that the clients live in: each has one budget, one\n"
     "                        breaker and one throttle (10)\n"
     "      --timeout TIME    of an attempt, or none (500ms)\n"
@@ -44,7 +45,7 @@ const char stg_sim_overload_help[] =
     "\n"
     "The service:\n"
     "      --workers N       how many requests at once (10)\n"
-    "      --service LAW     what a worker takes (exponential:10ms); as 10ms,\n"
+    "      --service TIME    what a worker takes (exponential:10ms); as 10ms,\n"
     "                        uniform:5ms:15ms, normal:10ms:2ms, erlang:4:10ms or\n"
     "                        mix:5%:200ms:8ms, too\n"
     "      --queue N         places to wait in; who finds none gets 503 (1000)\n"
@@ -52,7 +53,7 @@ const char stg_sim_overload_help[] =
     "      --skip-gone HOW   yes: who has timed out leaves the queue (no)\n"
     "      --retry-after TIME  what a 503 asks for (0: nothing)\n"
     "      --errors PERCENT  of its answers are a 500, whatever the load (0%)\n"
-    "      --network LAW     what each message takes (1ms)\n"
+    "      --network TIME    what each message takes (1ms)\n"
     "\n"
     "The trouble:\n"
     "      --trigger KIND    outage (default), stall, slow:FACTOR, spike:FACTOR,\n"

@@ -18,13 +18,13 @@ size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases)
     return count;
 }
 
-static void draw(stg_chart_set *album, const stg_overload_case *cases,
+static void draw(stg_chart_set *charts, const stg_overload_case *cases,
                  size_t count)
 {
-    stg_overload_chart_rates(album, cases, count, NULL);
-    stg_overload_chart_latency(album, cases, count);
-    stg_overload_chart_amplification(album, cases, count);
-    stg_overload_chart_cost(album, cases, count);
+    stg_overload_chart_rates(charts, cases, count, NULL);
+    stg_overload_chart_latency(charts, cases, count);
+    stg_overload_chart_amplification(charts, cases, count);
+    stg_overload_chart_cost(charts, cases, count);
 }
 
 static void say_title(const stg_trials *t, const stg_overload_case *cases,
@@ -59,7 +59,7 @@ static int show(const stg_overload_ask *ask, const char *who,
                 size_t count)
 {
     stg_memory memory = stg_sim_memory();
-    stg_chart_set album = stg_chart_set_on(&memory);
+    stg_chart_set charts = stg_chart_set_on(&memory);
     stg_text_buffer title = stg_text_buffer_on(&memory),
                     lead = stg_text_buffer_on(&memory),
                     series = stg_text_buffer_on(&memory);
@@ -71,9 +71,9 @@ static int show(const stg_overload_ask *ask, const char *who,
     if (ask->output.is_json)
         stg_overload_put_series(cases, count, &series);
     if (stg_sim_output_has_pictures(&ask->output))
-        draw(&album, cases, count);
+        draw(&charts, cases, count);
     if (t->is_partial)
-        stg_chart_set_conclude_nothing(&album);
+        stg_chart_set_conclude_nothing(&charts);
     if (stg_overload_table_make(&table, cases, count, t->seed, &memory) ==
             STG_OK &&
         !title.is_short && !lead.is_short && !series.is_short) {
@@ -81,7 +81,7 @@ static int show(const stg_overload_ask *ask, const char *who,
                                  .lead = lead.text,
                                  .table = &table.table,
                                  .series = series.text,
-                                 .album = &album,
+                                 .charts = &charts,
                                  .is_partial = t->is_partial};
 
         code = stg_sim_output_write(&ask->output, who, &report, ask->argc,
@@ -93,7 +93,7 @@ static int show(const stg_overload_ask *ask, const char *who,
     stg_text_buffer_free(&title);
     stg_text_buffer_free(&lead);
     stg_text_buffer_free(&series);
-    stg_chart_set_free(&album);
+    stg_chart_set_free(&charts);
     return code;
 }
 

@@ -95,7 +95,7 @@ static double work_of(const stg_study_cell *cell)
 }
 
 static bool repeat(work *w, const block *b, stg_contention *c,
-                   stg_contention_totals *book)
+                   stg_contention_totals *totals)
 {
     stg_contention_run *runs = b->cell->runs;
 
@@ -105,19 +105,19 @@ static bool repeat(work *w, const block *b, stg_contention *c,
         if (w->study->options.each.stop != NULL &&
             atomic_load(w->study->options.each.stop))
             break;
-        if (!stg_contention_repeat(c, i, run, book))
+        if (!stg_contention_repeat(c, i, run, totals))
             return false;
         stg_sim_progress_add(&w->progress, work_of(b->cell));
     }
     return true;
 }
 
-static bool merge(work *w, stg_study_cell *cell, stg_contention_totals *book)
+static bool merge(work *w, stg_study_cell *cell, stg_contention_totals *totals)
 {
     bool is_ok;
 
     (void)pthread_mutex_lock(&w->lock);
-    is_ok = stg_contention_totals_merge(&cell->book, book);
+    is_ok = stg_contention_totals_merge(&cell->totals, totals);
     (void)pthread_mutex_unlock(&w->lock);
     return is_ok;
 }
@@ -128,7 +128,7 @@ static void do_block(void *ctx, size_t number, unsigned worker)
     const block *b = &w->blocks[number];
     const stg_study *s = w->study;
     stg_contention_options o = options_of(s, b->cell);
-    stg_contention_totals book;
+    stg_contention_totals totals;
     stg_contention *c;
 
     (void)worker;
@@ -136,17 +136,17 @@ static void do_block(void *ctx, size_t number, unsigned worker)
         atomic_store(&w->is_lost, true);
         return;
     }
-    stg_contention_totals_init(&book, s->options.slice, s->options.slices,
+    stg_contention_totals_init(&totals, s->options.slice, s->options.slices,
                                &s->memory);
-    if (!repeat(w, b, c, &book) || !merge(w, b->cell, &book))
+    if (!repeat(w, b, c, &totals) || !merge(w, b->cell, &totals))
         atomic_store(&w->is_lost, true);
-    stg_contention_totals_close(&book);
+    stg_contention_totals_close(&totals);
     stg_contention_free(c);
 }
 
-/* How many repetitions a block of the cell has: as many as are a 32nd of all the
- * work, or all of the cell's. Each block costs an empty book, and the adding up
- * of a full one. */
+/* How many repetitions a block of the cell has: as many as are a 32nd of all
+ * the work, or all of the cell's. Each block costs empty totals, and the adding
+ * up of a full one. */
 static uint32_t block_of(const stg_study *s, const stg_study_cell *cell,
                          double total)
 {
@@ -219,7 +219,7 @@ static bool make_cells(stg_study *s)
 
         cell->clients = o->clients[i / o->policies.count];
         cell->policy = &o->policies.at[i % o->policies.count];
-        stg_contention_totals_init(&cell->book, o->slice, o->slices,
+        stg_contention_totals_init(&cell->totals, o->slice, o->slices,
                                    &s->memory);
     }
     return true;
@@ -270,7 +270,7 @@ out:
 void stg_study_close(stg_study *s)
 {
     for (size_t i = 0; s->cells != NULL && i < s->count; i++) {
-        stg_contention_totals_close(&s->cells[i].book);
+        stg_contention_totals_close(&s->cells[i].totals);
         free(s->cells[i].runs);
     }
     free(s->cells);

@@ -1,6 +1,6 @@
 /* study.h - contention, over policies and numbers of clients: one cell for
- * each pair, many repetitions a cell, spread over the cores. What comes out does
- * not depend on how many threads there are. */
+ * each pair, many repetitions a cell, spread over the cores. What comes out
+ * does not depend on how many threads there are. */
 #ifndef STAGGER_CLI_SIM_STUDY_H
 #define STAGGER_CLI_SIM_STUDY_H
 
@@ -28,7 +28,7 @@ typedef struct stg_study_cell {
     uint32_t reps;            /* that have ended */
     stg_contention_run *runs; /* of each repetition; one that has not ended has
                                  STG_END_NONE or STG_END_STOPPED */
-    stg_contention_totals book; /* of those that have ended */
+    stg_contention_totals totals; /* of those that have ended */
 } stg_study_cell;
 
 typedef struct stg_study {
@@ -39,9 +39,9 @@ typedef struct stg_study {
     bool is_partial;       /* it was interrupted */
 } stg_study;
 
-/* Runs it all. options are copied. Returns STG_OK, also when it was interrupted;
- * STG_INVALID with words in err for what cannot fit memory; STG_IO when there
- * was no memory after all. To be closed in any case. */
+/* Runs it all. options are copied. Returns STG_OK, also when it was
+ * interrupted; STG_INVALID with words in err for what cannot fit memory; STG_IO
+ * when there was no memory after all. To be closed in any case. */
 stg_status stg_study_run(stg_study *s, const stg_study_options *options,
                          stg_error *err);
 void stg_study_close(stg_study *s);

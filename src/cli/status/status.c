@@ -139,18 +139,19 @@ static unsigned draw(const settings *s, const stg_remote *r,
                      unsigned drawn)
 {
     bool is_screen = isatty(STDOUT_FILENO) == 1;
-    status_paper paper = {.terminal = stg_terminal_look(), .end = "\n"};
+    status_print_options options = {.terminal = stg_terminal_look(),
+                                    .end = "\n"};
 
     if (is_screen && !s->is_all)
-        paper.lines = screen_lines();
+        options.lines = screen_lines();
     if (is_screen && s->is_watch) {
         // What does not fit is cut: a line that wraps would be two.
-        paper.end = "\033[K\n";
+        options.end = "\033[K\n";
         fputs("\033[?7l", stdout);
         if (drawn > 0)
             printf("\033[%uA", drawn);
     }
-    drawn = status_table_print(&paper, stg_remote_hub(r), look, notice);
+    drawn = status_table_print(&options, stg_remote_hub(r), look, notice);
     if (is_screen && s->is_watch)
         fputs("\033[J\033[?7h", stdout);
     else if (s->is_watch)

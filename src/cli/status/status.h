@@ -59,13 +59,14 @@ void status_look_order(status_look *look);
 
 /* The lines of the table, at most `lines` of them with what it says of the rest
  * (0: all); notice: a line for the end, or NULL. Each ends as `end` says. */
-typedef struct status_paper {
+typedef struct status_print_options {
     stg_terminal terminal;
     const char *end;
     unsigned lines;
-} status_paper;
-unsigned status_table_print(const status_paper *paper, const char *hub,
-                            const status_look *look, const char *notice);
+} status_print_options;
+unsigned status_table_print(const status_print_options *options,
+                            const char *hub, const status_look *look,
+                            const char *notice);
 
 /* Below the table: each policy as the hub applies it, once. */
 void status_policies_print(const status_look *look);

@@ -108,7 +108,7 @@ enum {
 };
 
 typedef struct sheet {
-    const status_paper *paper;
+    const status_print_options *options;
     bool is_wide;
     int name, cause; /* widths of columns */
     unsigned lines;
@@ -116,7 +116,7 @@ typedef struct sheet {
 
 static void end_line(sheet *s)
 {
-    fputs(s->paper->end, stdout);
+    fputs(s->options->end, stdout);
     s->lines++;
 }
 
@@ -131,7 +131,7 @@ put_line(sheet *s, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     text[strcspn(text, "\n")] = '\0';
-    stg_say(stdout, "%.*s", s->paper->terminal.width, text);
+    stg_say(stdout, "%.*s", s->options->terminal.width, text);
     end_line(s);
 }
 
@@ -146,7 +146,7 @@ static void put_cut(const char *text, int width)
 
 static const char *style(const sheet *s, stg_style style)
 {
-    return stg_terminal_style(&s->paper->terminal, style);
+    return stg_terminal_style(&s->options->terminal, style);
 }
 
 /* -- the hub --------------------------------------------------------------- */
@@ -390,7 +390,7 @@ static void put_row(sheet *s, const status_row *row)
 /* The name has what it needs, if that leaves room for the cause. */
 static void share_width(sheet *s, const status_look *look)
 {
-    int rest = s->paper->terminal.width - (s->is_wide ? 82 : 49);
+    int rest = s->options->terminal.width - (s->is_wide ? 82 : 49);
     int name = NAME_LEAST, most;
 
     for (size_t i = 0; i < look->count; i++)
@@ -419,7 +419,7 @@ static bool has_orphans(const status_look *look)
 static size_t room_for(const sheet *s, const status_look *look,
                        const char *notice)
 {
-    unsigned lines = s->paper->lines;
+    unsigned lines = s->options->lines;
     unsigned other = s->lines + (notice != NULL) + has_orphans(look);
     size_t room;
 
@@ -431,10 +431,11 @@ static size_t room_for(const sheet *s, const status_look *look,
     return room > 0 ? room - 1 : 0;
 }
 
-unsigned status_table_print(const status_paper *paper, const char *hub,
-                            const status_look *look, const char *notice)
+unsigned status_table_print(const status_print_options *options,
+                            const char *hub, const status_look *look,
+                            const char *notice)
 {
-    sheet s = {.paper = paper, .is_wide = paper->terminal.width >= WIDE};
+    sheet s = {.options = options, .is_wide = options->terminal.width >= WIDE};
     size_t room;
 
     share_width(&s, look);

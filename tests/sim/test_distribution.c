@@ -15,18 +15,19 @@ static const char *const texts[] = {
     "mix:0.1%:3s:1us",
 };
 
-TEST(law, reads_what_it_prints)
+TEST(distribution, reads_what_it_prints)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[STG_DISTRIBUTION_TEXT_MAX];
-        stg_distribution law;
+        stg_distribution distribution;
 
-        CHECK_INT(stg_distribution_parse(&law, texts[i], NULL), STG_OK);
-        CHECK_STR(stg_distribution_print(&law, text), texts[i]);
+        CHECK_INT(stg_distribution_parse(&distribution, texts[i], NULL),
+                  STG_OK);
+        CHECK_STR(stg_distribution_print(&distribution, text), texts[i]);
     }
 }
 
-TEST(law, refuses_what_says_no_time)
+TEST(distribution, refuses_what_says_no_time)
 {
     static const char *const bad[] = {
         "",
@@ -47,18 +48,18 @@ TEST(law, refuses_what_says_no_time)
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        stg_distribution law = {.a = 7};
+        stg_distribution distribution = {.a = 7};
         stg_error err;
 
-        CHECK_FROM(i,
-                   stg_distribution_parse(&law, bad[i], &err) == STG_INVALID);
+        CHECK_FROM(i, stg_distribution_parse(&distribution, bad[i], &err) ==
+                          STG_INVALID);
         CHECK_FROM(i, strstr(err.text, "wanted a time as 10ms") != NULL);
-        CHECK_U64(law.a, 7);
+        CHECK_U64(distribution.a, 7);
     }
 }
 
 /* Mean and variance of 200000 draws, within five standard errors. */
-TEST(law, draws_with_its_mean_and_variance)
+TEST(distribution, draws_with_its_mean_and_variance)
 {
     static const struct {
         const char *text;
@@ -76,12 +77,14 @@ TEST(law, draws_with_its_mean_and_variance)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stg_rng rng = stg_rng_seed(i);
         double sum = 0, squares = 0, mean, variance, off;
-        stg_distribution law;
+        stg_distribution distribution;
 
-        CHECK(stg_distribution_parse(&law, cases[i].text, NULL) == STG_OK);
-        CHECK_U64(stg_distribution_mean(&law), 10 * STG_MS);
+        CHECK(stg_distribution_parse(&distribution, cases[i].text, NULL) ==
+              STG_OK);
+        CHECK_U64(stg_distribution_mean(&distribution), 10 * STG_MS);
         for (int n = 0; n < DRAWS; n++) {
-            double ms = (double)stg_distribution_draw(&law, &rng) / 1e6;
+            double ms =
+                (double)stg_distribution_draw(&distribution, &rng) / 1e6;
 
             sum += ms;
             squares += ms * ms;
@@ -97,17 +100,17 @@ TEST(law, draws_with_its_mean_and_variance)
 
 /* Of more than are drawn at once, with the rare draws among them that take
  * several. */
-TEST(law, draws_ahead_what_it_would_draw_one_by_one)
+TEST(distribution, draws_ahead_what_it_would_draw_one_by_one)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         stg_rng rng = stg_rng_seed(i);
         stg_distribution_ahead ahead;
-        stg_distribution law;
+        stg_distribution distribution;
 
-        CHECK(stg_distribution_parse(&law, texts[i], NULL) == STG_OK);
-        stg_distribution_ahead_init(&ahead, &law, rng);
+        CHECK(stg_distribution_parse(&distribution, texts[i], NULL) == STG_OK);
+        stg_distribution_ahead_init(&ahead, &distribution, rng);
         for (int n = 0; n < 10000; n++)
             CHECK_FROM(i, stg_distribution_ahead_draw(&ahead) ==
-                              stg_distribution_draw(&law, &rng));
+                              stg_distribution_draw(&distribution, &rng));
     }
 }

@@ -11,7 +11,7 @@
 
 static test_memory told;
 
-/* The text on the paper, which is empty then; lent until the next call. */
+/* The text of the buffer, which is empty then; lent until the next call. */
 static const char *take(stg_text_buffer *p)
 {
     static char text[400];
@@ -58,7 +58,7 @@ static const char *time_of(double ms)
     return take(&p);
 }
 
-TEST(paper, writes_numbers_as_people_do)
+TEST(text_buffer, writes_numbers_as_people_do)
 {
     CHECK_STR(people(0), "0");
     CHECK_STR(people(7), "7");
@@ -75,7 +75,7 @@ TEST(paper, writes_numbers_as_people_do)
     CHECK_STR(people(NAN), "none");
 }
 
-TEST(paper, writes_coordinates)
+TEST(text_buffer, writes_coordinates)
 {
     CHECK_STR(fixed(12.34, 1), "12.3");
     CHECK_STR(fixed(12.96, 1), "13");
@@ -86,7 +86,7 @@ TEST(paper, writes_coordinates)
     CHECK_STR(fixed(-NAN, 1), "none");
 }
 
-TEST(paper, writes_numbers_for_machines)
+TEST(text_buffer, writes_numbers_for_machines)
 {
     CHECK_STR(number(0, 6), "0");
     CHECK_STR(number(1802.5, 6), "1802.5");
@@ -99,7 +99,7 @@ TEST(paper, writes_numbers_for_machines)
     CHECK_STR(number(DBL_MIN, 6), "2.22507e-308");
 }
 
-TEST(paper, agrees_with_the_c_library_on_nine_digits)
+TEST(text_buffer, agrees_with_the_c_library_on_nine_digits)
 {
     for (uint64_t seed = 0; seed < seeds(20000); seed++) {
         stg_rng rng = stg_rng_seed(seed);
@@ -111,7 +111,7 @@ TEST(paper, agrees_with_the_c_library_on_nine_digits)
     }
 }
 
-TEST(paper, says_times_in_a_unit_that_fits)
+TEST(text_buffer, says_times_in_a_unit_that_fits)
 {
     CHECK_STR(time_of(0), "0 ms");
     CHECK_STR(time_of(12.34), "12.3 ms");
@@ -125,7 +125,7 @@ TEST(paper, says_times_in_a_unit_that_fits)
     CHECK_STR(time_of(INFINITY), "none");
 }
 
-TEST(paper, escapes_what_xml_reads)
+TEST(text_buffer, escapes_what_xml_reads)
 {
     stg_memory memory = test_memory_of(&told);
     stg_text_buffer p = stg_text_buffer_on(&memory);
@@ -134,7 +134,7 @@ TEST(paper, escapes_what_xml_reads)
     CHECK_STR(take(&p), "a&lt;b &amp; &quot;c&quot;&gt;?\xc3\xa4");
 }
 
-TEST(paper, fills_forms)
+TEST(text_buffer, fills_forms)
 {
     stg_memory memory = test_memory_of(&told);
     stg_text_buffer p = stg_text_buffer_on(&memory);
@@ -143,7 +143,7 @@ TEST(paper, fills_forms)
     CHECK_STR(take(&p), "<|&lt;|-7|2.3|100%");
 }
 
-TEST(paper, grows_and_says_when_it_could_not)
+TEST(text_buffer, grows_and_says_when_it_could_not)
 {
     stg_memory memory = test_memory_of(&told);
     stg_text_buffer p = stg_text_buffer_on(&memory);

@@ -26,7 +26,7 @@ static void do_job(void *ctx, size_t number, unsigned worker)
     atomic_fetch_sub(&w->busy[worker], 1);
 }
 
-TEST(spread, does_each_job_once_and_a_worker_one_at_a_time)
+TEST(parallel, does_each_job_once_and_a_worker_one_at_a_time)
 {
     for (unsigned threads = 1; threads <= THREADS; threads++) {
         static work w;
@@ -38,7 +38,7 @@ TEST(spread, does_each_job_once_and_a_worker_one_at_a_time)
     }
 }
 
-TEST(spread, has_nothing_to_do_where_there_are_no_jobs)
+TEST(parallel, has_nothing_to_do_where_there_are_no_jobs)
 {
     stg_parallel_run(0, 4, do_job, NULL);
     CHECK(stg_parallel_cores() >= 1);
@@ -66,7 +66,7 @@ static void repeat(void *ctx, size_t number, unsigned worker)
     stg_contention_free(c);
 }
 
-TEST(spread, of_contention_is_the_same_with_any_number_of_threads)
+TEST(parallel, of_contention_is_the_same_with_any_number_of_threads)
 {
     static runs one, many;
     stg_policy policy;
