@@ -6,7 +6,8 @@
 #include "admin/internal.h"
 #include "store/message_id.h"
 
-/* -- a letter ---------------------------------------------------------------- */
+/* -- a letter ----------------------------------------------------------------
+ * */
 
 static json_t *print_status(const stg_letter *l)
 {
@@ -64,7 +65,8 @@ static json_t *print_whole(const stg_letter *l)
     return json;
 }
 
-/* -- a page ------------------------------------------------------------------ */
+/* -- a page ------------------------------------------------------------------
+ * */
 
 static json_t *print_next(uint64_t next)
 {
@@ -160,7 +162,8 @@ void stg_admin_letter(void *admin, stg_ask *ask)
         stg_store_letter(a->hub->store, id, answer_letter, ask);
 }
 
-/* -- a message --------------------------------------------------------------- */
+/* -- a message ---------------------------------------------------------------
+ * */
 
 /* "TOPIC.PARTITION.OFFSET", and perhaps an epoch: whether there is such a topic
  * is the store's to say. */
@@ -205,7 +208,7 @@ static const char *state_of(const stg_delivery_status *f)
     return "unknown";
 }
 
-static json_t *print_fate(const stg_delivery_status *f)
+static json_t *print_delivery(const stg_delivery_status *f)
 {
     bool has_row = f->kind == STG_DELIVERY_STATUS_PARKED ||
                    f->kind == STG_DELIVERY_STATUS_LETTER;
@@ -226,7 +229,7 @@ static json_t *print_message(const stg_message_status *m, const page *p)
     json_t *list = json_array();
 
     for (size_t i = p->from; i < end; i++)
-        json_array_append_new(list, print_fate(&m->fates[i]));
+        json_array_append_new(list, print_delivery(&m->deliveries[i]));
     return json_pack(
         "{s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "id", m->id, "position",
         stg_json_count(m->position), "is_kept", (int)m->is_kept, "accepted_at",

@@ -555,7 +555,7 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
     if (a->engine != NULL)
         tell(a, true);
     for (size_t i = 0; i < a->o.sink_count; i++)
-        stg_alert_sink_hurry(a->sinks[i]);
+        stg_alert_sink_end_soon(a->sinks[i]);
     a->is_closing = true;
     a->closed = closed;
     a->closed_ctx = ctx;

@@ -340,7 +340,7 @@ void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
     inherit_digest(s, &from->waiting);
 }
 
-void stg_alert_sink_hurry(stg_alert_sink *s)
+void stg_alert_sink_end_soon(stg_alert_sink *s)
 {
     s->is_hurried = true;
     if (!is_under_way(s) && !stg_alert_sink_is_idle(s))

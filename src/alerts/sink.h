@@ -4,8 +4,8 @@
  * meanwhile is merged into that. So it is bounded, whatever its server does. An
  * attempt that fails is retried by a policy of our own (stg_retry; Retry-After
  * is kept). A digest that is given up is put off: it goes with the next one, or
- * by itself after the interval. That is logged and told to nobody else: a sink's
- * trouble is never an alert. Slack and webhooks go by our own HTTP
+ * by itself after the interval. That is logged and told to nobody else: a
+ * sink's trouble is never an alert. Slack and webhooks go by our own HTTP
  * client, mail by the mailer's thread. All on the loop's thread. */
 #ifndef STAGGER_ALERTS_SINK_H
 #define STAGGER_ALERTS_SINK_H
@@ -41,13 +41,14 @@ typedef struct stg_alert_world {
     void *ctx;
 } stg_alert_world;
 
-/* For an hour, more and more rarely; a redirect, a 4xx and a 5yz of SMTP are for
- * good. */
+/* For an hour, more and more rarely; a redirect, a 4xx and a 5yz of SMTP are
+ * for good. */
 stg_policy stg_alert_policy(void);
 
 /* Reads the sink's secrets and makes ready. What o points to, which has been
- * checked, is kept until another one inherits from the sink, or it is cancelled.
- * Returns STG_INVALID or STG_IO with words that name the sink, and no secret. */
+ * checked, is kept until another one inherits from the sink, or it is
+ * cancelled. Returns STG_INVALID or STG_IO with words that name the sink, and
+ * no secret. */
 stg_status stg_alert_sink_new(stg_alert_sink **s, stg_alert_world *w,
                               const stg_alert_sink_options *o, stg_error *err);
 
@@ -60,13 +61,13 @@ stg_alert_sink_options_of(const stg_alert_sink *s);
 /* Sends d, which is copied, when it is its turn. */
 void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d);
 
-/* What waits for an attempt of `from`, and its counts. An attempt of `from` that
- * is under way stays where it is, and is the last one. */
+/* What waits for an attempt of `from`, and its counts. An attempt of `from`
+ * that is under way stays where it is, and is the last one. */
 void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from);
 
 /* There is no later: what waits is tried at once, and an attempt that fails is
  * the last one. */
-void stg_alert_sink_hurry(stg_alert_sink *s);
+void stg_alert_sink_end_soon(stg_alert_sink *s);
 
 /* Gives up all. It is idle within a second or two. */
 void stg_alert_sink_cancel(stg_alert_sink *s);

@@ -527,12 +527,12 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 static const stg_lane_list next_list[] = {
     [STARTED] = STG_IN_READY,
     [BLOCKED] = STG_IN_NONE,
-    [STARVED] = STG_IN_STARVED,
+    [STARVED] = STG_IN_NO_MEMORY,
     [IDLE] = STG_IN_IDLE,
 };
 
-/* A lane that has started as many as it may have under way, and has nothing else
- * to do: its next turn would only find that, and an end wakes it. */
+/* A lane that has started as many as it may have under way, and has nothing
+ * else to do: its next turn would only find that, and an end wakes it. */
 static bool is_sated(const stg_flow *f, const stg_lane *l)
 {
     bool is_plain = !l->is_open && !l->is_shedding && !l->is_removing &&

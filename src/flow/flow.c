@@ -177,7 +177,7 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     stg_budget_init(&f->budget, &o->budget);
     lists[0] = &f->ready;
     lists[1] = &f->idle;
-    lists[2] = &f->starved;
+    lists[2] = &f->no_memory;
     lists[3] = &f->laggards;
     lists[4] = &f->fetches;
     lists[5] = &f->cancels;

@@ -14,7 +14,7 @@ void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where)
         [STG_IN_NONE] = NULL,
         [STG_IN_READY] = &f->ready,
         [STG_IN_IDLE] = &f->idle,
-        [STG_IN_STARVED] = &f->starved,
+        [STG_IN_NO_MEMORY] = &f->no_memory,
     };
 
     stg_list_remove(&l->link);

@@ -106,10 +106,10 @@ enum {
 };
 
 typedef enum stg_lane_list {
-    STG_IN_NONE,    /* something will wake it */
-    STG_IN_READY,   /* may be able to start an attempt */
-    STG_IN_IDLE,    /* wants messages */
-    STG_IN_STARVED, /* wants a shared slot */
+    STG_IN_NONE,      /* something will wake it */
+    STG_IN_READY,     /* may be able to start an attempt */
+    STG_IN_IDLE,      /* wants messages */
+    STG_IN_NO_MEMORY, /* wants a shared slot */
 } stg_lane_list;
 
 /* The levels of its policy and of its limit; the other parts of a peer the hub

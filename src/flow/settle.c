@@ -107,9 +107,9 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     f->shared -= l->in_flight > 0;
     f->is_lowered = f->is_lowered && f->shared > f->o.in_flight_max;
     d->attempt = NULL;
-    if (!stg_list_is_empty(&f->starved))
-        stg_lane_wake(f,
-                      STG_HOLDER(stg_list_first(&f->starved), stg_lane, link));
+    if (!stg_list_is_empty(&f->no_memory))
+        stg_lane_wake(
+            f, STG_HOLDER(stg_list_first(&f->no_memory), stg_lane, link));
 }
 
 /* Whether the target has trouble. */

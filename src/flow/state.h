@@ -129,12 +129,12 @@ struct stg_flow {
     stg_lane **lanes; /* by number; NULL: none */
     uint32_t lane_capacity, lane_count;
 
-    stg_list ready, idle, starved; /* lanes */
-    stg_list laggards;             /* lanes */
-    stg_list fetches;              /* caches that want rows */
-    stg_heap timers;               /* lanes */
-    stg_pool deliveries;           /* that are over */
-    stg_list cancels;              /* deliveries, through change */
+    stg_list ready, idle, no_memory; /* lanes */
+    stg_list laggards;               /* lanes */
+    stg_list fetches;                /* caches that want rows */
+    stg_heap timers;                 /* lanes */
+    stg_pool deliveries;             /* that are over */
+    stg_list cancels;                /* deliveries, through change */
     stg_list tells;
     stg_list added; /* lanes, through added */
     stg_uplink uplink;
@@ -185,7 +185,8 @@ void stg_flow_drop(stg_flow *f, stg_message *m); /* a reference; NULL: none */
  * the oldest of the windows. */
 bool stg_flow_make_room(stg_flow *f, size_t bytes);
 
-/* -- partition.c ------------------------------------------------------------ */
+/* -- partition.c ------------------------------------------------------------
+ * */
 
 stg_partition *stg_flow_partition(const stg_flow *f, uint32_t number);
 /* Room in each lane for one more place, and for as many as there are slots. */
@@ -293,9 +294,9 @@ void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
 void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Asks the lane whether it follows the partition. */
 void stg_place_follow(stg_lane *l, stg_partition *p);
-/* A lane that does not follow the partition goes behind all that was read of it,
- * whatever holds the lane back: it holds neither the committed offset nor the
- * window. What it took while it followed the partition keeps its places. */
+/* A lane that does not follow the partition goes behind all that was read of
+ * it, whatever holds the lane back: it holds neither the committed offset nor
+ * the window. What it took while it followed the partition keeps its places. */
 bool stg_place_may_pass(const stg_lane *l, const stg_partition *p);
 void stg_place_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Puts the lane in the window if it can be, else among the laggards. */
@@ -403,8 +404,8 @@ void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
 /* The delivery ends so; its change goes to the store. */
 void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
-/* A parked row came from the store: if its target asked for a wait, in an earlier
- * incarnation or of another hub, the lane's gate is closed again. */
+/* A parked row came from the store: if its target asked for a wait, in an
+ * earlier incarnation or of another hub, the lane's gate is closed again. */
 void stg_settle_reclose(stg_lane *l, const stg_delivery *d);
 /* People are told when the breaker is open or closed and was not. */
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
@@ -428,7 +429,8 @@ void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 void stg_watermark_raise(stg_flow *f);
 bool stg_watermark_next(stg_flow *f, stg_action *action);
 
-/* -- revoke.c ---------------------------------------------------------------- */
+/* -- revoke.c ----------------------------------------------------------------
+ * */
 
 /* The attempts that have had their time are cancelled. */
 void stg_revoke_cut(stg_flow *f, stg_ns now);
@@ -448,7 +450,8 @@ static inline void stg_revoke_note(const stg_flow *f, stg_delivery *d)
     stg_flow_home(f, d->message)->under_way--;
 }
 
-/* -- expire.c --------------------------------------------------------------- */
+/* -- expire.c ---------------------------------------------------------------
+ * */
 
 /* The lane stands in the window: what the log has lost right before its next
  * message is settled. */

@@ -59,8 +59,8 @@ stg_flow_options stg_hub_flow(const stg_settings *o)
     return f;
 }
 
-/* Who reads times in the store and in this machine's log side by side is to know
- * how far they are apart. */
+/* Who reads times in the store and in this machine's log side by side is to
+ * know how far they are apart. */
 static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
 {
     bool is_ahead = wall > store;
@@ -90,7 +90,8 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
     return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
 }
 
-/* A partition's topic never changes: what its name was compared with is noted. */
+/* A partition's topic never changes: what its name was compared with is noted.
+ * */
 static bool is_of_topics(stg_target *t, uint32_t partition)
 {
     enum { UNKNOWN, NO, YES };
@@ -419,7 +420,7 @@ void stg_hub_stop(stg_hub *h)
             stg_field_number("in_flight", all.in_flight));
     stg_service_stop(h);
     stg_intake_stop(&h->intake);
-    stg_store_hurry(h->store);
+    stg_store_end_soon(h->store);
     stg_flow_stop(h->flow, stg_deadlines_now());
     stg_shell_note(h);
 }

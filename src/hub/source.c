@@ -88,9 +88,9 @@ static stg_status write_letters(void *ctx, const stg_letter *rows, size_t count,
     return stg_kafka_letters_write(ctx, rows, count, report, err);
 }
 
-static void hurry_letters(void *ctx)
+static void end_letters_soon(void *ctx)
 {
-    stg_kafka_letters_hurry(ctx);
+    stg_kafka_letters_end_soon(ctx);
 }
 
 static stg_status open_letters(stg_source *s, const stg_settings *o,
@@ -108,8 +108,9 @@ static stg_status open_letters(stg_source *s, const stg_settings *o,
     l.property_count = o->kafka.option_count;
     status = stg_kafka_letters_open(&s->letters, &l, err);
     if (status == STG_OK)
-        store->sink = (stg_letter_sink){
-            .write = write_letters, .hurry = hurry_letters, .ctx = s->letters};
+        store->sink = (stg_letter_sink){.write = write_letters,
+                                        .end_soon = end_letters_soon,
+                                        .ctx = s->letters};
     return status;
 }
 

@@ -149,7 +149,7 @@ static void answer(stg_kafka_catch_up *b, stg_kafka_batch *batch)
 
 /* The messages have expired: told, and the lanes pass over them. What is to be
  * sent again passes by itself. */
-static void stray(stg_kafka_catch_up *b)
+static void skip_expired(stg_kafka_catch_up *b)
 {
     stg_kafka_ends ends;
     rd_kafka_resp_err_t err;
@@ -187,7 +187,7 @@ static bool take_error(stg_kafka_catch_up *b, const rd_kafka_message_t *m)
         return true;
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        stray(b);
+        skip_expired(b);
         return true;
     default:
         stg_kafka_post_tell(b->post, &told, "%s/%u, for %s: %s", b->at.topic,

@@ -191,7 +191,7 @@ static void judge(stg_kafka_member *m, const stg_kafka_place *places,
             continue;
         if (e->committed > e->end && s->tries++ < SHORT_TRIES)
             continue;
-        if (s->state == STG_KAFKA_SLOT_STRAYED)
+        if (s->state == STG_KAFKA_SLOT_OUT_OF_RANGE)
             judge_strayed(m, s, e);
         else if (s->state == STG_KAFKA_SLOT_NEW)
             note->given[note->count++] = give(s, e);
@@ -204,7 +204,8 @@ static void judge(stg_kafka_member *m, const stg_kafka_place *places,
 
 static bool is_asked(const stg_kafka_slot *s)
 {
-    return s->state == STG_KAFKA_SLOT_NEW || s->state == STG_KAFKA_SLOT_STRAYED;
+    return s->state == STG_KAFKA_SLOT_NEW ||
+           s->state == STG_KAFKA_SLOT_OUT_OF_RANGE;
 }
 
 static size_t count_asked(const stg_kafka_member *m)

@@ -162,7 +162,8 @@ typedef int32_t stg_kafka_partitioner(const rd_kafka_topic_t *topic,
                                       const void *key, size_t key_size,
                                       int32_t count, void *ctx, void *opaque);
 
-/* A producer's, of dead letters; the properties may have another partitioner. */
+/* A producer's, of dead letters; the properties may have another partitioner.
+ * */
 rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
                                          const stg_kafka_property *properties,
                                          size_t count,
@@ -183,7 +184,8 @@ bool stg_kafka_has_bugs(const rd_kafka_conf_t *conf);
 
 /* -- headers.c ------------------------------------------------------- */
 
-/* The headers of a message, as long as they fit into `most` bytes. Of malloc(). */
+/* The headers of a message, as long as they fit into `most` bytes. Of malloc().
+ * */
 stg_span stg_kafka_headers_pack(const rd_kafka_message_t *m, size_t most);
 
 /* Adds them to others. Returns how many had no room when they were packed. */
@@ -216,14 +218,14 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
 /* -- slots.c --------------------------------------------------------- */
 
 typedef enum stg_kafka_slot_state {
-    STG_KAFKA_SLOT_NEW,     /* where it begins and ends is to be asked */
-    STG_KAFKA_SLOT_GIVEN,   /* the loop knows; where to begin is awaited */
-    STG_KAFKA_SLOT_READING, /* or about to */
-    STG_KAFKA_SLOT_STRAYED, /* read from where the topic has nothing: where it
+    STG_KAFKA_SLOT_NEW,          /* where it begins and ends is to be asked */
+    STG_KAFKA_SLOT_GIVEN,        /* the loop knows; where to begin is awaited */
+    STG_KAFKA_SLOT_READING,      /* or about to */
+    STG_KAFKA_SLOT_OUT_OF_RANGE, /* read from where the topic has nothing: where it
                                begins and ends is to be asked */
-    STG_KAFKA_SLOT_SUSPECT, /* whether its log is the same is awaited */
-    STG_KAFKA_SLOT_REFUSED, /* it strayed, and that is an error */
-    STG_KAFKA_SLOT_REVOKED, /* until the loop lets it go */
+    STG_KAFKA_SLOT_SUSPECT,      /* whether its log is the same is awaited */
+    STG_KAFKA_SLOT_REFUSED,      /* it strayed, and that is an error */
+    STG_KAFKA_SLOT_REVOKED,      /* until the loop lets it go */
 } stg_kafka_slot_state;
 
 /* A partition that is ours. */
@@ -285,7 +287,8 @@ rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
 
 /* -- topics.c: names ------------------------------------------------- */
 
-/* Names that were asked for, whose texts stay until it is freed: by any thread. */
+/* Names that were asked for, whose texts stay until it is freed: by any thread.
+ * */
 typedef struct stg_kafka_topics {
     uv_mutex_t lock;
     const stg_kafka_options *o;
@@ -389,7 +392,7 @@ bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_kafka_place *places,
                         size_t count, stg_kafka_ends *ends, bool with_committed,
                         rd_kafka_resp_err_t *err);
 
-/* Asks for all slots that are NEW or STRAYED, if it is time. */
+/* Asks for all slots that are NEW or OUT_OF_RANGE, if it is time. */
 void stg_kafka_member_ask(stg_kafka_member *m, stg_ns now);
 
 /* -- topics.c -------------------------------------------------------- */
@@ -417,8 +420,8 @@ void stg_kafka_tell_topic(stg_kafka_member *m, const stg_kafka_known *k,
 
 /* -- start.c --------------------------------------------------------- */
 
-/* Of topics of these places that nobody knows: where they begin is committed. By
- * the member that has partition 0; the others wait for it. Blocks for a few
+/* Of topics of these places that nobody knows: where they begin is committed.
+ * By the member that has partition 0; the others wait for it. Blocks for a few
  * seconds at most. */
 void stg_kafka_member_start(stg_kafka_member *m, const stg_kafka_place *places,
                             size_t count);

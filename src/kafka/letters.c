@@ -43,7 +43,8 @@ stg_kafka_letters_options stg_kafka_letters_options_default(void)
     return (stg_kafka_letters_options){.timeout = 30 * STG_S};
 }
 
-/* -- what brokers say ------------------------------------------------------- */
+/* -- what brokers say -------------------------------------------------------
+ * */
 
 /* What is wrong is the record, and it is wrong again when it is sent again. */
 static bool is_refusal(rd_kafka_resp_err_t err)
@@ -131,9 +132,9 @@ static const char *words_of(rd_kafka_resp_err_t refusal)
 }
 
 /* The partition of the record: whatever had sent it there, records that were in
- * one partition, and all copies of a row, are in one here, in their order. Where
- * there are fewer, several share one. A message of no topic goes by its key, as
- * Java's producers do it. Also called by a thread of librdkafka's. */
+ * one partition, and all copies of a row, are in one here, in their order.
+ * Where there are fewer, several share one. A message of no topic goes by its
+ * key, as Java's producers do it. Also called by a thread of librdkafka's. */
 static int32_t partition_of(const rd_kafka_topic_t *topic, const void *key,
                             size_t key_size, int32_t count, void *ctx,
                             void *row)
@@ -227,7 +228,8 @@ static size_t send_rows(stg_kafka_letters *l, const stg_letter *rows,
     return there;
 }
 
-/* -- what is refused -------------------------------------------------------- */
+/* -- what is refused --------------------------------------------------------
+ * */
 
 static void note_cut(stg_kafka_letters *l, stg_letter_report *report,
                      const stg_letter *r, bool is_left_out)
@@ -267,8 +269,8 @@ static bool send_alone(stg_kafka_letters *l, const stg_letter *r,
     return true;
 }
 
-/* What a broker has refused may have been the batch: from there on each row goes
- * by itself. */
+/* What a broker has refused may have been the batch: from there on each row
+ * goes by itself. */
 static size_t send_all(stg_kafka_letters *l, const stg_letter *rows,
                        size_t count, stg_letter_report *report)
 {
@@ -412,7 +414,7 @@ stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l)
                                       .left_out = atomic_load(&l->left_out)};
 }
 
-void stg_kafka_letters_hurry(stg_kafka_letters *l)
+void stg_kafka_letters_end_soon(stg_kafka_letters *l)
 {
     atomic_store(&l->is_hurried, true);
 }

@@ -52,8 +52,8 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
 
 /* Blocks until every row is acknowledged by the topic or left out, or returns
  * STG_IO with words that say what and what to do: those from report->written on
- * are to be written again, and any of them may be there already. Rows are in the
- * topic in this order, in each partition of it. */
+ * are to be written again, and any of them may be there already. Rows are in
+ * the topic in this order, in each partition of it. */
 stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
                                    size_t count, stg_letter_report *report,
                                    stg_error *err);
@@ -66,7 +66,7 @@ typedef struct stg_kafka_letters_counts {
 stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l);
 
 /* By another thread: a write that is under way ends soon, with STG_IO. */
-void stg_kafka_letters_hurry(stg_kafka_letters *l);
+void stg_kafka_letters_end_soon(stg_kafka_letters *l);
 
 void stg_kafka_letters_close(stg_kafka_letters *l);
 

@@ -45,7 +45,8 @@ stg_status stg_kafka_open(stg_kafka **kafka, uv_loop_t *loop,
     return refuse(err);
 }
 
-/* -- what nobody can have --------------------------------------------------- */
+/* -- what nobody can have ---------------------------------------------------
+ * */
 
 void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
 {
@@ -173,7 +174,7 @@ stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l)
     return (stg_kafka_letters_counts){.written = 0};
 }
 
-void stg_kafka_letters_hurry(stg_kafka_letters *l)
+void stg_kafka_letters_end_soon(stg_kafka_letters *l)
 {
     (void)l;
 }

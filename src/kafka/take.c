@@ -31,9 +31,9 @@ rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
 
 /* -- what they say --------------------------------------------------------- */
 
-static void stray(stg_kafka_member *m, stg_kafka_slot *slot)
+static void leave_range(stg_kafka_member *m, stg_kafka_slot *slot)
 {
-    slot->state = STG_KAFKA_SLOT_STRAYED;
+    slot->state = STG_KAFKA_SLOT_OUT_OF_RANGE;
     m->ask_at = 0;
 }
 
@@ -47,7 +47,7 @@ static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        stray(m, slot);
+        leave_range(m, slot);
         break;
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
         if (message->offset >= 0 && end > slot->next)

@@ -67,7 +67,7 @@ static void call_back(stg_store *s, stg_job *job)
         job->ponged(job->ctx);
         break;
     case STG_JOB_REQUEST:
-        job->errand->tell(job->errand);
+        job->request->tell(job->request);
         break;
     case STG_JOB_RETAINING:
         if (s->o.retaining != NULL)

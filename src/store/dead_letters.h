@@ -1,11 +1,11 @@
 /* dead_letters.h - dead letters for people: lists of them, one whole, what
  * became of a message, and what can be done about them: replay, drop.
  *
- * Asked on the loop's thread, looked up on a thread of its own (the desk), so
- * that neither appends nor flow's reads wait; changes are made by the writer, in
- * small transactions with pauses between them. Answers come on the loop; what
- * they are given is lent for their time. When the store breaks no answer comes:
- * the hub ends.
+ * Asked on the loop's thread, looked up on a thread of its own (the query
+ * thread), so that neither appends nor flow's reads wait; changes are made by
+ * the writer, in small transactions with pauses between them. Answers come on
+ * the loop; what they are given is lent for their time. When the store breaks
+ * no answer comes: the hub ends.
  *
  * A letter is in one of these states:
  *
@@ -119,11 +119,11 @@ typedef struct stg_message_status {
     char id[STG_MESSAGE_ID_MAX];
     uint32_t partition;
     uint64_t position;
-    bool is_kept;                     /* in the log: these three are known */
-    stg_ns accepted_at;               /* since 1970 */
-    uint64_t size;                    /* of the body */
-    const char *key;                  /* the ordering key; NULL: none */
-    const stg_delivery_status *fates; /* by lane */
+    bool is_kept;       /* in the log: these three are known */
+    stg_ns accepted_at; /* since 1970 */
+    uint64_t size;      /* of the body */
+    const char *key;    /* the ordering key; NULL: none */
+    const stg_delivery_status *deliveries; /* by lane */
     size_t count;
 } stg_message_status;
 

@@ -7,7 +7,7 @@
 /* -- what is known --------------------------------------------------------- */
 
 typedef struct looking {
-    stg_store_request errand;
+    stg_store_request request;
     char *log;
     stg_known_log *all;
     size_t count, room;
@@ -17,7 +17,7 @@ typedef struct looking {
 
 static looking *looking_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, looking, errand.link);
+    return STG_HOLDER(&e->link, looking, request.link);
 }
 
 static void clear(looking *l)
@@ -119,28 +119,28 @@ void stg_store_known_logs(stg_store *s, const char *log,
 
     if (l == NULL || (l->log = stg_store_copy(log)) == NULL) {
         free(l);
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    l->errand.look = look;
-    l->errand.tell = have_looked;
-    l->errand.free = free_looking;
+    l->request.look = look;
+    l->request.tell = have_looked;
+    l->request.free = free_looking;
     l->done = done;
     l->ctx = ctx;
-    stg_store_request_send(s, &l->errand);
+    stg_store_request_send(s, &l->request);
 }
 
 /* -- what is stored -------------------------------------------------------- */
 
 typedef struct writing {
-    stg_store_request errand;
+    stg_store_request request;
     size_t count;
     stg_known_log all[];
 } writing;
 
 static writing *writing_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, writing, errand.link);
+    return STG_HOLDER(&e->link, writing, request.link);
 }
 
 static int write_one(stg_stmt *st, const stg_known_log *one)
@@ -189,13 +189,13 @@ void stg_store_put_fingerprints(stg_store *s, const stg_known_log *all,
     writing *w = calloc(1, sizeof *w + count * sizeof *all);
 
     if (w == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    w->errand.write = write_all;
-    w->errand.tell = have_written;
-    w->errand.free = free_writing;
+    w->request.write = write_all;
+    w->request.tell = have_written;
+    w->request.free = free_writing;
     w->count = count;
     memcpy(w->all, all, count * sizeof *all);
-    stg_store_request_send(s, &w->errand);
+    stg_store_request_send(s, &w->request);
 }

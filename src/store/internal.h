@@ -1,9 +1,9 @@
 /* internal.h - a store, as its own files see it.
  *
- *   life      opening, closing, threads
- *   answers   what comes back to the loop
- *   store     the calls
- *   look, fate, redo   what people ask: dead_letters.h */
+ *   lifecycle   opening, closing, threads
+ *   completion  comes back to the loop
+ *   store       the calls
+ *   snapshot, message_status, replay_job   asked by operators: dead_letters.h */
 #ifndef STAGGER_STORE_INTERNAL_H
 #define STAGGER_STORE_INTERNAL_H
 
@@ -30,11 +30,11 @@ struct stg_store {
     stg_store_writer writer;
     stg_store_reader reader;
     stg_letters letters;
-    stg_query_thread desk;
+    stg_query_thread query_thread;
     uint32_t threads;  /* that have not ended */
     bool is_over;      /* broken, and told: nothing else is */
     bool is_away;      /* the server; the writer waits for it */
-    stg_list readings; /* redos for which another log reads */
+    stg_list readings; /* replays for which another log reads */
     void (*closed)(void *ctx);
     void *closed_ctx;
 };
@@ -50,7 +50,7 @@ void stg_store_end(stg_store *s);
 char *stg_store_claimed(const stg_store *s);
 
 /* store/postgres/remote_replay.c: looks for them after a pause, and again. */
-void stg_wishes_watch(stg_store *s, uint64_t pause);
+void stg_remote_replay_watch(stg_store *s, uint64_t pause);
 
 /* store/postgres/peer_sync.c: the same for what other hubs do with targets. */
 void stg_others_watch(stg_store *s);
@@ -59,7 +59,7 @@ void stg_others_watch(stg_store *s);
 char *stg_store_copy(const char *text);
 
 /* There is no memory for a call: it breaks. */
-void stg_store_starve(stg_store *s);
+void stg_store_lack_memory(stg_store *s);
 
 stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err);
 

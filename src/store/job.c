@@ -28,7 +28,7 @@ void stg_job_free(stg_job *job)
         free(job->lane.url);
     }
     if (job->kind == STG_JOB_REQUEST)
-        job->errand->free(job->errand);
+        job->request->free(job->request);
     if (job->kind == STG_JOB_TROUBLE)
         free(job->trouble.error);
     if (job->kind == STG_JOB_BROKEN)

@@ -70,7 +70,7 @@ typedef struct stg_job {
             char *name, *url; /* given */
         } lane;
         void (*ponged)(void *ctx); /* PING */
-        stg_store_request *errand;
+        stg_store_request *request;
         uint64_t position; /* RETAINING */
         struct {
             stg_store_trouble what;

@@ -51,7 +51,7 @@ static void release(stg_store *s)
 {
     stg_store_writer_free(&s->writer);
     stg_store_reader_free(&s->reader);
-    stg_query_thread_free(&s->desk);
+    stg_query_thread_free(&s->query_thread);
     if (has_letters(s))
         stg_letters_free(&s->letters);
     stg_lanes_free(&s->lanes);
@@ -88,7 +88,7 @@ void stg_store_end(stg_store *s)
 {
     uv_thread_join(&s->writer.thread);
     uv_thread_join(&s->reader.thread);
-    uv_thread_join(&s->desk.thread);
+    uv_thread_join(&s->query_thread.thread);
     if (has_letters(s))
         uv_thread_join(&s->letters.thread);
     uv_close((uv_handle_t *)&s->in.answered, on_closed);
@@ -155,7 +155,7 @@ static stg_status load(stg_store *s, stg_error *err)
     if (rc == SQLITE_OK)
         rc = stg_store_reader_open(&s->reader);
     if (rc == SQLITE_OK)
-        rc = stg_query_thread_open(&s->desk);
+        rc = stg_query_thread_open(&s->query_thread);
     if (rc != SQLITE_OK) {
         stg_sql_words(err, s->o.path, what, s->writer.db, rc);
         return STG_IO;
@@ -166,7 +166,7 @@ static stg_status load(stg_store *s, stg_error *err)
     s->in.view.first = s->first;
     s->writer.letters_version = s->writer.letters_noted = letters_version;
     s->letters.version = s->in.letters_version = letters_version;
-    s->in.has_reader = s->in.has_desk = true;
+    s->in.has_reader = s->in.has_query_thread = true;
     if (s->url != NULL && (s->in.claimed = stg_store_claimed(s)) == NULL)
         return stg_store_refuse_memory(s, err);
     s->in.has_letters = has_letters(s);
@@ -179,7 +179,7 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
     uv_mutex_lock(&s->in.lock);
     s->in.is_closing = true;
     s->in.has_reader = s->threads >= 2;
-    s->in.has_desk = s->threads >= 3;
+    s->in.has_query_thread = s->threads >= 3;
     s->in.has_letters = false;
     uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
@@ -188,7 +188,7 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
     if (s->threads >= 2)
         uv_thread_join(&s->reader.thread);
     if (s->threads >= 3)
-        uv_thread_join(&s->desk.thread);
+        uv_thread_join(&s->query_thread.thread);
     return stg_hub_refuse(err, STG_IO,
                           "%s: a thread cannot be started; raise the limits of "
                           "processes and memory",
@@ -205,7 +205,8 @@ static stg_status start_threads(stg_store *s, stg_error *err)
         0)
         return stop_threads(s, err);
     s->threads = 2;
-    if (uv_thread_create(&s->desk.thread, stg_query_thread_run, &s->desk) != 0)
+    if (uv_thread_create(&s->query_thread.thread, stg_query_thread_run,
+                         &s->query_thread) != 0)
         return stop_threads(s, err);
     s->threads = 3;
     if (!has_letters(s))
@@ -236,7 +237,8 @@ static stg_store *new_store(const stg_store_options *o)
     if (stg_store_is_url(o->path)) {
         s->url = stg_store_copy(o->path);
         s->o.path = stg_pg_url_name(o->path);
-        s->writer.url = s->reader.url = s->desk.url = s->letters.url = s->url;
+        s->writer.url = s->reader.url = s->query_thread.url = s->letters.url =
+            s->url;
     } else {
         s->o.path = stg_store_copy(o->path);
     }
@@ -249,8 +251,8 @@ static stg_store *new_store(const stg_store_options *o)
         free(s);
         return NULL;
     }
-    s->writer.in = s->reader.in = s->letters.in = s->desk.in = &s->in;
-    s->writer.o = s->reader.o = s->letters.o = s->desk.o = &s->o;
+    s->writer.in = s->reader.in = s->letters.in = s->query_thread.in = &s->in;
+    s->writer.o = s->reader.o = s->letters.o = s->query_thread.o = &s->o;
     stg_list_init(&s->readings);
     stg_list_init(&s->writer.appends);
     stg_list_init(&s->writer.lanes);
@@ -292,20 +294,20 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     }
     s->is_discarded = false;
     if (s->url != NULL) {
-        stg_wishes_watch(s, STG_S);
+        stg_remote_replay_watch(s, STG_S);
         stg_others_watch(s);
     }
     *store = s;
     return STG_OK;
 }
 
-void stg_store_hurry(stg_store *s)
+void stg_store_end_soon(stg_store *s)
 {
     uv_mutex_lock(&s->in.lock);
     s->in.is_hurried = true;
     uv_mutex_unlock(&s->in.lock);
-    if (s->o.sink.hurry != NULL)
-        s->o.sink.hurry(s->o.sink.ctx);
+    if (s->o.sink.end_soon != NULL)
+        s->o.sink.end_soon(s->o.sink.ctx);
 }
 
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
@@ -316,7 +318,7 @@ void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
     s->in.is_closing = true;
     uv_cond_signal(&s->in.writer_wake);
     uv_cond_signal(&s->in.reader_wake);
-    uv_cond_signal(&s->in.desk_wake);
+    uv_cond_signal(&s->in.query_wake);
     uv_mutex_unlock(&s->in.lock);
     // They may have ended already, broken.
     uv_async_send(&s->in.answered);

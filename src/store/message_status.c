@@ -12,11 +12,11 @@
 #include "store/letter.h"
 
 typedef struct question {
-    stg_store_request errand;
+    stg_store_request request;
     const stg_store *s;
     bool is_parsed;
     stg_message_status m;
-    stg_delivery_status *fates;
+    stg_delivery_status *deliveries;
     size_t count, room;
     stg_arena texts;
     stg_message_status_fn *done;
@@ -126,12 +126,14 @@ static stg_delivery_status *find_fate(question *q, uint32_t lane)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (q->fates[middle].lane < lane)
+        if (q->deliveries[middle].lane < lane)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < q->count && q->fates[low].lane == lane ? &q->fates[low] : NULL;
+    return low < q->count && q->deliveries[low].lane == lane
+               ? &q->deliveries[low]
+               : NULL;
 }
 
 static void note_cursor(void *ctx, const stg_cursor *c)
@@ -154,14 +156,15 @@ static stg_delivery_status *add_fate(question *q)
 {
     if (q->count == q->room) {
         size_t room = q->room == 0 ? 64 : 2 * q->room;
-        stg_delivery_status *fates = realloc(q->fates, room * sizeof *fates);
+        stg_delivery_status *deliveries =
+            realloc(q->deliveries, room * sizeof *deliveries);
 
-        if (fates == NULL)
+        if (deliveries == NULL)
             return NULL;
-        q->fates = fates;
+        q->deliveries = deliveries;
         q->room = room;
     }
-    return &q->fates[q->count++];
+    return &q->deliveries[q->count++];
 }
 
 static int add_lane(asking *a, question *q)
@@ -242,7 +245,7 @@ static int look_all(question *q, stg_db *db)
 
 static int look(stg_store_request *e, stg_db *db)
 {
-    question *q = STG_HOLDER(&e->link, question, errand.link);
+    question *q = STG_HOLDER(&e->link, question, request.link);
     int rc;
 
     q->count = 0;
@@ -258,19 +261,19 @@ static int look(stg_store_request *e, stg_db *db)
 
 static void tell(stg_store_request *e)
 {
-    question *q = STG_HOLDER(&e->link, question, errand.link);
+    question *q = STG_HOLDER(&e->link, question, request.link);
 
-    q->m.fates = q->fates;
+    q->m.deliveries = q->deliveries;
     q->m.count = q->count;
     q->done(q->ctx, &q->m);
 }
 
 static void free_question(stg_store_request *e)
 {
-    question *q = STG_HOLDER(&e->link, question, errand.link);
+    question *q = STG_HOLDER(&e->link, question, request.link);
 
     stg_arena_free(&q->texts);
-    free(q->fates);
+    free(q->deliveries);
     free(q);
 }
 
@@ -280,16 +283,16 @@ void stg_store_message(stg_store *s, const char *id,
     question *q = calloc(1, sizeof *q);
 
     if (q == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    q->errand.look = look;
-    q->errand.tell = tell;
-    q->errand.free = free_question;
+    q->request.look = look;
+    q->request.tell = tell;
+    q->request.free = free_question;
     q->s = s;
     q->done = done;
     q->ctx = ctx;
     strncpy(q->m.id, id, sizeof q->m.id - 1);
     q->is_parsed = stg_store_find_id(s, id, &q->m.partition, &q->m.position);
-    stg_store_request_send(s, &q->errand);
+    stg_store_request_send(s, &q->request);
 }

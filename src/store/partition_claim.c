@@ -20,7 +20,7 @@ typedef struct asked {
 
 /* A call: all of it is one transaction. */
 typedef struct taking {
-    stg_store_request errand;
+    stg_store_request request;
     stg_store *s;
     stg_claimed_fn *done;
     size_t count;
@@ -31,7 +31,7 @@ typedef struct taking {
 
 static taking *taking_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, taking, errand.link);
+    return STG_HOLDER(&e->link, taking, request.link);
 }
 
 static int find_fingerprint(stg_db *db, uint32_t number, bool *is_there)
@@ -51,8 +51,8 @@ static int find_fingerprint(stg_db *db, uint32_t number, bool *is_there)
 }
 
 /* Whether numbers in this epoch name other messages than before. The end is as
- * old as the assignment: another hub may have read beyond it since. So it counts
- * only where no fingerprint tells. */
+ * old as the assignment: another hub may have read beyond it since. So it
+ * counts only where no fingerprint tells. */
 static int judge_epoch(const asked *a, stg_db *db, bool *is_over)
 {
     bool is_above =
@@ -343,7 +343,7 @@ static void tell_claimed(stg_store *s)
         return;
     claimed = stg_store_claimed(s);
     if (claimed == NULL)
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
     else
         stg_request_queue_set_claimed(&s->in, claimed);
 }
@@ -389,7 +389,7 @@ static void tell_claims(stg_store_request *e)
         judge(a, e->is_full);
         stg_request_queue_forget_back(&t->s->in, a->ask.ctx);
         if (a->answer.status == STG_OK && !note_asked(t->s, a)) {
-            stg_store_starve(t->s);
+            stg_store_lack_memory(t->s);
             return;
         }
     }
@@ -434,22 +434,22 @@ void stg_store_claim(stg_store *s, const stg_claim_ask *asks, size_t count,
     }
     if (!is_copied) {
         if (t != NULL)
-            free_claims(&t->errand);
-        stg_store_starve(s);
+            free_claims(&t->request);
+        stg_store_lack_memory(s);
         return;
     }
-    t->errand.write = write_claims;
-    t->errand.tell = tell_claims;
-    t->errand.free = free_claims;
+    t->request.write = write_claims;
+    t->request.tell = tell_claims;
+    t->request.free = free_claims;
     t->s = s;
     t->done = done;
-    stg_store_request_send(s, &t->errand);
+    stg_store_request_send(s, &t->request);
 }
 
 void stg_store_take_back(stg_store *s, void *ctx)
 {
     if (!stg_request_queue_take_back(&s->in, ctx))
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
 }
 
 void stg_store_unclaim(stg_store *s, uint32_t number)

@@ -4,7 +4,7 @@
 #include "store/internal.h"
 
 typedef struct note {
-    stg_store_request errand;
+    stg_store_request request;
     stg_store *s;
     uint32_t lane;
     bool is_paused;
@@ -14,7 +14,7 @@ typedef struct note {
 
 static int write_note(stg_store_request *e, stg_store_writer *w)
 {
-    const note *n = STG_HOLDER(&e->link, note, errand.link);
+    const note *n = STG_HOLDER(&e->link, note, request.link);
 
     return stg_sql_run(w->pause_lane, "du", (int)n->is_paused,
                        (uint64_t)n->lane);
@@ -22,7 +22,7 @@ static int write_note(stg_store_request *e, stg_store_writer *w)
 
 static void tell_note(stg_store_request *e)
 {
-    note *n = STG_HOLDER(&e->link, note, errand.link);
+    note *n = STG_HOLDER(&e->link, note, request.link);
 
     n->s->notes++;
     if (!e->is_full && n->lane < n->s->lanes.count)
@@ -33,7 +33,7 @@ static void tell_note(stg_store_request *e)
 
 static void free_note(stg_store_request *e)
 {
-    free(STG_HOLDER(&e->link, note, errand.link));
+    free(STG_HOLDER(&e->link, note, request.link));
 }
 
 bool stg_store_is_paused(const stg_store *s, uint32_t lane)
@@ -47,16 +47,16 @@ void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
     note *n = calloc(1, sizeof *n);
 
     if (n == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    n->errand.write = write_note;
-    n->errand.tell = tell_note;
-    n->errand.free = free_note;
+    n->request.write = write_note;
+    n->request.tell = tell_note;
+    n->request.free = free_note;
     n->s = s;
     n->lane = lane;
     n->is_paused = is_paused;
     n->done = done;
     n->ctx = ctx;
-    stg_store_request_send(s, &n->errand);
+    stg_store_request_send(s, &n->request);
 }

@@ -1,4 +1,4 @@
-/* query.h - letters by a filter, as the desk looks for them. */
+/* query.h - letters by a filter, as the query thread looks for them. */
 #ifndef STAGGER_STORE_QUERY_H
 #define STAGGER_STORE_QUERY_H
 

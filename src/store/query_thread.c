@@ -9,15 +9,15 @@
 static stg_job *first_due(stg_request_queue *in, uint64_t now, uint64_t *at)
 {
     *at = UINT64_MAX;
-    for (stg_link *link = stg_list_first(&in->questions); link != NULL;
-         link = stg_list_next(&in->questions, link)) {
+    for (stg_link *link = stg_list_first(&in->looks); link != NULL;
+         link = stg_list_next(&in->looks, link)) {
         stg_job *job = STG_HOLDER(link, stg_job, link);
 
-        if (job->errand->at <= now || in->is_closing) {
+        if (job->request->at <= now || in->is_closing) {
             stg_list_remove(link);
             return job;
         }
-        *at = stg_ns_min(*at, job->errand->at);
+        *at = stg_ns_min(*at, job->request->at);
     }
     return NULL;
 }
@@ -35,9 +35,9 @@ static stg_job *take(stg_request_queue *in)
         if (job != NULL || (in->is_closing && in->is_written))
             break;
         if (at == UINT64_MAX)
-            uv_cond_wait(&in->desk_wake, &in->lock);
+            uv_cond_wait(&in->query_wake, &in->lock);
         else
-            uv_cond_timedwait(&in->desk_wake, &in->lock, at - now);
+            uv_cond_timedwait(&in->query_wake, &in->lock, at - now);
     }
     uv_mutex_unlock(&in->lock);
     return job;
@@ -63,21 +63,21 @@ static void end(stg_query_thread *d)
     if (job == NULL)
         abort();
     uv_mutex_lock(&d->in->lock);
-    d->in->has_desk = false;
+    d->in->has_query_thread = false;
     uv_cond_signal(&d->in->writer_wake);
     uv_mutex_unlock(&d->in->lock);
     stg_request_queue_answer(d->in, job);
 }
 
-void stg_query_thread_run(void *desk)
+void stg_query_thread_run(void *query_thread)
 {
-    stg_query_thread *d = desk;
+    stg_query_thread *d = query_thread;
     stg_error why;
     stg_job *job;
 
     stg_thread_name("store-query");
     while ((job = take(d->in)) != NULL) {
-        int rc = look(d, job->errand);
+        int rc = look(d, job->request);
 
         if (rc != SQLITE_OK)
             stg_job_free(job);

@@ -1,6 +1,6 @@
-/* query_thread.h - the thread that answers what people ask: lists of dead letters, what
- * became of a message. It has a connection of its own, so that what takes long
- * is in nobody's way. */
+/* query_thread.h - the thread that answers what people ask: lists of dead
+ * letters, what became of a message. It has a connection of its own, so that
+ * what takes long is in nobody's way. */
 #ifndef STAGGER_STORE_QUERY_THREAD_H
 #define STAGGER_STORE_QUERY_THREAD_H
 
@@ -15,11 +15,11 @@ typedef struct stg_query_thread {
     uv_thread_t thread;
 } stg_query_thread;
 
-/* Of a zeroed desk with in and o. */
+/* Of a zeroed query thread with in and o. */
 int stg_query_thread_open(stg_query_thread *d);
 void stg_query_thread_free(stg_query_thread *d);
 
 /* The thread. */
-void stg_query_thread_run(void *desk);
+void stg_query_thread_run(void *query_thread);
 
 #endif

@@ -1,11 +1,11 @@
 /* Replay and drop: step by step over the letters of a filter.
  *
- * The desk finds a page of letters; of these, some at a time, the writer settles
- * in one transaction; then flow is told, and the next ones follow. Of a bulk
- * row the desk first reads which messages there are, and their target is asked
- * whether it wants them. One step is under way at any time, and whatever it
- * relies on may have changed when it comes to it: so each names what it
- * expects. */
+ * The query thread finds a page of letters; of these, some at a time, the
+ * writer settles in one transaction; then flow is told, and the next ones
+ * follow. Of a bulk row the query thread first reads which messages there are,
+ * and their target is asked whether it wants them. One step is under way at any
+ * time, and whatever it relies on may have changed when it comes to it: so each
+ * names what it expects. */
 #include "store/replay_job.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ void stg_replay_job_finish(stg_replay_job *r, stg_letters_end end)
 
 static stg_replay_job_step *step_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, stg_replay_job_step, errand.link);
+    return STG_HOLDER(&e->link, stg_replay_job_step, request.link);
 }
 
 static void tell_step(stg_store_request *e)
@@ -60,7 +60,7 @@ static void free_step(stg_store_request *e)
     free(s);
 }
 
-/* NULL: no memory; the store breaks, and the redo is gone. */
+/* NULL: no memory; the store breaks, and the replay is gone. */
 stg_replay_job_step *
 stg_replay_job_step_new(stg_replay_job *r,
                         void (*then)(stg_replay_job *r, stg_replay_job_step *s))
@@ -68,13 +68,13 @@ stg_replay_job_step_new(stg_replay_job *r,
     stg_replay_job_step *s = calloc(1, sizeof *s);
 
     if (s == NULL) {
-        stg_store_starve(r->s);
+        stg_store_lack_memory(r->s);
         stg_replay_job_free(r);
         return NULL;
     }
-    s->errand.tell = tell_step;
-    s->errand.free = free_step;
-    s->errand.is_paced = true;
+    s->request.tell = tell_step;
+    s->request.free = free_step;
+    s->request.is_paced = true;
     s->r = r;
     s->then = then;
     return s;
@@ -126,8 +126,8 @@ static void ask_page(stg_replay_job *r)
 
     if (s == NULL)
         return;
-    s->errand.look = look_page;
-    stg_store_request_send(r->s, &s->errand);
+    s->request.look = look_page;
+    stg_store_request_send(r->s, &s->request);
 }
 
 /* -- waiting for room ------------------------------------------------------ */
@@ -190,9 +190,9 @@ void stg_replay_job_rest(stg_replay_job *r)
 
     if (s == NULL)
         return;
-    s->errand.look = look_nowhere;
-    s->errand.at = uv_hrtime() + pause_time;
-    stg_store_request_send(r->s, &s->errand);
+    s->request.look = look_nowhere;
+    s->request.at = uv_hrtime() + pause_time;
+    stg_store_request_send(r->s, &s->request);
 }
 
 /* False: it was waited for long enough. */
@@ -271,7 +271,7 @@ int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
 
 static void have_done(stg_replay_job *r, stg_replay_job_step *s)
 {
-    if (s->errand.is_full) {
+    if (s->request.is_full) {
         stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
@@ -368,9 +368,9 @@ static void do_letters(stg_replay_job *r)
 
     if (s == NULL)
         return;
-    s->errand.write = write_letters;
+    s->request.write = write_letters;
     pick(r, s);
-    stg_store_request_send(r->s, &s->errand);
+    stg_store_request_send(r->s, &s->request);
 }
 
 /* -- a dry run ------------------------------------------------------------- */
@@ -442,7 +442,7 @@ void stg_replay_job_advance(stg_replay_job *r)
             stg_replay_job_leave(r, l, STG_LETTERS_HELD);
             r->at++;
         } else if (!stg_replay_job_is_ours(r, l)) {
-            stg_replay_job_wish(r);
+            stg_replay_job_ask_others(r);
             return;
         } else if (stg_replay_job_is_unread(r, l)) {
             stg_replay_job_leave(r, l, STG_LETTERS_AWAY);
@@ -472,7 +472,7 @@ static void begin(stg_store *s, const stg_letter_filter *f, stg_replay_job how,
     stg_letter_filter dead = *f;
 
     if (r == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
     *r = how;
@@ -482,7 +482,7 @@ static void begin(stg_store *s, const stg_letter_filter *f, stg_replay_job how,
     dead.state = "dead";
     if (!stg_filter_copy(&r->filter, &dead)) {
         stg_replay_job_free(r);
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
     ask_page(r);

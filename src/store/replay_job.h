@@ -1,8 +1,8 @@
 /* replay_job.h - a replay or a drop, as its own files see it.
  *
- *   redo        the letters of a filter, step by step
- *   redo_range  bulk rows: their messages are in the queue, or in another log
- *   wishes      letters of partitions that other hubs have */
+ *   replay_job    the letters of a filter, step by step
+ *   replay_range  bulk rows: their messages are in the queue, or in another log
+ *   remote_replay letters of partitions that other hubs have */
 #ifndef STAGGER_STORE_REPLAY_JOB_H
 #define STAGGER_STORE_REPLAY_JOB_H
 
@@ -19,9 +19,9 @@ enum {
 
 typedef struct stg_replay_job stg_replay_job;
 
-/* One step; the redo goes with it if it is never answered. */
+/* One step; the replay goes with it if it is never answered. */
 typedef struct stg_replay_job_step {
-    stg_store_request errand;
+    stg_store_request request;
     stg_replay_job *r;
     void (*then)(stg_replay_job *r, struct stg_replay_job_step *s);
 
@@ -63,7 +63,7 @@ struct stg_replay_job {
     void *ctx;
 };
 
-/* NULL: no memory; the store breaks, and the redo is gone. */
+/* NULL: no memory; the store breaks, and the replay is gone. */
 stg_replay_job_step *stg_replay_job_step_new(
     stg_replay_job *r, void (*then)(stg_replay_job *r, stg_replay_job_step *s));
 
@@ -105,8 +105,9 @@ bool stg_replay_job_is_unread(const stg_replay_job *r, const stg_letter *l);
 /* Those that still wait for another log when the store closes. */
 void stg_replay_job_drop_readings(stg_store *s);
 
-/* store/postgres/remote_replay.c: letters of partitions that others have, from r->at on. */
+/* store/postgres/remote_replay.c: letters of partitions that others have, from
+ * r->at on. */
 bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l);
-void stg_replay_job_wish(stg_replay_job *r);
+void stg_replay_job_ask_others(stg_replay_job *r);
 
 #endif

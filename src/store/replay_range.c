@@ -6,7 +6,7 @@
 
 static stg_replay_job_step *step_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, stg_replay_job_step, errand.link);
+    return STG_HOLDER(&e->link, stg_replay_job_step, request.link);
 }
 
 /* -- bulk rows ------------------------------------------------------------ */
@@ -73,7 +73,7 @@ static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
     stg_letter *l = &r->found.letters[r->at];
     stg_replayed *out = &s->out[0];
 
-    if (s->errand.is_full) {
+    if (s->request.is_full) {
         stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
@@ -118,9 +118,9 @@ static void have_scan(stg_replay_job *r, stg_replay_job_step *scan)
 
     if (s == NULL)
         return;
-    s->errand.write = write_range;
+    s->request.write = write_range;
     choose(r, s, scan, &r->found.letters[r->at]);
-    stg_store_request_send(r->s, &s->errand);
+    stg_store_request_send(r->s, &s->request);
 }
 
 /* -- another log ----------------------------------------------------------- */
@@ -238,13 +238,13 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
     if (s->records != NULL)
         take_records(r, s, records, count, next);
     if (s->records == NULL || s->texts.is_short) {
-        stg_store_starve(r->s);
-        s->errand.free(&s->errand);
+        stg_store_lack_memory(r->s);
+        s->request.free(&s->request);
         return;
     }
     s->partitions[0] = l->partition;
-    s->errand.write = write_range;
-    stg_store_request_send(r->s, &s->errand);
+    s->request.write = write_range;
+    stg_store_request_send(r->s, &s->request);
 }
 
 static void read_log(stg_replay_job *r, const stg_letter *l)
@@ -283,15 +283,15 @@ static void scan_queue(stg_replay_job *r, const stg_letter *l)
         return;
     s->parcels = calloc(STG_REPLAY_JOB_SCANNED, sizeof *s->parcels);
     if (s->parcels == NULL) {
-        stg_store_starve(r->s);
-        s->errand.free(&s->errand);
+        stg_store_lack_memory(r->s);
+        s->request.free(&s->request);
         return;
     }
-    s->errand.look = look_range;
+    s->request.look = look_range;
     s->last = l->last_position;
     s->bite.id = l->id;
     s->bite.from = l->position;
-    stg_store_request_send(r->s, &s->errand);
+    stg_store_request_send(r->s, &s->request);
 }
 
 void stg_replay_job_range(stg_replay_job *r, const stg_letter *l)

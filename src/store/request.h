@@ -1,7 +1,7 @@
-/* request.h - what the loop asks of a thread of the store, beside the calls that
- * have a job kind of their own: it runs there, and is told here.
+/* request.h - what the loop asks of a thread of the store, beside the calls
+ * that have a job kind of their own: it runs there, and is told here.
  *
- * An errand is the first field of a struct of its own, which is given away to
+ * A request is the first field of a struct of its own, which is given away to
  * the store by the call, and comes back to tell() once; then free() is called.
  * If the store breaks, or closes before it came to it, only free() is. */
 #ifndef STAGGER_STORE_REQUEST_H
@@ -16,7 +16,7 @@ typedef struct stg_store_writer stg_store_writer;
 
 struct stg_store_request {
     stg_link link;
-    /* One of them. Looks: on the desk's thread, in no transaction. Writes: on
+    /* One of them. Looks: on the query thread, in no transaction. Writes: on
      * the writer's thread, in a transaction; counts for nothing if is_full. They
      * return SQLite's code. */
     int (*look)(stg_store_request *e, stg_db *db);

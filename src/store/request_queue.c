@@ -15,19 +15,19 @@ bool stg_request_queue_init(stg_request_queue *in, uv_loop_t *loop,
         goto no_reader_wake;
     if (uv_cond_init(&in->letters_wake) != 0)
         goto no_letters_wake;
-    if (uv_cond_init(&in->desk_wake) != 0)
+    if (uv_cond_init(&in->query_wake) != 0)
         goto no_desk_wake;
     stg_list_init(&in->appends);
     stg_list_init(&in->lanes);
-    stg_list_init(&in->errands);
-    stg_list_init(&in->questions);
+    stg_list_init(&in->writes);
+    stg_list_init(&in->looks);
     stg_list_init(&in->pings);
     stg_list_init(&in->reads);
     stg_list_init(&in->answers);
     if (uv_async_init(loop, &in->answered, answered) == 0)
         return true;
 
-    uv_cond_destroy(&in->desk_wake);
+    uv_cond_destroy(&in->query_wake);
 no_desk_wake:
     uv_cond_destroy(&in->letters_wake);
 no_letters_wake:
@@ -43,8 +43,8 @@ void stg_request_queue_free(stg_request_queue *in)
 {
     stg_jobs_free(&in->appends);
     stg_jobs_free(&in->lanes);
-    stg_jobs_free(&in->errands);
-    stg_jobs_free(&in->questions);
+    stg_jobs_free(&in->writes);
+    stg_jobs_free(&in->looks);
     stg_jobs_free(&in->pings);
     stg_jobs_free(&in->reads);
     stg_jobs_free(&in->answers);
@@ -52,7 +52,7 @@ void stg_request_queue_free(stg_request_queue *in)
         stg_job_free(in->group);
     free(in->claimed);
     free(in->backs);
-    uv_cond_destroy(&in->desk_wake);
+    uv_cond_destroy(&in->query_wake);
     uv_cond_destroy(&in->letters_wake);
     uv_cond_destroy(&in->reader_wake);
     uv_cond_destroy(&in->writer_wake);
@@ -144,7 +144,7 @@ void stg_request_queue_break(stg_request_queue *in, const stg_error *why)
     uv_cond_signal(&in->writer_wake);
     uv_cond_signal(&in->reader_wake);
     uv_cond_signal(&in->letters_wake);
-    uv_cond_signal(&in->desk_wake);
+    uv_cond_signal(&in->query_wake);
     uv_mutex_unlock(&in->lock);
 }
 

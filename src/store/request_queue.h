@@ -9,11 +9,11 @@
 
 typedef struct stg_request_queue {
     uv_mutex_t lock;
-    uv_cond_t writer_wake, reader_wake, letters_wake, desk_wake;
+    uv_cond_t writer_wake, reader_wake, letters_wake, query_wake;
     uv_async_t answered; /* the loop's */
 
     /* for the writer */
-    stg_list errands; /* that write */
+    stg_list writes; /* requests that write */
     stg_list appends, lanes, pings;
     stg_job *group;
     uint64_t commit;          /* all below is settled */
@@ -27,8 +27,8 @@ typedef struct stg_request_queue {
     uint64_t next;     /* every position below is durable */
     bool is_replaying; /* a fetch is not answered before a replay is */
 
-    /* for the desk */
-    stg_list questions; /* errands that look */
+    /* for the query thread */
+    stg_list looks; /* requests that look */
 
     /* for the letters */
     uint64_t dead_groups; /* groups with dead letters so far */
@@ -41,7 +41,7 @@ typedef struct stg_request_queue {
     bool is_closing; /* asked to end */
     bool is_written; /* and the writer has nothing left to write */
     /* the threads beside the writer, which ends last */
-    bool has_reader, has_letters, has_desk;
+    bool has_reader, has_letters, has_query_thread;
     bool is_broken;
     stg_error broken;
     stg_store_view view;

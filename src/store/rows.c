@@ -31,8 +31,8 @@ static const char park_again[] =
     " attempts_before = excluded.attempts_before,"
     " began_at = excluded.began_at";
 
-/* What it waits for is new; the message is there. Nobody else can have taken the
- * row away: who may write has the partition, and ends deliveries by its own
+/* What it waits for is new; the message is there. Nobody else can have taken
+ * the row away: who may write has the partition, and ends deliveries by its own
  * groups alone. */
 static const char repark[] =
     "UPDATE parked SET due_at = ?5, wait = ?6, attempts = ?7,"
@@ -44,8 +44,8 @@ static const char repark[] =
 
 static const char unpark[] = "DELETE FROM parked";
 
-/* With a plain "replay = ?4" SQLite looks anew with each value whether an index of
- * some replays would do, and parses the statement again for that. */
+/* With a plain "replay = ?4" SQLite looks anew with each value whether an index
+ * of some replays would do, and parses the statement again for that. */
 static const char by_key[] =
     " WHERE lane = ?1 AND partition = ?2"
     " AND position = ?3 AND replay = +?4";
@@ -65,10 +65,10 @@ static const char by_key[] =
 /* A row that is there stays as it is: it may have been replayed since. */
 #define ONCE " ON CONFLICT (lane, partition, position, replay) DO NOTHING"
 
-static const char bury[] = LETTER "?18, ?19, ?20, ?21, ?22, ?23, 1";
+static const char insert_dead[] = LETTER "?18, ?19, ?20, ?21, ?22, ?23, 1";
 
 /* The message is there. No row: the group comes a second time. */
-static const char bury_parked[] = LETTER
+static const char insert_parked_dead[] = LETTER
     "p.headers, p.content_type, p.key, p.source_key,"
     " p.source_headers, p.body, 1 FROM parked p";
 
@@ -101,8 +101,8 @@ static int prepare_many(stg_rows *r, stg_db *db)
     } all[] = {{&r->park, park, "FROM", park_again},
                {&r->repark, repark, "FROM", by_key},
                {&r->unpark, unpark, "USING", by_key},
-               {&r->bury, bury, "FROM", " WHERE true" ONCE},
-               {&r->bury_parked, bury_parked, ",", of_parked}};
+               {&r->insert_dead, insert_dead, "FROM", " WHERE true" ONCE},
+               {&r->insert_parked_dead, insert_parked_dead, ",", of_parked}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
@@ -164,8 +164,8 @@ static const char *text_of(const char *text)
     return text == NULL || *text == '\0' ? NULL : text;
 }
 
-/* A dead letter of what a parked row says, or would say; by bury_parked what it
- * has of the message is in a row. */
+/* A dead letter of what a parked row says, or would say; by insert_parked_dead
+ * what it has of the message is in a row. */
 static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
                       const stg_parked *p, const char *state, const char *why,
                       stg_ns wall)
@@ -188,7 +188,7 @@ static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
         time_of(f->first_attempt_at, first), time_of(f->last_attempt_at, last),
         stg_sql_time(wall, now), stg_rows_version(r));
 
-    if (rc == SQLITE_OK && st == r->bury)
+    if (rc == SQLITE_OK && st == r->insert_dead)
         rc = stg_sql_bind_from(st, 18, "tttnnn", p->parcel.headers,
                                p->parcel.content_type, p->parcel.key,
                                p->parcel.source_key, p->parcel.source_headers,
@@ -228,7 +228,7 @@ static int run_on_row(stg_stmt *st, const stg_change *c)
 }
 
 /* It never failed but by what its parked row says. */
-static int bury_as_it_is(stg_rows *r, const stg_change *c, stg_ns wall)
+static int insert_dead_as_it_is(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     stg_parked p;
     int rc =
@@ -241,7 +241,7 @@ static int bury_as_it_is(stg_rows *r, const stg_change *c, stg_ns wall)
     if (rc != SQLITE_ROW)
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     stg_parked_read(&p, r->find);
-    rc = write_dead(r, r->bury, c->lane, &p, "dead",
+    rc = write_dead(r, r->insert_dead, c->lane, &p, "dead",
                     stg_why_name(p.failure.why), wall);
     stg_sql_reset(r->find);
     return rc;
@@ -253,11 +253,13 @@ static int write_dead_change(stg_rows *r, const stg_change *c, stg_ns wall)
     int rc;
 
     if (c->message == NULL && c->failure == NULL)
-        return bury_as_it_is(r, c, wall);
+        return insert_dead_as_it_is(r, c, wall);
     rc = parked_of(&p, c);
     return rc != SQLITE_OK
                ? rc
-               : write_dead(r, c->message != NULL ? r->bury : r->bury_parked,
+               : write_dead(r,
+                            c->message != NULL ? r->insert_dead
+                                               : r->insert_parked_dead,
                             c->lane, &p, "dead", stg_why_name(p.failure.why),
                             wall);
 }
@@ -278,7 +280,7 @@ static int cancel_some(stg_rows *r, const stg_change *c, uint64_t *position,
         *position = p.position;
         *replay = p.replay;
         is_any = true;
-        rc = write_dead(r, r->bury, c->lane, &p, "cancelled", why, wall);
+        rc = write_dead(r, r->insert_dead, c->lane, &p, "cancelled", why, wall);
     }
     stg_sql_reset(r->of_lane);
     return rc == SQLITE_DONE && is_any ? SQLITE_ROW : rc;

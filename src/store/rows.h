@@ -18,8 +18,8 @@ typedef struct stg_rows {
     uint64_t version; /* the last that a letter was given */
     bool is_shared;   /* with other hubs */
     stg_db *db;
-    stg_stmt *park, *repark, *unpark, *bury, *bury_parked, *find, *of_lane,
-        *clear, *forget;
+    stg_stmt *park, *repark, *unpark, *insert_dead, *insert_parked_dead, *find,
+        *of_lane, *clear, *forget;
     stg_ranges ranges;
     uint32_t *seen; /* changes of a group by their rows, from 1; 0: none */
     size_t seen_room;
@@ -29,11 +29,12 @@ typedef struct stg_rows {
 int stg_rows_prepare(stg_rows *r, stg_db *db);
 void stg_rows_free(stg_rows *r);
 
-/* The next version of a letter: it rises; with other hubs, by the server's clock. */
+/* The next version of a letter: it rises; with other hubs, by the server's
+ * clock. */
 uint64_t stg_rows_version(stg_rows *r);
 
-/* The changes of a group, in the caller's transaction; in their order, as far as
- * they are of the same row. wall: when rows are made. */
+/* The changes of a group, in the caller's transaction; in their order, as far
+ * as they are of the same row. wall: when rows are made. */
 int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
                    stg_ns wall);
 
@@ -101,8 +102,8 @@ typedef struct stg_fetched {
     struct stg_fetched_piece *pieces; /* what the rows point to */
 } stg_fetched;
 
-/* The lane's rows of the kind above the mark, rows_max at most, and no more than 16 MiB but
- * for the first. f is zeroed, and the caller's to free. */
+/* The lane's rows of the kind above the mark, rows_max at most, and no more
+ * than 16 MiB but for the first. f is zeroed, and the caller's to free. */
 int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
                    uint32_t rows_max, const char *claimed, stg_fetched *f);
 void stg_fetched_free(stg_fetched *f);

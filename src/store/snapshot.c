@@ -9,7 +9,7 @@ enum { ROWS_MAX = 1000 };
 /* -- pages ----------------------------------------------------------------- */
 
 typedef struct page {
-    stg_store_request errand;
+    stg_store_request request;
     stg_filter filter;
     uint64_t after;
     size_t rows_max;
@@ -21,7 +21,7 @@ typedef struct page {
 
 static int look_page(stg_store_request *e, stg_db *db)
 {
-    page *p = STG_HOLDER(&e->link, page, errand.link);
+    page *p = STG_HOLDER(&e->link, page, request.link);
 
     return stg_find_page(db, &p->filter, p->after, p->rows_max,
                          p->is_newest_first, &p->found);
@@ -29,14 +29,14 @@ static int look_page(stg_store_request *e, stg_db *db)
 
 static void tell_page(stg_store_request *e)
 {
-    page *p = STG_HOLDER(&e->link, page, errand.link);
+    page *p = STG_HOLDER(&e->link, page, request.link);
 
     p->done(p->ctx, p->found.letters, p->found.count, p->found.next);
 }
 
 static void free_page(stg_store_request *e)
 {
-    page *p = STG_HOLDER(&e->link, page, errand.link);
+    page *p = STG_HOLDER(&e->link, page, request.link);
 
     stg_filter_free(&p->filter);
     stg_found_free(&p->found);
@@ -51,25 +51,25 @@ void stg_store_letters(stg_store *s, const stg_letter_filter *f, uint64_t after,
 
     if (p == NULL || !stg_filter_copy(&p->filter, f)) {
         if (p != NULL)
-            free_page(&p->errand);
-        stg_store_starve(s);
+            free_page(&p->request);
+        stg_store_lack_memory(s);
         return;
     }
-    p->errand.look = look_page;
-    p->errand.tell = tell_page;
-    p->errand.free = free_page;
+    p->request.look = look_page;
+    p->request.tell = tell_page;
+    p->request.free = free_page;
     p->after = after;
     p->rows_max = rows_max < 1 ? 1 : rows_max > ROWS_MAX ? ROWS_MAX : rows_max;
     p->is_newest_first = is_newest_first;
     p->done = done;
     p->ctx = ctx;
-    stg_store_request_send(s, &p->errand);
+    stg_store_request_send(s, &p->request);
 }
 
 /* -- one ------------------------------------------------------------------- */
 
 typedef struct one {
-    stg_store_request errand;
+    stg_store_request request;
     uint64_t id;
     stg_found found;
     stg_letter_fn *done;
@@ -78,21 +78,21 @@ typedef struct one {
 
 static int look_one(stg_store_request *e, stg_db *db)
 {
-    one *o = STG_HOLDER(&e->link, one, errand.link);
+    one *o = STG_HOLDER(&e->link, one, request.link);
 
     return stg_find_one(db, o->id, &o->found);
 }
 
 static void tell_one(stg_store_request *e)
 {
-    one *o = STG_HOLDER(&e->link, one, errand.link);
+    one *o = STG_HOLDER(&e->link, one, request.link);
 
     o->done(o->ctx, o->found.count == 0 ? NULL : o->found.letters);
 }
 
 static void free_one(stg_store_request *e)
 {
-    one *o = STG_HOLDER(&e->link, one, errand.link);
+    one *o = STG_HOLDER(&e->link, one, request.link);
 
     stg_found_free(&o->found);
     free(o);
@@ -103,14 +103,14 @@ void stg_store_letter(stg_store *s, uint64_t id, stg_letter_fn *done, void *ctx)
     one *o = calloc(1, sizeof *o);
 
     if (o == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    o->errand.look = look_one;
-    o->errand.tell = tell_one;
-    o->errand.free = free_one;
+    o->request.look = look_one;
+    o->request.tell = tell_one;
+    o->request.free = free_one;
     o->id = id;
     o->done = done;
     o->ctx = ctx;
-    stg_store_request_send(s, &o->errand);
+    stg_store_request_send(s, &o->request);
 }

@@ -181,7 +181,7 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
 
 /* -- calls ----------------------------------------------------------------- */
 
-void stg_store_starve(stg_store *s)
+void stg_store_lack_memory(stg_store *s)
 {
     stg_error why;
 
@@ -196,7 +196,7 @@ static stg_job *new_job(stg_store *s, stg_job_kind kind, void *ctx,
     stg_job *job = stg_job_new(kind, ctx, answers);
 
     if (job == NULL)
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
     return job;
 }
 
@@ -229,11 +229,10 @@ bool stg_store_request_send(stg_store *s, stg_store_request *e)
         e->free(e);
         return false;
     }
-    job->errand = e;
+    job->request = e;
     uv_mutex_lock(&s->in.lock);
-    stg_list_push(e->look != NULL ? &s->in.questions : &s->in.errands,
-                  &job->link);
-    uv_cond_signal(e->look != NULL ? &s->in.desk_wake : &s->in.writer_wake);
+    stg_list_push(e->look != NULL ? &s->in.looks : &s->in.writes, &job->link);
+    uv_cond_signal(e->look != NULL ? &s->in.query_wake : &s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
     return true;
 }
@@ -322,7 +321,7 @@ void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
     job->fetch.claimed = s->url == NULL ? NULL : stg_store_claimed(s);
     if (s->url != NULL && job->fetch.claimed == NULL) {
         stg_job_free(job);
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
     ask_reader(s, job);

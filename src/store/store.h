@@ -11,9 +11,9 @@
  * for its time.
  *
  * Messages of the queue and groups of flow are never in one transaction. An
- * error of SQLite but busy and full, and the want of memory, is the end: appends
- * are answered, then options.broken is called, once, and nothing else after it;
- * the process is to end, and a restart recovers. */
+ * error of SQLite but busy and full, and the want of memory, is the end:
+ * appends are answered, then options.broken is called, once, and nothing else
+ * after it; the process is to end, and a restart recovers. */
 #ifndef STAGGER_STORE_STORE_H
 #define STAGGER_STORE_STORE_H
 
@@ -63,7 +63,7 @@ typedef struct stg_letter_sink {
                         stg_letter_report *report, stg_error *err);
     /* By the loop: it is to end soon, a write that waits gives up. NULL: it
      * does by itself. */
-    void (*hurry)(void *ctx);
+    void (*end_soon)(void *ctx);
     void *ctx;
 } stg_letter_sink;
 
@@ -139,7 +139,7 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
 
 /* It is to end soon: where another process writes to the file and does not end,
  * it is waited for for 10 s more, and then the store is broken. */
-void stg_store_hurry(stg_store *s);
+void stg_store_end_soon(stg_store *s);
 
 /* Ends the threads after what was asked before; then done is called. */
 void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx);
@@ -172,9 +172,10 @@ void stg_store_look(stg_store *s, stg_store_view *view);
 /* Its file, or what may be shown of its URL; the store's own. */
 const char *stg_store_name(const stg_store *s);
 
-/* Nanoseconds since 1970 as all who use the store have them: by the wall clock; with
- * PostgreSQL by the server's, so that hubs whose clocks differ read each other's
- * rows aright. What is stored has such times. Not after it was closed. */
+/* Nanoseconds since 1970 as all who use the store have them: by the wall clock;
+ * with PostgreSQL by the server's, so that hubs whose clocks differ read each
+ * other's rows aright. What is stored has such times. Not after it was closed.
+ * */
 stg_ns stg_store_now(const stg_store *s);
 
 /* 64 random bits, made with the store, and anew by a restore: part of every
@@ -248,9 +249,9 @@ typedef struct stg_claim_ask {
 
 #define STG_CLAIMED_BEFORE_MAX 16
 
-/* Rows of an epoch that is over: it has parked rows, or dead letters that another
- * hub was asked to send again, and is claimed, too; each
- * to be unclaimed by itself. */
+/* Rows of an epoch that is over: it has parked rows, or dead letters that
+ * another hub was asked to send again, and is claimed, too; each to be
+ * unclaimed by itself. */
 typedef struct stg_claimed_before {
     uint32_t number;
     uint64_t epoch, generation;
@@ -286,10 +287,10 @@ typedef void stg_claimed_fn(void *ctx, const stg_claimed *claimed);
 void stg_store_claim(stg_store *s, const stg_claim_ask *asks, size_t count,
                      stg_claimed_fn *done);
 
-/* The group has taken a partition away whose claim is not answered yet, by the ctx
- * of its ask. If its generation is not raised yet it will not be: then the answer
- * is STG_NOT_FOUND. Else the next owner's will be higher: he claims it behind us,
- * if he has heard of it after this call. */
+/* The group has taken a partition away whose claim is not answered yet, by the
+ * ctx of its ask. If its generation is not raised yet it will not be: then the
+ * answer is STG_NOT_FOUND. Else the next owner's will be higher: he claims it
+ * behind us, if he has heard of it after this call. */
 void stg_store_take_back(stg_store *s, void *ctx);
 
 /* It is no longer ours: from now on no fetch has rows of it. (A file's rows are
@@ -305,8 +306,8 @@ typedef struct stg_known_log {
     stg_fingerprint print; /* see stg_fingerprint_is_known() */
 } stg_known_log;
 
-/* Asks for all partitions of a log that the store knows, by topic and partition.
- * log is copied; what done() is given is lent. */
+/* Asks for all partitions of a log that the store knows, by topic and
+ * partition. log is copied; what done() is given is lent. */
 typedef void stg_known_logs_fn(void *ctx, const stg_known_log *all,
                                size_t count);
 void stg_store_known_logs(stg_store *s, const char *log,
@@ -338,8 +339,8 @@ bool stg_store_partition_of(const stg_store *s, uint32_t number,
 #define STG_MESSAGE_ID_MAX 320
 
 /* "<epoch>-<position>" of the queue; else "TOPIC.PARTITION.OFFSET", with
- * ".EPOCH" behind it if that is not 0: the same over attempts, crashes, hubs and
- * replays. At any time. Returns text. */
+ * ".EPOCH" behind it if that is not 0: the same over attempts, crashes, hubs
+ * and replays. At any time. Returns text. */
 const char *stg_store_id(const stg_store *s, uint32_t number, uint64_t position,
                          char text[STG_MESSAGE_ID_MAX]);
 
@@ -390,8 +391,8 @@ void stg_store_commit(stg_store *s, uint64_t position);
 
 /* -- flow's rows ----------------------------------------------------------- */
 
-/* Writes a group in one transaction. One at a time. fenced: of STG_STORED_FENCED,
- * the partitions that others have; else none. */
+/* Writes a group in one transaction. One at a time. fenced: of
+ * STG_STORED_FENCED, the partitions that others have; else none. */
 typedef void stg_group_fn(void *ctx, stg_stored how, const uint32_t *fenced,
                           size_t count);
 void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,

@@ -234,7 +234,8 @@ static bool write_group(stg_store_writer *w)
     return true;
 }
 
-/* -- errands --------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------
+ * */
 
 /* Fetches are not answered between the commit and its answer: they could have
  * rows in them that flow has not heard of. */
@@ -278,25 +279,25 @@ static void pace(stg_store_writer *w, uint64_t began_at)
 {
     uint64_t now = uv_hrtime();
 
-    w->errand_at = now + stg_ns_max(4 * (now - began_at), 2 * STG_MS);
+    w->request_at = now + stg_ns_max(4 * (now - began_at), 2 * STG_MS);
 }
 
 static bool write_errand(stg_store_writer *w)
 {
-    stg_job *job = w->errand;
+    stg_job *job = w->request;
     uint64_t began_at = uv_hrtime();
     int rc;
 
     if (job == NULL)
         return true;
-    w->errand = NULL;
+    w->request = NULL;
     do
-        rc = run_errand(w, job->errand);
+        rc = run_errand(w, job->request);
     while (rc == STG_SQL_AWAY && !w->is_hopeless);
-    job->errand->is_full = stg_sql_is_full(rc);
+    job->request->is_full = stg_sql_is_full(rc);
     if (stg_sql_is_full(rc))
         rc = stg_cursors_load(&w->cursors, w->db);
-    if (job->errand->is_paced)
+    if (job->request->is_paced)
         pace(w, began_at);
     if (rc != SQLITE_OK) {
         stg_job_free(job);
@@ -337,8 +338,8 @@ static void take_all(stg_store_writer *w)
     stg_jobs_move(&w->lanes, &w->in->lanes);
     w->group = w->in->group;
     w->in->group = NULL;
-    if (w->errand_at <= uv_hrtime() || w->in->is_closing)
-        w->errand = errand_of(stg_list_shift(&w->in->errands));
+    if (w->request_at <= uv_hrtime() || w->in->is_closing)
+        w->request = errand_of(stg_list_shift(&w->in->writes));
     w->commit = w->in->commit;
     if (w->in->letters_version > w->letters_version)
         w->letters_version = w->in->letters_version;
@@ -348,7 +349,7 @@ static void take_all(stg_store_writer *w)
 static bool is_idle(stg_store_writer *w)
 {
     return stg_list_first(&w->appends) == NULL && w->group == NULL &&
-           w->errand == NULL;
+           w->request == NULL;
 }
 
 static void show(stg_store_writer *w)
@@ -386,8 +387,8 @@ static bool take(stg_store_writer *w)
         take_all(w);
         stg_request_queue_answer_pings(in);
         at = w->commit != commit ? 0 : stg_writer_tend_at(w);
-        if (!stg_list_is_empty(&in->errands))
-            at = stg_ns_min(at, w->errand_at);
+        if (!stg_list_is_empty(&in->writes))
+            at = stg_ns_min(at, w->request_at);
         now = uv_hrtime();
         if (!is_idle(w) || at <= now)
             break;
@@ -395,10 +396,10 @@ static bool take(stg_store_writer *w)
             in->is_written = true;
             uv_cond_signal(&in->reader_wake);
             uv_cond_signal(&in->letters_wake);
-            uv_cond_signal(&in->desk_wake);
+            uv_cond_signal(&in->query_wake);
         }
         if (w->is_closing && !in->has_reader && !in->has_letters &&
-            !in->has_desk) {
+            !in->has_query_thread) {
             goes_on = false;
             break;
         }
@@ -431,7 +432,7 @@ static void tell_broken(stg_store_writer *w)
     uv_mutex_lock(&in->lock);
     while (!in->is_closing)
         uv_cond_wait(&in->writer_wake, &in->lock);
-    while (in->has_reader || in->has_letters || in->has_desk)
+    while (in->has_reader || in->has_letters || in->has_query_thread)
         uv_cond_wait(&in->writer_wake, &in->lock);
     uv_mutex_unlock(&in->lock);
 }
@@ -524,8 +525,8 @@ void stg_store_writer_free(stg_store_writer *w)
     stg_jobs_free(&w->lanes);
     if (w->group != NULL)
         stg_job_free(w->group);
-    if (w->errand != NULL)
-        stg_job_free(w->errand);
+    if (w->request != NULL)
+        stg_job_free(w->request);
     stg_keys_free(&w->keys);
     stg_partitions_free(&w->partitions);
     stg_cursors_free(&w->cursors);

@@ -1,8 +1,8 @@
 /* writer.h - the thread that commits whatever came during its last commit.
  *
  * A round is: all appends in one transaction; flow's group, if there is one, in
- * its own; an errand; then, in small pieces, what can wait: trimming, old keys, the WAL's
- * checkpoint. So neither appends nor groups starve the other. */
+ * its own; a request; then, in small pieces, what can wait: trimming, old keys,
+ * the WAL's checkpoint. So neither appends nor groups starve the other. */
 #ifndef STAGGER_STORE_WRITER_H
 #define STAGGER_STORE_WRITER_H
 
@@ -32,7 +32,7 @@ struct stg_store_writer {
 
     /* the round */
     stg_list appends, lanes;
-    stg_job *group, *errand;
+    stg_job *group, *request;
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
@@ -45,7 +45,7 @@ struct stg_store_writer {
     uint64_t commit;
     uint64_t retained, told; /* what is too old or too much; told to flow */
     uint64_t trim_at, age_at, room_at, keys_at, lanes_at, letters_at,
-        checkpoint_at, errand_at, renew_at, trial_at;
+        checkpoint_at, request_at, renew_at, trial_at;
     uint64_t letters_version, letters_noted;
     uint64_t letters_old_at, letters_look_at, evict_at;
     uint64_t letters_seen; /* rows.version, when the totals were read */

@@ -287,7 +287,7 @@ TEST(sink, tries_what_was_put_off_once_more_at_the_end)
     push(&b, "a");
     while (look(&b).given_up == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_hurry(b.sink);
+    stg_alert_sink_end_soon(b.sink);
     wait_ends(&b, 1);
     CHECK_INT(b.sent, 0);
     CHECK_INT(b.idle, 1);
@@ -355,7 +355,7 @@ TEST(sink, tries_only_once_when_there_is_no_later)
     push(&b, "b");
     while (look(&b).failed == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_hurry(b.sink); // the wait of a second is cut
+    stg_alert_sink_end_soon(b.sink); // the wait of a second is cut
     wait_ends(&b, 2);
     CHECK_U64(look(&b).failed, 2);
     CHECK_U64(look(&b).given_up, 1);

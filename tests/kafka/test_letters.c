@@ -64,8 +64,8 @@ static stg_letter letter(uint64_t id, const char *payload)
     };
 }
 
-/* The headers of the last of so many messages of a partition, as they are there:
- * "a=b;"; and "KEY|VALUE". What is none is "null". */
+/* The headers of the last of so many messages of a partition, as they are
+ * there: "a=b;"; and "KEY|VALUE". What is none is "null". */
 static void read_partition(cluster *c, int32_t partition, unsigned wanted,
                            char *text, size_t size, char *value,
                            size_t value_size)
@@ -396,9 +396,9 @@ TEST(kafka_letters, leaves_out_what_is_refused_in_every_form)
     cluster_close(&c);
 }
 
-static void hurry(void *letters)
+static void end_soon(void *letters)
 {
-    stg_kafka_letters_hurry(letters);
+    stg_kafka_letters_end_soon(letters);
 }
 
 TEST(kafka_letters, ends_soon_when_the_hub_stops)
@@ -409,7 +409,7 @@ TEST(kafka_letters, ends_soon_when_the_hub_stops)
     stg_error err;
     uv_thread_t other;
 
-    CHECK_INT(uv_thread_create(&other, hurry, l), 0);
+    CHECK_INT(uv_thread_create(&other, end_soon, l), 0);
     CHECK_INT(write_rows(l, &row, 1, &err), STG_IO);
     CHECK(strstr(err.text, "the hub stops") != NULL);
     uv_thread_join(&other);

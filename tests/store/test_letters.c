@@ -1,4 +1,5 @@
-/* What people ask of dead letters: pages, one whole, what became of a message. */
+/* What people ask of dead letters: pages, one whole, what became of a message.
+ * */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,7 +341,7 @@ static void on_message(void *ctx, const stg_message_status *m)
         snprintf(a->text, sizeof a->text, "%" PRIu64 " %s %" PRIu64,
                  m->position, m->is_kept ? "kept" : "gone", m->size);
     for (size_t i = 0; i < m->count; i++) {
-        const stg_delivery_status *f = &m->fates[i];
+        const stg_delivery_status *f = &m->deliveries[i];
         size_t at = strlen(a->text);
 
         snprintf(a->text + at, sizeof a->text - at, "\n%s %s%s%s%s %u %" PRIu64,

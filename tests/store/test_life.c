@@ -296,7 +296,7 @@ TEST(store_life, does_not_wait_for_another_process_for_ever_at_its_end)
     shelf_open(&s);
     other = occupy(&s);
     shelf_start(&s, &a, 1);
-    stg_store_hurry(s.store);
+    stg_store_end_soon(s.store);
     SHELF_UNTIL(&s, a.is_done);
     CHECK_INT(a.how, STG_APPEND_UNKNOWN);
     SHELF_UNTIL(&s, s.times_broken > 0);

@@ -134,7 +134,7 @@ void stg_child_group_end(child_group *g)
 
 bool stg_child_group_is_empty(const child_group *g)
 {
-    // As the first process of a container we are who has to bury orphans.
+    // As the first process of a container we are the one that has to reap orphans.
     while (waitpid(-g->id, NULL, WNOHANG) > 0)
         continue;
     return is_empty(g->id);

@@ -136,7 +136,7 @@ static const char set_up[] =
     "SET tcp_keepalives_count = 3;"
     "SET tcp_user_timeout = '20s'";
 
-static int greet(stg_pg *pg)
+static int open_session(stg_pg *pg)
 {
     PGresult *r = PQexec(pg->conn, set_up);
     bool is_good = PQresultStatus(r) == PGRES_COMMAND_OK;
@@ -147,7 +147,8 @@ static int greet(stg_pg *pg)
     PQclear(r);
     if (!is_good)
         return lose(pg);
-    rc = pg->greet == NULL ? SQLITE_OK : pg->greet(pg, pg->greet_ctx);
+    rc = pg->open_session == NULL ? SQLITE_OK
+                                  : pg->open_session(pg, pg->session_ctx);
     if (rc == STG_SQL_AWAY) {
         pg->rc = rc;
         pg->is_refused = PQstatus(pg->conn) == CONNECTION_OK;
@@ -182,7 +183,7 @@ int stg_pg_connect(stg_pg *pg)
         return lose(pg);
     PQsetNoticeProcessor(pg->conn, hear_nothing, NULL);
     pg->connection++;
-    return greet(pg);
+    return open_session(pg);
 }
 
 /* In slices, so that whoever waits hears of its end. */

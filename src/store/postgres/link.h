@@ -58,8 +58,8 @@ typedef struct stg_pg {
 
     /* Called first on the next connection; NULL: nothing is. STG_SQL_AWAY with
      * words: it is tried again. */
-    int (*greet)(struct stg_pg *pg, void *ctx);
-    void *greet_ctx;
+    int (*open_session)(struct stg_pg *pg, void *ctx);
+    void *session_ctx;
     /* Asked about once a second while an answer is waited for: whether it is no
      * use any more. NULL: never. */
     bool (*is_over)(void *ctx);
@@ -74,25 +74,26 @@ void stg_pg_free(stg_pg *pg);
 int stg_pg_connect(stg_pg *pg);
 void stg_pg_disconnect(stg_pg *pg);
 
-/* Connects until it is there; waits longer with each try since the last that did
- * what it was for, as the core says: a server may let everybody in, and refuse all
- * that is written. The second one comes at once. */
+/* Connects until it is there; waits longer with each try since the last that
+ * did what it was for, as the core says: a server may let everybody in, and
+ * refuse all that is written. The second one comes at once. */
 int stg_pg_revive(stg_pg *pg, bool (*is_over)(void *ctx), void *ctx);
 
 /* What was asked was done. */
 void stg_pg_succeed(stg_pg *pg);
 
-/* The nearest of SQLite's codes, STG_SQL_AWAY for what the server may get over by
- * itself, or another one that takes its place. state: of an error; NULL: none. */
+/* The nearest of SQLite's codes, STG_SQL_AWAY for what the server may get over
+ * by itself, or another one that takes its place. state: of an error; NULL:
+ * none. */
 int stg_pg_code(const char *state);
 
-/* The server's clock, as a new session has it: half of the way there is the moment
- * of its answer. Of a connection that is not in pipeline mode yet. */
+/* The server's clock, as a new session has it: half of the way there is the
+ * moment of its answer. Of a connection that is not in pipeline mode yet. */
 int stg_pg_read_clock(stg_pg *pg);
 stg_ns stg_pg_now(const stg_pg *pg);
 
-/* The next command; its result is waited for by stg_pg_settle(). Texts go out by
- * the call. */
+/* The next command; its result is waited for by stg_pg_settle(). Texts go out
+ * by the call. */
 int stg_pg_send(stg_pg *pg, const char *command, stg_pg_kind kind);
 
 /* A place for what PQsend...() has just sent; is_sent: what it said. */

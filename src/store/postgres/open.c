@@ -33,7 +33,7 @@ typedef struct opening {
     stg_error err;
 } opening;
 
-static int greet(stg_pg *pg, void *ctx)
+static int open_session(stg_pg *pg, void *ctx)
 {
     opening *o = ctx;
 
@@ -64,11 +64,11 @@ static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
 
     if (status != STG_OK)
         return status;
-    pg->greet = greet;
-    pg->greet_ctx = o;
+    pg->open_session = open_session;
+    pg->session_ctx = o;
     rc = stg_pg_connect(pg);
     pg->rc = SQLITE_OK;
-    pg->greet = NULL;
+    pg->open_session = NULL;
     if (rc == SQLITE_OK)
         return STG_OK;
     if (o->is_answered) {
@@ -79,11 +79,11 @@ static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
 }
 
 /* Of the shards, it says it again by itself: the link keeps how many. */
-static int greet_again(stg_pg *pg, void *ctx)
+static int reopen_session(stg_pg *pg, void *ctx)
 {
     opening o = {.shard_of = (uint32_t)(uintptr_t)ctx};
 
-    return greet(pg, &o);
+    return open_session(pg, &o);
 }
 
 /* NULL: no memory. */
@@ -107,8 +107,8 @@ stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
     if (pg == NULL)
         return STG_IO;
     status = connect_first(pg, &o, err);
-    pg->greet = greet_again;
-    pg->greet_ctx = (void *)(uintptr_t)shard_of;
+    pg->open_session = reopen_session;
+    pg->session_ctx = (void *)(uintptr_t)shard_of;
     return status;
 }
 

@@ -13,7 +13,7 @@ typedef struct marked {
 } marked;
 
 typedef struct looking {
-    stg_store_request errand;
+    stg_store_request request;
     stg_store *s;
     uint64_t notes; /* s->notes when it was asked */
     marked *all;    /* by number */
@@ -22,10 +22,10 @@ typedef struct looking {
 
 static looking *looking_of(stg_store_request *e)
 {
-    return STG_HOLDER(&e->link, looking, errand.link);
+    return STG_HOLDER(&e->link, looking, request.link);
 }
 
-/* -- on the desk's thread -------------------------------------------------- */
+/* -- on the query thread -------------------------------------------------- */
 
 static int add(looking *l, stg_stmt *st)
 {
@@ -125,14 +125,14 @@ void stg_others_watch(stg_store *s)
     looking *l = calloc(1, sizeof *l);
 
     if (l == NULL) {
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    l->errand.look = look;
-    l->errand.tell = have_looked;
-    l->errand.free = free_looking;
-    l->errand.at = uv_hrtime() + pause_time;
+    l->request.look = look;
+    l->request.tell = have_looked;
+    l->request.free = free_looking;
+    l->request.at = uv_hrtime() + pause_time;
     l->s = s;
     l->notes = s->notes;
-    stg_store_request_send(s, &l->errand);
+    stg_store_request_send(s, &l->request);
 }

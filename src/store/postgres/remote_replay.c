@@ -1,8 +1,8 @@
 /* Letters of partitions that other hubs have: who has one sends it again.
  *
- * A replay of such a letter only notes the wish, in its row; once a second each
- * hub looks for wishes in the partitions that it has claimed, and replays those
- * letters. What nobody has now waits for whoever takes it. */
+ * A replay of such a letter only notes the request, in its row; once a second
+ * each hub looks for requests in the partitions that it has claimed, and
+ * replays those letters. What nobody has now waits for whoever takes it. */
 #include <stdlib.h>
 
 #include "store/replay_job.h"
@@ -11,7 +11,7 @@ enum { WISHES = 256 }; /* that are fulfilled at once */
 
 static const uint64_t pause_time = STG_S, held_time = 5 * STG_S;
 
-/* -- to wish --------------------------------------------------------------- */
+/* -- to ask ---------------------------------------------------------------- */
 
 bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l)
 {
@@ -23,10 +23,10 @@ bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l)
     return p != NULL && p->is_claimed;
 }
 
-static int write_wishes(stg_store_request *e, stg_store_writer *w)
+static int write_remote_replays(stg_store_request *e, stg_store_writer *w)
 {
     stg_replay_job_step *s =
-        STG_HOLDER(&e->link, stg_replay_job_step, errand.link);
+        STG_HOLDER(&e->link, stg_replay_job_step, request.link);
     stg_stmt *st;
     int rc = stg_sql_prepare_once(w->db, &st,
                                   "UPDATE failed_broadcast_logs"
@@ -40,9 +40,9 @@ static int write_wishes(stg_store_request *e, stg_store_writer *w)
 }
 
 /* They are on their way, though not by us. */
-static void have_wished(stg_replay_job *r, stg_replay_job_step *s)
+static void have_asked_others(stg_replay_job *r, stg_replay_job_step *s)
 {
-    if (s->errand.is_full) {
+    if (s->request.is_full) {
         stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
@@ -54,9 +54,9 @@ static void have_wished(stg_replay_job *r, stg_replay_job_step *s)
     stg_replay_job_advance(r);
 }
 
-void stg_replay_job_wish(stg_replay_job *r)
+void stg_replay_job_ask_others(stg_replay_job *r)
 {
-    stg_replay_job_step *s = stg_replay_job_step_new(r, have_wished);
+    stg_replay_job_step *s = stg_replay_job_step_new(r, have_asked_others);
 
     if (s == NULL)
         return;
@@ -67,23 +67,23 @@ void stg_replay_job_wish(stg_replay_job *r)
         s->ids[s->count] = r->found.letters[r->at + s->count].id;
         s->count++;
     }
-    s->errand.write = write_wishes;
-    stg_store_request_send(r->s, &s->errand);
+    s->request.write = write_remote_replays;
+    stg_store_request_send(r->s, &s->request);
 }
 
 /* -- to fulfil ------------------------------------------------------------- */
 
 typedef struct looking {
-    stg_store_request errand;
+    stg_store_request request;
     stg_store *s;
     char *claimed;
     uint64_t ids[WISHES];
     size_t count;
 } looking;
 
-static int look_wishes(stg_store_request *e, stg_db *db)
+static int look_for_remote_replays(stg_store_request *e, stg_db *db)
 {
-    looking *l = STG_HOLDER(&e->link, looking, errand.link);
+    looking *l = STG_HOLDER(&e->link, looking, request.link);
     stg_stmt *st;
     int rc = stg_sql_prepare_once(
         db, &st,
@@ -107,44 +107,44 @@ static void look_again(void *ctx, const stg_letters_sum *sum)
     stg_store *s = ctx;
 
     if (s->closed == NULL)
-        stg_wishes_watch(s,
-                         sum->end == STG_LETTERS_DONE ? pause_time : held_time);
+        stg_remote_replay_watch(s, sum->end == STG_LETTERS_DONE ? pause_time
+                                                                : held_time);
 }
 
-static void have_wishes(stg_store_request *e)
+static void have_remote_replays(stg_store_request *e)
 {
-    const looking *l = STG_HOLDER(&e->link, looking, errand.link);
+    const looking *l = STG_HOLDER(&e->link, looking, request.link);
     const stg_letter_filter f = {.ids = l->ids, .id_count = l->count};
 
     if (l->s->closed != NULL)
         return;
     if (l->count == 0)
-        stg_wishes_watch(l->s, pause_time);
+        stg_remote_replay_watch(l->s, pause_time);
     else
         stg_store_replay(l->s, &f, false, look_again, l->s);
 }
 
 static void free_looking(stg_store_request *e)
 {
-    looking *l = STG_HOLDER(&e->link, looking, errand.link);
+    looking *l = STG_HOLDER(&e->link, looking, request.link);
 
     free(l->claimed);
     free(l);
 }
 
-void stg_wishes_watch(stg_store *s, uint64_t pause)
+void stg_remote_replay_watch(stg_store *s, uint64_t pause)
 {
     looking *l = calloc(1, sizeof *l);
 
     if (l == NULL || (l->claimed = stg_store_claimed(s)) == NULL) {
         free(l);
-        stg_store_starve(s);
+        stg_store_lack_memory(s);
         return;
     }
-    l->errand.look = look_wishes;
-    l->errand.tell = have_wishes;
-    l->errand.free = free_looking;
-    l->errand.at = uv_hrtime() + pause;
+    l->request.look = look_for_remote_replays;
+    l->request.tell = have_remote_replays;
+    l->request.free = free_looking;
+    l->request.at = uv_hrtime() + pause;
     l->s = s;
-    stg_store_request_send(s, &l->errand);
+    stg_store_request_send(s, &l->request);
 }
