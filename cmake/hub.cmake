@@ -74,6 +74,7 @@ add_library(stagger_hub STATIC
     alerts/tally.c
     alerts/text.c
     alerts/trial.c
+    base/base64.c
     base/hash.c
     base/histogram.c
     base/refuse.c

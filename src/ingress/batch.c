@@ -124,43 +124,6 @@ static bool read_content_type(line *l, stg_span *type)
            REFUSE(l, 400, "\"%s\" is no media type", field_names[CONTENT_TYPE]);
 }
 
-static int sextet(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Base64 to the bytes it stands for, in place. Strict: whole groups, and no
- * bits that stand for nothing. */
-static bool decode_base64(stg_span *text)
-{
-    const char *in = text->at;
-    char *out = writable(text->at);
-    size_t size = text->size, pads = 0;
-    uint32_t group = 0;
-
-    if (size % 4 != 0)
-        return false;
-    while (pads < 2 && pads < size && in[size - 1 - pads] == '=')
-        pads++;
-    for (size_t i = 0; i < size - pads; i++) {
-        int six = sextet(in[i]);
-
-        if (six < 0)
-            return false;
-        group = group << 6 | (uint32_t)six;
-        if (i % 4 > 0)
-            *out++ = (char)(group >> (6 - 2 * (i % 4)));
-    }
-    text->size = size / 4 * 3 - pads;
-    return pads == 0 || (group & (pads == 1 ? 3U : 15U)) == 0;
-}
-
 static bool read_body(line *l, stg_parcel *p)
 {
     int forms = (l->raw[BODY].at != NULL) + (l->raw[BODY_BASE64].at != NULL) +
@@ -172,7 +135,8 @@ static bool read_body(line *l, stg_parcel *p)
     p->body = l->raw[JSON];
     if (!read_text(l, BODY, &p->body) || !read_text(l, BODY_BASE64, &p->body))
         return false;
-    if (l->raw[BODY_BASE64].at != NULL && !decode_base64(&p->body))
+    if (l->raw[BODY_BASE64].at != NULL &&
+        !stg_base64_read(writable(p->body.at), p->body, &p->body.size))
         return REFUSE(l, 400, "\"%s\" is no Base64 (RFC 4648, with padding)",
                       field_names[BODY_BASE64]);
     if (p->body.size > l->rules->message_max)

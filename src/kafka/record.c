@@ -7,6 +7,7 @@
 
 #include <openssl/evp.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "http/forwarding.h"
 #include "http/header.h"
@@ -36,14 +37,13 @@ static char *put(char *to, const void *bytes, size_t size)
 static stg_span text_of_key(stg_span key, char text[STG_KEY_SIZE_MAX + 1])
 {
     unsigned char hash[HASH_SIZE];
-    int size;
 
     if (key.size == 0 || stg_parcel_is_key(key))
         return key;
     if (key.size <= ENCODED_MAX) {
-        size = EVP_EncodeBlock((unsigned char *)put(text, "base64:", 7),
-                               (const unsigned char *)key.at, (int)key.size);
-        return (stg_span){text, (size_t)size + 7};
+        char *end = stg_base64_put(put(text, "base64:", 7), key);
+
+        return (stg_span){text, (size_t)(end - text)};
     }
     (void)put(text, "sha256:", 7);
     if (EVP_Digest(key.at, key.size, hash, NULL, EVP_sha256(), NULL) != 1)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "base/visible.h"
 
@@ -80,21 +81,13 @@ static void add_json(stg_letter_line *l, stg_span text)
 
 void stg_line_add_base64(stg_letter_line *l, stg_span bytes)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t size = stg_base64_size(bytes.size);
+    char *to = make_room(l, size);
 
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        uint32_t three = 0;
-        char four[4] = {'=', '=', '=', '='};
-        size_t left = bytes.size - i < 3 ? bytes.size - i : 3;
-
-        for (size_t j = 0; j < left; j++)
-            three |= (uint32_t)(unsigned char)bytes.at[i + j] << (16 - 8 * j);
-        for (size_t j = 0; j <= left; j++)
-            four[j] = digits[three >> (18 - 6 * j) & 63];
-        add(l, four, sizeof four);
-    }
+    if (to == NULL)
+        return;
+    stg_base64_put(to, bytes);
+    l->size += size;
 }
 
 /* -- a row ----------------------------------------------------------------- */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "ingress/scan.h"
 
@@ -70,14 +69,12 @@ static bool put_string(send_batch *b, stg_span s)
 
 static bool put_base64(send_batch *b, stg_span s)
 {
-    size_t size = (s.size + 2) / 3 * 4;
+    size_t size = stg_base64_size(s.size);
 
-    if (s.size > INT32_MAX / 2 || !reserve(b, size + 3))
+    if (!reserve(b, size + 2))
         return false;
     b->text[b->size] = '"';
-    EVP_EncodeBlock((unsigned char *)b->text + b->size + 1,
-                    (const unsigned char *)s.at, (int)s.size);
-    b->text[b->size + 1 + size] = '"';
+    *stg_base64_put(b->text + b->size + 1, s) = '"';
     b->size += size + 2;
     return true;
 }
@@ -88,18 +85,6 @@ static stg_span span_of(const char *text)
 }
 
 /* -- messages -------------------------------------------------------------- */
-
-static bool is_utf8(stg_span s)
-{
-    for (size_t i = 0; i < s.size;) {
-        size_t length = stg_utf8_length(s.at + i, s.size - i);
-
-        if (length == 0)
-            return false;
-        i += length;
-    }
-    return true;
-}
 
 static bool put_headers(send_batch *b, const send_options *o)
 {
@@ -144,7 +129,7 @@ static bool put_line(send_batch *b, const send_options *o, const char *fields,
 {
     if (!put_key(b, o, number))
         return false;
-    if (is_utf8(line))
+    if (stg_utf8_is_text(line.at, line.size))
         return put_text(b, ",\"body\":") && put_string(b, line) &&
                put_text(b, fields) && put_text(b, "}\n");
     return put_text(b, ",\"body_base64\":") && put_base64(b, line) &&
