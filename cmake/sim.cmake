@@ -18,6 +18,7 @@ set(sim_pure
     sim/overload_clients.c
     sim/overload_interval.c
     sim/overload_recovery.c
+    sim/overload_rounds.c
     sim/overload_service.c
     sim/overload_summary.c
     sim/overload_tally.c

@@ -32,7 +32,8 @@ typedef struct stg_table_column {
     const char *key; /* in CSV and JSON: "completion_ms"; a dot makes an object
                           of neighbours in JSON, and is _ in CSV; NULL: for
                           people alone */
-    const char *title; /* for people; NULL: for programs alone */
+    const char *title; /* for people, unless all its cells are NONE; NULL: for
+                          programs alone */
     bool is_time;      /* its numbers are milliseconds */
     int rank;          /* where a line is too long, columns with the highest
                           rank are left out first; those of 0 never */

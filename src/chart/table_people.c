@@ -10,6 +10,17 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
     return &t->cells[row * t->column_count + column];
 }
 
+/* Whether people see it: it has a title, and something to say in some row. */
+static bool is_shown(const stg_table *t, size_t column)
+{
+    if (t->columns[column].title == NULL)
+        return false;
+    for (size_t row = 0; row < t->row_count; row++)
+        if (cell_at(t, row, column)->kind != STG_CELL_NONE)
+            return true;
+    return t->row_count == 0;
+}
+
 /* -- sparklines */
 
 /* The highest of the values that a character stands for. */
@@ -112,7 +123,7 @@ static void measure(lines *l)
     const stg_table *t = l->table;
 
     for (size_t c = 0; c < t->column_count; c++) {
-        if (t->columns[c].title == NULL)
+        if (!is_shown(t, c))
             continue;
         l->widths[c] = characters(t->columns[c].title);
         for (size_t row = 0; row < t->row_count; row++) {
@@ -254,7 +265,7 @@ void stg_table_html(const stg_table *t, stg_text_buffer *buffer)
         stg_text_buffer_form(buffer, "<caption>%e</caption>\n", t->title);
     stg_text_buffer_put(buffer, "<thead><tr>");
     for (size_t c = 0; c < t->column_count; c++)
-        if (t->columns[c].title != NULL)
+        if (is_shown(t, c))
             stg_text_buffer_form(buffer, "<th scope=\"col\"%s>%e</th>",
                                  t->row_count > 0 &&
                                          cell_at(t, 0, c)->kind == STG_CELL_TEXT
@@ -265,7 +276,7 @@ void stg_table_html(const stg_table *t, stg_text_buffer *buffer)
     for (size_t row = 0; row < t->row_count; row++) {
         stg_text_buffer_put(buffer, "<tr>");
         for (size_t c = 0; c < t->column_count; c++)
-            if (t->columns[c].title != NULL)
+            if (is_shown(t, c))
                 put_html_cell(buffer, &t->columns[c], cell_at(t, row, c));
         stg_text_buffer_put(buffer, "</tr>\n");
     }

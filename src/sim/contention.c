@@ -4,7 +4,6 @@
 
 #include "core/writer.h"
 #include "sim/max_rate.h"
-#include "sim/policy.h"
 #include "sim/random.h"
 
 enum {
@@ -96,13 +95,24 @@ static bool make_clients(stg_contention *c)
     return stg_sim_queue_reserve(&c->engine.queue, clients);
 }
 
+stg_status stg_contention_check_policy(const stg_policy *p, stg_error *err)
+{
+    return p->hedge.max == 0
+               ? STG_OK
+               : stg_refuse(err,
+                            "hedge= is not for contention, where a client's "
+                            "attempts would compete with each other; say "
+                            "hedge=none, or simulate it under a load: stagger "
+                            "sim overload");
+}
+
 static stg_status check_options(const stg_contention_options *o, stg_error *err)
 {
     if (o->clients < 1 || o->clients > STG_CONTENTION_CLIENTS_MAX)
         return stg_refuse_number(err, "clients", o->clients, "1 to 100000000");
     if (o->policy == NULL || o->policy->attempts_max == 0)
         return stg_refuse(err, "the policy is missing");
-    return stg_sim_policy_check(o->policy, err);
+    return stg_contention_check_policy(o->policy, err);
 }
 
 stg_status stg_contention_new(stg_contention **contention,

@@ -73,6 +73,11 @@ static inline uint64_t stg_contention_wasted(const stg_contention_run *run)
 
 typedef struct stg_contention stg_contention;
 
+/* Refuses hedges: a client's attempts would compete with each other for the
+ * resource, which has nothing slow that they could be faster than. Returns
+ * STG_INVALID with words in err. */
+stg_status stg_contention_check_policy(const stg_policy *p, stg_error *err);
+
 /* Makes what repetitions need; options are copied, memory is kept. Returns
  * STG_INVALID with words in err for options out of range, STG_IO when there is
  * no memory. */

@@ -4,7 +4,6 @@
 
 #include "core/writer.h"
 #include "sim/overload_internal.h"
-#include "sim/policy.h"
 #include "sim/random.h"
 
 /* -- options --------------------------------------------------------------- */
@@ -86,7 +85,6 @@ static stg_status check_times(const stg_overload_options *o, stg_error *err)
 stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
 {
     if (stg_policy_check(&o->policy, err) != STG_OK ||
-        stg_sim_policy_check(&o->policy, err) != STG_OK ||
         check_load(&o->load, err) != STG_OK ||
         stg_sim_service_check(&o->service, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK)
@@ -135,8 +133,10 @@ static double guess_live(const stg_overload_options *o)
 uint64_t stg_overload_memory(const stg_overload_options *o)
 {
     double live = guess_live(o);
+    uint32_t hedges = o->policy.hedge.max;
     // Live ones have a request; and there are those that nobody waits for.
-    double requests = live + 2.0 * (o->service.queue_max + o->service.workers);
+    double requests =
+        live * (1 + hedges) + 2.0 * (o->service.queue_max + o->service.workers);
     double bins = (double)(uint32_t)(o->end_at / o->bin);
     double sum = live * (sizeof(stg_overload_operation) + 32) +
                  requests * (sizeof(stg_sim_request) + 32) +
@@ -146,6 +146,8 @@ uint64_t stg_overload_memory(const stg_overload_options *o)
 
     if (o->throttle != 0)
         sum += (double)o->processes * sizeof(stg_throttle);
+    if (hedges != 0)
+        sum += live * sizeof(stg_overload_round);
     return (uint64_t)sum;
 }
 
@@ -248,6 +250,7 @@ static void unmake(stg_overload_world *w)
     release(w->memory, w->withs);
     release(w->memory, w->throttles);
     release(w->memory, w->operations);
+    release(w->memory, w->rounds);
 }
 
 static void handle(stg_overload_world *w, uint32_t id)

@@ -1,16 +1,18 @@
 /* overload.h - a service, its load, trouble for a while, and clients that
- * retry: does it recover when the trouble is over?
+ * retry and hedge: does it recover when the trouble is over?
  *
  * Operations begin by themselves (open load) or when a client has thought
  * (closed load). Each belongs to a process of clients, which has one stg_peer:
  * its operations share budget and breaker, as they would in a program. What
- * they do is what core decides: stg_retry_admit() and stg_retry_step().
+ * they do is what core decides: stg_retry_admit() and stg_retry_step(), and of a
+ * policy with hedges stg_hedge_admit() and stg_hedge_step().
  *
  * An attempt is a request: over the network to the service, which takes,
  * queues or refuses it; and an answer, over the network. After the attempt's
  * timeout the client waits no longer, and the service mostly does not know: it
  * serves a request for nobody. That is what keeps a retry storm going when its
- * trigger is gone (a metastable failure).
+ * trigger is gone (a metastable failure). So it is with the requests of a round
+ * that another one has won.
  *
  * Pure, in integer nanoseconds from 0: the same options, the same result, on
  * every machine. Memory comes from the caller. */
@@ -79,11 +81,14 @@ typedef struct stg_overload_options {
 
 /* What began, or happened, in a bin. */
 typedef struct stg_overload_bin {
-    uint32_t begun;     /* operations */
-    uint32_t saved;     /* of those: succeeded, then or later */
-    uint32_t lost;      /* of those: given up, then or later */
-    uint32_t sent;      /* requests */
-    uint32_t retried;   /* of those: not an operation's first attempt */
+    uint32_t begun;          /* operations */
+    uint32_t saved;          /* of those: succeeded, then or later */
+    uint32_t lost;           /* of those: given up, then or later */
+    uint32_t sent;           /* requests */
+    uint32_t retried;        /* of those: not an operation's first attempt */
+    uint32_t hedged;         /* of those: hedges, which are no retries */
+    uint32_t hedges_won;     /* of operations that a hedge ended well */
+    uint32_t hedges_refused; /* that were due, and that core did not admit */
     uint32_t held;      /* attempts that breaker or throttle did not let out */
     uint32_t succeeded; /* operations that succeeded then: goodput */
     uint32_t given_up;
@@ -107,6 +112,7 @@ typedef struct stg_recovery {
 typedef struct stg_overload_result {
     uint64_t begun, saved, lost; /* operations; the rest was under way */
     uint64_t sent, retried, held, refused, timeouts, for_nobody;
+    uint64_t hedged, hedges_won, hedges_refused;
     uint64_t whys[STG_OVERLOAD_WHYS]; /* of those that ended, by stg_why */
     stg_sim_histogram latency;        /* of those that succeeded */
     double latency_sum;               /* ns */

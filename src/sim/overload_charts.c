@@ -276,11 +276,11 @@ void stg_overload_chart_amplification(stg_chart_set *a,
          .what = STG_SERIES_AMPLIFICATION},
     };
 
-    draw_over_time(a, "overload-amplification",
-                   say(a, say_amplification, cases, count),
-                   "Amplification: requests sent for each operation that "
-                   "begins, retries too. Bands: two standard errors.",
-                   contents, 1, cases, count);
+    draw_over_time(
+        a, "overload-amplification", say(a, say_amplification, cases, count),
+        "Amplification: requests sent for each operation that "
+        "begins, retries and hedges too. Bands: two standard errors.",
+        contents, 1, cases, count);
 }
 
 /* -- success against load -------------------------------------------------- */

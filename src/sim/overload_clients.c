@@ -9,6 +9,32 @@ enum { OPERATIONS_FIRST = 1024 };
 
 /* -- slots ----------------------------------------------------------------- */
 
+/* `count` of them in place of the old ones; NULL, and those stay, if there is no
+ * memory. */
+static void *enlarge(const stg_overload_world *w, void *old, uint32_t count,
+                     size_t size)
+{
+    void *all = w->memory->allocate(w->memory->ctx, count * size);
+
+    if (all != NULL && old != NULL) {
+        memcpy(all, old, w->operation_count * size);
+        w->memory->release(w->memory->ctx, old);
+    }
+    return all;
+}
+
+static bool grow_rounds(stg_overload_world *w, uint32_t count)
+{
+    stg_overload_round *rounds;
+
+    if (w->options->policy.hedge.max == 0)
+        return true;
+    rounds = enlarge(w, w->rounds, count, sizeof *rounds);
+    if (rounds != NULL)
+        w->rounds = rounds;
+    return rounds != NULL;
+}
+
 static bool grow(stg_overload_world *w)
 {
     uint32_t count =
@@ -17,15 +43,11 @@ static bool grow(stg_overload_world *w)
 
     if (count > w->options->live_max)
         count = w->options->live_max;
-    if (count <= w->operation_count)
+    if (count <= w->operation_count || !grow_rounds(w, count))
         return false;
-    all = w->memory->allocate(w->memory->ctx, count * sizeof *all);
+    all = enlarge(w, w->operations, count, sizeof *all);
     if (all == NULL)
         return false;
-    if (w->operations != NULL) {
-        memcpy(all, w->operations, w->operation_count * sizeof *all);
-        w->memory->release(w->memory->ctx, w->operations);
-    }
     for (uint32_t i = count; i-- > w->operation_count;) {
         all[i] = (stg_overload_operation){.next = w->operation_free};
         w->operation_free = i;
@@ -55,8 +77,8 @@ static void drop(stg_overload_world *w, uint32_t id)
     w->operation_free = id;
 }
 
-static void wait_until(stg_overload_world *w, uint32_t id, stg_waiting waiting,
-                       stg_ns due_at)
+void stg_overload_wait_until(stg_overload_world *w, uint32_t id,
+                             stg_waiting waiting, stg_ns due_at)
 {
     w->operations[id].waiting = (uint8_t)waiting;
     w->operations[id].due_at = due_at;
@@ -72,7 +94,8 @@ static void think(stg_overload_world *w, uint32_t id)
 
     if (w->is_in_trigger && t->kind == STG_TRIGGER_SPIKE)
         time = (stg_ns)((double)time * 1000 / t->factor);
-    wait_until(w, id, STG_WAITING_THOUGHT, stg_ns_add(w->now, time));
+    stg_overload_wait_until(w, id, STG_WAITING_THOUGHT,
+                            stg_ns_add(w->now, time));
 }
 
 static void end(stg_overload_world *w, uint32_t id, stg_why why)
@@ -84,18 +107,29 @@ static void end(stg_overload_world *w, uint32_t id, stg_why why)
         drop(w, id);
 }
 
+stg_ns stg_overload_timeout(const stg_overload_world *w, uint32_t id)
+{
+    stg_ns timeout = stg_retry_timeout(&w->operations[id].retry, w->now);
+
+    return stg_ns_add(w->now, stg_ns_min(timeout, w->options->timeout));
+}
+
 static void send(stg_overload_world *w, uint32_t id)
 {
     stg_overload_operation *op = &w->operations[id];
-    stg_ns timeout =
-        stg_ns_min(stg_retry_timeout(&op->retry, w->now), w->options->timeout);
+    uint32_t request = stg_overload_send(w, id);
 
-    op->request = stg_overload_send(w, id);
-    if (op->request == STG_SIM_NONE)
+    if (request == STG_SIM_NONE)
         return;
     stg_overload_count_sent(w, op->has_sent);
     op->has_sent = true;
-    wait_until(w, id, STG_WAITING_ANSWER, stg_ns_add(w->now, timeout));
+    if (w->rounds != NULL) {
+        stg_overload_begin_round(w, id, request);
+        return;
+    }
+    op->request = request;
+    stg_overload_wait_until(w, id, STG_WAITING_ANSWER,
+                            stg_overload_timeout(w, id));
 }
 
 /* Whether the client lets the attempt out. */
@@ -129,7 +163,7 @@ static void follow(stg_overload_world *w, uint32_t id, stg_decision d)
         send(w, id);
         break;
     case STG_WAIT:
-        wait_until(w, id, STG_WAITING_RETRY, d.due_at);
+        stg_overload_wait_until(w, id, STG_WAITING_RETRY, d.due_at);
         break;
     case STG_DONE:
     case STG_GIVE_UP:
@@ -164,26 +198,41 @@ static void begin(stg_overload_world *w, uint32_t id, uint32_t process)
     admit(w, id);
 }
 
-void stg_overload_report(stg_overload_world *w, uint32_t id,
+/* STG_GO: the other attempts of its round go on. */
+static stg_decision step(stg_overload_world *w, uint32_t id, uint32_t request,
+                         const stg_outcome *o)
+{
+    stg_overload_operation *op = &w->operations[id];
+
+    if (w->rounds != NULL)
+        return stg_overload_step_round(w, id, request, o);
+    op->request = STG_SIM_NONE;
+    return stg_retry_step(&op->retry, o, w->now, &w->of_jitter);
+}
+
+void stg_overload_report(stg_overload_world *w, uint32_t id, uint32_t request,
                          const stg_outcome *o)
 {
     const stg_outcome ok = stg_ok();
     stg_overload_operation *op = &w->operations[id];
+    stg_decision d;
 
-    op->request = STG_SIM_NONE;
-    op->waiting = STG_WAITING_NOT;
     if (w->throttles != NULL && (o->fault == STG_FAULT_NONE || o->code == 500))
         stg_throttle_report(&w->throttles[op->process], &ok, w->now, w->now);
-    follow(w, id, stg_retry_step(&op->retry, o, w->now, &w->of_jitter));
+    d = step(w, id, request, o);
+    if (d.next == STG_GO)
+        return;
+    op->waiting = STG_WAITING_NOT;
+    follow(w, id, d);
 }
 
-static void time_out(stg_overload_world *w, uint32_t id)
+void stg_overload_time_out(stg_overload_world *w, uint32_t id, uint32_t request)
 {
     stg_outcome o = stg_failed(STG_FAULT_TIMEOUT);
 
     stg_overload_count_timeout(w);
-    stg_overload_leave(w, w->operations[id].request);
-    stg_overload_report(w, id, &o);
+    stg_overload_leave(w, request);
+    stg_overload_report(w, id, request, &o);
 }
 
 void stg_overload_wake(stg_overload_world *w, uint32_t id)
@@ -202,7 +251,10 @@ void stg_overload_wake(stg_overload_world *w, uint32_t id)
         admit(w, id);
         break;
     case STG_WAITING_ANSWER:
-        time_out(w, id);
+        if (w->rounds == NULL)
+            stg_overload_time_out(w, id, op->request);
+        else
+            stg_overload_wake_round(w, id);
         break;
     }
 }
@@ -253,7 +305,7 @@ void stg_overload_begin_load(stg_overload_world *w)
 
         if (id == STG_SIM_NONE)
             return;
-        wait_until(w, id, STG_WAITING_THOUGHT,
-                   stg_rng_upto(&w->of_think, time));
+        stg_overload_wait_until(w, id, STG_WAITING_THOUGHT,
+                                stg_rng_upto(&w->of_think, time));
     }
 }

@@ -3,6 +3,7 @@
  *
  *   overload.c           the options, and the loop over events
  *   overload_clients.c   operations: what core decides, and how they end
+ *   overload_rounds.c    their hedges
  *   overload_service.c   requests: on the way, in the service, and the trigger
  *   overload_tally.c     counts and the series
  *   overload_recovery.c  whether goodput came back */
@@ -36,11 +37,21 @@ typedef struct stg_overload_operation {
     stg_ns begun_at;
     stg_ns due_at; /* of what it waits for; an answer: its timeout */
     uint32_t process;
-    uint32_t request; /* under way, or STG_SIM_NONE */
-    uint32_t next;    /* among the free */
-    uint8_t waiting;  /* stg_waiting */
-    bool has_sent;    /* a request, at least once */
+    uint32_t
+        request;   /* under way, or STG_SIM_NONE; with hedges: see its round */
+    uint32_t next; /* among the free */
+    uint8_t waiting; /* stg_waiting */
+    bool has_sent;   /* a request, at least once */
 } stg_overload_operation;
+
+enum { STG_ROUND_ATTEMPTS = 1 + STG_HEDGES_MAX };
+
+/* An attempt of an operation and its hedges; the first one is number 0. */
+typedef struct stg_overload_round {
+    stg_hedge hedge;
+    uint32_t requests[STG_ROUND_ATTEMPTS]; /* under way, or STG_SIM_NONE */
+    stg_ns timeouts_at[STG_ROUND_ATTEMPTS];
+} stg_overload_round;
 
 /* How an attempt was answered: stg_sim_request.answer. */
 typedef enum stg_answer_kind {
@@ -61,6 +72,7 @@ typedef struct stg_overload_world {
     stg_with *withs;
     stg_throttle *throttles; /* NULL: none */
     stg_overload_operation *operations;
+    stg_overload_round *rounds; /* of operations; NULL: the policy makes none */
     uint32_t operation_count, operation_free;
     stg_ns now;      /* the engine's */
     stg_ns begin_at; /* open load: the next operation */
@@ -93,9 +105,34 @@ void stg_overload_redraw_load(stg_overload_world *w);
 /* An operation's wait is over. */
 void stg_overload_wake(stg_overload_world *w, uint32_t id);
 
-/* Its attempt came to this. */
-void stg_overload_report(stg_overload_world *w, uint32_t id,
+/* The attempt that this request was came to this. */
+void stg_overload_report(stg_overload_world *w, uint32_t id, uint32_t request,
                          const stg_outcome *o);
+
+/* The same of an attempt that has no answer in time. */
+void stg_overload_time_out(stg_overload_world *w, uint32_t id,
+                           uint32_t request);
+
+/* The operation waits for what is due then. */
+void stg_overload_wait_until(stg_overload_world *w, uint32_t id,
+                             stg_waiting waiting, stg_ns due_at);
+
+/* When an attempt that begins now is too late. */
+stg_ns stg_overload_timeout(const stg_overload_world *w, uint32_t id);
+
+/* -- overload_rounds.c: of a policy with hedges ----------------------------- */
+
+/* The first attempt of a round was sent. */
+void stg_overload_begin_round(stg_overload_world *w, uint32_t id,
+                              uint32_t request);
+
+/* A timeout is over, or a hedge is due. */
+void stg_overload_wake_round(stg_overload_world *w, uint32_t id);
+
+/* STG_GO: others are under way. Else the round has ended, and its losers are
+ * left to the service. */
+stg_decision stg_overload_step_round(stg_overload_world *w, uint32_t id,
+                                     uint32_t request, const stg_outcome *o);
 
 /* -- overload_service.c ---------------------------------------------------- */
 
@@ -118,6 +155,8 @@ void stg_overload_pass(stg_overload_world *w, stg_ns at);
 
 void stg_overload_count_begun(stg_overload_world *w);
 void stg_overload_count_sent(stg_overload_world *w, bool is_retry);
+void stg_overload_count_hedge(stg_overload_world *w, bool is_sent);
+void stg_overload_count_win(stg_overload_world *w);
 void stg_overload_count_held(stg_overload_world *w);
 void stg_overload_count_refused(stg_overload_world *w);
 void stg_overload_count_timeout(stg_overload_world *w);

@@ -106,7 +106,7 @@ void stg_overload_answer(stg_overload_world *w, uint32_t request)
 
     stg_sim_service_drop(&w->service, request);
     if (!q.is_gone)
-        stg_overload_report(w, q.caller, &o);
+        stg_overload_report(w, q.caller, request, &o);
 }
 
 void stg_overload_leave(stg_overload_world *w, uint32_t request)

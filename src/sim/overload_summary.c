@@ -74,6 +74,18 @@ static bool has_recovered(const stg_overload_result *r)
     return r->recovery.is_recovered && !r->is_cut;
 }
 
+static void work_out_hedges(const stg_overload_options *o,
+                            const stg_overload_result *r, double seconds,
+                            double v[STG_FIGURE_COUNT])
+{
+    bool has = o->policy.hedge.max != 0;
+
+    v[STG_FIGURE_HEDGED] = has ? share((double)r->hedged, seconds) : -1;
+    v[STG_FIGURE_HEDGES_WON] = has ? share((double)r->hedges_won, seconds) : -1;
+    v[STG_FIGURE_HEDGES_REFUSED] =
+        has ? share((double)r->hedges_refused, seconds) : -1;
+}
+
 /* All figures of a run, in their order. */
 static void work_out(const stg_overload_options *o,
                      const stg_overload_result *r, double *v)
@@ -86,6 +98,7 @@ static void work_out(const stg_overload_options *o,
     v[STG_FIGURE_BEGUN] = share((double)r->begun, seconds);
     v[STG_FIGURE_OFFERED] = share((double)r->sent, seconds);
     v[STG_FIGURE_RETRIED] = share((double)r->retried, seconds);
+    work_out_hedges(o, r, seconds, v);
     v[STG_FIGURE_AMPLIFICATION] = share((double)r->sent, (double)r->begun);
     v[STG_FIGURE_SUCCESS] =
         share((double)r->saved, (double)(r->saved + r->lost));

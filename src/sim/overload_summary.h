@@ -10,10 +10,15 @@
 
 /* The numbers of a run. "A second" is of the time that is counted. */
 typedef enum stg_figure {
-    STG_FIGURE_GOODPUT,       /* operations that succeeded, a second */
-    STG_FIGURE_BEGUN,         /* operations, a second */
-    STG_FIGURE_OFFERED,       /* requests, a second */
-    STG_FIGURE_RETRIED,       /* of those, retries */
+    STG_FIGURE_GOODPUT, /* operations that succeeded, a second */
+    STG_FIGURE_BEGUN,   /* operations, a second */
+    STG_FIGURE_OFFERED, /* requests, a second */
+    STG_FIGURE_RETRIED, /* of those, retries */
+    /* Of those, hedges, a second; such as won their operation; and hedges that
+     * were due and not admitted. -1: the policy makes none. */
+    STG_FIGURE_HEDGED,
+    STG_FIGURE_HEDGES_WON,
+    STG_FIGURE_HEDGES_REFUSED,
     STG_FIGURE_AMPLIFICATION, /* requests an operation */
     STG_FIGURE_SUCCESS,       /* share of operations, 0 to 1 */
     STG_FIGURE_SAVED,         /* the same of those that began in the trigger */

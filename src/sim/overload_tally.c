@@ -71,6 +71,24 @@ void stg_overload_count_sent(stg_overload_world *w, bool is_retry)
     w->result->retried += is_retry && counts(w);
 }
 
+void stg_overload_count_hedge(stg_overload_world *w, bool is_sent)
+{
+    if (!is_sent) {
+        w->bin->hedges_refused++;
+        w->result->hedges_refused += counts(w);
+        return;
+    }
+    stg_overload_count_sent(w, false);
+    w->bin->hedged++;
+    w->result->hedged += counts(w);
+}
+
+void stg_overload_count_win(stg_overload_world *w)
+{
+    w->bin->hedges_won++;
+    w->result->hedges_won += counts(w);
+}
+
 void stg_overload_count_held(stg_overload_world *w)
 {
     w->bin->held++;

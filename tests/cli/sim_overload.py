@@ -106,6 +106,26 @@ class Overload(unittest.TestCase):
         self.assertEqual(found[0]["held_per_s"]["mean"], 0)
         self.assertGreater(found[1]["held_per_s"]["mean"], 10)
 
+    def test_counts_hedges(self):
+        found = results("--reps", "1", "--trigger", "none", "--rate", "300",
+                        "--workers", "20", "--service", "mix:2%:300ms:8ms", "-p", "attempts=2",
+                        "--sweep", "hedge=none,40ms")["results"]
+        for key in "hedges_per_s", "hedges_won_per_s", "hedges_refused_per_s":
+            self.assertIsNone(found[0][key], key)
+        self.assertGreater(found[1]["hedges_per_s"]["mean"], 3)
+        self.assertGreater(found[1]["hedges_won_per_s"]["mean"], 2)
+        self.assertEqual(found[1]["hedges_refused_per_s"]["mean"], 0)
+        self.assertLess(found[1]["latency_p99_ms"]["mean"],
+                        found[0]["latency_p99_ms"]["mean"] / 2)
+
+    def test_shows_columns_that_have_something_to_say(self):
+        bare = run(*SMALL, "--trigger", "none", "-p", "attempts=1").stdout
+        for word in "hedges", "recovers", "before", "p50 after":
+            self.assertNotIn(word, bare)
+        hedged = run(*SMALL, "-p", "attempts=1 hedge=50ms").stdout
+        self.assertIn("hedges/s", hedged)
+        self.assertIn("recovers", hedged)
+
     def test_sweeps_all_combinations(self):
         found = results(*SMALL, "--sweep", "order=fifo,lifo", "--sweep",
                         "attempts=1,2,3", "--sweep", "backoff=linear;list=1s,2s")

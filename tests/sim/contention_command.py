@@ -100,6 +100,8 @@ class Contention(unittest.TestCase):
                 (["-p", "nobody"], "nobody"),
                 (["-p", "a=client", "-p", "a=backend"], "two are called a"),
                 (["-p", "x=jitter=none cap"], "cap"),
+                (["-p", "hedge=50ms"], "stagger sim overload"),
+                (["-p", "x=hedge=p95"], "hedge=none"),
                 (["-r", "lock"], None),
                 (["-r", "look"], "optimistic, lock"),
                 (["-r", "rate=0/1s"], "1 to 1000000"),

@@ -662,6 +662,7 @@ TEST(contention, ends_where_time_stands_still)
 TEST(contention, refuses_what_it_cannot_run)
 {
     stg_policy policy = policy_of("none"), zeroed = {0};
+    stg_policy hedged = policy_of("hedge=50ms");
     stg_contention_options o = stg_contention_options_default();
     test_memory counts;
     stg_memory memory = test_memory_of(&counts);
@@ -671,6 +672,9 @@ TEST(contention, refuses_what_it_cannot_run)
     CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
     o.policy = &zeroed;
     CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
+    o.policy = &hedged;
+    CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);
+    CHECK(strstr(err.text, "hedge= is not for contention") == err.text);
     o.policy = &policy;
     o.clients = 0;
     CHECK_INT(stg_contention_new(&c, &memory, &o, &err), STG_INVALID);

@@ -183,6 +183,18 @@ static int read_run_option(stg_contention_settings *s, int option)
     }
 }
 
+static int add_policy(stg_contention_settings *s, const char *word)
+{
+    stg_sim_policies *all = &s->study.policies;
+    int code = stg_sim_policies_add(all, who, word);
+    stg_error err;
+
+    if (code != 0 || stg_contention_check_policy(
+                         &all->at[all->count - 1].policy, &err) == STG_OK)
+        return code;
+    return fail("--policy", &err);
+}
+
 static int read_option(void *ctx, int option)
 {
     stg_contention_settings *s = ctx;
@@ -192,7 +204,7 @@ static int read_option(void *ctx, int option)
     case 'n':
         return read_clients(&s->study, optarg);
     case 'p':
-        return stg_sim_policies_add(&s->study.policies, who, optarg);
+        return add_policy(s, optarg);
     case 'r':
         return stg_resource_parse(&s->study.each.resource, optarg, &err) ==
                        STG_OK

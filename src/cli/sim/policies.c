@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "sim/policy.h"
 
 /* The text behind NAME=, or NULL: there is no name before it. A name that is a
  * setting's (jitter=full) is one where the whole is no text. */
@@ -62,10 +61,6 @@ int stg_sim_policies_add(stg_sim_policies *p, const char *who, const char *word)
     } else {
         return is_policy(&err) ? complain(who, word, &err)
                                : complain(who, text, &err_behind);
-    }
-    if (stg_sim_policy_check(&added->policy, &err) != STG_OK) {
-        stg_options_complain(who, "--policy %s: %s", added->name, err.text);
-        return STG_EXIT_USAGE;
     }
     (void)stg_policy_print(&added->policy, added->text);
     if (has_name(p, added->name)) {

@@ -9,7 +9,6 @@
 #include "core/parser.h"
 #include "core/text_print.h"
 #include "sim/overload_text.h"
-#include "sim/policy.h"
 
 enum { TRIALS_MAX = 32 };
 
@@ -72,9 +71,7 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
     else
         snprintf(changed + length, sizeof changed - length, "%.*s=%.*s", 64,
                  key, STG_SWEEP_TEXT_MAX, value);
-    return stg_policy_parse(policy, changed, err) == STG_OK
-               ? stg_sim_policy_check(policy, err)
-               : STG_INVALID;
+    return stg_policy_parse(policy, changed, err);
 }
 
 /* -- combinations ---------------------------------------------------------- */
