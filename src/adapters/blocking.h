@@ -4,23 +4,7 @@
 
 #include <stagger/operation.h>
 
-/* For what the next statement fills in: a compiler that zeroes locals to be
- * safe would write it twice, in each call that is to cost 15 ns. */
-#ifdef __has_attribute
-#if __has_attribute(uninitialized)
-#define STG_UNINITIALIZED __attribute__((uninitialized))
-#endif
-#endif
-#ifndef STG_UNINITIALIZED
-#define STG_UNINITIALIZED
-#endif
-
-/* For what is rare, so that its locals are no burden to what is not. */
-#ifdef __GNUC__
-#define STG_NOINLINE __attribute__((noinline))
-#else
-#define STG_NOINLINE
-#endif
+#include "base/compiler.h"
 
 /* As stg_operation_begin(), inside parent unless with names another one. */
 stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,

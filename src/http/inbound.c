@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/compiler.h"
 #include "host/wall.h"
 #include "http/server.h"
 
@@ -327,7 +328,7 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
                         const char *more, const char *body, size_t size,
                         bool is_given)
 {
-    char head[STG_RESPONSE_HEAD_MAX + SMALL];
+    char head[STG_RESPONSE_HEAD_MAX + SMALL] STG_UNINITIALIZED;
     stg_response r = {
         .status = status, .type = type, .more = more, .size = size};
     uv_buf_t parts[2];

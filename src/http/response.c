@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/digits.h"
+
 /* Source: RFC 9110, section 15; 429 and 431 from RFC 6585, 508 from
  * RFC 5842. */
 const char *stg_response_reason(int status)
@@ -48,18 +50,6 @@ static char *put(char *out, const char *text)
     return out;
 }
 
-static char *put_number(char *out, size_t number)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    memcpy(out, digits + at, sizeof digits - at);
-    return out + sizeof digits - at;
-}
-
 static char *put_line(char *out, const char *name, const char *value)
 {
     return put(put(put(out, name), value), "\r\n");
@@ -68,13 +58,13 @@ static char *put_line(char *out, const char *name, const char *value)
 size_t stg_response_print(const stg_response *r, const char *date,
                           char head[STG_RESPONSE_HEAD_MAX])
 {
-    char *out = put_number(put(head, "HTTP/1.1 "), (size_t)r->status);
+    char *out = stg_digits_put(put(head, "HTTP/1.1 "), (size_t)r->status);
 
     out = put_line(out, " ", stg_response_reason(r->status));
     out = put_line(out, "Date: ", date);
     if (r->type != NULL)
         out = put_line(out, "Content-Type: ", r->type);
-    out = put_number(put(out, "Content-Length: "), r->size);
+    out = stg_digits_put(put(out, "Content-Length: "), r->size);
     out = put(out, "\r\n");
     if (r->more != NULL)
         out = put(out, r->more);

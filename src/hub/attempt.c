@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "http/header.h"
 #include "hub/hub_internal.h"
 
@@ -71,17 +72,6 @@ static char *put(char *to, const char *text, size_t size)
 
 #define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
 
-static char *put_number(char *to, uint64_t number)
-{
-    char digits[20], *at = digits + sizeof digits;
-
-    do {
-        *--at = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    return put(to, at, (size_t)(digits + sizeof digits - at));
-}
-
 /* Of the queue, and not of before a restore: most of them. */
 static bool is_plain(const stg_attempts *all, const stg_attempt *a)
 {
@@ -93,8 +83,8 @@ static stg_span id_of(const stg_attempts *all, const stg_attempt *a,
                       char text[STG_MESSAGE_ID_MAX])
 {
     if (is_plain(all, a)) {
-        char *end =
-            put_number(put(text, all->prefix, all->prefix_size), a->position);
+        char *end = stg_digits_put(put(text, all->prefix, all->prefix_size),
+                                   a->position);
 
         return (stg_span){text, (size_t)(end - text)};
     }
@@ -157,10 +147,11 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
 
     to = put(PUT(to, "Idempotency-Key: "), id.at, id.size);
     to = put(PUT(to, "\r\nStagger-Message: "), id.at, id.size);
-    to = put_number(PUT(to, "\r\nStagger-Hops: "), a->hops + 1);
-    to = put_number(PUT(to, "\r\nStagger-Attempt: "), a->number);
+    to = stg_digits_put(PUT(to, "\r\nStagger-Hops: "), a->hops + 1);
+    to = stg_digits_put(PUT(to, "\r\nStagger-Attempt: "), a->number);
     if (a->number_max != STG_UNLIMITED)
-        to = put_number(PUT(to, "\r\nStagger-Attempts-Max: "), a->number_max);
+        to = stg_digits_put(PUT(to, "\r\nStagger-Attempts-Max: "),
+                            a->number_max);
     kept = put_given(PUT(to, "\r\n"), p);
     to = put_kept(kept, all, a, id, p);
     return a->target->settings->header_count > 0
@@ -173,7 +164,7 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
                          stg_span *headers, char **more)
 {
-    char text[STG_MESSAGE_ID_MAX], *to = all->headers;
+    char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers;
     stg_span id = id_of(all, a, text);
     size_t room = OWN_MAX + 2 * id.size + p->key.size + p->content_type.size +
                   p->headers.size;
@@ -341,16 +332,23 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     stg_metrics_start(&a->target->meter, action->start.is_retry);
 }
 
+STG_NOINLINE static void end_unmade(stg_attempts *all, const stg_action *action)
+{
+    stg_attempt spare;
+
+    begin(all, &spare, action);
+    end_unsent(all->hub, &spare, STG_FAULT_NO_BUFFERS,
+               "there was no memory for the attempt");
+}
+
 void stg_attempt_start(stg_attempts *all, const stg_action *action)
 {
     const stg_message *m = action->start.message;
-    stg_attempt *a = take(all), spare;
-    stg_parcel p;
+    stg_attempt *a = take(all);
+    stg_parcel p STG_UNINITIALIZED;
 
     if (a == NULL) {
-        begin(all, &spare, action);
-        end_unsent(all->hub, &spare, STG_FAULT_NO_BUFFERS,
-                   "there was no memory for the attempt");
+        end_unmade(all, action);
         return;
     }
     begin(all, a, action);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "ingress/internal.h"
 #include "store/message_id.h"
 
@@ -13,6 +14,12 @@ typedef struct lines {
     char text[STG_RESPONSE_MORE_MAX];
     size_t size;
 } lines;
+
+static void begin(lines *l)
+{
+    l->text[0] = '\0';
+    l->size = 0;
+}
 
 static void add(lines *l, const char *name, const char *value)
 {
@@ -93,8 +100,9 @@ static void send_problem(stg_caller *c)
 {
     char text[STG_PROBLEM_TEXT_MAX];
     size_t size = stg_problem_print(&c->problem, text);
-    lines more = {.size = 0};
+    lines more;
 
+    begin(&more);
     tell(c);
     add_problem_lines(c, &more);
     answer(c, c->problem.status, "application/problem+json", &more,
@@ -104,13 +112,14 @@ static void send_problem(stg_caller *c)
 void stg_answer_caller(stg_caller *c)
 {
     stg_span text = {c->reply.text, c->reply.size};
-    lines more = {.size = 0};
+    lines more STG_UNINITIALIZED;
 
     if (c->problem.status != 0) {
         send_problem(c);
         return;
     }
     c->reply.text = NULL; // it is given
+    begin(&more);
     answer(c, c->reply.status, c->reply.type, &more, text, true);
 }
 
@@ -175,11 +184,12 @@ static bool is_all_repeats(const stg_publication *p,
 bool stg_answer_ids(stg_caller *c, const stg_publication *p,
                     const stg_append_answer *answers)
 {
-    char one[STG_ID_TEXT_MAX + 16], *text = one;
+    char one[STG_ID_TEXT_MAX + 16] STG_UNINITIALIZED, *text = one;
     bool is_batch = p->messages != &p->one;
-    lines more = {.size = 0};
+    lines more STG_UNINITIALIZED;
     size_t size;
 
+    begin(&more);
     if (is_batch)
         text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
     if (text == NULL)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/message_id.h"
+
 /* Digits and no more than those behind a prefix. */
 static bool read_number(const char *text, size_t size, uint64_t *number)
 {
@@ -74,8 +76,8 @@ const char *stg_ids_print(const stg_ids *ids, uint32_t number,
     if (p != NULL)
         print_topic(p, position, text);
     else if (number == 0)
-        snprintf(text, STG_MESSAGE_ID_MAX, "%016" PRIx64 "-%" PRIu64,
-                 stg_epochs_at(ids->epochs, position), position);
+        (void)stg_id_print(stg_epochs_at(ids->epochs, position), position,
+                           text);
     else
         snprintf(text, STG_MESSAGE_ID_MAX, "%" PRIu32 "-%" PRIu64, number,
                  position);

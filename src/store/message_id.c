@@ -1,16 +1,19 @@
 #include "store/message_id.h"
-#include "base/hex.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/digits.h"
+#include "base/hex.h"
 
 enum { EPOCH_DIGITS = 16 };
 
 const char *stg_id_print(uint64_t epoch, uint64_t position,
                          char text[STG_ID_TEXT_MAX])
 {
-    snprintf(text, STG_ID_TEXT_MAX, "%016" PRIx64 "-%" PRIu64, epoch, position);
+    for (int i = 0; i < EPOCH_DIGITS; i++)
+        text[i] = "0123456789abcdef"[epoch >> (60 - 4 * i) & 15];
+    text[EPOCH_DIGITS] = '-';
+    *stg_digits_put(text + EPOCH_DIGITS + 1, position) = '\0';
     return text;
 }
 

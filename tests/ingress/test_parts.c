@@ -35,6 +35,17 @@ TEST(id, is_read_as_it_was_printed)
     }
 }
 
+TEST(id, is_sixteen_hex_digits_and_a_number)
+{
+    char text[STG_ID_TEXT_MAX];
+
+    CHECK_STR(stg_id_print(0, 0, text), "0000000000000000-0");
+    CHECK_STR(stg_id_print(UINT64_C(0xfedcba9876543210), 1234567890, text),
+              "fedcba9876543210-1234567890");
+    CHECK_STR(stg_id_print(UINT64_MAX, UINT64_MAX, text),
+              "ffffffffffffffff-18446744073709551615");
+}
+
 TEST(id, is_nothing_else)
 {
     static const char *const wrong[] = {
