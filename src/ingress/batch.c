@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/scan.h"

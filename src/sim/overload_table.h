@@ -24,6 +24,6 @@ void stg_overload_table_free(stg_overload_table *t);
 /* The series as a list in JSON, an object a case: {"policy", "bin_ms",
  * "goodput_per_s": [...], ...}. */
 void stg_overload_put_series(const stg_overload_case *cases, size_t count,
-                             stg_text_buffer *buffer);
+                             stg_text_buffer *p);
 
 #endif
