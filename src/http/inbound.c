@@ -361,8 +361,6 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
 void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 {
     c->is_last = true;
-    if (c->phase < STG_INBOUND_BODY)
-        c->request.is_head = false; // it has no meaning yet
     enter(c, STG_INBOUND_WAIT);
     c->server->hooks->refused(c, status, why);
 }

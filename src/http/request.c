@@ -32,6 +32,7 @@ void stg_request_begin(stg_request *r)
     r->state = HEAD;
     r->scan = STG_HEAD_START;
     r->empty = 0;
+    r->is_head = false;
 }
 
 void stg_request_init(stg_request *r, size_t head_max)

@@ -55,9 +55,9 @@ typedef struct stg_request {
     uint8_t counts[STG_PARTS]; /* of header lines, 255 at most */
     uint64_t length;           /* of the body; UINT64_MAX: it is in chunks */
     bool has_length;           /* it said so: Content-Length or chunks */
-    bool is_head;              /* HEAD: the answer has no body */
-    bool is_old;               /* HTTP/1.0 */
-    bool is_last;              /* of its connection */
+    bool is_head;     /* HEAD: the answer has no body, refused or not */
+    bool is_old;      /* HTTP/1.0 */
+    bool is_last;     /* of its connection */
     bool wants_go_on; /* Expect: 100-continue, and none of its body came */
 
     uint8_t state;

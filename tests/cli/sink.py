@@ -313,7 +313,10 @@ class Sink(unittest.TestCase):
         sink = self.start()
         s = self.connect()
         s.sendall(b"\x16\x03\x01 hello\r\n\r\n")
-        self.assertTrue(self.receive(s).startswith(b"HTTP/1.1 400 "))
+        head, _, body = self.receive(s).partition(b"\r\n\r\n")
+        self.assertTrue(head.startswith(b"HTTP/1.1 400 "), head)
+        self.assertIn(b"Content-Type: application/problem+json", head)
+        self.assertIn("request line", json.loads(body)["detail"])
         self.assertEqual(self.send().status, 200)
         self.assertEqual(self.stop(sink)[1]["broken off"], "1")
 

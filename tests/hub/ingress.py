@@ -202,6 +202,29 @@ class Ingress(case.Case):
             getattr(hub, ends)()
             self.assertEqual(os.path.exists(path), ends == "kill")
 
+    def test_idle_connections_are_cheap(self):
+        """2 KB each: 10,000 are 20 MB."""
+        hub = self.hub()
+        count = 900
+
+        def connect(i):
+            s = socket.socket()
+            self.addCleanup(s.close)
+            s.settimeout(PATIENCE)
+            s.bind((f"127.0.1.{1 + i % 3}", 0))
+            s.connect(("127.0.0.1", hub.port))
+            s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(s.recv(1 << 16)[:12], b"HTTP/1.1 200")
+        for i in range(100):
+            connect(i)
+        before = hub.resident()
+        for i in range(count):
+            connect(i)
+        each = (hub.resident() - before) / count
+        if not case.is_sanitized():
+            self.assertLess(each, 2 << 10)
+        case.note(self, f"an idle connection: {each:.0f} bytes")
+
     def test_makes_room_when_no_file_is_left(self):
         hub = self.hub()
         self.assertEqual(hub.ask("GET", "/healthz")[0], 200)

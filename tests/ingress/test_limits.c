@@ -851,6 +851,30 @@ TEST(ingress, refuses_a_request_without_a_host_or_with_a_blank_in_its_path)
     market_end(&m);
 }
 
+/* Source: RFC 9110, 9.3.2; of what was asked before, it is no matter. */
+TEST(ingress, sends_no_body_to_head_that_is_refused)
+{
+    market m;
+    caller *c;
+    const char *words;
+
+    begin(&m);
+    c = caller_new(&m);
+    caller_say(c, "HEAD / HTTP/1.1\r\n\r\n");
+    words = last_words(c);
+    CHECK_INT(status_of(words), 400);
+    CHECK(strstr(words, "Content-Length: 0\r\n") == NULL);
+    CHECK_STR(strstr(words, "\r\n\r\n"), "\r\n\r\n");
+    caller_free(c);
+    c = caller_new(&m);
+    caller_say(c,
+               "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+               "GET / HTTP/1.1\r\n\r\n");
+    CHECK(strstr(last_words(c), "wanted a Host") != NULL);
+    caller_free(c);
+    market_end(&m);
+}
+
 /* However it comes, and wherever it lies. */
 TEST(ingress, takes_headers_that_come_in_pieces_for_what_they_are)
 {

@@ -7,6 +7,7 @@
 
 #include "http/header.h"
 #include "http/server.h"
+#include "ingress/problem.h"
 
 /* A client, with one request at a time. */
 typedef struct caller {
@@ -218,9 +219,13 @@ static void take_body(stg_inbound *in, stg_span piece)
 
 static void refuse(stg_inbound *in, int status, const char *why)
 {
-    (void)why;
+    char text[STG_PROBLEM_TEXT_MAX];
+    stg_problem p;
+
     sink_of(caller_of(in))->tally.broken++;
-    stg_inbound_answer(in, status, NULL, NULL, "", 0, false);
+    (void)stg_problem_set(&p, status, 0, "%s", why);
+    stg_inbound_answer(in, status, "application/problem+json", NULL, text,
+                       stg_problem_print(&p, text), false);
 }
 
 static void end(stg_inbound *in)
