@@ -139,19 +139,18 @@ static unsigned draw(const settings *s, const stg_remote *r,
                      unsigned drawn)
 {
     bool is_screen = isatty(STDOUT_FILENO) == 1;
-    status_print_options options = {.terminal = stg_terminal_look(),
-                                    .end = "\n"};
+    status_print_options print = {.terminal = stg_terminal_look(), .end = "\n"};
 
     if (is_screen && !s->is_all)
-        options.lines = screen_lines();
+        print.lines = screen_lines();
     if (is_screen && s->is_watch) {
         // What does not fit is cut: a line that wraps would be two.
-        options.end = "\033[K\n";
+        print.end = "\033[K\n";
         fputs("\033[?7l", stdout);
         if (drawn > 0)
             printf("\033[%uA", drawn);
     }
-    drawn = status_table_print(&options, stg_remote_hub(r), look, notice);
+    drawn = status_table_print(&print, stg_remote_hub(r), look, notice);
     if (is_screen && s->is_watch)
         fputs("\033[J\033[?7h", stdout);
     else if (s->is_watch)
