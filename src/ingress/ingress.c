@@ -116,18 +116,30 @@ static uint64_t file_room(const stg_ingress *g)
     return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
 }
 
+uint32_t stg_ingress_client_max(const stg_ingress *g,
+                                const stg_ingress_options *wanted)
+{
+    uint64_t share = wanted->address_connections_max;
+
+    if (g->options.connections_max >= wanted->connections_max)
+        return (uint32_t)share;
+    share = share * g->options.connections_max / wanted->connections_max;
+    return share > 0 ? (uint32_t)share : 1;
+}
+
 /* The targets' quarter is theirs alone; the half that is shared is looked at
  * when a connection comes. */
 static void cap_connections(stg_ingress *g)
 {
-    uint32_t wanted = g->options.connections_max;
+    const stg_ingress_options wanted = g->options;
     uint64_t room = file_room(g), most = room - room / 4;
 
-    if (most >= wanted)
+    if (most >= wanted.connections_max)
         return;
     g->options.connections_max = (uint32_t)most;
+    g->options.address_connections_max = stg_ingress_client_max(g, &wanted);
     STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
-            stg_field_number("wanted", wanted),
+            stg_field_number("wanted", wanted.connections_max),
             stg_field_number("connections", most),
             stg_field_number("open_files", room),
             stg_field_text("next",

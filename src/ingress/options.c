@@ -147,6 +147,6 @@ stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
     if (status == STG_OK)
         g->options.address_connections_max =
             g->server.options.address_connections_max =
-                o->address_connections_max;
+                stg_ingress_client_max(g, o);
     return status;
 }

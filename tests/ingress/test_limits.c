@@ -225,14 +225,18 @@ static caller *begin_one(market *m)
     return c;
 }
 
-TEST(ingress, refuses_another_of_an_address_whose_connections_are_busy)
+static void check_two_of_an_address(uint32_t most, uint32_t of_address,
+                                    bool changes)
 {
     market m;
     caller *c[3];
 
     market_begin(&m);
-    m.options.address_connections_max = 2;
+    m.options.connections_max = most;
+    m.options.address_connections_max = of_address;
     market_open(&m);
+    if (changes)
+        CHECK(stg_ingress_change(m.ingress, &m.options, &m.err) == STG_OK);
     m.holds = true;
     c[0] = begin_one(&m);
     c[1] = begin_one(&m);
@@ -246,6 +250,25 @@ TEST(ingress, refuses_another_of_an_address_whose_connections_are_busy)
     for (int i = 0; i < 3; i++)
         caller_free(c[i]);
     market_end(&m);
+}
+
+TEST(ingress, refuses_another_of_an_address_whose_connections_are_busy)
+{
+    check_two_of_an_address(1024, 2, false);
+}
+
+/* I32: 48 connections are half of those that are wanted. */
+TEST(ingress, gives_an_address_its_share_of_fewer_connections)
+{
+    struct rlimit before, files;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    files = before;
+    files.rlim_cur = 128;
+    CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
+    check_two_of_an_address(96, 4, false);
+    check_two_of_an_address(96, 5, true);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 /* I32: whoever has said nothing goes before one that has been answered. */
