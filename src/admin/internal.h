@@ -51,7 +51,7 @@ void stg_admin_note_refused(void *admin, const stg_refused_call *call);
 /* Each makes a value; NULL when there is no memory, which jansson bears where
  * it is added. */
 json_t *stg_json_span(const char *at, size_t size);
-json_t *stg_json_text(const char *text);    /* NULL: null. Not UTF-8: '?' */
+json_t *stg_json_text(const char *text);    /* NULL: null. No UTF-8: U+FFFD */
 json_t *stg_json_count(uint64_t number);    /* the most is INT64_MAX */
 json_t *stg_json_time(stg_ns wall);         /* 0: null */
 json_t *stg_json_milliseconds(stg_ns time); /* 0: null */

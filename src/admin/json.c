@@ -4,23 +4,29 @@
 #include <time.h>
 
 #include "admin/internal.h"
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "host/log_line.h"
-#include "store/letter.h"
 
 json_t *stg_json_span(const char *at, size_t size)
 {
+    static const char unknown[] = "\xef\xbf\xbd"; // U+FFFD
     json_t *json = json_stringn(at, size);
-    char *copy;
+    char *copy, *to;
 
     if (json != NULL)
         return json;
-    copy = malloc(size + 1);
+    to = copy = malloc(3 * size + 1);
     if (copy == NULL)
         return NULL;
-    for (size_t i = 0; i < size; i++)
-        copy[i] = (char)((unsigned char)at[i] < 0x80 ? at[i] : '?');
-    json = json_stringn(copy, size);
+    for (size_t i = 0; i < size;) {
+        size_t length = stg_utf8_length(at + i, size - i);
+
+        memcpy(to, length == 0 ? unknown : at + i, length == 0 ? 3 : length);
+        to += length == 0 ? 3 : length;
+        i += length == 0 ? 1 : length;
+    }
+    json = json_stringn(copy, (size_t)(to - copy));
     free(copy);
     return json;
 }
@@ -52,12 +58,15 @@ json_t *stg_json_milliseconds(stg_ns time)
 
 static json_t *base64_of(stg_span bytes)
 {
-    stg_letter_line line = {.size = 0};
-    json_t *json;
+    size_t size = stg_base64_size(bytes.size);
+    char *text = malloc(size + 1);
+    json_t *json = NULL;
 
-    stg_line_add_base64(&line, bytes);
-    json = line.is_short ? NULL : json_stringn(line.at, line.size);
-    stg_line_free(&line);
+    if (text != NULL) {
+        stg_base64_put(text, bytes);
+        json = json_stringn(text, size);
+    }
+    free(text);
     return json;
 }
 

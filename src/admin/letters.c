@@ -4,65 +4,39 @@
 #include <string.h>
 
 #include "admin/internal.h"
+#include "store/letter.h"
 #include "store/message_id.h"
 
 /* -- a letter ----------------------------------------------------------------
  * */
 
-static json_t *print_status(const stg_letter *l)
+static void add_column(json_t *json, const stg_letter *l, stg_letter_column c)
 {
-    return l->http_status == 0 ? json_null() : stg_json_count(l->http_status);
+    const char *name = stg_letter_name(c);
+    stg_letter_value v = stg_letter_get(l, c);
+
+    if (v.is_null)
+        json_object_set_new(json, name, json_null());
+    else if (v.is_number)
+        json_object_set_new(json, name, stg_json_count(v.number));
+    else if (stg_letter_is_bytes(c))
+        stg_json_add_bytes(json, name, v.span);
+    else
+        json_object_set_new(json, name, stg_json_span(v.span.at, v.span.size));
 }
 
-static json_t *print_last(const stg_letter *l)
+static json_t *print_columns(const stg_letter *l, stg_letter_column end)
 {
-    return l->last_position == 0 ? json_null()
-                                 : stg_json_count(l->last_position);
+    json_t *json = json_object();
+
+    for (stg_letter_column c = 0; c < end; c++)
+        add_column(json, l, c);
+    return json;
 }
 
 json_t *stg_admin_print_letter(const stg_letter *l)
 {
-    return json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,"
-        "s:o,s:o,s:o,s:o,s:o}",
-        "id", stg_json_count(l->id), "message_id", stg_json_text(l->message_id),
-        "target", stg_json_text(l->target), "target_url",
-        stg_json_text(l->target_url), "state", stg_json_text(l->state), "why",
-        stg_json_text(l->why), "category", stg_json_text(l->category), "cause",
-        stg_json_text(l->cause), "http_status", print_status(l), "detail",
-        stg_json_text(l->detail), "attempts", stg_json_count(l->attempts),
-        "first_attempt_at", stg_json_text(l->first_attempt_at),
-        "last_attempt_at", stg_json_text(l->last_attempt_at), "created_at",
-        stg_json_text(l->created_at), "changed_at",
-        stg_json_text(l->changed_at), "topic", stg_json_text(l->topic),
-        "partition",
-        l->topic != NULL ? stg_json_count(l->topic_partition) : json_null(),
-        "position", l->is_evicted ? json_null() : stg_json_count(l->position),
-        "last_position", print_last(l), "count", stg_json_count(l->count),
-        "replay", stg_json_count(l->replay), "payload_size",
-        l->has_payload ? stg_json_count(l->payload_size) : json_null());
-}
-
-static void add_bytes(json_t *json, const char *name, stg_span bytes,
-                      bool is_there)
-{
-    if (is_there)
-        stg_json_add_bytes(json, name, bytes);
-    else
-        json_object_set_new(json, name, json_null());
-}
-
-static json_t *print_whole(const stg_letter *l)
-{
-    json_t *json = stg_admin_print_letter(l);
-
-    json_object_set_new(json, "content_type", stg_json_text(l->content_type));
-    json_object_set_new(json, "headers", stg_json_text(l->headers));
-    json_object_set_new(json, "key", stg_json_text(l->key));
-    add_bytes(json, "source_key", l->source_key, l->source_key.at != NULL);
-    add_bytes(json, "answer", l->answer, l->answer.at != NULL);
-    add_bytes(json, "payload", l->payload, l->has_payload);
-    return json;
+    return print_columns(l, STG_LETTER_LIGHT_COLUMNS);
 }
 
 /* -- a page ------------------------------------------------------------------
@@ -148,7 +122,8 @@ static void answer_letter(void *ctx, const stg_letter *letter)
     if (letter == NULL)
         stg_ask_refuse(ctx, 404, "there is no dead letter of this number");
     else
-        stg_ask_answer_json(ctx, 200, print_whole(letter));
+        stg_ask_answer_json(ctx, 200,
+                            print_columns(letter, STG_LETTER_COLUMNS));
 }
 
 void stg_admin_letter(void *admin, stg_ask *ask)

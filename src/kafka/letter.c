@@ -5,6 +5,7 @@
 
 #include "kafka/internal.h"
 #include "kafka/letters.h"
+#include "store/letter.h"
 
 static void add(rd_kafka_headers_t *h, const char *name, stg_span value)
 {
@@ -69,6 +70,25 @@ static void add_cut(rd_kafka_headers_t *h, const stg_letter *r,
     add_number(h, "stagger-payload-size", r->payload_size);
 }
 
+/* What happened, by the table of columns; a count of one and no replay go
+ * without saying. */
+static void add_columns(rd_kafka_headers_t *h, const stg_letter *r)
+{
+    for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++) {
+        const char *name = stg_letter_header(c);
+        stg_letter_value v = stg_letter_get(r, c);
+        bool is_usual = (c == STG_LETTER_COUNT && v.number == 1) ||
+                        (c == STG_LETTER_REPLAY && v.number == 0);
+
+        if (name == NULL || v.is_null || is_usual)
+            continue;
+        if (v.is_number)
+            add_number(h, name, v.number);
+        else
+            add(h, name, v.span);
+    }
+}
+
 rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
                                              stg_kafka_letter_form form,
                                              const char *refusal)
@@ -79,27 +99,7 @@ rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
     // was sent again from such a topic, and have older ones.
     if (form != STG_KAFKA_LETTER_BARE)
         add_given(h, r);
-    add_number(h, "stagger-id", r->id);
-    add_text(h, "stagger-message", r->message_id);
-    add_text(h, "stagger-target", r->target);
-    add_text(h, "stagger-state", r->state);
-    add_text(h, "stagger-cause", r->cause);
-    add_text(h, "stagger-category", r->category);
-    add_number(h, "stagger-attempts", r->attempts);
-    add_text(h, "stagger-topic", r->topic);
-    add_number(h, "stagger-partition",
-               r->topic != NULL ? r->topic_partition : r->partition);
-    add_number(h, "stagger-position", r->position);
-    if (r->last_position > 0) {
-        add_number(h, "stagger-last-position", r->last_position);
-        add_number(h, "stagger-count", r->count);
-    }
-    if (r->http_status > 0)
-        add_number(h, "stagger-status", r->http_status);
-    add_text(h, "stagger-detail", r->detail);
-    if (r->replay > 0)
-        add_number(h, "stagger-replay", r->replay);
-    add_text(h, "stagger-created-at", r->created_at);
+    add_columns(h, r);
     add_cut(h, r, refusal);
     return h;
 }

@@ -161,16 +161,3 @@ bool stg_cause_fits(const char *pattern, const char *cause)
         return strncmp(pattern, cause, length - 1) == 0;
     return strcmp(pattern, cause) == 0;
 }
-
-const char *stg_cause_like(const char *pattern, char like[STG_CAUSE_LIKE_MAX])
-{
-    char *at = like;
-
-    for (; *pattern != '\0' && at < like + STG_CAUSE_LIKE_MAX - 3; pattern++) {
-        if (*pattern == '_')
-            *at++ = '\\';
-        *at++ = *pattern == '*' ? '%' : *pattern;
-    }
-    *at = '\0';
-    return like;
-}

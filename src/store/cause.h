@@ -24,8 +24,4 @@ bool stg_cause_read(stg_cause *cause, const char *word,
 
 bool stg_cause_fits(const char *pattern, const char *cause);
 
-/* The pattern for LIKE, where '\' is the escape: "HTTP\_5%". */
-enum { STG_CAUSE_LIKE_MAX = 2 * STG_CAUSE_MAX };
-const char *stg_cause_like(const char *pattern, char like[STG_CAUSE_LIKE_MAX]);
-
 #endif

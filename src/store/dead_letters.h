@@ -56,8 +56,9 @@ typedef struct stg_letter {
                                     into it */
     const char *changed_at;      /* its state; NULL: as it was made */
     const char *topic;           /* NULL: of the queue */
-    uint32_t topic_partition;    /* of the topic */
-    uint32_t lane, partition, replay;
+    uint64_t topic_partition;    /* of the topic */
+    uint32_t lane, partition;    /* as the store numbers them */
+    uint64_t replay;
     uint64_t position;
     uint64_t last_position; /* of a bulk row; 0: one message */
     uint64_t count;         /* messages it stands for */

@@ -1,5 +1,7 @@
 #include "store/letter.h"
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "base/visible.h"
+#include "store/eviction.h"
 
 void stg_line_free(stg_letter_line *l)
 {
@@ -90,75 +93,163 @@ void stg_line_add_base64(stg_letter_line *l, stg_span bytes)
     l->size += size;
 }
 
-/* -- a row ----------------------------------------------------------------- */
+/* -- columns --------------------------------------------------------------- */
+
+typedef enum type { NUMBER, TEXT, BYTES } type;
+
+#define COLUMN(c, name, field, type, sql, header) \
+    [STG_LETTER_##c] = {name, header, type, offsetof(stg_letter, field)},
+
+static const struct {
+    const char *name, *header;
+    type type;
+    size_t offset;
+} columns[] = {STG_LETTER_LIGHT(COLUMN) STG_LETTER_REST(COLUMN)};
 
 const char *stg_letter_name(stg_letter_column column)
 {
-    static const char *const names[] = {
-        [STG_LETTER_ID] = "id",
-        [STG_LETTER_MESSAGE_ID] = "message_id",
-        [STG_LETTER_TARGET] = "target",
-        [STG_LETTER_TARGET_URL] = "target_url",
-        [STG_LETTER_STATE] = "state",
-        [STG_LETTER_WHY] = "why",
-        [STG_LETTER_CATEGORY] = "category",
-        [STG_LETTER_CAUSE] = "cause",
-        [STG_LETTER_HTTP_STATUS] = "http_status",
-        [STG_LETTER_DETAIL] = "detail",
-        [STG_LETTER_ATTEMPTS] = "attempts",
-        [STG_LETTER_FIRST_ATTEMPT_AT] = "first_attempt_at",
-        [STG_LETTER_LAST_ATTEMPT_AT] = "last_attempt_at",
-        [STG_LETTER_CREATED_AT] = "created_at",
-        [STG_LETTER_CHANGED_AT] = "changed_at",
-        [STG_LETTER_TOPIC] = "topic",
-        [STG_LETTER_PARTITION] = "partition",
-        [STG_LETTER_POSITION] = "position",
-        [STG_LETTER_LAST_POSITION] = "last_position",
-        [STG_LETTER_COUNT] = "count",
-        [STG_LETTER_REPLAY] = "replay",
-        [STG_LETTER_CONTENT_TYPE] = "content_type",
-        [STG_LETTER_HEADERS] = "headers",
-        [STG_LETTER_KEY] = "key",
-        [STG_LETTER_SOURCE_KEY] = "source_key",
-        [STG_LETTER_ANSWER] = "answer",
-        [STG_LETTER_PAYLOAD] = "payload",
-    };
-
-    return names[column];
+    return columns[column].name;
 }
 
-bool stg_letter_is_bytes(int column)
+const char *stg_letter_header(stg_letter_column column)
 {
-    return column == STG_LETTER_SOURCE_KEY || column == STG_LETTER_ANSWER ||
-           column == STG_LETTER_PAYLOAD;
+    return columns[column].header;
 }
 
-static void write_column(stg_letter_line *l, stg_stmt *st, int column)
+bool stg_letter_is_bytes(stg_letter_column column)
 {
-    stg_span text = stg_sql_column_span(st, column);
-    bool is_base64 = stg_letter_is_bytes(column) &&
-                     stg_sql_is_blob(st, column) &&
-                     !stg_utf8_is_text(text.at, text.size);
+    return columns[column].type == BYTES;
+}
 
-    add_text(l, column == 0 ? "{\"" : ", \"");
-    add_text(l, stg_letter_name((stg_letter_column)column));
-    add_text(l, is_base64 ? "_base64\": " : "\": ");
-    if (stg_sql_is_null(st, column)) {
-        add_text(l, "null");
-    } else if (stg_sql_is_number(st, column)) {
-        add_text(l, stg_sql_text(st, column));
-    } else if (is_base64) {
-        add(l, "\"", 1);
-        stg_line_add_base64(l, text);
-        add(l, "\"", 1);
-    } else {
-        add_json(l, text);
+static void read_column(stg_letter *l, stg_arena *a, stg_stmt *st,
+                        stg_letter_column column, int at)
+{
+    void *field = (char *)l + columns[column].offset;
+
+    switch (columns[column].type) {
+    case NUMBER:
+        *(uint64_t *)field = stg_sql_column(st, at);
+        break;
+    case TEXT:
+        *(const char **)field = stg_arena_column(a, st, at).at;
+        break;
+    case BYTES:
+        *(stg_span *)field = stg_arena_column(a, st, at);
+        break;
     }
 }
 
-void stg_letter_write(stg_letter_line *l, stg_stmt *st)
+void stg_letter_read(stg_letter *l, stg_arena *a, stg_stmt *st, bool is_whole)
 {
-    for (int column = 0; column < STG_LETTER_COLUMNS; column++)
-        write_column(l, st, column);
-    add_text(l, "}\n");
+    stg_letter_column c = 0;
+    int at = STG_LETTER_LIGHT_COLUMNS;
+
+    *l = (stg_letter){.id = 0};
+    for (; c < STG_LETTER_LIGHT_COLUMNS; c++)
+        read_column(l, a, st, c, (int)c);
+    l->has_payload = !stg_sql_is_null(st, STG_LETTER_PAYLOAD_SIZE);
+    l->is_evicted = stg_letter_is_evicted(l->why);
+    l->lane = (uint32_t)stg_sql_column(st, at++);
+    l->partition = (uint32_t)stg_sql_column(st, at++);
+    at++; // STG_LETTER_IS_FORGOTTEN
+    if (!is_whole)
+        return;
+    for (; c < STG_LETTER_COLUMNS; c++)
+        read_column(l, a, st, c, at++);
+    l->source_headers = stg_arena_column(a, st, at);
+}
+
+/* Where a number means that there is none. */
+static bool has_number(const stg_letter *l, stg_letter_column column)
+{
+    switch (column) {
+    case STG_LETTER_HTTP_STATUS:
+        return l->http_status > 0;
+    case STG_LETTER_PARTITION:
+        return l->topic != NULL;
+    case STG_LETTER_POSITION:
+        return !l->is_evicted;
+    case STG_LETTER_LAST_POSITION:
+        return l->last_position > 0;
+    case STG_LETTER_PAYLOAD_SIZE:
+        return l->has_payload;
+    default:
+        return true;
+    }
+}
+
+stg_letter_value stg_letter_get(const stg_letter *l, stg_letter_column column)
+{
+    const void *field = (const char *)l + columns[column].offset;
+    stg_letter_value value = {.is_number = columns[column].type == NUMBER};
+
+    if (columns[column].type == BYTES) {
+        value.span = *(const stg_span *)field;
+    } else if (columns[column].type == TEXT) {
+        value.span.at = *(const char *const *)field;
+        if (value.span.at != NULL)
+            value.span.size = strlen(value.span.at);
+    } else {
+        value.number = *(const uint64_t *)field;
+    }
+    value.is_null =
+        value.is_number ? !has_number(l, column) : value.span.at == NULL;
+    return value;
+}
+
+void stg_letter_set(stg_letter *l, stg_letter_column column,
+                    stg_letter_value value)
+{
+    void *field = (char *)l + columns[column].offset;
+
+    if (columns[column].type == TEXT)
+        *(const char **)field = value.is_null ? NULL : value.span.at;
+    else if (columns[column].type == NUMBER)
+        *(uint64_t *)field = value.is_null ? 0 : value.number;
+    if (column == STG_LETTER_POSITION)
+        l->is_evicted = value.is_null;
+    if (column == STG_LETTER_PAYLOAD_SIZE)
+        l->has_payload = !value.is_null;
+}
+
+const char *stg_letter_newest(const stg_letter *l)
+{
+    bool is_one = l->last_position == 0 && !l->is_evicted;
+
+    return is_one || l->last_attempt_at == NULL ? l->created_at
+                                                : l->last_attempt_at;
+}
+
+/* -- a line ---------------------------------------------------------------- */
+
+static void write_column(stg_letter_line *line, const stg_letter *l,
+                         stg_letter_column column)
+{
+    stg_letter_value v = stg_letter_get(l, column);
+    bool is_base64 = stg_letter_is_bytes(column) &&
+                     !stg_utf8_is_text(v.span.at, v.span.size);
+    char number[24];
+
+    add_text(line, column == 0 ? "{\"" : ", \"");
+    add_text(line, stg_letter_name(column));
+    add_text(line, is_base64 ? "_base64\": " : "\": ");
+    if (v.is_null) {
+        add_text(line, "null");
+    } else if (v.is_number) {
+        snprintf(number, sizeof number, "%" PRIu64, v.number);
+        add_text(line, number);
+    } else if (is_base64) {
+        add(line, "\"", 1);
+        stg_line_add_base64(line, v.span);
+        add(line, "\"", 1);
+    } else {
+        add_json(line, v.span);
+    }
+}
+
+void stg_letter_write(stg_letter_line *line, const stg_letter *l)
+{
+    for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++)
+        write_column(line, l, c);
+    add_text(line, "}\n");
 }

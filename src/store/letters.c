@@ -126,28 +126,13 @@ static bool write_line(stg_letters *l, stg_span line)
 
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
-/* A row that was read: for the file as a line, for the sink as a letter. */
-static int take_row(stg_letters *l, stg_letter_line *lines)
+static uint64_t bytes_of(const stg_found *found)
 {
-    int version = l->o->sink.write != NULL ? STG_FIND_CHANGED_VERSION
-                                           : STG_LETTER_COLUMNS;
+    uint64_t bytes = 0;
 
-    if (l->o->sink.write == NULL)
-        stg_letter_write(lines, l->read);
-    else if (!stg_find_add(&l->found, l->read, PIECE))
-        return SQLITE_NOMEM;
-    l->ids[l->count] = stg_sql_column(l->read, 0);
-    l->versions[l->count++] = stg_sql_column(l->read, version);
-    return SQLITE_OK;
-}
-
-static uint64_t bytes_of(const stg_letters *l, const stg_letter_line *lines)
-{
-    uint64_t bytes = lines->size;
-
-    for (size_t i = 0; i < l->found.count; i++)
-        bytes += l->found.letters[i].payload_size +
-                 l->found.letters[i].source_headers.size;
+    for (size_t i = 0; i < found->count; i++)
+        bytes += found->letters[i].payload_size +
+                 found->letters[i].source_headers.size;
     return bytes;
 }
 
@@ -160,7 +145,7 @@ static int bind_read(stg_letters *l)
 
 /* Some rows. A file may hang, and then no read transaction may be open: so they
  * are in memory first. */
-static int collect(stg_letters *l, stg_letter_line *lines, bool *is_all)
+static int collect(stg_letters *l, bool *is_all)
 {
     size_t most = l->url == NULL ? PIECE : SHARED_PIECE;
     int rc = bind_read(l);
@@ -171,31 +156,35 @@ static int collect(stg_letters *l, stg_letter_line *lines, bool *is_all)
         rc = SQLITE_NOMEM;
     if (rc != SQLITE_OK)
         return rc;
-    while (bytes_of(l, lines) < PIECE_BYTES &&
+    while (bytes_of(&l->found) < PIECE_BYTES &&
            (rc = stg_sql_step(l->read)) == SQLITE_ROW) {
-        rc = take_row(l, lines);
-        if (rc != SQLITE_OK)
+        if (!stg_find_add(&l->found, l->read, PIECE)) {
+            rc = SQLITE_NOMEM;
             break;
-        rc = SQLITE_ROW;
+        }
+        l->ids[l->count] = stg_sql_column(l->read, 0);
+        l->versions[l->count++] =
+            stg_sql_column(l->read, STG_FIND_CHANGED_VERSION);
     }
     stg_sql_reset(l->read);
     *is_all = rc == SQLITE_DONE && l->count < most;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static bool write_lines(stg_letters *l, const stg_letter_line *lines)
+static bool write_lines(stg_letters *l)
 {
-    const char *at = lines->at, *end = lines->at + lines->size, *next;
+    stg_letter_line line = {.size = 0};
+    bool is_well = true;
 
-    errno = ENOMEM;
-    if (lines->is_short)
-        return false;
-    for (; at < end; at = next) {
-        next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
-        if (!write_line(l, (stg_span){at, (size_t)(next - at)}))
-            return false;
+    for (size_t i = 0; i < l->found.count && is_well; i++) {
+        line.size = 0;
+        stg_letter_write(&line, &l->found.letters[i]);
+        errno = ENOMEM;
+        is_well =
+            !line.is_short && write_line(l, (stg_span){line.at, line.size});
     }
-    return fdatasync(l->fd) == 0;
+    stg_line_free(&line);
+    return is_well && fdatasync(l->fd) == 0;
 }
 
 static bool fail(stg_letters *l, const char *reason)
@@ -224,13 +213,13 @@ static bool write_sink(stg_letters *l)
 }
 
 /* True: all of them are durable there. The first l->count are in any case. */
-static bool write_out(stg_letters *l, const stg_letter_line *lines)
+static bool write_out(stg_letters *l)
 {
     if (l->count == 0)
         return true;
     if (l->o->sink.write != NULL)
         return write_sink(l);
-    if (write_lines(l, lines))
+    if (write_lines(l))
         return true;
     l->count = 0;
     return fail(l, strerror(errno));
@@ -257,13 +246,11 @@ static int note_copied(stg_letters *l)
 /* The next piece of the table. *rc: what the database said. */
 static copied copy_rows(stg_letters *l, int *rc)
 {
-    stg_letter_line lines = {.size = 0};
     bool is_all, is_written = true;
 
-    *rc = collect(l, &lines, &is_all);
+    *rc = collect(l, &is_all);
     if (*rc == SQLITE_OK)
-        is_written = write_out(l, &lines);
-    stg_line_free(&lines);
+        is_written = write_out(l);
     if (*rc == SQLITE_OK)
         *rc = note_copied(l);
     if ((*rc & 0xff) == SQLITE_BUSY) {
@@ -383,24 +370,12 @@ void stg_letters_run(void *letters)
 
 static int prepare(stg_letters *l)
 {
-    static const char of_file[] = "SELECT " STG_LETTER_SELECT
-                                  ", version FROM failed_broadcast_logs"
-                                  " WHERE version > ?1"
-                                  " ORDER BY version LIMIT ?2";
-    static const char of_shared[] =
-        "SELECT " STG_LETTER_SELECT
-        ", version FROM failed_broadcast_logs"
-        " WHERE version <> sent_version"
-        " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2";
     int rc =
         stg_store_connect_again(&l->again, l->in, &l->db, l->url, l->o->path);
 
     if (rc != SQLITE_OK)
         return rc;
-    rc = l->o->sink.write != NULL
-             ? stg_find_prepare_changed(l->db, &l->read)
-             : stg_sql_prepare(l->db, &l->read,
-                               l->url == NULL ? of_file : of_shared);
+    rc = stg_find_prepare_changed(l->db, &l->read);
     return rc == SQLITE_OK && l->url != NULL
                ? stg_sql_prepare(l->db, &l->mark,
                                  "UPDATE failed_broadcast_logs"

@@ -26,7 +26,7 @@ typedef struct stg_letters {
     stg_db *db;
     stg_read_retry again;
     stg_stmt *read, *mark;
-    stg_found found;          /* for the sink */
+    stg_found found;          /* what was read last */
     uint64_t *ids, *versions; /* of what was read last */
     size_t count;
     char *claimed; /* partitions */

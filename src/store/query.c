@@ -1,6 +1,8 @@
 #include "store/query.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,115 +60,14 @@ void stg_filter_free(stg_filter *f)
 
 /* -- a row ----------------------------------------------------------------- */
 
-enum column {
-    ID,
-    MESSAGE_ID,
-    TARGET,
-    TARGET_URL,
-    STATE,
-    WHY,
-    CATEGORY,
-    CAUSE,
-    DETAIL,
-    HTTP_STATUS,
-    ATTEMPTS,
-    FIRST_ATTEMPT_AT,
-    LAST_ATTEMPT_AT,
-    CREATED_AT,
-    CHANGED_AT,
-    LANE,
-    PARTITION,
-    REPLAY,
-    POSITION,
-    LAST_POSITION,
-    COUNT,
-    PAYLOAD_SIZE,
-    IS_FORGOTTEN,
-    TOPIC,
-    TOPIC_PARTITION,
-    CONTENT_TYPE,
-    HEADERS,
-    KEY,
-    SOURCE_KEY,
-    SOURCE_HEADERS,
-    ANSWER,
-    PAYLOAD,
-    VERSION
-};
-
 static_assert(STG_REPLAY_LOST == 2147483647 && STG_REPLAY_EVICTED == 2147483646,
               "see STG_LETTER_REPLAYS");
 
-#define LIGHT                                                                      \
-    "id, nullif(message_id, ''), target, target_url, state, why, category, cause," \
-    " detail, http_status, attempts, first_attempt_at, last_attempt_at,"           \
-    " created_at, changed_at, lane, partition, " STG_LETTER_REPLAYS                \
-    ", position,"                                                                  \
-    " last_position, count, length(payload),"                                      \
-    " coalesce((SELECT is_forgotten FROM lanes WHERE number = lane), 1), " STG_LETTER_PLACE
-
-#define WHOLE                                                           \
-    LIGHT                                                               \
-    ", content_type, headers, key, source_key, source_headers, answer," \
-    " payload"
-
-static const char *text_of(stg_arena *a, stg_stmt *st, int column)
-{
-    return stg_arena_column(a, st, column).at;
-}
-
-static void read_light(stg_letter *l, stg_arena *a, stg_stmt *st)
-{
-    *l = (stg_letter){
-        .id = stg_sql_column(st, ID),
-        .message_id = text_of(a, st, MESSAGE_ID),
-        .target = text_of(a, st, TARGET),
-        .target_url = text_of(a, st, TARGET_URL),
-        .state = text_of(a, st, STATE),
-        .why = text_of(a, st, WHY),
-        .category = text_of(a, st, CATEGORY),
-        .cause = text_of(a, st, CAUSE),
-        .detail = text_of(a, st, DETAIL),
-        .http_status = stg_sql_column(st, HTTP_STATUS),
-        .attempts = stg_sql_column(st, ATTEMPTS),
-        .first_attempt_at = text_of(a, st, FIRST_ATTEMPT_AT),
-        .last_attempt_at = text_of(a, st, LAST_ATTEMPT_AT),
-        .created_at = text_of(a, st, CREATED_AT),
-        .changed_at = text_of(a, st, CHANGED_AT),
-        .lane = (uint32_t)stg_sql_column(st, LANE),
-        .partition = (uint32_t)stg_sql_column(st, PARTITION),
-        .replay = (uint32_t)stg_sql_column(st, REPLAY),
-        .position = stg_sql_column(st, POSITION),
-        .last_position = stg_sql_column(st, LAST_POSITION),
-        .topic = text_of(a, st, TOPIC),
-        .topic_partition = (uint32_t)stg_sql_column(st, TOPIC_PARTITION),
-        .count = stg_sql_column(st, COUNT),
-        .has_payload = !stg_sql_is_null(st, PAYLOAD_SIZE),
-        .payload_size = stg_sql_column(st, PAYLOAD_SIZE),
-    };
-    l->is_evicted = stg_letter_is_evicted(l->why);
-}
-
-static void read_rest(stg_letter *l, stg_arena *a, stg_stmt *st)
-{
-    l->content_type = text_of(a, st, CONTENT_TYPE);
-    l->headers = text_of(a, st, HEADERS);
-    l->key = text_of(a, st, KEY);
-    l->source_key = stg_arena_column(a, st, SOURCE_KEY);
-    l->source_headers = stg_arena_column(a, st, SOURCE_HEADERS);
-    l->answer = stg_arena_column(a, st, ANSWER);
-    l->payload = stg_arena_column(a, st, PAYLOAD);
-}
-
 static int add(stg_found *found, stg_stmt *st, bool is_whole)
 {
-    stg_letter *l = &found->letters[found->count];
-
-    read_light(l, &found->texts, st);
-    if (is_whole)
-        read_rest(l, &found->texts, st);
+    stg_letter_read(&found->letters[found->count], &found->texts, st, is_whole);
     found->are_forgotten[found->count++] =
-        stg_sql_column(st, IS_FORGOTTEN) != 0;
+        stg_sql_column(st, STG_LETTER_IS_FORGOTTEN) != 0;
     return found->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
 }
 
@@ -199,8 +100,9 @@ int stg_find_one(stg_db *db, uint64_t id, stg_found *found)
 
     if (!make_room(found, 1))
         return SQLITE_NOMEM;
-    rc = stg_sql_prepare_once(
-        db, &st, "SELECT " WHOLE " FROM failed_broadcast_logs WHERE id = ?");
+    rc = stg_sql_prepare_once(db, &st,
+                              "SELECT " STG_LETTER_SELECT_WHOLE
+                              " FROM failed_broadcast_logs WHERE id = ?");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", id);
     if (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
@@ -209,21 +111,88 @@ int stg_find_one(stg_db *db, uint64_t id, stg_found *found)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* -- those that have changed ------------------------------------------------- */
+/* "SELECT ... WHERE id IN (1,2) ORDER BY id" of malloc(). */
+static char *text_of_ids(const stg_found *page)
+{
+    static const char head[] = "SELECT " STG_LETTER_SELECT_WHOLE
+                               " FROM failed_broadcast_logs WHERE id IN (";
+    size_t room = sizeof head + 21 * page->count + 16;
+    char *text = malloc(room);
+    size_t size = sizeof head - 1;
 
-_Static_assert((int)VERSION == STG_FIND_CHANGED_VERSION, "of its column");
+    if (text == NULL)
+        return NULL;
+    memcpy(text, head, sizeof head);
+    for (size_t i = 0; i < page->count; i++)
+        size += (size_t)snprintf(text + size, room - size, "%s%" PRIu64,
+                                 i == 0 ? "" : ",", page->letters[i].id);
+    snprintf(text + size, room - size, ") ORDER BY id");
+    return text;
+}
+
+int stg_find_whole(stg_db *db, const stg_found *page, stg_found *found)
+{
+    stg_stmt *st = NULL;
+    char *text;
+    int rc;
+
+    if (!make_room(found, page->count))
+        return SQLITE_NOMEM;
+    if (page->count == 0)
+        return SQLITE_OK;
+    text = text_of_ids(page);
+    rc = text == NULL ? SQLITE_NOMEM : stg_sql_prepare_once(db, &st, text);
+    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
+        rc = stg_find_add(found, st, page->count) ? SQLITE_OK : SQLITE_NOMEM;
+    stg_sql_finalize(st);
+    free(text);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int stg_find_is_target(stg_db *db, const char *name, bool *is_known)
+{
+    stg_stmt *st = NULL;
+    uint64_t known = 0;
+    int rc = stg_sql_prepare_once(
+        db, &st,
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM lanes WHERE name = ?1)"
+        " OR EXISTS (SELECT 1 FROM failed_broadcast_logs WHERE target = ?1)"
+        " THEN 1 ELSE 0 END");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_bind(st, "s", name);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_number(st, &known);
+    *is_known = known != 0;
+    stg_sql_finalize(st);
+    return rc;
+}
+
+int stg_find_first(stg_db *db, uint64_t *position)
+{
+    int rc = stg_sql_ask(db,
+                         "SELECT position FROM messages"
+                         " ORDER BY position LIMIT 1",
+                         position);
+
+    if (rc != SQLITE_OK)
+        *position = UINT64_MAX;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* -- those that have changed ------------------------------------------------- */
 
 int stg_find_prepare_changed(stg_db *db, stg_stmt **st)
 {
     return stg_sql_prepare(
         db, st,
         stg_sql_is_shared(db)
-            ? "SELECT " WHOLE
+            ? "SELECT " STG_LETTER_SELECT_WHOLE
               ", version FROM failed_broadcast_logs"
               " WHERE version <> sent_version"
               " AND partition = ANY (CAST(?1 AS INTEGER[]))"
               " ORDER BY id LIMIT ?2"
-            : "SELECT " WHOLE
+            : "SELECT " STG_LETTER_SELECT_WHOLE
               ", version FROM failed_broadcast_logs"
               " WHERE version > ?1 ORDER BY version LIMIT ?2");
 }
@@ -256,7 +225,7 @@ static bool is_cause(stg_stmt *st, const char *pattern)
 
     if (pattern == NULL)
         return true;
-    cause = stg_sql_text(st, CAUSE);
+    cause = stg_sql_text(st, STG_LETTER_CAUSE);
     return cause != NULL && stg_cause_fits(pattern, cause);
 }
 
@@ -264,18 +233,18 @@ static bool is_cause(stg_stmt *st, const char *pattern)
  * does not know. */
 static const char *newest_of(stg_stmt *st)
 {
-    int column = (stg_sql_is_null(st, LAST_POSITION) &&
-                  !stg_letter_is_evicted(stg_sql_text(st, WHY))) ||
-                         stg_sql_is_null(st, LAST_ATTEMPT_AT)
-                     ? CREATED_AT
-                     : LAST_ATTEMPT_AT;
+    int column = (stg_sql_is_null(st, STG_LETTER_LAST_POSITION) &&
+                  !stg_letter_is_evicted(stg_sql_text(st, STG_LETTER_WHY))) ||
+                         stg_sql_is_null(st, STG_LETTER_LAST_ATTEMPT_AT)
+                     ? STG_LETTER_CREATED_AT
+                     : STG_LETTER_LAST_ATTEMPT_AT;
 
     return stg_sql_text(st, column);
 }
 
 static bool is_in_time(stg_stmt *st, const stg_filter *f)
 {
-    const char *at = stg_sql_text(st, CREATED_AT);
+    const char *at = stg_sql_text(st, STG_LETTER_CREATED_AT);
     const char *newest = newest_of(st);
 
     // As texts they are in order.
@@ -286,9 +255,10 @@ static bool is_in_time(stg_stmt *st, const stg_filter *f)
 
 static bool matches(stg_stmt *st, const stg_filter *f)
 {
-    return is_same(st, TARGET, f->f.target) && is_same(st, STATE, f->f.state) &&
-           is_cause(st, f->f.cause) && is_same(st, CATEGORY, f->f.category) &&
-           is_in_time(st, f);
+    return is_same(st, STG_LETTER_TARGET, f->f.target) &&
+           is_same(st, STG_LETTER_STATE, f->f.state) &&
+           is_cause(st, f->f.cause) &&
+           is_same(st, STG_LETTER_CATEGORY, f->f.category) && is_in_time(st, f);
 }
 
 /* -- one after the other --------------------------------------------------- */
@@ -303,7 +273,7 @@ typedef struct search {
 /* The row that st is at. False: it is enough. */
 static bool take(search *s, stg_stmt *st, int *rc)
 {
-    s->last = stg_sql_column(st, ID);
+    s->last = stg_sql_column(st, STG_LETTER_ID);
     s->looked++;
     if (matches(st, s->f))
         *rc = add(s->found, st, false);
@@ -332,13 +302,13 @@ static int go_over(search *s, stg_stmt *st)
 static int search_table(stg_db *db, search *s, uint64_t after, bool is_reverse)
 {
     static const char *const texts[2][2] = {
-        {"SELECT " LIGHT " FROM failed_broadcast_logs"
+        {"SELECT " STG_LETTER_SELECT_LIGHT " FROM failed_broadcast_logs"
          " WHERE id > ?1 ORDER BY id LIMIT ?2",
-         "SELECT " LIGHT " FROM failed_broadcast_logs"
+         "SELECT " STG_LETTER_SELECT_LIGHT " FROM failed_broadcast_logs"
          " WHERE id < ?1 ORDER BY id DESC LIMIT ?2"},
-        {"SELECT " LIGHT " FROM failed_broadcast_logs"
+        {"SELECT " STG_LETTER_SELECT_LIGHT " FROM failed_broadcast_logs"
          " WHERE target = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
-         "SELECT " LIGHT " FROM failed_broadcast_logs"
+         "SELECT " STG_LETTER_SELECT_LIGHT " FROM failed_broadcast_logs"
          " WHERE target = ?3 AND id < ?1 ORDER BY id DESC LIMIT ?2"}};
     const char *target = s->f->f.target;
     uint64_t from = is_reverse && after == 0 ? INT64_MAX : after;
@@ -367,8 +337,9 @@ static int search_ids(stg_db *db, search *s, const uint64_t *ids, size_t count,
                       uint64_t after, bool is_reverse)
 {
     stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(
-        db, &st, "SELECT " LIGHT " FROM failed_broadcast_logs WHERE id = ?1");
+    int rc = stg_sql_prepare_once(db, &st,
+                                  "SELECT " STG_LETTER_SELECT_LIGHT
+                                  " FROM failed_broadcast_logs WHERE id = ?1");
 
     for (size_t i = 0; i < count && rc == SQLITE_OK && s->found->next == 0;
          i++) {

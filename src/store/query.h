@@ -3,7 +3,7 @@
 #define STAGGER_STORE_QUERY_H
 
 #include "store/arena.h"
-#include "store/dead_letters.h"
+#include "store/letter.h"
 
 /* A copy of a filter, its own. */
 typedef struct stg_filter {
@@ -31,9 +31,18 @@ int stg_find_page(stg_db *db, const stg_filter *f, uint64_t after,
 /* One, whole; count is 0 if there is none. */
 int stg_find_one(stg_db *db, uint64_t id, stg_found *found);
 
+/* Those of a page, whole, by their ids; without what is gone by now. */
+int stg_find_whole(stg_db *db, const stg_found *page, stg_found *found);
+
+/* Whether there is a target of this name, or a letter of one. */
+int stg_find_is_target(stg_db *db, const char *name, bool *is_known);
+
+/* The position of the oldest message in the queue; UINT64_MAX: it has none. */
+int stg_find_first(stg_db *db, uint64_t *position);
+
 /* Letters that a copy is to have, whole, with the version of each: those behind
  * ?1; or, in a store that others use, of the partitions ?1. At most ?2. */
-#define STG_FIND_CHANGED_VERSION 32 /* the column of the version */
+enum { STG_FIND_CHANGED_VERSION = STG_LETTER_SELECTED }; /* its column */
 int stg_find_prepare_changed(stg_db *db, stg_stmt **st);
 
 /* The row that st is at; the letter is whole. False: no memory. */

@@ -328,6 +328,82 @@ class Dead(unittest.TestCase):
         self.assertEqual(ids("--until", "0"), ids())
         self.assertEqual(ids("--since", "0"), [])
 
+        # A day that there is not is a slip; and nothing is older than 1970.
+        self.assertEqual(ids("--until", "1970-01-01"), [])
+        self.assertEqual(ids("--since", "1970-01-01"), ids())
+        for slip in ("2026-02-30", "2026-13-01", "2026-03-01T24:00",
+                     "1969-12-31"):
+            found = dead("list", "-s", self.store, "--since", slip)
+            self.assertEqual((found.returncode, found.stdout), (2, ""))
+            self.assertIn("wanted a time like 2026-03-01T12:00", found.stderr)
+
+    def test_finds_causes_and_categories_as_they_are(self):
+        """A category is no cause, and HTTP_503 not http_503: as for a hub."""
+        self.make()
+        self.insert(1, cause="HTTP_503", category="B")
+        self.insert(2, cause="http_503", category="C")
+        self.insert(3, cause="B", category="A")
+
+        def ids(cause):
+            found = json.loads(self.list("--json", "--cause", cause))
+            return [row["id"] for row in found["dead_letters"]]
+
+        self.assertEqual(ids("HTTP_503"), [1])
+        self.assertEqual(ids("5xx"), [1])
+        self.assertEqual(ids("B"), [1])
+
+    def test_says_the_same_of_a_letter_everywhere(self):
+        """One of the queue, of Kafka, and a bulk row of evicted letters."""
+        self.make()
+        self.insert(7)
+        self.insert(8, payload=None)
+        self.insert(-1, payload=None, count=5, at="2026-03-01T12:00:00.000Z",
+                    newest="2026-03-01T15:00:00.000Z")
+        with sqlite3.connect(self.store) as db:
+            db.execute("INSERT INTO partitions (number, log, topic, partition,"
+                       " epoch) VALUES (3, 'k', 'orders', 5, 0)")
+            db.execute("UPDATE failed_broadcast_logs SET partition = 3"
+                       " WHERE id = 2")
+            db.execute("UPDATE failed_broadcast_logs SET why = 'evicted',"
+                       " message_id = '', replay = 2147483646 WHERE id = 3")
+        db.close()
+        rows = json.loads(self.list("--json"))["dead_letters"]
+        self.assertEqual(
+            [(row["topic"], row["partition"], row["position"],
+              row["payload_size"], row["message_id"] is None, row["replay"])
+             for row in rows],
+            [(None, None, 7, 1, False, 0), ("orders", 5, 8, None, False, 0),
+             (None, None, None, None, True, 0)])
+        self.assertEqual(
+            [(row["target_url"], row["first_attempt_at"], row["changed_at"],
+              row["last_attempt_at"]) for row in rows],
+            [("http://b/", None, None, None)] * 2
+            + [("http://b/", None, None, "2026-03-01T15:00:00.000Z")])
+        whole = [json.loads(line) for line in dead(
+            "export", "-s", self.store).stdout.splitlines()]
+        shown = [json.loads(dead("show", "--json", "-s", self.store,
+                                 str(id)).stdout) for id in (1, 2, 3)]
+        self.assertEqual(whole, shown)
+        for row, all in zip(rows, whole):
+            self.assertEqual(list(row), list(all)[:len(row)])
+            self.assertEqual(row, {name: all[name] for name in row})
+        for text, rows_of in ((self.list("--csv"), rows),
+                              (dead("export", "--format=csv", "-s",
+                                    self.store).stdout, whole)):
+            self.assertEqual(
+                [{name: row[name] for name in rows_of[0]}
+                 for row in csv.DictReader(io.StringIO(text))],
+                [{name: "" if value is None else str(value)
+                  for name, value in row.items()} for row in rows_of])
+        # When the newest of the evicted ones was given up.
+        for command in (("list", "--json"), ("export",)):
+            found = dead(*command, "-s", self.store, "--since",
+                         "2026-03-01T14:00").stdout
+            self.assertEqual(found.count('"evicted"'), 1)
+            self.assertEqual(found.count('"message_id"'), 1)
+        self.assertIn("2026-03-01T15:00:00.000Z",
+                      self.list("--summary", "--csv"))
+
     def test_pages_through_more_than_it_holds(self):
         self.make()
         with sqlite3.connect(self.store) as db:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """stagger status, pause, resume, targets, reload, dead replay and drop, with a hub
 that runs. What they print: tests/cli/status.py."""
+import contextlib
 import datetime
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 import case
@@ -127,8 +129,18 @@ class Remote(case.Case):
                 env={**os.environ, "COLUMNS": "120"})
             self.assertEqual(own.returncode, 0, own.stderr)
             self.assertEqual(self.ask("dead", "list", *words), own.stdout)
+        # What is no UTF-8 is one character each, and the rest stays.
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("UPDATE failed_broadcast_logs SET"
+                       " detail = CAST(x'c3bcff78' AS TEXT) WHERE id = 3")
         letters = json.loads(self.ask("dead", "list", "--json"))
+        own = json.loads(subprocess.run(
+            [leaf.STAGGER, "dead", "list", "--json", "--store", self.store],
+            capture_output=True, timeout=leaf.PATIENCE, check=True).stdout)
+        self.assertEqual(letters, own)
         self.assertEqual(len(letters["dead_letters"]), 14)
+        self.assertEqual(letters["dead_letters"][2]["detail"],
+                         "\u00fc\ufffdx")
         hub.stop()
         self.assertIn("there is no hub at",
                       self.ask("dead", "list", code=1))

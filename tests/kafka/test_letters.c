@@ -55,6 +55,7 @@ static stg_letter letter(uint64_t id, const char *payload)
         .topic = "orders",
         .topic_partition = 3,
         .position = 17,
+        .count = 1,
         .content_type = "application/json",
         .headers = "X-Shop: 7\r\n",
         .key = "k1",
@@ -144,12 +145,12 @@ TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)
     CHECK_STR(text,
               "content-type=application/json;X-Shop=7;"
               "stagger-id=1;stagger-message=orders.3.17;"
-              "stagger-target=shop;stagger-state=dead;"
-              "stagger-cause=HTTP_503;stagger-category=B;"
-              "stagger-attempts=4;stagger-topic=orders;"
-              "stagger-partition=3;stagger-position=17;"
-              "stagger-status=503;stagger-detail=it said no;"
-              "stagger-created-at=2026-03-01T12:00:00Z;");
+              "stagger-target=shop;stagger-state=dead;stagger-category=B;"
+              "stagger-cause=HTTP_503;stagger-status=503;"
+              "stagger-detail=it said no;stagger-attempts=4;"
+              "stagger-created-at=2026-03-01T12:00:00Z;"
+              "stagger-topic=orders;stagger-partition=3;"
+              "stagger-position=17;");
     CHECK_STR(value, "k1|{}");
 
     // A bulk row has no payload; an empty one is one.
@@ -165,6 +166,22 @@ TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)
     read_raw(&c, 3, text, sizeof text, value, sizeof value);
     CHECK_STR(value, "null|null");
     CHECK(strstr(text, "stagger-last-position=40;stagger-count=20;") != NULL);
+
+    // Of the queue it has no partition; and a bulk row of evicted letters has no
+    // place in a log, and no message.
+    rows[0] = letter(4, NULL);
+    rows[0].topic = NULL;
+    rows[0].message_id = NULL;
+    rows[0].is_evicted = true;
+    rows[0].count = 20;
+    CHECK_INT(write_rows(l, rows, 1, &err), STG_OK);
+    read_raw(&c, 4, text, sizeof text, value, sizeof value);
+    CHECK(strstr(text, "stagger-id=4;") != NULL);
+    CHECK(strstr(text, "stagger-count=20;") != NULL);
+    CHECK(strstr(text, "stagger-message=") == NULL);
+    CHECK(strstr(text, "stagger-topic=") == NULL);
+    CHECK(strstr(text, "stagger-partition=") == NULL);
+    CHECK(strstr(text, "stagger-position=") == NULL);
     stg_kafka_letters_close(l);
     cluster_close(&c);
 }

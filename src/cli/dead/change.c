@@ -30,19 +30,11 @@ static const char who[] = "stagger dead";
 
 /* -- which ----------------------------------------------------------------- */
 
-const char *dead_whole_time(const char *beginning, char text[DEAD_TIME_MAX])
+static json_t *time_of(stg_ns wall)
 {
-    memcpy(text, "0000-01-01T00:00:00.000Z", DEAD_TIME_MAX);
-    for (size_t i = 0; i < DEAD_TIME_MAX - 2 && beginning[i] != '\0'; i++)
-        text[i] = beginning[i];
-    return text;
-}
+    char text[STG_SQL_TIME_MAX];
 
-static json_t *whole_time(const char *beginning)
-{
-    char text[DEAD_TIME_MAX];
-
-    return json_string(dead_whole_time(beginning, text));
+    return json_string(stg_sql_time(wall, text));
 }
 
 static json_t *ids_of(const dead_options *o)
@@ -60,14 +52,14 @@ static json_t *choice_of(const dead_options *o, bool is_dry_run)
 
     if (o->id_count > 0)
         (void)json_object_set_new(c, "ids", ids_of(o));
-    if (o->target != NULL)
-        (void)json_object_set_new(c, "target", json_string(o->target));
-    if (o->cause != NULL)
-        (void)json_object_set_new(c, "cause", json_string(o->cause));
-    if (o->since[0] != '\0')
-        (void)json_object_set_new(c, "since", whole_time(o->since));
-    if (o->until[0] != '\0')
-        (void)json_object_set_new(c, "until", whole_time(o->until));
+    if (o->filter.target != NULL)
+        (void)json_object_set_new(c, "target", json_string(o->filter.target));
+    if (o->cause_word != NULL)
+        (void)json_object_set_new(c, "cause", json_string(o->cause_word));
+    if (o->filter.since > 0)
+        (void)json_object_set_new(c, "since", time_of(o->filter.since));
+    if (o->filter.until > 0)
+        (void)json_object_set_new(c, "until", time_of(o->filter.until));
     if (json_object_size(c) == 0)
         (void)json_object_set_new(c, "all", json_true());
     (void)json_object_set_new(c, "dry_run", json_boolean(is_dry_run));
@@ -216,11 +208,11 @@ static bool is_nothing(const json_t *answer)
 static int tell_nothing(stg_remote *r, const change *c, const dead_options *o,
                         const json_t *answer)
 {
-    if (o->target != NULL && !is_known(r, o->target)) {
+    if (o->filter.target != NULL && !is_known(r, o->filter.target)) {
         stg_options_complain(who,
                              "%.128s: no target and no dead letter has this "
                              "name",
-                             o->target);
+                             o->filter.target);
         return EXIT_NO;
     }
     // Some do, and cannot be sent again.
@@ -382,8 +374,9 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
 /* All of them is said, or nobody thought of it. */
 static int check(const change *c, const dead_options *o)
 {
-    bool has_some = o->id_count > 0 || o->target != NULL || o->cause != NULL ||
-                    o->since[0] != '\0' || o->until[0] != '\0';
+    bool has_some = o->id_count > 0 || o->filter.target != NULL ||
+                    o->cause_word != NULL || o->filter.since > 0 ||
+                    o->filter.until > 0;
     const char *wrong = NULL;
 
     if (!has_some && !o->is_all)

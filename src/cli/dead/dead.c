@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/store_path.h"
 #include "core/reader.h"
+#include "host/instant.h"
 #include "host/wall.h"
 
 static const char help[] =
@@ -90,44 +91,33 @@ static int refuse(const char *what, const char *found, const char *wanted)
 
 /* -- times ----------------------------------------------------------------- */
 
-/* Digits where the pattern has a 0, and else what it has; a blank may stand for
- * the T. */
-static bool is_like(const char *text, size_t size, const char *pattern)
+/* A time of the wall clock, or the beginning of one: of its day, its minute. A
+ * blank may stand for the T. */
+static bool read_instant(const char *text, stg_ns *wall)
 {
-    for (size_t i = 0; i < size; i++)
-        if (pattern[i] == '0' ? !stg_is_digit(text[i])
-                              : text[i] != pattern[i] &&
-                                    !(pattern[i] == 'T' && text[i] == ' '))
-            return false;
-    return true;
-}
-
-/* The beginning of a time as rows have it: as texts they are in order. */
-static bool read_instant(const char *text, char instant[STG_SQL_TIME_MAX])
-{
-    static const char pattern[] = "0000-00-00T00:00:00.000";
+    char whole[] = "0000-01-01T00:00:00.000Z";
     size_t size = strlen(text);
 
     if (size > 10 && text[size - 1] == 'Z')
         size--;
     if (size != 10 && size != 16 && size != 19 && size != 23)
         return false;
-    if (!is_like(text, size, pattern))
-        return false;
-    snprintf(instant, STG_SQL_TIME_MAX, "%.*s", (int)size, text);
-    if (size > 10)
-        instant[10] = 'T';
-    return true;
+    for (size_t i = 0; i < size; i++)
+        whole[i] = i == 10 && text[i] == ' ' ? 'T' : text[i];
+    return stg_instant_read(whole, wall);
 }
 
-static bool read_time(const char *text, char instant[STG_SQL_TIME_MAX])
+static bool read_time(const char *text, stg_ns *wall)
 {
     stg_reader r = {text, text + strlen(text)};
     stg_ns ago;
 
-    if (!stg_read_duration(&r, &ago) || !stg_reader_is_empty(&r))
-        return read_instant(text, instant);
-    stg_sql_time(stg_ns_sub(stg_wall_now(), ago), instant);
+    if (stg_read_duration(&r, &ago) && stg_reader_is_empty(&r))
+        *wall = stg_ns_sub(stg_wall_now(), ago);
+    else if (!read_instant(text, wall))
+        return false;
+    // 0 is no bound; and nothing is older than 1970.
+    *wall += *wall == 0;
     return true;
 }
 
@@ -148,7 +138,7 @@ static int read_state(dead_options *o)
     static const char *const states[] = {"dead",    "replayed",  "dropped",
                                          "expired", "cancelled", NULL};
 
-    o->state = optarg;
+    o->filter.state = optarg;
     for (size_t i = 0; states[i] != NULL; i++)
         if (strcmp(optarg, states[i]) == 0)
             return 0;
@@ -156,9 +146,9 @@ static int read_state(dead_options *o)
                        "dead, replayed, dropped, expired or cancelled", states);
 }
 
-static int read_instant_option(const char *name, char *instant)
+static int read_instant_option(const char *name, stg_ns *wall)
 {
-    if (read_time(optarg, instant))
+    if (read_time(optarg, wall))
         return 0;
     return refuse(name, optarg,
                   "wanted a time like 2026-03-01T12:00, or like 90m: that long "
@@ -212,13 +202,13 @@ static int read_limit(dead_options *o)
 static int read_cause(dead_options *o)
 {
     char near[STG_CAUSE_MAX], wanted[STG_CAUSE_MAX + 80];
-    stg_cause cause;
+    bool is_one;
 
-    o->cause = optarg;
-    if (stg_cause_read(&cause, optarg, near)) {
-        stg_cause_like(cause.category[0] != '\0' ? cause.category
-                                                 : cause.pattern,
-                       o->cause_like);
+    o->cause_word = optarg;
+    if (stg_cause_read(&o->cause, optarg, near)) {
+        is_one = o->cause.category[0] == '\0';
+        o->filter.cause = is_one ? o->cause.pattern : NULL;
+        o->filter.category = is_one ? NULL : o->cause.category;
         return 0;
     }
     snprintf(wanted, sizeof wanted, "there is no such cause; %s%s%s",
@@ -235,16 +225,16 @@ static int read_option(dead_options *o, int option)
         o->store = optarg;
         return 0;
     case 't':
-        o->target = optarg;
+        o->filter.target = optarg;
         return 0;
     case 'c':
         return read_cause(o);
     case 'S':
         return read_state(o);
     case 'T':
-        return read_instant_option("--since=", o->since);
+        return read_instant_option("--since=", &o->filter.since);
     case 'U':
-        return read_instant_option("--until=", o->until);
+        return read_instant_option("--until=", &o->filter.until);
     case 'j':
         o->is_json = true;
         return 0;

@@ -8,26 +8,25 @@
  *   dead_export   all of them, whole
  *   dead_change   sent again, or put aside: by the hub that runs
  *
- * A row is read in a moment and printed then: however slowly the output is
+ * Rows are read in a moment and printed then: however slowly the output is
  * read, the hub's writer is not held up. */
 #ifndef STAGGER_CLI_DEAD_DEAD_H
 #define STAGGER_CLI_DEAD_DEAD_H
 
 #include <stagger/outcome.h>
 
+#include "base/text_table.h"
 #include "cli/remote.h"
 #include "store/cause.h"
-#include "store/letter.h"
+#include "store/query.h"
 
 enum { DEAD_IDS_MAX = 1000 };
 
 typedef struct dead_options {
     const char *store;
-    const char *target, *state;          /* NULL: all */
-    const char *cause;                   /* as it was given; NULL: all */
-    char cause_like[STG_CAUSE_LIKE_MAX]; /* the same for LIKE; a category's
-                                            letter for one */
-    char since[STG_SQL_TIME_MAX], until[STG_SQL_TIME_MAX]; /* "": all */
+    stg_letter_filter filter; /* which; its ids are not used */
+    stg_cause cause;          /* that the filter is for */
+    const char *cause_word;   /* as it was given; NULL: all */
     bool is_json, is_csv, is_raw, is_summary;
     uint64_t limit; /* so many, the newest first; 0: all, in their order */
     const char *id; /* of show */
@@ -41,51 +40,73 @@ typedef struct dead_options {
 } dead_options;
 
 typedef struct dead_rows {
-    stg_db *db;
     const dead_options *o;
-    char *name; /* of the store, without a password */
-    stg_stmt *page;
-    uint64_t last; /* the id that was read last */
-    int code;      /* after dead_open() has failed: the exit code */
+    stg_db *db; /* NULL: of a hub */
+    stg_filter filter;
+    stg_found found, whole; /* of the page */
+    json_t *letters;        /* of a hub: all of them, the newest first */
+    bool is_target_known;   /* by the hub */
+    char *name;             /* of the store, without a password */
+    int code;               /* after dead_open() has failed: the exit code */
 } dead_rows;
 
 /* Complains, and returns false, if there is no store or it cannot be read. */
 bool dead_open(dead_rows *r, const dead_options *o);
 void dead_close(dead_rows *r);
 
-/* dead_open() for --hub: r->o is set. */
+/* dead_open() and dead_read() for --hub: r->o is set. */
 bool dead_open_remote(dead_rows *r);
-
-/* The beginning of a time, as rows have it, whole. Returns text. */
-enum { DEAD_TIME_MAX = 25 };
-const char *dead_whole_time(const char *beginning, char text[DEAD_TIME_MAX]);
+typedef void dead_each(void *ctx, const stg_letter *l);
+void dead_read_remote(dead_rows *r, uint64_t limit, dead_each *each, void *ctx);
 
 /* Complains about what SQLite said. Returns STG_EXIT_USAGE. */
 int dead_fail(const dead_rows *r, int rc);
 
-/* A question about the rows that are asked for: "SELECT ... FROM
- * failed_broadcast_logs" and what comes behind WHERE. */
-int dead_ask(dead_rows *r, stg_stmt **st, const char *select,
-             const char *behind);
+/* Calls each for every letter that is asked for, in the order of ids, or for the
+ * newest `limit` of them in the reverse. Meanwhile the store is let go. */
+int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
+              void *ctx);
 
-/* When the last of a row's messages was given up: a bulk row takes some for a
- * while. One that an older stagger wrote does not know. */
-#define DEAD_NEWEST                                   \
-    "CASE WHEN last_position IS NULL THEN created_at" \
-    " ELSE coalesce(last_attempt_at, created_at) END"
+/* A column that is no bytes, as text; "": there is nothing to say. */
+enum { DEAD_NUMBER_MAX = 24 };
+const char *dead_text(const stg_letter *l, stg_letter_column column,
+                      char number[DEAD_NUMBER_MAX]);
 
-/* Calls each for every row that is asked for, in the order of ids or, where
- * there is a limit, in the reverse, with the columns of a letter. Between a few rows the store is let go. */
-typedef void dead_each(void *ctx, stg_stmt *row);
-int dead_read(dead_rows *r, dead_each *each, void *ctx);
+static inline const char *dead_or_none(const char *text)
+{
+    return text == NULL ? "" : text;
+}
 
 /* A line of CSV in the making: quoted where it must be. */
 void dead_put_csv(stg_span text, bool is_last);
 
-/* How many they are, by state and cause, in a line. */
-int dead_put_sums(dead_rows *r);
+/* -- how many they are ------------------------------------------------------- */
 
-int dead_summary(dead_rows *r);
+/* Those of a target, cause and state. */
+typedef struct dead_group {
+    const char *target, *cause, *state; /* NULL: nothing to say */
+    uint64_t letters, messages;
+    char *first, *last; /* when the first and the last were given up */
+} dead_group;
+
+typedef struct dead_groups {
+    dead_group *at;
+    size_t count, room;
+    stg_text_table numbers; /* by target, cause and state */
+    stg_arena texts;
+    uint64_t letters, messages;
+} dead_groups;
+
+/* Counts a letter. */
+void dead_groups_add(dead_groups *g, const stg_letter *l);
+void dead_groups_free(dead_groups *g);
+
+/* By state and cause, in a line. False: there was no memory. */
+bool dead_put_sums(const dead_rows *r, dead_groups *g);
+
+/* Prints the groups, and in a table the line behind them. */
+bool dead_summary(const dead_rows *r, dead_groups *g);
+
 int dead_list(const dead_options *o);
 int dead_show(const dead_options *o);
 int dead_export(const dead_options *o);

@@ -6,12 +6,12 @@
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 
-static void put_letter(void *ctx, stg_stmt *row)
+static void put_letter(void *ctx, const stg_letter *l)
 {
     stg_letter_line line = {.size = 0};
     bool *is_short = ctx;
 
-    stg_letter_write(&line, row);
+    stg_letter_write(&line, l);
     *is_short = *is_short || line.is_short;
     if (!line.is_short)
         fwrite(line.at, 1, line.size, stdout);
@@ -36,31 +36,32 @@ static void put_blob(stg_span bytes, bool is_last, bool *is_short)
     dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);
 }
 
-static void put_csv(void *ctx, stg_stmt *row)
+static void put_csv(void *ctx, const stg_letter *l)
 {
-    for (int i = 0; i < STG_LETTER_COLUMNS; i++) {
-        bool is_last = i == STG_LETTER_COLUMNS - 1;
+    for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++) {
+        bool is_last = c == STG_LETTER_COLUMNS - 1;
+        char number[DEAD_NUMBER_MAX];
+        const char *text;
 
-        if (stg_letter_is_bytes(i)) {
-            put_blob(stg_sql_column_span(row, i), is_last, ctx);
-        } else {
-            // Numbers as text, too.
-            stg_sql_text(row, i);
-            dead_put_csv(stg_sql_column_span(row, i), is_last);
+        if (stg_letter_is_bytes(c)) {
+            put_blob(stg_letter_get(l, c).span, is_last, ctx);
+            continue;
         }
+        text = dead_text(l, c, number);
+        dead_put_csv((stg_span){text, strlen(text)}, is_last);
     }
 }
 
 static void put_titles(void)
 {
-    for (int i = 0; i < STG_LETTER_COLUMNS; i++) {
-        const char *name = stg_letter_name((stg_letter_column)i);
-        bool is_last = i == STG_LETTER_COLUMNS - 1;
+    for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++) {
+        const char *name = stg_letter_name(c);
+        bool is_last = c == STG_LETTER_COLUMNS - 1;
         char encoding[32];
 
         dead_put_csv((stg_span){name, strlen(name)},
-                     is_last && !stg_letter_is_bytes(i));
-        if (!stg_letter_is_bytes(i))
+                     is_last && !stg_letter_is_bytes(c));
+        if (!stg_letter_is_bytes(c))
             continue;
         snprintf(encoding, sizeof encoding, "%s_encoding", name);
         dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);
@@ -79,7 +80,7 @@ int dead_export(const dead_options *o)
     }
     if (o->is_csv)
         put_titles();
-    rc = dead_read(&r, o->is_csv ? put_csv : put_letter, &is_short);
+    rc = dead_read(&r, 0, true, o->is_csv ? put_csv : put_letter, &is_short);
     if (rc != SQLITE_OK || is_short)
         code = dead_fail(&r, is_short ? SQLITE_NOMEM : rc);
     dead_close(&r);

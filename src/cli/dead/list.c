@@ -8,46 +8,40 @@
 #include "cli/json.h"
 #include "cli/options.h"
 
-/* What is listed of a letter, in JSON and CSV. */
-static const stg_letter_column listed[] = {
-    STG_LETTER_ID,        STG_LETTER_MESSAGE_ID,  STG_LETTER_TARGET,
-    STG_LETTER_STATE,     STG_LETTER_WHY,         STG_LETTER_CATEGORY,
-    STG_LETTER_CAUSE,     STG_LETTER_HTTP_STATUS, STG_LETTER_DETAIL,
-    STG_LETTER_ATTEMPTS,  STG_LETTER_CREATED_AT,  STG_LETTER_TOPIC,
-    STG_LETTER_PARTITION, STG_LETTER_POSITION,    STG_LETTER_LAST_POSITION,
-    STG_LETTER_COUNT};
-
-enum { LISTED = sizeof listed / sizeof *listed };
-
 /* -- JSON, CSV ------------------------------------------------------------- */
 
-static void list_json(void *ctx, stg_stmt *row)
+static void list_json(void *ctx, const stg_letter *l)
 {
     stg_json *j = ctx;
 
     stg_json_open_row(j, NULL);
-    for (size_t i = 0; i < LISTED; i++) {
-        const char *name = stg_letter_name(listed[i]);
-        int column = (int)listed[i];
+    for (stg_letter_column c = 0; c < STG_LETTER_LIGHT_COLUMNS; c++) {
+        const char *name = stg_letter_name(c);
+        stg_letter_value v = stg_letter_get(l, c);
 
-        if (stg_sql_is_null(row, column))
+        if (v.is_null)
             stg_json_null(j, name);
-        else if (stg_sql_is_number(row, column))
-            stg_json_number(j, name, stg_sql_column(row, column));
+        else if (v.is_number)
+            stg_json_number(j, name, v.number);
         else
-            stg_json_string(j, name, stg_sql_text(row, column));
+            stg_json_string(j, name, v.span.at);
     }
     stg_json_close(j, '}');
 }
 
-static void list_csv(void *ctx, stg_stmt *row)
+static void put_cell(const char *text, stg_letter_column c)
 {
+    dead_put_csv((stg_span){text, strlen(text)},
+                 c == STG_LETTER_LIGHT_COLUMNS - 1);
+}
+
+static void list_csv(void *ctx, const stg_letter *l)
+{
+    char number[DEAD_NUMBER_MAX];
+
     (void)ctx;
-    for (size_t i = 0; i < LISTED; i++) {
-        // Numbers as text, too.
-        stg_sql_text(row, (int)listed[i]);
-        dead_put_csv(stg_sql_column_span(row, (int)listed[i]), i == LISTED - 1);
-    }
+    for (stg_letter_column c = 0; c < STG_LETTER_LIGHT_COLUMNS; c++)
+        put_cell(dead_text(l, c, number), c);
 }
 
 static int print_json(dead_rows *r)
@@ -57,7 +51,7 @@ static int print_json(dead_rows *r)
 
     stg_json_open(&j, NULL, '{');
     stg_json_open(&j, "dead_letters", '[');
-    rc = dead_read(r, list_json, &j);
+    rc = dead_read(r, r->o->limit, false, list_json, &j);
     stg_json_close(&j, ']');
     stg_json_close(&j, '}');
     return rc;
@@ -65,12 +59,9 @@ static int print_json(dead_rows *r)
 
 static int print_csv(dead_rows *r)
 {
-    for (size_t i = 0; i < LISTED; i++) {
-        const char *name = stg_letter_name(listed[i]);
-
-        dead_put_csv((stg_span){name, strlen(name)}, i == LISTED - 1);
-    }
-    return dead_read(r, list_csv, NULL);
+    for (stg_letter_column c = 0; c < STG_LETTER_LIGHT_COLUMNS; c++)
+        put_cell(stg_letter_name(c), c);
+    return dead_read(r, r->o->limit, false, list_csv, NULL);
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -98,134 +89,123 @@ static const dead_column columns[COLUMNS] = {
     [COLUMN_MESSAGE] = {"message", 0, false},
 };
 
-/* How wide things are, asked of the store before the first line. */
-static int measure(dead_rows *r, dead_table *t)
-{
-    static const char select[] =
-        "SELECT length(CAST(max(id) AS TEXT)), 19, max(length(target)),"
-        " max(length(cause)),"
-        " CASE WHEN max(CASE state WHEN 'dead' THEN 0 ELSE 1 END) = 1"
-        " THEN max(length(state)) END,"
-        " length(CAST(max(attempts) AS TEXT)),"
-        " CASE WHEN max(count) > 1 THEN length(CAST(max(count) AS TEXT)) END,"
-        " max(length(message_id))";
-    stg_stmt *st;
-    int rc = dead_ask(r, &st, select, "");
+/* All of them, before the first line: how wide things are, and how many. */
+typedef struct totals {
+    size_t widest[COLUMNS];
+    bool has_other; /* than dead */
+    dead_groups groups;
+} totals;
 
-    if (rc == SQLITE_OK)
-        rc = stg_sql_step(st);
-    if (rc != SQLITE_ROW)
-        return rc;
-    for (int i = 0; i < COLUMNS; i++)
-        if ((i != COLUMN_STATE && i != COLUMN_COUNT) || !stg_sql_is_null(st, i))
-            dead_table_widen(t, i, stg_sql_column(st, i));
-    dead_table_cut(t, COLUMN_TARGET);
-    dead_table_cut(t, COLUMN_CAUSE);
-    dead_table_cut(t, COLUMN_MESSAGE);
-    return stg_sql_reset(st);
-}
-
-static const char *text_of(stg_stmt *row, stg_letter_column c)
-{
-    const char *text = stg_sql_text(row, (int)c);
-
-    return text == NULL ? "" : text;
-}
-
-static void list_row(void *ctx, stg_stmt *row)
-{
-    const char *count = text_of(row, STG_LETTER_COUNT);
+typedef struct cells {
+    char id[DEAD_NUMBER_MAX], attempts[DEAD_NUMBER_MAX], count[DEAD_NUMBER_MAX];
     char time[20];
+    const char *at[COLUMNS];
+} cells;
 
-    snprintf(time, sizeof time, "%.19s", text_of(row, STG_LETTER_CREATED_AT));
-    if (strlen(time) > 10)
-        time[10] = ' ';
-    dead_table_put(
-        ctx, (const char *const[COLUMNS]){text_of(row, STG_LETTER_ID), time,
-                                          text_of(row, STG_LETTER_TARGET),
-                                          text_of(row, STG_LETTER_CAUSE),
-                                          text_of(row, STG_LETTER_STATE),
-                                          text_of(row, STG_LETTER_ATTEMPTS),
-                                          strcmp(count, "1") == 0 ? "" : count,
-                                          text_of(row, STG_LETTER_MESSAGE_ID)});
+static void print_cells(cells *c, const stg_letter *l)
+{
+    snprintf(c->time, sizeof c->time, "%.19s", dead_or_none(l->created_at));
+    if (strlen(c->time) > 10)
+        c->time[10] = ' ';
+    c->at[COLUMN_ID] = dead_text(l, STG_LETTER_ID, c->id);
+    c->at[COLUMN_TIME] = c->time;
+    c->at[COLUMN_TARGET] = dead_or_none(l->target);
+    c->at[COLUMN_CAUSE] = dead_or_none(l->cause);
+    c->at[COLUMN_STATE] = dead_or_none(l->state);
+    c->at[COLUMN_ATTEMPTS] = dead_text(l, STG_LETTER_ATTEMPTS, c->attempts);
+    c->at[COLUMN_COUNT] =
+        l->count == 1 ? "" : dead_text(l, STG_LETTER_COUNT, c->count);
+    c->at[COLUMN_MESSAGE] = dead_or_none(l->message_id);
+}
+
+static void add_up(void *ctx, const stg_letter *l)
+{
+    totals *t = ctx;
+    cells c = {.at = {NULL}};
+
+    print_cells(&c, l);
+    for (int i = 0; i < COLUMNS; i++)
+        if (strlen(c.at[i]) > t->widest[i])
+            t->widest[i] = strlen(c.at[i]);
+    t->has_other |= strcmp(c.at[COLUMN_STATE], "dead") != 0;
+    dead_groups_add(&t->groups, l);
+}
+
+static void list_row(void *ctx, const stg_letter *l)
+{
+    cells c = {.at = {NULL}};
+
+    print_cells(&c, l);
+    dead_table_put(ctx, c.at);
 }
 
 /* -- all of it ------------------------------------------------------------- */
 
-static int count_rows(dead_rows *r, uint64_t *count)
-{
-    stg_stmt *st;
-    int rc = dead_ask(r, &st, "SELECT count(*)", "");
-
-    return rc == SQLITE_OK ? stg_sql_number(st, count) : rc;
-}
-
 static bool is_filtered(const dead_options *o)
 {
-    return o->target != NULL || o->cause != NULL || o->state != NULL ||
-           o->since[0] != '\0' || o->until[0] != '\0';
+    return o->filter.target != NULL || o->cause_word != NULL ||
+           o->filter.state != NULL || o->filter.since > 0 ||
+           o->filter.until > 0;
 }
 
 /* A name that nobody has is a slip, and not good news. */
 static int put_none(dead_rows *r)
 {
-    stg_stmt *st = NULL;
-    uint64_t known = 1;
+    const char *target = r->o->filter.target;
+    bool is_known = r->is_target_known || target == NULL;
     int rc = SQLITE_OK;
 
-    if (r->o->target != NULL) {
-        rc = stg_sql_prepare(r->db, &st,
-                             "SELECT EXISTS (SELECT 1 FROM lanes WHERE"
-                             " name = ?1) OR EXISTS (SELECT 1 FROM"
-                             " failed_broadcast_logs WHERE target = ?1)");
-        if (rc == SQLITE_OK)
-            rc = stg_sql_bind(st, "s", r->o->target);
-        if (rc == SQLITE_OK)
-            rc = stg_sql_number(st, &known);
-    }
+    if (r->db != NULL && target != NULL)
+        rc = stg_find_is_target(r->db, target, &is_known);
     if (rc == SQLITE_OK)
-        puts(known == 0          ? "No target and no dead letter has this name."
+        puts(!is_known           ? "No target and no dead letter has this name."
              : is_filtered(r->o) ? "No dead letters that match."
                                  : "No dead letters.");
     return rc;
 }
 
-static int print_table(dead_rows *r, uint64_t count)
+static int print_table(dead_rows *r, totals *sum)
 {
     dead_table t = dead_table_make(columns, COLUMNS);
     uint64_t limit = r->o->limit;
-    int rc = measure(r, &t);
+    int rc;
 
-    if (rc != SQLITE_OK)
-        return rc;
+    for (int i = 0; i < COLUMNS; i++)
+        if ((i != COLUMN_STATE || sum->has_other) &&
+            (i != COLUMN_COUNT || sum->widest[i] > 0))
+            dead_table_widen(&t, i, sum->widest[i]);
+    dead_table_cut(&t, COLUMN_TARGET);
+    dead_table_cut(&t, COLUMN_CAUSE);
+    dead_table_cut(&t, COLUMN_MESSAGE);
     dead_table_put_titles(&t);
-    rc = dead_read(r, list_row, &t);
-    if (limit > 0 && limit < count)
-        printf("and %" PRIu64 " older\n", count - limit);
-    return rc == SQLITE_OK ? dead_put_sums(r) : rc;
-}
-
-static int print_text(dead_rows *r)
-{
-    uint64_t count = 0;
-    int rc = count_rows(r, &count);
-
-    if (rc != SQLITE_OK)
-        return rc;
-    if (count == 0)
-        return put_none(r);
-    return r->o->is_summary ? dead_summary(r) : print_table(r, count);
+    rc = dead_read(r, limit, false, list_row, &t);
+    if (limit > 0 && limit < sum->groups.letters)
+        printf("and %" PRIu64 " older\n", sum->groups.letters - limit);
+    if (rc == SQLITE_OK && !dead_put_sums(r, &sum->groups))
+        rc = SQLITE_NOMEM;
+    return rc;
 }
 
 static int print(dead_rows *r)
 {
     const dead_options *o = r->o;
+    bool is_text = !o->is_json && !o->is_csv;
+    totals t = {.has_other = false};
+    int rc;
 
-    if (!o->is_json && !o->is_csv)
-        return print_text(r);
-    if (o->is_summary)
-        return dead_summary(r);
-    return o->is_json ? print_json(r) : print_csv(r);
+    if (!is_text && !o->is_summary)
+        return o->is_json ? print_json(r) : print_csv(r);
+    rc = dead_read(r, 0, false, add_up, &t);
+    if (rc == SQLITE_OK && t.groups.texts.is_short)
+        rc = SQLITE_NOMEM;
+    if (rc == SQLITE_OK && is_text && t.groups.letters == 0)
+        rc = put_none(r);
+    else if (rc == SQLITE_OK && o->is_summary)
+        rc = dead_summary(r, &t.groups) ? SQLITE_OK : SQLITE_NOMEM;
+    else if (rc == SQLITE_OK)
+        rc = print_table(r, &t);
+    dead_groups_free(&t.groups);
+    return rc;
 }
 
 int dead_list(const dead_options *o)

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ bool dead_open(dead_rows *r, const dead_options *o)
     *r = (dead_rows){.o = o, .code = STG_EXIT_USAGE};
     if (o->remote.hub != NULL)
         return dead_open_remote(r);
-    if (!name_store(r)) {
+    if (!name_store(r) || !stg_filter_copy(&r->filter, &o->filter)) {
         stg_options_complain("stagger dead", "there is no memory left");
         return false;
     }
@@ -111,6 +112,10 @@ bool dead_open(dead_rows *r, const dead_options *o)
 void dead_close(dead_rows *r)
 {
     stg_sql_close(r->db);
+    stg_found_free(&r->found);
+    stg_found_free(&r->whole);
+    stg_filter_free(&r->filter);
+    json_decref(r->letters);
     free(r->name);
 }
 
@@ -126,124 +131,45 @@ int dead_fail(const dead_rows *r, int rc)
     return STG_EXIT_USAGE;
 }
 
-/* What is asked for, as conditions on ?1 to ?5: a NULL is no condition. A
- * category is a cause, too; since is of the newest message of a row. */
-static const char where[] =
-    " WHERE (?1 IS NULL OR target = ?1)"
-    " AND (?2 IS NULL OR cause LIKE ?2 ESCAPE '\\'"
-    " OR category LIKE ?2 ESCAPE '\\')"
-    " AND (?3 IS NULL OR state = ?3)"
-    " AND (?4 IS NULL OR " DEAD_NEWEST
-    " >= ?4)"
-    " AND (?5 IS NULL OR created_at < ?5)";
-
-static const char *given(const char *text)
+int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
+              void *ctx)
 {
-    return *text == '\0' ? NULL : text;
-}
-
-int dead_ask(dead_rows *r, stg_stmt **st, const char *select,
-             const char *behind)
-{
-    char *text = sqlite3_mprintf("%s FROM failed_broadcast_logs%s%s", select,
-                                 where, behind);
-    int rc = SQLITE_NOMEM;
-
-    if (text != NULL)
-        rc = stg_sql_prepare(r->db, st, text);
-    sqlite3_free(text);
-    if (rc != SQLITE_OK)
-        return rc;
-    return stg_sql_bind(*st, "sssss", r->o->target, given(r->o->cause_like),
-                        r->o->state, given(r->o->since), given(r->o->until));
-}
-
-/* A row as values of their own, for the statement is reset before it is
- * printed: they are put into a statement that only says them. */
-static int keep(stg_stmt *says, stg_stmt *row)
-{
-    int rc = stg_sql_reset(says);
-
-    for (int i = 0; i < STG_LETTER_COLUMNS && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_value(
-            stg_sqlite_statement(says), i + 1,
-            sqlite3_column_value(stg_sqlite_statement(row), i));
-    return rc;
-}
-
-static int read_page(dead_rows *r, stg_stmt *says[PAGE], size_t most,
-                     size_t *count)
-{
-    int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
-
-    *count = 0;
-    while (rc == SQLITE_OK && *count < most &&
-           (rc = stg_sql_step(r->page)) == SQLITE_ROW) {
-        r->last = stg_sql_column(r->page, STG_LETTER_ID);
-        rc = keep(says[(*count)++], r->page);
-    }
-    stg_sql_reset(r->page);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-/* "SELECT ?, ?, ..." of as many values as a letter has. */
-static int prepare_says(dead_rows *r, stg_stmt *says[PAGE])
-{
-    char text[16 + 3 * STG_LETTER_COLUMNS] = "SELECT ?";
-    char *end = text + strlen(text);
+    uint64_t left = limit == 0 ? UINT64_MAX : limit, after = 0;
     int rc = SQLITE_OK;
 
-    for (int i = 1; i < STG_LETTER_COLUMNS; i++, end += 3)
-        memcpy(end, ", ?", 4);
-    for (size_t i = 0; i < PAGE && rc == SQLITE_OK; i++)
-        rc = stg_sql_prepare(r->db, &says[i], text);
+    if (r->db == NULL) {
+        dead_read_remote(r, limit, each, ctx);
+        return SQLITE_OK;
+    }
+    do {
+        const stg_found *found = is_whole ? &r->whole : &r->found;
+
+        rc = stg_find_page(r->db, &r->filter, after,
+                           left < PAGE ? (size_t)left : PAGE, limit > 0,
+                           &r->found);
+        if (rc == SQLITE_OK && is_whole)
+            rc = stg_find_whole(r->db, &r->found, &r->whole);
+        if (rc != SQLITE_OK)
+            return rc;
+        after = r->found.next;
+        left -= r->found.count;
+        for (size_t i = 0; i < found->count; i++)
+            each(ctx, &found->letters[i]);
+    } while (after > 0 && left > 0);
     return rc;
 }
 
-/* Of a server the rows of a page are here already: nobody waits for them. */
-static int print_page(dead_rows *r, uint64_t most, dead_each *each, void *ctx,
-                      size_t *count)
+const char *dead_text(const stg_letter *l, stg_letter_column column,
+                      char number[DEAD_NUMBER_MAX])
 {
-    int rc = stg_sql_bind_from(r->page, 6, "u", r->last);
+    stg_letter_value v = stg_letter_get(l, column);
 
-    *count = 0;
-    while (rc == SQLITE_OK && *count < most &&
-           (rc = stg_sql_step(r->page)) == SQLITE_ROW) {
-        r->last = stg_sql_column(r->page, STG_LETTER_ID);
-        (*count)++;
-        each(ctx, r->page);
-        rc = SQLITE_OK;
-    }
-    stg_sql_reset(r->page);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-int dead_read(dead_rows *r, dead_each *each, void *ctx)
-{
-    stg_stmt *says[PAGE];
-    bool is_shared = stg_sql_is_shared(r->db);
-    uint64_t limit = r->o->limit, left = limit == 0 ? UINT64_MAX : limit;
-    size_t count = PAGE;
-    int rc = dead_ask(r, &r->page, "SELECT " STG_LETTER_SELECT,
-                      limit == 0 ? " AND id > ?6 ORDER BY id LIMIT 100"
-                                 : " AND id < ?6 ORDER BY id DESC LIMIT 100");
-
-    r->last = limit == 0 ? 0 : INT64_MAX;
-    if (rc == SQLITE_OK && !is_shared)
-        rc = prepare_says(r, says);
-    while (rc == SQLITE_OK && count == PAGE && left > 0) {
-        if (is_shared)
-            rc = print_page(r, left, each, ctx, &count);
-        else
-            rc = read_page(r, says, left < PAGE ? (size_t)left : PAGE, &count);
-        left -= count;
-        for (size_t i = 0; i < count && rc == SQLITE_OK && !is_shared; i++) {
-            if (stg_sql_step(says[i]) == SQLITE_ROW)
-                each(ctx, says[i]);
-            rc = stg_sql_reset(says[i]);
-        }
-    }
-    return rc;
+    if (v.is_null)
+        return "";
+    if (!v.is_number)
+        return v.span.at;
+    snprintf(number, DEAD_NUMBER_MAX, "%" PRIu64, v.number);
+    return number;
 }
 
 void dead_put_csv(stg_span text, bool is_last)

@@ -15,21 +15,9 @@
 
 enum { INDENT = 16, TEXT = 2048 };
 
-static const char *text_of(stg_stmt *row, stg_letter_column c)
+static bool is_range(const stg_letter *l)
 {
-    const char *text = stg_sql_text(row, (int)c);
-
-    return text == NULL ? "" : text;
-}
-
-static bool is_range(stg_stmt *row)
-{
-    return !stg_sql_is_null(row, STG_LETTER_LAST_POSITION);
-}
-
-static bool has_payload(stg_stmt *row)
-{
-    return !stg_sql_is_null(row, STG_LETTER_PAYLOAD);
+    return l->last_position > 0;
 }
 
 /* -- lines ----------------------------------------------------------------- */
@@ -59,39 +47,40 @@ static const char *sentence_of(const char *why)
     return "";
 }
 
-static void put_decision(const stg_terminal *t, stg_stmt *row)
+static void put_decision(const stg_terminal *t, const stg_letter *l)
 {
-    const char *why = text_of(row, STG_LETTER_WHY), *more = sentence_of(why);
+    const char *why = dead_or_none(l->why), *more = sentence_of(why);
     char line[TEXT];
 
     snprintf(line, sizeof line, "%s%s%s", why, *more == '\0' ? "" : ": ", more);
     put(t, "given up", line);
 }
 
-static void put_cause(const stg_terminal *t, stg_stmt *row)
+static void put_cause(const stg_terminal *t, const stg_letter *l)
 {
     static const char *const categories[] = {
         "nothing was sent", "the server failed, or was silent",
         "the request is at fault", "the server asks for less"};
-    const char *category = text_of(row, STG_LETTER_CATEGORY);
+    const char *category = dead_or_none(l->category);
     char line[TEXT];
 
     if (*category >= 'A' && *category <= 'D')
-        snprintf(line, sizeof line, "%s (%s: %s)",
-                 text_of(row, STG_LETTER_CAUSE), category,
-                 categories[*category - 'A']);
+        snprintf(line, sizeof line, "%s (%s: %s)", dead_or_none(l->cause),
+                 category, categories[*category - 'A']);
     else
-        snprintf(line, sizeof line, "%s", text_of(row, STG_LETTER_CAUSE));
+        snprintf(line, sizeof line, "%s", dead_or_none(l->cause));
     put(t, "cause", line);
 }
 
-static void put_attempts(const stg_terminal *t, stg_stmt *row)
+static void put_attempts(const stg_terminal *t, const stg_letter *l)
 {
-    const char *first = text_of(row, STG_LETTER_FIRST_ATTEMPT_AT);
-    const char *last = text_of(row, STG_LETTER_LAST_ATTEMPT_AT);
+    char number[DEAD_NUMBER_MAX];
+    const char *first = dead_or_none(l->first_attempt_at);
+    const char *last = dead_or_none(l->last_attempt_at);
     char line[TEXT];
 
-    snprintf(line, sizeof line, "%s%s%s%s%s", text_of(row, STG_LETTER_ATTEMPTS),
+    snprintf(line, sizeof line, "%s%s%s%s%s",
+             dead_text(l, STG_LETTER_ATTEMPTS, number),
              *first == '\0' ? "" : ", from ", first,
              *last == '\0' ? "" : " to ", last);
     put(t, "attempts", line);
@@ -146,36 +135,23 @@ static void put_blob(const char *title, stg_span bytes)
 
 /* -- a row ----------------------------------------------------------------- */
 
-static uint64_t first_message(dead_rows *r)
-{
-    stg_stmt *st = NULL;
-    uint64_t first = UINT64_MAX;
-
-    if (stg_sql_prepare(r->db, &st,
-                        "SELECT position FROM messages"
-                        " ORDER BY position LIMIT 1") == SQLITE_OK)
-        stg_sql_number(st, &first);
-    return first;
-}
-
 /* The bodies of a bulk row are in the queue, for as long as it keeps them. */
-static void put_range(dead_rows *r, const stg_terminal *t, stg_stmt *row)
+static void put_range(dead_rows *r, const stg_terminal *t, const stg_letter *l)
 {
-    uint64_t first = stg_sql_column(row, STG_LETTER_POSITION), kept;
-    uint64_t last = stg_sql_column(row, STG_LETTER_LAST_POSITION);
+    uint64_t first = l->position, kept;
+    uint64_t last = l->last_position;
     char line[TEXT];
 
     snprintf(line, sizeof line,
              "%" PRIu64
              ", all that the target was to get from position %" PRIu64
              " to %" PRIu64,
-             stg_sql_column(row, STG_LETTER_COUNT), first, last);
+             l->count, first, last);
     put(t, "messages", line);
-    put(t, "newest", text_of(row, STG_LETTER_LAST_ATTEMPT_AT));
-    if (!stg_sql_is_null(row, STG_LETTER_TOPIC) ||
-        strcmp(text_of(row, STG_LETTER_STATE), "dead") != 0)
+    put(t, "newest", dead_or_none(l->last_attempt_at));
+    if (l->topic != NULL || strcmp(dead_or_none(l->state), "dead") != 0)
         return;
-    kept = first_message(r);
+    (void)stg_find_first(r->db, &kept);
     if (kept > last)
         snprintf(line, sizeof line, "expired: the queue has none of them");
     else if (kept > first)
@@ -190,11 +166,11 @@ static void put_range(dead_rows *r, const stg_terminal *t, stg_stmt *row)
 }
 
 /* A replay has taken it with it, and a drop has thrown it away. */
-static void put_gone(const stg_terminal *t, stg_stmt *row)
+static void put_gone(const stg_terminal *t, const stg_letter *l)
 {
-    bool is_replayed = strcmp(text_of(row, STG_LETTER_STATE), "replayed") == 0;
+    bool is_replayed = strcmp(dead_or_none(l->state), "replayed") == 0;
 
-    if (strcmp(text_of(row, STG_LETTER_STATE), "dead") == 0) {
+    if (strcmp(dead_or_none(l->state), "dead") == 0) {
         put(t, "payload", "was too large to be kept");
         return;
     }
@@ -203,55 +179,54 @@ static void put_gone(const stg_terminal *t, stg_stmt *row)
                     : "is not kept any more");
 }
 
-static void put_all(dead_rows *r, stg_stmt *row)
+static void put_all(dead_rows *r, const stg_letter *l)
 {
     stg_terminal t = stg_terminal_look();
+    char number[DEAD_NUMBER_MAX];
 
     printf("%sDead letter %" PRIu64 "%s\n",
-           stg_terminal_style(&t, STG_STYLE_BOLD),
-           stg_sql_column(row, STG_LETTER_ID),
+           stg_terminal_style(&t, STG_STYLE_BOLD), l->id,
            stg_terminal_style(&t, STG_STYLE_PLAIN));
-    put(&t, "message", text_of(row, STG_LETTER_MESSAGE_ID));
-    put(&t, "topic", text_of(row, STG_LETTER_TOPIC));
-    put(&t, "target", text_of(row, STG_LETTER_TARGET));
-    put(&t, "url", text_of(row, STG_LETTER_TARGET_URL));
-    put(&t, "state", text_of(row, STG_LETTER_STATE));
-    put(&t, "since", text_of(row, STG_LETTER_CREATED_AT));
-    put(&t, "changed", text_of(row, STG_LETTER_CHANGED_AT));
-    put_decision(&t, row);
-    put_cause(&t, row);
-    put(&t, "detail", text_of(row, STG_LETTER_DETAIL));
-    if (is_range(row))
-        put_range(r, &t, row);
+    put(&t, "message", dead_or_none(l->message_id));
+    put(&t, "topic", dead_or_none(l->topic));
+    put(&t, "target", dead_or_none(l->target));
+    put(&t, "url", dead_or_none(l->target_url));
+    put(&t, "state", dead_or_none(l->state));
+    put(&t, "since", dead_or_none(l->created_at));
+    put(&t, "changed", dead_or_none(l->changed_at));
+    put_decision(&t, l);
+    put_cause(&t, l);
+    put(&t, "detail", dead_or_none(l->detail));
+    if (is_range(l))
+        put_range(r, &t, l);
     else
-        put_attempts(&t, row);
-    if (!is_range(row) && !has_payload(row))
-        put_gone(&t, row);
-    if (stg_sql_column(row, STG_LETTER_REPLAY) > 0)
-        put(&t, "replays", text_of(row, STG_LETTER_REPLAY));
-    put(&t, "content type", text_of(row, STG_LETTER_CONTENT_TYPE));
-    put(&t, "key", text_of(row, STG_LETTER_KEY));
-    if (!stg_sql_is_null(row, STG_LETTER_SOURCE_KEY))
-        put_blob("Key of the record",
-                 stg_sql_column_span(row, STG_LETTER_SOURCE_KEY));
-    if (!stg_sql_is_null(row, STG_LETTER_HEADERS))
-        put_blob("Headers", stg_sql_column_span(row, STG_LETTER_HEADERS));
-    if (!stg_sql_is_null(row, STG_LETTER_ANSWER))
-        put_blob("Answer", stg_sql_column_span(row, STG_LETTER_ANSWER));
-    if (has_payload(row))
-        put_blob("Payload", stg_sql_column_span(row, STG_LETTER_PAYLOAD));
+        put_attempts(&t, l);
+    if (!is_range(l) && !l->has_payload)
+        put_gone(&t, l);
+    if (l->replay > 0)
+        put(&t, "replays", dead_text(l, STG_LETTER_REPLAY, number));
+    put(&t, "content type", dead_or_none(l->content_type));
+    put(&t, "key", dead_or_none(l->key));
+    if (l->source_key.at != NULL)
+        put_blob("Key of the record", l->source_key);
+    if (l->headers != NULL)
+        put_blob("Headers", (stg_span){l->headers, strlen(l->headers)});
+    if (l->answer.at != NULL)
+        put_blob("Answer", l->answer);
+    if (l->has_payload)
+        put_blob("Payload", l->payload);
 }
 
-static int put_raw(const dead_options *o, stg_stmt *row)
+static int put_raw(const dead_options *o, const stg_letter *l)
 {
-    stg_span payload = stg_sql_column_span(row, STG_LETTER_PAYLOAD);
+    stg_span payload = l->payload;
 
-    if (!is_range(row) && !has_payload(row)) {
+    if (!is_range(l) && !l->has_payload) {
         stg_options_complain("stagger dead", "%s was %s, and has no payload",
-                             o->id, text_of(row, STG_LETTER_STATE));
+                             o->id, dead_or_none(l->state));
         return 1;
     }
-    if (is_range(row)) {
+    if (is_range(l)) {
         stg_options_complain("stagger dead",
                              "%s stands for many messages, and has no payload "
                              "of its own",
@@ -262,12 +237,12 @@ static int put_raw(const dead_options *o, stg_stmt *row)
     return 0;
 }
 
-static int put_json(stg_stmt *row)
+static int put_json(const stg_letter *l)
 {
     stg_letter_line line = {.size = 0};
     bool is_short;
 
-    stg_letter_write(&line, row);
+    stg_letter_write(&line, l);
     is_short = line.is_short;
     if (!is_short)
         fwrite(line.at, 1, line.size, stdout);
@@ -279,27 +254,21 @@ static int show(dead_rows *r, const dead_options *o)
 {
     char *end;
     uint64_t id = strtoull(o->id, &end, 10);
-    stg_stmt *st = NULL;
-    int rc = stg_sql_prepare(r->db, &st,
-                             "SELECT " STG_LETTER_SELECT
-                             " FROM failed_broadcast_logs WHERE id = ?");
+    int rc = stg_find_one(r->db, id, &r->found);
+    const stg_letter *l = r->found.letters;
 
-    if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "u", id);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_step(st);
-    if (rc == SQLITE_DONE) {
+    if (rc != SQLITE_OK)
+        return dead_fail(r, rc);
+    if (r->found.count == 0) {
         stg_options_complain("stagger dead", "there is no dead letter %s",
                              o->id);
         return 1;
     }
-    if (rc != SQLITE_ROW)
-        return dead_fail(r, rc);
     if (o->is_raw)
-        return put_raw(o, st);
+        return put_raw(o, l);
     if (o->is_json)
-        return put_json(st);
-    put_all(r, st);
+        return put_json(l);
+    put_all(r, l);
     return 0;
 }
 

@@ -35,15 +35,6 @@ static const dead_column columns[COLUMNS] = {
 static const char *const names[COLUMNS] = {
     "target", "cause", "state", "letters", "messages", "first_at", "last_at"};
 
-static const char select_groups[] =
-    "SELECT target, cause, state, count(*),"
-    " CAST(sum(count) AS BIGINT), min(created_at),"
-    " max(" DEAD_NEWEST ")";
-
-static const char behind_groups[] =
-    " GROUP BY target, cause, state ORDER BY 5 DESC, 4 DESC, target, cause,"
-    " state";
-
 static bool is_number(int c)
 {
     return c == COLUMN_LETTERS || c == COLUMN_MESSAGES;
@@ -51,79 +42,147 @@ static bool is_number(int c)
 
 /* -- groups ---------------------------------------------------------------- */
 
-/* They are in memory before the first is printed: the store is let go. */
-typedef struct group {
-    char *cells[COLUMNS]; /* as texts; NULL: nothing to say */
-} group;
-
-typedef struct groups {
-    group *at;
-    size_t count, room;
-} groups;
-
-static void free_groups(groups *g)
+void dead_groups_free(dead_groups *g)
 {
-    for (size_t i = 0; i < g->count; i++)
-        for (int c = 0; c < COLUMNS; c++)
-            free(g->at[i].cells[c]);
     free(g->at);
+    stg_text_table_free(&g->numbers);
+    stg_arena_free(&g->texts);
 }
 
-static int keep(groups *g, stg_stmt *row)
+static bool grow(dead_groups *g)
 {
-    if (g->count == g->room) {
-        size_t room = g->room == 0 ? 64 : 2 * g->room;
-        group *at = realloc(g->at, room * sizeof *at);
+    size_t room = g->room == 0 ? 64 : 2 * g->room;
+    dead_group *at;
 
-        if (at == NULL)
-            return SQLITE_NOMEM;
-        g->at = at;
-        g->room = room;
+    if (g->count < g->room)
+        return true;
+    at = realloc(g->at, room * sizeof *at);
+    if (at == NULL)
+        return false;
+    g->at = at;
+    g->room = room;
+    return true;
+}
+
+/* That of a letter, which may be new. NULL: no memory. */
+static dead_group *group_of(dead_groups *g, const stg_letter *l)
+{
+    size_t size = strlen(dead_or_none(l->target)) +
+                  strlen(dead_or_none(l->cause)) +
+                  strlen(dead_or_none(l->state)) + 3;
+    char *name = malloc(size);
+    const char *kept = NULL;
+    size_t found = 0;
+
+    if (name == NULL || !grow(g)) {
+        free(name);
+        return NULL;
     }
-    g->at[g->count++] = (group){.cells = {NULL}};
-    for (int c = 0; c < COLUMNS; c++) {
-        const char *text = stg_sql_text(row, c);
-
-        if (text == NULL)
-            continue;
-        g->at[g->count - 1].cells[c] = strdup(text);
-        if (g->at[g->count - 1].cells[c] == NULL)
-            return SQLITE_NOMEM;
+    snprintf(name, size, "%s\n%s\n%s", dead_or_none(l->target),
+             dead_or_none(l->cause), dead_or_none(l->state));
+    if (!stg_text_table_find(&g->numbers, name, &found)) {
+        found = g->count;
+        kept = stg_arena_text(&g->texts, name);
+        if (kept != NULL && stg_text_table_add(&g->numbers, kept, found, NULL))
+            g->at[g->count++] =
+                (dead_group){.target = stg_arena_text(&g->texts, l->target),
+                             .cause = stg_arena_text(&g->texts, l->cause),
+                             .state = stg_arena_text(&g->texts, l->state)};
     }
-    return SQLITE_OK;
+    free(name);
+    return found < g->count ? &g->at[found] : NULL;
 }
 
-static int read_groups(dead_rows *r, groups *g)
+/* Where the text before was, if it has room. */
+static void keep(stg_arena *a, char **kept, const char *text)
 {
-    stg_stmt *st;
-    int rc = dead_ask(r, &st, select_groups, behind_groups);
+    size_t size = strlen(text) + 1;
 
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
-        rc = keep(g, st);
-    return rc == SQLITE_DONE ? stg_sql_reset(st) : rc;
+    if (*kept == NULL || size > strlen(*kept) + 1)
+        *kept = stg_arena_bytes(a, size);
+    if (*kept != NULL)
+        memcpy(*kept, text, size);
 }
 
-static const char *text_of(const group *g, int c)
+void dead_groups_add(dead_groups *g, const stg_letter *l)
 {
-    return g->cells[c] == NULL ? "" : g->cells[c];
+    const char *newest = stg_letter_newest(l);
+    dead_group *one = group_of(g, l);
+
+    if (one == NULL) {
+        g->texts.is_short = true;
+        return;
+    }
+    g->letters++;
+    g->messages += l->count;
+    one->letters++;
+    one->messages += l->count;
+    if (l->created_at != NULL &&
+        (one->first == NULL || strcmp(l->created_at, one->first) < 0))
+        keep(&g->texts, &one->first, l->created_at);
+    if (newest != NULL && (one->last == NULL || strcmp(newest, one->last) > 0))
+        keep(&g->texts, &one->last, newest);
+}
+
+/* -1, 0, 1: the one that there is more of comes first. */
+static int compare_counts(uint64_t a, uint64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const dead_group *x = a, *y = b;
+    int c = compare_counts(x->messages, y->messages);
+
+    if (c == 0)
+        c = compare_counts(x->letters, y->letters);
+    if (c == 0)
+        c = strcmp(dead_or_none(x->target), dead_or_none(y->target));
+    if (c == 0)
+        c = strcmp(dead_or_none(x->cause), dead_or_none(y->cause));
+    return c == 0 ? strcmp(dead_or_none(x->state), dead_or_none(y->state)) : c;
+}
+
+/* -- a group as texts ------------------------------------------------------- */
+
+typedef struct cells {
+    char letters[DEAD_NUMBER_MAX], messages[DEAD_NUMBER_MAX];
+    const char *at[COLUMNS]; /* NULL: nothing to say */
+} cells;
+
+static void print_cells(cells *c, const dead_group *g)
+{
+    snprintf(c->letters, sizeof c->letters, "%" PRIu64, g->letters);
+    snprintf(c->messages, sizeof c->messages, "%" PRIu64, g->messages);
+    c->at[COLUMN_TARGET] = g->target;
+    c->at[COLUMN_CAUSE] = g->cause;
+    c->at[COLUMN_STATE] = g->state;
+    c->at[COLUMN_LETTERS] = c->letters;
+    c->at[COLUMN_MESSAGES] = c->messages;
+    c->at[COLUMN_FIRST] = g->first;
+    c->at[COLUMN_LAST] = g->last;
 }
 
 /* -- JSON, CSV ------------------------------------------------------------- */
 
-static void put_json(stg_json *j, const group *g)
+static void put_json(stg_json *j, const dead_group *g)
 {
+    cells text = {.at = {NULL}};
+
+    print_cells(&text, g);
     stg_json_open_row(j, NULL);
     for (int c = 0; c < COLUMNS; c++)
-        if (g->cells[c] == NULL)
+        if (text.at[c] == NULL)
             stg_json_null(j, names[c]);
         else if (is_number(c))
-            stg_json_number(j, names[c], strtoull(g->cells[c], NULL, 10));
+            stg_json_number(j, names[c], strtoull(text.at[c], NULL, 10));
         else
-            stg_json_string(j, names[c], g->cells[c]);
+            stg_json_string(j, names[c], text.at[c]);
     stg_json_close(j, '}');
 }
 
-static void print_json(const groups *g)
+static void print_json(const dead_groups *g)
 {
     stg_json j = {.depth = 0};
 
@@ -140,13 +199,17 @@ static void put_csv(const char *text, int c)
     dead_put_csv((stg_span){text, strlen(text)}, c == COLUMNS - 1);
 }
 
-static void print_csv(const groups *g)
+static void print_csv(const dead_groups *g)
 {
+    cells text = {.at = {NULL}};
+
     for (int c = 0; c < COLUMNS; c++)
         put_csv(names[c], c);
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; i < g->count; i++) {
+        print_cells(&text, &g->at[i]);
         for (int c = 0; c < COLUMNS; c++)
-            put_csv(text_of(&g->at[i], c), c);
+            put_csv(dead_or_none(text.at[c]), c);
+    }
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -165,16 +228,19 @@ static void set_times(summary *s, int from, int size)
     dead_table_widen(&s->table, COLUMN_LAST, (size_t)size);
 }
 
-static void fit(summary *s, const groups *g)
+static void fit(summary *s, const dead_groups *g)
 {
-    for (int c = 0; c < COLUMN_FIRST; c++) {
-        size_t widest = 0;
+    size_t widest[COLUMNS] = {0};
+    cells text = {.at = {NULL}};
 
-        for (size_t i = 0; i < g->count; i++)
-            if (strlen(text_of(&g->at[i], c)) > widest)
-                widest = strlen(text_of(&g->at[i], c));
-        dead_table_widen(&s->table, c, widest);
+    for (size_t i = 0; i < g->count; i++) {
+        print_cells(&text, &g->at[i]);
+        for (int c = 0; c < COLUMN_FIRST; c++)
+            if (strlen(dead_or_none(text.at[c])) > widest[c])
+                widest[c] = strlen(dead_or_none(text.at[c]));
     }
+    for (int c = 0; c < COLUMN_FIRST; c++)
+        dead_table_widen(&s->table, c, widest[c]);
     set_times(s, 0, 19);
     if (dead_table_over(&s->table) > 0)
         set_times(s, 0, 16);
@@ -195,21 +261,22 @@ static void cut_time(const summary *s, const char *at, char text[24])
         text[blank] = ' ';
 }
 
-static void put_row(const summary *s, const group *g)
+static void put_row(const summary *s, const dead_group *g)
 {
-    const char *cells[COLUMNS];
     char first[24], last[24];
+    cells text = {.at = {NULL}};
 
+    print_cells(&text, g);
     for (int c = 0; c < COLUMNS; c++)
-        cells[c] = text_of(g, c);
-    cut_time(s, cells[COLUMN_FIRST], first);
-    cut_time(s, cells[COLUMN_LAST], last);
-    cells[COLUMN_FIRST] = first;
-    cells[COLUMN_LAST] = last;
-    dead_table_put(&s->table, cells);
+        text.at[c] = dead_or_none(text.at[c]);
+    cut_time(s, dead_or_none(g->first), first);
+    cut_time(s, dead_or_none(g->last), last);
+    text.at[COLUMN_FIRST] = first;
+    text.at[COLUMN_LAST] = last;
+    dead_table_put(&s->table, text.at);
 }
 
-static void print_table(const groups *g)
+static void print_table(const dead_groups *g)
 {
     summary s = {.table = dead_table_make(columns, COLUMNS)};
 
@@ -219,88 +286,99 @@ static void print_table(const groups *g)
         put_row(&s, &g->at[i]);
 }
 
-int dead_summary(dead_rows *r)
+bool dead_summary(const dead_rows *r, dead_groups *g)
 {
-    groups g = {.count = 0};
-    int rc = read_groups(r, &g);
-
-    if (rc == SQLITE_OK && r->o->is_json)
-        print_json(&g);
-    else if (rc == SQLITE_OK && r->o->is_csv)
-        print_csv(&g);
-    else if (rc == SQLITE_OK)
-        print_table(&g);
-    free_groups(&g);
-    return rc == SQLITE_OK && !r->o->is_json && !r->o->is_csv ? dead_put_sums(r)
-                                                              : rc;
+    if (g->count > 0)
+        qsort(g->at, g->count, sizeof *g->at, compare_groups);
+    if (r->o->is_json)
+        print_json(g);
+    else if (r->o->is_csv)
+        print_csv(g);
+    else
+        print_table(g);
+    return r->o->is_json || r->o->is_csv || dead_put_sums(r, g);
 }
 
 /* -- the closing line ------------------------------------------------------ */
+
+typedef struct sum {
+    const char *name;
+    uint64_t letters;
+} sum;
+
+/* What is dead is the first of the states. */
+static bool is_first(const sum *s)
+{
+    return strcmp(s->name, "dead") == 0;
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+    const sum *x = a, *y = b;
+    int c = is_first(y) - is_first(x);
+
+    if (c == 0)
+        c = compare_counts(x->letters, y->letters);
+    return c == 0 ? strcmp(x->name, y->name) : c;
+}
+
+/* Of the groups, by what name_of() says. sums has room for all of them. */
+static size_t sum_up(const dead_groups *g, sum *sums,
+                     const char *name_of(const dead_group *))
+{
+    size_t count = 0, at;
+
+    for (size_t i = 0; i < g->count; i++) {
+        const char *name = name_of(&g->at[i]);
+
+        for (at = 0; at < count && strcmp(sums[at].name, name) != 0; at++)
+            ;
+        if (at == count)
+            sums[count++] = (sum){name, 0};
+        sums[at].letters += g->at[i].letters;
+    }
+    qsort(sums, count, sizeof *sums, compare_sums);
+    return count;
+}
+
+static const char *state_of(const dead_group *g)
+{
+    return dead_or_none(g->state);
+}
+
+static const char *cause_of(const dead_group *g)
+{
+    return g->cause == NULL ? "no cause" : g->cause;
+}
 
 static const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-typedef struct sums {
-    uint64_t letters, messages, dead;
-    char states[128], causes[512];
-} sums;
-
-typedef void add_row(sums *s, stg_stmt *row);
-
-static void add_state(sums *s, stg_stmt *row)
-{
-    const char *state = stg_sql_text(row, 0);
-    size_t at = strlen(s->states);
-
-    s->letters += stg_sql_column(row, 1);
-    s->messages += stg_sql_column(row, 2);
-    if (strcmp(state, "dead") == 0)
-        s->dead = stg_sql_column(row, 1);
-    snprintf(s->states + at, sizeof s->states - at, "%s%" PRIu64 " %s",
-             at > 0 ? ", " : "", stg_sql_column(row, 1), state);
-}
-
-static void add_cause(sums *s, stg_stmt *row)
-{
-    size_t at = strlen(s->causes);
-
-    snprintf(s->causes + at, sizeof s->causes - at, "%s%s %" PRIu64,
-             at > 0 ? ", " : "", stg_sql_text(row, 0), stg_sql_column(row, 1));
-}
-
-static int sum_up(dead_rows *r, const char *select, const char *behind,
-                  add_row *add, sums *s)
-{
-    stg_stmt *st;
-    int rc = dead_ask(r, &st, select, behind);
-
-    while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
-        add(s, st);
-        rc = SQLITE_OK;
-    }
-    return rc == SQLITE_DONE ? stg_sql_reset(st) : rc;
-}
-
 /* "1930 dead letters for 2400 messages: 8 dead, 1922 replayed; HTTP_401 1930".
  * Where all are dead, they are not told to be. */
-int dead_put_sums(dead_rows *r)
+bool dead_put_sums(const dead_rows *r, dead_groups *g)
 {
-    sums s = {.letters = 0};
-    int rc = sum_up(r, "SELECT state, count(*), CAST(sum(count) AS BIGINT)",
-                    " GROUP BY 1 ORDER BY state <> 'dead', 2 DESC, 1",
-                    add_state, &s);
+    sum *sums = calloc(g->count + 1, sizeof *sums);
+    size_t count;
+    bool has_dead;
 
-    if (rc == SQLITE_OK)
-        rc = sum_up(r, "SELECT coalesce(cause, 'no cause'), count(*)",
-                    " GROUP BY 1 ORDER BY 2 DESC, 1", add_cause, &s);
-    printf("%" PRIu64 " dead letter%s", s.letters, plural(s.letters));
-    if (s.messages > s.letters)
-        printf(" for %" PRIu64 " messages", s.messages);
-    printf(": %s", s.dead == 0 && r->o->state == NULL ? "0 dead, " : "");
-    if (s.dead < s.letters)
-        stg_say(stdout, "%s; ", s.states);
-    stg_say(stdout, "%s\n", s.causes);
-    return rc;
+    if (sums == NULL)
+        return false;
+    count = sum_up(g, sums, state_of);
+    has_dead = count > 0 && is_first(&sums[0]);
+    printf("%" PRIu64 " dead letter%s", g->letters, plural(g->letters));
+    if (g->messages > g->letters)
+        printf(" for %" PRIu64 " messages", g->messages);
+    printf(": %s", !has_dead && r->o->filter.state == NULL ? "0 dead, " : "");
+    for (size_t i = 0; i < count && !(has_dead && count == 1); i++)
+        stg_say(stdout, "%" PRIu64 " %s%s", sums[i].letters, sums[i].name,
+                i + 1 < count ? ", " : "; ");
+    count = sum_up(g, sums, cause_of);
+    for (size_t i = 0; i < count; i++)
+        stg_say(stdout, "%s %" PRIu64 "%s", sums[i].name, sums[i].letters,
+                i + 1 < count ? ", " : "\n");
+    free(sums);
+    return true;
 }
