@@ -97,7 +97,9 @@ static const mapping alerts[] = {
     {90, STG_FAULT_RESET, NULL},    // user_canceled
 };
 
-/* By number, so that nothing of libcurl is needed: curl/curl.h. */
+/* By number, so that nothing of libcurl is needed: curl/curl.h. OUT_OF_MEMORY
+ * (27) is not among them: it may come when the request is out, and no-buffers
+ * would say that it is not. */
 static const mapping curls[] = {
     {1, STG_FAULT_INVALID, NULL}, // UNSUPPORTED_PROTOCOL
     {3, STG_FAULT_INVALID, NULL}, // URL_MALFORMAT
