@@ -13,36 +13,36 @@ static double rest_of(const stg_overload_summary *s)
 }
 
 void stg_overload_say_recovery(const stg_overload_summary *s,
-                               stg_text_buffer *p)
+                               stg_text_buffer *buffer)
 {
     stg_estimate after;
 
     if (s->options->trigger.kind == STG_TRIGGER_NONE || s->runs == 0)
         return;
     if (s->is_cut) {
-        stg_text_buffer_put(p, "was cut");
+        stg_text_buffer_put(buffer, "was cut");
         return;
     }
     if (s->healthy == 0) {
-        stg_text_buffer_put(p, "was not well before");
+        stg_text_buffer_put(buffer, "was not well before");
         return;
     }
     if (s->recovered == 0) {
-        stg_text_buffer_put(p, "not within ");
-        stg_text_buffer_put_people(p, rest_of(s));
-        stg_text_buffer_put(p, " s");
+        stg_text_buffer_put(buffer, "not within ");
+        stg_text_buffer_put_people(buffer, rest_of(s));
+        stg_text_buffer_put(buffer, " s");
         return;
     }
     if (s->recovered < s->runs)
-        stg_text_buffer_form(p, "in %d of %d, ", (int)s->recovered,
+        stg_text_buffer_form(buffer, "in %d of %d, ", (int)s->recovered,
                              (int)s->runs);
     after = stg_overload_summary_figure(s, STG_FIGURE_RECOVERY, NULL);
     if (after.mean * 1e6 < (double)s->options->bin) {
-        stg_text_buffer_put(p, "at once");
+        stg_text_buffer_put(buffer, "at once");
         return;
     }
-    stg_text_buffer_put(p, "after ");
-    stg_text_buffer_put_time(p, after.mean);
+    stg_text_buffer_put(buffer, "after ");
+    stg_text_buffer_put_time(buffer, after.mean);
 }
 
 /* Of the runs. */
@@ -63,7 +63,7 @@ static ending judge(const stg_overload_summary *s)
 }
 
 static void say_names(const stg_overload_case *cases, size_t count,
-                      ending verdict, stg_text_buffer *p)
+                      ending verdict, stg_text_buffer *buffer)
 {
     size_t left = 0;
 
@@ -72,15 +72,15 @@ static void say_names(const stg_overload_case *cases, size_t count,
     for (size_t i = 0; i < count; i++) {
         if (judge(cases[i].summary) != verdict)
             continue;
-        stg_text_buffer_put(p, cases[i].name);
+        stg_text_buffer_put(buffer, cases[i].name);
         left--;
-        stg_text_buffer_put(p, left > 1 ? ", " : left == 1 ? " and " : "");
+        stg_text_buffer_put(buffer, left > 1 ? ", " : left == 1 ? " and " : "");
     }
 }
 
 static void say_verdict(const stg_overload_case *cases, size_t count,
                         ending verdict, const char *one, const char *many,
-                        stg_text_buffer *p)
+                        stg_text_buffer *buffer)
 {
     size_t of = 0;
 
@@ -88,9 +88,9 @@ static void say_verdict(const stg_overload_case *cases, size_t count,
         of += judge(cases[i].summary) == verdict;
     if (of == 0)
         return;
-    stg_text_buffer_put(p, verdict == ALL_RECOVER ? " " : ", ");
-    say_names(cases, count, verdict, p);
-    stg_text_buffer_put(p, of == 1 ? one : many);
+    stg_text_buffer_put(buffer, verdict == ALL_RECOVER ? " " : ", ");
+    say_names(cases, count, verdict, buffer);
+    stg_text_buffer_put(buffer, of == 1 ? one : many);
 }
 
 /* "the outage"; where they differ "the trouble". */
@@ -110,7 +110,7 @@ static const char *say_trouble(const stg_overload_case *cases, size_t count,
 
 /* No longer than that is known of those that do not recover. */
 static void say_within(const stg_overload_case *cases, size_t count,
-                       stg_text_buffer *p)
+                       stg_text_buffer *buffer)
 {
     const stg_overload_summary *first = NULL;
     bool is_same = true;
@@ -126,31 +126,32 @@ static void say_within(const stg_overload_case *cases, size_t count,
     if (first == NULL)
         return;
     if (!is_same) {
-        stg_text_buffer_put(p, " within the time that was simulated");
+        stg_text_buffer_put(buffer, " within the time that was simulated");
         return;
     }
-    stg_text_buffer_put(p, " within the ");
-    stg_text_buffer_put_people(p, rest_of(first));
-    stg_text_buffer_put(p, " s that were simulated");
+    stg_text_buffer_put(buffer, " within the ");
+    stg_text_buffer_put_people(buffer, rest_of(first));
+    stg_text_buffer_put(buffer, " s that were simulated");
 }
 
 static void say_some(const stg_overload_case *cases, size_t count, size_t good,
-                     stg_text_buffer *p)
+                     stg_text_buffer *buffer)
 {
     char text[STG_TRIGGER_TEXT_MAX];
 
-    stg_text_buffer_form(p, "After %s", say_trouble(cases, count, text));
+    stg_text_buffer_form(buffer, "After %s", say_trouble(cases, count, text));
     if (count > 4) {
-        stg_text_buffer_form(p, " %d of %d recover", (int)good, (int)count);
-        say_within(cases, count, p);
+        stg_text_buffer_form(buffer, " %d of %d recover", (int)good,
+                             (int)count);
+        say_within(cases, count, buffer);
         return;
     }
-    say_verdict(cases, count, ALL_RECOVER, " recovers", " recover", p);
+    say_verdict(cases, count, ALL_RECOVER, " recovers", " recover", buffer);
     say_verdict(cases, count, SOME_RECOVER, " does not always",
-                " do not always", p);
-    say_verdict(cases, count, NONE_RECOVERS, " does not", " do not", p);
-    say_within(cases, count, p);
-    say_verdict(cases, count, WAS_CUT, " was cut", " were cut", p);
+                " do not always", buffer);
+    say_verdict(cases, count, NONE_RECOVERS, " does not", " do not", buffer);
+    say_within(cases, count, buffer);
+    say_verdict(cases, count, WAS_CUT, " was cut", " were cut", buffer);
 }
 
 /* -- least and most -------------------------------------------------------- */
@@ -184,65 +185,67 @@ bool stg_overload_rank(const stg_overload_case *cases, size_t count,
 }
 
 void stg_overload_put_end(const stg_overload_ends *ends,
-                          const stg_overload_case *end, stg_text_buffer *p)
+                          const stg_overload_case *end, stg_text_buffer *buffer)
 {
     if (ends->is_apart)
-        stg_text_buffer_form(p, " with %s", end->name);
+        stg_text_buffer_form(buffer, " with %s", end->name);
     else if (!ends->is_single)
-        stg_text_buffer_put(p, " in each case");
+        stg_text_buffer_put(buffer, " in each case");
 }
 
 bool stg_overload_say_once(const stg_overload_case *cases, size_t count,
-                           stg_text_buffer *p)
+                           stg_text_buffer *buffer)
 {
     bool is_once = false;
 
     for (size_t i = 0; i < count; i++)
         is_once |= cases[i].summary->runs < 2 && !cases[i].summary->is_cut;
     if (is_once)
-        stg_text_buffer_put(p, count > 1 ? "One run of each: no conclusion"
-                                         : "One run: no conclusion");
+        stg_text_buffer_put(buffer, count > 1 ? "One run of each: no conclusion"
+                                              : "One run: no conclusion");
     return is_once;
 }
 
-void stg_overload_put_success(const stg_overload_case *c, stg_text_buffer *p)
+void stg_overload_put_success(const stg_overload_case *c,
+                              stg_text_buffer *buffer)
 {
-    stg_text_buffer_put_people(p, 100 * figure_of(c, STG_FIGURE_SUCCESS).mean);
-    stg_text_buffer_put(p, "\u00a0%");
+    stg_text_buffer_put_people(buffer,
+                               100 * figure_of(c, STG_FIGURE_SUCCESS).mean);
+    stg_text_buffer_put(buffer, "\u00a0%");
 }
 
 /* There is nothing to recover from. */
 static void say_success(const stg_overload_case *cases, size_t count,
-                        stg_text_buffer *p)
+                        stg_text_buffer *buffer)
 {
     stg_overload_ends ends;
 
     if (!stg_overload_rank(cases, count, STG_FIGURE_SUCCESS, &ends)) {
-        stg_text_buffer_put(p, "No operation begins");
+        stg_text_buffer_put(buffer, "No operation begins");
         return;
     }
-    stg_text_buffer_put(p, "With nothing wrong from outside, ");
-    stg_overload_put_success(ends.most, p);
-    stg_text_buffer_put(p, " of the operations succeed");
-    stg_overload_put_end(&ends, ends.most, p);
+    stg_text_buffer_put(buffer, "With nothing wrong from outside, ");
+    stg_overload_put_success(ends.most, buffer);
+    stg_text_buffer_put(buffer, " of the operations succeed");
+    stg_overload_put_end(&ends, ends.most, buffer);
     if (!ends.is_apart)
         return;
-    stg_text_buffer_put(p, ", and ");
-    stg_overload_put_success(ends.least, p);
-    stg_overload_put_end(&ends, ends.least, p);
+    stg_text_buffer_put(buffer, ", and ");
+    stg_overload_put_success(ends.least, buffer);
+    stg_overload_put_end(&ends, ends.least, buffer);
 }
 
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
-                              stg_text_buffer *p)
+                              stg_text_buffer *buffer)
 {
     const stg_trigger *t = &cases[0].summary->options->trigger;
     char text[STG_TRIGGER_TEXT_MAX];
     size_t good = 0, bad = 0, unwell = 0;
 
-    if (stg_overload_say_once(cases, count, p))
+    if (stg_overload_say_once(cases, count, buffer))
         return;
     if (t->kind == STG_TRIGGER_NONE) {
-        say_success(cases, count, p);
+        say_success(cases, count, buffer);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -251,7 +254,7 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
         unwell += cases[i].summary->healthy == 0 && !cases[i].summary->is_cut;
     }
     if (unwell == count) {
-        stg_text_buffer_form(p,
+        stg_text_buffer_form(buffer,
                              count > 1 ? "None was well before %s"
                                        : "It was not well before %s",
                              say_trouble(cases, count, text));
@@ -259,106 +262,108 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
     }
     if (good == count || bad == count) {
         if (count > 1)
-            stg_text_buffer_put(p, good == count ? "All recover"
-                                                 : "None recovers");
+            stg_text_buffer_put(buffer, good == count ? "All recover"
+                                                      : "None recovers");
         else
-            stg_text_buffer_put(p, good == count ? "It recovers"
-                                                 : "It does not recover");
-        stg_text_buffer_form(p, " from %s", say_trouble(cases, count, text));
-        say_within(cases, count, p);
+            stg_text_buffer_put(buffer, good == count ? "It recovers"
+                                                      : "It does not recover");
+        stg_text_buffer_form(buffer, " from %s",
+                             say_trouble(cases, count, text));
+        say_within(cases, count, buffer);
         return;
     }
-    say_some(cases, count, good, p);
+    say_some(cases, count, good, buffer);
 }
 
 /* -- what was simulated ---------------------------------------------------- */
 
-static void say_workers(const stg_overload_options *o, stg_text_buffer *p)
+static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
-    stg_text_buffer_put_people(p, o->service.workers);
-    stg_text_buffer_put(p, o->service.workers == 1 ? " worker of "
-                                                   : " workers of ");
-    stg_text_buffer_put(p, stg_distribution_print(&o->service.time, text));
+    stg_text_buffer_put_people(buffer, o->service.workers);
+    stg_text_buffer_put(buffer, o->service.workers == 1 ? " worker of "
+                                                        : " workers of ");
+    stg_text_buffer_put(buffer, stg_distribution_print(&o->service.time, text));
 }
 
-static void say_queue(const stg_overload_options *o, stg_text_buffer *p)
+static void say_queue(const stg_overload_options *o, stg_text_buffer *buffer)
 {
-    stg_text_buffer_put(p, "a queue of ");
-    stg_text_buffer_put_people(p, o->service.queue_max);
-    stg_text_buffer_put(p, o->service.is_lifo ? ", last come first" : "");
+    stg_text_buffer_put(buffer, "a queue of ");
+    stg_text_buffer_put_people(buffer, o->service.queue_max);
+    stg_text_buffer_put(buffer, o->service.is_lifo ? ", last come first" : "");
 }
 
-static void say_load(const stg_overload_options *o, stg_text_buffer *p)
+static void say_load(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     const stg_overload_load *l = &o->load;
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
     if (l->is_closed) {
-        stg_text_buffer_put_people(p, l->clients);
-        stg_text_buffer_form(p, " clients that think for %s",
+        stg_text_buffer_put_people(buffer, l->clients);
+        stg_text_buffer_form(buffer, " clients that think for %s",
                              stg_distribution_print(&l->think, text));
         return;
     }
-    stg_text_buffer_put_people(p, (double)l->rate / 1000);
-    stg_text_buffer_put(p, " operations a second");
+    stg_text_buffer_put_people(buffer, (double)l->rate / 1000);
+    stg_text_buffer_put(buffer, " operations a second");
 }
 
-static void say_timeout(const stg_overload_options *o, stg_text_buffer *p)
+static void say_timeout(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     if (o->timeout == STG_NEVER)
         return;
-    stg_text_buffer_put(p, "timeout ");
-    stg_text_buffer_put_time(p, (double)o->timeout / 1e6);
+    stg_text_buffer_put(buffer, "timeout ");
+    stg_text_buffer_put_time(buffer, (double)o->timeout / 1e6);
 }
 
-static void say_trigger(const stg_overload_options *o, stg_text_buffer *p)
+static void say_trigger(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     char text[STG_TRIGGER_TEXT_MAX];
 
     if (o->trigger.kind == STG_TRIGGER_NONE)
         return;
-    stg_text_buffer_form(p, "%s from ", stg_trigger_print(&o->trigger, text));
-    stg_text_buffer_put_time(p, (double)o->trigger.from_at / 1e6);
-    stg_text_buffer_put(p, " to ");
-    stg_text_buffer_put_time(p, (double)o->trigger.until_at / 1e6);
+    stg_text_buffer_form(buffer, "%s from ",
+                         stg_trigger_print(&o->trigger, text));
+    stg_text_buffer_put_time(buffer, (double)o->trigger.from_at / 1e6);
+    stg_text_buffer_put(buffer, " to ");
+    stg_text_buffer_put_time(buffer, (double)o->trigger.until_at / 1e6);
 }
 
-typedef void say(const stg_overload_options *o, stg_text_buffer *p);
+typedef void say(const stg_overload_options *o, stg_text_buffer *buffer);
 
 /* Whether it is something, and the same of all. */
 static bool is_common(const stg_overload_case *cases, size_t count, say *part,
-                      stg_text_buffer *p)
+                      stg_text_buffer *buffer)
 {
-    stg_text_buffer other = stg_text_buffer_on(p->memory);
+    stg_text_buffer other = stg_text_buffer_on(buffer->memory);
     bool is_same;
 
-    part(cases[0].summary->options, p);
-    is_same = p->length > 0;
+    part(cases[0].summary->options, buffer);
+    is_same = buffer->length > 0;
     for (size_t i = 1; i < count && is_same; i++) {
         stg_text_buffer_clear(&other);
         part(cases[i].summary->options, &other);
-        is_same = other.length == p->length &&
-                  memcmp(other.text, p->text, p->length) == 0;
+        is_same = other.length == buffer->length &&
+                  memcmp(other.text, buffer->text, buffer->length) == 0;
     }
     stg_text_buffer_free(&other);
     return is_same;
 }
 
 void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
-                              stg_text_buffer *p)
+                              stg_text_buffer *buffer)
 {
     say *const parts[] = {say_workers, say_queue, say_load, say_timeout,
                           say_trigger};
-    stg_text_buffer part = stg_text_buffer_on(p->memory);
+    stg_text_buffer part = stg_text_buffer_on(buffer->memory);
     bool is_first = true;
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         stg_text_buffer_clear(&part);
         if (!is_common(cases, count, parts[i], &part))
             continue;
-        stg_text_buffer_form(p, "%s%s", is_first ? "" : ", ", part.text);
+        stg_text_buffer_form(buffer, "%s%s", is_first ? "" : ", ", part.text);
         is_first = false;
     }
     stg_text_buffer_free(&part);
