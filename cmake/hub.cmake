@@ -56,6 +56,7 @@ add_library(stagger_hub STATIC
     admin/audit.c
     admin/change.c
     admin/choice.c
+    admin/events.c
     admin/json.c
     admin/letters.c
     admin/look.c
@@ -130,6 +131,7 @@ add_library(stagger_hub STATIC
     http/head.c
     http/header.c
     http/inbound.c
+    http/inbound_answer.c
     http/names.c
     http/origin.c
     http/request.c
@@ -175,6 +177,7 @@ add_library(stagger_hub STATIC
     ingress/role.c
     ingress/route.c
     ingress/scan.c
+    ingress/stream.c
     ingress/token.c
     kafka/reserved.c
     kafka/topic.c

@@ -8,6 +8,7 @@
 
 static const char *const page[] = {"limit", "cursor", NULL};
 static const char *const targets[] = {"state", "limit", "cursor", NULL};
+static const char *const events[] = {"level", "event", "target", NULL};
 static const char *const letters[] = {"target", "cause", "category", "state",
                                       "since",  "until", "message",  "limit",
                                       "cursor", NULL};
@@ -25,6 +26,7 @@ static const char *const alerts[] = {"sink", NULL};
 
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),
+    LOOK("/v1/events", events, stg_admin_events),
     LOOK("/v1/targets", targets, stg_admin_targets),
     LOOK("/v1/targets/{name}", NULL, stg_admin_target),
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
@@ -58,6 +60,7 @@ static stg_status open_part(void **part, stg_hub *h, const char *audit,
         return stg_hub_refuse(err, STG_IO, "there is no memory");
     a->hub = h;
     a->started_at = stg_wall_now();
+    stg_list_init(&a->followers);
     status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
     if (status == STG_OK)
         *part = a;

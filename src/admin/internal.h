@@ -6,6 +6,7 @@
  *     choice.c   which dead letters
  *     change.c   changes, from the request to the audit log
  *     replay.c   replay and drop
+ *     events.c   what happens, as it happens
  *     alerts.c   a test of the sinks of alerts
  *     json.c     values of JSON */
 #ifndef STAGGER_ADMIN_INTERNAL_H
@@ -41,6 +42,7 @@ struct stg_admin {
     stg_ns refusals_full_at; /* of the loop: when the room for lines of calls
                                 that were refused is whole again */
     uint64_t refusals_untold;
+    stg_list followers; /* of events */
 };
 
 /* A stg_refused_fn, of an admin: its line in the audit log. */
@@ -128,6 +130,10 @@ void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
+
+/* -- events.c ---------------------------------------------------------- */
+
+void stg_admin_events(void *admin, stg_ask *a);
 
 /* -- alerts.c ---------------------------------------------------------- */
 

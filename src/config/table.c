@@ -11,7 +11,6 @@ static const char *const shards[] = {"partitions", "targets", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const starts[] = {"latest", "earliest", NULL};
 static const char *const formats[] = {"logfmt", "json", NULL};
-static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
 static const char *const client_auths[] = {"required", "optional", NULL};
@@ -248,7 +247,7 @@ static const stg_setting table[] = {
 {HUB("log.format", WORD, log.is_json), .words = formats, .standard = "logfmt",
  .example = "json", .is_fixed = true, .flag = "--log FORMAT",
  .says = "How it is written: a line an event."},
-{HUB("log.level", WORD, log.least), .words = levels, .standard = "info",
+{HUB("log.level", WORD, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
  .says = "The least that is told; `debug` tells of each delivery, too."},
 {SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},

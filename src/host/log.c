@@ -17,6 +17,15 @@ enum {
     EVENT_MAX = 64,
 };
 
+/* A line is printed in two forms: as the options say, and for the listener. */
+typedef enum form { OWN, HEARD, FORMS } form;
+
+/* Fields of an event as one form has them. */
+typedef struct kept {
+    size_t same_size, rest_size;
+    char same[SAME_ROOM], rest[REST_ROOM];
+} kept;
+
 /* Events that are the same, in a window that has not ended. */
 typedef struct series {
     stg_link link;
@@ -26,9 +35,18 @@ typedef struct series {
     uint64_t since; /* UTC of its beginning */
     uint64_t repeats;
     char event[EVENT_MAX];
-    size_t same_size, rest_size;
-    char same[SAME_ROOM], rest[REST_ROOM];
+    kept fields[FORMS];
 } series;
+
+/* What a line says. */
+typedef struct news {
+    uint64_t utc;
+    stg_log_level level;
+    const char *event;
+    const stg_field *fields;
+    size_t count;
+    const series *series; /* NULL: it is one event; else these are around it */
+} news;
 
 struct stg_log {
     stg_log_options options;
@@ -38,6 +56,8 @@ struct stg_log {
     uint64_t dropped;        /* lines, to be told */
     uint64_t dropped_before; /* and told */
     bool is_gone;            /* nobody reads any more */
+    stg_log_heard_fn *heard; /* NULL: nobody listens */
+    void *heard_ctx;
 };
 
 static stg_ns read_clock(clockid_t clock)
@@ -118,6 +138,27 @@ stg_field stg_field_secret(const char *name, const char *value)
 
 /* -- lines go out ------------------------------------------------------------ */
 
+static void init_line(stg_log_line *line, const stg_log *l, form f, size_t room)
+{
+    const stg_log_options json = {.is_json = true};
+
+    stg_log_line_init(line, f == OWN ? &l->options : &json, room);
+}
+
+static void print(stg_log_line *line, const stg_log *l, form f, const news *n)
+{
+    const kept *around = n->series == NULL ? NULL : &n->series->fields[f];
+
+    init_line(line, l, f, sizeof line->text);
+    stg_log_line_head(line, n->utc, n->level, n->event);
+    if (around != NULL)
+        stg_log_line_raw(line, around->same, around->same_size);
+    stg_log_line_fields(line, n->fields, n->count);
+    if (around != NULL)
+        stg_log_line_raw(line, around->rest, around->rest_size);
+    stg_log_line_end(line);
+}
+
 /* A write of a line that poll() has room for does not wait, and the flags of a
  * stderr that others share stay as they are. */
 static bool write_line(stg_log *l, const stg_log_line *line)
@@ -139,33 +180,28 @@ static void tell_dropped(stg_log *l, uint64_t utc)
 
     if (l->dropped == 0)
         return;
-    stg_log_line_init(&line, &l->options, sizeof line.text);
-    stg_log_line_head(&line, utc, STG_LOG_WARN, "log-lines-dropped");
-    stg_log_line_fields(&line, &lines, 1);
-    stg_log_line_end(&line);
+    print(&line, l, OWN,
+          &(news){utc, STG_LOG_WARN, "log-lines-dropped", &lines, 1, NULL});
     if (!write_line(l, &line))
         return;
     l->dropped_before += l->dropped;
     l->dropped = 0;
 }
 
-static void send_line(stg_log *l, stg_log_line *line, uint64_t utc)
-{
-    stg_log_line_end(line);
-    tell_dropped(l, utc);
-    if (l->dropped > 0 || !write_line(l, line))
-        l->dropped++;
-}
-
-static void send_event(stg_log *l, uint64_t utc, stg_log_level level,
-                       const char *event, const stg_field *fields, size_t count)
+static void tell(stg_log *l, const news *n)
 {
     stg_log_line line;
 
-    stg_log_line_init(&line, &l->options, sizeof line.text);
-    stg_log_line_head(&line, utc, level, event);
-    stg_log_line_fields(&line, fields, count);
-    send_line(l, &line, utc);
+    print(&line, l, OWN, n);
+    tell_dropped(l, n->utc);
+    if (l->dropped > 0 || !write_line(l, &line))
+        l->dropped++;
+    if (l->heard == NULL)
+        return;
+    print(&line, l, HEARD, n);
+    line.text[--line.size] = '\0';
+    l->heard(l->heard_ctx, n->level, n->event,
+             (stg_span){line.text, line.size});
 }
 
 void stg_log_event(stg_log *l, stg_log_level level, const char *event,
@@ -173,8 +209,8 @@ void stg_log_event(stg_log *l, stg_log_level level, const char *event,
 {
     if (l == NULL || level < l->options.least)
         return;
-    send_event(l, l->options.clock(l->options.ctx).utc, level, event, fields,
-               count);
+    tell(l, &(news){l->options.clock(l->options.ctx).utc, level, event, fields,
+                    count, NULL});
 }
 
 /* -- series ------------------------------------------------------------------ */
@@ -222,14 +258,8 @@ static void tell_series(stg_log *l, const series *s, uint64_t utc)
         stg_field_number("repeated", s->repeats),
         stg_field_text("since", stg_utc_text(s->since, since)),
     };
-    stg_log_line line;
 
-    stg_log_line_init(&line, &l->options, sizeof line.text);
-    stg_log_line_head(&line, utc, s->level, s->event);
-    stg_log_line_raw(&line, s->same, s->same_size);
-    stg_log_line_fields(&line, counted, 2);
-    stg_log_line_raw(&line, s->rest, s->rest_size);
-    send_line(l, &line, utc);
+    tell(l, &(news){utc, s->level, s->event, counted, 2, s});
 }
 
 static void forget_series(stg_log *l, series *s, uint64_t utc)
@@ -261,12 +291,12 @@ static series *end_window(stg_log *l, series *s, stg_log_now now)
     return s;
 }
 
-static size_t keep_fields(const stg_log *l, char *text, size_t room,
+static size_t keep_fields(const stg_log *l, form f, char *text, size_t room,
                           const stg_field *fields, size_t count)
 {
     stg_log_line line;
 
-    stg_log_line_init(&line, &l->options, room);
+    init_line(&line, l, f, room);
     stg_log_line_fields(&line, fields, count);
     memcpy(text, line.text, line.size);
     return line.size;
@@ -288,8 +318,12 @@ static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
     s->level = level;
     strncpy(s->event, event, sizeof s->event - 1);
     s->event[sizeof s->event - 1] = '\0';
-    s->same_size = keep_fields(l, s->same, sizeof s->same, fields, same);
-    s->rest_size = 0;
+    for (form f = OWN; f < FORMS; f++) {
+        kept *k = &s->fields[f];
+
+        k->same_size = keep_fields(l, f, k->same, sizeof k->same, fields, same);
+        k->rest_size = 0;
+    }
     begin_window(l, s, now);
     stg_list_push(&l->series, &s->link);
     l->series_count++;
@@ -310,13 +344,18 @@ void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
     if (s != NULL && now.now >= s->end_at)
         s = end_window(l, s, now);
     if (s == NULL) {
-        send_event(l, now.utc, level, event, fields, count);
+        tell(l, &(news){now.utc, level, event, fields, count, NULL});
         begin_series(l, now, hash, level, event, fields, same);
         return;
     }
     s->repeats++;
-    s->rest_size =
-        keep_fields(l, s->rest, sizeof s->rest, fields + same, count - same);
+    for (form f = OWN; f < FORMS; f++) {
+        kept *k = &s->fields[f];
+
+        if (f == OWN || l->heard != NULL)
+            k->rest_size = keep_fields(l, f, k->rest, sizeof k->rest,
+                                       fields + same, count - same);
+    }
     stg_list_remove(&s->link);
     stg_list_push(&l->series, &s->link);
 }
@@ -349,6 +388,14 @@ stg_ns stg_log_tick(stg_log *l)
 uint64_t stg_log_dropped(const stg_log *l)
 {
     return l == NULL ? 0 : l->dropped_before + l->dropped;
+}
+
+void stg_log_listen(stg_log *l, stg_log_heard_fn *heard, void *ctx)
+{
+    if (l == NULL)
+        return;
+    l->heard = heard;
+    l->heard_ctx = ctx;
 }
 
 void stg_log_set_least(stg_log *l, stg_log_level least)

@@ -37,6 +37,8 @@ typedef enum stg_log_level {
     STG_LOG_ERROR,
 } stg_log_level;
 
+extern const char *const stg_log_levels[]; /* their names, ended by NULL */
+
 /* What time it is; the log asks once for each event. */
 typedef struct stg_log_now {
     stg_ns now;   /* monotonic */
@@ -61,6 +63,14 @@ stg_log *stg_log_new(const stg_log_options *o);
 
 /* From now on what is below is not printed. */
 void stg_log_set_least(stg_log *l, stg_log_level least);
+
+/* Hears every line, as an object of JSON, which is lent and ends in a NUL behind
+ * its size: {"time":"..","level":"..","event":"..",...}. It must not log. One listener;
+ * NULL: nobody listens any more. Of what was counted before it came, some fields
+ * may be left out. */
+typedef void stg_log_heard_fn(void *ctx, stg_log_level level, const char *event,
+                              stg_span json);
+void stg_log_listen(stg_log *l, stg_log_heard_fn *heard, void *ctx);
 
 /* Tells what is counted and not yet told. */
 void stg_log_free(stg_log *l);

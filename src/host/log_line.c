@@ -211,12 +211,7 @@ void stg_log_line_fields(stg_log_line *l, const stg_field *fields, size_t count)
 
 /* -- the whole --------------------------------------------------------------- */
 
-static const char *level_name(stg_log_level level)
-{
-    static const char *const names[] = {"debug", "info", "warn", "error"};
-
-    return names[level];
-}
+const char *const stg_log_levels[] = {"debug", "info", "warn", "error", NULL};
 
 static const char *level_colour(stg_log_level level)
 {
@@ -244,7 +239,7 @@ void stg_log_line_head(stg_log_line *l, uint64_t utc, stg_log_level level,
         add(l, "{");
     l->is_begun = false;
     add_word(l, "time", FAINT, stg_utc_text(utc, time));
-    add_word(l, "level", level_colour(level), level_name(level));
+    add_word(l, "level", level_colour(level), stg_log_levels[level]);
     add_word(l, "event", BOLD, event);
 }
 

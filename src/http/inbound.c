@@ -2,30 +2,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/compiler.h"
-#include "host/wall.h"
 #include "http/server.h"
 
 /* How long the other end has to read its last answer and to close: closed at
  * once by us, with something of it unread, the answer itself could be lost. */
 #define LINGER (2 * STG_S)
 
-/* A body that goes out in one piece with its head: one copy costs the system
- * less than two pieces do. */
-enum { SMALL = 256 };
-
-/* What the system did not take of an answer at once. */
-typedef struct outgoing {
-    uv_write_t request;
-    char *given;
-    char rest[];
-} outgoing;
-
 /* -- phases and time ------------------------------------------------------- */
 
 static bool is_busy(stg_inbound_phase phase)
 {
-    return phase == STG_INBOUND_WAIT || phase == STG_INBOUND_ANSWER;
+    return phase >= STG_INBOUND_WAIT && phase <= STG_INBOUND_STREAM;
 }
 
 /* A body has its grace, and then as long as its bytes at the least rate take. */
@@ -76,7 +63,7 @@ static void queue(stg_inbound *c)
 
 /* The deadline is only moved to be earlier: a connection that is in use costs the
  * heap nothing. */
-static void enter(stg_inbound *c, stg_inbound_phase phase)
+void stg_inbound_enter(stg_inbound *c, stg_inbound_phase phase)
 {
     stg_httpd *s = c->server;
     bool was_busy = is_busy(c->phase);
@@ -98,7 +85,7 @@ static void enter(stg_inbound *c, stg_inbound_phase phase)
 
 static bool has_request(const stg_inbound *c)
 {
-    return c->phase >= STG_INBOUND_BODY && c->phase <= STG_INBOUND_ANSWER;
+    return c->phase >= STG_INBOUND_BODY && c->phase <= STG_INBOUND_STREAM;
 }
 
 static void free_inbound(uv_handle_t *handle)
@@ -125,7 +112,7 @@ void stg_inbound_close(stg_inbound *c)
         s->hooks->closed(c);
     if (c->secure != NULL)
         stg_secure_end(c);
-    enter(c, STG_INBOUND_CLOSED);
+    stg_inbound_enter(c, STG_INBOUND_CLOSED);
     stg_deadline_clear(&s->deadlines, &c->deadline);
     stg_list_remove(&c->link);
     c->client->connections--;
@@ -152,7 +139,7 @@ static void end(stg_inbound *c)
     bool is_over = is_through(c);
     uv_os_fd_t fd;
 
-    enter(c, STG_INBOUND_LINGER);
+    stg_inbound_enter(c, STG_INBOUND_LINGER);
     if (is_over || uv_fileno(&c->as.handle, &fd) != 0) {
         stg_inbound_close(c);
         return;
@@ -165,7 +152,7 @@ static void end(stg_inbound *c)
     read_on(c);
 }
 
-/* -- answers --------------------------------------------------------------- */
+/* -- behind an answer ------------------------------------------------------ */
 
 static void feed(stg_inbound *c, stg_span in);
 
@@ -195,117 +182,16 @@ void stg_inbound_sent(stg_inbound *c)
     }
     stg_request_begin(&c->request);
     c->body_size = 0;
-    enter(c, STG_INBOUND_IDLE);
+    stg_inbound_enter(c, STG_INBOUND_IDLE);
     if (!c->is_feeding)
         go_on(c);
-}
-
-static void written(uv_write_t *request, int status)
-{
-    stg_inbound *c = request->handle->data;
-    outgoing *o = (outgoing *)request;
-
-    free(o->given);
-    free(o);
-    if (c->phase == STG_INBOUND_CLOSED)
-        return;
-    if (status != 0)
-        stg_inbound_close(c);
-    else
-        stg_inbound_sent(c);
-}
-
-/* skip: bytes of the head, and then of the body, that are sent. */
-static int put_off(stg_inbound *c, uv_buf_t parts[2], size_t skip,
-                   bool is_given)
-{
-    size_t head = skip < parts[0].len ? parts[0].len - skip : 0;
-    size_t at = skip > parts[0].len ? skip - parts[0].len : 0;
-    size_t body = parts[1].len - at;
-    outgoing *o = malloc(sizeof *o + head + (is_given ? 0 : body));
-    uv_buf_t left[2];
-
-    if (o == NULL)
-        return UV_ENOMEM;
-    o->given = is_given ? parts[1].base : NULL;
-    memcpy(o->rest, parts[0].base + parts[0].len - head, head);
-    left[0] = uv_buf_init(o->rest, (unsigned)head);
-    left[1] = (uv_buf_t){.base = parts[1].base + at, .len = body};
-    if (!is_given && body > 0) {
-        memcpy(o->rest + head, parts[1].base + at, body);
-        left[1].base = o->rest + head;
-    }
-    if (uv_write(&o->request, &c->as.stream, left, 2, written) == 0)
-        return 0;
-    free(o);
-    return UV_EPIPE;
-}
-
-/* Returns how many bytes the system took, or an error of libuv. */
-static int send_now(stg_inbound *c, const uv_buf_t *parts, unsigned count)
-{
-    int sent = uv_try_write(&c->as.stream, parts, count);
-
-    return sent == UV_EAGAIN ? 0 : sent;
-}
-
-static void send_securely(stg_inbound *c, uv_buf_t parts[2], bool is_given)
-{
-    int sent;
-
-    enter(c, STG_INBOUND_ANSWER);
-    sent = stg_secure_answer(c, parts, is_given);
-    if (sent == 0)
-        return;
-    if (is_given)
-        free(parts[1].base);
-    if (sent > 0)
-        stg_inbound_sent(c);
-    else
-        stg_inbound_close(c);
-}
-
-static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
-{
-    int sent;
-    bool is_whole;
-
-    if (c->secure != NULL) {
-        send_securely(c, parts, is_given);
-        return;
-    }
-    sent = send_now(c, parts, parts[1].len > 0 ? 2 : 1);
-    is_whole = sent >= 0 && (size_t)sent == parts[0].len + parts[1].len;
-
-    if (sent >= 0 && !is_whole) {
-        enter(c, STG_INBOUND_ANSWER);
-        sent = put_off(c, parts, (size_t)sent, is_given);
-        if (sent == 0)
-            return;
-    }
-    if (is_given)
-        free(parts[1].base);
-    if (is_whole)
-        stg_inbound_sent(c);
-    else
-        stg_inbound_close(c);
-}
-
-void stg_inbound_send(stg_inbound *c, const char *text, size_t size,
-                      bool is_last)
-{
-    uv_buf_t parts[2] = {{.base = (char *)(uintptr_t)text, .len = size},
-                         {.len = 0}};
-
-    c->is_last = is_last;
-    send_answer(c, parts, false);
 }
 
 void stg_inbound_hang(stg_inbound *c)
 {
     c->server->hooks->ended(c);
     c->is_hung = true;
-    enter(c, STG_INBOUND_LINGER);
+    stg_inbound_enter(c, STG_INBOUND_LINGER);
     free(c->rest);
     c->rest = NULL;
     if (c->is_ended)
@@ -314,54 +200,12 @@ void stg_inbound_hang(stg_inbound *c)
         read_on(c);
 }
 
-static const char *date_of(stg_httpd *s)
-{
-    int64_t now = (int64_t)(stg_wall_now() / STG_S);
-
-    if (now != s->date_s)
-        stg_response_print_date(now, s->date);
-    s->date_s = now;
-    return s->date;
-}
-
-void stg_inbound_answer(stg_inbound *c, int status, const char *type,
-                        const char *more, const char *body, size_t size,
-                        bool is_given)
-{
-    char head[STG_RESPONSE_HEAD_MAX + SMALL] STG_UNINITIALIZED;
-    stg_response r = {
-        .status = status, .type = type, .more = more, .size = size};
-    uv_buf_t parts[2];
-
-    c->is_last = c->is_last || c->request.is_last || c->is_short ||
-                 c->phase < STG_INBOUND_WAIT || c->server->is_stopping;
-    r.is_last = c->is_last;
-    r.is_kept = c->request.is_old && !c->is_last;
-    if (c->phase < STG_INBOUND_WAIT)
-        enter(c, STG_INBOUND_WAIT);
-    parts[0] = (uv_buf_t){
-        .base = head, .len = stg_response_print(&r, date_of(c->server), head)};
-    parts[1] = (uv_buf_t){.base = (char *)(uintptr_t)body, .len = size};
-    if (c->request.is_head) {
-        if (is_given)
-            free(parts[1].base);
-        is_given = false;
-        parts[1].len = 0;
-    }
-    if (!is_given && parts[1].len > 0 && parts[1].len <= SMALL) {
-        memcpy(head + parts[0].len, body, parts[1].len);
-        parts[0].len += parts[1].len;
-        parts[1].len = 0;
-    }
-    send_answer(c, parts, is_given);
-}
-
 /* -- bytes of requests ----------------------------------------------------- */
 
 void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 {
     c->is_last = true;
-    enter(c, STG_INBOUND_WAIT);
+    stg_inbound_enter(c, STG_INBOUND_WAIT);
     c->server->hooks->refused(c, status, why);
 }
 
@@ -372,8 +216,9 @@ static void encourage(stg_inbound *c)
     uv_buf_t part = {.base = (char *)(uintptr_t)text, .len = sizeof text - 1};
 
     c->request.wants_go_on = false;
-    if (c->secure != NULL ? stg_secure_write(c, text, part.len) != 0
-                          : send_now(c, &part, 1) != (int)part.len)
+    if (c->secure != NULL
+            ? stg_secure_write(c, text, part.len) != 0
+            : uv_try_write(&c->as.stream, &part, 1) != (int)part.len)
         stg_inbound_close(c);
 }
 
@@ -381,7 +226,7 @@ static void encourage(stg_inbound *c)
 static void keep(stg_inbound *c)
 {
     if (c->phase == STG_INBOUND_IDLE && stg_request_has_begun(&c->request))
-        enter(c, STG_INBOUND_HEAD);
+        stg_inbound_enter(c, STG_INBOUND_HEAD);
     if (c->phase != STG_INBOUND_BODY)
         return;
     if (!stg_request_keep(&c->request))
@@ -418,7 +263,7 @@ static bool take_event(stg_inbound *c, stg_span *in)
         keep(c);
         return false;
     case STG_REQUEST_HEAD:
-        enter(c, STG_INBOUND_BODY);
+        stg_inbound_enter(c, STG_INBOUND_BODY);
         hooks->head(c);
         return true;
     case STG_REQUEST_BODY:
@@ -426,7 +271,7 @@ static bool take_event(stg_inbound *c, stg_span *in)
         hooks->body(c, piece);
         return true;
     case STG_REQUEST_WHOLE:
-        enter(c, STG_INBOUND_WAIT);
+        stg_inbound_enter(c, STG_INBOUND_WAIT);
         hooks->whole(c);
         return true;
     default:
@@ -478,14 +323,14 @@ static void take_body(stg_inbound *c, size_t size, const char *at)
     c->server->hooks->body(c, (stg_span){at, size});
     if (event != STG_REQUEST_WHOLE || c->phase != STG_INBOUND_BODY)
         return;
-    enter(c, STG_INBOUND_WAIT);
+    stg_inbound_enter(c, STG_INBOUND_WAIT);
     c->server->hooks->whole(c);
 }
 
 static void lose(stg_inbound *c, ssize_t error)
 {
     c->is_ended = true;
-    if (error != UV_EOF || !is_busy(c->phase))
+    if (error != UV_EOF || !is_busy(c->phase) || c->phase == STG_INBOUND_STREAM)
         stg_inbound_close(c);
 }
 
@@ -558,12 +403,14 @@ static const char *name_phase(stg_inbound_phase phase)
         return "header";
     case STG_INBOUND_BODY:
         return "body";
+    case STG_INBOUND_STREAM:
+        return "stream";
     default:
         return "answer";
     }
 }
 
-static void cut(stg_inbound *c)
+void stg_inbound_cut(stg_inbound *c)
 {
     char from[INET6_ADDRSTRLEN];
 
@@ -576,7 +423,7 @@ static void cut(stg_inbound *c)
     STG_LOG_REPEAT(c->server->options.log, STG_LOG_WARN, "request-cut", 1,
                    stg_field_text("from", stg_origin_print(c->origin, from)),
                    stg_field_text("phase", name_phase(c->phase)));
-    if (c->phase == STG_INBOUND_ANSWER)
+    if (is_busy(c->phase))
         stg_inbound_close(c);
     else
         stg_inbound_refuse(c, 408, "the request did not come in time");
@@ -592,7 +439,7 @@ static void pass(stg_deadline *d)
     else if (c->phase == STG_INBOUND_IDLE || c->phase == STG_INBOUND_LINGER)
         stg_inbound_close(c);
     else
-        cut(c);
+        stg_inbound_cut(c);
 }
 
 bool stg_inbound_open(stg_inbound *c)
@@ -601,7 +448,7 @@ bool stg_inbound_open(stg_inbound *c)
     c->deadline.passed = pass;
     c->phase = STG_INBOUND_IDLE;
     stg_request_init(&c->request, c->server->options.header_max);
-    enter(c, STG_INBOUND_HEAD);
+    stg_inbound_enter(c, STG_INBOUND_HEAD);
     c->is_stopped = true;
     read_on(c);
     return c->phase != STG_INBOUND_CLOSED;

@@ -64,8 +64,11 @@ size_t stg_response_print(const stg_response *r, const char *date,
     out = put_line(out, "Date: ", date);
     if (r->type != NULL)
         out = put_line(out, "Content-Type: ", r->type);
-    out = stg_digits_put(put(out, "Content-Length: "), r->size);
-    out = put(out, "\r\n");
+    if (r->body == STG_RESPONSE_SIZED)
+        out =
+            put(stg_digits_put(put(out, "Content-Length: "), r->size), "\r\n");
+    else if (r->body == STG_RESPONSE_CHUNKED)
+        out = put_line(out, "Transfer-Encoding: ", "chunked");
     if (r->more != NULL)
         out = put(out, r->more);
     if (r->is_last || r->is_kept)

@@ -14,12 +14,20 @@ enum {
     STG_DATE_MAX = 32,
 };
 
+/* How its other end finds the end of the body. */
+typedef enum stg_response_body {
+    STG_RESPONSE_SIZED,   /* Content-Length */
+    STG_RESPONSE_CHUNKED, /* Transfer-Encoding: chunked */
+    STG_RESPONSE_TO_END,  /* of the connection */
+} stg_response_body;
+
 typedef struct stg_response {
     int status;
     const char *type; /* Content-Type; NULL: none */
     const char *more; /* further lines, "Name: value\r\n" each; NULL: none */
-    size_t size;      /* of the body */
-    bool is_last;     /* Connection: close */
+    stg_response_body body;
+    size_t size;  /* of a sized body */
+    bool is_last; /* Connection: close */
     bool is_kept; /* Connection: keep-alive, which HTTP/1.0 has to be told */
 } stg_response;
 

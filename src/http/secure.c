@@ -310,10 +310,15 @@ int stg_secure_answer(stg_inbound *c, const uv_buf_t parts[2], bool is_given)
 
 int stg_secure_write(stg_inbound *c, const char *bytes, size_t size)
 {
-    size_t taken;
+    while (size > 0) {
+        size_t taken;
 
-    if (stg_tls_write(c->secure->session, bytes, size, &taken) != STG_TLS_DONE)
-        return UV_EPROTO;
+        if (stg_tls_write(c->secure->session, bytes, size, &taken) !=
+            STG_TLS_DONE)
+            return UV_EPROTO;
+        bytes += taken;
+        size -= taken;
+    }
     return flush(c);
 }
 

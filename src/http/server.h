@@ -4,7 +4,8 @@
  *     request.c    the bytes of requests           (pure)
  *     response.c   the heads of answers            (pure)
  *     server.c     the listener, and how many connections there may be
- *     inbound.c    a connection: bytes in and out, phases, time
+ *     inbound.c    a connection: bytes in, phases, time
+ *     inbound_answer.c  its answers, whole or as a stream
  *     secure.c     the same bytes through TLS, and its certificates
  *     origin.c     where connections come from
  *
@@ -17,6 +18,9 @@
  * answer must be taken by idle_timeout. At a limit of connections, in all or of
  * one origin, the oldest one without a finished head makes room, then the one
  * that is idle for longest; one that is busy is never cut for another.
+ *
+ * An answer may be a stream, which goes on until its user ends it or the other end
+ * closes. Nothing but that cuts it, and a reader that leaves too much unread.
  *
  * Without a file for a connection nothing spins: idle connections of the hub go
  * first, of either side; then a file in reserve lets one be answered and closed;
@@ -81,8 +85,9 @@ typedef struct stg_httpd_options {
 } stg_httpd_options;
 
 enum {
-    STG_INBOUND_READ = 16 * 1024,      /* of heads, at a time */
-    STG_INBOUND_BODY_READ = 64 * 1024, /* of bodies */
+    STG_INBOUND_READ = 16 * 1024,        /* of heads, at a time */
+    STG_INBOUND_BODY_READ = 64 * 1024,   /* of bodies */
+    STG_INBOUND_UNSENT_MAX = 256 * 1024, /* of a stream */
     STG_SHORT_MAX =
         8, /* connections that are only answered, for want of files */
 };
@@ -159,6 +164,7 @@ typedef enum stg_inbound_phase {
     STG_INBOUND_BODY,
     STG_INBOUND_WAIT,   /* for its answer */
     STG_INBOUND_ANSWER, /* which goes out */
+    STG_INBOUND_STREAM, /* and goes on, until its user ends it */
     STG_INBOUND_LINGER, /* until the other end has read it */
     STG_INBOUND_CLOSED,
 } stg_inbound_phase;
@@ -201,6 +207,19 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
 void stg_inbound_send(stg_inbound *c, const char *text, size_t size,
                       bool is_last);
 
+/* Begins an answer that goes on: in chunks, or for HTTP/1.0 up to the end of the
+ * connection. One of HEAD ends at once. */
+void stg_inbound_begin_stream(stg_inbound *c, int status, const char *type,
+                              const char *more);
+
+/* The next bytes of a stream, one at least; and its end. A reader who has left
+ * STG_INBOUND_UNSENT_MAX of it is cut. */
+void stg_inbound_send_piece(stg_inbound *c, const char *bytes, size_t size);
+void stg_inbound_end_stream(stg_inbound *c);
+
+/* Bytes that wait until the other end reads. */
+size_t stg_inbound_unsent(const stg_inbound *c);
+
 /* Never answers: what comes is thrown away, until the other end closes. */
 void stg_inbound_hang(stg_inbound *c);
 
@@ -223,6 +242,13 @@ bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client);
 /* Its file is closed; and so is its handle. */
 void stg_httpd_left(stg_httpd *s, const stg_inbound *c);
 void stg_httpd_release(stg_httpd *s);
+
+/* -- inbound.c, for inbound_answer.c --------------------------------------- */
+
+void stg_inbound_enter(stg_inbound *c, stg_inbound_phase phase);
+
+/* Its other end is too slow: it is told so where it can be, and closed. */
+void stg_inbound_cut(stg_inbound *c);
 
 /* -- inbound.c, for secure.c ------------------------------------------------ */
 

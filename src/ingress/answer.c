@@ -83,14 +83,19 @@ static void tell(const stg_caller *c)
                    stg_field_text("why", c->problem.detail));
 }
 
+/* Those of what is no receipt. */
+static void add_usual_lines(lines *l)
+{
+    add(l, "Cache-Control", "no-store");
+    add(l, "X-Content-Type-Options", "nosniff");
+}
+
 /* With the headers that every answer has. */
 static void answer(stg_caller *c, int status, const char *type, lines *more,
                    stg_span body, bool is_given)
 {
-    if (!stg_request_is_published(c)) {
-        add(more, "Cache-Control", "no-store");
-        add(more, "X-Content-Type-Options", "nosniff");
-    }
+    if (!stg_request_is_published(c))
+        add_usual_lines(more);
     count(&stg_ingress_of(c)->view, (unsigned)status);
     stg_inbound_answer(&c->in, status, type, more->text, body.at, body.size,
                        is_given);
@@ -109,6 +114,16 @@ static void send_problem(stg_caller *c)
            (stg_span){text, size}, false);
 }
 
+static void begin_stream(stg_caller *c)
+{
+    lines more;
+
+    begin(&more);
+    add_usual_lines(&more);
+    count(&stg_ingress_of(c)->view, 200);
+    stg_stream_begin(c, more.text);
+}
+
 void stg_answer_caller(stg_caller *c)
 {
     stg_span text = {c->reply.text, c->reply.size};
@@ -116,6 +131,10 @@ void stg_answer_caller(stg_caller *c)
 
     if (c->problem.status != 0) {
         send_problem(c);
+        return;
+    }
+    if (c->stream != NULL) {
+        begin_stream(c);
         return;
     }
     c->reply.text = NULL; // it is given

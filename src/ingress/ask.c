@@ -156,6 +156,23 @@ void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
     settle(a);
 }
 
+stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
+{
+    const stg_ingress *g = stg_ingress_of(a->caller);
+    stg_stream *s = NULL;
+
+    if (g->streams >= g->options.streams_max)
+        stg_problem_set(&a->caller->problem, 429, 0, "%u streams are open",
+                        (unsigned)g->streams);
+    else if (a->caller->in.is_short)
+        stg_problem_set(&a->caller->problem, 503, 0,
+                        "no file is left for a stream");
+    else if ((s = stg_stream_new(a->caller, left, ctx)) == NULL)
+        stg_problem_set(&a->caller->problem, 503, 0, "no memory");
+    settle(a);
+    return s;
+}
+
 /* -- from and to its caller -------------------------------------------------- */
 
 /* They were checked: there is a value, and it can be decoded. */

@@ -23,6 +23,8 @@ stg_ingress_options stg_ingress_options_default(void)
         .address_connections_max = 512,
         .asks_max = 64,
         .answers_max = (size_t)64 << 20,
+        .streams_max = 16,
+        .stream_pause = 15 * STG_S,
         .header_timeout = 10 * STG_S,
         .idle_timeout = 30 * STG_S,
         .body_grace = 10 * STG_S,
@@ -273,6 +275,17 @@ static void leave_asks(stg_ingress *g)
     }
 }
 
+void stg_ingress_end_streams(stg_ingress *g)
+{
+    stg_caller *c, *next;
+
+    for (c = next_caller(g, NULL); g->streams > 0 && c != NULL; c = next) {
+        next = next_caller(g, &c->in.link);
+        if (c->in.phase == STG_INBOUND_STREAM)
+            stg_stream_end(c);
+    }
+}
+
 void stg_ingress_settle(stg_ingress *g)
 {
     if (g->stopped != NULL && g->server.busy == 0 &&
@@ -287,6 +300,7 @@ void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
     g->stopped_ctx = ctx;
     stg_httpd_stop(&g->server);
     leave_asks(g);
+    stg_ingress_end_streams(g);
     stg_ingress_settle(g);
 }
 
@@ -307,6 +321,7 @@ void stg_ingress_close(stg_ingress *g, void (*done)(void *ctx), void *ctx)
     g->view.is_stopping = true;
     stg_httpd_stop(&g->server);
     leave_asks(g);
+    stg_ingress_end_streams(g);
     leave_publications(g);
     stg_httpd_close(&g->server, close_server, g);
 }

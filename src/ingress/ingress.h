@@ -50,8 +50,10 @@ typedef struct stg_ingress_options {
     uint32_t waiting_max, address_waiting_max; /* messages that wait for their
                                                   commit: 100000 and 50000 */
     uint32_t connections_max, address_connections_max; /* 1024, 512 */
-    uint32_t asks_max;  /* requests that wait for their handlers: 64 */
-    size_t answers_max; /* bytes of their answers on their way: 64 MiB */
+    uint32_t asks_max;    /* requests that wait for their handlers: 64 */
+    size_t answers_max;   /* bytes of their answers on their way: 64 MiB */
+    uint32_t streams_max; /* answers that go on: 16 */
+    stg_ns stream_pause;  /* the longest time in which one says nothing: 15 s */
 
     stg_ns header_timeout; /* a header: 10 s */
     stg_ns idle_timeout;   /* between requests, and for an answer to be taken:
@@ -104,8 +106,9 @@ void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx);
 
 /* From the next request on with this token file (read anew), these headers, and
  * this many connections of an address; from the next connection on with this
- * certificate. The rest of the options is as it was. All
- * or nothing: errors are those of stg_ingress_open(). */
+ * certificate. Streams end, for their clients to come again with a token that
+ * holds. The rest of the options is as it was. All or nothing: errors are those
+ * of stg_ingress_open(). */
 stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
                               stg_error *err);
 

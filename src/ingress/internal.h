@@ -7,6 +7,7 @@
  *     message.c  a request's bytes as messages
  *     publish.c  messages to the store, and what came of it
  *     ask.c      any other request, to its handler
+ *     stream.c   a request that is answered with events, as they happen
  *     answer.c   answers
  *
  * A caller is a connection of http/server.h, and carries one request at a time. A
@@ -22,6 +23,7 @@
 #include "ingress/ingress.h"
 #include "ingress/problem.h"
 #include "ingress/route.h"
+#include "ingress/stream.h"
 #include "ingress/token.h"
 
 typedef struct stg_caller stg_caller;
@@ -45,7 +47,8 @@ struct stg_ingress {
     size_t table_count;
     stg_refused_fn *refused; /* NULL: nobody wants to know */
     void *refused_ctx;
-    uint32_t asks;         /* that wait for their handler */
+    uint32_t asks; /* that wait for their handler */
+    uint32_t streams;
     stg_list publications; /* all that the store has */
     size_t answering;      /* bytes of answers of handlers that go out */
     stg_ingress_view view;
@@ -62,6 +65,8 @@ struct stg_ingress {
 
 /* Nothing waits any more, perhaps: what waits for a stop is told. */
 void stg_ingress_settle(stg_ingress *g);
+
+void stg_ingress_end_streams(stg_ingress *g);
 
 /* -- options.c ------------------------------------------------------- */
 
@@ -92,8 +97,9 @@ struct stg_caller {
     char *body;                   /* or one in pieces */
     size_t size, room;            /* room counts as pending */
     size_t discarded;
-    stg_publication *publication; /* one of both, until its answer */
+    stg_publication *publication; /* one of the two, until its answer */
     stg_ask *ask;
+    stg_stream *stream; /* its answer, which goes on */
     stg_ingress_reply reply;
     size_t answering; /* bytes of the answer, which count in the ingress */
 };
@@ -174,6 +180,19 @@ void stg_ask_begin(stg_caller *c);
 
 /* Nobody waits for its answer any more. */
 void stg_ask_leave(stg_caller *c);
+
+/* -- stream.c -------------------------------------------------------- */
+
+/* The answer to this call is a stream: when its time comes to be answered, it
+ * begins, with further lines in its head. NULL: no memory. */
+stg_stream *stg_stream_new(stg_caller *c, void (*left)(void *ctx), void *ctx);
+void stg_stream_begin(stg_caller *c, const char *more);
+
+/* What waits is sent, and then its end; nobody waits for one who is behind. */
+void stg_stream_end(stg_caller *c);
+
+/* Its request has ended. */
+void stg_stream_free(stg_caller *c);
 
 /* -- answer.c -------------------------------------------------------- */
 

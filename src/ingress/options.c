@@ -148,5 +148,7 @@ stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
         g->options.address_connections_max =
             g->server.options.address_connections_max =
                 stg_ingress_client_max(g, o);
+    if (status == STG_OK)
+        stg_ingress_end_streams(g);
     return status;
 }

@@ -177,6 +177,8 @@ static void end(stg_inbound *in)
     c->publication = NULL;
     if (c->ask != NULL)
         stg_ask_leave(c);
+    if (c->stream != NULL)
+        stg_stream_free(c);
     c->match.route = NULL;
     c->problem.status = 0;
 }

@@ -264,6 +264,61 @@ TEST(log, counts_repeats_and_tells_them_when_the_window_ends)
     end(&t);
 }
 
+/* What somebody heard, a line each. */
+static void hear(void *ctx, stg_log_level level, const char *event,
+                 stg_span json)
+{
+    char *heard = ctx;
+
+    CHECK_U64(strlen(json.at), json.size);
+    sprintf(heard + strlen(heard), "%d %s %s\n", (int)level, event, json.at);
+}
+
+TEST(log, lets_one_hear_what_it_prints_as_json)
+{
+    char heard[4096] = "";
+    tale t;
+
+    start(&t);
+    fail_delivery(&t, "a", "1");
+    stg_log_listen(t.log, hear, heard);
+    fail_delivery(&t, "a", "2"); // of a window that had begun
+    STG_LOG(t.log, STG_LOG_DEBUG, "quiet", stg_field_number("n", 1));
+    STG_LOG(t.log, STG_LOG_INFO, "x", stg_field_text("a", "b c"));
+    CHECK_STR(heard,
+              "1 x {\"time\":\"2026-03-01T12:00:00.250Z\","
+              "\"level\":\"info\",\"event\":\"x\",\"a\":\"b c\"}\n");
+    heard[0] = '\0';
+    t.now = 10 * STG_S;
+    (void)stg_log_tick(t.log);
+    CHECK_STR(heard,
+              "2 attempt-failed {\"time\":\"2026-03-01T12:00:10.250Z\","
+              "\"level\":\"warn\",\"event\":\"attempt-failed\","
+              "\"target\":\"a\",\"cause\":\"refused\",\"repeated\":1,"
+              "\"since\":\"2026-03-01T12:00:00.250Z\",\"message\":\"2\"}\n");
+    CHECK(strstr(told(&t), "target=a cause=refused repeated=1 since=") != NULL);
+    stg_log_listen(t.log, NULL, NULL);
+    STG_LOG(t.log, STG_LOG_INFO, "y", stg_field_text("a", "b"));
+    CHECK(strstr(heard, "event\":\"y") == NULL);
+    stg_log_listen(NULL, hear, heard);
+    end(&t);
+}
+
+TEST(log, lets_one_hear_what_nobody_reads)
+{
+    char heard[512] = "";
+    tale t;
+
+    start(&t);
+    stg_log_listen(t.log, hear, heard);
+    close(t.from);
+    t.from = -1;
+    STG_LOG(t.log, STG_LOG_ERROR, "x", stg_field_number("n", 7));
+    CHECK(strstr(heard, "\"n\":7}") != NULL);
+    CHECK_U64(stg_log_dropped(t.log), 1);
+    end(&t);
+}
+
 TEST(log, tells_others_apart)
 {
     tale t;

@@ -347,6 +347,91 @@ class Looking(Api):
                    "five dead")
 
 
+class Following(Api):
+    """A stream of events."""
+
+    def follow(self, hub, query="", token=None):
+        """The events as they come; asked for again when it has ended."""
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request("GET", "/v1/events" + query, headers=headers)
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
+        Api.called.setdefault("followEvents", set()).add(200)
+        self.assertRegex(answer.readline(), rb"^retry: [1-4]\d{3}\n$")
+        self.assertEqual(answer.readline(), b"\n")
+        return self.events(answer)
+
+    def events(self, answer):
+        while line := answer.readline():
+            if line != b":\n":
+                self.assertTrue(line.startswith(b"data: {"), line)
+                yield json.loads(line[len("data: "):])
+            self.assertEqual(answer.readline(), b"\n")
+
+    def test_events_are_lines_of_the_log(self):
+        hub = self.hub("--to", f"a={self.refused()}", "--to",
+                       f"b={self.leaf().url()}", "--policy", "attempts=1")
+        everything = self.follow(hub)
+        failures = self.follow(hub, "?event=dead-letter&target=a")
+        warnings_of_b = self.follow(hub, "?level=warn&target=b")
+        message = hub.post(b"x")
+        dead = next(failures)
+        self.assertEqual((dead["event"], dead["target"], dead["message"]),
+                         ("dead-letter", "a", message))
+        self.assertIn(dead, hub.lines)
+        self.assertIn(dead, everything)
+        self.good(hub, "pauseTarget", name="a")
+        self.assertEqual(next(e for e in everything
+                              if e["event"] == "audit")["action"], "pause")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(list(everything)[-1]["event"], "stopping")
+        self.assertEqual(list(failures), [])
+        self.assertEqual(list(warnings_of_b), [])
+
+    def test_what_is_wrong_is_refused(self):
+        hub = self.hub("--to", f"a={self.leaf().url()}")
+        self.problem(400, "debug, info, warn or error", hub, "followEvents",
+                     query="?level=loud")
+        self.problem(400, "so long a name", hub, "followEvents",
+                     query="?event=" + "x" * 80)
+        self.problem(404, "no target", hub, "followEvents", query="?target=b")
+        self.problem(400, "no such option", hub, "followEvents",
+                     query="?targets=a")
+        streams = [self.follow(hub) for _ in range(16)]
+        self.problem(429, "16 streams", hub, "followEvents")
+        self.good(hub, "getStatus")
+        self.assertEqual(hub.stop(), 0)
+        for stream in streams:
+            self.assertEqual(list(stream)[-1]["event"], "stopping")
+
+    def test_a_reload_ends_it_for_a_token_that_is_gone(self):
+        view, operate = self.token("view"), self.token("operate")
+        publish = self.token("publish")
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0",
+                                  "tokens": self.tokens},
+                       "targets": [{"name": "a", "url": self.leaf().url()}]},
+                      file)
+        hub = self.hub(settings=settings)
+        self.problem(401, "", hub, "followEvents")
+        self.problem(403, "", hub, "followEvents", token=publish)
+        stream = self.follow(hub, token=view)
+        with open(self.tokens) as file:
+            lines = file.readlines()
+        with open(self.tokens, "w") as file:
+            file.writelines(lines[1:])
+        self.good(hub, "reload", token=operate)
+        self.assertEqual(list(stream), [])
+        self.problem(401, "", hub, "followEvents", token=view)
+        self.follow(hub, token=operate)
+
+
 class Letters(Api):
     def dead(self, count, name="a", answer=lambda r: 503, **more):
         """A hub with so many dead letters of a target."""

@@ -79,6 +79,17 @@ class Secured(case.Case):
             with context.wrap_socket(s, server_hostname="hub.internal") as t:
                 yield t
 
+    @contextlib.contextmanager
+    def small(self, hub):
+        """Connected, with little room for what it does not read."""
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.settimeout(leaf.PATIENCE)
+            s.connect(("127.0.0.1", hub.port))
+            with self.client().wrap_socket(
+                    s, server_hostname="hub.internal") as t:
+                yield t
+
     def ask(self, t, request=REQUEST):
         t.sendall(request)
         return read_answer(t)
@@ -153,19 +164,55 @@ class Secured(case.Case):
         targets = [{"name": f"target-{i:05}", "url": self.target.url(f"/{i}")}
                    for i in range(1000)]
         hub = self.secured(targets=targets)
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            s.settimeout(leaf.PATIENCE)
-            s.connect(("127.0.0.1", hub.port))
-            with self.client().wrap_socket(
-                    s, server_hostname="hub.internal") as t:
-                t.sendall(REQUEST.replace(b"healthz",
-                                          b"v1/targets?limit=1000"))
-                self.assert_well(hub)  # while that one does not read
-                status, text = read_answer(t)
-                self.assertEqual(status, 200)
-                self.assertEqual(len(json.loads(text)["targets"]), 1000)
-                self.assertEqual(self.ask(t), (200, b"ok\n"))
+        with self.small(hub) as t:
+            t.sendall(REQUEST.replace(b"healthz", b"v1/targets?limit=1000"))
+            self.assert_well(hub)  # while that one does not read
+            status, text = read_answer(t)
+            self.assertEqual(status, 200)
+            self.assertEqual(len(json.loads(text)["targets"]), 1000)
+            self.assertEqual(self.ask(t), (200, b"ok\n"))
+        self.assertEqual(hub.stop(), 0)
+
+    FOLLOW = REQUEST.replace(b"healthz", b"v1/events?level=debug")
+
+    def post_many(self, t, count):
+        """In one batch; returns the ids."""
+        body = b'{"body":"x"}\n' * count
+        status, text = self.ask(
+            t, b"POST /v1/messages/batch HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/x-ndjson\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.assertEqual(status, 202)
+        return set(json.loads(text)["ids"])
+
+    def test_a_stream_is_pushed_to_who_follows(self):
+        hub = self.secured()
+        with self.connected(hub) as t, self.connected(hub) as producer:
+            t.sendall(self.FOLLOW)
+            answer = http.client.HTTPResponse(t)
+            answer.begin()
+            self.assertEqual(answer.headers["Transfer-Encoding"], "chunked")
+            self.assertTrue(answer.readline().startswith(b"retry: "))
+            ids = self.post_many(producer, 200)
+            while ids:
+                line = answer.readline()
+                if line.startswith(b"data: "):
+                    ids.discard(json.loads(line[6:]).get("message"))
+            self.assertEqual(hub.stop(), 0)
+            self.assertTrue(answer.read().endswith(b"\n\n"))
+
+    def test_a_stream_is_cut_for_who_does_not_read(self):
+        hub = self.secured()
+        with self.small(hub) as t, self.connected(hub) as producer:
+            t.sendall(self.FOLLOW)
+            self.assertEqual(t.recv(1), b"H")
+
+            def is_cut():
+                self.post_many(producer, 1000)
+                _, text = self.ask(producer,
+                                   REQUEST.replace(b"healthz", b"metrics"))
+                return self.number(text, b"stagger_ingress_cut_total ")
+            case.wait_for(is_cut, "a reader who was cut")
         self.assertEqual(hub.stop(), 0)
 
     def test_ends_in_order(self):

@@ -318,6 +318,26 @@ void caller_run_until_closed(caller *c)
     }
 }
 
+static bool has_words(caller *c, const char *words)
+{
+    c->in[c->in_size] = '\0';
+    return strstr(c->in, words) != NULL;
+}
+
+void caller_run_until(caller *c, const char *words)
+{
+    uint64_t end_at = uv_hrtime() + patience;
+
+    while (move_bytes(c), !has_words(c, words)) {
+        CHECK(!c->is_closed);
+        CHECK(uv_hrtime() < end_at);
+        (void)uv_run(&c->market->loop, UV_RUN_NOWAIT);
+        move_bytes(c);
+        if (!has_words(c, words))
+            wait_for(c->market, c);
+    }
+}
+
 /* -- answers ----------------------------------------------------------------- */
 
 int status_of(const char *answer)

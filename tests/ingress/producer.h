@@ -82,6 +82,9 @@ void caller_flush(caller *c); /* runs until all of it is sent */
 const char *caller_answer(caller *c);
 void caller_run_until_closed(caller *c);
 
+/* Runs until these words have come; all of `in` is a text then. */
+void caller_run_until(caller *c, const char *words);
+
 /* The status of an answer, its body, and the value of a header (NULL: none). */
 int status_of(const char *answer);
 const char *body_of(const char *answer);
