@@ -32,12 +32,15 @@ static stg_ns find_due(const stg_inbound *c)
 {
     const stg_httpd_options *o = &c->server->options;
 
+    if (c->is_short && c->phase <= STG_INBOUND_ANSWER &&
+        c->phase != STG_INBOUND_WAIT)
+        return stg_ns_add(c->phase_at, STG_S);
     switch (c->phase) {
     case STG_INBOUND_IDLE:
     case STG_INBOUND_ANSWER:
         return stg_ns_add(c->phase_at, o->idle_timeout);
     case STG_INBOUND_HEAD:
-        return stg_ns_add(c->phase_at, c->is_short ? STG_S : o->header_timeout);
+        return stg_ns_add(c->phase_at, o->header_timeout);
     case STG_INBOUND_BODY:
         return body_due(c);
     case STG_INBOUND_LINGER:
@@ -54,6 +57,9 @@ static void queue(stg_inbound *c)
 
     stg_list_remove(&c->queue);
     stg_list_remove(&c->origin_queue);
+    if (c->is_short &&
+        (c->phase == STG_INBOUND_BODY || c->phase == STG_INBOUND_LINGER))
+        stg_list_push(&c->server->passing, &c->queue);
     if (!is_idle && c->phase != STG_INBOUND_HEAD)
         return;
     stg_list_push(is_idle ? &c->server->idle : &c->server->heading, &c->queue);
@@ -207,6 +213,14 @@ void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
     c->is_last = true;
     stg_inbound_enter(c, STG_INBOUND_WAIT);
     c->server->hooks->refused(c, status, why);
+}
+
+void stg_inbound_hurry(stg_inbound *c)
+{
+    if (c->phase == STG_INBOUND_BODY)
+        stg_inbound_refuse(c, 503, "too many connections");
+    else
+        stg_inbound_close(c);
 }
 
 /* The other end waits for a word before its body. */

@@ -80,6 +80,24 @@ static bool make_origin_room(const stg_origin *o)
     return c != NULL;
 }
 
+/* One that is only answered is not waited for where others wait. False: the hub
+ * itself has them all wait. */
+static bool hurry_short(stg_httpd *s)
+{
+    stg_link *first = stg_list_first(&s->passing);
+
+    if (first != NULL)
+        stg_inbound_hurry(STG_HOLDER(first, stg_inbound, queue));
+    return first != NULL;
+}
+
+static bool has_short_place(stg_httpd *s)
+{
+    while (s->shorts >= STG_SHORT_MAX && hurry_short(s))
+        ;
+    return s->shorts < STG_SHORT_MAX;
+}
+
 /* Above the quarter that is its own, the server takes what the targets leave: an
  * idle connection of theirs, or of another caller, makes room. */
 static bool has_file(stg_httpd *s)
@@ -158,7 +176,7 @@ void stg_httpd_left(stg_httpd *s, const stg_inbound *c)
 
 static bool has_place(stg_httpd *s, const stg_inbound *c)
 {
-    return c->origin != NULL && (!c->is_short || s->shorts < STG_SHORT_MAX) &&
+    return c->origin != NULL && (!c->is_short || has_short_place(s)) &&
            !refuse_origin(s, c->origin);
 }
 
@@ -183,8 +201,14 @@ static bool open_secure(stg_httpd *s, stg_inbound *c)
     return stg_secure_open(c);
 }
 
-/* Where there is no file for it by the shares, it is still answered, for some
- * files are left aside. */
+/* Those that are only answered take no place of others. */
+static bool is_full(const stg_httpd *s)
+{
+    return s->count - s->shorts >= s->options.connections_max;
+}
+
+/* Where there is no place for it, or no file by the shares, it is still answered,
+ * for some files are left aside. */
 static bool take(stg_httpd *s, int fd, const struct sockaddr *from,
                  bool has_reserve)
 {
@@ -194,7 +218,7 @@ static bool take(stg_httpd *s, int fd, const struct sockaddr *from,
         return drop(s, c, fd, has_reserve);
     c->server = s;
     c->has_reserve = has_reserve;
-    c->is_short = has_reserve || !has_file(s);
+    c->is_short = has_reserve || is_full(s) || !has_file(s);
     c->origin = stg_origin_hold(&s->origins, from);
     if (!has_place(s, c) || !open_secure(s, c) ||
         uv_tcp_init(s->loop, &c->as.tcp) != 0)
@@ -251,7 +275,7 @@ static bool find_file(stg_httpd *s, bool is_awaited)
 {
     if (!is_awaited)
         return false;
-    if (stg_httpd_evict_idle(s) || accept_by_reserve(s))
+    if (stg_httpd_evict_idle(s) || accept_by_reserve(s) || hurry_short(s))
         return true;
     rest(s);
     return false;
@@ -259,11 +283,11 @@ static bool find_file(stg_httpd *s, bool is_awaited)
 
 static bool find_place(stg_httpd *s, bool is_awaited)
 {
-    if (s->count < s->options.connections_max)
+    if (!is_full(s))
         return true;
     if (!is_awaited)
         return false;
-    if (make_room(s))
+    if (make_room(s) || has_short_place(s))
         return true;
     rest(s);
     return false;
@@ -341,6 +365,7 @@ stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
     stg_list_init(&s->connections);
     stg_list_init(&s->heading);
     stg_list_init(&s->idle);
+    stg_list_init(&s->passing);
     stg_list_init(&s->contexts);
     stg_origins_init(&s->origins);
     stg_deadlines_init(&s->deadlines, loop);

@@ -17,7 +17,11 @@
  * and then has to come with body_rate, and be whole by request_timeout. An
  * answer must be taken by idle_timeout. At a limit of connections, in all or of
  * one origin, the oldest one without a finished head makes room, then the one
- * that is idle for longest; one that is busy is never cut for another.
+ * that is idle for longest; one that is busy is never cut for another. Where all
+ * are busy, STG_SHORT_MAX more get one answer each and are closed, so that one
+ * who asks for the health has it at once: they have a second for their request,
+ * and another one to take the answer. Those whose body is not whole make room
+ * first, with 503; so nobody holds their places who does not wait for us.
  *
  * An answer may be a stream, which goes on until its user ends it or the other end
  * closes. Nothing but that cuts it, and a reader that leaves too much unread.
@@ -85,11 +89,11 @@ typedef struct stg_httpd_options {
 } stg_httpd_options;
 
 enum {
-    STG_INBOUND_READ = 16 * 1024,        /* of heads, at a time */
-    STG_INBOUND_BODY_READ = 64 * 1024,   /* of bodies */
+    STG_INBOUND_READ = 16 * 1024,      /* of heads, at a time */
+    STG_INBOUND_BODY_READ = 64 * 1024, /* of bodies */
     STG_INBOUND_UNSENT_MAX = 256 * 1024, /* of a stream */
-    STG_SHORT_MAX =
-        8, /* connections that are only answered, for want of files */
+    STG_SHORT_MAX = 8, /* connections that are only answered, for want of
+                          places or files */
 };
 
 struct stg_httpd {
@@ -100,6 +104,7 @@ struct stg_httpd {
     stg_deadlines deadlines;
     stg_list connections;
     stg_list heading, idle; /* those in these phases, the longest first */
+    stg_list passing;       /* shorts whose body comes, or that linger */
     stg_origins origins;
     uint32_t count; /* of connections */
     uint32_t busy;  /* that wait for an answer, or for it to go out */
@@ -179,7 +184,7 @@ struct stg_inbound {
     stg_origin *origin; /* its address */
     stg_origin *client; /* whose share it is of: its address, or a key */
     stg_link link;      /* in server.connections */
-    stg_link queue, origin_queue; /* heading or idle */
+    stg_link queue, origin_queue; /* heading or idle; queue: or passing */
     stg_deadline deadline;        /* set lazily: see due_at */
     stg_ns due_at, phase_at;
     uint64_t body_size; /* bytes of it that came */
@@ -193,7 +198,7 @@ struct stg_inbound {
     bool is_stopped; /* nothing is read */
     bool is_feeding;
     bool is_hung;     /* there is no answer, ever */
-    bool is_short;    /* for want of files: one answer, and no more */
+    bool is_short;    /* for want of a place or file: one answer, no more */
     bool has_reserve; /* its file is the server's reserve */
 };
 
@@ -234,6 +239,10 @@ void stg_inbound_close(stg_inbound *c);
 
 /* Begins to read. False: it is closed. */
 bool stg_inbound_open(stg_inbound *c);
+
+/* One that is passing makes room for another: where its body was not whole, it
+ * is answered with 503, and may linger; where it lingers, it is closed. */
+void stg_inbound_hurry(stg_inbound *c);
 
 /* Whether a client has no room for one more connection: then none of its own is
  * closed for it. */

@@ -166,7 +166,7 @@ stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
                         (unsigned)g->streams);
     else if (a->caller->in.is_short)
         stg_problem_set(&a->caller->problem, 503, 0,
-                        "no file is left for a stream");
+                        "no place is left for a stream");
     else if ((s = stg_stream_new(a->caller, left, ctx)) == NULL)
         stg_problem_set(&a->caller->problem, 503, 0, "no memory");
     settle(a);

@@ -428,20 +428,31 @@ class Producers(case.Case):
             self.assertLess(slowest, most)
         return slowest
 
-    def test_a_thousand_half_open_connections_delay_nobody(self):
-        """I32: all that there may be, none of which ever says all."""
-        half = []
-        for i in range(1024):
+    def crowd(self, count, each, said):
+        """So many connections, `each` of an address, that have said this."""
+        for i in range(count):
             s = self.kept(socket.socket())
-            s.bind((f"127.0.{1 + i // 200}.1", 0))
+            s.bind((f"127.0.{1 + i // each}.1", 0))
             s.connect(("127.0.0.1", self.running.port))
             with contextlib.suppress(OSError):
-                s.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: loc")
-            half.append(s)
+                s.sendall(said)
+
+    def check_delays_nobody(self):
         slowest = self.quick_health()
         for _ in range(5):
             self.check_serves()
         case.note(self, f"/healthz within {slowest * 1000:.0f} ms")
+
+    def test_a_thousand_half_open_connections_delay_nobody(self):
+        """I32: all that there may be, none of which ever says all."""
+        self.crowd(1024, 200, b"POST /v1/messages HTTP/1.1\r\nHost: loc")
+        self.check_delays_nobody()
+
+    def test_more_bodies_than_places_delay_nobody(self):
+        """I32: all places are taken by bodies that do not end, from eight
+        addresses, and more of them wait for a place before anybody else."""
+        self.crowd(1200, 150, self.post("Content-Length: 1000", body=b"x"))
+        self.check_delays_nobody()
 
     def test_bodies_that_trickle_delay_nobody(self):
         """I32: eight of 4 MiB, of which some comes and then a little more."""

@@ -15,8 +15,8 @@ enum { MUCH = 256 * 1024 };
 typedef struct desk {
     market market;
     stg_ask *waiting[8];
-    size_t count;
-    char seen[256]; /* of the last request */
+    size_t count, much; /* bytes of an answer */
+    char seen[256];     /* of the last request */
 } desk;
 
 static void answer_words(void *ctx, stg_ask *a)
@@ -42,10 +42,10 @@ static void answer_later(void *ctx, stg_ask *a)
 
 static void answer_much(void *ctx, stg_ask *a)
 {
-    size_t size = MUCH;
+    const desk *d = ctx;
+    size_t size = d->much;
     char *text = malloc(size);
 
-    (void)ctx;
     CHECK(text != NULL);
     memset(text, 'x', size);
     stg_ask_answer(a, 200, "text/plain", text, size);
@@ -81,6 +81,7 @@ static void serve(desk *d)
     stg_ingress_serve(d->market.ingress, routes, sizeof routes / sizeof *routes,
                       d);
     d->count = 0;
+    d->much = MUCH;
     d->seen[0] = '\0';
 }
 
@@ -387,11 +388,23 @@ TEST(ask, is_refused_when_too_many_answers_are_on_their_way)
     market_end(&d.market);
 }
 
+static const char much[] = "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/* Sends what it is to say, and reads nothing. */
+static void run_until_cut(desk *d, const caller *c, stg_ingress_view *view)
+{
+    CHECK(send(c->fd, c->out, c->out_size, MSG_NOSIGNAL) > 0);
+    for (uint64_t end_at = uv_hrtime() + 20 * STG_S; view->cut == 0;) {
+        market_run(&d->market);
+        stg_ingress_look(d->market.ingress, view);
+        CHECK(uv_hrtime() < end_at);
+    }
+    CHECK_U64(view->cut, 1);
+}
+
 /* What is on its way to one who does not read is bounded, and not for ever. */
 TEST(ask, is_cut_when_its_answer_is_not_taken)
 {
-    static const char much[] =
-        "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
     stg_ingress_view view = {.cut = 0};
     desk d;
     caller *c;
@@ -403,16 +416,32 @@ TEST(ask, is_cut_when_its_answer_is_not_taken)
     c = caller_new(&d.market);
     for (int i = 0; i < 200; i++) // more than the system holds
         caller_say(c, much);
-    CHECK(send(c->fd, c->out, c->out_size, MSG_NOSIGNAL) > 0);
-    for (uint64_t end_at = uv_hrtime() + 20 * STG_S; view.cut == 0;) {
-        market_run(&d.market);
-        stg_ingress_look(d.market.ingress, &view);
-        CHECK(uv_hrtime() < end_at);
-    }
-    CHECK_U64(view.cut, 1);
+    run_until_cut(&d, c, &view);
     CHECK(0 < view.requests && view.requests < 200);
     // It does not count any more.
     CHECK_INT(status_of(ask(&d.market, "GET /v1/much", "", "")), 200);
+    caller_free(c);
+    market_end(&d.market);
+}
+
+/* One above the limit of connections has a second, and not the 30 s of others. */
+TEST(ask, is_cut_soon_when_there_was_no_place_for_it)
+{
+    stg_ingress_view view = {.cut = 0};
+    desk d;
+    caller *waits, *c;
+
+    market_begin(&d.market);
+    d.market.options.connections_max = 1;
+    serve(&d);
+    waits = ask_later(&d);
+    d.much = 32u << 20; // more than the system holds
+    c = caller_new(&d.market);
+    caller_say(c, much);
+    run_until_cut(&d, c, &view);
+    stg_ask_refuse(d.waiting[0], 503, "not now");
+    check_problem(caller_answer(waits), 503, "not now");
+    caller_free(waits);
     caller_free(c);
     market_end(&d.market);
 }

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* accept4() */
 #include "tests/ingress/producer.h"
 
 #include <errno.h>
@@ -298,30 +297,123 @@ TEST(ingress, closes_the_silent_one_before_the_idle_one)
 }
 
 /* They wait until one of the others ends, for those are busy. */
+/* I32. Beyond the limit a few are answered, once each. */
 TEST(ingress, takes_so_many_connections_and_no_more)
 {
+    enum { BUSY = 1 + STG_SHORT_MAX };
     market m;
-    caller *c[2];
+    caller *c[BUSY + 1];
     stg_ingress_view view;
 
     market_begin(&m);
     m.options.connections_max = 1;
     market_open(&m);
     m.holds = true;
-    c[0] = begin_one(&m);
-    c[1] = caller_new(&m);
-    caller_say(c[1], whole);
-    caller_flush(c[1]);
+    for (int i = 0; i < BUSY; i++)
+        c[i] = begin_one(&m);
+    c[BUSY] = caller_new(&m);
+    caller_say(c[BUSY], whole);
+    caller_flush(c[BUSY]);
     market_run(&m);
     stg_ingress_look(m.ingress, &view);
-    CHECK_INT(view.connections, 1);
-    CHECK_INT(m.appends, 1);
+    CHECK_INT(view.connections, BUSY);
+    CHECK_INT(m.appends, BUSY);
     m.holds = false;
+    for (int i = 0; i < BUSY; i++)
+        market_settle(&m);
+    for (int i = 0; i <= BUSY; i++) {
+        const char *answer = caller_answer(c[i]);
+
+        CHECK_INT(status_of(answer), 202);
+        CHECK((header_of(answer, "Connection") != NULL) == (0 < i && i < BUSY));
+        caller_free(c[i]);
+    }
+    market_end(&m);
+}
+
+static const char half[] =
+    "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+    "Content-Length: 10\r\n\r\nhi";
+
+static caller *begin_half(market *m)
+{
+    caller *c = caller_new(m);
+
+    caller_say(c, half);
+    caller_flush(c);
+    market_run_for(m, 10 * STG_MS);
+    return c;
+}
+
+static void check_made_room(caller *c)
+{
+    CHECK_INT(status_of(last_words(c)), 503);
+    CHECK(strstr(c->in, "too many connections") != NULL);
+    CHECK_STR(header_of(c->in, "Retry-After"), "5");
+    CHECK_STR(header_of(c->in, "Connection"), "close");
+    caller_free(c);
+}
+
+/* I32: neither those whose bodies do not end, nor those who do not close. */
+TEST(ingress, answers_above_its_connections_whoever_waits)
+{
+    market m;
+    caller *busy, *halves[STG_SHORT_MAX], *c[2 * STG_SHORT_MAX];
+    uint64_t began_at;
+
+    market_begin(&m);
+    m.options.connections_max = 1;
+    market_open(&m);
+    m.holds = true;
+    busy = begin_one(&m);
+    for (int i = 0; i < STG_SHORT_MAX; i++)
+        halves[i] = begin_half(&m);
+    began_at = uv_hrtime();
+    for (int i = 0; i < 2 * STG_SHORT_MAX; i++) {
+        c[i] = caller_new(&m);
+        caller_say(c[i], "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        CHECK_INT(status_of(caller_answer(c[i])), 200);
+    }
+    CHECK(uv_hrtime() - began_at < 2 * STG_S); // each may linger as long
+    for (int i = 0; i < STG_SHORT_MAX; i++)
+        check_made_room(halves[i]);
+    for (int i = 0; i < 2 * STG_SHORT_MAX; i++)
+        caller_free(c[i]);
     market_settle(&m);
-    CHECK_INT(status_of(caller_answer(c[0])), 202);
-    CHECK_INT(status_of(caller_answer(c[1])), 202);
-    caller_free(c[0]);
-    caller_free(c[1]);
+    CHECK_INT(status_of(caller_answer(busy)), 202);
+    caller_free(busy);
+    market_end(&m);
+}
+
+TEST(ingress, gives_one_above_its_connections_a_second)
+{
+    market m;
+    caller *busy, *c;
+    uint64_t began_at = uv_hrtime();
+
+    market_begin(&m);
+    m.options.connections_max = 1;
+    market_open(&m);
+    m.holds = true;
+    busy = begin_one(&m);
+    c = begin_half(&m);
+    caller_say(c, "and more");
+    caller_flush(c);
+    market_run_until_waiting(&m, 2);
+    market_settle(&m);
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(busy)), 202);
+    CHECK_INT(status_of(last_words(c)), 202);
+    caller_free(c);
+    caller_say(busy, whole);
+    caller_flush(busy);
+    market_run_until_waiting(&m, 1);
+    c = begin_half(&m);
+    CHECK_INT(status_of(last_words(c)), 408);
+    CHECK(uv_hrtime() - began_at < 5 * STG_S); // others have 10 s
+    caller_free(c);
+    market_settle(&m);
+    caller_free(busy);
     market_end(&m);
 }
 
@@ -638,9 +730,11 @@ TEST(ingress, leaves_the_targets_their_quarter_of_the_open_files)
 /* The server calls it in place of the system's. A limit of the process is
  * not enough, for valgrind accepts above it and closes what it got. */
 __attribute__((visibility("default"))) int
-accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
-    if (has_no_file && (holder == NULL || holder->reserve >= 0)) {
+    if (has_no_file &&
+        (holder == NULL || holder->reserve >= 0 || holder->shorts > 0)) {
         unaccepted++;
         errno = EMFILE;
         return -1;
@@ -687,7 +781,7 @@ TEST(ingress, does_not_spin_without_a_file_for_its_first_connection)
 TEST(ingress, answers_by_its_reserve_when_there_is_no_file)
 {
     market m;
-    caller *busy, *c;
+    caller *busy, *half_one, *c;
     const char *answer;
 
     begin(&m);
@@ -695,6 +789,7 @@ TEST(ingress, answers_by_its_reserve_when_there_is_no_file)
     busy = begin_one(&m);
     holder = &m.ingress->server;
     has_no_file = true;
+    half_one = begin_half(&m);
     for (int i = 0; i < 3; i++) {
         c = caller_new(&m);
         caller_say(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -707,6 +802,7 @@ TEST(ingress, answers_by_its_reserve_when_there_is_no_file)
         CHECK(holder->reserve >= 0);
     }
     CHECK(unaccepted > 0);
+    check_made_room(half_one);
     has_no_file = false;
     holder = NULL;
     market_settle(&m);
