@@ -74,6 +74,7 @@ static bool take(reading *r, stg_span *in)
         return true;
     case STG_REQUEST_REFUSED:
         r->refused = r->request.status;
+        note(r, r->request.is_head ? "1" : "0", 1);
         HOLDS(r->refused >= 400 && r->refused < 600);
         HOLDS(r->request.why[0] != '\0');
         return false;

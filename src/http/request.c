@@ -285,7 +285,6 @@ static bool read_request_line(stg_request *r, stg_span line)
                             "a request line that is none: wanted METHOD "
                             "/path HTTP/1.1");
     r->parts[STG_PART_METHOD] = method;
-    r->is_head = method.size == 4 && memcmp(method.at, "HEAD", 4) == 0;
     return read_version(
                r, (stg_span){last, (size_t)(line.at + line.size - last)}) &&
            read_target(r, (stg_span){first + 1, (size_t)(last - first) - 2});
@@ -440,6 +439,18 @@ static bool skip_empty_line(stg_request *r, stg_span *in)
     return r->empty != 1 || in->size == 0 || refuse(r, 400, bare);
 }
 
+/* As soon as it can be known, whatever is wrong behind it. */
+static void note_method(stg_request *r, const char *bytes, size_t size)
+{
+    static const char head[] = "HEAD ";
+    size_t kept = r->kept_size < 5 ? r->kept_size : 5;
+    size_t rest = 5 - kept;
+
+    r->is_head =
+        r->is_head || (size >= rest && memcmp(bytes, head + kept, rest) == 0 &&
+                       (kept == 0 || memcmp(r->kept, head, kept) == 0));
+}
+
 /* No byte beyond the one that makes it too long is looked at, so that the same
  * head is refused for the same cause however it comes in pieces. */
 static void scan_head(stg_request *r, stg_span *in)
@@ -449,6 +460,7 @@ static void scan_head(stg_request *r, stg_span *in)
         stg_head_read(&r->scan, in->at, in->size <= room ? in->size : room + 1);
     const char *bytes = in->at;
 
+    note_method(r, bytes, in->size);
     if (r->scan == STG_HEAD_BARE) {
         (void)refuse(r, 400, bare);
         return;

@@ -7,6 +7,10 @@
  *         ...
  *     stg_request_keep(r);   // before the bytes go
  *
+ * HEAD is known from its five bytes "HEAD " on, so that whatever of the rest is
+ * refused, or never comes, gets no body (RFC 9110, section 9.3.2). What does not
+ * begin with them is no HEAD: "HEAD" without a blank has a body in its answer.
+ *
  * A head that came whole is read where it lies. Only one in pieces is copied.
  *
  * Whatever two readers could take for different requests is refused, and the

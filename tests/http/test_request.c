@@ -68,7 +68,8 @@ static bool say_event(reading *r, stg_span *in)
         stg_request_begin(&r->request);
         return !r->is_over;
     default:
-        say(r, "%s%d", r->size > 0 ? " | " : "", r->request.status);
+        say(r, "%s%d%s", r->size > 0 ? " | " : "", r->request.status,
+            r->request.is_head ? " without a body" : "");
         CHECK(r->request.why[0] != '\0');
         r->is_over = true;
         return false;
@@ -396,6 +397,11 @@ TEST(request, has_an_end_to_its_lines)
     check_long(GET HOST "X: ", 600, "y", "\n\r\n", "431");
     check_long(GET HOST, 200, "X:y\r\n", "\r\n", "431");
     check_long("", 600, "y", "", "431");
+    check_long("HEAD / HTTP/1.1\r\n" HOST "X: ", 600, "y", "",
+               "431 without a body");
+    check_long("\r\nHEAD ", 600, "y", "", "431 without a body");
+    check_long("HEADS ", 600, "y", "", "431");
+    check_long("HEAD", 600, "D", "", "431");
     check_long(CHUNKED "0;", 1000, "a", "\r\n\r\n", "POST / ''");
     check_long(CHUNKED "0;", 1100, "a", "\r\n\r\n", "POST / ' | 400");
     check_long(CHUNKED, 1100, "0", "\r\n\r\n", "POST / ' | 400");

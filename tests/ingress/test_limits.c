@@ -973,17 +973,41 @@ TEST(ingress, refuses_a_request_without_a_host_or_with_a_blank_in_its_path)
 /* Source: RFC 9110, 9.3.2; of what was asked before, it is no matter. */
 TEST(ingress, sends_no_body_to_head_that_is_refused)
 {
+    static char too_long[20000] = "HEAD /";
+    static const struct {
+        const char *text;
+        int status;
+    } refused[] = {
+        {"HEAD / HTTP/1.1\r\n\r\n", 400},
+        {"HEAD / HTTP/1.1\n", 400},
+        {"HEAD \r\n\r\n", 400},
+        {"HEAD / HTTP/2.0\r\n\r\n", 505},
+        {too_long, 431},
+        {"HEAD / HTTP/1.1\r\nHo", 408},
+    };
     market m;
     caller *c;
     const char *words;
 
-    begin(&m);
+    memset(too_long + 6, 'x', sizeof too_long - 7);
+    market_begin(&m);
+    m.options.header_timeout = 500 * STG_MS;
+    market_open(&m);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        c = caller_new(&m);
+        caller_say(c, refused[i].text);
+        words = last_words(c);
+        CHECK_INT(status_of(words), refused[i].status);
+        CHECK(strstr(words, "Content-Length: 0\r\n") == NULL);
+        CHECK_STR(strstr(words, "\r\n\r\n"), "\r\n\r\n");
+        caller_free(c);
+    }
+    // Only a blank behind it says that the method is HEAD.
     c = caller_new(&m);
-    caller_say(c, "HEAD / HTTP/1.1\r\n\r\n");
+    caller_say(c, "HEAD");
     words = last_words(c);
-    CHECK_INT(status_of(words), 400);
-    CHECK(strstr(words, "Content-Length: 0\r\n") == NULL);
-    CHECK_STR(strstr(words, "\r\n\r\n"), "\r\n\r\n");
+    CHECK_INT(status_of(words), 408);
+    CHECK(strstr(words, "\r\n\r\n{") != NULL);
     caller_free(c);
     c = caller_new(&m);
     caller_say(c,
