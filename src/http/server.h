@@ -89,8 +89,8 @@ typedef struct stg_httpd_options {
 } stg_httpd_options;
 
 enum {
-    STG_INBOUND_READ = 16 * 1024,      /* of heads, at a time */
-    STG_INBOUND_BODY_READ = 64 * 1024, /* of bodies */
+    STG_INBOUND_READ = 16 * 1024,        /* of heads, at a time */
+    STG_INBOUND_BODY_READ = 64 * 1024,   /* of bodies */
     STG_INBOUND_UNSENT_MAX = 256 * 1024, /* of a stream */
     STG_SHORT_MAX = 8, /* connections that are only answered, for want of
                           places or files */
