@@ -80,15 +80,29 @@ static bool make_origin_room(const stg_origin *o)
     return c != NULL;
 }
 
+/* One that has its answer, or else the one whose body has come for longest. */
+static stg_inbound *find_passing(const stg_httpd *s)
+{
+    stg_link *first = stg_list_first(&s->passing);
+
+    for (stg_link *l = first; l != NULL; l = stg_list_next(&s->passing, l)) {
+        stg_inbound *c = STG_HOLDER(l, stg_inbound, queue);
+
+        if (c->phase == STG_INBOUND_LINGER)
+            return c;
+    }
+    return STG_HOLDER(first, stg_inbound, queue);
+}
+
 /* One that is only answered is not waited for where others wait. False: the hub
  * itself has them all wait. */
 static bool hurry_short(stg_httpd *s)
 {
-    stg_link *first = stg_list_first(&s->passing);
+    stg_inbound *c = find_passing(s);
 
-    if (first != NULL)
-        stg_inbound_hurry(STG_HOLDER(first, stg_inbound, queue));
-    return first != NULL;
+    if (c != NULL)
+        stg_inbound_hurry(c);
+    return c != NULL;
 }
 
 static bool has_short_place(stg_httpd *s)

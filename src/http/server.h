@@ -20,8 +20,9 @@
  * that is idle for longest; one that is busy is never cut for another. Where all
  * are busy, STG_SHORT_MAX more get one answer each and are closed, so that one
  * who asks for the health has it at once: they have a second for their request,
- * and another one to take the answer. Those whose body is not whole make room
- * first, with 503; so nobody holds their places who does not wait for us.
+ * and another one to take the answer. While more wait, one who has his answer
+ * makes room, or else one whose body is not whole, with 503: so nobody holds
+ * these places who does not wait for the server.
  *
  * An answer may be a stream, which goes on until its user ends it or the other end
  * closes. Nothing but that cuts it, and a reader that leaves too much unread.

@@ -375,12 +375,44 @@ TEST(ingress, answers_above_its_connections_whoever_waits)
         CHECK_INT(status_of(caller_answer(c[i])), 200);
     }
     CHECK(uv_hrtime() - began_at < 2 * STG_S); // each may linger as long
-    for (int i = 0; i < STG_SHORT_MAX; i++)
-        check_made_room(halves[i]);
+    check_made_room(halves[0]);
+    for (int i = 1; i < STG_SHORT_MAX; i++)
+        caller_free(halves[i]);
     for (int i = 0; i < 2 * STG_SHORT_MAX; i++)
         caller_free(c[i]);
     market_settle(&m);
     CHECK_INT(status_of(caller_answer(busy)), 202);
+    caller_free(busy);
+    market_end(&m);
+}
+
+/* Who has his answer goes before one who still speaks. */
+TEST(ingress, lets_one_above_its_connections_end_its_body)
+{
+    market m;
+    caller *busy, *half_one, *c[STG_SHORT_MAX];
+
+    market_begin(&m);
+    m.options.connections_max = 1;
+    market_open(&m);
+    m.holds = true;
+    busy = begin_one(&m);
+    half_one = begin_half(&m);
+    for (int i = 0; i < STG_SHORT_MAX; i++) {
+        c[i] = caller_new(&m);
+        caller_say(c[i], "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        CHECK_INT(status_of(caller_answer(c[i])), 200);
+    }
+    caller_say(half_one, "and more");
+    caller_flush(half_one);
+    market_run_until_waiting(&m, 2);
+    market_settle(&m);
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(busy)), 202);
+    CHECK_INT(status_of(last_words(half_one)), 202);
+    for (int i = 0; i < STG_SHORT_MAX; i++)
+        caller_free(c[i]);
+    caller_free(half_one);
     caller_free(busy);
     market_end(&m);
 }
