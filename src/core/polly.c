@@ -116,5 +116,7 @@ stg_ns stg_polly_draw(const stg_backoff *b, uint32_t n, stg_ns *last,
     uint64_t v = *last, least = low == 0 ? 0 : least_u(b, n, v, low);
 
     *last = least + stg_rng_draw_upto(rng, STG_POLLY_U_MAX - least);
-    return stg_ns_min(b->cap, stg_polly_wait(b->base, n, *last, v));
+    // Of a policy that no check has seen, all waits may be below low.
+    return stg_ns_max(low,
+                      stg_ns_min(b->cap, stg_polly_wait(b->base, n, *last, v)));
 }

@@ -268,6 +268,20 @@ TEST(polly, has_the_mean_and_the_spread_of_the_formula)
     }
 }
 
+/* A floor has no meaning for it, which no check has said here: it is no reason to
+ * come earlier than asked. */
+TEST(polly, is_never_earlier_than_asked)
+{
+    stg_backoff b = polly(STG_S, STG_HOUR);
+    stg_rng rng = zeros();
+    stg_ns last = STG_POLLY_U_MAX;
+
+    b.floor = STG_MIN;
+    CHECK(stg_polly_wait(b.base, 2, STG_POLLY_U_MAX, last) < 30 * STG_S);
+    CHECK_U64(stg_backoff_wait_after(&b, 2, &last, 30 * STG_S, &rng),
+              30 * STG_S);
+}
+
 /* Where an operation goes on with another policy's s, or from a struct that no
  * check has seen. */
 TEST(polly, survives_any_numbers)

@@ -311,6 +311,27 @@ TEST(spelling, of_codes_has_the_numbers_of_their_protocols)
     CHECK_INT(last, 133);
 }
 
+static bool is_word(const char *name)
+{
+    const char *word;
+    size_t i = 0;
+
+    while ((word = stg_spelling_word(i)) != NULL && strcmp(word, name) != 0)
+        i++;
+    return word != NULL;
+}
+
+TEST(spelling, has_every_fault_and_category_among_its_words)
+{
+    CHECK(is_word("any"));
+    for (unsigned f = 1; f < STG_FAULT_COUNT; f++) {
+        CHECK(is_word(stg_fault_about((stg_fault)f)->name));
+        CHECK(is_word(stg_fault_about((stg_fault)f)->cause));
+    }
+    for (unsigned c = STG_CATEGORY_CONNECT; c <= STG_CATEGORY_LOCAL; c++)
+        CHECK(is_word(stg_category_name((stg_category)c)));
+}
+
 /* A suggestion is looked for among all that is read, but for numbers. */
 TEST(spelling, has_every_name_among_its_words)
 {
