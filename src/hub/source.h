@@ -25,6 +25,7 @@
 #include "kafka/kafka.h"
 #include "kafka/letters.h"
 #include "kafka/trouble.h"
+#include "metrics/counters.h"
 #include "store/store.h"
 
 /* Where a partition of Kafka is on its way. */
@@ -70,13 +71,6 @@ typedef struct stg_source_place {
     stg_deadline again; /* when it is claimed once more */
 } stg_source_place;
 
-typedef struct stg_source_counts {
-    uint64_t taken, fenced, renewed; /* partitions, since the start */
-    uint64_t messages;               /* handed to flow */
-    uint64_t expired;                /* positions that were lost, at most */
-    uint64_t added;                  /* partitions of topics that grew */
-} stg_source_counts;
-
 typedef struct stg_source {
     stg_hub *hub;
     stg_kafka *kafka;           /* NULL: the embedded queue */
@@ -100,7 +94,7 @@ typedef struct stg_source {
     bool has_laggards;   /* it is to be asked for */
     bool was_laggards;   /* who had the reader behind last */
     bool is_behind_busy; /* it reads, for one of them */
-    stg_source_counts counts;
+    stg_partition_counts counts;
 } stg_source;
 
 /* What the store is to be told of it before it is opened: who writes copies of

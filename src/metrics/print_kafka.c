@@ -3,78 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/hub_internal.h"
 #include "metrics/snapshot.h"
 
-/* Lanes times partitions, each with its lag: a page of a few MB. */
-enum { LAGS_MAX = 20000, NUMBER_TEXT = 12 };
-
-/* -- taking it, on the loop ------------------------------------------------ */
-
-static size_t count_places(const stg_source *s)
-{
-    stg_source_view v;
-    size_t count = 0;
-
-    while (stg_source_look(s, count, &v))
-        count++;
-    return count;
-}
-
-static size_t own_rows(const stg_snapshot *p)
-{
-    return p->count - p->has_others;
-}
-
-static void take_lags(stg_snapshot *p, const stg_source *s, size_t i,
-                      uint32_t number)
-{
-    stg_snapshot_kafka *k = &p->kafka;
-    stg_place_view v;
-
-    for (size_t row = 0; row < own_rows(p); row++)
-        if (stg_flow_look_place(s->hub->flow, p->rows[row].lane_number, number,
-                                &v) == STG_OK)
-            k->lags[row * k->count + i] = stg_ns_sub(k->places[i].end, v.next);
-}
-
-static void no_counts(void *ctx, const stg_kafka_view *v)
-{
-    (void)ctx;
-    (void)v;
-}
-
-void stg_snapshot_take_kafka(stg_snapshot *p, const stg_source *s)
-{
-    stg_snapshot_kafka *k = &p->kafka;
-    size_t count = count_places(s);
-    stg_source_view v;
-
-    *k = (stg_snapshot_kafka){.is_there = stg_source_is_kafka(s)};
-    if (!k->is_there)
-        return;
-    stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
-    k->has_letters = s->letters != NULL;
-    if (k->has_letters)
-        k->letters = stg_kafka_letters_look(s->letters);
-    k->source = s->counts;
-    k->topics_missing = s->topics_gone;
-    k->places = calloc(count + 1, sizeof *k->places);
-    if (k->places == NULL)
-        return;
-    k->count = count;
-    if (count > 0 && own_rows(p) <= LAGS_MAX / count)
-        k->lags = calloc(own_rows(p) * count + 1, sizeof *k->lags);
-    for (size_t i = 0; i < count && stg_source_look(s, i, &v); i++) {
-        k->places[i] = (stg_snapshot_place){.topic = strdup(v.topic),
-                                            .partition = v.partition,
-                                            .next = v.next,
-                                            .end = v.end,
-                                            .committed = v.committed};
-        if (k->lags != NULL)
-            take_lags(p, s, i, v.number);
-    }
-}
+enum { NUMBER_TEXT = 12 };
 
 void stg_snapshot_free_kafka(stg_snapshot *p)
 {
@@ -147,7 +78,7 @@ static void print_lags(const stg_snapshot *p, stg_exposition *page)
     stg_page_family(page, "stagger_kafka_lag_messages", "gauge",
                     "Positions of a partition that a lane has not taken yet; "
                     "some may be gaps.");
-    for (size_t row = 0; row < own_rows(p); row++)
+    for (size_t row = 0; row < stg_snapshot_own_rows(p); row++)
         for (size_t i = 0; i < k->count; i++)
             put_place(page, p->rows[row].name, &k->places[i],
                       k->lags[row * k->count + i]);
@@ -171,25 +102,25 @@ static void print_counts(const stg_snapshot_kafka *k, stg_exposition *page)
         {"stagger_kafka_partitions", "gauge", "Partitions that are read.",
          k->count},
         {"stagger_kafka_messages_total", "counter",
-         "Messages that were read ahead of all lanes.", k->source.messages},
+         "Messages that were read ahead of all lanes.", k->partitions.messages},
         {"stagger_kafka_rebalances_total", "counter",
          "Partitions given, taken back and lost, as often as it was said.",
          k->counts.rebalances},
         {"stagger_kafka_partitions_taken_total", "counter",
-         "Partitions whose reading has begun.", k->source.taken},
+         "Partitions whose reading has begun.", k->partitions.taken},
         {"stagger_kafka_fenced_total", "counter",
          "Partitions that another hub had taken in the store.",
-         k->source.fenced},
+         k->partitions.fenced},
         {"stagger_kafka_renewed_total", "counter",
          "Partitions of topics that were made again, or cut off.",
-         k->source.renewed},
+         k->partitions.renewed},
         {"stagger_kafka_partitions_added_total", "counter",
-         "Partitions that topics have got.", k->source.added},
+         "Partitions that topics have got.", k->partitions.added},
         {"stagger_kafka_topics_missing", "gauge", "Topics that are not there.",
          k->topics_missing},
         {"stagger_kafka_expired_total", "counter",
          "Positions that the topics had lost before they were read, at most.",
-         k->source.expired},
+         k->partitions.expired},
         {"stagger_kafka_too_large_total", "counter",
          "Messages that were larger than a message may be.",
          k->counts.too_large},

@@ -9,8 +9,9 @@
 #include "alerts/alerts.h"
 #include "config/target_name.h"
 #include "http/client.h"
-#include "hub/source.h"
 #include "ingress/ingress.h"
+#include "kafka/kafka.h"
+#include "kafka/letters.h"
 #include "metrics/counters.h"
 #include "metrics/exposition.h"
 #include "metrics/process.h"
@@ -50,7 +51,7 @@ typedef struct stg_snapshot_kafka {
     bool has_letters; /* dead letters are copied to a topic */
     stg_kafka_letters_counts letters;
     size_t topics_missing;
-    stg_source_counts source;
+    stg_partition_counts partitions;
 } stg_snapshot_kafka;
 
 /* A sink of alerts, whose name may go with a reload. */
@@ -81,12 +82,17 @@ typedef struct stg_snapshot {
     uint64_t memory_max;  /* what the settings say, bytes */
 } stg_snapshot;
 
+/* Rows that are of one target each. */
+static inline size_t stg_snapshot_own_rows(const stg_snapshot *p)
+{
+    return p->count - p->has_others;
+}
+
 /* Adds one target more to a row. counters may be NULL: nothing was counted. */
 void stg_snapshot_add(stg_snapshot_row *row, const stg_snapshot_row *one,
                       const stg_counters *counters);
 
-/* What is known of the log, when the rows are complete. To be freed. */
-void stg_snapshot_take_kafka(stg_snapshot *p, const stg_source *s);
+/* What was taken of topics of Kafka. */
 void stg_snapshot_free_kafka(stg_snapshot *p);
 
 void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
