@@ -345,6 +345,16 @@ static caller *begin_half(market *m)
     return c;
 }
 
+/* One who has his answer, and does not close. */
+static caller *begin_healthy(market *m)
+{
+    caller *c = caller_new(m);
+
+    caller_say(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    CHECK_INT(status_of(caller_answer(c)), 200);
+    return c;
+}
+
 static void check_made_room(caller *c)
 {
     CHECK_INT(status_of(last_words(c)), 503);
@@ -369,11 +379,8 @@ TEST(ingress, answers_above_its_connections_whoever_waits)
     for (int i = 0; i < STG_SHORT_MAX; i++)
         halves[i] = begin_half(&m);
     began_at = uv_hrtime();
-    for (int i = 0; i < 2 * STG_SHORT_MAX; i++) {
-        c[i] = caller_new(&m);
-        caller_say(c[i], "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        CHECK_INT(status_of(caller_answer(c[i])), 200);
-    }
+    for (int i = 0; i < 2 * STG_SHORT_MAX; i++)
+        c[i] = begin_healthy(&m);
     CHECK(uv_hrtime() - began_at < 2 * STG_S); // each may linger as long
     check_made_room(halves[0]);
     for (int i = 1; i < STG_SHORT_MAX; i++)
@@ -398,11 +405,8 @@ TEST(ingress, lets_one_above_its_connections_end_its_body)
     m.holds = true;
     busy = begin_one(&m);
     half_one = begin_half(&m);
-    for (int i = 0; i < STG_SHORT_MAX; i++) {
-        c[i] = caller_new(&m);
-        caller_say(c[i], "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        CHECK_INT(status_of(caller_answer(c[i])), 200);
-    }
+    for (int i = 0; i < STG_SHORT_MAX; i++)
+        c[i] = begin_healthy(&m);
     caller_say(half_one, "and more");
     caller_flush(half_one);
     market_run_until_waiting(&m, 2);
