@@ -69,14 +69,8 @@ static bool take_category(const given *g)
 
 static bool take_state(const given *g)
 {
-    static const char *const states[] = {"dead", "replayed", "dropped",
-                                         "expired", "cancelled"};
-
     g->choice->filter.state = g->text;
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (strcmp(g->text, states[i]) == 0)
-            return true;
-    return refuse(g, "dead, replayed, dropped, expired or cancelled");
+    return stg_letter_is_state(g->text) || refuse(g, STG_LETTER_STATES_WANTED);
 }
 
 static bool take_time(const given *g, stg_ns *wall)

@@ -23,6 +23,11 @@
 
 #include "store/store.h"
 
+/* Their names, ended by NULL; the same for people; and whether a word is one. */
+extern const char *const stg_letter_states[];
+#define STG_LETTER_STATES_WANTED "dead, replayed, dropped, expired or cancelled"
+bool stg_letter_is_state(const char *word);
+
 /* -- which ones ------------------------------------------------------------ */
 
 /* All that is given must hold; all zeros: every letter. Copied by the call. */

@@ -212,6 +212,17 @@ void stg_letter_set(stg_letter *l, stg_letter_column column,
         l->has_payload = !value.is_null;
 }
 
+const char *const stg_letter_states[] = {"dead",    "replayed",  "dropped",
+                                         "expired", "cancelled", NULL};
+
+bool stg_letter_is_state(const char *word)
+{
+    for (size_t i = 0; stg_letter_states[i] != NULL; i++)
+        if (strcmp(word, stg_letter_states[i]) == 0)
+            return true;
+    return false;
+}
+
 const char *stg_letter_newest(const stg_letter *l)
 {
     bool is_one = l->last_position == 0 && !l->is_evicted;

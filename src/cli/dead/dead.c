@@ -135,15 +135,11 @@ static int refuse_word(const char *option, const char *word, const char *wanted,
 
 static int read_state(dead_options *o)
 {
-    static const char *const states[] = {"dead",    "replayed",  "dropped",
-                                         "expired", "cancelled", NULL};
-
     o->filter.state = optarg;
-    for (size_t i = 0; states[i] != NULL; i++)
-        if (strcmp(optarg, states[i]) == 0)
-            return 0;
-    return refuse_word("--state=", optarg,
-                       "dead, replayed, dropped, expired or cancelled", states);
+    if (stg_letter_is_state(optarg))
+        return 0;
+    return refuse_word("--state=", optarg, STG_LETTER_STATES_WANTED,
+                       stg_letter_states);
 }
 
 static int read_instant_option(const char *name, stg_ns *wall)
