@@ -376,14 +376,15 @@ class Following(Api):
         hub = self.hub("--to", f"a={self.refused()}", "--to",
                        f"b={self.leaf().url()}", "--policy", "attempts=1")
         everything = self.follow(hub)
-        failures = self.follow(hub, "?event=dead-letter&target=a")
+        failures = self.follow(hub, "?event=attempt-failed&target=a")
         warnings_of_b = self.follow(hub, "?level=warn&target=b")
         message = hub.post(b"x")
-        dead = next(failures)
-        self.assertEqual((dead["event"], dead["target"], dead["message"]),
-                         ("dead-letter", "a", message))
-        self.assertIn(dead, hub.lines)
-        self.assertIn(dead, everything)
+        failed = next(failures)
+        self.assertEqual(
+            (failed["event"], failed["target"], failed["message"]),
+            ("attempt-failed", "a", message))
+        self.assertEqual(hub.event("attempt-failed"), failed)
+        self.assertIn(failed, everything)
         self.good(hub, "pauseTarget", name="a")
         self.assertEqual(next(e for e in everything
                               if e["event"] == "audit")["action"], "pause")
