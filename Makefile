@@ -21,7 +21,7 @@ help:
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-adapters measure a retry, beside other libraries'
-	@echo 'make bench-hub   measure the hub (with wrk and taskset)'
+	@echo 'make bench-hub   measure the hub, beside wrk'
 	@echo 'make bench-store measure its store, SQLite and PostgreSQL'
 	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
@@ -68,6 +68,7 @@ bench-adapters: build wheel
 	@python3 bench/adapters.py build/release
 
 bench-hub: build
+	@scripts/deps bench
 	@python3 bench/hub.py build/release/stagger
 
 bench-web: build

@@ -312,11 +312,14 @@ class Bench:
         print("rate        targets  deliveries/s  us CPU each   loop  store   "
               "wrk/s     us  floor/s     us  hub/wrk  hub/floor  RSS MB")
         for shape in map(Shape, shapes):
+            # wrk's time has that of its connects in it, and the hub's the first
+            # rounds of its lanes and the wait for the last answers: the more
+            # connections, the longer both.
+            seconds = (1 if self.is_quick else 3) + shape.connections // 1000
             messages = max(100 if shape.share == 1 else 10 * shape.share,
                            (60000 if self.is_quick else 240000)
+                           * (2 if shape.connections >= 1000 else 1)
                            // shape.all)
-            # wrk's time has that of its connects in it.
-            seconds = (1 if self.is_quick else 3) + shape.connections // 1000
             rows, others = [], []
             for _ in range(self.pairs):
                 hub = self.drain(shape, messages)
