@@ -206,7 +206,7 @@ static void make_message(bench *b)
 typedef struct kind {
     const char *name;
     stg_change_kind change;
-    bool has_message, has_failure;
+    bool has_failure;
     uint64_t from; /* position of the first row, in rows */
 } kind;
 
@@ -217,7 +217,7 @@ static void make_change(bench *b, const kind *k, size_t row, stg_change *c)
                       .lane = b->lanes[row % LANES],
                       .partition = b->claim.partition,
                       .position = k->from + row / LANES,
-                      .message = k->has_message ? b->message : NULL,
+                      .message = b->message,
                       .failure = k->has_failure ? &b->failure : NULL,
                       .progress = {.attempts = 1},
                       .wait = STG_MIN,
@@ -314,10 +314,10 @@ static void measure(bench *b, const kind *k, size_t count,
 int main(int argc, char **argv)
 {
     static const kind kinds[] = {
-        {"parked", STG_CHANGE_PARK, true, true, 0},
-        {"parked-again", STG_CHANGE_PARK, false, true, 0},
-        {"delivered", STG_CHANGE_DELIVERED, false, false, 0},
-        {"dead", STG_CHANGE_DEAD, true, true, 1 << 30},
+        {"parked", STG_CHANGE_PARK, true, 0},
+        {"parked-again", STG_CHANGE_PARK, true, 0},
+        {"delivered", STG_CHANGE_DELIVERED, false, 0},
+        {"dead", STG_CHANGE_DEAD, true, 1 << 30},
     };
     static bench b = {.failure = {.outcome = {.fault = STG_FAULT_5XX,
                                               .code_kind = STG_CODE_STATUS,
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
                                   .answer = "busy",
                                   .answer_size = 4}};
     kind again = kinds[0],
-         buried = {"parked-dead", STG_CHANGE_DEAD, false, true, 1 << 29};
+         died = {"parked-dead", STG_CHANGE_DEAD, true, 1 << 29};
 
     if (argc < 4) {
         fprintf(stderr, "usage: store PATH|URL ROWS PER_GROUP [SERVER]\n");
@@ -347,9 +347,9 @@ int main(int argc, char **argv)
             (stg_cursor){.lane = b.lanes[i], .partition = b.claim.partition};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         measure(&b, &kinds[i], b.rows, store_rows);
-    again.from = buried.from;
+    again.from = died.from;
     store_rows(&b, &again);
-    measure(&b, &buried, b.rows, store_rows);
+    measure(&b, &died, b.rows, store_rows);
     measure(&b, &(kind){.name = "cursors"}, CHECKPOINTS, store_cursors);
     if (!stg_store_is_url(argv[1]))
         measure(&b, &(kind){.name = "messages"}, b.rows, store_messages);

@@ -28,9 +28,8 @@ typedef struct stg_failure {
 } stg_failure;
 
 typedef enum stg_change_kind {
-    STG_CHANGE_PARK,      /* insert, or replace, the parked row; without a
-                             message the row must be there, or the store is
-                             damaged */
+    STG_CHANGE_PARK,      /* insert the parked row; one that is there keeps its
+                             message, and has the rest anew */
     STG_CHANGE_DELIVERED, /* delete the parked row */
     STG_CHANGE_DEAD,      /* insert into failed_broadcast_logs, and delete the
                              parked row if there is one */
@@ -56,7 +55,7 @@ typedef struct stg_change {
     uint64_t position; /* RANGE: the first */
     uint32_t replay;   /* how often the delivery was replayed; 0 first */
 
-    const stg_message *message; /* PARK, DEAD; NULL: already stored */
+    const stg_message *message; /* PARK, DEAD */
     const stg_failure *failure; /* PARK, DEAD; NULL: nothing failed yet.
                                    RANGE, of OPEN and DOWN: what opened the
                                    breaker, at first_attempt_at; NULL: not

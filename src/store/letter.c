@@ -227,8 +227,7 @@ const char *stg_letter_newest(const stg_letter *l)
 {
     bool is_one = l->last_position == 0 && !l->is_evicted;
 
-    return is_one || l->last_attempt_at == NULL ? l->created_at
-                                                : l->last_attempt_at;
+    return is_one ? l->created_at : l->last_attempt_at;
 }
 
 /* -- a line ---------------------------------------------------------------- */

@@ -124,8 +124,8 @@ stg_letter_value stg_letter_get(const stg_letter *l, stg_letter_column column);
 void stg_letter_set(stg_letter *l, stg_letter_column column,
                     stg_letter_value value);
 
-/* When the last of its messages was given up: a bulk row takes some for a while.
- * One that an older stagger wrote does not know. */
+/* When the last of its messages was given up: a bulk row takes some for a
+ * while. */
 const char *stg_letter_newest(const stg_letter *l);
 
 /* A letter that was read whole, with an end of line. */

@@ -1,5 +1,5 @@
 /* opening.h - from a file to a store: what is there is looked at before it is
- * touched, what is missing is made, what is old is brought up to date. */
+ * touched, what is missing is made, what is of another version is refused. */
 #ifndef STAGGER_STORE_OPENING_H
 #define STAGGER_STORE_OPENING_H
 

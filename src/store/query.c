@@ -229,17 +229,15 @@ static bool is_cause(stg_stmt *st, const char *pattern)
     return cause != NULL && stg_cause_fits(pattern, cause);
 }
 
-/* When the last of its messages was given up; a row that an older stagger wrote
- * does not know. */
+/* When the last of its messages was given up: a bulk row takes some for a
+ * while. */
 static const char *newest_of(stg_stmt *st)
 {
-    int column = (stg_sql_is_null(st, STG_LETTER_LAST_POSITION) &&
-                  !stg_letter_is_evicted(stg_sql_text(st, STG_LETTER_WHY))) ||
-                         stg_sql_is_null(st, STG_LETTER_LAST_ATTEMPT_AT)
-                     ? STG_LETTER_CREATED_AT
-                     : STG_LETTER_LAST_ATTEMPT_AT;
+    bool is_one = stg_sql_is_null(st, STG_LETTER_LAST_POSITION) &&
+                  !stg_letter_is_evicted(stg_sql_text(st, STG_LETTER_WHY));
 
-    return stg_sql_text(st, column);
+    return stg_sql_text(st, is_one ? STG_LETTER_CREATED_AT
+                                   : STG_LETTER_LAST_ATTEMPT_AT);
 }
 
 static bool is_in_time(stg_stmt *st, const stg_filter *f)

@@ -31,17 +31,6 @@ static const char park_again[] =
     " attempts_before = excluded.attempts_before,"
     " began_at = excluded.began_at";
 
-/* What it waits for is new; the message is there. Nobody else can have taken
- * the row away: who may write has the partition, and ends deliveries by its own
- * groups alone. */
-static const char repark[] =
-    "UPDATE parked SET due_at = ?5, wait = ?6, attempts = ?7,"
-    " last_wait = ?8, limited = ?9, has_failure = ?10, fault = ?11,"
-    " code_kind = ?12, code = ?13, is_permanent = ?14, is_unsent = ?15,"
-    " delay = ?16, why = ?17, first_attempt_at = ?18, last_attempt_at = ?19,"
-    " cause = ?20, detail = ?21, answer = ?22, attempts_before = ?23,"
-    " began_at = ?24";
-
 static const char unpark[] = "DELETE FROM parked";
 
 /* With a plain "replay = ?4" SQLite looks anew with each value whether an index
@@ -67,19 +56,6 @@ static const char by_key[] =
 
 static const char insert_dead[] = LETTER "?18, ?19, ?20, ?21, ?22, ?23, 1";
 
-/* The message is there. No row: the group comes a second time. */
-static const char insert_parked_dead[] = LETTER
-    "p.headers, p.content_type, p.key, p.source_key,"
-    " p.source_headers, p.body, 1 FROM parked p";
-
-static const char of_parked[] =
-    " WHERE p.lane = ?2 AND p.partition = ?3"
-    " AND p.position = ?4 AND p.replay = +?5" ONCE;
-
-static const char find[] = "SELECT " STG_PARKED_COLUMNS
-                           " FROM parked WHERE lane = ? AND partition = ?"
-                           " AND position = ? AND replay = ?";
-
 /* Some at a time: of a server they come all at once. */
 static const char of_lane[] =
     "SELECT " STG_PARKED_COLUMNS
@@ -99,10 +75,8 @@ static int prepare_many(stg_rows *r, stg_db *db)
         stg_stmt **st;
         const char *head, *joint, *tail;
     } all[] = {{&r->park, park, "FROM", park_again},
-               {&r->repark, repark, "FROM", by_key},
                {&r->unpark, unpark, "USING", by_key},
-               {&r->insert_dead, insert_dead, "FROM", " WHERE true" ONCE},
-               {&r->insert_parked_dead, insert_parked_dead, ",", of_parked}};
+               {&r->insert_dead, insert_dead, "FROM", " WHERE true" ONCE}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
@@ -116,10 +90,8 @@ int stg_rows_prepare(stg_rows *r, stg_db *db)
     const struct {
         stg_stmt **st;
         const char *text;
-    } all[] = {{&r->find, find},
-               {&r->of_lane, of_lane},
-               {&r->clear, clear},
-               {&r->forget, forget}};
+    } all[] = {
+        {&r->of_lane, of_lane}, {&r->clear, clear}, {&r->forget, forget}};
     int rc = prepare_many(r, db);
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
@@ -164,11 +136,9 @@ static const char *text_of(const char *text)
     return text == NULL || *text == '\0' ? NULL : text;
 }
 
-/* A dead letter of what a parked row says, or would say; by insert_parked_dead
- * what it has of the message is in a row. */
-static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
-                      const stg_parked *p, const char *state, const char *why,
-                      stg_ns wall)
+/* A dead letter of what a parked row says, or would say. */
+static int write_dead(stg_rows *r, uint32_t lane, const stg_parked *p,
+                      const char *state, const char *why, stg_ns wall)
 {
     const stg_failure *f = &p->failure;
     const stg_outcome *o = &f->outcome;
@@ -178,7 +148,7 @@ static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
     char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX], first[STG_SQL_TIME_MAX],
         last[STG_SQL_TIME_MAX], now[STG_SQL_TIME_MAX];
     int rc = stg_sql_bind(
-        st, "suuuussssosvusssu",
+        r->insert_dead, "suuuussssosvusssutttnnn",
         stg_ids_print(&r->ids, p->partition, p->position, id), (uint64_t)lane,
         (uint64_t)p->partition, p->position, (uint64_t)p->replay, state, why,
         p->has_failure ? category : NULL,
@@ -186,17 +156,14 @@ static int write_dead(stg_rows *r, stg_stmt *st, uint32_t lane,
         text_of(f->detail), (stg_span){f->answer, f->answer_size},
         p->attempts_before + p->progress.attempts,
         time_of(f->first_attempt_at, first), time_of(f->last_attempt_at, last),
-        stg_sql_time(wall, now), stg_rows_version(r));
+        stg_sql_time(wall, now), stg_rows_version(r), p->parcel.headers,
+        p->parcel.content_type, p->parcel.key, p->parcel.source_key,
+        p->parcel.source_headers, p->parcel.body);
 
-    if (rc == SQLITE_OK && st == r->insert_dead)
-        rc = stg_sql_bind_from(st, 18, "tttnnn", p->parcel.headers,
-                               p->parcel.content_type, p->parcel.key,
-                               p->parcel.source_key, p->parcel.source_headers,
-                               p->parcel.body);
-    return rc == SQLITE_OK ? stg_sql_run(st, "") : rc;
+    return rc == SQLITE_OK ? stg_sql_run(r->insert_dead, "") : rc;
 }
 
-/* A change with a message, as a parked row would have it. */
+/* A change, as a parked row would have it. */
 static int parked_of(stg_parked *p, const stg_change *c)
 {
     *p = (stg_parked){.partition = c->partition,
@@ -210,8 +177,6 @@ static int parked_of(stg_parked *p, const stg_change *c)
                       .due_at = c->due_at};
     if (c->failure != NULL)
         p->failure = *c->failure;
-    if (c->message == NULL)
-        return SQLITE_OK;
     p->key_hash = c->message->key;
     if (!stg_parcel_unpack(&p->parcel, c->message->bytes, c->message->size))
         return SQLITE_MISUSE;
@@ -227,41 +192,14 @@ static int run_on_row(stg_stmt *st, const stg_change *c)
                        c->position, (uint64_t)c->replay);
 }
 
-/* It never failed but by what its parked row says. */
-static int insert_dead_as_it_is(stg_rows *r, const stg_change *c, stg_ns wall)
-{
-    stg_parked p;
-    int rc =
-        stg_sql_bind(r->find, "uuuu", (uint64_t)c->lane, (uint64_t)c->partition,
-                     c->position, (uint64_t)c->replay);
-
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = stg_sql_step(r->find);
-    if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    stg_parked_read(&p, r->find);
-    rc = write_dead(r, r->insert_dead, c->lane, &p, "dead",
-                    stg_why_name(p.failure.why), wall);
-    stg_sql_reset(r->find);
-    return rc;
-}
-
 static int write_dead_change(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     stg_parked p;
-    int rc;
+    int rc = parked_of(&p, c);
 
-    if (c->message == NULL && c->failure == NULL)
-        return insert_dead_as_it_is(r, c, wall);
-    rc = parked_of(&p, c);
-    return rc != SQLITE_OK
-               ? rc
-               : write_dead(r,
-                            c->message != NULL ? r->insert_dead
-                                               : r->insert_parked_dead,
-                            c->lane, &p, "dead", stg_why_name(p.failure.why),
-                            wall);
+    return rc == SQLITE_OK ? write_dead(r, c->lane, &p, "dead",
+                                        stg_why_name(p.failure.why), wall)
+                           : rc;
 }
 
 /* The next rows of a lane behind a place; SQLITE_ROW: there may be more. */
@@ -280,7 +218,7 @@ static int cancel_some(stg_rows *r, const stg_change *c, uint64_t *position,
         *position = p.position;
         *replay = p.replay;
         is_any = true;
-        rc = write_dead(r, r->insert_dead, c->lane, &p, "cancelled", why, wall);
+        rc = write_dead(r, c->lane, &p, "cancelled", why, wall);
     }
     stg_sql_reset(r->of_lane);
     return rc == SQLITE_DONE && is_any ? SQLITE_ROW : rc;
@@ -317,32 +255,24 @@ static int write_park(stg_rows *r, const stg_change *c)
     char cause[STG_CAUSE_MAX];
     stg_parked p;
     int rc = parked_of(&p, c);
-    stg_stmt *st = c->message != NULL ? r->park : r->repark;
 
     if (rc != SQLITE_OK)
         return rc;
     f = &p.failure;
     o = &f->outcome;
     rc = stg_sql_bind(
-        st, "uuuuuuuuvduuudduuuussvuu", (uint64_t)c->lane,
+        r->park, "uuuuuuuuvduuudduuuussvuuhtttnnbu", (uint64_t)c->lane,
         (uint64_t)p.partition, p.position, (uint64_t)p.replay, p.due_at, p.wait,
         (uint64_t)p.progress.attempts, p.progress.last, limited_of(&p.progress),
         (int)p.has_failure, (uint64_t)o->fault, (uint64_t)o->code_kind,
         (uint64_t)o->code, (int)o->permanent, (int)o->unsent, o->delay,
         (uint64_t)f->why, f->first_attempt_at, f->last_attempt_at,
         p.has_failure ? stg_outcome_cause(o, cause) : NULL, text_of(f->detail),
-        (stg_span){f->answer, f->answer_size}, p.attempts_before, p.began_at);
-    if (rc == SQLITE_OK && c->message != NULL)
-        rc = stg_sql_bind_from(
-            st, 25, "htttnnbu", p.key_hash, p.parcel.content_type,
-            p.parcel.headers, p.parcel.key, p.parcel.source_key,
-            p.parcel.source_headers, p.parcel.body, c->message->created_at);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "");
-    // A delivery would be waited for that nobody has: it would be lost.
-    if (rc == SQLITE_OK && c->message == NULL && stg_sql_changes(st, &rc) == 0)
-        rc = rc == SQLITE_OK ? SQLITE_CORRUPT : rc;
-    return rc;
+        (stg_span){f->answer, f->answer_size}, p.attempts_before, p.began_at,
+        p.key_hash, p.parcel.content_type, p.parcel.headers, p.parcel.key,
+        p.parcel.source_key, p.parcel.source_headers, p.parcel.body,
+        c->message->created_at);
+    return rc == SQLITE_OK ? stg_sql_run(r->park, "") : rc;
 }
 
 /* -- a group --------------------------------------------------------------- */
@@ -350,35 +280,26 @@ static int write_park(stg_rows *r, const stg_change *c)
 /* The kind of changes that is written at a time. */
 typedef enum turn {
     PARKED,
-    PARKED_AGAIN,
-    BURIED,
-    BURIED_PARKED,
-    GONE, /* parked rows, behind what is made of them */
+    DIED,
+    ENDED, /* parked rows are deleted, after letters are made of them */
     TURNS,
 } turn;
 
 static bool is_of(turn t, const stg_change *c)
 {
-    bool is_dead = c->kind == STG_CHANGE_DEAD;
-    bool is_parked = c->kind == STG_CHANGE_PARK;
-
     switch (t) {
     case PARKED:
-        return is_parked && c->message != NULL;
-    case PARKED_AGAIN:
-        return is_parked && c->message == NULL;
-    case BURIED:
-        return is_dead && c->message != NULL;
-    case BURIED_PARKED:
-        return is_dead && c->message == NULL;
+        return c->kind == STG_CHANGE_PARK;
+    case DIED:
+        return c->kind == STG_CHANGE_DEAD;
     default:
-        return is_dead || c->kind == STG_CHANGE_DELIVERED;
+        return c->kind == STG_CHANGE_DEAD || c->kind == STG_CHANGE_DELIVERED;
     }
 }
 
 static int write_turn(stg_rows *r, turn t, const stg_change *c, stg_ns wall)
 {
-    if (t == GONE)
+    if (t == ENDED)
         return run_on_row(r->unpark, c);
     return c->kind == STG_CHANGE_PARK ? write_park(r, c)
                                       : write_dead_change(r, c, wall);

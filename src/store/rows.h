@@ -18,8 +18,7 @@ typedef struct stg_rows {
     uint64_t version; /* the last that a letter was given */
     bool is_shared;   /* with other hubs */
     stg_db *db;
-    stg_stmt *park, *repark, *unpark, *insert_dead, *insert_parked_dead, *find,
-        *of_lane, *clear, *forget;
+    stg_stmt *park, *unpark, *insert_dead, *of_lane, *clear, *forget;
     stg_ranges ranges;
     uint32_t *seen; /* changes of a group by their rows, from 1; 0: none */
     size_t seen_room;

@@ -132,7 +132,7 @@ stg_store_options stg_store_options_default(const char *path);
 
 /* Opens the file, or makes it, and takes it for this process alone. Blocks.
  * Returns STG_IO or STG_INVALID with words that say what and what to do: no
- * directory, read-only, full, locked by another hub, of a newer version, no
+ * directory, read-only, full, locked by another hub, of another version, no
  * database, corrupt. Threads start. */
 stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
                           const stg_store_options *o, stg_error *err);

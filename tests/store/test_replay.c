@@ -404,14 +404,11 @@ TEST(store_replay, keeps_the_key_and_the_headers_of_a_record)
     CHECK_STR(source_of_parked(s, false), "00ff0a headers");
     shelf_reopen(s);
     c.kind = STG_CHANGE_DEAD;
-    c.message = NULL;
     CHECK_INT(shelf_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 1), "00ff0a headers");
     CHECK_STR(replay(s, &any, false), "done: 1 1 0 0");
     CHECK_STR(source_of_parked(s, true), "00ff0a headers");
-    // With what its parked row says.
     c.replay = 1;
-    c.failure = NULL;
     CHECK_INT(shelf_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 2), "00ff0a headers");
     // Nothing of it is left but its key, and so the partition of its copy.

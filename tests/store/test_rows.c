@@ -108,7 +108,7 @@ TEST(store_rows, come_in_pieces_that_memory_has_room_for)
     shelf_end(&s);
 }
 
-TEST(store_rows, are_parked_again_with_and_without_their_body)
+TEST(store_rows, that_are_parked_again_keep_their_message)
 {
     stg_change again = change(STG_CHANGE_PARK, 5);
     stg_mark mark = {.due_at = 0};
@@ -118,42 +118,12 @@ TEST(store_rows, are_parked_again_with_and_without_their_body)
     shelf_open(&s);
     shelf_park(&s, 1, 5, 100, "a");
     again.lane = 1;
+    again.message = shelf_message(&s, 5, "b");
     again.due_at = 300;
     again.progress.attempts = 3;
     CHECK_INT(shelf_change(&s, &again), STG_STORED);
     CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "5@300:a");
     CHECK_STR(shelf_ask(&s, "SELECT attempts, has_failure FROM parked"), "3|0");
-    // The message is there already, and is not written again.
-    shelf_park(&s, 1, 5, 400, "b");
-    mark = (stg_mark){.due_at = 0};
-    CHECK_STR(shelf_fetch(&s, 1, &mark, 9), "5@400:a");
-    shelf_end(&s);
-}
-
-/* Flow waits for a row that it was told is durable: without the row, and without
- * a word, its message would be lost. */
-TEST(store_rows, that_are_not_there_are_not_parked_again)
-{
-    stg_change again = change(STG_CHANGE_PARK, 5);
-    stg_change other = change(STG_CHANGE_PARK, 6);
-    stg_change both[2];
-    stg_mark mark = {.due_at = 0};
-    shelf s;
-
-    shelf_make(&s);
-    shelf_open(&s);
-    other.message = shelf_message(&s, 6, "b");
-    other.due_at = 100;
-    both[0] = other;
-    both[1] = again;
-    shelf_begin_store(&s, &(stg_group){.changes = both, .change_count = 2});
-    SHELF_UNTIL(&s, s.times_broken > 0);
-    CHECK(s.is_storing);
-    // Nothing of the group is there.
-    shelf_reopen(&s);
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "");
-    CHECK_INT(shelf_change(&s, &other), STG_STORED);
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "6@100:b");
     shelf_end(&s);
 }
 
@@ -187,6 +157,7 @@ TEST(store_rows, turn_into_dead_letters_with_all_that_is_known)
     shelf_make(&s);
     shelf_open(&s);
     shelf_park(&s, shelf_lane(&s, "a"), 5, 100, "x");
+    c.message = shelf_message(&s, 5, "x");
     c.failure = &f;
     c.progress.attempts = 3;
     CHECK_INT(shelf_change(&s, &c), STG_STORED);
@@ -358,9 +329,10 @@ TEST(store_rows, that_a_group_has_twice_end_as_it_says_last)
     shelf_lane(&s, "b");
     for (size_t i = 0; i < count; i++)
         changes[i].due_at = 100 + i;
-    for (size_t i = 0; i < count; i += 2)
-        changes[i].message = shelf_message(&s, changes[i].position, "x");
-    changes[15].message = changes[14].message;
+    for (size_t i = 0; i < count; i++)
+        if (changes[i].kind == STG_CHANGE_PARK ||
+            changes[i].kind == STG_CHANGE_DEAD)
+            changes[i].message = shelf_message(&s, changes[i].position, "x");
     changes[5].failure = &f;
     // The others' row is another one.
     changes[7].lane = changes[8].lane = changes[9].lane = 1;
@@ -384,6 +356,7 @@ TEST(store_rows, of_a_large_group_are_all_written)
     stg_change *changes = calloc(ROWS, sizeof *changes);
     stg_group g = {.changes = changes, .change_count = ROWS};
     char *large = calloc(1, LARGE + 1);
+    const stg_message *small;
     shelf s;
 
     shelf_make(&s);
@@ -392,9 +365,9 @@ TEST(store_rows, of_a_large_group_are_all_written)
     memset(large, 'y', LARGE);
     for (uint64_t i = 0; i < ROWS; i++)
         changes[i] = change(STG_CHANGE_PARK, i);
-    changes[0].message = shelf_message(&s, 0, "x");
-    for (uint64_t i = 1; i < ROWS; i++)
-        changes[i].message = changes[0].message;
+    small = shelf_message(&s, 0, "x");
+    for (uint64_t i = 0; i < ROWS; i++)
+        changes[i].message = small;
     changes[99].message = shelf_message(&s, 99, large);
     CHECK_INT(shelf_store(&s, &g), STG_STORED);
     CHECK_STR(shelf_ask(&s,
@@ -404,6 +377,7 @@ TEST(store_rows, of_a_large_group_are_all_written)
     for (uint64_t i = 0; i < ROWS; i++) {
         changes[i] =
             change(i % 2 == 0 ? STG_CHANGE_DEAD : STG_CHANGE_DELIVERED, i);
+        changes[i].message = i % 2 == 0 ? small : NULL;
         changes[i].failure = i % 2 == 0 ? &f : NULL;
     }
     CHECK_INT(shelf_store(&s, &g), STG_STORED);
@@ -442,6 +416,7 @@ TEST(store_rows, of_a_group_written_twice_are_as_of_one_written_once)
     changes[0].message = shelf_message(&s, 5, "parked");
     changes[0].failure = changes[1].failure = changes[2].failure = &f;
     changes[1].message = shelf_message(&s, 6, "dead");
+    changes[2].message = shelf_message(&s, 7, "parked, then dead");
     changes[4].last_position = 9;
     changes[4].count = 1;
     CHECK_INT(shelf_store(&s, &g), STG_STORED);

@@ -7,10 +7,7 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* Whether it is a URL of PostgreSQL, and no file's name. */
-#define stg_pg_is_url stg_store_is_url
-
-/* Connects, makes or migrates the tables, and agrees on the shards; again with
+/* Connects, makes the tables where there are none, and agrees on the shards; again with
  * each new connection. STG_IO: the server does not answer, or refuses for now;
  * STG_INVALID: all that does not end by itself. */
 stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
