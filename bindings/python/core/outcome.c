@@ -28,17 +28,28 @@ static PyObject *outcome_ok(PyObject *none, PyObject *nothing)
     return outcome_new(stg_ok());
 }
 
+/* The fault of a name, from `first` on; or a ValueError. */
+static bool find_fault(const char *name, int first, stg_fault *fault)
+{
+    for (int i = first; i < STG_FAULT_COUNT; i++) {
+        *fault = (stg_fault)i;
+        if (strcmp(stg_fault_about(*fault)->name, name) == 0)
+            return true;
+    }
+    PyErr_Format(PyExc_ValueError, "there is no fault `%s`", name);
+    return false;
+}
+
 static PyObject *outcome_failed(PyObject *none, PyObject *args)
 {
     const char *text;
+    stg_fault fault;
 
     (void)none;
-    if (!PyArg_ParseTuple(args, "s:failed", &text))
+    if (!PyArg_ParseTuple(args, "s:failed", &text) ||
+        !find_fault(text, STG_FAULT_NONE + 1, &fault))
         return NULL;
-    for (int fault = STG_FAULT_NONE + 1; fault < STG_FAULT_COUNT; fault++)
-        if (strcmp(stg_fault_about((stg_fault)fault)->name, text) == 0)
-            return outcome_new(stg_failed((stg_fault)fault));
-    return PyErr_Format(PyExc_ValueError, "there is no fault `%s`", text);
+    return outcome_new(stg_failed(fault));
 }
 
 /* False, and an exception, for what is no int of C. */
@@ -288,6 +299,41 @@ static PyObject *outcome_compare(PyObject *self, PyObject *other, int how)
     return PyBool_FromLong(is_equal == (how == Py_EQ));
 }
 
+/* For pickle: an exception that crosses processes takes its outcome along. */
+static PyObject *outcome_reduce(PyObject *self, PyObject *nothing)
+{
+    const stg_outcome *o = read_outcome(self);
+
+    (void)nothing;
+    return Py_BuildValue(
+        "N(siIiiK)",
+        PyObject_GetAttrString((PyObject *)outcome_type, "_restore"),
+        stg_fault_about(o->fault)->name, (int)o->code_kind, (unsigned)o->code,
+        (int)o->permanent, (int)o->unsent, (unsigned long long)o->delay);
+}
+
+static PyObject *outcome_restore(PyObject *type, PyObject *args)
+{
+    stg_outcome o = {STG_FAULT_NONE};
+    const char *name;
+    int kind, permanent, unsent;
+    unsigned code;
+    unsigned long long delay;
+
+    (void)type;
+    if (!PyArg_ParseTuple(args, "siIppK:_restore", &name, &kind, &code,
+                          &permanent, &unsent, &delay) ||
+        !find_fault(name, STG_FAULT_NONE, &o.fault))
+        return NULL;
+    // A number that is no kind of codes is read as "none" wherever it is used.
+    o.code_kind = (stg_code_kind)kind;
+    o.code = code;
+    o.permanent = permanent != 0;
+    o.unsent = unsent != 0;
+    o.delay = delay;
+    return outcome_new(o);
+}
+
 static PyGetSetDef getters[] = {
     {"name", outcome_name, NULL, "as policies write it: 503, refused", NULL},
     {"cause", outcome_cause, NULL, "as records write it: HTTP_503", NULL},
@@ -324,6 +370,8 @@ static PyMethodDef methods[] = {
      "the same with the delay of Retry-After, retry-after-ms and Date"},
     {"told", outcome_told, METH_O,
      "the same with the delay of an answer's headers: a function of a name"},
+    {"__reduce__", outcome_reduce, METH_NOARGS, "for pickle"},
+    {"_restore", outcome_restore, METH_VARARGS | METH_CLASS, "for pickle"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -98,6 +98,16 @@ static PyObject *peer_budget(PyObject *self, void *closure)
     return PyFloat_FromDouble((double)left / 1000);
 }
 
+static PyObject *peer_repr(PyObject *self)
+{
+    PyObject *text = PyObject_Str((PyObject *)((peer_object *)self)->policy);
+    PyObject *repr =
+        text == NULL ? NULL : PyUnicode_FromFormat("Peer(%R)", text);
+
+    Py_XDECREF(text);
+    return repr;
+}
+
 static PyGetSetDef getters[] = {
     {"policy", peer_policy, NULL, "the policy that it was made from", NULL},
     {"breaker", peer_breaker, NULL, "closed, open or half-open", NULL},
@@ -108,10 +118,10 @@ static PyGetSetDef getters[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "The budget, the breaker, the rate limit, the bulkhead and the throttle "
-     "that all "
-     "calls of one remote share, from any thread and task."},
+     "that all calls of one remote share, from any thread and task."},
     {Py_tp_new, peer_new},
     {Py_tp_dealloc, peer_free},
+    {Py_tp_repr, peer_repr},
     {Py_tp_getset, getters},
     {0, NULL},
 };

@@ -61,6 +61,24 @@ def test_cancels_an_attempt_that_takes_too_long() -> None:
     assert "timeout (attempts)" in raised.value.__notes__[0]
 
 
+def test_asks_the_policy_about_an_attempt_that_it_cancelled() -> None:
+    hang = Hang()
+    retrying = stagger.Retrying(
+        "fixed base=1ms attempts=2 attempt-timeout=20ms", on=KeyError
+    )
+    with pytest.raises(stagger.AttemptTimeout):
+        asyncio.run(retrying.call(hang))
+    assert hang.cancelled == 2
+    assert retrying.statistics.ends == {"attempts": 1}
+
+    async def late() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(retrying.call(late))
+    assert retrying.statistics.ends == {"attempts": 1, "permanent": 1}
+
+
 def test_cancels_an_attempt_at_the_deadline() -> None:
     with pytest.raises(TimeoutError) as raised:
         asyncio.run(stagger.call("deadline=20ms", asyncio.sleep, 3600))
@@ -163,10 +181,12 @@ def test_cancels_an_attempt_on_trio() -> None:
     trio = package("trio")
     package("anyio")
 
-    @stagger.retry("fixed base=1ms attempts=2 attempt-timeout=20ms")
+    @stagger.retry(
+        "fixed base=1ms attempts=2 attempt-timeout=20ms", on=KeyError
+    )
     async def hang() -> None:
         await trio.sleep(3600)
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(stagger.AttemptTimeout):
         trio.run(hang)
     assert hang.retry.statistics.attempts == 2

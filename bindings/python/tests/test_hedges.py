@@ -245,7 +245,9 @@ def test_loser_that_fails_while_it_is_cancelled_is_dropped(
 
 def test_has_a_timeout_for_each_attempt() -> None:
     hang = Hang()
-    retrying = stagger.Retrying("attempts=1 hedge=1ms attempt-timeout=200ms")
+    retrying = stagger.Retrying(
+        "attempts=1 hedge=1ms attempt-timeout=200ms", on=KeyError
+    )
     with pytest.raises(TimeoutError) as raised:
         asyncio.run(retrying.call(hang))
     assert hang.cancelled == 2

@@ -85,6 +85,9 @@ def test_says_how_the_peer_is(flaky: Any) -> None:
     assert peer.breaker == "open"
     assert stagger.Peer("none").budget is None
     assert peer.policy == stagger.Policy(peer.policy.text)
+    assert repr(peer) == f"Peer({peer.policy.text!r})"
+    retrying = stagger.Retrying("attempts=2")
+    assert repr(retrying) == f"Retrying({retrying.policy.text!r})"
 
 
 def test_holds_calls_to_a_rate(time: Any) -> None:

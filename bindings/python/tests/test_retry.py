@@ -77,6 +77,26 @@ def test_retries_the_types_of_on_and_no_others(time: Any, flaky: Any) -> None:
     assert work.calls == 1
 
 
+def test_crosses_processes(flaky: Any) -> None:
+    with pytest.raises(stagger.GaveUp) as raised:
+        stagger.Retrying("attempts=2 base=0", raise_last=False).call(
+            flaky(ConnectionResetError, TimeoutError)
+        )
+    before = raised.value
+    after = pickle.loads(pickle.dumps(before))
+    assert str(after) == str(before)
+    assert (after.why, after.attempts) == ("attempts", 2)
+    assert after.outcome == before.outcome
+    assert after.history == before.history
+    for outcome in (
+        stagger.Outcome.ok(),
+        stagger.Outcome.failed("refused").but(delay=1.5, unsent=True),
+        stagger.Outcome.sqlstate("40001").but(permanent=True),
+        stagger.Outcome.kafka(-195),
+    ):
+        assert pickle.loads(pickle.dumps(outcome)) == outcome
+
+
 def test_keeps_the_rules_of_the_policy_for_the_types_of_on(
     time: Any, flaky: Any
 ) -> None:
@@ -246,7 +266,11 @@ def test_refuses_what_it_cannot_call_again() -> None:
     async def others() -> Any:
         yield 1
 
-    for generator in (some, others):
+    class Source:
+        def __call__(self) -> Any:
+            yield 1
+
+    for generator in (some, others, Source()):
         with pytest.raises(TypeError, match="is a generator"):
             stagger.retry(FIXED)(generator)
         with pytest.raises(TypeError, match="is a generator"):
@@ -265,9 +289,32 @@ def test_refuses_what_it_cannot_call_again() -> None:
     with pytest.raises(TypeError, match="cannot be called"):
         stagger.retry(FIXED)(7)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a str or a Policy"):
+        stagger.retry(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write @stagger\.retry\(\)"):
         stagger.retry(some)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="there is no option 'onn'"):
-        stagger.retry(FIXED, onn=OSError)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"onn": OSError}, "no option 'onn': they are on, when, .* raise_last"),
+        ({"attempts": 3}, "Settings, such as attempts=3, .* the policy's text"),
+        ({"on": [KeyError, OSError]}, "on is .* tuple of them, not"),
+        ({"on": OSError("one")}, "on is a type of exception"),
+        ({"on": (OSError, 7)}, "on is a type of exception"),
+        ({"when": True}, "when is a function, not True"),
+        ({"when_result": 503}, "when_result is a function"),
+        ({"hook": "print"}, "hook is a function"),
+        ({"log": 7}, "log is a logger, its name or None, not 7"),
+        ({"level": "INFO"}, "level is a number .* not 'INFO'"),
+    ],
+)
+def test_refuses_bad_options_before_the_first_failure(
+    options: Any, message: str
+) -> None:
+    for face in (stagger.retry, stagger.Retrying, stagger.attempts):
+        with pytest.raises(TypeError, match=message):
+            face(FIXED, **options)
 
 
 def test_takes_partial_functions(time: Any, flaky: Any) -> None:

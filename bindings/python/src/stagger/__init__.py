@@ -13,6 +13,7 @@ A policy is a line of text; the decisions are those of the C library.
 from . import testing
 from ._attempts import Attempt, current
 from ._classify import classify, response
+from ._clock import AttemptTimeout
 from ._command import Figures, plan, simulate
 from ._core import Operation, Outcome, Peer, Policy
 from ._core import version as __version__
@@ -22,6 +23,7 @@ from ._retry import Retrying, attempts, call, retry
 
 __all__ = [
     "Attempt",
+    "AttemptTimeout",
     "Event",
     "Figures",
     "GaveUp",

@@ -82,7 +82,7 @@ class Attempt:
         if self._limit is not None:
             try:
                 self._limit.__exit__(kind, error, trace)
-            except TimeoutError as late:
+            except _clock.AttemptTimeout as late:
                 raised = late
         if raised is not None:
             return self._fail(raised, is_new=raised is not error)

@@ -106,17 +106,34 @@ def _anyio() -> Any:
     return anyio
 
 
+class AttemptTimeout(TimeoutError):
+    """The policy cut an attempt, by attempt-timeout= or by its deadline. Not
+    raised by the function, so `on=` is not asked about it."""
+
+
 class Scope(Protocol):
     def __enter__(self) -> object: ...
     def __exit__(self, *raised: Any) -> bool | None: ...
 
 
 def limit(seconds: float) -> Scope:
-    """Cancels what is in it after so many seconds: TimeoutError."""
-    if is_asyncio():
-        return _AsyncioLimit(seconds)
-    scope: Scope = _anyio().fail_after(seconds)
-    return scope
+    """Cancels what is in it after so many seconds: AttemptTimeout."""
+    return _AsyncioLimit(seconds) if is_asyncio() else _AnyioLimit(seconds)
+
+
+class _AnyioLimit:
+    def __init__(self, seconds: float) -> None:
+        self._scope: Scope = _anyio().fail_after(seconds)
+
+    def __enter__(self) -> None:
+        self._scope.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        # Raises only what is its own: the function's TimeoutError passes.
+        try:
+            self._scope.__exit__(*raised)
+        except TimeoutError:
+            raise AttemptTimeout("the attempt took too long") from raised[1]
 
 
 class _AsyncioLimit:
@@ -148,4 +165,4 @@ class _AsyncioLimit:
         if raised[0] is asyncio.CancelledError and (
             cancelling <= self._cancelling
         ):
-            raise TimeoutError("the attempt took too long") from raised[1]
+            raise AttemptTimeout("the attempt took too long") from raised[1]

@@ -29,6 +29,16 @@ class GaveUp(Exception):
         # What a call around this one takes it for.
         self.outcome = operation.last or _refused(operation.why)
 
+    def __reduce__(self) -> Any:
+        # A pool of processes sends it to the one that asked.
+        return _restore, (self.args, self.__dict__)
+
+
+def _restore(args: Any, state: dict[str, Any]) -> GaveUp:
+    error = GaveUp.__new__(GaveUp, *args)
+    error.__dict__.update(state)
+    return error
+
 
 def _refused(why: str) -> Outcome:
     """No attempt was made."""

@@ -66,6 +66,9 @@ class Retrying:
     ) -> None:
         self._settings = Settings(policy, has_own_peer=True, **options)
 
+    def __repr__(self) -> str:
+        return f"Retrying({self.policy.text!r})"
+
     @property
     def policy(self) -> Policy:
         return self._settings.policy
@@ -262,7 +265,11 @@ def refuse_generators(f: object) -> None:
     """TypeError for what cannot be called again as a whole."""
     if isinstance(f, (staticmethod, classmethod)):
         raise TypeError(f"put @stagger.retry below @{type(f).__name__}")
-    if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f):
+    own_call = getattr(f, "__call__", None)  # noqa: B004 - as in _is_async()
+    if any(
+        inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each)
+        for each in (f, own_call)
+    ):
         raise TypeError(
             f"{getattr(f, '__qualname__', f)} is a generator: what it has "
             "yielded cannot be taken back. Retry the calls in it, or return "

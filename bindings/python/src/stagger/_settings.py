@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypedDict, Union
 
 from . import _events
 from ._classify import classify
+from ._clock import AttemptTimeout
 from ._core import Calls, Outcome, Peer, Policy
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class Settings:
         has_own_peer: bool,
         **options: Unpack[Options],
     ) -> None:
-        unknown = options.keys() - Options.__annotations__.keys()
-        if unknown:
-            raise TypeError(f"there is no option {sorted(unknown)[0]!r}")
+        _check(options)
+        if callable(policy):
+            raise TypeError("write @stagger.retry(), with the parentheses")
         self.policy = Policy(policy)
         self._on = options.get("on")
         self._when = options.get("when")
@@ -98,7 +99,8 @@ class Settings:
     def outcome_of(self, error: Exception) -> Outcome:
         outcome = classify(error)
         if self._on is not None and not isinstance(error, self._on):
-            return outcome.but(permanent=True)
+            is_ours = isinstance(error, AttemptTimeout)
+            return outcome if is_ours else outcome.but(permanent=True)
         if self._when is not None:
             return self._ruled(self._when(error), outcome)
         if self._is_only_for_results and not self._would_retry(outcome):
@@ -134,7 +136,42 @@ class Settings:
         return self.policy.retries(outcome) != 0
 
 
+def _check(options: Options) -> None:
+    """TypeError now, and not at the first failure, in the middle of an
+    outage."""
+    for name, value in options.items():
+        if name not in Options.__annotations__:
+            raise TypeError(
+                f"there is no option {name!r}: they are "
+                f"{', '.join(Options.__annotations__)}. Settings, such as "
+                "attempts=3, belong in the policy's text"
+            )
+        if name in ("when", "when_result", "hook"):
+            if value is not None and not callable(value):
+                raise TypeError(f"{name} is a function, not {value!r}")
+        elif name == "on":
+            _check_types(value)
+        elif name == "level" and not isinstance(value, int):
+            raise TypeError(
+                f"level is a number such as logging.INFO, not {value!r}"
+            )
+
+
+def _check_types(on: object) -> None:
+    for each in on if isinstance(on, tuple) else (on,):
+        if each is not None and not (
+            isinstance(each, type) and issubclass(each, BaseException)
+        ):
+            raise TypeError(
+                f"on is a type of exception, or a tuple of them, not {each!r}"
+            )
+
+
 def _logger(
     given: logging.Logger | str | None,
 ) -> logging.Logger | None:
-    return logging.getLogger(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return logging.getLogger(given)
+    if given is not None and not hasattr(given, "isEnabledFor"):
+        raise TypeError(f"log is a logger, its name or None, not {given!r}")
+    return given
