@@ -1,6 +1,7 @@
 # The simulator: the very core of the library, in virtual time.
 #
 #   stagger_sim    objects: engine and models, as pure as core, but for doubles
+#   stagger_delivery  objects: flow in virtual time; pure, too
 #   stagger_model  static library: these, and the threads; with core's objects
 #   sim_commands      sources of the command
 
@@ -58,6 +59,24 @@ target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
                                            ${no_interposition})
 target_include_directories(stagger_sim PRIVATE ${PROJECT_SOURCE_DIR}/include
                                                ${CMAKE_CURRENT_SOURCE_DIR})
+
+# Linked by what uses it, with flow's objects.
+add_library(stagger_delivery OBJECT
+    sim/delivery/hub.c
+    sim/delivery/invariants.c
+    sim/delivery/log.c
+    sim/delivery/loop.c
+    sim/delivery/other_hubs.c
+    sim/delivery/partition.c
+    sim/delivery/rows.c
+    sim/delivery/store.c
+    sim/delivery/target.c
+    sim/delivery/trace.c
+    sim/delivery/world.c
+)
+target_compile_options(stagger_delivery PRIVATE ${no_contraction} ${no_bcmp})
+target_include_directories(stagger_delivery PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 
 add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>)
 target_compile_definitions(stagger_model PUBLIC ${posix})

@@ -2,22 +2,19 @@
  * the power supply do. After each event stg_flow_check() holds and the books
  * balance; when the faults end, everything has come to exactly one end. */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "tests/flow/world.h"
+#include "sim/delivery/world.h"
+#include "tests/malloc_memory.h"
 
-/* What the world calls when something does not hold. */
-void harness_fail(const char *file, int line, const char *format, ...)
+/* An invariant does not hold. */
+static void fail(void *ctx, const stg_world_failure *f)
 {
-    va_list args;
-
-    fprintf(stderr, "%s:%d: ", file, line);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
+    (void)ctx;
+    fprintf(stderr, "at %ju ms, lane %d, position %jd: %s: %s\n",
+            (uintmax_t)(f->at / STG_MS), (int)f->lane, (intmax_t)f->position,
+            f->invariant, f->text);
     abort();
 }
 
@@ -45,13 +42,13 @@ static stg_ns some_time(void)
 
 /* -- leaves ---------------------------------------------------------------- */
 
-static world_answer answer_ok(void)
+static stg_world_answer answer_ok(void)
 {
-    return (world_answer){stg_ok(), some_time() / 10, true};
+    return (stg_world_answer){stg_ok(), some_time() / 10, true};
 }
 
 /* What a dial that came to nothing says. */
-static world_answer answer_undialed(void)
+static stg_world_answer answer_undialed(void)
 {
     static const stg_fault faults[] = {
         STG_FAULT_REFUSED,    STG_FAULT_UNREACHABLE,
@@ -61,7 +58,7 @@ static world_answer answer_undialed(void)
         STG_FAULT_NO_BUFFERS, STG_FAULT_INTERRUPTED,
     };
     uint8_t b = next();
-    world_answer a = {.took = (b & 64) != 0 ? STG_NEVER : 10 * STG_MS};
+    stg_world_answer a = {.took = (b & 64) != 0 ? STG_NEVER : 10 * STG_MS};
 
     a.outcome = stg_failed(faults[b % 10]);
     if ((b & 32) != 0) // a network of ours that is away
@@ -70,14 +67,14 @@ static world_answer answer_undialed(void)
     return a;
 }
 
-static world_answer answer(world *w, uint32_t l, uint64_t position,
-                           uint64_t attempt)
+static stg_world_answer answer(stg_world *w, uint32_t l, uint64_t position,
+                               uint64_t attempt)
 {
-    world_answer a = {.took = 10 * STG_MS};
+    stg_world_answer a = {.took = 10 * STG_MS};
 
     (void)position;
     (void)attempt;
-    world_dials(w, l, upto(1) == 0);
+    stg_world_set_dialing(w, l, upto(1) == 0);
     switch (upto(9)) {
     case 0:
         return answer_undialed();
@@ -102,14 +99,14 @@ static world_answer answer(world *w, uint32_t l, uint64_t position,
     }
 }
 
-static world_answer answer_well(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer answer_well(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)w;
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_ok(), 10 * STG_MS, true};
+    return (stg_world_answer){stg_ok(), 10 * STG_MS, true};
 }
 
 enum { LANES_MAX = 12 };
@@ -145,173 +142,179 @@ static void choose_options(stg_lane_options *o)
 
 /* Whose partitions they are: the queue's, or of hubs that have each a store of
  * its own or share one. */
-static bool make_partitions(world *w, uint32_t *count)
+static bool make_partitions(stg_world *w, uint32_t *count)
 {
     uint8_t b = next();
 
     *count = 1 + b % 3;
-    world_partitions(w, *count);
+    stg_world_set_partitions(w, *count);
     if (b < 224)
         return false;
-    world_merge(w, (b & 16) != 0);
-    world_large(w, (b & 8) != 0 ? 5 : 0);
+    stg_world_join_group(w, (b & 16) != 0);
+    stg_world_set_too_large(w, (b & 8) != 0 ? 5 : 0);
     return true;
 }
 
-static world *make_world(uint32_t *partitions, bool *moves)
+static stg_world *make_world(uint32_t *partitions, bool *moves)
 {
-    world *w = world_new(next());
+    const stg_world_hooks hooks = {.memory = STG_MALLOC_MEMORY, .failed = fail};
+    stg_world *w;
+    uint8_t seed = next();
     uint32_t lanes = 1 + upto(4);
 
+    stg_world_new(&w, &hooks, seed);
     *moves = make_partitions(w, partitions);
-    world_trace_off(w);
-    world_options(w)->memory_max = 1 << 20;
-    world_options(w)->in_flight_max = 1 + upto(20);
-    world_options(w)->drain = some_time();
-    world_keys(w, upto(4));
-    world_size(w, 12 + 250 * (size_t)next());
+    stg_world_set_delays(w, true);
+    stg_world_options(w)->memory_max = 1 << 20;
+    stg_world_options(w)->in_flight_max = 1 + upto(20);
+    stg_world_options(w)->drain = some_time();
+    stg_world_set_keys(w, upto(4));
+    stg_world_set_size(w, 12 + 250 * (size_t)next());
     for (uint32_t l = 0; l < lanes; l++) {
-        stg_lane_options *o = world_lane(w, policies[upto(POLICIES - 1)]);
+        stg_lane_options *o =
+            stg_world_add_lane(w, policies[upto(POLICIES - 1)]);
 
         o->order = (stg_order)upto(2);
         choose_options(o);
-        world_filter(w, l, upto(3) == 0 ? 2 : 0);
-        world_leaf_is(w, l, answer);
+        stg_world_set_filter(w, l, upto(3) == 0 ? 2 : 0);
+        stg_world_set_target(w, l, answer);
     }
-    world_publish(w, upto(100));
+    stg_world_publish(w, 0, upto(100));
     return w;
 }
 
 /* -- what happens ---------------------------------------------------------- */
 
-static void change(world *w, uint32_t lane)
+static void change(stg_world *w, uint32_t lane)
 {
     stg_lane_options o = stg_lane_options_default(NULL);
 
     choose_options(&o);
-    world_keep(w, lane, &o);
+    stg_world_copy_options(w, lane, &o);
     o.order = upto(3) == 0 ? (stg_order)upto(2) : o.order;
-    world_change(w, lane, &o, policies[upto(POLICIES - 1)], NULL);
+    stg_world_change_lane(w, lane, &o, policies[upto(POLICIES - 1)], NULL);
 }
 
 /* One that is new, or other options of all. */
-static void settle_anew(world *w)
+static void settle_anew(stg_world *w)
 {
     uint32_t what = upto(2);
 
-    world_options(w)->in_flight_max = 1 + upto(20);
-    if (what == 0 || world_lane_count(w) == LANES_MAX) {
-        world_change_all(w, NULL);
+    stg_world_options(w)->in_flight_max = 1 + upto(20);
+    if (what == 0 || stg_world_sum(w).lanes == LANES_MAX) {
+        stg_world_change(w, NULL);
         return;
     }
     if (what == 1)
-        world_join(w, policies[upto(POLICIES - 1)]);
+        stg_world_join_lane(w, policies[upto(POLICIES - 1)], false);
     else
-        world_join_oldest(w, policies[upto(POLICIES - 1)]);
-    world_leaf_is(w, world_lane_count(w) - 1, answer);
+        stg_world_join_lane(w, policies[upto(POLICIES - 1)], true);
+    stg_world_set_target(w, stg_world_sum(w).lanes - 1, answer);
 }
 
-static void do_with_lane(world *w, uint32_t what)
+static void do_with_lane(stg_world *w, uint32_t what)
 {
-    uint32_t lane = upto(world_lane_count(w) - 1);
+    uint32_t lane = upto(stg_world_sum(w).lanes - 1);
 
-    if (world_was_removed(w, lane)) {
-        world_return(w, lane);
+    if (stg_world_sum_lane(w, lane).was_removed) {
+        stg_world_add_again(w, lane);
         return;
     }
     switch (what) {
     case 0:
-        world_pause(w, lane, true);
+        stg_world_pause(w, lane, true);
         break;
     case 1:
-        world_pause(w, lane, false);
+        stg_world_pause(w, lane, false);
         break;
     case 2:
-        world_remove(w, lane);
+        stg_world_remove(w, lane);
         break;
     case 3:
-        world_replay(w, lane, upto(20));
+        stg_world_replay(w, lane, upto(20));
         break;
     default:
         change(w, lane);
     }
 }
 
-static void do_with_store(world *w, uint32_t what)
+static void do_with_store(stg_world *w, uint32_t what)
 {
     switch (what) {
     case 0:
-        world_store_room(w, upto(20));
+        stg_world_set_store_room(w, upto(20));
         break;
     case 1:
-        world_store_room(w, UINT64_MAX);
+        stg_world_set_store_room(w, UINT64_MAX);
         break;
     case 2:
-        world_store_unknown(w, 1);
+        stg_world_lose_answers(w, 1);
         break;
     case 3:
-        world_store_delay(w, some_time());
+        stg_world_set_store_delay(w, some_time());
         break;
     default:
-        world_fetch_delay(w, some_time());
+        stg_world_set_fetch_delay(w, some_time());
     }
 }
 
-static void do_with_hub(world *w, uint32_t what)
+static void do_with_hub(stg_world *w, uint32_t what)
 {
     uint64_t i = next();
 
     switch (what) {
     case 0:
-        world_crash(w, some_time());
+        stg_world_crash(w, some_time());
         break;
     case 1:
-        world_stop(w);
-        world_restart(w, some_time());
+        stg_world_stop(w);
+        stg_world_restart(w, some_time());
         break;
     case 2:
-        world_wall_back(w, STG_MIN);
-        world_crash(w, 0);
+        stg_world_set_wall_back(w, STG_MIN);
+        stg_world_crash(w, 0);
         break;
     case 3:
         // Not each: a stop without any memory has no end.
-        world_fail_one_in(w, 2 + upto(62));
+        stg_world_fail_allocations(w, 2 + upto(62));
         break;
     default:
-        if (i < world_published(w))
-            world_retain(w, world_partition(w, i), world_position(w, i));
+        if (i < stg_world_sum(w).messages)
+            stg_world_retain(w, stg_world_partition_at(w, i),
+                             stg_world_position_at(w, i));
     }
 }
 
 /* Partitions that come and go, and what the other hubs do. */
-static void do_with_partition(world *w, uint32_t what, uint32_t p)
+static void do_with_partition(stg_world *w, uint32_t what, uint32_t p)
 {
     uint64_t i = next();
 
     switch (what) {
     case 0:
-        world_take(w, p, (stg_ns)i * 10 * STG_MS);
+        stg_world_revoke(w, p, (stg_ns)i * 10 * STG_MS);
         break;
     case 1:
-        world_lose(w, p);
+        stg_world_lose(w, p);
         break;
     case 2:
-        world_fence(w, p);
-        world_elsewhere(w, p, i % 32);
+        stg_world_fence(w, p);
+        stg_world_settle_elsewhere(w, p, i % 32);
         break;
     case 3:
-        world_elsewhere(w, p, i % 64);
+        stg_world_settle_elsewhere(w, p, i % 64);
         break;
     case 4:
-        if (i < world_published(w))
-            world_expire(w, world_partition(w, i), world_position(w, i));
+        if (i < stg_world_sum(w).messages)
+            stg_world_expire(w, stg_world_partition_at(w, i),
+                             stg_world_position_at(w, i));
         break;
     default:
-        world_give(w, p);
+        stg_world_assign(w, p);
     }
 }
 
-static void happen(world *w, uint32_t partitions, bool moves)
+static void happen(stg_world *w, uint32_t partitions, bool moves)
 {
     uint8_t b = next();
 
@@ -321,11 +324,11 @@ static void happen(world *w, uint32_t partitions, bool moves)
     }
 
     if (b < 80)
-        world_steps(w, b);
+        stg_world_steps(w, b);
     else if (b < 110)
-        world_run(w, world_after(w, some_time()));
-    else if (b < 140 && world_published(w) < 1000)
-        world_publish_to(w, b % partitions, upto(60));
+        stg_world_run(w, stg_ns_add(stg_world_now(w), some_time()));
+    else if (b < 140 && stg_world_sum(w).messages < 1000)
+        stg_world_publish(w, b % partitions, upto(60));
     else if (b < 180)
         do_with_lane(w, b % 5);
     else if (b < 190)
@@ -340,15 +343,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint32_t partitions;
     bool moves;
-    world *w;
+    stg_world *w;
 
     bytes = data;
     end = data + (size < 4096 ? size : 4096);
     w = make_world(&partitions, &moves);
-    world_start(w);
+    stg_world_start(w);
     for (uint32_t i = 0; i < 100 && bytes < end; i++)
         happen(w, partitions, moves);
-    world_calm(w, answer_well, 0);
-    world_free(w);
+    stg_world_heal(w, answer_well);
+    stg_world_free(w);
     return 0;
 }

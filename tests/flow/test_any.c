@@ -32,12 +32,12 @@ enum { POLICIES = sizeof policies / sizeof *policies, LANES_MAX = 70 };
 
 /* -- leaves ---------------------------------------------------------------- */
 
-static world_answer answer_any(world *w, uint32_t l, uint64_t position,
-                               uint64_t attempt)
+static stg_world_answer answer_any(stg_world *w, uint32_t l, uint64_t position,
+                                   uint64_t attempt)
 {
     static const int statuses[] = {200, 200, 200, 503, 500, 429, 404};
-    stg_rng *rng = world_rng(w);
-    world_answer a = {.took = stg_rng_upto(rng, 300 * STG_MS)};
+    stg_rng *rng = stg_world_rng(w);
+    stg_world_answer a = {.took = stg_rng_upto(rng, 300 * STG_MS)};
 
     (void)l;
     (void)position;
@@ -64,25 +64,25 @@ static world_answer answer_any(world *w, uint32_t l, uint64_t position,
     return a;
 }
 
-static world_answer answer_well(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer answer_well(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_ok(), stg_rng_upto(world_rng(w), 50 * STG_MS),
-                          true};
+    return (stg_world_answer){
+        stg_ok(), stg_rng_upto(stg_world_rng(w), 50 * STG_MS), true};
 }
 
-static world_answer answer_badly(world *w, uint32_t l, uint64_t position,
-                                 uint64_t attempt)
+static stg_world_answer answer_badly(stg_world *w, uint32_t l,
+                                     uint64_t position, uint64_t attempt)
 {
     (void)position;
     (void)attempt;
     if (l % 2 == 0)
-        return (world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
-    return (world_answer){stg_ok(), STG_NEVER,
-                          stg_rng_upto(world_rng(w), 9) == 0};
+        return (stg_world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
+    return (stg_world_answer){stg_ok(), STG_NEVER,
+                              stg_rng_upto(stg_world_rng(w), 9) == 0};
 }
 
 /* -- a world --------------------------------------------------------------- */
@@ -97,14 +97,14 @@ static void choose_options(stg_lane_options *o, stg_rng *rng)
 }
 
 /* Half of the lanes follow some of the partitions only. */
-static void choose_partitions(world *w, stg_rng *rng)
+static void choose_partitions(stg_world *w, stg_rng *rng)
 {
-    for (uint32_t i = 0; i < world_lane_count(w); i++)
+    for (uint32_t i = 0; i < stg_world_sum(w).lanes; i++)
         if (stg_rng_upto(rng, 1) == 0)
-            world_follow(w, i, (uint32_t)stg_rng_upto(rng, 7));
+            stg_world_set_followed(w, i, (uint32_t)stg_rng_upto(rng, 7));
 }
 
-static void make_lanes(world *w, stg_rng *rng, uint64_t lanes)
+static void make_lanes(stg_world *w, stg_rng *rng, uint64_t lanes)
 {
     for (uint64_t i = 0; i < lanes; i++) {
         stg_lane_options *o =
@@ -113,181 +113,187 @@ static void make_lanes(world *w, stg_rng *rng, uint64_t lanes)
         o->order = (stg_order)stg_rng_upto(rng, 2);
         choose_options(o, rng);
         if (stg_rng_upto(rng, 3) == 0)
-            world_filter(w, (uint32_t)i, 2 + stg_rng_upto(rng, 3));
-        world_leaf_is(w, (uint32_t)i,
-                      stg_rng_upto(rng, 4) == 0 ? answer_badly : answer_any);
+            stg_world_set_filter(w, (uint32_t)i, 2 + stg_rng_upto(rng, 3));
+        stg_world_set_target(w, (uint32_t)i,
+                             stg_rng_upto(rng, 4) == 0 ? answer_badly
+                                                       : answer_any);
     }
 }
 
-static uint32_t make_partitions(world *w, stg_rng *rng)
+static uint32_t make_partitions(stg_world *w, stg_rng *rng)
 {
     uint32_t count = 1 + (uint32_t)stg_rng_upto(rng, 2);
 
-    world_partitions(w, count);
+    stg_world_set_partitions(w, count);
     return count;
 }
 
-static void publish(world *w, stg_rng *rng, uint32_t partitions, uint64_t most)
+static void publish(stg_world *w, stg_rng *rng, uint32_t partitions,
+                    uint64_t most)
 {
     for (uint32_t p = 0; p < partitions; p++)
-        world_publish_to(w, p, stg_rng_upto(rng, most / partitions));
+        stg_world_publish(w, p, stg_rng_upto(rng, most / partitions));
 }
 
 /* -- what may happen to it ------------------------------------------------- */
 
-static void disturb_hub(world *w, stg_rng *rng)
+static void disturb_hub(stg_world *w, stg_rng *rng)
 {
     switch (stg_rng_upto(rng, 3)) {
     case 0:
-        world_stop(w);
-        world_restart(w, stg_rng_upto(rng, STG_S));
+        stg_world_stop(w);
+        stg_world_restart(w, stg_rng_upto(rng, STG_S));
         break;
     case 1:
-        world_wall_back(w, stg_rng_upto(rng, STG_HOUR));
-        world_crash(w, stg_rng_upto(rng, STG_S));
+        stg_world_set_wall_back(w, stg_rng_upto(rng, STG_HOUR));
+        stg_world_crash(w, stg_rng_upto(rng, STG_S));
         break;
     case 2:
-        world_wall_forward(w, stg_rng_upto(rng, STG_MIN));
-        world_crash(w, stg_rng_upto(rng, STG_S));
+        stg_world_set_wall_forward(w, stg_rng_upto(rng, STG_MIN));
+        stg_world_crash(w, stg_rng_upto(rng, STG_S));
         break;
     default:
-        world_crash(w, stg_rng_upto(rng, STG_S));
+        stg_world_crash(w, stg_rng_upto(rng, STG_S));
     }
 }
 
-static void disturb_store(world *w, stg_rng *rng)
+static void disturb_store(stg_world *w, stg_rng *rng)
 {
     switch (stg_rng_upto(rng, 4)) {
     case 0:
-        world_store_room(w, stg_rng_upto(rng, 50));
+        stg_world_set_store_room(w, stg_rng_upto(rng, 50));
         break;
     case 1:
-        world_store_room(w, UINT64_MAX);
+        stg_world_set_store_room(w, UINT64_MAX);
         break;
     case 2:
-        world_store_unknown(w, 1 + (uint32_t)stg_rng_upto(rng, 2));
+        stg_world_lose_answers(w, 1 + (uint32_t)stg_rng_upto(rng, 2));
         break;
     case 3:
-        world_fetch_delay(w, stg_rng_upto(rng, 200 * STG_MS));
+        stg_world_set_fetch_delay(w, stg_rng_upto(rng, 200 * STG_MS));
         break;
     default:
-        world_store_delay(w, stg_rng_upto(rng, 100 * STG_MS));
+        stg_world_set_store_delay(w, stg_rng_upto(rng, 100 * STG_MS));
     }
 }
 
-static void change(world *w, stg_rng *rng, uint32_t lane)
+static void change(stg_world *w, stg_rng *rng, uint32_t lane)
 {
     stg_lane_options o = stg_lane_options_default(NULL);
 
     choose_options(&o, rng);
-    world_keep(w, lane, &o); // what may not change, or need not
+    stg_world_copy_options(w, lane, &o); // what may not change, or need not
     if (stg_rng_upto(rng, 3) == 0)
         o.order = (stg_order)stg_rng_upto(rng, 2);
-    world_change(w, lane, &o,
-                 stg_rng_upto(rng, 1) == 0
-                     ? NULL
-                     : policies[stg_rng_upto(rng, POLICIES - 1)],
-                 NULL);
+    stg_world_change_lane(w, lane, &o,
+                          stg_rng_upto(rng, 1) == 0
+                              ? NULL
+                              : policies[stg_rng_upto(rng, POLICIES - 1)],
+                          NULL);
 }
 
-static void join(world *w, stg_rng *rng)
+static void join(stg_world *w, stg_rng *rng)
 {
     const char *policy = policies[stg_rng_upto(rng, POLICIES - 1)];
 
-    if (world_lane_count(w) == LANES_MAX)
+    if (stg_world_sum(w).lanes == LANES_MAX)
         return;
     if (stg_rng_upto(rng, 1) == 0)
-        world_join(w, policy);
+        world_join(w, policy, false);
     else
-        world_join_oldest(w, policy);
-    world_leaf_is(w, world_lane_count(w) - 1, answer_any);
+        world_join(w, policy, true);
+    stg_world_set_target(w, stg_world_sum(w).lanes - 1, answer_any);
 }
 
-static void change_all(world *w, stg_rng *rng)
+static void change_all(stg_world *w, stg_rng *rng)
 {
-    world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(rng, 40);
-    world_options(w)->budget = (stg_budget_options){.kind = STG_BUDGET_NONE};
+    stg_world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(rng, 40);
+    stg_world_options(w)->budget =
+        (stg_budget_options){.kind = STG_BUDGET_NONE};
     if (stg_rng_upto(rng, 1) == 0)
-        world_options(w)->budget = (stg_budget_options){
+        stg_world_options(w)->budget = (stg_budget_options){
             .kind = STG_BUDGET_TOKENS,
             .capacity = 1 + (uint32_t)stg_rng_upto(rng, 50),
             .rate = 50000};
     else if (stg_rng_upto(rng, 1) == 0)
-        world_options(w)->budget =
+        stg_world_options(w)->budget =
             (stg_budget_options){.kind = STG_BUDGET_SHARE,
                                  .capacity = 1 + (uint32_t)stg_rng_upto(rng, 5),
                                  .ratio = (uint32_t)stg_rng_upto(rng, 1000)};
-    world_change_all(w, NULL);
+    stg_world_change(w, NULL);
 }
 
-static void disturb_lane(world *w, stg_rng *rng)
+static void disturb_lane(stg_world *w, stg_rng *rng)
 {
-    uint32_t lane = (uint32_t)stg_rng_upto(rng, world_lane_count(w) - 1);
+    uint32_t lane = (uint32_t)stg_rng_upto(rng, stg_world_sum(w).lanes - 1);
     uint64_t what = stg_rng_upto(rng, 8);
 
-    if (world_was_removed(w, lane)) {
-        world_return(w, lane);
+    if (stg_world_sum_lane(w, lane).was_removed) {
+        stg_world_add_again(w, lane);
         return;
     }
     if (what < 2)
-        world_pause(w, lane, what == 1);
+        stg_world_pause(w, lane, what == 1);
     else if (what == 2)
-        world_remove(w, lane);
+        stg_world_remove(w, lane);
     else if (what == 3)
         change(w, rng, lane);
     else if (what < 6)
-        world_replay(w, lane, (uint32_t)stg_rng_upto(rng, 20));
+        stg_world_replay(w, lane, (uint32_t)stg_rng_upto(rng, 20));
     else if (what == 6)
-        world_leaf_is(w, lane, answer_any);
+        stg_world_set_target(w, lane, answer_any);
     else if (what == 7)
         join(w, rng);
     else
         change_all(w, rng);
 }
 
-static void disturb_log(world *w, stg_rng *rng, uint32_t partitions)
+static void disturb_log(stg_world *w, stg_rng *rng, uint32_t partitions)
 {
-    uint64_t i = stg_rng_upto(rng, world_published(w));
+    uint64_t i = stg_rng_upto(rng, stg_world_sum(w).messages);
 
     if (stg_rng_upto(rng, 3) > 0)
         publish(w, rng, partitions, 150);
-    else if (i < world_published(w))
-        world_retain(w, world_partition(w, i), world_position(w, i));
+    else if (i < stg_world_sum(w).messages)
+        stg_world_retain(w, stg_world_partition_at(w, i),
+                         stg_world_position_at(w, i));
 }
 
 /* Partitions that come and go, and what the other hubs do. */
-static void disturb_part(world *w, stg_rng *rng, uint32_t partitions)
+static void disturb_part(stg_world *w, stg_rng *rng, uint32_t partitions)
 {
     uint32_t p = (uint32_t)stg_rng_upto(rng, partitions - 1);
-    uint64_t i = stg_rng_upto(rng, world_published(w));
+    uint64_t i = stg_rng_upto(rng, stg_world_sum(w).messages);
 
     switch (stg_rng_upto(rng, 11)) {
     case 0:
     case 1:
     case 2:
-        world_take(w, p, stg_rng_upto(rng, STG_S));
+        stg_world_revoke(w, p, stg_rng_upto(rng, STG_S));
         break;
     case 3:
-        world_lose(w, p);
+        stg_world_lose(w, p);
         break;
     case 4:
-        world_fence(w, p);
-        world_elsewhere(w, p, stg_rng_upto(rng, 30));
+        stg_world_fence(w, p);
+        stg_world_settle_elsewhere(w, p, stg_rng_upto(rng, 30));
         break;
     case 5:
     case 6:
-        world_elsewhere(w, p, stg_rng_upto(rng, 60));
+        stg_world_settle_elsewhere(w, p, stg_rng_upto(rng, 60));
         break;
     case 7:
-        if (i < world_published(w))
-            world_expire(w, world_partition(w, i), world_position(w, i));
+        if (i < stg_world_sum(w).messages)
+            stg_world_expire(w, stg_world_partition_at(w, i),
+                             stg_world_position_at(w, i));
         break;
     default:
-        world_give(w, p);
+        stg_world_assign(w, p);
     }
 }
 
-static void disturb(world *w, stg_rng *rng, uint32_t partitions, bool has_parts)
+static void disturb(stg_world *w, stg_rng *rng, uint32_t partitions,
+                    bool has_parts)
 {
     if (has_parts && stg_rng_upto(rng, 1) == 0) {
         disturb_part(w, rng, partitions);
@@ -305,9 +311,9 @@ static void disturb(world *w, stg_rng *rng, uint32_t partitions, bool has_parts)
         disturb_lane(w, rng);
         break;
     case 4:
-        world_fail_one_in(w, stg_rng_upto(rng, 1) == 0
-                                 ? 0
-                                 : 2 + (uint32_t)stg_rng_upto(rng, 40));
+        stg_world_fail_allocations(
+            w, stg_rng_upto(rng, 1) == 0 ? 0
+                                         : 2 + (uint32_t)stg_rng_upto(rng, 40));
         break;
     default:
         disturb_log(w, rng, partitions);
@@ -330,36 +336,37 @@ typedef struct asks {
 static void live_busily(uint64_t seed, uint64_t lanes_max,
                         uint64_t messages_max, kind of, asks how)
 {
-    world *w = world_new(seed);
+    stg_world *w = world_new(seed);
     stg_rng rng = stg_rng_seed(seed + 1000000);
     uint32_t partitions = make_partitions(w, &rng);
 
     world_trace_off(w);
-    world_asks(w, how.events, how.ends, 20 * STG_MS);
+    stg_world_set_turn(w, how.events, how.ends, 20 * STG_MS);
     if (of != QUEUE)
-        world_merge(w, of != SHARED_STORE);
+        stg_world_join_group(w, of != SHARED_STORE);
     if (of != QUEUE && stg_rng_upto(&rng, 3) == 0)
-        world_large(w, 2 + stg_rng_upto(&rng, 20));
-    world_options(w)->memory_max =
+        stg_world_set_too_large(w, 2 + stg_rng_upto(&rng, 20));
+    stg_world_options(w)->memory_max =
         (1 << 20) + (size_t)stg_rng_upto(&rng, 1 << 20);
-    world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(&rng, 40);
-    world_options(w)->drain = stg_rng_upto(&rng, 2 * STG_S);
+    stg_world_options(w)->in_flight_max = 1 + (uint32_t)stg_rng_upto(&rng, 40);
+    stg_world_options(w)->drain = stg_rng_upto(&rng, 2 * STG_S);
     if (stg_rng_upto(&rng, 3) == 0)
-        world_options(w)->budget = (stg_budget_options){
+        stg_world_options(w)->budget = (stg_budget_options){
             .kind = STG_BUDGET_TOKENS, .capacity = 20, .rate = 50000};
-    world_size(w, 20 + (size_t)stg_rng_upto(
-                           &rng, stg_rng_upto(&rng, 3) == 0 ? 60000 : 4000));
-    world_keys(w, stg_rng_upto(&rng, 10));
+    stg_world_set_size(
+        w, 20 + (size_t)stg_rng_upto(&rng, stg_rng_upto(&rng, 3) == 0 ? 60000
+                                                                      : 4000));
+    stg_world_set_keys(w, stg_rng_upto(&rng, 10));
     make_lanes(w, &rng, 1 + stg_rng_upto(&rng, lanes_max - 1));
     if (of == OWN_TOPICS)
         choose_partitions(w, &rng);
     publish(w, &rng, partitions, messages_max);
-    world_start(w);
+    stg_world_start(w);
     for (uint64_t i = stg_rng_upto(&rng, 20); i > 0; i--) {
-        world_steps(w, stg_rng_upto(&rng, 400));
+        stg_world_steps(w, stg_rng_upto(&rng, 400));
         disturb(w, &rng, partitions, of != QUEUE);
     }
-    world_calm(w, answer_well, seed);
+    stg_world_heal(w, answer_well);
     world_free(w);
 }
 

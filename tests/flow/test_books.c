@@ -5,14 +5,14 @@
 
 TEST(books, show_where_everything_is)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     stg_lane_view v;
 
     world_lane(w, STEADY)->in_flight_max = 1;
     world_script(w, 0, "200 404 503 hang");
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, world_after(w, 500 * STG_MS));
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
     v = world_look(w, 0);
     CHECK_U64(v.routed, 4);
     CHECK_U64(v.delivered, 1);
@@ -21,8 +21,8 @@ TEST(books, show_where_everything_is)
     CHECK_U64(v.in_flight, 1);
     CHECK_U64(v.waiting, 0);
     CHECK_U64(v.cancelled, 0);
-    CHECK_U64(v.next, world_position(w, 3) + 1);
-    CHECK_U64(v.base, world_position(w, 3));
+    CHECK_U64(v.next, stg_world_position_at(w, 3) + 1);
+    CHECK_U64(v.base, stg_world_position_at(w, 3));
     CHECK_U64(v.retries, 0);
     world_free(w);
 }
@@ -30,51 +30,51 @@ TEST(books, show_where_everything_is)
 /* A row that is tried again is in flight, and not parked. */
 TEST(books, count_a_row_once)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     stg_lane_view v;
 
     world_lane(w, STEADY);
     world_script(w, 0, "503 hang 200");
-    world_publish(w, 1);
-    world_start(w);
-    world_run(w, world_after(w, 2 * STG_S));
+    stg_world_publish(w, 0, 1);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 2 * STG_S));
     v = world_look(w, 0);
     CHECK_U64(v.in_flight, 1);
     CHECK_U64(v.parked, 0);
     CHECK_U64(v.routed, 1);
     CHECK_U64(v.retries, 1);
-    world_run(w, STG_NEVER);
-    world_end(w, 1);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* What a filter refuses never enters them. */
 TEST(books, leave_out_what_a_filter_refuses)
 {
-    world *w = world_new(2);
+    stg_world *w = world_new(2);
     uint64_t wanted = 0;
 
     world_lane(w, STEADY);
-    world_filter(w, 0, 3);
+    stg_world_set_filter(w, 0, 3);
     world_lane(w, STEADY);
-    world_filter(w, 1, 1); // wants nothing
+    stg_world_set_filter(w, 1, 1); // wants nothing
     world_script(w, 0, "200 503 404 200");
-    world_publish(w, 100);
+    stg_world_publish(w, 0, 100);
     for (uint64_t i = 0; i < 100; i++)
-        wanted += world_position(w, i) % 3 != 0;
-    world_start(w);
-    world_run(w, STG_NEVER);
+        wanted += stg_world_position_at(w, i) % 3 != 0;
+    stg_world_start(w);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).routed, wanted);
     CHECK_U64(world_look(w, 1).routed, 0);
-    CHECK_U64(world_starts(w, 1), 0);
+    CHECK_U64(stg_world_sum_lane(w, 1).starts, 0);
     CHECK_U64(world_look(w, 1).base, world_look(w, 1).next);
-    CHECK_U64(world_committed(w, 0), world_position(w, 99) + 1);
-    world_end(w, 2);
+    CHECK_U64(stg_world_committed(w, 0), stg_world_position_at(w, 99) + 1);
+    world_end(w);
 }
 
 /* Shed, expired and cancelled: only what it wanted is counted. */
 TEST(books, leave_it_out_of_range_rows_too)
 {
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
     uint64_t wanted[3] = {0};
 
     for (uint32_t l = 0; l < 3; l++) {
@@ -82,63 +82,63 @@ TEST(books, leave_it_out_of_range_rows_too)
                    "fixed base=1s jitter=none attempts=1 deadline=none "
                    "retry=refused breaker=1:1h-1h")
             ->shed_after = STG_MIN;
-        world_filter(w, l, l + 2);
+        stg_world_set_filter(w, l, l + 2);
     }
-    world_publish(w, 200);
+    stg_world_publish(w, 0, 200);
     for (uint64_t i = 0; i < 200; i++)
         for (uint32_t l = 0; l < 3; l++)
-            wanted[l] += world_position(w, i) % (l + 2) != 0;
+            wanted[l] += stg_world_position_at(w, i) % (l + 2) != 0;
     world_script(w, 0, "refused");
-    world_start(w);
-    world_pause(w, 1, true);
-    world_pause(w, 2, true);
-    world_run(w, world_after(w, STG_S));
-    world_retain(w, 0, UINT64_MAX);
-    world_remove(w, 2);
-    world_run(w, STG_NEVER);
+    stg_world_start(w);
+    stg_world_pause(w, 1, true);
+    stg_world_pause(w, 2, true);
+    stg_world_run(w, world_after(w, STG_S));
+    stg_world_retain(w, 0, UINT64_MAX);
+    stg_world_remove(w, 2);
+    stg_world_run(w, STG_NEVER);
     for (uint32_t l = 0; l < 3; l++)
-        CHECK_FROM(l, world_dead_of(w, l) == wanted[l]);
+        CHECK_FROM(l, stg_world_sum_lane(w, l).dead == wanted[l]);
     world_free(w);
 }
 
 /* The totals are stored with the cursor. */
 TEST(books, hold_over_a_restart)
 {
-    world *w = world_new(4);
+    stg_world *w = world_new(4);
     stg_lane_view before, after;
 
     world_lane(w, STEADY);
     world_script(w, 0, "200 200 404 503 200 404 503");
-    world_publish(w, 50);
-    world_start(w);
-    world_run(w, world_after(w, 900 * STG_MS));
-    CHECK(world_stop(w));
+    stg_world_publish(w, 0, 50);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 900 * STG_MS));
+    CHECK(stg_world_stop(w));
     before = world_look(w, 0);
-    world_restart(w, 0);
+    stg_world_restart(w, 0);
     after = world_look(w, 0);
     CHECK_U64(after.delivered, before.delivered);
     CHECK_U64(after.dead, before.dead);
     CHECK_U64(after.parked + after.in_flight, before.parked);
     CHECK_U64(after.routed - after.waiting, before.routed - before.waiting);
     world_script(w, 0, "200");
-    world_run(w, STG_NEVER);
-    world_end(w, 4);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* The watermark: the lowest durable cursor, and never beyond it (I2). */
 TEST(books, let_the_log_go_as_far_as_the_slowest_lane)
 {
-    world *w = world_new(5);
+    stg_world *w = world_new(5);
 
     world_lane(w, STEADY);
     world_lane(w, STEADY)->in_flight_max = 1;
     world_script(w, 1, "200 200 200 hang");
-    world_publish(w, 100);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    CHECK_U64(world_committed(w, 0), world_position(w, 3));
-    world_remove(w, 1);
-    world_run(w, STG_NEVER);
-    CHECK_U64(world_committed(w, 0), world_position(w, 99) + 1);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(stg_world_committed(w, 0), stg_world_position_at(w, 3));
+    stg_world_remove(w, 1);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(stg_world_committed(w, 0), stg_world_position_at(w, 99) + 1);
     world_free(w);
 }

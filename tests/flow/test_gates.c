@@ -7,42 +7,42 @@
 /* I4 Nothing starts before it, what was tried or not. */
 TEST(gates, retry_after_holds_back_the_whole_lane)
 {
-    world *w = world_begin(1, STEADY, "200 429+5 200", 4);
+    stg_world *w = world_begin(1, STEADY, "200 429+5 200", 4);
 
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 200  done\n"
                 "     20 ms  0:2 #1 429  wait 5000 ms (server-delay)\n"
                 "     20 ms  0:3 #1 200  done\n"
                 "   5030 ms  0:2 #2 200  done\n"
                 "   5030 ms  0:4 #1 200  done\n");
-    world_end(w, 1);
+    world_end(w);
 }
 
 /* I4, I21: the target asked for it, and does not know of our crash. Nothing
  * starts before the rows are read that say so. */
 TEST(gates, retry_after_holds_back_the_lane_over_a_restart)
 {
-    world *w = world_begin(1, STEADY, "429+5 200", 1);
+    stg_world *w = world_begin(1, STEADY, "429+5 200", 1);
 
-    world_run(w, world_after(w, 100 * STG_MS));
-    world_publish(w, 1);
-    world_fetch_delay(w, 50 * STG_MS);
-    world_crash(w, STG_S);
-    world_run(w, STG_NEVER);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_publish(w, 0, 1);
+    stg_world_set_fetch_delay(w, 50 * STG_MS);
+    stg_world_crash(w, STG_S);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 429  wait 5000 ms (server-delay)\n"
                 "   5020 ms  0:2 #1 200  done\n"
                 "   5030 ms  0:1 #2 200  done\n");
-    world_end(w, 1);
+    world_end(w);
 }
 
 /* Of an answer that says nothing of the target's load: only its own. */
 TEST(gates, retry_after_of_another_answer_does_not)
 {
-    world *w = world_begin(1, STEADY, "500+5 200", 2);
+    stg_world *w = world_begin(1, STEADY, "500+5 200", 2);
 
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 500  wait 5000 ms (server-delay)\n"
                 "     20 ms  0:2 #1 200  done\n"
@@ -52,9 +52,9 @@ TEST(gates, retry_after_of_another_answer_does_not)
 
 TEST(gates, retry_after_is_ignored_where_the_policy_says_so)
 {
-    world *w = world_begin(1, STEADY " retry-after=ignore", "429+5 200", 2);
+    stg_world *w = world_begin(1, STEADY " retry-after=ignore", "429+5 200", 2);
 
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 429  wait 1000 ms (backoff)\n"
                 "     20 ms  0:2 #1 200  done\n"
@@ -64,12 +64,13 @@ TEST(gates, retry_after_is_ignored_where_the_policy_says_so)
 
 TEST(gates, retry_after_is_capped)
 {
-    world *w = world_begin(1, STEADY " retry-after-max=3s", "503+1000 200", 1);
+    stg_world *w =
+        world_begin(1, STEADY " retry-after-max=3s", "503+1000 200", 1);
 
-    world_run(w, world_after(w, 10 * STG_MS));
+    stg_world_run(w, world_after(w, 10 * STG_MS));
     CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
     CHECK_U64(world_look(w, 0).gate_until, world_after(w, 3 * STG_S));
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 3000 ms (server-delay)\n"
                 "   3020 ms  0:1 #2 200  done\n");
@@ -81,14 +82,14 @@ TEST(gates, retry_after_is_capped)
 /* Attempts, first ones and retries alike: burst, then one each interval. */
 TEST(gates, a_rate_spaces_attempts)
 {
-    world *w = world_new(2);
+    stg_world *w = world_new(2);
     stg_lane_options *o = world_lane(w, STEADY " rate=2/s"); // each 500 ms
 
     o->burst = 3;
     world_script(w, 0, "503 200");
-    world_publish(w, 5);
-    world_start(w);
-    world_run(w, STG_NEVER);
+    stg_world_publish(w, 0, 5);
+    stg_world_start(w);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "     20 ms  0:2 #1 200  done\n"
@@ -96,25 +97,25 @@ TEST(gates, a_rate_spaces_attempts)
                 "    510 ms  0:4 #1 200  done\n"
                 "   1010 ms  0:5 #1 200  done\n"
                 "   1510 ms  0:1 #2 200  done\n");
-    world_end(w, 2);
+    world_end(w);
 }
 
 /* Without a burst of its own a tenth of a second's goes at once: two. */
 TEST(gates, a_rate_has_a_burst)
 {
-    world *w = world_begin(3, STEADY " rate=20/s", "200", 60);
+    stg_world *w = world_begin(3, STEADY " rate=20/s", "200", 60);
 
-    world_run(w, world_after(w, STG_S));
-    CHECK_U64(world_starts(w, 0), 22);
-    world_run(w, STG_NEVER);
-    world_end(w, 3);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 22);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* In any second no more than burst and rate. */
 TEST(gates, a_rate_is_never_passed)
 {
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
-        world *w = world_new(seed);
+        stg_world *w = world_new(seed);
         stg_rng rng = stg_rng_seed(seed);
         uint32_t rate = 1 + (uint32_t)stg_rng_upto(&rng, 50);
         char policy[sizeof STEADY + 20];
@@ -126,12 +127,13 @@ TEST(gates, a_rate_is_never_passed)
         o->burst = 1 + (uint32_t)stg_rng_upto(&rng, 10);
         world_trace_off(w);
         world_script(w, 0, "200 503 200 429+1 200 200 503");
-        world_publish(w, 300);
-        world_start(w);
+        stg_world_publish(w, 0, 300);
+        stg_world_start(w);
         for (uint32_t s = 0; s < 20; s++) {
-            world_run(w, world_after(w, STG_S));
-            CHECK_FROM(seed, world_starts(w, 0) - last <= rate + o->burst);
-            last = world_starts(w, 0);
+            stg_world_run(w, world_after(w, STG_S));
+            CHECK_FROM(seed, stg_world_sum_lane(w, 0).starts - last <=
+                                 rate + o->burst);
+            last = stg_world_sum_lane(w, 0).starts;
         }
         world_free(w);
     }
@@ -139,24 +141,24 @@ TEST(gates, a_rate_is_never_passed)
 
 /* -- as many at once as it bears ------------------------------------------- */
 
-static world_answer answer_in_100(world *w, uint32_t l, uint64_t position,
-                                  uint64_t attempt)
+static stg_world_answer answer_in_100(stg_world *w, uint32_t l,
+                                      uint64_t position, uint64_t attempt)
 {
     (void)w;
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_ok(), 100 * STG_MS, true};
+    return (stg_world_answer){stg_ok(), 100 * STG_MS, true};
 }
 
-static world_answer fail_in_100(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer fail_in_100(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)w;
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_answered(503), 100 * STG_MS, false};
+    return (stg_world_answer){stg_answered(503), 100 * STG_MS, false};
 }
 
 /* 1, 2, 4 ... up to the most, a round each; at 16 it waits until it has seen
@@ -164,17 +166,17 @@ static world_answer fail_in_100(world *w, uint32_t l, uint64_t position,
 TEST(gates, begins_slowly)
 {
     static const uint32_t rounds[] = {1, 2, 4, 8, 16, 16, 16, 16, 20};
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
 
     world_lane(w, STEADY)->in_flight_max = 20;
-    world_leaf_is(w, 0, answer_in_100);
-    world_publish(w, 500);
-    world_start(w);
-    world_run(w, world_after(w, 50 * STG_MS));
+    stg_world_set_target(w, 0, answer_in_100);
+    stg_world_publish(w, 0, 500);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 50 * STG_MS));
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
         CHECK_FROM(i, world_look(w, 0).in_flight == rounds[i]);
         CHECK_FROM(i, world_look(w, 0).limit == rounds[i]);
-        world_run(w, world_after(w, 100 * STG_MS));
+        stg_world_run(w, world_after(w, 100 * STG_MS));
     }
     world_free(w);
 }
@@ -183,28 +185,28 @@ TEST(gates, begins_slowly)
  * rounds. */
 TEST(gates, is_lowered_once_a_round)
 {
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
 
     world_lane(w,
                "fixed base=1h jitter=none attempts=3 deadline=none "
                "retry=5xx")
         ->in_flight_max = 64;
-    world_leaf_is(w, 0, answer_in_100);
-    world_publish(w, 5000);
-    world_start(w);
-    world_run(w, world_after(w, 1650 * STG_MS));
+    stg_world_set_target(w, 0, answer_in_100);
+    stg_world_publish(w, 0, 5000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 1650 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 64);
-    world_leaf_is(w, 0, fail_in_100);
-    world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_set_target(w, 0, fail_in_100);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 64); // these were well
-    world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_run(w, world_after(w, 100 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 51);
-    world_leaf_is(w, 0, answer_in_100);
-    world_run(w, world_after(w, 400 * STG_MS));
+    stg_world_set_target(w, 0, answer_in_100);
+    stg_world_run(w, world_after(w, 400 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 51); // a round without trouble
-    world_run(w, world_after(w, 200 * STG_MS));
+    stg_world_run(w, world_after(w, 200 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 52);
-    world_run(w, world_after(w, 200 * STG_MS));
+    stg_world_run(w, world_after(w, 200 * STG_MS));
     CHECK_U64(world_look(w, 0).limit, 53);
     world_free(w);
 }
@@ -214,38 +216,38 @@ TEST(gates, is_lowered_once_a_round)
 /* I7 From the call on nothing starts; what is in flight goes on. */
 TEST(gates, a_pause_starts_nothing)
 {
-    world *w = world_new(4);
+    stg_world *w = world_new(4);
 
     world_lane(w, STEADY);
-    world_leaf_is(w, 0, answer_in_100);
-    world_publish(w, 100);
-    world_start(w);
-    world_run(w, world_after(w, 350 * STG_MS));
-    CHECK_U64(world_starts(w, 0), 15);
-    world_pause(w, 0, true);
-    world_run(w, world_after(w, STG_MIN));
-    CHECK_U64(world_starts(w, 0), 15);
+    stg_world_set_target(w, 0, answer_in_100);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 350 * STG_MS));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 15);
+    stg_world_pause(w, 0, true);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 15);
     CHECK_U64(world_look(w, 0).delivered, 15);
     CHECK_U64(world_look(w, 0).state, STG_LANE_PAUSED);
-    world_pause(w, 0, false);
-    world_run(w, STG_NEVER);
+    stg_world_pause(w, 0, false);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 100);
-    world_end(w, 4);
+    world_end(w);
 }
 
 /* I7 Nor what was parked before; and it stays so over a restart. */
 TEST(gates, a_pause_holds_back_what_is_parked)
 {
-    world *w = world_begin(5, STEADY, "503", 10);
+    stg_world *w = world_begin(5, STEADY, "503", 10);
 
-    world_run(w, world_after(w, 500 * STG_MS));
-    world_pause(w, 0, true);
-    world_run(w, world_after(w, STG_MIN));
-    world_crash(w, STG_S);
-    world_run(w, world_after(w, STG_MIN));
-    CHECK_U64(world_starts(w, 0), 10);
-    world_pause(w, 0, false);
-    world_run(w, STG_NEVER);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
+    stg_world_pause(w, 0, true);
+    stg_world_run(w, world_after(w, STG_MIN));
+    stg_world_crash(w, STG_S);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 10);
+    stg_world_pause(w, 0, false);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 10);
-    world_end(w, 5);
+    world_end(w);
 }

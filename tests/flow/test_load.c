@@ -13,15 +13,15 @@ static const stg_ns usual = 100 * STG_MS;
 
 /* -- chance ---------------------------------------------------------------- */
 
-static world_answer answer(world *w, uint64_t percent)
+static stg_world_answer answer(stg_world *w, uint64_t percent)
 {
-    if (stg_rng_upto(world_rng(w), 99) < percent)
-        return (world_answer){stg_answered(503), usual, false};
-    return (world_answer){stg_ok(), usual, true};
+    if (stg_rng_upto(stg_world_rng(w), 99) < percent)
+        return (stg_world_answer){stg_answered(503), usual, false};
+    return (stg_world_answer){stg_ok(), usual, true};
 }
 
-static world_answer by_chance_0(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer by_chance_0(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)l;
     (void)position;
@@ -29,8 +29,8 @@ static world_answer by_chance_0(world *w, uint32_t l, uint64_t position,
     return answer(w, 0);
 }
 
-static world_answer by_chance_1(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer by_chance_1(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)l;
     (void)position;
@@ -38,8 +38,8 @@ static world_answer by_chance_1(world *w, uint32_t l, uint64_t position,
     return answer(w, 1);
 }
 
-static world_answer by_chance_5(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer by_chance_5(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)l;
     (void)position;
@@ -47,25 +47,26 @@ static world_answer by_chance_5(world *w, uint32_t l, uint64_t position,
     return answer(w, 5);
 }
 
-static world *begin(uint64_t seed, world_leaf *leaf, uint32_t in_flight_max)
+static stg_world *begin(uint64_t seed, stg_world_target *leaf,
+                        uint32_t in_flight_max)
 {
-    world *w = world_new(seed);
+    stg_world *w = world_new(seed);
 
     world_lane(w, PATIENT)->in_flight_max = in_flight_max;
     world_trace_off(w);
-    world_leaf_is(w, 0, leaf);
-    world_publish(w, 12000);
-    world_start(w);
+    stg_world_set_target(w, 0, leaf);
+    stg_world_publish(w, 0, 12000);
+    stg_world_start(w);
     return w;
 }
 
 /* What is delivered in 15 s. */
-static uint64_t deliver(uint64_t seed, world_leaf *leaf)
+static uint64_t deliver(uint64_t seed, stg_world_target *leaf)
 {
-    world *w = begin(seed, leaf, 64);
+    stg_world *w = begin(seed, leaf, 64);
     uint64_t delivered;
 
-    world_run(w, world_after(w, 15 * STG_S));
+    stg_world_run(w, world_after(w, 15 * STG_S));
     delivered = world_look(w, 0).delivered;
     world_free(w);
     return delivered;
@@ -86,41 +87,42 @@ TEST(load, chance_costs_the_retries_and_a_tenth)
 /* -- load ------------------------------------------------------------------ */
 
 /* Beyond 50 at once they wait for each other. */
-static world_answer slow_beyond(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer slow_beyond(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     uint64_t in_flight = world_look(w, l).in_flight;
 
     (void)position;
     (void)attempt;
-    return (world_answer){
+    return (stg_world_answer){
         stg_ok(), in_flight > BEST ? usual * in_flight / BEST : usual, true};
 }
 
 /* Beyond 50 at once they are sent away. */
-static world_answer refuse_beyond(world *w, uint32_t l, uint64_t position,
-                                  uint64_t attempt)
+static stg_world_answer refuse_beyond(stg_world *w, uint32_t l,
+                                      uint64_t position, uint64_t attempt)
 {
     (void)position;
     (void)attempt;
     if (world_look(w, l).in_flight > BEST)
-        return (world_answer){stg_answered(503), 20 * STG_MS, false};
-    return (world_answer){stg_ok(), usual, true};
+        return (stg_world_answer){stg_answered(503), 20 * STG_MS, false};
+    return (stg_world_answer){stg_ok(), usual, true};
 }
 
-static void check_held(uint64_t seed, world_leaf *leaf, uint32_t in_flight_max)
+static void check_held(uint64_t seed, stg_world_target *leaf,
+                       uint32_t in_flight_max)
 {
-    world *w = begin(seed, leaf, in_flight_max);
+    stg_world *w = begin(seed, leaf, in_flight_max);
 
-    world_run(w, world_after(w, 5 * STG_S));
+    stg_world_run(w, world_after(w, 5 * STG_S));
     for (int i = 0; i < 60; i++) {
         uint32_t limit = world_look(w, 0).limit;
 
         if (limit < 40 || limit > 60)
             harness_fail(__FILE__, __LINE__, "seed %ju: %u at %ju ms",
                          (uintmax_t)seed, limit,
-                         (uintmax_t)(world_now(w) / STG_MS));
-        world_run(w, world_after(w, 200 * STG_MS));
+                         (uintmax_t)(stg_world_now(w) / STG_MS));
+        stg_world_run(w, world_after(w, 200 * STG_MS));
     }
     CHECK_FROM(seed, world_look(w, 0).delivered > 6500);
     world_free(w);

@@ -176,26 +176,26 @@ TEST(options, a_lane_that_is_known_begins_at_the_floor)
 /* Events for what is not there change nothing. */
 TEST(options, events_for_nobody_are_ignored)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     stg_flow *f;
 
     world_lane(w, STEADY);
-    world_publish(w, 5);
-    world_start(w);
-    world_run(w, world_after(w, STG_S)); // nothing is under way any more
-    f = world_flow(w);
-    stg_flow_messages(f, false, 77, 0, NULL, 0, 5, world_now(w));
-    stg_flow_messages(f, true, 0, 0, NULL, 0, 5, world_now(w));
-    stg_flow_rows(f, 0, false, NULL, 0, true, world_now(w));
-    stg_flow_rows(f, 9, true, NULL, 0, true, world_now(w));
-    stg_flow_stored(f, STG_STORED, world_now(w));
-    stg_flow_retain(f, 9, 100, world_now(w));
-    stg_flow_replayed(f, 9, 0, 3, world_now(w));
-    stg_flow_replayed(f, 0, 9, 3, world_now(w));
-    stg_flow_pause(f, 9, true, world_now(w));
-    stg_flow_remove(f, 9, world_now(w));
-    world_run(w, STG_NEVER);
-    world_end(w, 1);
+    stg_world_publish(w, 0, 5);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S)); // nothing is under way any more
+    f = stg_world_flow(w);
+    stg_flow_messages(f, false, 77, 0, NULL, 0, 5, stg_world_now(w));
+    stg_flow_messages(f, true, 0, 0, NULL, 0, 5, stg_world_now(w));
+    stg_flow_rows(f, 0, false, NULL, 0, true, stg_world_now(w));
+    stg_flow_rows(f, 9, true, NULL, 0, true, stg_world_now(w));
+    stg_flow_stored(f, STG_STORED, stg_world_now(w));
+    stg_flow_retain(f, 9, 100, stg_world_now(w));
+    stg_flow_replayed(f, 9, 0, 3, stg_world_now(w));
+    stg_flow_replayed(f, 0, 9, 3, stg_world_now(w));
+    stg_flow_pause(f, 9, true, stg_world_now(w));
+    stg_flow_remove(f, 9, stg_world_now(w));
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 #define SHORT "fixed base=1s jitter=none attempts=2 deadline=none retry=5xx"
@@ -204,52 +204,52 @@ TEST(options, events_for_nobody_are_ignored)
 
 TEST(options, change_while_it_runs)
 {
-    world *w = world_new(2);
+    stg_world *w = world_new(2);
     stg_lane_options *o = world_lane(w, STEADY), wanted;
 
     world_script(w, 0, "503");
-    world_publish(w, 3);
-    world_start(w);
-    world_run(w, world_after(w, 500 * STG_MS));
+    stg_world_publish(w, 0, 3);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
     wanted = *o;
     wanted.in_flight_max = 2;
-    CHECK(world_change(w, 0, &wanted, SHORT, NULL) == STG_OK);
-    world_run(w, STG_NEVER);
-    CHECK_U64(world_starts(w, 0), 6); // by the policy of now
+    CHECK(stg_world_change_lane(w, 0, &wanted, SHORT, NULL) == STG_OK);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 6); // by the policy of now
     CHECK(world_look(w, 0).limit <= 2);
-    world_end(w, 2);
+    world_end(w);
 }
 
 /* As many at once as were allowed before are under way still. */
 TEST(options, may_allow_less_than_is_under_way)
 {
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
     stg_lane_options *o = world_lane(w, STEADY), wanted;
 
     world_script(w, 0, "200");
-    world_publish(w, 300);
-    world_start(w);
-    world_run(w, world_after(w, 55 * STG_MS));
+    stg_world_publish(w, 0, 300);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 55 * STG_MS));
     CHECK(world_look(w, 0).in_flight > 8);
     wanted = *o;
     wanted.in_flight_max = 1;
-    CHECK(world_change(w, 0, &wanted, NULL, NULL) == STG_OK);
-    world_run(w, world_after(w, 20 * STG_MS));
+    CHECK(stg_world_change_lane(w, 0, &wanted, NULL, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 20 * STG_MS));
     CHECK_U64(world_look(w, 0).in_flight, 1);
-    world_run(w, STG_NEVER);
-    world_end(w, 3);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 TEST(options, change_only_to_what_can_be)
 {
-    world *w = world_new(4);
+    stg_world *w = world_new(4);
     stg_lane_options *o = world_lane(w, STEADY), wanted;
     stg_error err;
 
-    world_start(w);
+    stg_world_start(w);
     wanted = *o;
     wanted.parked_max = 0;
-    CHECK_INT(world_change(w, 0, &wanted, NULL, &err), STG_INVALID);
+    CHECK_INT(stg_world_change_lane(w, 0, &wanted, NULL, &err), STG_INVALID);
     CHECK_STR(err.text, "parked_max: wanted 1 to 1000000");
     world_free(w);
 }
@@ -257,45 +257,45 @@ TEST(options, change_only_to_what_can_be)
 /* The breaker stays open over a reload. */
 TEST(options, keep_the_breaker_as_it_is)
 {
-    world *w = world_new(7);
+    stg_world *w = world_new(7);
     stg_lane_options *o = world_lane(w, STEADY " breaker=3:10s-10s"), wanted;
     uint64_t starts;
 
     world_script(w, 0, "503");
-    world_publish(w, 30);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    starts = world_starts(w, 0);
+    stg_world_publish(w, 0, 30);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    starts = stg_world_sum_lane(w, 0).starts;
     wanted = *o;
     wanted.burst = 100;
-    CHECK(world_change(w, 0, &wanted,
-                       STEADY " breaker=3:10s-10s budget=tokens:9:1/s "
-                              "rate=1000/s",
-                       NULL) == STG_OK);
+    CHECK(stg_world_change_lane(w, 0, &wanted,
+                                STEADY " breaker=3:10s-10s budget=tokens:9:1/s "
+                                       "rate=1000/s",
+                                NULL) == STG_OK);
     CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
-    world_run(w, world_after(w, 5 * STG_S));
-    CHECK_U64(world_starts(w, 0), starts);
+    stg_world_run(w, world_after(w, 5 * STG_S));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, starts);
     world_script(w, 0, "200");
-    world_run(w, STG_NEVER);
-    world_end(w, 7);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* Without a breaker nothing holds the lane any more. */
 TEST(options, may_take_the_breaker_away)
 {
-    world *w = world_new(8);
+    stg_world *w = world_new(8);
     stg_lane_options *o = world_lane(w, STEADY " breaker=3:1h-1h"), wanted;
 
     o->shed_after = STG_MIN;
     world_script(w, 0, "503 503 503 200");
-    world_publish(w, 30);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
+    stg_world_publish(w, 0, 30);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
     wanted = *o;
-    CHECK(world_change(w, 0, &wanted, STEADY, NULL) == STG_OK);
-    world_run(w, world_after(w, 10 * STG_S));
+    CHECK(stg_world_change_lane(w, 0, &wanted, STEADY, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).delivered, 30);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
-    world_end(w, 8);
+    world_end(w);
 }

@@ -13,15 +13,15 @@
     "fixed base=1s jitter=none attempts=99 deadline=none " \
     "attempt-timeout=10s retry=5xx"
 
-static world_answer answer(bool takes)
+static stg_world_answer answer(bool takes)
 {
-    return (world_answer){takes ? stg_ok() : stg_answered(503), 10 * STG_MS,
-                          takes};
+    return (stg_world_answer){takes ? stg_ok() : stg_answered(503), 10 * STG_MS,
+                              takes};
 }
 
 /* Like `stagger sink --reply 503x2,200`. */
-static world_answer take_third(world *w, uint32_t l, uint64_t position,
-                               uint64_t attempt)
+static stg_world_answer take_third(stg_world *w, uint32_t l, uint64_t position,
+                                   uint64_t attempt)
 {
     (void)w;
     (void)l;
@@ -32,16 +32,16 @@ static world_answer take_third(world *w, uint32_t l, uint64_t position,
 /* The try-out of the README. */
 TEST(probes, come_to_a_third_attempt)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, AS_PRESET);
-    world_leaf_is(w, 0, take_third);
-    world_publish(w, 100);
-    world_start(w);
-    world_run(w, world_after(w, STG_MIN));
+    stg_world_set_target(w, 0, take_third);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 0).delivered, 100);
     CHECK(world_look(w, 0).openings > 0);
-    world_end(w, 1);
+    world_end(w);
 }
 
 /* -- several at once */
@@ -49,77 +49,79 @@ TEST(probes, come_to_a_third_attempt)
 /* Well but for a minute. */
 static stg_ns is_ill_at;
 
-static world_answer fail_for_a_minute(world *w, uint32_t l, uint64_t position,
-                                      uint64_t attempt)
+static stg_world_answer fail_for_a_minute(stg_world *w, uint32_t l,
+                                          uint64_t position, uint64_t attempt)
 {
-    bool is_ill = world_now(w) >= is_ill_at &&
-                  world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
+    bool is_ill = stg_world_now(w) >= is_ill_at &&
+                  stg_world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
 
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){is_ill ? stg_answered(500) : stg_ok(), STG_S, true};
+    return (stg_world_answer){is_ill ? stg_answered(500) : stg_ok(), STG_S,
+                              true};
 }
 
 TEST(probes, may_be_several_at_once)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     uint32_t most = 0;
 
     world_lane(w, FOR_LONG " breaker=5:2s breaker-probes=2/3")->shed_after =
         STG_NEVER;
-    world_leaf_is(w, 0, fail_for_a_minute);
-    world_publish(w, 400);
-    world_start(w);
+    stg_world_set_target(w, 0, fail_for_a_minute);
+    stg_world_publish(w, 0, 400);
+    stg_world_start(w);
     is_ill_at = world_after(w, 10 * STG_S);
     while (world_look(w, 0).breaker == STG_BREAKER_CLOSED)
-        world_run(w, world_after(w, 100 * STG_MS));
-    world_run(w, world_after(w, 2 * STG_S)); // what was under way ends
+        stg_world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_run(w, world_after(w, 2 * STG_S)); // what was under way ends
     while (world_look(w, 0).breaker != STG_BREAKER_CLOSED) {
         uint32_t under_way = world_look(w, 0).in_flight;
 
         CHECK(under_way <= 3);
         most = under_way > most ? under_way : most;
-        world_run(w, world_after(w, 100 * STG_MS));
+        stg_world_run(w, world_after(w, 100 * STG_MS));
     }
     CHECK_U64(most, 3);
     world_script(w, 0, "200");
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 400);
     CHECK_U64(world_look(w, 0).openings, 1);
-    world_end(w, 1);
+    world_end(w);
 }
 
 /* Every answer is good, and takes too long for a minute. */
-static world_answer answer_late_for_a_minute(world *w, uint32_t l,
-                                             uint64_t position,
-                                             uint64_t attempt)
+static stg_world_answer answer_late_for_a_minute(stg_world *w, uint32_t l,
+                                                 uint64_t position,
+                                                 uint64_t attempt)
 {
-    bool is_ill = world_now(w) >= is_ill_at &&
-                  world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
+    bool is_ill = stg_world_now(w) >= is_ill_at &&
+                  stg_world_now(w) < stg_ns_add(is_ill_at, STG_MIN);
 
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_ok(), is_ill ? 2 * STG_S : 2 * STG_S - 1, true};
+    return (stg_world_answer){stg_ok(), is_ill ? 2 * STG_S : 2 * STG_S - 1,
+                              true};
 }
 
 static uint64_t openings_of_slow_target(const char *policy)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     uint64_t openings;
 
     world_lane(w, policy)->shed_after = STG_NEVER;
-    world_leaf_is(w, 0, answer_late_for_a_minute);
-    world_publish(w, 400);
-    world_start(w);
+    stg_world_set_target(w, 0, answer_late_for_a_minute);
+    stg_world_publish(w, 0, 400);
+    stg_world_start(w);
     is_ill_at = world_after(w, 10 * STG_S);
-    world_run(w, is_ill_at);
+    stg_world_run(w, is_ill_at);
     CHECK_U64(world_look(w, 0).openings, 0);
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 400);
     openings = world_look(w, 0).openings;
-    world_end(w, 1);
+    world_end(w);
     return openings;
 }
 
@@ -132,22 +134,22 @@ TEST(probes, may_be_too_slow)
 }
 
 /* The first is poison, and the others are taken at their second attempt. */
-static world_answer refuse_first(world *w, uint32_t l, uint64_t position,
-                                 uint64_t attempt)
+static stg_world_answer refuse_first(stg_world *w, uint32_t l,
+                                     uint64_t position, uint64_t attempt)
 {
     (void)l;
-    return answer(position != world_position(w, 0) && attempt >= 2);
+    return answer(position != stg_world_position_at(w, 0) && attempt >= 2);
 }
 
 TEST(probes, are_by_turns_the_one_tried_most_and_a_new_one)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, STUBBORN)->shed_after = STG_NEVER;
-    world_leaf_is(w, 0, refuse_first);
-    world_publish(w, 5);
-    world_start(w);
-    world_run(w, world_after(w, 191 * STG_S));
+    stg_world_set_target(w, 0, refuse_first);
+    stg_world_publish(w, 0, 5);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 191 * STG_S));
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
                 "     20 ms  0:2 #1 503  wait 1000 ms (backoff)\n"
@@ -167,33 +169,33 @@ TEST(probes, are_by_turns_the_one_tried_most_and_a_new_one)
     world_free(w);
 }
 
-static world_answer take_new(world *w, uint32_t l, uint64_t position,
-                             uint64_t attempt)
+static stg_world_answer take_new(stg_world *w, uint32_t l, uint64_t position,
+                                 uint64_t attempt)
 {
     (void)l;
     (void)attempt;
-    return answer(position > world_position(w, 9));
+    return answer(position > stg_world_position_at(w, 9));
 }
 
 /* Parked rows that nothing helps do not keep out what is new. */
 TEST(probes, come_to_a_new_one)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, STUBBORN)->shed_after = STG_NEVER;
-    world_leaf_is(w, 0, take_new);
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, world_after(w, STG_HOUR));
+    stg_world_set_target(w, 0, take_new);
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_HOUR));
     CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
-    world_publish(w, 1);
-    world_run(w, world_after(w, 81 * STG_S)); // two probes
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, 81 * STG_S)); // two probes
     CHECK_U64(world_look(w, 0).delivered, 1);
     world_free(w);
 }
 
-static world_answer take_third_position(world *w, uint32_t l, uint64_t position,
-                                        uint64_t attempt)
+static stg_world_answer take_third_position(stg_world *w, uint32_t l,
+                                            uint64_t position, uint64_t attempt)
 {
     (void)w;
     (void)l;
@@ -201,8 +203,8 @@ static world_answer take_third_position(world *w, uint32_t l, uint64_t position,
     return answer(position % 3 == 0);
 }
 
-static world_answer take_sixth(world *w, uint32_t l, uint64_t position,
-                               uint64_t attempt)
+static stg_world_answer take_sixth(stg_world *w, uint32_t l, uint64_t position,
+                                   uint64_t attempt)
 {
     (void)w;
     (void)l;
@@ -214,7 +216,7 @@ static world_answer take_sixth(world *w, uint32_t l, uint64_t position,
  * back behind all of them, and yet it is the next one. */
 TEST(probes, stay_with_one_of_thousands)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
     uint64_t starts, delivered;
 
     world_lane(w,
@@ -222,21 +224,21 @@ TEST(probes, stay_with_one_of_thousands)
                "attempt-timeout=5s retry=5xx breaker=20:10s-40s")
         ->shed_after = STG_NEVER;
     world_trace_off(w);
-    world_leaf_is(w, 0, take_third_position);
-    world_publish(w, 3000);
-    world_start(w);
-    world_run(w, world_after(w, 30 * STG_MIN));
+    stg_world_set_target(w, 0, take_third_position);
+    stg_world_publish(w, 0, 3000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 30 * STG_MIN));
     CHECK(world_look(w, 0).parked > 1900);
     CHECK_U64(world_look(w, 0).openings, 0);
-    world_leaf_is(w, 0, take_sixth);
+    stg_world_set_target(w, 0, take_sixth);
     while (world_look(w, 0).openings == 0)
-        world_run(w, world_after(w, STG_MIN));
-    starts = world_starts(w, 0);
+        stg_world_run(w, world_after(w, STG_MIN));
+    starts = stg_world_sum_lane(w, 0).starts;
     delivered = world_look(w, 0).delivered;
     while (world_look(w, 0).delivered == delivered)
-        world_run(w, world_after(w, STG_S));
+        stg_world_run(w, world_after(w, STG_S));
     // One row waits four times for an hour; probes are 40 s apart.
-    CHECK(world_starts(w, 0) - starts < 4 * 100);
+    CHECK(stg_world_sum_lane(w, 0).starts - starts < 4 * 100);
     world_free(w);
 }
 
@@ -273,8 +275,8 @@ static uint64_t wants(uint32_t l, uint64_t position)
            stg_rng_upto(&rng, mixes[l].wants_max - mixes[l].wants_min);
 }
 
-static world_answer take_some(world *w, uint32_t l, uint64_t position,
-                              uint64_t attempt)
+static stg_world_answer take_some(stg_world *w, uint32_t l, uint64_t position,
+                                  uint64_t attempt)
 {
     uint64_t wanted = wants(l, position);
 
@@ -282,26 +284,26 @@ static world_answer take_some(world *w, uint32_t l, uint64_t position,
     return answer(wanted > 0 && attempt >= wanted);
 }
 
-static bool is_all_taken(world *w, uint32_t l)
+static bool is_all_taken(stg_world *w, uint32_t l)
 {
     uint64_t wanted = 0;
 
-    for (uint64_t i = 0; i < world_published(w); i++)
-        wanted += wants(l, world_position(w, i)) > 0;
+    for (uint64_t i = 0; i < stg_world_sum(w).messages; i++)
+        wanted += wants(l, stg_world_position_at(w, i)) > 0;
     return world_look(w, l).delivered == wanted;
 }
 
-static void publish_for_hours(world *w, int hours)
+static void publish_for_hours(stg_world *w, int hours)
 {
     for (int i = 0; i < hours * 30; i++) {
-        world_publish(w, 5);
-        world_run(w, world_after(w, 2 * STG_MIN));
+        stg_world_publish(w, 0, 5);
+        stg_world_run(w, world_after(w, 2 * STG_MIN));
     }
 }
 
 /* While new ones come, more than there are probes, every breaker closes now and
  * then. */
-static void check_progress(world *w, uint64_t seed)
+static void check_progress(stg_world *w, uint64_t seed)
 {
     uint64_t before[LANES];
 
@@ -313,14 +315,14 @@ static void check_progress(world *w, uint64_t seed)
         CHECK_FROM(seed, world_look(w, l).delivered > before[l]);
 }
 
-static void wait_for_all(world *w, uint64_t seed)
+static void wait_for_all(stg_world *w, uint64_t seed)
 {
     stg_ns until_at = world_after(w, 200 * STG_HOUR);
 
     for (uint32_t l = 0; l < LANES; l++)
         while (!is_all_taken(w, l)) {
-            CHECK_FROM(seed, world_now(w) < until_at);
-            world_run(w, world_after(w, STG_MIN));
+            CHECK_FROM(seed, stg_world_now(w) < until_at);
+            stg_world_run(w, world_after(w, STG_MIN));
         }
 }
 
@@ -329,15 +331,15 @@ static void wait_for_all(world *w, uint64_t seed)
 TEST(probes, bring_through_all_that_is_taken)
 {
     for (uint64_t seed = 0; seed < seeds(4); seed++) {
-        world *w = world_new(seed);
+        stg_world *w = world_new(seed);
 
         world_trace_off(w);
         for (uint32_t l = 0; l < LANES; l++) {
             world_lane(w, mixes[l].policy)->shed_after = STG_NEVER;
-            world_leaf_is(w, l, take_some);
+            stg_world_set_target(w, l, take_some);
         }
-        world_publish(w, 20 + stg_rng_upto(world_rng(w), 300));
-        world_start(w);
+        stg_world_publish(w, 0, 20 + stg_rng_upto(stg_world_rng(w), 300));
+        stg_world_start(w);
         check_progress(w, seed);
         wait_for_all(w, seed);
         world_free(w);

@@ -5,13 +5,13 @@
 #include "tests/flow/world.h"
 
 /* Publishes so many a second, evenly, until then. */
-static void publish_until(world *w, uint64_t rate, stg_ns end_at)
+static void publish_until(stg_world *w, uint64_t rate, stg_ns end_at)
 {
     uint64_t step = rate > 1000 ? rate / 1000 : 1;
 
-    while (world_now(w) < end_at) {
-        world_publish(w, step);
-        world_run(w, world_after(w, step * STG_S / rate));
+    while (stg_world_now(w) < end_at) {
+        stg_world_publish(w, 0, step);
+        stg_world_run(w, world_after(w, step * STG_S / rate));
     }
 }
 
@@ -19,92 +19,94 @@ static void publish_until(world *w, uint64_t rate, stg_ns end_at)
 
 static const stg_ns gone_at = 3 * STG_S, back_at = 7 * STG_S;
 
-static world_answer answer_but_for_4_s(world *w, uint32_t l, uint64_t position,
-                                       uint64_t attempt)
+static stg_world_answer answer_but_for_4_s(stg_world *w, uint32_t l,
+                                           uint64_t position, uint64_t attempt)
 {
     (void)l;
     (void)position;
     (void)attempt;
-    if (world_now(w) < gone_at || world_now(w) >= back_at)
-        return (world_answer){stg_ok(), 10 * STG_MS, true};
-    return (world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
+    if (stg_world_now(w) < gone_at || stg_world_now(w) >= back_at)
+        return (stg_world_answer){stg_ok(), 10 * STG_MS, true};
+    return (stg_world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
 }
 
 /* Runs on until it has delivered one more. */
-static void await_delivery(world *w, stg_ns until_at)
+static void await_delivery(stg_world *w, stg_ns until_at)
 {
     uint64_t delivered = world_look(w, 0).delivered;
 
-    while (world_now(w) < until_at && world_look(w, 0).delivered == delivered)
-        world_run(w, world_after(w, STG_MS));
+    while (stg_world_now(w) < until_at &&
+           world_look(w, 0).delivered == delivered)
+        stg_world_run(w, world_after(w, STG_MS));
 }
 
 TEST(reach, loses_five_messages_at_most_to_a_restart)
 {
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
-        world *w = world_new(seed);
+        stg_world *w = world_new(seed);
 
         world_lane(w, "broadcast");
-        world_leaf_is(w, 0, answer_but_for_4_s);
-        world_start(w);
-        world_run(w, world_after(w, stg_rng_upto(world_rng(w), 50 * STG_MS)));
+        stg_world_set_target(w, 0, answer_but_for_4_s);
+        stg_world_start(w);
+        stg_world_run(
+            w, world_after(w, stg_rng_upto(stg_world_rng(w), 50 * STG_MS)));
         publish_until(w, 20, back_at);
         CHECK_FROM(seed, world_look(w, 0).dead >= 3);
         CHECK_FROM(seed, world_look(w, 0).dead <= 5);
         await_delivery(w, back_at + STG_MIN);
-        CHECK_FROM(seed, world_now(w) <= back_at + 4 * STG_S);
-        world_run(w, STG_NEVER);
+        CHECK_FROM(seed, stg_world_now(w) <= back_at + 4 * STG_S);
+        stg_world_run(w, STG_NEVER);
         CHECK_FROM(seed, world_look(w, 0).dead <= 5);
-        world_end(w, seed);
+        world_end(w);
     }
 }
 
 /* At more than 30 a second it is known after 100 ms. */
 TEST(reach, loses_a_tenth_of_a_second_to_a_restart)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, "broadcast");
     world_trace_off(w);
-    world_leaf_is(w, 0, answer_but_for_4_s);
-    world_start(w);
+    stg_world_set_target(w, 0, answer_but_for_4_s);
+    stg_world_start(w);
     publish_until(w, 1000, back_at);
     CHECK(world_look(w, 0).dead >= 3);
     CHECK(world_look(w, 0).dead <= 110);
     await_delivery(w, back_at + STG_MIN);
-    CHECK(world_now(w) <= back_at + 4 * STG_S);
-    world_run(w, STG_NEVER);
-    world_end(w, 1);
+    CHECK(stg_world_now(w) <= back_at + 4 * STG_S);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* -- one dead backend of three --------------------------------------------- */
 
 /* A balancer that sends each connection somewhere by chance. */
-static world_answer answer_of_three(world *w, uint32_t l, uint64_t position,
-                                    uint64_t attempt)
+static stg_world_answer answer_of_three(stg_world *w, uint32_t l,
+                                        uint64_t position, uint64_t attempt)
 {
     (void)l;
     (void)position;
     (void)attempt;
-    if (stg_rng_upto(world_rng(w), 2) == 0)
-        return (world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
-    return (world_answer){stg_ok(), 2 * STG_MS, true};
+    if (stg_rng_upto(stg_world_rng(w), 2) == 0)
+        return (stg_world_answer){stg_failed(STG_FAULT_REFUSED), STG_MS, false};
+    return (stg_world_answer){stg_ok(), 2 * STG_MS, true};
 }
 
 /* What is settled of so many a second after so long, in thousandths. */
 static uint64_t settled_of_three(uint64_t seed, uint64_t rate, stg_ns how_long)
 {
-    world *w = world_new(seed);
+    stg_world *w = world_new(seed);
     stg_lane_view v;
     uint64_t share;
 
     world_lane(w, "broadcast");
     world_trace_off(w);
-    world_leaf_is(w, 0, answer_of_three);
-    world_start(w);
+    stg_world_set_target(w, 0, answer_of_three);
+    stg_world_start(w);
     publish_until(w, rate, world_after(w, how_long));
     v = world_look(w, 0);
-    share = 1000 * (v.delivered + v.dead) / world_published(w);
+    share = 1000 * (v.delivered + v.dead) / stg_world_sum(w).messages;
     world_free(w);
     return share;
 }

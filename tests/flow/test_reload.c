@@ -2,182 +2,182 @@
  * I17, I18). */
 #include "tests/flow/world.h"
 
-static void change_order(world *w, stg_order order)
+static void change_order(stg_world *w, stg_order order)
 {
     stg_lane_options o = stg_lane_options_default(NULL);
 
-    world_keep(w, 0, &o);
+    stg_world_copy_options(w, 0, &o);
     o.order = order;
-    CHECK(world_change(w, 0, &o, NULL, NULL) == STG_OK);
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
 }
 
-static void change_policy(world *w, const char *policy)
+static void change_policy(stg_world *w, const char *policy)
 {
     stg_lane_options o = stg_lane_options_default(NULL);
 
-    world_keep(w, 0, &o);
-    CHECK(world_change(w, 0, &o, policy, NULL) == STG_OK);
+    stg_world_copy_options(w, 0, &o);
+    CHECK(stg_world_change_lane(w, 0, &o, policy, NULL) == STG_OK);
 }
 
 /* -- lanes that come ------------------------------------------------------- */
 
 TEST(reload, begins_a_lane_at_what_comes)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, STEADY);
-    world_publish(w, 20);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    world_join(w, STEADY);
-    CHECK(!world_was_added(w, 1)); // not yet
-    world_run(w, world_after(w, 100 * STG_MS));
-    CHECK(world_was_added(w, 1));
-    world_crash(w, STG_S); // it is known from now on
-    world_publish(w, 5);
-    world_run(w, STG_NEVER);
+    stg_world_publish(w, 0, 20);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    world_join(w, STEADY, false);
+    CHECK(!stg_world_sum_lane(w, 1).was_added); // not yet
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK(stg_world_sum_lane(w, 1).was_added);
+    stg_world_crash(w, STG_S); // it is known from now on
+    stg_world_publish(w, 0, 5);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 25);
     CHECK_U64(world_look(w, 1).delivered, 5);
-    world_end(w, 1);
+    world_end(w);
 }
 
 /* A lane that is paused holds the log. */
 TEST(reload, begins_a_lane_at_the_oldest_message)
 {
-    world *w = world_new(2);
+    stg_world *w = world_new(2);
 
     world_lane(w, STEADY);
     world_lane(w, STEADY);
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    world_pause(w, 1, true);
-    world_publish(w, 20);
-    world_run(w, world_after(w, STG_S));
-    world_join_oldest(w, STEADY);
-    world_run(w, world_after(w, 100 * STG_MS));
-    CHECK(world_was_added(w, 2));
-    CHECK(world_committed(w, 0) <= world_position(w, 10));
-    world_publish(w, 5);
-    world_crash(w, STG_S);
-    world_run(w, world_after(w, STG_MIN));
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    stg_world_pause(w, 1, true);
+    stg_world_publish(w, 0, 20);
+    stg_world_run(w, world_after(w, STG_S));
+    world_join(w, STEADY, true);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK(stg_world_sum_lane(w, 2).was_added);
+    CHECK(stg_world_committed(w, 0) <= stg_world_position_at(w, 10));
+    stg_world_publish(w, 0, 5);
+    stg_world_crash(w, STG_S);
+    stg_world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 0).delivered, 35);
     CHECK_U64(world_look(w, 1).delivered, 10);
     CHECK_U64(world_look(w, 2).delivered, 25);
-    world_pause(w, 1, false);
-    world_run(w, STG_NEVER);
-    world_end(w, 2);
+    stg_world_pause(w, 1, false);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* Behind the window it reads by itself, while nothing is lost of the log. */
 TEST(reload, begins_a_lane_at_the_oldest_behind_the_window)
 {
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
 
-    world_options(w)->memory_max = 1 << 20;
-    world_size(w, 20000);
+    stg_world_options(w)->memory_max = 1 << 20;
+    stg_world_set_size(w, 20000);
     world_lane(w, STEADY);
     world_lane(w, STEADY)->is_paused = true;
-    world_publish(w, 200);
-    world_start(w);
-    world_run(w, world_after(w, 5 * STG_S));
-    world_join_oldest(w, STEADY);
-    world_run(w, world_after(w, STG_MIN));
+    stg_world_publish(w, 0, 200);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 5 * STG_S));
+    world_join(w, STEADY, true);
+    stg_world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 2).delivered, 200);
-    world_pause(w, 1, false);
-    world_run(w, STG_NEVER);
-    world_end(w, 3);
+    stg_world_pause(w, 1, false);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* -- levels ---------------------------------------------------------------- */
 
 TEST(reload, keeps_what_is_left_of_a_budget)
 {
-    world *w = world_new(4);
+    stg_world *w = world_new(4);
 
     world_lane(w, STEADY " budget=tokens:10:0.001/s");
-    world_options(w)->budget = (stg_budget_options){
+    stg_world_options(w)->budget = (stg_budget_options){
         .kind = STG_BUDGET_TOKENS, .capacity = 10, .rate = 1};
     world_script(w, 0, "503 503 503 503 200");
-    world_publish(w, 4);
-    world_start(w);
-    world_run(w, world_after(w, 5 * STG_S));
+    stg_world_publish(w, 0, 4);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 5 * STG_S));
     CHECK_U64(world_look(w, 0).budget_left / 1000, 6);
     change_policy(w, STEADY " budget=tokens:100:0.001/s");
     CHECK_U64(world_look(w, 0).budget_left / 1000, 6);
     change_policy(w, STEADY " budget=tokens:3:0.001/s");
     CHECK_U64(world_look(w, 0).budget_left / 1000, 3);
     CHECK_U64(world_look_all(w).budget_left / 1000, 6);
-    world_options(w)->budget.capacity = 50;
-    CHECK(world_change_all(w, NULL) == STG_OK);
+    stg_world_options(w)->budget.capacity = 50;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
     CHECK_U64(world_look_all(w).budget_left / 1000, 6);
     world_free(w);
 }
 
 TEST(reload, keeps_a_breaker_open_with_other_numbers)
 {
-    world *w = world_begin(5, STEADY " breaker=2:30s-10m", "reset", 10);
+    stg_world *w = world_begin(5, STEADY " breaker=2:30s-10m", "reset", 10);
 
-    world_run(w, world_after(w, STG_S));
+    stg_world_run(w, world_after(w, STG_S));
     CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
     change_policy(w, STEADY " breaker=50%/10/5s:1s-2s");
     CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
     CHECK_INT(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
-    world_run(w, world_after(w, 20 * STG_S));
+    stg_world_run(w, world_after(w, 20 * STG_S));
     CHECK_U64(world_look(w, 0).in_flight, 0);
     change_policy(w, STEADY); // none at all
     CHECK_INT(world_look(w, 0).state, STG_LANE_LIVE);
     world_script(w, 0, "200");
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_end(w, 5);
+    world_end(w);
 }
 
 /* -- slots ----------------------------------------------------------------- */
 
 TEST(reload, lowers_what_may_be_under_way)
 {
-    world *w = world_new(6);
+    stg_world *w = world_new(6);
     stg_lane_options o = stg_lane_options_default(NULL);
 
     world_lane(w, STEADY);
     world_script(w, 0, "200");
-    world_publish(w, 400);
-    world_start(w);
-    world_run(w, world_after(w, 70 * STG_MS));
+    stg_world_publish(w, 0, 400);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 70 * STG_MS));
     CHECK(world_look(w, 0).in_flight > 8);
-    world_keep(w, 0, &o);
+    stg_world_copy_options(w, 0, &o);
     o.in_flight_max = 2;
-    CHECK(world_change(w, 0, &o, NULL, NULL) == STG_OK);
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
     CHECK_U64(world_look(w, 0).limit, 2);
-    world_run(w, world_after(w, 50 * STG_MS));
+    stg_world_run(w, world_after(w, 50 * STG_MS));
     CHECK(world_look(w, 0).in_flight <= 2);
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 400);
-    world_end(w, 6);
+    world_end(w);
 }
 
 TEST(reload, lowers_what_may_be_under_way_in_all)
 {
-    world *w = world_new(7);
+    stg_world *w = world_new(7);
 
     world_lane(w, STEADY);
-    world_publish(w, 2000);
-    world_start(w);
-    world_run(w, world_after(w, 70 * STG_MS));
+    stg_world_publish(w, 0, 2000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 70 * STG_MS));
     CHECK(world_look_all(w).in_flight > 8);
-    world_options(w)->in_flight_max = 1;
-    CHECK(world_change_all(w, NULL) == STG_OK);
-    world_run(w, world_after(w, 50 * STG_MS));
+    stg_world_options(w)->in_flight_max = 1;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 50 * STG_MS));
     CHECK_U64(world_look_all(w).in_flight, 2); // its own, and a shared one
-    world_options(w)->in_flight_max = 0;
-    CHECK(world_change_all(w, NULL) == STG_INVALID);
-    world_options(w)->in_flight_max = 100;
-    CHECK(world_change_all(w, NULL) == STG_OK);
-    world_run(w, world_after(w, 50 * STG_MS));
+    stg_world_options(w)->in_flight_max = 0;
+    CHECK(stg_world_change(w, NULL) == STG_INVALID);
+    stg_world_options(w)->in_flight_max = 100;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 50 * STG_MS));
     CHECK(world_look_all(w).in_flight > 2);
-    world_run(w, STG_NEVER);
-    world_end(w, 7);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* -- filters --------------------------------------------------------------- */
@@ -185,22 +185,22 @@ TEST(reload, lowers_what_may_be_under_way_in_all)
 /* What it has taken it goes on with; of the rest it asks the new one. */
 TEST(reload, asks_another_filter_of_what_is_still_to_come)
 {
-    world *w = world_new(8);
+    stg_world *w = world_new(8);
     stg_lane_options o = stg_lane_options_default(NULL);
     uint64_t odd = 0;
 
     world_lane(w, STEADY);
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_filter(w, 0, 2);
-    world_keep(w, 0, &o);
-    CHECK(world_change(w, 0, &o, NULL, NULL) == STG_OK);
-    world_publish(w, 20);
-    world_run(w, STG_NEVER);
+    stg_world_set_filter(w, 0, 2);
+    stg_world_copy_options(w, 0, &o);
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
+    stg_world_publish(w, 0, 20);
+    stg_world_run(w, STG_NEVER);
     for (uint64_t i = 10; i < 30; i++)
-        odd += world_position(w, i) % 2;
+        odd += stg_world_position_at(w, i) % 2;
     CHECK_U64(world_look(w, 0).delivered, 10 + odd);
     world_free(w);
 }
@@ -209,24 +209,24 @@ TEST(reload, asks_another_filter_of_what_is_still_to_come)
 
 TEST(reload, lets_end_what_is_under_way_in_a_paused_lane)
 {
-    world *w = world_new(9);
+    stg_world *w = world_new(9);
 
     world_lane(w, STEADY);
-    world_publish(w, 3);
-    world_start(w);
-    world_run(w, world_after(w, 5 * STG_MS));
-    world_pause(w, 0, true);
-    world_run(w, world_after(w, STG_MIN));
+    stg_world_publish(w, 0, 3);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 5 * STG_MS));
+    stg_world_pause(w, 0, true);
+    stg_world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 0).delivered, 1);
-    world_crash(w, STG_S); // what pauses it is in the settings
-    world_run(w, world_after(w, STG_MIN));
-    world_pause(w, 0, false);
-    world_run(w, STG_NEVER);
+    stg_world_crash(w, STG_S); // what pauses it is in the settings
+    stg_world_run(w, world_after(w, STG_MIN));
+    stg_world_pause(w, 0, false);
+    stg_world_run(w, STG_NEVER);
     CHECK_TRACE(world_trace(w),
                 "     10 ms  0:1 #1 200  done\n"
                 " 121015 ms  0:2 #1 200  done\n"
                 " 121025 ms  0:3 #1 200  done\n");
-    world_end(w, 9);
+    world_end(w);
 }
 
 /* -- order ----------------------------------------------------------------- */
@@ -234,42 +234,42 @@ TEST(reload, lets_end_what_is_under_way_in_a_paused_lane)
 /* What waited behind a parked head goes, and the head has its row. */
 TEST(reload, gives_up_an_order_at_once)
 {
-    world *w = world_new(10);
+    stg_world *w = world_new(10);
 
     world_lane(w, STEADY)->order = STG_ORDER_STRICT;
     world_script(w, 0, "503 200");
-    world_publish(w, 4);
-    world_start(w);
-    world_run(w, world_after(w, 500 * STG_MS));
+    stg_world_publish(w, 0, 4);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
     change_order(w, STG_ORDER_NONE);
-    world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_run(w, world_after(w, 100 * STG_MS));
     CHECK_INT(world_look(w, 0).order, STG_ORDER_NONE);
     CHECK_U64(world_look(w, 0).delivered, 3);
     CHECK_U64(world_look(w, 0).parked, 1);
-    world_crash(w, 100 * STG_MS);
-    world_run(w, STG_NEVER);
+    stg_world_crash(w, 100 * STG_MS);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 4);
-    CHECK_U64(world_starts(w, 0), 5); // none twice
-    world_end(w, 10);
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 5); // none twice
+    world_end(w);
 }
 
 /* Before the first in order may start all that had none must have ended. */
 TEST(reload, takes_up_an_order_when_all_before_has_ended)
 {
-    world *w = world_begin(11, STEADY, "503 200 200 200", 4);
+    stg_world *w = world_begin(11, STEADY, "503 200 200 200", 4);
 
-    world_run(w, world_after(w, 500 * STG_MS));
+    stg_world_run(w, world_after(w, 500 * STG_MS));
     change_order(w, STG_ORDER_STRICT);
-    world_publish(w, 2);
-    world_run(w, world_after(w, 300 * STG_MS));
+    stg_world_publish(w, 0, 2);
+    stg_world_run(w, world_after(w, 300 * STG_MS));
     CHECK_INT(world_look(w, 0).order, STG_ORDER_NONE);
     CHECK_U64(world_look(w, 0).delivered, 3);
-    world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_run(w, world_after(w, 100 * STG_MS));
     CHECK_U64(world_look(w, 0).lag, 2); // they wait
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_INT(world_look(w, 0).order, STG_ORDER_STRICT);
     CHECK_U64(world_look(w, 0).delivered, 6);
-    world_end(w, 11);
+    world_end(w);
 }
 
 /* The settings ask for another order than the rows were made in. */
@@ -277,44 +277,44 @@ TEST(reload, takes_up_an_order_after_a_restart)
 {
     for (int order = STG_ORDER_NONE; order <= STG_ORDER_STRICT; order++)
         for (int to = STG_ORDER_NONE; to <= STG_ORDER_STRICT; to++) {
-            world *w = world_new(12);
+            stg_world *w = world_new(12);
             stg_lane_options *o = world_lane(w, STEADY);
 
             o->order = (stg_order)order;
-            world_keys(w, 3);
+            stg_world_set_keys(w, 3);
             world_script(w, 0, "503 503 200");
-            world_publish(w, 12);
-            world_start(w);
-            world_run(w, world_after(w, 200 * STG_MS));
+            stg_world_publish(w, 0, 12);
+            stg_world_start(w);
+            stg_world_run(w, world_after(w, 200 * STG_MS));
             CHECK(world_look(w, 0).parked > 0);
             o->order = (stg_order)to;
-            world_crash(w, 100 * STG_MS);
-            world_publish(w, 6);
-            world_run(w, STG_NEVER);
+            stg_world_crash(w, 100 * STG_MS);
+            stg_world_publish(w, 0, 6);
+            stg_world_run(w, STG_NEVER);
             CHECK_INT(world_look(w, 0).order, to);
             CHECK_U64(world_look(w, 0).delivered, 18);
-            world_end(w, (uint64_t)(3 * order + to));
+            world_end(w);
         }
 }
 
 TEST(reload, makes_an_order_stricter_when_nothing_is_under_way)
 {
-    world *w = world_new(13);
+    stg_world *w = world_new(13);
 
     world_lane(w, STEADY)->order = STG_ORDER_KEY;
-    world_keys(w, 3);
+    stg_world_set_keys(w, 3);
     world_script(w, 0, "200 200 503 503 200");
-    world_publish(w, 12);
-    world_start(w);
-    world_run(w, world_after(w, 35 * STG_MS));
+    stg_world_publish(w, 0, 12);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 35 * STG_MS));
     CHECK(world_look(w, 0).in_flight > 0);
     change_order(w, STG_ORDER_STRICT);
     CHECK_INT(world_look(w, 0).order, STG_ORDER_KEY);
-    world_run(w, world_after(w, 300 * STG_MS));
+    stg_world_run(w, world_after(w, 300 * STG_MS));
     CHECK_INT(world_look(w, 0).order, STG_ORDER_STRICT);
-    world_run(w, STG_NEVER);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 12);
-    world_end(w, 13);
+    world_end(w);
 }
 
 /* -- a lane that only the store knows -------------------------------------- */
@@ -324,30 +324,30 @@ TEST(reload, makes_an_order_stricter_when_nothing_is_under_way)
 TEST(reload, forgets_a_lane_that_only_the_store_knows)
 {
     for (int order = STG_ORDER_NONE; order <= STG_ORDER_STRICT; order++) {
-        world *w = world_new(14);
+        stg_world *w = world_new(14);
         stg_lane_options *o = world_lane(w, STEADY);
         uint64_t rows = 0, ranged = 0;
 
         o->order = (stg_order)order;
-        world_keys(w, 4);
+        stg_world_set_keys(w, 4);
         world_script(w, 0, "503 503 503 200 200 200 503");
-        world_publish(w, 20);
-        world_start(w);
-        world_run(w, world_after(w, 200 * STG_MS));
-        rows = world_parked(w);
+        stg_world_publish(w, 0, 20);
+        stg_world_start(w);
+        stg_world_run(w, world_after(w, 200 * STG_MS));
+        rows = stg_world_sum(w).parked;
         CHECK(rows > 0);
         o->order = STG_ORDER_NONE;
         o->is_paused = true;
-        world_crash(w, STG_S);
-        world_run(w, world_after(w, STG_MIN)); // all of the log is read
-        world_remove(w, 0);
-        world_run(w, STG_NEVER);
-        CHECK(world_was_removed(w, 0));
-        CHECK_U64(world_parked(w), 0);
-        CHECK(world_ranges_of(w, 0) <= 1);
-        for (size_t i = 0; i < world_dead_count(w); i++)
-            ranged += world_dead_at(w, i)->count;
-        CHECK_U64(world_dead_of(w, 0), rows + ranged);
+        stg_world_crash(w, STG_S);
+        stg_world_run(w, world_after(w, STG_MIN)); // all of the log is read
+        stg_world_remove(w, 0);
+        stg_world_run(w, STG_NEVER);
+        CHECK(stg_world_sum_lane(w, 0).was_removed);
+        CHECK_U64(stg_world_sum(w).parked, 0);
+        CHECK(stg_world_sum_lane(w, 0).bulk_dead <= 1);
+        for (size_t i = 0; i < stg_world_sum(w).dead; i++)
+            ranged += stg_world_dead_at(w, i)->count;
+        CHECK_U64(stg_world_sum_lane(w, 0).dead, rows + ranged);
         world_free(w);
     }
 }

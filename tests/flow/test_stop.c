@@ -6,144 +6,145 @@
     "fixed base=1s jitter=none attempts=3 deadline=none " \
     "attempt-timeout=20s retry=5xx,429,timeout,reset"
 
-static world_answer answer_in_2s(world *w, uint32_t l, uint64_t position,
-                                 uint64_t attempt)
+static stg_world_answer answer_in_2s(stg_world *w, uint32_t l,
+                                     uint64_t position, uint64_t attempt)
 {
     (void)w;
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){stg_ok(), 2 * STG_S, true};
+    return (stg_world_answer){stg_ok(), 2 * STG_S, true};
 }
 
 TEST(stop, is_clean_when_nothing_is_under_way)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
     world_lane(w, PATIENT);
-    world_publish(w, 100);
-    world_start(w);
-    world_run(w, STG_NEVER);
-    CHECK(world_stop(w));
-    CHECK_U64(world_committed(w, 0), world_position(w, 99) + 1);
-    world_end(w, 1);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, STG_NEVER);
+    CHECK(stg_world_stop(w));
+    CHECK_U64(stg_world_committed(w, 0), stg_world_position_at(w, 99) + 1);
+    world_end(w);
 }
 
 /* Attempts end in peace; nothing new starts. */
 TEST(stop, lets_attempts_end)
 {
-    world *w = world_new(2);
+    stg_world *w = world_new(2);
     uint64_t starts;
 
     world_lane(w, PATIENT);
-    world_leaf_is(w, 0, answer_in_2s);
-    world_publish(w, 100);
-    world_start(w);
-    world_run(w, world_after(w, 7 * STG_S));
-    starts = world_starts(w, 0);
+    stg_world_set_target(w, 0, answer_in_2s);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 7 * STG_S));
+    starts = stg_world_sum_lane(w, 0).starts;
     CHECK_U64(world_look(w, 0).in_flight, 8);
-    CHECK(world_stop(w));
-    CHECK_U64(world_starts(w, 0), starts);
-    CHECK(world_is_stopped(w));
-    CHECK_U64(world_now(w), STG_S + 8 * STG_S + 10 * STG_MS);
-    world_restart(w, 0);
-    world_run(w, STG_NEVER);
+    CHECK(stg_world_stop(w));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, starts);
+    CHECK(stg_world_sum(w).is_stopped);
+    CHECK_U64(stg_world_now(w), STG_S + 8 * STG_S + 10 * STG_MS);
+    stg_world_restart(w, 0);
+    stg_world_run(w, STG_NEVER);
     for (uint64_t i = 0; i < 100; i++) // I16 exactly one
-        CHECK_U64(world_receipt_of(w, 0, world_position(w, i))->processed, 1);
-    world_end(w, 2);
+        CHECK_U64(
+            world_receipt_of(w, 0, stg_world_position_at(w, i))->processed, 1);
+    world_end(w);
 }
 
 /* What has not been answered then is cut: it may have arrived, as after a
  * timeout. */
 TEST(stop, cuts_what_has_not_ended_in_the_drain_time)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
-    world_options(w)->drain = 3 * STG_S;
+    stg_world_options(w)->drain = 3 * STG_S;
     world_lane(w, PATIENT);
     world_script(w, 0, "hang 200");
-    world_publish(w, 1);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    CHECK(!world_stop(w));
+    stg_world_publish(w, 0, 1);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(!stg_world_stop(w));
     CHECK_TRACE(world_trace(w),
                 "   4000 ms  0:1 #1 cancelled  wait 1000 ms (backoff)\n");
-    CHECK_U64(world_parked(w), 1);
-    world_restart(w, 0);
-    world_run(w, STG_NEVER);
+    CHECK_U64(stg_world_sum(w).parked, 1);
+    stg_world_restart(w, 0);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 1);
-    world_end(w, 1);
+    world_end(w);
 }
 
 TEST(stop, a_cut_attempt_whose_policy_knows_no_timeout_is_dead)
 {
-    world *w = world_new(1);
+    stg_world *w = world_new(1);
 
-    world_options(w)->drain = 0;
+    stg_world_options(w)->drain = 0;
     world_lane(w, "fixed base=1s attempts=3 deadline=none retry=5xx");
     world_script(w, 0, "hang");
-    world_publish(w, 1);
-    world_start(w);
-    world_run(w, world_after(w, STG_S));
-    CHECK(!world_stop(w));
-    CHECK_U64(world_dead_count(w), 1);
-    CHECK_U64(world_dead_at(w, 0)->outcome.fault, STG_FAULT_TIMEOUT);
+    stg_world_publish(w, 0, 1);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(!stg_world_stop(w));
+    CHECK_U64(stg_world_sum(w).dead, 1);
+    CHECK_U64(stg_world_dead_at(w, 0)->outcome.fault, STG_FAULT_TIMEOUT);
     world_free(w);
 }
 
 /* The last failures are parked, durably, before it ends. */
 TEST(stop, stores_what_fails_while_it_drains)
 {
-    world *w = world_new(4);
+    stg_world *w = world_new(4);
 
     world_lane(w, PATIENT);
-    world_store_delay(w, STG_S);
+    stg_world_set_store_delay(w, STG_S);
     world_script(w, 0, "200 503");
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, world_after(w, 15 * STG_MS));
-    CHECK(world_stop(w));
-    CHECK_U64(world_parked(w), 2);
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 15 * STG_MS));
+    CHECK(stg_world_stop(w));
+    CHECK_U64(stg_world_sum(w).parked, 2);
     world_script(w, 0, "200");
-    world_restart(w, 0);
-    world_run(w, STG_NEVER);
+    stg_world_restart(w, 0);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 10);
-    world_end(w, 4);
+    world_end(w);
 }
 
 /* I7, I14 Nothing starts after the call, whatever is due. */
 TEST(stop, starts_and_reads_nothing)
 {
-    world *w = world_new(5);
+    stg_world *w = world_new(5);
     uint64_t starts, reads;
 
     world_lane(w, PATIENT);
     world_script(w, 0, "503");
-    world_publish(w, 100);
+    stg_world_publish(w, 0, 100);
     world_lane(w, PATIENT);
     world_script(w, 1, "hang");
-    world_start(w);
-    world_run(w, world_after(w, 900 * STG_MS));
-    starts = world_starts(w, 0);
-    reads = world_reads(w);
-    world_publish(w, 100);
-    world_stop(w);
-    CHECK_U64(world_starts(w, 0), starts);
-    CHECK_U64(world_reads(w), reads);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 900 * STG_MS));
+    starts = stg_world_sum_lane(w, 0).starts;
+    reads = stg_world_sum(w).reads;
+    stg_world_publish(w, 0, 100);
+    stg_world_stop(w);
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, starts);
+    CHECK_U64(stg_world_sum(w).reads, reads);
     world_free(w);
 }
 
 /* Twice is once. */
 TEST(stop, may_be_asked_for_twice)
 {
-    world *w = world_new(6);
+    stg_world *w = world_new(6);
 
     world_lane(w, PATIENT);
-    world_publish(w, 10);
-    world_start(w);
-    world_run(w, STG_NEVER);
-    stg_flow_stop(world_flow(w), world_now(w));
-    CHECK(world_stop(w));
+    stg_world_publish(w, 0, 10);
+    stg_world_start(w);
+    stg_world_run(w, STG_NEVER);
+    stg_flow_stop(stg_world_flow(w), stg_world_now(w));
+    CHECK(stg_world_stop(w));
     world_free(w);
 }
 
@@ -151,35 +152,35 @@ TEST(stop, may_be_asked_for_twice)
 TEST(stop, ends_at_any_moment)
 {
     for (uint64_t steps = 0; steps < 200; steps += 3) {
-        world *w = world_new(steps);
+        stg_world *w = world_new(steps);
 
         world_trace_off(w);
-        world_partitions(w, 2);
-        world_options(w)->drain = 100 * STG_MS;
+        stg_world_set_partitions(w, 2);
+        stg_world_options(w)->drain = 100 * STG_MS;
         world_lane(w, PATIENT);
         world_lane(w, PATIENT);
         world_script(w, 0, "503 200 404 200 hang 200 refused");
-        world_publish(w, 60);
-        world_publish_to(w, 1, 60);
-        world_store_unknown(w, (uint32_t)steps % 3);
-        world_start(w);
-        world_steps(w, steps);
-        world_stop(w);
-        world_restart(w, 0);
+        stg_world_publish(w, 0, 60);
+        stg_world_publish(w, 1, 60);
+        stg_world_lose_answers(w, (uint32_t)steps % 3);
+        stg_world_start(w);
+        stg_world_steps(w, steps);
+        stg_world_stop(w);
+        stg_world_restart(w, 0);
         world_script(w, 0, "200");
-        world_run(w, STG_NEVER);
-        world_end(w, steps);
+        stg_world_run(w, STG_NEVER);
+        world_end(w);
     }
 }
 
-static world_answer answer_unsent(world *w, uint32_t l, uint64_t position,
-                                  uint64_t attempt)
+static stg_world_answer answer_unsent(stg_world *w, uint32_t l,
+                                      uint64_t position, uint64_t attempt)
 {
     (void)w;
     (void)l;
     (void)position;
     (void)attempt;
-    return (world_answer){
+    return (stg_world_answer){
         {.fault = STG_FAULT_RESET, .unsent = true}, STG_NEVER, false};
 }
 
@@ -187,21 +188,21 @@ static world_answer answer_unsent(world *w, uint32_t l, uint64_t position,
  * it took of the rate is there again. */
 TEST(stop, does_not_count_what_was_never_sent)
 {
-    world *w = world_new(9);
+    stg_world *w = world_new(9);
 
     world_lane(w, STEADY " rate=0.001/s");
-    world_leaf_is(w, 0, answer_unsent);
-    world_publish(w, 1);
-    world_start(w);
+    stg_world_set_target(w, 0, answer_unsent);
+    stg_world_publish(w, 0, 1);
+    stg_world_start(w);
     // Its time is up twice, and the one place of 1000 s is not used up.
-    world_run(w, world_after(w, 5 * STG_S));
-    CHECK(world_starts(w, 0) > 2);
-    world_stop(w);
-    CHECK_U64(world_parked(w), 0);
-    world_restart(w, STG_S);
+    stg_world_run(w, world_after(w, 5 * STG_S));
+    CHECK(stg_world_sum_lane(w, 0).starts > 2);
+    stg_world_stop(w);
+    CHECK_U64(stg_world_sum(w).parked, 0);
+    stg_world_restart(w, STG_S);
     CHECK_U64(world_look(w, 0).parked, 0);
-    world_leaf_says(w, 0, stg_ok(), STG_MS);
-    world_run(w, STG_NEVER);
+    stg_world_set_answer(w, 0, stg_ok(), STG_MS);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 1);
-    world_end(w, 9);
+    world_end(w);
 }

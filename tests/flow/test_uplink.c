@@ -7,24 +7,24 @@
 
 static const stg_ns gone_at = 5 * STG_S, back_at = 35 * STG_S;
 
-static bool is_gone(world *w)
+static bool is_gone(stg_world *w)
 {
-    return world_now(w) >= gone_at && world_now(w) < back_at;
+    return stg_world_now(w) >= gone_at && stg_world_now(w) < back_at;
 }
 
-static world_answer well(void)
+static stg_world_answer well(void)
 {
-    return (world_answer){stg_ok(), 5 * STG_MS, true};
+    return (stg_world_answer){stg_ok(), 5 * STG_MS, true};
 }
 
-static world_answer fail_by(stg_outcome o)
+static stg_world_answer fail_by(stg_outcome o)
 {
-    return (world_answer){o, STG_MS, false};
+    return (stg_world_answer){o, STG_MS, false};
 }
 
 /* Each lane in its own way. */
-static world_answer answer_but_for_30_s(world *w, uint32_t l, uint64_t position,
-                                        uint64_t attempt)
+static stg_world_answer answer_but_for_30_s(stg_world *w, uint32_t l,
+                                            uint64_t position, uint64_t attempt)
 {
     static const int errors[] = {ENETUNREACH, ENETDOWN, EADDRNOTAVAIL};
 
@@ -36,8 +36,8 @@ static world_answer answer_but_for_30_s(world *w, uint32_t l, uint64_t position,
                               : stg_failed_errno(errors[l % 4]));
 }
 
-static world_answer answer_cut_off(world *w, uint32_t l, uint64_t position,
-                                   uint64_t attempt)
+static stg_world_answer answer_cut_off(stg_world *w, uint32_t l,
+                                       uint64_t position, uint64_t attempt)
 {
     (void)w;
     (void)l;
@@ -46,8 +46,8 @@ static world_answer answer_cut_off(world *w, uint32_t l, uint64_t position,
     return fail_by(stg_failed_errno(ENETUNREACH));
 }
 
-static world_answer answer_well(world *w, uint32_t l, uint64_t position,
-                                uint64_t attempt)
+static stg_world_answer answer_well(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
 {
     (void)w;
     (void)l;
@@ -56,29 +56,29 @@ static world_answer answer_well(world *w, uint32_t l, uint64_t position,
     return well();
 }
 
-static world *begin(uint64_t seed, uint32_t lanes, world_leaf *leaf)
+static stg_world *begin(uint64_t seed, uint32_t lanes, stg_world_target *leaf)
 {
-    world *w = world_new(seed);
+    stg_world *w = world_new(seed);
 
     for (uint32_t l = 0; l < lanes; l++) {
         world_lane(w, "broadcast");
-        world_dials(w, l, true);
-        world_leaf_is(w, l, leaf);
+        stg_world_set_dialing(w, l, true);
+        stg_world_set_target(w, l, leaf);
     }
-    world_start(w);
+    stg_world_start(w);
     return w;
 }
 
 /* A message now and then, until then. */
-static void publish_until(world *w, stg_ns every, stg_ns end_at)
+static void publish_until(stg_world *w, stg_ns every, stg_ns end_at)
 {
-    while (world_now(w) < end_at) {
-        world_publish(w, 1);
-        world_run(w, stg_ns_min(world_after(w, every), end_at));
+    while (stg_world_now(w) < end_at) {
+        stg_world_publish(w, 0, 1);
+        stg_world_run(w, stg_ns_min(world_after(w, every), end_at));
     }
 }
 
-static uint32_t count_lines(world *w, const char *words)
+static uint32_t count_lines(stg_world *w, const char *words)
 {
     uint32_t count = 0;
 
@@ -88,12 +88,12 @@ static uint32_t count_lines(world *w, const char *words)
     return count;
 }
 
-static uint64_t starts_of_all(world *w)
+static uint64_t starts_of_all(stg_world *w)
 {
     uint64_t starts = 0;
 
-    for (uint32_t l = 0; l < world_lane_count(w); l++)
-        starts += world_starts(w, l);
+    for (uint32_t l = 0; l < stg_world_sum(w).lanes; l++)
+        starts += stg_world_sum_lane(w, l).starts;
     return starts;
 }
 
@@ -105,26 +105,26 @@ TEST(uplink, costs_no_dead_letter)
 
     for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
         for (size_t k = 0; k < sizeof every / sizeof *every; k++) {
-            world *w = begin(i, lanes[i], answer_but_for_30_s);
+            stg_world *w = begin(i, lanes[i], answer_but_for_30_s);
 
             world_trace_off(w);
             publish_until(w, every[k], gone_at + 8 * STG_S);
             CHECK_FROM(i, world_look_all(w).is_uplink_down);
             publish_until(w, every[k], back_at + 5 * STG_S);
             CHECK_FROM(i, !world_look_all(w).is_uplink_down);
-            world_run(w, STG_NEVER);
+            stg_world_run(w, STG_NEVER);
             for (uint32_t l = 0; l < lanes[i]; l++) {
                 CHECK_FROM(i, world_look(w, l).dead == 0);
                 CHECK_FROM(i, world_look(w, l).openings == 0);
             }
-            world_end(w, i);
+            world_end(w);
         }
 }
 
 /* One dial a second, by turns, and all go on when one connects. */
 TEST(uplink, dials_once_a_second_while_it_is_away)
 {
-    world *w = begin(1, 10, answer_but_for_30_s);
+    stg_world *w = begin(1, 10, answer_but_for_30_s);
     uint64_t before;
     stg_ns until_at;
 
@@ -137,23 +137,23 @@ TEST(uplink, dials_once_a_second_while_it_is_away)
     CHECK(starts_of_all(w) - before >= 19);
     CHECK(starts_of_all(w) - before <= 21);
     for (uint32_t l = 0; l < 10; l++)
-        CHECK(world_starts(w, l) > 0);
+        CHECK(stg_world_sum_lane(w, l).starts > 0);
     until_at = back_at + 1100 * STG_MS;
-    world_run(w, until_at);
+    stg_world_run(w, until_at);
     CHECK(!world_look_all(w).is_uplink_down);
     CHECK_U64(world_look_all(w).uplink_lanes, 0);
-    world_run(w, STG_NEVER);
-    world_end(w, 1);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* A literal address that cannot be reached, while others connect. */
 TEST(uplink, takes_no_targets_own_fault_for_it)
 {
-    world *w = begin(2, 4, answer_well);
+    stg_world *w = begin(2, 4, answer_well);
 
-    world_leaf_is(w, 2, answer_cut_off);
-    world_publish(w, 1);
-    world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_set_target(w, 2, answer_cut_off);
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
     CHECK_U64(world_look(w, 2).dead, 1); // at once
     publish_until(w, 100 * STG_MS, world_after(w, 10 * STG_S));
     CHECK(world_look(w, 2).dead >= 3);
@@ -161,40 +161,40 @@ TEST(uplink, takes_no_targets_own_fault_for_it)
     CHECK_INT(count_lines(w, "uplink"), 0);
     for (uint32_t l = 0; l < 4; l++)
         if (l != 2)
-            CHECK_U64(world_look(w, l).delivered, world_published(w));
+            CHECK_U64(world_look(w, l).delivered, stg_world_sum(w).messages);
     world_free(w);
 }
 
 /* Where nobody else dials, nothing speaks for the uplink: 2 s, and no more. */
 TEST(uplink, waits_two_seconds_for_word_of_others)
 {
-    world *w = world_new(3);
+    stg_world *w = world_new(3);
 
     for (uint32_t l = 0; l < 4; l++) {
         world_lane(w, "broadcast");
-        world_leaf_is(w, l, answer_well);
+        stg_world_set_target(w, l, answer_well);
     }
-    world_dials(w, 0, true);
-    world_leaf_is(w, 0, answer_cut_off);
-    world_start(w);
-    world_publish(w, 1);
-    world_run(w, world_after(w, 1900 * STG_MS));
+    stg_world_set_dialing(w, 0, true);
+    stg_world_set_target(w, 0, answer_cut_off);
+    stg_world_start(w);
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, 1900 * STG_MS));
     CHECK_U64(world_look(w, 0).dead, 0);
     CHECK_INT(world_look(w, 0).state, STG_LANE_THROTTLED);
-    world_run(w, world_after(w, 200 * STG_MS));
+    stg_world_run(w, world_after(w, 200 * STG_MS));
     CHECK_U64(world_look(w, 0).dead, 1);
     CHECK_INT(count_lines(w, "uplink"), 0);
-    world_end(w, 3);
+    world_end(w);
 }
 
 /* A target that was dead before is no witness, and none is needed. */
 TEST(uplink, is_seen_beside_a_target_that_is_dead_by_itself)
 {
-    world *w = begin(4, 3, answer_but_for_30_s);
+    stg_world *w = begin(4, 3, answer_but_for_30_s);
 
-    world_leaf_is(w, 0, answer_cut_off);
+    stg_world_set_target(w, 0, answer_cut_off);
     publish_until(w, 100 * STG_MS, back_at + 5 * STG_S);
-    world_run(w, world_after(w, STG_MIN));
+    stg_world_run(w, world_after(w, STG_MIN));
     CHECK_U64(world_look(w, 1).dead, 0);
     CHECK_U64(world_look(w, 2).dead, 0);
     CHECK_INT(count_lines(w, "uplink down"), 1);
@@ -205,46 +205,46 @@ TEST(uplink, is_seen_beside_a_target_that_is_dead_by_itself)
 /* Those with a connection that is kept do not dial, and go on. */
 TEST(uplink, does_not_hold_what_works)
 {
-    world *w = world_new(5);
+    stg_world *w = world_new(5);
 
     for (uint32_t l = 0; l < 5; l++) {
         world_lane(w, "broadcast");
-        world_leaf_is(w, l, l == 4 ? answer_well : answer_but_for_30_s);
+        stg_world_set_target(w, l, l == 4 ? answer_well : answer_but_for_30_s);
         if (l < 4)
-            world_dials(w, l, true);
+            stg_world_set_dialing(w, l, true);
     }
-    world_start(w);
+    stg_world_start(w);
     publish_until(w, 100 * STG_MS, gone_at + 8 * STG_S);
     CHECK(world_look_all(w).is_uplink_down);
     CHECK_U64(world_look_all(w).uplink_lanes, 4);
-    CHECK_U64(world_look(w, 4).delivered, world_published(w));
-    world_run(w, STG_NEVER);
-    world_end(w, 5);
+    CHECK_U64(world_look(w, 4).delivered, stg_world_sum(w).messages);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
 }
 
 /* What this machine is short of for a moment is nobody's fault. */
 TEST(uplink, waits_for_what_this_machine_is_short_of)
 {
-    world *w = begin(6, 1, answer_well);
+    stg_world *w = begin(6, 1, answer_well);
 
-    world_leaf_says(w, 0, stg_failed_errno(EMFILE), STG_MS);
-    world_publish(w, 5);
-    world_run(w, world_after(w, 5 * STG_S));
+    stg_world_set_answer(w, 0, stg_failed_errno(EMFILE), STG_MS);
+    stg_world_publish(w, 0, 5);
+    stg_world_run(w, world_after(w, 5 * STG_S));
     CHECK_U64(world_look(w, 0).dead, 0);
     CHECK_U64(world_look(w, 0).openings, 0);
-    CHECK(world_starts(w, 0) <= 60);
-    world_leaf_is(w, 0, answer_well);
-    world_run(w, STG_NEVER);
+    CHECK(stg_world_sum_lane(w, 0).starts <= 60);
+    stg_world_set_target(w, 0, answer_well);
+    stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).delivered, 5);
-    world_end(w, 6);
+    world_end(w);
 }
 
 /* Where a network comes and goes as it likes. */
-static world_answer answer_by_weather(world *w, uint32_t l, uint64_t position,
-                                      uint64_t attempt)
+static stg_world_answer answer_by_weather(stg_world *w, uint32_t l,
+                                          uint64_t position, uint64_t attempt)
 {
-    stg_rng *rng = world_rng(w);
-    bool is_away = world_now(w) / (3 * STG_S) % 3 == 0;
+    stg_rng *rng = stg_world_rng(w);
+    bool is_away = stg_world_now(w) / (3 * STG_S) % 3 == 0;
 
     (void)position;
     (void)attempt;
@@ -258,7 +258,7 @@ static world_answer answer_by_weather(world *w, uint32_t l, uint64_t position,
     case 2:
         return fail_by(stg_failed(STG_FAULT_REFUSED));
     case 3:
-        return (world_answer){stg_answered(503), STG_MS, false};
+        return (stg_world_answer){stg_answered(503), STG_MS, false};
     default:
         return well();
     }
@@ -269,29 +269,29 @@ static world_answer answer_by_weather(world *w, uint32_t l, uint64_t position,
 TEST(uplink, loses_nothing_whatever_the_network_does)
 {
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
-        world *w = world_new(seed);
-        uint32_t lanes = 1 + (uint32_t)stg_rng_upto(world_rng(w), 5);
+        stg_world *w = world_new(seed);
+        uint32_t lanes = 1 + (uint32_t)stg_rng_upto(stg_world_rng(w), 5);
 
         for (uint32_t l = 0; l < lanes; l++) {
             stg_lane_options *o = world_lane(w, "broadcast");
 
-            o->order = (stg_order)stg_rng_upto(world_rng(w), 2);
-            world_leaf_is(w, l, answer_by_weather);
-            if (stg_rng_upto(world_rng(w), 3) > 0)
-                world_dials(w, l, true);
+            o->order = (stg_order)stg_rng_upto(stg_world_rng(w), 2);
+            stg_world_set_target(w, l, answer_by_weather);
+            if (stg_rng_upto(stg_world_rng(w), 3) > 0)
+                stg_world_set_dialing(w, l, true);
         }
-        world_keys(w, 3);
+        stg_world_set_keys(w, 3);
         world_trace_off(w);
-        world_start(w);
+        stg_world_start(w);
         publish_until(w, 100 * STG_MS, 10 * STG_S);
-        world_crash(w, STG_S);
+        stg_world_crash(w, STG_S);
         publish_until(w, 100 * STG_MS, 25 * STG_S);
-        world_pause(w, 0, true);
+        stg_world_pause(w, 0, true);
         if (lanes > 1)
-            world_remove(w, lanes - 1);
+            stg_world_remove(w, lanes - 1);
         publish_until(w, 100 * STG_MS, 30 * STG_S);
-        world_pause(w, 0, false);
-        world_calm(w, answer_well, seed);
+        stg_world_pause(w, 0, false);
+        stg_world_heal(w, answer_well);
         world_free(w);
     }
 }

@@ -1,0 +1,408 @@
+#include "sim/delivery/internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The hub of a world: how an incarnation begins on what is durable and ends, and
+ * what operators do to its lanes. */
+
+/* -- a lane begins and ends ------------------------------------------------ */
+
+void stg_world_note_begin(stg_world *w, uint32_t lane)
+{
+    const stg_lane *own = stg_flow_lane(w->flow, lane);
+
+    for (uint32_t p = 0; own != NULL && p < w->partition_count; p++) {
+        stg_world_cursor *c = &w->lanes[lane]->cursors[p];
+        const stg_partition *part = stg_flow_partition(w->flow, p);
+
+        if (!c->is_known && part != NULL)
+            c->begin = stg_world_begin_of(w, p, stg_place_next(own, part));
+    }
+}
+
+/* All that a reader has read, or the lane had come to before a crash. Where rows
+ * of another order are to end first, it was handed nothing: all is lag. */
+static uint64_t find_end(const stg_world *w, uint32_t lane, uint32_t p)
+{
+    const stg_world_cursor *at = &w->lanes[lane]->cursors[p];
+    const stg_partition *part = stg_flow_partition(w->flow, p);
+    uint64_t end = part->window.next;
+
+    if (stg_place_is_draining(
+            stg_lane_place(stg_flow_lane(w->flow, lane), part)))
+        return 0;
+    if (at->is_known && at->c.settled_count > 0)
+        end = stg_ns_max(end, at->c.settled[at->c.settled_count - 1] + 1);
+    for (size_t i = 0; i < w->row_count; i++)
+        if (w->rows[i].lane == lane && w->rows[i].partition == p)
+            end = stg_ns_max(end, w->rows[i].position + 1);
+    return end;
+}
+
+void stg_world_end_lane(stg_world *w, uint32_t lane)
+{
+    if (stg_flow_lane(w->flow, lane)->is_removing)
+        return;
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        w->lanes[lane]->cursors[p].end =
+            w->partitions[p].where == STG_WORLD_ASSIGNED ? find_end(w, lane, p)
+                                                         : 0;
+    stg_flow_remove(w->flow, lane, w->now);
+}
+
+bool stg_world_start_lane(stg_world *w, uint32_t lane)
+{
+    stg_status status =
+        stg_flow_add_lane(w->flow, lane, &w->lanes[lane]->o, w->now, NULL);
+
+    return stg_world_require(w, status == STG_OK, "check", stg_about_lane(lane),
+                             "flow takes the lane");
+}
+
+/* -- the hub begins -------------------------------------------------------- */
+
+/* I21 The store sees to it when it is opened. */
+static void cap_waits(stg_world *w)
+{
+    for (size_t i = 0; i < w->row_count; i++) {
+        stg_world_row *r = &w->rows[i];
+
+        r->due_at = stg_ns_min(r->due_at, w->o.wall_at + r->wait);
+    }
+}
+
+static void assign_queue(stg_world *w)
+{
+    for (uint32_t p = 0; p < w->partition_count; p++) {
+        const stg_world_partition *at = &w->partitions[p];
+        stg_assignment g = {.partition = p,
+                            .begin = stg_ns_max(at->committed, at->trimmed)};
+
+        stg_world_require(
+            w, stg_flow_assign(w->flow, &g, w->now, NULL) == STG_OK, "check",
+            stg_about_partition(p), "flow takes the partition");
+    }
+}
+
+static void restore(stg_world *w)
+{
+    for (uint32_t i = 0; i < w->lane_count; i++)
+        for (uint32_t p = 0; p < w->partition_count; p++)
+            if (w->lanes[i]->cursors[p].is_known)
+                stg_world_require(
+                    w,
+                    stg_flow_restore(w->flow, &w->lanes[i]->cursors[p].c) ==
+                        STG_OK,
+                    "check", stg_about_lane(i),
+                    "flow takes its own cursor back");
+}
+
+static void *allocate(void *ctx, size_t size)
+{
+    stg_world *w = ctx;
+    void *bytes;
+
+    if (++w->allocations == w->fail_at ||
+        (w->fail_one_in > 0 && stg_rng_upto(&w->rng, w->fail_one_in - 1) == 0))
+        return NULL;
+    bytes = w->hooks.memory.allocate(w->hooks.memory.ctx, size);
+    w->allocated += bytes != NULL;
+    return bytes;
+}
+
+static void release(void *ctx, void *bytes)
+{
+    stg_world *w = ctx;
+
+    w->allocated--;
+    w->hooks.memory.release(w->hooks.memory.ctx, bytes);
+}
+
+static bool make_flow(stg_world *w)
+{
+    stg_memory memory = {allocate, release, w};
+
+    w->o.wall_at = stg_world_wall(w);
+    cap_waits(w);
+    w->o.seed = stg_rng_next(&w->rng);
+    return stg_world_require(
+        w, stg_flow_new(&w->flow, &memory, &w->o, w->now, NULL) == STG_OK,
+        "check", stg_about_all(), "flow takes the options");
+}
+
+/* Memory fails on purpose only when all this is done. */
+static void begin(stg_world *w)
+{
+    uint32_t one_in = w->fail_one_in;
+
+    w->fail_one_in = 0;
+    if (!make_flow(w))
+        return;
+    if (!w->is_group)
+        assign_queue(w);
+    for (uint32_t i = 0; i < w->lane_count; i++)
+        if (!w->lanes[i]->was_removed)
+            stg_world_start_lane(w, i);
+    if (w->is_group)
+        stg_world_assign_rows(w);
+    else
+        restore(w);
+    w->is_stopped = false;
+    stg_flow_start(w->flow, w->now);
+    if (w->is_group)
+        stg_world_assign_all(w);
+    w->fail_one_in = one_in;
+    for (uint32_t i = 0; i < w->lane_count; i++)
+        if (!w->lanes[i]->was_removed)
+            stg_world_note_begin(w, i);
+}
+
+void stg_world_start(stg_world *w)
+{
+    if (w->has_failed)
+        return;
+    begin(w);
+    stg_world_act(w);
+}
+
+/* -- the hub ends ---------------------------------------------------------- */
+
+/* I21: what is left of a row's wait, by the wall clock. */
+static stg_ns find_wait(const stg_world *w, const stg_world_row *r)
+{
+    return stg_ns_min(stg_ns_sub(r->due_at, stg_world_wall(w)), r->wait);
+}
+
+/* The wait is then the stored row's, or none. */
+void stg_world_forget(stg_world *w, uint32_t lane, uint32_t partition)
+{
+    stg_world_lane *l = w->lanes[lane];
+
+    for (uint64_t i = 0; i < w->log_count; i++) {
+        const stg_world_message *m = &w->log[i];
+        stg_world_receipt *r = &l->receipts[i];
+        const stg_world_row *row = NULL;
+
+        if (m->partition != partition)
+            continue;
+        r->is_over = stg_world_is_settled(&l->cursors[partition], m->position);
+        if (r->not_before == 0)
+            continue;
+        for (uint32_t replay = 0; replay <= r->replays && !row; replay++)
+            row = stg_world_find_row(w, lane, partition, m->position, replay);
+        r->not_before =
+            row == NULL ? 0
+                        : stg_ns_min(r->not_before, w->now + find_wait(w, row));
+    }
+}
+
+/* A lane that was to be removed, and that the store does not know any more, is
+ * removed, whether or not flow came to say so. */
+static bool is_removed(const stg_world_lane *l)
+{
+    for (uint32_t p = 0; p < STG_WORLD_PARTITIONS_MAX; p++)
+        if (l->cursors[p].is_known)
+            return false;
+    return l->is_removing;
+}
+
+void stg_world_restart(stg_world *w, stg_ns after)
+{
+    if (w->has_failed)
+        return;
+    stg_flow_free(w->flow);
+    w->flow = NULL;
+    w->now += after;
+    for (uint32_t l = 0; l < w->lane_count; l++) {
+        w->lanes[l]->in_flight = 0;
+        if (is_removed(w->lanes[l]))
+            stg_world_note_removed(w, l);
+        else
+            for (uint32_t p = 0; p < w->partition_count; p++)
+                stg_world_forget(w, l, p);
+    }
+    begin(w);
+    // The settings know what is to be removed.
+    for (uint32_t l = 0; l < w->lane_count && !w->has_failed; l++)
+        if (w->lanes[l]->is_removing)
+            stg_world_end_lane(w, l);
+    stg_world_act(w);
+}
+
+void stg_world_crash(stg_world *w, stg_ns after)
+{
+    if (w->has_failed)
+        return;
+    w->crashes++;
+    // What was on its way may have arrived.
+    for (stg_world_event *e = w->events; e != NULL; e = e->next)
+        if (e->kind == STG_WORLD_ENDED && stg_rng_upto(&w->rng, 1) == 1)
+            stg_world_count_processed(w, e);
+    stg_world_lose_store(w);
+    stg_world_free_events(w);
+    stg_world_restart(w, after);
+}
+
+bool stg_world_stop(stg_world *w)
+{
+    if (w->has_failed)
+        return false;
+    stg_flow_stop(w->flow, w->now);
+    stg_world_run(w, STG_NEVER);
+    stg_world_require(w, w->is_stopped, "I14", stg_about_all(),
+                      "a stop comes to its end");
+    stg_world_lose_store(w);
+    stg_world_free_events(w);
+    w->crashes += !w->is_clean; // as good as one, for what was not stored
+    return w->is_clean;
+}
+
+stg_ns stg_world_wall(const stg_world *w)
+{
+    return w->wall_at + (w->now - w->origin_at);
+}
+
+void stg_world_set_wall_forward(stg_world *w, stg_ns by)
+{
+    w->wall_at += by;
+}
+
+void stg_world_set_wall_back(stg_world *w, stg_ns by)
+{
+    w->wall_at -= by;
+}
+
+/* -- what operators do ----------------------------------------------------- */
+
+void stg_world_pause(stg_world *w, uint32_t lane, bool is_paused)
+{
+    if (w->has_failed)
+        return;
+    w->lanes[lane]->o.is_paused = is_paused;
+    stg_flow_pause(w->flow, lane, is_paused, w->now);
+}
+
+void stg_world_remove(stg_world *w, uint32_t lane)
+{
+    if (w->has_failed)
+        return;
+    w->lanes[lane]->is_removing = true;
+    w->lanes[lane]->has_shed = true;
+    stg_world_end_lane(w, lane);
+}
+
+/* Flow has memory for a lane that is added. */
+static void add(stg_world *w, uint32_t lane)
+{
+    uint32_t one_in = w->fail_one_in;
+
+    w->fail_one_in = 0;
+    stg_world_start_lane(w, lane);
+    w->fail_one_in = one_in;
+    stg_world_note_begin(w, lane);
+}
+
+void stg_world_add_again(stg_world *w, uint32_t lane)
+{
+    stg_world_lane *l = w->lanes[lane];
+
+    assert(l->was_removed);
+    if (w->has_failed)
+        return;
+    l->was_removed = l->was_known = l->was_added = false;
+    l->life++;
+    l->in_flight = 0;
+    memset(l->receipts, 0, w->log_count * sizeof *l->receipts);
+    add(w, lane);
+}
+
+stg_lane_options *stg_world_join_lane(stg_world *w, const char *policy,
+                                      bool is_from_oldest)
+{
+    stg_lane_options *o = NULL;
+
+    if (!w->has_failed)
+        o = stg_world_add_lane(w, policy);
+    if (o == NULL)
+        return NULL;
+    o->is_from_oldest = is_from_oldest;
+    add(w, (uint32_t)w->lane_count - 1);
+    return o;
+}
+
+stg_status stg_world_change(stg_world *w, stg_error *err)
+{
+    if (w->has_failed)
+        return STG_IO;
+    return stg_flow_change(w->flow, &w->o, w->now, err);
+}
+
+stg_status stg_world_change_lane(stg_world *w, uint32_t lane,
+                                 const stg_lane_options *o, const char *policy,
+                                 stg_error *err)
+{
+    stg_world_lane *l = w->lanes[lane];
+    stg_lane_options wanted = *o;
+    stg_policy *other = NULL;
+    stg_status status;
+
+    if (w->has_failed)
+        return STG_IO;
+    if (policy != NULL) {
+        wanted.policy = other = stg_world_make_policy(w, policy, err);
+        if (other == NULL)
+            return STG_INVALID;
+    }
+    status = stg_flow_change_lane(w->flow, lane, &wanted, w->now, err);
+    if (status != STG_OK)
+        return status;
+    l->o = wanted;
+    if (other != NULL) {
+        l->policy = other;
+        l->has_changed = true;
+    }
+    return STG_OK;
+}
+
+void stg_world_copy_options(const stg_world *w, uint32_t lane,
+                            stg_lane_options *o)
+{
+    const stg_lane_options *now = &w->lanes[lane]->o;
+
+    o->policy = now->policy;
+    o->order = now->order;
+    o->is_paused = now->is_paused;
+    o->accepts = now->accepts;
+    o->follows = now->follows;
+    o->ctx = now->ctx;
+}
+
+void stg_world_retain(stg_world *w, uint32_t partition, uint64_t position)
+{
+    if (!w->has_failed)
+        stg_flow_retain(w->flow, partition, position, w->now);
+}
+
+void stg_world_trim(stg_world *w, uint32_t partition, uint64_t position)
+{
+    w->partitions[partition].trimmed = position;
+}
+
+void stg_world_heal(stg_world *w, stg_world_target *answer)
+{
+    w->fail_one_in = 0;
+    w->store_room = UINT64_MAX;
+    w->lost_answers = 0;
+    w->store_delay = 5 * STG_MS;
+    w->fetch_delay = STG_MS;
+    for (uint32_t l = 0; l < w->lane_count; l++) {
+        stg_world_set_target(w, l, answer);
+        stg_world_pause(w, l, false);
+    }
+    stg_world_run(w, STG_NEVER);
+    for (uint32_t p = 0; w->is_group && p < w->partition_count; p++)
+        stg_world_assign(w, p);
+    stg_world_run(w, STG_NEVER);
+    stg_world_check_ends(w);
+}

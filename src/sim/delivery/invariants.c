@@ -1,0 +1,415 @@
+#include "sim/delivery/internal.h"
+
+#include <string.h>
+
+/* What has to be true of a world, by the numbers of the hub's contract: at each
+ * start, after each event, for each group, and when all has settled. The judge is
+ * the record of what targets saw and the store holds; of flow's own state it
+ * believes nothing but the order that holds now. */
+
+bool stg_world_require(stg_world *w, bool claim, const char *invariant,
+                       stg_world_subject of, const char *text)
+{
+    if (claim || w->has_failed)
+        return claim;
+    w->has_failed = true;
+    w->failure = (stg_world_failure){.invariant = invariant,
+                                     .text = text,
+                                     .seed = w->seed,
+                                     .at = w->now - w->origin_at,
+                                     .lane = of.lane,
+                                     .partition = of.partition,
+                                     .position = of.position};
+    if (w->hooks.failed != NULL)
+        w->hooks.failed(w->hooks.ctx, &w->failure);
+    return false;
+}
+
+/* -- the books ------------------------------------------------------------- */
+
+static uint64_t count_of(const stg_world_dead *d)
+{
+    return d->count == 0 ? 1 : d->count;
+}
+
+/* Of the lane's present life. */
+static bool is_dead_of(const stg_world *w, const stg_world_dead *d,
+                       uint32_t lane, uint32_t partition)
+{
+    return d->lane == lane && d->partition == partition &&
+           d->life == w->lanes[lane]->life;
+}
+
+void stg_world_check_cursor(stg_world *w, const stg_cursor *c)
+{
+    uint64_t rows = 0, replays = 0, dead = 0, cancelled = 0;
+
+    for (size_t i = 0; i < w->row_count; i++) {
+        const stg_world_row *r = &w->rows[i];
+        bool is_of = r->lane == c->lane && r->partition == c->partition;
+
+        rows += is_of;
+        replays += is_of && r->replay > 0;
+    }
+    for (size_t i = 0; i < w->dead_count; i++) {
+        const stg_world_dead *d = &w->dead[i];
+
+        if (!is_dead_of(w, d, c->lane, c->partition))
+            continue;
+        if (d->is_cancelled)
+            cancelled += count_of(d);
+        else
+            dead += count_of(d);
+    }
+    stg_world_require(w,
+                      c->parked == rows && c->replays == replays &&
+                          c->dead == dead && c->cancelled == cancelled,
+                      "I17", stg_about_message(c->lane, c->partition, c->base),
+                      "a stored cursor counts the rows that are");
+    stg_world_require(
+        w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
+        "I17", stg_about_message(c->lane, c->partition, c->base),
+        "the books of a stored cursor balance");
+}
+
+void stg_world_check_flow(stg_world *w)
+{
+    const char *flaw;
+
+    if (w->has_failed)
+        return;
+    flaw = stg_flow_check(w->flow);
+    stg_world_require(w, flaw == NULL, "check", stg_about_all(), flaw);
+    for (uint32_t l = 0; l < w->lane_count; l++) {
+        stg_lane_view v;
+
+        if (stg_flow_look(w->flow, l, &v, w->now) != STG_OK)
+            continue;
+        stg_world_require(w,
+                          v.routed == v.delivered + v.dead + v.cancelled +
+                                          v.parked + v.waiting + v.in_flight,
+                          "I17", stg_about_lane(l), "the books balance");
+        stg_world_require(w, v.in_flight == w->lanes[l]->in_flight, "I17",
+                          stg_about_lane(l), "flow counts its attempts");
+        stg_world_require(w, v.limit <= w->lanes[l]->o.in_flight_max, "I8",
+                          stg_about_lane(l), "the limit is within its bound");
+    }
+}
+
+static bool has_claim(const stg_group *g, uint32_t p)
+{
+    for (size_t i = 0; i < g->claim_count; i++)
+        if (g->claims[i].partition == p)
+            return true;
+    return false;
+}
+
+void stg_world_check_claims(stg_world *w, const stg_group *g)
+{
+    bool is_claimed = true;
+
+    for (size_t i = 0; i < g->change_count; i++)
+        is_claimed &= has_claim(g, g->changes[i].partition);
+    for (size_t i = 0; i < g->cursor_count; i++)
+        is_claimed &= has_claim(g, g->cursors[i].partition);
+    stg_world_require(w, is_claimed, "I2", stg_about_all(),
+                      "a group claims each partition that it writes");
+    for (size_t i = 0; i < g->claim_count; i++) {
+        uint32_t p = g->claims[i].partition;
+        const stg_world_partition *at = &w->partitions[p];
+
+        stg_world_require(w, i == 0 || g->claims[i - 1].partition < p, "check",
+                          stg_about_partition(p), "claims rise");
+        if (!w->is_group)
+            continue;
+        stg_world_require(w, g->claims[i].generation == at->claimed, "I2",
+                          stg_about_partition(p),
+                          "a claim has the generation that was assigned");
+        stg_world_require(w,
+                          w->keeps_rows || at->where == STG_WORLD_ASSIGNED ||
+                              (at->where == STG_WORLD_REVOKING && !at->is_lost),
+                          "I2", stg_about_partition(p),
+                          "nothing is written of what was lost");
+    }
+}
+
+/* -- an attempt starts ----------------------------------------------------- */
+
+/* Whether the lane has shed some of it, so that its order has holes. */
+static bool has_shed(stg_world *w, uint32_t lane)
+{
+    const stg_lane *own = stg_flow_lane(w->flow, lane);
+
+    for (uint32_t i = 0; i < w->flow->partition_count; i++)
+        if (stg_lane_place(own, w->flow->partitions[i])->range.count > 0)
+            w->lanes[lane]->has_shed = true;
+    return w->lanes[lane]->has_shed;
+}
+
+/* I18: those that come before it have ended. */
+static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    const stg_world_message *m = &w->log[i];
+    stg_order order = stg_flow_lane(w->flow, lane)->o.order; // that holds now
+
+    if (order == STG_ORDER_NONE || has_shed(w, lane) || l->replays > 0)
+        return;
+    for (uint64_t before = 0; before < i; before++) {
+        const stg_world_message *other = &w->log[before];
+        bool is_same_key = m->key != 0 && m->key == other->key;
+
+        if (other->partition != m->partition ||
+            other->position < l->cursors[m->partition].begin ||
+            !stg_world_is_wanted(l, m->partition, other->position) ||
+            l->receipts[before].is_over)
+            continue;
+        stg_world_require(w, order != STG_ORDER_STRICT && !is_same_key, "I18",
+                          stg_about_message(lane, m->partition, m->position),
+                          "an attempt starts when those before it have ended");
+    }
+}
+
+/* Nothing begins of what was revoked, but rows that stay. */
+static bool is_here(const stg_world *w, const stg_action *a)
+{
+    const stg_message *m = a->start.message;
+
+    return !w->is_group || stg_world_is_assigned(w, m->partition) ||
+           (w->keeps_rows &&
+            stg_world_find_row(w, a->lane, m->partition, m->position,
+                               a->start.replay) != NULL);
+}
+
+static bool is_unchanged(const stg_world_message *m, const stg_message *got)
+{
+    unsigned char expected[STG_WORLD_SIZE_MIN];
+
+    stg_world_write_bytes(expected, m->partition, m->position);
+    return got->size == m->size &&
+           memcmp(got->bytes, expected, sizeof expected) == 0 &&
+           got->key == m->key && got->created_at == m->created_at;
+}
+
+void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
+{
+    const stg_world_message *m = &w->log[i];
+    const stg_world_lane *l = w->lanes[a->lane];
+    const stg_world_receipt *r = &l->receipts[i];
+    stg_world_subject of =
+        stg_about_message(a->lane, m->partition, m->position);
+
+    stg_world_require(w, is_unchanged(m, a->start.message), "I11", of,
+                      "the message is as it was published");
+    stg_world_require(w, m->true_size == 0, "I6", of,
+                      "what is too large is not tried");
+    stg_world_require(w, !l->was_removed && !l->is_removing && !l->o.is_paused,
+                      "I7", of, "no attempt of a removed or paused lane");
+    stg_world_require(w, stg_world_is_wanted(l, m->partition, m->position),
+                      "I7", of, "no attempt of what the lane refuses");
+    stg_world_require(w, w->now >= r->not_before, "I4", of,
+                      "no attempt starts early");
+    stg_world_require(w,
+                      a->start.timeout > 0 && a->start.replay == r->replays &&
+                          a->start.attempt > a->start.is_retry,
+                      "I3", of, "the attempt is counted as it should be");
+    stg_world_require(w, is_here(w, a), "I2", of,
+                      "nothing of what was revoked starts");
+    check_turn(w, a->lane, i);
+}
+
+/* -- all has settled ------------------------------------------------------- */
+
+typedef enum how_dead { ALIVE, SINGLE, BULK } how_dead;
+
+/* How the message is dead on the lane, and how many rows of its own it has. */
+static how_dead find_dead(const stg_world *w, uint32_t lane,
+                          const stg_world_message *m, uint32_t *rows)
+{
+    how_dead how = ALIVE;
+
+    *rows = 0;
+    for (size_t i = 0; i < w->dead_count; i++) {
+        const stg_world_dead *d = &w->dead[i];
+
+        if (!is_dead_of(w, d, lane, m->partition))
+            continue;
+        if (d->count == 0 && d->position == m->position) {
+            how = SINGLE;
+            ++*rows;
+        } else if (d->count > 0 && d->position <= m->position &&
+                   m->position <= d->last_position && how == ALIVE) {
+            how = BULK;
+        }
+    }
+    return how;
+}
+
+static bool is_parked(const stg_world *w, uint32_t lane, uint64_t i)
+{
+    const stg_world_message *m = &w->log[i];
+
+    for (uint32_t n = 0; n <= w->lanes[lane]->receipts[i].replays; n++)
+        if (stg_world_find_row(w, lane, m->partition, m->position, n) != NULL)
+            return true;
+    return false;
+}
+
+static void check_end(stg_world *w, uint32_t lane, uint64_t i)
+{
+    const stg_world_message *m = &w->log[i];
+    const stg_world_lane *l = w->lanes[lane];
+    const stg_world_receipt *r = &l->receipts[i];
+    stg_world_subject of = stg_about_message(lane, m->partition, m->position);
+    uint64_t tries = 1 + r->replays;
+    uint32_t rows;
+    how_dead how = find_dead(w, lane, m, &rows);
+
+    stg_world_require(w, !is_parked(w, lane, i), "I20", of,
+                      "no message is parked for ever");
+    stg_world_require(w, rows <= 1, "I13", of, "a dead message has one row");
+    stg_world_require(w, r->processed > 0 || how != ALIVE, "I1", of,
+                      "a message is delivered, or dead with a row");
+    if (!l->has_changed && l->policy->reset_after == STG_NEVER &&
+        l->policy->attempts_max != STG_UNLIMITED)
+        stg_world_require(
+            w, r->attempts <= l->policy->attempts_max * tries + w->crashes,
+            "I3", of, "attempts are within the policy's, and the crashes");
+    stg_world_require(w, r->processed <= tries + w->crashes + r->unknown, "I16",
+                      of, "a message arrives twice only for a reason");
+}
+
+static bool is_business(const stg_world_lane *l, const stg_world_message *m)
+{
+    return m->position >= l->cursors[m->partition].begin &&
+           stg_world_is_wanted(l, m->partition, m->position);
+}
+
+/* Of all messages that were the lane's business. */
+typedef struct lane_sum {
+    uint64_t wanted, processed;
+} lane_sum;
+
+static lane_sum check_each(stg_world *w, uint32_t lane)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    lane_sum s = {0, 0};
+
+    for (uint64_t i = 0; i < w->log_count; i++) {
+        const stg_world_message *m = &w->log[i];
+        stg_world_subject of =
+            stg_about_message(lane, m->partition, m->position);
+
+        if (!is_business(l, m)) {
+            stg_world_require(w, w->is_group || l->receipts[i].attempts == 0,
+                              "I7", of, "what the lane refuses is not tried");
+            continue;
+        }
+        s.wanted++;
+        s.processed += l->receipts[i].processed > 0;
+        check_end(w, lane, i);
+        stg_world_require(
+            w, stg_world_is_settled(&l->cursors[m->partition], m->position),
+            "I20", of, "a message is settled durably");
+    }
+    return s;
+}
+
+/* A replay of a bulk row sends all that the lane wanted from its first to its last
+ * position: nothing of that is missing in it. */
+static void check_bulk_rows(stg_world *w)
+{
+    for (size_t i = 0; i < w->dead_count; i++) {
+        const stg_world_dead *d = &w->dead[i];
+        const stg_world_lane *l = w->lanes[d->lane];
+        uint64_t wanted = 0;
+
+        if (d->count == 0 || d->is_cancelled || d->is_expired ||
+            d->life != l->life)
+            continue;
+        for (uint64_t k = 0; k < w->log_count; k++)
+            wanted += w->log[k].partition == d->partition &&
+                      w->log[k].position >= d->position &&
+                      w->log[k].position <= d->last_position &&
+                      is_business(l, &w->log[k]);
+        stg_world_require(w, wanted == d->count, "I13",
+                          stg_about_message(d->lane, d->partition, d->position),
+                          "a bulk row counts the messages in its range");
+    }
+}
+
+/* The log itself: a lane that is added may begin there. */
+static bool has_log_lost(const stg_world *w)
+{
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        if (w->is_group && w->partitions[p].trimmed > 0)
+            return true;
+    return false;
+}
+
+/* Nobody knows how many messages the log had lost: the rows have as many as there
+ * were positions. */
+static uint64_t count_lost(const stg_world *w, uint32_t lane)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < w->dead_count; i++)
+        if (w->dead[i].is_expired &&
+            is_dead_of(w, &w->dead[i], lane, w->dead[i].partition))
+            count += w->dead[i].count;
+    return count;
+}
+
+static void check_lane(stg_world *w, uint32_t lane)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    stg_world_subject of = stg_about_lane(lane);
+    uint64_t settled = 0, delivered = 0;
+    lane_sum s;
+
+    stg_world_require(w, !l->is_removing, "I20", of, "a removal ends");
+    s = check_each(w, lane);
+    for (uint32_t p = 0; p < w->partition_count; p++) {
+        const stg_cursor *c = &l->cursors[p].c;
+
+        stg_world_require(w, c->parked == 0, "I20", of, "no row is parked");
+        settled += c->delivered + c->dead + c->cancelled;
+        delivered += c->delivered;
+    }
+    settled -= count_lost(w, lane);
+    stg_world_require(w,
+                      l->has_lost || has_log_lost(w) ? settled <= s.wanted
+                                                     : settled == s.wanted,
+                      "I17", of, "all that was wanted is settled once");
+    stg_world_require(w, delivered <= s.processed, "I1", of,
+                      "what counts as delivered was processed");
+}
+
+void stg_world_check_ends(stg_world *w)
+{
+    check_bulk_rows(w);
+    for (uint32_t l = 0; l < w->lane_count && !w->has_failed; l++)
+        if (!w->lanes[l]->was_removed)
+            check_lane(w, l);
+}
+
+/* What was published after the removal is nobody's business. */
+void stg_world_check_removed(stg_world *w, uint32_t lane)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    stg_world_subject of = stg_about_lane(lane);
+    bool is_known = false, has_rows = false;
+
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        is_known |= l->cursors[p].is_known;
+    for (size_t i = 0; i < w->row_count; i++)
+        has_rows |= w->rows[i].lane == lane;
+    stg_world_require(w, !is_known && !has_rows && l->in_flight == 0, "I7", of,
+                      "nothing is left of a removed lane");
+    for (uint64_t i = 0; i < w->log_count; i++) {
+        const stg_world_message *m = &w->log[i];
+
+        if (is_business(l, m) && m->position < l->cursors[m->partition].end)
+            check_end(w, lane, i);
+    }
+}

@@ -1,0 +1,207 @@
+#include "sim/delivery/internal.h"
+
+/* What the other hubs of a group do to partitions that this one does not have:
+ * they deliver, park and lose messages as they like, each in whole transactions of
+ * the store, or in a store of their own that this hub never sees. */
+
+static const stg_world_message *message(const stg_world *w, uint32_t p,
+                                        uint64_t i)
+{
+    return &w->log[w->partitions[p].messages[i]];
+}
+
+/* Where message i of the partition is; or the next one will be. */
+static uint64_t position_of(const stg_world *w, uint32_t p, uint64_t i)
+{
+    if (i < w->partitions[p].count)
+        return message(w, p, i)->position;
+    return w->partitions[p].last + 1;
+}
+
+/* -- one message ----------------------------------------------------------- */
+
+/* The other hub has the lane in the order that it likes. */
+static void park(stg_world *w, uint32_t lane, const stg_world_message *m)
+{
+    stg_world_lane *l = w->lanes[lane];
+    stg_cursor *c = &l->cursors[m->partition].c;
+    stg_ns wall = stg_world_wall(w);
+    stg_world_row *r = stg_world_add_row(w);
+
+    if (r == NULL)
+        return;
+    *r = (stg_world_row){.lane = lane,
+                         .partition = m->partition,
+                         .position = m->position,
+                         .progress = stg_progress_begin(l->policy),
+                         .failure = {.outcome = stg_answered(503),
+                                     .why = STG_WHY_BACKOFF,
+                                     .first_attempt_at = wall,
+                                     .last_attempt_at = wall,
+                                     .detail = ""},
+                         .has_failure = true,
+                         .wait = 100 * STG_MS,
+                         .began_at = wall,
+                         .due_at = wall + 100 * STG_MS};
+    r->progress.attempts = 1;
+    c->routed++;
+    c->parked++;
+    l->has_shed |= l->o.order != STG_ORDER_NONE && !c->is_ordered;
+}
+
+static void deliver(stg_world *w, uint32_t lane, uint64_t i, stg_world_row *r)
+{
+    stg_world_lane *l = w->lanes[lane];
+    stg_cursor *c = &l->cursors[w->log[i].partition].c;
+
+    if (r != NULL) {
+        c->parked--;
+        stg_world_delete_row(w, r);
+    } else {
+        c->routed++;
+    }
+    c->delivered++;
+    l->receipts[i].processed++;
+}
+
+static void refuse(stg_world *w, uint32_t lane, const stg_world_message *m)
+{
+    const stg_failure too_large = {.outcome = stg_failed(STG_FAULT_TOO_LARGE)};
+    stg_cursor *c = &w->lanes[lane]->cursors[m->partition].c;
+
+    stg_world_put_dead(w, &(stg_change){.kind = STG_CHANGE_DEAD,
+                                        .lane = lane,
+                                        .partition = m->partition,
+                                        .position = m->position,
+                                        .failure = &too_large});
+    c->routed++;
+    c->dead++;
+}
+
+/* Returns whether the base may pass it. */
+static bool settle_one(stg_world *w, uint32_t lane, uint64_t i, bool is_last)
+{
+    stg_world_lane *l = w->lanes[lane];
+    const stg_world_message *m = &w->log[i];
+    stg_world_cursor *c = &l->cursors[m->partition];
+    stg_world_row *r =
+        stg_world_find_row(w, lane, m->partition, m->position, 0);
+    bool is_settled = stg_world_is_settled(c, m->position);
+
+    if (m->position < c->begin ||
+        !stg_world_is_wanted(l, m->partition, m->position))
+        return true;
+    if (r != NULL && (c->c.is_ordered || stg_rng_upto(&w->rng, 1) == 0)) {
+        deliver(w, lane, i, r);
+    } else if (r == NULL && !is_settled && m->true_size > 0) {
+        refuse(w, lane, m);
+    } else if (r == NULL && !is_settled &&
+               (c->c.is_ordered ? is_last : stg_rng_upto(&w->rng, 3) == 0)) {
+        park(w, lane, m);
+        return !c->c.is_ordered;
+    } else if (r == NULL && !is_settled) {
+        deliver(w, lane, i, NULL);
+    }
+    return true;
+}
+
+/* -- a lane ---------------------------------------------------------------- */
+
+/* What the log had lost becomes a bulk row. */
+static void lose(stg_world *w, uint32_t lane, uint32_t p)
+{
+    stg_world_cursor *c = &w->lanes[lane]->cursors[p];
+    uint64_t trimmed = w->partitions[p].trimmed;
+
+    if (c->c.base >= trimmed)
+        return;
+    stg_world_put_dead(w, &(stg_change){.kind = STG_CHANGE_RANGE,
+                                        .lane = lane,
+                                        .partition = p,
+                                        .position = c->c.base,
+                                        .replay = STG_REPLAY_LOST,
+                                        .last_position = trimmed - 1,
+                                        .count = trimmed - c->c.base,
+                                        .is_expired = true});
+    c->c.routed += trimmed - c->c.base;
+    c->c.dead += trimmed - c->c.base;
+}
+
+static void raise_base(stg_world_cursor *c, uint64_t base)
+{
+    size_t count = 0;
+
+    c->c.base = stg_ns_max(c->c.base, base);
+    for (size_t i = 0; i < c->c.settled_count; i++)
+        if (c->settled[i] >= c->c.base)
+            c->settled[count++] = c->settled[i];
+    c->c.settled_count = count;
+}
+
+static void settle_lane(stg_world *w, uint32_t lane, uint32_t p, uint64_t count)
+{
+    stg_world_cursor *c = &w->lanes[lane]->cursors[p];
+    uint64_t base = stg_ns_max(c->c.base, w->partitions[p].trimmed);
+    uint64_t i = stg_world_find(w, p, base);
+    bool is_head = stg_rng_upto(&w->rng, 1) == 0;
+
+    lose(w, lane, p);
+    if (c->c.parked == c->c.replays)
+        c->c.is_ordered = stg_rng_upto(&w->rng, 1) == 0;
+    for (; count > 0 && i < w->partitions[p].count; count--, i++) {
+        if (!settle_one(w, lane, w->partitions[p].messages[i],
+                        is_head && count == 1))
+            break;
+        base = position_of(w, p, i + 1);
+    }
+    raise_base(c, base);
+    stg_world_check_cursor(w, &c->c);
+}
+
+/* -- a partition ----------------------------------------------------------- */
+
+/* Their store is another: what they did this hub learns from the group's offset. */
+static void pass_all(stg_world *w, uint32_t p, uint64_t count)
+{
+    stg_world_partition *at = &w->partitions[p];
+    uint64_t i = stg_world_find(w, p, at->group_at);
+
+    for (; count > 0 && i < at->count; count--, i++)
+        for (uint32_t l = 0; l < w->lane_count; l++) {
+            w->lanes[l]->receipts[at->messages[i]].processed++;
+            w->lanes[l]->has_lost = w->lanes[l]->has_shed = true;
+        }
+    at->group_at = stg_ns_max(at->group_at, position_of(w, p, i));
+}
+
+void stg_world_settle_elsewhere(stg_world *w, uint32_t partition,
+                                uint64_t count)
+{
+    stg_world_partition *at = &w->partitions[partition];
+
+    if (at->where != STG_WORLD_AWAY && at->generation <= at->claimed)
+        return;
+    w->crashes++;
+    if (w->keeps_rows) {
+        pass_all(w, partition, count);
+        return;
+    }
+    at->generation++;
+    for (uint32_t l = 0; l < w->lane_count; l++)
+        if (w->lanes[l]->cursors[partition].is_known &&
+            !w->lanes[l]->is_removing)
+            settle_lane(w, l, partition, count);
+}
+
+void stg_world_forget_elsewhere(stg_world *w, uint32_t lane)
+{
+    for (uint32_t p = 0; p < w->partition_count; p++) {
+        stg_change c = {
+            .kind = STG_CHANGE_CANCEL, .lane = lane, .partition = p};
+
+        if (w->keeps_rows || stg_world_is_assigned(w, p))
+            continue;
+        stg_world_cancel_rows(w, &c);
+        w->lanes[lane]->cursors[p].is_known = false;
+    }
+}

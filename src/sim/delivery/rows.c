@@ -1,0 +1,305 @@
+#include "sim/delivery/internal.h"
+
+#include <string.h>
+
+/* What the store of a world holds: parked rows, dead letters, cursors. A group
+ * may come again after its answer was lost, and after a replay of what it made:
+ * all changes are idempotent, and a replayed letter stays replayed. */
+
+/* -- parked rows ----------------------------------------------------------- */
+
+stg_world_row *stg_world_find_row(const stg_world *w, uint32_t lane,
+                                  uint32_t partition, uint64_t position,
+                                  uint32_t replay)
+{
+    for (size_t i = 0; i < w->row_count; i++)
+        if (w->rows[i].lane == lane && w->rows[i].position == position &&
+            w->rows[i].partition == partition && w->rows[i].replay == replay)
+            return &w->rows[i];
+    return NULL;
+}
+
+void stg_world_delete_row(stg_world *w, stg_world_row *r)
+{
+    if (r != NULL)
+        *r = w->rows[--w->row_count];
+}
+
+stg_world_row *stg_world_add_row(stg_world *w)
+{
+    if (!stg_world_grow(w, &w->rows, &w->row_capacity, w->row_count + 1,
+                        sizeof *w->rows))
+        return NULL;
+    return &w->rows[w->row_count++];
+}
+
+static void park(stg_world *w, const stg_change *c)
+{
+    stg_world_row *r =
+        stg_world_find_row(w, c->lane, c->partition, c->position, c->replay);
+
+    stg_world_require(
+        w, r != NULL || c->message != NULL, "I13",
+        stg_about_message(c->lane, c->partition, c->position),
+        "a row that the store does not have comes with its message");
+    if (r == NULL)
+        r = stg_world_add_row(w);
+    if (r == NULL)
+        return;
+    *r = (stg_world_row){.lane = c->lane,
+                         .partition = c->partition,
+                         .position = c->position,
+                         .replay = c->replay,
+                         .attempts_before = c->attempts_before,
+                         .progress = c->progress,
+                         .began_at = c->began_at,
+                         .wait = c->wait,
+                         .due_at = c->due_at,
+                         .has_failure = c->failure != NULL};
+    if (c->failure != NULL) {
+        r->failure = *c->failure;
+        r->failure.detail = "";
+        r->failure.answer = NULL;
+        r->failure.answer_size = 0;
+    }
+}
+
+/* -- dead letters ---------------------------------------------------------- */
+
+static bool is_letter_of(const stg_world *w, const stg_world_dead *d,
+                         const stg_change *c)
+{
+    return d->lane == c->lane && d->position == c->position &&
+           d->partition == c->partition && d->replay == c->replay &&
+           d->life == w->lanes[c->lane]->life;
+}
+
+static stg_world_dead *find_dead(stg_world *w, const stg_change *c)
+{
+    for (size_t i = w->dead_count; i-- > 0;)
+        if (is_letter_of(w, &w->dead[i], c))
+            return &w->dead[i];
+    return NULL;
+}
+
+/* What was replayed since stays so when a group comes again. */
+static bool was_replayed(const stg_world *w, const stg_change *c)
+{
+    for (size_t i = w->replayed_count; i-- > 0;)
+        if (is_letter_of(w, &w->replayed[i], c) &&
+            w->replayed[i].count == c->count)
+            return true;
+    return false;
+}
+
+static stg_world_dead make_dead(const stg_world *w, const stg_change *c)
+{
+    stg_world_dead d = {.lane = c->lane,
+                        .partition = c->partition,
+                        .position = c->position,
+                        .replay = c->replay,
+                        .last_position = c->last_position,
+                        .count = c->count,
+                        .is_cancelled = c->is_cancelled,
+                        .is_expired = c->is_expired,
+                        .reason = c->reason,
+                        .life = w->lanes[c->lane]->life,
+                        .attempts = (uint32_t)c->attempts_before +
+                                    c->progress.attempts};
+
+    if (c->failure != NULL) {
+        d.outcome = c->failure->outcome;
+        d.why = c->failure->why;
+    }
+    return d;
+}
+
+void stg_world_put_dead(stg_world *w, const stg_change *c)
+{
+    stg_world_dead *d = find_dead(w, c);
+
+    if (d != NULL)
+        stg_world_require(
+            w,
+            (d->count > 0) == (c->count > 0) &&
+                d->is_cancelled == c->is_cancelled,
+            "I13", stg_about_message(c->lane, c->partition, c->position),
+            "a bulk row is not the row of a delivery, nor one cancelled one "
+            "shed");
+    else if (was_replayed(w, c) ||
+             !stg_world_grow(w, &w->dead, &w->dead_capacity, w->dead_count + 1,
+                             sizeof *w->dead))
+        return;
+    else
+        d = &w->dead[w->dead_count++];
+    *d = make_dead(w, c);
+}
+
+void stg_world_cancel_rows(stg_world *w, const stg_change *c)
+{
+    for (size_t i = 0; i < w->row_count;) {
+        const stg_world_row *r = &w->rows[i];
+        stg_change each = *c;
+
+        if (r->lane != c->lane || r->partition != c->partition) {
+            i++;
+            continue;
+        }
+        each.position = r->position;
+        each.replay = r->replay;
+        each.progress = r->progress;
+        each.attempts_before = r->attempts_before;
+        each.is_cancelled = true;
+        stg_world_put_dead(w, &each);
+        stg_world_delete_row(w, &w->rows[i]);
+    }
+}
+
+/* -- a group, as one transaction ------------------------------------------- */
+
+static void apply_change(stg_world *w, const stg_change *c)
+{
+    stg_world_lane *l = w->lanes[c->lane];
+    uint64_t i;
+
+    switch (c->kind) {
+    case STG_CHANGE_PARK:
+        park(w, c);
+        break;
+    case STG_CHANGE_DEAD:
+        stg_world_put_dead(w, c);
+        // Given up before an attempt, perhaps.
+        i = stg_world_index(w, c->partition, c->position);
+        if (i < w->log_count)
+            l->receipts[i].is_over = true;
+        __attribute__((fallthrough));
+    case STG_CHANGE_DELIVERED:
+        stg_world_delete_row(w, stg_world_find_row(w, c->lane, c->partition,
+                                                   c->position, c->replay));
+        break;
+    case STG_CHANGE_RANGE:
+        stg_world_put_dead(w, c);
+        break;
+    case STG_CHANGE_CANCEL:
+        stg_world_cancel_rows(w, c);
+        break;
+    case STG_CHANGE_FORGET:
+        l->cursors[c->partition].is_known = false;
+        break;
+    }
+}
+
+static bool is_rising(const stg_cursor *c)
+{
+    for (size_t i = 0; i < c->settled_count; i++)
+        if (c->settled[i] < (i == 0 ? c->base : c->settled[i - 1] + 1))
+            return false;
+    return true;
+}
+
+static void apply_cursor(stg_world *w, const stg_cursor *c)
+{
+    stg_world_cursor *known = &w->lanes[c->lane]->cursors[c->partition];
+    uint64_t *settled =
+        stg_world_allocate(w, c->settled_count + 1, sizeof *settled);
+
+    if (settled == NULL)
+        return;
+    stg_world_require(w, !known->is_known || c->base >= known->c.base, "I2",
+                      stg_about_message(c->lane, c->partition, c->base),
+                      "a cursor never goes back");
+    stg_world_require(w, is_rising(c), "check",
+                      stg_about_message(c->lane, c->partition, c->base),
+                      "settled positions rise from the base");
+    if (c->settled_count > 0)
+        memcpy(settled, c->settled, c->settled_count * sizeof *settled);
+    stg_world_release(w, known->settled);
+    known->settled = settled;
+    known->c = *c;
+    known->c.settled = settled;
+    // The group was made before flow heard of these.
+    known->c.dead -= known->replayed;
+    known->c.parked += known->replayed;
+    known->c.replays += known->replayed;
+    known->is_known = true;
+    w->lanes[c->lane]->was_known = true;
+    stg_world_check_cursor(w, &known->c);
+}
+
+void stg_world_apply(stg_world *w, const stg_group *g)
+{
+    for (size_t i = 0; i < g->change_count; i++)
+        apply_change(w, &g->changes[i]);
+    for (size_t i = 0; i < g->cursor_count; i++)
+        apply_cursor(w, &g->cursors[i]);
+}
+
+bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position)
+{
+    if (!c->is_known)
+        return false;
+    if (position < c->c.base)
+        return true;
+    for (size_t i = 0; i < c->c.settled_count; i++)
+        if (c->c.settled[i] == position)
+            return true;
+    return false;
+}
+
+/* -- a replay -------------------------------------------------------------- */
+
+/* In one transaction with the cursor's counts. */
+static bool replay_one(stg_world *w, stg_world_dead *d)
+{
+    stg_world_lane *l = w->lanes[d->lane];
+    stg_world_cursor *c = &l->cursors[d->partition];
+    uint64_t i = stg_world_index(w, d->partition, d->position);
+    stg_world_row *row = stg_world_add_row(w);
+
+    if (i == w->log_count || row == NULL ||
+        !stg_world_grow(w, &w->replayed, &w->replayed_capacity,
+                        w->replayed_count + 1, sizeof *w->replayed))
+        return false;
+    *row = (stg_world_row){.lane = d->lane,
+                           .partition = d->partition,
+                           .position = d->position,
+                           .replay = d->replay + 1,
+                           .attempts_before = d->attempts,
+                           .due_at = stg_world_wall(w)};
+    l->receipts[i].replays = d->replay + 1;
+    l->receipts[i].not_before = 0;
+    l->replays++;
+    c->c.dead--;
+    c->c.parked++;
+    c->c.replays++;
+    c->replayed += w->is_group_pending;
+    stg_flow_replayed(w->flow, d->lane, d->partition, 1, w->now);
+    w->replayed[w->replayed_count++] = *d;
+    *d = w->dead[--w->dead_count];
+    return true;
+}
+
+/* A bulk row is another kind of replay, and what was too large stays so. */
+static bool is_replayable(const stg_world *w, const stg_world_dead *d)
+{
+    const stg_world_lane *l = w->lanes[d->lane];
+
+    return d->count == 0 && !d->is_cancelled &&
+           d->outcome.fault != STG_FAULT_TOO_LARGE && d->life == l->life &&
+           !l->is_removing && !l->was_removed;
+}
+
+uint32_t stg_world_replay(stg_world *w, uint32_t lane, uint32_t count)
+{
+    uint32_t replayed = 0;
+
+    for (size_t i = w->dead_count; i-- > 0 && replayed < count;) {
+        stg_world_dead *d = &w->dead[i];
+
+        if (w->has_failed)
+            break;
+        if (d->lane == lane && is_replayable(w, d))
+            replayed += replay_one(w, d);
+    }
+    return replayed;
+}
