@@ -97,7 +97,6 @@ add_library(stagger_hub STATIC
     config/load_value.c
     config/match.c
     config/print_docs.c
-    config/print_help.c
     config/print_manual.c
     config/print_schema.c
     config/settings.c
@@ -333,8 +332,7 @@ endif()
 set(hub_commands
     cli/alert/alert.c
     cli/alert/send.c
-    cli/check/check.c
-    cli/check/table.c
+    cli/check.c
     cli/confirm.c
     cli/dead/dead.c
     cli/dead/change.c
@@ -352,9 +350,8 @@ set(hub_commands
     cli/demo/table.c
     cli/hub.c
     cli/hub_options.c
-    cli/pause.c
+    cli/control.c
     cli/plan/targets.c
-    cli/reload.c
     cli/remote.c
     cli/say_json.c
     cli/send/send.c

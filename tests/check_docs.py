@@ -324,7 +324,7 @@ def flags(page):
 
 
 def commands():
-    return re.findall(r'\{"(\w+)", "stagger \w+", stg_cli_',
+    return re.findall(r'\{"(\w+)", (?:HUB\()?stg_cli_',
                       read("src/cli/main.c"))
 
 

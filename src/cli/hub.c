@@ -136,10 +136,7 @@ int stg_cli_hub(int argc, char **argv)
     hub_options o;
     int code = stg_hub_options_read(&o, argc, argv);
 
-    if (code == -1) {
-        stg_hub_options_help();
-        code = stg_options_finish(who, 0);
-    } else if (code == 0 && uv_loop_init(&loop) != 0) {
+    if (code == 0 && uv_loop_init(&loop) != 0) {
         stg_options_complain(who, "the system has no room for a loop");
         code = STG_EXIT_USAGE;
     } else if (code == 0) {

@@ -1,5 +1,6 @@
 #include "cli/hub_options.h"
 
+#include <assert.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,28 +16,28 @@
 
 static const char who[] = "stagger hub";
 
-/* -- help ------------------------------------------------------------------ */
+/* -- the table ------------------------------------------------------------- */
 
 static const char head[] =
     "usage: stagger hub --to [NAME=]URL [OPTIONS]\n"
     "       stagger hub -c FILE [OPTIONS]\n"
     "\n"
-    "Takes messages by HTTP or from Kafka, keeps what is to be kept in a store,\n"
-    "and sends every message to every target, again as its policy says: at least\n"
-    "once, nothing lost. What ends badly is a dead letter, in the store's table\n"
+    "Takes messages by HTTP or from Kafka and sends each to every target, with\n"
+    "retries as the policy says: at least once, nothing lost. The store keeps what\n"
+    "is waiting. Messages that it gives up are dead letters, in the store's table\n"
     "failed_broadcast_logs.\n"
     "\n";
 
 static const char tail[] =
     "\n"
-    "Options of targets (--to, --policy, --order and the like) are for all of\n"
-    "them, and without -c only. SIGTERM and SIGINT end the hub in order; a\n"
-    "second one at once. SIGHUP has it read the settings again.\n"
+    "Options of targets (--to, --policy, --order and the like) apply to all of\n"
+    "them, and only without -c. SIGTERM and SIGINT stop the hub in order; a second\n"
+    "one stops it at once. SIGHUP makes it read the settings again.\n"
     "\n"
-    "Exit code: 0; 1 after --from - if there were dead letters; 2 for an option,\n"
-    "a setting or a path that is wrong; 3 if requests were cut at the end, rows\n"
-    "could not be stored, or lines of the input were not taken; 4 if the store\n"
-    "failed, or it or the port cannot be used now.\n"
+    "Exit code: 0; 1 after --from - if there were dead letters; 2 for bad options,\n"
+    "settings or paths; 3 if requests were cut at the end, rows could not be\n"
+    "stored, or lines of the input were not taken; 4 if the store failed, or it or\n"
+    "the port cannot be used now.\n"
     "\n"
     "  stagger hub --to http://127.0.0.1:9000/hook\n"
     "  stagger hub -c /etc/stagger/stagger.yaml\n"
@@ -47,85 +48,39 @@ static const char tail[] =
     "      --to http://127.0.0.1:9000/hook\n"
     "  journalctl -f | stagger hub --from - --to http://127.0.0.1:9000/\n";
 
-void stg_hub_options_help(void)
+enum { ROWS_MAX = 48, SETTING = 256, NAME_SIZE = 32 };
+
+/* The table of options, made of that of the settings. */
+typedef struct table {
+    stg_option rows[ROWS_MAX];
+    char says[ROWS_MAX][STG_FLAG_TEXT_MAX];
+    size_t count;
+} table;
+
+static void add_row(table *t, stg_option row)
+{
+    assert(t->count + 1 < ROWS_MAX);
+    t->rows[t->count++] = row;
+}
+
+static void make_table(table *t)
 {
     const stg_setting *s;
 
-    fputs(head, stdout);
-    stg_settings_print_option(stdout, "-c, --config FILE",
-                              "Settings from a file: see stagger.yaml(5), and "
-                              "stagger check.");
+    add_row(t, (stg_option){"-c, --config FILE",
+                            "Settings from a file: see stagger.yaml(5), and "
+                            "stagger check.",
+                            0, NULL});
     for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
         if (s->flag != NULL)
-            stg_settings_print_flag(stdout, s);
-    stg_settings_print_option(stdout, "-v, --verbose",
-                              "Log each delivery, too.");
-    stg_settings_print_option(stdout, "-q, --quiet",
-                              "Log warnings and errors only.");
-    stg_settings_print_option(stdout, "-h, --help", "This text.");
-    fputs(tail, stdout);
-}
-
-/* -- options out of the table ---------------------------------------------- */
-
-enum { OPTIONS_MAX = 40, LETTERS_MAX = 2 * OPTIONS_MAX, NAME_SIZE = 32 };
-
-/* What getopt_long() wants. */
-typedef struct parser {
-    struct option options[OPTIONS_MAX + 1];
-    char names[OPTIONS_MAX][NAME_SIZE];
-    char letters[LETTERS_MAX + 1];
-    size_t count;
-} parser;
-
-/* "-s, --store FILE": its letter, or 256 and the number of the setting. */
-static void add_option(parser *p, const stg_setting *s)
-{
-    const char *name = strstr(s->flag, "--") + 2;
-    bool has_letter = s->flag[1] != '-';
-    int value = has_letter ? s->flag[1] : 256 + (int)stg_setting_number(s);
-    char *letters = p->letters + strlen(p->letters);
-
-    snprintf(p->names[p->count], NAME_SIZE, "%.*s", (int)strcspn(name, " "),
-             name);
-    p->options[p->count] =
-        (struct option){p->names[p->count], required_argument, NULL, value};
-    if (has_letter) {
-        letters[0] = s->flag[1];
-        letters[1] = ':';
-    }
-    p->count++;
-}
-
-static void make_parser(parser *p)
-{
-    static const struct option others[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"verbose", no_argument, NULL, 'v'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-    };
-    const stg_setting *s;
-
-    *p = (parser){.letters = "c:vqh"};
-    memcpy(p->options, others, sizeof others);
-    p->count = sizeof others / sizeof *others;
-    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
-        if (s->flag != NULL && p->count < OPTIONS_MAX)
-            add_option(p, s);
-}
-
-static const stg_setting *setting_of(int option)
-{
-    char flag[4] = {'-', (char)option, ',', '\0'};
-    const stg_setting *s;
-
-    if (option >= 256)
-        return stg_setting_at((size_t)option - 256);
-    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
-        if (s->flag != NULL && strncmp(s->flag, flag, 3) == 0)
-            return s;
-    return NULL;
+            add_row(t,
+                    (stg_option){s->flag,
+                                 stg_settings_flag_text(s, t->says[t->count]),
+                                 SETTING + (int)i, NULL});
+    add_row(t,
+            (stg_option){"-v, --verbose", "Log each delivery, too.", 0, NULL});
+    add_row(t, (stg_option){"-q, --quiet", "Log warnings and errors only.", 0,
+                            NULL});
 }
 
 static int fail(const char *words)
@@ -159,10 +114,8 @@ static int read_option(void *ctx, int option)
     case 'q':
         o->level = "warn";
         return 0;
-    case 'h':
-        return -1;
     default:
-        return note_flag(o, setting_of(option), optarg);
+        return note_flag(o, stg_setting_at((size_t)option - SETTING), optarg);
     }
 }
 
@@ -210,7 +163,7 @@ static int take_flag(hub_options *o, const hub_flag *f)
 
     if (o->file != NULL &&
         (s->in == STG_IN_TARGET || s->kind == STG_KIND_TARGETS))
-        return refuse(f, "with -c, wanted it in the file");
+        return refuse(f, "with -c this belongs into the file");
     if (s->kind == STG_KIND_TARGETS)
         return 0; // later: they are made of the defaults
     if (s->kind == STG_KIND_POLICY && check_policy(f) != 0)
@@ -291,25 +244,21 @@ static int check(const stg_settings *s)
     const stg_listen_settings *l = &s->listen;
 
     if ((l->certificate_file == NULL) != (l->key_file == NULL))
-        return fail(
-            "--tls-cert without --tls-key, or the other way round: "
-            "wanted both");
+        return fail("--tls-cert and --tls-key need each other");
     if (s->listen.token_file != NULL && s->listen.address == NULL)
-        return fail(
-            "--token-file without --listen: there is nobody to ask "
-            "for a token");
+        return fail("--token-file needs --listen: tokens are of HTTP");
     if (s->source != STG_SOURCE_KAFKA && stg_from_is_postgres(s->store.path))
         return fail(
             "--store is a database, which hubs that read from Kafka share: "
-            "wanted a file, or --from kafka://HOST:PORT/TOPIC");
+            "expected a file, or --from kafka://HOST:PORT/TOPIC");
     if (s->source != STG_SOURCE_KAFKA && s->letters.topic != NULL)
         return fail(
             "--dead-letters is a topic, and messages do not come from Kafka: "
-            "wanted file:FILE, or --from kafka://HOST:PORT/TOPIC");
+            "expected file:FILE, or --from kafka://HOST:PORT/TOPIC");
     if (s->source == STG_SOURCE_KAFKA &&
         (s->kafka.brokers.count == 0 || s->kafka.topics.count == 0))
         return fail(
-            "--from kafka without brokers and topics: wanted "
+            "--from kafka without brokers and topics: expected "
             "--from kafka://HOST:PORT/TOPIC, or `kafka` in a settings file");
     return 0;
 }
@@ -344,22 +293,19 @@ static int make_settings(hub_options *o)
 
 int stg_hub_options_read(hub_options *o, int argc, char **argv)
 {
-    parser p;
+    table *t = calloc(1, sizeof *t);
+    stg_usage usage = {.head = head, .tail = tail};
+    stg_arguments none;
     int code;
 
     *o = (hub_options){.settings = NULL};
-    make_parser(&p);
-    code = stg_options_walk(argc, argv, p.letters, p.options, read_option, o);
-    if (code != 0)
-        return code;
-    if (optind < argc) {
-        stg_options_complain(who,
-                             "%s: wanted options only; a target is "
-                             "--to URL",
-                             argv[optind]);
-        return STG_EXIT_USAGE;
-    }
-    return make_settings(o);
+    if (t == NULL)
+        return fail("there is no memory for the options");
+    make_table(t);
+    usage.options = t->rows;
+    code = stg_options_read(&usage, argc, argv, read_option, o, &none);
+    free(t);
+    return code != 0 ? code : make_settings(o);
 }
 
 void stg_hub_options_close(hub_options *o)

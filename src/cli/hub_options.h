@@ -20,12 +20,9 @@ typedef struct hub_options {
     const char *level; /* -v, -q; NULL: neither */
 } hub_options;
 
-/* Reads all. Returns 0, an exit code after a complaint, or -1 where the help
- * was asked for. To be closed in any case. */
+/* Reads all. Returns 0, an exit code after a complaint, or STG_HELPED. To be
+ * closed in any case. */
 int stg_hub_options_read(hub_options *o, int argc, char **argv);
 void stg_hub_options_close(hub_options *o);
-
-/* --help */
-void stg_hub_options_help(void);
 
 #endif

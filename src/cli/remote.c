@@ -57,32 +57,21 @@ bool stg_remote_take(stg_remote_options *o, int option, const char *argument)
     return true;
 }
 
-typedef struct walk {
-    stg_remote_options *o;
-    const char *help;
-} walk;
-
 static int read_option(void *ctx, int option)
 {
-    const walk *w = ctx;
-
-    if (option != 'h')
-        return stg_remote_take(w->o, option, optarg) ? 0 : STG_EXIT_USAGE;
-    fputs(w->help, stdout);
-    return STG_REMOTE_HELPED;
+    return stg_remote_take(ctx, option, optarg) ? 0 : STG_EXIT_USAGE;
 }
 
-int stg_remote_walk(int argc, char **argv, const char *help,
-                    stg_remote_options *o)
+int stg_remote_read(const stg_usage *u, int argc, char **argv,
+                    stg_remote_options *o, stg_arguments *left)
 {
-    static const struct option options[] = {
-        STG_REMOTE_LONG_OPTIONS,
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    walk w = {o, help};
+    return stg_options_read(u, argc, argv, read_option, o, left);
+}
 
-    return stg_options_walk(argc, argv, "h", options, read_option, &w);
+bool stg_remote_is_named(const stg_remote_options *o)
+{
+    return o->hub != NULL || o->token_file != NULL || o->ca_file != NULL ||
+           o->certificate_file != NULL || o->key_file != NULL;
 }
 
 const char *stg_remote_url(const stg_remote_options *o)
@@ -114,7 +103,7 @@ static stg_status take_url(stg_remote *r, const char *text, stg_error *err)
     }
     if (memchr(url.path.at, '?', url.path.size) != NULL) {
         snprintf(err->text, sizeof err->text,
-                 "--hub: wanted a URL without a query");
+                 "--hub: expected a URL without a query");
         return STG_INVALID;
     }
     while (size > 0 && text[size - 1] == '/')

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "http/client.h"
 
 /* Options that all such commands have, for their tables and their helps. */
@@ -46,6 +47,26 @@ enum {
     STG_REMOTE_NEXT
 };
 
+/* Rows of a table of options; `which` subcommands have them, NULL: all. */
+#define STG_REMOTE_OPTIONS(which)                                         \
+    {"--hub URL",                                                         \
+     "URL of the hub (STAGGER_HUB in the environment, or else "           \
+     "http://127.0.0.1:8080)",                                            \
+     STG_REMOTE_HUB, which},                                              \
+        {"--token-file F", "file with the token that the hub asks for",   \
+         STG_REMOTE_TOKEN, which},                                        \
+        {"--ca F", "https: certificates to trust, PEM (the system's)",    \
+         STG_REMOTE_CA, which},                                           \
+        {"--client-cert F", "https: certificate to show to the hub, PEM", \
+         STG_REMOTE_CERTIFICATE, which},                                  \
+    {                                                                     \
+        "--client-key F", "https: the key of that certificate, PEM",      \
+            STG_REMOTE_KEY, which                                         \
+    }
+
+/* Whether any of them was given. */
+bool stg_remote_is_named(const stg_remote_options *o);
+
 #define STG_REMOTE_LONG_OPTIONS                                           \
     {"hub", required_argument, NULL, STG_REMOTE_HUB},                     \
         {"token-file", required_argument, NULL, STG_REMOTE_TOKEN},        \
@@ -58,12 +79,11 @@ enum {
 /* Whether option is one of them, whose argument it takes. */
 bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
 
-/* For a command that has these and --help, which it prints: words are left from
- * optind on. Returns 0, STG_REMOTE_HELPED where it has printed the help, or the
- * exit code of a bad option, which was complained of. */
-enum { STG_REMOTE_HELPED = -1 };
-int stg_remote_walk(int argc, char **argv, const char *help,
-                    stg_remote_options *o);
+/* stg_options_read() for a command whose options are these alone. */
+int stg_remote_read(const stg_usage *u, int argc, char **argv,
+                    stg_remote_options *o, stg_arguments *left);
+
+enum { STG_REMOTE_HELPED = STG_HELPED };
 
 typedef struct stg_remote stg_remote;
 

@@ -15,36 +15,55 @@
 
 static const char who[] = "stagger store";
 
-static const char help[] =
-    "usage: stagger store backup [-s FILE] TO\n"
-    "       stagger store restore [-s FILE] [--force] FROM\n"
-    "       stagger store verify [-s FILE] [FILE]\n"
-    "\n"
-    "A hub's store is one file: messages, cursors, parked rows, dead letters,\n"
-    "idempotency keys. This copies it, brings a copy back, and says whether it\n"
-    "is sound.\n"
-    "\n"
-    "  backup   writes the store to the file TO, as it is at one moment, also\n"
-    "           while the hub runs. TO appears when it is complete\n"
-    "  restore  makes the backup FROM the store. The hub must be stopped. What\n"
-    "           was delivered since the backup is delivered again, under the\n"
-    "           same ids; what was accepted since is not there\n"
-    "  verify   looks whether the store, or FILE, is damaged, and whether its\n"
-    "           tables agree; also while the hub runs\n"
-    "\n"
-    "  -s, --store FILE  the hub's store (STAGGER_STORE in the environment, or\n"
-    "                    ./stagger.db)\n"
-    "  -f, --force       restore: put a store that is there aside; it is kept\n"
-    "                    under another name\n"
-    "  -q, --quiet       say nothing when all is well\n"
-    "  -h, --help        this text\n"
-    "\n"
-    "Exit code: 0; 1 if verify finds something wrong; 2 for bad options, and\n"
-    "where a file cannot be read or written.\n"
-    "\n"
-    "  stagger store backup /backup/stagger-$(date +%F).db\n"
-    "  stagger store verify /backup/stagger-2026-03-01.db\n"
-    "  stagger store restore --force /backup/stagger-2026-03-01.db\n";
+static const stg_subcommand subcommands[] = {
+    {"backup",
+     "write the store, as it is at one moment, to the file TO, also "
+     "while the hub runs. TO appears when it is complete",
+     1},
+    {"restore",
+     "replace the store by the backup FROM. Stop the hub first. What "
+     "was delivered since the backup is delivered again, under the "
+     "same ids; what was accepted since is lost",
+     1},
+    {"verify",
+     "check that the store, or FILE, is not damaged, and that its tables "
+     "agree; also while the hub runs",
+     1},
+    {NULL, NULL, 0},
+};
+
+static const stg_option options[] = {
+    {"-s, --store FILE",
+     "the hub's store (STAGGER_STORE in the environment, or "
+     "./stagger.db)",
+     0, NULL},
+    {"-f, --force",
+     "replace a store that exists; it is kept under another name", 0,
+     "restore"},
+    {"-q, --quiet", "print nothing when all is well", 0, NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger store backup [-s FILE] TO\n"
+        "       stagger store restore [-s FILE] [--force] FROM\n"
+        "       stagger store verify [-s FILE] [FILE]\n"
+        "\n"
+        "A hub's store is one file: messages, cursors, parked deliveries, dead letters,\n"
+        "idempotency keys. This command backs it up, restores it, and checks it.\n"
+        "\n",
+    .subcommands = subcommands,
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0; 1 if verify finds damage; 2 for bad options, and for a file\n"
+        "that cannot be read or written.\n"
+        "\n"
+        "  stagger store backup /backup/stagger-$(date +%F).db\n"
+        "  stagger store verify /backup/stagger-2026-03-01.db\n"
+        "  stagger store restore --force /backup/stagger-2026-03-01.db\n",
+};
 
 enum { EXIT_FLAWS = 1 };
 
@@ -160,101 +179,43 @@ static int verify(const store_options *o)
 
 /* -- options --------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    int (*run)(const store_options *o);
-    int least, most; /* files that are named */
-} commands[] = {{"backup", backup, 1, 1},
-                {"restore", restore, 1, 1},
-                {"verify", verify, 0, 1}};
-
-enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static const struct option options[] = {
-    {"store", required_argument, NULL, 's'},
-    {"force", no_argument, NULL, 'f'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-enum { HELPED = -1 };
-
 static int read_option(void *ctx, int option)
 {
     store_options *o = ctx;
 
-    switch (option) {
-    case 's':
+    if (option == 's')
         o->store = optarg;
-        return 0;
-    case 'f':
+    else if (option == 'f')
         o->is_forced = true;
-        return 0;
-    case 'q':
+    else
         o->is_quiet = true;
-        return 0;
-    case 'h':
-        fputs(help, stdout);
-        return HELPED;
-    default:
-        return STG_EXIT_USAGE;
-    }
-}
-
-static int refuse(const char *what, const char *wanted)
-{
-    stg_options_complain(who, "%s: %s", what, wanted);
-    fputs("See stagger store --help.\n", stderr);
-    return STG_EXIT_USAGE;
-}
-
-static int refuse_command(const char *word)
-{
-    const char *names[COMMANDS + 1] = {NULL};
-    char hint[STG_SUGGESTION_MAX], wanted[128];
-
-    for (size_t i = 0; i < COMMANDS; i++)
-        names[i] = commands[i].name;
-    snprintf(wanted, sizeof wanted, "wanted backup, restore or verify%s",
-             stg_options_hint(hint, word, names));
-    return refuse(word, wanted);
-}
-
-static int run(size_t command, store_options *o, int count, char **files)
-{
-    if (count < commands[command].least)
-        return refuse(commands[command].name, commands[command].run == backup
-                                                  ? "to which file?"
-                                                  : "from which file?");
-    if (count > commands[command].most)
-        return refuse(files[commands[command].most], "is a word too many");
-    if (o->is_forced && commands[command].run != restore)
-        return refuse("--force", "is for restore");
-    o->file = count > 0 ? files[0] : NULL;
-    if (!stg_store_path_check(who, o->store))
-        return STG_EXIT_USAGE;
-    o->store = stg_store_path(o->store);
-    if (stg_store_is_url(o->store))
-        return refuse(commands[command].name,
-                      "the store is in PostgreSQL, which has its own: "
-                      "pg_dump and pg_restore copy it; wanted a file");
-    return stg_options_finish(who, commands[command].run(o));
+    return 0;
 }
 
 int stg_cli_store(int argc, char **argv)
 {
+    // In the order of the subcommands.
+    static int (*const runs[])(const store_options *o) = {backup, restore,
+                                                          verify};
     store_options o = {.store = NULL};
-    int code = stg_options_walk(argc, argv, "s:fqh", options, read_option, &o);
+    stg_arguments files;
+    const char *name;
+    int code = stg_options_read(&usage, argc, argv, read_option, &o, &files);
 
-    if (code == HELPED)
-        return stg_options_finish(who, 0);
     if (code != 0)
         return code;
-    if (optind == argc)
-        return refuse("no command", "wanted backup, restore or verify");
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[optind], commands[i].name) == 0)
-            return run(i, &o, argc - optind - 1, argv + optind + 1);
-    return refuse_command(argv[optind]);
+    name = subcommands[files.subcommand].name;
+    if (files.count == 0 && runs[files.subcommand] != verify)
+        return stg_options_refuse(who, "%s: expected the file of the backup",
+                                  name);
+    o.file = files.count > 0 ? files.at[0] : NULL;
+    if (!stg_store_path_check(who, o.store))
+        return STG_EXIT_USAGE;
+    o.store = stg_store_path(o.store);
+    if (stg_store_is_url(o.store))
+        return stg_options_refuse(who,
+                                  "%s: the store is in PostgreSQL: copy it "
+                                  "with pg_dump and pg_restore",
+                                  name);
+    return stg_options_finish(who, runs[files.subcommand](&o));
 }

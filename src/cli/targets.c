@@ -1,6 +1,7 @@
 /* stagger targets: which there are, and the end of one. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,40 +14,52 @@
 
 static const char who[] = "stagger targets";
 
-static const char help[] =
-    "usage: stagger targets [OPTIONS] [list]\n"
-    "       stagger targets [OPTIONS] forget NAME...\n"
-    "\n"
-    "The targets of a hub, those of its settings and those that only its store\n"
-    "knows, which are kept as they are until someone says that they are gone.\n"
-    "\n"
-    "  list    a line each: state, where it is known from, its books, its URL\n"
-    "  forget  ends targets that the settings have no more: what waits for them\n"
-    "          is cancelled, and never sent\n"
-    "\n" STG_REMOTE_HELP
-    "  -y, --yes            forget: do not ask\n"
-    "      --json           list: as JSON\n"
-    "  -h, --help           this text\n"
-    "\n"
-    "Exit code: 0; 1 if the hub is not there or refuses, or the answer was no; 2\n"
-    "for bad options.\n"
-    "\n"
-    "  stagger targets\n"
-    "  stagger targets forget old-billing\n";
-
 enum { JSON = STG_REMOTE_NEXT, EXIT_NO = 1 };
+
+static const stg_subcommand subcommands[] = {
+    {"list",
+     "a line each: state, whether settings or only the store know it, "
+     "counts, URL",
+     0},
+    {"forget",
+     "remove targets that the settings no longer have: their waiting "
+     "messages are cancelled, and never sent",
+     INT_MAX},
+    {NULL, NULL, 0},
+};
+
+static const stg_option options[] = {
+    STG_REMOTE_OPTIONS(NULL),
+    {"-y, --yes", "do not ask", 0, "forget"},
+    {"--json", "as JSON", JSON, "list"},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger targets [OPTIONS] [list]\n"
+        "       stagger targets [OPTIONS] forget NAME...\n"
+        "\n"
+        "The targets of a hub: those of its settings, and those that only its store\n"
+        "still has. The hub keeps the latter, and what waits for them, until you\n"
+        "forget them.\n"
+        "\n",
+    .subcommands = subcommands,
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0; 1 if the hub does not answer or refuses, or you answered no;\n"
+        "2 for bad options.\n"
+        "\n"
+        "  stagger targets\n"
+        "  stagger targets forget old-billing\n",
+    .has_default = true,
+};
 
 typedef struct settings {
     stg_remote_options remote;
     bool is_json, is_sure;
 } settings;
-
-static int refuse(const char *what, const char *wanted)
-{
-    stg_options_complain(who, "%s: %s", what, wanted);
-    fputs("See stagger targets --help.\n", stderr);
-    return STG_EXIT_USAGE;
-}
 
 /* -- list ------------------------------------------------------------------ */
 
@@ -175,91 +188,39 @@ static int forget(const settings *s, stg_remote *r, char **names, int count)
 
 /* -- options --------------------------------------------------------------- */
 
-static const struct option options[] = {
-    STG_REMOTE_LONG_OPTIONS,
-    {"yes", no_argument, NULL, 'y'},
-    {"json", no_argument, NULL, JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int check_forget(const settings *s, int count)
-{
-    if (count == 0)
-        return refuse("forget", "wanted the name of a target");
-    if (s->is_json)
-        return refuse("forget has no option --json", "list has it");
-    if (!s->is_sure && !stg_confirm_can())
-        return refuse("forget", "not a terminal: add --yes to confirm");
-    return 0;
-}
-
-static int check_list(const settings *s, int count, char **words)
-{
-    if (count > 0)
-        return refuse(words[0], "is a word too many");
-    if (s->is_sure)
-        return refuse("list has no option --yes", "forget has it");
-    return 0;
-}
-
-static int run(const settings *s, bool is_forget, int count, char **words)
-{
-    int code = is_forget ? check_forget(s, count) : check_list(s, count, words);
-    stg_remote *r;
-
-    if (code != 0)
-        return code;
-    r = stg_remote_open(who, &s->remote);
-    if (r == NULL)
-        return STG_EXIT_USAGE;
-    code = is_forget ? forget(s, r, words, count) : list(s, r);
-    stg_remote_close(r);
-    return code;
-}
-
-static int refuse_word(const char *word)
-{
-    static const char *const names[] = {"list", "forget", NULL};
-    char hint[STG_SUGGESTION_MAX], wanted[128];
-
-    snprintf(wanted, sizeof wanted, "wanted list or forget%s",
-             stg_options_hint(hint, word, names));
-    return refuse(word, wanted);
-}
-
 static int read_option(void *ctx, int option)
 {
     settings *s = ctx;
 
-    switch (option) {
-    case 'y':
+    if (option == 'y')
         s->is_sure = true;
-        return 0;
-    case JSON:
+    else if (option == JSON)
         s->is_json = true;
-        return 0;
-    case 'h':
-        fputs(help, stdout);
-        return STG_REMOTE_HELPED;
-    default:
-        return stg_remote_take(&s->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
-    }
+    else if (!stg_remote_take(&s->remote, option, optarg))
+        return STG_EXIT_USAGE;
+    return 0;
 }
 
 int stg_cli_targets(int argc, char **argv)
 {
     settings s = {.is_json = false};
-    int code = stg_options_walk(argc, argv, "yh", options, read_option, &s);
-    const char *word = "list";
+    stg_arguments names;
+    stg_remote *r;
+    int code = stg_options_read(&usage, argc, argv, read_option, &s, &names);
+    bool is_forget;
 
-    if (code == STG_REMOTE_HELPED)
-        return stg_options_finish(who, 0);
     if (code != 0)
         return code;
-    if (optind < argc)
-        word = argv[optind++];
-    if (strcmp(word, "list") != 0 && strcmp(word, "forget") != 0)
-        return refuse_word(word);
-    return run(&s, strcmp(word, "forget") == 0, argc - optind, argv + optind);
+    is_forget = names.subcommand == 1;
+    if (is_forget && names.count == 0)
+        return stg_options_refuse(who, "forget: expected the name of a target");
+    if (is_forget && !s.is_sure && !stg_confirm_can())
+        return stg_options_refuse(
+            who, "forget: not a terminal: add --yes to confirm");
+    r = stg_remote_open(who, &s.remote);
+    if (r == NULL)
+        return STG_EXIT_USAGE;
+    code = is_forget ? forget(&s, r, names.at, names.count) : list(&s, r);
+    stg_remote_close(r);
+    return code;
 }

@@ -19,12 +19,9 @@ void stg_settings_print_manual(FILE *to);
 /* packaging/stagger.schema.json, of the draft 2020-12. */
 void stg_settings_print_schema(FILE *to);
 
-/* The lines of --help for the flag of a setting, or for another one. */
-void stg_settings_print_flag(FILE *to, const stg_setting *s);
-void stg_settings_print_option(FILE *to, const char *flag, const char *says);
-
-/* Words for people, wrapped: the line begins behind `used` columns, those that
- * follow behind `indent`. Backquotes are left out. */
-void stg_print_wrapped(FILE *to, const char *text, int used, int indent);
+/* What --help says of a setting's flag, its default included. Returns text. */
+enum { STG_FLAG_TEXT_MAX = 600 };
+const char *stg_settings_flag_text(const stg_setting *s,
+                                   char text[STG_FLAG_TEXT_MAX]);
 
 #endif

@@ -170,3 +170,27 @@ void stg_settings_print_docs(FILE *to)
     print_table(to, "One of alerts.sinks", STG_IN_SINK, false);
     fputs(tail, to);
 }
+
+/* -- --help -- */
+
+/* Words come first: shells complete them from there. */
+static bool has_words(const stg_setting *s)
+{
+    return s->kind == STG_KIND_WORD && s->flag[strlen(s->flag) - 1] != '-';
+}
+
+const char *stg_settings_flag_text(const stg_setting *s,
+                                   char text[STG_FLAG_TEXT_MAX])
+{
+    bool has_standard = s->standard != NULL;
+    const char *standard = has_standard ? s->standard : "";
+    char wanted[STG_EXPECTED_MAX];
+
+    if (has_words(s))
+        snprintf(text, STG_FLAG_TEXT_MAX, "%s (%s). %s",
+                 stg_setting_expected(s, wanted), standard, s->says);
+    else
+        snprintf(text, STG_FLAG_TEXT_MAX, "%s%s%s%s", s->says,
+                 has_standard ? " (" : "", standard, has_standard ? ")" : "");
+    return text;
+}

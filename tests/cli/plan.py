@@ -175,7 +175,7 @@ class Plan(unittest.TestCase):
         self.refused("--plot", "--json")
         self.refused("--file")
         for number in ["0", "-1", "x", "", "1x", "100000001", "99999999999"]:
-            self.assertIn("wanted 1 to", self.refused("--clients", number))
+            self.assertIn("expected 1 to", self.refused("--clients", number))
 
     # -- how it ends
 

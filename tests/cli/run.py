@@ -498,17 +498,17 @@ class Run(unittest.TestCase):
             (["-f", "/nowhere", "-p", "x", "--", "true"],
              "/nowhere: No such file or directory"),
             (["-f", "/nowhere", "--", "true"],
-             "--file without --policy: wanted the name of a policy in it"),
+             "--file without --policy: expected the name of a policy in it"),
             (["-o", "0", "--", "true"],
-             "--on=0: wanted exit codes, like 1,75-78"),
+             "--on=0: expected exit codes, such as 1,75-78"),
             (["-t", "0", "--", "true"],
-             "--timeout=0: wanted a duration up to 365d, like 30s"),
+             "--timeout=0: expected a time up to 365d, such as 30s"),
             (["-t", "soon", "--", "true"],
-             "--timeout=soon: wanted a duration up to 365d, like 30s"),
+             "--timeout=soon: expected a time up to 365d, such as 30s"),
             (["-k", "0", "--", "true"],
-             "--kill-after=0: wanted a duration up to 365d, like 30s"),
+             "--kill-after=0: expected a time up to 365d, such as 30s"),
             (["--kill-after", "5", "--", "true"],
-             "--kill-after=5: wanted a duration up to 365d, like 30s"),
+             "--kill-after=5: expected a time up to 365d, such as 30s"),
         ]
         for words, text in cases:
             r = run(*words)
@@ -519,7 +519,7 @@ class Run(unittest.TestCase):
             self.assertEqual(r.returncode, 125, codes)
         r = run("--nonsense", "--", "true")
         self.assertEqual(r.returncode, 125)
-        self.assertIn("see stagger run --help", r.stderr)
+        self.assertIn("See stagger run --help", r.stderr)
 
     def test_leaves_the_options_of_the_command_alone(self):
         r = run("echo", "-p", "--help")

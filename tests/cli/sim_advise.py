@@ -121,21 +121,21 @@ class Advise(unittest.TestCase):
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for words, wanted in [
-                (["--clients", "0"], "wanted 1 to 10000000"),
+                (["--clients", "0"], "expected 1 to 10000000"),
                 (["--processes", "6000"], "as many as there are clients"),
                 (["--capacity", "much"], "1 to 4000000 requests a second"),
                 (["--capacity", "0.5"], "1 to 4000000 requests a second"),
-                (["--load", "70"], "wanted 1% to 95%"),
+                (["--load", "70"], "expected 1% to 95%"),
                 (["--load", "96%"], "1% to 95%"),
                 (["--load", "100%"], "load=100% is out of range"),
-                (["--clients", "1000000000000"], "wanted 1 to 10000000"),
+                (["--clients", "1000000000000"], "expected 1 to 10000000"),
                 (["--outage", "0"], "100ms to 1h"),
-                (["--html", ""], "wanted a path"),
-                (["--outage", "soon"], "wanted a time"),
+                (["--html", ""], "expected a path"),
+                (["--outage", "soon"], "expected a time"),
                 (["--patience", "2h"], "10ms to 1h"),
                 (["--service", "20s"], "less than the patience"),
-                (["--reps", "101"], "wanted 1 to 100"),
-                (["one"], "no arguments are wanted"),
+                (["--reps", "101"], "expected 1 to 100"),
+                (["one"], "unexpected argument one"),
         ]:
             with self.subTest(words=words):
                 found = run("sim", "advise", *words)

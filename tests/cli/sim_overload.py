@@ -157,8 +157,8 @@ class Overload(unittest.TestCase):
                 (["--to", "95s"], "less than the duration"),
                 (["--from", "31s"], "less than its end"),
                 (["--bin", "7ms"], "divides the duration"),
-                (["--reps", "0"], "wanted 1 to 10000"),
-                (["--sweep", "budget"], "wanted a setting and values"),
+                (["--reps", "0"], "expected 1 to 10000"),
+                (["--sweep", "budget"], "expected a setting and values"),
                 (["--sweep", "budget=foo"], "budget=foo: wanted none"),
                 (["--sweep", "colour=red"], "--sweep=colour: no option of the "
                  "model, and no setting of a policy; see"),
@@ -174,11 +174,11 @@ class Overload(unittest.TestCase):
                 (["-p", "mine=attempts=0"], "1 to 4294967295"),
                 (["--rate", "1000000000000"], "0.001 to 4000000"),
                 (["--timeout", "nan"], "1us to 1d"),
-                (["--html", ""], "wanted a path"),
-                (["--svg", ""], "wanted a path"),
+                (["--html", ""], "expected a path"),
+                (["--svg", ""], "expected a path"),
                 (["--svg", "/dev/null"], "folder"),
                 (["--html", "/nowhere/x"], "cannot write"),
-                (["one"], "no arguments are wanted"),
+                (["one"], "unexpected argument one"),
         ]:
             with self.subTest(options=options):
                 found = run(*options)

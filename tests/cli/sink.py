@@ -489,7 +489,7 @@ class Sink(unittest.TestCase):
 
     def test_names_the_option_whose_file_is_wrong(self):
         certificate, key = self.certificate()
-        both = "--tls-cert without --tls-key"
+        both = "--tls-cert and --tls-key need each other"
         for words, found in (
                 (["--tls-cert", certificate], both),
                 (["--tls-key", key], both),
@@ -531,36 +531,36 @@ class Sink(unittest.TestCase):
             self.assertLessEqual(max(map(len, r.stdout.splitlines())), 79)
 
     def test_names_what_is_wrong(self):
-        deed = "wanted a status from 200 to 599, reset or hang"
+        deed = "expected a status from 200 to 599, reset or hang"
         cases = [
             (["--reply", ""], f"--reply=: {deed}"),
             (["--reply", "199"], f"--reply=199: {deed}"),
             (["--reply", "600"], f"--reply=600: {deed}"),
             (["--reply", "200,"],
              "--reply=200,: nothing stands behind the last comma"),
-            (["--reply", "503x0"], "--reply=503x0: wanted how often behind "
-                                   "the x, like 503x2,200"),
-            (["--reply", "503-2"], "--reply=503-2: wanted items like 503x2 "
-                                   "with commas between them"),
-            (["--random", "200"], "--random=200: wanted a weight behind each, "
-                                  "like 200:95,503:5"),
+            (["--reply", "503x0"], "--reply=503x0: expected a count after "
+                                   "the x, such as 503x2,200"),
+            (["--reply", "503-2"], "--reply=503-2: expected items such as "
+                                   "503x2, with commas between them"),
+            (["--random", "200"], "--random=200: expected a weight after "
+                                  "each, such as 200:95,503:5"),
             (["--random", "200:0"], "--random=200:0: all the weights are 0"),
             (["--hang", "--reset"], "--reset=reset: --reply, --random, --hang "
                                     "and --reset exclude each other"),
-            (["--delay", "soon"], "--delay=soon: wanted a duration, like "
-                                  "10ms, or a range, like 5ms-50ms"),
-            (["--delay", "9ms-5ms"], "--delay=9ms-5ms: wanted a duration, "
-                                     "like 10ms, or a range, like 5ms-50ms"),
+            (["--delay", "soon"], "--delay=soon: expected a time, such as "
+                                  "10ms, or a range, such as 5ms-50ms"),
+            (["--delay", "9ms-5ms"], "--delay=9ms-5ms: expected a time, such "
+                                     "as 10ms, or a range, such as 5ms-50ms"),
             (["--retry-after", "a\nb"],
-             "--retry-after=a?b: wanted seconds, date:SECONDS, or a date of "
-             "HTTP"),
+             "--retry-after=a?b: expected seconds, date:SECONDS, or an HTTP "
+             "date"),
             (["--retry-after", "date:x"],
-             "--retry-after=date:x: wanted seconds behind date:, like date:3"),
-            (["--count", "0"], "--count=0: wanted 1 to 4294967295"),
+             "--retry-after=date:x: expected seconds after date:, such as date:3"),
+            (["--count", "0"], "--count=0: expected 1 to 4294967295"),
             (["--listen", "nowhere"],
-             "--listen=nowhere: wanted a port, or ADDRESS:PORT with a numeric "
+             "--listen=nowhere: expected a port, or ADDRESS:PORT with a numeric "
              "address, like 127.0.0.1:9000 or [::1]:9000"),
-            (["more"], "more: wanted options only"),
+            (["more"], "unexpected argument more\nSee stagger sink --help."),
         ]
         for words, text in cases:
             r = run(*words)

@@ -376,10 +376,10 @@ class Status(Case):
 
     def test_is_refused_with_bad_options(self):
         for words, wanted in (
-                (["--once", "--watch"], "wanted one of them"),
-                (["--interval=1ms"], "wanted a time of 10ms to 1h"),
-                (["--interval=x"], "wanted a time of 10ms to 1h"),
-                (["x"], "a word too many"),
+                (["--once", "--watch"], "exclude each other"),
+                (["--interval=1ms"], "expected a time from 10ms to 1h"),
+                (["--interval=x"], "expected a time from 10ms to 1h"),
+                (["x"], "unexpected argument"),
                 (["--nonsense"], "See stagger status --help")):
             self.fail_with(2, wanted, "status", *words)
 
@@ -487,7 +487,7 @@ class Targets(Case):
         self.fail_with(1, "there is no target a/../b?c", "pause", "a/../b?c")
         self.assertEqual(self.calls()[-1],
                          "POST /v1/targets/a%2F..%2Fb%3Fc/pause")
-        self.fail_with(2, "wanted the name of one", "pause")
+        self.fail_with(2, "expected the name of a target", "pause")
 
     def test_list(self):
         text = self.succeed("targets")
@@ -525,12 +525,12 @@ class Targets(Case):
 
     def test_bad_words(self):
         for words, wanted in (
-                (["targets", "x"], "wanted list or forget"),
-                (["targets", "list", "x"], "a word too many"),
+                (["targets", "x"], "expected list or forget"),
+                (["targets", "list", "x"], "unexpected argument"),
                 (["targets", "--yes"], "list has no option --yes"),
                 (["targets", "forget", "--json", "x"], "no option --json"),
-                (["targets", "forget"], "wanted the name"),
-                (["reload", "x"], "a word too many")):
+                (["targets", "forget"], "expected the name"),
+                (["reload", "x"], "unexpected argument")):
             self.fail_with(2, wanted, *words)
         self.assertEqual(self.calls(), [])
 
@@ -674,14 +674,14 @@ class Dead(Case):
                 (["--all"], "add --yes to confirm, or --dry-run"),
                 (["--all", "--json"], "add --yes, or --dry-run"),
                 (["--all", "--target=x", "--yes"], "no other condition"),
-                (["--all", "--dry-run", "--yes"], "wanted one of them"),
-                (["--id=0", "--yes"], "wanted numbers"),
-                (["--id=1,", "--yes"], "wanted numbers"),
-                (["--id=-1", "--yes"], "wanted numbers"),
-                (["--id=99999999999999999999", "--yes"], "wanted numbers"),
+                (["--all", "--dry-run", "--yes"], "exclude each other"),
+                (["--id=0", "--yes"], "expected ids"),
+                (["--id=1,", "--yes"], "expected ids"),
+                (["--id=-1", "--yes"], "expected ids"),
+                (["--id=99999999999999999999", "--yes"], "expected ids"),
                 (["--state=dead", "--yes"], "no option --state"),
                 (["--store=x", "--yes"], "no option --store"),
-                (["7"], "is a word too many")):
+                (["7"], "unexpected argument")):
             for command in ("replay", "drop"):
                 self.fail_with(2, wanted, "dead", command, *words)
         done = run("dead", "list", "--yes")

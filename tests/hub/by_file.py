@@ -257,7 +257,7 @@ class ByFile(case.Case):
         for words in (["--to", "http://127.0.0.1:2/"], ["--order", "key"],
                       ["-p", "broadcast"], ["--shed-after", "1m"]):
             found = self.refused_to_run("-c", path, *words)
-            self.assertIn("with -c, wanted it in the file", found)
+            self.assertIn("with -c this belongs into the file", found)
             self.assertEqual(found.count("\n"), 1)
 
     def test_a_bad_file_stops_it_with_every_mistake(self):

@@ -335,7 +335,7 @@ class Dead(unittest.TestCase):
                      "1969-12-31"):
             found = dead("list", "-s", self.store, "--since", slip)
             self.assertEqual((found.returncode, found.stdout), (2, ""))
-            self.assertIn("wanted a time like 2026-03-01T12:00", found.stderr)
+            self.assertIn("expected a time such as 2026-03-01T12:00", found.stderr)
 
     def test_finds_causes_and_categories_as_they_are(self):
         """A category is no cause, and HTTP_503 not http_503: as for a hub."""
@@ -535,20 +535,20 @@ class Dead(unittest.TestCase):
 
     def test_refuses_mistakes(self):
         for words, part in (
-                ([], "wanted list, show, export, replay or drop"),
+                ([], "expected list, show, export, replay or drop"),
                 (["lst"], "did you mean list?"),
-                (["show"], "show without an id"),
-                (["show", "x"], "is no id"),
-                (["list", "x"], "is a word too many"),
-                (["list", "--limit", "0"], "--limit=0: wanted a number from 1"),
-                (["list", "-n", "x"], "wanted a number from 1"),
+                (["show"], "show: expected an id"),
+                (["show", "x"], "x: expected an id"),
+                (["list", "x"], "unexpected argument"),
+                (["list", "--limit", "0"], "--limit=0: expected a number from 1"),
+                (["list", "-n", "x"], "expected a number from 1"),
                 (["list", "-n", "1", "--summary"], "has no --limit"),
                 (["export", "-n", "1"], "export has no option --limit"),
                 (["list", "--raw"], "list has no option --raw"),
                 (["export", "--json"], "export has no option --json"),
-                (["list", "--state", "ded"], "--state=ded: wanted dead"),
-                (["list", "--since", "soon"], "--since=soon: wanted a time"),
-                (["export", "--format", "xml"], "wanted jsonl or csv")):
+                (["list", "--state", "ded"], "--state=ded: expected dead"),
+                (["list", "--since", "soon"], "--since=soon: expected a time"),
+                (["export", "--format", "xml"], "expected jsonl or csv")):
             found = dead(*words)
             self.assertEqual((found.returncode, found.stdout), (2, ""), words)
             self.assertIn(part, found.stderr)

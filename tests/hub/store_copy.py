@@ -321,12 +321,12 @@ class StoreCopy(case.Case):
     # -- words
 
     def test_bad_words_are_refused(self):
-        for words, said in (((), "wanted backup, restore or verify"),
+        for words, said in (((), "expected backup, restore or verify"),
                             (("bakup",), "did you mean backup?"),
-                            (("backup",), "to which file?"),
-                            (("restore",), "from which file?"),
-                            (("backup", "a", "b"), "is a word too many"),
-                            (("verify", "--force"), "is for restore"),
+                            (("backup",), "expected the file of the backup"),
+                            (("restore",), "expected the file of the backup"),
+                            (("backup", "a", "b"), "unexpected argument"),
+                            (("verify", "--force"), "no option --force, only restore"),
                             (("--what",), "--what")):
             self.run_store(*words, code=2, said=said)
 

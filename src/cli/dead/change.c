@@ -386,7 +386,7 @@ static int check(const change *c, const dead_options *o)
     else if (has_some && o->is_all)
         wrong = "--all has no other condition";
     else if (o->is_dry_run && o->is_sure)
-        wrong = "--dry-run and --yes: wanted one of them";
+        wrong = "--dry-run and --yes exclude each other";
     else if (!o->is_dry_run && !o->is_sure && o->is_json)
         wrong = "--json asks for no confirmation: add --yes, or --dry-run";
     else if (!o->is_dry_run && !o->is_sure && !stg_confirm_can())

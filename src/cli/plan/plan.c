@@ -1,5 +1,6 @@
 /* stagger plan: what a policy does, before it does it. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,54 +10,78 @@
 #include "cli/plan/plan.h"
 #include "cli/plan/policies.h"
 
-static const char help[] =
-    "usage: stagger plan [OPTIONS] [PRESET|TEXT|NAME]...\n"
-    "\n"
-    "Shows what a retry policy does, before it does it: each wait, the worst\n"
-    "time and load, what each fault gets, and mistakes with what to change.\n"
-    "Several policies stand side by side; none is the default one. A TEXT is\n"
-    "one argument, so quote it.\n"
-    "\n"
-    "  -c, --config FILE  with --target: the settings file of a hub\n"
-    "      --target NAME  the policy of this target, as the hub applies it: with\n"
-    "                     its default, and with the budget that it adds. May be\n"
-    "                     repeated\n"
-    "  -f, --file FILE    policies with names, a line each (`db: backend`); an\n"
-    "                     argument may be such a NAME, and without arguments\n"
-    "                     all of them are shown\n"
-    "      --plot         draw where the waits may fall\n"
-    "      --json         every number, for programs\n"
-    "      --strict       exit with 1 if there are warnings\n"
-    "      --clients N    how many clients use the policy at once: says how\n"
-    "                     many come back together; 1 needs no jitter\n"
-    "  -h, --help         this text\n"
-    "\n"
-    "Presets:\n";
+static const char who[] = "stagger plan";
 
-static const char help_text[] =
-    "\n"
-    "A text is a preset, or exponential, linear, polynomial, fixed or\n"
-    "list=1s,5s,1m, and settings: attempts= base= base-for= cap= floor= factor=\n"
-    "power= offset= count-from= jitter= deadline= attempt-timeout=\n"
-    "retry-after-max= retry-after= reset-after= retry= once= at-most= never=\n"
-    "budget= budget-empty= rate= bulkhead= throttle= hedge= breaker=\n"
-    "breaker-connect= breaker-probes= breaker-slow= breaker-scope=\n"
-    "unsafe= nested=.\n"
-    "\n"
-    "  stagger plan backend\n"
-    "  stagger plan 'backend attempts=3 deadline=10s'\n"
-    "  stagger plan --plot jitter=full jitter=equal jitter=20%\n"
-    "  stagger plan --strict --file policies.conf\n"
-    "  stagger plan -c /etc/stagger/stagger.yaml --target billing\n"
-    "  stagger plan --json webhook | jq '.policies[0].waits'\n"
-    "\n"
-    "Exit code: 0; 1 with --strict and warnings; 2 for a policy, a file or an\n"
-    "option that is wrong, and for an output that cannot be written.\n"
-    "\n"
-    "COLUMNS is the width to fit (80), NO_COLOR turns colour off. Waits are\n"
-    "the policy's own: what a server asks for (Retry-After) comes on top.\n";
+enum { CLIENTS = 256, TARGET, PLOT, JSON, STRICT };
 
-enum { CLIENTS = 256, TARGET };
+static const stg_option options[] = {
+    {"-c, --config FILE", "with --target: the settings file of a hub", 0, NULL},
+    {"--target NAME",
+     "the policy of this target, as the hub applies it: with the "
+     "hub's defaults and its budget. May be repeated",
+     TARGET, NULL},
+    {"-f, --file FILE",
+     "named policies, one a line (`db: backend`); an argument may be "
+     "such a NAME, and without arguments all of them are shown",
+     0, NULL},
+    {"--plot", "draw where the waits may fall", PLOT, NULL},
+    {"--json", "every number, for programs", JSON, NULL},
+    {"--strict", "exit with 1 if there are warnings", STRICT, NULL},
+    {"--clients N",
+     "how many clients use the policy at once: shows how many retry "
+     "in the same moment; 1 needs no jitter",
+     CLIENTS, NULL},
+    {.flag = NULL},
+};
+
+static void print_presets(void)
+{
+    const stg_terminal t = stg_terminal_look();
+    const stg_preset *preset;
+    char label[32];
+
+    puts("\nPresets:");
+    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++) {
+        snprintf(label, sizeof label, "  %s", preset->name);
+        stg_terminal_wrap(&t, 18, label, STG_STYLE_PLAIN, preset->use);
+    }
+}
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger plan [OPTIONS] [PRESET|TEXT|NAME]...\n"
+        "\n"
+        "Shows what a retry policy will do: each wait, the worst time and load, what\n"
+        "happens on each fault, and mistakes with what to change. Several policies\n"
+        "stand side by side; without one the default policy is shown. A TEXT is one\n"
+        "argument, so quote it.\n"
+        "\n",
+    .options = options,
+    .print_tail = print_presets,
+    .tail =
+        "\n"
+        "A text is a preset, or exponential, linear, polynomial, fixed or\n"
+        "list=1s,5s,1m, and settings: attempts= base= base-for= cap= floor= factor=\n"
+        "power= offset= count-from= jitter= deadline= attempt-timeout=\n"
+        "retry-after-max= retry-after= reset-after= retry= once= at-most= never=\n"
+        "budget= budget-empty= rate= bulkhead= throttle= hedge= breaker=\n"
+        "breaker-connect= breaker-probes= breaker-slow= breaker-scope=\n"
+        "unsafe= nested=.\n"
+        "\n"
+        "  stagger plan backend\n"
+        "  stagger plan 'backend attempts=3 deadline=10s'\n"
+        "  stagger plan --plot jitter=full jitter=equal jitter=20%\n"
+        "  stagger plan --strict --file policies.conf\n"
+        "  stagger plan -c /etc/stagger/stagger.yaml --target billing\n"
+        "  stagger plan --json webhook | jq '.policies[0].waits'\n"
+        "\n"
+        "Exit code: 0; 1 with --strict and warnings; 2 for a policy, a file or an\n"
+        "option that is wrong, and for an output that cannot be written.\n"
+        "\n"
+        "COLUMNS is the width to fit (80), NO_COLOR turns colour off. Waits are\n"
+        "the policy's own: what a server asks for (Retry-After) comes on top.\n",
+    .arguments_max = INT_MAX,
+};
 
 typedef struct settings {
     const char *file;
@@ -67,44 +92,24 @@ typedef struct settings {
     bool is_plot;
     bool is_json;
     bool is_strict;
-    bool is_help;
 } settings;
 
-static int refuse(const char *who, const char *what)
-{
-    stg_options_complain(who, "%s", what);
-    fprintf(stderr, "See %s --help.\n", who);
-    return STG_EXIT_USAGE;
-}
-
-static int show_help(const stg_terminal *t)
-{
-    const stg_preset *preset;
-    char label[32];
-
-    fputs(help, stdout);
-    for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++) {
-        snprintf(label, sizeof label, "  %s", preset->name);
-        stg_terminal_wrap(t, 18, label, STG_STYLE_PLAIN, preset->use);
-    }
-    fputs(help_text, stdout);
-    return stg_options_finish("stagger plan", 0);
-}
-
 /* Returns 0 or an exit code. */
-static int read_option(settings *s, const char *who, int option)
+static int read_option(void *ctx, int option)
 {
+    settings *s = ctx;
+
     switch (option) {
     case 'f':
         s->file = optarg;
         return 0;
-    case 'p':
+    case PLOT:
         s->is_plot = true;
         return 0;
-    case 'j':
+    case JSON:
         s->is_json = true;
         return 0;
-    case 's':
+    case STRICT:
         s->is_strict = true;
         return 0;
     case 'c':
@@ -113,48 +118,30 @@ static int read_option(settings *s, const char *who, int option)
     case TARGET:
         s->targets[s->target_count++] = optarg;
         return 0;
-    case CLIENTS:
+    default: // CLIENTS
         if (stg_options_read_int(optarg, 1, 100000000, &s->clients))
             return 0;
-        stg_options_complain(who, "--clients=%s: wanted 1 to 100000000",
+        stg_options_complain(who, "--clients=%s: expected 1 to 100000000",
                              optarg);
-        return STG_EXIT_USAGE;
-    case 'h':
-        s->is_help = true;
-        return 0;
-    default: // getopt has said what is wrong
-        fprintf(stderr, "See %s --help.\n", who);
         return STG_EXIT_USAGE;
     }
 }
 
-static int read_options(settings *s, int argc, char **argv)
+static int read_options(settings *s, int argc, char **argv,
+                        stg_arguments *words)
 {
-    static const struct option options[] = {
-        {"file", required_argument, NULL, 'f'},
-        {"plot", no_argument, NULL, 'p'},
-        {"json", no_argument, NULL, 'j'},
-        {"strict", no_argument, NULL, 's'},
-        {"clients", required_argument, NULL, CLIENTS},
-        {"config", required_argument, NULL, 'c'},
-        {"target", required_argument, NULL, TARGET},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option, code;
+    int code = stg_options_read(&usage, argc, argv, read_option, s, words);
 
-    optind = 1;
-    while ((option = stg_options_next(argc, argv, "c:f:h", options)) != -1)
-        if ((code = read_option(s, argv[0], option)) != 0)
-            return code;
+    if (code != 0)
+        return code;
     if (s->is_plot && s->is_json)
-        return refuse(argv[0], "--plot and --json do not go together");
+        return stg_options_refuse(who, "--plot and --json exclude each other");
     if ((s->config == NULL) != (s->target_count == 0))
-        return refuse(argv[0], "-c FILE and --target NAME go together");
-    if (s->config != NULL && (s->file != NULL || optind < argc))
-        return refuse(argv[0],
-                      "the policy of a target stands by itself: wanted neither "
-                      "--file nor another policy beside it");
+        return stg_options_refuse(who,
+                                  "-c FILE and --target NAME need each other");
+    if (s->config != NULL && (s->file != NULL || words->count > 0))
+        return stg_options_refuse(
+            who, "with --target there can be no other policy and no --file");
     return 0;
 }
 
@@ -188,15 +175,15 @@ static void work_out(stg_plan *plan, uint32_t clients)
     stg_lint_check(&plan->lint, &facts);
 }
 
-static int make(const settings *s, const char *who, int count, char **words,
-                const stg_terminal *t)
+static int make(const settings *s, const stg_arguments *words)
 {
+    const stg_terminal t = stg_terminal_look();
     stg_plans plans = {.clients = s->clients};
     bool has_warnings = false;
     int code = s->config != NULL
                    ? stg_plan_read_targets(&plans, s->config, s->targets,
                                            s->target_count)
-                   : stg_plan_read(&plans, s->file, count, words);
+                   : stg_plan_read(&plans, s->file, words->count, words->at);
 
     plans.clients = s->clients;
     for (size_t i = 0; i < plans.count; i++) {
@@ -204,7 +191,7 @@ static int make(const settings *s, const char *who, int count, char **words,
         has_warnings |= plans.at[i].lint.count > 0;
     }
     if (code == 0) {
-        show(s, &plans, t);
+        show(s, &plans, &t);
         code = stg_options_finish(who, s->is_strict && has_warnings ? 1 : 0);
     }
     stg_plan_free(&plans);
@@ -214,15 +201,16 @@ static int make(const settings *s, const char *who, int count, char **words,
 int stg_cli_plan(int argc, char **argv)
 {
     settings s = {.targets = calloc((size_t)argc + 1, sizeof(char *))};
-    stg_terminal t = stg_terminal_look();
+    stg_arguments words;
     int code;
 
-    if (s.targets == NULL)
-        return refuse(argv[0], "out of memory");
-    code = read_options(&s, argc, argv);
+    if (s.targets == NULL) {
+        stg_options_complain(who, "out of memory");
+        return STG_EXIT_USAGE;
+    }
+    code = read_options(&s, argc, argv, &words);
     if (code == 0)
-        code = s.is_help ? show_help(&t)
-                         : make(&s, argv[0], argc - optind, argv + optind, &t);
+        code = make(&s, &words);
     free(s.targets);
     return code;
 }

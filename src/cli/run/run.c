@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,41 +19,61 @@
 
 enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };
 
-static const char help[] =
-    "usage: stagger run [OPTIONS] [--] COMMAND [ARGUMENT]...\n"
-    "\n"
-    "Runs COMMAND until it succeeds (exit code 0) or the policy gives up. Its\n"
-    "output and input are its own; what stagger waits for, and why, goes to\n"
-    "stderr. Signals are passed on, and end the retrying.\n"
-    "\n"
-    "  -p, --policy P    a preset, a policy text, or a name in --file; every\n"
-    "                    exit code but 126 and 127 is retried unless it says\n"
-    "                    otherwise (default: attempts=3, exponential from 200ms\n"
-    "                    with full jitter, deadline=2m)\n"
-    "  -f, --file FILE   named policies, a line each\n"
-    "  -o, --on CODES    retry these exit codes only: 1,75-78. A command killed\n"
-    "                    by signal N has 128 + N, one out of time 124\n"
-    "  -t, --timeout D   end an attempt after D: TERM to COMMAND and to what it\n"
-    "                    has started, that is to its process group\n"
-    "  -k, --kill-after D\n"
-    "                    KILL to who is left of it D later (default: 5s)\n"
-    "  -v, --verbose     for each retry also a line \"Retry 1 after 131 ms\";\n"
-    "                    with -q nothing but these\n"
-    "  -q, --quiet       say nothing\n"
-    "      --json        a JSON object a line on stderr instead of sentences\n"
-    "  -h, --help        this text\n"
-    "\n"
-    "COMMAND finds STAGGER_ATTEMPT (1, 2, ...) and STAGGER_ATTEMPTS_MAX in its\n"
-    "environment. A stagger run inside another one makes one attempt, unless\n"
-    "its policy says nested=full.\n"
-    "\n"
-    "Exit code: the last one of COMMAND; 124 if its time was over, 126 if it\n"
-    "could not be executed, 127 if it was not found, 128 + N if signal N ended\n"
-    "it or the wait; 125 for an error of stagger's own.\n"
-    "\n"
-    "  stagger run -- curl -fsS https://example.org/health\n"
-    "  stagger run -p 'attempts=10 fixed base=5s deadline=none' -- make deploy\n"
-    "  stagger run -o 75 -t 30s -- sendmail -q\n";
+enum { JSON = 256 };
+
+static const stg_option options[] = {
+    {"-p, --policy P",
+     "a preset, a policy text, or a name in --file; every exit code "
+     "but 126 and 127 is retried unless it says otherwise (default: "
+     "attempts=3, exponential from 200ms with full jitter, "
+     "deadline=2m)",
+     0, NULL},
+    {"-f, --file FILE", "named policies, one a line", 0, NULL},
+    {"-o, --on CODES",
+     "retry only these exit codes: 1,75-78. A command that signal N "
+     "ended has 128 + N, one that ran out of time 124",
+     0, NULL},
+    {"-t, --timeout D",
+     "end an attempt after D: send TERM to the process group of "
+     "COMMAND",
+     0, NULL},
+    {"-k, --kill-after D",
+     "send KILL to what is left of the group D later (default: 5s)", 0, NULL},
+    {"-v, --verbose",
+     "for each retry also a line \"Retry 1 after 131 ms\"; with -q "
+     "nothing but these",
+     0, NULL},
+    {"-q, --quiet", "print nothing", 0, NULL},
+    {"--json", "JSON objects on stderr instead of sentences, one a line", JSON,
+     NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger run [OPTIONS] [--] COMMAND [ARGUMENT]...\n"
+        "\n"
+        "Runs COMMAND until it succeeds (exit code 0) or the policy gives up. COMMAND\n"
+        "has stagger's own input and output; what stagger waits for, and why, it prints\n"
+        "to stderr. Signals are passed on to COMMAND, and end the retries.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "COMMAND finds STAGGER_ATTEMPT (1, 2, ...) and STAGGER_ATTEMPTS_MAX in its\n"
+        "environment. A stagger run inside another one makes one attempt, unless its\n"
+        "policy says nested=full.\n"
+        "\n"
+        "Exit code: the last one of COMMAND; 124 if it ran out of time, 126 if it could\n"
+        "not be executed, 127 if it was not found, 128 + N if signal N ended it or the\n"
+        "wait; 125 for an error of stagger itself.\n"
+        "\n"
+        "  stagger run -- curl -fsS https://example.org/health\n"
+        "  stagger run -p 'attempts=10 fixed base=5s deadline=none' -- make deploy\n"
+        "  stagger run -o 75 -t 30s -- sendmail -q\n",
+    .arguments_max = INT_MAX,
+    .stops_at_word = true,
+};
 
 typedef struct run {
     stg_policy policy;
@@ -72,9 +93,9 @@ typedef struct run {
     bool is_stopped_waiting; /* by a signal, with no command running */
 } run;
 
-static int refuse(const char *what, const char *found, const char *wanted)
+static int refuse(const char *what, const char *found, const char *expected)
 {
-    stg_options_complain("stagger run", "%s%s: %s", what, found, wanted);
+    stg_options_complain("stagger run", "%s%s: %s", what, found, expected);
     return EXIT_OWN;
 }
 
@@ -86,7 +107,7 @@ static int read_duration(const char *option, stg_ns *duration)
     if (stg_read_duration(&r, duration) && stg_reader_is_empty(&r) &&
         *duration > 0)
         return 0;
-    return refuse(option, optarg, "wanted a duration up to 365d, like 30s");
+    return refuse(option, optarg, "expected a time up to 365d, such as 30s");
 }
 
 /* 1 or 75-78; moves *at behind it. */
@@ -159,7 +180,7 @@ static int read_policy(run *r)
     r->policy = stg_policy_default();
     if (r->file != NULL && r->policy_text == NULL)
         return refuse("--file without --policy", "",
-                      "wanted the name of a policy in it");
+                      "expected the name of a policy in it");
     if (r->policy_text != NULL && find_policy(r, &r->policy, &err) != STG_OK) {
         stg_options_complain("stagger run", "%s", err.text);
         if (r->file == NULL)
@@ -171,12 +192,13 @@ static int read_policy(run *r)
     if (stg_exit_rule_add(&r->policy))
         return 0;
     return refuse("the policy has 64 rules and none of them on exit", "",
-                  "wanted that named, in retry= or never=");
+                  "expected exit in retry= or never=");
 }
 
-/* Returns 0, an exit code, or -1 where the help was asked for. */
-static int read_option(run *r, int option)
+static int read_option(void *ctx, int option)
 {
+    run *r = ctx;
+
     switch (option) {
     case 'p':
         r->policy_text = optarg;
@@ -187,7 +209,7 @@ static int read_option(run *r, int option)
     case 'o':
         if (read_codes(optarg, r->retried_codes))
             return 0;
-        return refuse("--on=", optarg, "wanted exit codes, like 1,75-78");
+        return refuse("--on=", optarg, "expected exit codes, such as 1,75-78");
     case 't':
         return read_duration("--timeout=", &r->timeout);
     case 'k':
@@ -198,43 +220,24 @@ static int read_option(run *r, int option)
     case 'q':
         r->is_quiet = true;
         return 0;
-    case 'j':
+    default: // JSON
         r->is_json = true;
         return 0;
-    case 'h':
-        return -1;
-    default:
-        fputs("stagger run: see stagger run --help\n", stderr);
-        return EXIT_OWN;
     }
 }
 
 static int read_arguments(run *r, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"policy", required_argument, NULL, 'p'},
-        {"file", required_argument, NULL, 'f'},
-        {"on", required_argument, NULL, 'o'},
-        {"timeout", required_argument, NULL, 't'},
-        {"kill-after", required_argument, NULL, 'k'},
-        {"verbose", no_argument, NULL, 'v'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option, code;
+    stg_arguments command;
+    int code;
 
     memset(r->retried_codes, 1, sizeof r->retried_codes);
-    optind = 1;
-    // The first word that is no option is the command's: "+".
-    while ((option = stg_options_next(argc, argv, "+p:f:o:t:k:vqh", options)) !=
-           -1)
-        if ((code = read_option(r, option)) != 0)
-            return code;
-    if (optind == argc)
+    code = stg_options_read(&usage, argc, argv, read_option, r, &command);
+    if (code != 0) // 2 may be COMMAND's own
+        return code == STG_EXIT_USAGE ? EXIT_OWN : code;
+    if (command.count == 0)
         return refuse("no command to run", "", "see stagger run --help");
-    r->command = argv + optind;
+    r->command = command.at;
     return read_policy(r);
 }
 
@@ -442,9 +445,5 @@ int stg_cli_run(int argc, char **argv)
     run r = {.timeout = STG_NEVER, .kill_after = 5 * STG_S};
     int code = read_arguments(&r, argc, argv);
 
-    if (code == -1) {
-        fputs(help, stdout);
-        return stg_options_finish("stagger run", 0);
-    }
     return code != 0 ? code : run_command(&r);
 }

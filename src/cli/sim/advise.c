@@ -16,41 +16,6 @@
 
 static const char who[] = "stagger sim advise";
 
-const char stg_sim_advise_help[] =
-    "usage: stagger sim advise [OPTIONS]\n"
-    "\n"
-    "Which policy? Tries some sixty by simulation, where the service is down\n"
-    "and where it hangs, with the load as it is and with more, and answers with\n"
-    "the text to paste, why, and what the others cost.\n"
-    "\n"
-    "      --clients N       that call the service, up to 10000000 (5000)\n"
-    "      --processes N     that they live in: each has one budget and one\n"
-    "                        breaker (as many as there are clients)\n"
-    "      --capacity N      requests a second that it can do (800)\n"
-    "      --load PERCENT    of that, wanted when all is well, 1% to 95% (70%)\n"
-    "      --outage TIME     to be survived, up to 1h (30s)\n"
-    "      --patience TIME   how long a client may wait, up to 1h (10s)\n"
-    "      --service TIME    what a request takes when nobody waits (20ms)\n"
-    "      --queue N         places to wait in (for twice as long as an attempt may\n"
-    "                        take: where a storm can stay)\n"
-    "      --reps N          runs of each of the last ten, 1 to 100 (4)\n"
-    "      --seed N          of chance, 0 to 4294967295 (1)\n"
-    "      --threads N       how many at once (as many as there are cores); the\n"
-    "                        output does not depend on it\n"
-    "      --json[=FILE]     every number, for programs; the best comes first\n"
-    "      --csv FILE        a line for each of the last ten\n"
-    "      --html FILE       a page with the picture and the table\n"
-    "      --svg DIR         the picture in a file of its own\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "  stagger sim advise --clients 5000 --capacity 800\n"
-    "  stagger sim advise --clients 200 --processes 4 --outage 5m --patience 1m\n"
-    "\n"
-    "Exit code: 0; 1 if no policy survives; 2 for options that are wrong, and\n"
-    "what does not fit memory; 130 when it was interrupted.\n";
-
-/* -- options --------------------------------------------------------------- */
-
 enum {
     CLIENTS = 256,
     PROCESSES,
@@ -61,25 +26,58 @@ enum {
     SERVICE,
     QUEUE,
     REPS,
-    SEED,
-    THREADS,
 };
 
-static int refuse(const char *option, const char *wanted)
+static const stg_option options[] = {
+    {"--clients N", "that call the service, up to 10000000 (5000)", CLIENTS,
+     NULL},
+    {"--processes N",
+     "that they live in: each has one budget and one breaker (as many "
+     "as there are clients)",
+     PROCESSES, NULL},
+    {"--capacity N", "requests a second that the service can do (800)",
+     CAPACITY, NULL},
+    {"--load PERCENT", "of the capacity in normal operation, 1% to 95% (70%)",
+     LOAD, NULL},
+    {"--outage TIME", "to be survived, up to 1h (30s)", OUTAGE, NULL},
+    {"--patience TIME", "how long a client may wait, up to 1h (10s)", PATIENCE,
+     NULL},
+    {"--service TIME", "of a request that does not have to wait (20ms)",
+     SERVICE, NULL},
+    {"--queue N",
+     "places to wait in (for twice as long as an attempt may take, so that "
+     "a retry storm can persist)",
+     QUEUE, NULL},
+    {"--reps N", "runs of each of the last ten candidates, 1 to 100 (4)", REPS,
+     NULL},
+    STG_SIM_OPTIONS("a row for each of the last ten candidates"),
+    {.flag = NULL},
+};
+
+const stg_usage stg_sim_advise_usage = {
+    .head =
+        "usage: stagger sim advise [OPTIONS]\n"
+        "\n"
+        "Which policy? Simulates some sixty of them, where the service is down and\n"
+        "where it hangs, with the load as it is and with more. Prints the best as a\n"
+        "text to paste, why it is the best, and what the others cost.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "  stagger sim advise --clients 5000 --capacity 800\n"
+        "  stagger sim advise --clients 200 --processes 4 --outage 5m --patience 1m\n"
+        "\n"
+        "Exit code: 0; 1 if no policy survives; 2 for bad options, and for what does\n"
+        "not fit memory; 130 when it was interrupted.\n",
+};
+
+/* -- options --------------------------------------------------------------- */
+
+static int refuse(const char *option, const char *expected)
 {
-    stg_options_complain(who, "%s=%s: wanted %s", option, optarg, wanted);
+    stg_options_complain(who, "%s=%s: expected %s", option, optarg, expected);
     return STG_EXIT_USAGE;
-}
-
-static int read_number(const char *option, uint32_t least, uint32_t most,
-                       uint32_t *number)
-{
-    char wanted[40];
-
-    if (stg_options_read_int(optarg, least, most, number))
-        return 0;
-    snprintf(wanted, sizeof wanted, "%u to %u", least, most);
-    return refuse(option, wanted);
 }
 
 static int read_time(const char *option, stg_ns *ns)
@@ -88,7 +86,7 @@ static int read_time(const char *option, stg_ns *ns)
 
     if (stg_read_duration(&r, ns) && stg_reader_is_empty(&r))
         return 0;
-    return refuse(option, "a time, as 30s");
+    return refuse(option, "a time, such as 30s");
 }
 
 static int read_capacity(stg_question *q)
@@ -117,32 +115,6 @@ static int read_load(stg_question *q)
     return 0;
 }
 
-static int read_run_option(stg_advice *a, int option)
-{
-    uint32_t number = 0;
-    int code;
-
-    switch (option) {
-    case REPS:
-        return read_number("--reps", 1, 100, &a->reps);
-    case SEED:
-        code = read_number("--seed", 0, UINT32_MAX, &number);
-        a->seed = number;
-        return code;
-    case THREADS:
-        code = read_number("--threads", 1, 1024, &number);
-        a->threads = number;
-        return code;
-    case 'h':
-        a->is_help = true;
-        return 0;
-    default:
-        return stg_sim_output_option(&a->output, option, optarg)
-                   ? 0
-                   : STG_EXIT_USAGE;
-    }
-}
-
 static int read_option(void *ctx, int option)
 {
     stg_advice *a = ctx;
@@ -150,9 +122,9 @@ static int read_option(void *ctx, int option)
 
     switch (option) {
     case CLIENTS:
-        return read_number("--clients", 1, 10000000, &q->clients);
+        return stg_sim_number(who, "--clients", 1, 10000000, &q->clients);
     case PROCESSES:
-        return read_number("--processes", 1, 10000000, &q->processes);
+        return stg_sim_number(who, "--processes", 1, 10000000, &q->processes);
     case CAPACITY:
         return read_capacity(q);
     case LOAD:
@@ -164,39 +136,23 @@ static int read_option(void *ctx, int option)
     case SERVICE:
         return read_time("--service", &q->service);
     case QUEUE:
-        return read_number("--queue", 0, 10000000, &q->queue);
+        return stg_sim_number(who, "--queue", 0, 10000000, &q->queue);
+    case REPS:
+        return stg_sim_number(who, "--reps", 1, 100, &a->reps);
     default:
-        return read_run_option(a, option);
+        return stg_sim_option(&a->output, &a->run, who, option);
     }
 }
 
 static int read_options(stg_advice *a, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"clients", required_argument, NULL, CLIENTS},
-        {"processes", required_argument, NULL, PROCESSES},
-        {"capacity", required_argument, NULL, CAPACITY},
-        {"load", required_argument, NULL, LOAD},
-        {"outage", required_argument, NULL, OUTAGE},
-        {"patience", required_argument, NULL, PATIENCE},
-        {"service", required_argument, NULL, SERVICE},
-        {"queue", required_argument, NULL, QUEUE},
-        {"reps", required_argument, NULL, REPS},
-        {"seed", required_argument, NULL, SEED},
-        {"threads", required_argument, NULL, THREADS},
-        STG_SIM_OUTPUT_OPTIONS,
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
+    stg_arguments none;
     stg_error err;
-    int code = stg_options_walk(argc, argv, "h", options, read_option, a);
+    int code = stg_options_read(&stg_sim_advise_usage, argc, argv, read_option,
+                                a, &none);
 
-    if (code != 0 || a->is_help)
+    if (code != 0)
         return code;
-    if (optind < argc) {
-        stg_options_complain(who, "%s: no arguments are wanted", argv[optind]);
-        return STG_EXIT_USAGE;
-    }
     if (a->question.processes == 0)
         a->question.processes = a->question.clients;
     if (stg_question_check(&a->question, &err) == STG_OK)
@@ -235,8 +191,8 @@ static stg_status try_out(const stg_advice *a, stg_trials *t,
 {
     t->all = calloc(count * scenario_count, sizeof *t->all);
     t->count = count * scenario_count;
-    t->seed = a->seed;
-    t->threads = a->threads;
+    t->seed = a->run.seed;
+    t->threads = a->run.threads;
     t->memory_max = stg_sim_memory_left();
     t->stop = stg_sim_stop_watch();
     t->progress = progress;
@@ -484,19 +440,14 @@ int stg_sim_advise(int argc, char **argv)
     a->question = stg_question_default();
     a->question.processes = 0;
     a->reps = 4;
-    a->seed = 1;
-    a->threads = stg_parallel_cores();
+    a->run = (stg_sim_run){1, stg_parallel_cores()};
     a->argc = argc;
     a->argv = argv;
     code = read_options(a, argc, argv);
-    if (code == 0 && a->is_help) {
-        fputs(stg_sim_advise_help, stdout);
-        code = stg_options_finish(who, 0);
-    } else if (code == 0) {
+    if (code == 0)
         code = stg_sim_output_check(&a->output, who);
-        if (code == 0)
-            code = answer(a);
-    }
+    if (code == 0)
+        code = answer(a);
     free(a);
     return code;
 }

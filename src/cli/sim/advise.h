@@ -24,10 +24,8 @@ typedef struct stg_advised {
 typedef struct stg_advice {
     stg_question question;
     uint32_t reps; /* runs of each finalist in each scenario */
-    uint64_t seed;
-    unsigned threads;
+    stg_sim_run run;
     stg_sim_output output;
-    bool is_help;
     int argc; /* as it was asked */
     char **argv;
     /* Those of the last round, STG_ADVISED_MAX at most, the best first; where

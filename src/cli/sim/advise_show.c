@@ -256,7 +256,7 @@ static void say_command(const stg_advice *a, stg_text_buffer *p)
     stg_write_duration(&w, o.end_at);
     stg_text_buffer_form(p, "    stagger sim overload %s", text);
     stg_text_buffer_form(p, " --reps %d --seed ", (int)a->reps);
-    stg_text_buffer_put_count(p, a->seed);
+    stg_text_buffer_put_count(p, a->run.seed);
     stg_text_buffer_form(p, " -p '%s'\n", policy);
 }
 

@@ -14,43 +14,52 @@
 
 static const char who[] = "stagger sim contention";
 
-const char stg_sim_contention_help[] =
-    "usage: stagger sim contention [OPTIONS]\n"
-    "\n"
-    "N clients begin at once, and each wants one success of one resource. What\n"
-    "do their retries cost, and how long does it take? Without options: the\n"
-    "experiment that made jitter known, five policies with 10 to 190 clients.\n"
-    "\n"
-    "  -n, --clients LIST    how many, as 100, 10,100,1000 or 10..190/10\n"
-    "  -p, --policy P        a preset, a text, or NAME=TEXT; may be repeated\n"
-    "  -r, --resource TEXT   what they compete for (optimistic):\n"
-    "                          optimistic\n"
-    "                          lock hold=10ms\n"
-    "                          rate=100/1s retry-after=yes\n"
-    "                          workers=8 service=exponential:50ms queue=100\n"
-    "                          round=40ms\n"
-    "                        fault=503 says what a refusal is to the policy\n"
-    "      --network TIME    what each message takes (normal:10ms:2ms); as 10ms,\n"
-    "                        uniform:5ms:15ms or exponential:10ms, too\n"
-    "      --reps N          repetitions, 1 to 1000000 (100)\n"
-    "      --seed N          of chance, 0 to 4294967295 (1)\n"
-    "      --until TIME      ends a repetition that takes longer (365d)\n"
-    "      --calls-max N     ends a repetition with more calls, in millions\n"
-    "                        (1000)\n"
-    "      --threads N       how many at once (as many as there are cores); the\n"
-    "                        output does not depend on it\n"
-    "      --json[=FILE]     every number, for programs\n"
-    "      --csv FILE        a line for each policy and number of clients\n"
-    "      --html FILE       a page with all pictures, for any browser\n"
-    "      --svg DIR         the pictures, each in a file\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "  stagger sim contention\n"
-    "  stagger sim contention -n 1000 -p backend -p 'client attempts=9'\n"
-    "  stagger sim contention -r 'workers=4 service=50ms queue=20' -p client\n"
-    "\n"
-    "Exit code: 0; 2 for options that are wrong, and what does not fit memory;\n"
-    "130 when it was interrupted, and what was printed is a part.\n";
+enum { NETWORK = 256, REPS, UNTIL, CALLS_MAX };
+
+static const stg_option options[] = {
+    {"-n, --clients LIST", "how many, as 100, 10,100,1000 or 10..190/10", 0,
+     NULL},
+    {"-p, --policy P", "a preset, a text, or NAME=TEXT; may be repeated", 0,
+     NULL},
+    {"-r, --resource TEXT",
+     "what they compete for (optimistic); fault=503 says which "
+     "fault a refusal is to the policy"
+     "\n  optimistic"
+     "\n  lock hold=10ms"
+     "\n  rate=100/1s retry-after=yes"
+     "\n  workers=8 service=exponential:50ms queue=100"
+     "\n  round=40ms",
+     0, NULL},
+    {"--network TIME",
+     "of each message (normal:10ms:2ms); also 10ms, uniform:5ms:15ms "
+     "or exponential:10ms",
+     NETWORK, NULL},
+    {"--reps N", "repetitions, 1 to 1000000 (100)", REPS, NULL},
+    {"--until TIME", "end a repetition that takes longer (365d)", UNTIL, NULL},
+    {"--calls-max N", "end a repetition with more than N million calls (1000)",
+     CALLS_MAX, NULL},
+    STG_SIM_OPTIONS("a row for each policy and number of clients"),
+    {.flag = NULL},
+};
+
+const stg_usage stg_sim_contention_usage = {
+    .head =
+        "usage: stagger sim contention [OPTIONS]\n"
+        "\n"
+        "N clients begin at once, and each needs one success from one resource. What do\n"
+        "their retries cost, and how long does it take? Without options: the experiment\n"
+        "that made jitter known, five policies with 10 to 190 clients.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "  stagger sim contention\n"
+        "  stagger sim contention -n 1000 -p backend -p 'client attempts=9'\n"
+        "  stagger sim contention -r 'workers=4 service=50ms queue=20' -p client\n"
+        "\n"
+        "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
+        "it was interrupted: what it printed then is a part.\n",
+};
 
 /* The experiment's own: in a text the first window is the base, where the
  * original had twice the base. */
@@ -66,9 +75,9 @@ static const char *const usual[] = {
     "attempts=unlimited deadline=none",
 };
 
-static int refuse(const char *option, const char *value, const char *wanted)
+static int refuse(const char *option, const char *value, const char *expected)
 {
-    stg_options_complain(who, "%s=%s: wanted %s", option, value, wanted);
+    stg_options_complain(who, "%s=%s: expected %s", option, value, expected);
     return STG_EXIT_USAGE;
 }
 
@@ -137,50 +146,13 @@ static int read_until(stg_study_options *s, const char *text)
     return 0;
 }
 
-static int read_number(const char *option, const char *text, uint32_t least,
-                       uint32_t most, uint32_t *number)
+static int read_calls_max(stg_contention_settings *s)
 {
-    char wanted[40];
+    uint32_t millions = 0;
+    int code = stg_sim_number(who, "--calls-max", 1, 1000000, &millions);
 
-    if (stg_options_read_int(text, least, most, number))
-        return 0;
-    snprintf(wanted, sizeof wanted, "%u to %u", least, most);
-    return refuse(option, text, wanted);
-}
-
-enum {
-    NETWORK = 256,
-    REPS,
-    SEED,
-    UNTIL,
-    CALLS_MAX,
-    THREADS,
-};
-
-static int read_run_option(stg_contention_settings *s, int option)
-{
-    uint32_t number = 0;
-    int code;
-
-    switch (option) {
-    case REPS:
-        return read_number("--reps", optarg, 1, STG_STUDY_REPS_MAX,
-                           &s->study.reps);
-    case SEED:
-        code = read_number("--seed", optarg, 0, UINT32_MAX, &number);
-        s->study.each.seed = number;
-        return code;
-    case UNTIL:
-        return read_until(&s->study, optarg);
-    case CALLS_MAX:
-        code = read_number("--calls-max", optarg, 1, 1000000, &number);
-        s->study.each.calls_max = (uint64_t)number * 1000000;
-        return code;
-    default:
-        code = read_number("--threads", optarg, 1, 1024, &number);
-        s->study.threads = number;
-        return code;
-    }
+    s->study.each.calls_max = (uint64_t)millions * 1000000;
+    return code;
 }
 
 static int add_policy(stg_contention_settings *s, const char *word)
@@ -215,39 +187,16 @@ static int read_option(void *ctx, int option)
                        STG_OK
                    ? 0
                    : fail("--network", &err);
-    case 'h':
-        s->is_help = true;
-        return 0;
+    case REPS:
+        return stg_sim_number(who, "--reps", 1, STG_STUDY_REPS_MAX,
+                              &s->study.reps);
+    case UNTIL:
+        return read_until(&s->study, optarg);
+    case CALLS_MAX:
+        return read_calls_max(s);
     default:
-        return stg_sim_output_option(&s->output, option, optarg)
-                   ? 0
-                   : read_run_option(s, option);
+        return stg_sim_option(&s->output, &s->run, who, option);
     }
-}
-
-static int read_options(stg_contention_settings *s, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"clients", required_argument, NULL, 'n'},
-        {"policy", required_argument, NULL, 'p'},
-        {"resource", required_argument, NULL, 'r'},
-        {"network", required_argument, NULL, NETWORK},
-        {"reps", required_argument, NULL, REPS},
-        {"seed", required_argument, NULL, SEED},
-        {"until", required_argument, NULL, UNTIL},
-        {"calls-max", required_argument, NULL, CALLS_MAX},
-        {"threads", required_argument, NULL, THREADS},
-        STG_SIM_OUTPUT_OPTIONS,
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int code = stg_options_walk(argc, argv, "n:p:r:h", options, read_option, s);
-
-    if (code == 0 && optind < argc && !s->is_help) {
-        stg_options_complain(who, "%s: no arguments are wanted", argv[optind]);
-        code = STG_EXIT_USAGE;
-    }
-    return code;
 }
 
 /* What was not said. */
@@ -269,7 +218,7 @@ static stg_contention_settings *make_settings(void)
     if (s == NULL)
         return NULL;
     s->study.reps = 100;
-    s->study.threads = stg_parallel_cores();
+    s->run = (stg_sim_run){1, stg_parallel_cores()};
     s->study.each = stg_contention_options_default();
     s->study.each.until_at = 365 * STG_DAY;
     s->study.each.calls_max = (uint64_t)1000 * MILLION;
@@ -287,6 +236,8 @@ static int run(stg_contention_settings *s)
     int code;
 
     s->study.each.stop = stg_sim_stop_watch();
+    s->study.each.seed = s->run.seed;
+    s->study.threads = s->run.threads;
     if (stg_study_run(&study, &s->study, &err) == STG_OK) {
         code = stg_contention_show(s, &study);
         if (study.is_partial)
@@ -304,25 +255,23 @@ static int run(stg_contention_settings *s)
 int stg_sim_contention(int argc, char **argv)
 {
     stg_contention_settings *s = make_settings();
+    stg_arguments none;
     int code;
 
     if (s == NULL) {
         stg_options_complain(who, "there is no memory left");
         return STG_EXIT_USAGE;
     }
-    code = read_options(s, argc, argv);
-    if (code == 0 && s->is_help) {
-        fputs(stg_sim_contention_help, stdout);
-        code = stg_options_finish(who, 0);
-    } else if (code == 0) {
-        s->argc = argc;
-        s->argv = argv;
+    s->argc = argc;
+    s->argv = argv;
+    code = stg_options_read(&stg_sim_contention_usage, argc, argv, read_option,
+                            s, &none);
+    if (code == 0)
         code = complete(s);
-        if (code == 0)
-            code = stg_sim_output_check(&s->output, who);
-        if (code == 0)
-            code = run(s);
-    }
+    if (code == 0)
+        code = stg_sim_output_check(&s->output, who);
+    if (code == 0)
+        code = run(s);
     free(s);
     return code;
 }

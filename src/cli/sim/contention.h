@@ -9,9 +9,9 @@
 typedef struct stg_contention_settings {
     stg_study_options study;
     stg_sim_output output;
+    stg_sim_run run;
     int argc; /* the command, for its page */
     char *const *argv;
-    bool is_help;
 } stg_contention_settings;
 
 /* Shows what came of it in all the ways that are asked for. Returns an exit

@@ -1,6 +1,7 @@
 #include "cli/sim/output.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,24 +16,37 @@
 
 enum { PATH = 4096 };
 
-bool stg_sim_output_option(stg_sim_output *o, int option, const char *argument)
+int stg_sim_number(const char *who, const char *option, uint32_t least,
+                   uint32_t most, uint32_t *number)
+{
+    if (stg_options_read_int(optarg, least, most, number))
+        return 0;
+    stg_options_complain(who, "%s=%s: expected %u to %u", option, optarg, least,
+                         most);
+    return STG_EXIT_USAGE;
+}
+
+int stg_sim_option(stg_sim_output *o, stg_sim_run *run, const char *who,
+                   int option)
 {
     switch (option) {
+    case STG_SIM_SEED:
+        return stg_sim_number(who, "--seed", 0, UINT32_MAX, &run->seed);
+    case STG_SIM_THREADS:
+        return stg_sim_number(who, "--threads", 1, 1024, &run->threads);
     case STG_SIM_JSON:
         o->is_json = true;
-        o->json = argument;
-        return true;
+        o->json = optarg;
+        return 0;
     case STG_SIM_CSV:
-        o->csv = argument;
-        return true;
+        o->csv = optarg;
+        return 0;
     case STG_SIM_HTML:
-        o->html = argument;
-        return true;
-    case STG_SIM_SVG:
-        o->svg = argument;
-        return true;
-    default:
-        return false;
+        o->html = optarg;
+        return 0;
+    default: // STG_SIM_SVG
+        o->svg = optarg;
+        return 0;
     }
 }
 
@@ -51,7 +65,8 @@ static int fail(const char *who, const char *path)
 
 static int refuse_nothing(const char *who)
 {
-    stg_options_complain(who, "the name of an output is empty: wanted a path");
+    stg_options_complain(who,
+                         "the name of an output is empty: expected a path");
     return STG_EXIT_USAGE;
 }
 
@@ -80,7 +95,7 @@ static int try_folder(const char *path, const char *who)
     if (errno != EEXIST)
         return fail(who, path);
     if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode)) {
-        stg_options_complain(who, "--svg=%s: wanted a folder", path);
+        stg_options_complain(who, "--svg=%s: expected a folder", path);
         return STG_EXIT_USAGE;
     }
     return access(path, W_OK) == 0 ? 0 : fail(who, path);

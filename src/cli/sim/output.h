@@ -1,6 +1,6 @@
 /* output.h - where the results of a simulation go: a table to the terminal,
- * and JSON, CSV, a page and pictures to files. The same four options for every
- * second word. */
+ * and JSON, CSV, a page and pictures to files. The same options for every
+ * subcommand of `stagger sim`. */
 #ifndef STAGGER_CLI_SIM_OUTPUT_H
 #define STAGGER_CLI_SIM_OUTPUT_H
 
@@ -15,23 +15,44 @@ typedef struct stg_sim_output {
     const char *svg; /* a folder, which is made */
 } stg_sim_output;
 
-/* getopt's values, and what its table has for them. */
+/* Rows of a table of options: how the runs are made, and where the results go.
+ * csv: what a row of that file is. */
 enum {
-    STG_SIM_JSON = 512,
+    STG_SIM_SEED = 512,
+    STG_SIM_THREADS,
+    STG_SIM_JSON,
     STG_SIM_CSV,
     STG_SIM_HTML,
     STG_SIM_SVG,
 };
-#define STG_SIM_OUTPUT_OPTIONS                           \
-    {"json", optional_argument, NULL, STG_SIM_JSON},     \
-        {"csv", required_argument, NULL, STG_SIM_CSV},   \
-        {"html", required_argument, NULL, STG_SIM_HTML}, \
-    {                                                    \
-        "svg", required_argument, NULL, STG_SIM_SVG      \
+#define STG_SIM_OPTIONS(csv)                                                  \
+    {"--seed N", "seed of the random numbers, 0 to 4294967295 (1)",           \
+     STG_SIM_SEED, NULL},                                                     \
+        {"--threads N",                                                       \
+         "how many runs at once (as many as there are cores); the output "    \
+         "does not depend on it",                                             \
+         STG_SIM_THREADS, NULL},                                              \
+        {"--json[=FILE]", "every number, for programs", STG_SIM_JSON, NULL},  \
+        {"--csv FILE", csv, STG_SIM_CSV, NULL},                               \
+        {"--html FILE", "a page with the charts and the table", STG_SIM_HTML, \
+         NULL},                                                               \
+    {                                                                         \
+        "--svg DIR", "each chart in a file of its own", STG_SIM_SVG, NULL     \
     }
 
-/* Takes one of them; false: it is another option. argument is kept. */
-bool stg_sim_output_option(stg_sim_output *o, int option, const char *argument);
+/* Of --seed and --threads. */
+typedef struct stg_sim_run {
+    uint32_t seed, threads;
+} stg_sim_run;
+
+/* Takes an option of STG_SIM_OPTIONS, whose argument is in optarg and is kept.
+ * Returns 0, or complains in the name of who and returns an exit code. */
+int stg_sim_option(stg_sim_output *o, stg_sim_run *run, const char *who,
+                   int option);
+
+/* The number in optarg of "--reps". The same. */
+int stg_sim_number(const char *who, const char *option, uint32_t least,
+                   uint32_t most, uint32_t *number);
 
 /* Whether there are pictures to make. */
 bool stg_sim_output_has_pictures(const stg_sim_output *o);

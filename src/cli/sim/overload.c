@@ -17,70 +17,93 @@
 
 static const char who[] = "stagger sim overload";
 
-const char stg_sim_overload_help[] =
-    "usage: stagger sim overload [OPTIONS]\n"
-    "\n"
-    "A service gets into trouble for a while, and its clients retry. Does it\n"
-    "recover when the trouble is over, and when? Without options: ten seconds\n"
-    "of outage of a service at 70 % of its capacity, which never ends for\n"
-    "clients without a budget.\n"
-    "\n"
-    "  -p, --policy P        of the clients: a preset, a text, or NAME=TEXT; may\n"
-    "                        be repeated\n"
-    "      --sweep KEY=LIST  the same with each of these values, as\n"
-    "                        budget=none,ratio:0.1 or queue=10,1000: a setting of\n"
-    "                        a policy (backoff= is its kind), or an option below\n"
-    "                        but reps, seed and threads; may be repeated\n"
-    "\n"
-    "The load:\n"
-    "      --rate N          operations that begin a second, open load (700)\n"
-    "      --arrivals HOW    poisson (default) or regular\n"
-    "      --clients N       closed load: clients with one operation at a time\n"
-    "      --think TIME      closed load: between two operations of one (1s)\n"
-    "      --processes N     that the clients live in: each has one budget, one\n"
-    "                        breaker and one throttle (10)\n"
-    "      --timeout TIME    of an attempt, or none (500ms)\n"
-    "      --throttle K      clients refuse what would be more than K times what\n"
-    "                        the service accepts (none)\n"
-    "\n"
-    "The service:\n"
-    "      --workers N       how many requests at once (10)\n"
-    "      --service TIME    what a worker takes (exponential:10ms); as 10ms,\n"
-    "                        uniform:5ms:15ms, normal:10ms:2ms, erlang:4:10ms or\n"
-    "                        mix:5%:200ms:8ms, too\n"
-    "      --queue N         places to wait in; who finds none gets 503 (1000)\n"
-    "      --order HOW       fifo (default) or lifo: the last to come is first\n"
-    "      --skip-gone HOW   yes: who has timed out leaves the queue (no)\n"
-    "      --retry-after TIME  what a 503 asks for (0: nothing)\n"
-    "      --errors PERCENT  of its answers are a 500, whatever the load (0%)\n"
-    "      --network TIME    what each message takes (1ms)\n"
-    "\n"
-    "The trouble:\n"
-    "      --trigger KIND    outage (default), stall, slow:FACTOR, spike:FACTOR,\n"
-    "                        errors:PERCENT or none\n"
-    "      --from TIME       when it begins (20s)\n"
-    "      --to TIME         when it ends (30s)\n"
-    "      --duration TIME   of the simulation (90s)\n"
-    "      --warmup TIME     before this nothing counts (half of --from)\n"
-    "      --bin TIME        width of the series (1/400 of the duration or more)\n"
-    "\n"
-    "      --reps N          runs of each, 1 to 10000 (10)\n"
-    "      --seed N          of chance, 0 to 4294967295 (1)\n"
-    "      --threads N       how many at once (as many as there are cores); the\n"
-    "                        output does not depend on it\n"
-    "      --json[=FILE]     every number, for programs\n"
-    "      --csv FILE        a line for each case\n"
-    "      --html FILE       a page with the charts and the table\n"
-    "      --svg DIR         each chart in a file of its own\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "  stagger sim overload\n"
-    "  stagger sim overload -p client --sweep budget=none,tokens:100:10/s,ratio:0.1\n"
-    "  stagger sim overload -p backend --trigger slow:3 --sweep order=fifo,lifo\n"
-    "  stagger sim overload --clients 5000 --think 5s --html overload.html\n"
-    "\n"
-    "Exit code: 0; 2 for options that are wrong, and what does not fit memory;\n"
-    "130 when it was interrupted, and what was printed is a part.\n";
+enum { SWEEP = 256, REPS };
+
+/* Rows with a value are ours; the others are settings of the model, which are
+ * named as theirs is. */
+static const stg_option options[] = {
+    {"-p, --policy P",
+     "of the clients: a preset, a text, or NAME=TEXT; may be "
+     "repeated",
+     0, NULL},
+    {"--sweep KEY=LIST",
+     "repeat the simulation with each of these values, such as "
+     "budget=none,ratio:0.1 or queue=10,1000: a setting of a "
+     "policy (backoff= is its kind), or an option below but reps, "
+     "seed and threads; may be repeated",
+     SWEEP, NULL},
+    {NULL, "The load:", 0, NULL},
+    {"--rate N", "open load: operations that begin a second (700)", 0, NULL},
+    {"--arrivals HOW", "poisson or regular (poisson)", 0, NULL},
+    {"--clients N", "closed load: clients with one operation at a time", 0,
+     NULL},
+    {"--think TIME", "closed load: between two operations of a client (1s)", 0,
+     NULL},
+    {"--processes N",
+     "that the clients live in; each has one budget, one breaker and "
+     "one throttle (10)",
+     0, NULL},
+    {"--timeout TIME", "of an attempt, or none (500ms)", 0, NULL},
+    {"--throttle K",
+     "clients refuse what would be more than K times what the service "
+     "accepts (none)",
+     0, NULL},
+    {NULL, "The service:", 0, NULL},
+    {"--workers N", "how many requests at once (10)", 0, NULL},
+    {"--service TIME",
+     "of a request with a worker (exponential:10ms); also 10ms, "
+     "uniform:5ms:15ms, normal:10ms:2ms, erlang:4:10ms or "
+     "mix:5%:200ms:8ms",
+     0, NULL},
+    {"--queue N",
+     "places to wait in; a request that finds none gets 503 (1000)", 0, NULL},
+    {"--order HOW", "fifo or lifo (fifo); lifo serves the newest request first",
+     0, NULL},
+    {"--skip-gone HOW",
+     "yes or no (no); with yes, requests that have timed out leave "
+     "the queue",
+     0, NULL},
+    {"--retry-after TIME", "that a 503 asks for (0: nothing)", 0, NULL},
+    {"--errors PERCENT", "of its answers are a 500, whatever the load (0%)", 0,
+     NULL},
+    {"--network TIME", "of each message (1ms)", 0, NULL},
+    {NULL, "The trouble:", 0, NULL},
+    {"--trigger KIND",
+     "outage (default), stall, slow:FACTOR, spike:FACTOR, "
+     "errors:PERCENT or none",
+     0, NULL},
+    {"--from TIME", "when it begins (20s)", 0, NULL},
+    {"--to TIME", "when it ends (30s)", 0, NULL},
+    {"--duration TIME", "of the simulation (90s)", 0, NULL},
+    {"--warmup TIME", "nothing before it is counted (half of --from)", 0, NULL},
+    {"--bin TIME", "width of the series (1/400 of the duration or more)", 0,
+     NULL},
+    {NULL, "", 0, NULL},
+    {"--reps N", "runs of each case, 1 to 10000 (10)", REPS, NULL},
+    STG_SIM_OPTIONS("a row for each case"),
+    {.flag = NULL},
+};
+
+const stg_usage stg_sim_overload_usage = {
+    .head =
+        "usage: stagger sim overload [OPTIONS]\n"
+        "\n"
+        "A service is in trouble for a while, and its clients retry. Does it recover\n"
+        "when the trouble ends, and when? Without options: ten seconds of outage of a\n"
+        "service at 70 % of its capacity, from which it never recovers if the clients\n"
+        "have no retry budget.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "  stagger sim overload\n"
+        "  stagger sim overload -p client --sweep budget=none,tokens:100:10/s,ratio:0.1\n"
+        "  stagger sim overload -p backend --trigger slow:3 --sweep order=fifo,lifo\n"
+        "  stagger sim overload --clients 5000 --think 5s --html overload.html\n"
+        "\n"
+        "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
+        "it was interrupted: what it printed then is a part.\n",
+};
 
 #define USUAL "exponential base=500ms cap=5s attempts=6 jitter="
 
@@ -90,45 +113,14 @@ static const char *const usual[] = {
     "budgeted=" USUAL "full budget=ratio:0.1",
 };
 
-static int read_number(const char *option, uint32_t least, uint32_t most,
-                       uint32_t *number)
+/* "--queue": the setting of the model that is called so. */
+static int read_setting(stg_overload_ask *s, size_t row)
 {
-    if (stg_options_read_int(optarg, least, most, number))
-        return 0;
-    stg_options_complain(who, "%s=%s: wanted %u to %u", option, optarg, least,
-                         most);
-    return STG_EXIT_USAGE;
-}
-
-enum {
-    SWEEP = 256,
-    REPS,
-    SEED,
-    THREADS,
-    SETTINGS = 1024, /* and those behind it: the model's own */
-};
-
-static const struct option options[] = {
-    {"policy", required_argument, NULL, 'p'},
-    {"sweep", required_argument, NULL, SWEEP},
-    {"reps", required_argument, NULL, REPS},
-    {"seed", required_argument, NULL, SEED},
-    {"threads", required_argument, NULL, THREADS},
-    STG_SIM_OUTPUT_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-};
-
-enum { OPTIONS = sizeof options / sizeof *options, OPTIONS_MAX = 64 };
-
-static int read_setting(stg_overload_ask *s, int option)
-{
-    const stg_overload_setting *about =
-        stg_overload_setting_at((size_t)(option - SETTINGS));
+    char name[STG_OPTION_NAME_MAX];
     stg_error err;
 
-    if (about == NULL)
-        return STG_EXIT_USAGE;
-    if (stg_overload_set(&s->options, about->name, optarg, &err) == STG_OK)
+    stg_option_name(&options[row], name);
+    if (stg_overload_set(&s->options, name, optarg, &err) == STG_OK)
         return 0;
     stg_options_complain(who, "--%s", err.text);
     return STG_EXIT_USAGE;
@@ -146,8 +138,6 @@ static int read_sweep(stg_overload_ask *s)
 static int read_option(void *ctx, int option)
 {
     stg_overload_ask *s = ctx;
-    uint32_t number = 0;
-    int code = 0;
 
     switch (option) {
     case 'p':
@@ -155,42 +145,12 @@ static int read_option(void *ctx, int option)
     case SWEEP:
         return read_sweep(s);
     case REPS:
-        return read_number("--reps", 1, 10000, &s->reps);
-    case SEED:
-        code = read_number("--seed", 0, UINT32_MAX, &number);
-        s->seed = number;
-        return code;
-    case THREADS:
-        code = read_number("--threads", 1, 1024, &number);
-        s->threads = number;
-        return code;
-    case 'h':
-        s->is_help = true;
-        return 0;
+        return stg_sim_number(who, "--reps", 1, 10000, &s->reps);
     default:
-        return stg_sim_output_option(&s->output, option, optarg)
-                   ? 0
-                   : read_setting(s, option);
+        return option >= STG_OPTION_ROW
+                   ? read_setting(s, (size_t)(option - STG_OPTION_ROW))
+                   : stg_sim_option(&s->output, &s->run, who, option);
     }
-}
-
-/* Our own, and one for each setting of the model. */
-static int read_options(stg_overload_ask *s, int argc, char **argv)
-{
-    struct option all[OPTIONS_MAX] = {0};
-    const stg_overload_setting *about;
-    int count = OPTIONS, code;
-
-    memcpy(all, options, sizeof options);
-    for (size_t i = 0; (about = stg_overload_setting_at(i)) != NULL; i++)
-        all[count++] = (struct option){about->name, required_argument, NULL,
-                                       SETTINGS + (int)i};
-    code = stg_options_walk(argc, argv, "p:h", all, read_option, s);
-    if (code == 0 && optind < argc && !s->is_help) {
-        stg_options_complain(who, "%s: no arguments are wanted", argv[optind]);
-        code = STG_EXIT_USAGE;
-    }
-    return code;
 }
 
 /* What was not said: with a sweep one policy is enough. */
@@ -218,8 +178,7 @@ static stg_overload_ask *make_settings(void)
     s->options.warmup = STG_NEVER;
     s->options.bin = 0;
     s->reps = 10;
-    s->seed = 1;
-    s->threads = stg_parallel_cores();
+    s->run = (stg_sim_run){1, stg_parallel_cores()};
     return s;
 }
 
@@ -240,8 +199,8 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
         .all = trials,
         .count = count,
         .reps = s->reps,
-        .seed = s->seed,
-        .threads = s->threads,
+        .seed = s->run.seed,
+        .threads = s->run.threads,
         .memory_max = stg_sim_memory_left(),
         .stop = stg_sim_stop_watch(),
         .progress = &progress,
@@ -285,6 +244,7 @@ static int prepare_and_run(stg_overload_ask *s)
 int stg_sim_overload(int argc, char **argv)
 {
     stg_overload_ask *s = make_settings();
+    stg_arguments none;
     int code;
 
     if (s == NULL) {
@@ -293,13 +253,10 @@ int stg_sim_overload(int argc, char **argv)
     }
     s->argc = argc;
     s->argv = argv;
-    code = read_options(s, argc, argv);
-    if (code == 0 && s->is_help) {
-        fputs(stg_sim_overload_help, stdout);
-        code = stg_options_finish(who, 0);
-    } else if (code == 0) {
+    code = stg_options_read(&stg_sim_overload_usage, argc, argv, read_option, s,
+                            &none);
+    if (code == 0)
         code = prepare_and_run(s);
-    }
     free(s);
     return code;
 }

@@ -13,10 +13,8 @@ typedef struct stg_overload_ask {
     size_t sweep_count;
     stg_overload_options options; /* but the policy */
     uint32_t reps;
-    uint64_t seed;
-    unsigned threads;
+    stg_sim_run run;
     stg_sim_output output;
-    bool is_help;
     int argc; /* as it was asked */
     char **argv;
 } stg_overload_ask;

@@ -1,69 +1,63 @@
-/* stagger sim: reads the second word, and leaves the rest to it. */
+/* stagger sim: reads the subcommand, and leaves the rest to it. */
 #include "cli/sim/sim.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 
 static const struct {
     const char *name;
-    char title[32]; /* argv[0], and getopt's word for it */
     int (*run)(int argc, char **argv);
-    const char *help;
-} words[] = {
-    {"contention", "stagger sim contention", stg_sim_contention,
-     stg_sim_contention_help},
-    {"overload", "stagger sim overload", stg_sim_overload,
-     stg_sim_overload_help},
-    {"advise", "stagger sim advise", stg_sim_advise, stg_sim_advise_help},
+    const stg_usage *usage;
+} subcommands[] = {
+    {"contention", stg_sim_contention, &stg_sim_contention_usage},
+    {"overload", stg_sim_overload, &stg_sim_overload_usage},
+    {"advise", stg_sim_advise, &stg_sim_advise_usage},
 };
 
-enum { WORDS = sizeof words / sizeof *words };
+enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 
-static const char help[] =
-    "What a retry policy does to a system, before it does it: the very code\n"
-    "of the library, in virtual time. The same seed gives the same output.\n";
-
-static int show_help(void)
+static int show_help(const char *who)
 {
-    for (size_t i = 0; i < WORDS; i++)
-        printf("%s%s", i > 0 ? "\n" : "", words[i].help);
-    printf("\n%s", help);
-    return stg_options_finish("stagger sim", 0);
+    for (size_t i = 0; i < SUBCOMMANDS; i++) {
+        fputs(i > 0 ? "\n" : "", stdout);
+        stg_options_print(subcommands[i].usage);
+    }
+    fputs(
+        "\n"
+        "The simulator runs the code of the library itself, in virtual time. The same\n"
+        "seed gives the same output.\n",
+        stdout);
+    return stg_options_finish(who, STG_HELPED);
 }
 
-static int refuse_word(const char *word)
+static int refuse(const char *who, const char *word)
 {
-    const char *names[WORDS + 1] = {NULL};
-    char hint[STG_SUGGESTION_MAX];
+    const char *names[SUBCOMMANDS + 1] = {NULL};
+    char hint[STG_SUGGESTION_MAX] = "";
 
-    for (size_t i = 0; i < WORDS; i++)
-        names[i] = words[i].name;
-    stg_options_complain("stagger sim", "%s: wanted what to simulate%s", word,
-                         stg_options_hint(hint, word, names));
-    fputs("See stagger sim --help.\n", stderr);
-    return STG_EXIT_USAGE;
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        names[i] = subcommands[i].name;
+    return stg_options_refuse(
+        who, "%s%sexpected contention, overload or advise%s",
+        word != NULL ? word : "", word != NULL ? ": " : "",
+        word != NULL ? stg_options_hint(hint, word, names) : hint);
 }
 
 int stg_cli_sim(int argc, char **argv)
 {
-    if (argc < 2) {
-        stg_options_complain("stagger sim", "wanted what to simulate");
-        fputs("See stagger sim --help.\n", stderr);
-        return STG_EXIT_USAGE;
-    }
+    if (argc < 2)
+        return refuse(argv[0], NULL);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return show_help();
-    for (size_t i = 0; i < WORDS; i++)
-        if (strcmp(argv[1], words[i].name) == 0) {
-            char title[sizeof words[i].title];
+        return show_help(argv[0]);
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(argv[1], subcommands[i].name) == 0) {
+            char title[40];
 
-            memcpy(title, words[i].title, sizeof title);
+            snprintf(title, sizeof title, "stagger sim %s", argv[1]);
             argv[1] = title;
-            return words[i].run(argc - 1, argv + 1);
+            return subcommands[i].run(argc - 1, argv + 1);
         }
-    return refuse_word(argv[1]);
+    return refuse(argv[0], argv[1]);
 }

@@ -20,7 +20,7 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
     *sweep = (stg_sweep){.key = sweep->text};
     if (strlen(text) >= sizeof sweep->text || strchr(text, '=') == NULL) {
         stg_options_complain(
-            who, "--sweep=%.60s: wanted a setting and values, as %s", text,
+            who, "--sweep=%.60s: expected a setting and values, as %s", text,
             "budget=none,ratio:0.1");
         return STG_EXIT_USAGE;
     }
@@ -35,7 +35,7 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
     }
     if (at == NULL && sweep->count > 0)
         return 0;
-    stg_options_complain(who, "--sweep=%.60s: wanted 1 to %d values", text,
+    stg_options_complain(who, "--sweep=%.60s: expected 1 to %d values", text,
                          STG_SWEEP_VALUES_MAX);
     return STG_EXIT_USAGE;
 }
@@ -209,8 +209,8 @@ int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
         combinations *= sweeps[i].count;
     *count = combinations * policies->count;
     if (*count > TRIALS_MAX) {
-        stg_options_complain(who, "%zu combinations: wanted %d at most", *count,
-                             TRIALS_MAX);
+        stg_options_complain(who, "%zu combinations: expected at most %d",
+                             *count, TRIALS_MAX);
         return STG_EXIT_USAGE;
     }
     *trials = calloc(*count, sizeof **trials);

@@ -63,7 +63,7 @@ static const char *read_deed(stg_reader *r, sink_reply *reply)
         return near.name[0] == 'r' ? "did you mean reset?"
                                    : "did you mean hang?";
     if (!stg_read_int(r, &status) || status < 200 || status > 599)
-        return "wanted a status from 200 to 599, reset or hang";
+        return "expected a status from 200 to 599, reset or hang";
     reply->deed = SINK_ANSWER;
     reply->status = (int)status;
     return NULL;
@@ -80,16 +80,17 @@ static const char *read_reply(stg_reader *r, sink_reply *reply, bool is_random,
         return wrong;
     if (is_random) {
         if (!stg_read_text(r, ":") || !stg_read_int(r, &number))
-            return "wanted a weight behind each, like 200:95,503:5";
+            return "expected a weight after each, such as 200:95,503:5";
     } else if (stg_read_text(r, "x")) {
         if (!stg_read_int(r, &number) || number == 0)
-            return "wanted how often behind the x, like 503x2,200";
+            return "expected a count after the x, such as 503x2,200";
     }
     if (number > TIMES_MAX - sum)
         return "the numbers add up to more than 1000000000";
     if (!stg_reader_is_empty(r))
-        return is_random ? "wanted items like 503:5 with commas between them"
-                         : "wanted items like 503x2 with commas between them";
+        return is_random
+                   ? "expected items such as 503:5, with commas between them"
+                   : "expected items such as 503x2, with commas between them";
     reply->upto = sum + number;
     return NULL;
 }
@@ -134,11 +135,11 @@ const char *stg_sink_replies_after(sink_replies *r, const char *text)
         r->after = SINK_AFTER_DATE;
         if (stg_read_int(&rest, &r->after_s) && stg_reader_is_empty(&rest))
             return NULL;
-        return "wanted seconds behind date:, like date:3";
+        return "expected seconds after date:, such as date:3";
     }
     if (text[0] == '\0' || strlen(text) >= sizeof r->after_text ||
         !is_visible(text))
-        return "wanted seconds, date:SECONDS, or a date of HTTP";
+        return "expected seconds, date:SECONDS, or an HTTP date";
     r->after = SINK_AFTER_TEXT;
     memcpy(r->after_text, text, strlen(text) + 1);
     return NULL;

@@ -37,7 +37,7 @@ static stg_status open_listener(sink *s, int *fd, stg_error *err)
     if (read_address(&s->address, text) != STG_OK)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "--listen=%.200s: wanted a port, or ADDRESS:PORT with a "
+            "--listen=%.200s: expected a port, or ADDRESS:PORT with a "
             "numeric address, like 127.0.0.1:9000 or [::1]:9000",
             text);
     errno = 0;

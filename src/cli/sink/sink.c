@@ -11,50 +11,67 @@
 
 static const char who[] = "stagger sink";
 
-static const char help[] =
-    "usage: stagger sink [OPTIONS]\n"
-    "\n"
-    "Receives HTTP requests and answers as it is told: a target to try things\n"
-    "on, and to measure against. Bodies are read to any size and not kept.\n"
-    "Without options every request gets 200.\n"
-    "\n"
-    "  -l, --listen [A:]P    the address and port (127.0.0.1:9000); port 0 is\n"
-    "                        any. The first line printed says which. Or\n"
-    "                        unix:/path\n"
-    "  -r, --reply LIST      what the attempts of a message get, in order:\n"
-    "                        503x2,200 is 503 twice and then 200. An item is a\n"
-    "                        status, reset or hang; the last one repeats\n"
-    "      --random LIST     or by chance, with weights: 200:95,503:4,reset:1\n"
-    "      --seed N          of that chance, and of --delay (1)\n"
-    "  -d, --delay D[-D]     wait before each answer: 10ms, or 5ms-50ms\n"
-    "      --retry-after W   with 429 and 503: seconds, date:SECONDS for a date\n"
-    "                        that far ahead, or a date of HTTP\n"
-    "      --hang            read, and never answer: --reply hang\n"
-    "      --reset           read, and reset the connection: --reply reset\n"
-    "      --tls-cert FILE   serve HTTPS with this certificate and its chain (PEM)\n"
-    "      --tls-key FILE    and this key; both are wanted\n"
-    "      --close           close the connection behind each answer\n"
-    "  -n, --count N         end after N requests\n"
-    "      --log FILE        append a JSON object a line for each request\n"
-    "  -q, --quiet           no count on the terminal\n"
-    "  -h, --help            this text\n"
-    "\n"
-    "Attempts are counted by path and Stagger-Message, or Idempotency-Key;\n"
-    "requests with neither count as one message. The last 1000000 messages are\n"
-    "remembered. SIGINT and SIGTERM end it, with a summary.\n"
-    "\n"
-    "Exit code: 0; 1 if it cannot listen, or write the log; 2 for an option\n"
-    "that is wrong.\n"
-    "\n"
-    "  stagger sink --reply 503x2,200\n"
-    "  stagger sink --listen 0 --random 200:95,503:5 --delay 5ms-50ms\n"
-    "  stagger sink --reply 429 --retry-after 3 --log receipts.jsonl\n";
+enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG, CERT, KEY };
+
+static const stg_option options[] = {
+    {"-l, --listen [A:]P",
+     "address and port (127.0.0.1:9000), or unix:/path; port 0 is "
+     "any free one, which the first line printed names",
+     0, NULL},
+    {"-r, --reply LIST",
+     "the answers to the attempts of a message, in order: 503x2,200 "
+     "is 503 twice, then 200. An item is a status, reset or hang; "
+     "the last one repeats",
+     0, NULL},
+    {"--random LIST", "random answers, with weights: 200:95,503:4,reset:1",
+     RANDOM, NULL},
+    {"--seed N", "seed of --random and --delay (1)", SEED, NULL},
+    {"-d, --delay D[-D]", "wait before each answer: 10ms, or 5ms-50ms", 0,
+     NULL},
+    {"--retry-after W",
+     "with 429 and 503: seconds, date:SECONDS for a date so far "
+     "ahead, or an HTTP date",
+     AFTER, NULL},
+    {"--hang", "read the request and never answer: --reply hang", HANG, NULL},
+    {"--reset", "read it and reset the connection: --reply reset", RESET, NULL},
+    {"--tls-cert FILE", "serve HTTPS with this certificate and its chain, PEM",
+     CERT, NULL},
+    {"--tls-key FILE", "and this key, PEM", KEY, NULL},
+    {"--close", "close the connection after each answer", CLOSE, NULL},
+    {"-n, --count N", "end after N requests", 0, NULL},
+    {"--log FILE", "append a JSON object for each request, one a line", LOG,
+     NULL},
+    {"-q, --quiet", "no counts on the terminal", 0, NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger sink [OPTIONS]\n"
+        "\n"
+        "A test target: it receives HTTP requests and answers them as the options say.\n"
+        "Bodies of any size are read and not kept. Without options every request gets\n"
+        "200.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "Attempts are counted by path and Stagger-Message, or Idempotency-Key;\n"
+        "requests with neither count as one message. The last 1000000 messages are\n"
+        "remembered. SIGINT and SIGTERM end it, with a summary.\n"
+        "\n"
+        "Exit code: 0; 1 if it cannot listen, or write the log; 2 for bad options.\n"
+        "\n"
+        "  stagger sink --reply 503x2,200\n"
+        "  stagger sink --listen 0 --random 200:95,503:5 --delay 5ms-50ms\n"
+        "  stagger sink --reply 429 --retry-after 3 --log receipts.jsonl\n",
+};
 
 enum { EXIT_FAILED = 1 };
 
-static int refuse(const char *option, const char *found, const char *wanted)
+static int refuse(const char *option, const char *found, const char *expected)
 {
-    stg_options_complain(who, "--%s=%s: %s", option, found, wanted);
+    stg_options_complain(who, "--%s=%s: %s", option, found, expected);
     return STG_EXIT_USAGE;
 }
 
@@ -93,8 +110,8 @@ static int read_number(const char *option, uint64_t least, uint64_t *number)
 
     if (!stg_options_read_int(optarg, (uint32_t)least, UINT32_MAX, &read))
         return refuse(option, optarg,
-                      least == 0 ? "wanted 0 to 4294967295"
-                                 : "wanted 1 to 4294967295");
+                      least == 0 ? "expected 0 to 4294967295"
+                                 : "expected 1 to 4294967295");
     *number = read;
     return 0;
 }
@@ -106,9 +123,6 @@ static int read_after(sink *s)
     return wrong == NULL ? 0 : refuse("retry-after", optarg, wrong);
 }
 
-enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG, CERT, KEY };
-
-/* Returns 0, an exit code, or -1 where the help was asked for. */
 static int read_option(void *ctx, int option)
 {
     sink *s = ctx;
@@ -136,7 +150,7 @@ static int read_option(void *ctx, int option)
         if (read_delay(optarg, o))
             return 0;
         return refuse("delay", optarg,
-                      "wanted a duration, like 10ms, or a range, like "
+                      "expected a time, such as 10ms, or a range, such as "
                       "5ms-50ms");
     case AFTER:
         return read_after(s);
@@ -154,49 +168,22 @@ static int read_option(void *ctx, int option)
     case LOG:
         o->log = optarg;
         return 0;
-    case 'q':
+    default: // 'q'
         o->is_quiet = true;
         return 0;
-    default: // 'h'
-        return -1;
     }
 }
 
 static int read_arguments(sink *s, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"listen", required_argument, NULL, 'l'},
-        {"reply", required_argument, NULL, 'r'},
-        {"random", required_argument, NULL, RANDOM},
-        {"seed", required_argument, NULL, SEED},
-        {"delay", required_argument, NULL, 'd'},
-        {"retry-after", required_argument, NULL, AFTER},
-        {"hang", no_argument, NULL, HANG},
-        {"reset", no_argument, NULL, RESET},
-        {"close", no_argument, NULL, CLOSE},
-        {"count", required_argument, NULL, 'n'},
-        {"tls-cert", required_argument, NULL, CERT},
-        {"tls-key", required_argument, NULL, KEY},
-        {"log", required_argument, NULL, LOG},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int code =
-        stg_options_walk(argc, argv, "l:r:d:n:qh", options, read_option, s);
+    stg_arguments none;
+    int code = stg_options_read(&usage, argc, argv, read_option, s, &none);
 
     if (code != 0)
         return code;
-    if (optind < argc) {
-        stg_options_complain(who, "%s: wanted options only", argv[optind]);
-        return STG_EXIT_USAGE;
-    }
-    if ((s->o->tls_cert == NULL) != (s->o->tls_key == NULL)) {
-        stg_options_complain(who,
-                             "--tls-cert without --tls-key, or the other "
-                             "way round: HTTPS wants both");
-        return STG_EXIT_USAGE;
-    }
+    if ((s->o->tls_cert == NULL) != (s->o->tls_key == NULL))
+        return stg_options_refuse(who,
+                                  "--tls-cert and --tls-key need each other");
     return s->replies.count > 0 ? 0 : read_replies(s, "reply", "200");
 }
 
@@ -259,10 +246,6 @@ int stg_cli_sink(int argc, char **argv)
     code = read_arguments(s, argc, argv);
     if (code == 0)
         code = run(s);
-    else if (code == -1) {
-        fputs(help, stdout);
-        code = stg_options_finish(who, 0);
-    }
     free(s);
     return code;
 }

@@ -15,53 +15,59 @@
 
 static const char who[] = "stagger status";
 
-static const char help[] =
-    "usage: stagger status [OPTIONS]\n"
-    "\n"
-    "A table of a hub's targets, the worst first. On a terminal it is drawn again\n"
-    "and again, until it is interrupted.\n"
-    "\n"
-    "  state      live; throttled: held back by Retry-After, a rate, parked rows or a\n"
-    "             full store; circuit-open: its breaker is open; shedding: for too\n"
-    "             long; paused; orphaned: not in the settings; removing\n"
-    "  delivered  messages that it took, over its life (from 118 columns on)\n"
-    "  per s      deliveries a second, since the look before\n"
-    "  fly        attempts under way, and how many there may be\n"
-    "  parked     deliveries that were tried, and wait for their next attempt\n"
-    "  lag        messages of the log that it has not taken; oldest: their age\n"
-    "  dead       messages that were given up: stagger dead list\n"
-    "  p50, p99   how long attempts take that succeed\n"
-    "  left       retries that its budget still has (from 118 columns on)\n"
-    "\n" STG_REMOTE_HELP
-    "      --once           one table, and the end: what a pipe gets\n"
-    "      --watch          table after table: what a terminal gets\n"
-    "      --all            every target, also where they do not fit the screen; and\n"
-    "                       with --once each policy as the hub applies it\n"
-    "      --json           for programs: an object, and with --watch a line each\n"
-    "  -n, --interval TIME  between two looks, 10ms to 1h (1s)\n"
-    "  -h, --help           this text\n"
-    "\n"
-    "Exit code: 0; 1 if the hub is not there or refuses; 2 for bad options.\n"
-    "\n"
-    "  stagger status\n"
-    "  stagger status --once --all\n"
-    "  stagger status --json | jq '.targets[] |\n"
-    "      select(.state != \"live\" or (.last_failure_ms_ago // 6e4) < 6e4)'\n";
-
 enum { ONCE = STG_REMOTE_NEXT, WATCH, ALL, JSON };
+
+static const stg_option options[] = {
+    STG_REMOTE_OPTIONS(NULL),
+    {"--once", "print one table (the default in a pipe)", ONCE, NULL},
+    {"--watch", "print table after table (the default on a terminal)", WATCH,
+     NULL},
+    {"--all",
+     "every target, also where they do not fit the screen; with --once "
+     "also each policy as the hub applies it",
+     ALL, NULL},
+    {"--json", "for programs: an object, and with --watch a line each", JSON,
+     NULL},
+    {"-n, --interval TIME", "between two readings, 10ms to 1h (1s)", 0, NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger status [OPTIONS]\n"
+        "\n"
+        "A table of a hub's targets, those in trouble first. On a terminal the table is\n"
+        "refreshed until you interrupt it.\n"
+        "\n"
+        "  state      live; throttled: Retry-After, a rate, the number of parked\n"
+        "             deliveries or a full store delays it; circuit-open: its circuit\n"
+        "             breaker is open; shedding: open for longer than shed-after;\n"
+        "             paused; orphaned: not in the settings; removing\n"
+        "  delivered  messages that it accepted since it exists (from 118 columns on)\n"
+        "  per s      deliveries a second, since the last reading\n"
+        "  fly        attempts in flight, and the limit that the hub found for them\n"
+        "  parked     deliveries that were tried, and wait for their next attempt\n"
+        "  lag        messages of the log that it has not got yet; oldest: their age\n"
+        "  dead       messages that the hub gave up on: stagger dead list\n"
+        "  p50, p99   duration of attempts that succeed\n"
+        "  left       retries that its budget still allows (from 118 columns on)\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0; 1 if the hub does not answer or refuses; 2 for bad options.\n"
+        "\n"
+        "  stagger status\n"
+        "  stagger status --once --all\n"
+        "  stagger status --json | jq '.targets[] |\n"
+        "      select(.state != \"live\" or (.last_failure_ms_ago // 6e4) < 6e4)'\n",
+};
 
 typedef struct settings {
     stg_remote_options remote;
     bool is_once, is_watch, is_all, is_json;
     stg_ns interval;
 } settings;
-
-static int refuse(const char *what, const char *found, const char *wanted)
-{
-    stg_options_complain(who, "%s%s: %s", what, found, wanted);
-    fputs("See stagger status --help.\n", stderr);
-    return STG_EXIT_USAGE;
-}
 
 /* -- options --------------------------------------------------------------- */
 
@@ -72,7 +78,9 @@ static int read_interval(settings *s, const char *text)
     if (stg_read_duration(&r, &s->interval) && stg_reader_is_empty(&r) &&
         s->interval >= 10 * STG_MS && s->interval <= STG_HOUR)
         return 0;
-    return refuse("--interval=", text, "wanted a time of 10ms to 1h, like 2s");
+    return stg_options_refuse(
+        who, "--interval=%s: expected a time from 10ms to 1h, such as 2s",
+        text);
 }
 
 static int read_option(void *ctx, int option)
@@ -94,24 +102,10 @@ static int read_option(void *ctx, int option)
         return 0;
     case 'n':
         return read_interval(s, optarg);
-    case 'h':
-        fputs(help, stdout);
-        return STG_REMOTE_HELPED;
     default:
         return stg_remote_take(&s->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
     }
 }
-
-static const struct option options[] = {
-    STG_REMOTE_LONG_OPTIONS,
-    {"once", no_argument, NULL, ONCE},
-    {"watch", no_argument, NULL, WATCH},
-    {"all", no_argument, NULL, ALL},
-    {"json", no_argument, NULL, JSON},
-    {"interval", required_argument, NULL, 'n'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
 
 /* -- tables ---------------------------------------------------------------- */
 
@@ -232,16 +226,13 @@ static int run(const settings *s)
 int stg_cli_status(int argc, char **argv)
 {
     settings s = {.interval = STG_S};
-    int code = stg_options_walk(argc, argv, "n:h", options, read_option, &s);
+    stg_arguments none;
+    int code = stg_options_read(&usage, argc, argv, read_option, &s, &none);
 
-    if (code == STG_REMOTE_HELPED)
-        return stg_options_finish(who, 0);
     if (code != 0)
         return code;
-    if (optind < argc)
-        return refuse(argv[optind], "", "is a word too many");
     if (s.is_once && s.is_watch)
-        return refuse("--once and --watch", "", "wanted one of them");
+        return stg_options_refuse(who, "--once and --watch exclude each other");
     if (!s.is_once && !s.is_json && isatty(STDOUT_FILENO) == 1)
         s.is_watch = true;
     return run(&s);

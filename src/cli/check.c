@@ -1,17 +1,63 @@
-#include "cli/check/check.h"
-
+/* stagger check: the mistakes and the risks of a settings file, and what a hub
+ * would do with it: where messages come from, what is kept, and a table of the
+ * targets. No header's value is printed: it may be a secret. */
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <stagger/text.h>
 
+#include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/say.h"
 #include "config/from.h"
 #include "config/lane_policy.h"
+#include "config/load.h"
+#include "config/print.h"
 #include "config/shard.h"
 #include "core/writer.h"
 #include "kafka/topic.h"
+
+enum { STRICT = 256, DOCS, MANUAL, SCHEMA };
+enum { EXIT_UNWISE = 1 };
+
+static const stg_option options[] = {
+    {"-c, --config FILE", "the settings file", 0, NULL},
+    {"--strict", "exit with 1 if there are warnings", STRICT, NULL},
+    {"--docs", "print docs/configuration.md", DOCS, NULL},
+    {"--manual", "print stagger.yaml(5)", MANUAL, NULL},
+    {"--schema", "print a JSON Schema of the file, for editors", SCHEMA, NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger check -c FILE [--strict]\n"
+        "       stagger check --docs | --manual | --schema\n"
+        "\n"
+        "Reads a settings file of the hub and prints every mistake, and a warning for\n"
+        "what is valid but risky, as file:line:column, what was found, and what was\n"
+        "expected. Without a mistake it prints what a hub would do. It starts nothing\n"
+        "and sends nothing.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0; 1 with --strict if there are warnings; 2 for a mistake, and for\n"
+        "a file that cannot be read.\n"
+        "\n"
+        "  stagger check -c /etc/stagger/stagger.yaml\n"
+        "  stagger check --schema > stagger.schema.json\n",
+};
+
+typedef struct check_options {
+    const char *file;
+    bool is_strict;
+    int print; /* DOCS, MANUAL, SCHEMA; 0: none of them */
+} check_options;
+
+/* -- what a hub would do --------------------------------------------------- */
 
 enum { COLUMNS = 6, CELL = 32 };
 
@@ -166,11 +212,78 @@ static void print_policies(const stg_settings *s, FILE *to)
     }
 }
 
-void stg_check_summary(const stg_settings *s, FILE *to)
+static void print_summary(const stg_settings *s, FILE *to)
 {
     print_ways(s, to);
     fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
             s->target_count > 1 ? "s" : "");
     print_targets(s, to);
     print_policies(s, to);
+}
+
+/* -- the command ----------------------------------------------------------- */
+
+static int read_option(void *ctx, int option)
+{
+    check_options *o = ctx;
+
+    if (option == 'c')
+        o->file = optarg;
+    else if (option == STRICT)
+        o->is_strict = true;
+    else
+        o->print = option;
+    return 0;
+}
+
+static int judge(const check_options *o, stg_status status,
+                 const stg_settings *s, const stg_diagnostics *c)
+{
+    stg_diagnostics_print(c, o->file, stdout);
+    if (status == STG_OK)
+        print_summary(s, stdout);
+    else if (c->mistakes > 1)
+        printf("%zu mistakes\n", c->mistakes);
+    if (status != STG_OK)
+        return STG_EXIT_USAGE;
+    return o->is_strict && c->warnings > 0 ? EXIT_UNWISE : 0;
+}
+
+static int check(const check_options *o)
+{
+    stg_diagnostics c = {.all = NULL};
+    stg_settings *s = NULL;
+    stg_status status = stg_settings_load(o->file, &s, &c);
+    int code = judge(o, status, s, &c);
+
+    stg_diagnostics_free(&c);
+    stg_settings_free(s);
+    return code;
+}
+
+static void print(int what)
+{
+    if (what == DOCS)
+        stg_settings_print_docs(stdout);
+    else if (what == MANUAL)
+        stg_settings_print_manual(stdout);
+    else
+        stg_settings_print_schema(stdout);
+}
+
+int stg_cli_check(int argc, char **argv)
+{
+    check_options o = {.file = NULL};
+    stg_arguments none;
+    int code = stg_options_read(&usage, argc, argv, read_option, &o, &none);
+
+    if (code != 0)
+        return code;
+    if (o.file == NULL && o.print == 0)
+        return stg_options_refuse(argv[0], "expected a settings file: -c FILE");
+    if (o.print != 0)
+        print(o.print);
+    else
+        code = check(&o);
+    return stg_options_finish(argv[0], code);
 }
