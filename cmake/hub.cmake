@@ -85,29 +85,31 @@ add_library(stagger_hub STATIC
     config/complete.c
     config/diagnostics.c
     config/diff.c
-    config/expected.c
     config/files.c
     config/from.c
+    config/kinds/alerts.c
+    config/kinds/kinds.c
+    config/kinds/lists.c
+    config/kinds/maps.c
+    config/kinds/numbers.c
+    config/kinds/places.c
+    config/kinds/policies.c
+    config/kinds/sections.c
+    config/kinds/words.c
     config/lane_policy.c
     config/load.c
-    config/load_lists.c
     config/load_map.c
-    config/load_pairs.c
-    config/load_policy.c
-    config/load_value.c
     config/match.c
     config/print_docs.c
     config/print_manual.c
     config/print_schema.c
     config/settings.c
     config/shard.c
-    config/suggestions.c
     config/table.c
     config/target_name.c
     config/validate.c
     config/validate_kafka.c
     config/validate_target.c
-    config/values.c
     config/yaml.c
     config/yaml_text.c
     config/yaml_tree.c

@@ -135,7 +135,7 @@ static int refuse(const hub_flag *f, const char *words)
 
     name_flag(f->setting, name);
     // A database's URL may have a password in it.
-    if (f->setting->kind == STG_KIND_STORE)
+    if (f->setting->kind == &stg_kind_store)
         stg_options_complain(who, "%s: %s", name, words);
     else
         stg_options_complain(who, "%s=%s: %s", name, f->text, words);
@@ -162,13 +162,13 @@ static int take_flag(hub_options *o, const hub_flag *f)
     stg_error err;
 
     if (o->file != NULL &&
-        (s->in == STG_IN_TARGET || s->kind == STG_KIND_TARGETS))
+        (s->in == STG_IN_TARGET || s->kind == &stg_kind_targets))
         return refuse(f, "with -c this belongs into the file");
-    if (s->kind == STG_KIND_TARGETS)
+    if (s->kind == &stg_kind_targets)
         return 0; // later: they are made of the defaults
-    if (s->kind == STG_KIND_POLICY && check_policy(f) != 0)
+    if (s->kind == &stg_kind_policy && check_policy(f) != 0)
         return STG_EXIT_USAGE;
-    if (s->kind == STG_KIND_STORE && !stg_store_path_check(who, text))
+    if (s->kind == &stg_kind_store && !stg_store_path_check(who, text))
         return STG_EXIT_USAGE;
     if (!stg_settings_override(o->settings, s, text, &err))
         return refuse(f, err.text);
@@ -194,7 +194,7 @@ static bool add_target(stg_settings *s, const char *text)
 static int add_targets(const hub_options *o)
 {
     for (size_t i = 0; i < o->flag_count; i++)
-        if (o->flags[i].setting->kind == STG_KIND_TARGETS &&
+        if (o->flags[i].setting->kind == &stg_kind_targets &&
             !add_target(o->settings, o->flags[i].text))
             return fail("there is no memory for the targets");
     if (o->settings->target_count > 0)

@@ -4,125 +4,8 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "config/kinds/kinds.h"
 #include "config/load.h"
-#include "config/values.h"
-
-/* -- values ---------------------------------------------------------------- */
-
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static const void *pointer_at(const void *base, size_t at)
-{
-    const void *pointer;
-
-    memcpy(&pointer, (const char *)base + at, sizeof pointer);
-    return pointer;
-}
-
-static size_t count_at(const void *base, size_t at)
-{
-    size_t count;
-
-    memcpy(&count, (const char *)base + at, sizeof count);
-    return count;
-}
-
-static bool same_texts(const char *const *a, const char *const *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!same_text(a[i], b[i]))
-            return false;
-    return true;
-}
-
-static bool same_match(const stg_match_setting *a, const stg_match_setting *b,
-                       size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!same_text(a[i].header, b[i].header) ||
-            a[i].values.count != b[i].values.count ||
-            !same_texts(a[i].values.at, b[i].values.at, a[i].values.count))
-            return false;
-    return true;
-}
-
-/* Structs of so many texts and nothing else. */
-_Static_assert(sizeof(stg_header_setting) == 3 * sizeof(char *), "three texts");
-_Static_assert(sizeof(stg_property_setting) == 3 * sizeof(char *), "the same");
-_Static_assert(sizeof(stg_letters_settings) == 2 * sizeof(char *), "two texts");
-_Static_assert(sizeof(stg_tag_setting) == 2 * sizeof(char *), "two texts");
-
-static bool same_list(const stg_setting *s, const void *a, const void *b,
-                      size_t count)
-{
-    const void *x = pointer_at(a, s->at), *y = pointer_at(b, s->at);
-
-    switch (s->kind) {
-    case STG_KIND_TEXTS:
-    case STG_KIND_RULES:
-    case STG_KIND_BROKERS:
-    case STG_KIND_TOPICS:
-        return same_texts(x, y, count);
-    case STG_KIND_CIDRS:
-        return count == 0 || memcmp(x, y, count * sizeof(stg_cidr)) == 0;
-    case STG_KIND_HEADERS:
-    case STG_KIND_PROPERTIES:
-        return same_texts(x, y, 3 * count);
-    case STG_KIND_MATCH:
-        return same_match(x, y, count);
-    case STG_KIND_TAGS:
-        return same_texts(x, y, 2 * count);
-    default: // targets and sinks are compared by who knows them
-        return true;
-    }
-}
-
-static bool is_text(const stg_setting *s)
-{
-    switch (s->kind) {
-    case STG_KIND_TEXT:
-    case STG_KIND_FILE:
-    case STG_KIND_NAME:
-    case STG_KIND_URL:
-    case STG_KIND_METHOD:
-    case STG_KIND_ADDRESS:
-    case STG_KIND_STORE:
-    case STG_KIND_POLICY:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Field by field: there may be anything between them. */
-static bool same_threshold(const void *a, const void *b)
-{
-    const stg_alert_threshold *x = a, *y = b;
-
-    return x->failures == y->failures && x->window == y->window;
-}
-
-bool stg_setting_equal(const stg_setting *s, const void *a, const void *b)
-{
-    if (s->kind == STG_KIND_SECTION || s->kind == STG_KIND_DEFAULTS)
-        return true;
-    if (s->count_at > 0)
-        return count_at(a, s->count_at) == count_at(b, s->count_at) &&
-               same_list(s, a, b, count_at(a, s->count_at));
-    if (is_text(s))
-        return same_text(pointer_at(a, s->at), pointer_at(b, s->at));
-    if (s->kind == STG_KIND_LETTERS)
-        return same_text(pointer_at(a, s->at), pointer_at(b, s->at)) &&
-               same_text(pointer_at(a, s->at + sizeof(char *)),
-                         pointer_at(b, s->at + sizeof(char *)));
-    if (s->kind == STG_KIND_THRESHOLD)
-        return same_threshold((const char *)a + s->at, (const char *)b + s->at);
-    return memcmp((const char *)a + s->at, (const char *)b + s->at, s->size) ==
-           0;
-}
 
 /* -- targets --------------------------------------------------------------- */
 
@@ -143,7 +26,7 @@ const stg_target_settings *stg_settings_target(const stg_settings *s,
                                                const char *name)
 {
     for (size_t i = 0; i < s->target_count; i++)
-        if (same_text(s->targets[i].name, name))
+        if (strcmp(s->targets[i].name, name) == 0)
             return &s->targets[i];
     return NULL;
 }
@@ -169,7 +52,7 @@ static bool refuse_value(stg_error *err, const stg_setting *s,
                          const stg_value_flaw *flaw)
 {
     bool has_hint = flaw->hint[0] != '\0';
-    bool says_what = s->kind == STG_KIND_SOURCE || s->kind == STG_KIND_STORE;
+    bool says_what = s->kind == &stg_kind_source || s->kind == &stg_kind_store;
 
     if (err == NULL)
         return false;

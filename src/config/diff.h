@@ -3,10 +3,7 @@
 #define STAGGER_CONFIG_DIFF_H
 
 #include "config/diagnostics.h"
-#include "config/table.h"
-
-/* Whether a setting has the same value in two structs of its kind. */
-bool stg_setting_equal(const stg_setting *s, const void *a, const void *b);
+#include "config/kinds/kinds.h"
 
 /* Whether all of it is the same, what its policy says included. Both are of
  * settings that are complete. */

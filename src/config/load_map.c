@@ -1,4 +1,6 @@
-/* Keys of maps, and what is said of those that are unknown. */
+/* Keys of maps and their values, whatever their kinds: config/kinds. A key that is
+ * unknown gets the name that was meant, or where there is a setting of that
+ * name; a value that is wrong, what was expected, and what was meant. */
 #include <stdio.h>
 #include <string.h>
 
@@ -102,34 +104,108 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
                      all);
 }
 
-/* -- maps ----------------------------------------------------------------- */
+/* -- values ---------------------------------------------------------------- */
 
-/* What others lean on is read first, wherever it stands. */
-static int turn_of(const stg_setting *s)
+const char *stg_load_kind(const stg_yaml_node *n)
 {
-    return s->kind == STG_KIND_TARGETS    ? 2
-           : s->kind == STG_KIND_DEFAULTS ? 1
-                                          : 0;
+    return n->kind == STG_NODE_MAP ? "a map"
+           : n->kind == STG_NODE_LIST
+               ? n->count > 0 ? "a list" : "an empty list"
+               : "a text";
 }
+
+void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n)
+{
+    char wanted[STG_EXPECTED_MAX];
+
+    stg_setting_expected(s, wanted);
+    if (stg_node_is_null(n))
+        stg_complain(l->c, n->place, "`%s`: nothing; wanted %s%s", s->path,
+                     wanted, s->is_needed ? "" : ", or no such key at all");
+    else
+        stg_complain(l->c, n->place, "`%s`: %s; wanted %s", s->path,
+                     stg_load_kind(n), wanted);
+}
+
+static void refuse_value(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n, const stg_value_flaw *flaw)
+{
+    bool has_hint = flaw->hint[0] != '\0';
+
+    stg_complain(l->c, n->place, "`%s`: %s; wanted %s%s%s%s", s->path,
+                 flaw->what, flaw->wanted, has_hint ? "; did you mean " : "",
+                 flaw->hint, has_hint ? "?" : "");
+}
+
+static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
+                        const char *text, void *base, stg_value_flaw *flaw)
+{
+    if (n->is_plain || !s->kind->is_bare)
+        return stg_value_read(s, text, base, flaw);
+    *flaw = (stg_value_flaw){.what = "a text in quotes"};
+    snprintf(flaw->hint, sizeof flaw->hint, "%.60s", n->text);
+    stg_setting_expected(s, flaw->wanted);
+    return false;
+}
+
+static void load_scalar(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *n, void *base)
+{
+    stg_value_flaw flaw;
+    const char *text;
+
+    if (n->kind != STG_NODE_TEXT || stg_node_is_null(n)) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
+    text = (s->kind->keep != NULL ? s->kind->keep
+                                  : stg_load_keep_text)(l, n->text);
+    if (text == NULL)
+        return;
+    if (!read_scalar(s, n, text, base, &flaw)) {
+        refuse_value(l, s, n, &flaw);
+        return;
+    }
+    if (s->kind->check != NULL)
+        s->kind->check(l, s, n, base);
+    if (s->is_secret)
+        stg_load_check_secret(l, n->place, s->path, text);
+}
+
+/* Reads the value of any setting into base, the struct that it is a part of. */
+static void load_value(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *base)
+{
+    l->places[stg_setting_number(s)] = n->place;
+    if (s->kind->load != NULL)
+        s->kind->load(l, s, n, base);
+    else
+        load_scalar(l, s, n, base);
+}
+
+/* -- maps ----------------------------------------------------------------- */
 
 static void load_key(stg_loading *l, const stg_setting *s,
                      const stg_yaml_node *key, const stg_yaml_node *value,
-                     void *base, stg_file_place *places)
+                     void *base)
 {
-    if (s->is_own && places == l->defaults)
+    if (s->is_own && l->places == l->defaults)
         stg_complain(l->c, key->place,
                      "`defaults.%s`: each target has its own; wanted it in "
                      "`targets`",
                      s->path);
     else
-        stg_load_value(l, s, value, base, places);
+        load_value(l, s, value, base);
 }
 
 void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
                   const stg_yaml_node *map, void *base, stg_file_place *places)
 {
     int turns = in == STG_IN_HUB && *prefix == '\0' ? 3 : 1;
+    stg_file_place *outer = l->places;
 
+    l->places = places;
     for (int turn = 0; turn < turns; turn++)
         for (size_t i = 0; i < map->count; i += 2) {
             const stg_yaml_node *key = map->at[i];
@@ -143,7 +219,8 @@ void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
                     : NULL;
             if (s == NULL && turn == 0)
                 refuse_key(l, in, prefix, key, places == l->defaults);
-            else if (s != NULL && (turns == 1 || turn_of(s) == turn))
-                load_key(l, s, key, map->at[i + 1], base, places);
+            else if (s != NULL && (turns == 1 || s->kind->turn == turn))
+                load_key(l, s, key, map->at[i + 1], base);
         }
+    l->places = outer;
 }

@@ -1,11 +1,8 @@
 /* loading.h - what the files of the loader share. Private to them.
  *
  *     load.c         the file
- *     load_map.c     keys, and what is said of those that are unknown
- *     load_value.c   one value after another
- *     load_lists.c   values that are lists
- *     load_pairs.c   headers, filters, tags
- *     load_policy.c  policies, by name and by text
+ *     load_map.c     keys and their values
+ *     kinds/         values, a file for each family
  *     validate.c        what contradicts, and what is unwise
  *     validate_target.c the same of a target
  *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
@@ -16,17 +13,18 @@
 #include "base/text_table.h"
 #include "config/diagnostics.h"
 #include "config/internal.h"
+#include "config/kinds/kinds.h"
 #include "config/table.h"
-#include "config/values.h"
 #include "config/yaml.h"
 #include "http/url.h"
 
-typedef struct stg_loading {
+struct stg_loading {
     stg_settings *s;
     stg_diagnostics *c;
     const char *path; /* of the file */
     bool is_exposed;  /* others may read the file */
     /* Where each setting was written, by its number in the table. */
+    stg_file_place *places; /* of the map that is read now */
     stg_file_place *defaults;
     stg_file_place **targets; /* one for each of s->targets */
     stg_file_place **sinks;
@@ -34,7 +32,7 @@ typedef struct stg_loading {
     size_t target_total;     /* that the file has */
     stg_text_table policies; /* names, to s->policies */
     stg_text_table files;    /* certificates that were looked at, by path */
-} stg_loading;
+};
 
 /* -- load.c, load_map.c --------------------------------------------------- */
 
@@ -66,16 +64,10 @@ stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
 /* Where a setting of the hub was. */
 stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
 
-/* -- load_value.c ---------------------------------------------------------- */
-
-/* Reads the value of any setting into base, the struct that it is a part of. */
-void stg_load_value(stg_loading *l, const stg_setting *s,
-                    const stg_yaml_node *n, void *base, stg_file_place *places);
-
 /* "a map", "an empty list" */
 const char *stg_load_kind(const stg_yaml_node *n);
 
-/* -- load_lists.c, load_pairs.c -------------------------------------------- */
+/* -- kinds/lists.c --------------------------------------------------------- */
 
 /* A text that is not empty; NULL: complained. */
 const char *stg_load_text(stg_loading *l, const stg_setting *s,
@@ -84,23 +76,6 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
 /* Those of a list, or of one text. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n);
-
-void stg_load_put_list(const stg_setting *s, void *base, const void *list,
-                       size_t count);
-
-void stg_load_pairs(stg_loading *l, const stg_setting *s,
-                    const stg_yaml_node *n, void *base);
-
-/* Reads a value of a kind that is no scalar, no section and no list of maps. */
-void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
-                   void *base);
-
-/* -- load_policy.c --------------------------------------------------------- */
-
-void stg_load_policies(stg_loading *l, const stg_yaml_node *n);
-
-/* Whether the text of a target's or the defaults' `policy` can be used. */
-void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n);
 
 /* -- files.c --------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "config/kinds/kinds.h"
 #include "config/print.h"
-#include "config/values.h"
 
 const char stg_settings_example[] =
     "store:\n"
@@ -126,8 +126,9 @@ static void print_row(FILE *to, const stg_setting *s)
     char wanted[STG_EXPECTED_MAX];
 
     fprintf(to, "| `%s` | ", s->path);
-    print_cell(
-        to, s->kind == STG_KIND_SECTION ? "" : stg_setting_expected(s, wanted));
+    print_cell(to, s->kind == &stg_kind_section
+                       ? ""
+                       : stg_setting_expected(s, wanted));
     fputc(' ', to);
     if (s->is_needed)
         fputs("| needed ", to);
@@ -176,7 +177,7 @@ void stg_settings_print_docs(FILE *to)
 /* Words come first: shells complete them from there. */
 static bool has_words(const stg_setting *s)
 {
-    return s->kind == STG_KIND_WORD && s->flag[strlen(s->flag) - 1] != '-';
+    return s->kind == &stg_kind_word && s->flag[strlen(s->flag) - 1] != '-';
 }
 
 const char *stg_settings_flag_text(const stg_setting *s,

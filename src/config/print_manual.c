@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "config/kinds/kinds.h"
 #include "config/print.h"
-#include "config/values.h"
 
 static const char head[] =
     ".\\\" Made by `stagger check --manual` of src/config/table.c: change "
@@ -71,7 +71,7 @@ static void print_value(FILE *to, const stg_setting *s)
 {
     char wanted[STG_EXPECTED_MAX], text[STG_EXPECTED_MAX + 160];
 
-    if (s->kind == STG_KIND_SECTION)
+    if (s->kind == &stg_kind_section)
         return;
     stg_setting_expected(s, wanted);
     wanted[0] = wanted[0] >= 'a' && wanted[0] <= 'z' && wanted[1] == ' '

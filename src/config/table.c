@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "config/kinds/kinds.h"
+
 static const char *const fulls[] = {"shed", "refuse", NULL};
 static const char *const empties[] = {"wait", "give-up", NULL};
 static const char *const nulls[] = {"skip", "send", NULL};
@@ -24,12 +26,12 @@ static const char *const starttls[] = {"required", "optional", "none", NULL};
 
 /* `field` may be inside of another: store.path. A list has its place and that
  * of its count. */
-#define ROW(where, type, name, what, field)                        \
-    .path = (name), .in = STG_IN_##where, .kind = STG_KIND_##what, \
-    .at = offsetof(type, field),                                   \
+#define ROW(where, type, name, what, field)                         \
+    .path = (name), .in = STG_IN_##where, .kind = &stg_kind_##what, \
+    .at = offsetof(type, field),                                    \
     .size = (uint16_t)sizeof(((type *)NULL)->field)
-#define LIST(where, type, name, what, field, count)                \
-    .path = (name), .in = STG_IN_##where, .kind = STG_KIND_##what, \
+#define LIST(where, type, name, what, field, count)                 \
+    .path = (name), .in = STG_IN_##where, .kind = &stg_kind_##what, \
     .at = offsetof(type, field), .count_at = offsetof(type, count)
 #define HUB(name, what, field) ROW(HUB, stg_settings, name, what, field)
 #define TARGET(name, what, field) \
@@ -43,13 +45,13 @@ static const char *const starttls[] = {"required", "optional", "none", NULL};
 #define SINK_LIST(name, what, field, count) \
     LIST(SINK, stg_alert_sink_options, name, what, field, count)
 #define SECTION(where, name) \
-    .path = (name), .in = (where), .kind = STG_KIND_SECTION
+    .path = (name), .in = (where), .kind = &stg_kind_section
 #define RANGE(a, b) .least = (a), .most = (b)
 
 /* clang-format off */
 static const stg_setting table[] = {
 /* -- what comes in --------------------------------------------------------- */
-{HUB("source", SOURCE, source), .standard = "queue",
+{HUB("source", source, source), .standard = "queue",
  .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
  .flag = "-f, --from FROM",
  .says = "Where messages come from: `queue`, what is published by HTTP; "
@@ -60,44 +62,44 @@ static const stg_setting table[] = {
 {SECTION(STG_IN_HUB, "kafka"),
  .says = "With `source: kafka`: docs/kafka.md. Nothing is published by HTTP "
          "then; the topics are the log."},
-{HUB_LIST("kafka.brokers", BROKERS, kafka.brokers.at, kafka.brokers.count),
+{HUB_LIST("kafka.brokers", brokers, kafka.brokers.at, kafka.brokers.count),
  RANGE(1, 100), .example = "[k1.example:9092, k2.example:9092]",
  .is_fixed = true, .says = "Brokers to ask first; they name the others."},
-{HUB_LIST("kafka.topics", TOPICS, kafka.topics.at, kafka.topics.count),
+{HUB_LIST("kafka.topics", topics, kafka.topics.at, kafka.topics.count),
  RANGE(1, 1000), .example = "[orders, '^audit\\..*']", .is_fixed = true,
  .says = "Whose records are the messages: names, or patterns that begin with ^ "
          "and stand for all topics that they match, also for those that are made "
          "later (docs/kafka.md)."},
-{HUB("kafka.group", TEXT, kafka.group), RANGE(1, 200), .standard = "stagger",
+{HUB("kafka.group", text, kafka.group), RANGE(1, 200), .standard = "stagger",
  .example = "hub", .is_fixed = true,
  .says = "The consumer group. Hubs of one group share the partitions."},
-{HUB_LIST("kafka.headers", RULES, kafka.headers.at, kafka.headers.count),
+{HUB_LIST("kafka.headers", rules, kafka.headers.at, kafka.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
              "ce-*, X-*]",
  .example = "[traceparent, X-*, Event-Type]", .is_fixed = true,
  .says = "Headers of a record that go on to the targets: names, or the "
          "beginning of names and `*`. Content-Type always does."},
-{HUB("kafka.headers-lost", WORD, kafka.headers_lost), .words = losses,
+{HUB("kafka.headers-lost", word, kafka.headers_lost), .words = losses,
  .standard = "drop", .example = "dead-letter", .is_fixed = true,
  .says = "A record with headers that `kafka.headers` lets through, and that "
          "cannot be sent (no HTTP, or more than 16 KiB of them): `drop` them "
          "and send the rest, or make it a `dead-letter` of each target."},
-{HUB("kafka.tombstones", WORD, kafka.null_value), .words = nulls, .standard = "skip",
+{HUB("kafka.tombstones", word, kafka.null_value), .words = nulls, .standard = "skip",
  .example = "send", .is_fixed = true,
  .says = "A record whose value is null, as compacted topics have them: `skip` "
          "it, or `send` it with an empty body."},
-{HUB("kafka.start", TEXT, kafka.start), RANGE(1, 40), .standard = "latest",
+{HUB("kafka.start", text, kafka.start), RANGE(1, 40), .standard = "latest",
  .example = "earliest", .is_fixed = true,
  .says = "Where the group begins a topic that neither the store nor the group "
          "knows: `latest`, with what comes from now on, `earliest`, with all "
          "that the topic has, or at a time such as 2026-03-01T12:00:00Z. It "
          "counts once; partitions and topics that appear later begin at their "
          "first record."},
-{HUB("kafka.expired", WORD, kafka.expired), .words = expireds,
+{HUB("kafka.expired", word, kafka.expired), .words = expireds,
  .standard = "continue", .example = "stop", .is_fixed = true,
  .says = "Where a topic has lost what was to be read next: `continue` with its "
          "first record, or `stop` reading the partition, with an error."},
-{HUB_LIST("kafka.options", PROPERTIES, kafka.options, kafka.option_count),
+{HUB_LIST("kafka.options", properties, kafka.options, kafka.option_count),
  .example = "{security.protocol: SASL_SSL, sasl.password: {file: kafka.pw}}",
  .is_fixed = true,
  .says = "Properties of librdkafka, as its CONFIGURATION.md has them. A value "
@@ -105,29 +107,29 @@ static const stg_setting table[] = {
          "the hub's own."},
 {SECTION(STG_IN_HUB, "shard"),
  .says = "How several hubs share the work: docs/scaling.md."},
-{HUB("shard.mode", WORD, shard.mode), .words = shards, .standard = "partitions",
+{HUB("shard.mode", word, shard.mode), .words = shards, .standard = "partitions",
  .example = "targets", .is_fixed = true,
  .says = "`partitions`: each hub of the group has some, and sends to all "
          "targets; `targets`: each hub has all partitions, and sends to its "
          "share of the targets."},
-{HUB("shard.count", COUNT, shard.count), RANGE(1, 1024), .standard = "1",
+{HUB("shard.count", count, shard.count), RANGE(1, 1024), .standard = "1",
  .example = "4", .is_fixed = true,
  .says = "With `mode: targets`, how many hubs there are. It changes only while "
          "all of them are stopped."},
-{HUB("shard.index", COUNT, shard.index), RANGE(1, 1024), .standard = "1",
+{HUB("shard.index", count, shard.index), RANGE(1, 1024), .standard = "1",
  .example = "2", .is_fixed = true, .says = "Which of them this is, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
-{HUB("listen.address", ADDRESS, listen.address), .standard = "127.0.0.1:8080",
+{HUB("listen.address", address, listen.address), .standard = "127.0.0.1:8080",
  .example = "'[::1]:8080'", .is_fixed = true, .flag = "-l, --listen A:P",
  .says = "Where it listens. Port 0 is any, and the line event=ready says which. "
          "`unix:/path` is a socket in the file system, for whoever may write to "
          "it. An address that is not of this machine alone needs `listen.tokens`."},
-{HUB("listen.tokens", FILE, listen.token_file), .example = "tokens",
+{HUB("listen.tokens", file, listen.token_file), .example = "tokens",
  .is_secret = true, .flag = "--token-file FILE",
  .says = "Tokens with their roles, a line each, as `stagger token` makes them. "
          "Without the file everybody on this machine may do everything."},
-{HUB_LIST("listen.headers", RULES, listen.headers.at,
+{HUB_LIST("listen.headers", rules, listen.headers.at,
  listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
              "ce-*, X-*]",
@@ -139,28 +141,28 @@ static const stg_setting table[] = {
          "1.3, and nothing else. A reload reads the files anew, and so does the "
          "first connection a second after they have changed. Connections go on, "
          "and a certificate that cannot be used changes nothing."},
-{HUB("listen.tls.certificate", FILE, listen.certificate_file),
+{HUB("listen.tls.certificate", file, listen.certificate_file),
  .example = "hub.pem", .flag = "--tls-cert FILE",
  .says = "It, in PEM, with the chain up to the authority behind it."},
-{HUB("listen.tls.key", FILE, listen.key_file), .example = "hub.key",
+{HUB("listen.tls.key", file, listen.key_file), .example = "hub.key",
  .is_secret = true, .flag = "--tls-key FILE",
  .says = "Its key, in PEM, without a passphrase."},
-{HUB("listen.tls.client-ca", FILE, listen.client_ca_file),
+{HUB("listen.tls.client-ca", file, listen.client_ca_file),
  .example = "clients.pem",
  .says = "Certificates, in PEM, of who vouches for clients: each has to show one "
          "of theirs (mutual TLS). It is asked for besides the token, which says "
          "what a client may do."},
-{HUB("listen.tls.client-auth", WORD, listen.client_auth),
+{HUB("listen.tls.client-auth", word, listen.client_auth),
  .words = client_auths, .standard = "required", .example = "optional",
  .says = "With `client-ca`: `required`, or `optional` while clients are changed "
          "over: one without a certificate is let in, one with a wrong one is "
          "not."},
 {SECTION(STG_IN_HUB, "listen.connections"),
  .says = "How many may be open at once."},
-{HUB("listen.connections.max", COUNT, listen.connections_max),
+{HUB("listen.connections.max", count, listen.connections_max),
  RANGE(1, 60000), .standard = "1024", .example = "4096",
  .says = "Connections in all."},
-{HUB("listen.connections.per-address", COUNT, listen.address_connections_max),
+{HUB("listen.connections.per-address", count, listen.address_connections_max),
  RANGE(1, 60000), .standard = "512", .example = "64",
  .says = "Connections of one client: its token, or without one its address."},
 /* -- what is kept ---------------------------------------------------------- */
@@ -168,23 +170,23 @@ static const stg_setting table[] = {
  .says = "The queue, what waits to be tried again, and the dead letters: one "
          "SQLite file. With Kafka it may be a PostgreSQL database that hubs "
          "share."},
-{HUB("store.path", STORE, store.path), .standard = "stagger.db",
+{HUB("store.path", store, store.path), .standard = "stagger.db",
  .example = "/var/lib/stagger/hub.db", .is_fixed = true,
  .flag = "-s, --store FILE",
  .says = "The store; made if missing. Without this setting it is what "
          "STAGGER_STORE says in the environment, else ./stagger.db. With Kafka "
          "also postgres://USER@HOST/DATABASE, without a password: that is in a "
          "file of libpq's (`?passfile=FILE`, or ~/.pgpass)."},
-{HUB("store.quota", SIZE, store.quota), RANGE(16 * MIB, 16 * TIB),
+{HUB("store.quota", size, store.quota), RANGE(16 * MIB, 16 * TIB),
  .standard = "8GiB", .example = "100GiB", .is_fixed = true,
  .flag = "--quota SIZE",
  .says = "The most that the store grows to. At 80 percent of it the hub refuses "
          "messages; the rest is for what it has accepted."},
-{HUB("store.retention", TIME, store.retention), RANGE(STG_MIN, 365 * STG_DAY),
+{HUB("store.retention", time, store.retention), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "3d", .is_fixed = true, .flag = "--retention D",
  .says = "What waits untried for a target for longer than that is given up, in a "
          "bulk row. What is parked is not: it ends by its policy."},
-{HUB("store.full", WORD, store.full), .words = fulls, .standard = "shed",
+{HUB("store.full", word, store.full), .words = fulls, .standard = "shed",
  .example = "refuse", .is_fixed = true,
  .says = "What becomes of the oldest that a target waits for, at the end of the "
          "retention or at half of the quota: `shed`, it is given up in one "
@@ -192,10 +194,10 @@ static const stg_setting table[] = {
          "producers get a 503 until the target has caught up."},
 {SECTION(STG_IN_HUB, "store.keys"),
  .says = "Idempotency keys of producers: the same key and message get the same id."},
-{HUB("store.keys.keep", TIME, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
+{HUB("store.keys.keep", time, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "2h", .is_fixed = true,
  .says = "How long a key is remembered."},
-{HUB("store.keys.max", COUNT, store.keys_max), RANGE(1, 1000000000),
+{HUB("store.keys.max", count, store.keys_max), RANGE(1, 1000000000),
  .standard = "1000000", .example = "50000", .is_fixed = true,
  .says = "How many are; the oldest goes first."},
 {SECTION(STG_IN_HUB, "dead-letters"),
@@ -204,63 +206,63 @@ static const stg_setting table[] = {
          "until `keep`, `max` or `share` is reached; then the oldest are evicted: "
          "a bulk row of their target and cause counts them, and their bodies are "
          "gone."},
-{HUB("dead-letters.copy", LETTERS, letters), .example = "file:dead.jsonl",
+{HUB("dead-letters.copy", letters, letters), .example = "file:dead.jsonl",
  .is_fixed = true, .flag = "--dead-letters WHERE",
  .says = "A copy of each dead letter: `file:FILE`, as JSON lines, or with Kafka "
          "`kafka:TOPIC`, a record each. Nothing is evicted before the copy has "
          "it, unless the store has no more room."},
-{HUB("dead-letters.keep", TIME, dead.keep), RANGE(STG_MIN, 365 * STG_DAY),
+{HUB("dead-letters.keep", time, dead.keep), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "none", .standard = "none", .example = "30d", .is_fixed = true,
  .says = "How long they stay; `none`: for ever."},
-{HUB("dead-letters.max", COUNT, dead.max), RANGE(1, 1000000000000),
+{HUB("dead-letters.max", count, dead.max), RANGE(1, 1000000000000),
  .none = "none", .standard = "none", .example = "100000", .is_fixed = true,
  .says = "How many stay; `none`: any number."},
-{HUB("dead-letters.share", PERCENT, dead.share), RANGE(1, 30),
+{HUB("dead-letters.share", percent, dead.share), RANGE(1, 30),
  .standard = "25%", .example = "10%", .is_fixed = true,
  .says = "What they may fill of `store.quota`. With `store.full: refuse` nothing "
          "is evicted for room; and a PostgreSQL database has no quota."},
-{HUB("audit", FILE, audit), .example = "/var/log/stagger/audit.log",
+{HUB("audit", file, audit), .example = "/var/log/stagger/audit.log",
  .is_fixed = true,
  .says = "A file for every change that was made by a call: who, when, what."},
 /* -- how much -------------------------------------------------------------- */
-{HUB("memory", SIZE, memory_max), RANGE(8 * MIB, TIB), .standard = "128MiB",
+{HUB("memory", size, memory_max), RANGE(8 * MIB, TIB), .standard = "128MiB",
  .example = "1GiB", .is_fixed = true, .flag = "--memory SIZE",
  .says = "For messages in memory. A message may have at most 1/32 of this size."},
-{HUB("in-flight", COUNT, in_flight_max), RANGE(1, 1000000), .standard = "10000",
+{HUB("in-flight", count, in_flight_max), RANGE(1, 1000000), .standard = "10000",
  .example = "2000",
  .says = "Requests at once, to all targets together. Each target has one more "
          "of its own."},
-{HUB("budget", BUDGET, budget), .standard = "none",
+{HUB("budget", budget, budget), .standard = "none",
  .example = "ratio:0.2+100/s",
  .says = "What retries of all targets together may cost, as `budget=` of a "
          "policy: docs/retry.md."},
-{HUB("budget-empty", WORD, budget_empty), .words = empties, .standard = "wait",
+{HUB("budget-empty", word, budget_empty), .words = empties, .standard = "wait",
  .example = "give-up",
  .says = "What becomes of a retry that this `budget` cannot pay: it waits, or it "
          "is given up as a dead letter. A target's own budget goes by its "
          "policy's `budget-empty=`."},
-{HUB("drain", TIME, drain), RANGE(0, STG_DAY), .standard = "10s",
+{HUB("drain", time, drain), RANGE(0, STG_DAY), .standard = "10s",
  .example = "1m", .flag = "--drain D",
  .says = "What requests under way have to end when the hub is stopped."},
 /* -- what is told ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "log"), .says = "What goes to standard error."},
-{HUB("log.format", WORD, log.is_json), .words = formats, .standard = "logfmt",
+{HUB("log.format", word, log.is_json), .words = formats, .standard = "logfmt",
  .example = "json", .is_fixed = true, .flag = "--log FORMAT",
  .says = "How it is written: a line an event."},
-{HUB("log.level", WORD, log.least), .words = stg_log_levels, .standard = "info",
+{HUB("log.level", word, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
  .says = "The least that is told; `debug` tells of each delivery, too."},
 {SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
-{HUB("metrics.targets", COUNT, metrics.targets_max), RANGE(0, 100000),
+{HUB("metrics.targets", count, metrics.targets_max), RANGE(0, 100000),
  .standard = "1000", .example = "50", .is_fixed = true,
  .says = "Targets that have numbers of their own; the rest are one sum."},
-{HUB("trace", WORD, trace), .words = traces, .standard = "begin",
+{HUB("trace", word, trace), .words = traces, .standard = "begin",
  .example = "pass", .is_fixed = true, .flag = "--trace WHAT",
  .says = "W3C trace context: `begin` passes a message's trace on to the "
          "targets, or begins one; `pass` only passes it on; with `off` a "
          "message's `traceparent` and `tracestate` are dropped."},
 /* -- where to -------------------------------------------------------------- */
-{HUB("resolver", WORD, resolver), .words = resolvers, .standard = "dns",
+{HUB("resolver", word, resolver), .words = resolvers, .standard = "dns",
  .example = "system",
  .says = "Who resolves the names of targets: `dns` asks the name servers of "
          "/etc/resolv.conf, about all names at once, after /etc/hosts; "
@@ -271,24 +273,24 @@ static const stg_setting table[] = {
          "judged, after the name was resolved, each time. The smallest network "
          "that holds it decides. Link-local and metadata addresses, multicast "
          "and 0.0.0.0/8 are refused unless allowed; private ones are not."},
-{HUB_LIST("egress.allow", CIDRS, egress.allow,
+{HUB_LIST("egress.allow", cidrs, egress.allow,
  egress.allow_count), .example = "[169.254.10.0/24]",
  .says = "Networks that are allowed."},
-{HUB_LIST("egress.deny", CIDRS, egress.deny,
+{HUB_LIST("egress.deny", cidrs, egress.deny,
  egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
  .says = "Networks that are not."},
-{HUB_LIST("policies", POLICIES, policies,
+{HUB_LIST("policies", policies, policies,
  policy_count),
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
             "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
          "text in full. What a policy can say is in docs/retry.md."},
-{.in = STG_IN_HUB, .path = "defaults", .kind = STG_KIND_DEFAULTS,
+{.in = STG_IN_HUB, .path = "defaults", .kind = &stg_kind_defaults,
  .example = "{shed-after: 30m, timeouts: {connect: 2s}}",
  .says = "What targets have unless they say otherwise: every key of a target "
          "but its `name` and `url`. A target's `headers` and `tags` are added "
          "to these; of a name in both the target's own counts."},
-{HUB_LIST("targets", TARGETS, targets,
+{HUB_LIST("targets", targets, targets,
  target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
@@ -297,205 +299,205 @@ static const stg_setting table[] = {
 {SECTION(STG_IN_HUB, "alerts"),
  .says = "Who is told what, and how often."},
 /* -- a target -------------------------------------------------------------- */
-{TARGET("name", NAME, name), .is_own = true, .example = "shop",
+{TARGET("name", name, name), .is_own = true, .example = "shop",
  .says = "Its name, which finds its lane again when the URL changes: 1 to 64 of "
          "A-Z a-z 0-9 . _ -. Without one it is made of the URL: host-port, and "
          "behind it a hash of a path and query, so that another query is another "
          "target."},
-{TARGET("url", URL, url), .is_own = true, .is_needed = true,
+{TARGET("url", url, url), .is_own = true, .is_needed = true,
  .example = "https://shop.example/in",
  .says = "Where it is. No user and password: those are a header."},
-{TARGET("method", METHOD, method), .standard = "POST", .example = "PUT",
+{TARGET("method", method, method), .standard = "POST", .example = "PUT",
  .says = "The method of its requests."},
-{TARGET_LIST("headers", HEADERS, headers,
+{TARGET_LIST("headers", headers, headers,
  header_count),
  .example = "{X-Source: hub, Authorization: {file: shop.token}}",
  .says = "Headers of its requests. A value may be the content of a file that "
          "nobody else may read (one end of line at its end is left out): that is "
          "the way for secrets. None that are the hub's own. Without "
          "User-Agent it is `stagger/VERSION`."},
-{TARGET("policy", POLICY, policy_text), .example = "patient",
+{TARGET("policy", policy, policy_text), .example = "patient",
  .flag = "-p, --policy P",
  .says = "What to do about failures: a name of `policies`, a preset, or a text. "
          "Without one `broadcast`, and `broadcast-wide` from 50 targets on."},
-{TARGET("in-flight", COUNT, in_flight_max), RANGE(1, 10000), .standard = "64",
+{TARGET("in-flight", count, in_flight_max), RANGE(1, 10000), .standard = "64",
  .example = "8", .flag = "--in-flight N",
  .says = "Requests at once, to one target. The hub begins with one, and finds "
          "out how many it takes."},
-{TARGET("rate", RATE, rate), RANGE(1, 1000000000), .example = "100/s",
+{TARGET("rate", rate, rate), RANGE(1, 1000000000), .example = "100/s",
  .flag = "--rate N/s",
  .says = "Requests a second, to one target. Without it, `rate=` of its policy."},
-{TARGET("burst", COUNT, burst), RANGE(1, 1000000), .example = "20",
+{TARGET("burst", count, burst), RANGE(1, 1000000), .example = "20",
  .says = "With a rate: requests that may go at once after a silence. Without "
          "it, a tenth of a second's."},
-{TARGET("order", WORD, order), .words = orders, .standard = "none",
+{TARGET("order", word, order), .words = orders, .standard = "none",
  .example = "key", .flag = "--order WHAT",
  .says = "`key`: of messages with one Stagger-Key the next goes when the one "
          "before has ended; `strict`: of all messages."},
-{TARGET("parked-max", COUNT, parked_max), RANGE(1, 1000000), .standard = "10000",
+{TARGET("parked-max", count, parked_max), RANGE(1, 1000000), .standard = "10000",
  .example = "100000",
  .says = "Deliveries that may wait to be tried again; at that number nothing "
          "new is tried."},
-{TARGET("shed-after", TIME, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
+{TARGET("shed-after", time, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
  .standard = "10m", .example = "1h", .flag = "--shed-after D",
  .says = "What a target that is down keeps waiting, before messages are given "
          "up; `none`: for ever."},
-{TARGET("paused", FLAG, is_paused), .standard = "false", .example = "true",
+{TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
  .says = "Nothing is sent to it; its messages wait, up to `store.retention`."},
-{TARGET("start", WORD, start), .words = starts, .standard = "latest",
+{TARGET("start", word, start), .words = starts, .standard = "latest",
  .example = "earliest",
  .says = "Where a target begins that the store has never had: `latest`, with the "
          "next message, or `earliest`, with the first one that the log is sure to "
          "keep (docs/delivery.md). Of one that it knows it changes nothing."},
-{TARGET_LIST("match", MATCH, match,
+{TARGET_LIST("match", match, match,
  match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with the value, or with "
          "one of a list, byte by byte. Content-Type and Stagger-Key can be "
          "asked for, and headers that `listen.headers` keeps, or with Kafka "
          "`kafka.headers`."},
-{TARGET_LIST("topics", TOPICS, topics.at, topics.count), RANGE(1, 1000),
+{TARGET_LIST("topics", topics, topics.at, topics.count), RANGE(1, 1000),
  .example = "[orders]",
  .says = "With Kafka: only messages of these topics: names, or patterns that "
          "begin with ^, as in `kafka.topics`."},
 {SECTION(STG_IN_TARGET, "timeouts"),
  .says = "How long the five parts of an attempt, and all of it, may take: 1ms "
          "to 1d, or `none`. docs/delivery.md has the fault of each."},
-{TARGET("timeouts.resolve", TIME, resolve_timeout), RANGE(STG_MS, STG_DAY),
+{TARGET("timeouts.resolve", time, resolve_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "5s", .example = "1s",
  .says = "To find the address."},
-{TARGET("timeouts.connect", TIME, connect_timeout), RANGE(STG_MS, STG_DAY),
+{TARGET("timeouts.connect", time, connect_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "5s", .example = "500ms", .says = "To connect."},
-{TARGET("timeouts.tls", TIME, tls_timeout), RANGE(STG_MS, STG_DAY),
+{TARGET("timeouts.tls", time, tls_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "10s", .example = "3s",
  .says = "To agree on TLS."},
-{TARGET("timeouts.write", TIME, write_timeout), RANGE(STG_MS, STG_DAY),
+{TARGET("timeouts.write", time, write_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "none", .example = "30s",
  .says = "To send the request."},
-{TARGET("timeouts.first-byte", TIME, first_byte_timeout),
+{TARGET("timeouts.first-byte", time, first_byte_timeout),
  RANGE(STG_MS, STG_DAY), .none = "none", .standard = "none", .example = "5s",
  .says = "From then to the first byte of the answer."},
-{TARGET("timeouts.attempt", TIME, attempt_timeout), RANGE(STG_MS, STG_DAY),
+{TARGET("timeouts.attempt", time, attempt_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .example = "20s",
  .says = "For all of an attempt, instead of the policy's `attempt-timeout=`."},
 {SECTION(STG_IN_TARGET, "connections"),
  .says = "Connections are kept open for the next request."},
-{TARGET("connections.idle-max", COUNT, idle_count_max), RANGE(0, 10000),
+{TARGET("connections.idle-max", count, idle_count_max), RANGE(0, 10000),
  .standard = "64", .example = "4", .says = "How many wait for use."},
-{TARGET("connections.idle", TIME, idle_max), RANGE(STG_MS, STG_DAY),
+{TARGET("connections.idle", time, idle_max), RANGE(STG_MS, STG_DAY),
  .standard = "1m", .example = "15s", .says = "How long one waits."},
-{TARGET("connections.age", TIME, age_max), RANGE(STG_MS, STG_DAY),
+{TARGET("connections.age", time, age_max), RANGE(STG_MS, STG_DAY),
  .standard = "10m", .example = "2m",
  .says = "How long one lives; then the name is resolved again."},
 {SECTION(STG_IN_TARGET, "answer"), .says = "What is read of an answer's body."},
-{TARGET("answer.read", SIZE, answer_max), RANGE(0, GIB), .standard = "64KiB",
+{TARGET("answer.read", size, answer_max), RANGE(0, GIB), .standard = "64KiB",
  .example = "1MiB",
  .says = "The most that is read, so that the connection can be used again."},
-{TARGET("answer.keep", SIZE, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
+{TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
  .example = "4KiB", .says = "What is kept of it, for a dead letter."},
 {SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
-{TARGET("tls.ca", FILE, ca_file), .example = "ca.pem", .flag = "--ca FILE",
+{TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
  .says = "Certificates to trust, in PEM; without one the system's."},
-{TARGET("tls.certificate", FILE, certificate_file), .example = "client.pem",
+{TARGET("tls.certificate", file, certificate_file), .example = "client.pem",
  .says = "The hub's own, if the target asks for one; in PEM, with its chain."},
-{TARGET("tls.key", FILE, key_file), .example = "client.key", .is_secret = true,
+{TARGET("tls.key", file, key_file), .example = "client.key", .is_secret = true,
  .says = "The key of that certificate."},
-{TARGET("tls.server-name", TEXT, server_name), RANGE(1, 253),
+{TARGET("tls.server-name", text, server_name), RANGE(1, 253),
  .example = "shop.internal",
  .says = "The name that is asked for, and that the target's certificate must "
          "be for; without one the URL's host."},
-{TARGET("tls.verify", FLAG_NOT, is_unverified), .standard = "true",
+{TARGET("tls.verify", flag_not, is_unverified), .standard = "true",
  .example = "false",
  .says = "Whether the target's certificate is checked. Where it is not, "
          "somebody in the network path can pose as the target."},
-{TARGET_LIST("tags", TAGS, tags,
+{TARGET_LIST("tags", tags, tags,
  tag_count),
  .example = "{team: shop, tier: '1'}",
  .says = "Words of your own, for alerts and people."},
 /* -- alerts ---------------------------------------------------------------- */
-{HUB("alerts.threshold", THRESHOLD, alerts.threshold),
+{HUB("alerts.threshold", threshold, alerts.threshold),
  .standard = "10 failures in 5m", .example = "1 failure in 10s",
  .says = "So many dead letters of one target in so long are told; `off`: "
          "never."},
-{HUB("alerts.threshold-all", THRESHOLD, alerts.threshold_all),
+{HUB("alerts.threshold-all", threshold, alerts.threshold_all),
  .standard = "10 failures in 5m", .example = "off",
  .says = "The same of all targets together."},
-{HUB("alerts.alerts", ALERTS, alerts.alerts),
+{HUB("alerts.alerts", alerts, alerts.alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
  .example = "[dead-letters, store]", .says = "What is told at all."},
 {SECTION(STG_IN_HUB, "alerts.lag"), .says = "When a target is far behind."},
-{HUB("alerts.lag.messages", COUNT, alerts.lag_messages),
+{HUB("alerts.lag.messages", count, alerts.lag_messages),
  RANGE(0, 1000000000000), .standard = "100000", .example = "5000",
  .says = "It is this many messages behind; 0: never."},
-{HUB("alerts.lag.time", TIME, alerts.lag_time), RANGE(STG_S, 365 * STG_DAY),
+{HUB("alerts.lag.time", time, alerts.lag_time), RANGE(STG_S, 365 * STG_DAY),
  .none = "never", .standard = "10m", .example = "1h",
  .says = "Or its oldest message is this old."},
-{HUB("alerts.certificate", TIME, alerts.certificate), RANGE(0, 365 * STG_DAY),
+{HUB("alerts.certificate", time, alerts.certificate), RANGE(0, 365 * STG_DAY),
  .standard = "14d", .example = "30d",
  .says = "A target's certificate is valid for less than this; 0: never."},
-{HUB("alerts.interval", TIME, alerts.interval), RANGE(STG_MIN, 7 * STG_DAY),
+{HUB("alerts.interval", time, alerts.interval), RANGE(STG_MIN, 7 * STG_DAY),
  .standard = "15m", .example = "1h",
  .says = "Between two messages of one alert of one target."},
-{HUB("alerts.repeat-interval", TIME, alerts.repeat_interval), RANGE(STG_MIN, 365 * STG_DAY),
+{HUB("alerts.repeat-interval", time, alerts.repeat_interval), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "never", .standard = "4h", .example = "1d",
  .says = "What goes on unchanged is told again after this; not below "
          "`alerts.interval`."},
-{HUB("alerts.group-wait", TIME, alerts.group_wait), RANGE(0, 10 * STG_MIN),
+{HUB("alerts.group-wait", time, alerts.group_wait), RANGE(0, 10 * STG_MIN),
  .standard = "5s", .example = "30s",
  .says = "What comes in this time goes in one message."},
-{HUB("alerts.min-interval", TIME, alerts.min_interval), RANGE(0, STG_HOUR), .standard = "1m",
+{HUB("alerts.min-interval", time, alerts.min_interval), RANGE(0, STG_HOUR), .standard = "1m",
  .example = "5m",
  .says = "Between two messages to one sink; not above `alerts.interval`."},
-{HUB("alerts.resolve-after", TIME, alerts.resolve_after), RANGE(0, STG_DAY), .standard = "1m",
+{HUB("alerts.resolve-after", time, alerts.resolve_after), RANGE(0, STG_DAY), .standard = "1m",
  .example = "10m", .says = "It is over when nothing came for so long."},
-{HUB("alerts.send-resolved", FLAG, alerts.send_resolved), .standard = "true",
+{HUB("alerts.send-resolved", flag, alerts.send_resolved), .standard = "true",
  .example = "false", .says = "Whether it is told that it is over."},
-{HUB("alerts.hub-name", TEXT, alerts.hub_name), RANGE(1, 64),
+{HUB("alerts.hub-name", text, alerts.hub_name), RANGE(1, 64),
  .example = "hub-eu-1",
  .says = "What the hub is called in messages; without it, the machine's name."},
-{HUB_LIST("alerts.sinks", SINKS, alerts.sinks,
+{HUB_LIST("alerts.sinks", sinks, alerts.sinks,
  alerts.sink_count),
  .example = "[{name: ops, type: slack, url-file: slack.url}]",
  .says = "Who is told, up to 32. Without one nobody is."},
 /* -- a sink ---------------------------------------------------------------- */
-{SINK("name", NAME, name), .is_needed = true, .example = "ops",
+{SINK("name", name, name), .is_needed = true, .example = "ops",
  .says = "Its name: 1 to 64 of A-Z a-z 0-9 . _ -."},
-{SINK("type", WORD, type), .words = types, .is_needed = true, .example = "mail",
+{SINK("type", word, type), .words = types, .is_needed = true, .example = "mail",
  .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST."},
-{SINK("url", TEXT, url), RANGE(1, 2048), .example = "smtp://mail.example:587",
+{SINK("url", text, url), RANGE(1, 2048), .example = "smtp://mail.example:587",
  .says = "Of mail smtp://HOST:PORT or smtps://HOST:PORT, of a webhook http(s). "
          "Slack's is a secret: `url-file`."},
-{SINK("url-file", FILE, url_file), .is_secret = true, .example = "slack.url",
+{SINK("url-file", file, url_file), .is_secret = true, .example = "slack.url",
  .says = "A file that has the URL."},
-{SINK("ca", FILE, ca_file), .example = "ca.pem",
+{SINK("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificates to trust, in PEM; without one the system's."},
-{SINK("timeout", TIME, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
+{SINK("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
  .example = "30s", .says = "For one attempt to tell."},
-{SINK_LIST("headers", SINK_HEADERS, headers,
+{SINK_LIST("headers", sink_headers, headers,
  header_count),
  .example = "{Authorization: {file: pager.token}}",
  .says = "Of a webhook: headers, as of a target."},
-{SINK("starttls", WORD, starttls), .words = starttls, .standard = "required",
+{SINK("starttls", word, starttls), .words = starttls, .standard = "required",
  .example = "none",
  .says = "Of smtp://: `required`, `optional` (where the server offers it) or "
          "`none`."},
-{SINK("user", TEXT, user), RANGE(1, 256), .example = "hub@example.org",
+{SINK("user", text, user), RANGE(1, 256), .example = "hub@example.org",
  .says = "Of mail: who logs in."},
-{SINK("password-file", FILE, password_file), .is_secret = true,
+{SINK("password-file", file, password_file), .is_secret = true,
  .example = "mail.password", .says = "Of mail: a file that has the password."},
-{SINK("from", TEXT, from), RANGE(1, 254), .example = "hub@example.org",
+{SINK("from", text, from), RANGE(1, 254), .example = "hub@example.org",
  .says = "Of mail: who it is from."},
-{SINK_LIST("to", TEXTS, to,
+{SINK_LIST("to", texts, to,
  to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "Of mail: who gets it, up to 100."},
-{SINK("alerts", ALERTS, alerts),
+{SINK("alerts", alerts, alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
  .example = "[store]", .says = "Only these."},
-{SINK_LIST("targets", TEXTS, targets,
+{SINK_LIST("targets", texts, targets,
  target_count),
  RANGE(1, 10000), .example = "[shop]", .says = "Only of these targets."},
-{SINK_LIST("tags", SINK_TAGS, tags,
+{SINK_LIST("tags", sink_tags, tags,
  tag_count),
  .example = "{team: shop}",
  .says = "Only of targets that have one of these tags."},

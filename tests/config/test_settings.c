@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "config/diff.h"
+#include "config/kinds/kinds.h"
 #include "config/load.h"
 #include "config/match.h"
-#include "config/values.h"
 #include "host/private_file.h"
 #include "store/parcel.h"
 #include "tests/harness.h"
@@ -67,13 +67,13 @@ TEST(settings, have_examples_that_can_be_used)
             bare[strlen(bare) - 1] = '\0';
             example = bare;
         }
-        if (row->kind != STG_KIND_SECTION && row->example == NULL)
+        if (row->kind != &stg_kind_section && row->example == NULL)
             harness_fail(__FILE__, __LINE__, "%s has no example", row->path);
         if (stg_setting_is_scalar(row) &&
             !stg_value_read(row, example, base_of(s, row, &sink), &flaw))
             harness_fail(__FILE__, __LINE__, "%s: %s: %s", row->path, example,
                          flaw.what);
-        if (row->kind != STG_KIND_SECTION && row->standard != NULL &&
+        if (row->kind != &stg_kind_section && row->standard != NULL &&
             strcmp(row->standard, row->example) == 0)
             harness_fail(__FILE__, __LINE__, "%s: its example is its default",
                          row->path);
@@ -109,7 +109,7 @@ TEST(settings, lie_in_sections_that_are_there)
         section =
             stg_setting_find(row->in, row->path, (size_t)(dot - row->path));
         CHECK(section != NULL);
-        CHECK_INT(section->kind, STG_KIND_SECTION);
+        CHECK_INT(section->kind, &stg_kind_section);
     }
 }
 

@@ -1,6 +1,11 @@
-/* Maps of names: headers, filters, tags. */
+/* Maps of names: headers, properties of librdkafka, filters, tags.
+ *
+ * A target's own headers and tags are added to those of the defaults, and replace
+ * those of the same name. A value that is a secret is never repeated in a
+ * complaint; `{file: PATH}` keeps it out of the settings. */
 #include <string.h>
 
+#include "config/kinds/kinds.h"
 #include "config/loading.h"
 #include "http/forwarding.h"
 #include "http/header.h"
@@ -53,7 +58,7 @@ static bool is_header_name(stg_loading *l, const stg_setting *s,
                      s->path, stg_yaml_key_shown(key->text, shown));
         return false;
     }
-    why = s->kind == STG_KIND_HEADERS ? why_reserved(name) : NULL;
+    why = s->kind == &stg_kind_headers ? why_reserved(name) : NULL;
     if (why != NULL)
         stg_complain(l->c, key->place, "`%s`: `%.60s` %s; wanted another",
                      s->path, key->text, why);
@@ -226,13 +231,18 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
 static void load_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
-    stg_match_setting *all = stg_load_keep(l, (n->count + 1) * sizeof *all);
+    stg_match_setting *all;
     size_t count = 0;
 
+    if (n->kind != STG_NODE_MAP) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
     if (n->count == 0)
         stg_complain(l->c, n->place,
                      "`match`: an empty map; wanted a header at least, or no "
                      "such key: then every message is sent");
+    all = stg_load_keep(l, (n->count + 1) * sizeof *all);
     for (size_t i = 0; all != NULL && i < n->count; i += 2) {
         const stg_yaml_node *value = n->at[i + 1];
         stg_match_setting m = {.header = stg_load_keep_text(l, n->at[i]->text)};
@@ -251,7 +261,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
             all[count++] = m;
     }
     if (all != NULL)
-        stg_load_put_list(s, base, all, count);
+        stg_kind_put_list(s, base, all, count);
 }
 
 /* -- tags ------------------------------------------------------------------ */
@@ -281,14 +291,14 @@ static bool read_tag(stg_loading *l, const stg_setting *s,
                      s->path);
         return false;
     }
-    if (s->kind == STG_KIND_TAGS)
+    if (s->kind == &stg_kind_tags)
         *(stg_tag_setting *)part = (stg_tag_setting){name, value};
     else
         *(stg_alert_tag *)part = (stg_alert_tag){name, value};
     return *value != '\0';
 }
 
-/* -- all of them ----------------------------------------------------------- */
+/* -- maps of any kind ------------------------------------------------------ */
 
 /* How a part is read into a struct, which begins with its name. */
 typedef struct parts {
@@ -321,6 +331,10 @@ static void load_parts(stg_loading *l, const stg_setting *s,
     const char *old;
     char *all;
 
+    if (n->kind != STG_NODE_MAP) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
     memcpy(&old, (const char *)base + s->at, sizeof old);
     memcpy(&old_count, (const char *)base + s->count_at, sizeof old_count);
     all = stg_load_keep(l, (n->count / 2 + old_count + 1) * p->size);
@@ -332,30 +346,122 @@ static void load_parts(stg_loading *l, const stg_setting *s,
     for (size_t i = 0; i < old_count; i++)
         if (!has_name(all, own, p, old + i * p->size))
             memcpy(all + count++ * p->size, old + i * p->size, p->size);
-    stg_load_put_list(s, base, all, count);
+    stg_kind_put_list(s, base, all, count);
 }
 
-void stg_load_pairs(stg_loading *l, const stg_setting *s,
-                    const stg_yaml_node *n, void *base)
+#define LOADER(kind, part, read_part, compare)                     \
+    static void load_##kind(stg_loading *l, const stg_setting *s,  \
+                            const stg_yaml_node *n, void *base)    \
+    {                                                              \
+        static const parts p = {sizeof(part), read_part, compare}; \
+                                                                   \
+        load_parts(l, s, n, base, &p);                             \
+    }
+LOADER(headers, stg_header_setting, read_target_header, differ_headers)
+LOADER(sink_headers, stg_alert_header, read_sink_header, differ_headers)
+LOADER(properties, stg_property_setting, read_property, strcmp)
+LOADER(tags, stg_tag_setting, read_tag, strcmp)
+LOADER(sink_tags, stg_alert_tag, read_tag, strcmp)
+
+/* -- what is equal --------------------------------------------------------- */
+
+/* Structs of so many texts and nothing else. */
+_Static_assert(sizeof(stg_header_setting) == 3 * sizeof(char *), "three texts");
+_Static_assert(sizeof(stg_property_setting) == 3 * sizeof(char *), "the same");
+_Static_assert(sizeof(stg_tag_setting) == 2 * sizeof(char *), "two texts");
+
+static bool same_values(const stg_texts *a, const stg_texts *b)
 {
-    static const parts headers = {sizeof(stg_header_setting),
-                                  read_target_header, differ_headers},
-                       sink_headers = {sizeof(stg_alert_header),
-                                       read_sink_header, differ_headers},
-                       properties = {sizeof(stg_property_setting),
-                                     read_property, strcmp},
-                       tags = {sizeof(stg_tag_setting), read_tag, strcmp},
-                       sink_tags = {sizeof(stg_alert_tag), read_tag, strcmp};
-
-    if (n->kind != STG_NODE_MAP)
-        stg_load_refuse_kind(l, s, n);
-    else if (s->kind == STG_KIND_MATCH)
-        load_match(l, s, n, base);
-    else
-        load_parts(l, s, n, base,
-                   s->kind == STG_KIND_HEADERS        ? &headers
-                   : s->kind == STG_KIND_SINK_HEADERS ? &sink_headers
-                   : s->kind == STG_KIND_PROPERTIES   ? &properties
-                   : s->kind == STG_KIND_TAGS         ? &tags
-                                                      : &sink_tags);
+    for (size_t i = 0; i < a->count && i < b->count; i++)
+        if (strcmp(a->at[i], b->at[i]) != 0)
+            return false;
+    return a->count == b->count;
 }
+
+static bool same_match(const stg_setting *s, const void *a, const void *b)
+{
+    const stg_match_setting *x, *y;
+    size_t count;
+
+    if (!stg_kind_same_count(s, a, b))
+        return false;
+    memcpy(&x, (const char *)a + s->at, sizeof x);
+    memcpy(&y, (const char *)b + s->at, sizeof y);
+    memcpy(&count, (const char *)a + s->count_at, sizeof count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(x[i].header, y[i].header) != 0 ||
+            !same_values(&x[i].values, &y[i].values))
+            return false;
+    return true;
+}
+
+/* -- schemas --------------------------------------------------------------- */
+
+static json_t *schema_of_headers(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_map(stg_schema_either(
+        stg_schema_scalar(),
+        json_pack("{ss s{s{ss si}} s[s] sb}", "type", "object", "properties",
+                  "file", "type", "string", "minLength", 1, "required", "file",
+                  "additionalProperties", 0)));
+}
+
+static json_t *schema_of_match(const stg_setting *s)
+{
+    json_t *map = stg_schema_map(stg_schema_one_or_list(s));
+
+    json_object_set_new(map, "minProperties", json_integer(1));
+    return map;
+}
+
+static json_t *schema_of_tags(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_map(stg_schema_scalar());
+}
+
+/* -- the kinds ------------------------------------------------------------- */
+
+const stg_kind stg_kind_headers = {
+    .expected = "a map of headers: `Name: value`, or `Name: {file: PATH}`",
+    .load = load_headers,
+    .texts = 3,
+    .schema = schema_of_headers,
+};
+
+/* Sinks are compared by the alerts. */
+const stg_kind stg_kind_sink_headers = {
+    .expected = "a map of headers: `Name: value`, or `Name: {file: PATH}`",
+    .load = load_sink_headers,
+    .schema = schema_of_headers,
+};
+
+const stg_kind stg_kind_properties = {
+    .expected =
+        "a map of librdkafka's properties: `name: value`, or `name: "
+        "{file: PATH}`",
+    .load = load_properties,
+    .texts = 3,
+    .schema = schema_of_headers,
+};
+
+const stg_kind stg_kind_match = {
+    .expected = "a map of headers: `Name: value`, or `Name: [value, value]`",
+    .load = load_match,
+    .equal = same_match,
+    .schema = schema_of_match,
+};
+
+const stg_kind stg_kind_tags = {
+    .expected = "a map of words: `name: value`",
+    .load = load_tags,
+    .texts = 2,
+    .schema = schema_of_tags,
+};
+
+const stg_kind stg_kind_sink_tags = {
+    .expected = "a map of words: `name: value`",
+    .load = load_sink_tags,
+    .schema = schema_of_tags,
+};

@@ -1,18 +1,13 @@
-/* Values that are lists. */
+/* Lists of texts and of networks. A text alone stands for a list of one, so that
+ * `topics: orders` needs no brackets. Each item is judged by itself, and all that
+ * are wrong are told. */
 #include <string.h>
 
-#include "base/suggest.h"
 #include "config/from.h"
+#include "config/kinds/kinds.h"
 #include "config/loading.h"
 #include "http/forwarding.h"
 #include "kafka/topic.h"
-
-void stg_load_put_list(const stg_setting *s, void *base, const void *list,
-                       size_t count)
-{
-    memcpy((char *)base + s->at, &list, sizeof list);
-    memcpy((char *)base + s->count_at, &count, sizeof count);
-}
 
 const char *stg_load_text(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n)
@@ -72,11 +67,11 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
     stg_span text = {n->text, strlen(n->text)};
     bool is_fit;
 
-    if (s->kind == STG_KIND_RULES)
+    if (s->kind == &stg_kind_rules)
         return is_rule(l, s, n);
-    if (s->kind == STG_KIND_TOPICS)
+    if (s->kind == &stg_kind_topics)
         return is_topic(l, s, n);
-    is_fit = s->kind != STG_KIND_BROKERS || stg_from_is_broker(text);
+    is_fit = s->kind != &stg_kind_brokers || stg_from_is_broker(text);
     if (!is_fit)
         stg_complain(l->c, n->place, "`%s`: `%.60s` is none; wanted %s",
                      s->path, n->text, stg_setting_expected(s, wanted));
@@ -119,8 +114,38 @@ static void load_texts(stg_loading *l, const stg_setting *s,
         stg_complain(l->c, n->place, "`%s`: %zu of them; wanted %u at most",
                      s->path, texts.count, (unsigned)s->most);
     else if (texts.at != NULL)
-        stg_load_put_list(s, base, texts.at, texts.count);
+        stg_kind_put_list(s, base, texts.at, texts.count);
 }
+
+const stg_kind stg_kind_texts = {
+    .expected = "a text, or a list of texts",
+    .load = load_texts,
+    .texts = 1,
+    .schema = stg_schema_one_or_list,
+};
+
+const stg_kind stg_kind_rules = {
+    .expected = "a list of names of headers, like [traceparent, X-*]",
+    .load = load_texts,
+    .texts = 1,
+    .schema = stg_schema_one_or_list,
+};
+
+const stg_kind stg_kind_brokers = {
+    .expected = "a list of brokers, like [k1:9092, k2:9092]",
+    .load = load_texts,
+    .texts = 1,
+    .schema = stg_schema_one_or_list,
+};
+
+const stg_kind stg_kind_topics = {
+    .expected =
+        "a list of topics, each 1 to 249 of A-Z a-z 0-9 . _ -, or a "
+        "pattern: ^ and the rest of a regular expression",
+    .load = load_texts,
+    .texts = 1,
+    .schema = stg_schema_one_or_list,
+};
 
 /* -- networks -------------------------------------------------------------- */
 
@@ -146,72 +171,25 @@ static void load_cidrs(stg_loading *l, const stg_setting *s,
         else
             stg_complain(l->c, parts[i]->place, "`%s`: %s", s->path, err.text);
     if (cidrs != NULL)
-        stg_load_put_list(s, base, cidrs, used);
+        stg_kind_put_list(s, base, cidrs, used);
 }
 
-/* -- alerts ---------------------------------------------------------------- */
-
-static const char *suggest_alert(const char *word)
+static bool same_cidrs(const stg_setting *s, const void *a, const void *b)
 {
-    stg_suggestion s = stg_suggestion_begin(word, strlen(word));
+    const stg_cidr *x, *y;
+    size_t count;
 
-    for (int i = 0; i < STG_ALERT_COUNT; i++)
-        stg_suggestion_try(&s, stg_alert_name((stg_alert)i));
-    return s.name;
+    if (!stg_kind_same_count(s, a, b))
+        return false;
+    memcpy(&x, (const char *)a + s->at, sizeof x);
+    memcpy(&y, (const char *)b + s->at, sizeof y);
+    memcpy(&count, (const char *)a + s->count_at, sizeof count);
+    return count == 0 || memcmp(x, y, count * sizeof *x) == 0;
 }
 
-static uint32_t read_alert(stg_loading *l, const stg_setting *s,
-                           const stg_yaml_node *n)
-{
-    char wanted[STG_EXPECTED_MAX];
-    const char *near;
-    stg_alert a;
-
-    if (stg_load_text(l, s, n) == NULL)
-        return 0;
-    if (stg_alert_find(n->text, &a) == STG_OK)
-        return STG_ALERT_BIT(a);
-    near = suggest_alert(n->text);
-    stg_complain(l->c, n->place, "`%s`: `%.40s` is no alert; wanted %s%s%s%s",
-                 s->path, n->text, stg_setting_expected(s, wanted),
-                 near ? "; did you mean " : "", near ? near : "",
-                 near ? "?" : "");
-    return 0;
-}
-
-static void load_alerts(stg_loading *l, const stg_setting *s,
-                        const stg_yaml_node *n, void *base)
-{
-    uint32_t bits = 0;
-
-    if (n->kind != STG_NODE_LIST || n->count == 0) {
-        stg_load_refuse_kind(l, s, n);
-        return;
-    }
-    for (size_t i = 0; i < n->count; i++)
-        bits |= read_alert(l, s, n->at[i]);
-    memcpy((char *)base + s->at, &bits, sizeof bits);
-}
-
-/* -- all of them ----------------------------------------------------------- */
-
-void stg_load_list(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
-                   void *base)
-{
-    switch (s->kind) {
-    case STG_KIND_TEXTS:
-    case STG_KIND_RULES:
-    case STG_KIND_BROKERS:
-    case STG_KIND_TOPICS:
-        load_texts(l, s, n, base);
-        break;
-    case STG_KIND_CIDRS:
-        load_cidrs(l, s, n, base);
-        break;
-    case STG_KIND_ALERTS:
-        load_alerts(l, s, n, base);
-        break;
-    default:
-        stg_load_pairs(l, s, n, base);
-    }
-}
+const stg_kind stg_kind_cidrs = {
+    .expected = "a list of networks, like [10.0.0.0/8, 'fd00::/8']",
+    .load = load_cidrs,
+    .equal = same_cidrs,
+    .schema = stg_schema_one_or_list,
+};

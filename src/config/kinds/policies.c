@@ -1,12 +1,18 @@
-/* Policies, by name and by text. */
+/* Policies by name and by text, and budgets, which are written as in a policy.
+ *
+ * A policy's text is not judged when it is read, but by check(): in a file a word
+ * alone may be a name of `policies`, which the file may have further below, and
+ * the place of a mistake inside of the text is told in lines and columns. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <stagger/text.h>
 
 #include "base/suggest.h"
+#include "config/kinds/kinds.h"
 #include "config/lane_policy.h"
 #include "config/loading.h"
+#include "core/parser.h"
 #include "core/text_print.h"
 
 static bool is_preset(const char *name)
@@ -83,10 +89,12 @@ static bool is_growth(const char *text)
     return stg_growth_is_word(text, strlen(text));
 }
 
-void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n)
+static void check_policy(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n, void *base)
 {
     size_t number;
 
+    (void)s, (void)base;
     if (stg_text_table_find(&l->policies, n->text, &number))
         return;
     if (is_word(n->text) && !is_preset(n->text) && !is_growth(n->text))
@@ -94,6 +102,24 @@ void stg_load_check_policy(stg_loading *l, const stg_yaml_node *n)
     else
         check_text(l, "policy", n);
 }
+
+/* Only as a word by itself can be a name; what it says is read later, when all
+ * names are known. */
+static bool read_policy(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    if (*text == '\0')
+        return stg_kind_refuse_by(flaw, "it is empty");
+    stg_kind_put_text(s, base, text);
+    return true;
+}
+
+const stg_kind stg_kind_policy = {
+    .expected = "a name of `policies`, a preset, or a policy's text",
+    .read = read_policy,
+    .check = check_policy,
+    .texts = 1,
+};
 
 /* -- those of the settings ------------------------------------------------- */
 
@@ -145,12 +171,14 @@ static void load_policy(stg_loading *l, const stg_yaml_node *key,
         l->s->policy_count++;
 }
 
-void stg_load_policies(stg_loading *l, const stg_yaml_node *n)
+static void load_policies(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n, void *base)
 {
     stg_policy_setting *all;
 
+    (void)base;
     if (n->kind != STG_NODE_MAP) {
-        stg_load_refuse_kind(l, stg_setting_find(STG_IN_HUB, "policies", 8), n);
+        stg_load_refuse_kind(l, s, n);
         return;
     }
     all = stg_load_keep(l, (n->count / 2 + 1) * sizeof *all);
@@ -160,3 +188,45 @@ void stg_load_policies(stg_loading *l, const stg_yaml_node *n)
     for (size_t i = 0; i < n->count; i += 2)
         load_policy(l, n->at[i], n->at[i + 1], all);
 }
+
+static json_t *schema_of_policies(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_map(stg_schema_text(NULL));
+}
+
+const stg_kind stg_kind_policies = {
+    .expected = "a map of policies: `name: text`",
+    .load = load_policies,
+    .schema = schema_of_policies,
+};
+
+/* -- budgets --------------------------------------------------------------- */
+
+/* As `budget=` of a policy. */
+static bool read_budget(const stg_setting *s, const char *text, void *base,
+                        stg_value_flaw *flaw)
+{
+    char policy[128] = "broadcast budget=";
+    size_t size = strlen(policy);
+    stg_policy read;
+    stg_error err;
+
+    if (strlen(text) >= sizeof policy - size || strpbrk(text, " \t\n") != NULL)
+        return stg_kind_refuse(flaw, text, "is no budget");
+    memcpy(policy + size, text, strlen(text) + 1);
+    if (stg_policy_parse(&read, policy, &err) != STG_OK) {
+        stg_kind_suggest_beginning(text, stg_budget_words, flaw);
+        return stg_kind_refuse(flaw, text, "is no budget");
+    }
+    memcpy((char *)base + s->at, &read.budget, sizeof read.budget);
+    return true;
+}
+
+const stg_kind stg_kind_budget = {
+    .expected =
+        "none, CAPACITY:RATE/s, ratio:SHARE+RATE/s, aws, "
+        "share:PERCENT%+FLOOR, aws:CAPACITY:COST:TIMEOUT:THROTTLE or "
+        "grpc:TOKENS:RATIO",
+    .read = read_budget,
+};

@@ -1,0 +1,179 @@
+/* Maps of settings: sections of the file, the defaults of targets, and the lists
+ * of targets and of sinks.
+ *
+ * Each target and each sink has a table of places, one for each setting, so that
+ * what is wrong between two settings is told where they were written. Targets
+ * are loaded last: they begin as copies of the defaults. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/kinds/kinds.h"
+#include "config/loading.h"
+
+enum { PATH_MAX_SIZE = 128 };
+
+static const stg_file_place nowhere = {0, 0};
+
+static void load_section(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n, void *base)
+{
+    char prefix[PATH_MAX_SIZE];
+
+    if (n->kind != STG_NODE_MAP) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
+    snprintf(prefix, sizeof prefix, "%s.", s->path);
+    stg_load_map(l, s->in, prefix, n, base, l->places);
+}
+
+const stg_kind stg_kind_section = {
+    .expected = "a map of settings",
+    .load = load_section,
+    .schema = stg_schema_section,
+};
+
+static void load_defaults(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n, void *base)
+{
+    (void)base;
+    if (n->kind == STG_NODE_MAP)
+        stg_load_map(l, STG_IN_TARGET, "", n, &l->s->defaults, l->defaults);
+    else
+        stg_load_refuse_kind(l, s, n);
+}
+
+static json_t *schema_of_defaults(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_reference("defaults");
+}
+
+const stg_kind stg_kind_defaults = {
+    .expected = "a map of settings, as of a target",
+    .load = load_defaults,
+    .schema = schema_of_defaults,
+    .turn = 1,
+};
+
+/* -- targets and sinks ----------------------------------------------------- */
+
+static void load_target(stg_loading *l, const stg_yaml_node *n)
+{
+    size_t number = l->s->target_count;
+    stg_target_settings *t = stg_settings_add_target(l->s);
+    stg_file_place *places = t != NULL ? stg_load_add_places(l) : NULL;
+    size_t name = stg_load_number(STG_IN_TARGET, "name");
+
+    if (places == NULL) {
+        l->s->target_count = number;
+        return;
+    }
+    l->targets[number] = places;
+    t->place = n->place;
+    stg_load_map(l, STG_IN_TARGET, "", n, t, places);
+    if (places[name].line > 0)
+        t->place = places[name];
+}
+
+static void refuse_parts(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n)
+{
+    if (n->kind == STG_NODE_LIST && n->count == 0)
+        stg_complain(l->c, n->place, "`%s`: an empty list; wanted one at least",
+                     s->path);
+    else
+        stg_load_refuse_kind(l, s, n);
+}
+
+static void load_targets(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n, void *base)
+{
+    (void)base;
+    if (n->kind != STG_NODE_LIST || n->count == 0) {
+        refuse_parts(l, s, n);
+        return;
+    }
+    l->targets = calloc(n->count, sizeof(stg_file_place *));
+    if (l->targets == NULL) {
+        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        return;
+    }
+    for (size_t i = 0; i < n->count; i++)
+        if (n->at[i]->kind == STG_NODE_MAP)
+            load_target(l, n->at[i]);
+        else
+            stg_load_refuse_kind(l, s, n->at[i]);
+}
+
+static void load_sink(stg_loading *l, stg_alert_sink_options *sink,
+                      const stg_yaml_node *n)
+{
+    stg_file_place *places = stg_load_add_places(l);
+
+    if (places == NULL)
+        return;
+    *sink = stg_alert_sink_options_default(STG_ALERT_WEBHOOK);
+    places[0] = n->place; // of no setting of a sink
+    stg_load_map(l, STG_IN_SINK, "", n, sink, places);
+    l->sinks[l->sink_count++] = places;
+}
+
+static void load_sinks(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *base)
+{
+    stg_alert_sink_options *sinks;
+
+    (void)base;
+    if (n->kind != STG_NODE_LIST) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
+    if (n->count > STG_ALERT_SINKS_MAX) {
+        stg_complain(l->c, n->place, "`%s`: %zu of them; wanted %d at most",
+                     s->path, n->count, STG_ALERT_SINKS_MAX);
+        return;
+    }
+    sinks = stg_load_keep(l, (n->count + 1) * sizeof *sinks);
+    l->sinks = calloc(n->count + 1, sizeof(stg_file_place *));
+    if (sinks == NULL || l->sinks == NULL)
+        return;
+    for (size_t i = 0; i < n->count; i++)
+        if (n->at[i]->kind == STG_NODE_MAP)
+            load_sink(l, &sinks[l->sink_count], n->at[i]);
+        else
+            stg_load_refuse_kind(l, s, n->at[i]);
+    l->s->alerts.sinks = sinks;
+    l->s->alerts.sink_count = l->sink_count;
+}
+
+/* -- their kinds ----------------------------------------------------------- */
+
+static json_t *schema_of_targets(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_list(stg_schema_reference("target"));
+}
+
+static json_t *schema_of_sinks(const stg_setting *s)
+{
+    (void)s;
+    return json_pack("{ss so si}", "type", "array", "items",
+                     stg_schema_reference("sink"), "maxItems",
+                     STG_ALERT_SINKS_MAX);
+}
+
+/* Compared by who knows them: by name, one by one. */
+const stg_kind stg_kind_targets = {
+    .expected = "a list of targets: `- {name: NAME, url: URL}`",
+    .load = load_targets,
+    .schema = schema_of_targets,
+    .turn = 2,
+};
+
+const stg_kind stg_kind_sinks = {
+    .expected = "a list of sinks: `- {name: NAME, type: TYPE}`",
+    .load = load_sinks,
+    .schema = schema_of_sinks,
+};
