@@ -81,8 +81,6 @@ add_library(stagger_hub STATIC
     base/refuse.c
     base/text_table.c
     base/visible.c
-    config/certificates.c
-    config/complete.c
     config/diagnostics.c
     config/diff.c
     config/files.c
@@ -96,22 +94,17 @@ add_library(stagger_hub STATIC
     config/kinds/policies.c
     config/kinds/sections.c
     config/kinds/words.c
-    config/lane_policy.c
     config/load.c
     config/load_map.c
-    config/match.c
     config/print_docs.c
-    config/print_manual.c
     config/print_schema.c
     config/settings.c
-    config/shard.c
     config/table.c
-    config/target_name.c
+    config/targets.c
     config/validate.c
     config/validate_kafka.c
     config/validate_target.c
     config/yaml.c
-    config/yaml_text.c
     config/yaml_tree.c
     host/deadlines.c
     host/files.c

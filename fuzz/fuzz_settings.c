@@ -2,7 +2,6 @@
  * say where, and never what a secret is. */
 #include <string.h>
 
-#include "config/diff.h"
 #include "config/load.h"
 #include "fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "admin/internal.h"
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "host/instant.h"
 #include "store/message_id.h"
 

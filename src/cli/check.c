@@ -12,10 +12,9 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "config/from.h"
-#include "config/lane_policy.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "config/shard.h"
+#include "config/targets.h"
 #include "core/writer.h"
 #include "kafka/topic.h"
 

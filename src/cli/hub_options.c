@@ -8,11 +8,10 @@
 
 #include "cli/options.h"
 #include "cli/store_path.h"
-#include "config/diff.h"
 #include "config/from.h"
-#include "config/lane_policy.h"
 #include "config/load.h"
 #include "config/print.h"
+#include "config/targets.h"
 
 static const char who[] = "stagger hub";
 

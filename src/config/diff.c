@@ -1,11 +1,10 @@
-#include "config/diff.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "config/internal.h"
 #include "config/kinds/kinds.h"
 #include "config/load.h"
+#include "config/loading.h"
 
 /* -- targets --------------------------------------------------------------- */
 

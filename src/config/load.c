@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "config/loading.h"
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "host/private_file.h"
 #include "http/url.h"
 

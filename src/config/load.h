@@ -1,9 +1,10 @@
 /* load.h - settings out of a file: read, checked, and complained about, all at
- * once. */
+ * once; what an option of the command changes in them; and what a reload may. */
 #ifndef STAGGER_CONFIG_LOAD_H
 #define STAGGER_CONFIG_LOAD_H
 
 #include "config/diagnostics.h"
+#include "config/kinds/kinds.h"
 #include "config/settings.h"
 
 /* Reads the file, and the small files that it names (secrets, certificates), and
@@ -27,5 +28,27 @@ void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
 
 /* Where a setting of the hub ("store.path") was written; line 0: nowhere. */
 stg_file_place stg_settings_place(const stg_settings *s, const char *path);
+
+/* -- what other settings change --------------------------------------------- */
+
+/* Whether all of it is the same, what its policy says included. Both are of
+ * settings that are complete. */
+bool stg_settings_same_target(const stg_target_settings *a,
+                              const stg_target_settings *b);
+
+/* The target of that name; NULL: there is none. Looks at each of them. */
+const stg_target_settings *stg_settings_target(const stg_settings *s,
+                                               const char *name);
+
+/* An option of the command goes before the file: reads text into the setting (of
+ * the hub, or of the defaults), and remembers it. False: err says why. */
+bool stg_settings_override(stg_settings *s, const stg_setting *setting,
+                           const char *text, stg_error *err);
+
+/* Before `next` is put into a hub that runs with `old`: gives it what old has of
+ * the command's options, and complains, each with its place in next, of what only
+ * a restart can change. */
+void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
+                               stg_diagnostics *c);
 
 #endif

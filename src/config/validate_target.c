@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/lane_policy.h"
 #include "config/loading.h"
+#include "config/targets.h"
 #include "core/backoff_draw.h"
 #include "core/wait.h"
 #include "core/writer.h"

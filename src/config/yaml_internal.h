@@ -1,4 +1,4 @@
-/* yaml_internal.h - what yaml.c (memory, events, the file) and yaml_tree.c (nodes)
+/* yaml_internal.h - what yaml.c (text, memory, events) and yaml_tree.c (nodes)
  * share. Private to them. */
 #ifndef STAGGER_CONFIG_YAML_INTERNAL_H
 #define STAGGER_CONFIG_YAML_INTERNAL_H

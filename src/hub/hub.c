@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "config/lane_policy.h"
-#include "config/match.h"
+#include "config/targets.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "config/diff.h"
 #include "config/load.h"
 #include "hub/hub_internal.h"
 

@@ -7,7 +7,7 @@
  * turn, too, after every STG_ENDS_MAX ends. */
 #include <stdio.h>
 
-#include "config/match.h"
+#include "config/targets.h"
 #include "hub/hub_internal.h"
 
 enum { TICK_MS = 1000 };

@@ -6,7 +6,7 @@
 
 #include "base/refuse.h"
 #include "config/from.h"
-#include "config/shard.h"
+#include "config/targets.h"
 #include "hub/hub_internal.h"
 #include "kafka/topic.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/shard.h"
+#include "config/targets.h"
 #include "hub/hub_internal.h"
 
 /* Long enough for a consumer to hear that it has lost what it was fenced of. */

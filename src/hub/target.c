@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "config/shard.h"
+#include "config/targets.h"
 #include "http/url.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,

@@ -5,7 +5,7 @@
 #ifndef STAGGER_HUB_TARGET_H
 #define STAGGER_HUB_TARGET_H
 
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "http/client.h"
 #include "hub/hub.h"
 #include "hub/latency.h"

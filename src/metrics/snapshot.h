@@ -7,7 +7,7 @@
 #define STAGGER_METRICS_SNAPSHOT_H
 
 #include "alerts/alerts.h"
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "http/client.h"
 #include "ingress/ingress.h"
 #include "kafka/kafka.h"

@@ -1,4 +1,4 @@
-#include "config/lane_policy.h"
+#include "config/targets.h"
 
 #include <stdlib.h>
 

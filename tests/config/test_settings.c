@@ -5,10 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/diff.h"
 #include "config/kinds/kinds.h"
 #include "config/load.h"
-#include "config/match.h"
+#include "config/targets.h"
 #include "host/private_file.h"
 #include "store/parcel.h"
 #include "tests/harness.h"

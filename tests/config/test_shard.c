@@ -1,4 +1,4 @@
-#include "config/shard.h"
+#include "config/targets.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "tests/harness.h"
 
 static const char *name_of(const char *url)

@@ -10,8 +10,8 @@
 
 #include "base/suggest.h"
 #include "config/kinds/kinds.h"
-#include "config/lane_policy.h"
 #include "config/loading.h"
+#include "config/targets.h"
 #include "core/parser.h"
 #include "core/text_print.h"
 

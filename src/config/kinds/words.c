@@ -8,7 +8,7 @@
 #include "base/suggest.h"
 #include "config/kinds/kinds.h"
 #include "config/loading.h"
-#include "config/target_name.h"
+#include "config/targets.h"
 #include "core/reader.h"
 
 /* -- one of several -------------------------------------------------------- */
