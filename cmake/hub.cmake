@@ -328,16 +328,12 @@ set(hub_commands
     cli/alert/alert.c
     cli/alert/send.c
     cli/check.c
-    cli/confirm.c
     cli/dead/dead.c
     cli/dead/change.c
-    cli/dead/export.c
     cli/dead/list.c
-    cli/dead/remote.c
     cli/dead/rows.c
     cli/dead/show.c
     cli/dead/summary.c
-    cli/dead/table.c
     cli/demo/demo.c
     cli/demo/audit.c
     cli/demo/post.c
@@ -348,7 +344,6 @@ set(hub_commands
     cli/control.c
     cli/plan/targets.c
     cli/remote.c
-    cli/say_json.c
     cli/send/send.c
     cli/send/batch.c
     cli/send/endpoint.c
@@ -357,19 +352,14 @@ set(hub_commands
     cli/send/progress.c
     cli/send/publisher.c
     cli/sink/sink.c
-    cli/sink/connection.c
-    cli/sink/log.c
     cli/sink/replies.c
     cli/sink/seen.c
     cli/sink/server.c
-    cli/sink/tally.c
+    cli/sink/receipts.c
     cli/status/status.c
-    cli/status/fault.c
-    cli/status/json.c
     cli/status/look.c
     cli/status/table.c
     cli/store.c
-    cli/store_path.c
     cli/targets.c
     cli/token.c
     cli/token_file.c

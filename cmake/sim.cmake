@@ -95,14 +95,10 @@ set(sim_commands
     cli/sim/advise_show.c
     cli/sim/contention.c
     cli/sim/contention_show.c
-    cli/sim/contention_charts.c
-    cli/sim/memory.c
     cli/sim/overload.c
     cli/sim/overload_show.c
     cli/sim/output.c
-    cli/sim/policies.c
-    cli/sim/progress.c
-    cli/sim/stop.c
+    cli/sim/runs.c
     cli/sim/study.c
     cli/sim/sweep.c
     cli/sim/trials.c

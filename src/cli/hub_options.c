@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/store_path.h"
+#include "cli/store.h"
 #include "config/from.h"
 #include "config/load.h"
 #include "config/print.h"

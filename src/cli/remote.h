@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/options.h"
 #include "http/client.h"
@@ -117,5 +118,11 @@ const char *stg_remote_escape(const char *text, char *to, size_t size);
 /* Of an object; "" and 0 where there is none, or it is null. */
 const char *stg_json_text_of(const json_t *object, const char *key);
 uint64_t stg_json_count_of(const json_t *object, const char *key);
+
+/* -- printing answers ------------------------------------------------------- */
+
+/* Prints an answer as JSON, indented or in one line, and an end of line. What no
+ * terminal may show is escaped: the same value, whoever reads it. */
+void stg_say_json(FILE *to, const json_t *value, bool is_line);
 
 #endif

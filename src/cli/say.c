@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/time_text.h"
+#include "cli/terminal.h"
 
 enum { FORMED = 1024 };
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/confirm.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 #include "cli/say.h"
-#include "cli/say_json.h"
 #include "cli/status/status.h"
+#include "cli/terminal.h"
 
 static const char who[] = "stagger targets";
 

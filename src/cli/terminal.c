@@ -1,15 +1,22 @@
+/* What a command knows of the terminal it prints to: width, colours, text and
+ * tables that fit, times that are short, and a question. A pipe gets the same
+ * without colours, and tables of any width. Bytes are columns, but for the bars of
+ * a plot. */
 #include "cli/terminal.h"
 
 #include <langinfo.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/say.h"
-#include "cli/time_text.h"
+
+/* -- text ------------------------------------------------------------------- */
 
 enum { NARROWEST = 40, USUAL = 80, WIDEST = 1000 };
 
@@ -126,4 +133,152 @@ void stg_terminal_wrap(const stg_terminal *t, int indent, const char *label,
             return;
         printf("%*s", indent, "");
     }
+}
+
+/* -- times ------------------------------------------------------------------ */
+
+/* In tenths of the unit, or hundredths of a second and less, if these are whole
+ * and few. */
+static bool write_exact(stg_ns ns, stg_ns unit, const char *name,
+                        char text[STG_NS_TEXT_MAX])
+{
+    enum { LONGEST = 8 };
+    stg_ns hundredth = unit < 100 ? 1 : unit / 100;
+    unsigned whole, part;
+    int length = LONGEST + 1;
+
+    if (ns < unit || ns % hundredth != 0 || ns / unit >= 1000)
+        return false;
+    whole = (unsigned)(ns / unit);
+    part = (unsigned)(ns % unit / hundredth);
+    if (part == 0)
+        length = snprintf(text, STG_NS_TEXT_MAX, "%u %s", whole, name);
+    else if (part % 10 == 0)
+        length =
+            snprintf(text, STG_NS_TEXT_MAX, "%u.%u %s", whole, part / 10, name);
+    else if (unit <= STG_S)
+        length =
+            snprintf(text, STG_NS_TEXT_MAX, "%u.%02u %s", whole, part, name);
+    return length <= LONGEST;
+}
+
+const char *stg_time_text(stg_ns ns, char text[STG_NS_TEXT_MAX])
+{
+    static const struct {
+        stg_ns length;
+        const char *name;
+    } units[] = {
+        {STG_DAY, "d"}, {STG_HOUR, "h"}, {STG_MIN, "min"}, {STG_S, "s"},
+        {STG_MS, "ms"}, {STG_US, "us"},  {1, "ns"},
+    };
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (write_exact(ns, units[i].length, units[i].name, text))
+            return text;
+    return stg_ns_text(ns, text);
+}
+
+/* -- questions -------------------------------------------------------------- */
+
+bool stg_confirm_can(void)
+{
+    return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+bool stg_confirm(const char *question)
+{
+    char answer[16];
+
+    fflush(stdout);
+    stg_say(stderr, "%s [y/N] ", question);
+    fflush(stderr);
+    if (fgets(answer, sizeof answer, stdin) == NULL) {
+        fputc('\n', stderr);
+        return false;
+    }
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+/* -- tables ----------------------------------------------------------------- */
+
+dead_table dead_table_make(const dead_column *columns, int count)
+{
+    return (dead_table){.terminal = stg_terminal_look(),
+                        .is_bounded = isatty(STDOUT_FILENO) == 1 ||
+                                      getenv("COLUMNS") != NULL,
+                        .columns = columns,
+                        .count = count};
+}
+
+void dead_table_widen(dead_table *t, int c, size_t widest)
+{
+    size_t title = strlen(t->columns[c].title);
+
+    t->widths[c] = (int)(widest > title ? widest : title);
+}
+
+int dead_table_over(const dead_table *t)
+{
+    int width = 0;
+
+    for (int i = 0; i < t->count; i++)
+        width += t->widths[i] == 0 ? 0 : t->widths[i] + (width > 0 ? 2 : 0);
+    return t->is_bounded && width > t->terminal.width
+               ? width - t->terminal.width
+               : 0;
+}
+
+void dead_table_cut(dead_table *t, int c)
+{
+    enum { NOTHING = 6 };
+    int over = dead_table_over(t);
+    int least = t->columns[c].least, width = t->widths[c];
+
+    if (over == 0 || width <= least)
+        return;
+    width = width - over > least ? width - over : least;
+    t->widths[c] = width < NOTHING ? 0 : width;
+}
+
+/* A text that is too long for its column ends in dots. */
+static void put_cell(const dead_table *t, int c, bool is_last, const char *text)
+{
+    size_t length = strlen(text), width = (size_t)t->widths[c];
+    bool is_right = t->columns[c].is_right;
+    bool is_cut = length > width && !is_right;
+    size_t shown = is_cut ? (width > 2 ? width - 2 : 0) : length;
+
+    if (is_right)
+        printf("%*s", (int)(width > length ? width - length : 0), "");
+    stg_say_text(stdout, text, shown, STG_VISIBLE_IN_COLUMN);
+    if (is_cut)
+        fputs(width > 1 ? ".." : "", stdout);
+    if (!is_right && !is_last && length < width)
+        printf("%*s", (int)(width - length), "");
+}
+
+void dead_table_put(const dead_table *t, const char *const *cells)
+{
+    bool is_first = true;
+
+    for (int i = 0; i < t->count; i++) {
+        if (t->widths[i] <= 0)
+            continue;
+        fputs(is_first ? "" : "  ", stdout);
+        put_cell(t, i, i == t->count - 1, cells[i]);
+        is_first = false;
+    }
+    putchar('\n');
+}
+
+void dead_table_put_titles(const dead_table *t)
+{
+    const char *titles[DEAD_COLUMNS_MAX];
+
+    for (int i = 0; i < t->count; i++)
+        titles[i] = t->columns[i].title;
+    fputs(stg_terminal_style(&t->terminal, STG_STYLE_BOLD), stdout);
+    dead_table_put(t, titles);
+    fputs(stg_terminal_style(&t->terminal, STG_STYLE_PLAIN), stdout);
 }

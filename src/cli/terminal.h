@@ -1,4 +1,5 @@
-/* terminal.h - how wide stdout is, what it can show, and text that fits it.
+/* terminal.h - how wide stdout is, what it can show, and text, times, tables and
+ * questions that fit it.
  *
  * Widths count bytes: everything but the bars of a plot is ASCII. */
 #ifndef STAGGER_CLI_TERMINAL_H
@@ -8,6 +9,8 @@
 #include <stddef.h>
 
 #include <stagger/ns.h>
+
+/* -- text ------------------------------------------------------------------- */
 
 typedef struct stg_terminal {
     int width;      /* COLUMNS, what the terminal says, or 80 */
@@ -38,5 +41,51 @@ const char *stg_terminal_time(stg_ns ns, char text[STG_NS_TEXT_MAX]);
  * start at `indent`. A word longer than a line is broken behind a comma. */
 void stg_terminal_wrap(const stg_terminal *t, int indent, const char *label,
                        stg_style style, const char *text);
+
+/* -- times ------------------------------------------------------------------ */
+
+/* Returns text, of 8 letters at most but for the longest times: "213503 d". */
+const char *stg_time_text(stg_ns ns, char text[STG_NS_TEXT_MAX]);
+
+/* -- questions -------------------------------------------------------------- */
+
+/* Whether there is one to ask: standard input and error are a terminal. */
+bool stg_confirm_can(void);
+
+/* Asks "question [y/N] " on standard error. True for y or yes alone. */
+bool stg_confirm(const char *question);
+
+/* -- tables ----------------------------------------------------------------- */
+
+enum { DEAD_COLUMNS_MAX = 8 };
+
+typedef struct dead_column {
+    const char *title;
+    int least;     /* it is not cut to less */
+    bool is_right; /* a number */
+} dead_column;
+
+typedef struct dead_table {
+    stg_terminal terminal;
+    bool is_bounded; /* by the terminal's width */
+    const dead_column *columns;
+    int count;
+    int widths[DEAD_COLUMNS_MAX]; /* 0: left out */
+} dead_table;
+
+dead_table dead_table_make(const dead_column *columns, int count);
+
+/* The width of column c, for a widest text of so many bytes. */
+void dead_table_widen(dead_table *t, int c, size_t widest);
+
+/* By how much a row is too long; 0 where nothing bounds it. */
+int dead_table_over(const dead_table *t);
+
+/* Takes from one column what a row is too long by; one that is left with next
+ * to nothing goes. */
+void dead_table_cut(dead_table *t, int c);
+
+void dead_table_put_titles(const dead_table *t);
+void dead_table_put(const dead_table *t, const char *const *cells);
 
 #endif

@@ -6,12 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/confirm.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/say.h"
-#include "cli/say_json.h"
 #include "cli/terminal.h"
 
 enum { EXIT_NO = 1, POLL_MS = 200 };

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
-#include "cli/store_path.h"
+#include "cli/store.h"
 #include "core/reader.h"
 #include "host/instant.h"
 #include "host/wall.h"

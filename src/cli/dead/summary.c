@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/dead/dead.h"
-#include "cli/dead/table.h"
 #include "cli/json.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 
 typedef enum column {
     COLUMN_TARGET,

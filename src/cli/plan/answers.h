@@ -54,4 +54,12 @@ typedef bool stg_answers_take(const stg_forecast_answer *row, const void *ctx);
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size);
 
+/* -- exit codes, as stagger run has them ------------------------------------ */
+
+/* Whether the policy itself has a word on exit codes: a rule on exit or any. */
+bool stg_exit_rule_stands(const stg_policy *p);
+
+/* Adds the rule where none stands. Returns false if there is no room for it. */
+bool stg_exit_rule_add(stg_policy *p);
+
 #endif

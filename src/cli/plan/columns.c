@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/plan/plan.h"
-#include "cli/time_text.h"
+#include "cli/terminal.h"
 
 enum {
     LABEL = 16,

@@ -4,8 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cli/plan/lint_rules.h"
-#include "cli/time_text.h"
+#include "cli/terminal.h"
 #include "core/backoff_draw.h"
 #include "core/writer.h"
 

@@ -1,4 +1,4 @@
-#include "cli/plan/lint_rules.h"
+#include "cli/plan/lint.h"
 
 #include "core/rule.h"
 #include "core/writer.h"

@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan/plan.h"
-#include "cli/plan/policies.h"
 
 static const char who[] = "stagger plan";
 

@@ -4,12 +4,19 @@
 #ifndef STAGGER_CLI_PLAN_PLAN_H
 #define STAGGER_CLI_PLAN_PLAN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <stagger/ns.h>
+#include <stagger/policy.h>
 #include <stagger/text.h>
 
 #include "cli/plan/answers.h"
 #include "cli/plan/forecast.h"
 #include "cli/plan/lint.h"
 #include "cli/terminal.h"
+
+/* -- a policy and what it does ---------------------------------------------- */
 
 typedef struct stg_plan {
     char *name;    /* a preset's, one of a file, "default", or the text given */
@@ -85,5 +92,55 @@ const char *stg_plan_hedge(const stg_policy *p, char *words);
 const char *stg_plan_breaker(const stg_plan *plan, char *words);
 const char *stg_plan_thousandths(uint64_t number, char *words);
 const char *stg_plan_answer(uint16_t retries_max, char *words);
+
+/* -- reading them ----------------------------------------------------------- */
+
+/* Fills in name and policy of a plan for each word, for all of the file where
+ * there is none, or for the default where there is no file either. file is NULL
+ * or a path. Returns 0, or complains and returns an exit code. plans is freed
+ * by stg_plan_free() in any case. */
+int stg_plan_read(stg_plans *plans, const char *file, int count, char **words);
+
+/* Likewise for targets of a hub's settings: their policies as the hub applies
+ * them. */
+int stg_plan_read_targets(stg_plans *plans, const char *config,
+                          const char *const *targets, size_t count);
+
+void stg_plan_free(stg_plans *plans);
+
+/* -- of a hub's settings ---------------------------------------------------- */
+
+typedef int stg_plan_take(void *ctx, const char *name,
+                          const stg_policy *policy);
+
+/* Reads the hub's settings file and gives the policy of each of the targets to
+ * take, which returns 0 or an exit code. The policy is lent. Returns 0, the
+ * code of take, or complains of the file or of a name and returns one. */
+int stg_plan_targets_walk(const char *config, const char *const *names,
+                          size_t count, stg_plan_take *take, void *ctx);
+
+/* -- the axis of a plot ----------------------------------------------------- */
+
+#define STG_AXIS_WIDTH_MAX 1000
+
+typedef struct stg_axis {
+    int width;    /* columns, 20 to STG_AXIS_WIDTH_MAX */
+    stg_ns least; /* of those above 0; 0 as long as there is none */
+    stg_ns most;
+    bool is_log;
+} stg_axis;
+
+/* Starts from {.width = ...}. Makes room for a time. */
+void stg_axis_include(stg_axis *axis, stg_ns ns);
+
+/* Chooses the scale. */
+void stg_axis_settle(stg_axis *axis);
+
+/* The column of a time, from 0. */
+int stg_axis_place(const stg_axis *axis, stg_ns ns);
+
+/* Where the ticks are, and a line of labels under them. Both have room for the
+ * width; the line for a terminator too. */
+void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels);
 
 #endif

@@ -1,11 +1,168 @@
-/* Where waits may fall: a bar a retry, from the least to the most, with the
- * mean marked, all on one axis. */
+#include "cli/plan/plan.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "cli/plan/axis.h"
-#include "cli/plan/plan.h"
-#include "cli/time_text.h"
+#include "cli/terminal.h"
+
+/* -- the axis --------------------------------------------------------------- */
+
+enum { COUNTS = 9 };
+
+/* The steps of people: a count of a unit. */
+static const struct {
+    stg_ns unit;
+    unsigned counts[COUNTS];
+} scale[] = {
+    {1, {1, 2, 5, 10, 20, 50, 100, 200, 500}},
+    {STG_US, {1, 2, 5, 10, 20, 50, 100, 200, 500}},
+    {STG_MS, {1, 2, 5, 10, 20, 50, 100, 200, 500}},
+    {STG_S, {1, 2, 5, 10, 15, 30}},
+    {STG_MIN, {1, 2, 5, 10, 15, 30}},
+    {STG_HOUR, {1, 2, 3, 6, 12}},
+    {STG_DAY, {1, 2, 5, 10, 20, 50, 100, 1000, 10000}},
+};
+
+enum { STEPS = COUNTS * sizeof scale / sizeof *scale };
+
+/* 0 where a unit has fewer. */
+static stg_ns step_at(size_t i)
+{
+    return scale[i / COUNTS].unit * scale[i / COUNTS].counts[i % COUNTS];
+}
+
+void stg_axis_include(stg_axis *axis, stg_ns ns)
+{
+    if (ns > axis->most)
+        axis->most = ns;
+    if (ns > 0 && (axis->least == 0 || ns < axis->least))
+        axis->least = ns;
+}
+
+void stg_axis_settle(stg_axis *axis)
+{
+    enum { LINEAR = 50 }; // on 60 columns the least is still off the edge
+
+    if (axis->most == 0)
+        axis->least = axis->most = STG_MS; // all waits are 0
+    axis->is_log = axis->most / LINEAR > axis->least;
+}
+
+/* log2 in 1 / 65536, of 1 and more: each squaring gives a bit. */
+static uint64_t log2_of(uint64_t x)
+{
+    uint64_t whole = 0, log, mantissa;
+
+    while (x >> whole > 1)
+        whole++;
+    mantissa = whole > 31 ? x >> (whole - 31) : x << (31 - whole);
+    log = whole;
+    for (int bit = 0; bit < 16; bit++) {
+        mantissa = mantissa * mantissa >> 31;
+        log = 2 * log + (mantissa >> 32);
+        mantissa >>= mantissa >> 32;
+    }
+    return log;
+}
+
+int stg_axis_place(const stg_axis *axis, stg_ns ns)
+{
+    uint64_t last = (uint64_t)axis->width - 1, start = 0, part, all;
+
+    if (axis->is_log) {
+        if (ns < axis->least)
+            return 0;
+        start = 2; // 0 has a place, and then comes a gap
+        part = log2_of(ns) - log2_of(axis->least);
+        all = log2_of(axis->most) - log2_of(axis->least);
+    } else {
+        part = ns;
+        all = axis->most;
+        for (; all >> 48 != 0; all >>= 1)
+            part >>= 1;
+    }
+    return (int)(start + (part * (last - start) + all / 2) / all);
+}
+
+/* Puts the label under its tick, unless others are too near. */
+static bool put_label(const stg_axis *axis, int at, stg_ns ns, char *labels)
+{
+    char text[STG_NS_TEXT_MAX];
+    int length = (int)strlen(stg_time_text(ns, text));
+    int start = at - length / 2;
+
+    if (start < 0)
+        start = 0;
+    if (start + length > axis->width)
+        start = axis->width - length;
+    for (int x = start - 2; x < start + length + 2; x++)
+        if (x >= 0 && x < axis->width && labels[x] != ' ')
+            return false;
+    memcpy(labels + start, text, (size_t)length);
+    return true;
+}
+
+static void mark(const stg_axis *axis, stg_ns ns, bool *ticks, char *labels)
+{
+    int at = stg_axis_place(axis, ns);
+
+    if (put_label(axis, at, ns, labels))
+        ticks[at] = true;
+}
+
+/* The step that leaves a label room. */
+static stg_ns find_step(const stg_axis *axis)
+{
+    enum { ROOM = 10 };
+    uint64_t labels = (uint64_t)axis->width / ROOM;
+    stg_ns step = 1;
+
+    for (size_t i = 0; i < STEPS && axis->most / step > labels; i++)
+        if (step_at(i) > 0)
+            step = step_at(i);
+    return step;
+}
+
+/* Units come first, then 10 and 100 of them, then the others. */
+static int rank_of(unsigned count)
+{
+    if (count == 1)
+        return 0;
+    while (count % 10 == 0)
+        count /= 10;
+    return count == 1 ? 1 : 2;
+}
+
+static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
+{
+    for (int rank = 0; rank <= 2; rank++)
+        for (size_t i = 0; i < STEPS; i++) {
+            stg_ns step = step_at(i);
+
+            if (step > 0 && step >= axis->least && step <= axis->most &&
+                rank_of(scale[i / COUNTS].counts[i % COUNTS]) == rank)
+                mark(axis, step, ticks, labels);
+        }
+}
+
+void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels)
+{
+    stg_ns step = find_step(axis);
+
+    memset(labels, ' ', (size_t)axis->width);
+    labels[axis->width] = '\0';
+    mark(axis, 0, ticks, labels);
+    if (axis->is_log)
+        mark_log(axis, ticks, labels);
+    else
+        for (uint64_t i = 1; i <= axis->most / step; i++)
+            mark(axis, i * step, ticks, labels);
+    for (int end = axis->width; end > 0 && labels[end - 1] == ' '; end--)
+        labels[end - 1] = '\0';
+}
+
+/* -- the plot --------------------------------------------------------------- */
 
 enum { LABEL = 20 };
 

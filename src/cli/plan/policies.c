@@ -1,4 +1,4 @@
-#include "cli/plan/policies.h"
+#include "cli/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "base/suggest.h"
 #include "cli/options.h"
-#include "cli/plan/targets.h"
 #include "cli/say.h"
 #include "core/reader.h"
 #include "core/text_print.h"

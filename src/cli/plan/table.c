@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/exit_rule.h"
+#include "cli/plan/answers.h"
 #include "cli/plan/plan.h"
 #include "cli/say.h"
-#include "cli/time_text.h"
+#include "cli/terminal.h"
 
 /* What all columns take, and those without the least and mean of all waits. */
 enum { LABEL = 14, NUMBER = 7, CELL = 10, WIDE = 78, MIDDLE = 58 };

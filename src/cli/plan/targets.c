@@ -1,4 +1,4 @@
-#include "cli/plan/targets.h"
+#include "cli/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

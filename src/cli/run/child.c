@@ -9,8 +9,6 @@
 
 #include <stagger/env.h>
 
-#include "cli/run/child_exec.h"
-
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int steering[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 

@@ -14,7 +14,44 @@
 
 #include <stagger/ns.h>
 
-#include "cli/run/child_group.h"
+/* -- execution -------------------------------------------------------------- */
+
+/* Looks for argv[0] along PATH, unless it has a slash, and executes it, as
+ * execvp() does. A script without a "#!" line is run by /bin/sh; execvp() of
+ * musl refuses it, and that of glibc hands programs of another machine to the
+ * shell, too. argv ends with NULL. Returns only on failure: an errno. */
+int stg_child_exec(char **argv);
+
+/* -- process groups --------------------------------------------------------- */
+
+typedef struct child_group {
+    pid_t id;            /* and the pid of the relay */
+    bool wants_terminal; /* has read it, or is to have it from the start */
+    bool has_terminal;
+} child_group;
+
+/* Begins a group with nobody in it but the relay, and hands the terminal over
+ * where that is right. watched: the signals that are not ignored, and SIGCHLD;
+ * all of them are blocked. Returns 0 or an errno. */
+int stg_child_group_begin(child_group *g, const sigset_t *watched);
+
+/* Makes it the foreground group, if ours is. Returns whether it is one now. */
+bool stg_child_group_give_terminal(child_group *g);
+
+/* Makes ours the foreground group again, if we gave it away. */
+void stg_child_group_take_terminal(child_group *g);
+
+/* Sends a signal to all in it. */
+void stg_child_group_signal(const child_group *g, int signal);
+
+/* Ends the relay, when it has sent on what it has, and takes the terminal back;
+ * others in the group live on. */
+void stg_child_group_end(child_group *g);
+
+/* Whether all in it have ended; after stg_child_group_end(). */
+bool stg_child_group_is_empty(const child_group *g);
+
+/* -- an attempt ------------------------------------------------------------- */
 
 typedef struct child {
     stg_ns kill_after; /* from TERM to KILL */

@@ -12,8 +12,8 @@
 
 #include "base/suggest.h"
 #include "cli/commands.h"
-#include "cli/exit_rule.h"
 #include "cli/options.h"
+#include "cli/plan/answers.h"
 #include "cli/run/child.h"
 #include "core/reader.h"
 

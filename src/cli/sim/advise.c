@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/sim/memory.h"
 #include "cli/sim/sim.h"
-#include "cli/sim/stop.h"
 #include "core/reader.h"
 #include "sim/overload_text.h"
 #include "sim/parallel.h"

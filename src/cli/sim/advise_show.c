@@ -5,7 +5,7 @@
 
 #include "cli/options.h"
 #include "cli/sim/advise.h"
-#include "cli/sim/memory.h"
+#include "cli/sim/sim.h"
 #include "core/writer.h"
 #include "sim/overload_charts.h"
 

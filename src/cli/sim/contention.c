@@ -6,9 +6,7 @@
 
 #include "cli/options.h"
 #include "cli/sim/contention.h"
-#include "cli/sim/memory.h"
 #include "cli/sim/sim.h"
-#include "cli/sim/stop.h"
 #include "core/reader.h"
 #include "sim/parallel.h"
 

@@ -1,10 +1,60 @@
-/* contention.h - what `stagger sim contention` was asked for, and how it is
- * shown. Private to cli/sim_contention*.c. */
+/* contention.h - what `stagger sim contention` was asked for, how it is simulated
+ * (a study: each policy with each number of clients), and how it is shown. Private
+ * to cli/sim. */
 #ifndef STAGGER_CLI_SIM_CONTENTION_H
 #define STAGGER_CLI_SIM_CONTENTION_H
 
 #include "cli/sim/output.h"
-#include "cli/sim/study.h"
+#include "cli/sim/sim.h"
+#include "sim/contention_result.h"
+
+/* -- a study ---------------------------------------------------------------- */
+
+enum { STG_STUDY_CLIENTS_MAX = 1000, STG_STUDY_REPS_MAX = 1000000 };
+
+typedef struct stg_study_options {
+    stg_sim_policies policies;
+    size_t client_count; /* 1 to STG_STUDY_CLIENTS_MAX */
+    uint32_t clients[STG_STUDY_CLIENTS_MAX];
+    uint32_t reps;               /* 1 to STG_STUDY_REPS_MAX */
+    unsigned threads;            /* at most */
+    stg_contention_options each; /* of a cell, but policy and clients */
+    stg_ns slice;                /* of the calls over time */
+    size_t slices;
+    uint64_t memory_max; /* bytes; a study that takes more is refused */
+} stg_study_options;
+
+/* A policy at a number of clients. */
+typedef struct stg_study_cell {
+    const stg_sim_policy *policy;
+    uint32_t clients;
+    uint32_t reps;            /* that have ended */
+    stg_contention_run *runs; /* of each repetition; one that has not ended has
+                                 STG_END_NONE or STG_END_STOPPED */
+    stg_contention_totals totals; /* of those that have ended */
+} stg_study_cell;
+
+typedef struct stg_study {
+    stg_study_options options;
+    stg_memory memory;
+    size_t count;
+    stg_study_cell *cells; /* by clients, then policy */
+    bool is_partial;       /* it was interrupted */
+} stg_study;
+
+/* Runs it all. options are copied. Returns STG_OK, also when it was
+ * interrupted; STG_INVALID with words in err for what cannot fit memory; STG_IO
+ * when there was no memory after all. To be closed in any case. */
+stg_status stg_study_run(stg_study *s, const stg_study_options *options,
+                         stg_error *err);
+void stg_study_close(stg_study *s);
+
+/* What the repetitions of a cell came to. Returns false if there is no
+ * memory. */
+bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
+                     stg_contention_result *result);
+
+/* -- the command ------------------------------------------------------------ */
 
 typedef struct stg_contention_settings {
     stg_study_options study;

@@ -1,12 +1,146 @@
-/* What `stagger sim contention` prints, and writes. */
+/* What `stagger sim contention` prints: a table of all cases, and charts of calls,
+ * of time and of how the calls fall over time. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/options.h"
 #include "cli/sim/contention.h"
-#include "cli/sim/contention_charts.h"
-#include "cli/sim/memory.h"
 #include "cli/sim/output.h"
+#include "cli/sim/sim.h"
+#include "sim/contention_charts.h"
+
+/* -- charts ----------------------------------------------------------------- */
+
+/* The calls of one repetition, while it runs. */
+typedef struct trace {
+    stg_chart_point *points;
+    size_t count, room;
+} trace;
+
+static void take_call(void *ctx, const stg_contention_call *call)
+{
+    trace *t = ctx;
+
+    if (t->count < t->room)
+        t->points[t->count++] = (stg_chart_point){
+            .x = (double)call->at / 1e6, .y = (double)call->client + 1};
+}
+
+/* A picture shows a crowd, but not any crowd: of more calls than that, those of
+ * a repetition are not shown one by one. */
+enum { CALLS_MAX = 200000 };
+
+/* Runs the first repetition again, and writes down its calls. */
+static bool retrace(stg_chart_set *charts, const stg_study *study,
+                    const stg_study_cell *cell, trace *t)
+{
+    stg_contention_options options = study->options.each;
+    stg_contention_run run;
+    stg_contention *contention;
+    bool is_ok;
+
+    t->room = (size_t)cell->runs[0].calls;
+    t->points = stg_chart_set_take(charts, t->room * sizeof *t->points);
+    if (t->points == NULL)
+        return false;
+    options.policy = &cell->policy->policy;
+    options.clients = cell->clients;
+    options.on_call = take_call;
+    options.ctx = t;
+    if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
+        STG_OK)
+        return false;
+    is_ok = stg_contention_repeat(contention, 0, &run, NULL);
+    stg_contention_free(contention);
+    return is_ok;
+}
+
+static bool draw_traces(stg_chart_set *charts, const stg_study *study,
+                        const stg_study_cell *last, size_t policies,
+                        const char *note)
+{
+    stg_contention_trace *traces =
+        stg_chart_set_take(charts, policies * sizeof *traces);
+
+    if (traces == NULL)
+        return false;
+    for (size_t p = 0; p < policies; p++) {
+        trace t = {0};
+
+        if (last[p].runs[0].calls > CALLS_MAX)
+            return true;
+        if (!retrace(charts, study, &last[p], &t))
+            return false;
+        traces[p] = (stg_contention_trace){
+            .policy = last[p].policy->name,
+            .colour = (unsigned)p,
+            .clients = last[p].clients,
+            .calls = t.points,
+            .count = t.count,
+        };
+    }
+    return stg_contention_chart_traces(charts, traces, policies, note);
+}
+
+/* The cells that have results, as cases: all policies of a number of clients or
+ * none, so that an interrupted study has whole columns. */
+static size_t collect(const stg_study *study, stg_contention_case *cases)
+{
+    size_t policies = study->options.policies.count, count = 0;
+
+    for (size_t i = 0; i + policies <= study->count; i += policies) {
+        bool is_whole = true;
+
+        for (size_t p = 0; p < policies; p++) {
+            const stg_study_cell *cell = &study->cells[i + p];
+            stg_contention_result r;
+
+            is_whole =
+                is_whole && cell->reps > 0 && stg_study_judge(study, cell, &r);
+            if (!is_whole)
+                break;
+            cases[count + p] = (stg_contention_case){
+                .policy = cell->policy->name,
+                .colour = (unsigned)p,
+                .clients = cell->clients,
+                .calls = r.calls,
+                .completion_ms = r.completion_ms,
+                .successes = r.successes,
+                .reps = r.reps,
+                .totals = &cell->totals,
+            };
+        }
+        if (is_whole)
+            count += policies;
+    }
+    return count;
+}
+
+static bool draw(stg_chart_set *charts, const stg_study *study,
+                 const char *note)
+{
+    size_t policies = study->options.policies.count;
+    stg_contention_case *cases =
+        stg_chart_set_take(charts, study->count * sizeof *cases);
+    stg_contention_found found = {
+        .cases = cases, .policies = policies, .note = note};
+
+    if (cases == NULL)
+        return false;
+    found.count = collect(study, cases);
+    if (found.count == 0)
+        return true;
+    return stg_contention_chart_time(charts, &found) &&
+           stg_contention_chart_calls(charts, &found) &&
+           stg_contention_chart_completion(charts, &found) &&
+           stg_contention_chart_work(charts, &found) &&
+           stg_contention_chart_done(charts, &found) &&
+           draw_traces(charts, study, &study->cells[found.count - policies],
+                       policies, note) &&
+           stg_contention_chart_waits(charts, &found);
+}
+
+/* -- all of it -------------------------------------------------------------- */
 
 static const char who[] = "stagger sim contention";
 
@@ -60,7 +194,7 @@ int stg_contention_show(const stg_contention_settings *s,
              (uintmax_t)study->options.each.seed);
     if (fill_table(&charts, study, &table) &&
         (!stg_sim_output_has_pictures(&s->output) ||
-         stg_contention_draw(&charts, study, lead))) {
+         draw(&charts, study, lead))) {
         if (study->is_partial)
             stg_chart_set_conclude_nothing(&charts);
         code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);

@@ -11,7 +11,7 @@
 #include "chart/page.h"
 #include "chart/svg.h"
 #include "cli/options.h"
-#include "cli/sim/memory.h"
+#include "cli/sim/sim.h"
 #include "cli/terminal.h"
 
 enum { PATH = 4096 };

@@ -8,10 +8,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/sim/memory.h"
 #include "cli/sim/sim.h"
-#include "cli/sim/stop.h"
-#include "cli/sim/sweep.h"
 #include "sim/overload_text.h"
 #include "sim/parallel.h"
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "cli/options.h"
-#include "cli/sim/memory.h"
 #include "cli/sim/overload.h"
+#include "cli/sim/sim.h"
 #include "sim/overload_charts.h"
 #include "sim/overload_table.h"
 

@@ -1,10 +1,9 @@
-#include "cli/sim/study.h"
+#include "cli/sim/contention.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/sim/memory.h"
-#include "cli/sim/progress.h"
+#include "cli/sim/sim.h"
 #include "sim/parallel.h"
 
 /* Repetitions of a cell that a thread does with one workplace. */

@@ -1,4 +1,4 @@
-#include "cli/sim/sweep.h"
+#include "cli/sim/overload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef STAGGER_CLI_SIM_TRIALS_H
 #define STAGGER_CLI_SIM_TRIALS_H
 
-#include "cli/sim/progress.h"
+#include "cli/sim/sim.h"
 #include "sim/overload_summary.h"
 
 enum { STG_TRIAL_NAME_MAX = 96 };

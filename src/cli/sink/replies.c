@@ -1,4 +1,4 @@
-#include "cli/sink/replies.h"
+#include "cli/sink/sink.h"
 
 #include <stdio.h>
 #include <string.h>

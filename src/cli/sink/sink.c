@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/sink/server.h"
 
 static const char who[] = "stagger sink";
 

@@ -1,6 +1,6 @@
-/* store_path.h - where the store is, for every command that wants one. */
-#ifndef STAGGER_CLI_STORE_PATH_H
-#define STAGGER_CLI_STORE_PATH_H
+/* store.h - where the store is, for every command that wants one. */
+#ifndef STAGGER_CLI_STORE_H
+#define STAGGER_CLI_STORE_H
 
 #include <stdbool.h>
 
