@@ -11,11 +11,13 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 #include "config/from.h"
 #include "config/load.h"
 #include "config/print.h"
 #include "config/targets.h"
 #include "core/writer.h"
+#include "http/url.h"
 #include "kafka/topic.h"
 
 enum { STRICT = 256, DOCS, MANUAL, SCHEMA };
@@ -58,12 +60,15 @@ typedef struct check_options {
 
 /* -- what a hub would do --------------------------------------------------- */
 
-enum { COLUMNS = 6, CELL = 32 };
+enum { COLUMNS = 7, CELL = 32, URL = COLUMNS - 1 };
 
 typedef char cell[CELL];
 
-static const char *const heads[COLUMNS] = {"target", "policy", "in flight",
-                                           "rate",   "order",  "shed after"};
+static const stg_grid_column columns[COLUMNS] = {
+    {"target", 0, false}, {"policy", 0, false}, {"in flight", 0, false},
+    {"rate", 0, false},   {"order", 0, false},  {"shed after", 0, false},
+    {"url", 0, false},
+};
 
 static void print_time(char *text, size_t size, stg_ns time)
 {
@@ -87,7 +92,7 @@ static void print_policy(cell text, const stg_settings *s,
              strchr(policy, ' ') != NULL ? " ..." : "");
 }
 
-static void fill(cell row[COLUMNS], const stg_settings *s,
+static void fill(cell row[URL], const stg_settings *s,
                  const stg_target_settings *t)
 {
     static const char *const orders[] = {"none", "key", "strict"};
@@ -108,45 +113,42 @@ static void fill(cell row[COLUMNS], const stg_settings *s,
     print_time(row[5], CELL, t->shed_after);
 }
 
-/* Without what may be a secret in it. */
-static void print_url(const stg_target_settings *t, FILE *to)
+/* Without its query, which may be a secret. */
+static void print_url(char *text, size_t size, const stg_target_settings *t)
 {
-    size_t size = strcspn(t->url, "?");
+    size_t shown = strcspn(t->url, "?");
 
-    stg_say(to, "  %.*s%s%s%s%s\n", (int)size, t->url,
-            t->url[size] != '\0' ? "?..." : "", t->is_paused ? "  paused" : "",
-            t->match_count > 0 ? "  filtered" : "",
-            t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
+    snprintf(text, size, "%.*s%s%s%s%s", (int)shown, t->url,
+             t->url[shown] != '\0' ? "?..." : "",
+             t->is_paused ? "  paused" : "",
+             t->match_count > 0 ? "  filtered" : "",
+             t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
 }
 
-static void measure(const stg_settings *s, size_t widths[COLUMNS])
+static void print_targets(const stg_settings *s)
 {
-    cell row[COLUMNS];
+    stg_grid grid = stg_grid_make(columns, COLUMNS);
+    char url[STG_URL_MAX + 64];
+    const char *cells[COLUMNS];
+    cell row[URL];
 
     for (int i = 0; i < COLUMNS; i++)
-        widths[i] = strlen(heads[i]);
+        stg_grid_widen(&grid, i, 0);
     for (size_t t = 0; t < s->target_count; t++) {
         fill(row, s, &s->targets[t]);
-        for (int i = 0; i < COLUMNS; i++)
-            if (strlen(row[i]) > widths[i])
-                widths[i] = strlen(row[i]);
+        for (int i = 0; i < URL; i++)
+            if (strlen(row[i]) > (size_t)grid.widths[i])
+                stg_grid_widen(&grid, i, strlen(row[i]));
     }
-}
-
-static void print_targets(const stg_settings *s, FILE *to)
-{
-    size_t widths[COLUMNS];
-    cell row[COLUMNS];
-
-    measure(s, widths);
-    for (int i = 0; i < COLUMNS; i++)
-        fprintf(to, "%s%-*s", i > 0 ? "  " : "", (int)widths[i], heads[i]);
-    fputs("  url\n", to);
+    grid.widths[URL] = sizeof url;
+    stg_grid_put_titles(&grid);
     for (size_t t = 0; t < s->target_count; t++) {
         fill(row, s, &s->targets[t]);
-        for (int i = 0; i < COLUMNS; i++)
-            fprintf(to, "%s%-*s", i > 0 ? "  " : "", (int)widths[i], row[i]);
-        print_url(&s->targets[t], to);
+        print_url(url, sizeof url, &s->targets[t]);
+        for (int i = 0; i < URL; i++)
+            cells[i] = row[i];
+        cells[URL] = url;
+        stg_grid_put(&grid, cells);
     }
 }
 
@@ -216,7 +218,7 @@ static void print_summary(const stg_settings *s, FILE *to)
     print_ways(s, to);
     fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
             s->target_count > 1 ? "s" : "");
-    print_targets(s, to);
+    print_targets(s);
     print_policies(s, to);
 }
 

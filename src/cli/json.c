@@ -7,36 +7,41 @@
 
 #include "cli/say.h"
 
-static void put_string(const char *text)
+static FILE *out(const stg_json *j)
 {
-    stg_say_quoted(stdout, text, strlen(text));
+    return j->to != NULL ? j->to : stdout;
+}
+
+static void put_string(const stg_json *j, const char *text)
+{
+    stg_say_quoted(out(j), text, strlen(text));
 }
 
 static void new_line(const stg_json *j)
 {
     if (j->row_depth > 0)
-        putchar(' ');
+        fputc(' ', out(j));
     else
-        printf("\n%*s", 2 * j->depth, "");
+        fprintf(out(j), "\n%*s", 2 * j->depth, "");
 }
 
 static void begin_item(stg_json *j, const char *key)
 {
     if (j->has_items)
-        putchar(',');
+        fputc(',', out(j));
     if (j->depth > 0 && (j->row_depth == 0 || j->has_items))
         new_line(j);
     j->has_items = true;
     if (key != NULL) {
-        put_string(key);
-        fputs(": ", stdout);
+        put_string(j, key);
+        fputs(": ", out(j));
     }
 }
 
 void stg_json_open(stg_json *j, const char *key, char bracket)
 {
     begin_item(j, key);
-    putchar(bracket);
+    fputc(bracket, out(j));
     j->depth++;
     j->has_items = false;
 }
@@ -57,53 +62,54 @@ void stg_json_close(stg_json *j, char bracket)
     j->depth--;
     if (j->has_items && !is_in_row)
         new_line(j);
-    putchar(bracket);
+    fputc(bracket, out(j));
     j->has_items = true;
     if (j->depth == 0)
-        putchar('\n');
+        fputc('\n', out(j));
 }
 
 void stg_json_string(stg_json *j, const char *key, const char *text)
 {
     begin_item(j, key);
-    put_string(text);
+    put_string(j, text);
 }
 
 void stg_json_number(stg_json *j, const char *key, uint64_t number)
 {
     begin_item(j, key);
-    printf("%" PRIu64, number);
+    fprintf(out(j), "%" PRIu64, number);
 }
 
 void stg_json_bool(stg_json *j, const char *key, bool is_true)
 {
     begin_item(j, key);
-    fputs(is_true ? "true" : "false", stdout);
+    fputs(is_true ? "true" : "false", out(j));
 }
 
 void stg_json_null(stg_json *j, const char *key)
 {
     begin_item(j, key);
-    fputs("null", stdout);
+    fputs("null", out(j));
 }
 
 /* number / 10^digits, without zeros at its end. */
-static void put_decimal(uint64_t number, uint64_t one, int digits)
+static void put_decimal(const stg_json *j, uint64_t number, uint64_t one,
+                        int digits)
 {
     uint64_t part = number % one;
 
-    printf("%" PRIu64, number / one);
+    fprintf(out(j), "%" PRIu64, number / one);
     if (part == 0)
         return;
     for (; part % 10 == 0; part /= 10)
         digits--;
-    printf(".%0*" PRIu64, digits, part);
+    fprintf(out(j), ".%0*" PRIu64, digits, part);
 }
 
 void stg_json_thousandths(stg_json *j, const char *key, uint64_t number)
 {
     begin_item(j, key);
-    put_decimal(number, 1000, 3);
+    put_decimal(j, number, 1000, 3);
 }
 
 void stg_json_limit(stg_json *j, const char *key, uint64_t number)
@@ -129,5 +135,5 @@ void stg_json_ms(stg_json *j, const char *key, stg_ns ns)
         return;
     }
     begin_item(j, key);
-    put_decimal(ns, STG_MS, 6);
+    put_decimal(j, ns, STG_MS, 6);
 }

@@ -1,4 +1,4 @@
-/* json.h - writes JSON to stdout, numbers exactly.
+/* json.h - writes JSON, numbers exactly.
  *
  * Times are milliseconds with up to six digits behind the point, written from
  * the integers: a double holds 15 digits, and 365 d in ns have 17. Objects and
@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <stagger/ns.h>
 
 typedef struct stg_json {
+    FILE *to; /* NULL: stdout */
     int depth;
     int row_depth; /* of the row that we are in; 0: in none */
     bool has_items;

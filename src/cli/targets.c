@@ -11,6 +11,7 @@
 #include "cli/say.h"
 #include "cli/status/status.h"
 #include "cli/terminal.h"
+#include "http/url.h"
 
 static const char who[] = "stagger targets";
 
@@ -74,33 +75,39 @@ static void print_json(const status_look *look)
     json_decref(all);
 }
 
-static int width_of_names(const status_look *look)
-{
-    int width = 6;
-
-    for (size_t i = 0; i < look->count; i++)
-        if ((int)strlen(look->rows[i].name) > width)
-            width = (int)strlen(look->rows[i].name);
-    return width;
-}
-
 static void print_table(const status_look *look)
 {
-    int width = width_of_names(look);
+    static const stg_grid_column columns[] = {
+        {"target", 0, false},   {"state", 0, false}, {"known by", 0, false},
+        {"delivered", 0, true}, {"parked", 0, true}, {"dead", 0, true},
+        {"url", 0, false},
+    };
+    enum { COLUMNS = sizeof columns / sizeof *columns };
+    stg_grid grid = stg_grid_make(columns, COLUMNS);
     char delivered[8], parked[8], dead[8];
+    size_t name = 0, state = 0;
 
-    if (look->count > 0)
-        printf("%-*s %-8s %-8s %9s %6s %5s %s\n", width, "target", "state",
-               "known by", "delivered", "parked", "dead", "url");
     for (size_t i = 0; i < look->count; i++) {
         const status_row *row = &look->rows[i];
 
-        stg_say(stdout, "%-*s %-8s %-8s %9s %6s %5s %s\n", width, row->name,
-                row->state, row->is_known ? "settings" : "store",
-                status_count(row->delivered, delivered),
-                status_count(row->parked, parked),
-                status_count(row->dead, dead),
-                stg_json_text_of(row->target, "url"));
+        name = strlen(row->name) > name ? strlen(row->name) : name;
+        state = strlen(row->state) > state ? strlen(row->state) : state;
+    }
+    for (int i = 0; i < COLUMNS; i++)
+        stg_grid_widen(&grid, i, i == 0 ? name : i == 1 ? state : 0);
+    grid.widths[COLUMNS - 1] = STG_URL_MAX;
+    if (look->count > 0)
+        stg_grid_put_titles(&grid);
+    for (size_t i = 0; i < look->count; i++) {
+        const status_row *row = &look->rows[i];
+
+        stg_grid_put(&grid, (const char *const[]){
+                                row->name, row->state,
+                                row->is_known ? "settings" : "store",
+                                status_count(row->delivered, delivered),
+                                status_count(row->parked, parked),
+                                status_count(row->dead, dead),
+                                stg_json_text_of(row->target, "url")});
     }
 }
 

@@ -202,23 +202,23 @@ bool stg_confirm(const char *question)
 
 /* -- tables ----------------------------------------------------------------- */
 
-dead_table dead_table_make(const dead_column *columns, int count)
+stg_grid stg_grid_make(const stg_grid_column *columns, int count)
 {
-    return (dead_table){.terminal = stg_terminal_look(),
-                        .is_bounded = isatty(STDOUT_FILENO) == 1 ||
-                                      getenv("COLUMNS") != NULL,
-                        .columns = columns,
-                        .count = count};
+    return (stg_grid){.terminal = stg_terminal_look(),
+                      .is_bounded = isatty(STDOUT_FILENO) == 1 ||
+                                    getenv("COLUMNS") != NULL,
+                      .columns = columns,
+                      .count = count};
 }
 
-void dead_table_widen(dead_table *t, int c, size_t widest)
+void stg_grid_widen(stg_grid *t, int c, size_t widest)
 {
     size_t title = strlen(t->columns[c].title);
 
     t->widths[c] = (int)(widest > title ? widest : title);
 }
 
-int dead_table_over(const dead_table *t)
+int stg_grid_over(const stg_grid *t)
 {
     int width = 0;
 
@@ -229,10 +229,10 @@ int dead_table_over(const dead_table *t)
                : 0;
 }
 
-void dead_table_cut(dead_table *t, int c)
+void stg_grid_cut(stg_grid *t, int c)
 {
     enum { NOTHING = 6 };
-    int over = dead_table_over(t);
+    int over = stg_grid_over(t);
     int least = t->columns[c].least, width = t->widths[c];
 
     if (over == 0 || width <= least)
@@ -242,7 +242,7 @@ void dead_table_cut(dead_table *t, int c)
 }
 
 /* A text that is too long for its column ends in dots. */
-static void put_cell(const dead_table *t, int c, bool is_last, const char *text)
+static void put_cell(const stg_grid *t, int c, bool is_last, const char *text)
 {
     size_t length = strlen(text), width = (size_t)t->widths[c];
     bool is_right = t->columns[c].is_right;
@@ -258,7 +258,7 @@ static void put_cell(const dead_table *t, int c, bool is_last, const char *text)
         printf("%*s", (int)(width - length), "");
 }
 
-void dead_table_put(const dead_table *t, const char *const *cells)
+void stg_grid_put(const stg_grid *t, const char *const *cells)
 {
     bool is_first = true;
 
@@ -272,13 +272,13 @@ void dead_table_put(const dead_table *t, const char *const *cells)
     putchar('\n');
 }
 
-void dead_table_put_titles(const dead_table *t)
+void stg_grid_put_titles(const stg_grid *t)
 {
-    const char *titles[DEAD_COLUMNS_MAX];
+    const char *titles[STG_GRID_COLUMNS_MAX];
 
     for (int i = 0; i < t->count; i++)
         titles[i] = t->columns[i].title;
     fputs(stg_terminal_style(&t->terminal, STG_STYLE_BOLD), stdout);
-    dead_table_put(t, titles);
+    stg_grid_put(t, titles);
     fputs(stg_terminal_style(&t->terminal, STG_STYLE_PLAIN), stdout);
 }

@@ -57,35 +57,35 @@ bool stg_confirm(const char *question);
 
 /* -- tables ----------------------------------------------------------------- */
 
-enum { DEAD_COLUMNS_MAX = 8 };
+enum { STG_GRID_COLUMNS_MAX = 8 };
 
-typedef struct dead_column {
+typedef struct stg_grid_column {
     const char *title;
     int least;     /* it is not cut to less */
     bool is_right; /* a number */
-} dead_column;
+} stg_grid_column;
 
-typedef struct dead_table {
+typedef struct stg_grid {
     stg_terminal terminal;
     bool is_bounded; /* by the terminal's width */
-    const dead_column *columns;
+    const stg_grid_column *columns;
     int count;
-    int widths[DEAD_COLUMNS_MAX]; /* 0: left out */
-} dead_table;
+    int widths[STG_GRID_COLUMNS_MAX]; /* 0: left out */
+} stg_grid;
 
-dead_table dead_table_make(const dead_column *columns, int count);
+stg_grid stg_grid_make(const stg_grid_column *columns, int count);
 
 /* The width of column c, for a widest text of so many bytes. */
-void dead_table_widen(dead_table *t, int c, size_t widest);
+void stg_grid_widen(stg_grid *t, int c, size_t widest);
 
 /* By how much a row is too long; 0 where nothing bounds it. */
-int dead_table_over(const dead_table *t);
+int stg_grid_over(const stg_grid *t);
 
 /* Takes from one column what a row is too long by; one that is left with next
  * to nothing goes. */
-void dead_table_cut(dead_table *t, int c);
+void stg_grid_cut(stg_grid *t, int c);
 
-void dead_table_put_titles(const dead_table *t);
-void dead_table_put(const dead_table *t, const char *const *cells);
+void stg_grid_put_titles(const stg_grid *t);
+void stg_grid_put(const stg_grid *t, const char *const *cells);
 
 #endif

@@ -83,7 +83,7 @@ typedef enum column {
     COLUMNS
 } column;
 
-static const dead_column columns[COLUMNS] = {
+static const stg_grid_column columns[COLUMNS] = {
     [COLUMN_ID] = {"id", 20, true},
     [COLUMN_TIME] = {"time (UTC)", 19, false},
     [COLUMN_TARGET] = {"target", 8, false},
@@ -141,7 +141,7 @@ static void list_row(void *ctx, const stg_letter *l)
     cells c = {.at = {NULL}};
 
     print_cells(&c, l);
-    dead_table_put(ctx, c.at);
+    stg_grid_put(ctx, c.at);
 }
 
 /* -- all of it ------------------------------------------------------------- */
@@ -171,18 +171,18 @@ static int put_none(dead_rows *r)
 
 static int print_table(dead_rows *r, totals *sum)
 {
-    dead_table t = dead_table_make(columns, COLUMNS);
+    stg_grid t = stg_grid_make(columns, COLUMNS);
     uint64_t limit = r->o->limit;
     int rc;
 
     for (int i = 0; i < COLUMNS; i++)
         if ((i != COLUMN_STATE || sum->has_other) &&
             (i != COLUMN_COUNT || sum->widest[i] > 0))
-            dead_table_widen(&t, i, sum->widest[i]);
-    dead_table_cut(&t, COLUMN_TARGET);
-    dead_table_cut(&t, COLUMN_CAUSE);
-    dead_table_cut(&t, COLUMN_MESSAGE);
-    dead_table_put_titles(&t);
+            stg_grid_widen(&t, i, sum->widest[i]);
+    stg_grid_cut(&t, COLUMN_TARGET);
+    stg_grid_cut(&t, COLUMN_CAUSE);
+    stg_grid_cut(&t, COLUMN_MESSAGE);
+    stg_grid_put_titles(&t);
     rc = dead_read(r, limit, false, list_row, &t);
     if (limit > 0 && limit < sum->groups.letters)
         printf("and %" PRIu64 " older\n", sum->groups.letters - limit);

@@ -21,7 +21,7 @@ typedef enum column {
     COLUMNS
 } column;
 
-static const dead_column columns[COLUMNS] = {
+static const stg_grid_column columns[COLUMNS] = {
     [COLUMN_TARGET] = {"target", 8, false},
     [COLUMN_CAUSE] = {"cause", 8, false},
     [COLUMN_STATE] = {"state", 9, false},
@@ -215,7 +215,7 @@ static void print_csv(const dead_groups *g)
 /* -- the table ------------------------------------------------------------- */
 
 typedef struct summary {
-    dead_table table;
+    stg_grid table;
     int from, size; /* what is shown of a time */
 } summary;
 
@@ -224,8 +224,8 @@ static void set_times(summary *s, int from, int size)
 {
     s->from = from;
     s->size = size;
-    dead_table_widen(&s->table, COLUMN_FIRST, (size_t)size);
-    dead_table_widen(&s->table, COLUMN_LAST, (size_t)size);
+    stg_grid_widen(&s->table, COLUMN_FIRST, (size_t)size);
+    stg_grid_widen(&s->table, COLUMN_LAST, (size_t)size);
 }
 
 static void fit(summary *s, const dead_groups *g)
@@ -240,14 +240,14 @@ static void fit(summary *s, const dead_groups *g)
                 widest[c] = strlen(dead_or_none(text.at[c]));
     }
     for (int c = 0; c < COLUMN_FIRST; c++)
-        dead_table_widen(&s->table, c, widest[c]);
+        stg_grid_widen(&s->table, c, widest[c]);
     set_times(s, 0, 19);
-    if (dead_table_over(&s->table) > 0)
+    if (stg_grid_over(&s->table) > 0)
         set_times(s, 0, 16);
-    if (dead_table_over(&s->table) > 0)
+    if (stg_grid_over(&s->table) > 0)
         set_times(s, 5, 11);
-    dead_table_cut(&s->table, COLUMN_TARGET);
-    dead_table_cut(&s->table, COLUMN_CAUSE);
+    stg_grid_cut(&s->table, COLUMN_TARGET);
+    stg_grid_cut(&s->table, COLUMN_CAUSE);
 }
 
 /* "2026-03-01 12:00:00", or a part of it. */
@@ -273,15 +273,15 @@ static void put_row(const summary *s, const dead_group *g)
     cut_time(s, dead_or_none(g->last), last);
     text.at[COLUMN_FIRST] = first;
     text.at[COLUMN_LAST] = last;
-    dead_table_put(&s->table, text.at);
+    stg_grid_put(&s->table, text.at);
 }
 
 static void print_table(const dead_groups *g)
 {
-    summary s = {.table = dead_table_make(columns, COLUMNS)};
+    summary s = {.table = stg_grid_make(columns, COLUMNS)};
 
     fit(&s, g);
-    dead_table_put_titles(&s.table);
+    stg_grid_put_titles(&s.table);
     for (size_t i = 0; i < g->count; i++)
         put_row(&s, &g->at[i]);
 }

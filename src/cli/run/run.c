@@ -12,6 +12,7 @@
 
 #include "base/suggest.h"
 #include "cli/commands.h"
+#include "cli/json.h"
 #include "cli/options.h"
 #include "cli/plan/answers.h"
 #include "cli/run/child.h"
@@ -246,29 +247,28 @@ static const char *name_of(stg_next next)
     return next == STG_WAIT ? "wait" : next == STG_DONE ? "done" : "give-up";
 }
 
-/* Every text in it is one of ours, and needs no escapes. */
 static void tell_json(run *r, const stg_event *e)
 {
-    char wait_ms[24] = "null", attempts_max[24] = "null";
-    bool has_cause =
-        r->last.fault != STG_FAULT_NONE && e->decision.next != STG_DONE;
-    char cause[STG_CAUSE_MAX] = "null";
-    const char *quote = has_cause ? "\"" : "";
+    stg_json j = {.to = stderr};
+    char cause[STG_CAUSE_MAX];
 
-    if (has_cause)
+    stg_json_open_row(&j, NULL);
+    stg_json_number(&j, "attempt", e->retry->attempts);
+    stg_json_limit(&j, "attempts_max", r->policy.attempts_max);
+    if (r->last.fault != STG_FAULT_NONE && e->decision.next != STG_DONE) {
         stg_outcome_cause(&r->last, cause);
+        stg_json_string(&j, "cause", cause);
+    } else {
+        stg_json_null(&j, "cause");
+    }
+    stg_json_string(&j, "next", name_of(e->decision.next));
+    stg_json_string(&j, "why", stg_why_name(e->decision.why));
     if (e->decision.next == STG_WAIT)
-        snprintf(wait_ms, sizeof wait_ms, "%" PRIu64,
-                 stg_ns_sub(e->decision.due_at, e->at) / STG_MS);
-    if (r->policy.attempts_max != STG_UNLIMITED)
-        snprintf(attempts_max, sizeof attempts_max, "%" PRIu64,
-                 r->policy.attempts_max);
-    fprintf(stderr,
-            "{\"attempt\":%" PRIu32
-            ",\"attempts_max\":%s,\"cause\":%s%s%s,"
-            "\"next\":\"%s\",\"why\":\"%s\",\"wait_ms\":%s}\n",
-            e->retry->attempts, attempts_max, quote, cause, quote,
-            name_of(e->decision.next), stg_why_name(e->decision.why), wait_ms);
+        stg_json_number(&j, "wait_ms",
+                        stg_ns_sub(e->decision.due_at, e->at) / STG_MS);
+    else
+        stg_json_null(&j, "wait_ms");
+    stg_json_close(&j, '}');
 }
 
 static void tell_wait(const run *r, const stg_event *e)
