@@ -11,7 +11,7 @@
 typedef struct stg_diagnostic {
     stg_file_place place; /* line 0: of no place in the file */
     bool is_warning;      /* legal, but unwise */
-    char *text;           /* what; wanted; did you mean: a line */
+    char *text;           /* what; expected; did you mean: a line */
 } stg_diagnostic;
 
 enum { STG_DIAGNOSTICS_MAX = 500 };

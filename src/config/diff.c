@@ -46,7 +46,7 @@ static bool refuse(stg_error *err, const char *words)
     return false;
 }
 
-/* Most are so short that what is wanted says it all. */
+/* Most are so short that what is expected says it all. */
 static bool refuse_value(stg_error *err, const stg_setting *s,
                          const stg_value_flaw *flaw)
 {
@@ -56,8 +56,8 @@ static bool refuse_value(stg_error *err, const stg_setting *s,
     if (err == NULL)
         return false;
     *err = (stg_error){.line = 0};
-    snprintf(err->text, sizeof err->text, "%.110s%swanted %.170s%s%.70s%s",
-             says_what ? flaw->what : "", says_what ? "; " : "", flaw->wanted,
+    snprintf(err->text, sizeof err->text, "%.110s%sexpected %.170s%s%.70s%s",
+             says_what ? flaw->what : "", says_what ? "; " : "", flaw->expected,
              has_hint ? "; did you mean " : "", flaw->hint,
              has_hint ? "?" : "");
     return false;
@@ -119,7 +119,7 @@ void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
         place = stg_settings_place(next, s->path);
         stg_complain(c, place,
                      "`%s` has changed%s, and only a restart can do that; "
-                     "wanted it as it was, or a restart",
+                     "expected it as it was, or a restart",
                      s->path, place.line == 0 ? ": it is gone" : "");
     }
     stg_diagnostics_sort(c);

@@ -36,24 +36,26 @@ static int open_secret(stg_loading *l, stg_file_place place, const char *name,
     if (fd < 0 || fstat(fd, &status) != 0) {
         stg_complain(l->c, place,
                      "`%s`: the file %.120s cannot be read: %s; "
-                     "wanted one that can",
+                     "expected one that can",
                      name, path, strerror(errno));
     } else if (!S_ISREG(status.st_mode)) {
-        stg_complain(l->c, place, "`%s`: %.120s is no plain file; wanted one",
-                     name, path);
-    } else if (!stg_file_is_private(&status)) {
         stg_complain(l->c, place,
-                     "`%s`: others may use the file %.120s (mode %04o); wanted "
-                     "0600, or 0440 of a group of the hub: chmod 600 %.120s",
-                     name, path, (unsigned)(status.st_mode & 07777), path);
+                     "`%s`: %.120s is not a regular file; expected one", name,
+                     path);
+    } else if (!stg_file_is_private(&status)) {
+        stg_complain(
+            l->c, place,
+            "`%s`: others may use the file %.120s (mode %04o); expected "
+            "0600, or 0440 of a group of the hub: chmod 600 %.120s",
+            name, path, (unsigned)(status.st_mode & 07777), path);
     } else if (status.st_size == 0) {
         stg_complain(l->c, place,
-                     "`%s`: the file %.120s is empty; wanted a "
+                     "`%s`: the file %.120s is empty; expected a "
                      "secret in it",
                      name, path);
     } else if (status.st_size > SECRET_MAX) {
         stg_complain(l->c, place,
-                     "`%s`: the file %.120s is too large; wanted "
+                     "`%s`: the file %.120s is too large; expected "
                      "64 KiB at most",
                      name, path);
     } else {
@@ -103,7 +105,7 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
     if (size > 0)
         return text;
     stg_complain(l->c, place,
-                 "`%s`: the file %.120s has nothing in it; wanted a secret",
+                 "`%s`: the file %.120s has nothing in it; expected a secret",
                  name, path);
     return NULL;
 }
@@ -120,7 +122,7 @@ void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
         return;
     stg_warn(c, place,
              "`store.path`: others may use the store %.120s (mode %04o), which "
-             "has the messages and their headers; wanted 0600: chmod 600 "
+             "has the messages and their headers; expected 0600: chmod 600 "
              "%.120s",
              path, (unsigned)(status.st_mode & 07777), path);
 }
@@ -135,11 +137,11 @@ void stg_load_check_output(stg_loading *l, const char *name, const char *path)
     if (stat(path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
             stg_complain(l->c, place,
-                         "`%s`: %.120s is a directory; wanted a file in one",
+                         "`%s`: %.120s is a directory; expected a file in one",
                          name, path);
         else if (access(path, W_OK) != 0)
             stg_complain(l->c, place,
-                         "`%s`: %.120s cannot be written: %s; wanted a file "
+                         "`%s`: %.120s cannot be written: %s; expected a file "
                          "that can",
                          name, path, strerror(errno));
         return;
@@ -150,7 +152,7 @@ void stg_load_check_output(stg_loading *l, const char *name, const char *path)
     folder = dirname(copy);
     if (access(folder, W_OK | X_OK) != 0)
         stg_complain(l->c, place,
-                     "`%s`: no file can be made in %.120s: %s; wanted a "
+                     "`%s`: no file can be made in %.120s: %s; expected a "
                      "directory where one can",
                      name, folder, strerror(errno));
     free(copy);
@@ -206,16 +208,17 @@ static void check_age(stg_loading *l, stg_file_place place, const char *path,
     int days = 0, seconds = 0;
 
     if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0)
-        stg_complain(l->c, place,
-                     "the certificate %.120s is not valid yet; wanted one that "
-                     "is",
-                     path);
+        stg_complain(
+            l->c, place,
+            "the certificate %.120s is not valid yet; expected one that "
+            "is",
+            path);
     if (ASN1_TIME_diff(&days, &seconds, NULL,
                        X509_get0_notAfter(certificate)) != 1)
         return;
     if (days < 0 || seconds < 0)
         stg_complain(l->c, place,
-                     "the certificate %.120s has expired; wanted one that is "
+                     "the certificate %.120s has expired; expected one that is "
                      "valid",
                      path);
     else if (days < SOON_DAYS)
@@ -232,10 +235,11 @@ static X509 *check_certificate(stg_loading *l, stg_file_place place,
 
     if (certificate == NULL)
         stg_complain(l->c, place,
-                     can_open ? "`%s`: %.120s has no certificate; wanted one "
-                                "in PEM"
-                              : "`%s`: the file %.120s cannot be read; wanted "
-                                "a certificate in PEM",
+                     can_open
+                         ? "`%s`: %.120s has no certificate; expected one "
+                           "in PEM"
+                         : "`%s`: the file %.120s cannot be read; expected "
+                           "a certificate in PEM",
                      name, path);
     return certificate;
 }
@@ -274,14 +278,14 @@ static void check_files(stg_loading *l, const named *c, const named *k)
         check_age(l, c->place, c->path, certificate);
     if (key == NULL)
         stg_complain(l->c, k->place,
-                     "`%s`: %.120s has no key that can be used; wanted "
+                     "`%s`: %.120s has no key that can be used; expected "
                      "one in PEM, without a passphrase",
                      k->name, k->path);
     else if (certificate != NULL &&
              X509_check_private_key(certificate, key) != 1)
         stg_complain(l->c, k->place,
                      "`%s`: the key %.120s is not that of the certificate "
-                     "%.120s; wanted the two that belong together",
+                     "%.120s; expected the two that belong together",
                      k->name, k->path, c->path);
     ERR_clear_error();
     X509_free(certificate);
@@ -294,7 +298,7 @@ static void check_pair(stg_loading *l, const named *c, const named *k)
     const named *one = c->path != NULL ? c : k, *other = one == c ? k : c;
 
     if (one->path != NULL && other->path == NULL)
-        stg_complain(l->c, one->place, "`%s` without `%s`; wanted both",
+        stg_complain(l->c, one->place, "`%s` without `%s`; expected both",
                      one->name, other->name);
     else if (one->path != NULL && is_new(l, k->path))
         check_files(l, c, k);
@@ -344,7 +348,7 @@ void stg_load_check_listen_tls(stg_loading *l)
 
     if (s->client_ca_file != NULL && s->certificate_file == NULL)
         stg_complain(l->c, stg_load_hub_place(l, ca),
-                     "`%s` without `%s`; wanted both, for only TLS asks for "
+                     "`%s` without `%s`; expected both, for only TLS asks for "
                      "certificates",
                      ca, certificate);
     else if (s->client_ca_file != NULL && is_new(l, s->client_ca_file))

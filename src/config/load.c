@@ -98,7 +98,7 @@ static void advise_name(stg_loading *l, const stg_target_settings *t)
         stg_warn(l->c, t->place,
                  "no `name`: the target is called `%s`, made of its URL, so "
                  "that with another path or query it would be a new target "
-                 "and its messages another's; wanted a `name`",
+                 "and its messages another's; expected a `name`",
                  t->name);
 }
 
@@ -123,7 +123,7 @@ static void name_targets(stg_loading *l)
             stg_complain(l->c, nowhere, "there is no memory for the settings");
         else if (first != i)
             stg_complain(l->c, t->place,
-                         "two targets have the name `%s`; wanted a `name` of "
+                         "two targets have the name `%s`; expected a `name` of "
                          "its own (see line %" PRIu32 ")",
                          t->name, s->targets[first].place.line);
     }
@@ -135,12 +135,13 @@ static void want_needed(stg_loading *l)
     for (size_t i = 0; i < l->s->target_count; i++)
         if (l->targets[i][stg_load_number(STG_IN_TARGET, "url")].line == 0)
             stg_complain(l->c, l->s->targets[i].place,
-                         "a target without `url`; wanted `url: "
+                         "a target without `url`; expected `url: "
                          "https://HOST/PATH`");
     if (stg_load_hub_place(l, "targets").line == 0)
-        stg_complain(l->c, nowhere,
-                     "there are no `targets`; wanted `targets:`, and a list of "
-                     "`- {name: NAME, url: URL}`");
+        stg_complain(
+            l->c, nowhere,
+            "there are no `targets`; expected `targets:`, and a list of "
+            "`- {name: NAME, url: URL}`");
 }
 
 /* -- the file -------------------------------------------------------------- */
@@ -151,7 +152,7 @@ static void read_hub(stg_loading *l, const stg_yaml_node *top)
 
     if (top->kind != STG_NODE_MAP) {
         stg_complain(l->c, top->place,
-                     "%s; wanted a map of settings, with `targets:`",
+                     "%s; expected a map of settings, with `targets:`",
                      stg_load_kind(top));
         return;
     }

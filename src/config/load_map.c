@@ -100,8 +100,8 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
                      prefix, shown, other->path);
     else
         stg_complain(l->c, key->place,
-                     "`%s%s`: no such setting; wanted one of %s", prefix, shown,
-                     all);
+                     "`%s%s`: no such setting; expected one of %s", prefix,
+                     shown, all);
 }
 
 /* -- values ---------------------------------------------------------------- */
@@ -117,15 +117,15 @@ const char *stg_load_kind(const stg_yaml_node *n)
 void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n)
 {
-    char wanted[STG_EXPECTED_MAX];
+    char expected[STG_EXPECTED_MAX];
 
-    stg_setting_expected(s, wanted);
+    stg_setting_expected(s, expected);
     if (stg_node_is_null(n))
-        stg_complain(l->c, n->place, "`%s`: nothing; wanted %s%s", s->path,
-                     wanted, s->is_needed ? "" : ", or no such key at all");
+        stg_complain(l->c, n->place, "`%s`: nothing; expected %s%s", s->path,
+                     expected, s->is_needed ? "" : ", or no such key at all");
     else
-        stg_complain(l->c, n->place, "`%s`: %s; wanted %s", s->path,
-                     stg_load_kind(n), wanted);
+        stg_complain(l->c, n->place, "`%s`: %s; expected %s", s->path,
+                     stg_load_kind(n), expected);
 }
 
 static void refuse_value(stg_loading *l, const stg_setting *s,
@@ -133,8 +133,8 @@ static void refuse_value(stg_loading *l, const stg_setting *s,
 {
     bool has_hint = flaw->hint[0] != '\0';
 
-    stg_complain(l->c, n->place, "`%s`: %s; wanted %s%s%s%s", s->path,
-                 flaw->what, flaw->wanted, has_hint ? "; did you mean " : "",
+    stg_complain(l->c, n->place, "`%s`: %s; expected %s%s%s%s", s->path,
+                 flaw->what, flaw->expected, has_hint ? "; did you mean " : "",
                  flaw->hint, has_hint ? "?" : "");
 }
 
@@ -145,7 +145,7 @@ static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
         return stg_value_read(s, text, base, flaw);
     *flaw = (stg_value_flaw){.what = "a text in quotes"};
     snprintf(flaw->hint, sizeof flaw->hint, "%.60s", n->text);
-    stg_setting_expected(s, flaw->wanted);
+    stg_setting_expected(s, flaw->expected);
     return false;
 }
 
@@ -192,7 +192,7 @@ static void load_key(stg_loading *l, const stg_setting *s,
 {
     if (s->is_own && l->places == l->defaults)
         stg_complain(l->c, key->place,
-                     "`defaults.%s`: each target has its own; wanted it in "
+                     "`defaults.%s`: each target has its own; expected it in "
                      "`targets`",
                      s->path);
     else

@@ -72,7 +72,7 @@ size_t stg_load_number(stg_setting_in in, const char *path);
 void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
                   const stg_yaml_node *map, void *base, stg_file_place *places);
 
-/* "PATH: WHAT; wanted ...": a value of another kind than the setting's. */
+/* "PATH: WHAT; expected ...": a value of another kind than the setting's. */
 void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n);
 

@@ -33,15 +33,15 @@ static const char head[] =
     "src/config/table.c:\n"
     "     change that, and make it anew. -->\n"
     "\n"
-    "`stagger hub -c FILE` takes its settings from a file, and `stagger check "
-    "-c FILE`\n"
-    "says what is wrong with it, all at once, and what is unwise. A hub without "
-    "a file is\n"
-    "set by options of the command, which have the same names where there are "
-    "some; beside\n"
-    "`-c` the options of the hub itself (where it listens, its store, its log) "
-    "go before the\n"
-    "file, and those of targets are refused.\n"
+    "`stagger hub -c FILE` takes its settings from a file. `stagger check -c FILE` "
+    "prints all\n"
+    "mistakes in it at once, and warns of what is valid but risky. Without a file "
+    "the hub takes\n"
+    "its settings from options, which have the same names where there are some. "
+    "With `-c` the\n"
+    "options of the hub itself (address, store, log) override the file, and those "
+    "of targets\n"
+    "are refused.\n"
     "\n"
     "```\n";
 
@@ -49,7 +49,7 @@ static const char rules[] =
     "```\n"
     "\n"
     "[examples/stagger.yaml](../examples/stagger.yaml) has every part with a "
-    "word on each.\n"
+    "comment.\n"
     "\n"
     "## The file\n"
     "\n"
@@ -68,7 +68,7 @@ static const char rules[] =
     "- A **size** is a number of bytes, or has a unit, a power of 1024: `64KiB`, "
     "`1.5G`, `8GiB`.\n"
     "- A **rate** is `100/s`, or `0.5/s`.\n"
-    "- A **list** of one may be the one alone.\n"
+    "- A **list** of one item may be that item alone.\n"
     "\n"
     "A **secret** is never in the settings, but in a file of its own that "
     "nobody else may read\n"
@@ -79,23 +79,26 @@ static const char rules[] =
 
 static const char tail[] =
     "\n"
-    "## What is a mistake, and what is unwise\n"
+    "## Mistakes and warnings\n"
     "\n"
-    "A mistake stops the hub before it starts, and a reload before it changes "
-    "anything: a\n"
-    "value out of its range, and what contradicts: retries that go on for "
-    "longer than\n"
-    "`store.retention`, a certificate without its key, or expired, or not that "
-    "of the key, a\n"
-    "secret that others may read, headers that are the hub's own, a filter by a "
-    "header that\n"
-    "is not kept, targets with one name, an address that `egress` refuses.\n"
+    "With a mistake the hub does not start, and a reload changes nothing. Mistakes "
+    "are values\n"
+    "out of range, and contradictions: retries that go on for longer than "
+    "`store.retention`, a\n"
+    "certificate without its key, or expired, or of another key, a secret that "
+    "others may read,\n"
+    "headers that the hub sets itself, a filter by a header that is not kept, two "
+    "targets with\n"
+    "one name, an address that `egress` refuses.\n"
     "\n"
-    "What is unwise is told by `stagger check`, and by the hub when it starts: "
-    "a `listen.address` that this machine does not have, no jitter with many targets,\n"
-    "retries for ever, TLS without a check, a secret sent in the clear, a quota "
-    "that the disk does\n"
-    "not have, and the like. `stagger check --strict` fails by it.\n"
+    "`stagger check` warns of risks, and so does the hub when it starts: a "
+    "`listen.address` that\n"
+    "this machine does not have, no jitter with many targets, retries without an "
+    "end, TLS\n"
+    "without a check of the certificate, a secret sent in the clear, a quota that "
+    "the disk does\n"
+    "not have, and the like. With `--strict` a warning makes `stagger check` "
+    "fail.\n"
     "\n"
     "## What a reload can change\n"
     "\n"
@@ -128,12 +131,12 @@ static void print_code(FILE *to, const char *text)
 
 static void print_row(FILE *to, const stg_setting *s)
 {
-    char wanted[STG_EXPECTED_MAX];
+    char expected[STG_EXPECTED_MAX];
 
     fprintf(to, "| `%s` | ", s->path);
     print_cell(to, s->kind == &stg_kind_section
                        ? ""
-                       : stg_setting_expected(s, wanted));
+                       : stg_setting_expected(s, expected));
     fputc(' ', to);
     if (s->is_needed)
         fputs("| needed ", to);
@@ -190,11 +193,11 @@ const char *stg_settings_flag_text(const stg_setting *s,
 {
     bool has_standard = s->standard != NULL;
     const char *standard = has_standard ? s->standard : "";
-    char wanted[STG_EXPECTED_MAX];
+    char expected[STG_EXPECTED_MAX];
 
     if (has_words(s))
         snprintf(text, STG_FLAG_TEXT_MAX, "%s (%s). %s",
-                 stg_setting_expected(s, wanted), standard, s->says);
+                 stg_setting_expected(s, expected), standard, s->says);
     else
         snprintf(text, STG_FLAG_TEXT_MAX, "%s%s%s%s", s->says,
                  has_standard ? " (" : "", standard, has_standard ? ")" : "");
@@ -222,13 +225,13 @@ static const char manual_head[] =
     "Names of files are relative to the directory of the settings file.\n"
     ".Pp\n"
     ".Xr stagger-check 1\n"
-    "says every mistake at once, and what is legal but unwise.\n"
+    "prints all mistakes at once, and warns of what is valid but risky.\n"
     ".Pp\n"
     "A time is a number and its unit, ns, us, ms, s, m, h or d; only 0 needs "
     "none.\n"
     "A size is a number of bytes, or has a unit, a power of 1024: 64KiB, 8GiB.\n"
     "A rate is 100/s or 0.5/s.\n"
-    "A list of one may be the one alone.\n"
+    "A list of one item may be that item alone.\n"
     ".Pp\n"
     "A secret is in a file of its own that nobody else may read, and it is shown\n"
     "nowhere.\n"
@@ -269,15 +272,15 @@ static void print_text(FILE *to, const char *text)
 
 static void print_value(FILE *to, const stg_setting *s)
 {
-    char wanted[STG_EXPECTED_MAX], text[STG_EXPECTED_MAX + 160];
+    char expected[STG_EXPECTED_MAX], text[STG_EXPECTED_MAX + 160];
 
     if (s->kind == &stg_kind_section)
         return;
-    stg_setting_expected(s, wanted);
-    wanted[0] = wanted[0] >= 'a' && wanted[0] <= 'z' && wanted[1] == ' '
-                    ? (char)(wanted[0] - 'a' + 'A')
-                    : wanted[0];
-    snprintf(text, sizeof text, "Value: %s.%s%s%s%s", wanted,
+    stg_setting_expected(s, expected);
+    expected[0] = expected[0] >= 'a' && expected[0] <= 'z' && expected[1] == ' '
+                      ? (char)(expected[0] - 'a' + 'A')
+                      : expected[0];
+    snprintf(text, sizeof text, "Value: %s.%s%s%s%s", expected,
              s->standard != NULL ? " Default: `" : "",
              s->standard != NULL ? s->standard : "",
              s->standard != NULL ? "`." : "",

@@ -218,7 +218,7 @@ static stg_status name_target(stg_settings *s, stg_target_settings *t,
         return STG_OK;
     return stg_hub_refuse(
         err, STG_INVALID,
-        "this is no name of a target, wanted 1 to 64 of A-Z a-z 0-9 "
+        "this is no name of a target, expected 1 to 64 of A-Z a-z 0-9 "
         ". _ -");
 }
 
@@ -329,7 +329,7 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
         return STG_OK;
     return stg_hub_refuse(err, STG_INVALID,
                           "the hub itself listens there (on %s), and each "
-                          "message would come back as a new one; wanted "
+                          "message would come back as a new one; expected "
                           "another",
                           listens);
 }
@@ -343,10 +343,11 @@ stg_status stg_settings_check_egress(const stg_settings *s, const stg_url *url,
     if (!stg_url_read_address(url, &to) ||
         stg_egress_allows(&s->egress, (const struct sockaddr *)&to, why))
         return STG_OK;
-    return stg_hub_refuse(err, STG_INVALID,
-                          "the hub may not connect to its address: %s; wanted "
-                          "another, or one that `egress.allow` has",
-                          why);
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "the hub may not connect to its address: %s; expected "
+        "another, or one that `egress.allow` has",
+        why);
 }
 
 /* Whether messages may be sent there. A URL that is none is found elsewhere. */

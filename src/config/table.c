@@ -67,9 +67,9 @@ static const stg_setting table[] = {
  .is_fixed = true, .says = "Brokers to ask first; they name the others."},
 {HUB_LIST("kafka.topics", topics, kafka.topics.at, kafka.topics.count),
  RANGE(1, 1000), .example = "[orders, '^audit\\..*']", .is_fixed = true,
- .says = "Whose records are the messages: names, or patterns that begin with ^ "
-         "and stand for all topics that they match, also for those that are made "
-         "later (docs/kafka.md)."},
+ .says = "Topics whose records are the messages: names, or patterns that begin "
+         "with ^ and stand for all topics that they match, also those that are "
+         "made later (docs/kafka.md)."},
 {HUB("kafka.group", text, kafka.group), RANGE(1, 200), .standard = "stagger",
  .example = "hub", .is_fixed = true,
  .says = "The consumer group. Hubs of one group share the partitions."},
@@ -81,30 +81,32 @@ static const stg_setting table[] = {
          "beginning of names and `*`. Content-Type always does."},
 {HUB("kafka.headers-lost", word, kafka.headers_lost), .words = losses,
  .standard = "drop", .example = "dead-letter", .is_fixed = true,
- .says = "A record with headers that `kafka.headers` lets through, and that "
-         "cannot be sent (no HTTP, or more than 16 KiB of them): `drop` them "
-         "and send the rest, or make it a `dead-letter` of each target."},
+ .says = "What to do with a record whose headers `kafka.headers` keeps, but HTTP "
+         "cannot send (they are not valid, or more than 16 KiB): `drop` these "
+         "headers and send the rest, or make the record a `dead-letter` of each "
+         "target."},
 {HUB("kafka.tombstones", word, kafka.null_value), .words = nulls, .standard = "skip",
  .example = "send", .is_fixed = true,
  .says = "A record whose value is null, as compacted topics have them: `skip` "
          "it, or `send` it with an empty body."},
 {HUB("kafka.start", text, kafka.start), RANGE(1, 40), .standard = "latest",
  .example = "earliest", .is_fixed = true,
- .says = "Where the group begins a topic that neither the store nor the group "
+ .says = "Where the group begins in a topic that neither the store nor the group "
          "knows: `latest`, with what comes from now on, `earliest`, with all "
          "that the topic has, or at a time such as 2026-03-01T12:00:00Z. It "
-         "counts once; partitions and topics that appear later begin at their "
+         "applies once; partitions and topics that appear later begin at their "
          "first record."},
 {HUB("kafka.expired", word, kafka.expired), .words = expireds,
  .standard = "continue", .example = "stop", .is_fixed = true,
- .says = "Where a topic has lost what was to be read next: `continue` with its "
-         "first record, or `stop` reading the partition, with an error."},
+ .says = "What to do when a topic no longer has the record that is to be read "
+         "next: `continue` with its first record, or `stop` reading the "
+         "partition, with an error."},
 {HUB_LIST("kafka.options", properties, kafka.options, kafka.option_count),
  .example = "{security.protocol: SASL_SSL, sasl.password: {file: kafka.pw}}",
  .is_fixed = true,
  .says = "Properties of librdkafka, as its CONFIGURATION.md has them. A value "
-         "may be the content of a file that nobody else may read. None that are "
-         "the hub's own."},
+         "may be the content of a file that nobody else may read. Properties "
+         "that the hub sets itself are refused."},
 {SECTION(STG_IN_HUB, "shard"),
  .says = "How several hubs share the work: docs/scaling.md."},
 {HUB("shard.mode", word, shard.mode), .words = shards, .standard = "partitions",
@@ -114,21 +116,23 @@ static const stg_setting table[] = {
          "share of the targets."},
 {HUB("shard.count", count, shard.count), RANGE(1, 1024), .standard = "1",
  .example = "4", .is_fixed = true,
- .says = "With `mode: targets`, how many hubs there are. It changes only while "
+ .says = "With `mode: targets`, how many hubs there are. Change it only while "
          "all of them are stopped."},
 {HUB("shard.index", count, shard.index), RANGE(1, 1024), .standard = "1",
- .example = "2", .is_fixed = true, .says = "Which of them this is, from 1."},
+ .example = "2", .is_fixed = true,
+ .says = "The number of this hub, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
 {HUB("listen.address", address, listen.address), .standard = "127.0.0.1:8080",
  .example = "'[::1]:8080'", .is_fixed = true, .flag = "-l, --listen A:P",
- .says = "Where it listens. Port 0 is any, and the line event=ready says which. "
-         "`unix:/path` is a socket in the file system, for whoever may write to "
-         "it. An address that is not of this machine alone needs `listen.tokens`."},
+ .says = "Address and port to listen on. With port 0 the system chooses one, "
+         "which the log line event=ready names. `unix:/path` is a socket in the "
+         "file system, for all who may write to it. An address that other "
+         "machines can reach needs `listen.tokens`."},
 {HUB("listen.tokens", file, listen.token_file), .example = "tokens",
  .is_secret = true, .flag = "--token-file FILE",
- .says = "Tokens with their roles, a line each, as `stagger token` makes them. "
-         "Without the file everybody on this machine may do everything."},
+ .says = "File of tokens with their roles, one a line, as `stagger token` makes "
+         "it. Without it every process on this machine may do everything."},
 {HUB_LIST("listen.headers", rules, listen.headers.at,
  listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
@@ -137,61 +141,62 @@ static const stg_setting table[] = {
  .says = "Headers of a published message that go on to the targets: names, or "
          "the beginning of names and `*`. Content-Type and Stagger-Key always do."},
 {SECTION(STG_IN_HUB, "listen.tls"),
- .says = "The hub's own certificate: with one it speaks HTTPS, of TLS 1.2 and "
-         "1.3, and nothing else. A reload reads the files anew, and so does the "
-         "first connection a second after they have changed. Connections go on, "
+ .says = "The hub's own certificate. With it the hub speaks only HTTPS, of TLS "
+         "1.2 and 1.3. The files are read again at a reload, and at the first "
+         "connection a second after they have changed. Open connections go on, "
          "and a certificate that cannot be used changes nothing."},
 {HUB("listen.tls.certificate", file, listen.certificate_file),
  .example = "hub.pem", .flag = "--tls-cert FILE",
- .says = "It, in PEM, with the chain up to the authority behind it."},
+ .says = "The certificate, in PEM, followed by its chain up to the authority."},
 {HUB("listen.tls.key", file, listen.key_file), .example = "hub.key",
  .is_secret = true, .flag = "--tls-key FILE",
- .says = "Its key, in PEM, without a passphrase."},
+ .says = "The key of that certificate, in PEM, without a passphrase."},
 {HUB("listen.tls.client-ca", file, listen.client_ca_file),
  .example = "clients.pem",
- .says = "Certificates, in PEM, of who vouches for clients: each has to show one "
-         "of theirs (mutual TLS). It is asked for besides the token, which says "
-         "what a client may do."},
+ .says = "Certificate authorities, in PEM, that sign the certificates of clients "
+         "(mutual TLS). A client needs such a certificate in addition to its "
+         "token, which says what it may do."},
 {HUB("listen.tls.client-auth", word, listen.client_auth),
  .words = client_auths, .standard = "required", .example = "optional",
- .says = "With `client-ca`: `required`, or `optional` while clients are changed "
-         "over: one without a certificate is let in, one with a wrong one is "
-         "not."},
+ .says = "With `client-ca`: `required`, or `optional` while clients are "
+         "migrated: one without a certificate is accepted, one with a wrong "
+         "certificate is not."},
 {SECTION(STG_IN_HUB, "listen.connections"),
- .says = "How many may be open at once."},
+ .says = "How many connections may be open at once."},
 {HUB("listen.connections.max", count, listen.connections_max),
  RANGE(1, 60000), .standard = "1024", .example = "4096",
  .says = "Connections in all."},
 {HUB("listen.connections.per-address", count, listen.address_connections_max),
  RANGE(1, 60000), .standard = "512", .example = "64",
- .says = "Connections of one client: its token, or without one its address."},
+ .says = "Connections of one client, which is known by its token, or without one "
+         "by its address."},
 /* -- what is kept ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "store"),
- .says = "The queue, what waits to be tried again, and the dead letters: one "
-         "SQLite file. With Kafka it may be a PostgreSQL database that hubs "
-         "share."},
+ .says = "The queue, parked deliveries and dead letters: one SQLite file. With "
+         "Kafka it may be a PostgreSQL database that hubs share."},
 {HUB("store.path", store, store.path), .standard = "stagger.db",
  .example = "/var/lib/stagger/hub.db", .is_fixed = true,
  .flag = "-s, --store FILE",
- .says = "The store; made if missing. Without this setting it is what "
-         "STAGGER_STORE says in the environment, else ./stagger.db. With Kafka "
-         "also postgres://USER@HOST/DATABASE, without a password: that is in a "
-         "file of libpq's (`?passfile=FILE`, or ~/.pgpass)."},
+ .says = "The store; created if missing. Without this setting it is "
+         "STAGGER_STORE in the environment, else ./stagger.db. With Kafka also "
+         "postgres://USER@HOST/DATABASE, without a password: that is in a file "
+         "of libpq's (`?passfile=FILE`, or ~/.pgpass)."},
 {HUB("store.quota", size, store.quota), RANGE(16 * MIB, 16 * TIB),
  .standard = "8GiB", .example = "100GiB", .is_fixed = true,
  .flag = "--quota SIZE",
- .says = "The most that the store grows to. At 80 percent of it the hub refuses "
-         "messages; the rest is for what it has accepted."},
+ .says = "Maximum size of the store. At 80 percent of it the hub refuses new "
+         "messages, so that those it has accepted have room."},
 {HUB("store.retention", time, store.retention), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "3d", .is_fixed = true, .flag = "--retention D",
- .says = "What waits untried for a target for longer than that is given up, in a "
-         "bulk row. What is parked is not: it ends by its policy."},
+ .says = "A message that waits longer than this for its first attempt is given "
+         "up, in a bulk dead letter of its target. Parked deliveries are not: "
+         "they end by their policy."},
 {HUB("store.full", word, store.full), .words = fulls, .standard = "shed",
  .example = "refuse", .is_fixed = true,
- .says = "What becomes of the oldest that a target waits for, at the end of the "
-         "retention or at half of the quota: `shed`, it is given up in one "
-         "bulk row, or `refuse`, it is kept, and at 80 percent of the quota "
-         "producers get a 503 until the target has caught up."},
+ .says = "What happens to a target's oldest messages at the end of the retention "
+         "or at half of the quota: `shed` gives them up, in one bulk dead "
+         "letter; `refuse` keeps them, and at 80 percent of the quota producers "
+         "get a 503 until the target has caught up."},
 {SECTION(STG_IN_HUB, "store.keys"),
  .says = "Idempotency keys of producers: the same key and message get the same id."},
 {HUB("store.keys.keep", time, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
@@ -199,63 +204,64 @@ static const stg_setting table[] = {
  .says = "How long a key is remembered."},
 {HUB("store.keys.max", count, store.keys_max), RANGE(1, 1000000000),
  .standard = "1000000", .example = "50000", .is_fixed = true,
- .says = "How many are; the oldest goes first."},
+ .says = "How many keys are remembered; the oldest is forgotten first."},
 {SECTION(STG_IN_HUB, "dead-letters"),
- .says = "What is kept of dead letters, and a copy of them. What was replayed, "
-         "dropped or cancelled, or has expired, goes after a day. The others stay "
-         "until `keep`, `max` or `share` is reached; then the oldest are evicted: "
-         "a bulk row of their target and cause counts them, and their bodies are "
-         "gone."},
+ .says = "How long dead letters are kept, and a copy of them. Those that were "
+         "replayed, dropped or cancelled, or have expired, are deleted after a "
+         "day. The others stay until `keep`, `max` or `share` is reached; then "
+         "the oldest are evicted: a bulk dead letter of their target and cause "
+         "counts them, without their bodies."},
 {HUB("dead-letters.copy", letters, letters), .example = "file:dead.jsonl",
  .is_fixed = true, .flag = "--dead-letters WHERE",
  .says = "A copy of each dead letter: `file:FILE`, as JSON lines, or with Kafka "
-         "`kafka:TOPIC`, a record each. Nothing is evicted before the copy has "
-         "it, unless the store has no more room."},
+         "`kafka:TOPIC`, a record each. Nothing is evicted before it is copied, "
+         "unless the store is full."},
 {HUB("dead-letters.keep", time, dead.keep), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "none", .standard = "none", .example = "30d", .is_fixed = true,
- .says = "How long they stay; `none`: for ever."},
+ .says = "How long they are kept; `none`: for ever."},
 {HUB("dead-letters.max", count, dead.max), RANGE(1, 1000000000000),
  .none = "none", .standard = "none", .example = "100000", .is_fixed = true,
- .says = "How many stay; `none`: any number."},
+ .says = "How many are kept; `none`: any number."},
 {HUB("dead-letters.share", percent, dead.share), RANGE(1, 30),
  .standard = "25%", .example = "10%", .is_fixed = true,
- .says = "What they may fill of `store.quota`. With `store.full: refuse` nothing "
-         "is evicted for room; and a PostgreSQL database has no quota."},
+ .says = "How much of `store.quota` they may fill. With `store.full: refuse` "
+         "none is evicted for room; and a PostgreSQL database has no quota."},
 {HUB("audit", file, audit), .example = "/var/log/stagger/audit.log",
  .is_fixed = true,
- .says = "A file for every change that was made by a call: who, when, what."},
+ .says = "File that records every change made through the API: who, when, what."},
 /* -- how much -------------------------------------------------------------- */
 {HUB("memory", size, memory_max), RANGE(8 * MIB, TIB), .standard = "128MiB",
  .example = "1GiB", .is_fixed = true, .flag = "--memory SIZE",
- .says = "For messages in memory. A message may have at most 1/32 of this size."},
+ .says = "Memory for messages. A message may have at most 1/32 of this size."},
 {HUB("in-flight", count, in_flight_max), RANGE(1, 1000000), .standard = "10000",
  .example = "2000",
- .says = "Requests at once, to all targets together. Each target has one more "
-         "of its own."},
+ .says = "Maximum of requests in flight, to all targets together. One request to "
+         "each target does not count."},
 {HUB("budget", budget, budget), .standard = "none",
  .example = "ratio:0.2+100/s",
- .says = "What retries of all targets together may cost, as `budget=` of a "
+ .says = "Retry budget of all targets together, written as `budget=` of a "
          "policy: docs/retry.md."},
 {HUB("budget-empty", word, budget_empty), .words = empties, .standard = "wait",
  .example = "give-up",
- .says = "What becomes of a retry that this `budget` cannot pay: it waits, or it "
-         "is given up as a dead letter. A target's own budget goes by its "
-         "policy's `budget-empty=`."},
+ .says = "What happens to a retry for which this `budget` has nothing left: it "
+         "waits, or it is given up as a dead letter. For a target's own budget "
+         "its policy's `budget-empty=` decides."},
 {HUB("drain", time, drain), RANGE(0, STG_DAY), .standard = "10s",
  .example = "1m", .flag = "--drain D",
- .says = "What requests under way have to end when the hub is stopped."},
+ .says = "Time for requests in flight to end when the hub is stopped."},
 /* -- what is told ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "log"), .says = "What goes to standard error."},
 {HUB("log.format", word, log.is_json), .words = formats, .standard = "logfmt",
  .example = "json", .is_fixed = true, .flag = "--log FORMAT",
- .says = "How it is written: a line an event."},
+ .says = "Format of the log; each event is a line."},
 {HUB("log.level", word, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
- .says = "The least that is told; `debug` tells of each delivery, too."},
-{SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
+ .says = "Lowest level that is logged; `debug` logs each delivery, too."},
+{SECTION(STG_IN_HUB, "metrics"),
+ .says = "What Prometheus reads at /metrics."},
 {HUB("metrics.targets", count, metrics.targets_max), RANGE(0, 100000),
  .standard = "1000", .example = "50", .is_fixed = true,
- .says = "Targets that have numbers of their own; the rest are one sum."},
+ .says = "Targets with metrics of their own; the others are one sum."},
 {HUB("trace", word, trace), .words = traces, .standard = "begin",
  .example = "pass", .is_fixed = true, .flag = "--trace WHAT",
  .says = "W3C trace context: `begin` passes a message's trace on to the "
@@ -265,20 +271,20 @@ static const stg_setting table[] = {
 {HUB("resolver", word, resolver), .words = resolvers, .standard = "dns",
  .example = "system",
  .says = "Who resolves the names of targets: `dns` asks the name servers of "
-         "/etc/resolv.conf, about all names at once, after /etc/hosts; "
-         "`system` asks the system, for its nsswitch.conf (mDNS, LDAP ...), a "
-         "few names at a time, so that slow ones delay the others."},
+         "/etc/resolv.conf, for all names at once, after /etc/hosts; `system` "
+         "asks the system, with its nsswitch.conf (mDNS, LDAP ...), for a few "
+         "names at a time, so that slow ones delay the others."},
 {SECTION(STG_IN_HUB, "egress"),
- .says = "Which addresses targets may have. The address that is connected to is "
-         "judged, after the name was resolved, each time. The smallest network "
-         "that holds it decides. Link-local and metadata addresses, multicast "
+ .says = "Which addresses the hub may connect to. The address is checked at each "
+         "connection, after the name was resolved. Of the networks that contain "
+         "it the smallest decides. Link-local and metadata addresses, multicast "
          "and 0.0.0.0/8 are refused unless allowed; private ones are not."},
 {HUB_LIST("egress.allow", cidrs, egress.allow,
  egress.allow_count), .example = "[169.254.10.0/24]",
  .says = "Networks that are allowed."},
 {HUB_LIST("egress.deny", cidrs, egress.deny,
  egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
- .says = "Networks that are not."},
+ .says = "Networks that are refused."},
 {HUB_LIST("policies", policies, policies,
  policy_count),
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
@@ -287,74 +293,78 @@ static const stg_setting table[] = {
          "text in full. What a policy can say is in docs/retry.md."},
 {.in = STG_IN_HUB, .path = "defaults", .kind = &stg_kind_defaults,
  .example = "{shed-after: 30m, timeouts: {connect: 2s}}",
- .says = "What targets have unless they say otherwise: every key of a target "
-         "but its `name` and `url`. A target's `headers` and `tags` are added "
-         "to these; of a name in both the target's own counts."},
+ .says = "Settings of targets that do not have their own: every key of a target "
+         "but its `name` and `url`. A target's `headers` and `tags` are added to "
+         "these; of a name in both the target's own value is used."},
 {HUB_LIST("targets", targets, targets,
  target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
- .says = "The targets, one or more. Every message goes to every target, but for "
-         "what `match` leaves out."},
+ .says = "The targets, one or more. Every message goes to every target, except "
+         "for what `match` leaves out."},
 {SECTION(STG_IN_HUB, "alerts"),
- .says = "Who is told what, and how often."},
+ .says = "Which alerts are sent, to whom, and how often."},
 /* -- a target -------------------------------------------------------------- */
 {TARGET("name", name, name), .is_own = true, .example = "shop",
- .says = "Its name, which finds its lane again when the URL changes: 1 to 64 of "
-         "A-Z a-z 0-9 . _ -. Without one it is made of the URL: host-port, and "
-         "behind it a hash of a path and query, so that another query is another "
+ .says = "Name of the target, by which it keeps its lane when the URL changes: 1 "
+         "to 64 of A-Z a-z 0-9 . _ -. Without one it is made of the URL: host- "
+         "port, then a hash of path and query, so that another query is another "
          "target."},
 {TARGET("url", url, url), .is_own = true, .is_needed = true,
  .example = "https://shop.example/in",
- .says = "Where it is. No user and password: those are a header."},
+ .says = "URL to send to. User and password go into a header, not into the URL."},
 {TARGET("method", method, method), .standard = "POST", .example = "PUT",
- .says = "The method of its requests."},
+ .says = "HTTP method of its requests."},
 {TARGET_LIST("headers", headers, headers,
  header_count),
  .example = "{X-Source: hub, Authorization: {file: shop.token}}",
  .says = "Headers of its requests. A value may be the content of a file that "
-         "nobody else may read (one end of line at its end is left out): that is "
-         "the way for secrets. None that are the hub's own. Without "
-         "User-Agent it is `stagger/VERSION`."},
+         "nobody else may read (one end of line at its end is left out): use "
+         "that for secrets. Headers that the hub sets itself are refused. "
+         "Without User-Agent it is `stagger/VERSION`."},
 {TARGET("policy", policy, policy_text), .example = "patient",
  .flag = "-p, --policy P",
  .says = "What to do about failures: a name of `policies`, a preset, or a text. "
          "Without one `broadcast`, and `broadcast-wide` from 50 targets on."},
 {TARGET("in-flight", count, in_flight_max), RANGE(1, 10000), .standard = "64",
  .example = "8", .flag = "--in-flight N",
- .says = "Requests at once, to one target. The hub begins with one, and finds "
-         "out how many it takes."},
+ .says = "Maximum of requests in flight, to one target. The hub begins with one, "
+         "and finds out how many the target can take."},
 {TARGET("rate", rate, rate), RANGE(1, 1000000000), .example = "100/s",
  .flag = "--rate N/s",
- .says = "Requests a second, to one target. Without it, `rate=` of its policy."},
+ .says = "Maximum of requests a second, to one target. Without it, `rate=` of "
+         "its policy."},
 {TARGET("burst", count, burst), RANGE(1, 1000000), .example = "20",
- .says = "With a rate: requests that may go at once after a silence. Without "
+ .says = "With a rate: requests that may be sent at once after a pause. Without "
          "it, a tenth of a second's."},
 {TARGET("order", word, order), .words = orders, .standard = "none",
  .example = "key", .flag = "--order WHAT",
- .says = "`key`: of messages with one Stagger-Key the next goes when the one "
-         "before has ended; `strict`: of all messages."},
+ .says = "`key`: a message is sent when the one before it with the same Stagger- "
+         "Key has ended; `strict`: when the one before it has ended, whatever "
+         "its key."},
 {TARGET("parked-max", count, parked_max), RANGE(1, 1000000), .standard = "10000",
  .example = "100000",
- .says = "Deliveries that may wait to be tried again; at that number nothing "
-         "new is tried."},
+ .says = "Maximum of parked deliveries, which were tried and wait for their next "
+         "attempt; at this number no new message is tried."},
 {TARGET("shed-after", time, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
  .standard = "10m", .example = "1h", .flag = "--shed-after D",
- .says = "What a target that is down keeps waiting, before messages are given "
-         "up; `none`: for ever."},
+ .says = "How long a target may be down before its messages are given up; "
+         "`none`: for ever."},
 {TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
- .says = "Nothing is sent to it; its messages wait, up to `store.retention`."},
+ .says = "The hub sends nothing to it; its messages wait, up to "
+         "`store.retention`."},
 {TARGET("start", word, start), .words = starts, .standard = "latest",
  .example = "earliest",
- .says = "Where a target begins that the store has never had: `latest`, with the "
-         "next message, or `earliest`, with the first one that the log is sure to "
-         "keep (docs/delivery.md). Of one that it knows it changes nothing."},
+ .says = "Where a new target begins: `latest`, with the next message, or "
+         "`earliest`, with the first one that the log is sure to keep "
+         "(docs/delivery.md). A target that the store knows goes on where it "
+         "was."},
 {TARGET_LIST("match", match, match,
  match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
- .says = "Only messages with all of these headers, each with the value, or with "
-         "one of a list, byte by byte. Content-Type and Stagger-Key can be "
-         "asked for, and headers that `listen.headers` keeps, or with Kafka "
+ .says = "Only messages with all of these headers, each with this value, or with "
+         "one of a list, byte by byte. It may name Content-Type and Stagger-Key, "
+         "and headers that `listen.headers` keeps, or with Kafka "
          "`kafka.headers`."},
 {TARGET_LIST("topics", topics, topics.at, topics.count), RANGE(1, 1000),
  .example = "[orders]",
@@ -365,47 +375,51 @@ static const stg_setting table[] = {
          "to 1d, or `none`. docs/delivery.md has the fault of each."},
 {TARGET("timeouts.resolve", time, resolve_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "5s", .example = "1s",
- .says = "To find the address."},
+ .says = "To resolve the name."},
 {TARGET("timeouts.connect", time, connect_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "5s", .example = "500ms", .says = "To connect."},
 {TARGET("timeouts.tls", time, tls_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "10s", .example = "3s",
- .says = "To agree on TLS."},
+ .says = "For the TLS handshake."},
 {TARGET("timeouts.write", time, write_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .standard = "none", .example = "30s",
  .says = "To send the request."},
 {TARGET("timeouts.first-byte", time, first_byte_timeout),
  RANGE(STG_MS, STG_DAY), .none = "none", .standard = "none", .example = "5s",
- .says = "From then to the first byte of the answer."},
+ .says = "From the end of the request to the first byte of the answer."},
 {TARGET("timeouts.attempt", time, attempt_timeout), RANGE(STG_MS, STG_DAY),
  .none = "none", .example = "20s",
  .says = "For all of an attempt, instead of the policy's `attempt-timeout=`."},
 {SECTION(STG_IN_TARGET, "connections"),
  .says = "Connections are kept open for the next request."},
 {TARGET("connections.idle-max", count, idle_count_max), RANGE(0, 10000),
- .standard = "64", .example = "4", .says = "How many wait for use."},
+ .standard = "64", .example = "4",
+ .says = "Maximum of idle connections."},
 {TARGET("connections.idle", time, idle_max), RANGE(STG_MS, STG_DAY),
- .standard = "1m", .example = "15s", .says = "How long one waits."},
+ .standard = "1m", .example = "15s",
+ .says = "How long an idle connection is kept."},
 {TARGET("connections.age", time, age_max), RANGE(STG_MS, STG_DAY),
  .standard = "10m", .example = "2m",
- .says = "How long one lives; then the name is resolved again."},
+ .says = "Maximum age of a connection; then the name is resolved again."},
 {SECTION(STG_IN_TARGET, "answer"), .says = "What is read of an answer's body."},
 {TARGET("answer.read", size, answer_max), RANGE(0, GIB), .standard = "64KiB",
  .example = "1MiB",
- .says = "The most that is read, so that the connection can be used again."},
+ .says = "Maximum that is read, so that the connection can be used again."},
 {TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
- .example = "4KiB", .says = "What is kept of it, for a dead letter."},
+ .example = "4KiB",
+ .says = "Maximum that is kept, for a dead letter."},
 {SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
 {TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
- .says = "Certificates to trust, in PEM; without one the system's."},
+ .says = "Certificate authorities to trust, in PEM; without it the system's."},
 {TARGET("tls.certificate", file, certificate_file), .example = "client.pem",
- .says = "The hub's own, if the target asks for one; in PEM, with its chain."},
+ .says = "The hub's own certificate, for targets that ask for one; in PEM, with "
+         "its chain."},
 {TARGET("tls.key", file, key_file), .example = "client.key", .is_secret = true,
  .says = "The key of that certificate."},
 {TARGET("tls.server-name", text, server_name), RANGE(1, 253),
  .example = "shop.internal",
- .says = "The name that is asked for, and that the target's certificate must "
-         "be for; without one the URL's host."},
+ .says = "Name to ask for (SNI), which the target's certificate must have; "
+         "without it the URL's host."},
 {TARGET("tls.verify", flag_not, is_unverified), .standard = "true",
  .example = "false",
  .says = "Whether the target's certificate is checked. Where it is not, "
@@ -413,94 +427,104 @@ static const stg_setting table[] = {
 {TARGET_LIST("tags", tags, tags,
  tag_count),
  .example = "{team: shop, tier: '1'}",
- .says = "Words of your own, for alerts and people."},
+ .says = "Labels of your own, for alerts and for you."},
 /* -- alerts ---------------------------------------------------------------- */
 {HUB("alerts.threshold", threshold, alerts.threshold),
  .standard = "10 failures in 5m", .example = "1 failure in 10s",
- .says = "So many dead letters of one target in so long are told; `off`: "
+ .says = "So many dead letters of one target in this time are an alert; `off`: "
          "never."},
 {HUB("alerts.threshold-all", threshold, alerts.threshold_all),
  .standard = "10 failures in 5m", .example = "off",
- .says = "The same of all targets together."},
+ .says = "The same for all targets together."},
 {HUB("alerts.alerts", alerts, alerts.alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
- .example = "[dead-letters, store]", .says = "What is told at all."},
-{SECTION(STG_IN_HUB, "alerts.lag"), .says = "When a target is far behind."},
+ .example = "[dead-letters, store]",
+ .says = "Which alerts are sent at all."},
+{SECTION(STG_IN_HUB, "alerts.lag"),
+ .says = "When a target is far behind."},
 {HUB("alerts.lag.messages", count, alerts.lag_messages),
  RANGE(0, 1000000000000), .standard = "100000", .example = "5000",
- .says = "It is this many messages behind; 0: never."},
+ .says = "Alert when it is this many messages behind; 0: never."},
 {HUB("alerts.lag.time", time, alerts.lag_time), RANGE(STG_S, 365 * STG_DAY),
  .none = "never", .standard = "10m", .example = "1h",
- .says = "Or its oldest message is this old."},
+ .says = "Or when its oldest message is this old."},
 {HUB("alerts.certificate", time, alerts.certificate), RANGE(0, 365 * STG_DAY),
  .standard = "14d", .example = "30d",
- .says = "A target's certificate is valid for less than this; 0: never."},
+ .says = "Alert when a target's certificate is valid for less than this; 0: "
+         "never."},
 {HUB("alerts.interval", time, alerts.interval), RANGE(STG_MIN, 7 * STG_DAY),
  .standard = "15m", .example = "1h",
- .says = "Between two messages of one alert of one target."},
+ .says = "Minimum time between two messages about one alert of one target."},
 {HUB("alerts.repeat-interval", time, alerts.repeat_interval), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "never", .standard = "4h", .example = "1d",
- .says = "What goes on unchanged is told again after this; not below "
+ .says = "An alert that goes on unchanged is sent again after this; not below "
          "`alerts.interval`."},
 {HUB("alerts.group-wait", time, alerts.group_wait), RANGE(0, 10 * STG_MIN),
  .standard = "5s", .example = "30s",
- .says = "What comes in this time goes in one message."},
+ .says = "Alerts of this time are sent in one message."},
 {HUB("alerts.min-interval", time, alerts.min_interval), RANGE(0, STG_HOUR), .standard = "1m",
  .example = "5m",
- .says = "Between two messages to one sink; not above `alerts.interval`."},
+ .says = "Minimum time between two messages to one sink; not above "
+         "`alerts.interval`."},
 {HUB("alerts.resolve-after", time, alerts.resolve_after), RANGE(0, STG_DAY), .standard = "1m",
- .example = "10m", .says = "It is over when nothing came for so long."},
+ .example = "10m",
+ .says = "An alert is resolved when its cause has not occurred for this time."},
 {HUB("alerts.send-resolved", flag, alerts.send_resolved), .standard = "true",
- .example = "false", .says = "Whether it is told that it is over."},
+ .example = "false",
+ .says = "Whether a message is sent when an alert is resolved."},
 {HUB("alerts.hub-name", text, alerts.hub_name), RANGE(1, 64),
  .example = "hub-eu-1",
- .says = "What the hub is called in messages; without it, the machine's name."},
+ .says = "Name of the hub in messages; without it, the machine's name."},
 {HUB_LIST("alerts.sinks", sinks, alerts.sinks,
  alerts.sink_count),
  .example = "[{name: ops, type: slack, url-file: slack.url}]",
- .says = "Who is told, up to 32. Without one nobody is."},
+ .says = "Receivers of alerts, up to 32. Without one no alert is sent."},
 /* -- a sink ---------------------------------------------------------------- */
 {SINK("name", name, name), .is_needed = true, .example = "ops",
- .says = "Its name: 1 to 64 of A-Z a-z 0-9 . _ -."},
+ .says = "Name of the sink: 1 to 64 of A-Z a-z 0-9 . _ -."},
 {SINK("type", word, type), .words = types, .is_needed = true, .example = "mail",
  .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST."},
 {SINK("url", text, url), RANGE(1, 2048), .example = "smtp://mail.example:587",
- .says = "Of mail smtp://HOST:PORT or smtps://HOST:PORT, of a webhook http(s). "
-         "Slack's is a secret: `url-file`."},
+ .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook http(s). "
+         "Slack's is a secret: use `url-file`."},
 {SINK("url-file", file, url_file), .is_secret = true, .example = "slack.url",
- .says = "A file that has the URL."},
+ .says = "File with the URL."},
 {SINK("ca", file, ca_file), .example = "ca.pem",
- .says = "Certificates to trust, in PEM; without one the system's."},
+ .says = "Certificate authorities to trust, in PEM; without it the system's."},
 {SINK("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
- .example = "30s", .says = "For one attempt to tell."},
+ .example = "30s",
+ .says = "For one attempt to send."},
 {SINK_LIST("headers", sink_headers, headers,
  header_count),
  .example = "{Authorization: {file: pager.token}}",
- .says = "Of a webhook: headers, as of a target."},
+ .says = "For a webhook: headers, as of a target."},
 {SINK("starttls", word, starttls), .words = starttls, .standard = "required",
  .example = "none",
- .says = "Of smtp://: `required`, `optional` (where the server offers it) or "
+ .says = "For smtp://: `required`, `optional` (where the server offers it) or "
          "`none`."},
 {SINK("user", text, user), RANGE(1, 256), .example = "hub@example.org",
- .says = "Of mail: who logs in."},
+ .says = "For mail: user to log in as."},
 {SINK("password-file", file, password_file), .is_secret = true,
- .example = "mail.password", .says = "Of mail: a file that has the password."},
+ .example = "mail.password",
+ .says = "For mail: file with the password."},
 {SINK("from", text, from), RANGE(1, 254), .example = "hub@example.org",
- .says = "Of mail: who it is from."},
+ .says = "For mail: the sender."},
 {SINK_LIST("to", texts, to,
  to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
- .says = "Of mail: who gets it, up to 100."},
+ .says = "For mail: the recipients, up to 100."},
 {SINK("alerts", alerts, alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
- .example = "[store]", .says = "Only these."},
+ .example = "[store]",
+ .says = "Only these alerts."},
 {SINK_LIST("targets", texts, targets,
  target_count),
- RANGE(1, 10000), .example = "[shop]", .says = "Only of these targets."},
+ RANGE(1, 10000), .example = "[shop]",
+ .says = "Only alerts of these targets."},
 {SINK_LIST("tags", sink_tags, tags,
  tag_count),
  .example = "{team: shop}",
- .says = "Only of targets that have one of these tags."},
+ .says = "Only alerts of targets that have one of these tags."},
 };
 /* clang-format on */
 

@@ -61,7 +61,7 @@ const char *stg_lane_policy_preset(size_t targets);
 /* The effective policy, which lanes have and everybody prints: of a text, or of
  * the default for NULL, with the timeout that the target's settings have for an
  * attempt, and their rate in thousandths a second; 0: they have none. Returns
- * STG_INVALID with the place and what was wanted; err->column counts from 1. */
+ * STG_INVALID with the place and what was expected; err->column counts from 1. */
 stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
                                 size_t targets, stg_ns attempt_timeout,
                                 uint32_t rate, stg_error *err);

@@ -40,7 +40,7 @@ static void judge_listen(stg_loading *l)
     if (s->certificate_file != NULL && stg_address_is_path(&address))
         stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
                      "`listen.tls`: %s is a socket of this machine, which is "
-                     "plain; wanted an address and port, or no `listen.tls`",
+                     "plain; expected an address and port, or no `listen.tls`",
                      s->address);
     if (stg_address_check_host(&address, &err) != STG_OK)
         stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
@@ -51,15 +51,16 @@ static void judge_listen(stg_loading *l)
     if (stg_load_hub_place(l, "listen.tokens").line == 0)
         stg_complain(l->c, stg_load_hub_place(l, "listen.address"),
                      "`listen.address`: %s can be reached by other machines, "
-                     "and there are no `listen.tokens`; wanted tokens, or "
+                     "and there are no `listen.tokens`; expected tokens, or "
                      "127.0.0.1",
                      s->address);
     else if (s->certificate_file == NULL)
-        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
-                 "`listen.address`: other machines can reach %s, and tokens "
-                 "go to it in the clear; wanted `listen.tls`, or a proxy with "
-                 "TLS before it",
-                 s->address);
+        stg_warn(
+            l->c, stg_load_hub_place(l, "listen.address"),
+            "`listen.address`: other machines can reach %s, and tokens "
+            "go to it in the clear; expected `listen.tls`, or a proxy with "
+            "TLS before it",
+            s->address);
 }
 
 static void judge_tokens(stg_loading *l)
@@ -89,7 +90,7 @@ static void judge_connections(stg_loading *l)
                      stg_load_hub_place(l, "listen.connections.per-address"),
                      "`listen.connections.per-address` is %" PRIu32
                      ", more than `listen.connections.max`, %" PRIu32
-                     "; wanted fewer, or as many",
+                     "; expected fewer, or as many",
                      s->address_connections_max, s->connections_max);
 }
 
@@ -118,7 +119,7 @@ static void judge_ordered(stg_loading *l)
     if (room / (MESSAGES * ordered) < LEAST)
         stg_complain(l->c, place,
                      "`memory` has no room for four messages of 4 KiB for each "
-                     "of %" PRIu64 " targets with an `order`; wanted %" PRIu64
+                     "of %" PRIu64 " targets with an `order`; expected %" PRIu64
                      "MiB or more",
                      ordered,
                      (ordered * MESSAGES * LEAST * 4 / 3 >> MIB_SHIFT) + 1);
@@ -288,7 +289,7 @@ static void judge_sink_targets(stg_loading *l, size_t i)
             continue;
         near = suggest_target(l->s, name);
         stg_complain(l->c, sink_place(l, i, "targets"),
-                     "`targets`: there is no target `%.64s`; wanted names of "
+                     "`targets`: there is no target `%.64s`; expected names of "
                      "`targets`%s%s%s",
                      name, near ? "; did you mean " : "", near ? near : "",
                      near ? "?" : "");
@@ -344,9 +345,10 @@ static void judge_alerts(stg_loading *l)
 
     if (stg_load_hub_place(l, "alerts").line > 0 &&
         stg_load_hub_place(l, "alerts.sinks").line == 0)
-        stg_warn(l->c, stg_load_hub_place(l, "alerts"),
-                 "`alerts` without `alerts.sinks`: nobody is told; wanted one "
-                 "at least");
+        stg_warn(
+            l->c, stg_load_hub_place(l, "alerts"),
+            "`alerts` without `alerts.sinks`: no alert is sent; expected one "
+            "at least");
 
     for (size_t i = 0; i < l->sink_count; i++) {
         judge_sink_targets(l, i);
@@ -355,7 +357,7 @@ static void judge_alerts(stg_loading *l)
         if (sink_place(l, i, "type").line == l->sinks[i][0].line &&
             sink_place(l, i, "type").column == l->sinks[i][0].column) {
             stg_complain(l->c, l->sinks[i][0],
-                         "a sink without `type`; wanted slack, mail or "
+                         "a sink without `type`; expected slack, mail or "
                          "webhook");
             return;
         }

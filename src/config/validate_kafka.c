@@ -26,7 +26,7 @@ static void judge_twice(stg_loading *l)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strstr(k->from, parameters[i]) != NULL && is_written(l, paths[i]))
             stg_complain(l->c, stg_load_hub_place(l, paths[i]),
-                         "`%s`, and `source` says it, too; wanted it once",
+                         "`%s`, and `source` says it, too; expected it once",
                          paths[i]);
 }
 
@@ -39,7 +39,7 @@ static void judge_start(stg_loading *l)
 
     if (!stg_from_read_start(text, &kind, &at_ms))
         stg_complain(l->c, stg_load_hub_place(l, "kafka.start"),
-                     "`kafka.start`: `%.40s` is none of them; wanted latest, "
+                     "`kafka.start`: `%.40s` is none of them; expected latest, "
                      "earliest or a time such as 2026-03-01T12:00:00Z%s%s%s",
                      text, near != NULL ? "; did you mean " : "",
                      near != NULL ? near : "", near != NULL ? "?" : "");
@@ -55,11 +55,11 @@ static void judge_source(stg_loading *l)
     if (k->brokers.count == 0)
         stg_complain(l->c, place,
                      "`source` is kafka, and there are no `kafka.brokers`; "
-                     "wanted one at least");
+                     "expected one at least");
     if (k->topics.count == 0)
         stg_complain(l->c, place,
                      "`source` is kafka, and there are no `kafka.topics`; "
-                     "wanted one at least");
+                     "expected one at least");
 }
 
 /* What only Kafka makes sense of. */
@@ -67,21 +67,21 @@ static void judge_other(stg_loading *l)
 {
     if (is_written(l, "kafka"))
         stg_complain(l->c, stg_load_hub_place(l, "kafka"),
-                     "`kafka`, and messages come from elsewhere; wanted "
+                     "`kafka`, and messages come from elsewhere; expected "
                      "`source: kafka`, too");
     if (stg_from_is_postgres(l->s->store.path))
         stg_complain(l->c, stg_load_hub_place(l, "store.path"),
                      "`store.path` is a database, which hubs that read from "
-                     "Kafka share; wanted a file, or `source: kafka`");
+                     "Kafka share; expected a file, or `source: kafka`");
     if (l->s->letters.topic != NULL)
         stg_complain(
             l->c, stg_load_hub_place(l, "dead-letters.copy"),
             "`dead-letters.copy` is a topic, and messages do not come from "
-            "Kafka; wanted file:FILE, or `source: kafka`");
+            "Kafka; expected file:FILE, or `source: kafka`");
     if (l->s->shard.mode == STG_SHARD_TARGETS)
         stg_complain(l->c, stg_load_hub_place(l, "shard.mode"),
                      "`shard.mode` is targets, and messages do not come from "
-                     "Kafka: the embedded queue has one hub; wanted `source: "
+                     "Kafka: the embedded queue has one hub; expected `source: "
                      "kafka`");
 }
 
@@ -92,14 +92,14 @@ static void judge_shard(stg_loading *l)
     if (s->mode == STG_SHARD_PARTITIONS) {
         if (s->count > 1 || s->index > 1)
             stg_complain(l->c, stg_load_hub_place(l, "shard"),
-                         "`shard` without `mode: targets`; wanted both, or "
+                         "`shard` without `mode: targets`; expected both, or "
                          "neither");
         return;
     }
     if (s->index > s->count)
         stg_complain(l->c, stg_load_hub_place(l, "shard.index"),
                      "`shard.index` is %" PRIu32 ", and there are %" PRIu32
-                     " of them; wanted 1 to %" PRIu32,
+                     " of them; expected 1 to %" PRIu32,
                      s->index, s->count, s->count);
 }
 
@@ -144,7 +144,7 @@ static void judge_letters(stg_loading *l)
         stg_complain(
             l->c, stg_load_hub_place(l, "dead-letters.copy"),
             "`dead-letters.copy`: messages come from the topic %.60s, and "
-            "each dead letter would be one; wanted another topic",
+            "each dead letter would be one; expected another topic",
             topic);
 }
 
@@ -170,7 +170,7 @@ static void judge_session(stg_loading *l)
                  "`session.timeout.ms` is %" PRIu64
                  ", and `heartbeat.interval.ms` %" PRIu64
                  ": a heartbeat or two that are late cost the hub its "
-                 "partitions; wanted three heartbeats a session at least",
+                 "partitions; expected three heartbeats a session at least",
                  session, heartbeat);
 }
 
@@ -195,12 +195,12 @@ void stg_validate_topics(stg_loading *l, size_t target)
         if (l->s->source != STG_SOURCE_KAFKA) {
             stg_complain(l->c, stg_load_target_place(l, target, "topics"),
                          "`topics`, and messages do not come from Kafka; "
-                         "wanted `source: kafka`");
+                         "expected `source: kafka`");
             return;
         } else if (!has_choice(&l->s->kafka.topics, topics->at[i])) {
             stg_complain(l->c, stg_load_target_place(l, target, "topics"),
                          "`topics`: %.60s is none of `kafka.topics`, so that "
-                         "nothing would come from it; wanted one of them",
+                         "nothing would come from it; expected one of them",
                          topics->at[i]);
         }
 }

@@ -101,11 +101,12 @@ static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
         return;
     }
     if (retry_total(p, retention) > retention)
-        stg_complain(l->c, place,
-                     "the policy's retries may go on for longer than "
-                     "`store.retention`, which is %s; wanted retries that end "
-                     "before, or a longer retention",
-                     print_time(retention, kept));
+        stg_complain(
+            l->c, place,
+            "the policy's retries may go on for longer than "
+            "`store.retention`, which is %s; expected retries that end "
+            "before, or a longer retention",
+            print_time(retention, kept));
 }
 
 /* The mean of a wait, which does not depend on those before it. */
@@ -141,7 +142,7 @@ static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
             stg_warn(l->c, policy_place(l, target),
                      "the policy's deadline, %s, ends it after %" PRIu64
                      " of its %" PRIu64
-                     " attempts, more or less; wanted a "
+                     " attempts, more or less; expected a "
                      "longer deadline=",
                      print_time(p->deadline, deadline), n, p->attempts_max);
     }
@@ -168,7 +169,7 @@ static void judge_policy(stg_loading *l, size_t target)
     if (p.attempt_timeout == STG_NEVER)
         stg_warn(l->c, policy_place(l, target),
                  "an attempt has no limit of time: a target that hangs keeps "
-                 "its requests for ever; wanted attempt-timeout=, or "
+                 "its requests for ever; expected attempt-timeout=, or "
                  "`timeouts.attempt`");
 }
 
@@ -231,12 +232,12 @@ static void judge_headers(stg_loading *l, size_t target, const stg_url *url)
         if (!url->is_tls && !is_private(url))
             stg_warn(l->c, place_of(l, target, "url"),
                      "header `%.60s` is sent in the clear, by http:// to a "
-                     "host that is not private; wanted https://",
+                     "host that is not private; expected https://",
                      h->name);
         if (h->file == NULL && l->is_exposed)
             stg_warn(l->c, place_of(l, target, "headers"),
                      "the value of header `%.60s` is in a file that others may "
-                     "read; wanted it in one of its own: {file: PATH}",
+                     "read; expected it in one of its own: {file: PATH}",
                      h->name);
     }
 }
@@ -266,9 +267,11 @@ static void judge_url(stg_loading *l, size_t target)
                  "a certificate, and the target's `url` is http://: it is of "
                  "no use");
     if (url.is_tls && t->is_unverified)
-        stg_warn(l->c, place_of(l, target, "tls.verify"),
-                 "the target's certificate is not checked: anybody between can "
-                 "read and answer; wanted `tls.ca` with the right one");
+        stg_warn(
+            l->c, place_of(l, target, "tls.verify"),
+            "the target's certificate is not checked: somebody in the network "
+            "path can pose as the target; expected `tls.ca` with the right "
+            "one");
 }
 
 /* -- the lane -------------------------------------------------------------- */
@@ -282,7 +285,7 @@ static void judge_rate(stg_loading *l, size_t target)
         return;
     if (p.rate == 0 && t->burst > 0)
         stg_complain(l->c, place_of(l, target, "burst"),
-                     "`burst` without `rate`; wanted both");
+                     "`burst` without `rate`; expected both");
     // As many at once would be ten seconds' worth.
     if (p.rate > 0 && is_written(l, target, "in-flight") &&
         t->in_flight_max > 1 &&
@@ -317,10 +320,11 @@ static void judge_method(stg_loading *l, size_t target)
     const char *method = l->s->targets[target].method;
 
     if (strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0)
-        stg_warn(l->c, place_of(l, target, "method"),
-                 "a body with %s: many servers do not read it; wanted POST or "
-                 "PUT",
-                 method);
+        stg_warn(
+            l->c, place_of(l, target, "method"),
+            "a body with %s: many servers do not read it; expected POST or "
+            "PUT",
+            method);
 }
 
 /* A part that may take longer than the whole never ends by its own timeout. */

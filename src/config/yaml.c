@@ -59,7 +59,7 @@ static bool read_text(const char *path, char **text, size_t *size,
     else if (error != 0)
         stg_complain(c, nowhere, "it cannot be read: %s", strerror(error));
     else if (*size > SIZE_MAX_READ)
-        stg_complain(c, nowhere, "it is too large; wanted 16 MiB at most");
+        stg_complain(c, nowhere, "it is too large; expected 16 MiB at most");
     return is_read && error == 0 && *size <= SIZE_MAX_READ;
 }
 
@@ -67,11 +67,11 @@ static void complain(stg_diagnostics *c, stg_file_place at, unsigned char byte)
 {
     if (byte >= 0x80)
         stg_complain(c, at,
-                     "the byte 0x%02x is no UTF-8 here; wanted a file in UTF-8",
+                     "the byte 0x%02x is not UTF-8; expected a file in UTF-8",
                      byte);
     else
         stg_complain(c, at,
-                     "the control character 0x%02x; wanted text without such",
+                     "the control character 0x%02x; expected text without such",
                      byte);
 }
 
@@ -180,10 +180,10 @@ static void complain_of_form(stg_yaml *y)
         stg_complain(y->complaints, nowhere, "there is no memory to read it");
     } else if (is_tab_at(y, &p->problem_mark)) {
         stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
-                     "a tab; wanted blanks to indent with");
+                     "a tab; expected blanks to indent with");
     } else if (strstr(problem, "mapping values are not allowed") != NULL) {
         stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
-                     "a second `: ` in one line; wanted one key a line, and "
+                     "a second `: ` in one line; expected one key a line, and "
                      "quotes around a text that has `: `");
     } else {
         stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
@@ -213,7 +213,7 @@ static bool is_end(stg_yaml *y)
     if (y->event.type == YAML_STREAM_END_EVENT)
         return true;
     stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
-                 "a second document; wanted one, without `---` behind it");
+                 "a second document; expected one, without `---` behind it");
     return false;
 }
 
@@ -226,7 +226,7 @@ static const stg_yaml_node *read_document(stg_yaml *y)
         return NULL;
     if (y->event.type == YAML_STREAM_END_EVENT) {
         stg_complain(y->complaints, nowhere,
-                     "it is empty; wanted settings, with `targets:`");
+                     "it is empty; expected settings, with `targets:`");
         return NULL;
     }
     top = stg_yaml_next(y) ? stg_yaml_read_node(y, 0) : NULL;

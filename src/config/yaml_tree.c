@@ -39,7 +39,7 @@ static bool weigh(stg_yaml *y, stg_file_place place, size_t weight)
     if (y->weight <= NODES_MAX)
         return true;
     stg_complain(y->complaints, place,
-                 "the file is too large with its aliases; wanted a million "
+                 "the file is too large with its aliases; expected a million "
                  "nodes at most");
     return false;
 }
@@ -48,7 +48,7 @@ static void refuse_tag(stg_yaml *y, const yaml_char_t *tag)
 {
     if (tag != NULL)
         stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
-                     "the tag `%.40s`; wanted a value without a tag",
+                     "the tag `%.40s`; expected a value without a tag",
                      (const char *)tag);
 }
 
@@ -76,7 +76,7 @@ static stg_yaml_node *read_alias(stg_yaml *y)
         a = a->next;
     if (a == NULL || a->node == NULL) {
         stg_complain(y->complaints, place,
-                     "the alias `*%.40s`; wanted an anchor `&%.40s` that is "
+                     "the alias `*%.40s`; expected an anchor `&%.40s` that is "
                      "complete before it",
                      name, name);
         return NULL;
@@ -119,7 +119,7 @@ static stg_yaml_node *read_scalar(stg_yaml *y)
         return NULL;
     if (strlen(n->text) != size)
         stg_complain(y->complaints, n->place,
-                     "a zero in a text; wanted text without such");
+                     "a zero in a text; expected text without such");
     n->is_plain = style == YAML_PLAIN_SCALAR_STYLE;
     note_text_place(y, n);
     return n;
@@ -194,10 +194,10 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
 
     if (key->kind != STG_NODE_TEXT) {
         stg_complain(y->complaints, key->place,
-                     "a map or a list as a key; wanted a name");
+                     "a map or a list as a key; expected a name");
     } else if (strcmp(key->text, "<<") == 0 && key->is_plain) {
         stg_complain(y->complaints, key->place,
-                     "the merge key `<<`; wanted the keys themselves, or "
+                     "the merge key `<<`; expected the keys themselves, or "
                      "`defaults:` for what all targets have");
     } else if (!stg_text_table_add(seen, key->text, all->count, &first)) {
         stg_complain(y->complaints, nowhere, "there is no memory to read it");
@@ -205,7 +205,7 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
         return true;
     } else {
         stg_complain(y->complaints, key->place,
-                     "`%s` comes twice; wanted it once (see line %u)",
+                     "`%s` comes twice; expected it once (see line %u)",
                      stg_yaml_key_shown(key->text, shown),
                      (unsigned)all->at[first]->place.line);
     }
@@ -246,7 +246,7 @@ stg_yaml_node *stg_yaml_read_node(stg_yaml *y, unsigned depth)
 
     if (depth > DEPTH_MAX) {
         stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
-                     "too deep; wanted %d levels at most", DEPTH_MAX);
+                     "too deep; expected %d levels at most", DEPTH_MAX);
         return NULL;
     }
     switch (y->event.type) {

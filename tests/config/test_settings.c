@@ -304,7 +304,7 @@ TEST(settings, are_refused_with_the_target_at_fault)
     CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
     CHECK_STR(err.text,
               "target 1 (a): the hub may not connect to its address: a "
-              "metadata address (169.254.169.254/32); wanted another, or one "
+              "metadata address (169.254.169.254/32); expected another, or one "
               "that `egress.allow` has");
     stg_settings_free(s);
 }
@@ -412,10 +412,10 @@ TEST(settings, refuse_a_reload_of_what_needs_a_restart)
     check_reload(TARGETS, "store: {quota: 8192MiB}\n" TARGETS, NULL);
     check_reload(TARGETS, "store: {quota: 64MiB}\n" TARGETS,
                  "1:16: `store.quota` has changed, and only a restart can do "
-                 "that; wanted it as it was, or a restart");
+                 "that; expected it as it was, or a restart");
     check_reload("store: {quota: 64MiB}\n" TARGETS, TARGETS,
                  "0:0: `store.quota` has changed: it is gone, and only a "
-                 "restart can do that; wanted it as it was, or a restart");
+                 "restart can do that; expected it as it was, or a restart");
     check_reload(TARGETS, "listen: {headers: [X-*]}\n" TARGETS, NULL);
 }
 
@@ -429,7 +429,7 @@ TEST(settings, keep_the_commands_options_over_a_reload)
 
     CHECK(!stg_settings_override(old, row, "5", &err));
     CHECK_STR(err.text,
-              "wanted a time from 0 to 1d, like 10s; did you mean "
+              "expected a time from 0 to 1d, like 10s; did you mean "
               "5s?");
     CHECK(stg_settings_override(old, row, "4s", &err));
     CHECK(stg_settings_override(old, row, "5s", &err)); // the last one counts

@@ -13,7 +13,7 @@ static bool read_threshold(const stg_setting *s, const char *text, void *base,
     stg_alert_threshold read;
 
     if (stg_alert_threshold_read(text, &read, NULL) != STG_OK)
-        return stg_kind_refuse(flaw, text, "is no threshold");
+        return stg_kind_refuse(flaw, text, "is not a threshold");
     memcpy((char *)base + s->at, &read, sizeof read);
     return true;
 }
@@ -48,7 +48,7 @@ static const char *suggest_alert(const char *word)
 static uint32_t read_alert(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *n)
 {
-    char wanted[STG_EXPECTED_MAX];
+    char expected[STG_EXPECTED_MAX];
     const char *near;
     stg_alert a;
 
@@ -57,10 +57,10 @@ static uint32_t read_alert(stg_loading *l, const stg_setting *s,
     if (stg_alert_find(n->text, &a) == STG_OK)
         return STG_ALERT_BIT(a);
     near = suggest_alert(n->text);
-    stg_complain(l->c, n->place, "`%s`: `%.40s` is no alert; wanted %s%s%s%s",
-                 s->path, n->text, stg_setting_expected(s, wanted),
-                 near ? "; did you mean " : "", near ? near : "",
-                 near ? "?" : "");
+    stg_complain(
+        l->c, n->place, "`%s`: `%.40s` is not an alert; expected %s%s%s%s",
+        s->path, n->text, stg_setting_expected(s, expected),
+        near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return 0;
 }
 

@@ -36,7 +36,7 @@ bool stg_value_read(const stg_setting *s, const char *text, void *base,
     *flaw = (stg_value_flaw){.what = ""};
     if (s->kind->read(s, text, base, flaw))
         return true;
-    stg_setting_expected(s, flaw->wanted);
+    stg_setting_expected(s, flaw->expected);
     return false;
 }
 

@@ -28,7 +28,7 @@ typedef struct stg_yaml_node stg_yaml_node; /* config/yaml.h */
  * 24h", "5m". */
 typedef struct stg_value_flaw {
     char what[400];
-    char wanted[240];
+    char expected[240];
     char hint[80]; /* what was meant; "": no idea */
 } stg_value_flaw;
 
@@ -94,7 +94,7 @@ const char *stg_setting_expected(const stg_setting *s,
  * the options of the command. */
 bool stg_setting_is_scalar(const stg_setting *s);
 
-/* The kind's read(), with flaw->wanted. */
+/* The kind's read(), with flaw->expected. */
 bool stg_value_read(const stg_setting *s, const char *text, void *base,
                     stg_value_flaw *flaw);
 

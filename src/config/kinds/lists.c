@@ -18,7 +18,7 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
     }
     if (*n->text == '\0') {
         stg_complain(l->c, n->place,
-                     "`%s`: an empty text; wanted one that is "
+                     "`%s`: an empty text; expected one that is "
                      "not",
                      s->path);
         return NULL;
@@ -63,7 +63,7 @@ static bool is_topic(stg_loading *l, const stg_setting *s,
 static bool is_of_kind(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n)
 {
-    char wanted[STG_EXPECTED_MAX];
+    char expected[STG_EXPECTED_MAX];
     stg_span text = {n->text, strlen(n->text)};
     bool is_fit;
 
@@ -73,8 +73,8 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
         return is_topic(l, s, n);
     is_fit = s->kind != &stg_kind_brokers || stg_from_is_broker(text);
     if (!is_fit)
-        stg_complain(l->c, n->place, "`%s`: `%.60s` is none; wanted %s",
-                     s->path, n->text, stg_setting_expected(s, wanted));
+        stg_complain(l->c, n->place, "`%s`: `%.60s` is none; expected %s",
+                     s->path, n->text, stg_setting_expected(s, expected));
     return is_fit;
 }
 
@@ -108,10 +108,10 @@ static void load_texts(stg_loading *l, const stg_setting *s,
     }
     texts = stg_load_texts(l, s, n);
     if (n->kind == STG_NODE_LIST && n->count == 0)
-        stg_complain(l->c, n->place, "`%s`: an empty list; wanted one at least",
-                     s->path);
+        stg_complain(l->c, n->place,
+                     "`%s`: an empty list; expected one at least", s->path);
     else if (s->most > 0 && texts.count > s->most)
-        stg_complain(l->c, n->place, "`%s`: %zu of them; wanted %u at most",
+        stg_complain(l->c, n->place, "`%s`: %zu of them; expected %u at most",
                      s->path, texts.count, (unsigned)s->most);
     else if (texts.at != NULL)
         stg_kind_put_list(s, base, texts.at, texts.count);

@@ -16,7 +16,7 @@
 static const char *why_reserved(stg_span name)
 {
     if (stg_header_is_framing(name))
-        return "speaks of the connection, which is the hub's own";
+        return "is about the connection, which is the hub's own";
     if (stg_header_is_hubs(name))
         return "is the hub's own";
     if (stg_header_matches("Content-Type", name))
@@ -27,15 +27,15 @@ static const char *why_reserved(stg_span name)
 /* The value of one key of a map. */
 static void refuse_part(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *key, const stg_yaml_node *n,
-                        const char *wanted)
+                        const char *expected)
 {
     char shown[STG_KEY_SHOWN_MAX];
 
-    stg_complain(l->c, n->place, "`%s`: %s for `%s`; wanted %s", s->path,
+    stg_complain(l->c, n->place, "`%s`: %s for `%s`; expected %s", s->path,
                  n->kind == STG_NODE_MAP    ? "a map"
                  : n->kind == STG_NODE_LIST ? "a list"
                                             : "nothing",
-                 stg_yaml_key_shown(key->text, shown), wanted);
+                 stg_yaml_key_shown(key->text, shown), expected);
 }
 
 /* -- headers --------------------------------------------------------------- */
@@ -53,14 +53,14 @@ static bool is_header_name(stg_loading *l, const stg_setting *s,
 
     if (!stg_header_is_name(name)) {
         stg_complain(l->c, key->place,
-                     "`%s`: `%s` is no name of a header; wanted letters, "
+                     "`%s`: `%s` is not a header name; expected letters, "
                      "digits and hyphens",
                      s->path, stg_yaml_key_shown(key->text, shown));
         return false;
     }
     why = s->kind == &stg_kind_headers ? why_reserved(name) : NULL;
     if (why != NULL)
-        stg_complain(l->c, key->place, "`%s`: `%.60s` %s; wanted another",
+        stg_complain(l->c, key->place, "`%s`: `%.60s` %s; expected another",
                      s->path, key->text, why);
     return why == NULL;
 }
@@ -73,10 +73,11 @@ static bool is_header_value(stg_loading *l, stg_file_place place,
     if (stg_header_is_value(text))
         return true;
     // The value may be a secret.
-    stg_complain(l->c, place,
-                 "the value of header `%.60s` cannot be sent; wanted one line "
-                 "without control characters, and no blanks around it",
-                 name);
+    stg_complain(
+        l->c, place,
+        "the value of header `%.60s` cannot be sent; expected one line "
+        "without control characters, and no blanks around it",
+        name);
     return false;
 }
 
@@ -87,7 +88,7 @@ static bool read_header_file(stg_loading *l, const stg_setting *s,
     if (n->count != 2 || strcmp(n->at[0]->text, "file") != 0 ||
         n->at[1]->kind != STG_NODE_TEXT || *n->at[1]->text == '\0') {
         stg_complain(l->c, n->place,
-                     "`%s`: a map; wanted `%.60s: value`, or `%.60s: {file: "
+                     "`%s`: a map; expected `%.60s: value`, or `%.60s: {file: "
                      "PATH}`",
                      s->path, h->name, h->name);
         return false;
@@ -131,7 +132,7 @@ static bool is_repeated(stg_loading *l, const stg_yaml_node *n, size_t i)
     for (size_t k = 0; k < i; k += 2)
         if (differ_headers(n->at[k]->text, n->at[i]->text) == 0) {
             stg_complain(l->c, n->at[i]->place,
-                         "header `%s` comes twice; wanted it once (see line "
+                         "header `%s` comes twice; expected it once (see line "
                          "%u)",
                          stg_yaml_key_shown(n->at[i]->text, shown),
                          (unsigned)n->at[k]->place.line);
@@ -178,7 +179,7 @@ static bool read_property(stg_loading *l, const stg_setting *s,
     if (h.name == NULL)
         return false;
     if (strcmp(stg_yaml_key_shown(key->text, shown), key->text) != 0)
-        why = "is no name of a property; wanted `NAME: VALUE`";
+        why = "is not a property name; expected `NAME: VALUE`";
     if (why != NULL) {
         stg_complain(l->c, key->place, "`%s`: `%s` %s", s->path, shown, why);
         return false;
@@ -217,14 +218,14 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
         return;
     if (!stg_header_is_name(name))
         stg_complain(l->c, key->place,
-                     "`match`: `%s` is no name of a header; wanted letters, "
+                     "`match`: `%s` is not a header name; expected letters, "
                      "digits and hyphens",
                      stg_yaml_key_shown(key->text, shown));
     else if (!stg_headers_keep(
                  rules->count > 0 ? rules->at : stg_headers_default, name))
         stg_complain(l->c, key->place,
                      "`match`: header `%.60s` is not kept of a message, so "
-                     "that nothing would match; wanted it in `%s`",
+                     "that nothing would match; expected it in `%s`",
                      key->text, is_kafka ? "kafka.headers" : "listen.headers");
 }
 
@@ -240,7 +241,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
     }
     if (n->count == 0)
         stg_complain(l->c, n->place,
-                     "`match`: an empty map; wanted a header at least, or no "
+                     "`match`: an empty map; expected a header at least, or no "
                      "such key: then every message is sent");
     all = stg_load_keep(l, (n->count + 1) * sizeof *all);
     for (size_t i = 0; all != NULL && i < n->count; i += 2) {
@@ -252,7 +253,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
             continue;
         if (value->kind == STG_NODE_LIST && value->count == 0)
             stg_complain(l->c, value->place,
-                         "`match`: an empty list; wanted a value at least");
+                         "`match`: an empty list; expected a value at least");
         else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
             refuse_part(l, s, n->at[i], value, "a value, or a list of values");
         else
@@ -287,7 +288,7 @@ static bool read_tag(stg_loading *l, const stg_setting *s,
 
     if (name == NULL || *name == '\0' || strlen(name) > 64) {
         stg_complain(l->c, n->at[i]->place,
-                     "`%s`: a tag's name has 1 to 64 bytes; wanted another",
+                     "`%s`: a tag's name has 1 to 64 bytes; expected another",
                      s->path);
         return false;
     }

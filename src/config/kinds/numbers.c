@@ -112,7 +112,7 @@ static bool read_count(const stg_setting *s, const char *text, void *base,
         return true;
     }
     if (!read_number(text, &number))
-        return stg_kind_refuse(flaw, text, "is no whole number");
+        return stg_kind_refuse(flaw, text, "is not a whole number");
     return put_in_range(s, text, number, base, flaw);
 }
 
@@ -158,11 +158,11 @@ static bool read_percent(const stg_setting *s, const char *text, void *base,
     char digits[8];
 
     if (size < 2 || size > sizeof digits || text[size - 1] != '%')
-        return stg_kind_refuse(flaw, text, "is no percentage");
+        return stg_kind_refuse(flaw, text, "is not a percentage");
     memcpy(digits, text, size - 1);
     digits[size - 1] = '\0';
     if (!read_number(digits, &number))
-        return stg_kind_refuse(flaw, text, "is no percentage");
+        return stg_kind_refuse(flaw, text, "is not a percentage");
     return put_in_range(s, text, number, base, flaw);
 }
 
@@ -302,7 +302,7 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
         return stg_kind_refuse(flaw, text,
                                read_number(text, &number) ? "has no unit"
                                : is_unit_of_time(text)    ? "is too long"
-                                                          : "is no time");
+                                                          : "is not a time");
     if (time < s->least)
         return stg_kind_refuse(flaw, text, "is too short");
     if (time > s->most)
@@ -386,7 +386,7 @@ static bool read_size(const stg_setting *s, const char *text, void *base,
 
     suggest_size(s, text, flaw->hint, sizeof flaw->hint);
     if (!parse_size(text, &size))
-        return stg_kind_refuse(flaw, text, "is no size");
+        return stg_kind_refuse(flaw, text, "is not a size");
     if (size < s->least)
         return stg_kind_refuse(flaw, text, "is too small");
     if (size > s->most)
@@ -439,9 +439,9 @@ static bool read_rate(const stg_setting *s, const char *text, void *base,
     suggest_rate(text, flaw->hint, sizeof flaw->hint);
     if (!stg_read_decimal(&r, &rate) || !stg_read_text(&r, "/s") ||
         !stg_reader_is_empty(&r))
-        return stg_kind_refuse(flaw, text, "is no rate");
+        return stg_kind_refuse(flaw, text, "is not a rate");
     if (rate == 0)
-        return stg_kind_refuse(flaw, text, "is no rate");
+        return stg_kind_refuse(flaw, text, "is not a rate");
     stg_kind_put_number(s, base, rate);
     return true;
 }

@@ -88,7 +88,7 @@ static bool read_address(const stg_setting *s, const char *text, void *base,
 
     if (stg_address_parse(&address, text, &err) != STG_OK) {
         suggest_address(text, flaw->hint, sizeof flaw->hint);
-        return stg_kind_refuse(flaw, text, "is no address to listen on");
+        return stg_kind_refuse(flaw, text, "is not an address to listen on");
     }
     stg_kind_put_text(s, base, text);
     return true;
@@ -148,7 +148,7 @@ static void check_store(stg_loading *l, const stg_setting *s,
     if (stg_from_has_password(n->text))
         stg_complain(l->c, n->place,
                      "`%s`: it has a password: put that into a file of "
-                     "libpq's, and name that by ?passfile=FILE; wanted %s",
+                     "libpq's, and name that by ?passfile=FILE; expected %s",
                      s->path, stg_setting_expected(s, expected));
 }
 

@@ -78,7 +78,7 @@ static void refuse_name(stg_loading *l, const stg_yaml_node *n)
         stg_suggestion_try(&found, preset->name);
     near = found.name;
     stg_complain(l->c, n->place,
-                 "`policy`: there is no policy `%.60s`; wanted a name of "
+                 "`policy`: there is no policy `%.60s`; expected a name of "
                  "`policies`, a preset, or a policy's text%s%s%s",
                  n->text, near ? "; did you mean " : "", near ? near : "",
                  near ? "?" : "");
@@ -130,14 +130,15 @@ static bool is_policy_name(stg_loading *l, const stg_yaml_node *key)
     size_t size = strlen(key->text);
 
     if (size == 0 || size > 64 || strspn(key->text, letters) != size)
-        stg_complain(l->c, key->place,
-                     "`policies`: `%.60s` is no name of a policy; wanted 1 to "
-                     "64 of A-Z a-z 0-9 . _ -",
-                     key->text);
+        stg_complain(
+            l->c, key->place,
+            "`policies`: `%.60s` is not a valid name of a policy; expected 1 to "
+            "64 of A-Z a-z 0-9 . _ -",
+            key->text);
     else if (is_preset(key->text) || is_growth(key->text))
         stg_complain(l->c, key->place,
                      "`policies`: `%.60s` is a word of policies already; "
-                     "wanted another name",
+                     "expected another name",
                      key->text);
     else
         return true;
@@ -160,7 +161,7 @@ static void load_policy(stg_loading *l, const stg_yaml_node *key,
     if (n->kind != STG_NODE_TEXT || stg_node_is_null(n) || *n->text == '\0') {
         stg_complain(
             l->c, n->place,
-            "`policies`: no text for `%.60s`; wanted a preset and what "
+            "`policies`: no text for `%.60s`; expected a preset and what "
             "it changes, or a policy's text",
             key->text);
         return;
@@ -213,11 +214,11 @@ static bool read_budget(const stg_setting *s, const char *text, void *base,
     stg_error err;
 
     if (strlen(text) >= sizeof policy - size || strpbrk(text, " \t\n") != NULL)
-        return stg_kind_refuse(flaw, text, "is no budget");
+        return stg_kind_refuse(flaw, text, "is not a budget");
     memcpy(policy + size, text, strlen(text) + 1);
     if (stg_policy_parse(&read, policy, &err) != STG_OK) {
         stg_kind_suggest_beginning(text, stg_budget_words, flaw);
-        return stg_kind_refuse(flaw, text, "is no budget");
+        return stg_kind_refuse(flaw, text, "is not a budget");
     }
     memcpy((char *)base + s->at, &read.budget, sizeof read.budget);
     return true;

@@ -81,8 +81,8 @@ static void refuse_parts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n)
 {
     if (n->kind == STG_NODE_LIST && n->count == 0)
-        stg_complain(l->c, n->place, "`%s`: an empty list; wanted one at least",
-                     s->path);
+        stg_complain(l->c, n->place,
+                     "`%s`: an empty list; expected one at least", s->path);
     else
         stg_load_refuse_kind(l, s, n);
 }
@@ -131,7 +131,7 @@ static void load_sinks(stg_loading *l, const stg_setting *s,
         return;
     }
     if (n->count > STG_ALERT_SINKS_MAX) {
-        stg_complain(l->c, n->place, "`%s`: %zu of them; wanted %d at most",
+        stg_complain(l->c, n->place, "`%s`: %zu of them; expected %d at most",
                      s->path, n->count, STG_ALERT_SINKS_MAX);
         return;
     }

@@ -22,7 +22,7 @@ static bool read_word(const stg_setting *s, const char *text, void *base,
             return true;
         }
     stg_kind_suggest_word(text, s->words, flaw);
-    return stg_kind_refuse(flaw, text, "is none of them");
+    return stg_kind_refuse(flaw, text, "is unknown");
 }
 
 static void want_words(const stg_setting *s, stg_writer *w)
@@ -71,7 +71,7 @@ static bool read_flag(const stg_setting *s, const char *text, void *base,
 
     if (!is_true && strcmp(text, "false") != 0) {
         suggest_flag(text, flaw->hint, sizeof flaw->hint);
-        return stg_kind_refuse(flaw, text, "is neither");
+        return stg_kind_refuse(flaw, text, "is not valid");
     }
     if (s->kind == &stg_kind_flag_not)
         is_true = !is_true;
@@ -126,8 +126,9 @@ static bool read_name(const stg_setting *s, const char *text, void *base,
 {
     if (!stg_target_is_name(text)) {
         suggest_name(text, flaw->hint, sizeof flaw->hint);
-        return *text == '\0' ? stg_kind_refuse_by(flaw, "it is empty")
-                             : stg_kind_refuse(flaw, text, "is no such name");
+        return *text == '\0'
+                   ? stg_kind_refuse_by(flaw, "it is empty")
+                   : stg_kind_refuse(flaw, text, "is not a valid name");
     }
     stg_kind_put_text(s, base, text);
     return true;
@@ -160,7 +161,7 @@ static bool read_method(const stg_setting *s, const char *text, void *base,
         strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != size ||
         strcmp(text, "CONNECT") == 0 || strcmp(text, "HEAD") == 0) {
         suggest_case(text, methods, flaw->hint, sizeof flaw->hint);
-        return stg_kind_refuse(flaw, text, "is none that can be used");
+        return stg_kind_refuse(flaw, text, "cannot be used");
     }
     stg_kind_put_text(s, base, text);
     return true;
