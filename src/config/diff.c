@@ -56,7 +56,7 @@ static bool refuse_value(stg_error *err, const stg_setting *s,
     if (err == NULL)
         return false;
     *err = (stg_error){.line = 0};
-    snprintf(err->text, sizeof err->text, "%.110s%sexpected %.170s%s%.70s%s",
+    snprintf(err->text, sizeof err->text, "%.100s%sexpected %.170s%s%.70s%s",
              says_what ? flaw->what : "", says_what ? "; " : "", flaw->expected,
              has_hint ? "; did you mean " : "", flaw->hint,
              has_hint ? "?" : "");
