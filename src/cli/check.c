@@ -237,8 +237,8 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
-static int judge(const check_options *o, stg_status status,
-                 const stg_settings *s, const stg_diagnostics *c)
+static int report(const check_options *o, stg_status status,
+                  const stg_settings *s, const stg_diagnostics *c)
 {
     stg_diagnostics_print(c, o->file, stdout);
     if (status == STG_OK)
@@ -255,7 +255,7 @@ static int check(const check_options *o)
     stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(o->file, &s, &c);
-    int code = judge(o, status, s, &c);
+    int code = report(o, status, s, &c);
 
     stg_diagnostics_free(&c);
     stg_settings_free(s);

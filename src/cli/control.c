@@ -115,6 +115,7 @@ static const stg_usage reload_usage = {
         "  stagger check -c /etc/stagger/hub.yaml && stagger reload\n",
 };
 
+/* Settings that are valid but risky are in effect, and told. */
 static void print_warnings(const char *who, const json_t *answer)
 {
     const json_t *all = json_object_get(answer, "warnings");

@@ -1,3 +1,7 @@
+/* The options of the hub become settings: those of the file or the defaults, then
+ * each option in its place, as the file would say it, then the targets, which are
+ * made of the defaults. Options of the hub itself override the file; those of
+ * targets are refused beside one, because it is not clear which they mean. */
 #include "cli/hub_options.h"
 
 #include <assert.h>
@@ -190,6 +194,7 @@ static bool add_target(stg_settings *s, const char *text)
     return t->name != NULL;
 }
 
+/* After all other options, for a target is a copy of the defaults. */
 static int add_targets(const hub_options *o)
 {
     for (size_t i = 0; i < o->flag_count; i++)
@@ -238,6 +243,7 @@ static int set_level(hub_options *o)
     return fail(err.text);
 }
 
+/* What a file is checked for when it is loaded, for options. */
 static int check(const stg_settings *s)
 {
     const stg_listen_settings *l = &s->listen;

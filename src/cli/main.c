@@ -115,6 +115,8 @@ static void list_all(void)
     fputs(".\n", stderr);
 }
 
+/* A word of another program comes first ("publish"), then a slip of the finger, then
+ * the list of all commands. */
 static int refuse_command(const char *name)
 {
     const char *names[COMMANDS + 2] = {"help"};

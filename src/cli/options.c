@@ -355,6 +355,8 @@ static int take_arguments(const stg_usage *u, const char *who, const bool *used,
     return code;
 }
 
+/* The values of options are taken in their order, and --help ends it at once, also
+ * after an option that is wrong for the subcommand. */
 int stg_options_read(const stg_usage *u, int argc, char **argv,
                      int (*read)(void *ctx, int value), void *ctx,
                      stg_arguments *left)

@@ -1,3 +1,7 @@
+/* Calls to a hub, one at a time, on a loop of their own: a command waits for the
+ * answer and has nothing else to do. Whatever goes wrong becomes words for the
+ * user, with what to do: the hub's problem document where there is one, else what
+ * the network says. A hub's words are untrusted, and are cleaned for a terminal. */
 #include "cli/remote.h"
 
 #include <getopt.h>
@@ -264,6 +268,7 @@ static stg_endpoint *open_endpoint(stg_remote *r, const char *method,
     return NULL;
 }
 
+/* Runs the loop until the answer is there: no other call is under way. */
 static bool exchange(stg_remote *r, stg_endpoint *e, const char *body)
 {
     static const char type[] = "Content-Type: application/json\r\n";
@@ -302,6 +307,7 @@ static bool read_answer(stg_remote *r, json_t **answer)
     return false;
 }
 
+/* An endpoint for each call: its path is a part of it. */
 static bool call(stg_remote *r, const char *method, const char *path,
                  const char *body, json_t **answer)
 {

@@ -1,3 +1,6 @@
+/* Text for terminals. Names, URLs, causes and answers come from targets and
+ * producers, which may be hostile: control characters, escape sequences and
+ * bidirectional marks are replaced, never passed on. */
 #include "cli/say.h"
 
 #include <stdlib.h>

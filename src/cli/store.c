@@ -166,6 +166,7 @@ static void print_sound(const char *path, const stg_verified *v)
     putchar('\n');
 }
 
+/* The file of a backup, or the store itself. */
 static int verify(const store_options *o)
 {
     const char *path = o->file != NULL ? o->file : o->store;
@@ -238,18 +239,18 @@ const char *stg_store_path(const char *given)
     return path != NULL && *path != '\0' ? path : "./stagger.db";
 }
 
-bool stg_store_path_check(const char *who, const char *given)
+bool stg_store_path_check(const char *command, const char *given)
 {
     if (given == NULL || !stg_from_has_password(given))
         return true;
-    stg_options_complain(who,
+    stg_options_complain(command,
                          "--store: has a password, and everybody on this "
                          "machine reads command lines; put it in ~/.pgpass, or "
                          "the whole URL in STAGGER_STORE");
     return false;
 }
 
-bool stg_store_path_look(const char *who, const char *path)
+bool stg_store_path_look(const char *command, const char *path)
 {
     struct stat status;
     int error = 0;
@@ -260,7 +261,7 @@ bool stg_store_path_look(const char *who, const char *path)
         error = EISDIR;
     if (error == 0)
         return true;
-    stg_options_complain(who, "%s: %s; name a store with --store", path,
+    stg_options_complain(command, "%s: %s; name a store with --store", path,
                          error == ENOENT ? "there is no such file"
                                          : strerror(error));
     return false;

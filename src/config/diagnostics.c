@@ -1,3 +1,7 @@
+/* What is wrong with settings: each a place, a text, and whether it is only a
+ * warning. The same text at the same place is kept once, because defaults are
+ * checked for each target that has them. Texts are cleaned before they are kept:
+ * they repeat what a file says, and end on terminals and in logs. */
 #include "config/diagnostics.h"
 
 #include <stdarg.h>

@@ -103,6 +103,8 @@ static void take_overrides(const stg_settings *old, stg_settings *next,
             stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
 }
 
+/* Compares every setting that is marked as fixed, also those whose line is gone:
+ * their default has taken effect then. */
 void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
                                stg_diagnostics *c)
 {

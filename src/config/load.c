@@ -1,3 +1,9 @@
+/* A settings file: read as YAML, loaded key by key, named and validated.
+ *
+ * A mistake does not end it: all mistakes of a file are told at once, sorted by
+ * place, and there are settings only where there was none. Places are kept for
+ * each setting of the hub, of the defaults and of each target, and go with the
+ * settings, since a reload tells where a change cannot be made. */
 #include "config/load.h"
 
 #include <inttypes.h>
@@ -102,6 +108,9 @@ static void advise_name(stg_loading *l, const stg_target_settings *t)
                  t->name);
 }
 
+/* The same names as stg_settings_complete() gives, but here with places. A name that
+ * is made of a URL is advised against where the URL has a path: a change of the
+ * path would make another target. */
 static void name_targets(stg_loading *l)
 {
     stg_text_table names = {.at = NULL};
@@ -146,6 +155,8 @@ static void want_needed(stg_loading *l)
 
 /* -- the file -------------------------------------------------------------- */
 
+/* The number of targets comes first: the default policy depends on it, and targets
+ * are loaded last. */
 static void read_hub(stg_loading *l, const stg_yaml_node *top)
 {
     stg_settings *s = l->s;
@@ -198,6 +209,7 @@ static bool begin(stg_loading *l, const char *path)
            l->s->inside->places != NULL;
 }
 
+/* Completes the settings only if there is no mistake so far. */
 static stg_status load(const stg_yaml_node *top, const char *path,
                        stg_settings **s, stg_diagnostics *c)
 {

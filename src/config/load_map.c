@@ -62,6 +62,8 @@ static void join(const char *const *keys, char *text, size_t size)
                                  used > 0 ? ", " : "", *keys);
 }
 
+/* The most likely slip first: a name that is nearly right here, then one that is
+ * right in another place, then the list of all names. */
 static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
                        const stg_yaml_node *key, bool is_default)
 {

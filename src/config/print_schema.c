@@ -81,6 +81,7 @@ static json_t *standard_of(const stg_setting *s)
                                      : json_string(s->standard);
 }
 
+/* An editor shows the sentence of the table as the help of the key. */
 static json_t *property_of(const stg_setting *s)
 {
     json_t *standard = standard_of(s),

@@ -1,3 +1,7 @@
+/* The settings, one row each, in the order of the documentation. Everything that
+ * is said about a setting is made of its row, so that a row is all that a new one
+ * needs; how its value is read is its kind's. Words of an enum stand in the order
+ * of the enum, since their number is what is stored. */
 #include "config/table.h"
 
 #include <string.h>

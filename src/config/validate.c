@@ -1,4 +1,8 @@
-/* The settings as a whole: what contradicts, and what is unwise. */
+/* The settings as a whole, once all of them are read: what contradicts is a
+ * mistake, what is valid but risky is a warning. Each is told at the place of the
+ * setting that has to change; a setting that was not written is at line 0. Some
+ * checks look at this machine (disk, memory, addresses), and only warn: the hub
+ * may run on another one. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -18,7 +22,9 @@ enum { MIB_SHIFT = 20 };
 
 /* -- who may talk to it ---------------------------------------------------- */
 
-static void judge_listen(stg_loading *l)
+/* Tokens and TLS need something that listens, and an address that other machines
+ * reach needs tokens. The source decides whether anything listens at all. */
+static void check_listen(stg_loading *l)
 {
     const stg_listen_settings *s = &l->s->listen;
     stg_listen_address address;
@@ -63,7 +69,9 @@ static void judge_listen(stg_loading *l)
             s->address);
 }
 
-static void judge_tokens(stg_loading *l)
+/* Reads the file as the hub will. Not where there are mistakes already: the file
+ * may be the one that was complained of. */
+static void check_tokens(stg_loading *l)
 {
     const char *path = l->s->listen.token_file;
     stg_file_place place = stg_load_hub_place(l, "listen.tokens");
@@ -80,7 +88,7 @@ static void judge_tokens(stg_loading *l)
         stg_complain(l->c, place, "`listen.tokens`: %s", err.text);
 }
 
-static void judge_connections(stg_loading *l)
+static void check_connections(stg_loading *l)
 {
     const stg_listen_settings *s = &l->s->listen;
 
@@ -106,7 +114,7 @@ static uint64_t count_ordered(const stg_settings *s)
 }
 
 /* Four messages for each ordered lane: see stg_flow_options. */
-static void judge_ordered(stg_loading *l)
+static void check_ordered(stg_loading *l)
 {
     enum { MESSAGES = 4, LEAST = 4 << 10, ENOUGH = 64 << 10 };
     const stg_settings *s = l->s;
@@ -131,7 +139,8 @@ static void judge_ordered(stg_loading *l)
                  ordered, room / (MESSAGES * ordered) >> 10);
 }
 
-static void judge_memory(stg_loading *l)
+/* Four fifths, because the memory limit is that of messages only. */
+static void check_memory(stg_loading *l)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
     uint64_t machine =
@@ -145,7 +154,7 @@ static void judge_memory(stg_loading *l)
 }
 
 /* What the store may still grow by, against what the disk has left. */
-static void judge_quota(stg_loading *l)
+static void check_quota(stg_loading *l)
 {
     char *path = strdup(l->s->store.path);
     struct statvfs disk;
@@ -165,7 +174,7 @@ static void judge_quota(stg_loading *l)
                  left >> MIB_SHIFT);
 }
 
-static void judge_store(stg_loading *l)
+static void check_store(stg_loading *l)
 {
     const char *path = l->s->store.path;
 
@@ -173,13 +182,15 @@ static void judge_store(stg_loading *l)
     stg_settings_check_store(l->c, stg_load_hub_place(l, "store.path"), path);
 }
 
-static void judge_outputs(stg_loading *l)
+/* A store that only STAGGER_STORE or the default names is checked when the hub
+ * opens it. */
+static void check_outputs(stg_loading *l)
 {
     const stg_settings *s = l->s;
 
     if (stg_load_hub_place(l, "store.path").line > 0 &&
         !stg_from_is_postgres(s->store.path))
-        judge_store(l);
+        check_store(l);
     if (s->letters.path != NULL)
         stg_load_check_output(l, "dead-letters.copy", s->letters.path);
     if (s->audit != NULL)
@@ -197,7 +208,8 @@ static bool is_used(const stg_settings *s, const char *policy)
     return false;
 }
 
-static void judge_policies(stg_loading *l)
+/* An unused policy is often a slip in a target that was to have it. */
+static void check_policies(stg_loading *l)
 {
     const stg_settings *s = l->s;
 
@@ -209,7 +221,8 @@ static void judge_policies(stg_loading *l)
 
 /* -- targets of one URL ---------------------------------------------------- */
 
-static void judge_urls(stg_loading *l)
+/* Each target gets each message, so that one URL in two targets doubles them. */
+static void check_urls(stg_loading *l)
 {
     stg_text_table urls = {.at = NULL};
     const stg_settings *s = l->s;
@@ -278,7 +291,7 @@ static const char *suggest_target(const stg_settings *s, const char *name)
     return near.name;
 }
 
-static void judge_sink_targets(stg_loading *l, size_t i)
+static void check_sink_targets(stg_loading *l, size_t i)
 {
     const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
 
@@ -306,7 +319,7 @@ static bool has_tag(const stg_settings *s, const stg_alert_tag *tag)
     return false;
 }
 
-static void judge_sink_tags(stg_loading *l, size_t i)
+static void check_sink_tags(stg_loading *l, size_t i)
 {
     const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
 
@@ -318,7 +331,7 @@ static void judge_sink_tags(stg_loading *l, size_t i)
 }
 
 /* A mail's URL has the parts of an http one. */
-static void judge_sink_egress(stg_loading *l, size_t i)
+static void check_sink_egress(stg_loading *l, size_t i)
 {
     const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
     bool is_in_file = sink->url == NULL;
@@ -339,7 +352,7 @@ static void judge_sink_egress(stg_loading *l, size_t i)
     stg_validate_egress(l, place, name, &url);
 }
 
-static void judge_alerts(stg_loading *l)
+static void check_alerts(stg_loading *l)
 {
     stg_alert_flaw flaw;
 
@@ -351,9 +364,9 @@ static void judge_alerts(stg_loading *l)
             "at least");
 
     for (size_t i = 0; i < l->sink_count; i++) {
-        judge_sink_targets(l, i);
-        judge_sink_tags(l, i);
-        judge_sink_egress(l, i);
+        check_sink_targets(l, i);
+        check_sink_tags(l, i);
+        check_sink_egress(l, i);
         if (sink_place(l, i, "type").line == l->sinks[i][0].line &&
             sink_place(l, i, "type").column == l->sinks[i][0].column) {
             stg_complain(l->c, l->sinks[i][0],
@@ -371,18 +384,18 @@ static void judge_alerts(stg_loading *l)
 
 void stg_validate(stg_loading *l)
 {
-    judge_listen(l);
+    check_listen(l);
     stg_load_check_listen_tls(l);
-    judge_connections(l);
-    judge_tokens(l);
-    judge_ordered(l);
-    judge_memory(l);
-    judge_quota(l);
-    judge_outputs(l);
+    check_connections(l);
+    check_tokens(l);
+    check_ordered(l);
+    check_memory(l);
+    check_quota(l);
+    check_outputs(l);
     stg_validate_kafka(l);
-    judge_policies(l);
-    judge_urls(l);
+    check_policies(l);
+    check_urls(l);
     for (size_t i = 0; i < l->s->target_count; i++)
         stg_validate_target(l, i);
-    judge_alerts(l);
+    check_alerts(l);
 }

@@ -1,4 +1,6 @@
-/* Kafka, PostgreSQL and shards: what goes with what. */
+/* Kafka, PostgreSQL and shards: which settings need each other, and which exclude
+ * each other. What only Kafka has (topics, groups, shards) is a mistake with the
+ * embedded queue, rather than ignored. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@ static bool is_written(const stg_loading *l, const char *path)
 }
 
 /* What kafka://... says is not said again elsewhere. */
-static void judge_twice(stg_loading *l)
+static void check_twice(stg_loading *l)
 {
     static const char *const paths[] = {"kafka.brokers", "kafka.topics",
                                         "kafka.group", "kafka.start"};
@@ -30,7 +32,7 @@ static void judge_twice(stg_loading *l)
                          paths[i]);
 }
 
-static void judge_start(stg_loading *l)
+static void check_start(stg_loading *l)
 {
     static const char *const words[] = {"latest", "earliest", NULL};
     const char *text = l->s->kafka.start, *near = stg_suggest(text, words);
@@ -45,13 +47,13 @@ static void judge_start(stg_loading *l)
                      near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
-static void judge_source(stg_loading *l)
+static void check_source(stg_loading *l)
 {
     const stg_kafka_settings *k = &l->s->kafka;
     stg_file_place place = stg_load_hub_place(l, "source");
 
-    judge_twice(l);
-    judge_start(l);
+    check_twice(l);
+    check_start(l);
     if (k->brokers.count == 0)
         stg_complain(l->c, place,
                      "`source` is kafka, and there are no `kafka.brokers`; "
@@ -63,7 +65,7 @@ static void judge_source(stg_loading *l)
 }
 
 /* What only Kafka makes sense of. */
-static void judge_other(stg_loading *l)
+static void check_other(stg_loading *l)
 {
     if (is_written(l, "kafka"))
         stg_complain(l->c, stg_load_hub_place(l, "kafka"),
@@ -85,7 +87,7 @@ static void judge_other(stg_loading *l)
                      "kafka`");
 }
 
-static void judge_shard(stg_loading *l)
+static void check_shard(stg_loading *l)
 {
     const stg_shard_settings *s = &l->s->shard;
 
@@ -125,7 +127,7 @@ static bool has_choice(const stg_texts *topics, const char *choice)
 }
 
 /* Patterns of a list are checked with it; those of kafka://... here. */
-static void judge_patterns(stg_loading *l)
+static void check_patterns(stg_loading *l)
 {
     const stg_kafka_settings *k = &l->s->kafka;
     stg_error err;
@@ -136,7 +138,7 @@ static void judge_patterns(stg_loading *l)
                          err.text);
 }
 
-static void judge_letters(stg_loading *l)
+static void check_letters(stg_loading *l)
 {
     const char *topic = l->s->letters.topic;
 
@@ -159,7 +161,7 @@ static uint64_t option_of(const stg_kafka_settings *k, const char *name,
 }
 
 /* One heartbeat that is late must not cost the hub its partitions. */
-static void judge_session(stg_loading *l)
+static void check_session(stg_loading *l)
 {
     const stg_kafka_settings *k = &l->s->kafka;
     uint64_t session = option_of(k, "session.timeout.ms", 45000),
@@ -177,14 +179,14 @@ static void judge_session(stg_loading *l)
 void stg_validate_kafka(stg_loading *l)
 {
     if (l->s->source != STG_SOURCE_KAFKA) {
-        judge_other(l);
+        check_other(l);
         return;
     }
-    judge_source(l);
-    judge_patterns(l);
-    judge_letters(l);
-    judge_session(l);
-    judge_shard(l);
+    check_source(l);
+    check_patterns(l);
+    check_letters(l);
+    check_session(l);
+    check_shard(l);
 }
 
 void stg_validate_topics(stg_loading *l, size_t target)

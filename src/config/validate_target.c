@@ -1,4 +1,7 @@
-/* A target: what contradicts itself or the rest, and what is unwise. */
+/* One target: what contradicts in it, or against the rest of the settings, and
+ * what is risky. A policy is judged by what the target's lane will have, with the
+ * hub's budget and the target's own timeout and rate; a mistake in the text of a
+ * policy was told when that was read, and is not told again. */
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -73,6 +76,8 @@ static stg_file_place policy_place(const stg_loading *l, size_t target)
     return place_of(l, target, "policy");
 }
 
+/* The policy as the lane will have it. False: its text has a mistake, which was
+ * told when it was loaded. */
 static bool read_policy(const stg_loading *l, const stg_target_settings *t,
                         stg_policy *p)
 {
@@ -88,7 +93,9 @@ static bool read_policy(const stg_loading *l, const stg_target_settings *t,
                                 t->rate, NULL) == STG_OK;
 }
 
-static void judge_total(stg_loading *l, size_t target, const stg_policy *p)
+/* A parked delivery outlives the retention of the log: its policy has to end it
+ * before what it was made of is gone. */
+static void check_total(stg_loading *l, size_t target, const stg_policy *p)
 {
     stg_ns retention = l->s->store.retention;
     char kept[TIME_TEXT];
@@ -118,7 +125,7 @@ static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
 }
 
 /* Who names a number of attempts wants them made. */
-static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
+static void check_deadline(stg_loading *l, size_t target, const stg_policy *p)
 {
     const char *text = l->s->targets[target].policy_text;
     char deadline[TIME_TEXT];
@@ -148,14 +155,15 @@ static void judge_deadline(stg_loading *l, size_t target, const stg_policy *p)
     }
 }
 
-static void judge_policy(stg_loading *l, size_t target)
+/* The default policy is ours and is not judged, but for its sum. */
+static void check_policy(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     stg_policy p;
 
     if (!read_policy(l, t, &p))
         return;
-    judge_total(l, target, &p);
+    check_total(l, target, &p);
     if (t->policy_text == NULL)
         return; // the default is ours
     if (p.backoff.jitter == STG_JITTER_NONE && p.attempts_max > 1 &&
@@ -165,7 +173,7 @@ static void judge_policy(stg_loading *l, size_t target)
                  "that fail together are tried again together; jitter=50%% "
                  "spreads them",
                  l->target_total);
-    judge_deadline(l, target, &p);
+    check_deadline(l, target, &p);
     if (p.attempt_timeout == STG_NEVER)
         stg_warn(l->c, policy_place(l, target),
                  "an attempt has no limit of time: a target that hangs keeps "
@@ -220,7 +228,7 @@ static bool is_credential(const stg_header_setting *h)
            strcasecmp(h->name, "X-Api-Key") == 0;
 }
 
-static void judge_headers(stg_loading *l, size_t target, const stg_url *url)
+static void check_headers(stg_loading *l, size_t target, const stg_url *url)
 {
     const stg_target_settings *t = &l->s->targets[target];
 
@@ -243,7 +251,7 @@ static void judge_headers(stg_loading *l, size_t target, const stg_url *url)
 }
 
 /* Each of its messages would come back, as a new one. */
-static void judge_loop(stg_loading *l, size_t target)
+static void check_loop(stg_loading *l, size_t target)
 {
     stg_error err;
 
@@ -252,7 +260,7 @@ static void judge_loop(stg_loading *l, size_t target)
         stg_complain(l->c, place_of(l, target, "url"), "`url`: %s", err.text);
 }
 
-static void judge_url(stg_loading *l, size_t target)
+static void check_url(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     stg_url url;
@@ -260,8 +268,8 @@ static void judge_url(stg_loading *l, size_t target)
     if (t->url == NULL || stg_url_parse(&url, t->url, NULL) != STG_OK)
         return;
     stg_validate_egress(l, place_of(l, target, "url"), "url", &url);
-    judge_loop(l, target);
-    judge_headers(l, target, &url);
+    check_loop(l, target);
+    check_headers(l, target, &url);
     if (!url.is_tls && is_written(l, target, "tls.certificate"))
         stg_warn(l->c, place_of(l, target, "tls.certificate"),
                  "a certificate, and the target's `url` is http://: it is of "
@@ -276,7 +284,7 @@ static void judge_url(stg_loading *l, size_t target)
 
 /* -- the lane -------------------------------------------------------------- */
 
-static void judge_rate(stg_loading *l, size_t target)
+static void check_rate(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     stg_policy p;
@@ -297,7 +305,7 @@ static void judge_rate(stg_loading *l, size_t target)
                  t->in_flight_max);
 }
 
-static void judge_hold(stg_loading *l, size_t target)
+static void check_hold(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     char text[TIME_TEXT];
@@ -315,7 +323,7 @@ static void judge_hold(stg_loading *l, size_t target)
             print_time(l->s->store.retention, text));
 }
 
-static void judge_method(stg_loading *l, size_t target)
+static void check_method(stg_loading *l, size_t target)
 {
     const char *method = l->s->targets[target].method;
 
@@ -328,7 +336,7 @@ static void judge_method(stg_loading *l, size_t target)
 }
 
 /* A part that may take longer than the whole never ends by its own timeout. */
-static void judge_timeouts(stg_loading *l, size_t target)
+static void check_timeouts(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     const struct {
@@ -357,12 +365,12 @@ static void judge_timeouts(stg_loading *l, size_t target)
 
 void stg_validate_target(stg_loading *l, size_t target)
 {
-    judge_policy(l, target);
-    judge_url(l, target);
-    judge_rate(l, target);
-    judge_hold(l, target);
-    judge_method(l, target);
-    judge_timeouts(l, target);
+    check_policy(l, target);
+    check_url(l, target);
+    check_rate(l, target);
+    check_hold(l, target);
+    check_method(l, target);
+    check_timeouts(l, target);
     stg_validate_topics(l, target);
     stg_load_check_tls(l, target);
 }

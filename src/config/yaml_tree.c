@@ -1,4 +1,7 @@
-/* Events into nodes. */
+/* Events of libyaml into nodes, each with its place. A key that comes twice, a tag
+ * or a merge key is a mistake here, so that the loader never sees one. Aliases
+ * share their node and weigh as much as what they stand for: a small file must
+ * not become a large tree ("billion laughs"). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -419,6 +419,34 @@ TEST(settings, refuse_a_reload_of_what_needs_a_restart)
     check_reload(TARGETS, "listen: {headers: [X-*]}\n" TARGETS, NULL);
 }
 
+/* Two that are loaded from one text share no pointer, so that what is equal was
+ * compared by its content; and a default is what its kind reads. */
+TEST(settings, have_kinds_that_read_compare_and_describe_each_of_them)
+{
+    stg_settings *one = load(TARGETS), *other = load(TARGETS);
+    const stg_setting *s;
+
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++) {
+        bool is_target = s->in == STG_IN_TARGET;
+        char expected[STG_EXPECTED_MAX];
+        stg_value_flaw flaw;
+
+        CHECK_FROM(i, (s->kind->read == NULL) != (s->kind->load == NULL));
+        CHECK_FROM(i, *stg_setting_expected(s, expected) != '\0');
+        if (s->in == STG_IN_SINK)
+            continue;
+        CHECK_FROM(
+            i, stg_setting_equal(s, is_target ? (void *)one->targets : one,
+                                 is_target ? (void *)other->targets : other));
+        if (stg_setting_is_scalar(s) && s->standard != NULL)
+            CHECK_FROM(i, stg_value_read(
+                              s, s->standard,
+                              is_target ? (void *)&one->defaults : one, &flaw));
+    }
+    stg_settings_free(one);
+    stg_settings_free(other);
+}
+
 /* What the command says goes before the file, after a reload, too. */
 TEST(settings, keep_the_commands_options_over_a_reload)
 {

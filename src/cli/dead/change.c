@@ -1,5 +1,7 @@
-/* stagger dead replay, drop: what was given up is sent again, or put aside. The
- * hub does it; what it would do is shown first. */
+/* stagger dead replay and drop. A dry run first shows what would change, and on a
+ * terminal asks; then the hub does it. Without any condition it is refused, unless
+ * --all says that all are meant. A replay is followed to its end, since it may stop
+ * early: where too many deliveries of a target wait already, or the store is full. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* stagger dead: what ended badly. */
+/* stagger dead: its options, for five subcommands. list, show and export read the
+ * store, so that they work without a hub; replay and drop go through the hub,
+ * which alone writes it. The hub's filter is used for both (store/query.h), so
+ * that a list shows what a replay would send. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

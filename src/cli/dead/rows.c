@@ -67,6 +67,8 @@ static bool open_url(dead_rows *r)
     return false;
 }
 
+/* A reader beside the hub, which may be writing. Where the directory may not be
+ * written, and no hub has the store open, it is read as it is. */
 static int open_file(dead_rows *r)
 {
     stg_schema_kind kind;
@@ -136,6 +138,8 @@ int dead_fail(const dead_rows *r, int rc)
     return STG_EXIT_USAGE;
 }
 
+/* Reads a page, lets the store go, and prints: the write-ahead log of a hub can be
+ * cut back only while nobody reads. */
 int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
               void *ctx)
 {

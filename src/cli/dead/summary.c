@@ -1,5 +1,7 @@
-/* stagger dead list --summary: a line for each target, cause and state; and the
- * line that closes every list. */
+/* stagger dead list --summary: a line for each target, cause and state, and the
+ * line that closes every list. Letters are counted as they are read, in a table by
+ * these three, so that memory grows with the groups and not with the letters. A
+ * bulk dead letter is one letter for many messages: both are counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Several policies side by side, as many as the terminal is wide for; the
- * others follow below. */
+/* Several policies side by side, as many as the terminal is wide for; the others
+ * follow below. Rows that say the same as the row before them in every column are
+ * left out, and faults that get the same answer everywhere share a row. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,11 @@
+/* Sums of waits in closed form, because a policy may allow billions of retries.
+ *
+ * Windows grow up to a cap and then all are the same, so a sum is a few listed
+ * rows, a growing part and a multiple of the last. A growing part of polynomial
+ * growth is itself a polynomial in the number of retries, found by its
+ * differences. Means of decorrelated and of Polly's jitter have no closed form:
+ * they are means of the library's own waits over fixed draws, and marked as
+ * estimates. */
 #include "cli/plan/forecast.h"
 
 #include "core/backoff_draw.h"

@@ -1,5 +1,6 @@
-/* The fields of `plan --json`. They are only ever added to; null is unlimited,
- * or unknown. */
+/* The fields of `plan --json`. They are only ever added to, because programs read
+ * them; null is unlimited, or never. Times are exact: milliseconds with as many
+ * digits as they need. */
 #include "cli/json.h"
 #include "cli/plan/plan.h"
 #include "core/text_print.h"

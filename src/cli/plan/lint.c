@@ -1,3 +1,7 @@
+/* Known mistakes in policies: each check looks at one, and adds a warning with the
+ * change that mends it. A check is sure of what it says: a policy that is unusual
+ * but right for somebody gets no warning. The fix is a text to paste, and was
+ * tried: tests/cli/plan_lint.py applies each and checks again. */
 #include "cli/plan/lint.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* One policy at length: a table of its waits, then what they come to. */
+/* One policy at length: a table of its waits, then the facts: attempts, time, load,
+ * what a server may ask for, budgets and breakers, and what happens on each fault.
+ * A fact that has no bound says why. */
 #include <inttypes.h>
 #include <stdio.h>
 

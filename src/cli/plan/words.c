@@ -1,3 +1,6 @@
+/* The sentences of `stagger plan`, shared by its table, its columns and its JSON:
+ * warnings, and a budget, a rate, a breaker and the like in a few words. They
+ * explain what the setting does, since its text is shown beside them. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,3 +1,10 @@
+/* One attempt: a command in a process group of its own, until it ends.
+ *
+ * It must feel like the command alone in its terminal. Signals that we get are
+ * passed on; Ctrl-Z stops the command first and then us; fg continues both. On a
+ * timeout the group gets SIGTERM, and SIGKILL what is left of it later. Signals
+ * are blocked and taken one by one by sigtimedwait(), so that none is lost between
+ * a check and a wait. */
 #include "cli/run/child.h"
 
 #include <errno.h>
@@ -196,6 +203,7 @@ static int fork_command(child *c, char **argv)
     return error;
 }
 
+/* The group exists before the command does, so that no signal can miss it. */
 static int start(child *c, char **argv)
 {
     int error = stg_child_group_begin(&c->group, &c->watched);
@@ -310,6 +318,8 @@ static stg_ns watch_over(child *c, stg_ns until_at, child_end *result)
     return result->is_timeout ? until_at : STG_NEVER;
 }
 
+/* A command that ended in time may leave processes in its group: they are left
+ * alone. Those of one that ran out of time are ended with it. */
 child_end stg_child_run(child *c, char **argv, stg_ns until_at)
 {
     enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };

@@ -1,4 +1,7 @@
-/* stagger run: a command, until it succeeds or the policy gives up. */
+/* stagger run: an adapter of the library's loop to a command. An attempt is a
+ * process, its outcome an exit code or a timeout, and a wait is a sleep that
+ * signals end. Whatever the policy says of exit codes is kept; a policy that does
+ * not name them retries all but 126 and 127. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,4 +1,7 @@
-/* stagger sim advise: which policy? */
+/* stagger sim advise: which policy? Two rounds: all candidates through the scenarios
+ * that tell most apart, with few runs, then the best of them through all, with
+ * more. Plain policies stay in for comparison, so that the answer shows what it
+ * gains. */
 #include "cli/sim/advise.h"
 
 #include <getopt.h>

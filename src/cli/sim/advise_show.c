@@ -1,4 +1,5 @@
-/* What `stagger sim advise` answers. */
+/* What `stagger sim advise` prints: the policy to paste, why it is the best, what
+ * the others cost, and the command that simulates the same case alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

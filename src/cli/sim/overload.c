@@ -1,5 +1,7 @@
-/* stagger sim overload: a service in trouble, and the retries of its clients.
- * */
+/* stagger sim overload: a service in trouble for a while, and the retries of its
+ * clients. Its options are the settings of the model, by the same names, so that
+ * --sweep can vary any of them; without options it shows a metastable failure:
+ * retries keep a service down after the outage is over. */
 #include "cli/sim/overload.h"
 
 #include <getopt.h>

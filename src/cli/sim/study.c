@@ -1,3 +1,8 @@
+/* A study: each policy with each number of clients, repeated. Repetitions are
+ * blocks of about a 32nd of all the work, the largest first, spread over threads;
+ * totals are merged under a lock. Each repetition has a seed of its own, so that
+ * the result does not depend on the threads. What would not fit memory is refused
+ * before it begins. */
 #include "cli/sim/contention.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* --sweep KEY=VALUES: every combination of the values, as trials. A key is an option
+ * of the model, or else a setting of a policy, which replaces the one in each
+ * policy's text. */
 #include "cli/sim/overload.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* Runs of overloads, in batches over threads. Run number i of each trial has the
+ * same seed, so that policies are compared under the same arrivals. Results are
+ * added up in order after each batch, so that sums of floating point do not depend
+ * on the threads; a run that was stopped counts only where there is no whole one. */
 #include "cli/sim/trials.h"
 
 #include <stdio.h>
@@ -84,6 +88,7 @@ static stg_status add_up(batch *b)
     return status;
 }
 
+/* As many runs at a time as results fit: a few for each thread. */
 static stg_status do_all(stg_trials *t, unsigned threads)
 {
     size_t room = (size_t)threads * RUNS_PER_THREAD;

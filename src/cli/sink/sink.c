@@ -1,4 +1,5 @@
-/* stagger sink: a leaf for trying things, which answers as it is told. */
+/* stagger sink: a test target with the answers that its options choose. Its options
+ * exclude each other where both would decide about the answer. */
 #include "cli/sink/sink.h"
 
 #include <getopt.h>

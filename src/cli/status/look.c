@@ -1,3 +1,7 @@
+/* What a hub says of itself and its targets, read once: pages of /v1/targets as
+ * rows. Times of the hub are compared with the hub's own clock, for that of this
+ * machine may differ. Rows of trouble come first: what sheds messages is worse than
+ * an open circuit, that is worse than a delay, and so on; then the backlog counts. */
 #include "cli/status/status.h"
 
 #include <inttypes.h>
@@ -182,6 +186,7 @@ static bool read_rows(status_look *look)
 
 /* -- rates ----------------------------------------------------------------- */
 
+/* A target that is new, or whose count went back, has no rate yet. */
 static void find_rates(status_look *look, const status_look *before)
 {
     stg_ns span = stg_ns_sub(look->at, before->at);
@@ -238,6 +243,8 @@ void status_look_free(status_look *look)
 
 /* -- the worst first ------------------------------------------------------- */
 
+/* Higher is worse. A paused target is somebody's decision, and an orphaned one waits
+ * for one: both are below those that fail. */
 static unsigned badness(const status_row *row)
 {
     static const char *const states[] = {"shedding", "circuit-open",

@@ -1,3 +1,7 @@
+/* The table of `stagger status`. Each number has a fixed width of a few letters,
+ * whatever it is, so that columns stand still while it is refreshed; names and
+ * causes share what is left of the line. Targets that do not fit the screen are
+ * counted below. */
 #include "cli/status/status.h"
 
 #include <inttypes.h>

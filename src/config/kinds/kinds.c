@@ -29,6 +29,7 @@ bool stg_setting_is_scalar(const stg_setting *s)
     return s->kind->read != NULL;
 }
 
+/* An option of the command and a line of the file are read alike. */
 bool stg_value_read(const stg_setting *s, const char *text, void *base,
                     stg_value_flaw *flaw)
 {

@@ -78,6 +78,7 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
     return is_fit;
 }
 
+/* Keeps those that are right: each wrong item was complained of by itself. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n)
 {

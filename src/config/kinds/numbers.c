@@ -19,6 +19,8 @@ static bool read_number(const char *text, uint64_t *number)
            strspn(text, "0123456789") == strlen(text);
 }
 
+/* Too small and too large are told apart: the one is often a unit left out, the
+ * other one too many. */
 static bool put_in_range(const stg_setting *s, const char *text,
                          uint64_t number, void *base, stg_value_flaw *flaw)
 {
@@ -102,6 +104,7 @@ static void want_range(const stg_setting *s, stg_writer *w)
 
 /* -- counts and percentages ------------------------------------------------ */
 
+/* Digits only: 1e6, 1_000 and 0x10 mean different things in different programs. */
 static bool read_count(const stg_setting *s, const char *text, void *base,
                        stg_value_flaw *flaw)
 {

@@ -59,6 +59,7 @@ const stg_kind stg_kind_defaults = {
 
 /* -- targets and sinks ----------------------------------------------------- */
 
+/* The place of a target is its name, if it has one: that is what is searched for. */
 static void load_target(stg_loading *l, const stg_yaml_node *n)
 {
     size_t number = l->s->target_count;
@@ -107,6 +108,7 @@ static void load_targets(stg_loading *l, const stg_setting *s,
             stg_load_refuse_kind(l, s, n->at[i]);
 }
 
+/* Starts as a webhook, whose defaults are those of all types. */
 static void load_sink(stg_loading *l, stg_alert_sink_options *sink,
                       const stg_yaml_node *n)
 {

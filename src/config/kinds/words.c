@@ -121,6 +121,8 @@ static void suggest_name(const char *text, char *hint, size_t size)
         hint[0] = '\0';
 }
 
+/* Names are in URLs, in file names and in labels of metrics: nothing that one of
+ * them would escape. */
 static bool read_name(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
@@ -150,6 +152,7 @@ static void suggest_case(const char *text, const char *const *words, char *hint,
             snprintf(hint, size, "%s", *words);
 }
 
+/* CONNECT would make a tunnel, and an answer to HEAD has no body to keep. */
 static bool read_method(const stg_setting *s, const char *text, void *base,
                         stg_value_flaw *flaw)
 {
