@@ -140,7 +140,7 @@ int stg_cli_hub(int argc, char **argv)
     int code = stg_hub_options_read(&o, argc, argv);
 
     if (code == 0 && uv_loop_init(&loop) != 0) {
-        stg_options_complain(who, "the system has no room for a loop");
+        stg_options_complain(who, "cannot create an event loop");
         code = STG_EXIT_USAGE;
     } else if (code == 0) {
         signal(SIGPIPE, SIG_IGN);

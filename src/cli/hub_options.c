@@ -97,7 +97,7 @@ static int note_flag(hub_options *o, const stg_setting *s, const char *text)
     hub_flag *flags = realloc(o->flags, (o->flag_count + 1) * sizeof *flags);
 
     if (flags == NULL)
-        return fail("there is no memory for the options");
+        return fail("out of memory");
     o->flags = flags;
     o->flags[o->flag_count++] = (hub_flag){s, text};
     return 0;
@@ -200,10 +200,10 @@ static int add_targets(const hub_options *o)
     for (size_t i = 0; i < o->flag_count; i++)
         if (o->flags[i].setting->kind == &stg_kind_targets &&
             !add_target(o->settings, o->flags[i].text))
-            return fail("there is no memory for the targets");
+            return fail("out of memory");
     if (o->settings->target_count > 0)
         return 0;
-    stg_options_complain(who, "no target: name one, as --to URL");
+    stg_options_complain(who, "expected a target: --to URL");
     fputs("See stagger hub --help.\n", stderr);
     return STG_EXIT_USAGE;
 }
@@ -275,7 +275,7 @@ static int make_settings(hub_options *o)
     if (code == 0 && o->file == NULL)
         o->settings = stg_settings_new();
     if (code == 0 && o->settings == NULL)
-        return fail("there is no memory for the settings");
+        return fail("out of memory");
     if (code == 0)
         code = set_store(o);
     if (code == 0)
@@ -305,7 +305,7 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
 
     *o = (hub_options){.settings = NULL};
     if (t == NULL)
-        return fail("there is no memory for the options");
+        return fail("out of memory");
     make_table(t);
     usage.options = t->rows;
     code = stg_options_read(&usage, argc, argv, read_option, o, &none);

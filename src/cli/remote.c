@@ -142,7 +142,7 @@ static stg_status open_client(stg_remote *r, stg_error *err)
     const stg_egress any = {.is_open = true}; // a person named the address
 
     if (uv_loop_init(&r->loop) != 0) {
-        snprintf(err->text, sizeof err->text, "there is no memory");
+        snprintf(err->text, sizeof err->text, "out of memory");
         return STG_IO;
     }
     if (stg_client_new(&r->client, &r->loop, err) != STG_OK)
@@ -153,7 +153,7 @@ static stg_status open_client(stg_remote *r, stg_error *err)
 stg_remote *stg_remote_open(const char *who, const stg_remote_options *o)
 {
     stg_remote *r = calloc(1, sizeof *r);
-    stg_error err = {.text = "there is no memory"};
+    stg_error err = {.text = "out of memory"};
 
     if (r != NULL && take_options(r, o, &err) == STG_OK &&
         open_client(r, &err) == STG_OK) {
@@ -221,9 +221,8 @@ static void explain_no_answer(stg_remote *r, const char *detail)
     if (is_unknown)
         detail = "the server's name does not resolve";
     snprintf(r->why, sizeof r->why, "%s %s: %s%s",
-             is_nobody ? "there is no hub at" : "no answer from", r->hub,
-             detail,
-             is_nobody ? "\nName the one that is meant: --hub URL, or "
+             is_nobody ? "no hub answers at" : "no answer from", r->hub, detail,
+             is_nobody ? "\nSet its URL with --hub URL, or with "
                          "STAGGER_HUB in the environment."
                        : "");
 }
@@ -277,7 +276,7 @@ static bool exchange(stg_remote *r, stg_endpoint *e, const char *body)
     stg_span bytes = body == NULL ? none : (stg_span){body, strlen(body)};
 
     if (stg_endpoint_send(e, headers, bytes, patience, answered, r) == NULL) {
-        snprintf(r->why, sizeof r->why, "there is no memory");
+        snprintf(r->why, sizeof r->why, "out of memory");
         return false;
     }
     while (!r->is_answered)
@@ -300,7 +299,7 @@ static bool read_answer(stg_remote *r, json_t **answer)
         add_advice(r);
     } else {
         snprintf(r->why, sizeof r->why,
-                 "%s answers %d, and not as a hub does: is it one?", r->hub,
+                 "%s answered %d, but not as a hub does: is it a hub?", r->hub,
                  r->status);
     }
     json_decref(found);
@@ -331,7 +330,7 @@ bool stg_remote_call(stg_remote *r, const char *method, const char *path,
     r->text = NULL;
     r->is_answered = false;
     r->status = 0;
-    snprintf(r->why, sizeof r->why, "there is no memory");
+    snprintf(r->why, sizeof r->why, "out of memory");
     is_well =
         (body == NULL || text != NULL) && call(r, method, path, text, answer);
     stg_visible_string(r->why, STG_VISIBLE_IN_TEXT);

@@ -158,7 +158,7 @@ static void print_letters(const stg_verified *v)
 static void print_sound(const char *path, const stg_verified *v)
 {
     stg_say(stdout,
-            "%s: is sound: %" PRIu64 " message%s, %" PRIu64
+            "%s: is intact: %" PRIu64 " message%s, %" PRIu64
             " target%s, %" PRIu64 " parked, ",
             path, v->messages, plural(v->messages), v->lanes, plural(v->lanes),
             v->parked);
@@ -178,7 +178,7 @@ static int verify(const store_options *o)
     if (stg_verify(path, &v, print_flaw, (void *)path, &err) != STG_OK)
         return fail(&err);
     if (v.flaws > 0) {
-        stg_say(stdout, "%s: is not sound; restore a backup\n", path);
+        stg_say(stdout, "%s: is damaged; restore a backup\n", path);
         return EXIT_FLAWS;
     }
     if (o->is_quiet)

@@ -84,10 +84,10 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
     stg_value_flaw flaw;
 
     if (kept == NULL)
-        return refuse(err, "there is no memory for it");
+        return refuse(err, "out of memory");
     if (!stg_value_read(setting, kept, base_of(s, setting), &flaw))
         return refuse_value(err, setting, &flaw);
-    return note(s, setting, kept) || refuse(err, "there is no memory for it");
+    return note(s, setting, kept) || refuse(err, "out of memory");
 }
 
 /* -- reload ---------------------------------------------------------------- */

@@ -25,7 +25,7 @@ void *stg_load_keep(stg_loading *l, size_t size)
     void *kept = stg_settings_keep(l->s, size);
 
     if (kept == NULL)
-        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        stg_complain(l->c, nowhere, "out of memory");
     return kept;
 }
 
@@ -34,7 +34,7 @@ const char *stg_load_keep_text(stg_loading *l, const char *text)
     const char *kept = stg_settings_keep_text(l->s, text, strlen(text));
 
     if (kept == NULL)
-        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        stg_complain(l->c, nowhere, "out of memory");
     return kept;
 }
 
@@ -60,7 +60,7 @@ stg_file_place *stg_load_add_places(stg_loading *l)
     stg_file_place *places = calloc(stg_setting_count(), sizeof *places);
 
     if (places == NULL)
-        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        stg_complain(l->c, nowhere, "out of memory");
     return places;
 }
 
@@ -129,7 +129,7 @@ static void name_targets(stg_loading *l)
         if (t->name == NULL)
             continue;
         if (!stg_text_table_add(&names, t->name, i, &first))
-            stg_complain(l->c, nowhere, "there is no memory for the settings");
+            stg_complain(l->c, nowhere, "out of memory");
         else if (first != i)
             stg_complain(l->c, t->place,
                          "two targets have the name `%s`; expected a `name` of "
@@ -198,7 +198,7 @@ static bool begin(stg_loading *l, const char *path)
 
     l->s = stg_settings_new();
     if (l->s == NULL) {
-        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        stg_complain(l->c, nowhere, "out of memory");
         return false;
     }
     l->path = l->s->file = stg_load_keep_text(l, path);

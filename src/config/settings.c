@@ -196,7 +196,7 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
 
 static stg_status refuse_memory(stg_error *err)
 {
-    return stg_hub_refuse(err, STG_IO, "there is no memory for the settings");
+    return stg_hub_refuse(err, STG_IO, "out of memory");
 }
 
 /* -- names ----------------------------------------------------------------- */

@@ -204,7 +204,7 @@ class Overload(unittest.TestCase):
                 process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted: this is a part of it", err)
+        self.assertIn("interrupted: the results are incomplete", err)
         return out
 
     def test_prints_what_it_has_when_it_is_interrupted(self):

@@ -405,13 +405,13 @@ class Errors(Case):
         self.addCleanup(nobody.close)
         nobody.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        self.each(1, f"there is no hub at {self.url}: connect 127.0.0.1:",
+        self.each(1, f"no hub answers at {self.url}: connect 127.0.0.1:",
                   "connection refused", "--hub URL")
 
     def test_no_server_of_that_name(self):
         # A label of 64 bytes is none: no name server is asked for it.
         self.url = f"http://{64 * 'x'}.invalid:8080"
-        self.each(1, f"there is no hub at {self.url}: the server's name does "
+        self.each(1, f"no hub answers at {self.url}: the server's name does "
                   "not resolve\n", "--hub URL")
 
     def test_no_token(self):
@@ -454,7 +454,7 @@ class Errors(Case):
                 self.body = b"<h1>hello</h1>"
         for status in (200, 404, 500):
             self.hub.problem = lambda method, path: Other(status)
-            self.each(1, f"answers {status}, and not as a hub does")
+            self.each(1, f"answered {status}, but not as a hub does")
 
     def test_a_url_that_is_none(self):
         for command in self.COMMANDS:

@@ -142,7 +142,7 @@ class Remote(case.Case):
         self.assertEqual(letters["dead_letters"][2]["detail"],
                          "\u00fc\ufffdx")
         hub.stop()
-        self.assertIn("there is no hub at",
+        self.assertIn("no hub answers at",
                       self.ask("dead", "list", code=1))
 
     def test_reloads_and_forgets(self):

@@ -84,7 +84,7 @@ class StoreCopy(case.Case):
                 for i in range(100):
                     producer.post(str(i).encode())
                 self.backup()
-                self.assertIn("is sound", self.verify(self.copy))
+                self.assertIn("is intact", self.verify(self.copy))
                 self.verify()
                 kept = self.rows("SELECT value FROM meta WHERE name ="
                                  " 'next_position'", store=self.copy)[0]
@@ -116,7 +116,7 @@ class StoreCopy(case.Case):
         self.backup()
         os.remove(self.store)
         self.restore(said="is " + self.copy + " now")
-        self.verify(said="is sound: ")
+        self.verify(said="is intact: ")
         self.assertEqual(len(self.rows()), 10)
         # Older messages keep their ids, new ones have others.
         server = self.leaf()
@@ -132,7 +132,7 @@ class StoreCopy(case.Case):
         self.assertEqual([row["message_id"] for row in rows], [*ids, after])
         self.assertGreater(rows[-1]["id"], rows[-2]["id"] + 1000)
         self.assertEqual([r.id for r in server.receipts], [after])
-        self.verify(said="is sound: ")
+        self.verify(said="is intact: ")
 
     def test_what_was_delivered_since_is_delivered_again_under_its_id(self):
         server = self.leaf(lambda r: 503)
@@ -170,7 +170,7 @@ class StoreCopy(case.Case):
         self.change("UPDATE meta SET value = 1 WHERE name = 'next_position'",
                     self.copy)
         self.restore("--force", code=2, said="is not sound")
-        self.verify(said="is sound")
+        self.verify(said="is intact")
 
     def test_a_restore_that_fails_leaves_no_store(self):
         self.fill()
@@ -237,7 +237,7 @@ class StoreCopy(case.Case):
         os.link(self.store, other)
         self.restore("--force")
         self.assertFalse(os.path.exists(other))
-        self.verify(said="is sound: ")
+        self.verify(said="is intact: ")
 
     def test_a_restore_puts_aside_a_log_that_has_lost_its_store(self):
         """SQLite would read it into what was restored."""
@@ -280,7 +280,7 @@ class StoreCopy(case.Case):
 
     def test_verify_finds_what_contradicts_itself(self):
         self.fill()
-        self.verify(said="is sound: ")
+        self.verify(said="is intact: ")
         self.check_flaw("UPDATE meta SET value = 3 WHERE name ="
                         " 'next_position'", "was not given yet")
         self.check_flaw("DELETE FROM meta WHERE name = 'incarnations'",

@@ -94,7 +94,7 @@ class Contention(unittest.TestCase):
                 (["-n", "1000000000000"], "1 to 100000000"),
                 (["-n", "nan"], "1 to 100000000"),
                 (["--svg", "/dev/null"], "folder"),
-                (["--json="], "wanted a path"),
+                (["--json="], "expected a path"),
                 (["-n", "1..2000"], "1000 of them"),
                 (["-n", ""], "10..190/10"),
                 (["-p", "nobody"], "nobody"),

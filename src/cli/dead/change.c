@@ -307,7 +307,7 @@ static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
                              "with it");
         return stg_remote_complain(r);
     }
-    if (!o->is_json)
+    if (o->form != DEAD_JSON)
         return tell_replay(r, o, *state);
     put_json(*state);
     return strcmp(stg_json_text_of(*state, "state"), "done") == 0 ? 0 : EXIT_NO;
@@ -324,7 +324,7 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
         return stg_remote_complain(r);
     if (c == &replay)
         code = finish_replay(r, o, &answer);
-    else if (o->is_json)
+    else if (o->form == DEAD_JSON)
         put_json(answer);
     else if (is_nothing(answer))
         code = tell_nothing(r, c, o, answer);
@@ -356,7 +356,7 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
     if (!call(r, c, o, true, &dry))
         return stg_remote_complain(r);
     letters = stg_json_count_of(dry, "letters");
-    if (o->is_json) {
+    if (o->form == DEAD_JSON) {
         put_json(dry);
     } else if (letters == 0) {
         code = tell_nothing(r, c, o, dry);
@@ -387,7 +387,7 @@ static int check(const change *c, const dead_options *o)
         wrong = "--all has no other condition";
     else if (o->is_dry_run && o->is_sure)
         wrong = "--dry-run and --yes exclude each other";
-    else if (!o->is_dry_run && !o->is_sure && o->is_json)
+    else if (!o->is_dry_run && !o->is_sure && o->form == DEAD_JSON)
         wrong = "--json asks for no confirmation: add --yes, or --dry-run";
     else if (!o->is_dry_run && !o->is_sure && !stg_confirm_can())
         wrong = "not a terminal: add --yes to confirm, or --dry-run";

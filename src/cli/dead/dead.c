@@ -184,9 +184,10 @@ static int read_instant_option(const char *name, stg_ns *wall)
 static int read_format(dead_options *o)
 {
     static const char *const formats[] = {"jsonl", "csv", NULL};
+    bool is_csv = strcmp(optarg, "csv") == 0;
 
-    o->is_csv = strcmp(optarg, "csv") == 0;
-    if (o->is_csv || strcmp(optarg, "jsonl") == 0)
+    o->form = is_csv ? DEAD_CSV : DEAD_JSON;
+    if (is_csv || strcmp(optarg, "jsonl") == 0)
         return 0;
     return refuse_word("--format=", optarg, "jsonl or csv", formats);
 }
@@ -271,13 +272,13 @@ static int read_option(void *ctx, int option)
     case 'n':
         return read_limit(o);
     case JSON:
-        o->is_json = true;
+        o->form = DEAD_JSON;
         return 0;
     case CSV:
-        o->is_csv = true;
+        o->form = DEAD_CSV;
         return 0;
     case RAW:
-        o->is_raw = true;
+        o->form = DEAD_RAW;
         return 0;
     case ALL:
         o->is_all = true;

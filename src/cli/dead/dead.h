@@ -22,12 +22,16 @@
 
 enum { DEAD_IDS_MAX = 1000 };
 
+/* The last option that says one counts. */
+typedef enum dead_form { DEAD_TEXT, DEAD_JSON, DEAD_CSV, DEAD_RAW } dead_form;
+
 typedef struct dead_options {
     const char *store;
     stg_letter_filter filter; /* which; its ids are not used */
     stg_cause cause;          /* that the filter is for */
     const char *cause_word;   /* as it was given; NULL: all */
-    bool is_json, is_csv, is_raw, is_summary;
+    dead_form form;
+    bool is_summary;
     uint64_t limit; /* so many, the newest first; 0: all, in their order */
     const char *id; /* of show */
 

@@ -195,12 +195,12 @@ static int print_table(dead_rows *r, totals *sum)
 static int print(dead_rows *r)
 {
     const dead_options *o = r->o;
-    bool is_text = !o->is_json && !o->is_csv;
+    bool is_text = o->form == DEAD_TEXT;
     totals t = {.has_other = false};
     int rc;
 
     if (!is_text && !o->is_summary)
-        return o->is_json ? print_json(r) : print_csv(r);
+        return o->form == DEAD_JSON ? print_json(r) : print_csv(r);
     rc = dead_read(r, 0, false, add_up, &t);
     if (rc == SQLITE_OK && t.groups.texts.is_short)
         rc = SQLITE_NOMEM;
@@ -304,9 +304,10 @@ int dead_export(const dead_options *o)
         dead_close(&r);
         return STG_EXIT_USAGE;
     }
-    if (o->is_csv)
+    if (o->form == DEAD_CSV)
         put_titles();
-    rc = dead_read(&r, 0, true, o->is_csv ? put_csv : put_letter, &is_short);
+    rc = dead_read(&r, 0, true, o->form == DEAD_CSV ? put_csv : put_letter,
+                   &is_short);
     if (rc != SQLITE_OK || is_short)
         code = dead_fail(&r, is_short ? SQLITE_NOMEM : rc);
     dead_close(&r);

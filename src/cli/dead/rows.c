@@ -98,7 +98,7 @@ bool dead_open(dead_rows *r, const dead_options *o)
     if (o->remote.hub != NULL)
         return dead_open_remote(r);
     if (!name_store(r) || !stg_filter_copy(&r->filter, &o->filter)) {
-        stg_options_complain("stagger dead", "there is no memory left");
+        stg_options_complain("stagger dead", "out of memory");
         return false;
     }
     if (stg_store_is_url(o->store))
@@ -133,7 +133,7 @@ int dead_fail(const dead_rows *r, int rc)
     if (r->db != NULL)
         stg_sql_words(&err, r->name, "cannot be read", r->db, rc);
     else
-        snprintf(err.text, sizeof err.text, "there is no memory left");
+        snprintf(err.text, sizeof err.text, "out of memory");
     stg_options_complain("stagger dead", "%s", err.text);
     return STG_EXIT_USAGE;
 }

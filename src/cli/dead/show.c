@@ -267,9 +267,9 @@ static int show(dead_rows *r, const dead_options *o)
                              o->id);
         return 1;
     }
-    if (o->is_raw)
+    if (o->form == DEAD_RAW)
         return put_raw(o, l);
-    if (o->is_json)
+    if (o->form == DEAD_JSON)
         return put_json(l);
     put_all(r, l);
     return 0;

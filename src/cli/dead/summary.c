@@ -292,13 +292,13 @@ bool dead_summary(const dead_rows *r, dead_groups *g)
 {
     if (g->count > 0)
         qsort(g->at, g->count, sizeof *g->at, compare_groups);
-    if (r->o->is_json)
+    if (r->o->form == DEAD_JSON)
         print_json(g);
-    else if (r->o->is_csv)
+    else if (r->o->form == DEAD_CSV)
         print_csv(g);
     else
         print_table(g);
-    return r->o->is_json || r->o->is_csv || dead_put_sums(r, g);
+    return r->o->form != DEAD_TEXT || dead_put_sums(r, g);
 }
 
 /* -- the closing line ------------------------------------------------------ */

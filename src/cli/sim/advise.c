@@ -200,7 +200,7 @@ static stg_status try_out(const stg_advice *a, stg_trials *t,
     t->memory = stg_sim_memory();
     if (t->all == NULL) {
         t->count = 0;
-        snprintf(err->text, sizeof err->text, "there is no memory left");
+        snprintf(err->text, sizeof err->text, "out of memory");
         return STG_IO;
     }
     for (size_t i = 0; i < t->count; i++)
@@ -382,7 +382,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
     stg_status status;
 
     if (f == NULL) {
-        snprintf(err->text, sizeof err->text, "there is no memory left");
+        snprintf(err->text, sizeof err->text, "out of memory");
         return STG_IO;
     }
     while (f->count < STG_CANDIDATES_MAX &&
@@ -419,7 +419,8 @@ static int answer(stg_advice *a)
     } else {
         code = stg_advice_show(a, who);
         if (a->is_partial)
-            stg_options_complain(who, "interrupted: this is a part of it");
+            stg_options_complain(who,
+                                 "interrupted: the results are incomplete");
         if (code == 0 && a->is_partial)
             code = STG_EXIT_INTERRUPTED;
         else if (code == 0 && a->finalists[0].verdict.failed > 0)
@@ -435,7 +436,7 @@ int stg_sim_advise(int argc, char **argv)
     int code;
 
     if (a == NULL) {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
     a->question = stg_question_default();

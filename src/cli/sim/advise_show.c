@@ -394,7 +394,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
 
         code = stg_sim_output_write(&a->output, who, &report, a->argc, a->argv);
     } else {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
     }
     stg_text_buffer_free(&lead);
     stg_text_buffer_free(&title);
@@ -419,7 +419,7 @@ int stg_advice_show(const stg_advice *a, const char *who)
         }
         code = write_out(a, who, rows, &table);
     } else {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
     }
     free(cells);
     free(rows);

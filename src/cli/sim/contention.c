@@ -241,7 +241,8 @@ static int run(stg_contention_settings *s)
     if (stg_study_run(&study, &s->study, &err) == STG_OK) {
         code = stg_contention_show(s, &study);
         if (study.is_partial)
-            stg_options_complain(who, "interrupted: this is a part of it");
+            stg_options_complain(who,
+                                 "interrupted: the results are incomplete");
         if (study.is_partial && code == 0)
             code = STG_EXIT_INTERRUPTED;
     } else {
@@ -259,7 +260,7 @@ int stg_sim_contention(int argc, char **argv)
     int code;
 
     if (s == NULL) {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
     s->argc = argc;

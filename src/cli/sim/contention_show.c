@@ -199,7 +199,7 @@ int stg_contention_show(const stg_contention_settings *s,
             stg_chart_set_conclude_nothing(&charts);
         code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
     } else {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         code = STG_EXIT_USAGE;
     }
     stg_chart_set_free(&charts);

@@ -147,7 +147,7 @@ static int deliver(writing *job, const char *path)
     int code = 0;
 
     if (job->buffer.is_short) {
-        stg_options_complain(job->who, "there is no memory left");
+        stg_options_complain(job->who, "out of memory");
         code = STG_EXIT_USAGE;
     } else if (path != NULL) {
         code = write_file(path, job->who, &job->buffer);
@@ -216,7 +216,7 @@ static int write_page(writing *job, const char *path)
         .title = report->title,
         .lead = report->lead,
         .warning = report->is_partial
-                       ? "It was interrupted: this is a part of it."
+                       ? "It was interrupted: the results are incomplete."
                        : NULL,
         .tables = report->table,
         .table_count = 1,

@@ -187,7 +187,7 @@ static int finish(const stg_overload_ask *s, const stg_trials *t)
 
     if (!t->is_partial)
         return code;
-    stg_options_complain(who, "interrupted: this is a part of it");
+    stg_options_complain(who, "interrupted: the results are incomplete");
     return code == 0 ? STG_EXIT_INTERRUPTED : code;
 }
 
@@ -247,7 +247,7 @@ int stg_sim_overload(int argc, char **argv)
     int code;
 
     if (s == NULL) {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
     s->argc = argc;

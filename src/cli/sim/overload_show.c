@@ -87,7 +87,7 @@ static int show(const stg_overload_ask *ask, const char *who,
         code = stg_sim_output_write(&ask->output, who, &report, ask->argc,
                                     ask->argv);
     } else {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
     }
     stg_overload_table_free(&table);
     stg_text_buffer_free(&title);
@@ -118,7 +118,7 @@ int stg_overload_show(const stg_overload_ask *ask, const char *who,
     int code = 0;
 
     if (cases == NULL) {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
     count = stg_trials_cases(t, cases);

@@ -83,7 +83,7 @@ static stg_status refuse_size(const stg_study *s, stg_error *err)
                     (uint64_t)s->options.reps * sizeof(stg_contention_run));
 
     snprintf(err->text, sizeof err->text,
-             "this takes %ju MiB of memory, and there are %ju: fewer clients, "
+             "this needs %ju MiB of memory, and there are %ju: fewer clients, "
              "policies or repetitions fit",
              (uintmax_t)(wanted >> 20) + 1,
              (uintmax_t)(s->options.memory_max >> 20));
@@ -204,7 +204,7 @@ static stg_status do_all(stg_study *s, stg_error *err)
     if (!atomic_load(&w.is_lost))
         return STG_OK;
 out:
-    snprintf(err->text, sizeof err->text, "there is no memory left");
+    snprintf(err->text, sizeof err->text, "out of memory");
     return STG_IO;
 }
 
@@ -267,7 +267,7 @@ stg_status stg_study_run(stg_study *s, const stg_study_options *options,
     }
     return status;
 out:
-    snprintf(err->text, sizeof err->text, "there is no memory left");
+    snprintf(err->text, sizeof err->text, "out of memory");
     return STG_IO;
 }
 

@@ -218,7 +218,7 @@ int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
     }
     *trials = calloc(*count, sizeof **trials);
     if (*trials == NULL) {
-        stg_options_complain(who, "there is no memory left");
+        stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
     for (size_t i = 0; i < *count && code == 0; i++) {

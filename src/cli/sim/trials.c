@@ -152,7 +152,7 @@ static stg_status refuse_size(const stg_trials *t, stg_error *err)
     uint64_t wanted = largest_run(t) + SERIES_MAX + all_summaries(t);
 
     snprintf(err->text, sizeof err->text,
-             "this takes up to %ju MiB of memory, and there are %ju: a lower "
+             "this needs up to %ju MiB of memory, and there are %ju: a lower "
              "rate, fewer clients, a shorter deadline or fewer runs fit",
              (uintmax_t)(wanted >> 20) + 1, (uintmax_t)(t->memory_max >> 20));
     return STG_INVALID;
@@ -176,7 +176,7 @@ stg_status stg_trials_run(stg_trials *t, stg_error *err)
         t->is_partial |= is_stopped(t) && (t->all[i].summary.runs < t->reps ||
                                            t->all[i].summary.is_cut);
     if (status != STG_OK)
-        snprintf(err->text, sizeof err->text, "there is no memory left");
+        snprintf(err->text, sizeof err->text, "out of memory");
     return status;
 }
 

@@ -387,7 +387,7 @@ stg_status stg_sink_server_open(sink *s, stg_error *err)
         return status;
     if (uv_loop_init(&s->loop) != 0) {
         close(fd);
-        return stg_hub_refuse(err, STG_IO, "there is no memory");
+        return stg_hub_refuse(err, STG_IO, "out of memory");
     }
     (void)uv_timer_init(&s->loop, &s->timer);
     s->timer.data = s;

@@ -220,7 +220,7 @@ static int run(sink *s)
         return EXIT_FAILED;
     }
     if (!stg_sink_seen_init(&s->seen)) {
-        stg_options_complain(who, "there is no memory");
+        stg_options_complain(who, "out of memory");
         code = EXIT_FAILED;
     } else {
         stg_sink_replies_make(&s->replies);
@@ -238,7 +238,7 @@ int stg_cli_sink(int argc, char **argv)
     int code;
 
     if (s == NULL) {
-        stg_options_complain(who, "there is no memory");
+        stg_options_complain(who, "out of memory");
         return EXIT_FAILED;
     }
     s->o = &o;

@@ -98,7 +98,7 @@ static void load_targets(stg_loading *l, const stg_setting *s,
     }
     l->targets = calloc(n->count, sizeof(stg_file_place *));
     if (l->targets == NULL) {
-        stg_complain(l->c, nowhere, "there is no memory for the settings");
+        stg_complain(l->c, nowhere, "out of memory");
         return;
     }
     for (size_t i = 0; i < n->count; i++)
