@@ -17,28 +17,43 @@
 
 static const char who[] = "stagger token";
 
-static const char help[] =
-    "usage: stagger token new FILE --role ROLE[,ROLE] [--name NAME]\n"
-    "\n"
-    "Makes a token, prints it, and appends its line to the token file of a\n"
-    "hub, which is made if there is none, with mode 600. The file has only a\n"
-    "hash of it: what is printed here cannot be read anywhere again. A hub\n"
-    "that runs knows it after a reload, or SIGHUP. To take a token back,\n"
-    "delete its line and reload.\n"
-    "\n"
-    "  -r, --role ROLES   what it may do, commas between:\n"
-    "                       publish  hand messages to the hub\n"
-    "                       view     see targets, dead letters and metrics\n"
-    "                       operate  view, and replay, drop, pause, reload\n"
-    "  -n, --name NAME    whose it is, for the audit log: up to 64 letters,\n"
-    "                     digits and . _ @ -\n"
-    "  -h, --help         this text\n"
-    "\n"
-    "Exit code: 0; 1 if the file cannot be written; 2 for an option that is\n"
-    "wrong.\n"
-    "\n"
-    "  stagger token new /etc/stagger/tokens --role publish --name till-3\n"
-    "  stagger token new tokens --role operate --name anna@example.org\n";
+static const stg_subcommand subcommands[] = {
+    {"new", "make a token, print it, and append its line to FILE", 1},
+    {NULL, NULL, 0},
+};
+
+static const stg_option options[] = {
+    {"-r, --role ROLES",
+     "what it may do, with commas between"
+     "\npublish  hand messages to the hub"
+     "\nview     see targets, dead letters and metrics"
+     "\noperate  view, and replay, drop, pause, reload",
+     0, NULL},
+    {"-n, --name NAME",
+     "whose it is, for the audit log: up to 64 letters, digits and . _ @ -", 0,
+     NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger token new FILE --role ROLE[,ROLE] [--name NAME]\n"
+        "\n"
+        "Makes a token, prints it, and appends its line to the token file of a hub,\n"
+        "which is created with mode 600 if there is none. The file has only a hash of\n"
+        "the token: what is printed here cannot be read anywhere again. A running hub\n"
+        "knows it after a reload, or SIGHUP. To revoke a token, delete its line and\n"
+        "reload.\n"
+        "\n",
+    .subcommands = subcommands,
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0; 1 if the file cannot be written; 2 for bad options.\n"
+        "\n"
+        "  stagger token new /etc/stagger/tokens --role publish --name till-3\n"
+        "  stagger token new tokens --role operate --name anna@example.org\n",
+};
 
 enum { EXIT_FAILED = 1 };
 
@@ -118,13 +133,6 @@ static int make(const token_options *o)
     return code;
 }
 
-static int refuse(const char *words)
-{
-    stg_options_complain(who, "%s", words);
-    fputs("See stagger token --help.\n", stderr);
-    return STG_EXIT_USAGE;
-}
-
 /* The first of them that is none. */
 static int refuse_role(const char *roles)
 {
@@ -139,73 +147,41 @@ static int refuse_role(const char *roles)
             break;
     }
     snprintf(text, sizeof text,
-             "--role: wanted publish, view or operate, or some of them with "
+             "--role: expected publish, view or operate, or some of them with "
              "commas between%s",
              hint);
-    return refuse(text);
+    return stg_options_refuse(who, "%s", text);
 }
 
-static int read_option(token_options *o, int option)
+static int read_option(void *ctx, int option)
 {
-    switch (option) {
-    case 'r':
+    token_options *o = ctx;
+
+    if (option == 'r') {
         o->roles = stg_roles_parse((stg_span){optarg, strlen(optarg)});
         return o->roles != 0 ? 0 : refuse_role(optarg);
-    case 'n':
-        o->name = optarg;
-        return stg_token_is_name(optarg)
-                   ? 0
-                   : refuse(
-                         "--name: wanted up to 64 letters, digits and "
-                         ". _ @ -");
-    case 'h':
-        return -1;
-    default:
-        fputs("See stagger token --help.\n", stderr);
-        return STG_EXIT_USAGE;
     }
-}
-
-static int read_words(token_options *o, int count, char **words)
-{
-    static const char *const names[] = {"new", NULL};
-    char hint[STG_SUGGESTION_MAX], text[160];
-
-    if (count == 0 || strcmp(words[0], "new") != 0) {
-        snprintf(text, sizeof text, "wanted: new FILE --role ROLE%s",
-                 stg_options_hint(hint, count > 0 ? words[0] : "", names));
-        return refuse(text);
-    }
-    if (count != 2)
-        return refuse(count < 2 ? "new: wanted the FILE"
-                                : "new: wanted one FILE");
-    if (o->roles == 0)
-        return refuse(
-            "new: wanted --role, what the token may do: publish, "
-            "view or operate");
-    o->path = words[1];
-    return 0;
+    o->name = optarg;
+    if (stg_token_is_name(optarg))
+        return 0;
+    return stg_options_refuse(
+        who, "--name: expected up to 64 letters, digits and . _ @ -");
 }
 
 int stg_cli_token(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"role", required_argument, NULL, 'r'},
-        {"name", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     token_options o = {.name = ""};
-    int option, code = 0;
+    stg_arguments files;
+    int code = stg_options_read(&usage, argc, argv, read_option, &o, &files);
 
-    while (code == 0 &&
-           (option = stg_options_next(argc, argv, "r:n:h", options)) != -1)
-        code = read_option(&o, option);
-    if (code == -1) {
-        fputs(help, stdout);
-        return stg_options_finish(who, 0);
-    }
-    if (code == 0)
-        code = read_words(&o, argc - optind, argv + optind);
-    return code == 0 ? make(&o) : code;
+    if (code != 0)
+        return code;
+    if (files.count == 0)
+        return stg_options_refuse(who, "new: expected the FILE of the tokens");
+    if (o.roles == 0)
+        return stg_options_refuse(who,
+                                  "new: expected --role: what the token may "
+                                  "do, publish, view or operate");
+    o.path = files.at[0];
+    return make(&o);
 }

@@ -62,16 +62,16 @@ class Token(unittest.TestCase):
     def test_says_what_is_wrong(self):
         path = self.path
         for words, arguments in (
-                ("wanted: new FILE", ()),
-                ("wanted: new FILE", ("old", path)),
-                ("wanted the FILE", ("new", "--role", "view")),
-                ("wanted one FILE", ("new", path, path, "--role", "view")),
-                ("wanted --role", ("new", path)),
-                ("wanted publish, view or operate",
+                ("expected new", ()),
+                ("old: expected new", ("old", path)),
+                ("expected the FILE", ("new", "--role", "view")),
+                ("unexpected argument", ("new", path, path, "--role", "view")),
+                ("expected --role", ("new", path)),
+                ("expected publish, view or operate",
                  ("new", path, "--role", "admin")),
-                ("wanted publish, view or operate",
+                ("expected publish, view or operate",
                  ("new", path, "--role", "view,")),
-                ("wanted up to 64 letters",
+                ("expected up to 64 letters",
                  ("new", path, "--role", "view", "--name", "a b"))):
             with self.subTest(arguments=arguments):
                 self.refused(2, words, *arguments)

@@ -1,4 +1,5 @@
-/* stagger alert test: would anybody hear of it? */
+/* stagger alert test: whether a test message reaches each sink, sent by the hub
+ * that runs, or from here as a settings file says. */
 #include "cli/alert/alert.h"
 
 #include <getopt.h>
@@ -12,56 +13,45 @@
 
 static const char who[] = "stagger alert";
 
-static const char help[] =
-    "usage: stagger alert test [OPTIONS]\n"
-    "\n"
-    "Sends a test message through each sink of a hub's alerts, one attempt each,\n"
-    "and says whether it was accepted: with what its server said, or what was\n"
-    "wrong.\n"
-    "\n"
-    "  -c, --config FILE    send from here, as this settings file says; no hub\n"
-    "                       need run\n"
-    "      --sink NAME      only through this one\n" STG_REMOTE_HELP
-    "  -h, --help           this text\n"
-    "\n"
-    "Exit code: 0 if all accepted; 1 if one did not, or the hub is not there; 2\n"
-    "for bad options or settings.\n"
-    "\n"
-    "  stagger alert test\n"
-    "  stagger alert test -c /etc/stagger/stagger.yaml --sink night-mail\n";
-
 enum { SINK = STG_REMOTE_NEXT };
 
-static const struct option options[] = {
-    {"config", required_argument, NULL, 'c'},
-    {"sink", required_argument, NULL, SINK},
-    STG_REMOTE_LONG_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const stg_subcommand subcommands[] = {
+    {"test", "send a test message through each sink of the alerts", 0},
+    {NULL, NULL, 0},
+};
+
+static const stg_option options[] = {
+    {"-c, --config FILE",
+     "send from here, as this settings file says; no hub needs to run", 0,
+     NULL},
+    {"--sink NAME", "only through this sink", SINK, NULL},
+    STG_REMOTE_OPTIONS(NULL),
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger alert test [OPTIONS]\n"
+        "\n"
+        "Sends a test message through each sink of a hub's alerts, one attempt each,\n"
+        "and prints whether the sink accepted it: with the answer of its server, or\n"
+        "what went wrong.\n"
+        "\n",
+    .subcommands = subcommands,
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0 if all sinks accepted it; 1 if one did not, or the hub does not\n"
+        "answer; 2 for bad options or settings.\n"
+        "\n"
+        "  stagger alert test\n"
+        "  stagger alert test -c /etc/stagger/stagger.yaml --sink night-mail\n",
 };
 
 typedef struct choice {
     const char *file, *sink;
     stg_remote_options remote;
 } choice;
-
-static int refuse(const char *what, const char *words)
-{
-    if (what != NULL)
-        stg_options_complain(who, "%s: %s", what, words);
-    fprintf(stderr, "See %s --help.\n", who);
-    return STG_EXIT_USAGE;
-}
-
-static int refuse_word(const char *word)
-{
-    static const char *const names[] = {"test", NULL};
-    char hint[STG_SUGGESTION_MAX], words[128];
-
-    snprintf(words, sizeof words, "wanted test%s",
-             stg_options_hint(hint, word, names));
-    return refuse(word, words);
-}
 
 void stg_alert_print(const char *name, const char *type, bool is_sent,
                      const char *detail)
@@ -120,45 +110,30 @@ static int ask_hub(const choice *c)
 
 /* -- options --------------------------------------------------------------- */
 
-/* 0, or an exit code; -1: the help was asked for. */
-static int read_options(choice *c, int argc, char **argv)
+static int read_option(void *ctx, int option)
 {
-    int option;
+    choice *c = ctx;
 
-    optind = 1;
-    while ((option = stg_options_next(argc, argv, "c:h", options)) != -1) {
-        if (option == 'h')
-            return -1;
-        if (option == 'c')
-            c->file = optarg;
-        else if (option == SINK)
-            c->sink = optarg;
-        else if (!stg_remote_take(&c->remote, option, optarg))
-            return refuse(NULL, NULL);
-    }
-    if (optind == argc)
-        return refuse("no word", "wanted: test");
-    if (strcmp(argv[optind], "test") != 0)
-        return refuse_word(argv[optind]);
-    if (optind + 1 < argc)
-        return refuse(argv[optind + 1], "is a word too many");
-    if (c->file != NULL && (c->remote.hub != NULL || c->remote.token_file))
-        return refuse("--config",
-                      "sends from here, and asks no hub: not "
-                      "together with --hub or --token-file");
+    if (option == 'c')
+        c->file = optarg;
+    else if (option == SINK)
+        c->sink = optarg;
+    else if (!stg_remote_take(&c->remote, option, optarg))
+        return STG_EXIT_USAGE;
     return 0;
 }
 
 int stg_cli_alert(int argc, char **argv)
 {
     choice c = {.file = NULL};
-    int code = read_options(&c, argc, argv);
+    stg_arguments none;
+    int code = stg_options_read(&usage, argc, argv, read_option, &c, &none);
 
-    if (code == -1) {
-        fputs(help, stdout);
-        return stg_options_finish(who, 0);
-    }
     if (code != 0)
         return code;
+    if (c.file != NULL && (c.remote.hub != NULL || c.remote.token_file))
+        return stg_options_refuse(who,
+                                  "--config: sends from here, and asks no hub: "
+                                  "not together with --hub or --token-file");
     return c.file != NULL ? stg_alert_send(who, c.file, c.sink) : ask_hub(&c);
 }
