@@ -98,7 +98,6 @@ set(sim_commands
     cli/sim/overload.c
     cli/sim/overload_show.c
     cli/sim/output.c
-    cli/sim/runs.c
     cli/sim/study.c
     cli/sim/sweep.c
     cli/sim/trials.c

@@ -4,7 +4,7 @@
 #define STAGGER_CLI_SIM_ADVISE_H
 
 #include "cli/sim/output.h"
-#include "cli/sim/trials.h"
+#include "cli/sim/overload.h"
 #include "sim/advise.h"
 
 enum {

@@ -2,7 +2,7 @@
  * same seed, so that policies are compared under the same arrivals. Results are
  * added up in order after each batch, so that sums of floating point do not depend
  * on the threads; a run that was stopped counts only where there is no whole one. */
-#include "cli/sim/trials.h"
+#include "cli/sim/overload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
