@@ -311,6 +311,7 @@ static int take_subcommand(const stg_usage *u, const char *who,
     return 0;
 }
 
+/* Whole names: "list" is not in "listen". */
 static bool is_for(const stg_option *o, const char *subcommand)
 {
     size_t size = strlen(subcommand);

@@ -132,6 +132,8 @@ static int compare_counts(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
+/* By messages and then letters: what hurts most stands first. The rest of the order
+ * only makes it the same each time. */
 static int compare_groups(const void *a, const void *b)
 {
     const dead_group *x = a, *y = b;

@@ -86,6 +86,8 @@ static bool is_without_waits(const stg_forecast *f)
     return f->waits[f->wait_count - 1].total.most == 0;
 }
 
+/* With at most two attempts there is one retry, which may as well be exact: a second
+ * failure together is the end. One client shares its moments with nobody. */
 static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_backoff *b = &facts->policy->backoff;
@@ -107,6 +109,8 @@ static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
     stg_lint_fix(w, "%s", stg_backoff_grows(b) ? "jitter=full" : "jitter=50%");
 }
 
+/* A cap is asked for only where waits grow beyond a day: below that it is a matter
+ * of taste. The cap of the fix is 30 s, or the base where that is more. */
 static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -135,6 +139,7 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
+/* Decorrelated jitter draws from three times the wait before, whatever the growth is. */
 static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
                               const char *factor)
 {
@@ -152,6 +157,8 @@ static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
     stg_lint_fix(w, "%s", fixes[b->growth]);
 }
 
+/* A setting that plays no part was meant to: by default factor is 2, so that only
+ * another one tells that somebody set it. */
 static void check_growth(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_backoff *b = &facts->policy->backoff;
@@ -177,6 +184,8 @@ static void check_growth(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
+/* Each bound that is missing can be given by a deadline; where there is one nothing
+ * here can go on for ever. */
 static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -201,6 +210,8 @@ static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
                      "deadline=10m");
 }
 
+/* Retries that the deadline never lets begin, or seldom: by the shortest waits, or by
+ * the mean ones. */
 static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -235,6 +246,8 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
         stg_lint_fix(w, "attempts=%" PRIu64, made + 1);
 }
 
+/* Times that can never come, because an attempt ends before. Half of the deadline is
+ * not a mistake, all of it is: no time is left for a retry. */
 static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -270,6 +283,7 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
+/* 5 s is the limit, because servers that shed load commonly ask for 30 s or more. */
 static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
 {
     stg_ns most = facts->policy->retry_after_max;
@@ -340,6 +354,8 @@ static const char *write_requests(const char *before, uint64_t number,
     return text;
 }
 
+/* What one operation costs the remote while all fails (retry amplification). A budget
+ * or a breaker bounds it, whatever the number of attempts. */
 static void check_load(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -377,6 +393,7 @@ static void check_load(stg_lint *lint, const stg_lint_facts *facts)
                      "unsafe=no, and send an idempotency key");
 }
 
+/* What is about retries is left out of a policy that has none. */
 void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts)
 {
     lint->count = 0;

@@ -128,6 +128,7 @@ static bool read_range(const char **at, long *first, long *last)
     return *first >= 1 && *first <= *last && *last < EXIT_CODES;
 }
 
+/* All or nothing: a list with a mistake selects no code. */
 static bool read_codes(const char *text, bool codes[EXIT_CODES])
 {
     long first, last;

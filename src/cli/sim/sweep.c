@@ -55,6 +55,7 @@ static bool is_set_by(const char *word, const char *key)
     return strncmp(word, key, length) == 0 && word[length] == '=';
 }
 
+/* By way of the text: whatever a policy can say can be swept, also what is new. */
 stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
                                 const char *value, stg_error *err)
 {
@@ -79,6 +80,7 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
 
 /* -- combinations ---------------------------------------------------------- */
 
+/* The parser knows the settings of policies, and lists them. */
 static bool is_policy_key(const char *key)
 {
     const char *known;
@@ -121,6 +123,8 @@ static int refuse_key(const char *key, const char *who)
     return STG_EXIT_USAGE;
 }
 
+/* The model goes first: `queue` and the like are its own, and no setting of a policy
+ * is called so. */
 static int set(stg_trial *trial, const char *key, const char *value,
                const char *who)
 {
@@ -161,6 +165,8 @@ static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
     return 0;
 }
 
+/* A trial is named by what differs: its policy where there are several, and its
+ * values. */
 static void name(stg_trial *trial, size_t i, const stg_sweep *sweeps,
                  size_t sweep_count)
 {

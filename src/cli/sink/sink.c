@@ -75,6 +75,7 @@ static int refuse(const char *option, const char *found, const char *expected)
     return STG_EXIT_USAGE;
 }
 
+/* One time, or two with the shorter first. */
 static bool read_delay(const char *text, sink_options *o)
 {
     stg_reader rest = {text, text + strlen(text)};

@@ -45,6 +45,7 @@ static const char *suggest_alert(const char *word)
     return s.name;
 }
 
+/* 0 for a mistake, which was complained of: it adds no bit. */
 static uint32_t read_alert(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *n)
 {

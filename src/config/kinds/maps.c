@@ -100,6 +100,8 @@ static bool read_header_file(stg_loading *l, const stg_setting *s,
     return h->value != NULL;
 }
 
+/* The name is checked before the value: a value that landed in the name may be a
+ * secret, and is shown cut. */
 static bool read_header(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *key, const stg_yaml_node *n,
                         header *h)
@@ -167,6 +169,8 @@ static bool read_sink_header(stg_loading *l, const stg_setting *s,
 
 /* -- properties of librdkafka ---------------------------------------------- */
 
+/* librdkafka checks name and value itself: a property that this version does not have
+ * is a mistake here, and not when the hub starts. */
 static bool read_property(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n, size_t i, void *part)
 {
@@ -229,6 +233,8 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
                      key->text, is_kafka ? "kafka.headers" : "listen.headers");
 }
 
+/* Not merged with the defaults: a filter is one condition, and half of another one
+ * would be in it. */
 static void load_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {

@@ -80,6 +80,7 @@ static void suggest_address(const char *text, char *hint, size_t size)
         snprintf(hint, size, "%.40s:8080", text);
 }
 
+/* The parser is the one that listens with the address. */
 static bool read_address(const stg_setting *s, const char *text, void *base,
                          stg_value_flaw *flaw)
 {
