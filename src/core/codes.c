@@ -329,24 +329,24 @@ static const stg_code_row kafka[] = {
 };
 
 typedef struct table {
-    const char *prefix; /* of policies; before its code stands a colon */
-    const char *cause;  /* before the code in records */
-    const stg_code_row *rows;
+    const char *prefix;       /* of policies; before its code stands a colon */
+    const char *cause;        /* before the code in records */
+    const stg_code_row *rows; /* NULL: its codes have no names */
     size_t count;
 } table;
 
 #define ROWS(list) list, sizeof(list) / sizeof *(list)
 
 static const table tables[] = {
-    [STG_CODE_STATUS] = {"http", "HTTP_", NULL, 0},
-    [STG_CODE_SQLSTATE] = {"sqlstate", "SQLSTATE_", NULL, 0},
-    [STG_CODE_MYSQL] = {"mysql", "MYSQL_", NULL, 0},
+    [STG_CODE_STATUS] = {.prefix = "http", .cause = "HTTP_"},
+    [STG_CODE_SQLSTATE] = {.prefix = "sqlstate", .cause = "SQLSTATE_"},
+    [STG_CODE_MYSQL] = {.prefix = "mysql", .cause = "MYSQL_"},
     [STG_CODE_GRPC] = {"grpc", "GRPC_", ROWS(grpc)},
-    [STG_CODE_CURL] = {"curl", "CURL_", NULL, 0},
-    [STG_CODE_ERRNO] = {"", "", NULL, 0},
-    [STG_CODE_RESOLVER] = {"", "", NULL, 0},
-    [STG_CODE_TLS] = {"", "", NULL, 0},
-    [STG_CODE_EXIT] = {"exit", "EXIT_", NULL, 0},
+    [STG_CODE_CURL] = {.prefix = "curl", .cause = "CURL_"},
+    [STG_CODE_ERRNO] = {.prefix = "", .cause = ""},
+    [STG_CODE_RESOLVER] = {.prefix = "", .cause = ""},
+    [STG_CODE_TLS] = {.prefix = "", .cause = ""},
+    [STG_CODE_EXIT] = {.prefix = "exit", .cause = "EXIT_"},
     [STG_CODE_REDIS] = {"redis", "REDIS_", ROWS(redis)},
     [STG_CODE_AMQP] = {"amqp", "AMQP_", ROWS(amqp)},
     [STG_CODE_AMQP1] = {"", "", ROWS(amqp1)},
@@ -355,7 +355,7 @@ static const table tables[] = {
 
 static const table *table_of(stg_code_kind kind)
 {
-    static const table none = {"", "", NULL, 0};
+    static const table none = {.prefix = "", .cause = ""};
 
     return kind > STG_CODE_NONE && kind <= STG_CODE_KAFKA ? &tables[kind]
                                                           : &none;
