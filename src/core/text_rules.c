@@ -12,7 +12,8 @@ static const char wanted_fault[] =
     "sqlstate:40001, mysql:1213, grpc:14, curl:28, redis:LOADING, amqp:320, "
     "kafka:7";
 
-/* A word that stands in policies: "own" does not. */
+/* The nearest word that policies may have: "own" is none. Whether one is read
+ * takes as long as all distances, so only a word that is nearer is asked. */
 static stg_suggestion suggest_fault(const char *at, const char *end)
 {
     stg_suggestion s = stg_suggestion_begin(at, (size_t)(end - at));
@@ -20,10 +21,12 @@ static stg_suggestion suggest_fault(const char *at, const char *end)
 
     for (size_t i = 0; (word = stg_spelling_word(i)) != NULL; i++) {
         stg_reader r = {word, word + strlen(word)};
+        stg_suggestion nearer = s;
         stg_rule rule;
 
-        if (stg_spelling_read(r, &rule))
-            stg_suggestion_try(&s, word);
+        stg_suggestion_try(&nearer, word);
+        if (nearer.slips_max < s.slips_max && stg_spelling_read(r, &rule))
+            s = nearer;
     }
     return s;
 }
