@@ -195,7 +195,7 @@ def wrong_names(text):
     for name in sorted(faults - {"ok", "5xx"} - said):
         yield f"faults: {name}: is missing"
 
-    presets = re.findall(r'^    \{"([a-z-]+)",', read("src/core/preset.c"), re.M)
+    presets = re.findall(r'^    \{"([a-z-]+)",', read("src/core/policies.c"), re.M)
     yield from differences("presets", [spans(row[0])[0] for row in
                                        rows(section(text, "Presets"))], presets)
 

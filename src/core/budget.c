@@ -1,10 +1,9 @@
 #include <stagger/budget.h>
 
-#include "core/gcra.h"
+#include "core/budget_counts.h"
 #include "core/options.h"
-#include "core/ratio.h"
-#include "core/share.h"
 #include "core/wide.h"
+#include "core/word.h"
 #include "core/writer.h"
 
 const stg_budget_options stg_budget_aws = {.kind = STG_BUDGET_AWS,

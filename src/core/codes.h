@@ -1,12 +1,29 @@
-/* codes.h - the codes of other protocols: their names, what they are read as,
- * and how policies and records write them. Private. */
+/* codes.h - faults, and the codes of other protocols: their rows and names, what
+ * they are read as, and how policies and records write them. Private. */
 #ifndef STAGGER_CORE_CODES_H
 #define STAGGER_CORE_CODES_H
 
 #include <stagger/fault.h>
+#include <stagger/policy.h>
 
 #include "core/reader.h"
 #include "core/writer.h"
+
+/* stg_fault_about(), for those who ask in every decision. fault.c. */
+extern const stg_fault_info stg_faults[STG_FAULT_COUNT];
+
+static inline const stg_fault_info *stg_fault_row(stg_fault fault)
+{
+    return &stg_faults[(unsigned)fault < STG_FAULT_COUNT ? fault
+                                                         : STG_FAULT_ERROR];
+}
+
+static inline stg_category stg_fault_category(stg_fault fault)
+{
+    return stg_fault_row(fault)->category;
+}
+
+/* -- codes */
 
 typedef struct stg_code_row {
     const char *name; /* as the protocol spells it; NULL: a number only */
@@ -38,5 +55,39 @@ bool stg_errno_named(const stg_reader *name, stg_fault *fault);
 
 /* The i-th such name, or NULL behind the last one. */
 const char *stg_errno_name_at(size_t i);
+
+/* -- a fault in any spelling
+ *
+ * Policies, filters and simulations read faults by this one parser, so that a
+ * word from a log, a record, a manual or another policy means the same
+ * everywhere: 503, HTTP_503, refused, CONNECTION_REFUSED, ECONNREFUSED, 40001,
+ * UNAVAILABLE, redis:LOADING. Letters of either case, and '_' as '-'. */
+
+/* Reads the whole word as the link of a rule; retries_max is 0. False: it is no
+ * fault. A code may be out of range, which stg_rule_check() tells.
+ *
+ *   a number                three digits are a status, four MySQL's
+ *   an SQLSTATE             five digits or letters, the first or the third of
+ *                           them a digit, so that no five-letter word is one
+ *   a code with its kind    HTTP_503, sqlstate:40001, mysql:1213, grpc:14,
+ *                           GRPC_UNAVAILABLE, curl:28, redis:LOADING, amqp:320,
+ *                           amqp:connection:forced, kafka:7, kafka:_TRANSPORT
+ *   a name or a cause       refused, CONNECTION_REFUSED, 5xx, HTTP_5XX, grpc
+ *   a category              connect, or its letter: A connect, B server,
+ *                           C request, D overload
+ *   any
+ *   a name of a code        ECONNREFUSED, EAI_AGAIN, UNAVAILABLE, LOADING,
+ *                           NOT_LEADER_OR_FOLLOWER
+ *
+ * "cancelled" is the fault: gRPC's code is grpc:cancelled. */
+bool stg_spelling_read(stg_reader word, stg_rule *rule);
+
+/* An outcome that the link is about: of a code or a name this very one. Of a
+ * family, a category or any it is one without a fault: there are many. */
+stg_outcome stg_spelling_outcome(const stg_rule *rule);
+
+/* The i-th word that is read, without codes that are numbers; NULL behind the
+ * last one. For suggestions. Static. */
+const char *stg_spelling_word(size_t i);
 
 #endif

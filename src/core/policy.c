@@ -4,7 +4,7 @@
 #include "core/backoff_draw.h"
 #include "core/options.h"
 #include "core/rule.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 #include "core/wait.h"
 #include "core/writer.h"
 

@@ -1,4 +1,4 @@
-#include "core/polly.h"
+#include "core/backoff_draw.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* By squaring, on a mantissa of 96 bits with a binary exponent, each product
  * rounded down. 64 bits are too few: 1.001^44383 is still below 2^64, and the
  * error of the factor itself grows with the exponent, to 2^-47. */
-#include "core/power.h"
+#include "core/wide.h"
 
 #include <stdbool.h>
 #include <stddef.h>

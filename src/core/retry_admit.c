@@ -2,6 +2,11 @@
  * breaker. */
 #include "core/retry_internal.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <stagger/cancel.h>
+
 static void count_attempt(stg_retry *r, stg_ns now)
 {
     if (r->attempts < UINT32_MAX)
@@ -223,4 +228,11 @@ stg_decision stg_retry_admit(stg_retry *r, stg_ns now, stg_rng *rng)
     set(r, IN_ATTEMPT);
     count_attempt(r, now);
     return (stg_decision){.next = STG_GO};
+}
+
+/* -- a cancel flag, which any thread may set */
+
+bool stg_cancel_is_set(const stg_cancel *c)
+{
+    return c != NULL && atomic_load((stg_flag *)&c->is_set) != 0;
 }

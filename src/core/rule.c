@@ -1,7 +1,6 @@
 #include "core/rule.h"
 
 #include "core/codes.h"
-#include "core/fault_row.h"
 
 enum { SQLSTATES = 36 * 36 * 36 * 36 * 36 };
 

@@ -1,8 +1,7 @@
-#include "core/spelling.h"
+#include "core/codes.h"
 
 #include <string.h>
 
-#include "core/codes.h"
 #include "core/rule.h"
 
 /* Kinds of codes whose names are read without their prefix, too. */

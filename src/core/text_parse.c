@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "core/parser.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 #include "core/wait.h"
 #include "core/writer.h"
 

@@ -1,7 +1,7 @@
 /* What decides how a policy behaves is always written: the growth and its
  * numbers, jitter, attempts, deadline, faults. Other settings are written where
  * they differ from what an unset one is. */
-#include "core/text_print.h"
+#include "core/text_internal.h"
 
 #include <stagger/text.h>
 

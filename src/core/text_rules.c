@@ -1,9 +1,9 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "core/parser.h"
+#include "core/codes.h"
 #include "core/rule.h"
-#include "core/spelling.h"
+#include "core/text_internal.h"
 #include "core/writer.h"
 
 static const char wanted_fault[] =

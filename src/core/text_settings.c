@@ -1,9 +1,9 @@
 /* text_settings.c - the settings of a policy's text: each with its key, what its
  * value is read by, and what is said of one that cannot be read. */
-#include "core/parser.h"
+#include "core/text_internal.h"
 
+#include "core/codes.h"
 #include "core/options.h"
-#include "core/spelling.h"
 
 static const char wanted_time[] =
     "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";

@@ -4,8 +4,7 @@
 #include <stagger/breaker.h>
 #include <stagger/budget.h>
 
-#include "core/gcra.h"
-#include "core/slices.h"
+#include "core/word.h"
 #include "core/writer.h"
 
 stg_status stg_throttle_check(const stg_throttle_options *o, stg_error *err)

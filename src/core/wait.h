@@ -5,7 +5,7 @@
 
 #include <stagger/policy.h>
 
-#include "core/fault_row.h"
+#include "core/codes.h"
 
 enum { STG_BASES = STG_CATEGORY_OTHER + 1 };
 

@@ -5,7 +5,6 @@
 #include "core/codes.h"
 #include "core/reader.h"
 #include "core/rule.h"
-#include "core/spelling.h"
 #include "sim/resource.h"
 
 enum { COUNT_MAX = 1000000 };

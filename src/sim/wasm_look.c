@@ -1,5 +1,5 @@
 /* What a text means, in lines that a page can read. */
-#include "core/text_print.h"
+#include "core/text_internal.h"
 #include "sim/wasm_internal.h"
 
 enum { WINDOWS = 10 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "core/codes.h"
 #include "core/rule.h"
-#include "core/spelling.h"
 #include "store/category.h"
 #include "store/shed.h"
 

@@ -1,10 +1,9 @@
 /* The jitter of Polly, against its formula in long double. */
-#include "core/polly.h"
+#include "core/backoff_draw.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/backoff_draw.h"
 #include "tests/harness.h"
 
 static stg_backoff polly(stg_ns base, stg_ns cap)

@@ -1,5 +1,5 @@
 /* base * (factor / 1000)^exponent, against a slow and wide model. */
-#include "core/power.h"
+#include "core/wide.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,11 @@
 /* One fault, every spelling: what a word is read as, whoever reads it, and what
  * a policy prints it as. */
-#include "core/spelling.h"
+#include "core/codes.h"
 
 #include <string.h>
 
 #include <stagger/text.h>
 
-#include "core/codes.h"
 #include "core/rule.h"
 #include "tests/harness.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/options.h"
 #include "core/rule.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 #include "tests/harness.h"
 #include "tests/policy_of.h"
 

@@ -6,7 +6,7 @@
 
 #include <malloc.h>
 
-#include "core/spelling.h"
+#include "core/codes.h"
 #include "tests/harness.h"
 #include "tests/kafka/cluster.h"
 

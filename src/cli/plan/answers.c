@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "cli/terminal.h"
+#include "core/codes.h"
 #include "core/rule.h"
-#include "core/spelling.h"
 #include "core/writer.h"
 
 _Static_assert(STG_RULES_MAX + STG_FAULT_COUNT + 16 <= STG_ANSWERS_MAX,

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "core/reader.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 
 static const char who[] = "stagger plan";
 

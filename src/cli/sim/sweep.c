@@ -9,8 +9,7 @@
 
 #include "base/suggest.h"
 #include "cli/options.h"
-#include "core/parser.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 #include "sim/overload_text.h"
 
 enum { TRIALS_MAX = 32 };

@@ -12,8 +12,7 @@
 #include "config/kinds/kinds.h"
 #include "config/loading.h"
 #include "config/targets.h"
-#include "core/parser.h"
-#include "core/text_print.h"
+#include "core/text_internal.h"
 
 static bool is_preset(const char *name)
 {

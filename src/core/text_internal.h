@@ -1,10 +1,11 @@
-/* parser.h - what the parts of the policy parser share. Private.
+/* text_internal.h - what the parser and the printer of policies share. Private.
  *
  * text_parse.c reads words, text_settings.c the values of settings, text_rules.c
- * the lists of faults. */
-#ifndef STAGGER_CORE_PARSER_H
-#define STAGGER_CORE_PARSER_H
+ * the lists of faults; text_print.c writes the canonical text. */
+#ifndef STAGGER_CORE_TEXT_INTERNAL_H
+#define STAGGER_CORE_TEXT_INTERNAL_H
 
+#include <stagger/policy.h>
 #include <stagger/text.h>
 
 #include "core/reader.h"
@@ -69,5 +70,23 @@ bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
  * words "default" and "none" may stand in it. */
 bool stg_parser_add_rules(stg_parser *p, stg_reader list, uint16_t retries_max,
                           bool may_default);
+
+/* -- the canonical text */
+
+/* Writes the text, cut to size, and returns its whole length. */
+size_t stg_policy_write(const stg_policy *p, char *text, size_t size);
+
+/* "exponential"; a list's is "list=", which goes on. NULL behind the last. */
+const char *stg_growth_name(unsigned growth);
+
+/* Whether a text of this length is the name of a growth, list= but begun. */
+bool stg_growth_is_word(const char *text, size_t length);
+
+/* What stands behind "retry-after=". */
+const char *stg_retry_after_name(stg_retry_after how);
+
+/* What stands behind "jitter=". */
+struct stg_writer;
+void stg_jitter_write(struct stg_writer *w, const stg_backoff *b);
 
 #endif

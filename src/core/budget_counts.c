@@ -1,9 +1,68 @@
-/* Attempts under way in the upper half of the level, retries in the lower. A
- * retry has its place from the decision to the end of its attempt. */
-#include "core/share.h"
+#include "core/budget_counts.h"
 
 #include "core/options.h"
 #include "core/word.h"
+
+/* -- a ratio: ten slices of a second each, of first attempts and of retries */
+
+enum { SECONDS = STG_BUDGET_SECONDS };
+
+static uint64_t second_of(stg_budget *b, stg_ns now)
+{
+    return stg_slices_now(&b->level, now / STG_S);
+}
+
+static uint64_t sum_of(const stg_word *slices, uint64_t second)
+{
+    return stg_slices_sum(slices, SECONDS, second);
+}
+
+/* What the last ten seconds allow, in thousandths of a retry. */
+static uint64_t allowed_lately(const stg_budget *b, uint64_t second)
+{
+    return sum_of(b->attempts, second) * b->options.ratio +
+           (uint64_t)b->options.rate * SECONDS;
+}
+
+void stg_ratio_attempt(stg_budget *b, stg_ns now)
+{
+    stg_slices_count(b->attempts, SECONDS, second_of(b, now));
+}
+
+bool stg_ratio_take(stg_budget *b, stg_ns now)
+{
+    uint64_t second = second_of(b, now);
+
+    // Count first, weigh then: of two threads at the last place, at least one
+    // sees the other.
+    if (!stg_slices_count(b->retries, SECONDS, second))
+        return false;
+    if (1000 * sum_of(b->retries, second) <= allowed_lately(b, second))
+        return true;
+    stg_slices_uncount(b->retries, SECONDS, second);
+    return false;
+}
+
+void stg_ratio_withdraw(stg_budget *b, stg_ns started_at)
+{
+    stg_slices_uncount(b->attempts, SECONDS, started_at / STG_S);
+}
+
+void stg_ratio_give_back(stg_budget *b, stg_ns paid_at)
+{
+    stg_slices_uncount(b->retries, SECONDS, paid_at / STG_S);
+}
+
+uint64_t stg_ratio_left(const stg_budget *b, stg_ns now)
+{
+    uint64_t second = stg_ns_max(now / STG_S, stg_word_read(&b->level));
+
+    return stg_ns_sub(allowed_lately(b, second),
+                      1000 * sum_of(b->retries, second));
+}
+
+/* -- a share: attempts under way in the upper half of the level, retries in the
+ * lower. A retry has its place from the decision to the end of its attempt. */
 
 static const uint64_t one_attempt = UINT64_C(1) << 32, one_retry = 1;
 
@@ -18,7 +77,7 @@ static uint32_t retries_of(uint64_t word)
 }
 
 /* Retries at once, for so many attempts. */
-static uint64_t allowed(const stg_budget_options *o, uint64_t word)
+static uint64_t allowed_at_once(const stg_budget_options *o, uint64_t word)
 {
     return stg_ns_max((uint64_t)attempts_of(word) * o->ratio / 1000,
                       o->capacity);
@@ -34,7 +93,7 @@ static bool add_attempt(uint64_t seen, uint64_t *next, void *arg)
 static bool add_retry_if_allowed(uint64_t seen, uint64_t *next, void *options)
 {
     *next = seen + one_retry;
-    return retries_of(seen) < allowed(options, seen);
+    return retries_of(seen) < allowed_at_once(options, seen);
 }
 
 static bool add_retry(uint64_t seen, uint64_t *next, void *arg)
@@ -103,5 +162,6 @@ uint64_t stg_share_left(const stg_budget *b)
 {
     uint64_t word = stg_word_read(&b->level);
 
-    return 1000 * stg_ns_sub(allowed(&b->options, word), retries_of(word));
+    return 1000 *
+           stg_ns_sub(allowed_at_once(&b->options, word), retries_of(word));
 }
