@@ -192,15 +192,14 @@ add_library(stagger_hub STATIC
     store/category.c
     store/cause.c
     store/claimed.c
-    store/completion.c
     store/copy.c
     store/cursors.c
     store/cursors_text.c
     store/epochs.c
     store/eviction.c
     store/fingerprints.c
+    store/group.c
     store/ids.c
-    store/job.c
     store/keys.c
     store/lanes.c
     store/letter.c
@@ -214,7 +213,6 @@ add_library(stagger_hub STATIC
     store/parked.c
     store/partition_claim.c
     store/partitions.c
-    store/pause.c
     store/query.c
     store/query_thread.c
     store/queue.c
@@ -225,7 +223,7 @@ add_library(stagger_hub STATIC
     store/replay_job.c
     store/replay_range.c
     store/replay_write.c
-    store/request_queue.c
+    store/requests.c
     store/rows.c
     store/schema.c
     store/shed.c

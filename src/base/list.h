@@ -112,4 +112,18 @@ static inline stg_link *stg_list_shift(stg_list *l)
     return link;
 }
 
+/* All of `from`, in their order, to the end of `to`. */
+static inline void stg_list_move(stg_list *to, stg_list *from)
+{
+    stg_link *first = stg_list_first(from), *last = stg_list_last(from);
+
+    if (first == NULL)
+        return;
+    first->prev = to->ends.prev;
+    to->ends.prev->next = first;
+    last->next = &to->ends;
+    to->ends.prev = last;
+    stg_list_init(from);
+}
+
 #endif

@@ -1,9 +1,70 @@
-/* The writer's appends: all calls that came during the last commit, in one
- * transaction, and each of them whole or not at all. */
+/* Appends: the call, and what the writer does with all that came during its
+ * last commit.
+ *
+ * All calls go into one transaction, and are answered when it is durable; each
+ * is in it whole or not at all. A call of many messages has a savepoint, so that
+ * a conflict at its end takes back its beginning and no other call. If the
+ * transaction fails as a whole, positions and keys are as before it: a position
+ * that was answered is never given again, and one that was not may be. */
 #include <stdlib.h>
 
 #include "host/wall.h"
-#include "store/writer.h"
+#include "store/internal.h"
+
+/* -- the call -------------------------------------------------------------- */
+
+static stg_append_request *append_of(stg_link *link)
+{
+    return STG_HOLDER(link, stg_append_request, request.link);
+}
+
+/* A message from before a restore has an id of its time. */
+static void name_repeats(const stg_store *s, stg_append_request *a)
+{
+    for (size_t i = 0; i < a->count && s->epochs.count > 1; i++)
+        if (a->how == STG_APPENDED && a->answers[i].is_repeat)
+            a->answers[i].epoch =
+                stg_epochs_at(&s->epochs, a->answers[i].position);
+}
+
+static void tell_append(stg_store_request *e)
+{
+    stg_append_request *a = append_of(&e->link);
+
+    name_repeats(e->s, a);
+    a->done(a->ctx, a->how, a->answers, a->at);
+}
+
+static void free_append(stg_store_request *e)
+{
+    free(append_of(&e->link));
+}
+
+void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
+                      stg_append_fn *done, void *ctx)
+{
+    enum { KEY_COST = 96 };
+    stg_append_request *a =
+        stg_store_new_request(s, sizeof *a + count * sizeof *a->answers);
+
+    if (a == NULL)
+        return;
+    a->request.tell = tell_append;
+    a->request.free = free_append;
+    a->messages = messages;
+    a->count = count;
+    a->done = done;
+    a->ctx = ctx;
+    for (size_t i = 0; i < count; i++)
+        a->cost += stg_queue_cost(&messages[i].parcel) +
+                   (messages[i].idempotency_key.size > 0 ? KEY_COST : 0);
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.appends, &a->request.link);
+    uv_cond_signal(&s->in.writer_wake);
+    uv_mutex_unlock(&s->in.lock);
+}
+
+/* -- on the writer's thread ------------------------------------------------ */
 
 static bool make_hash_room(stg_store_writer *w, size_t count)
 {
@@ -44,60 +105,60 @@ static int append_message(stg_store_writer *w, const stg_append *m,
 }
 
 /* Takes back the first `count` messages of a call. */
-static int take_back(stg_store_writer *w, stg_job *job, size_t count,
+static int take_back(stg_store_writer *w, stg_append_request *a, size_t count,
                      const stg_queue *before)
 {
     w->queue.next = before->next;
     w->queue.filled = before->filled;
     for (size_t i = 0; i < count; i++)
-        if (job->append.messages[i].idempotency_key.size > 0 &&
-            !job->answers[i].is_repeat)
-            stg_keys_drop(&w->keys, &w->hashes[i], job->answers[i].position);
+        if (a->messages[i].idempotency_key.size > 0 && !a->answers[i].is_repeat)
+            stg_keys_drop(&w->keys, &w->hashes[i], a->answers[i].position);
     return stg_sql_exec(w->db, "ROLLBACK TO call");
 }
 
-static int append_messages(stg_store_writer *w, stg_job *job, stg_ns wall)
+static int append_messages(stg_store_writer *w, stg_append_request *a,
+                           stg_ns wall)
 {
     const stg_queue before = w->queue;
     stg_key_found found;
     int rc = SQLITE_OK;
 
-    for (size_t i = 0; i < job->append.count && rc == SQLITE_OK; i++) {
-        rc = append_message(w, &job->append.messages[i], &w->hashes[i],
-                            &job->answers[i], &found, wall);
+    for (size_t i = 0; i < a->count && rc == SQLITE_OK; i++) {
+        rc = append_message(w, &a->messages[i], &w->hashes[i], &a->answers[i],
+                            &found, wall);
         if (rc != SQLITE_OK || found != STG_KEY_OTHER)
             continue;
-        job->append.how = STG_APPEND_CONFLICT;
-        job->append.at = i;
-        return i == 0 ? SQLITE_OK : take_back(w, job, i, &before);
+        a->how = STG_APPEND_CONFLICT;
+        a->at = i;
+        return i == 0 ? SQLITE_OK : take_back(w, a, i, &before);
     }
     return rc;
 }
 
 /* One call. A single message needs no savepoint: it writes nothing before the
  * last question is answered. */
-static int append_call(stg_store_writer *w, stg_job *job, stg_ns wall)
+static int append_call(stg_store_writer *w, stg_append_request *a, stg_ns wall)
 {
-    bool is_many = job->append.count > 1;
+    bool is_many = a->count > 1;
     int rc = SQLITE_OK;
 
-    job->append.how = STG_APPENDED;
-    if (job->append.cost > w->room) {
-        if (w->refused == 0 || job->append.cost < w->refused)
-            w->refused = job->append.cost;
-        job->append.how = STG_APPEND_FULL;
+    a->how = STG_APPENDED;
+    if (a->cost > w->room) {
+        if (w->refused == 0 || a->cost < w->refused)
+            w->refused = a->cost;
+        a->how = STG_APPEND_FULL;
         return SQLITE_OK;
     }
-    if (!make_hash_room(w, job->append.count))
+    if (!make_hash_room(w, a->count))
         return SQLITE_NOMEM;
     if (is_many)
         rc = stg_sql_exec(w->db, "SAVEPOINT call");
     if (rc == SQLITE_OK)
-        rc = append_messages(w, job, wall);
+        rc = append_messages(w, a, wall);
     if (rc == SQLITE_OK && is_many)
         rc = stg_sql_exec(w->db, "RELEASE call");
-    if (job->append.how == STG_APPENDED)
-        w->room -= job->append.cost;
+    if (a->how == STG_APPENDED)
+        w->room -= a->cost;
     return rc;
 }
 
@@ -109,7 +170,7 @@ static int append_calls(stg_store_writer *w, stg_ns wall)
     for (stg_link *link = stg_list_first(&w->appends);
          link != NULL && rc == SQLITE_OK;
          link = stg_list_next(&w->appends, link))
-        rc = append_call(w, STG_HOLDER(link, stg_job, link), wall);
+        rc = append_call(w, append_of(link), wall);
     if (rc == SQLITE_OK && w->queue.next != before)
         rc = stg_queue_note(&w->queue);
     return stg_writer_end(w, rc);
@@ -120,7 +181,7 @@ static void answer(stg_store_writer *w, bool is_written)
     for (stg_link *link = stg_list_first(&w->appends); link != NULL;
          link = stg_list_next(&w->appends, link))
         if (!is_written)
-            STG_HOLDER(link, stg_job, link)->append.how = STG_APPEND_FULL;
+            append_of(link)->how = STG_APPEND_FULL;
     uv_mutex_lock(&w->in->lock);
     w->in->next = w->queue.next;
     uv_cond_signal(&w->in->reader_wake);

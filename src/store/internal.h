@@ -1,8 +1,10 @@
 /* internal.h - a store, as its own files see it.
  *
  *   lifecycle   opening, closing, threads
- *   completion  comes back to the loop
- *   store       the calls
+ *   requests    the queue to the threads, and what comes back to the loop
+ *   store       what is known on the loop, and lanes
+ *   appends, group   the calls of the same name, done by the writer
+ *   reader      reads and fetches
  *   snapshot, message_status, replay_job   asked by operators: dead_letters.h */
 #ifndef STAGGER_STORE_INTERNAL_H
 #define STAGGER_STORE_INTERNAL_H
@@ -31,7 +33,6 @@ struct stg_store {
     stg_store_reader reader;
     stg_letters letters;
     stg_query_thread query_thread;
-    uint32_t threads;  /* that have not ended */
     bool is_over;      /* broken, and told: nothing else is */
     bool is_away;      /* the server; the writer waits for it */
     stg_list readings; /* replays for which another log reads */
@@ -60,6 +61,9 @@ char *stg_store_copy(const char *text);
 
 /* There is no memory for a call: it breaks. */
 void stg_store_lack_memory(stg_store *s);
+
+/* Zeroed memory for a request; NULL: there is none, and the store breaks. */
+void *stg_store_new_request(stg_store *s, size_t size);
 
 stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err);
 

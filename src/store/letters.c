@@ -306,7 +306,7 @@ static bool take(stg_letters *l, copied last)
 
         if (last == COPIED_ALL && in->dead_groups != l->seen)
             break;
-        if (in->is_written) {
+        if (in->stage == STG_QUEUE_WRITTEN) {
             goes_on = false;
             break;
         }
@@ -325,18 +325,10 @@ static bool take(stg_letters *l, copied last)
 
 static void end(stg_letters *l)
 {
-    stg_job *ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
-
     stg_sql_close(l->db);
     l->db = NULL;
     close_file(l);
-    if (ended == NULL)
-        abort();
-    uv_mutex_lock(&l->in->lock);
-    l->in->has_letters = false;
-    uv_cond_signal(&l->in->writer_wake);
-    uv_mutex_unlock(&l->in->lock);
-    stg_request_queue_answer(l->in, ended);
+    stg_request_queue_leave(l->in);
 }
 
 void stg_letters_run(void *letters)

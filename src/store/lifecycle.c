@@ -166,29 +166,28 @@ static stg_status load(stg_store *s, stg_error *err)
     s->in.view.first = s->first;
     s->writer.letters_version = s->writer.letters_noted = letters_version;
     s->letters.version = s->in.letters_version = letters_version;
-    s->in.has_reader = s->in.has_query_thread = true;
     if (s->url != NULL && (s->in.claimed = stg_store_claimed(s)) == NULL)
         return stg_store_refuse_memory(s, err);
-    s->in.has_letters = has_letters(s);
     return has_letters(s) ? stg_letters_open(&s->letters, err) : STG_OK;
 }
 
-/* Those that started are told to end, and waited for. */
-static stg_status stop_threads(stg_store *s, stg_error *err)
+typedef struct thread {
+    uv_thread_t *id;
+    void (*run)(void *ctx);
+    void *ctx;
+} thread;
+
+/* The first `started` of them are told to end, and waited for. */
+static stg_status stop_threads(stg_store *s, const thread *all, size_t started,
+                               size_t count, stg_error *err)
 {
     uv_mutex_lock(&s->in.lock);
-    s->in.is_closing = true;
-    s->in.has_reader = s->threads >= 2;
-    s->in.has_query_thread = s->threads >= 3;
-    s->in.has_letters = false;
+    s->in.stage = STG_QUEUE_CLOSING;
+    s->in.threads -= (uint32_t)(count - started);
     uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
-    if (s->threads >= 1)
-        uv_thread_join(&s->writer.thread);
-    if (s->threads >= 2)
-        uv_thread_join(&s->reader.thread);
-    if (s->threads >= 3)
-        uv_thread_join(&s->query_thread.thread);
+    for (size_t i = 0; i < started; i++)
+        uv_thread_join(all[i].id);
     return stg_hub_refuse(err, STG_IO,
                           "%s: a thread cannot be started; raise the limits of "
                           "processes and memory",
@@ -197,23 +196,17 @@ static stg_status stop_threads(stg_store *s, stg_error *err)
 
 static stg_status start_threads(stg_store *s, stg_error *err)
 {
-    if (uv_thread_create(&s->writer.thread, stg_store_writer_run, &s->writer) !=
-        0)
-        return stop_threads(s, err);
-    s->threads = 1;
-    if (uv_thread_create(&s->reader.thread, stg_store_reader_run, &s->reader) !=
-        0)
-        return stop_threads(s, err);
-    s->threads = 2;
-    if (uv_thread_create(&s->query_thread.thread, stg_query_thread_run,
-                         &s->query_thread) != 0)
-        return stop_threads(s, err);
-    s->threads = 3;
-    if (!has_letters(s))
-        return STG_OK;
-    if (uv_thread_create(&s->letters.thread, stg_letters_run, &s->letters) != 0)
-        return stop_threads(s, err);
-    s->threads = 4;
+    const thread all[] = {
+        {&s->writer.thread, stg_store_writer_run, &s->writer},
+        {&s->reader.thread, stg_store_reader_run, &s->reader},
+        {&s->query_thread.thread, stg_query_thread_run, &s->query_thread},
+        {&s->letters.thread, stg_letters_run, &s->letters}};
+    size_t count = has_letters(s) ? 4 : 3;
+
+    s->in.threads = (uint32_t)count;
+    for (size_t i = 0; i < count; i++)
+        if (uv_thread_create(all[i].id, all[i].run, all[i].ctx) != 0)
+            return stop_threads(s, all, i, count, err);
     return STG_OK;
 }
 
@@ -304,7 +297,8 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
 void stg_store_end_soon(stg_store *s)
 {
     uv_mutex_lock(&s->in.lock);
-    s->in.is_hurried = true;
+    if (s->in.stage == STG_QUEUE_OPEN)
+        s->in.stage = STG_QUEUE_HURRIED;
     uv_mutex_unlock(&s->in.lock);
     if (s->o.sink.end_soon != NULL)
         s->o.sink.end_soon(s->o.sink.ctx);
@@ -315,7 +309,7 @@ void stg_store_close(stg_store *s, void (*done)(void *ctx), void *ctx)
     s->closed = done;
     s->closed_ctx = ctx;
     uv_mutex_lock(&s->in.lock);
-    s->in.is_closing = true;
+    s->in.stage = STG_QUEUE_CLOSING;
     uv_cond_signal(&s->in.writer_wake);
     uv_cond_signal(&s->in.reader_wake);
     uv_cond_signal(&s->in.query_wake);

@@ -1,38 +1,37 @@
 #include "store/query_thread.h"
 
-#include <stdlib.h>
-
 #include "host/thread_name.h"
 
 /* The first that may be looked at, or when there will be one. At the end nobody
  * waits. */
-static stg_job *first_due(stg_request_queue *in, uint64_t now, uint64_t *at)
+static stg_store_request *first_due(stg_request_queue *in, uint64_t now,
+                                    uint64_t *at)
 {
     *at = UINT64_MAX;
     for (stg_link *link = stg_list_first(&in->looks); link != NULL;
          link = stg_list_next(&in->looks, link)) {
-        stg_job *job = STG_HOLDER(link, stg_job, link);
+        stg_store_request *e = STG_HOLDER(link, stg_store_request, link);
 
-        if (job->request->at <= now || in->is_closing) {
+        if (e->at <= now || in->stage >= STG_QUEUE_CLOSING) {
             stg_list_remove(link);
-            return job;
+            return e;
         }
-        *at = stg_ns_min(*at, job->request->at);
+        *at = stg_ns_min(*at, e->at);
     }
     return NULL;
 }
 
 /* NULL: it is over. */
-static stg_job *take(stg_request_queue *in)
+static stg_store_request *take(stg_request_queue *in)
 {
-    stg_job *job = NULL;
+    stg_store_request *e = NULL;
     uint64_t at, now;
 
     uv_mutex_lock(&in->lock);
     while (!in->is_broken) {
         now = uv_hrtime();
-        job = first_due(in, now, &at);
-        if (job != NULL || (in->is_closing && in->is_written))
+        e = first_due(in, now, &at);
+        if (e != NULL || in->stage == STG_QUEUE_WRITTEN)
             break;
         if (at == UINT64_MAX)
             uv_cond_wait(&in->query_wake, &in->lock);
@@ -40,7 +39,7 @@ static stg_job *take(stg_request_queue *in)
             uv_cond_timedwait(&in->query_wake, &in->lock, at - now);
     }
     uv_mutex_unlock(&in->lock);
-    return job;
+    return e;
 }
 
 /* Where it does not answer: from the start again. */
@@ -54,33 +53,18 @@ static int look(stg_query_thread *d, stg_store_request *e)
     return rc;
 }
 
-static void end(stg_query_thread *d)
-{
-    stg_job *job = stg_job_new(STG_JOB_ENDED, NULL, 0);
-
-    stg_sql_close(d->db);
-    d->db = NULL;
-    if (job == NULL)
-        abort();
-    uv_mutex_lock(&d->in->lock);
-    d->in->has_query_thread = false;
-    uv_cond_signal(&d->in->writer_wake);
-    uv_mutex_unlock(&d->in->lock);
-    stg_request_queue_answer(d->in, job);
-}
-
 void stg_query_thread_run(void *query_thread)
 {
     stg_query_thread *d = query_thread;
     stg_error why;
-    stg_job *job;
+    stg_store_request *e;
 
     stg_thread_name("store-query");
-    while ((job = take(d->in)) != NULL) {
-        int rc = look(d, job->request);
+    while ((e = take(d->in)) != NULL) {
+        int rc = look(d, e);
 
         if (rc != SQLITE_OK)
-            stg_job_free(job);
+            e->free(e);
         if (rc == STG_SQL_AWAY)
             break;
         if (rc != SQLITE_OK) {
@@ -88,9 +72,11 @@ void stg_query_thread_run(void *query_thread)
             stg_request_queue_break(d->in, &why);
             break;
         }
-        stg_request_queue_answer(d->in, job);
+        stg_request_queue_answer(d->in, e);
     }
-    end(d);
+    stg_sql_close(d->db);
+    d->db = NULL;
+    stg_request_queue_leave(d->in);
 }
 
 int stg_query_thread_open(stg_query_thread *d)

@@ -13,7 +13,7 @@ static bool is_over(void *ctx)
     bool over;
 
     uv_mutex_lock(&a->in->lock);
-    if (a->in->is_closing && a->closing_at == 0)
+    if (a->in->stage >= STG_QUEUE_CLOSING && a->closing_at == 0)
         a->closing_at = now;
     over = a->in->is_broken ||
            (a->closing_at > 0 && now - a->closing_at >= PATIENCE);

@@ -3,7 +3,7 @@
 #ifndef STAGGER_STORE_READ_RETRY_H
 #define STAGGER_STORE_READ_RETRY_H
 
-#include "store/request_queue.h"
+#include "store/request.h"
 
 /* How long such a thread has waited. */
 typedef struct stg_read_retry {

@@ -1,114 +1,274 @@
-#include "store/reader.h"
-
+/* The reader: messages of the queue and parked rows, for flow.
+ *
+ * It has a connection of its own, and no read transaction outlives a request:
+ * else the WAL could not be reset. Requests are taken in their order, but for a
+ * read that waits for messages that are not there yet: the others pass it. A
+ * fetch is not answered while a replay commits, so that flow hears of the replay
+ * before it sees its rows. */
 #include <stdlib.h>
 
 #include "host/thread_name.h"
+#include "store/internal.h"
 
-/* A read that waits is for what is not there yet. */
-static bool is_ready(const stg_request_queue *in, const stg_job *job)
+static void ask_reader(stg_store *s, stg_store_request *e)
 {
-    return job->kind == STG_JOB_FETCH || !job->read.waits ||
-           (job->read.from < in->next && job->read.seen < in->next);
+    uv_mutex_lock(&s->in.lock);
+    stg_list_push(&s->in.reads, &e->link);
+    uv_cond_signal(&s->in.reader_wake);
+    uv_mutex_unlock(&s->in.lock);
 }
 
-/* The first job that can be done: those behind a read that waits pass it. */
-static stg_job *first_ready(stg_request_queue *in)
+/* -- messages -------------------------------------------------------------- */
+
+typedef struct reading {
+    stg_store_request request;
+    uint64_t from;
+    size_t bytes_max;
+    bool waits;
+    stg_read_fn *done;
+    void *ctx;
+    uint64_t seen; /* what waits: nothing was found below */
+    stg_chunk found;
+} reading;
+
+static reading *reading_of(stg_store_request *e)
+{
+    return STG_HOLDER(&e->link, reading, request.link);
+}
+
+static bool is_ready(stg_store_request *e, const stg_request_queue *in)
+{
+    reading *r = reading_of(e);
+
+    if (r->waits && (r->from >= in->next || r->seen >= in->next))
+        return false;
+    r->seen = in->next;
+    return true;
+}
+
+static int read_messages(stg_store_request *e, stg_store_reader *reader)
+{
+    reading *r = reading_of(e);
+    int rc = stg_queue_read(reader->read, r->from, r->bytes_max, &r->found);
+
+    return rc == SQLITE_OK && r->waits && r->found.count == 0 ? SQLITE_DONE
+                                                              : rc;
+}
+
+static void tell_messages(stg_store_request *e)
+{
+    const reading *r = reading_of(e);
+    const stg_chunk *f = &r->found;
+
+    r->done(r->ctx, f->records, f->count,
+            f->count == 0 ? r->from : f->records[f->count - 1].position + 1);
+}
+
+static void free_reading(stg_store_request *e)
+{
+    reading *r = reading_of(e);
+
+    stg_chunk_free(&r->found);
+    free(r);
+}
+
+void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
+                    stg_read_fn *done, void *ctx)
+{
+    reading *r = stg_store_new_request(s, sizeof *r);
+
+    if (r == NULL)
+        return;
+    r->request.read = read_messages;
+    r->request.is_ready = is_ready;
+    r->request.tell = tell_messages;
+    r->request.free = free_reading;
+    r->from = from;
+    r->bytes_max = bytes_max;
+    r->waits = waits;
+    r->done = done;
+    r->ctx = ctx;
+    // With PostgreSQL there is no queue, and nothing ever comes.
+    if (s->url != NULL && waits)
+        free_reading(&r->request);
+    else if (s->url != NULL)
+        stg_request_queue_answer(&s->in, &r->request);
+    else
+        ask_reader(s, &r->request);
+}
+
+/* -- parked rows ----------------------------------------------------------- */
+
+typedef struct fetching {
+    stg_store_request request;
+    uint32_t lane;
+    uint32_t rows_max;
+    bool is_replay;
+    stg_mark after;
+    char *claimed; /* "{1,7}": of these partitions only; NULL: of all */
+    stg_fetch_fn *done;
+    void *ctx;
+    stg_fetched found;
+} fetching;
+
+static fetching *fetching_of(stg_store_request *e)
+{
+    return STG_HOLDER(&e->link, fetching, request.link);
+}
+
+static void wait_for_replay(stg_request_queue *in)
+{
+    uv_mutex_lock(&in->lock);
+    while (in->is_replaying && !in->is_broken)
+        uv_cond_wait(&in->reader_wake, &in->lock);
+    uv_mutex_unlock(&in->lock);
+}
+
+static int fetch_rows(stg_store_request *e, stg_store_reader *reader)
+{
+    fetching *f = fetching_of(e);
+    int rc =
+        stg_rows_fetch(f->is_replay ? reader->fetch_replays : reader->fetch,
+                       f->lane, &f->after, f->rows_max, f->claimed, &f->found);
+
+    if (rc == SQLITE_OK)
+        wait_for_replay(reader->in);
+    return rc;
+}
+
+/* What was let go since it was asked for. */
+static void drop_unclaimed(const stg_store *s, stg_fetched *f)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const stg_partition_row *p =
+            stg_partitions_get(&s->partitions, f->rows[i].partition);
+
+        if (f->rows[i].partition == 0 || (p != NULL && p->is_claimed))
+            f->rows[kept++] = f->rows[i];
+    }
+    f->count = kept;
+}
+
+static void tell_rows(stg_store_request *e)
+{
+    fetching *f = fetching_of(e);
+
+    if (e->s->url != NULL)
+        drop_unclaimed(e->s, &f->found);
+    f->done(f->ctx, f->lane, f->is_replay, f->found.rows, f->found.count,
+            f->found.is_all);
+}
+
+static void free_fetching(stg_store_request *e)
+{
+    fetching *f = fetching_of(e);
+
+    stg_fetched_free(&f->found);
+    free(f->claimed);
+    free(f);
+}
+
+void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
+                     const stg_mark *after, uint32_t rows_max,
+                     stg_fetch_fn *done, void *ctx)
+{
+    fetching *f = stg_store_new_request(s, sizeof *f);
+
+    if (f == NULL)
+        return;
+    f->request.read = fetch_rows;
+    f->request.tell = tell_rows;
+    f->request.free = free_fetching;
+    f->lane = lane;
+    f->is_replay = is_replay;
+    f->after = *after;
+    f->rows_max = rows_max;
+    f->done = done;
+    f->ctx = ctx;
+    f->claimed = s->url == NULL ? NULL : stg_store_claimed(s);
+    if (s->url != NULL && f->claimed == NULL) {
+        free_fetching(&f->request);
+        stg_store_lack_memory(s);
+        return;
+    }
+    ask_reader(s, &f->request);
+}
+
+/* -- the thread ------------------------------------------------------------ */
+
+static stg_store_request *first_ready(stg_request_queue *in)
 {
     for (stg_link *link = stg_list_first(&in->reads); link != NULL;
          link = stg_list_next(&in->reads, link)) {
-        stg_job *job = STG_HOLDER(link, stg_job, link);
+        stg_store_request *e = STG_HOLDER(link, stg_store_request, link);
 
-        if (!is_ready(in, job))
+        if (e->is_ready != NULL && !e->is_ready(e, in))
             continue;
         stg_list_remove(link);
-        if (job->kind == STG_JOB_READ)
-            job->read.seen = in->next;
-        return job;
+        return e;
     }
     return NULL;
 }
 
-/* NULL: it is over. */
-static stg_job *take(stg_request_queue *in)
+/* NULL: the store closes, or broke. */
+static stg_store_request *take(stg_request_queue *in)
 {
-    stg_job *job = NULL;
+    stg_store_request *e = NULL;
 
     uv_mutex_lock(&in->lock);
-    while (!in->is_broken && (job = first_ready(in)) == NULL &&
-           !(in->is_closing && in->is_written))
+    while (!in->is_broken && (e = first_ready(in)) == NULL &&
+           in->stage < STG_QUEUE_WRITTEN)
         uv_cond_wait(&in->reader_wake, &in->lock);
     uv_mutex_unlock(&in->lock);
-    return job;
+    return e;
 }
 
-static void put_back(stg_request_queue *in, stg_job *job)
+static void put_back(stg_request_queue *in, stg_store_request *e)
 {
     uv_mutex_lock(&in->lock);
-    stg_list_push(&in->reads, &job->link);
+    stg_list_push(&in->reads, &e->link);
     uv_mutex_unlock(&in->lock);
 }
 
-static int run(stg_store_reader *r, stg_job *job)
+/* False: the store is broken, or the server is away and it closes. */
+static bool serve(stg_store_reader *r, stg_store_request *e)
 {
-    if (job->kind == STG_JOB_FETCH)
-        return stg_rows_fetch(
-            job->fetch.is_replay ? r->fetch_replays : r->fetch, job->fetch.lane,
-            &job->fetch.after, job->fetch.rows_max, job->fetch.claimed,
-            &job->fetch.found);
-    return stg_queue_read(r->read, job->read.from, job->read.bytes_max,
-                          &job->read.found);
-}
+    stg_error why;
+    int rc;
 
-/* Flow hears of a replay before it sees its rows. */
-static void answer(stg_request_queue *in, stg_job *job)
-{
-    if (job->kind == STG_JOB_FETCH) {
-        uv_mutex_lock(&in->lock);
-        while (in->is_replaying && !in->is_broken)
-            uv_cond_wait(&in->reader_wake, &in->lock);
-        uv_mutex_unlock(&in->lock);
+    do
+        rc = e->read(e, r);
+    while (rc != SQLITE_OK && rc != SQLITE_DONE &&
+           stg_store_again(&r->again, r->db, rc));
+    if (rc == SQLITE_DONE) {
+        put_back(r->in, e);
+        return true;
     }
-    stg_request_queue_answer(in, job);
+    if (rc == SQLITE_OK) {
+        stg_request_queue_answer(r->in, e);
+        return true;
+    }
+    e->free(e);
+    if (rc == STG_SQL_AWAY)
+        return false;
+    stg_sql_words(&why, r->o->path, "cannot be read", r->db, rc);
+    stg_request_queue_break(r->in, &why);
+    return false;
 }
 
 void stg_store_reader_run(void *reader)
 {
     stg_store_reader *r = reader;
-    stg_error why;
-    stg_job *job;
+    stg_store_request *e;
 
     stg_thread_name("store-reader");
-    while ((job = take(r->in)) != NULL) {
-        int rc;
-
-        do
-            rc = run(r, job);
-        while (rc != SQLITE_OK && stg_store_again(&r->again, r->db, rc));
-        if (rc != SQLITE_OK)
-            stg_job_free(job);
-        if (rc == STG_SQL_AWAY)
-            break;
-        if (rc != SQLITE_OK) {
-            stg_sql_words(&why, r->o->path, "cannot be read", r->db, rc);
-            stg_request_queue_break(r->in, &why);
-            break;
-        }
-        if (job->kind == STG_JOB_READ && job->read.waits &&
-            job->read.found.count == 0)
-            put_back(r->in, job);
-        else
-            answer(r->in, job);
-    }
+    while ((e = take(r->in)) != NULL && serve(r, e))
+        ;
     stg_sql_close(r->db);
     r->db = NULL;
-    job = stg_job_new(STG_JOB_ENDED, NULL, 0);
-    if (job == NULL)
-        abort();
-    uv_mutex_lock(&r->in->lock);
-    r->in->has_reader = false;
-    uv_cond_signal(&r->in->writer_wake);
-    uv_mutex_unlock(&r->in->lock);
-    stg_request_queue_answer(r->in, job);
+    stg_request_queue_leave(r->in);
 }
 
 int stg_store_reader_open(stg_store_reader *r)

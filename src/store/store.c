@@ -1,6 +1,5 @@
 #include "store/store.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,24 +62,34 @@ void stg_store_look(stg_store *s, stg_store_view *view)
     uv_mutex_unlock(&s->in.lock);
 }
 
+static void free_lane(stg_store_request *e)
+{
+    stg_lane_request *l = STG_HOLDER(&e->link, stg_lane_request, request.link);
+
+    free(l->name);
+    free(l->url);
+    free(l);
+}
+
 /* It is written before, or with, the first row that needs it. */
 static bool send_lane(stg_store *s, uint32_t number, const char *name,
                       const char *url)
 {
-    stg_job *job = stg_job_new(STG_JOB_LANE, NULL, 0);
+    stg_lane_request *l = calloc(1, sizeof *l);
 
-    if (job == NULL)
+    if (l == NULL)
         return false;
-    job->lane.number = number;
-    job->lane.name = stg_store_copy(name);
-    job->lane.url = stg_store_copy(url);
-    if (job->lane.name == NULL || job->lane.url == NULL ||
+    l->request.free = free_lane;
+    l->number = number;
+    l->name = stg_store_copy(name);
+    l->url = stg_store_copy(url);
+    if (l->name == NULL || l->url == NULL ||
         !stg_lanes_set(&s->lanes, number, name, url)) {
-        stg_job_free(job);
+        free_lane(&l->request);
         return false;
     }
     uv_mutex_lock(&s->in.lock);
-    stg_list_push(&s->in.lanes, &job->link);
+    stg_list_push(&s->in.lanes, &l->request.link);
     uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
     return true;
@@ -190,79 +199,13 @@ void stg_store_lack_memory(stg_store *s)
 }
 
 /* Without memory nothing can be asked any more, and nothing is promised. */
-static stg_job *new_job(stg_store *s, stg_job_kind kind, void *ctx,
-                        size_t answers)
+void *stg_store_new_request(stg_store *s, size_t size)
 {
-    stg_job *job = stg_job_new(kind, ctx, answers);
+    void *request = calloc(1, size);
 
-    if (job == NULL)
+    if (request == NULL)
         stg_store_lack_memory(s);
-    return job;
-}
-
-void stg_store_append(stg_store *s, const stg_append *messages, size_t count,
-                      stg_append_fn *done, void *ctx)
-{
-    enum { KEY_COST = 96 };
-    stg_job *job = new_job(s, STG_JOB_APPEND, ctx, count);
-
-    if (job == NULL)
-        return;
-    job->append.messages = messages;
-    job->append.count = count;
-    job->append.done = done;
-    for (size_t i = 0; i < count; i++)
-        job->append.cost +=
-            stg_queue_cost(&messages[i].parcel) +
-            (messages[i].idempotency_key.size > 0 ? KEY_COST : 0);
-    uv_mutex_lock(&s->in.lock);
-    stg_list_push(&s->in.appends, &job->link);
-    uv_cond_signal(&s->in.writer_wake);
-    uv_mutex_unlock(&s->in.lock);
-}
-
-bool stg_store_request_send(stg_store *s, stg_store_request *e)
-{
-    stg_job *job = new_job(s, STG_JOB_REQUEST, NULL, 0);
-
-    if (job == NULL) {
-        e->free(e);
-        return false;
-    }
-    job->request = e;
-    uv_mutex_lock(&s->in.lock);
-    stg_list_push(e->look != NULL ? &s->in.looks : &s->in.writes, &job->link);
-    uv_cond_signal(e->look != NULL ? &s->in.query_wake : &s->in.writer_wake);
-    uv_mutex_unlock(&s->in.lock);
-    return true;
-}
-
-static void ask_reader(stg_store *s, stg_job *job)
-{
-    uv_mutex_lock(&s->in.lock);
-    stg_list_push(&s->in.reads, &job->link);
-    uv_cond_signal(&s->in.reader_wake);
-    uv_mutex_unlock(&s->in.lock);
-}
-
-void stg_store_read(stg_store *s, uint64_t from, size_t bytes_max, bool waits,
-                    stg_read_fn *done, void *ctx)
-{
-    stg_job *job = new_job(s, STG_JOB_READ, ctx, 0);
-
-    if (job == NULL)
-        return;
-    job->read.from = from;
-    job->read.bytes_max = bytes_max;
-    job->read.waits = waits;
-    job->read.done = done;
-    // There is no queue, and nothing ever comes.
-    if (s->url != NULL && waits)
-        stg_job_free(job);
-    else if (s->url != NULL)
-        stg_request_queue_answer(&s->in, job);
-    else
-        ask_reader(s, job);
+    return request;
 }
 
 void stg_store_commit(stg_store *s, uint64_t position)
@@ -275,54 +218,93 @@ void stg_store_commit(stg_store *s, uint64_t position)
     uv_mutex_unlock(&s->in.lock);
 }
 
+typedef struct ping {
+    stg_store_request request;
+    void (*done)(void *ctx);
+    void *ctx;
+} ping;
+
+static void tell_ping(stg_store_request *e)
+{
+    const ping *p = STG_HOLDER(&e->link, ping, request.link);
+
+    p->done(p->ctx);
+}
+
+static void free_ping(stg_store_request *e)
+{
+    free(STG_HOLDER(&e->link, ping, request.link));
+}
+
 void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx)
 {
-    stg_job *job = new_job(s, STG_JOB_PING, ctx, 0);
+    ping *p = stg_store_new_request(s, sizeof *p);
 
-    if (job == NULL)
+    if (p == NULL)
         return;
-    job->ponged = done;
+    p->request.tell = tell_ping;
+    p->request.free = free_ping;
+    p->done = done;
+    p->ctx = ctx;
     uv_mutex_lock(&s->in.lock);
-    stg_list_push(&s->in.pings, &job->link);
+    stg_list_push(&s->in.pings, &p->request.link);
     uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
 }
 
-void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
-                     void *ctx)
-{
-    stg_job *job = new_job(s, STG_JOB_GROUP, ctx, 0);
+/* -- a lane that is paused stays so over a restart -------------------------- */
 
-    if (job == NULL)
-        return;
-    job->group.group = g;
-    job->group.done = done;
-    job->group.told = s->replays_told;
-    uv_mutex_lock(&s->in.lock);
-    assert(s->in.group == NULL);
-    s->in.group = job;
-    uv_cond_signal(&s->in.writer_wake);
-    uv_mutex_unlock(&s->in.lock);
+typedef struct note {
+    stg_store_request request;
+    uint32_t lane;
+    bool is_paused;
+    stg_noted_fn *done;
+    void *ctx;
+} note;
+
+static int write_note(stg_store_request *e, stg_store_writer *w)
+{
+    const note *n = STG_HOLDER(&e->link, note, request.link);
+
+    return stg_sql_run(w->pause_lane, "du", (int)n->is_paused,
+                       (uint64_t)n->lane);
 }
 
-void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
-                     const stg_mark *after, uint32_t rows_max,
-                     stg_fetch_fn *done, void *ctx)
+static void tell_note(stg_store_request *e)
 {
-    stg_job *job = new_job(s, STG_JOB_FETCH, ctx, 0);
+    const note *n = STG_HOLDER(&e->link, note, request.link);
+    stg_store *s = e->s;
 
-    if (job == NULL)
+    s->notes++;
+    if (!e->is_full && n->lane < s->lanes.count)
+        s->lanes.names[n->lane].is_paused = n->is_paused;
+    if (n->done != NULL)
+        n->done(n->ctx, e->is_full);
+}
+
+static void free_note(stg_store_request *e)
+{
+    free(STG_HOLDER(&e->link, note, request.link));
+}
+
+bool stg_store_is_paused(const stg_store *s, uint32_t lane)
+{
+    return lane < s->lanes.count && s->lanes.names[lane].is_paused;
+}
+
+void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
+                     stg_noted_fn *done, void *ctx)
+{
+    note *n = stg_store_new_request(s, sizeof *n);
+
+    if (n == NULL)
         return;
-    job->fetch.lane = lane;
-    job->fetch.is_replay = is_replay;
-    job->fetch.after = *after;
-    job->fetch.rows_max = rows_max;
-    job->fetch.done = done;
-    job->fetch.claimed = s->url == NULL ? NULL : stg_store_claimed(s);
-    if (s->url != NULL && job->fetch.claimed == NULL) {
-        stg_job_free(job);
-        stg_store_lack_memory(s);
-        return;
-    }
-    ask_reader(s, job);
+    n->request.write = write_note;
+    n->request.tell = tell_note;
+    n->request.free = free_note;
+    n->lane = lane;
+    n->is_paused = is_paused;
+    n->done = done;
+    n->ctx = ctx;
+    stg_store_request_send(s, &n->request);
 }

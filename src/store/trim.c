@@ -1,10 +1,12 @@
 /* The writer's work between its commits, a small piece at a time: it finds
  * what is too old or too much, trims, drops old keys, notes how far the letters
  * are, and moves the WAL into the file. */
+#include <stdlib.h>
+
 #include "host/wall.h"
+#include "store/internal.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
-#include "store/writer.h"
 
 enum {
     PIECE_ROWS = 2048,   /* of a transaction that deletes: 2 ms */
@@ -63,20 +65,41 @@ static int look_at_room(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
+typedef struct notice {
+    stg_store_request request;
+    uint64_t position;
+} notice;
+
+static void tell_notice(stg_store_request *e)
+{
+    const notice *n = STG_HOLDER(&e->link, notice, request.link);
+    const stg_store_options *o = &e->s->o;
+
+    if (o->retaining != NULL)
+        o->retaining(o->ctx, n->position);
+}
+
+static void free_notice(stg_store_request *e)
+{
+    free(STG_HOLDER(&e->link, notice, request.link));
+}
+
 /* Flow hears of it before anything goes: its lanes still there must shed. Where
  * the full log refuses instead, only bodies of bulk rows go. */
 static bool tell_retained(stg_store_writer *w)
 {
-    stg_job *notice;
+    notice *n;
 
     if (w->o->is_refusing || w->retained <= w->told ||
         w->retained <= w->commit || w->retained <= w->queue.first)
         return true;
-    notice = stg_job_new(STG_JOB_RETAINING, NULL, 0);
-    if (notice == NULL)
+    n = calloc(1, sizeof *n);
+    if (n == NULL)
         return false;
-    w->told = notice->position = w->retained;
-    stg_request_queue_answer(w->in, notice);
+    n->request.tell = tell_notice;
+    n->request.free = free_notice;
+    w->told = n->position = w->retained;
+    stg_request_queue_answer(w->in, &n->request);
     return true;
 }
 

@@ -40,7 +40,7 @@ static bool wait_on(stg_store_writer *w)
 
     uv_mutex_lock(&w->in->lock);
     stg_request_queue_answer_pings(w->in);
-    over = w->in->is_broken || ((w->in->is_closing || w->in->is_hurried) &&
+    over = w->in->is_broken || (w->in->stage >= STG_QUEUE_HURRIED &&
                                 ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
     return over;
@@ -98,10 +98,11 @@ static int write_lanes(stg_store_writer *w)
     for (stg_link *link = stg_list_first(&w->lanes);
          link != NULL && rc == SQLITE_OK;
          link = stg_list_next(&w->lanes, link)) {
-        const stg_job *job = STG_HOLDER(link, stg_job, link);
+        const stg_lane_request *l =
+            STG_HOLDER(link, stg_lane_request, request.link);
 
-        rc = stg_sql_run(w->add_lane, "uss", (uint64_t)job->lane.number,
-                         job->lane.name, job->lane.url);
+        rc = stg_sql_run(w->add_lane, "uss", (uint64_t)l->number, l->name,
+                         l->url);
     }
     return rc;
 }
@@ -146,7 +147,7 @@ int stg_writer_end(stg_store_writer *w, int rc)
     if (rc == SQLITE_OK && w->url != NULL)
         tell_end(w, STG_STORE_AWAY);
     if (rc == SQLITE_OK)
-        stg_jobs_free(&w->lanes);
+        stg_store_requests_free(&w->lanes);
     else
         w->lanes_at = uv_hrtime() + STG_S;
     return rc;
@@ -162,40 +163,6 @@ static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* -- flow's group ---------------------------------------------------------- */
-
-/* SQLITE_ABORT: others have partitions of it. */
-static int fence(stg_store_writer *w, stg_job *job)
-{
-    const stg_group *g = job->group.group;
-    int rc;
-
-    if (g->claim_count == 0)
-        return SQLITE_OK;
-    free(job->group.fenced);
-    job->group.fenced = calloc(g->claim_count, sizeof *job->group.fenced);
-    if (job->group.fenced == NULL)
-        return SQLITE_NOMEM;
-    rc = stg_partitions_fence(w->fence, w->o->shard, g->claims, g->claim_count,
-                              job->group.fenced, &job->group.fenced_count);
-    return rc == SQLITE_OK && job->group.fenced_count > 0 ? SQLITE_ABORT : rc;
-}
-
-static int write_changes(stg_store_writer *w, stg_job *job)
-{
-    const stg_group *g = job->group.group;
-    stg_ns wall = stg_sql_now(w->db);
-    int rc = stg_writer_begin(w);
-
-    if (rc == SQLITE_OK)
-        rc = fence(w, job);
-    if (rc == SQLITE_OK)
-        rc = stg_rows_write(&w->rows, g->changes, g->change_count, wall);
-    if (rc == SQLITE_OK)
-        rc = stg_cursors_write(&w->cursors, g, job->group.told);
-    return stg_writer_end(w, rc);
-}
-
 void stg_writer_tell_letters(stg_store_writer *w)
 {
     uv_mutex_lock(&w->in->lock);
@@ -204,38 +171,7 @@ void stg_writer_tell_letters(stg_store_writer *w)
     uv_mutex_unlock(&w->in->lock);
 }
 
-static bool write_group(stg_store_writer *w)
-{
-    stg_job *job = w->group;
-    uint64_t version = w->rows.version;
-    int rc;
-
-    if (job == NULL)
-        return true;
-    rc = write_changes(w, job);
-    if (job->group.fenced_count > 0 && rc == SQLITE_ABORT) {
-        job->group.how = STG_STORED_FENCED;
-    } else if (rc == STG_SQL_AWAY && !w->is_hopeless) {
-        // It may be there, or not: it comes again.
-        job->group.how = STG_STORED_UNKNOWN;
-    } else if (stg_sql_is_full(rc) &&
-               stg_cursors_load(&w->cursors, w->db) == 0) {
-        job->group.how = STG_STORED_FULL;
-    } else if (rc != SQLITE_OK) {
-        stg_request_queue_break(w->in, &w->why);
-        return false;
-    } else {
-        job->group.how = STG_STORED;
-    }
-    if (job->group.how == STG_STORED && w->rows.version != version)
-        stg_writer_tell_letters(w);
-    w->group = NULL;
-    stg_request_queue_answer(w->in, job);
-    return true;
-}
-
-/* -- requests ---------------------------------------------------------------
- * */
+/* -- requests -------------------------------------------------------------- */
 
 /* Fetches are not answered between the commit and its answer: they could have
  * rows in them that flow has not heard of. */
@@ -254,7 +190,7 @@ static bool has_committed(stg_store_writer *w)
            stg_sql_has_committed(w->db);
 }
 
-static int run_errand(stg_store_writer *w, stg_store_request *e)
+static int run_write(stg_store_writer *w, stg_store_request *e)
 {
     uint64_t version = w->rows.version;
     int rc = stg_writer_begin(w);
@@ -282,30 +218,30 @@ static void pace(stg_store_writer *w, uint64_t began_at)
     w->request_at = now + stg_ns_max(4 * (now - began_at), 2 * STG_MS);
 }
 
-static bool write_errand(stg_store_writer *w)
+static bool write_request(stg_store_writer *w)
 {
-    stg_job *job = w->request;
+    stg_store_request *e = w->request;
     uint64_t began_at = uv_hrtime();
     int rc;
 
-    if (job == NULL)
+    if (e == NULL)
         return true;
     w->request = NULL;
     do
-        rc = run_errand(w, job->request);
+        rc = run_write(w, e);
     while (rc == STG_SQL_AWAY && !w->is_hopeless);
-    job->request->is_full = stg_sql_is_full(rc);
+    e->is_full = stg_sql_is_full(rc);
     if (stg_sql_is_full(rc))
         rc = stg_cursors_load(&w->cursors, w->db);
-    if (job->request->is_paced)
+    if (e->is_paced)
         pace(w, began_at);
     if (rc != SQLITE_OK) {
-        stg_job_free(job);
+        e->free(e);
         stg_request_queue_break(w->in, &w->why);
         hold_fetches(w, false);
         return false;
     }
-    stg_request_queue_answer(w->in, job);
+    stg_request_queue_answer(w->in, e);
     hold_fetches(w, false);
     return true;
 }
@@ -323,27 +259,25 @@ static void take_appends(stg_store_writer *w)
         if (link == NULL)
             return;
         stg_list_push(&w->appends, link);
-        bytes += STG_HOLDER(link, stg_job, link)->append.cost;
+        bytes += STG_HOLDER(link, stg_append_request, request.link)->cost;
     }
-}
-
-static stg_job *errand_of(stg_link *link)
-{
-    return STG_HOLDER(link, stg_job, link);
 }
 
 static void take_all(stg_store_writer *w)
 {
+    stg_request_queue *in = w->in;
+
     take_appends(w);
-    stg_jobs_move(&w->lanes, &w->in->lanes);
-    w->group = w->in->group;
-    w->in->group = NULL;
-    if (w->request_at <= uv_hrtime() || w->in->is_closing)
-        w->request = errand_of(stg_list_shift(&w->in->writes));
-    w->commit = w->in->commit;
-    if (w->in->letters_version > w->letters_version)
-        w->letters_version = w->in->letters_version;
-    w->is_closing = w->in->is_closing;
+    stg_list_move(&w->lanes, &in->lanes);
+    w->group = in->group;
+    in->group = NULL;
+    w->is_closing = in->stage >= STG_QUEUE_CLOSING;
+    if (w->request_at <= uv_hrtime() || w->is_closing)
+        w->request =
+            STG_HOLDER(stg_list_shift(&in->writes), stg_store_request, link);
+    w->commit = in->commit;
+    if (in->letters_version > w->letters_version)
+        w->letters_version = in->letters_version;
 }
 
 static bool is_idle(stg_store_writer *w)
@@ -392,14 +326,13 @@ static bool take(stg_store_writer *w)
         now = uv_hrtime();
         if (!is_idle(w) || at <= now)
             break;
-        if (w->is_closing && !in->is_written) {
-            in->is_written = true;
+        if (in->stage == STG_QUEUE_CLOSING) {
+            in->stage = STG_QUEUE_WRITTEN;
             uv_cond_signal(&in->reader_wake);
             uv_cond_signal(&in->letters_wake);
             uv_cond_signal(&in->query_wake);
         }
-        if (w->is_closing && !in->has_reader && !in->has_letters &&
-            !in->has_query_thread) {
+        if (w->is_closing && in->threads == 1) {
             goes_on = false;
             break;
         }
@@ -416,23 +349,16 @@ static bool take(stg_store_writer *w)
 static void tell_broken(stg_store_writer *w)
 {
     stg_request_queue *in = w->in;
-    stg_job *notice = stg_job_new(STG_JOB_BROKEN, NULL, 0);
 
     for (stg_link *link = stg_list_first(&w->appends); link != NULL;
          link = stg_list_next(&w->appends, link))
-        STG_HOLDER(link, stg_job, link)->append.how = STG_APPEND_UNKNOWN;
+        STG_HOLDER(link, stg_append_request, request.link)->how =
+            STG_APPEND_UNKNOWN;
     stg_request_queue_answer_all(in, &w->appends);
-    // Without memory for a notice there is none for a process to end in order.
-    if (notice == NULL || (notice->error = malloc(sizeof(stg_error))) == NULL)
-        abort();
     uv_mutex_lock(&in->lock);
-    *notice->error = in->broken;
-    uv_mutex_unlock(&in->lock);
-    stg_request_queue_answer(in, notice);
-    uv_mutex_lock(&in->lock);
-    while (!in->is_closing)
-        uv_cond_wait(&in->writer_wake, &in->lock);
-    while (in->has_reader || in->has_letters || in->has_query_thread)
+    in->is_answered = true;
+    uv_async_send(&in->answered);
+    while (in->stage < STG_QUEUE_CLOSING || in->threads > 1)
         uv_cond_wait(&in->writer_wake, &in->lock);
     uv_mutex_unlock(&in->lock);
 }
@@ -440,12 +366,11 @@ static void tell_broken(stg_store_writer *w)
 void stg_store_writer_run(void *writer)
 {
     stg_store_writer *w = writer;
-    stg_job *ended;
 
     stg_thread_name("store-writer");
     while (take(w))
-        if (!stg_writer_append(w) || !write_group(w) || !write_errand(w) ||
-            !stg_writer_tend(w))
+        if (!stg_writer_append(w) || !stg_writer_group(w) ||
+            !write_request(w) || !stg_writer_tend(w))
             break;
     if (stg_request_queue_is_broken(w->in))
         tell_broken(w);
@@ -453,10 +378,7 @@ void stg_store_writer_run(void *writer)
     // write.
     stg_sql_close(w->db);
     w->db = NULL;
-    ended = stg_job_new(STG_JOB_ENDED, NULL, 0);
-    if (ended == NULL)
-        abort();
-    stg_request_queue_answer(w->in, ended);
+    stg_request_queue_leave(w->in);
 }
 
 static int load_rows(stg_store_writer *w)
@@ -521,12 +443,12 @@ int stg_store_writer_load(stg_store_writer *w)
 
 void stg_store_writer_free(stg_store_writer *w)
 {
-    stg_jobs_free(&w->appends);
-    stg_jobs_free(&w->lanes);
+    stg_store_requests_free(&w->appends);
+    stg_store_requests_free(&w->lanes);
     if (w->group != NULL)
-        stg_job_free(w->group);
+        w->group->request.free(&w->group->request);
     if (w->request != NULL)
-        stg_job_free(w->request);
+        w->request->free(w->request);
     stg_keys_free(&w->keys);
     stg_partitions_free(&w->partitions);
     stg_cursors_free(&w->cursors);

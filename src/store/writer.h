@@ -9,8 +9,9 @@
 #include "store/cursors.h"
 #include "store/eviction.h"
 #include "store/keys.h"
+#include "store/queue.h"
 #include "store/replay_write.h"
-#include "store/request_queue.h"
+#include "store/request.h"
 
 struct stg_store_writer {
     stg_request_queue *in;
@@ -32,7 +33,8 @@ struct stg_store_writer {
 
     /* the round */
     stg_list appends, lanes;
-    stg_job *group, *request;
+    stg_group_request *group;
+    stg_store_request *request;
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
@@ -77,6 +79,9 @@ int stg_writer_end(stg_store_writer *w, int rc);
 
 /* There are letters that the file of them has not. */
 void stg_writer_tell_letters(stg_store_writer *w);
+
+/* group.c: w->group, answered. False: the store is broken. */
+bool stg_writer_group(stg_store_writer *w);
 
 /* appends.c: all of w->appends, answered. False: the store is broken. */
 bool stg_writer_append(stg_store_writer *w);

@@ -14,7 +14,6 @@ typedef struct marked {
 
 typedef struct looking {
     stg_store_request request;
-    stg_store *s;
     uint64_t notes; /* s->notes when it was asked */
     marked *all;    /* by number */
     size_t count, room;
@@ -103,13 +102,14 @@ static void compare(stg_store *s, const looking *l)
 static void have_looked(stg_store_request *e)
 {
     const looking *l = looking_of(e);
+    stg_store *s = e->s;
 
-    if (l->s->closed != NULL)
+    if (s->closed != NULL)
         return;
     // Notes that were made meanwhile may be newer than those seen.
-    if (l->notes == l->s->notes)
-        compare(l->s, l);
-    stg_others_watch(l->s);
+    if (l->notes == s->notes)
+        compare(s, l);
+    stg_others_watch(s);
 }
 
 static void free_looking(stg_store_request *e)
@@ -132,7 +132,6 @@ void stg_others_watch(stg_store *s)
     l->request.tell = have_looked;
     l->request.free = free_looking;
     l->request.at = uv_hrtime() + pause_time;
-    l->s = s;
     l->notes = s->notes;
     stg_store_request_send(s, &l->request);
 }

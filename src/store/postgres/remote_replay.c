@@ -75,7 +75,6 @@ void stg_replay_job_ask_others(stg_replay_job *r)
 
 typedef struct looking {
     stg_store_request request;
-    stg_store *s;
     char *claimed;
     uint64_t ids[WISHES];
     size_t count;
@@ -116,12 +115,12 @@ static void have_remote_replays(stg_store_request *e)
     const looking *l = STG_HOLDER(&e->link, looking, request.link);
     const stg_letter_filter f = {.ids = l->ids, .id_count = l->count};
 
-    if (l->s->closed != NULL)
+    if (e->s->closed != NULL)
         return;
     if (l->count == 0)
-        stg_remote_replay_watch(l->s, pause_time);
+        stg_remote_replay_watch(e->s, pause_time);
     else
-        stg_store_replay(l->s, &f, false, look_again, l->s);
+        stg_store_replay(e->s, &f, false, look_again, e->s);
 }
 
 static void free_looking(stg_store_request *e)
@@ -145,6 +144,5 @@ void stg_remote_replay_watch(stg_store *s, uint64_t pause)
     l->request.tell = have_remote_replays;
     l->request.free = free_looking;
     l->request.at = uv_hrtime() + pause;
-    l->s = s;
     stg_store_request_send(s, &l->request);
 }
