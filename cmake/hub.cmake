@@ -184,9 +184,6 @@ add_library(stagger_hub STATIC
     metrics/print_kafka.c
     metrics/print_targets.c
     metrics/process.c
-    sources/input.c
-    sources/line_buffer.c
-    sources/lines.c
     store/appends.c
     store/arena.c
     store/category.c

@@ -4,7 +4,7 @@
  *     b  a batch                  j  JSON
  *     i  an id                    a  an address to listen on
  *     t  a file of tokens         h  a rule of headers, and a name
- *     l  lines of standard input  r  requests on a connection
+ *     r  requests on a connection
  *
  * With FUZZ_KIND=r, or another one, every input is of that kind, whatever its
  * first byte: as many requests are tried then as there are runs. */
@@ -19,7 +19,6 @@
 #include "http/header.h"
 #include "ingress/internal.h"
 #include "ingress/scan.h"
-#include "sources/line_buffer.h"
 #include "store/message_id.h"
 
 /* A copy of its own size, for the sanitizer to see, and with a '\0' for what
@@ -241,41 +240,6 @@ static void try_headers(const uint8_t *data, size_t size)
     free(rule);
 }
 
-/* In one piece or byte by byte: the same lines. */
-static void try_lines(const uint8_t *data, size_t size)
-{
-    enum { LINE_MAX_ = 16 };
-    char *text = bytes_of(data, size);
-    stg_line_buffer whole, bytes;
-    stg_span a, b;
-    stg_line what;
-    size_t fed = 0;
-
-    stg_line_buffer_init(&whole, LINE_MAX_);
-    stg_line_buffer_init(&bytes, LINE_MAX_);
-    HOLDS(stg_line_buffer_add(&whole, text, size));
-    do {
-        stg_line other;
-
-        what = stg_line_buffer_next(&whole, true, &a);
-        while ((other = stg_line_buffer_next(&bytes, fed == size, &b)) ==
-                   STG_LINE_NONE &&
-               fed < size) {
-            HOLDS(stg_line_buffer_held(&bytes) <= LINE_MAX_ + 1);
-            HOLDS(stg_line_buffer_add(&bytes, text + fed++, 1));
-        }
-        HOLDS(other == what);
-        HOLDS(what == STG_LINE_NONE || whole.number == bytes.number);
-        if (what == STG_LINE) {
-            HOLDS(a.size > 0 && a.size <= LINE_MAX_ && a.size == b.size);
-            HOLDS(memcmp(a.at, b.at, a.size) == 0);
-        }
-    } while (what != STG_LINE_NONE);
-    stg_line_buffer_free(&whole);
-    stg_line_buffer_free(&bytes);
-    free(text);
-}
-
 /* -- a connection ------------------------------------------------------------ */
 
 static uv_loop_t loop;
@@ -367,9 +331,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char kind;
         void (*try)(const uint8_t *data, size_t size);
     } kinds[] = {
-        {'b', try_batch},   {'j', try_json},     {'i', try_id},
-        {'a', try_address}, {'t', try_tokens},   {'h', try_headers},
-        {'l', try_lines},   {'r', try_requests},
+        {'b', try_batch},    {'j', try_json},   {'i', try_id},
+        {'a', try_address},  {'t', try_tokens}, {'h', try_headers},
+        {'r', try_requests},
     };
 
     for (size_t i = 0; size > 0 && i < sizeof kinds / sizeof kinds[0]; i++)

@@ -170,16 +170,12 @@ static void print_ways(const stg_settings *s, FILE *to)
     char kept[CELL];
 
     print_time(kept, sizeof kept, s->store.retention);
-    if (s->source == STG_SOURCE_STDIN)
-        fputs("reads    standard input, a line a message\n", to);
     if (s->source == STG_SOURCE_KAFKA)
         print_kafka(s, to);
-    if (s->listen.address != NULL)
-        stg_say(to, "listens  on %s%s, %s\n",
-                s->listen.certificate_file != NULL ? "https://" : "",
-                s->listen.address,
-                s->listen.token_file != NULL ? "with tokens"
-                                             : "without tokens");
+    stg_say(to, "listens  on %s%s, %s\n",
+            s->listen.certificate_file != NULL ? "https://" : "",
+            s->listen.address,
+            s->listen.token_file != NULL ? "with tokens" : "without tokens");
     if (stg_from_is_postgres(s->store.path))
         stg_say(to, "keeps    %s, for %s\n", s->store.path, kept);
     else

@@ -17,7 +17,7 @@
 
 static const char who[] = "stagger hub";
 
-enum { EXIT_DEAD = 1, EXIT_UNCLEAN = 3, EXIT_BROKEN = 4 };
+enum { EXIT_UNCLEAN = 3, EXIT_BROKEN = 4 };
 
 typedef struct running {
     stg_hub *hub;
@@ -50,13 +50,11 @@ static void on_end(void *ctx, const stg_hub_end *end)
     stg_signals_close(&r->signals);
 }
 
-static int exit_code(bool is_input_only, const stg_hub_end *end)
+static int exit_code(const stg_hub_end *end)
 {
     if (end->is_broken)
         return EXIT_BROKEN;
-    if (!end->is_clean || end->is_short)
-        return EXIT_UNCLEAN;
-    return is_input_only && end->dead > 0 ? EXIT_DEAD : 0;
+    return end->is_clean ? 0 : EXIT_UNCLEAN;
 }
 
 /* What only a change of the settings can mend is told apart from what may be
@@ -87,7 +85,6 @@ static void tell_unwise(const hub_options *o, stg_log *log)
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 {
     running r = {.hub = NULL};
-    bool is_input_only = o->settings->listen.address == NULL;
     stg_hub_options h = {.settings = o->settings,
                          .log = log,
                          .calls = &stg_admin_calls,
@@ -109,7 +106,7 @@ static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
     o->settings = NULL;
     uv_run(loop, UV_RUN_DEFAULT);
     stg_hub_free(r.hub);
-    return exit_code(is_input_only, &r.end);
+    return exit_code(&r.end);
 }
 
 /* A socket for each request and each producer: as many as there may be. */

@@ -37,10 +37,9 @@ static const char tail[] =
     "them, and only without -c. SIGTERM and SIGINT stop the hub in order; a second\n"
     "one stops it at once. SIGHUP makes it read the settings again.\n"
     "\n"
-    "Exit code: 0; 1 after --from - if there were dead letters; 2 for bad options,\n"
-    "settings or paths; 3 if requests were cut at the end, rows could not be\n"
-    "stored, or lines of the input were not taken; 4 if the store failed, or it or\n"
-    "the port cannot be used now.\n"
+    "Exit code: 0; 2 for bad options, settings or paths; 3 if requests were cut at\n"
+    "the end, or rows could not be stored; 4 if the store failed, or it or the\n"
+    "port cannot be used now.\n"
     "\n"
     "  stagger hub --to http://127.0.0.1:9000/hook\n"
     "  stagger hub -c /etc/stagger/stagger.yaml\n"
@@ -49,7 +48,8 @@ static const char tail[] =
     "  stagger hub --from 'kafka://127.0.0.1:9092/orders?group=hub&start=earliest' "
     "\\\n"
     "      --to http://127.0.0.1:9000/hook\n"
-    "  journalctl -f | stagger hub --from - --to http://127.0.0.1:9000/\n";
+    "\n"
+    "A pipe is published line by line by stagger send.\n";
 
 enum { ROWS_MAX = 48, SETTING = 256, NAME_SIZE = 32 };
 
@@ -250,8 +250,6 @@ static int check(const stg_settings *s)
 
     if ((l->certificate_file == NULL) != (l->key_file == NULL))
         return fail("--tls-cert and --tls-key need each other");
-    if (s->listen.token_file != NULL && s->listen.address == NULL)
-        return fail("--token-file needs --listen: tokens are of HTTP");
     if (s->source != STG_SOURCE_KAFKA && stg_from_is_postgres(s->store.path))
         return fail(
             "--store is a database, which hubs that read from Kafka share: "
@@ -290,9 +288,6 @@ static int make_settings(hub_options *o)
     if (stg_settings_place(o->settings, "store.path").line == 0)
         stg_settings_check_store(&o->unwise, (stg_file_place){0, 0},
                                  o->settings->store.path);
-    if (o->settings->listen.address == NULL &&
-        o->settings->source != STG_SOURCE_STDIN)
-        o->settings->listen.address = "127.0.0.1:8080";
     return check(o->settings);
 }
 

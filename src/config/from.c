@@ -219,16 +219,18 @@ stg_status stg_from_read(stg_settings *s, const char *text, stg_error *err)
 
     if (strcmp(text, "queue") == 0)
         source = STG_SOURCE_QUEUE;
-    else if (strcmp(text, "stdin") == 0 || strcmp(text, "-") == 0)
-        source = STG_SOURCE_STDIN;
     else if (strcmp(text, "kafka") == 0)
         source = STG_SOURCE_KAFKA;
     else if (strncmp(text, scheme, sizeof scheme - 1) == 0) {
         source = STG_SOURCE_KAFKA;
         status = read_url(s, text, err);
     } else
-        return stg_hub_refuse(err, STG_INVALID,
-                              "it is none of them (- is standard input)");
+        return stg_hub_refuse(err, STG_INVALID, "it is none of them%s",
+                              strcmp(text, "-") == 0 ||
+                                      strcmp(text, "stdin") == 0
+                                  ? ": `stagger send --lines` publishes the "
+                                    "lines of standard input"
+                                  : "");
     if (status == STG_OK)
         s->source = source;
     return status;

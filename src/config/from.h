@@ -1,7 +1,6 @@
 /* from.h - where messages come from, and where they are kept, as a text:
  *
  *     queue
- *     stdin, or -
  *     kafka
  *     kafka://HOST:PORT,HOST:PORT/TOPIC,TOPIC?group=GROUP&start=START
  *

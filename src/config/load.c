@@ -172,8 +172,6 @@ static void read_hub(stg_loading *l, const stg_yaml_node *top)
         if (strcmp(top->at[i]->text, "targets") == 0)
             l->target_total = top->at[i + 1]->count;
     stg_load_map(l, STG_IN_HUB, "", top, s, s->inside->places);
-    if (s->listen.address == NULL && s->source != STG_SOURCE_STDIN)
-        s->listen.address = "127.0.0.1:8080";
     name_targets(l);
     want_needed(l);
     stg_validate(l);

@@ -125,6 +125,7 @@ static void set_defaults(stg_settings *s)
     s->kafka.group = "stagger";
     s->kafka.start = "latest";
     s->shard.count = s->shard.index = 1;
+    s->listen.address = "127.0.0.1:8080";
     s->listen.connections_max = ingress.connections_max;
     s->listen.address_connections_max = ingress.address_connections_max;
     s->memory_max = UINT64_C(128) << 20;

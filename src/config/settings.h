@@ -170,8 +170,6 @@ typedef struct stg_listen_settings {
 
 typedef enum stg_source_kind {
     STG_SOURCE_QUEUE, /* what is published by HTTP */
-    STG_SOURCE_STDIN, /* lines of the standard input, and what is published if
-                         it listens. Without: it ends when all is settled. */
     STG_SOURCE_KAFKA, /* topics of Kafka; nothing is published by HTTP */
 } stg_source_kind;
 

@@ -59,10 +59,9 @@ static const stg_setting table[] = {
  .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
  .flag = "-f, --from FROM",
  .says = "Where messages come from: `queue`, what is published by HTTP; "
-         "`stdin` (or `-`), a line each of standard input; `kafka`, topics as "
-         "`kafka` says; or kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START in one. "
-         "With `stdin` the hub listens only if `listen.address` says so, and "
-         "without that it ends when all is settled."},
+         "`kafka`, topics as `kafka` says; or "
+         "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START in one. "
+         "Lines of a pipe are published by `stagger send`."},
 {SECTION(STG_IN_HUB, "kafka"),
  .says = "With `source: kafka`: docs/kafka.md. Nothing is published by HTTP "
          "then; the topics are the log."},

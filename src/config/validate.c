@@ -30,17 +30,6 @@ static void check_listen(stg_loading *l)
     stg_listen_address address;
     stg_error err;
 
-    if (s->address == NULL) {
-        if (s->token_file != NULL)
-            stg_complain(l->c, stg_load_hub_place(l, "listen.tokens"),
-                         "`listen.tokens`, and nothing listens, since `source` "
-                         "is stdin; wanted `listen.address`, too");
-        if (s->certificate_file != NULL)
-            stg_complain(l->c, stg_load_hub_place(l, "listen.tls"),
-                         "`listen.tls`, and nothing listens, since `source` "
-                         "is stdin; wanted `listen.address`, too");
-        return;
-    }
     if (stg_address_parse(&address, s->address, &err) != STG_OK)
         return;
     if (s->certificate_file != NULL && stg_address_is_path(&address))

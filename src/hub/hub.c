@@ -21,9 +21,6 @@ static stg_status check(const stg_settings *o, stg_error *err)
                               o->shard.index, o->shard.count);
     if (o->target_count == 0)
         return stg_hub_refuse(err, STG_INVALID, "there is no target");
-    if (o->listen.address == NULL && o->source == STG_SOURCE_QUEUE)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "there is nothing to take messages from");
     if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
         return stg_hub_refuse(err, STG_INVALID,
                               "memory: wanted 8 MiB to 1 TiB");
@@ -268,7 +265,7 @@ static void close_all(void *hub)
 void stg_hub_finish(stg_hub *h)
 {
     bool is_idle = stg_list_is_empty(&h->attempts.under_way);
-    bool is_over = h->is_flow_stopped && h->intake.stopping == 0;
+    bool is_over = h->is_flow_stopped && !h->intake.is_stopping;
 
     if (h->is_telling || !is_idle || !(is_over || h->is_broken))
         return;
@@ -438,28 +435,6 @@ void stg_hub_free(stg_hub *h)
 }
 
 /* -- a look ---------------------------------------------------------------- */
-
-static bool is_lane_settled(const stg_hub *h, const stg_target *t)
-{
-    stg_lane_view v;
-
-    return stg_flow_look(h->flow, t->lane, &v, stg_deadlines_now()) == STG_OK &&
-           v.next >= h->intake.end && v.waiting == 0 && v.in_flight == 0 &&
-           v.parked == 0;
-}
-
-bool stg_hub_is_settled(const stg_hub *h)
-{
-    stg_flow_view all;
-
-    stg_flow_view_all(h->flow, &all, stg_deadlines_now());
-    if (all.in_flight > 0)
-        return false;
-    for (size_t i = 0; i < h->targets.known; i++)
-        if (!is_lane_settled(h, h->targets.all[i]))
-            return false;
-    return true;
-}
 
 void stg_hub_look(const stg_hub *h, stg_hub_view *view)
 {

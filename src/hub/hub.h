@@ -25,8 +25,6 @@ typedef struct stg_hub stg_hub;
 typedef struct stg_hub_end {
     bool is_clean;  /* nothing was cut, everything is in the store */
     bool is_broken; /* the store had an error: a restart recovers */
-    bool is_short;  /* lines of the input were not taken: too long, or they
-                       could not be read */
     uint64_t dead;  /* what became a dead letter while it ran */
 } stg_hub_end;
 
@@ -74,8 +72,9 @@ typedef struct stg_hub_view {
     stg_flow_view flow;
     const char *address; /* of the ingress, "127.0.0.1:8080"; NULL: none */
     uint16_t port;       /* of it */
-    uint64_t accepted;   /* messages, by both intakes */
-    size_t targets;      /* with those that only the store knows */
+    uint64_t
+        accepted;   /* messages, accepted by the intake, or read from Kafka */
+    size_t targets; /* with those that only the store knows */
     bool is_stopping;
 } stg_hub_view;
 void stg_hub_look(const stg_hub *h, stg_hub_view *view);

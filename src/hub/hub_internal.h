@@ -4,7 +4,7 @@
  *     shell.c     the loop and the switch: events to flow, its actions out
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
- *     intake.c    the ingress, and lines of a file
+ *     intake.c    the ingress
  *     source*.c   the log that flow reads: the queue, or Kafka
  *     reload.c    other settings
  *     tell.c      what is logged

@@ -1,4 +1,4 @@
-/* intake.h - where messages come in: the ingress, lines of a file, or both.
+/* intake.h - the hub's ingress, connected to its store.
  *
  * Zeroed before it is opened. */
 #ifndef STAGGER_HUB_INTAKE_H
@@ -6,29 +6,20 @@
 
 #include "hub/hub.h"
 #include "ingress/ingress.h"
-#include "sources/lines.h"
 
 typedef struct stg_intake {
     stg_hub *hub;
-    stg_ingress *ingress; /* NULL: none */
-    stg_lines *lines;     /* NULL: none */
-    unsigned stopping;    /* parts that were told to stop and have not */
+    stg_ingress *ingress; /* NULL: not open */
+    bool is_stopping;     /* was told to stop and has not */
     uint64_t accepted;    /* messages, of what is closed */
-    bool is_ended;        /* all lines of the input are durable */
-    uint64_t end;         /* the position behind all that came in */
     char address[120];    /* of the ingress; "": none */
     uint16_t port;
-    /* the batch of lines that is with the store: one at a time */
-    stg_append_fn *appended;
-    size_t appending;
-    void *appended_ctx;
 } stg_intake;
 
 /* The largest body of a message. */
 size_t stg_intake_message_max(uint64_t memory_max);
 
-/* The hub's store is open. What has been opened is to be closed, also after an
- * error; *parts counts it. */
+/* The hub's store is open. Adds one to *parts if the intake is to be closed. */
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err);
 
@@ -41,7 +32,7 @@ stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
  * answered. */
 void stg_intake_stop(stg_intake *in);
 
-/* Closes all of it, stopped or not; closed is called for each part. */
+/* Closes it, stopped or not; closed is called if it was open. */
 void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx);
 
 /* Why the hub takes no messages now; NULL: it does. For /readyz and status. */

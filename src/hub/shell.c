@@ -233,9 +233,6 @@ static void ask_flow(stg_hub *h)
         return;
     set_wake(h);
     stg_watch_note(&h->watch, now);
-    if (h->intake.is_ended && h->intake.ingress == NULL &&
-        stg_hub_is_settled(h))
-        stg_hub_stop(h);
 }
 
 void stg_shell_ended(stg_hub *h)

@@ -6,9 +6,12 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "hub"))
+import case
 from fake_hub import FakeHub, target
 
 STAGGER = os.environ["STAGGER"]
@@ -146,8 +149,7 @@ class ExitCodes(unittest.TestCase):
     def test_dead_and_store(self):
         self.hub.is_honest = False  # it answers 404 to a message
         store = self.folder / "hub.db"
-        self.check("hub", 1, "--store", store, "--to", self.hub.url + "/in",
-                   "--from", "-", text='{"n": 1}\n')
+        case.deliver(str(store), [b'{"n": 1}'], "--to", self.hub.url + "/in")
         self.check("dead", 0, "list", "--store", store)
         self.check("dead", 1, "show", "--store", store, "99")
         self.check("dead", 2, "list", "--store", self.folder / "nothing.db")

@@ -406,6 +406,16 @@ class Send(unittest.TestCase):
         self.assertRegex(err, r"^stagger send: lines 501 to 1000: gave up "
                               r"after 4 attempts in .*: 503 \(attempts\): ")
 
+    def test_says_that_it_waits_for_the_hub_and_goes_on(self):
+        self.hub.faults = [None] + [503] * 9
+        code, out, err = self.send(
+            "--lines", "--in-flight=1", "-p",
+            "fixed base=1ms attempts=unlimited deadline=none budget=none",
+            input=b"x\n" * 1000)
+        self.assertEqual((code, err), (
+            0, "stagger send: waiting for the hub: 503\n"))
+        self.assertEqual(len(self.hub.messages), 1000)
+
     def test_does_not_wait_for_a_batch_to_fill(self):
         p = self.start("--lines", stdin=subprocess.PIPE,
                        stdout=subprocess.PIPE, text=True)

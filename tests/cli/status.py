@@ -14,11 +14,14 @@ import socket
 import sqlite3
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "hub"))
+import case
 from fake_hub import FakeHub, Problem, failed, letter, target
 
 STAGGER = os.environ["STAGGER"]
@@ -209,17 +212,16 @@ def make_store(path):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
-        done = subprocess.run(
-            [STAGGER, "hub", "--store", path, "--from", "-", "--quiet",
-             "--policy", "none", "--to", f"billing=http://127.0.0.1:{port}/",
-             "--to", f"search-eu-west-1-primary=http://127.0.0.1:{port}/in"],
-            input="one\ntwo\n", capture_output=True, text=True,
-            timeout=PATIENCE)
-    assert done.returncode in (0, 1), done.stderr
+        case.deliver(
+            path, [b"one", b"two"], "--policy", "none",
+            "--to", f"billing=http://127.0.0.1:{port}/",
+            "--to", f"search-eu-west-1-primary=http://127.0.0.1:{port}/in",
+            targets=2)
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute(
             "UPDATE failed_broadcast_logs SET message_id = "
             "'00c0ffee00c0ffee-' || ((id + 1) / 2), payload = 'one', "
+            "content_type = 'text/plain; charset=utf-8', "
             "target = CASE id % 2 WHEN 0 THEN 'billing' ELSE "
             "'search-eu-west-1-primary' END, "
             "target_url = 'http://127.0.0.1:9000/', "

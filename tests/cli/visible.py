@@ -15,10 +15,13 @@ import pty
 import re
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import termios
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "hub"))
+import case
 from fake_hub import FakeHub, Problem, failed, letter, target
 
 STAGGER = os.environ["STAGGER"]
@@ -192,10 +195,8 @@ class Visible(unittest.TestCase):
 
     def store(self):
         path = str(self.folder / "hub.db")
-        subprocess.run(
-            [STAGGER, "hub", "--store", path, "--from", "-", "--quiet",
-             "--policy", "none", "--to", "billing=http://127.0.0.1:1/"],
-            input=b"one\n", capture_output=True, timeout=PATIENCE)
+        case.deliver(path, [b"one"], "--policy", "none", "--to",
+                     "billing=http://127.0.0.1:1/")
         with contextlib.closing(sqlite3.connect(path)) as db, db:
             texts = ("message_id", "target", "target_url", "state", "why",
                      "category", "cause", "detail", "first_attempt_at",
@@ -260,11 +261,14 @@ class Visible(unittest.TestCase):
     def test_the_hub_logs_what_came_from_outside(self):
         path = str(self.folder / "owned\u202e\x9b31m.db")
         for form in ("logfmt", "json"):
-            done = subprocess.run(
-                [STAGGER, "hub", "--log", form, "--store", path, "--from", "-",
-                 "--to", "a=http://127.0.0.1:1/"], input=b"",
-                capture_output=True, timeout=PATIENCE)
-            self.check(done.stderr, "owned\\u202e\\u009b31m.db")
+            with subprocess.Popen(
+                    [STAGGER, "hub", "--log", form, "--store", path, "--listen",
+                     "127.0.0.1:0", "--to", "a=http://127.0.0.1:1/"],
+                    stderr=subprocess.PIPE) as hub:
+                ready = hub.stderr.readline()
+                hub.terminate()
+                text = ready + hub.stderr.read()
+            self.check(text, "owned\\u202e\\u009b31m.db")
 
 
 if __name__ == "__main__":

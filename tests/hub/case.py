@@ -63,12 +63,27 @@ class Refused(Exception):
         self.status, self.headers, self.body = status, headers, body
 
 
+class PathConnection(http.client.HTTPConnection):
+    """To a hub that listens on unix:/path."""
+
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(self.path)
+
+
 class Producer:
-    """A connection to the ingress, kept alive."""
+    """A connection to the ingress, kept alive. port: a number, or the path of
+    a socket."""
 
     def __init__(self, port):
-        self.http = http.client.HTTPConnection("127.0.0.1", port,
-                                               timeout=PATIENCE)
+        self.http = (PathConnection(port) if isinstance(port, str) else
+                     http.client.HTTPConnection("127.0.0.1", port,
+                                                timeout=PATIENCE))
 
     def post(self, body, path="/v1/messages", **headers):
         """The id, or the ids of a batch."""
@@ -96,9 +111,10 @@ class Hub:
     """One run of it, with its log as JSON."""
 
     def __init__(self, store, *arguments, listen="127.0.0.1:0", before=(),
-                 text=None, settings=None, stdin=subprocess.DEVNULL):
-        """before: words in front of the command. text: its standard input.
-        settings: a file that says where it listens and what the store is."""
+                 settings=None):
+        """before: words in front of the command. settings: a file that says
+        where it listens and what the store is. listen=None: it does not become
+        ready."""
         if settings is not None:
             arguments = ["-c", settings, *arguments]
         else:
@@ -107,12 +123,7 @@ class Hub:
             arguments = ["--listen", listen, *arguments]
         self.process = subprocess.Popen(
             [*before, STAGGER, "hub", "--log", "json", *arguments],
-            stderr=subprocess.PIPE,
-            stdin=stdin if text is None else subprocess.PIPE)
-        if text is not None:
-            self.process.stdin.write(text)
-            self.process.stdin.close()
-            self.process.stdin = None
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.lines, self.noise, self.misshapen = [], [], []
         self.fresh = queue.Queue()
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -120,8 +131,9 @@ class Hub:
         self.port = None
         if listen is not None:
             address = self.event("ready")["listen"]
-            if not address.startswith("unix:"):
-                self.port = int(address.rsplit(":", 1)[1])
+            self.port = (address.removeprefix("unix:")
+                         if address.startswith("unix:")
+                         else int(address.rsplit(":", 1)[1]))
 
     def read(self):
         for text in self.process.stderr:
@@ -201,6 +213,42 @@ def opened(path):
         db.close()
 
 
+def await_settled(targets, look):
+    """Until nothing waits and nothing is parked: all is in the store. look: asks
+    the store for rows."""
+    seen = None
+
+    def is_settled():
+        nonlocal seen
+        seen = look(
+            "SELECT (SELECT count(*) FROM parked) AS parked, "
+            "(SELECT value FROM meta WHERE name = 'next_position') AS next,"
+            " (SELECT json_group_array(value ->> 'base') FROM cursors, "
+            "json_each(lanes)) AS bases")[0]
+        bases = json.loads(seen["bases"])
+        return (seen["parked"] == 0 and len(bases) >= targets
+                and all(base == seen["next"] for base in bases))
+    wait_for(is_settled, lambda: f"all settled; there is {seen}")
+
+
+def deliver(store, bodies, *words, targets=1, **more):
+    """A hub that takes the bodies, delivers or buries them all, and ends."""
+    def look(query):
+        with opened(store) as db:
+            return [dict(row) for row in db.execute(query)]
+
+    hub = Hub(store, *words, **more)
+    try:
+        for body in bodies:
+            hub.post(body)
+        if bodies:
+            await_settled(targets, look)
+        assert hub.stop() == 0, hub.noise
+    finally:
+        hub.end()
+    return hub
+
+
 def seconds(text):
     """A time of the log or of the store, since 1970."""
     return datetime.datetime.fromisoformat(
@@ -269,17 +317,7 @@ class Case(unittest.TestCase):
 
     def await_settled(self, targets, store=None):
         """Until nothing waits and nothing is parked: all is in the store."""
-        def look():
-            rows = self.rows(
-                "SELECT (SELECT count(*) FROM parked) AS parked, "
-                "(SELECT value FROM meta WHERE name = 'next_position') AS next,"
-                " (SELECT json_group_array(value ->> 'base') FROM cursors, "
-                "json_each(lanes)) AS bases", store=store)[0]
-            bases = json.loads(rows["bases"])
-            self.seen = rows
-            return (rows["parked"] == 0 and len(bases) >= targets
-                    and all(base == rows["next"] for base in bases))
-        wait_for(look, lambda: f"all settled; there is {self.seen}")
+        await_settled(targets, lambda query: self.rows(query, store=store))
 
 
 notes = {}

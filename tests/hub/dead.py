@@ -10,8 +10,9 @@ import pty
 import signal
 import sqlite3
 import subprocess
-import tempfile
 import unittest
+
+import case
 
 STAGGER = os.environ["STAGGER"]
 COLUMNS = ("message_id, target, target_url, state, why, category, cause,"
@@ -26,19 +27,11 @@ def dead(*arguments, text=True, **variables):
                           text=text, env={**env, **variables}, timeout=60)
 
 
-class Dead(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.store = os.path.join(folder.name, "hub.db")
-
-    def hub(self, lines):
-        """A hub that sends lines where nobody listens, once each."""
-        return subprocess.run(
-            [STAGGER, "hub", "--from", "-", "--to", "a=http://127.0.0.1:1/",
-             "-p", "none", "-q", "--store", self.store],
-            input=lines, capture_output=True, timeout=60)
+class Dead(case.Case):
+    def deliver(self, bodies):
+        """A hub sends them where nobody listens, once each."""
+        case.deliver(self.store, bodies, "--to", "a=http://127.0.0.1:1/",
+                     "-p", "none")
 
     def insert(self, position, target="b", cause="HTTP_503", category="B",
                status=503, state="dead", attempts=3, count=1, last=None,
@@ -55,7 +48,7 @@ class Dead(unittest.TestCase):
         db.close()
 
     def make(self):
-        self.hub(b"")
+        self.deliver([])
 
     def list(self, *arguments, **variables):
         found = dead("list", "--store", self.store, *arguments, **variables)
@@ -65,7 +58,7 @@ class Dead(unittest.TestCase):
     # -- what the hub wrote
 
     def test_shows_what_the_hub_could_not_deliver(self):
-        self.assertEqual(self.hub(b"hello\nworld\n").returncode, 1)
+        self.deliver([b"hello", b"world"])
         text = self.list()
         self.assertEqual(len(text.splitlines()), 4)
         self.assertIn("CONNECTION_REFUSED", text)

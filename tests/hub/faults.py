@@ -328,11 +328,15 @@ class Faults(case.Case):
     # -- without a network
 
     def without_network(self, targets, *before):
-        """A hub that has nothing but its input, a line."""
+        """A hub that is reached by a socket of the file system, and has
+        taken a message."""
         words = [word for name, url in targets.items()
                  for word in ("--to", f"{name}={url}")]
-        return self.hub("--from", "-", *words, "--policy", POLICY, listen=None,
-                        text=b"a line\n", before=("unshare", "-rn", *before))
+        hub = self.hub(*words, "--policy", POLICY,
+                       listen=f"unix:{self.folder}/hub.sock",
+                       before=("unshare", "-rn", *before))
+        hub.post(b"a message")
+        return hub
 
     def need_unshare(self):
         if shutil.which("unshare") is None or subprocess.run(
@@ -344,11 +348,12 @@ class Faults(case.Case):
         hub = self.without_network(
             {"far": "http://198.41.0.4:9/", "near": "http://127.0.0.1:9/"},
             "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
-        self.assertEqual(hub.wait(), 1, hub.noise)
+        self.await_settled(2)
+        self.assertEqual(hub.stop(), 0, hub.noise)
         row, = [row for row in self.rows() if row["target"] == "far"]
         self.assertEqual((row["cause"], row["category"], row["attempts"],
                           row["why"], row["payload"]),
-                         ("HOST_UNREACHABLE", "A", 1, "permanent", b"a line"))
+                         ("HOST_UNREACHABLE", "A", 1, "permanent", b"a message"))
         self.assertIn("network is unreachable", row["detail"])
         line, = hub.events("attempt-failed", decision="dead", target="far")
         self.assertEqual((line["cause"], line["attempt"]),
@@ -366,7 +371,8 @@ class Faults(case.Case):
         self.assertEqual(self.rows(), [])
         command("nsenter", "-t", str(hub.process.pid), "-U", "-n",
                 "--preserve-credentials", "ip", "link", "set", "lo", "up")
-        self.assertEqual(hub.wait(), 1, hub.noise)
+        self.await_settled(4)
+        self.assertEqual(hub.stop(), 0, hub.noise)
         self.assertEqual(len(hub.events("uplink-up")), 1)
         self.assertEqual(len(hub.events("uplink-down")), 1)
         self.assertEqual(sorted((row["target"], row["cause"], row["attempts"])

@@ -255,11 +255,12 @@ class Hub(case.Case):
                          len(posted))
 
     def test_what_is_held_for_too_long_is_a_range_row(self):
-        hub = self.hub("--from", "-", "--to", f"gone={self.refused()}",
-                       "--shed-after", "10ms", "--policy", "broadcast breaker=2:30s",
-                       listen=None,
-                       text=b"".join(b"%d\n" % i for i in range(10)))
-        self.assertEqual(hub.wait(), 1)
+        hub = self.hub("--to", f"gone={self.refused()}",
+                       "--shed-after", "10ms", "--policy", "broadcast breaker=2:30s")
+        with contextlib.closing(hub.producer()) as producer:
+            producer.post_lines([{"body": str(i)} for i in range(10)])
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
         self.assertEqual(hub.events("shedding")[0]["target"], "gone")
         *tried, left = self.rows()
         self.assertEqual([row["payload"] for row in tried], [b"0", b"1"])
@@ -391,41 +392,6 @@ class Hub(case.Case):
                 PATIENCE))
         self.assertEqual(hub.stop(), 0)
 
-    # -- standard input
-
-    def test_lines_are_sent_and_then_it_ends(self):
-        leaf = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
-        hub = self.hub("--from", "-", "--to", f"a={leaf.url()}", "--policy",
-                       "fixed base=1ms jitter=none attempts=3",
-                       listen=None, text=b"one\ntwo\n\nthree")
-        self.assertEqual(hub.wait(), 0)
-        self.assertEqual(sorted(r.body for r in leaf.receipts
-                                if r.attempt == 2),
-                         [b"one", b"three", b"two"])
-        self.assertEqual(self.books()["a"]["delivered"], 3)
-
-    def test_dead_letters_of_lines_are_told_by_the_exit_code(self):
-        leaf = self.leaf(lambda r: 404 if r.body == b"two" else 200)
-        hub = self.hub("--from", "-", "--to", leaf.url(), listen=None,
-                       text=b"one\ntwo\n")
-        self.assertEqual(hub.wait(), 1)
-        self.assertEqual([row["payload"] for row in self.rows()], [b"two"])
-        # Those of an earlier run are not told again.
-        hub = self.hub("--from", "-", "--to", leaf.url(), listen=None)
-        self.assertEqual(hub.wait(), 0)
-
-    def test_no_line_is_no_message(self):
-        hub = self.hub("--from", "-", "--to", self.refused(), listen=None)
-        self.assertEqual(hub.wait(), 0)
-
-    def test_lines_and_an_ingress_go_together(self):
-        leaf = self.leaf()
-        hub = self.hub("--from", "-", "--to", leaf.url(), text=b"line\n")
-        leaf.wait(1)
-        hub.post(b"posted")
-        self.assertEqual({r.body for r in leaf.wait(2)}, {b"line", b"posted"})
-        self.assertEqual(hub.stop(), 0)
-
     # -- what it refuses
 
     def test_options_that_cannot_be_used_are_told(self):
@@ -449,7 +415,9 @@ class Hub(case.Case):
                 ((*to, "--rate", "5"), "100/s"),
                 ((*to, "--order", "any"), "strict"),
                 ((*to, "--in-flight", "0"), "10000"),
-                ((*to, "--from", "file"), "standard input"),
+                ((*to, "--from", "file"), "none of them"),
+                ((*to, "--from", "-"), "stagger send --lines"),
+                ((*to, "--from", "stdin"), "stagger send --lines"),
                 ((*to, "--from", "kafka"), "brokers"),
                 ((*to, "--from", "kafka://h:1"), "no topic"),
                 ((*to, "--from", "kafka://h:0/t"), "no broker"),
@@ -461,7 +429,6 @@ class Hub(case.Case):
                 ((*to, "--log", "xml"), "logfmt"),
                 ((*to, "--listen", "somewhere"), "somewhere"),
                 ((*to, "--listen", "0.0.0.0:0"), "token"),
-                ((*to, "--from", "-", "--token-file", "x"), "--listen"),
                 ((*to, "word"), "word"),
         ):
             with self.subTest(arguments=arguments):

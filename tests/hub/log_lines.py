@@ -37,7 +37,7 @@ ELSEWHERE = {"store-broken": "store_faults.py", "audit-failed": "contract.py",
 # A disk with no room even for rows, a commit that nobody knows of, and half a
 # minute of patience: only check_logs.py compares these. And so it is with what
 # only topics that are cut off, made again or gone have to tell.
-NOWHERE = {"store-full", "store-space-ok", "input-broken", "request-cut",
+NOWHERE = {"store-full", "store-space-ok", "request-cut",
            "messages-lost", "partition-revoked", "partition-fenced",
            "partition-recreated", "partition-refused", "log-expired",
            "topic-recreated", "kafka-trouble", "kafka-trouble-goes-on", "kafka-trouble-over", "kafka-reopened", "kafka-config-warning",
@@ -184,42 +184,6 @@ class Lines(case.Case):
         for _ in range(3):
             hub.post(b"x")
         self.told(hub, "alert", "alert-failed")
-
-    def test_of_lines(self):
-        a = self.leaf()
-        long = b"x" * (300 << 10)
-        hub = self.hub("--to", f"a={a.url()}", "--from", "-", "--memory",
-                       "8MiB", listen=None, text=b"short\n" + long + b"\n")
-        hub.wait()
-        self.told(hub, "line-too-long")
-        # In the middle of a line, and nothing behind it.
-        ours, theirs = socket.socketpair()
-        with ours:
-            hub = self.hub("--to", f"a={a.url()}", "--from", "-",
-                           store=self.store + "2", stdin=theirs)
-            theirs.close()
-            ours.sendall(b"one\nthe beginning of two")
-            a.wait(2)
-            hub.stop()
-        self.told(hub, "input-truncated")
-        # One that is reset, and not closed.
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            ours = leaf.Connection(
-                socket.create_connection(server.getsockname()), 1)
-            theirs = server.accept()[0]
-        with theirs:
-            hub = self.hub("--to", f"a={a.url()}", "--from", "-",
-                           store=self.store + "3", stdin=theirs)
-            ours.reset()
-            self.told(hub, "input-failed")
-
-    def test_of_lines_that_find_no_room(self):
-        a = self.leaf(lambda r: 503)
-        hub = self.hub("--to", f"a={a.url()}", "--from", "-", "--quota", "16M",
-                       "--policy", "fixed base=300ms attempts=unlimited "
-                       "deadline=none breaker=none budget=none",
-                       text=b"".join(b"%060000d\n" % i for i in range(300)))
-        self.told(hub, "input-waits")
 
     def test_of_a_store_that_another_process_holds(self):
         a = self.leaf()

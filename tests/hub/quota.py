@@ -11,6 +11,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
@@ -164,6 +165,41 @@ targets:
               for line in lines if "repeated" not in line]
         for before, after in zip(at, at[1:]):
             self.assertGreater(after - before, datetime.timedelta(seconds=9))
+
+    def test_a_pipe_waits_for_room_and_loses_nothing(self):
+        is_well = threading.Event()
+        target = self.leaf(lambda r: 200 if is_well.is_set() else 503)
+        hub = self.hub("--to", f"a={target.url()}", "--quota", str(QUOTA),
+                       "--policy", POLICY)
+        lines = list(itertools.islice(numbered_bodies(), 300))
+        with subprocess.Popen(
+                [case.STAGGER, "send", "--lines", "--hub",
+                 f"http://127.0.0.1:{hub.port}"], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sending:
+            self.addCleanup(sending.kill)
+            with case.futures.ThreadPoolExecutor(1) as pool:
+                sent = pool.submit(sending.communicate, b"\r\n".join(lines))
+                hub.event("request-refused", status=503)
+                is_well.set()
+                out, err = sent.result()
+        self.assertEqual((sending.returncode, err), (0, b""))
+        self.assertRegex(out.decode(), "^300 messages accepted, ")
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        # Each of them, and each once: a repeat would be one more.
+        self.assertEqual({r.body for r in target.receipts}, set(lines))
+        self.assertEqual(self.books()["a"]["delivered"], 300)
+
+    def test_a_line_that_is_too_long_is_told_with_its_number(self):
+        hub = self.hub("--to", f"a={self.leaf().url()}", "--memory", "8MiB")
+        done = subprocess.run(
+            [case.STAGGER, "send", "--lines", "--in-flight=1", "--id", "r",
+             "--hub", f"http://127.0.0.1:{hub.port}"], capture_output=True,
+            input=b"one\n\nthree\n" + b"x" * (300 << 10) + b"\nfive")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode(),
+                         "^stagger send: line 4: refused with 413 ")
+        self.assertEqual(hub.stop(), 0)
 
     def test_what_is_beyond_half_of_the_quota_is_a_range_row(self):
         """All targets refuse, so that what comes is held in the log; the log

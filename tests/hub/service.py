@@ -105,7 +105,7 @@ class Service(case.Case):
         self.assertIsNone(self.manager.hear(0))
 
     def test_a_hub_that_cannot_start_is_never_ready(self):
-        hub = super().hub("--to", "http://x/", "--from", "-", listen=None,
+        hub = super().hub("--to", "http://x/", listen=None,
                           store="/nowhere/hub.db",
                           before=self.manager.before())
         self.assertNotEqual(hub.wait(), 0)

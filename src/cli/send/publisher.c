@@ -16,7 +16,8 @@
 
 static const char who[] = "stagger send";
 
-enum { SHOW_EVERY_MS = 100, SIGNALS = 2 };
+/* LONG_WAIT: attempts of one request. */
+enum { SHOW_EVERY_MS = 100, SIGNALS = 2, LONG_WAIT = 5 };
 
 typedef struct publisher {
     const send_options *o;
@@ -27,6 +28,7 @@ typedef struct publisher {
     uv_timer_t show;
     uv_signal_t signals[SIGNALS];
     bool can_poll, is_polling;
+    bool has_told_wait; /* since a message was accepted */
     stg_client *client;
     stg_endpoint *endpoint;
     stg_peer peer;
@@ -136,6 +138,7 @@ static void on_posted(send_post *post)
         p->progress.messages += post->messages;
         p->progress.bytes += post->batch.bytes;
         p->progress.trouble[0] = '\0';
+        p->has_told_wait = false;
         note_ids(p, post);
     } else {
         tell_failure(p, post);
@@ -146,15 +149,22 @@ static void on_posted(send_post *post)
     go_on(p);
 }
 
-/* Each wait, for the line on the terminal. */
+/* Each wait, for the line on the terminal; without one, a long wait is told
+ * once, or a pipe that stands still would say nothing. */
 static void on_event(void *ctx, const stg_event *e)
 {
     publisher *p = ctx;
     char cause[STG_CAUSE_MAX];
 
-    if (e->decision.next == STG_WAIT && e->outcome != NULL)
-        snprintf(p->progress.trouble, sizeof p->progress.trouble, "%s",
-                 stg_outcome_name(e->outcome, cause));
+    if (e->decision.next != STG_WAIT || e->outcome == NULL)
+        return;
+    snprintf(p->progress.trouble, sizeof p->progress.trouble, "%s",
+             stg_outcome_name(e->outcome, cause));
+    if (e->retry->attempts < LONG_WAIT || p->progress.is_shown ||
+        p->has_told_wait)
+        return;
+    p->has_told_wait = true;
+    stg_options_complain(who, "waiting for the hub: %s", p->progress.trouble);
 }
 
 static void start_post(publisher *p, send_post *post)

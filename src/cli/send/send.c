@@ -20,8 +20,14 @@
 
 static const char who[] = "stagger send";
 
-static const char policy_default[] =
+static const char policy_of_whole[] =
     "backend cap=5s attempts=20 attempt-timeout=30s";
+
+/* A pipe cannot be read twice: while the hub is away or full, its producer
+ * waits. */
+static const char policy_of_lines[] =
+    "backend cap=5s attempts=unlimited deadline=none budget=none "
+    "attempt-timeout=30s";
 
 static const char help[] =
     "usage: stagger send [OPTIONS] [FILE]\n"
@@ -44,7 +50,8 @@ static const char help[] =
     "      --in-flight N    batches under way at once, 1 to 64 (4, or 1 with\n"
     "                       --key and --ndjson: 1 keeps the order)\n"
     "  -p, --policy P       a preset or a policy text (default: backend cap=5s\n"
-    "                       attempts=20 attempt-timeout=30s)\n"
+    "                       attempt-timeout=30s, and attempts=20; with --lines\n"
+    "                       and --ndjson for as long as the hub is away or full)\n"
     "  -q, --quiet          print no ids and no sum\n"
     "  -h, --help           this text\n"
     "\n"
@@ -57,6 +64,7 @@ static const char help[] =
     "\n"
     "  stagger send --type application/json order.json\n"
     "  echo hello | stagger send --key greetings\n"
+    "  journalctl -f | stagger send --lines\n"
     "  stagger send --hub http://127.0.0.1:8080 --lines events.log\n";
 
 enum { EXIT_REFUSED = 1 };
@@ -200,6 +208,9 @@ static int check_settings(settings *s)
                       "with --ndjson they stand in the lines");
     if (o->in_flight == 0)
         o->in_flight = o->key != NULL || o->form == SEND_NDJSON ? 1 : 4;
+    if (s->policy_text == NULL)
+        s->policy_text =
+            o->form == SEND_WHOLE ? policy_of_whole : policy_of_lines;
     if (stg_policy_parse(&o->policy, s->policy_text, &err) == STG_OK)
         return 0;
     stg_options_complain(who, "%s", err.text);
@@ -313,7 +324,7 @@ static int run(settings *s)
 
 int stg_cli_send(int argc, char **argv)
 {
-    settings s = {.policy_text = policy_default};
+    settings s = {.policy_text = NULL};
     int code;
 
     code = read_arguments(&s, argc, argv);

@@ -109,7 +109,7 @@ const stg_kind stg_kind_address = {
 static bool read_source(const stg_setting *s, const char *text, void *base,
                         stg_value_flaw *flaw)
 {
-    static const char *const words[] = {"queue", "stdin", "kafka", NULL};
+    static const char *const words[] = {"queue", "kafka", NULL};
     static const char *const schemes[] = {"kafka:", NULL};
     stg_error err;
 
@@ -124,10 +124,10 @@ static bool read_source(const stg_setting *s, const char *text, void *base,
 
 const stg_kind stg_kind_source = {
     .expected =
-        "queue, stdin, kafka, or "
+        "queue, kafka, or "
         "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START",
     .read = read_source,
-    .pattern = "^(queue|stdin|-|kafka|kafka://.*)$",
+    .pattern = "^(queue|kafka|kafka://.*)$",
 };
 
 /* -- stores ---------------------------------------------------------------- */
