@@ -329,11 +329,7 @@ set(hub_commands
     cli/dead/rows.c
     cli/dead/show.c
     cli/dead/summary.c
-    cli/demo/demo.c
-    cli/demo/audit.c
-    cli/demo/post.c
-    cli/demo/sinks.c
-    cli/demo/table.c
+    cli/demo.c
     cli/hub.c
     cli/hub_options.c
     cli/control.c
