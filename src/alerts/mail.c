@@ -11,44 +11,9 @@
 
 enum { LINE_MAX = 76 };
 
-/* A text that grows. */
-typedef struct letter {
-    char *text; /* NULL: there was no memory */
-    size_t size, room;
-} letter;
-
-static void put(letter *l, const char *text, size_t size)
+static void put_byte(FILE *l, unsigned char c)
 {
-    if (l->text == NULL)
-        return;
-    if (l->size + size >= l->room) {
-        size_t room = 2 * (l->room + size);
-        char *more = realloc(l->text, room);
-
-        if (more == NULL)
-            free(l->text);
-        l->text = more;
-        l->room = room;
-        if (more == NULL)
-            return;
-    }
-    memcpy(l->text + l->size, text, size);
-    l->size += size;
-    l->text[l->size] = '\0';
-}
-
-static void put_text(letter *l, const char *text)
-{
-    put(l, text, strlen(text));
-}
-
-static const char hex[] = "0123456789ABCDEF";
-
-static void put_byte(letter *l, unsigned char c)
-{
-    const char code[3] = {'=', hex[c >> 4], hex[c & 15]};
-
-    put(l, code, sizeof code);
+    fprintf(l, "=%02X", c);
 }
 
 /* -- the header ------------------------------------------------------------ */
@@ -74,31 +39,31 @@ static size_t word_length(const char *text, size_t length)
     return length == 1 && is_word_letter(*text) ? 1 : 3 * length;
 }
 
-static void put_character(letter *l, const char *text, size_t length)
+static void put_character(FILE *l, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (is_word_letter(text[i]))
-            put(l, text + i, 1);
+            fputc(text[i], l);
         else
             put_byte(l, (unsigned char)text[i]);
 }
 
 /* Words of whole characters, one a line. */
-static void put_encoded(letter *l, const char *text)
+static void put_encoded(FILE *l, const char *text)
 {
     static const char begin[] = "=?UTF-8?Q?", end[] = "?=";
     size_t left = strlen(text), column = sizeof "Subject: " + sizeof begin;
 
-    put_text(l, begin);
+    fputs(begin, l);
     while (left > 0) {
         size_t length = stg_utf8_length(text, left);
 
         if (length == 0)
             length = 1;
         if (column + word_length(text, length) + sizeof end > LINE_MAX) {
-            put_text(l, end);
-            put_text(l, "\r\n ");
-            put_text(l, begin);
+            fputs(end, l);
+            fputs("\r\n ", l);
+            fputs(begin, l);
             column = sizeof begin;
         }
         put_character(l, text, length);
@@ -106,11 +71,11 @@ static void put_encoded(letter *l, const char *text)
         text += length;
         left -= length;
     }
-    put_text(l, end);
+    fputs(end, l);
 }
 
 /* Folded at blanks. */
-static void put_folded(letter *l, const char *text)
+static void put_folded(FILE *l, const char *text)
 {
     size_t column = sizeof "Subject: " - 1;
 
@@ -118,10 +83,10 @@ static void put_folded(letter *l, const char *text)
         size_t word = strcspn(text + 1, " ") + 1;
 
         if (column + word > LINE_MAX && *text == ' ') {
-            put_text(l, "\r\n");
+            fputs("\r\n", l);
             column = 0;
         }
-        put(l, text, word);
+        fwrite(text, 1, word, l);
         column += word;
         text += word;
     }
@@ -141,22 +106,22 @@ static bool has_long_word(const char *text)
 }
 
 /* What could be read as an encoded word is encoded, too. */
-static void put_subject(letter *l, const stg_digest *d)
+static void put_subject(FILE *l, const stg_digest *d)
 {
     char subject[STG_ALERT_SUBJECT_MAX];
 
     stg_alert_subject(d, subject);
-    put_text(l, "Subject: ");
+    fputs("Subject: ", l);
     if (is_plain(subject) && !has_long_word(subject) &&
         strstr(subject, "=?") == NULL)
         put_folded(l, subject);
     else
         put_encoded(l, subject);
-    put_text(l, "\r\n");
+    fputs("\r\n", l);
 }
 
 /* Names of days and months are English, whatever the locale. */
-static void put_date(letter *l, uint64_t utc)
+static void put_date(FILE *l, uint64_t utc)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -170,79 +135,58 @@ static void put_date(letter *l, uint64_t utc)
         text, sizeof text, "Date: %.3s, %02d %.3s %d %02d:%02d:%02d +0000\r\n",
         days + 3 * (tm.tm_wday % 7), tm.tm_mday, months + 3 * (tm.tm_mon % 12),
         tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    put_text(l, text);
+    fputs(text, l);
 }
 
-static void put_id(letter *l, const stg_digest *d, const stg_mail_head *head)
+static void put_id(FILE *l, const stg_digest *d, const stg_mail_head *head)
 {
     char text[96];
 
     snprintf(text, sizeof text, "Message-ID: <%016" PRIx64 ".%" PRIu64 "@",
              head->id, d->at / STG_MS);
-    put_text(l, text);
-    put_text(l, strrchr(head->from, '@') + 1);
-    put_text(l, ">\r\n");
+    fputs(text, l);
+    fputs(strrchr(head->from, '@') + 1, l);
+    fputs(">\r\n", l);
 }
 
-static void put_addresses(letter *l, const stg_mail_head *head)
+static void put_addresses(FILE *l, const stg_mail_head *head)
 {
-    put_text(l, "From: ");
-    put_text(l, head->from);
-    put_text(l, "\r\nTo: ");
+    fputs("From: ", l);
+    fputs(head->from, l);
+    fputs("\r\nTo: ", l);
     for (size_t i = 0; i < head->to_count; i++) {
-        put_text(l, i == 0 ? "" : ",\r\n ");
-        put_text(l, head->to[i]);
+        fputs(i == 0 ? "" : ",\r\n ", l);
+        fputs(head->to[i], l);
     }
-    put_text(l, "\r\n");
+    fputs("\r\n", l);
 }
 
-/* -- the text -------------------------------------------------------------- */
-
-/* Quoted-printable, RFC 2045, section 6.7. */
-static void put_quoted(letter *l, const char *text)
-{
-    size_t column = 0;
-
-    for (; *text != '\0'; text++) {
-        bool is_end = text[1] == '\n' || text[1] == '\0';
-        bool is_as_it_is = (*text > ' ' && *text <= '~' && *text != '=') ||
-                           (*text == ' ' && !is_end);
-        size_t length = is_as_it_is ? 1 : 3;
-
-        if (*text == '\n') {
-            put_text(l, "\r\n");
-            column = 0;
-            continue;
-        }
-        if (column + length > LINE_MAX - 1) {
-            put_text(l, "=\r\n");
-            column = 0;
-        }
-        if (is_as_it_is)
-            put(l, text, 1);
-        else
-            put_byte(l, (unsigned char)*text);
-        column += length;
-    }
-}
+/* -- the whole ------------------------------------------------------------- */
 
 char *stg_mail_print(const stg_digest *d, const stg_mail_head *head)
 {
-    char text[STG_ALERT_TEXT_MAX];
-    letter l = {.room = 4096};
+    char body[STG_ALERT_TEXT_MAX], *text = NULL;
+    size_t size = 0;
+    FILE *l = open_memstream(&text, &size);
+    bool is_short;
 
-    l.text = malloc(l.room);
-    put_date(&l, d->at);
-    put_addresses(&l, head);
-    put_subject(&l, d);
-    put_id(&l, d, head);
-    put_text(&l,
-             "MIME-Version: 1.0\r\n"
-             "Content-Type: text/plain; charset=utf-8\r\n"
-             "Content-Transfer-Encoding: quoted-printable\r\n"
-             "Auto-Submitted: auto-generated\r\n"
-             "\r\n");
-    stg_alert_text(d, text, sizeof text);
-    put_quoted(&l, text);
-    return l.text;
+    if (l == NULL)
+        return NULL;
+    put_date(l, d->at);
+    put_addresses(l, head);
+    put_subject(l, d);
+    put_id(l, d, head);
+    fputs("Auto-Submitted: auto-generated\r\n\r\n", l);
+    stg_alert_text(d, body, sizeof body);
+    for (const char *at = body; *at != '\0'; at++)
+        if (*at == '\n')
+            fputs("\r\n", l);
+        else
+            fputc(*at, l);
+    is_short = ferror(l) != 0;
+    is_short |= fclose(l) != 0;
+    if (!is_short)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -1,9 +1,11 @@
-/* mail.h - a digest as a mail (RFC 5322), ready for SMTP. Pure.
+/* mail.h - a digest as a mail (RFC 5322), ready for the mailer. Pure.
  *
- * Lines end in CR LF and are 76 bytes at most; the text is quoted-printable
- * UTF-8, and so is a subject that is not ASCII (RFC 2047). No text can add a
- * line to the header: addresses have been checked, and everything else is
- * encoded, or cut at what is no visible character. */
+ * The header, an empty line, and the text in UTF-8, whose encoding is libcurl's
+ * work: see mailer.h. Lines end in CR LF, and those of the header have 76 bytes
+ * at most. libcurl encodes no header: a subject that is not ASCII is made of
+ * encoded words here (RFC 2047). No text can add a line to the header: addresses
+ * have been checked, and everything else is encoded, or cut at what is no visible
+ * character. */
 #ifndef STAGGER_ALERTS_MAIL_H
 #define STAGGER_ALERTS_MAIL_H
 

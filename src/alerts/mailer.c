@@ -43,13 +43,13 @@ struct stg_mail {
     // What the thread reads.
     rule *rule;
     char *url, *ca_file, *user, *password, *from, *text;
-    struct curl_slist *to;
+    struct curl_slist *to, *header;
     stg_alert_starttls starttls;
     long timeout_ms;
     bool is_strict;
 
     // What it writes.
-    const char *at; /* the text that is to be sent */
+    const char *at; /* the body that is to be sent */
     size_t left;
     bool is_logged_in;
     CURLcode code;
@@ -226,14 +226,31 @@ static void set_mail(CURL *c, stg_mail *m)
     curl_easy_setopt(c, CURLOPT_MAIL_FROM, m->from);
     curl_easy_setopt(c, CURLOPT_MAIL_RCPT, m->to);
     curl_easy_setopt(c, CURLOPT_MAIL_RCPT_ALLLOWFAILS, m->is_strict ? 0L : 1L);
-    curl_easy_setopt(c, CURLOPT_READFUNCTION, give_text);
-    curl_easy_setopt(c, CURLOPT_READDATA, m);
-    curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, m->header);
+}
+
+/* libcurl's mails are multipart/mixed: of one part, the text, in lines of 76
+ * bytes at most. NULL: no memory. */
+static curl_mime *set_body(CURL *c, stg_mail *m)
+{
+    curl_mime *mime = curl_mime_init(c);
+    curl_mimepart *part = mime != NULL ? curl_mime_addpart(mime) : NULL;
+
+    if (part != NULL &&
+        curl_mime_type(part, "text/plain; charset=utf-8") == CURLE_OK &&
+        curl_mime_encoder(part, "quoted-printable") == CURLE_OK &&
+        curl_mime_data_cb(part, (curl_off_t)m->left, give_text, NULL, NULL,
+                          m) == CURLE_OK &&
+        curl_easy_setopt(c, CURLOPT_MIMEPOST, mime) == CURLE_OK)
+        return mime;
+    curl_mime_free(mime);
+    return NULL;
 }
 
 static void work(uv_work_t *w)
 {
     stg_mail *m = w->data;
+    curl_mime *mime;
     CURL *c;
 
     m->code = CURLE_ABORTED_BY_CALLBACK;
@@ -248,8 +265,11 @@ static void work(uv_work_t *w)
     set_security(c, m);
     set_limits(c, m);
     set_words(c, m);
-    m->code = curl_easy_perform(c);
+    mime = set_body(c, m);
+    if (mime != NULL)
+        m->code = curl_easy_perform(c);
     curl_easy_cleanup(c);
+    curl_mime_free(mime);
 }
 
 /* -- what came of it ------------------------------------------------------- */
@@ -313,6 +333,7 @@ static void free_mail(stg_mail *m)
     free(m->from);
     free(m->text);
     curl_slist_free_all(m->to);
+    curl_slist_free_all(m->header);
     free(m);
 }
 
@@ -405,19 +426,46 @@ static bool copy_address(char **to, const char *address)
     return *to != NULL;
 }
 
+static bool append(struct curl_slist **list, const char *text)
+{
+    struct curl_slist *more = curl_slist_append(*list, text);
+
+    if (more != NULL)
+        *list = more;
+    return more != NULL;
+}
+
+/* Takes the text apart: a folded line of the header is one, and what stands
+ * behind the empty line is the body. False: no memory. */
+static bool split_text(stg_mail *m)
+{
+    char *at = m->text, *end;
+
+    while (strncmp(at, "\r\n", 2) != 0) {
+        for (end = strstr(at, "\r\n"); end[2] == ' ';)
+            end = strstr(end + 2, "\r\n");
+        *end = '\0';
+        if (!append(&m->header, at))
+            return false;
+        at = end + 2;
+    }
+    m->at = at + 2;
+    m->left = strlen(m->at);
+    return true;
+}
+
 static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
 {
     for (size_t i = 0; i < s->to_count; i++) {
-        struct curl_slist *more;
         char *address;
+        bool is_there;
 
         if (!copy_address(&address, s->to[i]))
             return false;
-        more = curl_slist_append(m->to, address);
+        is_there = append(&m->to, address);
         free(address);
-        if (more == NULL)
+        if (!is_there)
             return false;
-        m->to = more;
     }
     return true;
 }
@@ -433,7 +481,7 @@ static bool copy_order(stg_mail *m, const stg_mail_order *o)
     return copy(&m->url, s->url) && copy(&m->ca_file, s->ca_file) &&
            copy(&m->user, s->user) && copy(&m->password, o->password) &&
            copy_address(&m->from, s->from) && m->text != NULL &&
-           copy_recipients(m, s);
+           copy_recipients(m, s) && split_text(m);
 }
 
 stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
@@ -453,8 +501,6 @@ stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
         free_mail(mail);
         return NULL;
     }
-    mail->at = mail->text;
-    mail->left = strlen(mail->text);
     stg_list_push(&m->waiting, &mail->link);
     start_next(m);
     return mail;

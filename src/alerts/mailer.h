@@ -32,7 +32,7 @@ void stg_mailer_free(stg_mailer *m);
 typedef struct stg_mail_order {
     const stg_alert_sink_options *sink; /* copied, as far as it matters */
     const char *password;               /* copied; NULL: no login */
-    const char *text;                   /* RFC 5322; copied */
+    const char *text;                   /* of stg_mail_print(); copied */
     bool is_strict; /* no recipient may be refused; else one is enough */
 } stg_mail_order;
 

@@ -179,17 +179,13 @@ TEST(mail, is_a_header_and_a_text)
         " night@example.org\r\n"
         "Subject: [stagger box] payments: 37 dead letters in 4 min\r\n"
         "Message-ID: <0000000000000abc.1772366400000@example.org>\r\n"
-        "MIME-Version: 1.0\r\n"
-        "Content-Type: text/plain; charset=utf-8\r\n"
-        "Content-Transfer-Encoding: quoted-printable\r\n"
         "Auto-Submitted: auto-generated\r\n"
         "\r\n"
         "payments: 37 dead letters in 4 min\r\n"
         "    causes: 37 HTTP_503\r\n"
         "    first: 2026-03-01 11:56:00 UTC, last: 2026-03-01 12:00:00 UTC\r\n"
         "    the hub: circuit open: 1204 messages wait in the log, and all go out "
-        "by=\r\n"
-        " themselves when a probe succeeds\r\n"
+        "by themselves when a probe succeeds\r\n"
         "    more: stagger dead list --target payments --since "
         "2026-03-01T11:56:00Z\r\n");
     free(text);
@@ -207,22 +203,17 @@ TEST(mail, encodes_a_subject_that_is_not_ascii)
               "\r\nSubject: =?UTF-8?Q?=5Bstagger=20box=5D=20the=20hub=3A=20") !=
           NULL);
     CHECK(strstr(text, "Gr=C3=BC=C3=9Fe?=\r\n") != NULL);
-    CHECK(strstr(text, "Gr=C3=BC=C3=9Fe\r\n") != NULL); // of the text
+    CHECK(strstr(text,
+                 "Gr\xc3\xbc\xc3\x9f"
+                 "e\r\n") != NULL); // of the text
     free(text);
 }
 
-/* Whatever a text says, the header keeps its lines, and all lines are short. */
+/* Whatever a text says, the header keeps its lines, and they are short. */
 TEST(mail, cannot_be_given_other_lines)
 {
-    static const char *const names[] = {"Date",
-                                        "From",
-                                        "To",
-                                        "Subject",
-                                        "Message-ID",
-                                        "MIME-Version",
-                                        "Content-Type",
-                                        "Content-Transfer-Encoding",
-                                        "Auto-Submitted"};
+    static const char *const names[] = {
+        "Date", "From", "To", "Subject", "Message-ID", "Auto-Submitted"};
 
     for (uint64_t seed = 0; seed < seeds(2000); seed++) {
         stg_rng rng = stg_rng_seed(seed);
@@ -251,13 +242,11 @@ TEST(mail, cannot_be_given_other_lines)
             }
             at = end + 2;
         }
-        CHECK_FROM(seed, lines == 9);
-        for (at += 2; *at != '\0';) {
+        CHECK_FROM(seed, lines == 6);
+        for (at += 2; *at != '\0';) { // the body, whose bytes libcurl encodes
             char *end = strstr(at, "\r\n");
 
-            CHECK_FROM(seed, end != NULL && end - at <= 76);
-            for (char *c = at; c < end; c++)
-                CHECK_FROM(seed, *c >= ' ' && *c <= '~');
+            CHECK_FROM(seed, end != NULL);
             at = end + 2;
         }
         free(text);

@@ -441,8 +441,10 @@ class Sinks(Alerts):
                                          policy=email.policy.default)
         self.assertIn("[stagger box] bad: 10 dead letters", text["subject"])
         self.assertEqual(text.defects, [])
+        self.assertEqual(text.get_body()["content-transfer-encoding"],
+                         "quoted-printable")
         self.assertIn("stagger dead list --target bad --since ",
-                      text.get_content())
+                      text.get_body().get_content())
         hub.stop()
         self.assertNotIn("hunter2", json.dumps(hub.lines))
 
@@ -576,6 +578,29 @@ class Trial(Alerts):
                                          policy=email.policy.default)
         self.assertEqual(mail["subject"],
                          "[stagger box] a test: nothing has happened")
+
+    def test_a_mail_keeps_its_letters_in_short_lines(self):
+        pem, key = self.certificate()
+        box = self.mailbox("--tls", pem, key, "--implicit")
+        name = "Gr\u00fc\u00dfe=?\u4e2d\u6587? " + "\u00e4" * 20
+        path = self.settings(
+            [("a", "http://127.0.0.1:9/", {})],
+            {"hub-name": name, "sinks": [self.mail(box.port, "smtps", ca=pem)]})
+        code, text = self.try_sinks(path)
+        self.assertEqual(code, 0, text)
+        text = box.wait(1)[0]["text"]
+        # But for the line that libcurl makes for the boundary of the parts.
+        for line in text.splitlines():
+            if "boundary=" not in line:
+                self.assertLessEqual(len(line), 76)
+                self.assertTrue(line.isascii())
+        mail = email.message_from_string(text, policy=email.policy.default)
+        self.assertEqual(mail.defects, [])
+        self.assertEqual(mail["subject"],
+                         f"[stagger {name}] a test: nothing has happened")
+        self.assertEqual([part.get_content_type() for part in mail.walk()],
+                         ["multipart/mixed", "text/plain"])
+        self.assertIn(f"{name}", mail.get_body().get_content())
 
     def test_is_sent_by_a_hub_too(self):
         good = self.receiver()
