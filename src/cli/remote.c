@@ -12,7 +12,6 @@
 #include "base/visible.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "cli/token_file.h"
 #include "http/url.h"
 
 enum {

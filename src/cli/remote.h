@@ -26,6 +26,16 @@ typedef struct stg_remote_options {
 /* o->hub, or what stands for it. */
 const char *stg_remote_url(const stg_remote_options *o);
 
+enum { STG_TOKEN_MAX = 512 };
+
+/* The first line of a file that is neither empty nor a comment. Returns
+ * STG_INVALID or STG_IO with words that name the file, and never the token. */
+stg_status stg_token_file_read(char token[STG_TOKEN_MAX + 1], const char *path,
+                               stg_error *err);
+
+/* Advice where a hub refuses with 401 or 403; "" for other answers. */
+const char *stg_token_advice(int status, bool has_token);
+
 /* Gives e the settings of o for TLS. */
 void stg_remote_secure(const stg_remote_options *o, stg_endpoint_options *e);
 

@@ -1,4 +1,4 @@
-#include "cli/token_file.h"
+#include "cli/remote.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,10 @@
-#include "cli/send/batch.h"
+/* Lines as NDJSON, each with its key.
+ *
+ * The JSON is written by hand: a line is one string among fields that never change,
+ * and building a jansson object for each took 2.7 times the processor's time of
+ * the whole command. What is no UTF-8 cannot be a string of JSON, and goes as
+ * base64. */
+#include "cli/send/send.h"
 
 #include <inttypes.h>
 #include <stdio.h>

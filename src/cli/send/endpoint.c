@@ -1,10 +1,9 @@
-#include "cli/send/endpoint.h"
+#include "cli/send/send.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/token_file.h"
 #include "core/writer.h"
 
 enum { URL_MAX = 2100, HEAD_MAX = STG_TOKEN_MAX + 128 };

@@ -1,4 +1,4 @@
-#include "cli/send/input.h"
+#include "cli/send/send.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cli/send/post.h"
+#include "cli/send/send.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/send/progress.h"
+#include "cli/send/send.h"
 
 #include <inttypes.h>
 #include <stdio.h>

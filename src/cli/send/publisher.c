@@ -1,4 +1,4 @@
-#include "cli/send/publisher.h"
+#include "cli/send/send.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,6 @@
 #include <stagger/env.h>
 
 #include "cli/options.h"
-#include "cli/send/endpoint.h"
-#include "cli/send/progress.h"
 
 static const char who[] = "stagger send";
 

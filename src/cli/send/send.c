@@ -13,8 +13,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "cli/send/publisher.h"
-#include "cli/token_file.h"
 #include "http/forwarding.h"
 #include "ingress/batch.h"
 
