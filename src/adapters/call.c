@@ -1,7 +1,6 @@
 #include <stagger/call.h>
 
-#include "adapters/blocking.h"
-#include "adapters/clock.h"
+#include "adapters/internal.h"
 
 static _Thread_local const stg_retry *current;
 

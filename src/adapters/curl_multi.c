@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "adapters/clock.h"
 #include "adapters/curl_request.h"
+#include "adapters/internal.h"
 #include "base/heap.h"
 #include "base/list.h"
 

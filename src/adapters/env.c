@@ -1,4 +1,4 @@
-#include "adapters/clock.h"
+#include "adapters/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

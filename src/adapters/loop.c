@@ -1,6 +1,6 @@
 #include <stagger/loop.h>
 
-#include "adapters/blocking.h"
+#include "adapters/internal.h"
 
 void stg_loop_begin(stg_loop *l, const stg_policy *policy, const stg_with *with)
 {

@@ -1,7 +1,6 @@
 #include <stagger/operation.h>
 
-#include "adapters/blocking.h"
-#include "adapters/clock.h"
+#include "adapters/internal.h"
 #include "core/retry_internal.h"
 
 static const char *find_env_flaw(const stg_env *env)

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "adapters/pq_wait.h"
-#include "adapters/pq_words.h"
+#include "adapters/pq_internal.h"
 
 static const stg_ns PATIENCE = STG_S; /* for ROLLBACK */
 

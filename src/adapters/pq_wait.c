@@ -1,6 +1,6 @@
 /* pq_wait.c - the asynchronous calls of libpq, so that no wait is longer than the
  * attempt may take. */
-#include "adapters/pq_wait.h"
+#include "adapters/pq_internal.h"
 
 #include <errno.h>
 #include <poll.h>

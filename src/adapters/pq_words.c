@@ -1,12 +1,10 @@
-#include "adapters/pq_words.h"
+#include "adapters/pq_internal.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "adapters/pq_state.h"
 
 static bool is_state(const stg_pq_facts *f, const char *prefix)
 {

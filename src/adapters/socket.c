@@ -8,7 +8,7 @@
 
 #include <stagger/env.h>
 
-#include "adapters/clock.h"
+#include "adapters/internal.h"
 
 static stg_ns time_left(stg_ns end_at)
 {

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "adapters/clock.h"
+#include "adapters/internal.h"
 #include "base/heap.h"
 
 /* stg_uv.phase */

@@ -1,4 +1,4 @@
-#include "adapters/pq_words.h"
+#include "adapters/pq_internal.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#include "adapters/pq_state.h"
+#include "adapters/pq_internal.h"
 #include "base/refuse.h"
 #include "store/postgres/url.h"
 
@@ -47,7 +47,7 @@ static bool turn(PGconn *conn, uint64_t until)
            errno != EINTR;
 }
 
-/* So that its words have the codes: pq_state.h. */
+/* So that its words have the codes: adapters/pq_internal.h. */
 static PGconn *try_verbosely(const stg_pg *pg)
 {
     static const char *const names[] = {"dbname", NULL};
