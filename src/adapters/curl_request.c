@@ -1,3 +1,6 @@
+/* One transfer of libcurl as an attempt: before it, the key and the time that
+ * it may take; after it, what libcurl's code and the answer's headers come to.
+ * The easy handle is the caller's: what is set here is set back at the end. */
 #include "adapters/curl_request.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* The system's clock, sleep and randomness: the only file of the library that
+ * reads them. A sleep ends early when its cancel flag is set, by any thread or
+ * by a signal handler: by futex where there is one, else by a condition that
+ * all sleepers share, and look at once a second. */
 #include "adapters/internal.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* An operation with a clock: stg_retry of core, told the time and its chance.
+ * All adapters stand on it. A mistake of the caller (a flaw) is kept, and told
+ * by the calls that follow, so that no caller has to look at each one's status.
+ * */
 #include <stagger/operation.h>
 
 #include "adapters/internal.h"

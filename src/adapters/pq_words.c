@@ -1,3 +1,7 @@
+/* What a result of libpq means for a transaction, by SQLSTATE, and whether
+ * COMMIT may have been carried out: only what the server surely rolled back is
+ * marked as unsent. No connection is touched here, so that each case can be
+ * tested without one. */
 #include "adapters/pq_internal.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Blocking sockets with an end: poll() until then, and the call. connect() is
+ * made on a socket that is non-blocking for that time; send() and recv() ask
+ * for MSG_DONTWAIT, since a socket that was ready may not be any more. */
 #include <stagger/socket.h>
 
 #include <errno.h>

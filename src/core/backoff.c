@@ -1,3 +1,6 @@
+/* The defaults and the check of a backoff. The arithmetic that every wait needs
+ * stands in backoff_draw.h, inline; sources of growths and jitters are in
+ * stagger/backoff.h and docs/jitter.md. */
 #include <stagger/backoff.h>
 
 #include <stdbool.h>

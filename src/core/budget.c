@@ -1,3 +1,7 @@
+/* The checks of the budgets, and the levels of those that are buckets: tokens
+ * are one virtual time (word.h), aws and grpc one count. ratio and share are in
+ * budget_counts.c. Each decision is a compare-and-swap, so any number of
+ * threads may ask at once; budget.h has the formulas and their sources. */
 #include <stagger/budget.h>
 
 #include "core/budget_counts.h"

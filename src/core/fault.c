@@ -1,3 +1,6 @@
+/* The table of faults: name in policies, cause in records, sentence, category.
+ * Outcomes are named by it, but for those whose code says more than the fault
+ * does: 503, and not 5xx. */
 #include <stagger/fault.h>
 
 #include <stddef.h>

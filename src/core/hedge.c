@@ -1,3 +1,7 @@
+/* A round: one attempt of stg_retry and its hedges, which the policy and the
+ * operation see as one attempt. hedge.h has the order of the questions; a hedge
+ * that is refused gives back what it took before, in the reverse order. What
+ * the round came to is told to stg_retry once, by end_round(). */
 #include <stagger/hedge.h>
 #include <stagger/retry.h>
 

@@ -1,3 +1,6 @@
+/* A file of policies with names, a line each, walked without a copy: what is
+ * found points into the caller's text. The presets are texts of the same
+ * language, so a policy may begin with one and change some of its settings. */
 #include <stagger/policies.h>
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* The defaults and the check of a whole policy: each part checks its own
+ * ranges, and what needs two of them (a base above the cap) stands here. A
+ * policy that has passed needs no further check while it is used. */
 #include <stagger/policy.h>
 #include <stagger/text.h>
 

@@ -1,3 +1,6 @@
+/* Which rule of a policy an outcome meets. A rule links by code, name, family,
+ * category or any; the most exact link wins, whatever the order in the text
+ * ("Faults" in docs/retry.md). */
 #include "core/rule.h"
 
 #include "core/codes.h"

@@ -1,3 +1,5 @@
+/* The lists of faults in a policy's text (retry=, once=, at-most=, never=) as
+ * rules, with the place of each, so that an error can point at it. */
 #include <string.h>
 
 #include "base/suggest.h"

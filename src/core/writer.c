@@ -1,3 +1,5 @@
+/* Text without printf, which core does not have. A text that does not fit is
+ * cut, and its whole length still counted, so that a caller can tell. */
 #include "core/writer.h"
 
 #include <string.h>
