@@ -186,9 +186,7 @@ add_library(stagger_hub STATIC
     metrics/process.c
     store/appends.c
     store/arena.c
-    store/category.c
     store/cause.c
-    store/claimed.c
     store/copy.c
     store/cursors.c
     store/cursors_text.c
@@ -213,9 +211,7 @@ add_library(stagger_hub STATIC
     store/query.c
     store/query_thread.c
     store/queue.c
-    store/queue_read.c
     store/ranges.c
-    store/read_retry.c
     store/reader.c
     store/replay_job.c
     store/replay_range.c
@@ -223,7 +219,6 @@ add_library(stagger_hub STATIC
     store/requests.c
     store/rows.c
     store/schema.c
-    store/shed.c
     store/snapshot.c
     store/sql.c
     store/sqlite.c

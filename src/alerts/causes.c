@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/shed.h"
+#include "store/cause.h"
 
 stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
 {

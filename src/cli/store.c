@@ -15,10 +15,9 @@
 #include "cli/say.h"
 #include "cli/store.h"
 #include "config/from.h"
-#include "store/copy.h"
 #include "store/schema.h"
 #include "store/store.h"
-#include "store/verify.h"
+#include "store/store_file.h"
 
 /* -- stagger store ---------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "base/histogram.h"
 #include "flow/group.h"
-#include "store/shed.h"
+#include "store/cause.h"
 
 enum {
     STG_STATUSES = 8 /* of HTTP that are told apart, for each target */

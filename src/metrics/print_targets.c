@@ -2,7 +2,7 @@
 #include <stagger/policy.h>
 
 #include "metrics/snapshot.h"
-#include "store/category.h"
+#include "store/cause.h"
 
 typedef void print_fn(stg_exposition *page, const stg_snapshot_row *row);
 

@@ -1,4 +1,15 @@
-#include "store/copy.h"
+/* Backup and restore: a store as one plain file, and back.
+ *
+ * A backup is a copy by SQLite's backup interface, page by page, within one read
+ * transaction: what the hub commits meanwhile does not make it begin anew, and is
+ * not in it. It is made beside its name, synced, and only then renamed: under its
+ * name it is complete, or not there.
+ *
+ * A restore takes the store's lock, so that no hub is in it, copies the backup
+ * beside the path, gives that copy a new epoch, and exchanges the names. The store
+ * that was there keeps its second name (PATH.replaced-TIME) until the rename:
+ * a power cut at any moment leaves the one store or the other. */
+#include "store/store_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +22,9 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
-#include "store/epochs.h"
+#include "store/ids.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
-#include "store/store_lock.h"
-#include "store/verify.h"
 
 enum {
     PIECE = 256, /* pages copied at once */

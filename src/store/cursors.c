@@ -1,3 +1,14 @@
+/* The cursors of lanes, 256 a row, as the writer writes them.
+ *
+ * A group brings whole slices; the rows it replaces need not be read, for the
+ * writer knows the bases of what it wrote before. A row is read only where the
+ * store is ahead of the group, which happens after an answer that was lost: bases
+ * only rise, and a group that comes late takes nothing back.
+ *
+ * A replay moves rows from dead to parked in its own transaction, of which flow
+ * hears later. A group that flow made before it heard has the books of before: so
+ * moves are kept until a group comes that knows of them, and are added to those
+ * that do not. After a rollback all is read anew. */
 #include "store/cursors.h"
 
 #include <stdlib.h>

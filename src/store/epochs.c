@@ -1,4 +1,4 @@
-#include "store/epochs.h"
+#include "store/ids.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
 #include "store/lanes.h"
 #include "store/letters.h"
 #include "store/partitions.h"
-#include "store/query_thread.h"
 #include "store/reader.h"
 #include "store/writer.h"
 

@@ -1,3 +1,11 @@
+/* Idempotency keys: a table in the order of the log, and an index of it in
+ * memory.
+ *
+ * The index is a hash table with open addressing whose slots have a part of the
+ * key's hash and the position; the row at the position decides. It holds what is
+ * committed and what the open transaction has added: what that adds is taken back
+ * from the index if it is rolled back. The oldest keys go first, from the front
+ * of the table, so that it is written at its two ends only. */
 #include "store/keys.h"
 
 #include <openssl/evp.h>

@@ -42,13 +42,13 @@ static uint64_t mebibytes(uint64_t bytes)
 }
 
 static void tell_level(stg_store_writer *w, stg_store_trouble what,
-                       uint64_t filled, uint64_t most, bool *is_told)
+                       uint64_t filled, uint64_t most)
 {
     const stg_eviction *e = &w->eviction;
     bool by_number = percent(e->dead, w->o->dead.max) == filled;
 
-    if (!*is_told && filled >= most) {
-        *is_told = true;
+    if (!w->troubles[what] && filled >= most) {
+        w->troubles[what] = true;
         if (by_number)
             stg_request_queue_tell(w->in, what,
                                    "%" PRIu64 " dead letters of %" PRIu64
@@ -60,9 +60,8 @@ static void tell_level(stg_store_writer *w, stg_store_trouble what,
                 "dead letters fill %" PRIu64 " MiB of %" PRIu64 " (%" PRIu32
                 " %% of store.quota)",
                 mebibytes(e->bytes), mebibytes(bytes_max(w)), w->o->dead.share);
-    } else if (*is_told && filled + BELOW < most) {
-        *is_told = false;
-        stg_request_queue_tell(w->in, what, NULL);
+    } else if (filled + BELOW < most) {
+        stg_writer_tell_end(w, what);
     }
 }
 
@@ -72,8 +71,8 @@ static void tell_levels(stg_store_writer *w)
     uint64_t filled = stg_ns_max(percent(e->bytes, bytes_max(w)),
                                  percent(e->dead, w->o->dead.max));
 
-    tell_level(w, STG_STORE_DEAD_HALF, filled, HALF, &w->is_half_told);
-    tell_level(w, STG_STORE_DEAD_NEARLY, filled, NEARLY, &w->is_nearly_told);
+    tell_level(w, STG_STORE_DEAD_HALF, filled, HALF);
+    tell_level(w, STG_STORE_DEAD_NEARLY, filled, NEARLY);
 }
 
 /* -- a piece --------------------------------------------------------------- */
@@ -196,9 +195,9 @@ static bool is_out_of_room(const stg_store_writer *w)
 /* The copy holds up what must go: now it loses. */
 static void tell_uncopied(stg_store_writer *w)
 {
-    if (w->is_uncopied_told)
+    if (w->troubles[STG_STORE_UNCOPIED])
         return;
-    w->is_uncopied_told = true;
+    w->troubles[STG_STORE_UNCOPIED] = true;
     stg_request_queue_tell(
         w->in, STG_STORE_UNCOPIED,
         "there is no more room, and the oldest dead letters are "
@@ -207,10 +206,8 @@ static void tell_uncopied(stg_store_writer *w)
 
 static void tell_copied(stg_store_writer *w)
 {
-    if (!w->is_uncopied_told || is_too_much(w))
-        return;
-    w->is_uncopied_told = false;
-    stg_request_queue_tell(w->in, STG_STORE_UNCOPIED, NULL);
+    if (!is_too_much(w))
+        stg_writer_tell_end(w, STG_STORE_UNCOPIED);
 }
 
 static int make_room(stg_store_writer *w, size_t *rows)

@@ -1,3 +1,11 @@
+/* The copy of the dead letters, in a file or by a sink: on a thread of its own.
+ *
+ * What is durable when: rows are read in the order of their versions, written,
+ * and synced (fdatasync; a sink answers when they are durable there); only then
+ * the version that was reached is told to the writer, which notes it in `meta`
+ * within a second (with PostgreSQL: in each row). So a crash repeats letters, and
+ * loses none. A line that a crash has cut is cut off when the file is opened, and
+ * its row comes again. */
 #include "store/letters.h"
 
 #include <errno.h>
@@ -11,7 +19,7 @@
 #include "base/refuse.h"
 #include "host/thread_name.h"
 #include "store/letter.h"
-#include "store/read_retry.h"
+#include "store/reader.h"
 #include "store/sqlite.h"
 
 enum {

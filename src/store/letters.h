@@ -15,7 +15,7 @@
 #define STAGGER_STORE_LETTERS_H
 
 #include "store/query.h"
-#include "store/read_retry.h"
+#include "store/reader.h"
 
 enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 

@@ -1,11 +1,11 @@
-#include "store/opening.h"
+#include "store/store_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/refuse.h"
 #include "host/wall.h"
-#include "store/epochs.h"
+#include "store/ids.h"
 #include "store/queue.h"
 #include "store/rows.h"
 #include "store/schema.h"

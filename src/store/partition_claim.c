@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/claimed.h"
 #include "store/internal.h"
+#include "store/partitions.h"
 
 /* One of the partitions of a call. */
 typedef struct asked {

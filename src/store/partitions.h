@@ -8,8 +8,11 @@
 #ifndef STAGGER_STORE_PARTITIONS_H
 #define STAGGER_STORE_PARTITIONS_H
 
+#include "store/arena.h"
 #include "store/sql.h"
 #include "store/store.h"
+
+typedef struct stg_store_writer stg_store_writer;
 
 typedef struct stg_partition_row {
     char *log, *topic;
@@ -70,5 +73,23 @@ int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
 int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st);
 int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count);
+
+/* -- numbers that are taken together, and their cursors -------------------- */
+
+/* A number, with its cursors; zeroed before. */
+typedef struct stg_taken {
+    stg_partition_row p; /* its texts are the caller's */
+    stg_cursor *cursors;
+    size_t count, room;
+    uint64_t furthest; /* base */
+    bool is_short;     /* of memory */
+    stg_arena texts;
+} stg_taken;
+
+void stg_taken_clear(stg_taken *t);
+void stg_taken_free(stg_taken *t);
+
+/* Raises the generations of their numbers, each once, and reads their cursors. */
+int stg_taken_take(stg_taken *const *all, size_t count, stg_store_writer *w);
 
 #endif

@@ -1,3 +1,10 @@
+/* Letters by a filter, from the table.
+ *
+ * A page follows the ids, and tests each row: targets and positions are looked up
+ * by their indexes, the rest (cause, category, state, time) by reading. So a call
+ * looks at so many rows only (LOOKED_MAX), and may come back with few letters, or
+ * none, and the id to go on from. Ids only rise, and so a page is not moved by
+ * what is made meanwhile. */
 #include "store/query.h"
 
 #include <assert.h>

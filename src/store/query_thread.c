@@ -1,4 +1,4 @@
-#include "store/query_thread.h"
+#include "store/reader.h"
 
 #include "host/thread_name.h"
 

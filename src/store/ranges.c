@@ -16,9 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/category.h"
+#include "store/cause.h"
 #include "store/rows.h"
-#include "store/shed.h"
 
 static const char find[] =
     "SELECT id, state, last_position, taken, eaten, count"

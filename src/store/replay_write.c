@@ -1,4 +1,13 @@
-#include "store/replay_write.h"
+/* One dead letter is replayed or dropped, in the writer's transaction.
+ *
+ * A replay makes the parked row and changes the letter's state at once: the
+ * message waits in exactly one of them at any time (I13). Each statement names
+ * the state that it expects, so that the second of two calls finds nothing to do.
+ *
+ * Of a bulk row a piece is taken from its front: its messages are parked, its
+ * position moves behind them, and `eaten` counts them; messages that have a row of
+ * their own (they were settled by themselves) are passed over. */
+#include "store/rows.h"
 
 #include "store/eviction.h"
 

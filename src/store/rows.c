@@ -1,9 +1,20 @@
+/* What flow stores in a group: parked rows, dead letters, and ends of lanes.
+ *
+ * A group may come twice, after an answer that was lost. So inserts leave, or
+ * renew, what is there under the same key (lane, partition, position, replay), and
+ * deletes name a key. A parked row that is there keeps its message, which never
+ * changes, and has the rest anew. A letter that is there stays as it is: an
+ * operator may have replayed or dropped it since.
+ *
+ * Changes of different rows are written kind by kind, whatever their order in the
+ * group: a server then hears one command a kind. Where a row is in a group twice,
+ * or a change concerns a whole lane, what comes before it is written first. */
 #include "store/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/category.h"
+#include "store/cause.h"
 
 /* A row that is there keeps its message. */
 static const char park[] =

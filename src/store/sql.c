@@ -1,3 +1,6 @@
+/* Statements and their parameters, the same for both databases: the table of
+ * calls does the rest (sqlite.c, postgres/stmt.c). A connection knows its
+ * statements, and finalizes them when it closes. */
 #include "store/sql.h"
 
 #include <inttypes.h>

@@ -9,8 +9,7 @@
 #include "http/url_mask.h"
 #include "store/internal.h"
 #include "store/postgres/open.h"
-#include "store/postgres/shared_lanes.h"
-#include "store/read_retry.h"
+#include "store/reader.h"
 
 bool stg_store_is_url(const char *path)
 {

@@ -41,6 +41,7 @@ typedef enum stg_store_trouble {
                            has not got: there is no more room */
     STG_STORE_LETTERS_CUT, /* letters were copied without their body, or not at
                               all: told once, and has no end */
+    STG_STORE_TROUBLES
 } stg_store_trouble;
 
 typedef struct stg_letter stg_letter; /* dead_letters.h */

@@ -1,4 +1,11 @@
-#include "store/store_lock.h"
+/* One hub a store: the lock, and the file that it is for.
+ *
+ * The lock file is beside the file itself, where all links have been followed: so
+ * by whatever name a hub comes, it is the same lock. A file with a second name is
+ * refused: it would have a write-ahead log for each. The lock is flock()'s, ends
+ * with the process, and its file is never removed but with a store that was made
+ * and not used. A restore that ended between its two renames is finished here. */
+#include "store/store_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -291,7 +291,7 @@ static int renew_letters(stg_store_writer *w, uint64_t now)
  * what only reads ends well, and would be taken for the end of the trouble. */
 static bool is_on_trial(const stg_store_writer *w)
 {
-    return w->url != NULL && w->is_told;
+    return w->url != NULL && stg_writer_is_stuck(w);
 }
 
 /* When there is nothing else to store: a write that changes nothing. */

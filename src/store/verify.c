@@ -1,4 +1,8 @@
-#include "store/verify.h"
+/* Whether a store fits together: SQLite's own check, and then the rules that
+ * the tables keep between them, a question each: positions below next_position,
+ * versions, epochs, and the books of each lane and partition (I17: routed =
+ * delivered + dead + cancelled + parked). It reads, and changes nothing. */
+#include "store/store_file.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -6,8 +10,8 @@
 #include <stdlib.h>
 
 #include "store/cursors.h"
-#include "store/epochs.h"
 #include "store/eviction.h"
+#include "store/ids.h"
 #include "store/lanes.h"
 #include "store/schema.h"
 #include "store/sqlite.h"

@@ -1,3 +1,15 @@
+/* The writer's thread: rounds of transactions.
+ *
+ * A round takes what has come during the last one: all appends go into one
+ * transaction, flow's group into another, then one request, then a piece of what
+ * can wait. An answer is given when its transaction is durable, never before: with
+ * synchronous=FULL each COMMIT syncs the write-ahead log. Lanes that are new go
+ * into whatever transaction comes first, and so are there before a row names them.
+ *
+ * Where another process writes to the file, or the server is away, the thread
+ * waits, answers pings, and says so after some tries; when the store is to close
+ * it waits CLOSING_TRIES seconds, and is broken then. Of a commit whose end was
+ * not heard of, a request asks the server; a group comes again. */
 #include "store/writer.h"
 #include "host/thread_name.h"
 #include "store/postgres/open.h"
@@ -14,11 +26,24 @@ enum {
 
 /* -- transactions ---------------------------------------------------------- */
 
+bool stg_writer_is_stuck(const stg_store_writer *w)
+{
+    return w->troubles[STG_STORE_BUSY] || w->troubles[STG_STORE_AWAY];
+}
+
+void stg_writer_tell_end(stg_store_writer *w, stg_store_trouble what)
+{
+    if (!w->troubles[what])
+        return;
+    w->troubles[what] = false;
+    stg_request_queue_tell(w->in, what, NULL);
+}
+
 static void tell_trouble(stg_store_writer *w, bool is_hanging)
 {
     stg_error why;
 
-    w->is_told = true;
+    w->troubles[w->url == NULL ? STG_STORE_BUSY : STG_STORE_AWAY] = true;
     if (w->url == NULL) {
         stg_request_queue_tell(
             w->in, STG_STORE_BUSY,
@@ -51,7 +76,8 @@ static bool is_over(void *ctx)
     stg_store_writer *w = ctx;
 
     w->busy_tries++;
-    if (!w->is_told && (w->url != NULL || w->busy_tries >= TOLD_TRIES))
+    if (!stg_writer_is_stuck(w) &&
+        (w->url != NULL || w->busy_tries >= TOLD_TRIES))
         tell_trouble(w, false);
     w->is_hopeless = wait_on(w);
     return w->is_hopeless;
@@ -64,19 +90,11 @@ static bool is_hanging(void *ctx)
     bool over;
 
     w->busy_tries++;
-    if (!w->is_told && w->busy_tries >= TOLD_TRIES)
+    if (!stg_writer_is_stuck(w) && w->busy_tries >= TOLD_TRIES)
         tell_trouble(w, true);
     over = wait_on(w);
     w->is_hopeless = w->is_hopeless || over;
     return over;
-}
-
-static void tell_end(stg_store_writer *w, stg_store_trouble what)
-{
-    if (!w->is_told)
-        return;
-    w->is_told = false;
-    stg_request_queue_tell(w->in, what, NULL);
 }
 
 static int begin(stg_store_writer *w)
@@ -87,7 +105,7 @@ static int begin(stg_store_writer *w)
     rc = stg_sql_begin(w->db, is_over, w);
     // A server that lets us in may refuse what comes.
     if (rc == SQLITE_OK && w->url == NULL)
-        tell_end(w, STG_STORE_BUSY);
+        stg_writer_tell_end(w, STG_STORE_BUSY);
     return rc;
 }
 
@@ -145,7 +163,7 @@ int stg_writer_end(stg_store_writer *w, int rc)
     stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
     find_room(w);
     if (rc == SQLITE_OK && w->url != NULL)
-        tell_end(w, STG_STORE_AWAY);
+        stg_writer_tell_end(w, STG_STORE_AWAY);
     if (rc == SQLITE_OK)
         stg_store_requests_free(&w->lanes);
     else

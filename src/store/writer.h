@@ -10,8 +10,8 @@
 #include "store/eviction.h"
 #include "store/keys.h"
 #include "store/queue.h"
-#include "store/replay_write.h"
 #include "store/request.h"
+#include "store/rows.h"
 
 struct stg_store_writer {
     stg_request_queue *in;
@@ -19,7 +19,7 @@ struct stg_store_writer {
     stg_db *db;
     const char *url;  /* of PostgreSQL; NULL: a file */
     bool is_hopeless; /* it is away, and is not waited for any more */
-    bool is_told;     /* that nothing can be stored now */
+    bool troubles[STG_STORE_TROUBLES]; /* that were told, and are not over */
     uv_thread_t thread;
 
     stg_queue queue;
@@ -51,9 +51,7 @@ struct stg_store_writer {
     uint64_t letters_version, letters_noted;
     uint64_t letters_old_at, letters_look_at, evict_at;
     uint64_t letters_seen; /* rows.version, when the totals were read */
-    bool is_half_told, is_nearly_told;
-    bool waits_for_copy; /* what is too much has not been copied yet */
-    bool is_uncopied_told;
+    bool waits_for_copy;   /* what is too much has not been copied yet */
     int wal_pages, closing_tries;
     int busy_tries;    /* of a transaction to begin */
     bool is_tending;   /* there is more to do at once */
@@ -76,6 +74,12 @@ int stg_writer_begin(stg_store_writer *w);
 
 /* Ends it, also when it could not begin. Returns as stg_sql_end(). */
 int stg_writer_end(stg_store_writer *w, int rc);
+
+/* Nothing can be stored now, and it was told: BUSY of a file, AWAY of a server. */
+bool stg_writer_is_stuck(const stg_store_writer *w);
+
+/* A trouble is over, if it was told. */
+void stg_writer_tell_end(stg_store_writer *w, stg_store_trouble what);
 
 /* There are letters that the file of them has not. */
 void stg_writer_tell_letters(stg_store_writer *w);

@@ -1,3 +1,10 @@
+/* A connection to PostgreSQL in pipeline mode.
+ *
+ * Commands of a transaction are sent one after the other, without waiting; the
+ * first error counts, for the server skips what follows it. Results are read when
+ * one is needed, when STG_PG_WAITS are on the way, and at COMMIT: what a
+ * transaction does is known to be done only then. Whatever breaks the connection
+ * is STG_SQL_AWAY; the next try comes after a wait that doubles, with jitter. */
 #include "store/postgres/link.h"
 
 #include <errno.h>
@@ -12,7 +19,7 @@
 #include <stagger/backoff.h>
 
 #include "host/wall.h"
-#include "store/postgres/rows.h"
+#include "store/postgres/stmt.h"
 #include "store/postgres/url.h"
 
 enum { SLICE_MS = 1000 }; /* between two questions whether it is over */

@@ -109,4 +109,50 @@ void stg_pg_forget(stg_pg *pg, const stg_pg_stmt *st);
 PGresult *stg_pg_ask(stg_pg *pg, const char *command, int count,
                      const char *const *values);
 
+/* -- types: as in pg_type.dat, the same in every server -------------------- */
+
+enum {
+    STG_PG_BYTEA = 17,
+    STG_PG_INT8 = 20,
+    STG_PG_INT2 = 21,
+    STG_PG_INT4 = 23,
+    STG_PG_TEXT = 25,
+    STG_PG_BYTEAS = 1001, /* arrays */
+    STG_PG_TEXTS = 1009,
+    STG_PG_INT8S = 1016,
+};
+
+/* -- the tables, and who may use them -------------------------------------- */
+
+/* Makes the tables where there are none. Of a new connection that is not in
+ * pipeline mode yet. STG_INVALID with words: of another version, or not ours to
+ * make. STG_IO from here and all others: for now, as the server is. */
+stg_status stg_pg_schema_make(PGconn *conn, const char *name, stg_error *err);
+
+/* All tables are there, and may be read and written: else STG_INVALID with words
+ * that name what lacks. */
+stg_status stg_pg_schema_may_write(PGconn *conn, const char *name,
+                                   stg_error *err);
+
+/* Changes nothing: STG_INVALID with words where there is no store, or one of
+ * another version. */
+stg_status stg_pg_schema_check(PGconn *conn, const char *name, stg_error *err);
+
+/* The connection is one that writes rows by their keys: its plans are for that,
+ * whatever the server thinks that the tables have. */
+stg_status stg_pg_schema_plan(PGconn *conn, const char *name, stg_error *err);
+
+/* All who are there at a time agree on how many shards there are: holds that for
+ * the time of the connection. STG_INVALID with words: others say otherwise. */
+stg_status stg_pg_schema_agree(PGconn *conn, const char *name,
+                               uint32_t shard_of, stg_error *err);
+
+/* -- why a server does not let a hub in ------------------------------------ */
+
+/* The first connection has failed: pg->words say with what. Asks the server again,
+ * which may take some seconds. STG_INVALID: what only a change of the settings or
+ * of the database mends (a password, a role, a database, a right, TLS); STG_IO:
+ * whatever else. */
+stg_status stg_pg_refuse(const stg_pg *pg, stg_error *err);
+
 #endif

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "store/postgres/refuse.h"
-#include "store/postgres/schema.h"
+#include "store/postgres/link.h"
 #include "store/postgres/url.h"
 
 void stg_pg_say_trouble(const stg_db *db, bool is_hanging, stg_error *err)

@@ -4,6 +4,7 @@
 #ifndef STAGGER_STORE_POSTGRES_OPEN_H
 #define STAGGER_STORE_POSTGRES_OPEN_H
 
+#include "store/lanes.h"
 #include "store/sql.h"
 #include "store/store.h"
 
@@ -27,5 +28,12 @@ int stg_pg_open_another(stg_db **db, const char *url);
 
 /* One that is there, and of this version; by somebody who only looks. */
 stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err);
+
+/* -- lanes ----------------------------------------------------------------- */
+
+/* The number of a name, new if there is none; notes the url. The row is durable
+ * before what anybody commits later. is_paused: by a call, of any hub. */
+int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
+                          uint32_t *number, bool *is_paused);
 
 #endif

@@ -1,4 +1,4 @@
-#include "store/postgres/refuse.h"
+#include "store/postgres/link.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,10 +1,10 @@
-#include "store/postgres/rows.h"
+#include "store/postgres/stmt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/postgres/types.h"
+#include "store/postgres/link.h"
 
 enum {
     ROWS_MAX = 1024,

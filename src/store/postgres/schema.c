@@ -1,4 +1,4 @@
-#include "store/postgres/schema.h"
+#include "store/postgres/link.h"
 
 #include <inttypes.h>
 #include <stdio.h>

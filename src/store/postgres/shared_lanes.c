@@ -1,5 +1,3 @@
-#include "store/postgres/shared_lanes.h"
-
 #include "store/postgres/open.h"
 
 enum { TRIES = 2 };

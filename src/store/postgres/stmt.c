@@ -9,8 +9,7 @@
 
 #include "base/refuse.h"
 #include "base/utf8.h"
-#include "store/postgres/rows.h"
-#include "store/postgres/types.h"
+#include "store/postgres/link.h"
 
 enum {
     UNKNOWN_TRIES = 100, /* a transaction that is still in progress */

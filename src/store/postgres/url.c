@@ -1,3 +1,5 @@
+/* The URL of a server, read by libpq: which parts may be shown. What libpq cannot
+ * read is not shown at all, for it may have a password in it. */
 #include "store/postgres/url.h"
 
 #include <stdio.h>

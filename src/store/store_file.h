@@ -1,0 +1,89 @@
+/* store_file.h - a store in a file: its lock, opening it, a copy of it (the way
+ * there, and the way back), and whether what is in it fits together.
+ *
+ * One hub a store: the lock file PATH-lock, and the file itself. The lock ends
+ * with the process, whatever became of it; its file stays, and holds the number of
+ * the process that had it last. What is there is looked at before it is touched:
+ * what is missing is made, what is of another version is refused. Copies and
+ * checks are for commands of their own: they block, and take no part in a hub
+ * that has the store open. */
+#ifndef STAGGER_STORE_STORE_FILE_H
+#define STAGGER_STORE_STORE_FILE_H
+
+#include <stdbool.h>
+
+#include <stagger/status.h>
+
+#include "store/ids.h"
+#include "store/sql.h"
+#include "store/store.h"
+
+/* -- the lock -------------------------------------------------------------- */
+
+/* Takes the store at path for this process, and makes an empty file of mode
+ * 0600 if there is none. Takes back what a restore began that did not end
+ * (copy.c). *lock: to be given to stg_claim_end(). *is_new: there was none.
+ * Returns, with words, STG_INVALID where path, its rights or its
+ * lock file are wrong, and STG_IO where another start may succeed; then it
+ * leaves no file where there was none. */
+stg_status stg_claim_begin(int *lock, bool *is_new, const char *path,
+                           stg_error *err);
+
+/* Removes a store that this process made and has no use for, with its lock,
+ * which is held and still to be ended. Its connections are closed. */
+void stg_claim_remove(const char *path);
+
+/* -1: nothing. */
+void stg_claim_end(int lock);
+
+/* -- opening --------------------------------------------------------------- */
+
+/* The connection of the writer, on a file that stg_claim_begin() took: in WAL,
+ * synchronous=FULL, with the quota's number of pages. Returns STG_IO or
+ * STG_INVALID with words, and then *db is still to be closed if it is not
+ * NULL. */
+stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
+                            stg_epochs *epochs, stg_error *err);
+
+/* -- copies ---------------------------------------------------------------- */
+
+/* Copies the store at path to the file `to`, as it is at one moment, also while
+ * a hub writes to it: all that was committed until then is there. `to` is
+ * complete and durable when it appears under its name, with mode 0600; what was
+ * there before is replaced. Returns STG_IO or STG_INVALID with words. */
+stg_status stg_copy_backup(const char *path, const char *to, stg_error *err);
+
+typedef struct stg_restored {
+    uint64_t epoch;     /* of messages from now on */
+    uint64_t next;      /* their first position */
+    char replaced[512]; /* where the store that was there is now; "": nowhere */
+} stg_restored;
+
+/* Makes the backup `from` the store at path. What is appended from then on has
+ * another epoch, so that no id names two messages; what the backup has keeps its
+ * ids, cursors, rows and idempotency keys. Refuses a backup that is not sound, a
+ * store that a hub has, and, unless it is forced, one that is there: that is
+ * kept under another name. At every moment, also of a power cut, the path has the
+ * one store or the other, unless its file system has no hard links. Returns
+ * STG_IO or STG_INVALID with words. */
+stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
+                            stg_restored *done, stg_error *err);
+
+/* -- a check --------------------------------------------------------------- */
+
+typedef struct stg_verified {
+    uint64_t messages, lanes, parked, keys;
+    uint64_t letters; /* rows, in whatever state: these are */
+    uint64_t dead, replayed, dropped, expired, cancelled;
+    uint64_t flaws;
+} stg_verified;
+
+/* A flaw in words: what, and where. Lent. */
+typedef void stg_flaw_fn(void *ctx, const char *words);
+
+/* STG_OK also when there are flaws: see v->flaws. Else it could not be read, or
+ * is no store: STG_IO or STG_INVALID with words. each may be NULL. */
+stg_status stg_verify(const char *path, stg_verified *v, stg_flaw_fn *each,
+                      void *ctx, stg_error *err);
+
+#endif
