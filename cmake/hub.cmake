@@ -52,7 +52,6 @@ target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 add_library(stagger_hub STATIC
     admin/admin.c
-    admin/alerts.c
     admin/audit.c
     admin/change.c
     admin/choice.c
@@ -62,7 +61,6 @@ add_library(stagger_hub STATIC
     admin/look.c
     admin/replay.c
     alerts/alerts.c
-    alerts/causes.c
     alerts/digest.c
     alerts/engine.c
     alerts/key.c
@@ -168,7 +166,6 @@ add_library(stagger_hub STATIC
     ingress/problem.c
     ingress/publish.c
     ingress/request.c
-    ingress/role.c
     ingress/route.c
     ingress/scan.c
     ingress/stream.c
@@ -348,7 +345,6 @@ set(hub_commands
     cli/store.c
     cli/targets.c
     cli/token.c
-    cli/token_file.c
 )
 set_source_files_properties(http/server.c PROPERTIES
                             COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()

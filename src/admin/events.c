@@ -5,7 +5,7 @@
 
 #include "admin/internal.h"
 #include "hub/target_control.h"
-#include "ingress/stream.h"
+#include "ingress/ask.h"
 
 /* Somebody who follows; "" or STG_LOG_DEBUG is everything. */
 typedef struct follower {

@@ -27,8 +27,8 @@
 #ifndef STAGGER_ALERTS_ENGINE_H
 #define STAGGER_ALERTS_ENGINE_H
 
-#include "alerts/causes.h"
 #include "alerts/options.h"
+#include "alerts/tally.h"
 
 typedef struct stg_alert_engine stg_alert_engine;
 

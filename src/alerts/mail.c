@@ -1,4 +1,3 @@
-#include "alerts/mail.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include <curl/curl.h>
 
-#include "alerts/secret.h"
+#include "alerts/options.h"
 
 enum {
     REPLY_MAX = 256,

@@ -152,4 +152,17 @@ typedef struct stg_alert_flaw {
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw);
 
+/* -- secrets out of files: the URL of a webhook, a password ------------------- */
+
+enum { STG_SECRET_MAX = 4096 };
+
+/* The file's text without blanks and ends of lines around it, to be given to
+ * stg_secret_free(). Returns STG_IO or STG_INVALID with words that name the file
+ * and never what is in it: it cannot be read, is empty, longer than
+ * STG_SECRET_MAX, of several lines, or has control bytes. */
+stg_status stg_secret_read(const char *path, char **secret, stg_error *err);
+
+/* Wipes it first. NULL is none. */
+void stg_secret_free(char *secret);
+
 #endif

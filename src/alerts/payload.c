@@ -1,4 +1,3 @@
-#include "alerts/payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "alerts/secret.h"
+#include "alerts/options.h"
 #include "base/refuse.h"
 
 #include <errno.h>

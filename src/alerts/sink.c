@@ -7,9 +7,8 @@
 #include <stagger/retry.h>
 #include <stagger/text.h>
 
-#include "alerts/mail.h"
-#include "alerts/payload.h"
-#include "alerts/secret.h"
+#include "alerts/options.h"
+#include "alerts/text.h"
 #include "http/tls.h"
 
 struct stg_alert_sink {

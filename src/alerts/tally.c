@@ -1,7 +1,10 @@
 #include "alerts/tally.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "store/cause.h"
 
 enum { ROOM = STG_TALLY_SLICES + 1 };
 
@@ -83,4 +86,141 @@ stg_ns stg_tally_next(const stg_tally *t, stg_ns window)
 stg_ns stg_tally_since(const stg_tally *t, stg_ns window)
 {
     return first(t) * (window / STG_TALLY_SLICES);
+}
+
+/* -- causes ---------------------------------------------------------------- */
+
+stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
+{
+    return (stg_alert_cause){.fault = (uint16_t)o->fault,
+                             .code_kind = (uint16_t)o->code_kind,
+                             .code = o->code};
+}
+
+enum { NO_FAULT = UINT16_MAX }; /* code: stg_shed_cause */
+
+stg_alert_cause stg_alert_cause_of_shed(const stg_change *c)
+{
+    if (c->failure != NULL)
+        return stg_alert_cause_of(&c->failure->outcome);
+    return (stg_alert_cause){.fault = NO_FAULT,
+                             .code = (uint32_t)stg_shed_cause_of(c)};
+}
+
+const char *stg_alert_cause_text(stg_alert_cause c, char text[STG_CAUSE_MAX])
+{
+    stg_outcome o = {.fault = (stg_fault)c.fault,
+                     .code_kind = (stg_code_kind)c.code_kind,
+                     .code = c.code};
+
+    if (c.fault == NO_FAULT) {
+        snprintf(text, STG_CAUSE_MAX, "%s",
+                 stg_shed_cause_name((stg_shed_cause)c.code));
+        return text;
+    }
+    return stg_outcome_cause(&o, text);
+}
+
+static bool is_same(stg_alert_cause a, stg_alert_cause b)
+{
+    return a.fault == b.fault && a.code_kind == b.code_kind && a.code == b.code;
+}
+
+void stg_alert_causes_add(stg_alert_causes *c, stg_alert_cause cause,
+                          uint64_t count)
+{
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX; i++) {
+        if (c->list[i].count == 0)
+            c->list[i].cause = cause;
+        if (is_same(c->list[i].cause, cause)) {
+            c->list[i].count += count;
+            return;
+        }
+    }
+    c->others += count;
+}
+
+/* The place of the most frequent one; STG_ALERT_CAUSES_MAX: of the others. */
+static size_t most(const stg_alert_causes *c)
+{
+    size_t found = STG_ALERT_CAUSES_MAX;
+    uint64_t count = c->others;
+
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX; i++)
+        if (c->list[i].count > count) {
+            found = i;
+            count = c->list[i].count;
+        }
+    return found;
+}
+
+/* No gap is left in the list. */
+static void drop(stg_alert_causes *c, size_t i)
+{
+    for (; i + 1 < STG_ALERT_CAUSES_MAX; i++)
+        c->list[i] = c->list[i + 1];
+    c->list[i].count = 0;
+}
+
+void stg_alert_causes_take(stg_alert_causes *c, uint64_t count)
+{
+    while (count > 0) {
+        size_t i = most(c);
+        uint64_t *from =
+            i < STG_ALERT_CAUSES_MAX ? &c->list[i].count : &c->others;
+        uint64_t taken = count < *from ? count : *from;
+
+        if (taken == 0)
+            return;
+        *from -= taken;
+        count -= taken;
+        if (*from == 0 && i < STG_ALERT_CAUSES_MAX)
+            drop(c, i);
+    }
+}
+
+static uint64_t remove_one(stg_alert_causes *c, stg_alert_cause cause,
+                           uint64_t count)
+{
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && c->list[i].count > 0; i++) {
+        uint64_t *from = &c->list[i].count;
+        uint64_t taken = count < *from ? count : *from;
+
+        if (!is_same(c->list[i].cause, cause))
+            continue;
+        *from -= taken;
+        if (*from == 0)
+            drop(c, i);
+        return count - taken;
+    }
+    return count;
+}
+
+void stg_alert_causes_remove(stg_alert_causes *a, const stg_alert_causes *b)
+{
+    uint64_t rest = b->others;
+
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && b->list[i].count > 0; i++)
+        rest += remove_one(a, b->list[i].cause, b->list[i].count);
+    stg_alert_causes_take(a, rest);
+}
+
+void stg_alert_causes_merge(stg_alert_causes *a, const stg_alert_causes *b)
+{
+    for (size_t i = 0; i < STG_ALERT_CAUSES_MAX && b->list[i].count > 0; i++)
+        stg_alert_causes_add(a, b->list[i].cause, b->list[i].count);
+    a->others += b->others;
+}
+
+void stg_alert_causes_sort(stg_alert_causes *c)
+{
+    for (size_t i = 1; i < STG_ALERT_CAUSES_MAX; i++)
+        for (size_t j = i; j > 0; j--) {
+            stg_alert_causes copy = *c;
+
+            if (c->list[j].count <= c->list[j - 1].count)
+                break;
+            c->list[j] = copy.list[j - 1];
+            c->list[j - 1] = copy.list[j];
+        }
 }

@@ -1,4 +1,4 @@
-/* text.h - a digest in words, for people.
+/* text.h - a digest in words: for people, as JSON and as a mail.
  *
  * Pure. UTF-8 without control bytes but ends of lines in the text; what has no
  * room is left out, whole, and counted. */
@@ -31,5 +31,37 @@ void stg_alert_command(const stg_digest_item *i,
 
 /* "breaker": its word in the settings; and that of the phase, "began". */
 const char *stg_alert_phase_name(stg_alert_phase phase);
+
+/* -- as what Slack and a webhook take ----------------------------------------- */
+
+/* Of the text of a message to Slack, which cuts what is longer than 4000
+ * characters: whole items are left out before. */
+enum { STG_SLACK_TEXT_MAX = 3900 };
+
+/* JSON for an incoming webhook of Slack: {"text": "SUBJECT\n\nTEXT"}, with the
+ * three characters escaped that mean something there, and without formatting.
+ * To be freed. NULL: there is no memory. */
+char *stg_payload_slack(const stg_digest *d);
+
+/* JSON for a webhook, see docs/alerts.md. To be freed. NULL: no memory. */
+char *stg_payload_webhook(const stg_digest *d);
+
+/* -- as a mail (RFC 5322), for the mailer -------------------------------------
+ *
+ * The header, an empty line, and the text in UTF-8, whose encoding is libcurl's
+ * work. Lines end in CR LF, and those of the header have 76 bytes at most. libcurl
+ * encodes no header: a subject that is not ASCII is made of encoded words here
+ * (RFC 2047). No text can add a line to the header: addresses have been checked,
+ * and everything else is encoded, or cut at what is no visible character. */
+
+typedef struct stg_mail_head {
+    const char *from; /* see stg_alert_options_check() */
+    const char *const *to;
+    size_t to_count;
+    uint64_t id; /* random: of the Message-ID */
+} stg_mail_head;
+
+/* To be freed. NULL: there is no memory. */
+char *stg_mail_print(const stg_digest *d, const stg_mail_head *head);
 
 #endif

@@ -23,7 +23,6 @@
 #include "ingress/ingress.h"
 #include "ingress/problem.h"
 #include "ingress/route.h"
-#include "ingress/stream.h"
 #include "ingress/token.h"
 
 typedef struct stg_caller stg_caller;

@@ -1,4 +1,4 @@
-#include "ingress/stream.h"
+#include "ingress/ask.h"
 
 #include <inttypes.h>
 #include <stdio.h>

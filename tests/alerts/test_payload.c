@@ -1,7 +1,5 @@
 /* What is sent: JSON for Slack and webhooks, mails; and secrets out of files. */
-#include "alerts/mail.h"
-#include "alerts/payload.h"
-#include "alerts/secret.h"
+#include "alerts/options.h"
 #include "alerts/text.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* A sliding window in slices, and the list of causes. */
-#include "alerts/causes.h"
 #include "alerts/tally.h"
 
 #include <stdio.h>
